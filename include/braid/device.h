@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace braid {
+
+/// A grid or block extent, as in CUDA.
+struct Dim3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+  [[nodiscard]] std::uint64_t count() const { return std::uint64_t{x} * y * z; }
+};
+
+/// One compiled kernel: PTX text (what the `cpu` device runs) and the machine code of one target
+/// (what the `cuda` device loads; when empty it loads the PTX).
+struct KernelImage {
+  std::string entry;                ///< name of the `.entry`
+  std::string ptx;                  ///< without the trailing NUL
+  std::vector<std::uint8_t> cubin;  ///< may be empty
+};
+
+/// Memory of one rank. Freed on destruction; no work that uses it may be in flight then.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  [[nodiscard]] virtual std::uint64_t address() const = 0;  ///< device address, 256-byte aligned
+  [[nodiscard]] virtual std::size_t size() const = 0;       ///< bytes
+};
+
+/// A kernel of a loaded module.
+class Function {
+ public:
+  virtual ~Function() = default;
+  /// Raises the limit of dynamic shared memory (bytes); to be called before a launch that uses more
+  /// than 48 KiB. Throws kEnvironment when the device has not that much.
+  virtual void set_max_dynamic_shared(std::uint32_t bytes) = 0;
+};
+
+/// Loaded code of one rank. The functions live as long as the module.
+class Module {
+ public:
+  virtual ~Module() = default;
+  /// Throws kInvalidArgument when there is no such entry.
+  [[nodiscard]] virtual Function& function(std::string_view entry) = 0;
+};
+
+class Event {
+ public:
+  virtual ~Event() = default;
+};
+
+/// Work in order on one rank. Calls return before the work is done, except `synchronize`.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /// `args[i]` points at the value of the i-th parameter, as in cuLaunchKernel; the values are
+  /// copied before the call returns. `shared_bytes` is dynamic shared memory.
+  virtual void launch(Function& function, Dim3 grid, Dim3 block, std::uint32_t shared_bytes,
+                      std::span<const void* const> args) = 0;
+  /// Device to device, same or other rank (peer access is set up when the device opens).
+  virtual void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) = 0;
+  virtual void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) = 0;
+  virtual void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) = 0;
+  /// Fills with one byte value.
+  virtual void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) = 0;
+  virtual void record(Event& event) = 0;
+  virtual void wait(Event& event) = 0;
+  /// Blocks the host until all work so far is done; throws the first error of that work.
+  virtual void synchronize() = 0;
+};
+
+/// Where programs run: N ranks, each with its own memory and streams. On `cpu` all ranks are
+/// virtual and share one pool of worker threads; on `cuda` rank r runs on GPU r modulo the number
+/// of GPUs. Every rank can address every other rank's memory.
+class Device {
+ public:
+  virtual ~Device() = default;
+  [[nodiscard]] virtual std::string_view kind() const = 0;         ///< "cpu" or "cuda"
+  [[nodiscard]] virtual std::string description() const = 0;       ///< one line for people
+  [[nodiscard]] virtual std::string target() const = 0;            ///< e.g. "sm_80"
+  [[nodiscard]] virtual int world() const = 0;                     ///< number of ranks
+  [[nodiscard]] virtual int ranks_per_device() const = 0;          ///< ranks that share one device
+  [[nodiscard]] virtual std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Module> load(int rank, const KernelImage& image) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Stream> create_stream(int rank) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Event> create_event(int rank) = 0;
+};
+
+}  // namespace braid
