@@ -80,11 +80,11 @@ class Stream {
 class Device {
  public:
   virtual ~Device() = default;
-  [[nodiscard]] virtual std::string_view kind() const = 0;         ///< "cpu" or "cuda"
-  [[nodiscard]] virtual std::string description() const = 0;       ///< one line for people
-  [[nodiscard]] virtual std::string target() const = 0;            ///< e.g. "sm_80"
-  [[nodiscard]] virtual int world() const = 0;                     ///< number of ranks
-  [[nodiscard]] virtual int ranks_per_device() const = 0;          ///< ranks that share one device
+  [[nodiscard]] virtual std::string_view kind() const = 0;    ///< "cpu" or "cuda"
+  [[nodiscard]] virtual std::string description() const = 0;  ///< one line for people
+  [[nodiscard]] virtual std::string target() const = 0;       ///< e.g. "sm_80"
+  [[nodiscard]] virtual int world() const = 0;                ///< number of ranks
+  [[nodiscard]] virtual int ranks_per_device() const = 0;     ///< ranks that share one device
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) = 0;
   [[nodiscard]] virtual std::unique_ptr<Module> load(int rank, const KernelImage& image) = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> create_stream(int rank) = 0;

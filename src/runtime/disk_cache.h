@@ -29,8 +29,8 @@ class DiskCache {
 
   /// The stored payload, or what `make` returns, stored. N processes (and threads) that ask for one
   /// key at the same time run `make` once: the others wait for a lock file. `hit`, if given, tells.
-  std::string get_or_create(std::string_view key_material,
-                            const std::function<std::string()>& make, bool* hit = nullptr) const;
+  std::string get_or_create(std::string_view key_material, const std::function<std::string()>& make,
+                            bool* hit = nullptr) const;
 
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
 

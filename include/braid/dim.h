@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace braid {
+
+/// The range of a symbol: min <= value <= max, value % multiple_of == 0.
+struct Symbol {
+  std::int64_t min = 1;
+  std::int64_t max = 1;
+  std::int64_t multiple_of = 1;
+  bool operator==(const Symbol&) const = default;
+};
+using SymbolTable = std::map<std::string, Symbol, std::less<>>;
+
+/// Values of symbols at run time.
+using Bindings = std::map<std::string, std::int64_t, std::less<>>;
+
+/// One extent of a shape: an affine expression of symbols, such as `2*T + 1`. Canonical, so that
+/// two equal expressions compare equal.
+class Dim {
+ public:
+  Dim(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
+  static Dim symbol(std::string_view name);
+
+  /// Reads "T", "2*T", "2*T+1", "T-S". Nothing when the text is not such an expression.
+  static std::optional<Dim> parse(std::string_view text);
+
+  [[nodiscard]] bool is_constant() const { return terms_.empty(); }
+  [[nodiscard]] std::int64_t constant() const { return constant_; }
+
+  struct Term {
+    std::string symbol;
+    std::int64_t factor;
+    bool operator==(const Term&) const = default;
+  };
+  /// Sorted by symbol, no zero factor.
+  [[nodiscard]] const std::vector<Term>& terms() const { return terms_; }
+
+  /// Throws kInvalidArgument naming the symbol that has no value.
+  [[nodiscard]] std::int64_t evaluate(const Bindings& bindings) const;
+  /// The largest and smallest value over the symbols' ranges.
+  [[nodiscard]] std::int64_t max(const SymbolTable& symbols) const;
+  [[nodiscard]] std::int64_t min(const SymbolTable& symbols) const;
+  /// The largest number that divides every value this expression can take (0 for the constant 0).
+  [[nodiscard]] std::int64_t divisor(const SymbolTable& symbols) const;
+  /// This divided by `by` where every term divides.
+  [[nodiscard]] std::optional<Dim> divide_exactly(std::int64_t by) const;
+
+  Dim& operator+=(const Dim& other);
+  friend Dim operator+(Dim a, const Dim& b) { return a += b; }
+  friend Dim operator*(const Dim& a, std::int64_t factor);
+  friend Dim operator-(const Dim& a, const Dim& b) { return a + b * -1; }
+  bool operator==(const Dim&) const = default;
+
+  /// "2*T+1"; a plain number for a constant.
+  [[nodiscard]] std::string str() const;
+
+ private:
+  std::int64_t constant_;
+  std::vector<Term> terms_;
+};
+
+using Shape = std::vector<Dim>;
+
+}  // namespace braid

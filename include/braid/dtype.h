@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace braid {
+
+/// Element types. The JSON names are those of `dtype_name`.
+enum class DType : std::uint8_t { kF32, kF16, kBF16, kI32, kI64, kU8, kBool };
+
+/// "f32", "f16", "bf16", "i32", "i64", "u8", "bool".
+[[nodiscard]] std::string_view dtype_name(DType dtype);
+[[nodiscard]] std::optional<DType> parse_dtype(std::string_view name);
+
+/// Bytes per element (bool is one byte).
+[[nodiscard]] constexpr std::size_t dtype_size(DType dtype) {
+  switch (dtype) {
+    case DType::kI64:
+      return 8;
+    case DType::kF32:
+    case DType::kI32:
+      return 4;
+    case DType::kF16:
+    case DType::kBF16:
+      return 2;
+    case DType::kU8:
+    case DType::kBool:
+      return 1;
+  }
+  return 0;
+}
+
+[[nodiscard]] constexpr bool is_float(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+/// The value nearest to `value` that `dtype` can hold (ties to even for floats; integers truncate
+/// towards zero and wrap; bool is value != 0). NaN stays NaN in floats.
+[[nodiscard]] double round_to(DType dtype, double value);
+
+}  // namespace braid

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "braid/device.h"
+#include "braid/graph.h"
+#include "braid/tensor.h"
+
+namespace braid {
+
+/// Where kernels and their compiled forms are kept between processes.
+struct WorldOptions {
+  std::string device;     ///< "cpu", "cuda", or "" for cuda where there is a GPU, else cpu
+  int world = 1;          ///< ranks
+  int threads = 0;        ///< worker threads of the cpu device; 0 = all cores
+  std::string cache_dir;  ///< "" = the default directory (README)
+  bool use_cache = true;
+  double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
+};
+
+/// N ranks in this process and the device they run on. Several executables may share a world; it
+/// outlives them.
+class World {
+ public:
+  /// Throws kEnvironment, with how to get it, when something is missing.
+  static World open(const WorldOptions& options);
+  World(World&&) noexcept;
+  World& operator=(World&&) noexcept;
+  ~World();
+
+  [[nodiscard]] int size() const;
+  [[nodiscard]] Device& device() const;
+
+  struct Impl;
+  [[nodiscard]] Impl& impl() const { return *impl_; }
+
+ private:
+  explicit World(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Facts about one compiled kernel, as ptxas reports them.
+struct KernelReport {
+  std::string name;           ///< of the entry
+  std::string template_name;  ///< "gemm", "row", ...
+  std::string ops;            ///< the ops it computes, "mm+silu"
+  int launches = 0;           ///< steps that launch it
+  std::int64_t grid = 0;      ///< blocks, at the bound symbols
+  int threads = 0;
+  int shared_bytes = 0;  ///< dynamic plus static
+  int registers = 0;
+  int spill_bytes = 0;
+  double compile_ms = 0;  ///< in NVRTC; 0 on a cache hit
+  bool cache_hit = false;
+};
+struct ArenaReport {
+  std::string name;
+  std::int64_t bytes = 0;
+};
+/// The place of a buffer, the same on every rank.
+struct BufferReport {
+  std::string name, arena;
+  std::int64_t offset = 0, bytes = 0;
+};
+
+/// A graph compiled for a world. Not thread safe; runs of one executable are in order.
+class Executable {
+ public:
+  /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the
+  /// arenas. Throws kInvalidArgument when the graph's world is not the world's size.
+  static Executable compile(const Graph& graph, World& world);
+  Executable(Executable&&) noexcept;
+  Executable& operator=(Executable&&) noexcept;
+  ~Executable();
+
+  /// Binds the caller's own device memory to an input or output (row-major, dense, 16-byte
+  /// aligned). It is never copied and must stay valid while the executable may run. To be followed
+  /// by prepare().
+  void bind(int rank, std::string_view name, std::uint64_t address);
+
+  /// Does everything that can fail or be slow: checks bindings, resolves every launch record. Must
+  /// be called before the first run and after a change of bindings or addresses.
+  void prepare(const Bindings& bindings);
+
+  /// Copies a tensor into an input of a rank (after prepare; the shape must be that of the
+  /// bindings).
+  void set_input(int rank, std::string_view name, const HostTensor& tensor);
+
+  /// Enqueues one run on every rank and returns. No allocation, no lookup, no compile.
+  void run();
+
+  /// Waits for all runs; throws kTimeout naming rank, step, block and channel when a wait for a
+  /// peer expired.
+  void synchronize();
+
+  /// An output of a rank (synchronizes).
+  [[nodiscard]] HostTensor output(int rank, std::string_view name);
+
+  [[nodiscard]] std::vector<KernelReport> kernels() const;
+  [[nodiscard]] std::vector<ArenaReport> arenas() const;
+  [[nodiscard]] std::vector<BufferReport> buffers() const;
+  [[nodiscard]] int launches() const;  ///< kernel launches of one run, per rank
+  [[nodiscard]] const std::string& program_hash()
+      const;  ///< what ranks compare before the first launch
+  [[nodiscard]] std::string program_json() const;
+
+ private:
+  struct Impl;
+  explicit Executable(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace braid

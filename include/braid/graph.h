@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "braid/dim.h"
+#include "braid/dtype.h"
+
+namespace braid {
+
+class Graph;
+struct OpDef;  // src/ir/op_registry.h
+
+/// Index of a value in its graph.
+using ValueId = std::int32_t;
+/// Index of a node in its graph; nodes are in program order.
+using NodeId = std::int32_t;
+
+struct TensorType {
+  DType dtype = DType::kF32;
+  Shape shape;
+  bool operator==(const TensorType&) const = default;
+  [[nodiscard]] std::string str() const;  ///< "bf16[T, 2048]"
+};
+
+/// Attributes are typed by the op's registry entry. A `Shape` is the target of a view; a graph is
+/// the body of a kernel node.
+using AttrValue =
+    std::variant<bool, std::int64_t, double, std::string, DType, std::vector<std::int64_t>, Shape,
+                 std::map<std::string, std::int64_t>, std::shared_ptr<const Graph>>;
+using Attrs = std::map<std::string, AttrValue, std::less<>>;
+
+/// A process group: `size` ranks. On a mesh, `ranks` lists the members of each instance. When
+/// `symmetric`, the group may use symmetric memory.
+struct Group {
+  std::int64_t size = 1;
+  bool symmetric = true;
+  std::vector<std::vector<std::int64_t>> ranks;
+  bool operator==(const Group&) const = default;
+};
+using GroupTable = std::map<std::string, Group, std::less<>>;
+
+struct Value {
+  std::string name;  ///< the node's name, or "name:i" when the node has several results
+  TensorType type;
+  NodeId producer = -1;  ///< -1 for a graph input
+  int result = 0;        ///< which result of the producer, or which graph input
+  /// When not empty: this value is a communication buffer of that group (set by lowering).
+  std::string comm_group;
+};
+
+enum class InputKind : std::uint8_t { kActivation, kParameter };
+
+struct GraphInput {
+  std::string name;
+  TensorType type;
+  InputKind kind = InputKind::kActivation;
+  bool per_rank = false;  ///< false: equal values on all ranks
+};
+
+struct Node {
+  std::string name;
+  const OpDef* op = nullptr;
+  std::vector<ValueId> inputs;
+  Attrs attrs;
+  std::map<std::string, double, std::less<>> hints;  ///< for example runtime_ns
+  std::vector<ValueId> outputs;
+
+  [[nodiscard]] std::string_view op_name() const;
+  /// The attribute, or nothing; the type must be the registry's.
+  template <class T>
+  [[nodiscard]] const T* attr(std::string_view key) const {
+    auto it = attrs.find(key);
+    return it == attrs.end() ? nullptr : std::get_if<T>(&it->second);
+  }
+};
+
+/// The program of one rank; all ranks run it (SPMD). SSA over tensors, append-only: a node uses
+/// only values that exist already, so the nodes are always in topological order. A pass builds a
+/// new graph from an old one.
+class Graph {
+ public:
+  Graph() = default;
+  explicit Graph(std::string name) : name_(std::move(name)) {}
+
+  /// Symbols and groups must be added before they are used.
+  void add_symbol(std::string name, Symbol symbol);
+  void add_group(std::string name, Group group);
+  void set_name(std::string name) { name_ = std::move(name); }
+
+  /// All of these throw kInvalidArgument with the place and what was expected.
+  ValueId add_input(GraphInput input);
+  /// Checks the attributes, fills in defaults and infers the result types from the op's registry
+  /// entry. An empty name is replaced by a fresh one ("v12").
+  NodeId add_node(std::string name, std::string_view op, std::vector<ValueId> inputs,
+                  Attrs attrs = {});
+  void set_hint(NodeId node, std::string key, double value);
+  void set_comm_group(ValueId value, std::string group);
+  void add_output(ValueId value);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const SymbolTable& symbols() const { return symbols_; }
+  [[nodiscard]] const GroupTable& groups() const { return groups_; }
+  [[nodiscard]] const std::vector<GraphInput>& inputs() const { return inputs_; }
+  [[nodiscard]] const std::vector<ValueId>& input_values() const { return input_values_; }
+  [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
+  [[nodiscard]] const std::vector<Value>& values() const { return values_; }
+  [[nodiscard]] const std::vector<ValueId>& outputs() const { return outputs_; }
+  [[nodiscard]] const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] const Value& value(ValueId id) const {
+    return values_[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] const TensorType& type(ValueId id) const { return value(id).type; }
+  /// The value of that name (an input, a node, or "node:i").
+  [[nodiscard]] std::optional<ValueId> find(std::string_view name) const;
+
+  /// For each value the nodes that use it, in order, each once; graph outputs are not counted.
+  [[nodiscard]] std::vector<std::vector<NodeId>> users() const;
+  /// For each value whether it is a graph output.
+  [[nodiscard]] std::vector<bool> output_flags() const;
+
+  /// The same graph (interface only: name, symbols, groups, inputs) without nodes and outputs.
+  [[nodiscard]] Graph clone_interface() const;
+
+ private:
+  ValueId add_value(Value value);
+
+  std::string name_;
+  SymbolTable symbols_;
+  GroupTable groups_;
+  std::vector<GraphInput> inputs_;
+  std::vector<ValueId> input_values_;
+  std::vector<Node> nodes_;
+  std::vector<Value> values_;
+  std::vector<ValueId> outputs_;
+  std::map<std::string, ValueId, std::less<>> by_name_;
+};
+
+/// Reads the JSON form (docs/graph.schema.json). `where` names the file in errors. Limits on size
+/// and nesting are checked before work. Throws kInvalidArgument.
+[[nodiscard]] Graph parse_graph(std::string_view json, std::string_view where = "");
+[[nodiscard]] Graph load_graph(const std::string& path);
+/// The JSON form, which parse_graph reads back to an equal graph, lowered and kernel nodes
+/// included.
+[[nodiscard]] std::string to_json(const Graph& graph);
+/// A text for people, one line per node: `%h = mm(%x, %w1) : bf16[T, 2048]`.
+[[nodiscard]] std::string to_text(const Graph& graph);
+
+/// Checks the rules of DESIGN §3 that building node by node cannot see: every collective passes
+/// through wait_tensor before use (unless lowered), names are unique, outputs exist. Throws.
+void verify(const Graph& graph);
+
+/// The number of ranks the graph runs on: the product over its mesh, the size of its only group, 1
+/// without groups.
+[[nodiscard]] std::int64_t world_size(const Graph& graph);
+
+}  // namespace braid

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "braid/dtype.h"
+
+namespace braid {
+
+/// A dense row-major tensor in host memory.
+struct HostTensor {
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape;
+  std::vector<std::byte> data;  ///< numel * dtype_size bytes, little endian
+
+  [[nodiscard]] std::int64_t numel() const;
+  /// All elements converted to double.
+  [[nodiscard]] std::vector<double> to_doubles() const;
+  /// Rounds each value to `dtype` (see round_to).
+  static HostTensor from_doubles(DType dtype, std::vector<std::int64_t> shape,
+                                 const std::vector<double>& values);
+};
+
+}  // namespace braid

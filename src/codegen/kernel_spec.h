@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "braid/graph.h"
+#include "codegen/target.h"
+#include "ir/expr.h"
+
+namespace braid {
+
+/// Meta-parameters, named as in Triton: BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, num_warps, num_stages.
+using Config = std::map<std::string, std::int64_t>;
+
+/// The seam between lowering and codegen: what one kernel computes and how. The body is a small
+/// graph whose inputs and outputs are the kernel's buffers; it carries the symbols and groups it
+/// uses. An `all_reduce` in a body has an `algorithm` and reads a body input with that
+/// `comm_group`.
+struct KernelSpec {
+  std::shared_ptr<const Graph> body;
+  std::string template_name;  ///< "pointwise", "row", "gemm", "all_reduce"
+  Config config;
+};
+
+/// One parameter of a kernel, in order. The values are filled in per launch by the executable.
+struct KernelParam {
+  enum class Kind : std::uint8_t {
+    kInput,   ///< u64: address of body input `index`
+    kOutput,  ///< u64: address of body output `index`
+    kScalar,  ///< i64: `expr` at the symbols' values
+    kPeers,   ///< u64[world], by value: address of each rank's symmetric arena of `group`
+    kOffset,  ///< u64: offset of body input `index` in the symmetric arena (the same on every rank)
+    kRank,    ///< i32: this rank's index in `group`
+    kChannel,  ///< i32: the flag channel of this step (protocol.h)
+    kStep,     ///< i32: index of the step in the program, for the record of a wait that timed out
+    kClosing,  ///< i32: 1 when this step ends with a barrier, so that no remote read outlives the
+               ///< run
+    kTimeout,  ///< u64: nanoseconds a wait may take
+  };
+  Kind kind;
+  int index = 0;
+  Expr expr = 0;
+  std::string group;
+};
+
+/// What must be known of a kernel before any text exists.
+struct Requirements {
+  Expr grid = 1;                    ///< number of blocks; constant when the kernel waits for peers
+  int threads = 0;                  ///< threads per block
+  int shared_bytes = 0;             ///< dynamic shared memory
+  std::vector<KernelParam> params;  ///< in the order of the kernel's signature
+  std::string comm_group;           ///< the group whose peers it reads; empty for a local kernel
+};
+
+/// CUDA C++ of one kernel, self-contained. The text is the kernel's identity.
+struct KernelSource {
+  std::string entry;
+  std::string text;
+};
+
+/// Nothing when the body with `node` (of `graph`) added can still be one kernel of this template;
+/// else the reason for people. `spec.body` is empty for the first node. All inputs of the node that
+/// the body computes are read from it. (The fuser owns the question of profit; this is about what
+/// the template can express.)
+[[nodiscard]] std::string cannot_fuse(const KernelSpec& spec, const Graph& graph, const Node& node);
+
+/// The template that computes a single node: pointwise -> "pointwise", reductions and norms ->
+/// "row", mm -> "gemm", all_reduce -> "all_reduce"; throws kInvalidArgument when there is none.
+[[nodiscard]] std::string template_for(const Graph& graph, const Node& node);
+
+/// `ranks_per_device` bounds the grid of a kernel that waits (DESIGN §7).
+[[nodiscard]] Requirements requirements(const KernelSpec& spec, const Target& target,
+                                        int ranks_per_device = 1);
+[[nodiscard]] Config default_config(const KernelSpec& spec, const Target& target);
+[[nodiscard]] KernelSource emit(const KernelSpec& spec, const Target& target);
+
+}  // namespace braid

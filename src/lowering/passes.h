@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "braid/graph.h"
+#include "lowering/program.h"
+
+namespace braid {
+
+/// What a pass did at a node, or why it did not, for people.
+struct Remark {
+  std::string pass;
+  std::string node;
+  bool applied = false;
+  std::string reason;
+};
+
+struct PassContext {
+  Target target;
+  int ranks_per_device = 1;
+  std::vector<Remark> remarks;
+  void applied(std::string_view pass, std::string_view node, std::string reason);
+  void missed(std::string_view pass, std::string_view node, std::string reason);
+};
+
+struct Pass {
+  std::string_view name;
+  Graph (*run)(const Graph&, PassContext&);
+};
+
+/// In the order of DESIGN §4. `build_program` is not one of them: its result is a Program.
+[[nodiscard]] std::span<const Pass> all_passes();
+
+Graph canonicalize(const Graph& graph, PassContext& context);
+Graph lower_collectives(const Graph& graph, PassContext& context);
+Graph fuse(const Graph& graph, PassContext& context);
+/// Wants a graph after `fuse`: kernel, view and copy nodes only. Ends in plan_memory.
+Program build_program(const Graph& graph, PassContext& context);
+
+/// Runs the passes in order and verifies after each. Unknown names throw kInvalidArgument with the
+/// list of names.
+Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context);
+/// All passes, then build_program.
+Program lower(const Graph& graph, PassContext& context);
+
+}  // namespace braid

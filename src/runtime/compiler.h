@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+
+#include "braid/device.h"
+#include "codegen/kernel_spec.h"
+#include "codegen/target.h"
+
+namespace braid {
+
+class DiskCache;
+
+/// What ptxas says of a kernel.
+struct KernelResources {
+  int registers = 0;
+  int shared_bytes = 0;  ///< static
+  int spill_store_bytes = 0;
+  int spill_load_bytes = 0;
+  int stack_bytes = 0;
+};
+
+struct CompiledKernel {
+  KernelImage image;  ///< PTX and cubin
+  KernelResources resources;
+  double compile_ms = 0;  ///< in NVRTC; 0 on a cache hit
+  bool cache_hit = false;
+};
+
+/// Version of the NVRTC that is loaded, "13.0"; throws kEnvironment with how to get it when there
+/// is none.
+[[nodiscard]] std::string nvrtc_version();
+/// The file it was loaded from.
+[[nodiscard]] std::string nvrtc_path();
+
+/// Compiles one kernel to PTX and cubin. Options: --gpu-architecture of the target, --fmad=false,
+/// --std=c++17,
+/// --ptxas-options=-v. The key in `cache` (may be null) holds the source, options, target, NVRTC
+/// version and cache format. Throws kInternal with the full compiler log when the source does not
+/// compile, kEnvironment when NVRTC is missing.
+[[nodiscard]] CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
+                                            const DiskCache* cache);
+
+}  // namespace braid
