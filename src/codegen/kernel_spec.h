@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "braid/graph.h"
@@ -61,15 +62,14 @@ struct KernelSource {
   std::string text;
 };
 
-/// Nothing when the body with `node` (of `graph`) added can still be one kernel of this template;
-/// else the reason for people. `spec.body` is empty for the first node. All inputs of the node that
-/// the body computes are read from it. (The fuser owns the question of profit; this is about what
-/// the template can express.)
-[[nodiscard]] std::string cannot_fuse(const KernelSpec& spec, const Graph& graph, const Node& node);
+/// The template that a body needs: "all_reduce" when it holds an all_reduce, else "gemm" for an mm,
+/// "row" for a reduction or norm, else "pointwise".
+[[nodiscard]] std::string template_for(const Graph& body);
 
-/// The template that computes a single node: pointwise -> "pointwise", reductions and norms ->
-/// "row", mm -> "gemm", all_reduce -> "all_reduce"; throws kInvalidArgument when there is none.
-[[nodiscard]] std::string template_for(const Graph& graph, const Node& node);
+/// Empty when the template can express the body as one kernel; else the reason, for people. The
+/// fuser builds the body that a merge would have and asks (profit is its own question); the cost is
+/// linear in the body.
+[[nodiscard]] std::string cannot_fuse(const Graph& body, std::string_view template_name);
 
 /// `ranks_per_device` bounds the grid of a kernel that waits (DESIGN §7).
 [[nodiscard]] Requirements requirements(const KernelSpec& spec, const Target& target,
