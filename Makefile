@@ -1,0 +1,60 @@
+# The two commands of the README are `make demo` and `make test`. Both install what is missing first.
+# Everything that is built lies in build/.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+.PHONY: setup build demo test asan soak bench format check-format tidy clean
+.DEFAULT_GOAL := build
+
+# All cores, but no more jobs than there are gigabytes of free memory: one job may need one.
+JOBS ?= $(shell cores=$$(nproc); \
+          free=$$(awk '/MemAvailable/ {print int($$2 / 1048576)}' /proc/meminfo); \
+          echo $$(( free < 1 ? 1 : free < cores ? free : cores )))
+SOURCES = $(shell git ls-files '*.h' '*.cpp')
+CMAKE_OPTIONS = -DBRAID_PYTHON=$(CURDIR)/build/venv/bin/python3 \
+                -DBRAID_WHEEL_DIR="$$(echo $(CURDIR)/build/venv/lib/python3*/site-packages)" \
+                $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+CTEST = ctest -j $(JOBS) --output-on-failure --no-label-summary
+
+# $(call build-preset,NAME): configures when there is need, then builds.
+build-preset = cmake --preset $(1) $(CMAKE_OPTIONS) >build/$(1).log 2>&1 || \
+                 { tail -n 20 build/$(1).log >&2; exit 3; }; \
+               cmake --build --preset $(1) -j $(JOBS)
+
+setup:
+	@scripts/setup.sh
+
+build: setup
+	@$(call build-preset,release)
+
+demo: build
+	@build/release/bin/braid run examples/llama_mlp.json --device cpu --bind T=8 --check
+
+# The host code under AddressSanitizer and UndefinedBehaviorSanitizer: the tests that are light enough.
+asan: setup
+	@$(call build-preset,asan)
+	@$(CTEST) --test-dir build/asan -L asan
+
+test: check-format asan build
+	@$(CTEST) --test-dir build/release -LE 'soak|gpu'
+
+soak: build
+	@$(CTEST) --test-dir build/release -L soak --timeout 7200
+	@$(call build-preset,tsan)
+	@$(CTEST) --test-dir build/tsan -L asan
+
+bench: build
+	@build/venv/bin/python3 bench/run.py --build build/release
+
+format:
+	@clang-format-14 -i $(SOURCES)
+
+check-format: setup
+	@clang-format-14 --dry-run -Werror $(SOURCES)
+
+tidy: build
+	@run-clang-tidy-14 -quiet -j $(JOBS) -p build/release '/(src|examples)/.*\.cpp$$'
+
+clean:
+	@rm -rf build/release build/debug build/asan build/tsan build/fuzz
