@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "braid/device.h"
 #include "codegen/kernel_spec.h"
@@ -32,11 +33,13 @@ struct CompiledKernel {
 /// The file it was loaded from.
 [[nodiscard]] std::string nvrtc_path();
 
+/// Reads what `ptxas -v` printed for one kernel; what a line lacks stays 0.
+[[nodiscard]] KernelResources parse_ptxas_log(std::string_view log);
+
 /// Compiles one kernel to PTX and cubin. Options: --gpu-architecture of the target, --fmad=false,
-/// --std=c++17,
-/// --ptxas-options=-v. The key in `cache` (may be null) holds the source, options, target, NVRTC
-/// version and cache format. Throws kInternal with the full compiler log when the source does not
-/// compile, kEnvironment when NVRTC is missing.
+/// --std=c++17, --ptxas-options=-v. The key in `cache` (may be null) holds the source, options,
+/// target, NVRTC version and cache format. Throws kInternal with the full compiler log when the
+/// source does not compile, kEnvironment when NVRTC is missing.
 [[nodiscard]] CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
                                             const DiskCache* cache);
 

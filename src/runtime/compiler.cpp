@@ -1,0 +1,198 @@
+#include "runtime/compiler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+#include "braid/error.h"
+#include "runtime/bytes.h"
+#include "runtime/disk_cache.h"
+#include "runtime/nvrtc_api.h"
+
+namespace braid {
+namespace {
+
+constexpr std::uint32_t kPayloadMagic = 0x4b445242;  // "BRDK"
+constexpr int kPayloadFormat = 1;
+
+// An NVRTC program, destroyed on every way out.
+class NvrtcProgram {
+ public:
+  NvrtcProgram(const NvrtcApi& api, const KernelSource& source) : api_(api) {
+    const std::string name = source.entry + ".cu";
+    check("nvrtcCreateProgram", api_.nvrtcCreateProgram(&program_, source.text.c_str(),
+                                                        name.c_str(), 0, nullptr, nullptr));
+  }
+  NvrtcProgram(const NvrtcProgram&) = delete;
+  NvrtcProgram& operator=(const NvrtcProgram&) = delete;
+  ~NvrtcProgram() { api_.nvrtcDestroyProgram(&program_); }
+
+  // Returns nvrtcResult.
+  int compile(const std::vector<std::string>& options) {
+    std::vector<const char*> pointers;
+    for (const std::string& option : options) pointers.push_back(option.c_str());
+    return api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
+  }
+
+  std::string log() {
+    return text("nvrtcGetProgramLog", api_.nvrtcGetProgramLogSize, api_.nvrtcGetProgramLog);
+  }
+  std::string ptx() { return text("nvrtcGetPTX", api_.nvrtcGetPTXSize, api_.nvrtcGetPTX); }
+  std::vector<std::uint8_t> cubin() {
+    const std::string bytes = fetch("nvrtcGetCUBIN", api_.nvrtcGetCUBINSize, api_.nvrtcGetCUBIN);
+    return {bytes.begin(), bytes.end()};
+  }
+
+ private:
+  using SizeFunction = int (*)(void*, std::size_t*);
+  using DataFunction = int (*)(void*, char*);
+
+  void check(const char* call, int result) const {
+    if (result != 0)
+      throw_internal("NVRTC", fmt::format("{}: {}", call, api_.nvrtcGetErrorString(result)));
+  }
+  std::string fetch(const char* call, SizeFunction size_of, DataFunction data_of) {
+    std::size_t size = 0;
+    check(call, size_of(program_, &size));
+    std::string bytes(size, '\0');
+    if (size > 0) check(call, data_of(program_, bytes.data()));
+    return bytes;
+  }
+  // The same for a text, whose size counts its trailing NUL.
+  std::string text(const char* call, SizeFunction size_of, DataFunction data_of) {
+    std::string bytes = fetch(call, size_of, data_of);
+    while (!bytes.empty() && bytes.back() == '\0') bytes.pop_back();
+    return bytes;
+  }
+
+  const NvrtcApi& api_;
+  void* program_ = nullptr;
+};
+
+// The number in front of `unit` in a line such as "Used 12 registers, 1024 bytes smem", or 0.
+int number_before(std::string_view line, std::string_view unit) {
+  const std::size_t at = line.find(unit);
+  if (at == std::string_view::npos) return 0;
+  std::size_t end = at;
+  while (end > 0 && line[end - 1] == ' ') --end;
+  std::size_t begin = end;
+  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
+  int value = 0;
+  std::from_chars(line.data() + begin, line.data() + end, value);
+  return value;
+}
+
+std::vector<std::string> compile_options(const Target& target) {
+  return {"--gpu-architecture=" + target.str(), "--fmad=false", "--std=c++17",
+          "--ptxas-options=-v"};
+}
+
+std::string key_material(const NvrtcApi& api, const KernelSource& source, const Target& target,
+                         const std::vector<std::string>& options) {
+  return fmt::format("braid kernel, format {}\nnvrtc {}\ntarget {}\noptions {}\nentry {}\n\n{}",
+                     kPayloadFormat, api.identity, target.str(), fmt::join(options, " "),
+                     source.entry, source.text);
+}
+
+std::string encode(const CompiledKernel& kernel) {
+  ByteWriter out;
+  out.value(kPayloadMagic);
+  out.value(kPayloadFormat);
+  out.string(kernel.image.entry);
+  out.string(kernel.image.ptx);
+  out.string({reinterpret_cast<const char*>(kernel.image.cubin.data()), kernel.image.cubin.size()});
+  const KernelResources& r = kernel.resources;
+  for (int v :
+       {r.registers, r.shared_bytes, r.spill_store_bytes, r.spill_load_bytes, r.stack_bytes}) {
+    out.value(v);
+  }
+  return out.take();
+}
+
+std::optional<CompiledKernel> decode(std::string_view payload) {
+  ByteReader in(payload);
+  if (in.value<std::uint32_t>() != kPayloadMagic || in.value<int>() != kPayloadFormat) return {};
+  CompiledKernel kernel;
+  kernel.image.entry = in.string();
+  kernel.image.ptx = in.string();
+  const std::string_view cubin = in.string();
+  kernel.image.cubin.assign(cubin.begin(), cubin.end());
+  KernelResources& r = kernel.resources;
+  for (int* v :
+       {&r.registers, &r.shared_bytes, &r.spill_store_bytes, &r.spill_load_bytes, &r.stack_bytes}) {
+    *v = in.value<int>();
+  }
+  if (!in.done()) return {};
+  return kernel;
+}
+
+CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
+                       const std::vector<std::string>& options) {
+  const auto start = std::chrono::steady_clock::now();
+  NvrtcProgram program(api, source);
+  const int result = program.compile(options);
+  const std::string log = program.log();
+  if (result != 0) {
+    throw_internal(source.entry,
+                   fmt::format("NVRTC {} ({}) does not compile it: {}\n{}", api.version,
+                               fmt::join(options, " "), api.nvrtcGetErrorString(result), log));
+  }
+  CompiledKernel kernel;
+  // A real architecture (sm_XX) yields both the PTX and the cubin of one compilation.
+  kernel.image = {source.entry, program.ptx(), program.cubin()};
+  kernel.resources = parse_ptxas_log(log);
+  const std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
+  kernel.compile_ms = elapsed.count();
+  return kernel;
+}
+
+}  // namespace
+
+KernelResources parse_ptxas_log(std::string_view log) {
+  KernelResources r;
+  while (!log.empty()) {
+    const std::string_view line = log.substr(0, log.find('\n'));
+    log.remove_prefix(std::min(log.size(), line.size() + 1));
+    // Device functions that were not inlined print lines of their own: the largest counts.
+    r.stack_bytes = std::max(r.stack_bytes, number_before(line, "bytes stack frame"));
+    r.spill_store_bytes = std::max(r.spill_store_bytes, number_before(line, "bytes spill stores"));
+    r.spill_load_bytes = std::max(r.spill_load_bytes, number_before(line, "bytes spill loads"));
+    r.registers = std::max(r.registers, number_before(line, "registers"));
+    r.shared_bytes = std::max(r.shared_bytes, number_before(line, "bytes smem"));
+  }
+  return r;
+}
+
+std::string nvrtc_version() { return NvrtcApi::get().version; }
+std::string nvrtc_path() { return NvrtcApi::get().library.path(); }
+
+CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
+                              const DiskCache* cache) {
+  const NvrtcApi& api = NvrtcApi::get();
+  const std::vector<std::string> options = compile_options(target);
+  if (cache == nullptr) return compile(api, source, options);
+
+  std::optional<CompiledKernel> compiled;
+  auto make = [&] {
+    compiled = compile(api, source, options);
+    return encode(*compiled);
+  };
+  const std::string key = key_material(api, source, target, options);
+  const std::string payload = cache->get_or_create(key, make);
+  if (compiled) return *std::move(compiled);
+  compiled = decode(payload);
+  if (!compiled) {  // written by something that is not this code: replace it
+    cache->put(key, make());
+    return *std::move(compiled);
+  }
+  compiled->cache_hit = true;
+  return *std::move(compiled);
+}
+
+}  // namespace braid

@@ -1,0 +1,78 @@
+#include "runtime/nvrtc_api.h"
+
+#include <fmt/format.h>
+
+#include "braid/error.h"
+
+// The site-packages directory of the wheels that the build's set-up step installed, or empty.
+#ifndef BRAID_WHEEL_DIR
+#define BRAID_WHEEL_DIR ""
+#endif
+
+namespace braid {
+namespace {
+
+std::vector<std::string> candidates() {
+  if (std::string path = environment("BRAID_NVRTC"); !path.empty()) return {path};
+  std::vector<std::string> directories;
+  if (std::string home = environment("BRAID_CUDA_HOME"); !home.empty()) {
+    directories.push_back(home + "/lib64");
+  }
+  directories.emplace_back("/usr/local/cuda/lib64");
+  directories.emplace_back("/usr/local/cuda/lib");
+  if (const std::string wheels = BRAID_WHEEL_DIR; !wheels.empty()) {
+    directories.push_back(wheels + "/nvidia/cu13/lib");
+    directories.push_back(wheels + "/nvidia/cuda_nvrtc/lib");
+  }
+  const std::vector<std::string> versions{"13", "12"};
+  std::vector<std::string> result;
+  for (const std::string& directory : directories) {
+    for (std::string& file : library_files(directory, "libnvrtc.so", versions)) {
+      result.push_back(std::move(file));
+    }
+  }
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
+    result.emplace_back(name);
+  }
+  return result;
+}
+
+}  // namespace
+
+const char* NvrtcApi::how_to_get() {
+  return "install the CUDA Toolkit 13, or `pip install nvidia-cuda-nvrtc` and set BRAID_NVRTC to "
+         "the full path of its libnvrtc.so.13 (libnvrtc-builtins must lie beside it)";
+}
+
+NvrtcApi NvrtcApi::load() {
+  NvrtcApi api;
+  api.library = DynamicLibrary(candidates());
+  if (!api.library.loaded()) {
+    throw_environment("NVRTC",
+                      fmt::format("not found; {}. Tried: {}", how_to_get(), api.library.failure()));
+  }
+  std::string missing;
+#define BRAID_BIND(name, result, parameters) bind_symbol(api.library, #name, api.name, missing);
+  BRAID_NVRTC_FUNCTIONS(BRAID_BIND)
+#undef BRAID_BIND
+  if (!missing.empty()) {
+    throw_environment("NVRTC",
+                      fmt::format("{} lacks {}; {}", api.library.path(), missing, how_to_get()));
+  }
+  int major = 0;
+  int minor = 0;
+  if (const int result = api.nvrtcVersion(&major, &minor); result != 0) {
+    throw_environment("NVRTC", fmt::format("{}: nvrtcVersion: {}", api.library.path(),
+                                           api.nvrtcGetErrorString(result)));
+  }
+  api.version = fmt::format("{}.{}", major, minor);
+  api.identity = fmt::format("{} {}", api.version, api.library.identity());
+  return api;
+}
+
+const NvrtcApi& NvrtcApi::get() {
+  static const NvrtcApi kApi = load();
+  return kApi;
+}
+
+}  // namespace braid

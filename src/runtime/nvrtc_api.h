@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "runtime/dynamic_library.h"
+
+namespace braid {
+
+// The part of NVRTC that braid calls, as NVIDIA documents it; no CUDA header is needed to build.
+// X(name, parameters); every function returns int (nvrtcResult, 0 is success) but the last.
+#define BRAID_NVRTC_FUNCTIONS(X)                                                             \
+  X(nvrtcVersion, int, (int* major, int* minor))                                             \
+  X(nvrtcCreateProgram, int,                                                                 \
+    (void** program, const char* source, const char* name, int header_count,                 \
+     const char* const* headers, const char* const* include_names))                          \
+  X(nvrtcDestroyProgram, int, (void** program))                                              \
+  X(nvrtcCompileProgram, int, (void* program, int option_count, const char* const* options)) \
+  X(nvrtcGetPTXSize, int, (void* program, std::size_t* size))                                \
+  X(nvrtcGetPTX, int, (void* program, char* ptx))                                            \
+  X(nvrtcGetCUBINSize, int, (void* program, std::size_t* size))                              \
+  X(nvrtcGetCUBIN, int, (void* program, char* cubin))                                        \
+  X(nvrtcGetProgramLogSize, int, (void* program, std::size_t* size))                         \
+  X(nvrtcGetProgramLog, int, (void* program, char* log))                                     \
+  X(nvrtcGetErrorString, const char*, (int result))
+
+struct NvrtcApi {
+  DynamicLibrary library;
+  std::string version;   ///< "13.0"
+  std::string identity;  ///< version and build: part of every cache key
+#define BRAID_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
+  BRAID_NVRTC_FUNCTIONS(BRAID_DECLARE)
+#undef BRAID_DECLARE
+
+  /// Searches `$BRAID_NVRTC` (a full path; when set, the only one), `$BRAID_CUDA_HOME`,
+  /// /usr/local/cuda, the wheels that the set-up step installed, then the loader's own path.
+  /// Throws kEnvironment with every path that was tried and how to get it.
+  static NvrtcApi load();
+  /// The same, loaded once per process; a failure is not remembered.
+  static const NvrtcApi& get();
+  static const char* how_to_get();
+};
+
+}  // namespace braid
