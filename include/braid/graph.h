@@ -130,6 +130,8 @@ class Graph {
 
  private:
   ValueId add_value(Value value);
+  void check_free(const std::string& name) const;
+  std::string fresh_name();
 
   std::string name_;
   SymbolTable symbols_;
@@ -140,6 +142,7 @@ class Graph {
   std::vector<Value> values_;
   std::vector<ValueId> outputs_;
   std::map<std::string, ValueId, std::less<>> by_name_;
+  std::int64_t next_fresh_ = 0;
 };
 
 /// Reads the JSON form (docs/graph.schema.json). `where` names the file in errors. Limits on size

@@ -1,0 +1,208 @@
+#include "braid/dim.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "braid/error.h"
+#include "ir/checked.h"
+#include "ir/text.h"
+
+namespace braid {
+namespace {
+
+constexpr std::size_t kMaxDimText = 1000;
+
+const Symbol& lookup(const SymbolTable& symbols, const std::string& name) {
+  auto it = symbols.find(name);
+  if (it == symbols.end()) throw_invalid("", fmt::format("unknown symbol {}", quote(name)));
+  return it->second;
+}
+
+std::int64_t largest(const Symbol& s) { return s.max / s.multiple_of * s.multiple_of; }
+std::int64_t smallest(const Symbol& s) {
+  return checked_mul((s.min - 1) / s.multiple_of + 1, s.multiple_of);
+}
+
+/// Reads one affine expression from left to right.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : rest_(text) {}
+
+  std::optional<Dim> read() {
+    Dim sum;
+    bool first = true;
+    while (true) {
+      std::int64_t sign = 1;
+      if (accept('-')) {
+        sign = -1;
+      } else if (!first && !accept('+')) {
+        break;
+      }
+      std::optional<Dim> term = read_term();
+      if (!term) return std::nullopt;
+      sum += *term * sign;
+      first = false;
+    }
+    skip_space();
+    if (!rest_.empty()) return std::nullopt;
+    return sum;
+  }
+
+ private:
+  void skip_space() {
+    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+  }
+  bool accept(char c) {
+    skip_space();
+    if (rest_.empty() || rest_.front() != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  std::optional<Dim> read_term() {
+    std::optional<Dim> left = read_factor();
+    if (!left || !accept('*')) return left;
+    std::optional<Dim> right = read_factor();
+    if (!right) return std::nullopt;
+    if (left->is_constant()) return *right * left->constant();
+    if (right->is_constant()) return *left * right->constant();
+    return std::nullopt;
+  }
+
+  std::optional<Dim> read_factor() {
+    skip_space();
+    std::size_t n = 0;
+    while (n < rest_.size() && is_identifier_char(rest_[n])) ++n;
+    std::string_view word = rest_.substr(0, n);
+    if (word.empty()) return std::nullopt;
+    rest_.remove_prefix(n);
+    if (is_identifier(word)) return Dim::symbol(word);
+    std::int64_t value = 0;
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+    return Dim(value);
+  }
+
+  std::string_view rest_;
+};
+
+}  // namespace
+
+Dim Dim::symbol(std::string_view name) {
+  Dim dim;
+  dim.terms_.push_back({std::string(name), 1});
+  return dim;
+}
+
+std::optional<Dim> Dim::parse(std::string_view text) {
+  if (text.size() > kMaxDimText) return std::nullopt;
+  try {
+    return Reader(text).read();
+  } catch (const Error&) {  // a factor that does not fit 64 bits
+    return std::nullopt;
+  }
+}
+
+std::int64_t Dim::evaluate(const Bindings& bindings) const {
+  std::int64_t sum = constant_;
+  for (const Term& term : terms_) {
+    auto it = bindings.find(term.symbol);
+    if (it == bindings.end()) {
+      throw_invalid("", fmt::format("symbol {} has no value", quote(term.symbol)));
+    }
+    sum = checked_add(sum, checked_mul(term.factor, it->second));
+  }
+  return sum;
+}
+
+std::int64_t Dim::max(const SymbolTable& symbols) const {
+  std::int64_t sum = constant_;
+  for (const Term& term : terms_) {
+    const Symbol& s = lookup(symbols, term.symbol);
+    sum = checked_add(sum, checked_mul(term.factor, term.factor > 0 ? largest(s) : smallest(s)));
+  }
+  return sum;
+}
+
+std::int64_t Dim::min(const SymbolTable& symbols) const {
+  std::int64_t sum = constant_;
+  for (const Term& term : terms_) {
+    const Symbol& s = lookup(symbols, term.symbol);
+    sum = checked_add(sum, checked_mul(term.factor, term.factor > 0 ? smallest(s) : largest(s)));
+  }
+  return sum;
+}
+
+std::int64_t Dim::divisor(const SymbolTable& symbols) const {
+  std::int64_t result = constant_;
+  for (const Term& term : terms_) {
+    const Symbol& s = lookup(symbols, term.symbol);
+    const bool single = smallest(s) == largest(s);
+    result = std::gcd(result, checked_mul(term.factor, single ? largest(s) : s.multiple_of));
+  }
+  return result < 0 ? -result : result;
+}
+
+std::optional<Dim> Dim::divide_exactly(std::int64_t by) const {
+  if (by == 0 || constant_ % by != 0) return std::nullopt;
+  Dim result(constant_ / by);
+  for (const Term& term : terms_) {
+    if (term.factor % by != 0) return std::nullopt;
+    result.terms_.push_back({term.symbol, term.factor / by});
+  }
+  return result;
+}
+
+Dim& Dim::operator+=(const Dim& other) {
+  std::vector<Term> merged;
+  merged.reserve(terms_.size() + other.terms_.size());
+  auto a = terms_.begin();
+  auto b = other.terms_.begin();
+  while (a != terms_.end() || b != other.terms_.end()) {
+    if (b == other.terms_.end() || (a != terms_.end() && a->symbol < b->symbol)) {
+      merged.push_back(*a++);
+    } else if (a == terms_.end() || b->symbol < a->symbol) {
+      merged.push_back(*b++);
+    } else {
+      const std::int64_t factor = checked_add(a->factor, b->factor);
+      if (factor != 0) merged.push_back({a->symbol, factor});
+      ++a;
+      ++b;
+    }
+  }
+  constant_ = checked_add(constant_, other.constant_);
+  terms_ = std::move(merged);
+  return *this;
+}
+
+Dim operator*(const Dim& a, std::int64_t factor) {
+  Dim result(checked_mul(a.constant_, factor));
+  if (factor == 0) return result;
+  for (const Dim::Term& term : a.terms_) {
+    result.terms_.push_back({term.symbol, checked_mul(term.factor, factor)});
+  }
+  return result;
+}
+
+std::string Dim::str() const {
+  std::string text;
+  for (const Term& term : terms_) {
+    if (term.factor < 0) {
+      text += '-';
+    } else if (!text.empty()) {
+      text += '+';
+    }
+    // The sign is printed already; the magnitude of the least number needs the unsigned type.
+    const std::uint64_t magnitude = term.factor < 0 ? 0 - static_cast<std::uint64_t>(term.factor)
+                                                    : static_cast<std::uint64_t>(term.factor);
+    text += magnitude == 1 ? term.symbol : fmt::format("{}*{}", magnitude, term.symbol);
+  }
+  if (terms_.empty()) return fmt::format("{}", constant_);
+  if (constant_ != 0) text += fmt::format("{:+}", constant_);
+  return text;
+}
+
+}  // namespace braid

@@ -1,0 +1,99 @@
+#include "braid/dtype.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace braid {
+namespace {
+
+constexpr std::array kDTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kI32,
+                                DType::kI64, DType::kU8,  DType::kBool};
+
+/// Rounds to a binary format of `precision` bits (the hidden one counts) whose normal exponents are
+/// [min_exponent, max_exponent], ties to even.
+double round_to_format(double value, int precision, int min_exponent, int max_exponent) {
+  if (!std::isfinite(value) || value == 0) return value;
+  constexpr int kBias = 1023;
+  constexpr int kDoubleMantissa = 52;
+  int exponent =
+      static_cast<int>(std::bit_cast<std::uint64_t>(value) >> kDoubleMantissa & 0x7FFU) - kBias;
+  if (exponent > max_exponent) {
+    return std::copysign(std::numeric_limits<double>::infinity(), value);
+  }
+  if (exponent < min_exponent) exponent = min_exponent;  // subnormals share one quantum
+  // Adding a number whose last place is the format's quantum makes the hardware round there. Its
+  // mantissa is even, so that ties go to the even neighbour.
+  const int magic_exponent = exponent - (precision - 1) + kDoubleMantissa;
+  const double magic =
+      1.5 *
+      std::bit_cast<double>(static_cast<std::uint64_t>(magic_exponent + kBias) << kDoubleMantissa);
+  const double rounded = (value + magic) - magic;
+  const double limit = std::bit_cast<double>(static_cast<std::uint64_t>(max_exponent + 1 + kBias)
+                                             << kDoubleMantissa);
+  if (std::fabs(rounded) >= limit) {
+    return std::copysign(std::numeric_limits<double>::infinity(), value);
+  }
+  return std::copysign(rounded, value);
+}
+
+/// The low 64 bits of the truncated value in two's complement; NaN and infinity count as 0.
+std::uint64_t wrap(double value) {
+  if (!std::isfinite(value)) return 0;
+  constexpr double kTwo64 = 18446744073709551616.0;
+  const double magnitude = std::fmod(std::trunc(std::fabs(value)), kTwo64);
+  const auto bits = static_cast<std::uint64_t>(magnitude);
+  return value < 0 ? 0 - bits : bits;
+}
+
+}  // namespace
+
+std::string_view dtype_name(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return "f32";
+    case DType::kF16:
+      return "f16";
+    case DType::kBF16:
+      return "bf16";
+    case DType::kI32:
+      return "i32";
+    case DType::kI64:
+      return "i64";
+    case DType::kU8:
+      return "u8";
+    case DType::kBool:
+      return "bool";
+  }
+  return "";
+}
+
+std::optional<DType> parse_dtype(std::string_view name) {
+  for (DType dtype : kDTypes) {
+    if (dtype_name(dtype) == name) return dtype;
+  }
+  return std::nullopt;
+}
+
+double round_to(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kF32:
+      return round_to_format(value, 24, -126, 127);
+    case DType::kF16:
+      return round_to_format(value, 11, -14, 15);
+    case DType::kBF16:
+      return round_to_format(value, 8, -126, 127);
+    case DType::kI32:
+      return static_cast<std::int32_t>(wrap(value));
+    case DType::kI64:
+      return static_cast<double>(static_cast<std::int64_t>(wrap(value)));
+    case DType::kU8:
+      return static_cast<std::uint8_t>(wrap(value));
+    case DType::kBool:
+      return value != 0 ? 1 : 0;
+  }
+  return value;
+}
+
+}  // namespace braid

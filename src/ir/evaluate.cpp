@@ -1,0 +1,137 @@
+#include "ir/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "braid/error.h"
+#include "braid/reference.h"
+#include "ir/text.h"
+
+namespace braid {
+namespace {
+
+/// For each value the last node that reads it; the number of nodes when it is a graph output.
+std::vector<std::size_t> last_uses(const Graph& graph) {
+  std::vector<std::size_t> last(graph.values().size(), 0);
+  for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
+    for (ValueId input : graph.nodes()[id].inputs) last[static_cast<std::size_t>(input)] = id;
+  }
+  for (ValueId output : graph.outputs())
+    last[static_cast<std::size_t>(output)] = graph.nodes().size();
+  return last;
+}
+
+void check_input(const GraphInput& input, const HostTensor& tensor, const Bindings& bindings,
+                 std::size_t rank) {
+  std::vector<std::int64_t> expected;
+  for (const Dim& dim : input.type.shape) expected.push_back(dim.evaluate(bindings));
+  const bool whole =
+      tensor.data.size() == static_cast<std::size_t>(tensor.numel()) * dtype_size(tensor.dtype);
+  if (tensor.dtype == input.type.dtype && tensor.shape == expected && whole) return;
+  auto text = [](DType dtype, const std::vector<std::int64_t>& shape) {
+    return TensorType{dtype, Shape(shape.begin(), shape.end())}.str();
+  };
+  throw_invalid(
+      "input " + quote(input.name),
+      fmt::format("rank {} has {} of {} bytes; expected {}", rank, text(tensor.dtype, tensor.shape),
+                  tensor.data.size(), text(input.type.dtype, expected)));
+}
+
+}  // namespace
+
+EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Bindings& bindings) {
+  const std::size_t world = inputs.size();
+  const std::vector<std::size_t> last = last_uses(graph);
+  std::vector<std::vector<EvalTensor>> values(world);  // [rank][value]
+  for (std::size_t rank = 0; rank < world; ++rank) {
+    values[rank].resize(graph.values().size());
+    for (std::size_t i = 0; i < inputs[rank].size(); ++i) {
+      values[rank][static_cast<std::size_t>(graph.input_values()[i])] = std::move(inputs[rank][i]);
+    }
+  }
+  for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
+    const Node& node = graph.nodes()[id];
+    EvalTensors operands(world);
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+        const auto value = static_cast<std::size_t>(node.inputs[k]);
+        const bool again = std::find(node.inputs.begin() + static_cast<std::ptrdiff_t>(k) + 1,
+                                     node.inputs.end(), node.inputs[k]) != node.inputs.end();
+        // The last reader takes the data, so that a value does not outlive its use.
+        if (last[value] == id && !again) {
+          operands[rank].push_back(std::move(values[rank][value]));
+        } else {
+          operands[rank].push_back(values[rank][value]);
+        }
+      }
+    }
+    EvalTensors results = node.op->evaluate({graph, node, bindings}, operands);
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+        EvalTensor& result = results[rank][i];
+        for (double& x : result.data) x = round_to(result.dtype, x);
+        values[rank][static_cast<std::size_t>(node.outputs[i])] = std::move(result);
+      }
+    }
+  }
+  EvalTensors outputs(world);
+  for (std::size_t rank = 0; rank < world; ++rank) {
+    for (ValueId value : graph.outputs()) {
+      outputs[rank].push_back(values[rank][static_cast<std::size_t>(value)]);
+    }
+  }
+  return outputs;
+}
+
+RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindings& bindings) {
+  const Bindings bound = check_bindings(graph, bindings);
+  const std::int64_t world = world_size(graph);
+  if (static_cast<std::int64_t>(inputs.size()) != world) {
+    throw_invalid("", fmt::format("inputs for {} ranks; expected {}", inputs.size(), world));
+  }
+  EvalTensors operands(inputs.size());
+  for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
+    if (inputs[rank].size() != graph.inputs().size()) {
+      throw_invalid("", fmt::format("rank {} has {} inputs; expected {}", rank, inputs[rank].size(),
+                                    graph.inputs().size()));
+    }
+    for (std::size_t i = 0; i < inputs[rank].size(); ++i) {
+      const HostTensor& tensor = inputs[rank][i];
+      check_input(graph.inputs()[i], tensor, bound, rank);
+      operands[rank].push_back({tensor.dtype, tensor.shape, tensor.to_doubles()});
+    }
+  }
+  const EvalTensors results = evaluate_nodes(graph, std::move(operands), bound);
+  RankTensors outputs(results.size());
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    for (const EvalTensor& result : results[rank]) {
+      outputs[rank].push_back(HostTensor::from_doubles(result.dtype, result.shape, result.data));
+    }
+  }
+  return outputs;
+}
+
+double relative_error(const HostTensor& out, const HostTensor& ref) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (out.shape != ref.shape) return kInfinity;
+  const std::vector<double> a = out.to_doubles();
+  const std::vector<double> b = ref.to_doubles();
+  double difference = 0;
+  double norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool same_special = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
+      if (!same_special) return kInfinity;
+      continue;
+    }
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    norm += b[i] * b[i];
+  }
+  if (difference == 0) return 0;
+  return norm == 0 ? kInfinity : std::sqrt(difference / norm);
+}
+
+}  // namespace braid

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ir/op_registry.h"
+
+namespace braid {
+
+/// The graph's outputs [rank][output] for inputs [rank][input] that are checked already; the number
+/// of ranks is that of `inputs`, so that a kernel's body runs in its caller's world.
+[[nodiscard]] EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs,
+                                         const Bindings& bindings);
+
+}  // namespace braid

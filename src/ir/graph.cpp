@@ -1,0 +1,264 @@
+#include "braid/graph.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "braid/error.h"
+#include "ir/attributes.h"
+#include "ir/groups.h"
+#include "ir/op_registry.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+
+namespace braid {
+namespace {
+
+constexpr std::size_t kMaxName = 10UL << 20U;
+constexpr std::size_t kMaxNodes = 10'000'000;
+constexpr std::size_t kMaxRank = 8;
+constexpr std::int64_t kMaxNumel = std::int64_t{1} << 40;
+/// In the table of names: a node with several results, whose values bear names of their own.
+constexpr ValueId kSeveralResults = -1;
+
+void check_name(const std::string& name) {
+  if (name.empty()) fail("/name", "empty; expected a name");
+  if (name.size() > kMaxName) {
+    fail("/name", fmt::format("{} is {} bytes long; expected at most {}", quote(name), name.size(),
+                              kMaxName));
+  }
+  if (!is_utf8(name)) fail("/name", fmt::format("{} is not UTF-8", quote(name)));
+}
+
+/// `place` is that of the shape.
+void check_shape(const SymbolTable& symbols, const TensorType& type, const std::string& place) {
+  if (type.shape.size() > kMaxRank) {
+    fail(place, fmt::format("{} dims; expected at most {}", type.shape.size(), kMaxRank));
+  }
+  std::int64_t numel = 1;
+  for (std::size_t i = 0; i < type.shape.size(); ++i) {
+    const Dim& dim = type.shape[i];
+    const std::string dim_place = fmt::format("{}/{}", place, i);
+    for (const Dim::Term& term : dim.terms()) {
+      if (symbols.find(term.symbol) == symbols.end()) {
+        fail(dim_place,
+             fmt::format("unknown symbol {}; expected {}", quote(term.symbol), list(symbols)));
+      }
+    }
+    if (dim.min(symbols) < 1) {
+      fail(dim_place, fmt::format("the extent {} can be {}; expected at least 1", dim.str(),
+                                  dim.min(symbols)));
+    }
+    if (__builtin_mul_overflow(numel, dim.max(symbols), &numel) || numel >= kMaxNumel) {
+      fail(place,
+           fmt::format("{} has 2^40 elements or more with its symbols at their maximum; expected "
+                       "fewer",
+                       type.str()));
+    }
+  }
+}
+
+void check_operand_count(const OpDef& op, std::size_t count) {
+  if (count >= static_cast<std::size_t>(op.min_inputs) &&
+      count <= static_cast<std::size_t>(op.max_inputs)) {
+    return;
+  }
+  fail("/inputs", fmt::format("{} operands for {}; expected {}", count, op.name,
+                              op.min_inputs == op.max_inputs
+                                  ? fmt::format("{}", op.min_inputs)
+                                  : fmt::format("{} to {}", op.min_inputs, op.max_inputs)));
+}
+
+}  // namespace
+
+std::string TensorType::str() const {
+  std::string text(dtype_name(dtype));
+  text += '[';
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += shape[i].str();
+  }
+  return text + ']';
+}
+
+std::string_view Node::op_name() const { return op->name; }
+
+void Graph::add_symbol(std::string name, Symbol symbol) {
+  check_symbol(name, symbol);
+  const std::string place = "/symbols/" + name;
+  if (!symbols_.emplace(std::move(name), symbol).second) {
+    throw_invalid(place, "the symbol is defined twice");
+  }
+}
+
+void Graph::add_group(std::string name, Group group) {
+  check_group(name, group);
+  const std::string place = "/groups/" + printable(name);
+  if (!groups_.emplace(std::move(name), std::move(group)).second) {
+    throw_invalid(place, "the group is defined twice");
+  }
+}
+
+void Graph::check_free(const std::string& name) const {
+  if (by_name_.find(name) != by_name_.end()) {
+    fail("/name", fmt::format("{} is defined twice", quote(name)));
+  }
+}
+
+ValueId Graph::add_value(Value value) {
+  const auto id = static_cast<ValueId>(values_.size());
+  by_name_.emplace(value.name, id);
+  values_.push_back(std::move(value));
+  return id;
+}
+
+ValueId Graph::add_input(GraphInput input) {
+  try {
+    check_name(input.name);
+    check_free(input.name);
+    check_shape(symbols_, input.type, "/shape");
+  } catch (const Error& error) {
+    throw Error(error.code(), printable(input.name) + error.where(),
+                std::string(message_of(error)));
+  }
+  const ValueId id = add_value({.name = input.name,
+                                .type = input.type,
+                                .producer = -1,
+                                .result = static_cast<int>(inputs_.size()),
+                                .comm_group = {}});
+  inputs_.push_back(std::move(input));
+  input_values_.push_back(id);
+  return id;
+}
+
+std::string Graph::fresh_name() {
+  std::string name;
+  do {
+    name = fmt::format("v{}", next_fresh_++);
+  } while (by_name_.find(name) != by_name_.end());
+  return name;
+}
+
+NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueId> inputs,
+                       Attrs attrs) {
+  if (name.empty()) name = fresh_name();
+  Node node;
+  std::vector<TensorType> results;
+  std::vector<std::string> names;
+  try {
+    check_name(name);
+    check_free(name);
+    if (nodes_.size() >= kMaxNodes) fail("", fmt::format("more than {} nodes", kMaxNodes));
+    node.op = find_op(op);
+    if (node.op == nullptr) {
+      std::vector<std::string_view> known;
+      for (const OpDef* def : all_ops()) known.push_back(def->name);
+      fail("/op",
+           fmt::format("unknown op {}; expected one of {}", quote(op), fmt::join(known, ", ")));
+    }
+    check_operand_count(*node.op, inputs.size());
+    std::vector<TensorType> types;
+    types.reserve(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] < 0 || static_cast<std::size_t>(inputs[i]) >= values_.size()) {
+        fail(fmt::format("/inputs/{}", i), fmt::format("there is no value {}", inputs[i]));
+      }
+      types.push_back(type(inputs[i]));
+    }
+    node.attrs = complete_attributes(*this, *node.op, std::move(attrs));
+    results = node.op->infer({*this, types, node.attrs});
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      check_shape(symbols_, results[i], node.attr<Shape>("shape") != nullptr ? "/attrs/shape" : "");
+      names.push_back(results.size() == 1 ? name : fmt::format("{}:{}", name, i));
+      if (results.size() > 1) check_free(names.back());
+    }
+  } catch (const Error& error) {
+    throw Error(error.code(), printable(name) + error.where(), std::string(message_of(error)));
+  }
+  const auto id = static_cast<NodeId>(nodes_.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    node.outputs.push_back(add_value({.name = std::move(names[i]),
+                                      .type = std::move(results[i]),
+                                      .producer = id,
+                                      .result = static_cast<int>(i),
+                                      .comm_group = {}}));
+  }
+  if (results.size() > 1) by_name_.emplace(name, kSeveralResults);
+  node.name = std::move(name);
+  node.inputs = std::move(inputs);
+  nodes_.push_back(std::move(node));
+  return id;
+}
+
+void Graph::set_hint(NodeId node, std::string key, double value) {
+  Node& target = nodes_.at(static_cast<std::size_t>(node));
+  if (!is_utf8(key) || !std::isfinite(value)) {
+    throw_invalid(printable(target.name) + "/hints/" + printable(key),
+                  fmt::format("{}; expected a UTF-8 key and a finite number", value));
+  }
+  target.hints.insert_or_assign(std::move(key), value);
+}
+
+void Graph::set_comm_group(ValueId value, std::string group) {
+  Value& target = values_.at(static_cast<std::size_t>(value));
+  if (!group.empty() && groups_.find(group) == groups_.end()) {
+    throw_invalid(printable(target.name) + "/comm_group",
+                  fmt::format("unknown group {}; expected {}", quote(group), list(groups_)));
+  }
+  target.comm_group = std::move(group);
+}
+
+void Graph::add_output(ValueId value) {
+  if (value < 0 || static_cast<std::size_t>(value) >= values_.size()) {
+    throw_invalid(fmt::format("/outputs/{}", outputs_.size()),
+                  fmt::format("there is no value {}", value));
+  }
+  outputs_.push_back(value);
+}
+
+std::optional<ValueId> Graph::find(std::string_view name) const {
+  auto it = by_name_.find(name);
+  if (it != by_name_.end() && it->second != kSeveralResults) return it->second;
+  // "name:0" is also the only result of "name".
+  constexpr std::string_view kFirst = ":0";
+  if (it != by_name_.end() || !name.ends_with(kFirst)) return std::nullopt;
+  name.remove_suffix(kFirst.size());
+  it = by_name_.find(name);
+  if (it == by_name_.end() || it->second == kSeveralResults) return std::nullopt;
+  // A value that is itself "node:i" has no results of its own.
+  const Value& found = value(it->second);
+  const bool own_name = found.producer < 0 || node(found.producer).outputs.size() == 1;
+  return own_name ? std::optional(it->second) : std::nullopt;
+}
+
+std::vector<std::vector<NodeId>> Graph::users() const {
+  std::vector<std::vector<NodeId>> result(values_.size());
+  for (std::size_t id = 0; id < nodes_.size(); ++id) {
+    for (ValueId input : nodes_[id].inputs) {
+      auto& users = result[static_cast<std::size_t>(input)];
+      if (users.empty() || users.back() != static_cast<NodeId>(id)) {
+        users.push_back(static_cast<NodeId>(id));
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<bool> Graph::output_flags() const {
+  std::vector<bool> result(values_.size(), false);
+  for (ValueId output : outputs_) result[static_cast<std::size_t>(output)] = true;
+  return result;
+}
+
+Graph Graph::clone_interface() const {
+  Graph graph(name_);
+  graph.symbols_ = symbols_;
+  graph.groups_ = groups_;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const ValueId id = graph.add_input(inputs_[i]);
+    graph.set_comm_group(id, value(input_values_[i]).comm_group);
+  }
+  return graph;
+}
+
+}  // namespace braid

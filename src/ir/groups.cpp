@@ -1,0 +1,100 @@
+#include "ir/groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "braid/error.h"
+#include "ir/text.h"
+
+namespace braid {
+namespace {
+
+constexpr std::size_t kMaxSymbolName = 64;
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxWorld = 65536;
+
+std::int64_t member_count(const Group& group) {
+  return group.size * static_cast<std::int64_t>(group.ranks.size());
+}
+
+}  // namespace
+
+void check_symbol(const std::string& name, const Symbol& symbol) {
+  const std::string place = "/symbols/" + printable(name);
+  if (!is_identifier(name) || name.size() > kMaxSymbolName) {
+    throw_invalid(place, fmt::format("{} cannot name a symbol; expected letters, digits and "
+                                     "underscores, at most {}, no digit first",
+                                     quote(name), kMaxSymbolName));
+  }
+  if (symbol.min < 1) {
+    throw_invalid(place + "/min", fmt::format("min is {}; expected at least 1", symbol.min));
+  }
+  if (symbol.max < symbol.min || symbol.max >= kMaxExtent) {
+    throw_invalid(place + "/max",
+                  fmt::format("max is {}; expected at least min ({}) and below 2^40", symbol.max,
+                              symbol.min));
+  }
+  if (symbol.multiple_of < 1 || symbol.max / symbol.multiple_of * symbol.multiple_of < symbol.min) {
+    throw_invalid(
+        place + "/multiple_of",
+        fmt::format("multiple_of is {}; expected a positive number with a multiple in [{}, {}]",
+                    symbol.multiple_of, symbol.min, symbol.max));
+  }
+}
+
+void check_group(const std::string& name, const Group& group) {
+  const std::string place = "/groups/" + printable(name);
+  if (name.empty() || !is_utf8(name)) {
+    throw_invalid(place, "a group's name must be non-empty UTF-8");
+  }
+  if (group.size < 1 || group.size > kMaxWorld) {
+    throw_invalid(place + "/size",
+                  fmt::format("size is {}; expected 1 to {}", group.size, kMaxWorld));
+  }
+  std::vector<std::int64_t> members;
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    if (static_cast<std::int64_t>(group.ranks[i].size()) != group.size) {
+      throw_invalid(fmt::format("{}/ranks/{}", place, i),
+                    fmt::format("{} ranks; expected size ({})", group.ranks[i].size(), group.size));
+    }
+    members.insert(members.end(), group.ranks[i].begin(), group.ranks[i].end());
+  }
+  std::sort(members.begin(), members.end());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members[i] != static_cast<std::int64_t>(i)) {
+      throw_invalid(place + "/ranks", fmt::format("the lists do not hold each rank of 0 to {} once",
+                                                  members.size() - 1));
+    }
+  }
+}
+
+std::vector<std::vector<std::int64_t>> group_instances(const Group& group, std::int64_t world) {
+  if (!group.ranks.empty()) return group.ranks;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(world));
+  std::iota(all.begin(), all.end(), 0);
+  if (group.size > 1) return {all};
+  std::vector<std::vector<std::int64_t>> alone;
+  for (std::int64_t rank : all) alone.push_back({rank});
+  return alone;
+}
+
+std::int64_t world_size(const Graph& graph) {
+  std::int64_t world = 1;
+  for (const auto& [name, group] : graph.groups()) {
+    world = std::max(world, group.ranks.empty() ? group.size : member_count(group));
+  }
+  for (const auto& [name, group] : graph.groups()) {
+    if (group.ranks.empty() && (group.size == world || group.size == 1)) continue;
+    if (member_count(group) == world) continue;
+    throw_invalid(
+        "/groups/" + printable(name),
+        fmt::format("the group covers {} of {} ranks; expected `ranks` lists that hold each "
+                    "rank once",
+                    group.ranks.empty() ? group.size : member_count(group), world));
+  }
+  return world;
+}
+
+}  // namespace braid

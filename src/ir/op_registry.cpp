@@ -1,0 +1,128 @@
+#include "ir/op_registry.h"
+
+#include <algorithm>
+
+#include "braid/error.h"
+#include "ir/ops.h"
+
+namespace braid {
+namespace {
+
+/// All ops, sorted by name; built once.
+struct Registry {
+  std::vector<OpDef> ops;
+  std::vector<const OpDef*> sorted;
+
+  Registry() {
+    add_collective_ops(ops);
+    add_kernel_ops(ops);
+    add_matmul_ops(ops);
+    add_norm_ops(ops);
+    add_pointwise_ops(ops);
+    add_reduce_ops(ops);
+    add_view_ops(ops);
+    for (const OpDef& op : ops) sorted.push_back(&op);
+    std::sort(sorted.begin(), sorted.end(),
+              [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
+  }
+};
+
+const Registry& registry() {
+  static const Registry instance;
+  return instance;
+}
+
+}  // namespace
+
+const OpDef* find_op(std::string_view name) {
+  const auto& sorted = registry().sorted;
+  auto it = std::lower_bound(sorted.begin(), sorted.end(), name,
+                             [](const OpDef* op, std::string_view n) { return op->name < n; });
+  return it != sorted.end() && (*it)->name == name ? *it : nullptr;
+}
+
+std::span<const OpDef* const> all_ops() { return registry().sorted; }
+
+namespace {
+
+std::vector<TensorType> types_of(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<TensorType> types;
+  for (ValueId value : values) types.push_back(graph.type(value));
+  return types;
+}
+
+}  // namespace
+
+double node_flops(const Graph& graph, const Node& node, const Bindings& bindings) {
+  if (const auto* body = node.attr<std::shared_ptr<const Graph>>("body")) {
+    double sum = 0;
+    for (const Node& inner : (*body)->nodes()) sum += node_flops(**body, inner, bindings);
+    return sum;
+  }
+  return node.op->flops(types_of(graph, node.inputs), types_of(graph, node.outputs), bindings);
+}
+
+double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings) {
+  if (node.op->op_class == OpClass::kView || node.op->op_class == OpClass::kWait) return 0;
+  double sum = 0;
+  for (const auto* values : {&node.inputs, &node.outputs}) {
+    for (const TensorType& type : types_of(graph, *values)) {
+      sum += numel_at(type, bindings) * static_cast<double>(dtype_size(type.dtype));
+    }
+  }
+  return sum;
+}
+
+void fail(std::string place, const std::string& message) {
+  throw_invalid(std::move(place), message);
+}
+
+std::string describe(std::span<const TensorType> types) {
+  std::vector<std::string> texts;
+  for (const TensorType& type : types) texts.push_back(type.str());
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs) {
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    if (inputs[i].dtype == inputs[0].dtype) continue;
+    fail(fmt::format("/inputs/{}", i),
+         fmt::format("operands of {} are {}; expected one dtype: insert `to`", op,
+                     describe(inputs)));
+  }
+}
+
+void expect_float(std::string_view op, std::span<const TensorType> inputs) {
+  if (is_float(inputs[0].dtype)) return;
+  fail("/inputs/0", fmt::format("the operand of {} is {}; expected f32, f16 or bf16: insert `to`",
+                                op, inputs[0].str()));
+}
+
+std::size_t normalize_axis(std::int64_t axis, std::size_t rank, const std::string& place) {
+  const auto signed_rank = static_cast<std::int64_t>(rank);
+  if (axis < -signed_rank || axis >= signed_rank) {
+    fail(place,
+         fmt::format("dim {} is out of range; expected [{}, {})", axis, -signed_rank, signed_rank));
+  }
+  return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
+}
+
+double numel_at(const TensorType& type, const Bindings& bindings) {
+  double product = 1;
+  for (const Dim& dim : type.shape) product *= static_cast<double>(dim.evaluate(bindings));
+  return product;
+}
+
+EvalTensor make_result(const EvalContext& context, std::size_t index) {
+  const TensorType& type = context.graph.type(context.node.outputs[index]);
+  EvalTensor result{type.dtype, {}, {}};
+  std::size_t size = 1;
+  for (const Dim& dim : type.shape) {
+    result.shape.push_back(dim.evaluate(context.bindings));
+    size *= static_cast<std::size_t>(result.shape.back());
+  }
+  result.data.resize(size);
+  return result;
+}
+
+}  // namespace braid

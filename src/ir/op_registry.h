@@ -1,0 +1,99 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "braid/graph.h"
+
+namespace braid {
+
+/// The type an attribute must have, which is also how its JSON is read.
+enum class AttrType : std::uint8_t {
+  kBool,
+  kInt,
+  kDouble,
+  kString,
+  kDType,
+  kInts,
+  kShape,
+  kConfig,
+  kGraph,
+  kGroup,
+  kReduceOp
+};
+
+struct AttrDef {
+  std::string name;
+  AttrType type;
+  std::optional<AttrValue> fallback;  ///< required when empty
+};
+
+/// How codegen and the fuser see an op.
+enum class OpClass : std::uint8_t {
+  kPointwise,  ///< element by element, operands broadcast; arithmetic in pointwise.h
+  kReduction,  ///< sum, amax: over `dim`, with `keepdim`
+  kNorm,  ///< rms_norm, add_rms_norm2: a row reduction with pointwise around it, over the last dim
+  kMatmul,      ///< mm
+  kView,        ///< view, transpose: no arithmetic
+  kCollective,  ///< all_reduce
+  kWait,        ///< wait_tensor
+  kCopy,        ///< copy: the identity, into a new buffer (made by lowering)
+  kKernel,      ///< kernel: a body graph run as one launch (made by lowering)
+};
+
+/// The values of one operand on one rank, as the evaluator sees them.
+struct EvalTensor {
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape;
+  std::vector<double> data;
+};
+/// [rank][operand]
+using EvalTensors = std::vector<std::vector<EvalTensor>>;
+
+/// What shape inference sees. It throws kInvalidArgument with a place relative to the node ("",
+/// "/inputs/1", "/attrs/dim"), which Graph::add_node completes.
+struct InferContext {
+  const Graph& graph;
+  std::span<const TensorType> inputs;
+  const Attrs& attrs;
+};
+
+struct EvalContext {
+  const Graph& graph;
+  const Node& node;
+  const Bindings& bindings;
+};
+
+/// One op: everything the system knows about it stands in its entry.
+struct OpDef {
+  std::string name;
+  OpClass op_class;
+  int min_inputs;
+  int max_inputs;
+  std::vector<AttrDef> attrs;
+  /// Result types; the dims may be symbolic.
+  std::function<std::vector<TensorType>(const InferContext&)> infer;
+  /// Float operations at the symbols' values given (multiply and add count as two); 0 for a kernel,
+  /// whose body node_flops counts.
+  std::function<double(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                       const Bindings&)>
+      flops;
+  /// All ranks at once: inputs[rank][operand] -> outputs[rank][result], not yet rounded.
+  std::function<EvalTensors(const EvalContext&, const EvalTensors&)> evaluate;
+};
+
+/// Nothing when there is no such op.
+[[nodiscard]] const OpDef* find_op(std::string_view name);
+/// All ops, by name.
+[[nodiscard]] std::span<const OpDef* const> all_ops();
+
+/// Float operations of a node at the bindings; a kernel node counts its body's nodes.
+[[nodiscard]] double node_flops(const Graph& graph, const Node& node, const Bindings& bindings);
+/// Bytes a node reads and writes when it runs alone; 0 for views and waits.
+[[nodiscard]] double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings);
+
+}  // namespace braid

@@ -1,0 +1,73 @@
+#pragma once
+
+// What the files of one op family each (ops_*.cpp) share.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/op_registry.h"
+#include "ir/text.h"
+
+namespace braid {
+
+// Each adds the ops of its family.
+void add_collective_ops(std::vector<OpDef>& ops);
+void add_kernel_ops(std::vector<OpDef>& ops);
+void add_matmul_ops(std::vector<OpDef>& ops);
+void add_norm_ops(std::vector<OpDef>& ops);
+void add_pointwise_ops(std::vector<OpDef>& ops);
+void add_reduce_ops(std::vector<OpDef>& ops);
+void add_view_ops(std::vector<OpDef>& ops);
+
+/// Throws kInvalidArgument. `place` is relative to the node: "", "/inputs/1", "/attrs/dim".
+[[noreturn]] void fail(std::string place, const std::string& message);
+
+/// The keys of a table for an error message: `"tp", "dp"`, or "none" (at most ten are shown).
+template <class Table>
+std::string list(const Table& table) {
+  constexpr std::size_t kShown = 10;
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : table) {
+    if (names.size() == kShown) {
+      names.emplace_back("...");
+      break;
+    }
+    names.push_back(quote(name));
+  }
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// The operand types: "bf16[T, 2048], bf16[2048]".
+[[nodiscard]] std::string describe(std::span<const TensorType> types);
+/// Fails at the first operand whose dtype is not that of operand 0.
+void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs);
+/// Fails when operand 0 is not of a float type.
+void expect_float(std::string_view op, std::span<const TensorType> inputs);
+/// `axis` counted from the front, in [0, rank). Fails at `place` when it is out of range.
+[[nodiscard]] std::size_t normalize_axis(std::int64_t axis, std::size_t rank,
+                                         const std::string& place);
+
+template <class T>
+const T& get_attr(const Attrs& attrs, std::string_view key) {
+  return std::get<T>(attrs.find(key)->second);
+}
+
+[[nodiscard]] double numel_at(const TensorType& type, const Bindings& bindings);
+
+/// Result `index` of the node: its dtype, shape at the bindings and data of zeros.
+[[nodiscard]] EvalTensor make_result(const EvalContext& context, std::size_t index);
+
+/// Runs `one_rank(operands) -> results` for each rank by itself.
+template <class OneRank>
+EvalTensors evaluate_each_rank(const EvalTensors& inputs, OneRank one_rank) {
+  EvalTensors outputs;
+  outputs.reserve(inputs.size());
+  for (const std::vector<EvalTensor>& operands : inputs) outputs.push_back(one_rank(operands));
+  return outputs;
+}
+
+}  // namespace braid

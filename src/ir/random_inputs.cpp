@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "braid/error.h"
+#include "braid/reference.h"
+#include "ir/text.h"
+
+namespace braid {
+namespace {
+
+/// splitmix64: one 64-bit state, the same numbers on every platform.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() {
+    state_ += 0x9E3779B97F4A7C15U;
+    std::uint64_t z = state_;
+    z = (z ^ z >> 30U) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ z >> 27U) * 0x94D049BB133111EBU;
+    return z ^ z >> 31U;
+  }
+
+  /// N(0, 1) by Box and Muller's transform, two at a time.
+  double normal() {
+    if (has_spare_) {
+      has_spare_ = false;
+      return spare_;
+    }
+    constexpr double kTwoPi = 6.283185307179586;
+    const double radius = std::sqrt(-2 * std::log(unit()));
+    const double angle = kTwoPi * unit();
+    spare_ = radius * std::sin(angle);
+    has_spare_ = true;
+    return radius * std::cos(angle);
+  }
+
+ private:
+  /// Uniform in (0, 1].
+  double unit() { return (static_cast<double>(next() >> 11U) + 1) * 0x1p-53; }
+
+  std::uint64_t state_;
+  double spare_ = 0;
+  bool has_spare_ = false;
+};
+
+HostTensor random_tensor(const GraphInput& input, const Bindings& bindings, Random random) {
+  std::vector<std::int64_t> shape;
+  std::size_t size = 1;
+  for (const Dim& dim : input.type.shape) {
+    shape.push_back(dim.evaluate(bindings));
+    size *= static_cast<std::size_t>(shape.back());
+  }
+  double mean = 0;
+  double deviation = 1;
+  if (input.kind == InputKind::kParameter && shape.size() >= 2) {
+    deviation = 1 / std::sqrt(static_cast<double>(shape[0]));
+  } else if (input.kind == InputKind::kParameter) {
+    mean = 1;
+    deviation = 0.1;
+  }
+  std::vector<double> values(size);
+  for (double& value : values) {
+    value = is_float(input.type.dtype) ? mean + deviation * random.normal()
+                                       : static_cast<double>(random.next() % 8);
+  }
+  return HostTensor::from_doubles(input.type.dtype, std::move(shape), values);
+}
+
+}  // namespace
+
+RankTensors random_inputs(const Graph& graph, const Bindings& bindings, std::uint64_t seed) {
+  const Bindings bound = check_bindings(graph, bindings);
+  const auto world = static_cast<std::size_t>(world_size(graph));
+  RankTensors inputs(world);
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const GraphInput& input = graph.inputs()[i];
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      if (rank > 0 && !input.per_rank) {
+        inputs[rank].push_back(inputs[0].back());
+        continue;
+      }
+      // Each tensor has a stream of its own, so that one does not depend on the sizes of others.
+      const std::uint64_t stream = Random(seed).next() + (i << 20U) + rank;
+      inputs[rank].push_back(random_tensor(input, bound, Random(Random(stream).next())));
+    }
+  }
+  return inputs;
+}
+
+Bindings check_bindings(const Graph& graph, const Bindings& bindings) {
+  for (const auto& [name, value] : bindings) {
+    if (graph.symbols().find(name) == graph.symbols().end()) {
+      throw_invalid("", fmt::format("the graph has no symbol {}", quote(name)));
+    }
+  }
+  Bindings bound = bindings;
+  for (const auto& [name, symbol] : graph.symbols()) {
+    auto it = bound.find(name);
+    if (it == bound.end()) {
+      if (symbol.min != symbol.max) {
+        throw_invalid("", fmt::format("symbol {} has no value; expected one in [{}, {}]",
+                                      quote(name), symbol.min, symbol.max));
+      }
+      it = bound.emplace(name, symbol.min).first;
+    }
+    const std::int64_t value = it->second;
+    if (value < symbol.min || value > symbol.max || value % symbol.multiple_of != 0) {
+      throw_invalid(
+          "", fmt::format("symbol {} is {}; expected a multiple of {} in [{}, {}]", quote(name),
+                          value, symbol.multiple_of, symbol.min, symbol.max));
+    }
+  }
+  return bound;
+}
+
+}  // namespace braid

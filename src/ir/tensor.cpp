@@ -1,0 +1,150 @@
+#include "braid/tensor.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "braid/error.h"
+
+namespace braid {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are little endian in memory");
+
+float bf16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
+}
+/// `value` must be one that bf16 can hold.
+std::uint16_t float_to_bf16(float value) {
+  // The kept half of a NaN's payload may be zero, which would read as infinity.
+  const std::uint32_t quiet = std::isnan(value) ? 0x40U : 0;
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U | quiet);
+}
+
+constexpr float kTwoToMinus24 = 0x1p-24F;
+
+float f16_to_float(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16U;
+  const std::uint32_t exponent = bits >> 10U & 0x1FU;
+  const std::uint32_t mantissa = bits & 0x3FFU;
+  if (exponent == 0) {
+    return std::copysign(static_cast<float>(mantissa) * kTwoToMinus24, std::bit_cast<float>(sign));
+  }
+  const std::uint32_t float_exponent = exponent == 0x1F ? 0xFF : exponent + (127 - 15);
+  return std::bit_cast<float>(sign | float_exponent << 23U | mantissa << 13U);
+}
+
+/// `value` must be one that f16 can hold.
+std::uint16_t float_to_f16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16U & 0x8000U;
+  const std::uint32_t exponent = bits >> 23U & 0xFFU;
+  if (exponent == 0xFF) {
+    const std::uint32_t quiet = std::isnan(value) ? 0x200U : 0;  // as for bf16
+    return static_cast<std::uint16_t>(sign | 0x7C00U | (bits >> 13U & 0x3FFU) | quiet);
+  }
+  if (exponent > 127 - 15) {
+    return static_cast<std::uint16_t>(sign | (exponent - (127 - 15)) << 10U |
+                                      (bits >> 13U & 0x3FFU));
+  }
+  return static_cast<std::uint16_t>(sign |
+                                    static_cast<std::uint32_t>(std::fabs(value) / kTwoToMinus24));
+}
+
+template <class Stored, class Convert>
+std::vector<double> read_all(const std::vector<std::byte>& data, Convert convert) {
+  std::vector<double> result(data.size() / sizeof(Stored));
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    Stored stored;
+    std::memcpy(&stored, data.data() + i * sizeof(Stored), sizeof(Stored));
+    result[i] = static_cast<double>(convert(stored));
+  }
+  return result;
+}
+
+template <class Stored, class Convert>
+std::vector<std::byte> write_all(DType dtype, const std::vector<double>& values, Convert convert) {
+  std::vector<std::byte> data(values.size() * sizeof(Stored));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Stored stored = convert(round_to(dtype, values[i]));
+    std::memcpy(data.data() + i * sizeof(Stored), &stored, sizeof(Stored));
+  }
+  return data;
+}
+
+/// A double to an integer it was rounded to; 2^63, the rounded form of the largest i64, stays in
+/// range.
+template <class Int>
+Int to_int(double value) {
+  constexpr double kTwo63 = 9223372036854775808.0;
+  if (value >= kTwo63) return static_cast<Int>(std::numeric_limits<std::int64_t>::max());
+  return static_cast<Int>(static_cast<std::int64_t>(value));
+}
+
+}  // namespace
+
+std::int64_t HostTensor::numel() const {
+  std::int64_t n = 1;
+  for (std::int64_t extent : shape) n *= extent;
+  return n;
+}
+
+std::vector<double> HostTensor::to_doubles() const {
+  auto same = [](auto x) { return x; };
+  switch (dtype) {
+    case DType::kF32:
+      return read_all<float>(data, same);
+    case DType::kF16:
+      return read_all<std::uint16_t>(data, f16_to_float);
+    case DType::kBF16:
+      return read_all<std::uint16_t>(data, bf16_to_float);
+    case DType::kI32:
+      return read_all<std::int32_t>(data, same);
+    case DType::kI64:
+      return read_all<std::int64_t>(data, same);
+    case DType::kU8:
+      return read_all<std::uint8_t>(data, same);
+    case DType::kBool:
+      return read_all<std::uint8_t>(data, [](auto x) { return x != 0; });
+  }
+  return {};
+}
+
+HostTensor HostTensor::from_doubles(DType dtype, std::vector<std::int64_t> shape,
+                                    const std::vector<double>& values) {
+  HostTensor tensor{dtype, std::move(shape), {}};
+  if (tensor.numel() != static_cast<std::int64_t>(values.size())) {
+    throw_invalid(
+        "", fmt::format("{} values for a tensor of {} elements", values.size(), tensor.numel()));
+  }
+  auto narrow = [](double x) { return static_cast<float>(x); };
+  switch (dtype) {
+    case DType::kF32:
+      tensor.data = write_all<float>(dtype, values, narrow);
+      break;
+    case DType::kF16:
+      tensor.data = write_all<std::uint16_t>(dtype, values,
+                                             [&](double x) { return float_to_f16(narrow(x)); });
+      break;
+    case DType::kBF16:
+      tensor.data = write_all<std::uint16_t>(dtype, values,
+                                             [&](double x) { return float_to_bf16(narrow(x)); });
+      break;
+    case DType::kI32:
+      tensor.data = write_all<std::int32_t>(dtype, values, to_int<std::int32_t>);
+      break;
+    case DType::kI64:
+      tensor.data = write_all<std::int64_t>(dtype, values, to_int<std::int64_t>);
+      break;
+    case DType::kU8:
+    case DType::kBool:
+      tensor.data = write_all<std::uint8_t>(dtype, values, to_int<std::uint8_t>);
+      break;
+  }
+  return tensor;
+}
+
+}  // namespace braid

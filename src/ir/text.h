@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "braid/error.h"
+
+namespace braid {
+
+/// Letters, digits and underscores.
+[[nodiscard]] bool is_identifier_char(char c);
+/// A non-empty word of identifier characters that does not start with a digit.
+[[nodiscard]] bool is_identifier(std::string_view text);
+[[nodiscard]] bool is_utf8(std::string_view text);
+
+/// A user's text for an error message: printable ASCII on one line, at most about 60 characters.
+[[nodiscard]] std::string printable(std::string_view text);
+/// The same in double quotes.
+[[nodiscard]] std::string quote(std::string_view text);
+
+/// The error's message without its place.
+[[nodiscard]] std::string_view message_of(const Error& error);
+
+}  // namespace braid
