@@ -1,0 +1,134 @@
+#include "runtime/cuda/cuda_api.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "braid/error.h"
+
+namespace braid::cuda {
+namespace {
+
+// Errors that tell of the machine rather than of braid: initialisation, devices, memory, driver
+// age, peer access, hardware faults.
+bool is_environment(Result result) {
+  switch (result) {
+    case 2:    // out of memory
+    case 3:    // not initialized
+    case 34:   // stub library
+    case 46:   // device unavailable
+    case 100:  // no device
+    case 101:  // invalid device
+    case 102:  // device not licensed
+    case 209:  // no binary for GPU
+    case 214:  // ECC uncorrectable
+    case 217:  // peer access unsupported
+    case 222:  // unsupported PTX version
+    case 304:  // operating system
+    case 802:  // system not ready
+    case 803:  // system driver mismatch
+    case 804:  // compatibility mode not supported on this device
+      return true;
+    default:
+      return false;
+  }
+}
+
+int attribute(const Api& api, int which, Ordinal device) {
+  int value = 0;
+  api.check(api.cuDeviceGetAttribute(&value, which, device), "cuDeviceGetAttribute");
+  return value;
+}
+
+Ordinal device_of(const Api& api, int ordinal) {
+  Ordinal device = 0;
+  api.check(api.cuDeviceGet(&device, ordinal), "cuDeviceGet");
+  return device;
+}
+
+}  // namespace
+
+const char* Api::how_to_get() {
+  return "install the NVIDIA driver (in a container: start it with GPU access, for example "
+         "`docker run --gpus all`), or use the cpu device";
+}
+
+void Api::check(Result result, const char* call, const std::string& detail) const {
+  if (result == kSuccess) return;
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (cuGetErrorName(result, &name) != kSuccess || name == nullptr) name = "unknown error";
+  if (cuGetErrorString(result, &text) != kSuccess || text == nullptr) text = "no description";
+  const ErrorCode code = is_environment(result) ? ErrorCode::kEnvironment : ErrorCode::kInternal;
+  throw Error(code, "CUDA driver",
+              fmt::format("{}: {} ({}, {}){}{}", call, text, name, result,
+                          detail.empty() ? "" : "; ", detail));
+}
+
+Api Api::load(bool virtual_ranks) {
+  Api api;
+  const std::string override_path = environment("BRAID_LIBCUDA");
+  api.library = DynamicLibrary({override_path.empty() ? "libcuda.so.1" : override_path});
+  if (!api.library.loaded()) {
+    throw_environment("CUDA driver",
+                      fmt::format("not found; {}. Tried: {}", how_to_get(), api.library.failure()));
+  }
+  std::string missing;
+#define BRAID_BIND(name, symbol, parameters) bind_symbol(api.library, symbol, api.name, missing);
+  BRAID_CUDA_FUNCTIONS(BRAID_BIND)
+#undef BRAID_BIND
+  if (!missing.empty()) {
+    throw_environment("CUDA driver",
+                      fmt::format("{} lacks {}; {}", api.library.path(), missing, how_to_get()));
+  }
+  if (virtual_ranks) {
+    // Grids that wait for each other on one GPU need a hardware queue each, and no module that
+    // loads (and so synchronises the device) at its first launch.
+    ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  }
+  api.check(api.cuInit(0), "cuInit", how_to_get());
+  int version = 0;
+  api.check(api.cuDriverGetVersion(&version), "cuDriverGetVersion");
+  api.version = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  api.check(api.cuDeviceGetCount(&api.gpus), "cuDeviceGetCount");
+  if (api.gpus == 0) {
+    throw_environment("CUDA driver", fmt::format("no GPU is visible; {}", how_to_get()));
+  }
+  return api;
+}
+
+const Api& Api::get(bool virtual_ranks) {
+  static const Api kApi = load(virtual_ranks);
+  return kApi;
+}
+
+std::string describe_gpu(const Api& api, int ordinal) {
+  const Ordinal device = device_of(api, ordinal);
+  std::array<char, 256> name{};
+  api.check(api.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device),
+            "cuDeviceGetName");
+  std::size_t bytes = 0;
+  api.check(api.cuDeviceTotalMem(&bytes, device), "cuDeviceTotalMem");
+  return fmt::format("GPU {}: {}, compute capability {}.{}, {:.1f} GiB", ordinal, name.data(),
+                     attribute(api, kAttributeComputeCapabilityMajor, device),
+                     attribute(api, kAttributeComputeCapabilityMinor, device),
+                     static_cast<double>(bytes) / (1ULL << 30));
+}
+
+std::string gpu_target(const Api& api, int ordinal) {
+  const Ordinal device = device_of(api, ordinal);
+  const int major = attribute(api, kAttributeComputeCapabilityMajor, device);
+  const int minor = attribute(api, kAttributeComputeCapabilityMinor, device);
+  if (major < 8) {
+    throw_environment("CUDA driver",
+                      fmt::format("{}: braid needs compute capability 8.0 or newer; use the cpu "
+                                  "device",
+                                  describe_gpu(api, ordinal)));
+  }
+  // From Hopper on the instructions of one architecture are in its `a` target.
+  return fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
+}
+
+}  // namespace braid::cuda

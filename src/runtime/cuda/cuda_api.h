@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "runtime/dynamic_library.h"
+
+namespace braid::cuda {
+
+// The part of the CUDA driver API that braid calls, as NVIDIA documents it; no CUDA header is
+// needed to build. Handles are opaque pointers, CUresult and CUdevice are int.
+using Result = int;
+using Ordinal = int;
+using Address = unsigned long long;
+using Context = struct ContextTag*;
+using ModuleHandle = struct ModuleTag*;
+using FunctionHandle = struct FunctionTag*;
+using StreamHandle = struct StreamTag*;
+using EventHandle = struct EventTag*;
+
+inline constexpr Result kSuccess = 0;
+inline constexpr Result kPeerAccessAlreadyEnabled = 704;
+inline constexpr int kStreamNonBlocking = 1;
+inline constexpr int kEventDisableTiming = 2;
+inline constexpr int kAttributeComputeCapabilityMajor = 75;
+inline constexpr int kAttributeComputeCapabilityMinor = 76;
+inline constexpr int kFunctionMaxDynamicShared = 8;
+inline constexpr int kJitErrorLogBuffer = 5;
+inline constexpr int kJitErrorLogBufferBytes = 6;
+
+// X(member, exported symbol, parameters). The suffixes are those that cuda.h maps the names to.
+#define BRAID_CUDA_FUNCTIONS(X)                                                                    \
+  X(cuInit, "cuInit", (unsigned flags))                                                            \
+  X(cuDriverGetVersion, "cuDriverGetVersion", (int* version))                                      \
+  X(cuGetErrorName, "cuGetErrorName", (Result result, const char** name))                          \
+  X(cuGetErrorString, "cuGetErrorString", (Result result, const char** text))                      \
+  X(cuDeviceGetCount, "cuDeviceGetCount", (int* count))                                            \
+  X(cuDeviceGet, "cuDeviceGet", (Ordinal * device, int ordinal))                                   \
+  X(cuDeviceGetName, "cuDeviceGetName", (char* name, int bytes, Ordinal device))                   \
+  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int* value, int attribute, Ordinal device))     \
+  X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (std::size_t * bytes, Ordinal device))                \
+  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (Context * context, Ordinal device))     \
+  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (Ordinal device))                   \
+  X(cuCtxGetCurrent, "cuCtxGetCurrent", (Context * context))                                       \
+  X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (Context context))                                    \
+  X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (Context * context))                                    \
+  X(cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int* can, Ordinal device, Ordinal peer))      \
+  X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (Context peer, unsigned flags))                \
+  X(cuMemAlloc, "cuMemAlloc_v2", (Address * address, std::size_t bytes))                           \
+  X(cuMemFree, "cuMemFree_v2", (Address address))                                                  \
+  X(cuMemcpyAsync, "cuMemcpyAsync",                                                                \
+    (Address dst, Address src, std::size_t bytes, StreamHandle stream))                            \
+  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",                                                     \
+    (Address dst, const void* src, std::size_t bytes, StreamHandle stream))                        \
+  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",                                                     \
+    (void* dst, Address src, std::size_t bytes, StreamHandle stream))                              \
+  X(cuMemsetD8Async, "cuMemsetD8Async",                                                            \
+    (Address dst, unsigned char value, std::size_t bytes, StreamHandle stream))                    \
+  X(cuStreamCreate, "cuStreamCreate", (StreamHandle * stream, unsigned flags))                     \
+  X(cuStreamDestroy, "cuStreamDestroy_v2", (StreamHandle stream))                                  \
+  X(cuStreamSynchronize, "cuStreamSynchronize", (StreamHandle stream))                             \
+  X(cuStreamWaitEvent, "cuStreamWaitEvent", (StreamHandle stream, EventHandle event, unsigned f))  \
+  X(cuEventCreate, "cuEventCreate", (EventHandle * event, unsigned flags))                         \
+  X(cuEventDestroy, "cuEventDestroy_v2", (EventHandle event))                                      \
+  X(cuEventRecord, "cuEventRecord", (EventHandle event, StreamHandle stream))                      \
+  X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                      \
+    (ModuleHandle * module, const void* image, unsigned option_count, int* options,                \
+     void** values))                                                                               \
+  X(cuModuleUnload, "cuModuleUnload", (ModuleHandle module))                                       \
+  X(cuModuleGetFunction, "cuModuleGetFunction",                                                    \
+    (FunctionHandle * function, ModuleHandle module, const char* name))                            \
+  X(cuFuncSetAttribute, "cuFuncSetAttribute", (FunctionHandle function, int attribute, int value)) \
+  X(cuLaunchKernel, "cuLaunchKernel",                                                              \
+    (FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream, void** args,  \
+     void** extra))
+
+struct Api {
+  DynamicLibrary library;
+  std::string version;  ///< of the CUDA API the driver implements, "13.0"
+  int gpus = 0;
+#define BRAID_DECLARE(name, symbol, parameters) Result(*name) parameters = nullptr;
+  BRAID_CUDA_FUNCTIONS(BRAID_DECLARE)
+#undef BRAID_DECLARE
+
+  /// Throws braid::Error with the call's name and the driver's name and text of the error:
+  /// kEnvironment when the machine is at fault (no device, no memory, an old driver), else
+  /// kInternal. `detail`, when not empty, is appended.
+  void check(Result result, const char* call, const std::string& detail = {}) const;
+
+  /// Loads `$BRAID_LIBCUDA`, else libcuda.so.1, and initialises the driver. Throws kEnvironment
+  /// with how to get it when there is no driver or no GPU. With `virtual_ranks` it first asks the
+  /// driver for what several ranks on one GPU need (FACTS §3), unless the user has set it.
+  static Api load(bool virtual_ranks);
+  /// The same, loaded once per process; a failure is not remembered. `virtual_ranks` matters in the
+  /// first call only: the driver reads its environment once.
+  static const Api& get(bool virtual_ranks);
+  static const char* how_to_get();
+};
+
+/// "GPU 0: NVIDIA H200, compute capability 9.0, 139.8 GiB", one line for each GPU.
+[[nodiscard]] std::string describe_gpu(const Api& api, int ordinal);
+
+/// What kernels for this GPU are compiled for: "sm_86", "sm_90a". Throws kEnvironment below compute
+/// capability 8.0.
+[[nodiscard]] std::string gpu_target(const Api& api, int ordinal);
+
+}  // namespace braid::cuda

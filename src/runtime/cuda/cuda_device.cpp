@@ -1,0 +1,311 @@
+#include "runtime/cuda/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "braid/error.h"
+#include "runtime/cuda/cuda_api.h"
+
+namespace braid {
+namespace {
+
+using cuda::Api;
+
+// The primary context of one GPU. Everything made in it holds it.
+class Gpu {
+ public:
+  Gpu(const Api& api, int ordinal) : api_(api) {
+    api_.check(api_.cuDeviceGet(&device_, ordinal), "cuDeviceGet");
+    api_.check(api_.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
+  }
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+  ~Gpu() { api_.cuDevicePrimaryCtxRelease(device_); }
+
+  [[nodiscard]] const Api& api() const { return api_; }
+  [[nodiscard]] cuda::Context context() const { return context_; }
+  [[nodiscard]] cuda::Ordinal device() const { return device_; }
+
+ private:
+  const Api& api_;
+  cuda::Ordinal device_ = 0;
+  cuda::Context context_ = nullptr;
+};
+
+// Makes a GPU's context current for a scope; the caller's own current context comes back after it.
+// Where the context is current already (one GPU, a server's worker thread) this is one call.
+class Current {
+ public:
+  explicit Current(const Gpu& gpu) : api_(gpu.api()) {
+    cuda::Context now = nullptr;
+    api_.check(api_.cuCtxGetCurrent(&now), "cuCtxGetCurrent");
+    if (now == gpu.context()) return;
+    api_.check(api_.cuCtxPushCurrent(gpu.context()), "cuCtxPushCurrent");
+    pushed_ = true;
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+  ~Current() {
+    cuda::Context popped = nullptr;
+    if (pushed_) api_.cuCtxPopCurrent(&popped);
+  }
+
+ private:
+  const Api& api_;
+  bool pushed_ = false;
+};
+
+using GpuRef = std::shared_ptr<const Gpu>;
+
+// Runs a cleanup call in the GPU's context. Destructors must not throw, and a context that a failed
+// kernel has poisoned answers every call with an error: there is nothing left to free then.
+template <class Call>
+void release(const GpuRef& gpu, Call call) noexcept {
+  try {
+    const Current current(*gpu);
+    call(gpu->api());
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+  }
+}
+
+class CudaMemory final : public Memory {
+ public:
+  CudaMemory(GpuRef gpu, std::size_t bytes) : gpu_(std::move(gpu)), bytes_(bytes) {
+    const Current current(*gpu_);
+    // The driver refuses zero bytes; its allocations are aligned to 256 bytes or more.
+    gpu_->api().check(gpu_->api().cuMemAlloc(&address_, std::max<std::size_t>(bytes, 256)),
+                      "cuMemAlloc", fmt::format("{} bytes", bytes));
+  }
+  ~CudaMemory() override {
+    release(gpu_, [this](const Api& api) { api.cuMemFree(address_); });
+  }
+  [[nodiscard]] std::uint64_t address() const override { return address_; }
+  [[nodiscard]] std::size_t size() const override { return bytes_; }
+
+ private:
+  GpuRef gpu_;
+  std::size_t bytes_;
+  cuda::Address address_ = 0;
+};
+
+class CudaFunction final : public Function {
+ public:
+  CudaFunction(const Gpu& gpu, cuda::FunctionHandle handle) : gpu_(gpu), handle_(handle) {}
+  void set_max_dynamic_shared(std::uint32_t bytes) override {
+    const Current current(gpu_);
+    const cuda::Result result = gpu_.api().cuFuncSetAttribute(
+        handle_, cuda::kFunctionMaxDynamicShared, static_cast<int>(bytes));
+    if (result != cuda::kSuccess) {
+      throw_environment("CUDA driver",
+                        fmt::format("this GPU cannot give a block {} bytes of dynamic shared "
+                                    "memory (cuFuncSetAttribute: error {})",
+                                    bytes, result));
+    }
+  }
+  [[nodiscard]] cuda::FunctionHandle handle() const { return handle_; }
+
+ private:
+  const Gpu& gpu_;  // held by the module
+  cuda::FunctionHandle handle_;
+};
+
+class CudaModule final : public Module {
+ public:
+  CudaModule(GpuRef gpu, const KernelImage& image) : gpu_(std::move(gpu)) {
+    const Api& api = gpu_->api();
+    const Current current(*gpu_);
+    std::array<char, 8192> log{};
+    std::array<int, 2> options{cuda::kJitErrorLogBuffer, cuda::kJitErrorLogBufferBytes};
+    // The driver takes a number in place of the pointer for the size option.
+    std::array<void*, 2> values{log.data(),
+                                reinterpret_cast<void*>(std::uintptr_t{log.size() - 1})};
+    const void* code = image.cubin.empty() ? static_cast<const void*>(image.ptx.c_str())
+                                           : static_cast<const void*>(image.cubin.data());
+    const cuda::Result result = api.cuModuleLoadDataEx(
+        &handle_, code, static_cast<unsigned>(options.size()), options.data(), values.data());
+    if (result == cuda::kSuccess) return;
+    const char* separator = log[0] == '\0' ? "" : "; ";
+    api.check(result, "cuModuleLoadDataEx",
+              fmt::format("kernel {}{}{}", image.entry, separator, log.data()));
+  }
+  ~CudaModule() override {
+    release(gpu_, [this](const Api& api) { api.cuModuleUnload(handle_); });
+  }
+  [[nodiscard]] Function& function(std::string_view entry) override {
+    const auto found = functions_.find(entry);
+    if (found != functions_.end()) return found->second;
+    const Current current(*gpu_);
+    const std::string name(entry);
+    cuda::FunctionHandle handle = nullptr;
+    if (gpu_->api().cuModuleGetFunction(&handle, handle_, name.c_str()) != cuda::kSuccess) {
+      throw_invalid(name, "the module has no such entry");
+    }
+    return functions_.emplace(name, CudaFunction(*gpu_, handle)).first->second;
+  }
+
+ private:
+  GpuRef gpu_;
+  cuda::ModuleHandle handle_ = nullptr;
+  std::map<std::string, CudaFunction, std::less<>> functions_;
+};
+
+class CudaEvent final : public Event {
+ public:
+  explicit CudaEvent(GpuRef gpu) : gpu_(std::move(gpu)) {
+    const Current current(*gpu_);
+    gpu_->api().check(gpu_->api().cuEventCreate(&handle_, cuda::kEventDisableTiming),
+                      "cuEventCreate");
+  }
+  ~CudaEvent() override {
+    release(gpu_, [this](const Api& api) { api.cuEventDestroy(handle_); });
+  }
+  [[nodiscard]] cuda::EventHandle handle() const { return handle_; }
+
+ private:
+  GpuRef gpu_;
+  cuda::EventHandle handle_ = nullptr;
+};
+
+class CudaStream final : public Stream {
+ public:
+  explicit CudaStream(GpuRef gpu) : gpu_(std::move(gpu)), api_(gpu_->api()) {
+    const Current current(*gpu_);
+    api_.check(api_.cuStreamCreate(&handle_, cuda::kStreamNonBlocking), "cuStreamCreate");
+  }
+  ~CudaStream() override {
+    release(gpu_, [this](const Api& api) { api.cuStreamDestroy(handle_); });
+  }
+
+  void launch(Function& function, Dim3 grid, Dim3 block, std::uint32_t shared_bytes,
+              std::span<const void* const> args) override {
+    const Current current(*gpu_);
+    const auto handle = static_cast<CudaFunction&>(function).handle();
+    api_.check(api_.cuLaunchKernel(handle, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                   shared_bytes, handle_, const_cast<void**>(args.data()), nullptr),
+               "cuLaunchKernel");
+  }
+  void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
+    const Current current(*gpu_);
+    api_.check(api_.cuMemcpyAsync(dst, src, bytes, handle_), "cuMemcpyAsync");
+  }
+  void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) override {
+    const Current current(*gpu_);
+    api_.check(api_.cuMemcpyHtoDAsync(dst, src, bytes, handle_), "cuMemcpyHtoDAsync");
+  }
+  void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) override {
+    const Current current(*gpu_);
+    api_.check(api_.cuMemcpyDtoHAsync(dst, src, bytes, handle_), "cuMemcpyDtoHAsync");
+  }
+  void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) override {
+    const Current current(*gpu_);
+    api_.check(api_.cuMemsetD8Async(dst, value, bytes, handle_), "cuMemsetD8Async");
+  }
+  void record(Event& event) override {
+    const Current current(*gpu_);
+    api_.check(api_.cuEventRecord(static_cast<CudaEvent&>(event).handle(), handle_),
+               "cuEventRecord");
+  }
+  void wait(Event& event) override {
+    const Current current(*gpu_);
+    api_.check(api_.cuStreamWaitEvent(handle_, static_cast<CudaEvent&>(event).handle(), 0),
+               "cuStreamWaitEvent");
+  }
+  void synchronize() override {
+    const Current current(*gpu_);
+    api_.check(api_.cuStreamSynchronize(handle_), "cuStreamSynchronize");
+  }
+
+ private:
+  GpuRef gpu_;
+  const Api& api_;
+  cuda::StreamHandle handle_ = nullptr;
+};
+
+void enable_peer_access(const std::vector<GpuRef>& gpus) {
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    for (std::size_t j = 0; j < gpus.size(); ++j) {
+      if (i == j) continue;
+      const Api& api = gpus[i]->api();
+      int can = 0;
+      api.check(api.cuDeviceCanAccessPeer(&can, gpus[i]->device(), gpus[j]->device()),
+                "cuDeviceCanAccessPeer");
+      if (can == 0) {
+        throw_environment("CUDA driver",
+                          fmt::format("GPU {} cannot address the memory of GPU {} (no peer "
+                                      "access); choose GPUs with CUDA_VISIBLE_DEVICES",
+                                      i, j));
+      }
+      const Current current(*gpus[i]);
+      const cuda::Result result = api.cuCtxEnablePeerAccess(gpus[j]->context(), 0);
+      if (result != cuda::kPeerAccessAlreadyEnabled) api.check(result, "cuCtxEnablePeerAccess");
+    }
+  }
+}
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int world) : api_(Api::get(world > 1)), world_(world) {
+    const int used = std::min(world, api_.gpus);
+    target_ = cuda::gpu_target(api_, 0);
+    for (int ordinal = 0; ordinal < used; ++ordinal) {
+      if (const std::string other = cuda::gpu_target(api_, ordinal); other != target_) {
+        throw_environment("CUDA driver",
+                          fmt::format("GPU 0 is {} and GPU {} is {}; choose equal GPUs with "
+                                      "CUDA_VISIBLE_DEVICES",
+                                      target_, ordinal, other));
+      }
+      gpus_.push_back(std::make_shared<const Gpu>(api_, ordinal));
+    }
+    enable_peer_access(gpus_);
+  }
+
+  [[nodiscard]] std::string_view kind() const override { return "cuda"; }
+  [[nodiscard]] std::string description() const override {
+    return fmt::format("{} rank(s) on {} GPU(s), driver {}; {}", world_, gpus_.size(), api_.version,
+                       cuda::describe_gpu(api_, 0));
+  }
+  [[nodiscard]] std::string target() const override { return target_; }
+  [[nodiscard]] int world() const override { return world_; }
+  [[nodiscard]] int ranks_per_device() const override {
+    const int gpus = static_cast<int>(gpus_.size());
+    return (world_ + gpus - 1) / gpus;
+  }
+  [[nodiscard]] std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
+    return std::make_unique<CudaMemory>(gpu(rank), bytes);
+  }
+  [[nodiscard]] std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
+    return std::make_unique<CudaModule>(gpu(rank), image);
+  }
+  [[nodiscard]] std::unique_ptr<Stream> create_stream(int rank) override {
+    return std::make_unique<CudaStream>(gpu(rank));
+  }
+  [[nodiscard]] std::unique_ptr<Event> create_event(int rank) override {
+    return std::make_unique<CudaEvent>(gpu(rank));
+  }
+
+ private:
+  [[nodiscard]] const GpuRef& gpu(int rank) const {
+    if (rank < 0 || rank >= world_) {
+      throw_invalid("rank", fmt::format("{} is not in a world of {}", rank, world_));
+    }
+    return gpus_[static_cast<std::size_t>(rank) % gpus_.size()];
+  }
+
+  const Api& api_;
+  int world_;
+  std::string target_;
+  std::vector<GpuRef> gpus_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> create_cuda_device(int world) {
+  if (world < 1) throw_invalid("world", fmt::format("{} ranks; expected 1 or more", world));
+  return std::make_unique<CudaDevice>(world);
+}
+
+}  // namespace braid

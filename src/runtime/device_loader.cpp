@@ -1,0 +1,73 @@
+#include "runtime/device_loader.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "braid/error.h"
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/cuda_api.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/dynamic_library.h"
+
+namespace braid {
+namespace {
+
+constexpr const char* kCpuLibrary = "libbraid_cpu.so";
+
+std::unique_ptr<Device> open_cpu_device(const CpuOptions& options) {
+  // The code stays mapped after this handle closes.
+  const DynamicLibrary library(cpu_library_candidates());
+  if (!library.loaded()) {
+    throw_environment("cpu device", fmt::format("its library does not load; {}. Tried: {}",
+                                                how_to_get_cpu_device(), library.failure()));
+  }
+  decltype(&braid_create_cpu_device) create = nullptr;
+  std::string missing;
+  bind_symbol(library, "braid_create_cpu_device", create, missing);
+  if (!missing.empty()) {
+    throw_environment("cpu device", fmt::format("{} lacks {}", library.path(), missing));
+  }
+  return std::unique_ptr<Device>(create(&options));
+}
+
+bool has_gpu(bool virtual_ranks) {
+  try {
+    return cuda::Api::get(virtual_ranks).gpus > 0;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+const char* how_to_get_cpu_device() {
+  return "build braid with BRAID_CPU_DEVICE=ON (needs LLVM 19), keep libbraid_cpu.so beside "
+         "libbraid.so, or set BRAID_CPU_LIBRARY to its full path";
+}
+
+std::vector<std::string> cpu_library_candidates() {
+  if (std::string path = environment("BRAID_CPU_LIBRARY"); !path.empty()) return {path};
+  std::vector<std::string> candidates;
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&cpu_library_candidates), &info) != 0 &&
+      info.dli_fname != nullptr) {
+    const auto directory = std::filesystem::path(info.dli_fname).parent_path();
+    candidates.push_back((directory / kCpuLibrary).string());
+  }
+  candidates.emplace_back(kCpuLibrary);
+  return candidates;
+}
+
+std::unique_ptr<Device> open_device(std::string_view kind, int world, int threads,
+                                    const DiskCache* cache) {
+  if (world < 1) throw_invalid("world", fmt::format("{} ranks; expected 1 or more", world));
+  if (threads < 0) throw_invalid("threads", fmt::format("{}; expected 0 or more", threads));
+  if (kind.empty()) kind = has_gpu(world > 1) ? "cuda" : "cpu";
+  if (kind == "cuda") return create_cuda_device(world);
+  if (kind == "cpu") return open_cpu_device({.world = world, .threads = threads, .cache = cache});
+  throw_invalid("device", fmt::format("'{}' is unknown; expected cpu or cuda", kind));
+}
+
+}  // namespace braid

@@ -1,0 +1,109 @@
+#include "runtime/doctor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "braid/error.h"
+#include "runtime/cuda/cuda_api.h"
+#include "runtime/device_loader.h"
+#include "runtime/disk_cache.h"
+#include "runtime/dynamic_library.h"
+#include "runtime/nvrtc_api.h"
+
+#ifndef BRAID_WHEEL_DIR
+#define BRAID_WHEEL_DIR ""
+#endif
+
+namespace braid {
+namespace {
+
+Finding find_nvrtc() {
+  try {
+    const NvrtcApi& api = NvrtcApi::get();
+    return {"NVRTC", true, api.version, api.library.path(), ""};
+  } catch (const Error& error) {
+    return {"NVRTC", false, "", "", error.what()};
+  }
+}
+
+void find_driver(std::vector<Finding>& findings) {
+  try {
+    const cuda::Api& api = cuda::Api::get(/*virtual_ranks=*/false);
+    findings.push_back({"CUDA driver", true, api.version, api.library.path(), ""});
+    for (int gpu = 0; gpu < api.gpus; ++gpu) {
+      findings.push_back({"GPU", true, "", cuda::describe_gpu(api, gpu), ""});
+    }
+  } catch (const Error& error) {
+    findings.push_back({"CUDA driver", false, "", "", error.what()});
+  }
+}
+
+Finding find_nccl() {
+  std::vector<std::string> candidates;
+  if (const std::string wheels = BRAID_WHEEL_DIR; !wheels.empty()) {
+    candidates = library_files(wheels + "/nvidia/nccl/lib", "libnccl.so", {"2"});
+  }
+  candidates.emplace_back("libnccl.so.2");
+  const DynamicLibrary library(candidates);
+  int (*get_version)(int*) = nullptr;
+  std::string missing;
+  if (library.loaded()) bind_symbol(library, "ncclGetVersion", get_version, missing);
+  int version = 0;
+  if (get_version == nullptr || get_version(&version) != 0) {
+    return {"NCCL", false, "", library.path(),
+            fmt::format("install libnccl2 or `pip install nvidia-nccl-cu13` (only for groups that "
+                        "span several machines). Tried: {}",
+                        library.loaded() ? library.path() : library.failure())};
+  }
+  return {"NCCL", true,
+          fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100),
+          library.path(), ""};
+}
+
+Finding find_cpu_device() {
+  const DynamicLibrary library(cpu_library_candidates());
+  if (!library.loaded()) {
+    return {"cpu device", false, "", "",
+            fmt::format("{}. Tried: {}", how_to_get_cpu_device(), library.failure())};
+  }
+  const char* (*llvm_version)() = nullptr;
+  std::string missing;
+  bind_symbol(library, "braid_cpu_llvm_version", llvm_version, missing);
+  return {"cpu device", true, llvm_version == nullptr ? "" : fmt::format("LLVM {}", llvm_version()),
+          library.path(), ""};
+}
+
+Finding find_cache(const std::filesystem::path& directory) {
+  Finding finding{"cache", false, "", directory.string(), ""};
+  const DiskCache cache(directory);
+  const DiskCache::Usage usage = cache.usage();
+  finding.version = fmt::format("{} entries, {:.1f} MiB", usage.entries,
+                                static_cast<double>(usage.bytes) / (1 << 20));
+  // A directory that does not exist yet is made at the first write: its nearest parent decides.
+  std::error_code error;
+  std::filesystem::path existing = std::filesystem::absolute(directory, error);
+  while (existing.has_relative_path() && !std::filesystem::exists(existing, error)) {
+    existing = existing.parent_path();
+  }
+  finding.found = ::access(existing.c_str(), W_OK | X_OK) == 0;
+  if (!finding.found) {
+    finding.how_to_get =
+        fmt::format("{} cannot be written; every process compiles anew. Set BRAID_CACHE_DIR",
+                    existing.string());
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> diagnose(const std::filesystem::path& cache_directory) {
+  std::vector<Finding> findings;
+  findings.push_back(find_nvrtc());
+  find_driver(findings);
+  findings.push_back(find_nccl());
+  findings.push_back(find_cpu_device());
+  findings.push_back(find_cache(cache_directory));
+  return findings;
+}
+
+}  // namespace braid

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace braid {
+
+/// What was found of one thing that braid uses, for people.
+struct Finding {
+  std::string component;
+  bool found = false;
+  std::string version;     ///< may be empty
+  std::string path;        ///< where it is, or where it was looked for
+  std::string how_to_get;  ///< empty when found
+};
+
+/// Looks for NVRTC, the CUDA driver and its GPUs, NCCL, the cpu device with its LLVM, and the cache
+/// directory. Does not throw for what is missing.
+[[nodiscard]] std::vector<Finding> diagnose(const std::filesystem::path& cache_directory);
+
+}  // namespace braid
