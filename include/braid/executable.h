@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +22,9 @@ struct WorldOptions {
   std::string cache_dir;  ///< "" = the default directory (README)
   bool use_cache = true;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
+  /// Called before each kernel that is compiled or taken from the cache, and once when all are
+  /// there (`done == total`).
+  std::function<void(std::size_t done, std::size_t total, std::string_view what)> progress;
 };
 
 /// N ranks in this process and the device they run on. Several executables may share a world; it

@@ -1,0 +1,45 @@
+#include "runtime/world.h"
+
+#include <fmt/format.h>
+
+#include "braid/error.h"
+#include "runtime/device_loader.h"
+
+namespace braid {
+namespace {
+
+constexpr double kCudaTimeoutSeconds = 30;
+constexpr double kCpuTimeoutSeconds = 120;
+constexpr double kLongestTimeoutSeconds = 1e9;
+
+}  // namespace
+
+World World::open(const WorldOptions& options) {
+  if (!(options.timeout_s >= 0 && options.timeout_s <= kLongestTimeoutSeconds)) {
+    throw_invalid("timeout", fmt::format("{} s; expected 0 to 1e9 s", options.timeout_s));
+  }
+  auto impl = std::make_unique<Impl>();
+  if (options.use_cache) {
+    impl->cache = std::make_unique<DiskCache>(options.cache_dir.empty()
+                                                  ? DiskCache::default_directory()
+                                                  : std::filesystem::path(options.cache_dir));
+  }
+  impl->device = open_device(options.device, options.world, options.threads, impl->cache.get());
+  double timeout_s = options.timeout_s;
+  if (timeout_s == 0) {
+    timeout_s = impl->device->kind() == "cuda" ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;
+  }
+  impl->timeout_ns = static_cast<std::uint64_t>(timeout_s * 1e9);
+  impl->progress = options.progress;
+  return World(std::move(impl));
+}
+
+World::World(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+World::World(World&&) noexcept = default;
+World& World::operator=(World&&) noexcept = default;
+World::~World() = default;
+
+int World::size() const { return impl_->device->world(); }
+Device& World::device() const { return *impl_->device; }
+
+}  // namespace braid

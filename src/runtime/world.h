@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "braid/executable.h"
+#include "runtime/compile_program.h"
+#include "runtime/disk_cache.h"
+
+namespace braid {
+
+struct World::Impl {
+  std::unique_ptr<DiskCache> cache;  ///< null when not used; outlives the device
+  std::unique_ptr<Device> device;
+  std::uint64_t timeout_ns = 0;  ///< of a wait for a peer
+  Progress progress;
+};
+
+}  // namespace braid
