@@ -85,7 +85,7 @@ std::string_view Node::op_name() const { return op->name; }
 
 void Graph::add_symbol(std::string name, Symbol symbol) {
   check_symbol(name, symbol);
-  const std::string place = "/symbols/" + name;
+  const std::string place = "/symbols/" + printable(name);
   if (!symbols_.emplace(std::move(name), symbol).second) {
     throw_invalid(place, "the symbol is defined twice");
   }

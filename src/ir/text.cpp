@@ -7,8 +7,6 @@
 namespace braid {
 namespace {
 
-constexpr std::size_t kShown = 60;
-
 bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -44,10 +42,10 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-std::string printable(std::string_view text) {
+std::string printable(std::string_view text, std::size_t limit) {
   std::string result;
   for (char c : text) {
-    if (result.size() >= kShown) return result + "...";
+    if (result.size() >= limit) return result + "...";
     if (c == '\n') {
       result += "\\n";
     } else if (c < 0x20 || c > 0x7e) {
@@ -59,7 +57,7 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-std::string quote(std::string_view text) { return '"' + printable(text) + '"'; }
+std::string quote(std::string_view text) { return fmt::format("\"{}\"", printable(text)); }
 
 std::string_view message_of(const Error& error) {
   std::string_view text = error.what();

@@ -13,8 +13,9 @@ namespace braid {
 [[nodiscard]] bool is_identifier(std::string_view text);
 [[nodiscard]] bool is_utf8(std::string_view text);
 
-/// A user's text for an error message: printable ASCII on one line, at most about 60 characters.
-[[nodiscard]] std::string printable(std::string_view text);
+/// A user's text for an error message: printable ASCII on one line, cut off after about `limit`
+/// characters.
+[[nodiscard]] std::string printable(std::string_view text, std::size_t limit = 60);
 /// The same in double quotes.
 [[nodiscard]] std::string quote(std::string_view text);
 

@@ -1,0 +1,490 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "braid/error.h"
+#include "braid/graph.h"
+#include "ir/attributes.h"
+#include "ir/text.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxBytes = std::size_t{1} << 30U;
+constexpr std::size_t kMaxNesting = 64;
+constexpr std::size_t kMaxParseMessage = 200;
+
+/// Where in the document we are; made into a JSON pointer only when an error needs it.
+class Place {
+ public:
+  explicit Place(std::string_view file) : file_(file) {}
+  Place operator/(std::string_view key) const { return {this, key, kNoIndex}; }
+  Place operator/(std::size_t index) const { return {this, {}, index}; }
+
+  [[nodiscard]] std::string str() const {
+    const std::string path = pointer();
+    const std::string_view file = root().file_;
+    if (file.empty()) return path;
+    return path.empty() ? std::string(file) : fmt::format("{}:{}", file, path);
+  }
+
+ private:
+  static constexpr std::size_t kNoIndex = static_cast<std::size_t>(-1);
+  Place(const Place* parent, std::string_view key, std::size_t index)
+      : parent_(parent), key_(key), index_(index) {}
+
+  [[nodiscard]] const Place& root() const { return parent_ == nullptr ? *this : parent_->root(); }
+  [[nodiscard]] std::string pointer() const {
+    if (parent_ == nullptr) return "";
+    if (index_ != kNoIndex) return fmt::format("{}/{}", parent_->pointer(), index_);
+    std::string escaped;
+    for (char c : printable(key_)) {
+      escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+    }
+    return parent_->pointer() + "/" + escaped;
+  }
+
+  const Place* parent_ = nullptr;
+  std::string_view key_;
+  std::size_t index_ = kNoIndex;
+  std::string_view file_;
+};
+
+[[noreturn]] void fail_at(const Place& place, const std::string& message) {
+  throw_invalid(place.str(), message);
+}
+
+/// What was found, for an error message.
+std::string found(const json& value) {
+  switch (value.type()) {
+    case json::value_t::null:
+      return "null";
+    case json::value_t::object:
+      return "an object";
+    case json::value_t::array:
+      return "a list";
+    case json::value_t::string:
+      return "the string " + quote(value.get_ref<const std::string&>());
+    case json::value_t::boolean:
+      return value.get<bool>() ? "true" : "false";
+    default:
+      return value.dump();
+  }
+}
+
+[[noreturn]] void fail_type(const json& value, const Place& place, std::string_view expected) {
+  fail_at(place, fmt::format("found {}; expected {}", found(value), expected));
+}
+
+const json::object_t& read_object(const json& value, const Place& place) {
+  if (!value.is_object()) fail_type(value, place, "an object");
+  return value.get_ref<const json::object_t&>();
+}
+const json::array_t& read_array(const json& value, const Place& place,
+                                std::string_view expected = "a list") {
+  if (!value.is_array()) fail_type(value, place, expected);
+  return value.get_ref<const json::array_t&>();
+}
+const std::string& read_string(const json& value, const Place& place,
+                               std::string_view expected = "a string") {
+  if (!value.is_string()) fail_type(value, place, expected);
+  return value.get_ref<const std::string&>();
+}
+bool read_bool(const json& value, const Place& place) {
+  if (!value.is_boolean()) fail_type(value, place, "true or false");
+  return value.get<bool>();
+}
+std::int64_t read_int(const json& value, const Place& place,
+                      std::string_view expected = "an integer") {
+  const bool too_large =
+      value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
+  if (!value.is_number_integer() || too_large) fail_type(value, place, expected);
+  return value.get<std::int64_t>();
+}
+double read_number(const json& value, const Place& place) {
+  if (!value.is_number()) fail_type(value, place, "a number");
+  return value.get<double>();
+}
+std::vector<std::int64_t> read_ints(const json& value, const Place& place,
+                                    std::string_view expected) {
+  std::vector<std::int64_t> result;
+  const auto& items = read_array(value, place, expected);
+  for (std::size_t i = 0; i < items.size(); ++i) result.push_back(read_int(items[i], place / i));
+  return result;
+}
+DType read_dtype(const json& value, const Place& place) {
+  const std::string_view expected = describe_attr_type(AttrType::kDType);
+  std::optional<DType> dtype = parse_dtype(read_string(value, place, expected));
+  if (!dtype) fail_type(value, place, expected);
+  return *dtype;
+}
+Shape read_shape(const json& value, const Place& place) {
+  Shape shape;
+  const auto& items = read_array(value, place, describe_attr_type(AttrType::kShape));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].is_string()) {
+      shape.emplace_back(read_int(items[i], place / i, "an integer or an expression of symbols"));
+      continue;
+    }
+    std::optional<Dim> dim = Dim::parse(items[i].get_ref<const std::string&>());
+    if (!dim) fail_type(items[i], place / i, "an affine expression of symbols such as \"2*T+1\"");
+    shape.push_back(std::move(*dim));
+  }
+  return shape;
+}
+
+/// An object whose keys are fixed.
+class Fields {
+ public:
+  Fields(const json& value, const Place& place, std::initializer_list<std::string_view> keys)
+      : object_(read_object(value, place)), place_(place) {
+    for (const auto& [key, entry] : object_) {
+      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      fail_at(place / key,
+              fmt::format("unknown key {}; expected one of {}", quote(key), fmt::join(keys, ", ")));
+    }
+  }
+
+  /// Nothing when it is not there.
+  [[nodiscard]] const json* find(std::string_view key) const {
+    auto it = object_.find(key);
+    return it == object_.end() ? nullptr : &it->second;
+  }
+  [[nodiscard]] const json& get(std::string_view key) const {
+    const json* value = find(key);
+    if (value == nullptr) fail_at(place_ / key, fmt::format("missing key {}", quote(key)));
+    return *value;
+  }
+
+ private:
+  const json::object_t& object_;
+  const Place& place_;
+};
+
+/// Runs `add`, whose errors begin with the place `own`, and puts the pointer there instead.
+template <class Add>
+auto with_place(const Place& place, const std::string& own, Add add) {
+  try {
+    return add();
+  } catch (const Error& error) {
+    std::string rest = error.where();
+    if (rest.starts_with(own)) rest.erase(0, own.size());
+    throw Error(error.code(), place.str() + rest, std::string(message_of(error)));
+  }
+}
+
+class Reader {
+ public:
+  Graph read(const json& document, const Place& place) {
+    const json::object_t& object = read_object(document, place);
+    auto version = object.find("braid");
+    if (version == object.end()) {
+      fail_at(place / "braid", "missing key \"braid\": the version of the format; expected 1");
+    }
+    if (version->second != 1) fail_type(version->second, place / "braid", "version 1");
+    const Fields fields(document, place,
+                        {"braid", "name", "symbols", "groups", "inputs", "nodes", "outputs"});
+    Graph graph;
+    if (const json* symbols = fields.find("symbols"))
+      read_symbols(graph, *symbols, place / "symbols");
+    if (const json* groups = fields.find("groups")) read_groups(graph, *groups, place / "groups");
+    read_program(graph, fields, place);
+    return graph;
+  }
+
+ private:
+  static void read_symbols(Graph& graph, const json& value, const Place& place) {
+    for (const auto& [name, entry] : read_object(value, place)) {
+      const Place here = place / name;
+      const Fields fields(entry, here, {"min", "max", "multiple_of"});
+      Symbol symbol;
+      if (const json* min = fields.find("min")) symbol.min = read_int(*min, here / "min");
+      symbol.max = read_int(fields.get("max"), here / "max");
+      if (const json* multiple = fields.find("multiple_of")) {
+        symbol.multiple_of = read_int(*multiple, here / "multiple_of");
+      }
+      with_place(here, "/symbols/" + printable(name),
+                 [&, &key = name] { graph.add_symbol(key, symbol); });
+    }
+  }
+
+  static void read_groups(Graph& graph, const json& value, const Place& place) {
+    for (const auto& [name, entry] : read_object(value, place)) {
+      const Place here = place / name;
+      const Fields fields(entry, here, {"size", "symmetric", "ranks"});
+      Group group;
+      group.size = read_int(fields.get("size"), here / "size");
+      if (const json* symmetric = fields.find("symmetric")) {
+        group.symmetric = read_bool(*symmetric, here / "symmetric");
+      }
+      if (const json* ranks = fields.find("ranks")) {
+        const Place ranks_place = here / "ranks";
+        const auto& lists = read_array(*ranks, ranks_place);
+        for (std::size_t i = 0; i < lists.size(); ++i) {
+          group.ranks.push_back(read_ints(lists[i], ranks_place / i, "a list of ranks"));
+        }
+      }
+      with_place(here, "/groups/" + printable(name),
+                 [&, &key = name] { graph.add_group(key, group); });
+    }
+  }
+
+  /// Name, inputs, nodes and outputs: what a kernel's body has too.
+  static void read_program(Graph& graph, const Fields& fields, const Place& place) {
+    if (const json* name = fields.find("name")) {
+      graph.set_name(read_string(*name, place / "name"));
+    }
+    const Place inputs_place = place / "inputs";
+    const auto& inputs = read_array(fields.get("inputs"), inputs_place);
+    for (std::size_t i = 0; i < inputs.size(); ++i) read_input(graph, inputs[i], inputs_place / i);
+    const Place nodes_place = place / "nodes";
+    const auto& nodes = read_array(fields.get("nodes"), nodes_place);
+    for (std::size_t i = 0; i < nodes.size(); ++i) read_node(graph, nodes, i, nodes_place / i);
+    const Place outputs_place = place / "outputs";
+    const auto& outputs = read_array(fields.get("outputs"), outputs_place);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      graph.add_output(read_value(graph, outputs[i], outputs_place / i, nodes, nodes.size()));
+    }
+  }
+
+  static void read_input(Graph& graph, const json& value, const Place& place) {
+    const Fields fields(value, place, {"name", "dtype", "shape", "kind", "per_rank", "comm_group"});
+    GraphInput input;
+    input.name = read_string(fields.get("name"), place / "name");
+    input.type.dtype = read_dtype(fields.get("dtype"), place / "dtype");
+    input.type.shape = read_shape(fields.get("shape"), place / "shape");
+    if (const json* kind = fields.find("kind")) {
+      if (*kind == "parameter") {
+        input.kind = InputKind::kParameter;
+      } else if (*kind != "activation") {
+        fail_type(*kind, place / "kind", "\"activation\" or \"parameter\"");
+      }
+    }
+    if (const json* per_rank = fields.find("per_rank")) {
+      input.per_rank = read_bool(*per_rank, place / "per_rank");
+    }
+    const std::string name = printable(input.name);
+    const ValueId id = with_place(place, name, [&] { return graph.add_input(std::move(input)); });
+    if (const json* group = fields.find("comm_group")) {
+      read_comm_group(graph, id, *group, place / "comm_group");
+    }
+  }
+
+  static void read_node(Graph& graph, const json::array_t& nodes, std::size_t index,
+                        const Place& place) {
+    const Fields fields(nodes[index], place,
+                        {"name", "op", "inputs", "attrs", "hints", "comm_group"});
+    const std::string& name = read_string(fields.get("name"), place / "name");
+    if (name.empty()) fail_at(place / "name", "empty; expected a name");
+    const std::string& op = read_string(fields.get("op"), place / "op");
+    const Place inputs_place = place / "inputs";
+    std::vector<ValueId> operands;
+    const auto& inputs = read_array(fields.get("inputs"), inputs_place, "a list of names");
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      operands.push_back(read_value(graph, inputs[i], inputs_place / i, nodes, index));
+    }
+    const OpDef* def = find_op(op);  // add_node has the message for an unknown one
+    Attrs attrs;
+    if (const json* value = fields.find("attrs"); value != nullptr && def != nullptr) {
+      attrs = read_attributes(graph, *def, *value, place);
+    }
+    const NodeId id = with_place(place, printable(name), [&] {
+      return graph.add_node(name, op, std::move(operands), std::move(attrs));
+    });
+    if (const json* hints = fields.find("hints")) {
+      const Place hints_place = place / "hints";
+      for (const auto& [key, hint] : read_object(*hints, hints_place)) {
+        graph.set_hint(id, key, read_number(hint, hints_place / key));
+      }
+    }
+    if (const json* groups = fields.find("comm_group")) {
+      read_comm_groups(graph, graph.node(id), *groups, place / "comm_group");
+    }
+  }
+
+  static ValueId read_value(const Graph& graph, const json& value, const Place& place,
+                            const json::array_t& nodes, std::size_t index) {
+    const std::string& name = read_string(value, place, "the name of a value");
+    if (std::optional<ValueId> id = graph.find(name)) return *id;
+    if (graph.find(name + ":0")) {
+      fail_at(place, fmt::format("{} has several results; expected one of them, such as {}",
+                                 quote(name), quote(name + ":0")));
+    }
+    // Only now, in the error, is it worth looking ahead.
+    for (std::size_t later = index; later < nodes.size(); ++later) {
+      if (!nodes[later].is_object()) continue;
+      auto it = nodes[later].find("name");
+      if (it == nodes[later].end() || !it->is_string()) continue;
+      const auto& candidate = it->get_ref<const std::string&>();
+      if (candidate == name || name.starts_with(candidate + ":")) {
+        fail_at(place,
+                fmt::format("{} is used before its definition in node {}; expected nodes in the "
+                            "order of their use",
+                            quote(name), later));
+      }
+    }
+    fail_at(place, fmt::format("unknown value {}; expected the name of an input or a node above",
+                               quote(name)));
+  }
+
+  static Attrs read_attributes(const Graph& graph, const OpDef& op, const json& value,
+                               const Place& place) {
+    Attrs attrs;
+    const Place attrs_place = place / "attrs";
+    for (const auto& [key, entry] : read_object(value, attrs_place)) {
+      const AttrDef* def = nullptr;
+      with_place(place, "", [&, &name = key] { def = &find_attribute(op, name); });
+      attrs.emplace(key, read_attribute(graph, *def, entry, attrs_place / key));
+    }
+    return attrs;
+  }
+
+  static AttrValue read_attribute(const Graph& graph, const AttrDef& def, const json& value,
+                                  const Place& place) {
+    const std::string_view expected = describe_attr_type(def.type);
+    switch (def.type) {
+      case AttrType::kBool:
+        return read_bool(value, place);
+      case AttrType::kInt:
+        return read_int(value, place);
+      case AttrType::kDouble:
+        return read_number(value, place);
+      case AttrType::kString:
+      case AttrType::kGroup:
+      case AttrType::kReduceOp:
+        return read_string(value, place, expected);
+      case AttrType::kDType:
+        return read_dtype(value, place);
+      case AttrType::kInts:
+        if (value.is_number_integer()) return std::vector{read_int(value, place)};
+        return read_ints(value, place, expected);
+      case AttrType::kShape:
+        return read_shape(value, place);
+      case AttrType::kConfig: {
+        std::map<std::string, std::int64_t> config;
+        for (const auto& [key, entry] : read_object(value, place)) {
+          config.emplace(key, read_int(entry, place / key));
+        }
+        return config;
+      }
+      case AttrType::kGraph: {
+        Graph body;
+        for (const auto& [name, symbol] : graph.symbols()) body.add_symbol(name, symbol);
+        for (const auto& [name, group] : graph.groups()) body.add_group(name, group);
+        read_program(body, Fields(value, place, {"name", "inputs", "nodes", "outputs"}), place);
+        return std::make_shared<const Graph>(std::move(body));
+      }
+    }
+    throw_internal(place.str(), "unknown attribute type");
+  }
+
+  static void read_comm_group(Graph& graph, ValueId id, const json& value, const Place& place) {
+    const std::string& group = read_string(value, place, "the name of a group");
+    try {
+      graph.set_comm_group(id, group);
+    } catch (const Error& error) {
+      fail_at(place, std::string(message_of(error)));
+    }
+  }
+
+  static void read_comm_groups(Graph& graph, const Node& node, const json& value,
+                               const Place& place) {
+    const std::vector<ValueId> results = node.outputs;
+    if (results.size() == 1) return read_comm_group(graph, results[0], value, place);
+    const auto& items =
+        read_array(value, place, "a list of group names or null, one for each result");
+    if (items.size() != results.size()) {
+      fail_at(place, fmt::format("{} entries; expected {}, one for each result", items.size(),
+                                 results.size()));
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (!items[i].is_null()) read_comm_group(graph, results[i], items[i], place / i);
+    }
+  }
+};
+
+/// The parser below and the reader recurse; so the depth is bounded before either runs.
+void check_nesting(std::string_view text, const Place& place) {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxNesting) {
+        fail_at(
+            place,
+            fmt::format("lists and objects nest more than {} deep at byte {}; expected at most {}",
+                        kMaxNesting, i, kMaxNesting));
+      }
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+}
+
+json parse_json(std::string_view text, const Place& place) {
+  std::vector<std::set<std::string>> keys;  // of the open objects
+  auto watch = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) {
+      keys.emplace_back();
+    } else if (event == json::parse_event_t::object_end) {
+      keys.pop_back();
+    } else if (event == json::parse_event_t::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      if (!keys.back().insert(key).second) {
+        fail_at(place, fmt::format("the key {} stands twice in one object", quote(key)));
+      }
+    }
+    return true;
+  };
+  try {
+    return json::parse(text, watch);
+  } catch (const json::exception& error) {
+    std::string_view message = error.what();
+    message.remove_prefix(
+        std::min(message.find("] ") + 2, message.size()));  // "[json.exception...] "
+    fail_at(place, "not JSON: " + printable(message, kMaxParseMessage));
+  }
+}
+
+}  // namespace
+
+Graph parse_graph(std::string_view text, std::string_view where) {
+  const Place place(where);
+  if (text.size() > kMaxBytes) {
+    fail_at(place, fmt::format("{} bytes of JSON; expected at most {}", text.size(), kMaxBytes));
+  }
+  check_nesting(text, place);
+  const json document = parse_json(text, place);
+  return Reader().read(document, place);
+}
+
+Graph load_graph(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw_invalid(path, "the file cannot be opened");
+  // One byte past the limit is enough for parse_graph to refuse; a device file may never end.
+  std::string text;
+  constexpr std::size_t kChunk = std::size_t{1} << 20U;
+  while (file && text.size() <= kMaxBytes) {
+    const std::size_t size = text.size();
+    text.resize(size + kChunk);
+    file.read(text.data() + size, kChunk);
+    text.resize(size + static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad()) throw_invalid(path, "the file cannot be read");
+  return parse_graph(text, path);
+}
+
+}  // namespace braid
