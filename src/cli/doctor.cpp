@@ -1,0 +1,73 @@
+#include "runtime/doctor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/common.h"
+
+namespace braid::cli {
+
+namespace {
+
+struct DoctorOptions {
+  std::string cache_dir;
+  bool json = false;
+};
+
+// Enough to compile a graph and run it somewhere.
+bool can_run(const std::vector<Finding>& findings) {
+  auto found = [&](std::string_view component) {
+    return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+      return finding.component == component && finding.found;
+    });
+  };
+  return found("NVRTC") && (found("cpu device") || found("GPU"));
+}
+
+int doctor(const DoctorOptions& options) {
+  const auto findings = diagnose(cache_directory(options.cache_dir));
+  const bool good = can_run(findings);
+  if (options.json) {
+    auto list = nlohmann::ordered_json::array();
+    for (const Finding& finding : findings) {
+      list.push_back({{"component", finding.component},
+                      {"found", finding.found},
+                      {"version", finding.version},
+                      {"path", finding.path},
+                      {"how_to_get", finding.how_to_get}});
+    }
+    const nlohmann::ordered_json document = {{"can_run", good}, {"findings", list}};
+    fmt::print("{}\n", document.dump(2));
+  } else {
+    std::vector<std::vector<std::string>> rows = {{"component", "", "version", "where"}};
+    for (const Finding& finding : findings) {
+      rows.push_back({finding.component, finding.found ? "ok" : "missing",
+                      one_line(finding.version), one_line(finding.path)});
+    }
+    fmt::print("{}", format_table(rows));
+    for (const Finding& finding : findings) {
+      if (!finding.found) {
+        fmt::print("\n  {}: {}\n", finding.component, one_line(finding.how_to_get));
+      }
+    }
+    fmt::print("\n  {}\n", good ? "braid can compile and run here"
+                                : "braid cannot run here: it needs NVRTC and a device");
+  }
+  return good ? kGood : kEnvironmentMissing;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<DoctorOptions>();
+  CLI::App* command =
+      app.add_subcommand("doctor", "Say what braid found on this machine and how to get the rest");
+  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
+  command->add_flag("--json", options->json, "Print one JSON document");
+  command->callback([options, exit_code] { *exit_code = doctor(*options); });
+}
+
+}  // namespace braid::cli

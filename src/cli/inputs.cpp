@@ -1,0 +1,87 @@
+#include "cli/inputs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <map>
+
+#include "braid/error.h"
+#include "cli/safetensors.h"
+
+namespace braid::cli {
+
+namespace {
+
+std::vector<SafetensorsFile> open_files(const std::string& path, int world) {
+  std::vector<SafetensorsFile> files;
+  if (!std::filesystem::is_directory(path)) {
+    files.emplace_back(path);
+    return files;
+  }
+  for (int rank = 0; rank < world; ++rank) {
+    files.emplace_back(std::filesystem::path(path) / rank_file_name(rank));
+  }
+  return files;
+}
+
+// Checked before any tensor is read.
+void check_entries(const Graph& graph, const Bindings& bindings, const SafetensorsFile& file) {
+  std::map<std::string_view, const GraphInput*> inputs;
+  for (const GraphInput& input : graph.inputs()) inputs.emplace(input.name, &input);
+  for (const auto& [name, entry] : file.entries()) {
+    const std::string place = fmt::format("{}: tensor '{}'", file.path(), name);
+    auto it = inputs.find(name);
+    if (it == inputs.end()) throw_invalid(place, "the graph has no such input");
+    const TensorType& type = it->second->type;
+    std::vector<std::int64_t> shape;
+    for (const Dim& dim : type.shape) shape.push_back(dim.evaluate(bindings));
+    const std::optional<DType> dtype = SafetensorsFile::dtype_of(entry);
+    if (dtype != type.dtype || entry.shape != shape) {
+      throw_invalid(
+          place, fmt::format("found {}[{}], expected {}[{}]",
+                             dtype ? dtype_name(*dtype) : entry.dtype, fmt::join(entry.shape, ", "),
+                             dtype_name(type.dtype), fmt::join(shape, ", ")));
+    }
+  }
+}
+
+}  // namespace
+
+std::string rank_file_name(int rank) { return fmt::format("rank{}.safetensors", rank); }
+
+Inputs gather_inputs(const Graph& graph, const Bindings& bindings, const std::string& path,
+                     std::uint64_t seed) {
+  const int world = static_cast<int>(world_size(graph));
+  std::vector<SafetensorsFile> files;
+  if (!path.empty()) files = open_files(path, world);
+  for (const SafetensorsFile& file : files) check_entries(graph, bindings, file);
+  Inputs result;
+  result.tensors = random_inputs(graph, bindings, seed);
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const GraphInput& input = graph.inputs()[i];
+    std::size_t found = 0;
+    for (const auto& file : files) found += file.entries().count(input.name);
+    if (found == 0) continue;
+    if (found != files.size()) {
+      throw_invalid(path, fmt::format("tensor '{}' is given for {} of {} ranks", input.name, found,
+                                      files.size()));
+    }
+    result.from_files.push_back(input.name);
+    for (std::size_t rank = 0; rank < result.tensors.size(); ++rank) {
+      HostTensor& tensor = result.tensors[rank][i];
+      if (files.size() == 1 && rank > 0) {
+        tensor = result.tensors[0][i];
+        continue;
+      }
+      tensor = files[rank].read(input.name);
+      if (!input.per_rank && tensor.data != result.tensors[0][i].data) {
+        throw_invalid(fmt::format("{}: tensor '{}'", files[rank].path(), input.name),
+                      "differs from rank 0, but the graph does not say per_rank");
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace braid::cli

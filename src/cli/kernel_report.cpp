@@ -1,0 +1,41 @@
+#include "cli/kernel_report.h"
+
+#include <fmt/format.h>
+
+#include "cli/common.h"
+
+namespace braid::cli {
+
+std::string kernel_table(const std::vector<KernelReport>& kernels) {
+  std::vector<std::vector<std::string>> rows = {{"kernel", "template", "ops", "launches", "grid",
+                                                 "threads", "registers", "shared", "spills",
+                                                 "compile ms"}};
+  for (const KernelReport& kernel : kernels) {
+    rows.push_back({kernel.name, kernel.template_name, one_line(kernel.ops),
+                    std::to_string(kernel.launches), std::to_string(kernel.grid),
+                    std::to_string(kernel.threads), std::to_string(kernel.registers),
+                    std::to_string(kernel.shared_bytes), std::to_string(kernel.spill_bytes),
+                    kernel.cache_hit ? "cached" : fmt::format("{:.0f}", kernel.compile_ms)});
+  }
+  return format_table(rows);
+}
+
+nlohmann::ordered_json kernels_json(const std::vector<KernelReport>& kernels) {
+  auto list = nlohmann::ordered_json::array();
+  for (const KernelReport& kernel : kernels) {
+    list.push_back({{"name", kernel.name},
+                    {"template", kernel.template_name},
+                    {"ops", kernel.ops},
+                    {"launches", kernel.launches},
+                    {"grid", kernel.grid},
+                    {"threads", kernel.threads},
+                    {"registers", kernel.registers},
+                    {"shared_bytes", kernel.shared_bytes},
+                    {"spill_bytes", kernel.spill_bytes},
+                    {"compile_ms", kernel.compile_ms},
+                    {"cache_hit", kernel.cache_hit}});
+  }
+  return list;
+}
+
+}  // namespace braid::cli

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "braid/executable.h"
+
+namespace braid::cli {
+
+/// What `run` and `compile` say of kernels: a table for people, or JSON.
+[[nodiscard]] std::string kernel_table(const std::vector<KernelReport>& kernels);
+[[nodiscard]] nlohmann::ordered_json kernels_json(const std::vector<KernelReport>& kernels);
+
+}  // namespace braid::cli

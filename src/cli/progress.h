@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace braid::cli {
+
+/// Tells on stderr how far long work has come: a bar on a terminal, plain lines elsewhere. The bar
+/// goes away with the object.
+class ProgressBar {
+ public:
+  ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+  ~ProgressBar();
+
+  /// Work of unknown length begins.
+  void phase(std::string_view what) const;
+  /// `done` of `total` pieces are done and `what` comes next.
+  void update(std::size_t done, std::size_t total, std::string_view what) const;
+
+ private:
+  bool terminal_;
+};
+
+}  // namespace braid::cli

@@ -1,0 +1,307 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "braid/error.h"
+#include "braid/executable.h"
+#include "braid/reference.h"
+#include "cli/common.h"
+#include "cli/inputs.h"
+#include "cli/kernel_report.h"
+#include "cli/progress.h"
+#include "cli/safetensors.h"
+
+namespace braid::cli {
+
+namespace {
+
+struct RunOptions {
+  GraphOptions graph;
+  std::string device;
+  std::string inputs, outputs, cache_dir;
+  std::uint64_t seed = 1;
+  std::vector<std::string> bind;
+  int threads = 0;
+  bool check = false, json = false;
+};
+
+struct OutputReport {
+  std::string name;
+  DType dtype;
+  std::vector<std::int64_t> shape;
+  // Only with --check:
+  double relative_error = 0;  // the worst of all ranks
+  bool equal_in_reference = false, equal = false;
+  bool good = true;
+};
+
+struct RunReport {
+  std::int64_t world;
+  std::string device;
+  double compile_ms, run_ms;
+  std::vector<std::string> from_files;
+  std::vector<OutputReport> outputs;
+};
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+// What ‖out−ref‖/‖ref‖ may be when every op rounds where the reference does.
+double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return 1e-5;
+    case DType::kBF16:
+      return 1e-3;
+    case DType::kF16:
+      return 2e-4;
+    default:
+      return 0;
+  }
+}
+
+std::vector<std::string> output_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (ValueId id : graph.outputs()) names.push_back(graph.value(id).name);
+  return names;
+}
+
+bool equal_across_ranks(const RankTensors& tensors, std::size_t index) {
+  for (const auto& rank : tensors) {
+    if (rank[index].data != tensors[0][index].data) return false;
+  }
+  return true;
+}
+
+// Memory full of 0xff (NaN in every float type) for each output of each rank, so that an element
+// that no kernel writes cannot look right.
+std::vector<std::unique_ptr<Memory>> bind_poisoned_outputs(const Graph& graph,
+                                                           const Bindings& bindings,
+                                                           const World& world,
+                                                           Executable& executable) {
+  std::vector<std::unique_ptr<Memory>> all;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    auto stream = world.device().create_stream(rank);
+    for (ValueId id : graph.outputs()) {
+      const Value& value = graph.value(id);
+      if (value.producer < 0) continue;  // an input handed through keeps its own memory
+      std::size_t bytes = dtype_size(value.type.dtype);
+      for (const Dim& dim : value.type.shape) {
+        bytes *= static_cast<std::size_t>(dim.evaluate(bindings));
+      }
+      all.push_back(world.device().allocate(rank, bytes));
+      stream->fill(all.back()->address(), 0xff, bytes);
+      executable.bind(rank, value.name, all.back()->address());
+    }
+    stream->synchronize();
+  }
+  return all;
+}
+
+void compare(const RankTensors& outputs, const RankTensors& reference,
+             std::vector<OutputReport>* reports) {
+  for (std::size_t i = 0; i < reports->size(); ++i) {
+    OutputReport& report = (*reports)[i];
+    for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
+      report.relative_error =
+          std::max(report.relative_error, relative_error(outputs[rank][i], reference[rank][i]));
+    }
+    report.equal_in_reference = equal_across_ranks(reference, i);
+    report.equal = equal_across_ranks(outputs, i);
+    report.good = report.relative_error <= tolerance(report.dtype) &&
+                  (report.equal || !report.equal_in_reference);
+  }
+}
+
+void write_outputs(const std::filesystem::path& directory, const std::vector<std::string>& names,
+                   const RankTensors& outputs) {
+  for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
+    std::map<std::string, HostTensor, std::less<>> tensors;
+    for (std::size_t i = 0; i < names.size(); ++i) tensors.emplace(names[i], outputs[rank][i]);
+    write_safetensors(directory / rank_file_name(static_cast<int>(rank)), tensors);
+  }
+}
+
+std::string bindings_text(const Bindings& bindings) {
+  std::string text;
+  for (const auto& [name, value] : bindings) text += fmt::format(" {}={}", name, value);
+  return text;
+}
+
+void print_text(const Graph& graph, const RunOptions& options, const Bindings& bindings,
+                const RunReport& report, const Executable& executable) {
+  fmt::print("{}: {} ranks,{} seed {}, {}\n\n", one_line(graph.name()), report.world,
+             bindings_text(bindings), options.seed, report.device);
+  fmt::print("{}\n", kernel_table(executable.kernels()));
+  std::vector<std::vector<std::string>> rows = {{"arena", "bytes per rank"}};
+  for (const ArenaReport& arena : executable.arenas()) {
+    rows.push_back({one_line(arena.name), std::to_string(arena.bytes)});
+  }
+  fmt::print("{}\n", format_table(rows));
+  if (options.check) {
+    rows = {{"output", "type", "relative error", "allowed", "ranks", "check"}};
+    for (const OutputReport& o : report.outputs) {
+      rows.push_back(
+          {one_line(o.name), fmt::format("{}[{}]", dtype_name(o.dtype), fmt::join(o.shape, ", ")),
+           fmt::format("{:.2e}", o.relative_error), fmt::format("{:.0e}", tolerance(o.dtype)),
+           o.equal                ? "bitwise equal"
+           : o.equal_in_reference ? "DIFFER"
+                                  : "differ",
+           o.good ? "ok" : "FAILED"});
+    }
+    fmt::print("{}\n", format_table(rows));
+  }
+  fmt::print("  {} launches per rank; compile {:.0f} ms, run {:.1f} ms\n", executable.launches(),
+             report.compile_ms, report.run_ms);
+  if (!options.outputs.empty()) fmt::print("  outputs in {}\n", options.outputs);
+}
+
+void print_json(const Graph& graph, const RunOptions& options, const Bindings& bindings,
+                const RunReport& report, const Executable& executable, bool good) {
+  using nlohmann::ordered_json;
+  ordered_json arenas = ordered_json::array(), buffers = arenas, outputs = arenas;
+  for (const ArenaReport& arena : executable.arenas()) {
+    arenas.push_back({{"name", arena.name}, {"bytes", arena.bytes}});
+  }
+  for (const BufferReport& buffer : executable.buffers()) {
+    buffers.push_back({{"name", buffer.name},
+                       {"arena", buffer.arena},
+                       {"offset", buffer.offset},
+                       {"bytes", buffer.bytes}});
+  }
+  for (const OutputReport& o : report.outputs) {
+    ordered_json entry = {{"name", o.name}, {"dtype", dtype_name(o.dtype)}, {"shape", o.shape}};
+    if (options.check) {
+      // JSON has no infinity: an error that is not finite prints as null.
+      entry["relative_error"] = o.relative_error;
+      entry["tolerance"] = tolerance(o.dtype);
+      entry["equal_across_ranks"] = o.equal;
+      entry["ok"] = o.good;
+    }
+    outputs.push_back(std::move(entry));
+  }
+  const ordered_json document = {{"graph", graph.name()},
+                                 {"world", report.world},
+                                 {"device", report.device},
+                                 {"seed", options.seed},
+                                 {"bindings", bindings},
+                                 {"inputs_from_files", report.from_files},
+                                 {"checked", options.check},
+                                 {"ok", good},
+                                 {"launches", executable.launches()},
+                                 {"program_hash", executable.program_hash()},
+                                 {"compile_ms", report.compile_ms},
+                                 {"run_ms", report.run_ms},
+                                 {"kernels", kernels_json(executable.kernels())},
+                                 {"arenas", arenas},
+                                 {"buffers", buffers},
+                                 {"outputs", outputs}};
+  fmt::print("{}\n", document.dump(2));
+}
+
+int run(const RunOptions& options) {
+  const Graph graph = load(options.graph);
+  const Bindings bindings = resolve_bindings(graph, options.bind);
+  if (!options.outputs.empty()) prepare_output_directory(options.outputs, "--outputs");
+
+  RunReport report{};
+  report.world = world_size(graph);
+  std::optional<ProgressBar> bar(std::in_place);
+  bar->phase("inputs");
+  const Inputs inputs = gather_inputs(graph, bindings, options.inputs, options.seed);
+  report.from_files = inputs.from_files;
+
+  bar->phase("plan and compile");
+  WorldOptions world_options;
+  world_options.device = options.device;
+  world_options.world = static_cast<int>(report.world);
+  world_options.threads = options.threads;
+  world_options.cache_dir = options.cache_dir;
+  world_options.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
+    bar->update(done, total, what);
+  };
+  World world = World::open(world_options);
+  report.device = world.device().description();
+  const auto compile_start = std::chrono::steady_clock::now();
+  Executable executable = Executable::compile(graph, world);
+  std::vector<std::unique_ptr<Memory>> poisoned;
+  if (options.check) poisoned = bind_poisoned_outputs(graph, bindings, world, executable);
+  executable.prepare(bindings);
+  report.compile_ms = milliseconds_since(compile_start);
+
+  bar->phase("run");
+  const int ranks = world.size();
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+      executable.set_input(rank, graph.inputs()[i].name,
+                           inputs.tensors[static_cast<std::size_t>(rank)][i]);
+    }
+  }
+  const auto run_start = std::chrono::steady_clock::now();
+  executable.run();
+  executable.synchronize();
+  report.run_ms = milliseconds_since(run_start);
+
+  const std::vector<std::string> names = output_names(graph);
+  RankTensors outputs(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const std::string& name : names) {
+      outputs[static_cast<std::size_t>(rank)].push_back(executable.output(rank, name));
+    }
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    report.outputs.push_back({names[i], outputs[0][i].dtype, outputs[0][i].shape});
+  }
+  bool good = true;
+  if (options.check) {
+    bar->phase("reference");
+    compare(outputs, evaluate(graph, inputs.tensors, bindings), &report.outputs);
+    for (const OutputReport& output : report.outputs) good = good && output.good;
+  }
+  if (!options.outputs.empty()) write_outputs(options.outputs, names, outputs);
+  bar.reset();
+
+  if (options.json) {
+    print_json(graph, options, bindings, report, executable, good);
+  } else {
+    print_text(graph, options, bindings, report, executable);
+  }
+  return good ? kGood : kFailed;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "Compile a graph and run it on all its ranks");
+  add_graph_options(*command, &options->graph);
+  command->add_option("--device", options->device, "Default: cuda where there is a GPU, else cpu")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_option("--inputs", options->inputs,
+                      "A .safetensors file for all ranks, or a directory with "
+                      "rank0.safetensors, ...; what is missing is generated");
+  command->add_option("--outputs", options->outputs,
+                      "Directory for rank0.safetensors, ... (made if need be)");
+  command->add_option("--seed", options->seed, "Of the generated inputs (default 1)");
+  command
+      ->add_option("--bind", options->bind,
+                   "Value of a symbol, T=8 (default: 8, or the nearest its range allows)")
+      ->allow_extra_args(false);
+  command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
+  command->add_flag("--check", options->check,
+                    "Compare with the reference evaluator; exit code 1 when it differs");
+  command->add_flag("--json", options->json, "Print one JSON document");
+  command->callback([options, exit_code] { *exit_code = run(*options); });
+}
+
+}  // namespace braid::cli

@@ -1,0 +1,338 @@
+#include "cli/safetensors.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "braid/error.h"
+
+namespace braid {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // the limit of the reference implementation
+constexpr std::size_t kMaxRank = 64;
+
+struct FileDType {
+  std::string_view name;
+  std::uint64_t bytes;
+  std::optional<DType> dtype;  // nothing: known to the format, not to braid
+};
+constexpr std::array<FileDType, 15> kDTypes = {{{"F32", 4, DType::kF32},
+                                                {"F16", 2, DType::kF16},
+                                                {"BF16", 2, DType::kBF16},
+                                                {"I32", 4, DType::kI32},
+                                                {"I64", 8, DType::kI64},
+                                                {"U8", 1, DType::kU8},
+                                                {"BOOL", 1, DType::kBool},
+                                                {"F64", 8, {}},
+                                                {"I8", 1, {}},
+                                                {"I16", 2, {}},
+                                                {"U16", 2, {}},
+                                                {"U32", 4, {}},
+                                                {"U64", 8, {}},
+                                                {"F8_E4M3", 1, {}},
+                                                {"F8_E5M2", 1, {}}}};
+
+const FileDType* find_dtype(std::string_view name) {
+  const auto* it =
+      std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& d) { return d.name == name; });
+  return it == kDTypes.end() ? nullptr : it;
+}
+
+std::string_view file_dtype_name(DType dtype) {
+  return std::find_if(kDTypes.begin(), kDTypes.end(),
+                      [&](const auto& d) { return d.dtype == dtype; })
+      ->name;
+}
+
+std::string tensor_place(const std::filesystem::path& path, std::string_view tensor) {
+  return fmt::format("{}: tensor '{}'", path.string(), tensor);
+}
+
+// Reads the header while it is parsed: its form is fixed and flat, so no document is built, names
+// that occur twice are seen, and deep nesting ends at its third level.
+class HeaderReader : public nlohmann::json_sax<json> {
+ public:
+  using Entry = SafetensorsFile::Entry;
+
+  explicit HeaderReader(std::map<std::string, Entry, std::less<>>* entries) : entries_(*entries) {}
+
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+  bool start_object(std::size_t) override {
+    if (depth_ == 0 || (depth_ == 1 && !tensor_.empty())) {
+      ++depth_;
+      field_.clear();
+      fields_ = 0;
+      return true;
+    }
+    return fail("an object where none is expected");
+  }
+
+  bool end_object() override {
+    if (--depth_ == 1 && !in_metadata_ && fields_ != 7) {
+      return fail("needs dtype, shape and data_offsets");
+    }
+    return true;
+  }
+
+  bool key(string_t& name) override {
+    if (depth_ == 1) {
+      tensor_ = name;
+      field_.clear();
+      in_metadata_ = name == "__metadata__";
+      if (name.empty()) return fail("a tensor without a name");
+      if (!in_metadata_ && !entries_.emplace(name, Entry{}).second) return fail("named twice");
+      return true;
+    }
+    field_ = name;
+    if (in_metadata_) return true;
+    const unsigned bit = name == "dtype" ? 1 : name == "shape" ? 2 : name == "data_offsets" ? 4 : 0;
+    if (bit == 0) return fail(fmt::format("unknown key '{}'", name));
+    if ((fields_ & bit) != 0) return fail(fmt::format("'{}' stands twice", name));
+    fields_ |= bit;
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (depth_ != 2 || in_metadata_ || in_array_ || field_ == "dtype" || field_.empty()) {
+      return fail("a list where none is expected");
+    }
+    in_array_ = true;
+    numbers_.clear();
+    return true;
+  }
+
+  bool end_array() override {
+    in_array_ = false;
+    Entry& entry = entries_.find(tensor_)->second;
+    if (field_ == "shape") {
+      entry.shape = numbers_;
+      return true;
+    }
+    if (numbers_.size() != 2) return fail("data_offsets needs two numbers");
+    entry.begin = static_cast<std::uint64_t>(numbers_[0]);
+    entry.end = static_cast<std::uint64_t>(numbers_[1]);
+    return true;
+  }
+
+  bool number_unsigned(number_unsigned_t value) override {
+    if (!in_array_) return unexpected_value();
+    if (value > static_cast<std::uint64_t>(INT64_MAX)) return fail("a number too large");
+    if (numbers_.size() == kMaxRank) return fail(fmt::format("more than {} numbers", kMaxRank));
+    numbers_.push_back(static_cast<std::int64_t>(value));
+    return true;
+  }
+
+  bool string(string_t& value) override {
+    if (in_metadata_ && depth_ == 2) return true;
+    if (depth_ != 2 || in_array_ || field_ != "dtype") return unexpected_value();
+    entries_.find(tensor_)->second.dtype = value;
+    return true;
+  }
+
+  bool null() override { return unexpected_value(); }
+  bool boolean(bool) override { return unexpected_value(); }
+  bool number_integer(number_integer_t) override { return unexpected_value(); }
+  bool number_float(number_float_t, const string_t&) override { return unexpected_value(); }
+  bool binary(binary_t&) override { return unexpected_value(); }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    error_ = fmt::format("the header is not JSON (byte {})", position);
+    return false;
+  }
+
+ private:
+  bool unexpected_value() {
+    return fail(field_.empty() ? "a value of the wrong type"
+                               : fmt::format("'{}' is of the wrong type", field_));
+  }
+  bool fail(std::string_view message) {
+    error_ = tensor_.empty() ? fmt::format("the header is malformed: {}", message)
+                             : fmt::format("tensor '{}': {}", tensor_, message);
+    return false;
+  }
+
+  std::map<std::string, Entry, std::less<>>& entries_;
+  std::string tensor_, field_, error_;
+  std::vector<std::int64_t> numbers_;
+  int depth_ = 0;
+  unsigned fields_ = 0;  // bits of the keys seen: dtype 1, shape 2, data_offsets 4
+  bool in_metadata_ = false;
+  bool in_array_ = false;
+};
+
+// The bytes of each tensor must follow from its dtype and shape, and all tensors together must
+// cover the data without overlap or gap.
+void check_layout(const std::filesystem::path& path,
+                  const std::map<std::string, SafetensorsFile::Entry, std::less<>>& entries,
+                  std::uint64_t data_bytes) {
+  std::vector<std::pair<const SafetensorsFile::Entry*, const std::string*>> by_offset;
+  for (const auto& [name, entry] : entries) {
+    const FileDType* dtype = find_dtype(entry.dtype);
+    if (dtype == nullptr) {
+      throw_invalid(tensor_place(path, name), fmt::format("unknown dtype '{}'", entry.dtype));
+    }
+    std::uint64_t bytes = dtype->bytes;
+    for (std::int64_t extent : entry.shape) {
+      if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes)) {
+        throw_invalid(tensor_place(path, name), "the shape is too large");
+      }
+    }
+    if (entry.begin > entry.end || entry.end > data_bytes) {
+      throw_invalid(tensor_place(path, name),
+                    fmt::format("data_offsets [{}, {}] lie outside the {} bytes of data; is the "
+                                "file truncated?",
+                                entry.begin, entry.end, data_bytes));
+    }
+    if (entry.end - entry.begin != bytes) {
+      throw_invalid(tensor_place(path, name),
+                    fmt::format("{} [{}] needs {} bytes, data_offsets give {}", entry.dtype,
+                                fmt::join(entry.shape, ", "), bytes, entry.end - entry.begin));
+    }
+    by_offset.emplace_back(&entry, &name);
+  }
+  std::sort(by_offset.begin(), by_offset.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first->begin, a.first->end) < std::pair(b.first->begin, b.first->end);
+  });
+  std::uint64_t covered = 0;
+  for (const auto& [entry, name] : by_offset) {
+    if (entry->begin != covered) {
+      throw_invalid(tensor_place(path, *name),
+                    fmt::format("data_offsets begin at {}, expected {} (no overlap, no gap)",
+                                entry->begin, covered));
+    }
+    covered = entry->end;
+  }
+  if (covered != data_bytes) {
+    throw_invalid(path.string(),
+                  fmt::format("{} bytes of data belong to no tensor", data_bytes - covered));
+  }
+}
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(path)) {
+  std::error_code code;
+  if (!std::filesystem::is_regular_file(path_, code)) {
+    throw_invalid(path_.string(), "no such file");
+  }
+  const std::uint64_t size = std::filesystem::file_size(path_, code);
+  std::ifstream in(path_, std::ios::binary);
+  if (code || !in) throw_environment(path_.string(), "cannot be read");
+
+  std::array<unsigned char, 8> prefix{};
+  if (size < prefix.size() || !in.read(reinterpret_cast<char*>(prefix.data()), prefix.size())) {
+    throw_invalid(path_.string(), "not a safetensors file: shorter than 8 bytes");
+  }
+  std::uint64_t header_bytes = 0;
+  for (std::size_t i = 0; i < prefix.size(); ++i) {
+    header_bytes |= static_cast<std::uint64_t>(prefix[i]) << (8 * i);
+  }
+  if (header_bytes > kMaxHeader) {
+    throw_invalid(path_.string(), fmt::format("not a safetensors file: a header of {} bytes, at "
+                                              "most {} are allowed",
+                                              header_bytes, kMaxHeader));
+  }
+  if (header_bytes > size - prefix.size()) {
+    throw_invalid(path_.string(), fmt::format("truncated: a header of {} bytes in a file of {}",
+                                              header_bytes, size));
+  }
+  std::string header(header_bytes, '\0');
+  if (!in.read(header.data(), static_cast<std::streamsize>(header.size()))) {
+    throw_environment(path_.string(), "cannot be read");
+  }
+  if (header.empty() || header.front() != '{') {
+    throw_invalid(path_.string(), "not a safetensors file: the header does not begin with '{'");
+  }
+  HeaderReader reader(&entries_);
+  if (!json::sax_parse(header, &reader)) throw_invalid(path_.string(), reader.error());
+  data_start_ = prefix.size() + header_bytes;
+  check_layout(path_, entries_, size - data_start_);
+}
+
+std::optional<DType> SafetensorsFile::dtype_of(const Entry& entry) {
+  return find_dtype(entry.dtype)->dtype;
+}
+
+HostTensor SafetensorsFile::read(std::string_view name) const {
+  auto it = entries_.find(name);
+  if (it == entries_.end()) throw_invalid(path_.string(), fmt::format("no tensor '{}'", name));
+  const Entry& entry = it->second;
+  const std::optional<DType> dtype = dtype_of(entry);
+  if (!dtype) {
+    throw_invalid(tensor_place(path_, name), fmt::format("braid has no dtype {}", entry.dtype));
+  }
+  HostTensor tensor{*dtype, entry.shape, std::vector<std::byte>(entry.end - entry.begin)};
+  std::ifstream in(path_, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(data_start_ + entry.begin));
+  if (!in.read(reinterpret_cast<char*>(tensor.data.data()),
+               static_cast<std::streamsize>(tensor.data.size()))) {
+    throw_environment(tensor_place(path_, name), "cannot be read");
+  }
+  return tensor;
+}
+
+void write_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, HostTensor, std::less<>>& tensors) {
+  // Wide element types first, so that every tensor is aligned to its element.
+  std::vector<std::pair<const std::string*, const HostTensor*>> order;
+  order.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors) order.emplace_back(&name, &tensor);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return dtype_size(a.second->dtype) > dtype_size(b.second->dtype);
+  });
+  json header = json::object();
+  std::uint64_t offset = 0;
+  for (const auto& [name, tensor] : order) {
+    header[*name] = {{"dtype", file_dtype_name(tensor->dtype)},
+                     {"shape", tensor->shape},
+                     {"data_offsets", {offset, offset + tensor->data.size()}}};
+    offset += tensor->data.size();
+  }
+  std::string head = header.dump(-1, ' ', false, json::error_handler_t::replace);
+  head.resize((head.size() + 7) / 8 * 8, ' ');
+  std::string prefix(8, '\0');
+  for (std::size_t i = 0; i < prefix.size(); ++i) {
+    prefix[i] = static_cast<char>(head.size() >> (8 * i) & 0xff);
+  }
+
+  std::string temporary = path.string() + ".XXXXXX";
+  const int file = ::mkstemp(temporary.data());
+  if (file < 0) throw_environment(path.string(), std::strerror(errno));
+  auto write_all = [&](const void* data, std::size_t bytes) {
+    for (const auto* at = static_cast<const char*>(data); bytes > 0;) {
+      const ssize_t written = ::write(file, at, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return false;
+      at += written;
+      bytes -= static_cast<std::size_t>(written);
+    }
+    return true;
+  };
+  bool good = write_all(prefix.data(), prefix.size()) && write_all(head.data(), head.size());
+  for (const auto& [name, tensor] : order) {
+    good = good && write_all(tensor->data.data(), tensor->data.size());
+  }
+  good = good && ::fchmod(file, 0644) == 0;
+  int code = good ? 0 : errno;
+  if (::close(file) != 0 && code == 0) code = errno;
+  if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
+  if (code != 0) {
+    ::unlink(temporary.c_str());
+    throw_environment(path.string(), std::strerror(code));
+  }
+}
+
+}  // namespace braid

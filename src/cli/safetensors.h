@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "braid/tensor.h"
+
+namespace braid {
+
+/// Reads a .safetensors file: the header once, tensors when asked for. Everything that the file
+/// says is checked: kInvalidArgument names the file and the tensor, kEnvironment is an I/O error.
+class SafetensorsFile {
+ public:
+  struct Entry {
+    std::string dtype;  ///< as written in the file: "BF16"
+    std::vector<std::int64_t> shape;
+    std::uint64_t begin = 0, end = 0;  ///< bytes, from the start of the data
+  };
+
+  explicit SafetensorsFile(std::filesystem::path path);
+
+  [[nodiscard]] std::string path() const { return path_.string(); }
+  /// In the order of their names.
+  [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const {
+    return entries_;
+  }
+  /// Nothing when braid has no such element type.
+  [[nodiscard]] static std::optional<DType> dtype_of(const Entry& entry);
+  /// Throws when there is no such tensor or when braid has no such dtype.
+  [[nodiscard]] HostTensor read(std::string_view name) const;
+
+ private:
+  std::filesystem::path path_;
+  std::uint64_t data_start_ = 0;
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+/// Writes a file that the Python package reads: to a temporary name beside it, then renamed, so
+/// that nobody ever sees half a file. Throws kEnvironment.
+void write_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, HostTensor, std::less<>>& tensors);
+
+}  // namespace braid

@@ -1,0 +1,227 @@
+// The commands on good input, and what they say when something is missing on the machine.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "cli/process.h"
+#include "cli/safetensors.h"
+#include "cli/small_graph.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+using test::run_braid;
+using test::small_graph;
+using testing::HasSubstr;
+using testing::Not;
+
+json parse(const std::string& text) { return json::parse(text, nullptr, false); }
+
+TEST(Help, NamesEveryCommand) {
+  const auto result = run_braid({"--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* name : {"run", "compile", "opt", "explain", "doctor"}) {
+    EXPECT_THAT(result.out, HasSubstr(name));
+    EXPECT_EQ(run_braid({name, "--help"}).exit_code, 0) << name;
+  }
+}
+
+TEST(Run, PrintsATable) {
+  const auto result =
+      run_braid({"run", "-", "--device", "cpu", "--bind", "T=3", "--check"}, small_graph().dump());
+  EXPECT_EQ(result.exit_code, 0) << result.err << result.out;
+  for (const char* text :
+       {"template", "registers", "symmetric:tp", "bitwise equal", "T=3", "seed"}) {
+    EXPECT_THAT(result.out, HasSubstr(text));
+  }
+}
+
+TEST(Run, PrintsOneJsonDocument) {
+  for (const char* world : {"1", "2", "3"}) {
+    const auto result =
+        run_braid({"run", "-", "--device", "cpu", "--world", world, "--check", "--json"},
+                  small_graph().dump());
+    ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
+    const json document = parse(result.out);
+    ASSERT_TRUE(document.is_object()) << result.out;
+    EXPECT_TRUE(document["ok"]);
+    EXPECT_EQ(document["world"], std::stoi(world));
+    EXPECT_EQ(document["bindings"]["T"], 8);
+    ASSERT_EQ(document["outputs"].size(), 2U);
+    for (const json& output : document["outputs"]) {
+      EXPECT_TRUE(output["ok"]) << output;
+      EXPECT_TRUE(output["equal_across_ranks"]);
+      EXPECT_LE(output["relative_error"], output["tolerance"]);
+    }
+    for (const json& kernel : document["kernels"]) EXPECT_EQ(kernel["spill_bytes"], 0) << kernel;
+  }
+}
+
+TEST(Run, TheSeedDecidesTheInputs) {
+  const test::TemporaryDirectory directory;
+  auto outputs = [&](const std::string& seed, const std::string& name) {
+    const auto result =
+        run_braid({"run", "-", "--device", "cpu", "--seed", seed, "--outputs", directory / name},
+                  small_graph().dump());
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return SafetensorsFile(directory / name / "rank1.safetensors").read("y");
+  };
+  const HostTensor a = outputs("5", "a"), b = outputs("5", "b"), c = outputs("6", "c");
+  EXPECT_EQ(a.data, b.data);
+  EXPECT_NE(a.data, c.data);
+  EXPECT_EQ(a.shape, (std::vector<std::int64_t>{8, 64}));
+}
+
+TEST(Run, ReadsOneFileForAllRanksAndOnePerRank) {
+  const test::TemporaryDirectory directory;
+  const HostTensor x = HostTensor::from_doubles(DType::kBF16, {1, 64}, std::vector<double>(64, 1));
+  const HostTensor zero =
+      HostTensor::from_doubles(DType::kBF16, {64, 64}, std::vector<double>(64 * 64, 0));
+  write_safetensors(directory / "all.safetensors", {{"x", x}, {"w", zero}});
+  auto run = [&](const std::string& inputs) {
+    return run_braid({"run", "-", "--device", "cpu", "--bind", "T=1", "--inputs",
+                      directory / inputs, "--outputs", directory / "out", "--check", "--json"},
+                     small_graph().dump());
+  };
+  auto result = run("all.safetensors");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(parse(result.out)["inputs_from_files"], json({"x", "w"}));
+  // silu(0) adds nothing, so r is x.
+  EXPECT_EQ(SafetensorsFile(directory / "out" / "rank0.safetensors").read("r").data, x.data);
+
+  std::filesystem::create_directory(directory / "ranks");
+  write_safetensors(directory / "ranks" / "rank0.safetensors", {{"x", x}});
+  write_safetensors(directory / "ranks" / "rank1.safetensors", {{"x", x}});
+  EXPECT_EQ(run("ranks").exit_code, 0);
+
+  HostTensor other = x;
+  other.data[0] = std::byte{0x7f};
+  write_safetensors(directory / "ranks" / "rank1.safetensors", {{"x", other}});
+  result = run("ranks");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("rank1.safetensors: tensor 'x': differs from rank 0"));
+  write_safetensors(directory / "ranks" / "rank1.safetensors", {});
+  EXPECT_THAT(run("ranks").err, HasSubstr("'x' is given for 1 of 2 ranks"));
+}
+
+TEST(Run, ANameMadeOfCudaCodeStaysAName) {
+  const test::TemporaryDirectory directory;
+  const std::string evil = "x */ } __global__ void f() { asm(\"trap;\"); } /* \\\n#include <evil>";
+  std::string text = small_graph().dump();
+  ordered_json graph = small_graph();
+  graph["name"] = evil;
+  graph["inputs"][0]["name"] = evil;
+  graph["nodes"][0]["inputs"][0] = evil;
+  graph["nodes"][4]["inputs"][1] = evil;
+  graph["nodes"][5]["name"] = evil + "y";
+  graph["outputs"][0] = evil + "y";
+  const auto result = run_braid(
+      {"run", "-", "--device", "cpu", "--check", "--outputs", directory / "out"}, graph.dump());
+  EXPECT_EQ(result.exit_code, 0) << result.err << result.out;
+  EXPECT_EQ(SafetensorsFile(directory / "out" / "rank0.safetensors").entries().count(evil + "y"),
+            1U);
+  const auto compiled =
+      run_braid({"compile", "-", "--target", "sm_80", "-o", directory / "kernels"}, graph.dump());
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(directory / "kernels")) {
+    if (file.path().extension() != ".cu") continue;
+    const std::string source = test::read_file(file.path());
+    EXPECT_THAT(source, Not(HasSubstr("#include")));
+    EXPECT_THAT(source, Not(HasSubstr("void f()")));
+  }
+}
+
+TEST(Compile, WritesSourcePtxAndCubinForEveryTarget) {
+  const test::TemporaryDirectory directory;
+  for (const std::string target : {"sm_80", "sm_90a", "sm_100a"}) {
+    const auto result = run_braid({"compile", "-", "--target", target, "-o", directory / target},
+                                  small_graph().dump());
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json program = parse(test::read_file(directory / target / "program.json"));
+    ASSERT_TRUE(program.is_object());
+    std::map<std::string, int> files;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(directory / target)) {
+      if (!file.is_regular_file()) continue;
+      EXPECT_GT(file.file_size(), 0U) << file.path();
+      ++files[file.path().extension()];
+      if (file.path().extension() == ".cu") {
+        EXPECT_THAT(test::read_file(file.path()), Not(HasSubstr("#include")));
+      }
+      if (file.path().extension() == ".ptx") {
+        EXPECT_THAT(test::read_file(file.path()), HasSubstr(".target " + target));
+      }
+    }
+    EXPECT_GE(files[".cu"], 2);
+    EXPECT_EQ(files[".cu"], files[".ptx"]);
+    EXPECT_EQ(files[".cu"], files[".cubin"]);
+  }
+}
+
+TEST(Opt, PrintsWhatItReadsBack) {
+  const std::string graph = small_graph().dump();
+  const auto first = run_braid({"opt", "-", "--passes", "canonicalize"}, graph);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto second = run_braid({"opt", "-"}, first.out);
+  EXPECT_EQ(second.out, first.out);
+}
+
+TEST(Opt, PassesOneByOneGiveTheProgramOfAllAtOnce) {
+  const std::string all = "canonicalize,lower_collectives,fuse,build_program";
+  const auto whole = run_braid({"opt", "-", "--passes", all, "--stats"}, small_graph().dump());
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_THAT(whole.err, HasSubstr("lower_collectives"));
+  EXPECT_TRUE(parse(whole.out).contains("arenas"));
+
+  std::string text = small_graph().dump();
+  for (const char* pass : {"canonicalize", "lower_collectives", "fuse", "build_program"}) {
+    const auto result = run_braid({"opt", "-", "--passes", pass}, text);
+    ASSERT_EQ(result.exit_code, 0) << pass << result.err;
+    text = result.out;
+  }
+  EXPECT_EQ(text, whole.out);
+}
+
+TEST(Opt, WritesAFile) {
+  const test::TemporaryDirectory directory;
+  const auto result = run_braid({"opt", "-", "-o", directory / "out.json"}, small_graph().dump());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(parse(test::read_file(directory / "out.json"))["name"], "small");
+}
+
+TEST(Explain, GroupsRemarksByPass) {
+  const auto result = run_braid({"explain", "-"}, small_graph().dump());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("fuse"));
+  EXPECT_THAT(result.out, HasSubstr("applied"));
+  const json document = parse(run_braid({"explain", "-", "--json"}, small_graph().dump()).out);
+  ASSERT_TRUE(document.is_object());
+  EXPECT_FALSE(document["remarks"].empty());
+}
+
+TEST(Doctor, FindsWhatTheTestsUse) {
+  const auto result = run_braid({"doctor", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+  EXPECT_TRUE(parse(result.out)["can_run"]);
+  EXPECT_THAT(run_braid({"doctor"}).out, HasSubstr("NVRTC"));
+}
+
+TEST(Environment, WithoutNvrtcItSaysHowToGetIt) {
+  const test::TemporaryDirectory directory;
+  const std::map<std::string, std::string> environment = {{"BRAID_NVRTC", "/nonexistent"},
+                                                          {"BRAID_CACHE_DIR", directory.path()}};
+  const auto run = run_braid({"run", "-", "--device", "cpu"}, small_graph().dump(), environment);
+  EXPECT_EQ(run.exit_code, 3) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("braid: error: "));
+  EXPECT_THAT(run.err, HasSubstr("nvidia-cuda-nvrtc"));
+  const auto doctor = run_braid({"doctor"}, "", environment);
+  EXPECT_EQ(doctor.exit_code, 3);
+  EXPECT_THAT(doctor.out, HasSubstr("nvidia-cuda-nvrtc"));
+}
+
+}  // namespace
+}  // namespace braid
