@@ -9,6 +9,7 @@
 
 #include "braid/error.h"
 #include "ir/ops.h"
+#include "ir/place.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -61,7 +62,8 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
   if (def.type == AttrType::kGroup) {
     const auto& group = std::get<std::string>(value);
     if (graph.groups().find(group) == graph.groups().end()) {
-      fail(place, fmt::format("unknown group {}; expected {}", quote(group), list(graph.groups())));
+      fail(place,
+           fmt::format("unknown group {}; expected {}", quote(group), list_names(graph.groups())));
     }
   }
   if (def.type == AttrType::kReduceOp) {
@@ -77,7 +79,7 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
         if (graph.symbols().find(term.symbol) != graph.symbols().end()) continue;
         fail(fmt::format("{}/{}", place, i),
              fmt::format("unknown symbol {}; expected {}", quote(term.symbol),
-                         list(graph.symbols())));
+                         list_names(graph.symbols())));
       }
     }
   }
@@ -122,7 +124,7 @@ const AttrDef& find_attribute(const OpDef& op, std::string_view key) {
   }
   std::vector<std::string_view> known;
   for (const AttrDef& def : op.attrs) known.push_back(def.name);
-  fail("/attrs/" + printable(key),
+  fail("/attrs" + pointer_step(key),
        fmt::format("{} has no attribute {}; expected {}", op.name, quote(key),
                    known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
 }

@@ -1,6 +1,7 @@
 #include "braid/graph.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -9,6 +10,7 @@
 #include "ir/groups.h"
 #include "ir/op_registry.h"
 #include "ir/ops.h"
+#include "ir/place.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -41,8 +43,8 @@ void check_shape(const SymbolTable& symbols, const TensorType& type, const std::
     const std::string dim_place = fmt::format("{}/{}", place, i);
     for (const Dim::Term& term : dim.terms()) {
       if (symbols.find(term.symbol) == symbols.end()) {
-        fail(dim_place,
-             fmt::format("unknown symbol {}; expected {}", quote(term.symbol), list(symbols)));
+        fail(dim_place, fmt::format("unknown symbol {}; expected {}", quote(term.symbol),
+                                    list_names(symbols)));
       }
     }
     if (dim.min(symbols) < 1) {
@@ -85,7 +87,7 @@ std::string_view Node::op_name() const { return op->name; }
 
 void Graph::add_symbol(std::string name, Symbol symbol) {
   check_symbol(name, symbol);
-  const std::string place = "/symbols/" + printable(name);
+  const std::string place = "/symbols" + pointer_step(name);
   if (!symbols_.emplace(std::move(name), symbol).second) {
     throw_invalid(place, "the symbol is defined twice");
   }
@@ -93,7 +95,7 @@ void Graph::add_symbol(std::string name, Symbol symbol) {
 
 void Graph::add_group(std::string name, Group group) {
   check_group(name, group);
-  const std::string place = "/groups/" + printable(name);
+  const std::string place = "/groups" + pointer_step(name);
   if (!groups_.emplace(std::move(name), std::move(group)).second) {
     throw_invalid(place, "the group is defined twice");
   }
@@ -193,7 +195,7 @@ NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueI
 void Graph::set_hint(NodeId node, std::string key, double value) {
   Node& target = nodes_.at(static_cast<std::size_t>(node));
   if (!is_utf8(key) || !std::isfinite(value)) {
-    throw_invalid(printable(target.name) + "/hints/" + printable(key),
+    throw_invalid(printable(target.name) + "/hints" + pointer_step(key),
                   fmt::format("{}; expected a UTF-8 key and a finite number", value));
   }
   target.hints.insert_or_assign(std::move(key), value);
@@ -203,7 +205,7 @@ void Graph::set_comm_group(ValueId value, std::string group) {
   Value& target = values_.at(static_cast<std::size_t>(value));
   if (!group.empty() && groups_.find(group) == groups_.end()) {
     throw_invalid(printable(target.name) + "/comm_group",
-                  fmt::format("unknown group {}; expected {}", quote(group), list(groups_)));
+                  fmt::format("unknown group {}; expected {}", quote(group), list_names(groups_)));
   }
   target.comm_group = std::move(group);
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "braid/error.h"
+#include "ir/place.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -22,7 +23,7 @@ std::int64_t member_count(const Group& group) {
 }  // namespace
 
 void check_symbol(const std::string& name, const Symbol& symbol) {
-  const std::string place = "/symbols/" + printable(name);
+  const std::string place = "/symbols" + pointer_step(name);
   if (!is_identifier(name) || name.size() > kMaxSymbolName) {
     throw_invalid(place, fmt::format("{} cannot name a symbol; expected letters, digits and "
                                      "underscores, at most {}, no digit first",
@@ -45,7 +46,7 @@ void check_symbol(const std::string& name, const Symbol& symbol) {
 }
 
 void check_group(const std::string& name, const Group& group) {
-  const std::string place = "/groups/" + printable(name);
+  const std::string place = "/groups" + pointer_step(name);
   if (name.empty() || !is_utf8(name)) {
     throw_invalid(place, "a group's name must be non-empty UTF-8");
   }
@@ -89,7 +90,7 @@ std::int64_t world_size(const Graph& graph) {
     if (group.ranks.empty() && (group.size == world || group.size == 1)) continue;
     if (member_count(group) == world) continue;
     throw_invalid(
-        "/groups/" + printable(name),
+        "/groups" + pointer_step(name),
         fmt::format("the group covers {} of {} ranks; expected `ranks` lists that hold each "
                     "rank once",
                     group.ranks.empty() ? group.size : member_count(group), world));

@@ -5,11 +5,11 @@
 #include <fstream>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "braid/error.h"
 #include "braid/graph.h"
 #include "ir/attributes.h"
+#include "ir/place.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -20,42 +20,6 @@ using nlohmann::json;
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30U;
 constexpr std::size_t kMaxNesting = 64;
 constexpr std::size_t kMaxParseMessage = 200;
-
-/// Where in the document we are; made into a JSON pointer only when an error needs it.
-class Place {
- public:
-  explicit Place(std::string_view file) : file_(file) {}
-  Place operator/(std::string_view key) const { return {this, key, kNoIndex}; }
-  Place operator/(std::size_t index) const { return {this, {}, index}; }
-
-  [[nodiscard]] std::string str() const {
-    const std::string path = pointer();
-    const std::string_view file = root().file_;
-    if (file.empty()) return path;
-    return path.empty() ? std::string(file) : fmt::format("{}:{}", file, path);
-  }
-
- private:
-  static constexpr std::size_t kNoIndex = static_cast<std::size_t>(-1);
-  Place(const Place* parent, std::string_view key, std::size_t index)
-      : parent_(parent), key_(key), index_(index) {}
-
-  [[nodiscard]] const Place& root() const { return parent_ == nullptr ? *this : parent_->root(); }
-  [[nodiscard]] std::string pointer() const {
-    if (parent_ == nullptr) return "";
-    if (index_ != kNoIndex) return fmt::format("{}/{}", parent_->pointer(), index_);
-    std::string escaped;
-    for (char c : printable(key_)) {
-      escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-    }
-    return parent_->pointer() + "/" + escaped;
-  }
-
-  const Place* parent_ = nullptr;
-  std::string_view key_;
-  std::size_t index_ = kNoIndex;
-  std::string_view file_;
-};
 
 [[noreturn]] void fail_at(const Place& place, const std::string& message) {
   throw_invalid(place.str(), message);
@@ -210,7 +174,7 @@ class Reader {
       if (const json* multiple = fields.find("multiple_of")) {
         symbol.multiple_of = read_int(*multiple, here / "multiple_of");
       }
-      with_place(here, "/symbols/" + printable(name),
+      with_place(here, "/symbols" + pointer_step(name),
                  [&, &key = name] { graph.add_symbol(key, symbol); });
     }
   }
@@ -231,7 +195,7 @@ class Reader {
           group.ranks.push_back(read_ints(lists[i], ranks_place / i, "a list of ranks"));
         }
       }
-      with_place(here, "/groups/" + printable(name),
+      with_place(here, "/groups" + pointer_step(name),
                  [&, &key = name] { graph.add_group(key, group); });
     }
   }
@@ -410,53 +374,82 @@ class Reader {
   }
 };
 
-/// The parser below and the reader recurse; so the depth is bounded before either runs.
-void check_nesting(std::string_view text, const Place& place) {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxNesting) {
-        fail_at(
-            place,
-            fmt::format("lists and objects nest more than {} deep at byte {}; expected at most {}",
-                        kMaxNesting, i, kMaxNesting));
-      }
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
+/// Builds the document from the parser's events, which do not recurse, and bounds the depth for the
+/// reader, which does. Refuses a key that stands twice, of which the library would keep the last.
+class DocumentBuilder : public nlohmann::json_sax<json> {
+ public:
+  explicit DocumentBuilder(const Place& place) : place_(place) {}
+  json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& key) override {
+    auto [it, is_new] = open_.back()->get_ref<json::object_t&>().emplace(std::move(key), nullptr);
+    if (!is_new) {
+      fail_at(place_, fmt::format("the key {} stands twice in one object", quote(it->first)));
     }
+    slot_ = &it->second;
+    return true;
   }
-}
+
+  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
+    std::string_view message = error.what();
+    // Cuts off "[json.exception.parse_error.101] ".
+    message.remove_prefix(std::min(message.find("] ") + 2, message.size()));
+    fail_at(place_, "not JSON: " + printable(message, kMaxParseMessage));
+  }
+
+ private:
+  bool add(json value) {
+    place_value(std::move(value));
+    return true;
+  }
+  bool open(json container) {
+    if (open_.size() == kMaxNesting) {
+      fail_at(place_, fmt::format("lists and objects nest more than {} deep; expected at most {}",
+                                  kMaxNesting, kMaxNesting));
+    }
+    open_.push_back(place_value(std::move(container)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  /// Puts the value at the root, at the end of the open list or under the last key.
+  json* place_value(json value) {
+    json* target = &root_;
+    if (!open_.empty() && open_.back()->is_array()) {
+      auto& items = open_.back()->get_ref<json::array_t&>();
+      target = &items.emplace_back();
+    } else if (!open_.empty()) {
+      target = slot_;
+    }
+    *target = std::move(value);
+    return target;
+  }
+
+  const Place& place_;
+  json root_;
+  std::vector<json*> open_;  ///< stays valid: only the innermost container grows
+  json* slot_ = nullptr;     ///< of the last key
+};
 
 json parse_json(std::string_view text, const Place& place) {
-  std::vector<std::set<std::string>> keys;  // of the open objects
-  auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) {
-      keys.emplace_back();
-    } else if (event == json::parse_event_t::object_end) {
-      keys.pop_back();
-    } else if (event == json::parse_event_t::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) {
-        fail_at(place, fmt::format("the key {} stands twice in one object", quote(key)));
-      }
-    }
-    return true;
-  };
-  try {
-    return json::parse(text, watch);
-  } catch (const json::exception& error) {
-    std::string_view message = error.what();
-    message.remove_prefix(
-        std::min(message.find("] ") + 2, message.size()));  // "[json.exception...] "
-    fail_at(place, "not JSON: " + printable(message, kMaxParseMessage));
-  }
+  DocumentBuilder builder(place);
+  json::sax_parse(text, &builder);
+  return builder.take();
 }
 
 }  // namespace
@@ -466,7 +459,6 @@ Graph parse_graph(std::string_view text, std::string_view where) {
   if (text.size() > kMaxBytes) {
     fail_at(place, fmt::format("{} bytes of JSON; expected at most {}", text.size(), kMaxBytes));
   }
-  check_nesting(text, place);
   const json document = parse_json(text, place);
   return Reader().read(document, place);
 }

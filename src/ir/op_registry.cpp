@@ -1,9 +1,13 @@
 #include "ir/op_registry.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "braid/error.h"
 #include "ir/ops.h"
+#include "ir/text.h"
 
 namespace braid {
 namespace {
@@ -76,6 +80,27 @@ double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings
 void fail(std::string place, const std::string& message) {
   throw_invalid(std::move(place), message);
 }
+
+namespace {
+
+template <class Table>
+std::string list_keys(const Table& table) {
+  constexpr std::size_t kShown = 10;
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : table) {
+    if (names.size() == kShown) {
+      names.emplace_back("...");
+      break;
+    }
+    names.push_back(quote(name));
+  }
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::string list_names(const SymbolTable& symbols) { return list_keys(symbols); }
+std::string list_names(const GroupTable& groups) { return list_keys(groups); }
 
 std::string describe(std::span<const TensorType> types) {
   std::vector<std::string> texts;

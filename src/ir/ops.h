@@ -2,15 +2,12 @@
 
 // What the files of one op family each (ops_*.cpp) share.
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ir/op_registry.h"
-#include "ir/text.h"
 
 namespace braid {
 
@@ -26,20 +23,9 @@ void add_view_ops(std::vector<OpDef>& ops);
 /// Throws kInvalidArgument. `place` is relative to the node: "", "/inputs/1", "/attrs/dim".
 [[noreturn]] void fail(std::string place, const std::string& message);
 
-/// The keys of a table for an error message: `"tp", "dp"`, or "none" (at most ten are shown).
-template <class Table>
-std::string list(const Table& table) {
-  constexpr std::size_t kShown = 10;
-  std::vector<std::string> names;
-  for (const auto& [name, entry] : table) {
-    if (names.size() == kShown) {
-      names.emplace_back("...");
-      break;
-    }
-    names.push_back(quote(name));
-  }
-  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
-}
+/// The names for an error message: `"tp", "dp"`, or "none" (at most ten are shown).
+[[nodiscard]] std::string list_names(const SymbolTable& symbols);
+[[nodiscard]] std::string list_names(const GroupTable& groups);
 
 /// The operand types: "bf16[T, 2048], bf16[2048]".
 [[nodiscard]] std::string describe(std::span<const TensorType> types);

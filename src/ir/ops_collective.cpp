@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "ir/groups.h"
 #include "ir/ops.h"
 

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "ir/evaluate.h"
 #include "ir/ops.h"
+#include "ir/text.h"
 
 namespace braid {
 namespace {
