@@ -42,7 +42,6 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 /// One line of text: control characters escaped.
 [[nodiscard]] std::string one_line(std::string_view text);
 
-/// "1.4 MiB".
 /// Rows of equal length; the first is the heading. Columns that hold only numbers are flush right.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
 

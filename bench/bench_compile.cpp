@@ -1,0 +1,88 @@
+// A cold compile of each graph given: how long braid takes (read, lower, print) and how long NVRTC
+// takes for each kernel. Prints JSON. Usage: bench_compile TARGET GRAPH...
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "codegen/kernel_spec.h"
+#include "lowering/passes.h"
+#include "runtime/compiler.h"
+
+namespace braid::bench {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Milliseconds since the last call.
+class Lap {
+ public:
+  double operator()() {
+    const auto now = std::chrono::steady_clock::now();
+    const double ms = std::chrono::duration<double, std::milli>(now - last_).count();
+    last_ = now;
+    return ms;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+ordered_json measure(const Target& target, const std::string& path) {
+  Lap lap;
+  const Graph graph = load_graph(path);
+  const double read_ms = lap();
+  PassContext context;
+  context.target = target;
+  const Program program = lower(graph, context);
+  const double lower_ms = lap();
+  double print_ms = 0, nvrtc_ms = 0;
+  auto kernels = ordered_json::array();
+  for (const ProgramKernel& kernel : program.kernels) {
+    lap();
+    const KernelSource source = emit(kernel.spec, target);
+    const double print = lap();
+    const CompiledKernel compiled = compile_kernel(source, target, nullptr);
+    kernels.push_back({{"name", source.entry},
+                       {"template", kernel.spec.template_name},
+                       {"print_ms", print},
+                       {"nvrtc_ms", compiled.compile_ms},
+                       {"registers", compiled.resources.registers},
+                       {"spill_bytes", compiled.resources.spill_store_bytes +
+                                           compiled.resources.spill_load_bytes}});
+    print_ms += print;
+    nvrtc_ms += compiled.compile_ms;
+  }
+  const double own_ms = read_ms + lower_ms + print_ms;
+  return {{"graph", graph.name()}, {"target", target.str()},
+          {"read_ms", read_ms},    {"lower_ms", lower_ms},
+          {"print_ms", print_ms},  {"braid_ms", own_ms},
+          {"nvrtc_ms", nvrtc_ms},  {"braid_share", own_ms / (own_ms + nvrtc_ms)},
+          {"kernels", kernels}};
+}
+
+int bench(const std::string& target_name, int count, char** paths) {
+  const Target target = Target::parse(target_name);
+  auto results = ordered_json::array();
+  for (int i = 0; i < count; ++i) results.push_back(measure(target, paths[i]));
+  const ordered_json document = {{"nvrtc", nvrtc_version()}, {"results", results}};
+  fmt::print("{}\n", document.dump(2));
+  return 0;
+}
+
+}  // namespace
+}  // namespace braid::bench
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    fmt::print(stderr, "usage: bench_compile TARGET GRAPH...\n");
+    return 2;
+  }
+  try {
+    return braid::bench::bench(argv[1], argc - 2, argv + 2);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_compile: {}\n", error.what());
+    return 1;
+  }
+}

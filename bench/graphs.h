@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "braid/graph.h"
+
+namespace braid::bench {
+
+/// c = mm(a, b) of n x n x n in bf16, on one rank.
+[[nodiscard]] Graph gemm_graph(std::int64_t n);
+
+/// y = rms_norm(x, g) on bf16[rows, width], on one rank.
+[[nodiscard]] Graph rms_norm_graph(std::int64_t rows, std::int64_t width);
+
+/// A chain of decoder MLP blocks (norm, gate, up, silu, mul, down, all-reduce, wait, add) on four
+/// ranks, as JSON, with at least `nodes` nodes.
+[[nodiscard]] std::string decoder_chain_json(std::int64_t nodes);
+
+}  // namespace braid::bench
