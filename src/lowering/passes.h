@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,8 +37,11 @@ struct Pass {
 Graph canonicalize(const Graph& graph, PassContext& context);
 Graph lower_collectives(const Graph& graph, PassContext& context);
 Graph fuse(const Graph& graph, PassContext& context);
-/// Wants a graph after `fuse`: kernel, view and copy nodes only. Ends in plan_memory.
-Program build_program(const Graph& graph, PassContext& context);
+/// Wants a graph after `fuse`: kernel, view and copy nodes only. Ends in plan_memory. The outputs
+/// are called `output_names` where given (passes may replace the value that the user named), else
+/// by their values.
+Program build_program(const Graph& graph, PassContext& context,
+                      std::span<const std::string> output_names = {});
 
 /// Runs the passes in order and verifies after each. Unknown names throw kInvalidArgument with the
 /// list of names.

@@ -84,9 +84,15 @@ struct Program {
 /// text).
 [[nodiscard]] std::string to_json(const Program& program, bool with_hash = true);
 
+/// XXH3-128 of the text without the hash, in hex.
+[[nodiscard]] std::string hash_of(const Program& program);
+
+/// The body inputs that the kernel reads from the memory of all ranks, by index.
+[[nodiscard]] std::vector<std::size_t> remote_inputs(const KernelSpec& spec);
+
 /// Checks a plan against its own rules: buffers inside their arena, no two live buffers overlap,
 /// symmetric buffers not reused before the group's next barrier after their last remote read.
-/// Throws kInternal.
+/// Throws kInternal, naming the step or buffer.
 void verify(const Program& program);
 
 }  // namespace braid

@@ -1,0 +1,193 @@
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "ir/op_registry.h"
+#include "lowering/passes.h"
+#include "lowering/rewrite.h"
+
+// canonicalize: one spelling for each thing.
+//
+// Matches
+//   all_reduce over a group of size 1, and its wait_tensor      -> the operand
+//   view of a view                                              -> one view of the base
+//   view to the shape its operand has                           -> the operand
+//   transpose of a transpose of the same two dims               -> the innermost operand
+//   a cast to the dtype its operand has                         -> the operand
+//   negative or unordered dims, a view's -1                     -> plain dims
+//   nodes that no output needs                                  -> gone
+// Refuses to merge equal nodes: which of two values lives on, and for how long, is the scheduler's
+// question. Surviving nodes keep their names and order.
+//
+// Two sweeps: forwards, to learn what each value is equal to; then, once it is known what is still
+// needed, the surviving nodes are copied.
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "canonicalize";
+
+class Canonicalizer {
+ public:
+  Canonicalizer(const Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), same_(graph.values().size()) {
+    for (std::size_t v = 0; v < same_.size(); ++v) same_[v] = static_cast<ValueId>(v);
+    operands_.reserve(graph.nodes().size());
+  }
+
+  Graph run() {
+    for (const Node& node : graph_.nodes()) simplify(node);
+    const std::vector<bool> live = mark_live();
+    Rewriter rewrite(graph_);
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
+      const Node& node = graph_.nodes()[id];
+      if (!live[id]) {
+        if (!replaced(node)) context_.applied(kPass, node.name, "dead: no output needs it");
+        continue;
+      }
+      rewrite.copy(node, rewrite(operands_[id]), plain_attrs(node));
+      for (ValueId value : node.outputs) {
+        // A group of one rank has nobody to communicate with.
+        const std::string& comm = graph_.value(value).comm_group;
+        if (!comm.empty() && group_size(comm) == 1) {
+          rewrite.graph().set_comm_group(rewrite(value), "");
+        }
+      }
+    }
+    for (std::size_t v = 0; v < same_.size(); ++v) {
+      if (same_[v] != static_cast<ValueId>(v)) {
+        rewrite.map(static_cast<ValueId>(v), rewrite(same_[v]));
+      }
+    }
+    return rewrite.finish();
+  }
+
+ private:
+  ValueId same(ValueId value) const { return same_[static_cast<std::size_t>(value)]; }
+  bool replaced(const Node& node) const { return same(node.outputs[0]) != node.outputs[0]; }
+  std::int64_t group_size(const std::string& name) const {
+    return graph_.groups().find(name)->second.size;
+  }
+  const Node* producer(ValueId value) const {
+    const NodeId id = graph_.value(value).producer;
+    return id < 0 ? nullptr : &graph_.node(id);
+  }
+  const std::vector<ValueId>& operands(ValueId value) const {
+    return operands_[static_cast<std::size_t>(graph_.value(value).producer)];
+  }
+  std::size_t rank(ValueId value) const { return graph_.type(value).shape.size(); }
+
+  void simplify(const Node& node) {
+    std::vector<ValueId> inputs;
+    inputs.reserve(node.inputs.size());
+    for (ValueId input : node.inputs) inputs.push_back(same(input));
+    if (auto found = equal_value(node, inputs)) {
+      same_[static_cast<std::size_t>(node.outputs[0])] = found->first;
+      context_.applied(kPass, node.name, std::move(found->second));
+    }
+    operands_.push_back(std::move(inputs));
+  }
+
+  /// The value that the node's only result is equal to, and why. May shorten the operands' path.
+  std::optional<std::pair<ValueId, std::string>> equal_value(const Node& node,
+                                                             std::vector<ValueId>& inputs) {
+    const std::string_view op = node.op_name();
+    if (op == "all_reduce") {
+      const std::string& group = *node.attr<std::string>("group");
+      if (group_size(group) != 1) return std::nullopt;
+      return {{inputs[0], fmt::format("group '{}' has one rank: the operand itself", group)}};
+    }
+    if (op == "wait_tensor") {
+      const Node* source = producer(node.inputs[0]);
+      if (source == nullptr || source->op->op_class != OpClass::kCollective || !replaced(*source)) {
+        return std::nullopt;
+      }
+      return {{inputs[0], "nothing to wait for: its collective is gone"}};
+    }
+    if (op == "to" && graph_.type(inputs[0]) == graph_.type(node.outputs[0])) {
+      return {{inputs[0], "a cast to the dtype it has"}};
+    }
+    if (op == "view") return equal_view(node, inputs);
+    if (op == "transpose") return equal_transpose(node, inputs);
+    return std::nullopt;
+  }
+
+  std::optional<std::pair<ValueId, std::string>> equal_view(const Node& node,
+                                                            std::vector<ValueId>& inputs) {
+    const Node* source = producer(inputs[0]);
+    if (source != nullptr && source->op_name() == "view") {
+      inputs[0] = operands(inputs[0])[0];
+      context_.applied(kPass, node.name,
+                       fmt::format("view of the view '{}': one view of the base", source->name));
+    }
+    if (graph_.type(inputs[0]) != graph_.type(node.outputs[0])) return std::nullopt;
+    return {{inputs[0], "a view to the shape it has"}};
+  }
+
+  std::optional<std::pair<ValueId, std::string>> equal_transpose(
+      const Node& node, const std::vector<ValueId>& inputs) const {
+    const auto dims = transposed_dims(node);
+    if (dims.first == dims.second) return {{inputs[0], "a transpose of a dim with itself"}};
+    const Node* source = producer(inputs[0]);
+    if (source == nullptr || source->op_name() != "transpose" || transposed_dims(*source) != dims) {
+      return std::nullopt;
+    }
+    return {{operands(inputs[0])[0], fmt::format("undoes the transpose '{}'", source->name)}};
+  }
+
+  std::pair<std::int64_t, std::int64_t> transposed_dims(const Node& node) const {
+    const auto n = static_cast<std::int64_t>(rank(node.outputs[0]));
+    std::int64_t a = *node.attr<std::int64_t>("dim0");
+    std::int64_t b = *node.attr<std::int64_t>("dim1");
+    if (a < 0) a += n;
+    if (b < 0) b += n;
+    return {std::min(a, b), std::max(a, b)};
+  }
+
+  /// The attributes with plain dims.
+  Attrs plain_attrs(const Node& node) {
+    Attrs attrs = node.attrs;
+    if (node.op_name() == "transpose") {
+      const auto [a, b] = transposed_dims(node);
+      attrs.insert_or_assign("dim0", a);
+      attrs.insert_or_assign("dim1", b);
+    } else if (node.op_name() == "view") {
+      attrs.insert_or_assign("shape", graph_.type(node.outputs[0]).shape);
+    } else if (node.op->op_class == OpClass::kReduction) {
+      auto dims = *node.attr<std::vector<std::int64_t>>("dim");
+      for (std::int64_t& dim : dims) {
+        if (dim < 0) dim += static_cast<std::int64_t>(rank(node.inputs[0]));
+      }
+      std::sort(dims.begin(), dims.end());
+      attrs.insert_or_assign("dim", std::move(dims));
+    }
+    if (attrs != node.attrs) context_.applied(kPass, node.name, "dims in their plain spelling");
+    return attrs;
+  }
+
+  std::vector<bool> mark_live() const {
+    std::vector<bool> needed(same_.size(), false);
+    for (ValueId output : graph_.outputs()) needed[static_cast<std::size_t>(same(output))] = true;
+    std::vector<bool> live(graph_.nodes().size(), false);
+    for (std::size_t id = live.size(); id-- > 0;) {
+      for (ValueId output : graph_.nodes()[id].outputs) {
+        if (needed[static_cast<std::size_t>(output)]) live[id] = true;
+      }
+      if (!live[id]) continue;
+      for (ValueId input : operands_[id]) needed[static_cast<std::size_t>(input)] = true;
+    }
+    return live;
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  std::vector<ValueId> same_;                   ///< what each value is equal to (often itself)
+  std::vector<std::vector<ValueId>> operands_;  ///< of each node so far, after simplification
+};
+
+}  // namespace
+
+Graph canonicalize(const Graph& graph, PassContext& context) {
+  return Canonicalizer(graph, context).run();
+}
+
+}  // namespace braid

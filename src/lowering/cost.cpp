@@ -1,0 +1,161 @@
+#include "lowering/cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "braid/error.h"
+#include "ir/op_registry.h"
+
+namespace braid {
+namespace {
+
+constexpr DeviceModel kDevices[] = {
+    {"A100", 80, 108, 164, 2039, 19.5, 312, 300, 2500, 2000},
+    {"H100", 90, 132, 228, 3352, 67, 989, 450, 2500, 1500},
+    {"H200", 90, 132, 228, 4800, 67, 989, 450, 2500, 1500},
+    {"B200", 100, 148, 228, 7670, 75, 2225, 900, 2500, 1000},
+};
+
+/// Alpha and beta of an algorithm, for n ranks and S bytes per rank:
+///   t = base + barriers * barrier + hops * 2(n-1) + bytes / (share * link rate)
+///   bytes = S * (peers * (n-1) + slices * (n-1)/n + whole + slice / n)
+struct CollectiveModel {
+  std::string_view algorithm;
+  double base_ns;
+  double hop_ns;
+  int barriers;
+  double peers, slices, whole, slice;
+  double share;  ///< of the link's rate that it reaches
+};
+constexpr CollectiveModel kCollectives[] = {
+    {"one_shot", 0, 0, 1, 1, 0, 0, 0, 0.8},
+    {"two_shot", 0, 0, 2, 0, 2, 0, 0, 0.8},
+    {"multimem", 0, 0, 2, 0, 0, 1, 1, 0.8},
+    {"ring", 8400, 3400, 0, 0, 2, 0, 0, 0.92},
+};
+
+double type_bytes(const TensorType& type, const Bindings& bindings) {
+  double bytes = static_cast<double>(dtype_size(type.dtype));
+  for (const Dim& dim : type.shape) bytes *= static_cast<double>(dim.evaluate(bindings));
+  return bytes;
+}
+
+std::vector<TensorType> types_of(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<TensorType> types;
+  types.reserve(values.size());
+  for (ValueId value : values) types.push_back(graph.type(value));
+  return types;
+}
+
+/// Operations of one node, in nanoseconds of the unit that does them.
+double arithmetic_ns(const Graph& graph, const Node& node, const Bindings& bindings,
+                     const DeviceModel& device) {
+  const auto inputs = types_of(graph, node.inputs);
+  const auto outputs = types_of(graph, node.outputs);
+  const bool matrix_unit =
+      node.op->op_class == OpClass::kMatmul && dtype_size(outputs[0].dtype) == 2;
+  const double tflops = matrix_unit ? device.f16_tflops : device.f32_tflops;
+  return node.op->flops(inputs, outputs, bindings) / (tflops * 1e3);
+}
+
+double collective_node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
+                          const DeviceModel& device) {
+  const Group& group = graph.groups().find(*node.attr<std::string>("group"))->second;
+  const auto* algorithm = node.attr<std::string>("algorithm");
+  return collective_ns(algorithm == nullptr || algorithm->empty() ? "ring" : *algorithm, group.size,
+                       static_cast<std::int64_t>(type_bytes(graph.type(node.inputs[0]), bindings)),
+                       device);
+}
+
+/// A body: its collective, then the slower of its traffic and its arithmetic.
+double kernel_ns(const Graph& graph, const Node& node, const Graph& body, const Bindings& bindings,
+                 const DeviceModel& device) {
+  double bytes = 0;
+  double arithmetic = 0;
+  double collective = 0;
+  for (ValueId value : node.inputs) bytes += type_bytes(graph.type(value), bindings);
+  for (ValueId value : node.outputs) bytes += type_bytes(graph.type(value), bindings);
+  for (const Node& inner : body.nodes()) {
+    if (inner.op->op_class == OpClass::kCollective) {
+      collective += collective_node_ns(body, inner, bindings, device);
+    } else {
+      arithmetic += arithmetic_ns(body, inner, bindings, device);
+    }
+  }
+  return device.launch_ns + collective + std::max(arithmetic, bytes / device.hbm_gbs);
+}
+
+}  // namespace
+
+const DeviceModel* find_device_model(std::string_view name) {
+  for (const DeviceModel& device : kDevices) {
+    if (device.name == name) return &device;
+  }
+  return nullptr;
+}
+
+const DeviceModel& device_model(const Target& target) {
+  const DeviceModel* best = &kDevices[0];
+  for (const DeviceModel& device : kDevices) {
+    if (device.sm <= target.sm && device.sm > best->sm) best = &device;
+  }
+  return *best;
+}
+
+double collective_ns(std::string_view algorithm, std::int64_t world, std::int64_t bytes,
+                     const DeviceModel& device) {
+  if (world <= 1) return 0;
+  for (const CollectiveModel& model : kCollectives) {
+    if (model.algorithm != algorithm) continue;
+    const auto n = static_cast<double>(world);
+    const double moved =
+        static_cast<double>(bytes) *
+        (model.peers * (n - 1) + model.slices * (n - 1) / n + model.whole + model.slice / n);
+    return model.base_ns + model.barriers * device.barrier_ns + model.hop_ns * 2 * (n - 1) +
+           moved / (model.share * device.nvlink_gbs);
+  }
+  throw_invalid("", fmt::format("unknown collective algorithm '{}'; expected one_shot, two_shot, "
+                                "multimem or ring",
+                                algorithm));
+}
+
+double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
+               const DeviceModel& device) {
+  if (auto hint = node.hints.find("runtime_ns"); hint != node.hints.end()) return hint->second;
+  switch (node.op->op_class) {
+    case OpClass::kWait:
+      return 0;
+    case OpClass::kView:
+      if (node.op_name() == "view") return 0;
+      break;
+    case OpClass::kCollective:
+      return device.launch_ns + collective_node_ns(graph, node, bindings, device);
+    case OpClass::kKernel:
+      return kernel_ns(graph, node, **node.attr<std::shared_ptr<const Graph>>("body"), bindings,
+                       device);
+    default:
+      break;
+  }
+  double bytes = 0;
+  for (ValueId value : node.inputs) bytes += type_bytes(graph.type(value), bindings);
+  for (ValueId value : node.outputs) bytes += type_bytes(graph.type(value), bindings);
+  return device.launch_ns +
+         std::max(arithmetic_ns(graph, node, bindings, device), bytes / device.hbm_gbs);
+}
+
+Bindings max_bindings(const SymbolTable& symbols) {
+  Bindings bindings;
+  for (const auto& [name, symbol] : symbols) {
+    bindings.emplace(name, symbol.max / symbol.multiple_of * symbol.multiple_of);
+  }
+  return bindings;
+}
+
+std::int64_t max_bytes(const TensorType& type, const SymbolTable& symbols) {
+  auto bytes = static_cast<std::int64_t>(dtype_size(type.dtype));
+  for (const Dim& dim : type.shape) bytes *= dim.max(symbols);
+  return bytes;
+}
+
+}  // namespace braid

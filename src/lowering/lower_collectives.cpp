@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include "braid/error.h"
+#include "ir/op_registry.h"
+#include "lowering/cost.h"
+#include "lowering/passes.h"
+#include "lowering/rewrite.h"
+
+// lower_collectives: decides how each collective runs, and nothing else does.
+//
+// Matches an all_reduce with reduce_op "sum" that has no algorithm yet, and makes it one_shot:
+// every rank reads the operand of all ranks straight out of the symmetric arena. The node is
+// synchronous from then on: its wait_tensor goes, and users read the all_reduce itself.
+//
+// The operand becomes a communication buffer (comm_group). That needs a kernel of ours which writes
+// it, and a place that nobody else dictates. Views are looked through: what counts is the data
+// behind them. Where the data cannot be one, a `copy` node in front of the collective is:
+//   - a graph input lies in the caller's memory, and is never mutated or moved;
+//   - a graph output lies where the caller reads it;
+//   - a communication buffer of another group lies in that group's arena.
+// Refuses groups without symmetric memory, and other reduce ops.
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "lower_collectives";
+constexpr std::string_view kAlgorithm = "one_shot";
+
+bool is_view(const Graph& graph, ValueId value) {
+  const NodeId producer = graph.value(value).producer;
+  return producer >= 0 && graph.node(producer).op_name() == "view";
+}
+
+class Lowering {
+ public:
+  Lowering(const Graph& graph, PassContext& context)
+      : graph_(graph),
+        context_(context),
+        device_(device_model(context.target)),
+        is_output_(graph.output_flags()),
+        rewrite_(graph) {}
+
+  Graph run() {
+    for (const Node& node : graph_.nodes()) {
+      if (node.op_name() == "all_reduce" && node.attr<std::string>("algorithm")->empty()) {
+        lower_all_reduce(node);
+      } else if (node.op_name() == "wait_tensor" && is_synchronous(node.inputs[0])) {
+        rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
+      } else {
+        rewrite_.copy(node);
+      }
+    }
+    return rewrite_.finish();
+  }
+
+ private:
+  /// Whether the (old) value is the result of a collective that has an algorithm by now.
+  bool is_synchronous(ValueId value) {
+    const NodeId producer = rewrite_.graph().value(rewrite_(value)).producer;
+    if (producer < 0) return false;
+    const auto* algorithm = rewrite_.graph().node(producer).attr<std::string>("algorithm");
+    return algorithm != nullptr && !algorithm->empty();
+  }
+
+  void lower_all_reduce(const Node& node) {
+    const std::string& name = *node.attr<std::string>("group");
+    const Group& group = graph_.groups().find(name)->second;
+    const std::string& reduce_op = *node.attr<std::string>("reduce_op");
+    if (!group.symmetric) {
+      throw_invalid("/groups/" + name + "/symmetric",
+                    fmt::format("false; all_reduce '{}' runs only over a group with symmetric "
+                                "memory: expected true (or no such key)",
+                                node.name));
+    }
+    if (reduce_op != "sum") {
+      throw_invalid(node.name + "/attrs/reduce_op",
+                    fmt::format("'{}'; expected 'sum': no other is lowered yet", reduce_op));
+    }
+    const ValueId operand = comm_buffer(node, name);
+    Attrs attrs = node.attrs;
+    attrs.insert_or_assign("algorithm", std::string(kAlgorithm));
+    rewrite_.copy(node, {operand}, std::move(attrs));
+
+    const std::int64_t bytes = max_bytes(graph_.type(node.outputs[0]), graph_.symbols());
+    context_.applied(
+        kPass, node.name,
+        fmt::format("{} over {} ranks of '{}', {} bytes: about {:.1f} us on {}; the wait is gone",
+                    kAlgorithm, group.size, name, bytes,
+                    collective_ns(kAlgorithm, group.size, bytes, device_) / 1e3, device_.name));
+  }
+
+  /// The new value that the collective reads: its operand marked as a communication buffer, or a
+  /// marked copy of it.
+  ValueId comm_buffer(const Node& node, const std::string& group) {
+    const ValueId operand = rewrite_(node.inputs[0]);
+    Graph& graph = rewrite_.graph();
+    const std::string obstacle = cannot_be_comm_buffer(node.inputs[0], group);
+    if (obstacle.empty()) {
+      // The views on the way carry the mark too: each is a name for bytes of that buffer.
+      ValueId value = operand;
+      graph.set_comm_group(value, group);
+      while (is_view(graph, value)) {
+        value = graph.node(graph.value(value).producer).inputs[0];
+        graph.set_comm_group(value, group);
+      }
+      return operand;
+    }
+    const std::string& name = graph.value(operand).name;
+    context_.missed(
+        kPass, node.name,
+        fmt::format("operand '{}' is copied into a communication buffer: {}", name, obstacle));
+    const NodeId copy =
+        graph.add_node(rewrite_.fresh_name(node.name + "_operand"), "copy", {operand});
+    const ValueId result = graph.node(copy).outputs[0];
+    graph.set_comm_group(result, group);
+    return result;
+  }
+
+  /// Why the data behind the old value cannot lie in the symmetric arena of `group`; else empty.
+  std::string cannot_be_comm_buffer(ValueId old, const std::string& group) {
+    ValueId base = old;
+    bool is_output = is_output_[static_cast<std::size_t>(base)];
+    while (is_view(graph_, base)) {
+      base = graph_.node(graph_.value(base).producer).inputs[0];
+      is_output = is_output || is_output_[static_cast<std::size_t>(base)];
+    }
+    if (graph_.value(base).producer < 0) return "it is a graph input, the caller's memory";
+    if (is_output) return "it is a graph output, which lies in the caller's memory";
+    // A wait that went may stand for a value that is an output, or for a graph input's copy: ask
+    // what the value became.
+    const Value& now = rewrite_.graph().value(rewrite_(base));
+    if (!now.comm_group.empty() && now.comm_group != group) {
+      return fmt::format("it is a communication buffer of group '{}' already", now.comm_group);
+    }
+    return "";
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  const DeviceModel& device_;
+  std::vector<bool> is_output_;
+  Rewriter rewrite_;
+};
+
+}  // namespace
+
+Graph lower_collectives(const Graph& graph, PassContext& context) {
+  return Lowering(graph, context).run();
+}
+
+}  // namespace braid

@@ -1,0 +1,66 @@
+#include "lowering/passes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "braid/error.h"
+
+namespace braid {
+namespace {
+
+constexpr std::array<Pass, 3> kPasses = {{
+    {"canonicalize", canonicalize},
+    {"lower_collectives", lower_collectives},
+    {"fuse", fuse},
+}};
+
+const Pass& find_pass(std::string_view name) {
+  for (const Pass& pass : kPasses) {
+    if (pass.name == name) return pass;
+  }
+  std::vector<std::string_view> known;
+  for (const Pass& pass : kPasses) known.push_back(pass.name);
+  throw_invalid("passes", fmt::format("unknown pass '{}'; expected some of {}", name,
+                                      fmt::join(known, ", ")));
+}
+
+Graph run_verified(const Pass& pass, const Graph& graph, PassContext& context) {
+  Graph result = pass.run(graph, context);
+  verify(result);
+  return result;
+}
+
+}  // namespace
+
+void PassContext::applied(std::string_view pass, std::string_view node, std::string reason) {
+  remarks.push_back({std::string(pass), std::string(node), true, std::move(reason)});
+}
+
+void PassContext::missed(std::string_view pass, std::string_view node, std::string reason) {
+  remarks.push_back({std::string(pass), std::string(node), false, std::move(reason)});
+}
+
+std::span<const Pass> all_passes() { return kPasses; }
+
+Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context) {
+  std::vector<const Pass*> passes;
+  for (const std::string& name : names) passes.push_back(&find_pass(name));
+  Graph result = graph;
+  for (const Pass* pass : passes) result = run_verified(*pass, result, context);
+  return result;
+}
+
+Program lower(const Graph& graph, PassContext& context) {
+  Graph lowered = run_verified(kPasses[0], graph, context);
+  for (std::size_t i = 1; i < kPasses.size(); ++i) {
+    lowered = run_verified(kPasses[i], lowered, context);
+  }
+  std::vector<std::string> names;
+  for (ValueId output : graph.outputs()) names.push_back(graph.value(output).name);
+  return build_program(lowered, context, names);
+}
+
+}  // namespace braid

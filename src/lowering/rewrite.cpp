@@ -1,0 +1,60 @@
+#include "lowering/rewrite.h"
+
+namespace braid {
+
+Rewriter::Rewriter(const Graph& old)
+    : old_(old), graph_(old.clone_interface()), map_(old.values().size(), -1) {
+  for (std::size_t i = 0; i < old.input_values().size(); ++i) {
+    map(old.input_values()[i], graph_.input_values()[i]);
+  }
+}
+
+std::vector<ValueId> Rewriter::operator()(const std::vector<ValueId>& old) const {
+  std::vector<ValueId> now;
+  now.reserve(old.size());
+  for (ValueId value : old) now.push_back((*this)(value));
+  return now;
+}
+
+NodeId Rewriter::copy(const Node& node) { return copy(node, (*this)(node.inputs), node.attrs); }
+
+NodeId Rewriter::copy(const Node& node, std::vector<ValueId> inputs, Attrs attrs) {
+  const NodeId id = graph_.add_node(node.name, node.op_name(), std::move(inputs), std::move(attrs));
+  for (const auto& [key, value] : node.hints) graph_.set_hint(id, key, value);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId now = graph_.node(id).outputs[i];
+    map(node.outputs[i], now);
+    const std::string& group = old_.value(node.outputs[i]).comm_group;
+    if (!group.empty()) graph_.set_comm_group(now, group);
+  }
+  return id;
+}
+
+std::string Rewriter::fresh_name(std::string_view base) const {
+  std::string name(base);
+  for (int i = 1; old_.find(name) || graph_.find(name); ++i) {
+    name = std::string(base) + std::to_string(i);
+  }
+  return name;
+}
+
+Graph Rewriter::finish() {
+  for (ValueId output : old_.outputs()) graph_.add_output((*this)(output));
+  return std::move(graph_);
+}
+
+std::vector<bool> live_nodes(const Graph& graph) {
+  std::vector<bool> needed = graph.output_flags();
+  std::vector<bool> live(graph.nodes().size(), false);
+  for (std::size_t id = graph.nodes().size(); id-- > 0;) {
+    const Node& node = graph.nodes()[id];
+    for (ValueId output : node.outputs) {
+      if (needed[static_cast<std::size_t>(output)]) live[id] = true;
+    }
+    if (!live[id]) continue;
+    for (ValueId input : node.inputs) needed[static_cast<std::size_t>(input)] = true;
+  }
+  return live;
+}
+
+}  // namespace braid

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "braid/graph.h"
+
+namespace braid {
+
+/// Builds the successor of a graph: the interface is there from the start, nodes are copied or
+/// replaced one after the other, and a map says what became of each old value.
+class Rewriter {
+ public:
+  explicit Rewriter(const Graph& old);
+
+  [[nodiscard]] Graph& graph() { return graph_; }
+  [[nodiscard]] ValueId operator()(ValueId old) const {
+    return map_[static_cast<std::size_t>(old)];
+  }
+  [[nodiscard]] std::vector<ValueId> operator()(const std::vector<ValueId>& old) const;
+  void map(ValueId old, ValueId now) { map_[static_cast<std::size_t>(old)] = now; }
+
+  /// The node as it is, hints and communication groups included.
+  NodeId copy(const Node& node);
+  /// The same with other operands (of the new graph) and attributes.
+  NodeId copy(const Node& node, std::vector<ValueId> inputs, Attrs attrs);
+  /// A name that neither the old nor the new graph has.
+  [[nodiscard]] std::string fresh_name(std::string_view base) const;
+  /// Adds the outputs and hands the graph over.
+  Graph finish();
+
+ private:
+  const Graph& old_;
+  Graph graph_;
+  std::vector<ValueId> map_;
+};
+
+/// For each node whether a graph output needs it.
+[[nodiscard]] std::vector<bool> live_nodes(const Graph& graph);
+
+}  // namespace braid
