@@ -1,0 +1,240 @@
+#include "codegen/preamble.h"
+
+#include <fmt/format.h>
+
+#include "codegen/protocol.h"
+
+namespace braid::tile {
+namespace {
+
+constexpr std::string_view kTypes = R"(struct bf16 { unsigned short bits; };
+struct f16 { unsigned short bits; };
+
+__device__ __forceinline__ float widen(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
+__device__ __forceinline__ float widen(f16 x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
+__device__ __forceinline__ float widen(float x) { return x; }
+__device__ __forceinline__ long long widen(int x) { return x; }
+__device__ __forceinline__ long long widen(long long x) { return x; }
+__device__ __forceinline__ long long widen(unsigned char x) { return x; }
+
+__device__ __forceinline__ void narrow(bf16& y, float x) {
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+}
+__device__ __forceinline__ void narrow(f16& y, float x) {
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+}
+__device__ __forceinline__ void narrow(float& y, float x) { y = x; }
+__device__ __forceinline__ void narrow(int& y, long long x) { y = (int)x; }
+__device__ __forceinline__ void narrow(long long& y, long long x) { y = x; }
+__device__ __forceinline__ void narrow(unsigned char& y, long long x) { y = (unsigned char)x; }
+
+// The value nearest to x that an E can hold.
+template <class E, class V>
+__device__ __forceinline__ V round_to(V x) {
+  E y;
+  narrow(y, x);
+  return widen(y);
+}
+)";
+
+constexpr std::string_view kAccess = R"(
+// N elements in one access of type Raw; masked elements read as zero.
+template <class Raw, class E, int N, class V>
+__device__ __forceinline__ void load(V* v, const E* p, bool ok) {
+  union { Raw raw; E e[N]; } u;
+  u.raw = Raw{};
+  if (ok) u.raw = *(const Raw*)p;
+#pragma unroll
+  for (int i = 0; i < N; ++i) v[i] = widen(u.e[i]);
+}
+template <class Raw, class E, int N, class V>
+__device__ __forceinline__ void store(E* p, const V* v, bool ok) {
+  union { Raw raw; E e[N]; } u;
+#pragma unroll
+  for (int i = 0; i < N; ++i) narrow(u.e[i], v[i]);
+  if (ok) *(Raw*)p = u.raw;
+}
+)";
+
+constexpr std::string_view kMath = R"(
+// NaN wins.
+__device__ __forceinline__ float max_of(float a, float b) { return a != a || a > b ? a : b; }
+__device__ __forceinline__ long long max_of(long long a, long long b) { return a > b ? a : b; }
+)";
+
+constexpr std::string_view kShared = R"(
+extern __shared__ __align__(1024) unsigned char smem[];
+
+// Element offset of (row, col) in a shared tile whose 16-byte pieces are swizzled.
+template <int Cols, int Piece, int PerPhase, int Phases>
+__device__ __forceinline__ int swizzle(int row, int col) {
+  return row * Cols + (col ^ (row / PerPhase % Phases * Piece));
+}
+__device__ __forceinline__ unsigned shared_address(const void* p) {
+  return (unsigned)__cvta_generic_to_shared(p);
+}
+)";
+
+constexpr std::string_view kCopyAsync = R"(
+// Bytes from global to shared memory; zeros when not ok. Narrow pieces go through a register.
+template <int Bytes>
+__device__ __forceinline__ void copy_async(void* to, const void* from, bool ok) {
+  const unsigned size = ok ? Bytes : 0;
+  if constexpr (Bytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"(shared_address(to)), "l"(from), "r"(size) : "memory");
+  } else if constexpr (Bytes >= 4) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :: "r"(shared_address(to)), "l"(from), "n"(Bytes), "r"(size) : "memory");
+  } else {
+    unsigned short value = 0;
+    if (ok) value = *(const unsigned short*)from;
+    *(unsigned short*)to = value;
+  }
+}
+__device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N>
+__device__ __forceinline__ void wait_group() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+  __syncthreads();
+}
+)";
+
+constexpr std::string_view kMatrix = R"(
+__device__ __forceinline__ void ldmatrix(unsigned* r, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+}
+__device__ __forceinline__ void ldmatrix_trans(unsigned* r, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+}
+__device__ __forceinline__ void mma(bf16, float* c, const unsigned* a, const unsigned* b) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ __forceinline__ void mma(f16, float* c, const unsigned* a, const unsigned* b) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+)";
+
+// {0} world, {1} channels offset, {2} bytes per channel, {3} bytes of one phase's flags, {4} record
+// offset
+constexpr std::string_view kComm = R"(
+// Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data (docs: protocol).
+struct Peers {{ unsigned char* base[{0}]; }};
+struct Comm {{
+  unsigned char* self;
+  int rank, channel, step;
+  unsigned long long timeout;
+  unsigned epoch;
+}};
+
+__device__ __forceinline__ unsigned* flag_at(unsigned char* base, int channel, int phase, int from) {{
+  return (unsigned*)(base + {1} + (long long)channel * {2} + phase * {3}) + blockIdx.x * {0} + from;
+}}
+__device__ __forceinline__ unsigned* epoch_at(unsigned char* base, int channel) {{
+  return (unsigned*)(base + {1} + (long long)channel * {2} + 2 * {3}) + blockIdx.x;
+}}
+__device__ __forceinline__ unsigned load_acquire(const unsigned* p) {{
+  unsigned v;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}}
+__device__ __forceinline__ void store_release(unsigned* p, unsigned v) {{
+  asm volatile("st.release.sys.global.u32 [%0], %1;" :: "l"(p), "r"(v) : "memory");
+}}
+__device__ __forceinline__ unsigned long long global_timer() {{
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}}
+
+__device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int channel, int step,
+                                          unsigned long long timeout) {{
+  Comm c;
+  c.self = peers.base[0];
+#pragma unroll
+  for (int r = 1; r < {0}; ++r) c.self = r == rank ? peers.base[r] : c.self;
+  c.rank = rank;
+  c.channel = channel;
+  c.step = step;
+  c.timeout = timeout;
+  c.epoch = *epoch_at(c.self, channel) + 1;
+  return c;
+}}
+// The barrier before it orders every thread's read of the epoch, too.
+__device__ __forceinline__ void close_comm(const Comm& c) {{
+  __syncthreads();
+  if (threadIdx.x == 0) *epoch_at(c.self, c.channel) = c.epoch;
+}}
+// Everything this block did before is visible to a peer that sees the flag.
+__device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {{
+  __syncthreads();
+#pragma unroll
+  for (int r = 0; r < {0}; ++r) {{
+    if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
+  }}
+}}
+// Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
+__device__ __noinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {{
+  unsigned* record = (unsigned*)(c.self + {4});
+  if (atomicCAS(record, 0u, 1u) == 0u) {{
+    record[1] = c.rank;
+    record[2] = c.step;
+    record[3] = blockIdx.x;
+    record[4] = c.channel;
+    record[5] = peer;
+    record[6] = c.epoch;
+    record[7] = seen;
+  }}
+#pragma unroll
+  for (int r = 0; r < {0}; ++r) store_release((unsigned*)peers.base[r], 1u);
+}}
+// False when the run is lost; then the block must leave.
+__device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phase) {{
+  bool lost = false;
+  if (threadIdx.x < {0}) {{
+    const unsigned* flag = flag_at(c.self, c.channel, phase, threadIdx.x);
+    const unsigned long long start = global_timer();
+    unsigned seen = load_acquire(flag);
+    while ((int)(seen - c.epoch) < 0 && !lost) {{
+      lost = load_acquire((const unsigned*)c.self) != 0;
+      if (!lost && global_timer() - start > c.timeout) {{
+        give_up(c, peers, threadIdx.x, seen);
+        lost = true;
+      }}
+      seen = load_acquire(flag);
+    }}
+  }}
+  return !__syncthreads_or(lost);
+}}
+)";
+
+}  // namespace
+
+std::string preamble(const std::set<Helper>& used, int world) {
+  std::string text;
+  if (used.contains(Helper::kTypes)) text += kTypes;
+  if (used.contains(Helper::kAccess)) text += kAccess;
+  if (used.contains(Helper::kMath)) text += kMath;
+  if (used.contains(Helper::kShared)) text += kShared;
+  if (used.contains(Helper::kCopyAsync)) text += kCopyAsync;
+  if (used.contains(Helper::kMatrix)) text += kMatrix;
+  if (used.contains(Helper::kComm)) {
+    text += fmt::format(kComm, world, protocol::kChannelsOffset, protocol::channel_bytes(world),
+                        protocol::flags_bytes(world), protocol::kRecordOffset);
+  }
+  return text;
+}
+
+}  // namespace braid::tile

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace braid::tile {
+
+/// The helpers a kernel may call, as CUDA text. A kernel's text holds those it needs and no header:
+/// headers cost 30 to 900 ms per compile.
+enum class Helper {
+  kTypes,      ///< bf16, f16, widen, narrow
+  kAccess,     ///< load, store
+  kMath,       ///< NaN-propagating max
+  kShared,     ///< swizzle, shared_address
+  kCopyAsync,  ///< copy_async, commit_group, wait_group
+  kMatrix,     ///< ldmatrix, mma
+  kComm,       ///< flags, signal, wait
+};
+
+/// The text of the helpers, each once, in a fixed order. `world` is a constant of kComm.
+std::string preamble(const std::set<Helper>& used, int world);
+
+}  // namespace braid::tile

@@ -1,0 +1,649 @@
+// The CUDA printer: one C array per tile, one loop over its registers per instruction. It decides
+// nothing but spelling; layouts, widths and offsets come from the passes.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "braid/error.h"
+#include "codegen/axis_info.h"
+#include "codegen/preamble.h"
+#include "codegen/text_writer.h"
+#include "codegen/tile.h"
+
+namespace braid::tile {
+namespace {
+
+std::string_view c_type(Kind kind) {
+  switch (kind) {
+    case Kind::kF32:
+      return "float";
+    case Kind::kI32:
+      return "int";
+    case Kind::kI64:
+      return "long long";
+    case Kind::kPred:
+      return "bool";
+    case Kind::kPtr:
+      return "unsigned char*";
+    case Kind::kShared:
+      break;
+  }
+  throw_internal("print", "a shared tile has no scalar type");
+}
+
+std::string_view memory_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return "float";
+    case DType::kF16:
+      return "f16";
+    case DType::kBF16:
+      return "bf16";
+    case DType::kI32:
+      return "int";
+    case DType::kI64:
+      return "long long";
+    case DType::kU8:
+    case DType::kBool:
+      return "unsigned char";
+  }
+  throw_internal("print", "unknown dtype");
+}
+
+std::string_view raw_type(std::size_t bytes) {
+  switch (bytes) {
+    case 16:
+      return "uint4";
+    case 8:
+      return "uint2";
+    case 4:
+      return "unsigned";
+    case 2:
+      return "unsigned short";
+    default:
+      return "unsigned char";
+  }
+}
+
+/// Sum of shifted fields of `index`; "0" when there are none.
+std::string field_text(std::string_view index, const std::vector<int>& images) {
+  std::string text;
+  for (const BitRun& run : bit_runs(images)) {
+    std::string part =
+        run.shift == 0 ? std::string(index) : fmt::format("({} >> {})", index, run.shift);
+    part = fmt::format("({} & {})", part, run.mask);
+    if (run.out != 0) part = fmt::format("({} << {})", part, run.out);
+    text += (text.empty() ? "" : " + ") + part;
+  }
+  return text.empty() ? "0" : text;
+}
+
+std::vector<int> rows_of(const std::vector<Coord>& basis) {
+  std::vector<int> out;
+  for (Coord c : basis) out.push_back(c.row);
+  return out;
+}
+std::vector<int> cols_of(const std::vector<Coord>& basis) {
+  std::vector<int> out;
+  for (Coord c : basis) out.push_back(c.col);
+  return out;
+}
+/// Images that keep only the bits with a non-zero mark and number them from 0.
+std::vector<int> compress(const std::vector<int>& marks) {
+  std::vector<int> out;
+  int next = 1;
+  for (int mark : marks) {
+    out.push_back(mark == 0 ? 0 : next);
+    if (mark != 0) next *= 2;
+  }
+  return out;
+}
+int bits_where(const std::vector<Coord>& basis, bool (*test)(Coord)) {
+  int mask = 0;
+  for (std::size_t i = 0; i < basis.size(); ++i) {
+    if (test(basis[i])) mask |= 1 << i;
+  }
+  return mask;
+}
+
+std::string float_text(double value) {
+  if (std::isinf(value))
+    return value > 0 ? "__int_as_float(0x7f800000)" : "__int_as_float(0xff800000)";
+  if (std::isnan(value)) return "__int_as_float(0x7fffffff)";
+  std::string text = fmt::format("{:.9g}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text + "f";
+}
+
+class Printer {
+ public:
+  explicit Printer(const Program& program) : p_(program), axis_(program) {}
+
+  std::string print() {
+    out_.line("");
+    out_.line(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{",
+                          p_.num_warps * 32, p_.entry, signature()));
+    out_.line("const int lane = threadIdx.x & 31;");
+    out_.line("const int warp = threadIdx.x >> 5;");
+    for (std::size_t i = 0; i < p_.layouts.size(); ++i) thread_coordinates(static_cast<int>(i));
+    if (p_.communicates) {
+      out_.line("Comm comm = open_comm(peers, rank, channel, step, timeout);");
+    }
+    block(p_.body);
+    if (p_.communicates) out_.line("close_comm(comm);");
+    out_.line("}");
+    return preamble(used_, p_.world) + out_.take();
+  }
+
+ private:
+  std::string signature() {
+    std::string text;
+    for (std::size_t i = 0; i < p_.params.size(); ++i) {
+      const KernelParam& what = p_.params[i].what;
+      if (i != 0) text += ", ";
+      switch (what.kind) {
+        case KernelParam::Kind::kInput:
+          // In a kernel that waits, __restrict__ would allow non-coherent loads of what a peer
+          // writes.
+          text += p_.communicates ? fmt::format("unsigned char* p{}", i)
+                                  : fmt::format("unsigned char* __restrict__ p{}", i);
+          break;
+        case KernelParam::Kind::kOutput:
+          text += p_.communicates ? fmt::format("unsigned char* p{}", i)
+                                  : fmt::format("unsigned char* __restrict__ p{}", i);
+          break;
+        case KernelParam::Kind::kScalar:
+        case KernelParam::Kind::kOffset:
+          text += fmt::format("long long p{}", i);
+          break;
+        case KernelParam::Kind::kPeers:
+          used_.insert(Helper::kComm);
+          text += "const Peers peers";
+          break;
+        case KernelParam::Kind::kRank:
+          text += "int rank";
+          break;
+        case KernelParam::Kind::kChannel:
+          text += "int channel";
+          break;
+        case KernelParam::Kind::kStep:
+          text += "int step";
+          break;
+        case KernelParam::Kind::kClosing:
+          text += fmt::format("int p{}", i);
+          break;
+        case KernelParam::Kind::kTimeout:
+          text += "unsigned long long timeout";
+          break;
+      }
+    }
+    return text;
+  }
+
+  void thread_coordinates(int index) {
+    const Layout& layout = p_.layouts[static_cast<std::size_t>(index)];
+    const auto sum = [](const std::string& a, const std::string& b) {
+      if (a == "0") return b;
+      return b == "0" ? a : a + " + " + b;
+    };
+    out_.line(fmt::format(
+        "const int row{} = {};", index,
+        sum(field_text("lane", rows_of(layout.lane)), field_text("warp", rows_of(layout.warp)))));
+    out_.line(fmt::format(
+        "const int col{} = {};", index,
+        sum(field_text("lane", cols_of(layout.lane)), field_text("warp", cols_of(layout.warp)))));
+  }
+
+  const Layout& layout_of(Id id) const {
+    return p_.layouts[static_cast<std::size_t>(p_.at(id).layout)];
+  }
+  int registers(Id id) const { return layout_of(id).registers(); }
+
+  /// The row (axis 0) or column of register `i` of a tile in this layout.
+  std::string coordinate(int layout_index, int axis, std::string_view i) const {
+    const Layout& layout = p_.layouts[static_cast<std::size_t>(layout_index)];
+    const std::string reg = field_text(i, axis == 0 ? rows_of(layout.reg) : cols_of(layout.reg));
+    const std::string base = fmt::format("{}{}", axis == 0 ? "row" : "col", layout_index);
+    return reg == "0" ? base : fmt::format("({} + {})", base, reg);
+  }
+
+  static std::string name(Id id) { return fmt::format("v{}", id); }
+
+  /// The array a tile lives in: a dot and a loop work in place.
+  Id storage(Id id) const {
+    const Inst& inst = p_.at(id);
+    if (inst.op == Op::kDot) return storage(inst.args[2]);
+    if (inst.op == Op::kForResult) {
+      return storage(p_.at(inst.args[0]).body_args[static_cast<std::size_t>(inst.index) + 1]);
+    }
+    return id;
+  }
+
+  /// The text of a value for register `i` of a tile of `columns` columns.
+  std::string ref(Id id, std::string_view i = "i", int columns = 0) {
+    const Inst& inst = p_.at(id);
+    if (inst.op == Op::kConstant) {
+      if (inst.type.kind == Kind::kF32) return float_text(inst.number);
+      return fmt::format("{}{}", static_cast<std::int64_t>(inst.number),
+                         inst.type.kind == Kind::kI64 ? "LL" : "");
+    }
+    if (inst.op == Op::kParam) {
+      return fmt::format("p{}", inst.index);
+    }
+    if (inst.op == Op::kProgramId) return "(long long)blockIdx.x";
+    if (inst.op == Op::kNumPrograms) return "(long long)gridDim.x";
+    if (inst.op == Op::kRange) return coordinate(inst.layout, inst.index, i);
+    if (inst.type.is_scalar()) return name(storage(id));
+    if (inst.type.cols == 1 && columns > 1) {
+      // A [rows, 1] tile under a wide one: drop the register bits that only move the column.
+      return fmt::format("{}[{}]", name(storage(id)),
+                         field_text(i, compress(rows_of(broadcast_into_->reg))));
+    }
+    return fmt::format("{}[{}]", name(storage(id)), i);
+  }
+
+  void block(const std::vector<Id>& ids) {
+    for (Id id : ids) instruction(id);
+  }
+
+  void instruction(Id id) {
+    const Inst& inst = p_.at(id);
+    switch (inst.op) {
+      case Op::kParam:
+      case Op::kConstant:
+      case Op::kProgramId:
+      case Op::kNumPrograms:
+      case Op::kRange:
+      case Op::kForArg:
+      case Op::kForResult:
+      case Op::kAllocShared:
+        break;
+      case Op::kMap:
+        map(id);
+        break;
+      case Op::kPtrAdd:
+        out_.line(fmt::format("unsigned char* const {} = {} + {};", name(id), ref(inst.args[0]),
+                              ref(inst.args[1])));
+        break;
+      case Op::kPeer:
+        out_.line(fmt::format("unsigned char* const {} = peers.base[{}] + {};", name(id),
+                              inst.index, ref(inst.args[0])));
+        break;
+      case Op::kLoad:
+        load(id);
+        break;
+      case Op::kStore:
+        store(id);
+        break;
+      case Op::kReduce:
+        reduce(id);
+        break;
+      case Op::kDot:
+        inst.dtype == DType::kF32 ? dot_fma(id) : dot_mma(id);
+        break;
+      case Op::kFor:
+        loop(id);
+        break;
+      case Op::kCopyToShared:
+        copy_to_shared(id);
+        break;
+      case Op::kCommitGroup:
+        used_.insert(Helper::kCopyAsync);
+        out_.line("commit_group();");
+        break;
+      case Op::kWaitGroup:
+        out_.line(fmt::format("wait_group<{}>();", inst.index));
+        break;
+      case Op::kSignal:
+        out_.line(fmt::format("{}signal(comm, peers, {});", condition(inst), inst.index));
+        break;
+      case Op::kWait:
+        out_.line(inst.args.empty() ? fmt::format("if (!wait(comm, peers, {})) return;", inst.index)
+                                    : fmt::format("if ({} && !wait(comm, peers, {})) return;",
+                                                  ref(inst.args[0]), inst.index));
+        break;
+    }
+  }
+
+  std::string condition(const Inst& inst) {
+    return inst.args.empty() ? "" : fmt::format("if ({}) ", ref(inst.args[0]));
+  }
+
+  std::string function(const Inst& inst, const std::vector<std::string>& x) {
+    switch (inst.fn) {
+      case Fn::kAdd:
+        return fmt::format("{} + {}", x[0], x[1]);
+      case Fn::kSub:
+        return fmt::format("{} - {}", x[0], x[1]);
+      case Fn::kMul:
+        return fmt::format("{} * {}", x[0], x[1]);
+      case Fn::kDiv:
+        return fmt::format("{} / {}", x[0], x[1]);
+      case Fn::kRem:
+        return fmt::format("{} % {}", x[0], x[1]);
+      case Fn::kNeg:
+        return fmt::format("-{}", x[0]);
+      case Fn::kMin:
+        return fmt::format("{0} < {1} ? {0} : {1}", x[0], x[1]);
+      case Fn::kMax:
+        used_.insert(Helper::kMath);
+        return fmt::format("max_of({}, {})", x[0], x[1]);
+      case Fn::kExp:
+        return fmt::format("expf({})", x[0]);
+      case Fn::kErf:
+        return fmt::format("erff({})", x[0]);
+      case Fn::kRsqrt:
+        return fmt::format("rsqrtf({})", x[0]);
+      case Fn::kLt:
+        return fmt::format("{} < {}", x[0], x[1]);
+      case Fn::kAnd:
+        return fmt::format("{} && {}", x[0], x[1]);
+      case Fn::kSelect:
+        return fmt::format("{} ? {} : {}", x[0], x[1], x[2]);
+      case Fn::kToI32:
+        return fmt::format("(int){}", x[0]);
+      case Fn::kToI64:
+        return fmt::format("(long long){}", x[0]);
+      case Fn::kToF32:
+        return fmt::format("(float){}", x[0]);
+      case Fn::kRound:
+        if (inst.dtype == DType::kBool) return fmt::format("(long long)({} != 0)", x[0]);
+        used_.insert(Helper::kTypes);
+        return fmt::format("round_to<{}>({})", memory_type(inst.dtype), x[0]);
+    }
+    throw_internal("print", "unknown function");
+  }
+
+  void map(Id id) {
+    const Inst& inst = p_.at(id);
+    std::vector<std::string> args;
+    if (!inst.type.is_scalar()) broadcast_into_ = &layout_of(id);
+    for (Id arg : inst.args) args.push_back(ref(arg, "i", inst.type.cols));
+    const std::string text = function(inst, args);
+    if (inst.type.is_scalar()) {
+      out_.line(fmt::format("const {} {} = {};", c_type(inst.type.kind), name(id), text));
+      return;
+    }
+    out_.line(fmt::format("{} {}[{}];", c_type(inst.type.kind), name(id), registers(id)));
+    unrolled(registers(id), 1);
+    out_.line(fmt::format("  {}[i] = {};", name(id), text));
+  }
+
+  void unrolled(int count, int step) {
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int i = 0; i < {}; {})", count,
+                          step == 1 ? "++i" : fmt::format("i += {}", step)));
+  }
+
+  int width_of(const Inst& inst, Id pointer, Id offset, Id mask, Id tile) {
+    return axis_.access_width(pointer, offset, mask, inst.dtype, layout_of(tile).vector_width());
+  }
+
+  void load(Id id) {
+    const Inst& inst = p_.at(id);
+    used_.insert({Helper::kTypes, Helper::kAccess});
+    const Id mask = inst.args.size() > 2 ? inst.args[2] : kNone;
+    const int width = width_of(inst, inst.args[0], inst.args[1], mask, id);
+    out_.line(fmt::format("{} {}[{}];", c_type(inst.type.kind), name(id), registers(id)));
+    broadcast_into_ = &layout_of(id);
+    unrolled(registers(id), width);
+    out_.line(fmt::format("  load<{}, {}, {}>({} + i, (const {}*){} + {}, {});",
+                          raw_type(dtype_size(inst.dtype) * static_cast<std::size_t>(width)),
+                          memory_type(inst.dtype), width, name(id), memory_type(inst.dtype),
+                          ref(inst.args[0]), ref(inst.args[1]),
+                          mask == kNone ? "true" : ref(mask, "i", inst.type.cols)));
+  }
+
+  /// True in the one thread of those that hold copies of an element.
+  std::string first_copy(const Layout& layout) {
+    const auto empty = [](Coord c) { return c == Coord{}; };
+    const int lanes = bits_where(layout.lane, empty);
+    const int warps = bits_where(layout.warp, empty);
+    std::string text;
+    if (lanes != 0) text = fmt::format("(lane & {}) == 0", lanes);
+    if (warps != 0) text += fmt::format("{}(warp & {}) == 0", text.empty() ? "" : " && ", warps);
+    return text;
+  }
+
+  void store(Id id) {
+    const Inst& inst = p_.at(id);
+    used_.insert({Helper::kTypes, Helper::kAccess});
+    const Id offset = inst.args[1];
+    const Id value = inst.args[2];
+    const Id mask = inst.args.size() > 3 ? inst.args[3] : kNone;
+    const int width = width_of(inst, inst.args[0], offset, mask, offset);
+    std::string ok = first_copy(layout_of(offset));
+    if (mask != kNone) ok += (ok.empty() ? "" : " && ") + ref(mask, "i", p_.at(offset).type.cols);
+    unrolled(registers(offset), width);
+    out_.line(fmt::format("  store<{}, {}, {}>(({}*){} + {}, {} + i, {});",
+                          raw_type(dtype_size(inst.dtype) * static_cast<std::size_t>(width)),
+                          memory_type(inst.dtype), width, memory_type(inst.dtype),
+                          ref(inst.args[0]), ref(offset), name(storage(value)),
+                          ok.empty() ? "true" : ok));
+  }
+
+  void reduce(Id id) {
+    const Inst& inst = p_.at(id);
+    const Layout& from = layout_of(inst.args[0]);
+    const bool is_max = inst.fn == Fn::kMax;
+    const bool is_float = inst.type.kind == Kind::kF32;
+    const auto combine = [&](const std::string& a, const std::string& b) {
+      if (is_max) used_.insert(Helper::kMath);
+      return is_max ? fmt::format("max_of({}, {})", a, b) : fmt::format("{} + {}", a, b);
+    };
+    std::string identity = is_float ? "0.0f" : "0LL";
+    if (is_max) identity = is_float ? float_text(-INFINITY) : "(-0x7fffffffffffffffLL - 1)";
+    const std::string v = name(id);
+    const int count = registers(id);
+    const std::string slot = fmt::format("{}[{}]", v, field_text("i", compress(rows_of(from.reg))));
+    out_.line(fmt::format("{} {}[{}];", c_type(inst.type.kind), v, count));
+    unrolled(count, 1);
+    out_.line(fmt::format("  {}[i] = {};", v, identity));
+    unrolled(from.registers(), 1);
+    out_.line(fmt::format("  {} = {};", slot, combine(slot, ref(inst.args[0]))));
+    const auto moves_column = [](Coord c) { return c.col != 0; };
+    const int lanes = bits_where(from.lane, moves_column);
+    const std::string each = v + "[i]";
+    for (int bit = 1; bit < 32; bit *= 2) {
+      if ((lanes & bit) == 0) continue;
+      unrolled(count, 1);
+      out_.line(fmt::format(
+          "  {} = {};", each,
+          combine(each, fmt::format("__shfl_xor_sync(0xffffffffu, {}, {})", each, bit))));
+    }
+    const int warps = bits_where(from.warp, moves_column);
+    if (warps == 0) return;
+    used_.insert(Helper::kShared);
+    int warp_columns = 1;
+    for (Coord c : from.warp) warp_columns *= c.col != 0 ? 2 : 1;
+    const std::string row = coordinate(inst.layout, 0, "i");
+    out_.line(fmt::format("{0}* const s{1} = ({0}*)(smem + {2});", c_type(inst.type.kind), id,
+                          inst.shared_offset));
+    if (loop_depth_ > 0) out_.line("__syncthreads();");
+    out_.line(fmt::format("if ((lane & {}) == 0) {{", lanes));
+    unrolled(count, 1);
+    out_.line(fmt::format("  s{}[{} * {} + ({})] = {};", id, row, warp_columns,
+                          field_text("warp", compress(cols_of(from.warp))), each));
+    out_.line("}");
+    out_.line("__syncthreads();");
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int i = 0; i < {}; ++i) {{", count));
+    out_.line(fmt::format("{} = s{}[{} * {}];", each, id, row, warp_columns));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int w = 1; w < {}; ++w) {} = {};", warp_columns, each,
+                          combine(each, fmt::format("s{}[{} * {} + w]", id, row, warp_columns))));
+    out_.line("}");
+  }
+
+  std::string shared_tile(Id id, const std::string& slot) {
+    const Inst& inst = p_.at(id);
+    const int bytes = inst.type.rows * inst.type.cols * static_cast<int>(dtype_size(inst.dtype));
+    return fmt::format("(({}*)(smem + {} + (int){} * {}))", memory_type(inst.dtype),
+                       inst.shared_offset, slot, bytes);
+  }
+  std::string swizzle(Id id, const std::string& row, const std::string& col) {
+    const Inst& inst = p_.at(id);
+    const SharedLayout s = SharedLayout::swizzled(inst.type.rows, inst.type.cols,
+                                                  static_cast<int>(dtype_size(inst.dtype)));
+    return fmt::format("swizzle<{}, {}, {}, {}>({}, {})", s.cols, s.piece, s.per_phase, s.max_phase,
+                       row, col);
+  }
+
+  void copy_to_shared(Id id) {
+    const Inst& inst = p_.at(id);
+    used_.insert({Helper::kTypes, Helper::kShared, Helper::kCopyAsync});
+    const Id shared = inst.args[0];
+    const Id offset = inst.args[3];
+    const Id mask = inst.args[4];
+    const Layout& layout = layout_of(offset);
+    const int width = width_of(inst, inst.args[2], offset, mask, offset);
+    const std::string copies = first_copy(layout);
+    std::string ok = ref(inst.args[5]);
+    if (mask != kNone) ok += " && " + ref(mask, "i", p_.at(offset).type.cols);
+    unrolled(layout.registers(), width);
+    out_.line(fmt::format("  {}copy_async<{}>({} + {}, (const {}*){} + {}, {});",
+                          copies.empty() ? "" : fmt::format("if ({}) ", copies),
+                          static_cast<std::size_t>(width) * dtype_size(inst.dtype),
+                          shared_tile(shared, ref(inst.args[1])),
+                          swizzle(shared, coordinate(p_.at(offset).layout, 0, "i"),
+                                  coordinate(p_.at(offset).layout, 1, "i")),
+                          memory_type(inst.dtype), ref(inst.args[2]), ref(offset), ok));
+  }
+
+  void dot_mma(Id id) {
+    const Inst& inst = p_.at(id);
+    used_.insert({Helper::kTypes, Helper::kShared, Helper::kMatrix});
+    const Inst& a = p_.at(inst.args[0]);
+    const int block_k = inst.trans_a ? a.type.rows : a.type.cols;
+    const int warps_n = p_.num_warps / p_.warps_m;
+    const int rows = inst.type.rows / p_.warps_m;
+    const int cols = inst.type.cols / warps_n;
+    const int tiles_m = rows / 16;
+    const int tiles_n = cols / 8;
+    const std::string slot = ref(inst.args[3]);
+    const std::string acc = name(storage(id));
+    out_.line("{");
+    out_.line(fmt::format("const auto* const a = {};", shared_tile(inst.args[0], slot)));
+    out_.line(fmt::format("const auto* const b = {};", shared_tile(inst.args[1], slot)));
+    out_.line(fmt::format("const int m0 = warp / {} * {};", warps_n, rows));
+    out_.line(fmt::format("const int n0 = warp % {} * {};", warps_n, cols));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int k = 0; k < {}; k += 16) {{", block_k));
+    out_.line(fmt::format("unsigned fa[{}][4], fb[{}][2];", tiles_m, tiles_n));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int m = 0; m < {}; ++m)", tiles_m));
+    if (inst.trans_a) {
+      out_.line(fmt::format(
+          "  ldmatrix_trans(fa[m], a + {});",
+          swizzle(inst.args[0], "k + lane / 16 * 8 + lane % 8", "m0 + m * 16 + lane / 8 % 2 * 8")));
+    } else {
+      out_.line(fmt::format("  ldmatrix(fa[m], a + {});",
+                            swizzle(inst.args[0], "m0 + m * 16 + lane % 16", "k + lane / 16 * 8")));
+    }
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int n = 0; n < {}; n += 2)", tiles_n));
+    if (inst.trans_b) {
+      out_.line(fmt::format(
+          "  ldmatrix(fb[n], b + {});",
+          swizzle(inst.args[1], "n0 + n * 8 + lane / 16 * 8 + lane % 8", "k + lane / 8 % 2 * 8")));
+    } else {
+      out_.line(fmt::format("  ldmatrix_trans(fb[n], b + {});",
+                            swizzle(inst.args[1], "k + lane % 16", "n0 + n * 8 + lane / 16 * 8")));
+    }
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int m = 0; m < {}; ++m) {{", tiles_m));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format(
+        "for (int n = 0; n < {}; ++n) mma({}{{}}, {} + (m * {} + n) * 4, fa[m], fb[n]);", tiles_n,
+        memory_type(inst.dtype), acc, tiles_n));
+    out_.line("}");
+    out_.line("}");
+    out_.line("}");
+  }
+
+  void dot_fma(Id id) {
+    const Inst& inst = p_.at(id);
+    used_.insert({Helper::kTypes, Helper::kShared});
+    const Inst& a = p_.at(inst.args[0]);
+    const int block_k = inst.trans_a ? a.type.rows : a.type.cols;
+    const Layout& layout = layout_of(id);
+    int cols = 1;
+    for (Coord c : layout.reg) cols *= c.col != 0 ? 2 : 1;
+    const int rows = layout.registers() / cols;
+    const std::string slot = ref(inst.args[3]);
+    const std::string acc = name(storage(id));
+    const std::string row = coordinate(inst.layout, 0, fmt::format("(m * {})", cols));
+    const std::string col = coordinate(inst.layout, 1, "n");
+    out_.line("{");
+    out_.line(fmt::format("const float* const a = {};", shared_tile(inst.args[0], slot)));
+    out_.line(fmt::format("const float* const b = {};", shared_tile(inst.args[1], slot)));
+    out_.line("#pragma unroll 4");
+    out_.line(fmt::format("for (int k = 0; k < {}; ++k) {{", block_k));
+    out_.line(fmt::format("float fa[{}], fb[{}];", rows, cols));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format(
+        "for (int m = 0; m < {}; ++m) fa[m] = a[{}];", rows,
+        inst.trans_a ? swizzle(inst.args[0], "k", row) : swizzle(inst.args[0], row, "k")));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format(
+        "for (int n = 0; n < {}; ++n) fb[n] = b[{}];", cols,
+        inst.trans_b ? swizzle(inst.args[1], col, "k") : swizzle(inst.args[1], "k", col)));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format(
+        "for (int i = 0; i < {}; ++i) {}[i] = __fmaf_rn(fa[i / {}], fb[i % {}], {}[i]);",
+        layout.registers(), acc, cols, cols, acc));
+    out_.line("}");
+    out_.line("}");
+  }
+
+  void loop(Id id) {
+    const Inst& inst = p_.at(id);
+    for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
+      const Id arg = inst.body_args[i];
+      const Id initial = inst.args[i + 2];
+      if (p_.at(arg).type.is_scalar()) {
+        out_.line(
+            fmt::format("{} {} = {};", c_type(p_.at(arg).type.kind), name(arg), ref(initial)));
+        continue;
+      }
+      out_.line(fmt::format("{} {}[{}];", c_type(p_.at(arg).type.kind), name(arg), registers(arg)));
+      unrolled(registers(arg), 1);
+      out_.line(fmt::format("  {}[i] = {};", name(arg), ref(initial)));
+    }
+    const std::string at = name(inst.body_args[0]);
+    out_.line(fmt::format("for (long long {0} = {1}; {0} < {2}; {0} += {3}) {{", at,
+                          ref(inst.args[0]), ref(inst.args[1]), ref(inst.args[2])));
+    ++loop_depth_;
+    block(inst.body);
+    for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
+      const Id arg = inst.body_args[i];
+      const Id yield = inst.yields[i - 1];
+      if (storage(yield) == arg) continue;
+      if (p_.at(arg).type.is_scalar()) {
+        out_.line(fmt::format("{} = {};", name(arg), ref(yield)));
+        continue;
+      }
+      unrolled(registers(arg), 1);
+      out_.line(fmt::format("  {}[i] = {};", name(arg), ref(yield)));
+    }
+    --loop_depth_;
+    out_.line("}");
+  }
+
+  const Program& p_;
+  AxisAnalysis axis_;
+  TextWriter out_;
+  std::set<Helper> used_;
+  const Layout* broadcast_into_ =
+      nullptr;  ///< layout of the tile whose expression is being written
+  int loop_depth_ = 0;
+};
+
+}  // namespace
+
+std::string print_cuda(const Program& program) { return Printer(program).print(); }
+
+}  // namespace braid::tile

@@ -1,0 +1,32 @@
+#include "codegen/target.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "braid/error.h"
+
+namespace braid {
+
+Target Target::parse(std::string_view text) {
+  Target target;
+  std::string_view digits = text.starts_with("sm_") ? text.substr(3) : std::string_view{};
+  if (digits.ends_with('a')) {
+    target.arch_specific = true;
+    digits.remove_suffix(1);
+  }
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), target.sm);
+  if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size() ||
+      target.sm < 80 || target.sm > 129) {
+    throw_invalid(
+        "target",
+        fmt::format("found '{:.32}', expected sm_80 or later, such as sm_80, sm_90a, sm_100a",
+                    text));
+  }
+  return target;
+}
+
+std::string Target::str() const { return fmt::format("sm_{}{}", sm, arch_specific ? "a" : ""); }
+
+}  // namespace braid

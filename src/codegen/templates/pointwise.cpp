@@ -1,0 +1,14 @@
+// Pointwise: one block per chunk of the flattened space.
+
+#include "codegen/templates/body.h"
+
+namespace braid {
+
+void build_pointwise(const KernelSpec& spec, const BodyInfo& info, tile::Program& program) {
+  tile::Builder b(program);
+  const PieceWork work = piece_work(spec, info);
+  program.grid = work.count;
+  emit_piece(b, spec, info, work, b.program_id());
+}
+
+}  // namespace braid

@@ -1,0 +1,216 @@
+#include "codegen/tile.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "braid/error.h"
+
+namespace braid::tile {
+namespace {
+
+bool is_integer(Kind kind) { return kind == Kind::kI32 || kind == Kind::kI64; }
+
+/// The result of an integer function on constants, where there is one worth folding.
+std::optional<double> fold(Fn fn, const std::vector<double>& x) {
+  switch (fn) {
+    case Fn::kAdd:
+      return x[0] + x[1];
+    case Fn::kSub:
+      return x[0] - x[1];
+    case Fn::kMul:
+      return x[0] * x[1];
+    case Fn::kMin:
+      return std::min(x[0], x[1]);
+    case Fn::kMax:
+      return std::max(x[0], x[1]);
+    case Fn::kToI64:
+      return x[0];
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Id Builder::append(Inst inst) {
+  const Id id = detached(std::move(inst));
+  block_->push_back(id);
+  return id;
+}
+
+Id Builder::detached(Inst inst) {
+  p_.insts.push_back(std::move(inst));
+  return static_cast<Id>(p_.insts.size()) - 1;
+}
+
+Id Builder::param(const KernelParam& what, std::int64_t divisor) {
+  const auto same = [&](const Param& q) {
+    return q.what.kind == what.kind && q.what.index == what.index && q.what.group == what.group &&
+           q.what.expr == what.expr;
+  };
+  auto it = std::find_if(p_.params.begin(), p_.params.end(), same);
+  if (it == p_.params.end()) it = p_.params.insert(it, {what, divisor});
+  const bool pointer =
+      what.kind == KernelParam::Kind::kInput || what.kind == KernelParam::Kind::kOutput;
+  return append({.op = Op::kParam,
+                 .type = {pointer ? Kind::kPtr : Kind::kI64},
+                 .args = {},
+                 .index = static_cast<int>(it - p_.params.begin())});
+}
+
+Id Builder::scalar(const Expr& expr, std::int64_t divisor) {
+  if (expr.is_constant()) return integer(expr.evaluate({}));
+  return param({.kind = KernelParam::Kind::kScalar, .expr = expr, .group = {}}, divisor);
+}
+
+Id Builder::constant(Kind kind, double value) {
+  return append({.op = Op::kConstant, .type = {kind}, .args = {}, .number = value});
+}
+
+Id Builder::range(int rows, int cols, int axis) {
+  return append({.op = Op::kRange, .type = {Kind::kI32, rows, cols}, .args = {}, .index = axis});
+}
+
+Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
+  Type type = p_.at(args[0]).type;
+  std::vector<double> constants;
+  for (Id arg : args) {
+    const Inst& inst = p_.at(arg);
+    type.rows = std::max(type.rows, inst.type.rows);
+    type.cols = std::max(type.cols, inst.type.cols);
+    if (inst.type.kind == Kind::kI64 && is_integer(type.kind)) type.kind = Kind::kI64;
+    if (inst.op == Op::kConstant && is_integer(inst.type.kind)) constants.push_back(inst.number);
+  }
+  if (constants.size() == args.size()) {
+    if (auto value = fold(fn, constants)) return constant(type.kind, *value);
+  }
+  const auto is_constant = [&](Id id, double value) {
+    return p_.at(id).op == Op::kConstant && is_integer(type.kind) && p_.at(id).number == value;
+  };
+  if (is_integer(type.kind) && args.size() == 2) {
+    const bool one_neutral = fn == Fn::kMul;
+    const double neutral = one_neutral ? 1 : 0;
+    if (fn == Fn::kAdd || fn == Fn::kMul) {
+      if (is_constant(args[0], neutral)) return args[1];
+      if (is_constant(args[1], neutral)) return args[0];
+    }
+  }
+  switch (fn) {
+    case Fn::kLt:
+      type.kind = Kind::kPred;
+      break;
+    case Fn::kSelect:
+      type.kind = p_.at(args[1]).type.kind;
+      break;
+    case Fn::kToI32:
+      type.kind = Kind::kI32;
+      break;
+    case Fn::kToI64:
+      type.kind = Kind::kI64;
+      break;
+    case Fn::kToF32:
+      type.kind = Kind::kF32;
+      break;
+    default:
+      break;
+  }
+  return append({.op = Op::kMap, .type = type, .args = std::move(args), .fn = fn, .dtype = dtype});
+}
+
+Id Builder::ptr_add(Id pointer, Id elements, DType dtype) {
+  const Id bytes = map(Fn::kMul, {elements, integer(static_cast<std::int64_t>(dtype_size(dtype)))});
+  if (p_.at(bytes).op == Op::kConstant && p_.at(bytes).number == 0) return pointer;
+  return append({.op = Op::kPtrAdd, .type = {Kind::kPtr}, .args = {pointer, bytes}});
+}
+
+Id Builder::peer(Id offset, int rank) {
+  return append({.op = Op::kPeer, .type = {Kind::kPtr}, .args = {offset}, .index = rank});
+}
+
+Id Builder::load(Id pointer, Id offset, Id mask, DType dtype) {
+  const Type& at = type(offset);
+  std::vector<Id> args{pointer, offset};
+  if (mask != kNone) args.push_back(mask);
+  return append({.op = Op::kLoad,
+                 .type = {is_float(dtype) ? Kind::kF32 : Kind::kI64, at.rows, at.cols},
+                 .args = std::move(args),
+                 .dtype = dtype});
+}
+
+void Builder::store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
+  std::vector<Id> args{pointer, offset, value};
+  if (mask != kNone) args.push_back(mask);
+  append({.op = Op::kStore, .type = {}, .args = std::move(args), .dtype = dtype});
+}
+
+Id Builder::reduce(Fn fn, Id tile) {
+  const Type from = type(tile);
+  return append({.op = Op::kReduce, .type = {from.kind, from.rows, 1}, .args = {tile}, .fn = fn});
+}
+
+Id Builder::dot(Id a, Id b, Id accumulator, bool trans_a, bool trans_b, DType dtype) {
+  return append({.op = Op::kDot,
+                 .type = type(accumulator),
+                 .args = {a, b, accumulator},
+                 .dtype = dtype,
+                 .trans_a = trans_a,
+                 .trans_b = trans_b});
+}
+
+Id Builder::splat(Kind kind, int rows, int cols, double value) {
+  return append({.op = Op::kConstant, .type = {kind, rows, cols}, .args = {}, .number = value});
+}
+
+void Builder::signal(int phase, Id predicate) {
+  p_.communicates = true;
+  append({.op = Op::kSignal,
+          .type = {},
+          .args = predicate == kNone ? std::vector<Id>{} : std::vector<Id>{predicate},
+          .index = phase});
+}
+
+void Builder::wait(int phase, Id predicate) {
+  p_.communicates = true;
+  append({.op = Op::kWait,
+          .type = {},
+          .args = predicate == kNone ? std::vector<Id>{} : std::vector<Id>{predicate},
+          .index = phase});
+}
+
+Id Builder::begin_for(Id low, Id high, Id step, std::vector<Id> initial) {
+  Inst loop{.op = Op::kFor, .type = {}, .args = {low, high, step}};
+  loop.body_args.push_back(detached({.op = Op::kForArg, .type = {Kind::kI64}, .args = {}}));
+  for (std::size_t i = 0; i < initial.size(); ++i) {
+    loop.args.push_back(initial[i]);
+    loop.body_args.push_back(detached({.op = Op::kForArg,
+                                       .type = type(initial[i]),
+                                       .args = {initial[i]},
+                                       .index = static_cast<int>(i) + 1}));
+  }
+  const Id id = append(std::move(loop));
+  outer_.push_back(block_);
+  open_.push_back({id, std::make_unique<std::vector<Id>>()});
+  block_ = open_.back().body.get();
+  return id;
+}
+
+std::vector<Id> Builder::end_for(Id loop, std::vector<Id> yields) {
+  if (open_.empty() || open_.back().id != loop) throw_internal("", "loops must nest");
+  Inst& inst = p_.at(loop);
+  inst.body = std::move(*open_.back().body);
+  inst.yields = std::move(yields);
+  open_.pop_back();
+  block_ = outer_.back();
+  outer_.pop_back();
+  std::vector<Id> results;
+  const std::size_t count = p_.at(loop).yields.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    results.push_back(append({.op = Op::kForResult,
+                              .type = type(p_.at(loop).body_args[i + 1]),
+                              .args = {loop},
+                              .index = static_cast<int>(i)}));
+  }
+  return results;
+}
+
+}  // namespace braid::tile

@@ -1,0 +1,220 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/kernel_spec.h"
+#include "codegen/layout.h"
+
+namespace braid::tile {
+
+// A tile program: what one block does, as SSA over tiles (DESIGN §6). A template builds it, the
+// tile passes rewrite it, the printer turns it into CUDA text. Tiles are two-dimensional [rows,
+// cols], extents powers of two; scalars are the same for all threads. Floats are computed in f32
+// and integers in i64 whatever the dtype in memory: `round` maps a value to what its dtype can
+// hold.
+
+using Id = std::int32_t;
+inline constexpr Id kNone = -1;
+
+enum class Kind : std::uint8_t { kF32, kI32, kI64, kPred, kPtr, kShared };
+
+struct Type {
+  Kind kind = Kind::kI64;
+  int rows = 0;  ///< 0: a scalar
+  int cols = 0;
+  [[nodiscard]] bool is_scalar() const { return rows == 0; }
+  bool operator==(const Type&) const = default;
+};
+
+enum class Op : std::uint8_t {
+  kParam,        ///< scalar or pointer parameter `index`
+  kConstant,     ///< scalar `number`
+  kProgramId,    ///< block index
+  kNumPrograms,  ///< blocks in the grid
+  kRange,        ///< tile: the row (`index` 0) or column (`index` 1) of each element
+  kMap,          ///< `fn` element by element; scalars and [rows, 1] operands are broadcast
+  kPtrAdd,       ///< pointer, scalar offset in bytes
+  kPeer,         ///< address of symmetric-arena offset args[0] on rank `index`
+  kLoad,         ///< pointer, offset tile (elements), [mask]; masked elements are 0
+  kStore,        ///< pointer, offset tile, value, [mask]
+  kReduce,       ///< over columns -> [rows, 1]; `fn` is kAdd or kMax
+  kDot,          ///< a, b, accumulator: a x b + accumulator, in the accumulator's place
+  kFor,     ///< low, high, step, initial values...; `body`; the induction variable is body_args[0]
+  kForArg,  ///< the induction variable (index 0) or carried value index - 1 inside a loop
+  kForResult,     ///< carried value `index` after loop args[0]
+  kAllocShared,   ///< `stages` shared tiles of `dtype`, [rows, cols]
+  kCopyToShared,  ///< shared, slot, pointer, offset tile, mask or none, scalar predicate:
+                  ///< asynchronous where wide enough
+  kCommitGroup,   ///< ends a group of asynchronous copies
+  kWaitGroup,     ///< waits until at most `index` groups are in flight, then a block barrier
+  kSignal,        ///< block barrier, then releases flag phase `index` at every peer; [predicate]
+  kWait,  ///< waits for every peer's flag of phase `index`, then a block barrier; [predicate]
+};
+
+/// Scalar functions of kMap. Comparison and logic give predicates.
+enum class Fn : std::uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kRem,
+  kNeg,
+  kMin,
+  kMax,
+  kExp,
+  kErf,
+  kRsqrt,
+  kLt,
+  kAnd,
+  kSelect,
+  kToI32,
+  kToI64,
+  kToF32,
+  kRound
+};
+
+struct Inst {
+  Op op;
+  Type type;
+  std::vector<Id> args;
+  Fn fn = Fn::kAdd;
+  DType dtype = DType::kF32;  ///< in memory (load, store, shared) or to round to
+  int index = 0;
+  double number = 0;
+  bool trans_a = false, trans_b = false;    ///< kDot: the operand tile is stored transposed
+  int stages = 1;                           ///< kAllocShared
+  std::vector<Id> body, body_args, yields;  ///< kFor
+  int layout = -1;                          ///< index into Program::layouts, by assign_layouts
+  int shared_offset = -1;                   ///< bytes: kAllocShared, and the scratch of kReduce
+};
+
+/// A parameter's facts for the printer and the axis analysis.
+struct Param {
+  KernelParam what;
+  std::int64_t divisor = 1;  ///< a scalar is a multiple of this; a pointer is aligned to it (bytes)
+};
+
+struct Program {
+  std::string entry;
+  std::vector<Param> params;
+  std::vector<Inst> insts;
+  std::vector<Id> body;
+  int num_warps = 4;
+  int warps_m = 1;  ///< arrangement of warps over a dot's result
+  int world = 0;    ///< ranks of the group, when it communicates
+  bool communicates = false;
+  std::vector<Layout> layouts;
+  int shared_bytes = 0;
+  Expr grid = 1;
+
+  [[nodiscard]] const Inst& at(Id id) const { return insts[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] Inst& at(Id id) { return insts[static_cast<std::size_t>(id)]; }
+};
+
+/// Appends instructions to a program, folding scalar constants so that the text stays small.
+class Builder {
+ public:
+  explicit Builder(Program& program) : p_(program), block_(&program.body) {}
+
+  Id param(const KernelParam& what, std::int64_t divisor = 1);
+  /// The value of an expression over symbols: a constant, or an i64 parameter.
+  Id scalar(const Expr& expr, std::int64_t divisor = 1);
+  Id constant(Kind kind, double value);
+  Id integer(std::int64_t value) { return constant(Kind::kI64, static_cast<double>(value)); }
+  Id program_id() { return append({.op = Op::kProgramId, .type = {Kind::kI64}, .args = {}}); }
+  Id num_programs() { return append({.op = Op::kNumPrograms, .type = {Kind::kI64}, .args = {}}); }
+  Id range(int rows, int cols, int axis);
+  Id map(Fn fn, std::vector<Id> args, DType dtype = DType::kF32);
+  /// The value nearest to `value` that `dtype` holds.
+  Id round(DType dtype, Id value) {
+    if (dtype == DType::kF32 || dtype == DType::kI64) return value;
+    return map(Fn::kRound, {value}, dtype);
+  }
+  Id ptr_add(Id pointer, Id elements, DType dtype);
+  Id peer(Id offset, int rank);
+  Id load(Id pointer, Id offset, Id mask, DType dtype);
+  void store(Id pointer, Id offset, Id value, Id mask, DType dtype);
+  Id reduce(Fn fn, Id tile);
+  Id dot(Id a, Id b, Id accumulator, bool trans_a, bool trans_b, DType dtype);
+  /// A tile full of a constant.
+  Id splat(Kind kind, int rows, int cols, double value);
+  void signal(int phase, Id predicate = kNone);
+  void wait(int phase, Id predicate = kNone);
+
+  /// Opens a loop; returns its id. Inside, `induction` and `carried` give the values; `end_for`
+  /// closes it.
+  Id begin_for(Id low, Id high, Id step, std::vector<Id> initial);
+  Id induction(Id loop) { return p_.at(loop).body_args[0]; }
+  Id carried(Id loop, int index) {
+    return p_.at(loop).body_args[static_cast<std::size_t>(index) + 1];
+  }
+  /// Returns the carried values after the loop.
+  std::vector<Id> end_for(Id loop, std::vector<Id> yields);
+
+  Id append(Inst inst);
+  /// Makes an instruction that stands in no block (loop arguments).
+  Id detached(Inst inst);
+  /// Where the next instructions go (passes that insert).
+  void set_block(std::vector<Id>* block) { block_ = block; }
+  [[nodiscard]] Program& program() { return p_; }
+  [[nodiscard]] const Type& type(Id id) const { return p_.at(id).type; }
+
+ private:
+  Program& p_;
+  std::vector<Id>* block_;
+  struct OpenLoop {
+    Id id;
+    std::unique_ptr<std::vector<Id>> body;  ///< stays in place while loops nest
+  };
+  std::vector<std::vector<Id>*> outer_;
+  std::vector<OpenLoop> open_;
+};
+
+/// A tile value as the generic arithmetic of ir/pointwise.h wants it.
+struct TileExpr {
+  Builder* builder;
+  Id id;
+};
+inline TileExpr operator+(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kAdd, {a.id, b.id})};
+}
+inline TileExpr operator-(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kSub, {a.id, b.id})};
+}
+inline TileExpr operator*(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kMul, {a.id, b.id})};
+}
+inline TileExpr operator/(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kDiv, {a.id, b.id})};
+}
+inline TileExpr operator-(TileExpr a) { return {a.builder, a.builder->map(Fn::kNeg, {a.id})}; }
+inline TileExpr exp(TileExpr a) { return {a.builder, a.builder->map(Fn::kExp, {a.id})}; }
+inline TileExpr erf(TileExpr a) { return {a.builder, a.builder->map(Fn::kErf, {a.id})}; }
+inline TileExpr rsqrt(TileExpr a) { return {a.builder, a.builder->map(Fn::kRsqrt, {a.id})}; }
+inline TileExpr maximum(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kMax, {a.id, b.id})};
+}
+inline TileExpr like(TileExpr a, double constant) {
+  return {a.builder, a.builder->constant(a.builder->type(a.id).kind, constant)};
+}
+
+// The tile passes, in order.
+
+/// Turns each loop whose loads feed a dot into a ring of `num_stages` shared-memory slots, filled
+/// by asynchronous copies num_stages - 1 iterations ahead.
+void pipeline(Program& program, int num_stages);
+/// Gives every tile its layout: accumulators and what is computed with them the mma (or FMA)
+/// layout, the rest blocked rows. A reduction's layout depends only on its extent, so fusing never
+/// changes its order.
+void assign_layouts(Program& program);
+/// Gives shared tiles and reduction scratch their offsets.
+void allocate_shared(Program& program);
+
+/// CUDA C++ of a program after all passes.
+std::string print_cuda(const Program& program);
+
+}  // namespace braid::tile
