@@ -1,0 +1,183 @@
+#include "runtime/cuda/cuda_device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "braid/error.h"
+#include "runtime/cuda/cuda_api.h"
+#include "runtime/device_loader.h"
+#include "runtime/dynamic_library.h"
+#include "runtime/fake_libcuda.h"
+
+namespace braid {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class CudaDeviceTest : public ::testing::Test {
+ protected:
+  CudaDeviceTest() {
+    ::setenv("BRAID_LIBCUDA", BRAID_FAKE_LIBCUDA, 1);
+    library_ = DynamicLibrary({BRAID_FAKE_LIBCUDA});
+    decltype(&::fake_cuda) control = nullptr;
+    std::string missing;
+    bind_symbol(library_, "fake_cuda", control, missing);
+    if (control == nullptr) throw std::runtime_error(library_.failure());
+    control_ = control;
+    *control_() = {};
+  }
+  FakeCuda& fake() { return *control_(); }
+
+  DynamicLibrary library_;
+  decltype(&::fake_cuda) control_ = nullptr;
+};
+
+// Uses every call that a program uses, on the last rank.
+void use(Device& device) {
+  const int rank = device.world() - 1;
+  const auto memory = device.allocate(rank, 1024);
+  const auto empty = device.allocate(rank, 0);
+  const auto stream = device.create_stream(rank);
+  const auto event = device.create_event(rank);
+  const auto module = device.load(rank, {"entry", "the ptx", {}});
+  Function& function = module->function("entry");
+  function.set_max_dynamic_shared(100 << 10);
+  stream->fill(memory->address(), 7, 512);
+  stream->copy(memory->address() + 512, memory->address(), 512);
+  stream->record(*event);
+  stream->wait(*event);
+  const int argument = 42;
+  const std::vector<const void*> args{&argument};
+  stream->launch(function, {3}, {128}, 64, args);
+  std::vector<std::uint8_t> host(1024);
+  stream->copy_to_host(host.data(), memory->address(), host.size());
+  stream->synchronize();
+  EXPECT_EQ(host, std::vector<std::uint8_t>(1024, 7));
+  stream->copy_from_host(memory->address(), host.data(), host.size());
+}
+
+TEST_F(CudaDeviceTest, Works) {
+  {
+    const auto device = open_device("cuda", 4, 0, nullptr);
+    EXPECT_EQ(device->kind(), "cuda");
+    EXPECT_EQ(device->target(), "sm_90a");
+    EXPECT_EQ(device->ranks_per_device(), 2);
+    EXPECT_THAT(device->description(), AllOf(HasSubstr("2 GPU"), HasSubstr("Fake GPU")));
+    EXPECT_EQ(fake().peer_links, 2);
+    EXPECT_STREQ(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "32");
+    EXPECT_STREQ(std::getenv("CUDA_MODULE_LOADING"), "EAGER");
+    use(*device);
+    EXPECT_EQ(fake().image, "the ptx");
+    EXPECT_EQ(fake().launch.grid, 3);
+    EXPECT_EQ(fake().launch.block, 128);
+    EXPECT_EQ(fake().launch.shared, 64);
+    EXPECT_EQ(fake().launch.argument, 42);
+    const auto module = device->load(0, {"entry", "the ptx", {'c', 'u', 'b', 'i', 'n', 0}});
+    EXPECT_EQ(fake().image, "cubin");
+    EXPECT_THROW(module->function("other"), Error);
+    EXPECT_THROW(module->function("entry").set_max_dynamic_shared(1 << 20), Error);
+    EXPECT_THROW((void)device->allocate(4, 1), Error);
+    // A second device finds peer access enabled already.
+    EXPECT_NO_THROW((void)create_cuda_device(2));
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+  EXPECT_EQ(fake().current_context, nullptr);
+}
+
+TEST_F(CudaDeviceTest, EveryFailingCallIsNamedAndLeaksNothing) {
+#define BRAID_NAME(name, symbol, parameters) #name,
+  const std::vector<std::string> calls{BRAID_CUDA_FUNCTIONS(BRAID_NAME)};
+#undef BRAID_NAME
+  (void)cuda::Api::get(true);  // initialised once, before any call fails
+  int failed = 0;
+  for (const std::string& call : calls) {
+    for (const int code : {2, 700}) {
+      fake().fail = call;
+      fake().error = code;
+      try {
+        const auto device = create_cuda_device(2);
+        use(*device);
+      } catch (const Error& error) {
+        ++failed;
+        EXPECT_THAT(error.what(),
+                    HasSubstr(call == "cuModuleGetFunction" ? "no such entry" : call));
+        if (call == "cuModuleLoadDataEx") {
+          EXPECT_THAT(error.what(), HasSubstr("fake log"));
+        }
+        if (call == "cuMemAlloc") {
+          EXPECT_EQ(error.code(), code == 2 ? ErrorCode::kEnvironment : ErrorCode::kInternal);
+          EXPECT_THAT(error.what(),
+                      HasSubstr(code == 2 ? "out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)" : "700"));
+        }
+      }
+      fake().fail.clear();
+      EXPECT_EQ(fake().live_handles, 0) << call;
+      EXPECT_EQ(fake().current_context, nullptr) << call;
+    }
+  }
+  EXPECT_GE(failed, 2 * 21);
+}
+
+TEST_F(CudaDeviceTest, RefusesWhatCannotWork) {
+  (void)cuda::Api::get(true);
+  fake().peer_access = false;
+  EXPECT_THROW((void)create_cuda_device(2), Error);
+  EXPECT_NO_THROW((void)create_cuda_device(1));
+  fake().peer_access = true;
+  fake().capability[1] = 80;
+  EXPECT_THROW((void)create_cuda_device(2), Error);
+  fake().capability = {86, 86};
+  EXPECT_EQ(create_cuda_device(2)->target(), "sm_86");
+  fake().capability = {100, 100};
+  EXPECT_EQ(create_cuda_device(2)->target(), "sm_100a");
+  fake().capability = {75, 75};
+  try {
+    (void)create_cuda_device(1);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
+    EXPECT_THAT(error.what(), HasSubstr("compute capability 7.5"));
+  }
+  EXPECT_THROW((void)create_cuda_device(0), Error);
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
+TEST_F(CudaDeviceTest, NoDriverAndNoGpu) {
+  fake().gpus = 0;
+  EXPECT_THROW((void)cuda::Api::load(false), Error);
+  ::setenv("BRAID_LIBCUDA", "/nonexistent/libcuda.so.1", 1);
+  try {
+    (void)cuda::Api::load(false);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("/nonexistent"), HasSubstr("install")));
+  }
+}
+
+TEST(DeviceLoader, RefusesBadArguments) {
+  EXPECT_THROW((void)open_device("tpu", 1, 0, nullptr), Error);
+  EXPECT_THROW((void)open_device("cpu", 0, 0, nullptr), Error);
+  EXPECT_THROW((void)open_device("cpu", 1, -1, nullptr), Error);
+}
+
+TEST(DeviceLoader, MissingCpuLibrarySaysHowToGetIt) {
+  ::setenv("BRAID_CPU_LIBRARY", "/nonexistent/libbraid_cpu.so", 1);
+  try {
+    (void)open_device("cpu", 1, 0, nullptr);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("/nonexistent"), HasSubstr("BRAID_CPU_DEVICE")));
+  }
+  ::setenv("BRAID_CPU_LIBRARY", "libm.so.6", 1);  // a library, but not that one
+  EXPECT_THROW((void)open_device("cpu", 1, 0, nullptr), Error);
+  ::unsetenv("BRAID_CPU_LIBRARY");
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,203 @@
+#include "runtime/launch_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "braid/error.h"
+#include "runtime/wait_record.h"
+
+namespace braid {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Call {
+  int rank;
+  Function* function;
+  std::uint32_t grid, block, shared;
+  std::vector<std::uint64_t> words;  ///< the first word of each argument; of peers all
+  std::uint64_t dst = 0, src = 0;
+  std::size_t bytes = 0;
+};
+
+class FakeFunction : public Function {
+ public:
+  void set_max_dynamic_shared(std::uint32_t) override {}
+};
+
+// Writes down what is enqueued; `widths` are the words of each argument.
+class FakeStream : public Stream {
+ public:
+  FakeStream(int rank, std::vector<Call>& calls, std::vector<int> widths)
+      : rank_(rank), calls_(calls), widths_(std::move(widths)) {}
+  void launch(Function& function, Dim3 grid, Dim3 block, std::uint32_t shared_bytes,
+              std::span<const void* const> args) override {
+    Call call{rank_, &function, grid.x, block.x, shared_bytes, {}};
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      for (int w = 0; w < widths_.at(i); ++w) {
+        std::uint64_t word;
+        std::memcpy(&word, static_cast<const char*>(args[i]) + 8 * w, 8);
+        call.words.push_back(word);
+      }
+    }
+    calls_.push_back(call);
+  }
+  void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
+    calls_.push_back({rank_, nullptr, 0, 0, 0, {}, dst, src, bytes});
+  }
+  void copy_from_host(std::uint64_t, const void*, std::size_t) override {}
+  void copy_to_host(void*, std::uint64_t, std::size_t) override {}
+  void fill(std::uint64_t, std::uint8_t, std::size_t) override {}
+  void record(Event&) override {}
+  void wait(Event&) override {}
+  void synchronize() override {}
+
+ private:
+  int rank_;
+  std::vector<Call>& calls_;
+  std::vector<int> widths_;
+};
+
+KernelParam param(KernelParam::Kind kind) {
+  KernelParam result;
+  result.kind = kind;
+  result.expr = Expr(Dim::symbol("T")) * Expr(3);
+  result.group = "tp";
+  return result;
+}
+
+// Two ranks, one kernel with every kind of parameter, launched once, then a copy.
+class LaunchPlanTest : public ::testing::Test {
+ protected:
+  LaunchPlanTest() {
+    const Dim t = Dim::symbol("T");
+    program_.world = 2;
+    program_.symbols["T"] = {0, 8, 1};
+    program_.groups["tp"] = {2, true, {}};
+    program_.arenas = {{ArenaKind::kIo, "", 4096}, {ArenaKind::kSymmetric, "tp", 8192}};
+    const TensorType type{DType::kBF16, {t, 16}};
+    program_.buffers = {{"x", type, 1, 4096, 256, 0, 1},
+                        {"y", type, 0, 512, 256, 0, 1},
+                        {"z", type, 0, 1024, 256, 0, 1}};
+    ProgramKernel kernel;
+    kernel.spec.template_name = "all_reduce";
+    kernel.needs.grid = ceil_div(Expr(t), Expr(4));
+    kernel.needs.threads = 128;
+    kernel.needs.shared_bytes = 64;
+    using Kind = KernelParam::Kind;
+    kernel.needs.params = {param(Kind::kPeers),   param(Kind::kOffset), param(Kind::kInput),
+                           param(Kind::kOutput),  param(Kind::kScalar), param(Kind::kRank),
+                           param(Kind::kChannel), param(Kind::kStep),   param(Kind::kClosing),
+                           param(Kind::kTimeout)};
+    program_.kernels = {kernel};
+    Step launch;
+    launch.name = "reduce";
+    launch.kernel = 0;
+    launch.inputs = {0};
+    launch.outputs = {1};
+    launch.channel = 5;
+    launch.closing_barrier = true;
+    Step copy;
+    copy.kind = Step::Kind::kCopy;
+    copy.name = "copy";
+    copy.source = 1;
+    copy.destination = 2;
+    program_.steps = {launch, copy};
+    for (int rank = 0; rank < 2; ++rank) {
+      const std::uint64_t base = 0x10000 * static_cast<std::uint64_t>(rank + 1);
+      streams_.push_back(std::make_unique<FakeStream>(
+          rank, calls_, std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+      places_.push_back({streams_.back().get(),
+                         {&functions_[rank]},
+                         {base, base + 0x8000},
+                         {base + 0x9000, base + 512, base + 1024}});
+    }
+  }
+
+  Program program_;
+  std::vector<Call> calls_;
+  std::vector<std::unique_ptr<FakeStream>> streams_;
+  FakeFunction functions_[2];
+  std::vector<RankPlaces> places_;
+};
+
+TEST_F(LaunchPlanTest, StepByStepRankByRank) {
+  const LaunchPlan plan(program_, {{"T", 7}}, places_, 1000);
+  plan.run();
+  plan.run();
+  ASSERT_EQ(calls_.size(), 8);
+  for (int i = 0; i < 8; ++i) {
+    const Call& call = calls_[static_cast<std::size_t>(i)];
+    EXPECT_EQ(call.rank, i % 2);
+    EXPECT_EQ(call.function == nullptr, i % 4 >= 2);
+  }
+}
+
+TEST_F(LaunchPlanTest, ResolvesEveryKindOfParameter) {
+  const LaunchPlan plan(program_, {{"T", 7}}, places_, 1000);
+  plan.run();
+  const Call& launch = calls_.at(1);  // rank 1
+  EXPECT_EQ(launch.function, &functions_[1]);
+  EXPECT_EQ(launch.grid, 2);
+  EXPECT_EQ(launch.block, 128);
+  EXPECT_EQ(launch.shared, 64);
+  EXPECT_THAT(launch.words,
+              ElementsAre(0x18000, 0x28000, 4096, 0x29000, 0x20000 + 512, 21, 1, 5, 0, 1, 1000));
+  const Call& copy = calls_.at(3);
+  EXPECT_EQ(copy.dst, 0x20000 + 1024);
+  EXPECT_EQ(copy.src, 0x20000 + 512);
+  EXPECT_EQ(copy.bytes, 7 * 16 * 2);
+}
+
+TEST_F(LaunchPlanTest, EmptyWorkIsLeftOut) {
+  const LaunchPlan plan(program_, {{"T", 0}}, places_, 1000);
+  plan.run();
+  EXPECT_TRUE(calls_.empty());
+}
+
+TEST_F(LaunchPlanTest, MeshGroups) {
+  program_.world = 4;
+  program_.groups["tp"].ranks = {{0, 2}, {1, 3}};
+  EXPECT_THAT(group_members(program_, "tp", 3), ElementsAre(1, 3));
+  EXPECT_THAT(group_members(program_, "tp", 0), ElementsAre(0, 2));
+  EXPECT_THROW((void)group_members(program_, "tp", 4), Error);
+  EXPECT_THROW((void)group_members(program_, "dp", 0), Error);
+}
+
+TEST_F(LaunchPlanTest, ContradictionsAreInternalErrors) {
+  const auto plan = [&] { LaunchPlan(program_, {{"T", 7}}, places_, 1000); };
+  Program good = program_;
+  program_.steps[0].inputs = {};
+  EXPECT_THROW(plan(), Error);
+  program_ = good;
+  program_.steps[1].destination = 7;
+  EXPECT_THROW(plan(), Error);
+  program_ = good;
+  program_.steps[1].stream = 1;
+  EXPECT_THROW(plan(), Error);
+  program_ = good;
+  program_.buffers[2].type.shape = {1};
+  EXPECT_THROW(plan(), Error);
+  program_ = good;
+  program_.arenas[1].group = "dp";
+  EXPECT_THROW(plan(), Error);
+}
+
+TEST_F(LaunchPlanTest, TimeoutsAreNamed) {
+  std::vector<WaitHead> heads(2);
+  EXPECT_EQ(describe_timeouts(program_, "tp", heads), "");
+  heads[0].abort = heads[1].abort = 1;
+  EXPECT_NE(describe_timeouts(program_, "tp", heads), "");
+  heads[1].record = {1, 1, 0, 3, 5, 0, 9, 8};
+  EXPECT_EQ(describe_timeouts(program_, "tp", heads),
+            "rank 1, step 0 'reduce' (all_reduce kernel), block 3, channel 5: waited for rank 0 to "
+            "reach epoch 9, last saw 8");
+  heads[0].record = {1, 0, 77, 0, 0, 99, 1, 0};
+  EXPECT_THAT(describe_timeouts(program_, "tp", heads), HasSubstr("rank 0, step 77, block 0"));
+}
+
+}  // namespace
+}  // namespace braid
