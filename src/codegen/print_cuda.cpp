@@ -10,117 +10,16 @@
 #include "braid/error.h"
 #include "codegen/axis_info.h"
 #include "codegen/preamble.h"
+#include "codegen/spelling.h"
 #include "codegen/text_writer.h"
 #include "codegen/tile.h"
 
 namespace braid::tile {
 namespace {
 
-std::string_view c_type(Kind kind) {
-  switch (kind) {
-    case Kind::kF32:
-      return "float";
-    case Kind::kI32:
-      return "int";
-    case Kind::kI64:
-      return "long long";
-    case Kind::kPred:
-      return "bool";
-    case Kind::kPtr:
-      return "unsigned char*";
-    case Kind::kShared:
-      break;
-  }
-  throw_internal("print", "a shared tile has no scalar type");
-}
-
-std::string_view memory_type(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return "float";
-    case DType::kF16:
-      return "f16";
-    case DType::kBF16:
-      return "bf16";
-    case DType::kI32:
-      return "int";
-    case DType::kI64:
-      return "long long";
-    case DType::kU8:
-    case DType::kBool:
-      return "unsigned char";
-  }
-  throw_internal("print", "unknown dtype");
-}
-
-std::string_view raw_type(std::size_t bytes) {
-  switch (bytes) {
-    case 16:
-      return "uint4";
-    case 8:
-      return "uint2";
-    case 4:
-      return "unsigned";
-    case 2:
-      return "unsigned short";
-    default:
-      return "unsigned char";
-  }
-}
-
-/// Sum of shifted fields of `index`; "0" when there are none.
-std::string field_text(std::string_view index, const std::vector<int>& images) {
-  std::string text;
-  for (const BitRun& run : bit_runs(images)) {
-    std::string part =
-        run.shift == 0 ? std::string(index) : fmt::format("({} >> {})", index, run.shift);
-    part = fmt::format("({} & {})", part, run.mask);
-    if (run.out != 0) part = fmt::format("({} << {})", part, run.out);
-    text += (text.empty() ? "" : " + ") + part;
-  }
-  return text.empty() ? "0" : text;
-}
-
-std::vector<int> rows_of(const std::vector<Coord>& basis) {
-  std::vector<int> out;
-  for (Coord c : basis) out.push_back(c.row);
-  return out;
-}
-std::vector<int> cols_of(const std::vector<Coord>& basis) {
-  std::vector<int> out;
-  for (Coord c : basis) out.push_back(c.col);
-  return out;
-}
-/// Images that keep only the bits with a non-zero mark and number them from 0.
-std::vector<int> compress(const std::vector<int>& marks) {
-  std::vector<int> out;
-  int next = 1;
-  for (int mark : marks) {
-    out.push_back(mark == 0 ? 0 : next);
-    if (mark != 0) next *= 2;
-  }
-  return out;
-}
-int bits_where(const std::vector<Coord>& basis, bool (*test)(Coord)) {
-  int mask = 0;
-  for (std::size_t i = 0; i < basis.size(); ++i) {
-    if (test(basis[i])) mask |= 1 << i;
-  }
-  return mask;
-}
-
-std::string float_text(double value) {
-  if (std::isinf(value))
-    return value > 0 ? "__int_as_float(0x7f800000)" : "__int_as_float(0xff800000)";
-  if (std::isnan(value)) return "__int_as_float(0x7fffffff)";
-  std::string text = fmt::format("{:.9g}", value);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text + "f";
-}
-
 class Printer {
  public:
-  explicit Printer(const Program& program) : p_(program), axis_(program) {}
+  explicit Printer(const Program& program) : p_(program), axis_(program) { find_inlined(); }
 
   std::string print() {
     out_.line("");
@@ -139,6 +38,53 @@ class Printer {
   }
 
  private:
+  /// A map that is used once, by an instruction of the same block and shape that writes it once,
+  /// stands inside that one's expression: less text, and less for the compiler to unroll.
+  void find_inlined() {
+    std::vector<int> uses(p_.insts.size(), 0);
+    std::vector<Id> user(p_.insts.size(), kNone);
+    std::vector<Id> block(p_.insts.size(), kNone);
+    const auto enter = [&](const std::vector<Id>& ids, Id name, const auto& self) -> void {
+      for (Id id : ids) {
+        block[static_cast<std::size_t>(id)] = name;
+        const Inst& inst = p_.at(id);
+        for (const auto* list : {&inst.args, &inst.yields}) {
+          for (Id arg : *list) {
+            if (arg == kNone) continue;
+            ++uses[static_cast<std::size_t>(arg)];
+            user[static_cast<std::size_t>(arg)] = id;
+          }
+        }
+        if (inst.op == Op::kFor) self(inst.body, id, self);
+      }
+    };
+    enter(p_.body, kNone, enter);
+    inlined_.assign(p_.insts.size(), false);
+    for (std::size_t at = 0; at < p_.insts.size(); ++at) {
+      const Inst& inst = p_.insts[at];
+      if (inst.op != Op::kMap || uses[at] != 1 || user[at] == kNone) continue;
+      const Inst& by = p_.at(user[at]);
+      if (block[at] != block[static_cast<std::size_t>(user[at])]) continue;
+      const Id id = static_cast<Id>(at);
+      switch (by.op) {
+        case Op::kMap:
+          inlined_[at] =
+              by.fn != Fn::kMin && by.type.rows == inst.type.rows && by.type.cols == inst.type.cols;
+          break;
+        case Op::kPtrAdd:
+        case Op::kLoad:
+        case Op::kReduce:
+          inlined_[at] = true;
+          break;
+        case Op::kStore:
+          inlined_[at] = by.args[2] != id;
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
   std::string signature() {
     std::string text;
     for (std::size_t i = 0; i < p_.params.size(); ++i) {
@@ -223,12 +169,12 @@ class Printer {
   }
 
   /// The text of a value for register `i` of a tile of `columns` columns.
-  std::string ref(Id id, std::string_view i = "i", int columns = 0) {
+  std::string ref(Id id, std::string_view i = "0", int columns = 0) {
     const Inst& inst = p_.at(id);
     if (inst.op == Op::kConstant) {
       if (inst.type.kind == Kind::kF32) return float_text(inst.number);
-      return fmt::format("{}{}", static_cast<std::int64_t>(inst.number),
-                         inst.type.kind == Kind::kI64 ? "LL" : "");
+      const auto value = static_cast<std::int64_t>(inst.number);
+      return fmt::format("{}{}", value, std::abs(value) < std::int64_t{1} << 31 ? "" : "LL");
     }
     if (inst.op == Op::kParam) {
       return fmt::format("p{}", inst.index);
@@ -236,6 +182,7 @@ class Printer {
     if (inst.op == Op::kProgramId) return "(long long)blockIdx.x";
     if (inst.op == Op::kNumPrograms) return "(long long)gridDim.x";
     if (inst.op == Op::kRange) return coordinate(inst.layout, inst.index, i);
+    if (inlined_[static_cast<std::size_t>(id)]) return "(" + map_text(inst, i) + ")";
     if (inst.type.is_scalar()) return name(storage(id));
     if (inst.type.cols == 1 && columns > 1) {
       // A [rows, 1] tile under a wide one: drop the register bits that only move the column.
@@ -357,25 +304,38 @@ class Printer {
     throw_internal("print", "unknown function");
   }
 
+  std::string map_text(const Inst& inst, std::string_view i) {
+    std::vector<std::string> args;
+    for (Id arg : inst.args) args.push_back(ref(arg, i, inst.type.cols));
+    return function(inst, args);
+  }
+
   void map(Id id) {
     const Inst& inst = p_.at(id);
-    std::vector<std::string> args;
-    if (!inst.type.is_scalar()) broadcast_into_ = &layout_of(id);
-    for (Id arg : inst.args) args.push_back(ref(arg, "i", inst.type.cols));
-    const std::string text = function(inst, args);
+    if (inlined_[static_cast<std::size_t>(id)]) return;
     if (inst.type.is_scalar()) {
-      out_.line(fmt::format("const {} {} = {};", c_type(inst.type.kind), name(id), text));
+      out_.line(
+          fmt::format("const {} {} = {};", c_type(inst.type.kind), name(id), map_text(inst, "0")));
       return;
     }
     out_.line(fmt::format("{} {}[{}];", c_type(inst.type.kind), name(id), registers(id)));
-    unrolled(registers(id), 1);
-    out_.line(fmt::format("  {}[i] = {};", name(id), text));
+    broadcast_into_ = &layout_of(id);
+    each(registers(id), 1, [&](std::string_view i) {
+      return fmt::format("{}[{}] = {};", name(id), i, map_text(inst, i));
+    });
   }
 
-  void unrolled(int count, int step) {
+  /// One statement per register, or per `step` registers.
+  template <class Statement>
+  void each(int count, int step, const Statement& statement) {
+    if (count == step) {
+      out_.line(statement("0"));
+      return;
+    }
     out_.line("#pragma unroll");
     out_.line(fmt::format("for (int i = 0; i < {}; {})", count,
                           step == 1 ? "++i" : fmt::format("i += {}", step)));
+    out_.line("  " + statement("i"));
   }
 
   int width_of(const Inst& inst, Id pointer, Id offset, Id mask, Id tile) {
@@ -389,12 +349,13 @@ class Printer {
     const int width = width_of(inst, inst.args[0], inst.args[1], mask, id);
     out_.line(fmt::format("{} {}[{}];", c_type(inst.type.kind), name(id), registers(id)));
     broadcast_into_ = &layout_of(id);
-    unrolled(registers(id), width);
-    out_.line(fmt::format("  load<{}, {}, {}>({} + i, (const {}*){} + {}, {});",
-                          raw_type(dtype_size(inst.dtype) * static_cast<std::size_t>(width)),
-                          memory_type(inst.dtype), width, name(id), memory_type(inst.dtype),
-                          ref(inst.args[0]), ref(inst.args[1]),
-                          mask == kNone ? "true" : ref(mask, "i", inst.type.cols)));
+    each(registers(id), width, [&](std::string_view i) {
+      return fmt::format("load<{}, {}, {}>({} + {}, (const {}*){} + {}, {});",
+                         raw_type(dtype_size(inst.dtype) * static_cast<std::size_t>(width)),
+                         memory_type(inst.dtype), width, name(id), i, memory_type(inst.dtype),
+                         ref(inst.args[0]), ref(inst.args[1], i),
+                         mask == kNone ? "true" : ref(mask, i, inst.type.cols));
+    });
   }
 
   /// True in the one thread of those that hold copies of an element.
@@ -415,14 +376,16 @@ class Printer {
     const Id value = inst.args[2];
     const Id mask = inst.args.size() > 3 ? inst.args[3] : kNone;
     const int width = width_of(inst, inst.args[0], offset, mask, offset);
-    std::string ok = first_copy(layout_of(offset));
-    if (mask != kNone) ok += (ok.empty() ? "" : " && ") + ref(mask, "i", p_.at(offset).type.cols);
-    unrolled(registers(offset), width);
-    out_.line(fmt::format("  store<{}, {}, {}>(({}*){} + {}, {} + i, {});",
-                          raw_type(dtype_size(inst.dtype) * static_cast<std::size_t>(width)),
-                          memory_type(inst.dtype), width, memory_type(inst.dtype),
-                          ref(inst.args[0]), ref(offset), name(storage(value)),
-                          ok.empty() ? "true" : ok));
+    const std::string first = first_copy(layout_of(offset));
+    broadcast_into_ = &layout_of(offset);
+    each(registers(offset), width, [&](std::string_view i) {
+      std::string ok = first;
+      if (mask != kNone) ok += (ok.empty() ? "" : " && ") + ref(mask, i, p_.at(offset).type.cols);
+      return fmt::format("store<{}, {}, {}>(({}*){} + {}, {} + {}, {});",
+                         raw_type(dtype_size(inst.dtype) * static_cast<std::size_t>(width)),
+                         memory_type(inst.dtype), width, memory_type(inst.dtype), ref(inst.args[0]),
+                         ref(offset, i), name(storage(value)), i, ok.empty() ? "true" : ok);
+    });
   }
 
   void reduce(Id id) {
@@ -438,43 +401,51 @@ class Printer {
     if (is_max) identity = is_float ? float_text(-INFINITY) : "(-0x7fffffffffffffffLL - 1)";
     const std::string v = name(id);
     const int count = registers(id);
-    const std::string slot = fmt::format("{}[{}]", v, field_text("i", compress(rows_of(from.reg))));
     out_.line(fmt::format("{} {}[{}];", c_type(inst.type.kind), v, count));
-    unrolled(count, 1);
-    out_.line(fmt::format("  {}[i] = {};", v, identity));
-    unrolled(from.registers(), 1);
-    out_.line(fmt::format("  {} = {};", slot, combine(slot, ref(inst.args[0]))));
+    each(count, 1, [&](std::string_view i) { return fmt::format("{}[{}] = {};", v, i, identity); });
+    broadcast_into_ = &from;
+    each(from.registers(), 1, [&](std::string_view i) {
+      const std::string slot = fmt::format("{}[{}]", v, field_text(i, compress(rows_of(from.reg))));
+      return fmt::format("{} = {};", slot, combine(slot, ref(inst.args[0], i)));
+    });
     const auto moves_column = [](Coord c) { return c.col != 0; };
     const int lanes = bits_where(from.lane, moves_column);
-    const std::string each = v + "[i]";
     for (int bit = 1; bit < 32; bit *= 2) {
       if ((lanes & bit) == 0) continue;
-      unrolled(count, 1);
-      out_.line(fmt::format(
-          "  {} = {};", each,
-          combine(each, fmt::format("__shfl_xor_sync(0xffffffffu, {}, {})", each, bit))));
+      each(count, 1, [&](std::string_view i) {
+        const std::string at = fmt::format("{}[{}]", v, i);
+        return fmt::format(
+            "{} = {};", at,
+            combine(at, fmt::format("__shfl_xor_sync(0xffffffffu, {}, {})", at, bit)));
+      });
     }
     const int warps = bits_where(from.warp, moves_column);
     if (warps == 0) return;
     used_.insert(Helper::kShared);
     int warp_columns = 1;
     for (Coord c : from.warp) warp_columns *= c.col != 0 ? 2 : 1;
-    const std::string row = coordinate(inst.layout, 0, "i");
     out_.line(fmt::format("{0}* const s{1} = ({0}*)(smem + {2});", c_type(inst.type.kind), id,
                           inst.shared_offset));
     if (loop_depth_ > 0) out_.line("__syncthreads();");
     out_.line(fmt::format("if ((lane & {}) == 0) {{", lanes));
-    unrolled(count, 1);
-    out_.line(fmt::format("  s{}[{} * {} + ({})] = {};", id, row, warp_columns,
-                          field_text("warp", compress(cols_of(from.warp))), each));
+    each(count, 1, [&](std::string_view i) {
+      return fmt::format("s{}[{} * {} + {}] = {}[{}];", id, coordinate(inst.layout, 0, i),
+                         warp_columns, field_text("warp", compress(cols_of(from.warp))), v, i);
+    });
     out_.line("}");
     out_.line("__syncthreads();");
+    each(count, 1, [&](std::string_view i) {
+      return fmt::format("{}[{}] = s{}[{} * {}];", v, i, id, coordinate(inst.layout, 0, i),
+                         warp_columns);
+    });
     out_.line("#pragma unroll");
-    out_.line(fmt::format("for (int i = 0; i < {}; ++i) {{", count));
-    out_.line(fmt::format("{} = s{}[{} * {}];", each, id, row, warp_columns));
-    out_.line("#pragma unroll");
-    out_.line(fmt::format("for (int w = 1; w < {}; ++w) {} = {};", warp_columns, each,
-                          combine(each, fmt::format("s{}[{} * {} + w]", id, row, warp_columns))));
+    out_.line(fmt::format("for (int w = 1; w < {}; ++w) {{", warp_columns));
+    each(count, 1, [&](std::string_view i) {
+      const std::string at = fmt::format("{}[{}]", v, i);
+      return fmt::format("{} = {};", at,
+                         combine(at, fmt::format("s{}[{} * {} + w]", id,
+                                                 coordinate(inst.layout, 0, i), warp_columns)));
+    });
     out_.line("}");
   }
 
@@ -501,16 +472,18 @@ class Printer {
     const Layout& layout = layout_of(offset);
     const int width = width_of(inst, inst.args[2], offset, mask, offset);
     const std::string copies = first_copy(layout);
-    std::string ok = ref(inst.args[5]);
-    if (mask != kNone) ok += " && " + ref(mask, "i", p_.at(offset).type.cols);
-    unrolled(layout.registers(), width);
-    out_.line(fmt::format("  {}copy_async<{}>({} + {}, (const {}*){} + {}, {});",
-                          copies.empty() ? "" : fmt::format("if ({}) ", copies),
-                          static_cast<std::size_t>(width) * dtype_size(inst.dtype),
-                          shared_tile(shared, ref(inst.args[1])),
-                          swizzle(shared, coordinate(p_.at(offset).layout, 0, "i"),
-                                  coordinate(p_.at(offset).layout, 1, "i")),
-                          memory_type(inst.dtype), ref(inst.args[2]), ref(offset), ok));
+    const int at = p_.at(offset).layout;
+    broadcast_into_ = &layout;
+    each(layout.registers(), width, [&](std::string_view i) {
+      std::string ok = ref(inst.args[5]);
+      if (mask != kNone) ok += " && " + ref(mask, i, p_.at(offset).type.cols);
+      return fmt::format("{}copy_async<{}>({} + {}, (const {}*){} + {}, {});",
+                         copies.empty() ? "" : fmt::format("if ({}) ", copies),
+                         static_cast<std::size_t>(width) * dtype_size(inst.dtype),
+                         shared_tile(shared, ref(inst.args[1])),
+                         swizzle(shared, coordinate(at, 0, i), coordinate(at, 1, i)),
+                         memory_type(inst.dtype), ref(inst.args[2]), ref(offset, i), ok);
+    });
   }
 
   void dot_mma(Id id) {
@@ -610,8 +583,9 @@ class Printer {
         continue;
       }
       out_.line(fmt::format("{} {}[{}];", c_type(p_.at(arg).type.kind), name(arg), registers(arg)));
-      unrolled(registers(arg), 1);
-      out_.line(fmt::format("  {}[i] = {};", name(arg), ref(initial)));
+      each(registers(arg), 1, [&](std::string_view i) {
+        return fmt::format("{}[{}] = {};", name(arg), i, ref(initial, i));
+      });
     }
     const std::string at = name(inst.body_args[0]);
     out_.line(fmt::format("for (long long {0} = {1}; {0} < {2}; {0} += {3}) {{", at,
@@ -626,8 +600,9 @@ class Printer {
         out_.line(fmt::format("{} = {};", name(arg), ref(yield)));
         continue;
       }
-      unrolled(registers(arg), 1);
-      out_.line(fmt::format("  {}[i] = {};", name(arg), ref(yield)));
+      each(registers(arg), 1, [&](std::string_view i) {
+        return fmt::format("{}[{}] = {};", name(arg), i, ref(yield, i));
+      });
     }
     --loop_depth_;
     out_.line("}");
@@ -637,6 +612,7 @@ class Printer {
   AxisAnalysis axis_;
   TextWriter out_;
   std::set<Helper> used_;
+  std::vector<bool> inlined_;
   const Layout* broadcast_into_ =
       nullptr;  ///< layout of the tile whose expression is being written
   int loop_depth_ = 0;

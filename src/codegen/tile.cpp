@@ -1,6 +1,9 @@
 #include "codegen/tile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "braid/error.h"
@@ -33,8 +36,23 @@ std::optional<double> fold(Fn fn, const std::vector<double>& x) {
 }  // namespace
 
 Id Builder::append(Inst inst) {
+  // A tile full of a constant may start an accumulator, so it is not shared.
+  const bool pure = inst.op <= Op::kPeer && !(inst.op == Op::kConstant && !inst.type.is_scalar());
+  if (!pure) {
+    const Id id = detached(std::move(inst));
+    block_->push_back(id);
+    return id;
+  }
+  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", static_cast<int>(inst.op),
+                                static_cast<int>(inst.type.kind), inst.type.rows, inst.type.cols,
+                                static_cast<int>(inst.fn), static_cast<int>(inst.dtype), inst.index,
+                                inst.number, fmt::join(inst.args, ","));
+  for (const auto& table : known_) {
+    if (auto it = table.find(key); it != table.end()) return it->second;
+  }
   const Id id = detached(std::move(inst));
   block_->push_back(id);
+  known_.back().emplace(std::move(key), id);
   return id;
 }
 
@@ -74,11 +92,15 @@ Id Builder::range(int rows, int cols, int axis) {
 Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
   Type type = p_.at(args[0]).type;
   std::vector<double> constants;
+  bool all_small = true;  // so far only constants that fit any integer type
   for (Id arg : args) {
     const Inst& inst = p_.at(arg);
     type.rows = std::max(type.rows, inst.type.rows);
     type.cols = std::max(type.cols, inst.type.cols);
-    if (inst.type.kind == Kind::kI64 && is_integer(type.kind)) type.kind = Kind::kI64;
+    const bool fits = inst.op == Op::kConstant && std::abs(inst.number) < 1 << 30;
+    if (is_integer(type.kind) && inst.type.kind == Kind::kI64 && !fits) type.kind = Kind::kI64;
+    if (is_integer(type.kind) && inst.type.kind == Kind::kI32 && all_small) type.kind = Kind::kI32;
+    all_small = all_small && fits;
     if (inst.op == Op::kConstant && is_integer(inst.type.kind)) constants.push_back(inst.number);
   }
   if (constants.size() == args.size()) {
@@ -190,6 +212,7 @@ Id Builder::begin_for(Id low, Id high, Id step, std::vector<Id> initial) {
   const Id id = append(std::move(loop));
   outer_.push_back(block_);
   open_.push_back({id, std::make_unique<std::vector<Id>>()});
+  known_.emplace_back();
   block_ = open_.back().body.get();
   return id;
 }
@@ -202,6 +225,7 @@ std::vector<Id> Builder::end_for(Id loop, std::vector<Id> yields) {
   open_.pop_back();
   block_ = outer_.back();
   outer_.pop_back();
+  known_.pop_back();
   std::vector<Id> results;
   const std::size_t count = p_.at(loop).yields.size();
   for (std::size_t i = 0; i < count; ++i) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -115,7 +116,8 @@ struct Program {
   [[nodiscard]] Inst& at(Id id) { return insts[static_cast<std::size_t>(id)]; }
 };
 
-/// Appends instructions to a program, folding scalar constants so that the text stays small.
+/// Appends instructions to a program, folding integer constants and reusing equal pure
+/// instructions, so that the text stays small.
 class Builder {
  public:
   explicit Builder(Program& program) : p_(program), block_(&program.body) {}
@@ -159,7 +161,10 @@ class Builder {
   /// Makes an instruction that stands in no block (loop arguments).
   Id detached(Inst inst);
   /// Where the next instructions go (passes that insert).
-  void set_block(std::vector<Id>* block) { block_ = block; }
+  void set_block(std::vector<Id>* block) {
+    block_ = block;
+    known_.assign(1, {});
+  }
   [[nodiscard]] Program& program() { return p_; }
   [[nodiscard]] const Type& type(Id id) const { return p_.at(id).type; }
 
@@ -172,6 +177,8 @@ class Builder {
   };
   std::vector<std::vector<Id>*> outer_;
   std::vector<OpenLoop> open_;
+  std::vector<std::map<std::string, Id>> known_{
+      1};  ///< pure instructions, one table per open block
 };
 
 /// A tile value as the generic arithmetic of ir/pointwise.h wants it.

@@ -246,14 +246,19 @@ Id linear_offset(tile::Builder& b, Id index, std::vector<Dim> dims, std::vector<
     extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(i));
     strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(i));
   }
+  // A 32-bit index was chosen because every offset fits.
+  const auto scalar = [&](const Expr& expr) {
+    const Id id = scalar_of(b, expr, symbols);
+    return b.type(index).kind == Kind::kI32 ? b.map(Fn::kToI32, {id}) : id;
+  };
   Id sum = kNone;
   Expr inner = 1;
   for (std::size_t i = extents.size(); i-- > 0;) {
     if (!(strides[i] == Expr(0))) {
       Id at = index;
-      if (!(inner == Expr(1))) at = b.map(Fn::kDiv, {at, scalar_of(b, inner, symbols)});
-      if (i != 0) at = b.map(Fn::kRem, {at, scalar_of(b, extents[i], symbols)});
-      const Id term = b.map(Fn::kMul, {at, scalar_of(b, strides[i], symbols)});
+      if (!(inner == Expr(1))) at = b.map(Fn::kDiv, {at, scalar(inner)});
+      if (i != 0) at = b.map(Fn::kRem, {at, scalar(extents[i])});
+      const Id term = b.map(Fn::kMul, {at, scalar(strides[i])});
       sum = sum == kNone ? term : b.map(Fn::kAdd, {term, sum});
     }
     inner = inner * extents[i];
