@@ -165,18 +165,23 @@ int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void** 
   return create("cuModuleLoadDataEx", module);
 }
 int cuModuleUnload(void* module) { return destroy(module); }
-int cuModuleGetFunction(void** function, void* module, const char* name) {
-  if (std::strcmp(name, "entry") != 0) return 500;
-  *function = module;
+// A function is the name of its entry.
+int cuModuleGetFunction(void** function, void*, const char* name) {
+  if (std::strcmp(name, "missing") == 0) return 500;
+  static std::set<std::string> entries;
+  *function = const_cast<char*>(entries.insert(name).first->c_str());
   return enter_context("cuModuleGetFunction");
 }
 int cuFuncSetAttribute(void*, int, int value) {
   return value > 227 << 10 ? 1 : enter_context("cuFuncSetAttribute");
 }
-int cuLaunchKernel(void*, unsigned grid_x, unsigned, unsigned, unsigned block_x, unsigned, unsigned,
-                   unsigned shared_bytes, void*, void** args, void**) {
+int cuLaunchKernel(void* function, unsigned grid_x, unsigned, unsigned, unsigned block_x, unsigned,
+                   unsigned, unsigned shared_bytes, void*, void** args, void**) {
   if (const int error = enter_context("cuLaunchKernel")) return error;
-  state().control.launch = {grid_x, block_x, shared_bytes, *static_cast<int*>(args[0])};
+  braid::FakeCuda& control = state().control;
+  control.launch = {grid_x, block_x, shared_bytes, *static_cast<int*>(args[0])};
+  ++control.launches;
+  if (control.on_launch != nullptr) control.on_launch(static_cast<const char*>(function), args);
   return 0;
 }
 

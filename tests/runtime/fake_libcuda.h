@@ -22,6 +22,8 @@ struct FakeCuda {
     unsigned grid, block, shared;
     int argument;  ///< the first, as an int
   } launch{};
+  int launches = 0;
+  void (*on_launch)(const char* entry, void** args) = nullptr;  ///< runs in place of the kernel
 };
 
 }  // namespace braid

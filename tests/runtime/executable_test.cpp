@@ -1,0 +1,285 @@
+// The host side of World and Executable, on the cuda device with the stand-in driver: its memory is
+// host memory and its kernels do nothing, or what a test lets them do.
+#include "braid/executable.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "braid/error.h"
+#include "braid/reference.h"
+#include "codegen/protocol.h"
+#include "runtime/artifact.h"
+#include "runtime/dynamic_library.h"
+#include "runtime/fake_libcuda.h"
+#include "runtime/temporary_directory.h"
+
+namespace braid {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+// y = rms_norm(all_reduce(x), g), and x itself.
+Graph small_graph() {
+  return parse_graph(R"({
+    "braid": 1, "name": "small",
+    "symbols": {"T": {"min": 1, "max": 8}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "bf16", "shape": ["T", 64], "per_rank": true},
+               {"name": "g", "dtype": "bf16", "shape": [64], "kind": "parameter"}],
+    "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"],
+               "attrs": {"reduce_op": "sum", "group": "tp"}},
+              {"name": "s", "op": "wait_tensor", "inputs": ["c"]},
+              {"name": "y", "op": "rms_norm", "inputs": ["s", "g"], "attrs": {"eps": 1e-5}}],
+    "outputs": ["y", "x"]})");
+}
+
+HostTensor filled(std::vector<std::int64_t> shape, double value) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  return HostTensor::from_doubles(DType::kBF16, std::move(shape),
+                                  std::vector<double>(static_cast<std::size_t>(count), value));
+}
+
+class ExecutableTest : public ::testing::Test {
+ protected:
+  ExecutableTest() {
+    ::setenv("BRAID_LIBCUDA", BRAID_FAKE_LIBCUDA, 1);
+    library_ = DynamicLibrary({BRAID_FAKE_LIBCUDA});
+    decltype(&::fake_cuda) control = nullptr;
+    std::string missing;
+    bind_symbol(library_, "fake_cuda", control, missing);
+    if (control == nullptr) throw std::runtime_error(library_.failure());
+    control_ = control;
+    *control_() = {};
+  }
+  FakeCuda& fake() { return *control_(); }
+
+  World open_world(int ranks = 2) {
+    WorldOptions options;
+    options.device = "cuda";
+    options.world = ranks;
+    options.cache_dir = cache_.path().string();
+    options.timeout_s = 1.5;
+    options.progress = [this](std::size_t done, std::size_t total, std::string_view) {
+      progress_.emplace_back(done, total);
+    };
+    return World::open(options);
+  }
+
+  TemporaryDirectory cache_;
+  DynamicLibrary library_;
+  decltype(&::fake_cuda) control_ = nullptr;
+  std::vector<std::pair<std::size_t, std::size_t>> progress_;
+};
+
+// The code and the text of the error that `call` throws.
+template <class Call>
+std::pair<ErrorCode, std::string> error_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+TEST_F(ExecutableTest, ReportsWhatItBuilt) {
+  World world = open_world();
+  Executable executable = Executable::compile(small_graph(), world);
+  ASSERT_EQ(executable.kernels().size(), 2);  // x goes into the symmetric arena first
+  const KernelReport kernel = executable.kernels()[1];
+  EXPECT_EQ(kernel.ops, "all_reduce+rms_norm");
+  EXPECT_EQ(kernel.template_name, "all_reduce");
+  EXPECT_EQ(kernel.launches, 1);
+  EXPECT_GT(kernel.registers, 0);
+  EXPECT_EQ(kernel.spill_bytes, 0);
+  EXPECT_FALSE(kernel.cache_hit);
+  EXPECT_EQ(executable.launches(), 2);
+  EXPECT_EQ(progress_.back(), (std::pair<std::size_t, std::size_t>(2, 2)));
+  EXPECT_FALSE(executable.program_hash().empty());
+  EXPECT_THAT(executable.program_json(), HasSubstr(executable.program_hash()));
+  std::vector<std::string> arenas;
+  for (const ArenaReport& arena : executable.arenas()) arenas.push_back(arena.name);
+  EXPECT_THAT(arenas, ::testing::IsSupersetOf({"parameters", "io", "symmetric:tp"}));
+  for (const BufferReport& buffer : executable.buffers()) {
+    if (buffer.arena == "symmetric:tp") {
+      EXPECT_GE(buffer.offset, protocol::head_bytes(1, 2));
+    }
+  }
+  // The same program again: from the cache, with the same plan.
+  Executable again = Executable::compile(small_graph(), world);
+  EXPECT_TRUE(again.kernels()[0].cache_hit);
+  EXPECT_EQ(again.program_hash(), executable.program_hash());
+}
+
+TEST_F(ExecutableTest, OrderOfCallsIsChecked) {
+  World world = open_world();
+  Executable executable = Executable::compile(small_graph(), world);
+  EXPECT_THAT(error_of([&] { executable.run(); }).second, HasSubstr("prepare"));
+  EXPECT_THAT(error_of([&] { executable.set_input(0, "g", filled({64}, 1)); }).second,
+              HasSubstr("prepare"));
+  EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("prepare"));
+  EXPECT_EQ(error_of([&] { executable.prepare({}); }).first, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error_of([&] { executable.prepare({{"T", 9}}); }).first, ErrorCode::kInvalidArgument);
+  executable.prepare({{"T", 8}});
+  EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("before a run"));
+  executable.run();
+  EXPECT_EQ(executable.output(0, "y").shape, (std::vector<std::int64_t>{8, 64}));
+  executable.prepare({{"T", 3}});
+  EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("before a run"));
+  EXPECT_THAT(error_of([&] { (void)Executable::compile(Graph("g"), world); }).second,
+              HasSubstr("the world has 2"));
+}
+
+TEST_F(ExecutableTest, InputsAreChecked) {
+  World world = open_world();
+  Executable executable = Executable::compile(small_graph(), world);
+  executable.prepare({{"T", 3}});
+  const auto refuse = [&](int rank, const char* name, const HostTensor& tensor) {
+    const auto [code, text] = error_of([&] { executable.set_input(rank, name, tensor); });
+    EXPECT_EQ(code, ErrorCode::kInvalidArgument);
+    return text;
+  };
+  EXPECT_EQ(refuse(0, "x", filled({8, 64}, 1)), "x: is bf16[8, 64]; expected bf16[3, 64]");
+  EXPECT_THAT(refuse(0, "h", filled({3, 64}, 1)), HasSubstr("no input"));
+  EXPECT_THAT(refuse(2, "x", filled({3, 64}, 1)), HasSubstr("world of 2"));
+  HostTensor tensor = filled({3, 64}, 1);
+  tensor.data.pop_back();
+  EXPECT_THAT(refuse(1, "x", tensor), HasSubstr("383 bytes"));
+  tensor = filled({3, 64}, 1);
+  tensor.dtype = DType::kF16;
+  EXPECT_THAT(refuse(1, "x", tensor), HasSubstr("f16[3, 64]"));
+}
+
+TEST_F(ExecutableTest, InputHandedThroughAndBoundMemory) {
+  World world = open_world();
+  {
+    Executable executable = Executable::compile(small_graph(), world);
+    const auto memory = world.device().allocate(1, 8 * 64 * 2);
+    EXPECT_THAT(error_of([&] { executable.bind(0, "s", memory->address()); }).second,
+                HasSubstr("no input or output"));
+    EXPECT_THAT(error_of([&] { executable.bind(0, "y", memory->address() + 8); }).second,
+                HasSubstr("multiple of 16"));
+    executable.bind(1, "x", memory->address());
+    executable.prepare({{"T", 2}});
+    executable.set_input(0, "x", filled({2, 64}, 1));
+    executable.set_input(1, "x", filled({2, 64}, 2));
+    executable.run();
+    EXPECT_EQ(executable.output(0, "x").data, filled({2, 64}, 1).data);
+    EXPECT_EQ(executable.output(1, "x").data, filled({2, 64}, 2).data);
+    std::vector<std::byte> bytes(2 * 64 * 2);
+    std::memcpy(bytes.data(), reinterpret_cast<const void*>(memory->address()), bytes.size());
+    EXPECT_EQ(bytes, filled({2, 64}, 2).data);  // the caller's memory is the input
+    executable.bind(1, "x", memory->address());
+    EXPECT_THAT(error_of([&] { executable.run(); }).second, HasSubstr("prepare"));
+  }
+}
+
+TEST_F(ExecutableTest, RunOnlyLaunchesInterleaved) {
+  World world = open_world();
+  Executable executable = Executable::compile(small_graph(), world);
+  executable.prepare({{"T", 8}});
+  const std::size_t handles = fake().live_handles;
+  for (int i = 0; i < 100; ++i) executable.run();
+  EXPECT_EQ(fake().launches, 400);
+  EXPECT_EQ(fake().live_handles, handles);
+}
+
+TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
+  World world = open_world();
+  Executable executable = Executable::compile(small_graph(), world);
+  executable.prepare({{"T", 8}});
+  // As the kernel does when rank 1 waits for rank 0 in vain: its first argument are the arenas.
+  fake().on_launch = [](const char* entry, void** args) {
+    if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
+    const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
+    for (int rank = 0; rank < 2; ++rank) {
+      *reinterpret_cast<std::uint32_t*>(arenas[rank] + protocol::kAbortOffset) = 1;
+    }
+    const protocol::Record record{1, 1, 1, 2, 0, 0, 4, 3};
+    std::memcpy(reinterpret_cast<void*>(arenas[1] + protocol::kRecordOffset), &record,
+                sizeof record);
+  };
+  executable.run();
+  const auto [code, text] = error_of([&] { executable.synchronize(); });
+  EXPECT_EQ(code, ErrorCode::kTimeout);
+  EXPECT_THAT(text, HasSubstr("1.5 s"));
+  EXPECT_THAT(text, HasSubstr("rank 1, step 1 "));
+  EXPECT_THAT(text,
+              HasSubstr("block 2, channel 0: waited for rank 0 to reach epoch 4, last saw 3"));
+  EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("before a run"));
+  executable.synchronize();  // told once
+  fake().on_launch = [](const char* entry, void** args) {
+    if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
+    const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
+    for (int rank = 0; rank < 2; ++rank) {
+      for (std::int64_t at = 0; at < protocol::head_bytes(1, 2); ++at) {
+        ASSERT_EQ(*reinterpret_cast<const std::uint8_t*>(arenas[rank] + at), 0) << at;
+      }
+    }
+  };
+  executable.run();
+  EXPECT_NO_THROW((void)executable.output(0, "y"));
+}
+
+TEST_F(ExecutableTest, FailuresLeakNothing) {
+  for (const char* call : {"cuMemAlloc", "cuModuleLoadDataEx", "cuStreamCreate", "cuMemsetD8Async",
+                           "cuStreamSynchronize"}) {
+    {
+      World world = open_world();
+      fake().fail = call;
+      EXPECT_THAT(error_of([&] { (void)Executable::compile(small_graph(), world); }).second,
+                  HasSubstr(call));
+      fake().fail.clear();
+    }
+    EXPECT_EQ(fake().live_handles, 0) << call;
+  }
+  {
+    World world = open_world();
+    Executable executable = Executable::compile(small_graph(), world);
+    executable.prepare({{"T", 8}});
+    fake().fail = "cuLaunchKernel";
+    EXPECT_THROW(executable.run(), Error);
+    fake().fail.clear();
+    executable.synchronize();
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
+TEST_F(ExecutableTest, ArtifactHoldsEveryFile) {
+  const TemporaryDirectory temporary;
+  const auto directory = temporary.path() / "a" / "b";
+  const auto names = [&] {
+    std::vector<std::string> result;
+    for (const auto& file : std::filesystem::directory_iterator(directory)) {
+      result.push_back(file.path().filename().string());
+      EXPECT_GT(file.file_size(), 0) << file.path();
+    }
+    return result;
+  };
+  const Target target = Target::parse("sm_80");
+  const auto reports = write_artifact(small_graph(), target, directory, {});
+  ASSERT_EQ(reports.size(), 2);
+  const std::string k = reports[0].name, m = reports[1].name;
+  EXPECT_THAT(names(), UnorderedElementsAre("program.json", k + ".cu", k + ".ptx", k + ".cubin",
+                                            m + ".cu", m + ".ptx", m + ".cubin"));
+  EXPECT_EQ(read_file(directory / (k + ".cu")).find("#include"), std::string::npos);
+  // Again, over the old files; what else lies there stays.
+  write_file(directory / "notes", "mine");
+  write_file(directory / "program.json", "old");
+  write_artifact(small_graph(), target, directory.string() + "/", {});
+  EXPECT_EQ(names().size(), 8);
+  EXPECT_THAT(read_file(directory / "program.json"), HasSubstr("{"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.parent_path()), {}), 1);
+  EXPECT_EQ(error_of([&] { write_artifact(small_graph(), target, directory / "notes", {}); }).first,
+            ErrorCode::kEnvironment);
+  EXPECT_EQ(error_of([&] { write_artifact(small_graph(), target, "/proc/braid", {}); }).first,
+            ErrorCode::kEnvironment);
+}
+
+}  // namespace
+}  // namespace braid
