@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -8,6 +7,10 @@
 
 #include "braid/graph.h"
 #include "codegen/target.h"
+
+namespace CLI {
+class App;
+}
 
 namespace braid::cli {
 

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks and prints one JSON document with the machine they ran on.
+
+Usage: bench/run.py [--build DIR] [--target sm_80] [-o FILE]
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+EXAMPLES = [ROOT / "examples" / name for name in ("tp_mlp.json", "llama_mlp.json")]
+
+
+def cpu_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def run_json(name, command):
+    print(f"bench: {name}", file=sys.stderr)
+    result = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"bench: {name} failed: {result.stderr.strip()}")
+    return json.loads(result.stdout)
+
+
+def lowering(binary):
+    report = run_json("json to program", [binary, "--benchmark_format=json"])
+    return [
+        {
+            "nodes": int(row["nodes"]),
+            "steps": int(row["steps"]),
+            "total_ms": row["real_time"],
+            "parse_ms": row["parse_s"] * 1e3,
+            "lower_ms": row["lower_s"] * 1e3,
+        }
+        for row in report["benchmarks"]
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--target", default="sm_80")
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    options = parser.parse_args()
+    binaries = options.build / "bin"
+    document = {
+        "machine": {"cpu": cpu_name(), "cores": os.cpu_count(), "system": platform.platform()},
+        "cold_compile": run_json(
+            "cold compile", [binaries / "bench_compile", options.target, *EXAMPLES]
+        ),
+        "cpu_device": run_json("cpu device", [binaries / "bench_device", "cpu"]),
+        "json_to_program": lowering(binaries / "bench_lowering"),
+    }
+    text = json.dumps(document, indent=2) + "\n"
+    if options.output:
+        options.output.write_text(text)
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+# What `cmake --install` puts where, so that `find_package(braid)` gives the target braid::braid.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set_target_properties(braid-cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS braid EXPORT braid-targets)
+install(TARGETS braid-cli)
+if(TARGET braid_cpu)
+  set_target_properties(braid_cpu PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS braid_cpu)
+endif()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/braid TYPE INCLUDE)
+
+# The library's own dependencies are private to it, so the list of targets is the whole package.
+set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/braid)
+install(EXPORT braid-targets FILE braid-config.cmake NAMESPACE braid:: DESTINATION ${package_directory})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/braid-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/braid-config-version.cmake DESTINATION ${package_directory})
