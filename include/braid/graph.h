@@ -161,6 +161,10 @@ void verify(const Graph& graph);
 
 /// The number of ranks the graph runs on: the product over its mesh, the size of its only group, 1
 /// without groups.
+/// Throws kInvalidArgument when the groups do not agree.
 [[nodiscard]] std::int64_t world_size(const Graph& graph);
+/// The same program on `world` ranks: its only group, which must have no rank lists, takes that
+/// size (shapes stay local). With other groups the sizes must agree already; otherwise throws.
+[[nodiscard]] Graph with_world_size(const Graph& graph, std::int64_t world);
 
 }  // namespace braid

@@ -20,6 +20,41 @@ std::int64_t member_count(const Group& group) {
   return group.size * static_cast<std::int64_t>(group.ranks.size());
 }
 
+/// A copy whose only group has another size, kernel bodies included.
+Graph with_group_size(const Graph& graph, std::int64_t size) {
+  Graph copy(graph.name());
+  for (const auto& [name, symbol] : graph.symbols()) copy.add_symbol(name, symbol);
+  for (auto [name, group] : graph.groups()) {
+    group.size = size;
+    copy.add_group(name, group);
+  }
+  std::vector<ValueId> copies(graph.values().size());
+  auto map_value = [&](ValueId from, ValueId to) {
+    copies[static_cast<std::size_t>(from)] = to;
+    copy.set_comm_group(to, graph.value(from).comm_group);
+  };
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    map_value(graph.input_values()[i], copy.add_input(graph.inputs()[i]));
+  }
+  for (const Node& node : graph.nodes()) {
+    Attrs attrs = node.attrs;
+    if (const auto* body = node.attr<std::shared_ptr<const Graph>>("body")) {
+      attrs.insert_or_assign("body", std::make_shared<const Graph>(with_group_size(**body, size)));
+    }
+    std::vector<ValueId> inputs;
+    for (ValueId input : node.inputs) inputs.push_back(copies[static_cast<std::size_t>(input)]);
+    const NodeId id = copy.add_node(node.name, node.op_name(), std::move(inputs), std::move(attrs));
+    for (const auto& [key, value] : node.hints) copy.set_hint(id, key, value);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      map_value(node.outputs[i], copy.node(id).outputs[i]);
+    }
+  }
+  for (ValueId output : graph.outputs()) {
+    copy.add_output(copies[static_cast<std::size_t>(output)]);
+  }
+  return copy;
+}
+
 }  // namespace
 
 void check_symbol(const std::string& name, const Symbol& symbol) {
@@ -96,6 +131,15 @@ std::int64_t world_size(const Graph& graph) {
                     group.ranks.empty() ? group.size : member_count(group), world));
   }
   return world;
+}
+
+Graph with_world_size(const Graph& graph, std::int64_t world) {
+  const std::int64_t size = world_size(graph);
+  if (size == world) return graph;
+  if (graph.groups().size() != 1 || !graph.groups().begin()->second.ranks.empty()) {
+    throw_invalid("", fmt::format("the graph's groups make {} ranks; expected {}", size, world));
+  }
+  return with_group_size(graph, world);
 }
 
 }  // namespace braid

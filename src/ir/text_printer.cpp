@@ -21,7 +21,7 @@ std::string value_names(const Graph& graph, const std::vector<ValueId>& values) 
     const bool several = value.producer >= 0 && graph.node(value.producer).outputs.size() > 1;
     names.push_back(
         several ? fmt::format("%{}:{}", display(graph.node(value.producer).name), value.result)
-                : "%" + display(value.name));
+                : fmt::format("%{}", display(value.name)));
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
