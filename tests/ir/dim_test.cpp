@@ -1,0 +1,73 @@
+#include "braid/dim.h"
+
+#include "support.h"
+
+namespace braid {
+namespace {
+
+const SymbolTable kSymbols = {{"T", {3, 250, 8}}, {"S", {1, 10, 1}}, {"F", {5, 5, 1}}};
+
+TEST(Dim, ParseAndStrAgree) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"7", "7"},       {"T", "T"},        {"2*T", "2*T"},           {"T*2", "2*T"},
+      {"T+T", "2*T"},   {"T - S", "-S+T"}, {" 2 * T + 1 ", "2*T+1"}, {"T-T", "0"},
+      {"-T+3", "-T+3"}, {"2*3", "6"},      {"1+T+1", "T+2"},         {"0*T", "0"}};
+  for (const auto& [text, canonical] : cases) {
+    const std::optional<Dim> dim = Dim::parse(text);
+    ASSERT_TRUE(dim) << text;
+    EXPECT_EQ(dim->str(), canonical);
+    EXPECT_EQ(Dim::parse(dim->str()), dim);
+  }
+}
+
+TEST(Dim, ParseRefusesOtherText) {
+  for (const char* text :
+       {"", "T*S", "T/2", "2T", "T+", "+T", "(T)", "T T", "--T", "99999999999999999999",
+        "9223372036854775807*T+9223372036854775807*T", "T;"}) {
+    EXPECT_FALSE(Dim::parse(text)) << text;
+  }
+  EXPECT_FALSE(Dim::parse(std::string(5000, 'T')));
+}
+
+TEST(Dim, EqualExpressionsCompareEqual) {
+  EXPECT_EQ(sym("T") + sym("S"), sym("S") + sym("T"));
+  EXPECT_EQ(sym("T") - sym("T"), Dim(0));
+  EXPECT_NE(sym("T"), sym("S"));
+}
+
+TEST(Dim, Evaluates) {
+  EXPECT_EQ((sym("T") * 2 - sym("S") + 1).evaluate({{"T", 10}, {"S", 3}}), 18);
+  EXPECT_TRUE(is_error(error_of([] { static_cast<void>(sym("T").evaluate({})); }), "",
+                       "symbol \"T\" has no value"));
+}
+
+TEST(Dim, BoundsUseMultiplesInTheRange) {
+  EXPECT_EQ(sym("T").min(kSymbols), 8);
+  EXPECT_EQ(sym("T").max(kSymbols), 248);
+  const Dim difference = sym("T") - sym("S");
+  EXPECT_EQ(difference.min(kSymbols), -2);
+  EXPECT_EQ(difference.max(kSymbols), 247);
+}
+
+TEST(Dim, DivisorDividesEveryValue) {
+  EXPECT_EQ((sym("T") * 3).divisor(kSymbols), 24);
+  EXPECT_EQ((sym("T") + 4).divisor(kSymbols), 4);
+  EXPECT_EQ((sym("S") * 6 + sym("T")).divisor(kSymbols), 2);
+  EXPECT_EQ((sym("F") * 2).divisor(kSymbols), 10);  // a symbol of one value is that number
+  EXPECT_EQ(Dim(0).divisor(kSymbols), 0);
+}
+
+TEST(Dim, DividesExactly) {
+  EXPECT_EQ((sym("T") * 6 + 4).divide_exactly(2), sym("T") * 3 + 2);
+  EXPECT_FALSE((sym("T") * 6 + 3).divide_exactly(2));
+  EXPECT_FALSE((sym("T") * 3).divide_exactly(2));
+  EXPECT_FALSE(Dim(4).divide_exactly(0));
+}
+
+TEST(Dim, OverflowIsAnError) {
+  EXPECT_TRUE(
+      is_error(error_of([] { static_cast<void>(sym("T") * INT64_MAX * 2); }), "", "64 bits"));
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,32 @@
+#include "ir/numel.h"
+
+#include "support.h"
+
+namespace braid {
+namespace {
+
+TEST(Numel, ComparesSymbolicProductsExactly) {
+  const Dim t = sym("T");
+  const Dim s = sym("S");
+  EXPECT_TRUE(same_numel({t * 2, 4}, {t, 8}));
+  EXPECT_TRUE(same_numel({t, s}, {s, t}));
+  EXPECT_TRUE(same_numel({t * 2 + 2, 3}, {6, t + 1}));
+  EXPECT_TRUE(same_numel({}, {1, 1}));
+  EXPECT_FALSE(same_numel({t, 8}, {t, 4}));
+  EXPECT_FALSE(same_numel({t, t}, {t, s}));
+  EXPECT_FALSE(same_numel({t + 1}, {t}));
+}
+
+TEST(Numel, FindsTheMissingExtent) {
+  const Dim t = sym("T");
+  EXPECT_EQ(missing_extent({t, 32, 64}, {t, 64}), Dim(32));
+  EXPECT_EQ(missing_extent({t, 32, 64}, {64, 4}), t * 8);
+  EXPECT_EQ(missing_extent({12}, {3, 4}), Dim(1));
+  EXPECT_FALSE(missing_extent({12}, {5}));
+  EXPECT_FALSE(missing_extent({t, sym("S")}, {1}));
+  EXPECT_FALSE(missing_extent({12}, {t}));
+  EXPECT_FALSE(missing_extent({12}, {0}));
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,77 @@
+#include <cmath>
+
+#include "support.h"
+
+namespace braid {
+namespace {
+
+constexpr DType kF32 = DType::kF32;
+constexpr DType kBF16 = DType::kBF16;
+
+TEST(Pointwise, BroadcastsSymbolicShapes) {
+  const Dim t = sym("T");
+  EXPECT_EQ(inferred({{kBF16, {t, 8}}, {kBF16, {8}}}, "add"), "bf16[T, 8]");
+  EXPECT_EQ(inferred({{kBF16, {t, 1}}, {kBF16, {1, 8}}}, "mul"), "bf16[T, 8]");
+  EXPECT_EQ(inferred({{kBF16, {}}, {kBF16, {3, t * 2}}}, "sub"), "bf16[3, 2*T]");
+  EXPECT_EQ(inferred({{DType::kI32, {t}}}, "neg"), "i32[T]");
+}
+
+TEST(Pointwise, RefusesBadOperands) {
+  const Dim t = sym("T");
+  EXPECT_TRUE(is_error(refused({{kBF16, {t, 8}}, {kBF16, {sym("S"), 8}}}, "add"), "n/inputs/1",
+                       "T and S do not broadcast"));
+  EXPECT_TRUE(is_error(refused({{kF32, {4}}, {kF32, {2}}}, "add"), "n/inputs/1", "f32[4], f32[2]"));
+  EXPECT_TRUE(is_error(refused({{kF32, {4}}, {kBF16, {4}}}, "add"), "n/inputs/1", "insert `to`"));
+  for (const char* op : {"exp", "silu", "gelu", "rsqrt"}) {
+    EXPECT_TRUE(is_error(refused({{DType::kI32, {4}}}, op), "n/inputs/0", "i32[4]; expected f32"))
+        << op;
+  }
+  EXPECT_TRUE(is_error(refused({{DType::kI32, {4}}, {DType::kI32, {4}}}, "div"), "n/inputs/0",
+                       "expected f32"));
+  EXPECT_TRUE(is_error(refused({{DType::kBool, {4}}}, "neg"), "n/inputs/0", "expected a number"));
+  EXPECT_TRUE(
+      is_error(refused({{kF32, {4}}}, "add"), "n/inputs", "1 operands for add; expected 2"));
+}
+
+TEST(Pointwise, EvaluatesEachOp) {
+  const TensorType two{kF32, {2}};
+  EXPECT_EQ(computed_one({two, two}, "add", {}, {{1, 2}, {10, 20}}), (Values{11, 22}));
+  EXPECT_EQ(computed_one({two, two}, "sub", {}, {{1, 2}, {10, 20}}), (Values{-9, -18}));
+  EXPECT_EQ(computed_one({two, two}, "mul", {}, {{1, 2}, {10, 20}}), (Values{10, 40}));
+  EXPECT_EQ(computed_one({two, two}, "div", {}, {{1, 3}, {4, 2}}), (Values{0.25, 1.5}));
+  EXPECT_EQ(computed_one({two}, "neg", {}, {{1, -2}}), (Values{-1, 2}));
+  EXPECT_EQ(computed_one({two}, "relu", {}, {{1, -2}}), (Values{1, 0}));
+  EXPECT_EQ(computed_one({two}, "rsqrt", {}, {{4, 16}}), (Values{0.5, 0.25}));
+  EXPECT_EQ(computed_one({two}, "exp", {}, {{0, 1}}), (Values{1, round_to(kF32, std::exp(1.0))}));
+  EXPECT_EQ(computed_one({two}, "silu", {}, {{0, 1}}),
+            (Values{0, round_to(kF32, 0.7310585786300049)}));
+  EXPECT_EQ(computed_one({two}, "gelu", {}, {{0, 1}}),
+            (Values{0, round_to(kF32, 0.8413447460685429)}));
+}
+
+TEST(Pointwise, EvaluatesBroadcasts) {
+  EXPECT_EQ(computed_one({{kF32, {2, 1}}, {kF32, {3}}}, "add", {}, {{10, 20}, {1, 2, 3}}),
+            (Values{11, 12, 13, 21, 22, 23}));
+  EXPECT_EQ(
+      computed_one({{kF32, {2, 1, 2}}, {kF32, {1, 2, 1}}}, "mul", {}, {{1, 2, 3, 4}, {1, 10}}),
+      (Values{1, 2, 10, 20, 3, 4, 30, 40}));
+  EXPECT_EQ(computed_one({{kF32, {}}, {kF32, {2}}}, "sub", {}, {{1}, {1, 5}}), (Values{0, -4}));
+}
+
+TEST(Pointwise, RoundsOnceToTheDtype) {
+  EXPECT_EQ(computed_one({{kBF16, {1}}, {kBF16, {1}}}, "add", {}, {{256}, {1}}), Values{256});
+  EXPECT_EQ(computed_one({{DType::kU8, {1}}, {DType::kU8, {1}}}, "add", {}, {{200}, {100}}),
+            Values{44});
+}
+
+TEST(Pointwise, CastsAndCopies) {
+  EXPECT_EQ(inferred({{kF32, {sym("T")}}}, "to", {{"dtype", DType::kI32}}), "i32[T]");
+  EXPECT_EQ(computed_one({{kF32, {2}}}, "to", {{"dtype", DType::kI32}}, {{2.7, -2.7}}),
+            (Values{2, -2}));
+  EXPECT_EQ(computed_one({{kF32, {1}}}, "to", {{"dtype", kBF16}}, {{1.001}}), Values{1});
+  EXPECT_EQ(computed_one({{DType::kBool, {2}}}, "copy", {}, {{1, 0}}), (Values{1, 0}));
+  EXPECT_TRUE(is_error(refused({{kF32, {1}}}, "to"), "n/attrs/dtype", "missing"));
+}
+
+}  // namespace
+}  // namespace braid

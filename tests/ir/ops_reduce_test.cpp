@@ -1,0 +1,51 @@
+#include <cmath>
+
+#include "support.h"
+
+namespace braid {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+const TensorType kX{DType::kF32, {2, 3}};
+const Values kValues = {1, 2, 3, 4, 5, 6};
+
+TEST(Reduce, InfersTheShape) {
+  const TensorType x{DType::kBF16, {sym("T"), 3, 4}};
+  EXPECT_EQ(inferred({x}, "sum"), "bf16[]");
+  EXPECT_EQ(inferred({x}, "sum", {{"dim", Ints{-1}}}), "bf16[T, 3]");
+  EXPECT_EQ(inferred({x}, "amax", {{"dim", Ints{0, 2}}, {"keepdim", true}}), "bf16[1, 3, 1]");
+  EXPECT_EQ(inferred({x}, "sum", {{"dim", std::int64_t{1}}}), "bf16[T, 4]");
+}
+
+TEST(Reduce, RefusesBadDims) {
+  EXPECT_TRUE(
+      is_error(refused({kX}, "sum", {{"dim", Ints{2}}}), "n/attrs/dim", "expected [-2, 2)"));
+  EXPECT_TRUE(is_error(refused({kX}, "sum", {{"dim", Ints{1, -1}}}), "n/attrs/dim", "twice"));
+  EXPECT_TRUE(is_error(refused({{DType::kI32, {2}}}, "sum"), "n/inputs/0", "expected f32"));
+  EXPECT_TRUE(is_error(refused({{DType::kBool, {2}}}, "amax"), "n/inputs/0", "expected a number"));
+}
+
+TEST(Reduce, Evaluates) {
+  EXPECT_EQ(computed_one({kX}, "sum", {}, {kValues}), Values{21});
+  EXPECT_EQ(computed_one({kX}, "sum", {{"dim", Ints{0}}}, {kValues}), (Values{5, 7, 9}));
+  EXPECT_EQ(computed_one({kX}, "sum", {{"dim", Ints{1}}, {"keepdim", true}}, {kValues}),
+            (Values{6, 15}));
+  EXPECT_EQ(computed_one({kX}, "amax", {{"dim", Ints{-1}}}, {{-1, -2, -3, 4, 9, 6}}),
+            (Values{-1, 9}));
+  const TensorType cube{DType::kF32, {2, 2, 2}};
+  EXPECT_EQ(computed_one({cube}, "sum", {{"dim", Ints{0, 2}}}, {{1, 2, 3, 4, 5, 6, 7, 8}}),
+            (Values{14, 22}));
+}
+
+TEST(Reduce, AccumulatesWiderThanTheDtype) {
+  // In bf16 steps 256 + 1 + 1 would stay 256.
+  EXPECT_EQ(computed_one({{DType::kBF16, {3}}}, "sum", {}, {{256, 1, 1}}), Values{258});
+}
+
+TEST(Reduce, NanWinsAmax) {
+  EXPECT_TRUE(
+      std::isnan(computed_one({{DType::kF32, {3}}}, "amax", {}, {{1, std::nan(""), 3}})[0]));
+}
+
+}  // namespace
+}  // namespace braid
