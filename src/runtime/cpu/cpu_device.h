@@ -11,14 +11,14 @@ class DiskCache;
 /// The `cpu` device: runs PTX on N virtual ranks of this process (DESIGN §8).
 struct CpuOptions {
   int world = 1;
-  int threads = 0;           ///< workers; 0 = all cores
-  DiskCache* cache = nullptr;  ///< for compiled host objects; none when null
+  int threads = 0;                   ///< workers; 0 = all cores
+  const DiskCache* cache = nullptr;  ///< for compiled host objects; none when null
 };
 
 std::unique_ptr<Device> create_cpu_device(const CpuOptions& options);
 
 }  // namespace braid
 
-/// What the loader looks up in the library `libbraid_cpu.so` (C linkage, so a name is enough). Throws
-/// braid::Error.
+/// What the loader looks up in the library `libbraid_cpu.so` (C linkage, so a name is enough).
+/// Throws braid::Error.
 extern "C" braid::Device* braid_create_cpu_device(const braid::CpuOptions* options);

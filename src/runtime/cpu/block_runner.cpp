@@ -1,0 +1,253 @@
+#include "runtime/cpu/block_runner.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "runtime/cpu/runtime_helpers.h"
+
+namespace braid::cpu {
+namespace {
+
+/// Rounds of nothing but yields after which a block makes room for others.
+constexpr int kSpinRounds = 4;
+
+enum BarrierKind : std::uint32_t { kSync = 0, kPopc = 1, kAnd = 2, kOr = 3, kArrive = 4 };
+
+}  // namespace
+
+void BlockRunner::Free::operator()(std::uint8_t* memory) const { std::free(memory); }
+
+void BlockRunner::start(const Launch& launch, std::uint64_t index) {
+  launch_ = &launch;
+  error_.clear();
+  ctaid_[0] = static_cast<std::uint32_t>(index % launch.grid.x);
+  ctaid_[1] = static_cast<std::uint32_t>(index / launch.grid.x % launch.grid.y);
+  ctaid_[2] = static_cast<std::uint32_t>(index / launch.grid.x / launch.grid.y);
+  const auto threads = static_cast<std::uint32_t>(launch.block.count());
+  warp_count_ = (threads + 31) / 32;
+  live_warps_ = warp_count_;
+  const std::uint32_t shared = launch.kernel.info.shared_bytes + launch.dynamic_shared;
+  if (shared > shared_size_ || shared_ == nullptr) {
+    shared_size_ = (shared + 256) / 256 * 256;
+    shared_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(256, shared_size_)));
+    if (shared_ == nullptr) throw std::bad_alloc();
+  }
+  const bool waits = launch.kernel.info.waits != 0;
+  const std::uint32_t needed = waits ? warp_count_ : 1;
+  while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());
+  if (!waits) return;
+  barriers_.fill({});
+  for (std::uint32_t w = 0; w < warp_count_; ++w) {
+    Warp& warp = *warps_[w];
+    set_up(warp, w);
+    warp.fiber.start(&BlockRunner::warp_main, &warp);
+  }
+}
+
+void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
+  const Launch& launch = *launch_;
+  warp.runner = this;
+  warp.status = Warp::Status::kReady;
+  warp.yielded = false;
+  warp.params = reinterpret_cast<const std::uint8_t*>(launch.params.data());
+  warp.shared = shared_.get();
+  warp.local = launch.kernel.info.local_bytes == 0
+                   ? nullptr
+                   : warp.fiber.local(32ULL * launch.kernel.info.local_bytes);
+  warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes);
+  std::copy(ctaid_.begin(), ctaid_.end(), warp.ctaid);
+  const Dim3 block = launch.block;
+  warp.ntid[0] = block.x;
+  warp.ntid[1] = block.y;
+  warp.ntid[2] = block.z;
+  warp.nctaid[0] = launch.grid.x;
+  warp.nctaid[1] = launch.grid.y;
+  warp.nctaid[2] = launch.grid.z;
+  warp.warp = index;
+  warp.warps = warp_count_;
+  warp.dynamic_shared = launch.dynamic_shared;
+  warp.total_shared = launch.kernel.info.shared_bytes + launch.dynamic_shared;
+  warp.grid_id = launch.grid_id;
+  const std::uint32_t first = index * 32;
+  warp.tid_base[0] = first % block.x;
+  warp.tid_base[1] = first / block.x % block.y;
+  warp.tid_base[2] = first / block.x / block.y;
+  if (launch.aligned) {
+    warp.live = ~0U;
+    return;
+  }
+  const auto threads = static_cast<std::uint32_t>(block.count());
+  warp.live = threads - first >= 32 ? ~0U : (1U << (threads - first)) - 1;
+  for (std::uint32_t l = 0; l < 32; ++l) {
+    const std::uint32_t t = first + l;
+    warp.tid[0][l] = t % block.x;
+    warp.tid[1][l] = t / block.x % block.y;
+    warp.tid[2][l] = t / block.x / block.y;
+  }
+}
+
+void BlockRunner::warp_main(void* argument) {
+  auto* warp = static_cast<Warp*>(argument);
+  warp->runner->launch_->kernel.run(warp, warp->registers);
+}
+
+/// All warps one after the other, for kernels that never wait.
+void BlockRunner::straight_main(void* argument) {
+  auto* warp = static_cast<Warp*>(argument);
+  BlockRunner* runner = warp->runner;
+  for (std::uint32_t w = 0; w < runner->warp_count_; ++w) {
+    runner->set_up(*warp, w);
+    runner->launch_->kernel.run(warp, warp->registers);
+  }
+}
+
+BlockRunner::State BlockRunner::run() {
+  return launch_->kernel.info.waits != 0 ? run_waiting() : run_straight();
+}
+
+BlockRunner::State BlockRunner::run_straight() {
+  Warp& warp = *warps_[0];
+  warp.runner = this;
+  // Buffers first: nothing may throw on a fiber.
+  set_up(warp, 0);
+  warp.fiber.start(&BlockRunner::straight_main, &warp);
+  while (!warp.fiber.resume()) {
+    if (error_.empty()) continue;
+    warp.fiber.reset();
+    return State::kFailed;
+  }
+  return State::kDone;
+}
+
+BlockRunner::State BlockRunner::run_waiting() {
+  int idle_rounds = 0;
+  while (live_warps_ > 0) {
+    bool progress = false;
+    bool ran = false;
+    for (std::uint32_t w = 0; w < warp_count_; ++w) {
+      Warp& warp = *warps_[w];
+      if (warp.status != Warp::Status::kReady) continue;
+      ran = true;
+      warp.yielded = false;
+      const bool returned = warp.fiber.resume();
+      if (!error_.empty()) break;
+      if (returned) warp_done(warp);
+      progress = progress || !warp.yielded;
+    }
+    if (error_.empty() && !ran) {
+      error_ = "deadlock: every warp waits at a barrier that the others do not reach";
+    }
+    if (!error_.empty()) {
+      for (std::uint32_t w = 0; w < warp_count_; ++w) warps_[w]->fiber.reset();
+      return State::kFailed;
+    }
+    idle_rounds = progress ? 0 : idle_rounds + 1;
+    if (idle_rounds >= kSpinRounds) return State::kSpinning;
+  }
+  return State::kDone;
+}
+
+void BlockRunner::warp_done(Warp& warp) {
+  warp.status = Warp::Status::kDone;
+  --live_warps_;
+  for (Barrier& barrier : barriers_) check_barrier(barrier);
+}
+
+/// Releases a barrier that all expected warps have reached.
+void BlockRunner::check_barrier(Barrier& barrier) {
+  const std::uint32_t expected = barrier.expected == 0 ? live_warps_ : barrier.expected;
+  if (barrier.arrived == 0 || barrier.arrived < expected) return;
+  for (std::uint32_t waiting = barrier.waiting; waiting != 0; waiting &= waiting - 1) {
+    Warp& warp = *warps_[static_cast<std::size_t>(std::countr_zero(waiting))];
+    switch (warp.barrier_result) {
+      case kPopc:
+        warp.barrier_result = barrier.popc;
+        break;
+      case kAnd:
+        warp.barrier_result = barrier.all ? 1 : 0;
+        break;
+      default:
+        warp.barrier_result = barrier.popc != 0 ? 1 : 0;
+        break;
+    }
+    warp.status = Warp::Status::kReady;
+  }
+  barrier = {};
+}
+
+std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t threads,
+                                   std::uint32_t here, std::uint32_t live, std::uint32_t votes,
+                                   std::uint32_t kind, std::uint32_t line) {
+  if (here != live) fail(warp, "a barrier in divergent code of a warp", line);
+  if (id >= barriers_.size()) fail(warp, "barrier number out of range", line);
+  if (threads % 32 != 0) fail(warp, "the count of a barrier is not a multiple of 32", line);
+  Barrier& barrier = barriers_[id];
+  ++barrier.arrived;
+  barrier.expected = threads / 32;
+  barrier.popc += static_cast<std::uint32_t>(std::popcount(votes));
+  barrier.all = barrier.all && votes == here;
+  if (kind != kArrive) {
+    barrier.waiting |= 1U << warp.warp;
+    warp.barrier_result = kind;
+    warp.status = Warp::Status::kWaiting;
+  }
+  check_barrier(barrier);
+  // The last to arrive goes on at once.
+  if (warp.status == Warp::Status::kWaiting) warp.fiber.suspend();
+  return warp.barrier_result;
+}
+
+void BlockRunner::fail(Warp& warp, const char* message, std::uint32_t line) {
+  error_ = std::string(message) + " (ptx:" + std::to_string(line) + ")";
+  for (;;) warp.fiber.suspend();
+}
+
+}  // namespace braid::cpu
+
+extern "C" {
+
+static void braid_cpu_yield(braid::cpu::WarpContext* context) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->yielded = true;
+  warp->fiber.suspend();
+}
+
+static std::uint32_t braid_cpu_barrier(braid::cpu::WarpContext* context, std::uint32_t id,
+                                       std::uint32_t threads, std::uint32_t here,
+                                       std::uint32_t live, std::uint32_t votes,
+                                       std::uint32_t kind, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  return warp->runner->barrier(*warp, id, threads, here, live, votes, kind, line);
+}
+
+static void braid_cpu_trap(braid::cpu::WarpContext* context, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->fail(*warp, "trap", line);
+}
+
+static void braid_cpu_wrap(braid::cpu::WarpContext* context, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->fail(*warp,
+                     "a 32-bit index wraps inside a warp before it is widened, which the cpu "
+                     "device does not support",
+                     line);
+}
+
+}  // extern "C"
+
+namespace braid::cpu {
+
+std::span<const RuntimeHelper> control_helpers() {
+  static const std::array kHelpers = {
+      RuntimeHelper{"braid_cpu_yield", reinterpret_cast<void*>(&braid_cpu_yield)},
+      RuntimeHelper{"braid_cpu_barrier", reinterpret_cast<void*>(&braid_cpu_barrier)},
+      RuntimeHelper{"braid_cpu_trap", reinterpret_cast<void*>(&braid_cpu_trap)},
+      RuntimeHelper{"braid_cpu_wrap", reinterpret_cast<void*>(&braid_cpu_wrap)},
+  };
+  return kHelpers;
+}
+
+}  // namespace braid::cpu

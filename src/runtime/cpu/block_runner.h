@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "braid/device.h"
+#include "runtime/cpu/fiber.h"
+#include "runtime/cpu/jit.h"
+#include "runtime/cpu/warp_context.h"
+
+namespace braid::cpu {
+
+/// One kernel launch as the blocks see it; constant while they run.
+struct Launch {
+  Kernel kernel;
+  Dim3 grid;
+  Dim3 block;
+  std::uint32_t dynamic_shared = 0;
+  std::uint32_t grid_id = 0;
+  bool aligned = false;
+  std::vector<std::uint64_t> params;  ///< 8-byte words, so that parameters are aligned
+};
+
+/// Runs the warps of one block of a launch on fibers of the calling thread. Reused from block to
+/// block; a block that spins can be put aside and run on by another thread.
+class BlockRunner {
+ public:
+  enum class State : std::uint8_t { kDone, kSpinning, kFailed };
+
+  /// Readies block number `index` of `launch`.
+  void start(const Launch& launch, std::uint64_t index);
+  /// Runs until the block is done, fails, or only spins.
+  State run();
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+  // Called by generated code through helpers, on a fiber.
+  struct Warp : WarpContext {
+    enum class Status : std::uint8_t { kReady, kWaiting, kDone };
+    BlockRunner* runner = nullptr;
+    Fiber fiber;
+    std::uint8_t* registers = nullptr;
+    Status status = Status::kReady;
+    bool yielded = false;
+    std::uint32_t barrier_result = 0;
+  };
+  std::uint32_t barrier(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t here,
+                        std::uint32_t live, std::uint32_t votes, std::uint32_t kind,
+                        std::uint32_t line);
+  /// Leaves the fiber for good; the block fails.
+  [[noreturn]] void fail(Warp& warp, const char* message, std::uint32_t line);
+
+ private:
+  struct Barrier {
+    std::uint32_t arrived = 0;   ///< warps
+    std::uint32_t waiting = 0;   ///< bit per warp
+    std::uint32_t expected = 0;  ///< warps, 0 for all
+    std::uint32_t popc = 0;
+    bool all = true;
+  };
+
+  void set_up(Warp& warp, std::uint32_t index);
+  State run_straight();
+  State run_waiting();
+  void check_barrier(Barrier& barrier);
+  void warp_done(Warp& warp);
+  static void warp_main(void* warp);
+  static void straight_main(void* warp);
+
+  const Launch* launch_ = nullptr;
+  std::array<std::uint32_t, 3> ctaid_{};
+  std::vector<std::unique_ptr<Warp>> warps_;
+  std::uint32_t warp_count_ = 0;
+  std::uint32_t live_warps_ = 0;
+  std::array<Barrier, 16> barriers_{};
+  struct Free {
+    void operator()(std::uint8_t* memory) const;
+  };
+  std::unique_ptr<std::uint8_t, Free> shared_;
+  std::uint32_t shared_size_ = 0;
+  std::string error_;
+};
+
+}  // namespace braid::cpu

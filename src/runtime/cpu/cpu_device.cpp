@@ -1,0 +1,336 @@
+#include "runtime/cpu/cpu_device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <unordered_map>
+
+#include "braid/error.h"
+#include "runtime/cpu/engine.h"
+#include "runtime/cpu/jit.h"
+
+namespace braid {
+namespace cpu {
+namespace {
+
+constexpr std::uint32_t kMaxShared = 227 * 1024;
+constexpr std::uint32_t kDefaultShared = 48 * 1024;
+constexpr std::uint64_t kMaxThreads = 1024;
+constexpr std::size_t kMaxInlineCopy = 64 * 1024;
+
+/// What all objects of one device share; it lives until the last of them is gone.
+struct Core {
+  Core(int world_size, int threads, const DiskCache* cache)
+      : world(world_size), jit(cache), engine(threads) {}
+  int world;
+  Jit jit;
+  Engine engine;
+};
+
+struct AlignedFree {
+  void operator()(std::uint8_t* memory) const { std::free(memory); }
+};
+using AlignedBytes = std::unique_ptr<std::uint8_t, AlignedFree>;
+
+AlignedBytes allocate_aligned(std::size_t bytes) {
+  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + 255) / 256 * 256;
+  if (rounded < bytes) throw_environment("cpu", "allocation is too large");
+  AlignedBytes memory(static_cast<std::uint8_t*>(std::aligned_alloc(256, rounded)));
+  if (memory == nullptr) {
+    throw_environment("cpu", "cannot allocate " + std::to_string(bytes) + " bytes");
+  }
+  return memory;
+}
+
+class CpuMemory final : public Memory {
+ public:
+  explicit CpuMemory(std::size_t bytes) : memory_(allocate_aligned(bytes)), size_(bytes) {}
+  [[nodiscard]] std::uint64_t address() const override {
+    return reinterpret_cast<std::uint64_t>(memory_.get());
+  }
+  [[nodiscard]] std::size_t size() const override { return size_; }
+
+ private:
+  AlignedBytes memory_;
+  std::size_t size_;
+};
+
+/// The code of one module on one rank, with its global variables.
+class Code {
+ public:
+  Code(std::shared_ptr<Core> core, const KernelImage& image)
+      : core_(std::move(core)),
+        program_(image.ptx),
+        globals_(allocate_aligned(program_.globals_bytes())) {
+    fill_globals();
+    bool aligned = program_.entries().empty();
+    bool general = false;
+    for (const Program::Entry& entry : program_.entries()) {
+      (entry.needs_general ? general : aligned) = true;
+    }
+    if (aligned) link(true);
+    if (general) link(false);
+  }
+
+  [[nodiscard]] const Program& program() const { return program_; }
+
+  /// The variant for full rows of 32 threads, or for any block; compiled on first use.
+  const Kernel& kernel(std::size_t entry, bool aligned) {
+    const std::lock_guard lock(mutex_);
+    return link(aligned).kernel(entry);
+  }
+
+ private:
+  Jit::Linked& link(bool aligned) {
+    auto& variant = variants_[aligned ? 1 : 0];
+    if (variant == nullptr) variant = core_->jit.load(program_, aligned, globals_.get());
+    return *variant;
+  }
+
+  void fill_globals() {
+    std::memset(globals_.get(), 0, program_.globals_bytes());
+    const auto& variables = program_.module().variables;
+    for (std::size_t v = 0; v < variables.size(); ++v) {
+      if (variables[v].init.empty()) continue;
+      std::uint8_t* at = globals_.get() + program_.offsets()[v];
+      std::memcpy(at, variables[v].init.data(), variables[v].init.size());
+      for (const ptx::Variable::Relocation& relocation : variables[v].relocations) {
+        const std::uint64_t target =
+            reinterpret_cast<std::uint64_t>(globals_.get()) +
+            static_cast<std::uint64_t>(program_.offsets()[static_cast<std::size_t>(relocation.variable)]) +
+            static_cast<std::uint64_t>(relocation.addend);
+        std::memcpy(at + relocation.offset, &target, sizeof(target));
+      }
+    }
+  }
+
+  std::shared_ptr<Core> core_;
+  Program program_;
+  AlignedBytes globals_;
+  std::mutex mutex_;
+  std::unique_ptr<Jit::Linked> variants_[2];
+};
+
+class CpuFunction final : public Function {
+ public:
+  CpuFunction(std::shared_ptr<Code> code, std::size_t entry)
+      : code_(std::move(code)), entry_(entry) {}
+
+  void set_max_dynamic_shared(std::uint32_t bytes) override {
+    const std::uint32_t fixed = code_->program().shared_bytes(static_cast<int>(entry_));
+    if (bytes > kMaxShared || fixed > kMaxShared - bytes) {
+      throw_environment(name(), std::to_string(bytes) + " bytes of dynamic and " +
+                                    std::to_string(fixed) +
+                                    " of static shared memory are above the limit of " +
+                                    std::to_string(kMaxShared));
+    }
+    max_shared_ = std::max(max_shared_, bytes);
+  }
+
+  [[nodiscard]] const std::string& name() const { return entry().name; }
+
+  std::unique_ptr<LaunchOp> prepare(Dim3 grid, Dim3 block, std::uint32_t shared,
+                                    std::span<const void* const> args) {
+    check(grid, block, shared, args.size());
+    auto op = std::make_unique<LaunchOp>();
+    Launch& launch = op->launch;
+    launch.aligned = block.x % 32 == 0;
+    const Kernel*& kernel = kernels_[launch.aligned ? 1 : 0];
+    if (kernel == nullptr) kernel = &code_->kernel(entry_, launch.aligned);
+    launch.kernel = *kernel;
+    launch.grid = grid;
+    launch.block = block;
+    launch.dynamic_shared = shared;
+    launch.params.resize((entry().parameter_bytes + 7) / 8 + 1);
+    auto* bytes = reinterpret_cast<std::uint8_t*>(launch.params.data());
+    for (std::size_t p = 0; p < args.size(); ++p) {
+      std::memcpy(bytes + entry().parameters[p].offset, args[p], entry().parameters[p].size);
+    }
+    op->name = name();
+    op->keep = code_;
+    return op;
+  }
+
+ private:
+  [[nodiscard]] const Program::Entry& entry() const { return code_->program().entries()[entry_]; }
+
+  void check(Dim3 grid, Dim3 block, std::uint32_t shared, std::size_t args) const {
+    if (args != entry().parameters.size()) {
+      throw_invalid(name(), "takes " + std::to_string(entry().parameters.size()) +
+                                " parameters, not " + std::to_string(args));
+    }
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
+        grid.x > 0x7fffffffU) {
+      throw_invalid(name(), "the grid is empty or too large");
+    }
+    if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > kMaxThreads ||
+        block.y > kMaxThreads || block.z > 64 || block.count() > kMaxThreads) {
+      throw_invalid(name(), "a block has 1 to 1024 threads, not " + std::to_string(block.x) + " x " +
+                                std::to_string(block.y) + " x " + std::to_string(block.z));
+    }
+    const std::uint32_t fixed = code_->program().shared_bytes(static_cast<int>(entry_));
+    const std::uint32_t limit = std::max(max_shared_, kDefaultShared > fixed ? kDefaultShared - fixed : 0);
+    if (shared > limit || fixed > kMaxShared) {
+      throw_invalid(name(), std::to_string(shared) + " bytes of dynamic shared memory are above " +
+                                std::to_string(limit) + " (see set_max_dynamic_shared)");
+    }
+  }
+
+  std::shared_ptr<Code> code_;
+  std::size_t entry_;
+  std::uint32_t max_shared_ = 0;
+  const Kernel* kernels_[2] = {nullptr, nullptr};
+};
+
+class CpuModule final : public Module {
+ public:
+  explicit CpuModule(const std::shared_ptr<Code>& code) {
+    const auto& entries = code->program().entries();
+    for (std::size_t e = 0; e < entries.size(); ++e) {
+      functions_.emplace(entries[e].name, std::make_unique<CpuFunction>(code, e));
+    }
+  }
+
+  Function& function(std::string_view entry) override {
+    const auto it = functions_.find(std::string(entry));
+    if (it == functions_.end()) {
+      throw_invalid(std::string(entry), "the module has no such entry");
+    }
+    return *it->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::unique_ptr<CpuFunction>> functions_;
+};
+
+class CpuEvent final : public Event {
+ public:
+  std::shared_ptr<EventState> state = std::make_shared<EventState>();
+};
+
+template <class To, class From>
+To& ours(From& object) {
+  auto* cast = dynamic_cast<To*>(&object);
+  if (cast == nullptr) throw_invalid("cpu", "the object belongs to another device");
+  return *cast;
+}
+
+class CpuStream final : public Stream {
+ public:
+  explicit CpuStream(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  ~CpuStream() override { core_->engine.drain(state_); }
+  CpuStream(const CpuStream&) = delete;
+  CpuStream& operator=(const CpuStream&) = delete;
+
+  void launch(Function& function, Dim3 grid, Dim3 block, std::uint32_t shared_bytes,
+              std::span<const void* const> args) override {
+    core_->engine.submit(state_, ours<CpuFunction>(function).prepare(grid, block, shared_bytes, args));
+  }
+
+  void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
+    run(bytes, [=] {
+      std::memmove(reinterpret_cast<void*>(dst), reinterpret_cast<const void*>(src), bytes);
+    });
+  }
+
+  /// The bytes are taken before the call returns.
+  void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) override {
+    if (bytes == 0) return;
+    const bool done = core_->engine.run_if_idle(
+        state_, [&] { std::memcpy(reinterpret_cast<void*>(dst), src, bytes); });
+    if (done) return;
+    const auto* from = static_cast<const std::uint8_t*>(src);
+    auto data = std::make_shared<std::vector<std::uint8_t>>(from, from + bytes);
+    core_->engine.submit(state_, HostOp{[dst, data] {
+      std::memcpy(reinterpret_cast<void*>(dst), data->data(), data->size());
+    }});
+  }
+
+  void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) override {
+    run(bytes, [=] { std::memcpy(dst, reinterpret_cast<const void*>(src), bytes); });
+  }
+
+  void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) override {
+    run(bytes, [=] { std::memset(reinterpret_cast<void*>(dst), value, bytes); });
+  }
+
+  void record(Event& event) override { core_->engine.record(state_, ours<CpuEvent>(event).state); }
+  void wait(Event& event) override { core_->engine.wait(state_, ours<CpuEvent>(event).state); }
+
+  void synchronize() override {
+    const std::string error = core_->engine.drain(state_);
+    if (!error.empty()) throw_internal("", "kernel " + error);
+  }
+
+ private:
+  /// Small work on an idle stream is done at once, the rest by a worker.
+  template <class Body>
+  void run(std::size_t bytes, Body body) {
+    if (bytes == 0) return;
+    if (bytes <= kMaxInlineCopy && core_->engine.run_if_idle(state_, body)) return;
+    core_->engine.submit(state_, HostOp{body});
+  }
+
+  std::shared_ptr<Core> core_;
+  std::shared_ptr<StreamState> state_ = std::make_shared<StreamState>();
+};
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(const CpuOptions& options) {
+    if (options.world < 1) throw_invalid("cpu", "the number of ranks must be at least 1");
+    int threads = options.threads;
+    if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    core_ = std::make_shared<Core>(options.world, threads, options.cache);
+  }
+
+  [[nodiscard]] std::string_view kind() const override { return "cpu"; }
+  [[nodiscard]] std::string description() const override {
+    return std::to_string(core_->world) + " virtual ranks on " +
+           std::to_string(core_->engine.threads()) + " threads of " + core_->jit.host();
+  }
+  [[nodiscard]] std::string target() const override { return "sm_80"; }
+  [[nodiscard]] int world() const override { return core_->world; }
+  [[nodiscard]] int ranks_per_device() const override { return core_->world; }
+
+  std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
+    check(rank);
+    return std::make_unique<CpuMemory>(bytes);
+  }
+  std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
+    check(rank);
+    return std::make_unique<CpuModule>(std::make_shared<Code>(core_, image));
+  }
+  std::unique_ptr<Stream> create_stream(int rank) override {
+    check(rank);
+    return std::make_unique<CpuStream>(core_);
+  }
+  std::unique_ptr<Event> create_event(int rank) override {
+    check(rank);
+    return std::make_unique<CpuEvent>();
+  }
+
+ private:
+  void check(int rank) const {
+    if (rank < 0 || rank >= core_->world) {
+      throw_invalid("cpu", "rank " + std::to_string(rank) + " of " + std::to_string(core_->world));
+    }
+  }
+
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace
+}  // namespace cpu
+
+std::unique_ptr<Device> create_cpu_device(const CpuOptions& options) {
+  return std::make_unique<cpu::CpuDevice>(options);
+}
+
+}  // namespace braid
+
+extern "C" braid::Device* braid_create_cpu_device(const braid::CpuOptions* options) {
+  return braid::create_cpu_device(*options).release();
+}

@@ -1,0 +1,233 @@
+#include "runtime/cpu/engine.h"
+
+#include <algorithm>
+
+namespace braid::cpu {
+
+Engine::Engine(int threads) {
+  for (int t = 0; t < threads; ++t) workers_.emplace_back([this] { worker(); });
+}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& thread : workers_) thread.join();
+}
+
+void Engine::submit(const std::shared_ptr<StreamState>& stream, StreamOp op) {
+  const std::lock_guard lock(mutex_);
+  stream->queue.push_back(std::move(op));
+  advance(stream);
+}
+
+bool Engine::run_if_idle(const std::shared_ptr<StreamState>& stream,
+                         const std::function<void()>& body) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stream->busy || !stream->queue.empty() || !stream->error.empty()) return false;
+    stream->busy = true;
+  }
+  body();
+  const std::lock_guard lock(mutex_);
+  complete(stream);
+  return true;
+}
+
+void Engine::record(const std::shared_ptr<StreamState>& stream,
+                    const std::shared_ptr<EventState>& event) {
+  const std::lock_guard lock(mutex_);
+  stream->queue.emplace_back(RecordOp{event, ++event->recorded});
+  advance(stream);
+}
+
+void Engine::wait(const std::shared_ptr<StreamState>& stream,
+                  const std::shared_ptr<EventState>& event) {
+  const std::lock_guard lock(mutex_);
+  stream->queue.emplace_back(WaitOp{event, event->recorded});
+  advance(stream);
+}
+
+std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [&] { return !stream->busy && stream->queue.empty(); });
+  return std::exchange(stream->error, {});
+}
+
+/// Starts what the stream can start now.
+void Engine::advance(const std::shared_ptr<StreamState>& stream) {
+  while (!stream->busy && !stream->queue.empty()) {
+    if (!advance_one(stream)) return;
+  }
+  if (!stream->busy && stream->queue.empty()) idle_.notify_all();
+}
+
+/// Takes one operation off the queue; false when the stream now waits for an event.
+bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
+  StreamOp op = std::move(stream->queue.front());
+  stream->queue.pop_front();
+  if (auto* record = std::get_if<RecordOp>(&op)) {
+    record->event->reached = std::max(record->event->reached, record->count);
+    for (const auto& waiter : std::exchange(record->event->waiting, {})) {
+      waiter->busy = false;
+      advance(waiter);
+    }
+    return true;
+  }
+  if (auto* wait = std::get_if<WaitOp>(&op)) {
+    if (wait->event->reached >= wait->count) return true;
+    wait->event->waiting.push_back(stream);
+    stream->busy = true;
+    stream->queue.push_front(std::move(op));
+    return false;
+  }
+  if (!stream->error.empty()) return true;
+  stream->busy = true;
+  if (auto* host = std::get_if<HostOp>(&op)) {
+    tasks_.push_back({stream, std::move(*host)});
+  } else {
+    auto grid = std::make_shared<Grid>();
+    grid->stream = stream;
+    grid->op = std::move(std::get<std::unique_ptr<LaunchOp>>(op));
+    grid->op->launch.grid_id = next_grid_id_++;
+    grid->total = grid->op->launch.grid.count();
+    if (grid->total > 1 && sleeping_ > 1) work_.notify_all();
+    grids_.push_back(std::move(grid));
+  }
+  if (sleeping_ > 0) work_.notify_one();
+  return true;
+}
+
+void Engine::complete(const std::shared_ptr<StreamState>& stream) {
+  stream->busy = false;
+  advance(stream);
+}
+
+bool Engine::have_work() const {
+  return !tasks_.empty() || !grids_.empty() || !suspended_.empty();
+}
+
+/// Whether to start blocks before resuming those that spin.
+bool Engine::prefer_new() {
+  if (grids_.empty()) return false;
+  if (suspended_.empty()) return true;
+  if (suspended_.size() >= kMaxLive) {
+    if (resumed_in_vain_ < suspended_.size()) return false;
+    resumed_in_vain_ = 0;
+    return true;
+  }
+  turn_ = !turn_;
+  return turn_;
+}
+
+void Engine::worker() {
+  std::unique_ptr<BlockRunner> spare;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (!have_work()) {
+      if (stop_) return;
+      ++sleeping_;
+      work_.wait(lock, [&] { return stop_ || have_work(); });
+      --sleeping_;
+      continue;
+    }
+    if (!tasks_.empty()) {
+      run_task(lock);
+    } else if (prefer_new()) {
+      start_blocks(lock, spare);
+    } else {
+      resume_block(lock, spare);
+    }
+  }
+}
+
+void Engine::run_task(std::unique_lock<std::mutex>& lock) {
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  lock.unlock();
+  task.op.run();
+  lock.lock();
+  complete(task.stream);
+}
+
+void Engine::start_blocks(std::unique_lock<std::mutex>& lock,
+                          std::unique_ptr<BlockRunner>& spare) {
+  // Grids take turns, so that ranks that wait for each other start together.
+  const std::shared_ptr<Grid> grid = std::move(grids_.front());
+  grids_.pop_front();
+  const bool waits = grid->op->launch.kernel.info.waits != 0;
+  const std::uint64_t left = grid->total - grid->next;
+  std::uint64_t count = 1;
+  if (!waits) {
+    count = std::clamp<std::uint64_t>(left / (4 * workers_.size()), 1, kMaxChunk);
+  }
+  if (grid->failed) count = left;
+  const std::uint64_t first = grid->next;
+  grid->next += count;
+  if (grid->next < grid->total) grids_.push_back(grid);
+  if (grid->failed) {
+    finish_blocks(grid, count, {});
+    return;
+  }
+  lock.unlock();
+  std::string error;
+  std::uint64_t finished = 0;
+  for (; finished < count && error.empty(); ++finished) {
+    BlockRunner::State state = BlockRunner::State::kFailed;
+    try {
+      if (spare == nullptr) spare = std::make_unique<BlockRunner>();
+      spare->start(grid->op->launch, first + finished);
+      state = spare->run();
+      if (state == BlockRunner::State::kFailed) error = spare->error();
+    } catch (const std::bad_alloc&) {
+      error = "out of memory";
+    }
+    if (state == BlockRunner::State::kSpinning) {
+      lock.lock();
+      suspended_.push_back({grid, std::move(spare)});
+      return;
+    }
+  }
+  lock.lock();
+  finish_blocks(grid, count, error);
+}
+
+void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
+  Suspended block = std::move(suspended_.front());
+  suspended_.pop_front();
+  std::string error;
+  if (!block.grid->failed) {
+    const bool lonely = suspended_.empty();
+    lock.unlock();
+    const BlockRunner::State state = block.runner->run();
+    if (state == BlockRunner::State::kSpinning) {
+      // What it waits for may be running on a thread that wants this core.
+      if (lonely) std::this_thread::yield();
+      lock.lock();
+      ++resumed_in_vain_;
+      suspended_.push_back(std::move(block));
+      return;
+    }
+    if (state == BlockRunner::State::kFailed) error = block.runner->error();
+    lock.lock();
+    if (spare == nullptr && error.empty()) spare = std::move(block.runner);
+  }
+  resumed_in_vain_ = 0;
+  finish_blocks(block.grid, 1, error);
+}
+
+void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t count,
+                           const std::string& error) {
+  grid->finished += count;
+  if (!error.empty() && !grid->failed) {
+    grid->failed = true;
+    if (grid->stream->error.empty()) grid->stream->error = grid->op->name + ": " + error;
+  }
+  if (grid->finished < grid->total) return;
+  grid->op.reset();
+  complete(grid->stream);
+}
+
+}  // namespace braid::cpu

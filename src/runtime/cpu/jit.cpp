@@ -1,0 +1,228 @@
+#include "runtime/cpu/jit.h"
+
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <algorithm>
+
+#include "braid/error.h"
+#include "runtime/cpu/runtime_helpers.h"
+#include "runtime/cpu/translator.h"
+#include "runtime/disk_cache.h"
+
+namespace braid::cpu {
+namespace {
+
+template <class T>
+T check(llvm::Expected<T> value) {
+  if (!value) throw_internal("cpu", llvm::toString(value.takeError()));
+  return static_cast<T&&>(*value);
+}
+
+void check(llvm::Error error) {
+  if (error) throw_internal("cpu", llvm::toString(std::move(error)));
+}
+
+std::string variable_symbol(std::size_t index) { return "ptx.variable." + std::to_string(index); }
+std::string kernel_symbol(std::size_t entry) { return "ptx.kernel." + std::to_string(entry); }
+std::string info_symbol(std::size_t entry) { return "ptx.info." + std::to_string(entry); }
+
+/// The feature level by what was detected; names of processors say less.
+std::string host_cpu(const llvm::StringMap<bool>& features) {
+  const auto has = [&](const char* name) { return features.lookup(name); };
+  if (has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq") && has("avx512cd")) {
+    return "x86-64-v4";
+  }
+  if (has("avx2") && has("fma") && has("bmi2") && has("f16c")) return "x86-64-v3";
+  return "x86-64-v2";
+}
+
+}  // namespace
+
+struct Jit::State {
+  std::string cpu;
+  std::string features;
+  std::unique_ptr<llvm::orc::LLJIT> lljit;
+  llvm::orc::JITDylib* helpers = nullptr;
+
+  [[nodiscard]] std::unique_ptr<llvm::TargetMachine> target_machine() const {
+    const std::string triple = llvm::sys::getProcessTriple();
+    std::string error;
+    const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+    if (target == nullptr) throw_environment("cpu", error);
+    llvm::TargetOptions options;
+    options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+    std::unique_ptr<llvm::TargetMachine> machine(
+        target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt,
+                                    llvm::CodeGenOptLevel::Less, true));
+    if (machine == nullptr) throw_environment("cpu", "LLVM has no code generator for this host");
+    return machine;
+  }
+};
+
+Jit::Jit(const DiskCache* cache) : cache_(cache), state_(std::make_unique<State>()) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  const llvm::StringMap<bool> detected = llvm::sys::getHostCPUFeatures();
+  std::vector<std::string> names;
+  for (const auto& feature : detected) {
+    if (feature.second) names.push_back("+" + feature.first().str());
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    state_->features += (state_->features.empty() ? "" : ",") + name;
+  }
+  state_->cpu = host_cpu(detected);
+  host_ = llvm::sys::getHostCPUName().str() + " (" + state_->cpu + ")";
+  state_->lljit = check(llvm::orc::LLJITBuilder().create());
+  state_->helpers = &check(state_->lljit->createJITDylib("braid.helpers"));
+  llvm::orc::SymbolMap symbols;
+  for (const auto helpers : {math_helpers(), memory_helpers(), mma_helpers(), control_helpers()}) {
+    for (const RuntimeHelper& helper : helpers) {
+      symbols[state_->lljit->mangleAndIntern(helper.name)] = {
+          llvm::orc::ExecutorAddr::fromPtr(helper.address), llvm::JITSymbolFlags::Exported};
+    }
+  }
+  check(state_->helpers->define(llvm::orc::absoluteSymbols(std::move(symbols))));
+}
+
+Jit::~Jit() = default;
+
+Jit::Linked::~Linked() {
+  const std::lock_guard lock(jit_.mutex_);
+  llvm::consumeError(jit_.state_->lljit->getExecutionSession().removeJITDylib(library_));
+}
+
+std::string Jit::compile(const Program& program, bool aligned) {
+  llvm::LLVMContext context;
+  llvm::Module out("ptx", context);
+  const auto machine = state_->target_machine();
+  out.setTargetTriple(machine->getTargetTriple().str());
+  out.setDataLayout(machine->createDataLayout());
+  out.setPICLevel(llvm::PICLevel::BigPIC);
+
+  Layout layout;
+  layout.offsets = program.offsets();
+  layout.globals.resize(layout.offsets.size());
+  for (std::size_t v = 0; v < layout.offsets.size(); ++v) {
+    const ptx::Space space = program.module().variables[v].space;
+    if (space != ptx::Space::kGlobal && space != ptx::Space::kConst) continue;
+    layout.globals[v] = new llvm::GlobalVariable(out, llvm::Type::getInt8Ty(context), false,
+                                                 llvm::GlobalValue::ExternalLinkage, nullptr,
+                                                 variable_symbol(v));
+  }
+  for (std::size_t e = 0; e < program.entries().size(); ++e) {
+    layout.local_bytes = program.local_bytes(static_cast<int>(e));
+    layout.shared_bytes = program.shared_bytes(static_cast<int>(e));
+    std::vector<std::int64_t> offsets = layout.offsets;
+    for (std::size_t v = 0; v < offsets.size(); ++v) {
+      if (program.module().variables[v].dynamic) offsets[v] = layout.shared_bytes;
+    }
+    Layout own = layout;
+    own.offsets = std::move(offsets);
+    const auto& function =
+        program.module().functions[static_cast<std::size_t>(program.entries()[e].function)];
+    Translator translator(out, program.module(), function, own, aligned);
+    const KernelInfo info = translator.run(kernel_symbol(e));
+    const std::uint32_t words[] = {info.register_bytes, info.local_bytes, info.shared_bytes,
+                                   info.waits};
+    auto* data = llvm::ConstantDataArray::get(context, words);
+    new llvm::GlobalVariable(out, data->getType(), true, llvm::GlobalValue::ExternalLinkage, data,
+                             info_symbol(e));
+  }
+  std::string problem;
+  llvm::raw_string_ostream problems(problem);
+  if (llvm::verifyModule(out, &problems)) throw_internal("cpu", "bad code was generated: " + problem);
+
+  llvm::PassBuilder builder(machine.get());
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  for (llvm::Function& function : out) {
+    if (!function.isDeclaration()) passes.run(function, functions);
+  }
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager emit;
+  if (machine->addPassesToEmitFile(emit, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+    throw_environment("cpu", "LLVM cannot write objects for this host");
+  }
+  emit.run(out);
+  return std::string(object.begin(), object.end());
+}
+
+std::string Jit::object_for(const Program& program, bool aligned) {
+  const std::string key = "braid-cpu-object\nversion " + std::to_string(kCodegenVersion) +
+                          "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu + "\nfeatures " +
+                          state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
+                          "\nptx\n" + program.text();
+  const auto it = objects_.find(key);
+  if (it != objects_.end()) return it->second;
+  const auto make = [&] { return compile(program, aligned); };
+  std::string object = cache_ == nullptr ? make() : cache_->get_or_create(key, make);
+  objects_.emplace(key, object);
+  return object;
+}
+
+std::unique_ptr<Jit::Linked> Jit::load(const Program& program, bool aligned,
+                                       std::uint8_t* globals) {
+  const std::lock_guard lock(mutex_);
+  const std::string object = object_for(program, aligned);
+  llvm::orc::LLJIT& lljit = *state_->lljit;
+  auto& library = check(lljit.createJITDylib("ptx." + std::to_string(next_library_++)));
+  library.addToLinkOrder(*state_->helpers);
+  struct Unload {
+    llvm::orc::LLJIT& jit;
+    llvm::orc::JITDylib* library;
+    ~Unload() {
+      if (library != nullptr) {
+        llvm::consumeError(jit.getExecutionSession().removeJITDylib(*library));
+      }
+    }
+  } unload{lljit, &library};
+  llvm::orc::SymbolMap symbols;
+  for (std::size_t v = 0; v < program.module().variables.size(); ++v) {
+    const ptx::Space space = program.module().variables[v].space;
+    if (space != ptx::Space::kGlobal && space != ptx::Space::kConst) continue;
+    symbols[lljit.mangleAndIntern(variable_symbol(v))] = {
+        llvm::orc::ExecutorAddr::fromPtr(globals + program.offsets()[v]),
+        llvm::JITSymbolFlags::Exported};
+  }
+  if (!symbols.empty()) check(library.define(llvm::orc::absoluteSymbols(std::move(symbols))));
+  check(lljit.addObjectFile(library,
+                            llvm::MemoryBuffer::getMemBufferCopy(object, "ptx.o")));
+  std::vector<Kernel> kernels;
+  for (std::size_t e = 0; e < program.entries().size(); ++e) {
+    Kernel kernel;
+    kernel.run = check(lljit.lookup(library, kernel_symbol(e))).toPtr<WarpFunction>();
+    kernel.info = *check(lljit.lookup(library, info_symbol(e))).toPtr<const KernelInfo*>();
+    kernels.push_back(kernel);
+  }
+  unload.library = nullptr;
+  auto linked = std::make_unique<Linked>(*this, library);
+  linked->kernels_ = std::move(kernels);
+  return linked;
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <utility>
+
+#include "braid/error.h"
+#include "runtime/cpu/jit.h"
+
+namespace braid::cpu {
+namespace {
+
+constexpr std::uint64_t kMaxPrivateBytes = 1 << 24;
+
+std::uint64_t align_up(std::uint64_t value, std::uint64_t align) {
+  return (value + align - 1) / align * align;
+}
+
+}  // namespace
+
+Program::Program(std::string text) : text_(std::move(text)), module_(ptx::parse(text_)) {
+  for (std::size_t f = 0; f < module_.functions.size(); ++f) {
+    if (!module_.functions[f].is_entry || !module_.functions[f].has_body) continue;
+    ptx::Function entry = module_.functions[f];
+    ptx::inline_calls(module_, entry);
+    module_.functions[f] = std::move(entry);
+  }
+  offsets_.assign(module_.variables.size(), 0);
+  std::vector<bool> inside(module_.variables.size());
+  for (const ptx::Function& function : module_.functions) {
+    for (const int local : function.locals) inside[static_cast<std::size_t>(local)] = true;
+  }
+  std::uint64_t shared = 0;
+  for (std::size_t v = 0; v < module_.variables.size(); ++v) {
+    const ptx::Variable& variable = module_.variables[v];
+    if (variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst) {
+      globals_bytes_ = align_up(globals_bytes_, std::max<std::uint32_t>(variable.align, 8));
+      offsets_[v] = static_cast<std::int64_t>(globals_bytes_);
+      globals_bytes_ += variable.size;
+    } else if (variable.space == ptx::Space::kShared && !variable.dynamic && !inside[v]) {
+      shared = align_up(shared, variable.align);
+      offsets_[v] = static_cast<std::int64_t>(shared);
+      shared += variable.size;
+    }
+  }
+  if (shared > kMaxPrivateBytes) throw_invalid("ptx", "too much shared memory");
+  module_shared_bytes_ = static_cast<std::uint32_t>(shared);
+  for (std::size_t f = 0; f < module_.functions.size(); ++f) {
+    const ptx::Function& function = module_.functions[f];
+    if (!function.is_entry || !function.has_body) continue;
+    Entry entry;
+    entry.name = function.name;
+    entry.function = static_cast<int>(f);
+    for (const auto* shape : {&function.required_threads, &function.max_threads}) {
+      if ((*shape)[0] % 32 != 0) entry.needs_general = true;
+    }
+    place(entry);
+    entries_.push_back(std::move(entry));
+  }
+}
+
+void Program::place(Entry& entry) {
+  const ptx::Function& function = module_.functions[static_cast<std::size_t>(entry.function)];
+  std::uint64_t bytes = 0;
+  for (const int p : function.params) {
+    const ptx::Variable& variable = module_.variables[static_cast<std::size_t>(p)];
+    bytes = align_up(bytes, variable.align);
+    offsets_[static_cast<std::size_t>(p)] = static_cast<std::int64_t>(bytes);
+    entry.parameters.push_back(
+        {static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(variable.size)});
+    bytes += variable.size;
+  }
+  if (bytes > 32764) throw_invalid(entry.name, "more than 32764 bytes of parameters");
+  entry.parameter_bytes = static_cast<std::uint32_t>(bytes);
+  std::uint64_t local = 0;
+  std::uint64_t shared = module_shared_bytes_;
+  std::uint64_t dynamic_align = 16;
+  for (const int l : function.locals) {
+    const ptx::Variable& variable = module_.variables[static_cast<std::size_t>(l)];
+    std::uint64_t& at = variable.space == ptx::Space::kShared ? shared : local;
+    at = align_up(at, variable.align);
+    offsets_[static_cast<std::size_t>(l)] = static_cast<std::int64_t>(at);
+    at += variable.size;
+  }
+  for (const ptx::Variable& variable : module_.variables) {
+    if (variable.dynamic) dynamic_align = std::max<std::uint64_t>(dynamic_align, variable.align);
+  }
+  shared = align_up(shared, dynamic_align);
+  local = align_up(local, 16);
+  if (local > kMaxPrivateBytes / 32 || shared > kMaxPrivateBytes) {
+    throw_invalid(entry.name, "too much local or shared memory");
+  }
+  local_bytes_.push_back(static_cast<std::uint32_t>(local));
+  shared_bytes_.push_back(static_cast<std::uint32_t>(shared));
+}
+
+}  // namespace braid::cpu

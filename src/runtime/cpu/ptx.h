@@ -1,0 +1,126 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace braid::cpu::ptx {
+
+/// The syntax tree of a PTX module: names are resolved to indices, nothing else is interpreted.
+/// Rule: whoever makes a tree guarantees that every index in it is in range.
+
+enum class Kind : std::uint8_t { kPred, kBits, kUnsigned, kSigned, kFloat, kBfloat };
+
+/// A fundamental type; `lanes` is 2 for the packed f16x2 and bf16x2.
+struct Type {
+  Kind kind = Kind::kBits;
+  std::uint16_t bits = 32;
+  std::uint8_t lanes = 1;
+  [[nodiscard]] unsigned total_bits() const { return unsigned{bits} * lanes; }
+  [[nodiscard]] bool is_signed() const { return kind == Kind::kSigned; }
+  [[nodiscard]] bool is_float() const { return kind == Kind::kFloat || kind == Kind::kBfloat; }
+  bool operator==(const Type&) const = default;
+};
+
+/// Reads ".f16x2" and the like, without the dot.
+std::optional<Type> parse_type(std::string_view name);
+
+enum class Space : std::uint8_t { kGeneric, kParam, kGlobal, kShared, kLocal, kConst };
+
+struct Register {
+  std::string name;
+  Type type;
+};
+
+/// A module-scope, function-scope or parameter variable.
+struct Variable {
+  /// An address of another variable in the initial value.
+  struct Relocation {
+    std::uint64_t offset;
+    int variable;
+    std::int64_t addend;
+  };
+  std::string name;
+  Space space = Space::kGlobal;
+  std::uint64_t size = 0;
+  std::uint32_t align = 1;
+  bool dynamic = false;  ///< `.extern .shared x[]`: starts where the static shared memory ends
+  std::vector<std::uint8_t> init;
+  std::vector<Relocation> relocations;
+};
+
+enum class Special : std::uint8_t {
+  kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY,
+  kNctaidZ, kLaneId, kWarpId, kNwarpId, kSmId, kNsmId, kGridId, kLaneMaskEq, kLaneMaskLe,
+  kLaneMaskLt, kLaneMaskGe, kLaneMaskGt, kClock, kClockHi, kClock64, kGlobalTimer,
+  kGlobalTimerLo, kGlobalTimerHi, kDynamicSharedSize, kTotalSharedSize, kZero
+};
+
+struct Operand {
+  enum class Form : std::uint8_t {
+    kRegister,  ///< `index`
+    kInteger,   ///< `bits`
+    kFloat32,   ///< `bits` of an f32
+    kFloat64,   ///< `bits` of an f64
+    kVariable,  ///< address of variable `index`, plus `bits`
+    kSpecial,   ///< `index` is a Special
+    kVector,    ///< `elements`: {a, b}, or the list of a call
+    kMemory,    ///< `elements[0]` is the base (register, variable or integer), plus `bits`
+    kLabel,     ///< `index` into Function::labels
+    kFunction,  ///< `index` into Module::functions
+    kPair,      ///< `elements`: p|q
+    kSink,      ///< `_`
+  };
+  Form form = Form::kInteger;
+  bool negated = false;  ///< !p
+  std::int32_t index = 0;
+  std::uint64_t bits = 0;
+  std::vector<Operand> elements;
+  [[nodiscard]] bool is_register() const { return form == Form::kRegister; }
+};
+
+struct Instruction {
+  std::string opcode;                   ///< "ld"
+  std::vector<std::string> modifiers;   ///< "global", "v4", "f32", "L1::no_allocate"
+  std::vector<Operand> operands;
+  std::int32_t guard = -1;              ///< predicate register, or -1
+  bool guard_negated = false;
+  std::uint32_t line = 0;
+  [[nodiscard]] std::string full_name() const;
+};
+
+struct Function {
+  std::string name;
+  bool is_entry = false;
+  bool has_body = false;
+  std::vector<int> params;   ///< variables
+  std::vector<int> results;  ///< variables, of a `.func`
+  std::vector<Register> registers;
+  std::vector<int> locals;   ///< `.local`, `.shared` and call `.param` variables declared in the body
+  std::vector<Instruction> body;
+  std::vector<std::uint32_t> labels;  ///< label -> index of the instruction that follows it
+  std::array<std::uint32_t, 3> max_threads{};       ///< .maxntid, zeros when absent
+  std::array<std::uint32_t, 3> required_threads{};  ///< .reqntid, zeros when absent
+  std::uint32_t line = 0;
+};
+
+struct Module {
+  std::vector<Function> functions;
+  std::vector<Variable> variables;
+};
+
+/// Throws braid::Error (kInvalidArgument, place "ptx") for `line`.
+[[noreturn]] void fail(std::uint32_t line, const std::string& message);
+
+/// Parses PTX text (a trailing NUL is fine). Throws braid::Error "ptx:LINE: ..." on any text that
+/// it does not fully understand; never crashes.
+Module parse(std::string_view text);
+
+/// Replaces the calls in `entry` by the bodies of their functions. Throws on recursion, indirect
+/// calls and functions without a body.
+void inline_calls(Module& module, Function& entry);
+
+}  // namespace braid::cpu::ptx

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace braid::cpu::ptx {
+
+enum class TokenKind : std::uint8_t { kIdentifier, kDot, kInteger, kFloat32, kFloat64, kString, kPunct, kEnd };
+
+/// `text` views the lexed buffer. A kDot token is ".name" with its dot cut off; `bits` holds the
+/// value of a number.
+struct Token {
+  TokenKind kind = TokenKind::kEnd;
+  std::string_view text;
+  std::uint64_t bits = 0;
+  std::uint32_t line = 1;
+  bool glued = false;  ///< no space before it
+};
+
+/// Cuts PTX text into tokens; the last one is kEnd. Debug lines (.loc, .file) are dropped.
+std::vector<Token> tokenize(std::string_view text);
+
+}  // namespace braid::cpu::ptx

@@ -1,0 +1,363 @@
+#include <unordered_map>
+
+#include "runtime/cpu/ptx_parser.h"
+
+namespace braid::cpu::ptx {
+namespace {
+
+const std::unordered_map<std::string_view, Special>& special_registers() {
+  static const std::unordered_map<std::string_view, Special> kNames = {
+      {"%tid.x", Special::kTidX},
+      {"%tid.y", Special::kTidY},
+      {"%tid.z", Special::kTidZ},
+      {"%ntid.x", Special::kNtidX},
+      {"%ntid.y", Special::kNtidY},
+      {"%ntid.z", Special::kNtidZ},
+      {"%ctaid.x", Special::kCtaidX},
+      {"%ctaid.y", Special::kCtaidY},
+      {"%ctaid.z", Special::kCtaidZ},
+      {"%nctaid.x", Special::kNctaidX},
+      {"%nctaid.y", Special::kNctaidY},
+      {"%nctaid.z", Special::kNctaidZ},
+      {"%laneid", Special::kLaneId},
+      {"%warpid", Special::kWarpId},
+      {"%nwarpid", Special::kNwarpId},
+      {"%smid", Special::kSmId},
+      {"%nsmid", Special::kNsmId},
+      {"%gridid", Special::kGridId},
+      {"%lanemask_eq", Special::kLaneMaskEq},
+      {"%lanemask_le", Special::kLaneMaskLe},
+      {"%lanemask_lt", Special::kLaneMaskLt},
+      {"%lanemask_ge", Special::kLaneMaskGe},
+      {"%lanemask_gt", Special::kLaneMaskGt},
+      {"%clock", Special::kClock},
+      {"%clock_hi", Special::kClockHi},
+      {"%clock64", Special::kClock64},
+      {"%globaltimer", Special::kGlobalTimer},
+      {"%globaltimer_lo", Special::kGlobalTimerLo},
+      {"%globaltimer_hi", Special::kGlobalTimerHi},
+      {"%dynamic_smem_size", Special::kDynamicSharedSize},
+      {"%total_smem_size", Special::kTotalSharedSize},
+      {"%tid.w", Special::kZero},
+      {"%ctaid.w", Special::kZero},
+  };
+  return kNames;
+}
+
+constexpr std::size_t kMaxRegisters = 1 << 20;
+constexpr std::size_t kMaxOperands = 64;
+
+}  // namespace
+
+void Parser::body(Function& function) {
+  function_ = &function;
+  label_uses_.clear();
+  target_tables_.clear();
+  block();
+  // From here on an unresolved name is a label that never came.
+  std::vector<std::uint32_t> resolved(label_uses_.size());
+  for (std::size_t i = 0; i < label_uses_.size(); ++i) {
+    const LabelUse& use = label_uses_[i];
+    const int scope = std::exchange(scope_, use.scope);
+    const Symbol* symbol = lookup(use.name);
+    scope_ = scope;
+    if (symbol == nullptr || symbol->kind != Symbol::kLabel) {
+      fail(use.line, "unknown label '" + use.name + "'");
+    }
+    resolved[i] = static_cast<std::uint32_t>(symbol->index);
+  }
+  for (Instruction& instruction : function.body) {
+    for (Operand& operand : instruction.operands) {
+      if (operand.form == Operand::Form::kLabel) {
+        operand.index = static_cast<std::int32_t>(resolved[static_cast<std::size_t>(operand.index)]);
+      }
+    }
+  }
+  function_ = nullptr;
+}
+
+void Parser::block() {
+  while (!accept("}")) {
+    if (peek().kind == TokenKind::kEnd) error("function without an end");
+    if (accept("{")) {
+      push_scope();
+      block();
+      pop_scope();
+    } else if (peek().kind == TokenKind::kDot) {
+      const std::string_view name = peek().text;
+      if (name == "reg") {
+        registers();
+      } else if (name == "local" || name == "shared" || name == "param") {
+        variables(false);
+      } else if (name == "pragma") {
+        while (peek().kind != TokenKind::kEnd && !accept(";")) take();
+      } else if (name == "section") {
+        skip_section();
+      } else {
+        error("unknown directive '." + std::string(name) + "'");
+      }
+    } else if (peek().kind == TokenKind::kIdentifier && peek(1).kind == TokenKind::kPunct &&
+               peek(1).text == ":") {
+      const std::string name(take().text);
+      take();
+      label(name);
+    } else {
+      instruction();
+    }
+  }
+}
+
+void Parser::registers() {
+  take();
+  if (peek().kind != TokenKind::kDot) error("expected a type, found " + describe());
+  const auto type = parse_type(peek().text);
+  if (!type || type->total_bits() > 64 || type->bits == 8) {
+    error("registers of type " + describe() + " are not supported");
+  }
+  take();
+  do {
+    const std::string name = identifier("a register");
+    std::uint64_t count = 0;
+    const bool range = accept("<");
+    if (range) {
+      count = integer();
+      expect(">");
+    }
+    if (function_->registers.size() + count > kMaxRegisters) error("too many registers");
+    for (std::uint64_t i = 0; i < (range ? count : 1); ++i) {
+      const std::string full = range ? name + std::to_string(i) : name;
+      declare(full, {Symbol::kRegister, static_cast<int>(function_->registers.size())});
+      function_->registers.push_back({full, *type});
+    }
+  } while (accept(","));
+  expect(";");
+}
+
+void Parser::label(const std::string& name) {
+  if (peek().kind == TokenKind::kDot && peek().text == "branchtargets") {
+    branch_targets(name);
+    return;
+  }
+  if (peek().kind == TokenKind::kDot && peek().text == "callprototype") {
+    error("indirect calls are not supported");
+  }
+  declare(name, {Symbol::kLabel, static_cast<int>(function_->labels.size())});
+  function_->labels.push_back(static_cast<std::uint32_t>(function_->body.size()));
+}
+
+void Parser::branch_targets(const std::string& name) {
+  take();
+  std::vector<Operand> targets;
+  do {
+    if (targets.size() > 4096) error("too many branch targets");
+    targets.push_back(label_use(identifier("a label")));
+  } while (accept(","));
+  expect(";");
+  target_tables_[{scope_, name}] = std::move(targets);
+}
+
+Operand Parser::label_use(const std::string& name) {
+  Operand operand;
+  operand.form = Operand::Form::kLabel;
+  operand.index = static_cast<std::int32_t>(label_uses_.size());
+  label_uses_.push_back({name, scope_, peek().line});
+  return operand;
+}
+
+/// brx.idx becomes a chain of compares and branches; an index out of range takes the last target.
+void Parser::lower_indexed_branch(Instruction branch) {
+  if (branch.operands.size() != 2 || !branch.operands[0].is_register() || branch.guard >= 0 ||
+      branch.operands[1].form != Operand::Form::kLabel) {
+    fail(branch.line, "bad operands of '" + branch.full_name() + "'");
+  }
+  const LabelUse use = label_uses_[static_cast<std::size_t>(branch.operands[1].index)];
+  label_uses_.pop_back();
+  auto table = target_tables_.end();
+  for (int scope = use.scope; scope >= 0 && table == target_tables_.end();
+       scope = scopes_[static_cast<std::size_t>(scope)].parent) {
+    table = target_tables_.find({scope, use.name});
+  }
+  if (table == target_tables_.end()) fail(branch.line, "unknown branch targets '" + use.name + "'");
+  const std::vector<Operand>& targets = table->second;
+  for (std::size_t i = 0; i + 1 < targets.size(); ++i) {
+    const auto predicate = static_cast<std::int32_t>(function_->registers.size());
+    function_->registers.push_back({"%brx" + std::to_string(predicate), {Kind::kPred, 1, 1}});
+    Operand destination;
+    destination.form = Operand::Form::kRegister;
+    destination.index = predicate;
+    Operand index;
+    index.bits = i;
+    Instruction compare;
+    compare.opcode = "setp";
+    compare.modifiers = {"eq", "b32"};
+    compare.operands = {destination, branch.operands[0], index};
+    compare.line = branch.line;
+    function_->body.push_back(std::move(compare));
+    Instruction jump;
+    jump.opcode = "bra";
+    jump.operands = {targets[i]};
+    jump.guard = predicate;
+    jump.line = branch.line;
+    function_->body.push_back(std::move(jump));
+  }
+  Instruction last;
+  last.opcode = "bra";
+  last.operands = {targets.back()};
+  last.line = branch.line;
+  function_->body.push_back(std::move(last));
+}
+
+void Parser::instruction() {
+  Instruction result;
+  result.line = peek().line;
+  if (accept("@")) {
+    result.guard_negated = accept("!");
+    const std::string name = identifier("a predicate");
+    const Symbol* symbol = lookup(name);
+    if (symbol == nullptr || symbol->kind != Symbol::kRegister ||
+        function_->registers[static_cast<std::size_t>(symbol->index)].type.kind != Kind::kPred) {
+      error("'" + name + "' is not a predicate");
+    }
+    result.guard = symbol->index;
+  }
+  result.opcode = identifier("an instruction");
+  while (peek().kind == TokenKind::kDot) result.modifiers.emplace_back(take().text);
+  while (!accept(";")) {
+    if (peek().kind == TokenKind::kEnd) error("instruction without an end");
+    if (result.operands.size() >= kMaxOperands) error("too many operands");
+    result.operands.push_back(operand());
+    if (!accept(",") && !is_punct(";")) error("expected ',' or ';', found " + describe());
+  }
+  if (result.opcode == "brx") {
+    lower_indexed_branch(std::move(result));
+    return;
+  }
+  function_->body.push_back(std::move(result));
+}
+
+Operand Parser::operand() {
+  Operand result;
+  const bool list = is_punct("(");
+  if (accept("{") || accept("(")) {
+    result.form = Operand::Form::kVector;
+    const std::string_view close = list ? ")" : "}";
+    while (!accept(close)) {
+      if (result.elements.size() >= kMaxOperands) error("too many operands");
+      result.elements.push_back(atom());
+      if (!accept(",") && !is_punct(close)) error("expected ',', found " + describe());
+    }
+    return result;
+  }
+  if (accept("[")) return memory();
+  result = atom();
+  if (accept("|")) {
+    Operand pair;
+    pair.form = Operand::Form::kPair;
+    pair.elements = {std::move(result), atom()};
+    return pair;
+  }
+  return result;
+}
+
+Operand Parser::memory() {
+  Operand result;
+  result.form = Operand::Form::kMemory;
+  Operand base = atom();
+  if (base.form != Operand::Form::kRegister && base.form != Operand::Form::kVariable &&
+      base.form != Operand::Form::kInteger) {
+    error("unsupported address");
+  }
+  result.bits = std::exchange(base.bits, 0);
+  if (base.form == Operand::Form::kInteger) std::swap(result.bits, base.bits);
+  result.elements.push_back(std::move(base));
+  while (is_punct("+") || is_punct("-")) {
+    bool minus = accept("-");
+    if (!minus) {
+      accept("+");
+      minus = accept("-");
+    }
+    const std::uint64_t value = integer();
+    result.bits += minus ? 0 - value : value;
+  }
+  expect("]");
+  return result;
+}
+
+Operand Parser::atom() {
+  Operand result;
+  const Token token = take();
+  if (token.kind == TokenKind::kPunct && token.text == "!") {
+    result = atom();
+    if (!result.is_register() || result.negated) error("'!' needs a predicate");
+    result.negated = true;
+    return result;
+  }
+  if (token.kind == TokenKind::kPunct && token.text == "-") {
+    if (peek().kind == TokenKind::kPunct) error("expected a number, found " + describe());
+    result = atom();
+    if (result.form == Operand::Form::kInteger) {
+      result.bits = 0 - result.bits;
+    } else if (result.form == Operand::Form::kFloat32) {
+      result.bits ^= 1ULL << 31;
+    } else if (result.form == Operand::Form::kFloat64) {
+      result.bits ^= 1ULL << 63;
+    } else {
+      error("expected a number after '-'");
+    }
+    return result;
+  }
+  result.bits = token.bits;
+  switch (token.kind) {
+    case TokenKind::kInteger:
+      return result;
+    case TokenKind::kFloat32:
+      result.form = Operand::Form::kFloat32;
+      return result;
+    case TokenKind::kFloat64:
+      result.form = Operand::Form::kFloat64;
+      return result;
+    case TokenKind::kIdentifier:
+      break;
+    default:
+      fail(token.line, "unexpected '" + std::string(token.text) + "'");
+  }
+  std::string name(token.text);
+  if (name == "_") {
+    result.form = Operand::Form::kSink;
+    return result;
+  }
+  if (name == "WARP_SZ") {
+    result.bits = 32;
+    return result;
+  }
+  if (const Symbol* symbol = lookup(name)) {
+    result.index = symbol->index;
+    switch (symbol->kind) {
+      case Symbol::kRegister:
+        result.form = Operand::Form::kRegister;
+        return result;
+      case Symbol::kFunction:
+        result.form = Operand::Form::kFunction;
+        return result;
+      case Symbol::kVariable:
+        result.form = Operand::Form::kVariable;
+        if (is_punct("+") && peek(1).kind == TokenKind::kInteger) {
+          take();
+          result.bits = take().bits;
+        }
+        return result;
+      case Symbol::kLabel:
+        break;
+    }
+  } else if (name[0] == '%') {
+    if (peek().kind == TokenKind::kDot && peek().glued) name += "." + std::string(take().text);
+    const auto it = special_registers().find(name);
+    if (it == special_registers().end()) fail(token.line, "unknown register '" + name + "'");
+    result.form = Operand::Form::kSpecial;
+    result.index = static_cast<std::int32_t>(it->second);
+    return result;
+  }
+  return label_use(name);
+}
+
+}  // namespace braid::cpu::ptx

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace braid::cpu {
+
+enum class AtomicOp : std::uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };
+enum class AtomicKind : std::uint8_t { kUnsigned, kSigned, kFloat, kHalf, kBfloat };
+
+/// Bits of the `code` of braid_cpu_mma.
+inline constexpr std::uint32_t kMmaBfloat = 1;
+inline constexpr std::uint32_t kMmaShort = 2;    ///< k is 8
+inline constexpr std::uint32_t kMmaHalfSum = 4;  ///< C and D are f16
+
+/// A function that generated code may call. They all have C linkage and never throw: they run on
+/// fibers with generated frames below them.
+struct RuntimeHelper {
+  const char* name;
+  void* address;
+};
+
+/// Helpers that compute (runtime_math.cpp, runtime_memory.cpp, runtime_mma.cpp).
+std::span<const RuntimeHelper> math_helpers();
+std::span<const RuntimeHelper> memory_helpers();
+std::span<const RuntimeHelper> mma_helpers();
+/// Helpers that stop or park the warp (block_runner.cpp).
+std::span<const RuntimeHelper> control_helpers();
+
+}  // namespace braid::cpu

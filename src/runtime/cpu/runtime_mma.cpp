@@ -1,0 +1,275 @@
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "runtime/cpu/runtime_helpers.h"
+
+// mma.sync over register fragments as they lie in the 32 lanes. Products are exact in f32 and are
+// added to C one k after the other, k ascending, by fused multiply-add: every host computes the
+// same bits. (k runs over the pairs of a lane first: 0,1 of lane 0, then of lane 1, ..)
+
+namespace braid::cpu {
+namespace {
+
+using Words = const std::uint32_t*;
+
+/// Decodes the 16-bit elements of one fragment register: low and high halves of each lane.
+void decode_lane(std::uint32_t word, bool bfloat, float& low, float& high) {
+  const auto half = [](std::uint32_t bits) {
+    const std::uint32_t sign = (bits & 0x8000U) << 16;
+    const std::uint32_t size = bits & 0x7fffU;
+    float value = 0;
+    std::uint32_t wide = size << 13;
+    if (size >= 0x7c00) {
+      wide |= 0x7f800000U;
+      std::memcpy(&value, &wide, 4);
+    } else {
+      std::memcpy(&value, &wide, 4);
+      value *= 0x1p112F;
+    }
+    std::uint32_t out = 0;
+    std::memcpy(&out, &value, 4);
+    out |= sign;
+    std::memcpy(&value, &out, 4);
+    return value;
+  };
+  if (bfloat) {
+    const std::uint32_t l = word << 16;
+    const std::uint32_t h = word & 0xffff0000U;
+    std::memcpy(&low, &l, 4);
+    std::memcpy(&high, &h, 4);
+  } else {
+    low = half(word & 0xffffU);
+    high = half(word >> 16);
+  }
+}
+
+/// Plain version for any host; AVX2 hosts get a vectorised clone of it.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+__attribute__((target_clones("avx2,fma", "default")))
+#endif
+void mma_portable(Words a, Words b, float* c, std::uint32_t count, bool bfloat, int depth) {
+  float rows[16][16];
+  const int a_registers = depth / 4;
+  for (int r = 0; r < a_registers; ++r) {
+    for (int lane = 0; lane < 32; ++lane) {
+      const int row = lane / 4 + 8 * (r & 1);
+      const int k = 2 * (lane % 4) + 8 * (r >> 1);
+      decode_lane(a[32 * r + lane], bfloat, rows[row][k], rows[row][k + 1]);
+    }
+  }
+  for (std::uint32_t m = 0; m < count; ++m, b += 64, c += 128) {
+    float columns[16][8];
+    for (int r = 0; r < depth / 8; ++r) {
+      for (int lane = 0; lane < 32; ++lane) {
+        const int k = 2 * (lane % 4) + 8 * r;
+        decode_lane(b[32 * r + lane], bfloat, columns[k][lane / 4], columns[k + 1][lane / 4]);
+      }
+    }
+    for (int row = 0; row < 16; ++row) {
+      float sum[8];
+      float* out = c + (row >= 8 ? 64 : 0) + (row % 8) * 4;
+      for (int n = 0; n < 8; ++n) sum[n] = out[(n & 1) * 32 + n / 2];
+      for (int k = 0; k < depth; ++k) {
+        for (int n = 0; n < 8; ++n) sum[n] = __builtin_fmaf(rows[row][k], columns[k][n], sum[n]);
+      }
+      for (int n = 0; n < 8; ++n) out[(n & 1) * 32 + n / 2] = sum[n];
+    }
+  }
+}
+
+#if defined(__x86_64__)
+
+#define BRAID_CPU_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,f16c")))
+
+struct Pair {
+  __m512 low, high;
+};
+
+BRAID_CPU_AVX512 inline Pair decode(Words words, bool bfloat) {
+  const __m512i raw = _mm512_loadu_si512(words);
+  if (bfloat) {
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(raw, 16)),
+            _mm512_castsi512_ps(_mm512_and_si512(raw, _mm512_set1_epi32(static_cast<int>(0xffff0000))))};
+  }
+  return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(raw)),
+          _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(raw, 16)))};
+}
+
+/// Copies element T of every group of four lanes to the whole group.
+template <int T>
+BRAID_CPU_AVX512 inline __m512 spread(__m512 v) {
+  return _mm512_permute_ps(v, T * 0x55);
+}
+
+/// In registers a lane is (row, column pair): four lanes of a 128-bit group share a row. For each k
+/// the rows of A, spread over their groups, multiply four values of B that repeat in every group.
+BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count, bool bfloat,
+                                 int depth) {
+  // expanded[k][quarter]: rows 0-3, 4-7, 8-11, 12-15 of column k of A.
+  alignas(64) float expanded[16][4][16];
+  for (int r = 0; r < depth / 4; ++r) {
+    for (int half = 0; half < 2; ++half) {
+      const Pair pair = decode(a + 32 * r + 16 * half, bfloat);
+      const int quarter = 2 * (r & 1) + half;
+      float(*to)[4][16] = expanded + 8 * (r >> 1);
+      _mm512_store_ps(to[0][quarter], spread<0>(pair.low));
+      _mm512_store_ps(to[1][quarter], spread<0>(pair.high));
+      _mm512_store_ps(to[2][quarter], spread<1>(pair.low));
+      _mm512_store_ps(to[3][quarter], spread<1>(pair.high));
+      _mm512_store_ps(to[4][quarter], spread<2>(pair.low));
+      _mm512_store_ps(to[5][quarter], spread<2>(pair.high));
+      _mm512_store_ps(to[6][quarter], spread<3>(pair.low));
+      _mm512_store_ps(to[7][quarter], spread<3>(pair.high));
+    }
+  }
+  // Lane n * 4 + t of a B register holds column n: take the even and the odd columns, t outermost.
+  const __m512i even = _mm512_setr_epi32(0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27);
+  const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(4));
+  for (std::uint32_t m = 0; m < count; ++m, b += 64, c += 128) {
+    alignas(64) float columns[2][16][4];  // even and odd, by k
+    for (int r = 0; r < depth / 8; ++r) {
+      const Pair first = decode(b + 32 * r, bfloat);
+      const Pair second = decode(b + 32 * r + 16, bfloat);
+      const auto place = [&](int parity, const __m512i& order) BRAID_CPU_AVX512 {
+        const __m512 low = _mm512_permutex2var_ps(first.low, order, second.low);
+        const __m512 high = _mm512_permutex2var_ps(first.high, order, second.high);
+        float(*to)[4] = columns[parity] + 8 * r;
+        _mm_store_ps(to[0], _mm512_castps512_ps128(low));
+        _mm_store_ps(to[1], _mm512_castps512_ps128(high));
+        _mm_store_ps(to[2], _mm512_extractf32x4_ps(low, 1));
+        _mm_store_ps(to[3], _mm512_extractf32x4_ps(high, 1));
+        _mm_store_ps(to[4], _mm512_extractf32x4_ps(low, 2));
+        _mm_store_ps(to[5], _mm512_extractf32x4_ps(high, 2));
+        _mm_store_ps(to[6], _mm512_extractf32x4_ps(low, 3));
+        _mm_store_ps(to[7], _mm512_extractf32x4_ps(high, 3));
+      };
+      place(0, even);
+      place(1, odd);
+    }
+    __m512 s00 = _mm512_loadu_ps(c);
+    __m512 s01 = _mm512_loadu_ps(c + 16);
+    __m512 s10 = _mm512_loadu_ps(c + 32);
+    __m512 s11 = _mm512_loadu_ps(c + 48);
+    __m512 s20 = _mm512_loadu_ps(c + 64);
+    __m512 s21 = _mm512_loadu_ps(c + 80);
+    __m512 s30 = _mm512_loadu_ps(c + 96);
+    __m512 s31 = _mm512_loadu_ps(c + 112);
+    for (int k = 0; k < depth; ++k) {
+      const __m512 e = _mm512_broadcast_f32x4(_mm_load_ps(columns[0][k]));
+      const __m512 o = _mm512_broadcast_f32x4(_mm_load_ps(columns[1][k]));
+      const __m512 a0 = _mm512_load_ps(expanded[k][0]);
+      const __m512 a1 = _mm512_load_ps(expanded[k][1]);
+      const __m512 a2 = _mm512_load_ps(expanded[k][2]);
+      const __m512 a3 = _mm512_load_ps(expanded[k][3]);
+      s00 = _mm512_fmadd_ps(a0, e, s00);
+      s01 = _mm512_fmadd_ps(a1, e, s01);
+      s10 = _mm512_fmadd_ps(a0, o, s10);
+      s11 = _mm512_fmadd_ps(a1, o, s11);
+      s20 = _mm512_fmadd_ps(a2, e, s20);
+      s21 = _mm512_fmadd_ps(a3, e, s21);
+      s30 = _mm512_fmadd_ps(a2, o, s30);
+      s31 = _mm512_fmadd_ps(a3, o, s31);
+    }
+    _mm512_storeu_ps(c, s00);
+    _mm512_storeu_ps(c + 16, s01);
+    _mm512_storeu_ps(c + 32, s10);
+    _mm512_storeu_ps(c + 48, s11);
+    _mm512_storeu_ps(c + 64, s20);
+    _mm512_storeu_ps(c + 80, s21);
+    _mm512_storeu_ps(c + 96, s30);
+    _mm512_storeu_ps(c + 112, s31);
+  }
+}
+
+#endif
+
+bool host_has_avx512() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+         __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0;
+#else
+  return false;
+#endif
+}
+
+void multiply(Words a, Words b, float* c, std::uint32_t count, bool bfloat, int depth) {
+  static const bool kWide = host_has_avx512();
+#if defined(__x86_64__)
+  if (kWide) {
+    mma_avx512(a, b, c, count, bfloat, depth);
+    return;
+  }
+#endif
+  mma_portable(a, b, c, count, bfloat, depth);
+}
+
+std::uint32_t to_half(float value) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, 4);
+  const std::uint32_t sign = (bits >> 16) & 0x8000U;
+  bits &= 0x7fffffffU;
+  float size = 0;
+  std::memcpy(&size, &bits, 4);
+  if (size != size) return 0x7fff;
+  if (size >= 65520.0F) return sign | 0x7c00;
+  if (size < 0x1p-14F) {
+    const float sum = size + 0.5F;
+    std::memcpy(&bits, &sum, 4);
+    return sign | (bits - 0x3f000000U);
+  }
+  bits -= 112U << 23;
+  bits += 0xfffU + ((bits >> 13) & 1U);
+  return sign | (bits >> 13);
+}
+
+}  // namespace
+}  // namespace braid::cpu
+
+/// `count` products with one A: B registers are 2 x 32 words apart, C registers 4 x 32.
+extern "C" {
+static void braid_cpu_mma(const std::uint32_t* a, const std::uint32_t* b, float* c,
+                          std::uint32_t count, std::uint32_t code) {
+  using namespace braid::cpu;
+  const bool bfloat = (code & kMmaBfloat) != 0;
+  const int depth = (code & kMmaShort) != 0 ? 8 : 16;
+  if ((code & kMmaHalfSum) == 0) {
+    multiply(a, b, c, count, bfloat, depth);
+    return;
+  }
+  // f16 sums: two registers of pairs; widen, accumulate in f32, round once.
+  for (std::uint32_t m = 0; m < count; ++m) {
+    float* out = c + 128 * m;
+    std::uint32_t packed[64];
+    std::memcpy(packed, out, sizeof(packed));
+    float wide[128];
+    for (int r = 0; r < 2; ++r) {
+      for (int l = 0; l < 32; ++l) {
+        decode_lane(packed[32 * r + l], false, wide[64 * r + l], wide[64 * r + 32 + l]);
+      }
+    }
+    multiply(a, b + 64 * m, wide, 1, bfloat, depth);
+    for (int r = 0; r < 2; ++r) {
+      for (int l = 0; l < 32; ++l) {
+        packed[32 * r + l] = to_half(wide[64 * r + l]) | (to_half(wide[64 * r + 32 + l]) << 16);
+      }
+    }
+    std::memcpy(out, packed, sizeof(packed));
+  }
+}
+}
+
+namespace braid::cpu {
+
+std::span<const RuntimeHelper> mma_helpers() {
+  static const std::array kHelpers = {
+      RuntimeHelper{"braid_cpu_mma", reinterpret_cast<void*>(&braid_cpu_mma)}};
+  return kHelpers;
+}
+
+}  // namespace braid::cpu

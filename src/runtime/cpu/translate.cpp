@@ -1,0 +1,315 @@
+#include <llvm/IR/Constants.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/cpu/translator.h"
+
+namespace braid::cpu {
+
+using ptx::Instruction;
+using ptx::Operand;
+
+bool Modifiers::take(std::string_view name) {
+  if (done() || instruction_.modifiers[at_] != name) return false;
+  ++at_;
+  return true;
+}
+
+int Modifiers::take_one(std::initializer_list<std::string_view> names) {
+  int index = 0;
+  for (const std::string_view name : names) {
+    if (take(name)) return index;
+    ++index;
+  }
+  return -1;
+}
+
+std::string_view Modifiers::next() {
+  if (done()) unknown();
+  return instruction_.modifiers[at_++];
+}
+
+ptx::Type Modifiers::type() {
+  if (done()) unknown();
+  const auto type = ptx::parse_type(instruction_.modifiers[at_]);
+  if (!type) unknown();
+  ++at_;
+  return *type;
+}
+
+void Modifiers::unknown() const {
+  if (done()) {
+    ptx::fail(instruction_.line, "'" + instruction_.full_name() + "' lacks a modifier");
+  }
+  ptx::fail(instruction_.line, "unknown modifier '." + instruction_.modifiers[at_] + "' of '" +
+                                   instruction_.full_name() + "'");
+}
+
+const std::unordered_map<std::string_view, Translator::Handler>& Translator::handlers() {
+  using T = Translator;
+  static const std::unordered_map<std::string_view, Handler> kHandlers = {
+      {"add", &T::op_add_sub},
+      {"sub", &T::op_add_sub},
+      {"mul", &T::op_multiply},
+      {"mad", &T::op_multiply},
+      {"mul24", &T::op_multiply},
+      {"mad24", &T::op_multiply},
+      {"div", &T::op_divide},
+      {"rem", &T::op_divide},
+      {"min", &T::op_min_max},
+      {"max", &T::op_min_max},
+      {"abs", &T::op_sign},
+      {"neg", &T::op_sign},
+      {"and", &T::op_logic},
+      {"or", &T::op_logic},
+      {"xor", &T::op_logic},
+      {"not", &T::op_logic},
+      {"cnot", &T::op_logic},
+      {"shl", &T::op_shift},
+      {"shr", &T::op_shift},
+      {"bfe", &T::op_bit_field},
+      {"bfi", &T::op_bit_field},
+      {"clz", &T::op_count_bits},
+      {"popc", &T::op_count_bits},
+      {"brev", &T::op_count_bits},
+      {"bfind", &T::op_count_bits},
+      {"prmt", &T::op_permute},
+      {"shf", &T::op_funnel},
+      {"lop3", &T::op_lop3},
+      {"selp", &T::op_select},
+      {"slct", &T::op_select},
+      {"setp", &T::op_compare},
+      {"set", &T::op_compare},
+      {"mov", &T::op_move},
+      {"cvta", &T::op_cvta},
+      {"isspacep", &T::op_isspacep},
+      {"sad", &T::op_sad},
+      {"dp4a", &T::op_dot_product},
+      {"fma", &T::op_fma},
+      {"sqrt", &T::op_root},
+      {"rsqrt", &T::op_root},
+      {"rcp", &T::op_root},
+      {"ex2", &T::op_transcendental},
+      {"lg2", &T::op_transcendental},
+      {"sin", &T::op_transcendental},
+      {"cos", &T::op_transcendental},
+      {"tanh", &T::op_transcendental},
+      {"copysign", &T::op_copysign},
+      {"testp", &T::op_testp},
+      {"cvt", &T::op_convert},
+      {"ld", &T::op_load},
+      {"ldu", &T::op_load},
+      {"st", &T::op_store},
+      {"atom", &T::op_atomic},
+      {"red", &T::op_atomic},
+      {"fence", &T::op_fence},
+      {"membar", &T::op_fence},
+      {"cp", &T::op_copy_async},
+      {"prefetch", &T::op_nothing},
+      {"prefetchu", &T::op_nothing},
+      {"discard", &T::op_nothing},
+      {"applypriority", &T::op_nothing},
+      {"pmevent", &T::op_nothing},
+      {"createpolicy", &T::op_policy},
+      {"shfl", &T::op_shuffle},
+      {"vote", &T::op_vote},
+      {"activemask", &T::op_active_mask},
+      {"match", &T::op_match},
+      {"redux", &T::op_reduce},
+      {"bar", &T::op_barrier},
+      {"barrier", &T::op_barrier},
+      {"nanosleep", &T::op_sleep},
+      {"trap", &T::op_trap},
+      {"brkpt", &T::op_nothing},
+      {"ldmatrix", &T::op_ldmatrix},
+  };
+  return kHandlers;
+}
+
+Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
+                       const Layout& layout, bool aligned)
+    : out_(out),
+      llvm_(out.getContext()),
+      module_(module),
+      function_(function),
+      layout_(layout),
+      aligned_(aligned),
+      flow_(function),
+      shapes_(module, function, flow_, aligned),
+      b_(out.getContext()) {}
+
+void Translator::bad(const Instruction& instruction, const std::string& why) const {
+  ptx::fail(instruction.line, "'" + instruction.full_name() + "': " + why);
+}
+
+void Translator::need(const Instruction& instruction, std::size_t operands) const {
+  if (instruction.operands.size() != operands) {
+    bad(instruction, "expected " + std::to_string(operands) + " operands, found " +
+                         std::to_string(instruction.operands.size()));
+  }
+}
+
+/// Gives a place in the register file to every register that lives across blocks.
+void Translator::assign_slots() {
+  slots_.assign(function_.registers.size(), -1);
+  std::uint32_t at = 0;
+  const auto place = [&](std::uint32_t bytes) {
+    at = (at + bytes - 1) / bytes * bytes;
+    const std::uint32_t result = at;
+    at += bytes;
+    return result;
+  };
+  for (std::size_t r = 0; r < slots_.size(); ++r) {
+    const int reg = static_cast<int>(r);
+    const bool crosses =
+        std::any_of(flow_.blocks().begin(), flow_.blocks().end(), [&](const Block& block) {
+          return block.live_in.has(reg) || block.live_out.has(reg);
+        });
+    if (!crosses) continue;
+    const unsigned bits = register_bits(reg);
+    std::uint32_t bytes = 8;
+    if (shapes_.shape(reg).is_vector()) bytes = bits == 1 ? 4 : std::max(64U, bits * 4);
+    slots_[r] = static_cast<std::int32_t>(place(bytes));
+  }
+  for (int b = 0; b < flow_.size(); ++b) pending_slots_.push_back(place(4));
+  register_bytes_ = (at + 63) / 64 * 64 + kScratchBytes;
+}
+
+KernelInfo Translator::run(const std::string& name) {
+  assign_slots();
+  auto* pointer = llvm::PointerType::getUnqual(llvm_);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(llvm_), {pointer, pointer}, false);
+  kernel_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, out_);
+  kernel_->addFnAttr(llvm::Attribute::NoUnwind);
+  kernel_->addFnAttr("prefer-vector-width", "512");
+  kernel_->addFnAttr("min-legal-vector-width", "512");
+  context_ = kernel_->getArg(0);
+  registers_ = kernel_->getArg(1);
+  kernel_->addParamAttr(0, llvm::Attribute::getWithAlignment(llvm_, llvm::Align(64)));
+  kernel_->addParamAttr(1, llvm::Attribute::NoAlias);
+  kernel_->addParamAttr(1, llvm::Attribute::getWithAlignment(llvm_, llvm::Align(64)));
+
+  llvm::BasicBlock* entry = new_block("entry");
+  b_.SetInsertPoint(entry);
+  live_slot_ = b_.CreateAlloca(b_.getInt32Ty());
+  mask_slot_ = b_.CreateAlloca(b_.getInt32Ty());
+  const auto components = static_cast<std::size_t>(shapes_.components());
+  component_order_.assign(flow_.blocks().size(), -1);
+  std::vector<int> sizes(components);
+  for (int b = 0; b < flow_.size(); ++b) {
+    const int c = shapes_.component(b);
+    if (c >= 0) {
+      component_order_[static_cast<std::size_t>(b)] = sizes[static_cast<std::size_t>(c)]++;
+    }
+  }
+  for (std::size_t c = 0; c < components; ++c) {
+    const unsigned bits = (static_cast<unsigned>(sizes[c]) / 64 + 1) * 64;
+    bits_slots_.push_back(b_.CreateAlloca(b_.getIntNTy(bits)));
+    rotate_slots_.push_back(b_.CreateAlloca(b_.getInt32Ty()));
+    b_.CreateStore(b_.getIntN(bits, 0), bits_slots_.back());
+    b_.CreateStore(b_.getInt32(0), rotate_slots_.back());
+  }
+  dispatchers_.assign(components, nullptr);
+  may_pend_.assign(flow_.blocks().size(), false);
+  for (auto& copies : copies_) copies.assign(flow_.blocks().size(), nullptr);
+  for (int b = 0; b < flow_.size(); ++b) {
+    if (shapes_.component(b) < 0) continue;
+    b_.CreateStore(b_.getInt32(0), b_.CreateConstInBoundsGEP1_32(
+                                       b_.getInt8Ty(), registers_,
+                                       pending_slots_[static_cast<std::size_t>(b)]));
+  }
+  Value* live = aligned_ ? b_.getInt32(~0U) : field(offsetof(WarpContext, live), 32);
+  b_.CreateStore(live, live_slot_);
+  b_.CreateStore(live, mask_slot_);
+  b_.CreateBr(copy_of(0, aligned_));
+  while (!work_.empty()) {
+    const auto [block, full] = work_.back();
+    work_.pop_back();
+    emit_block(block, full);
+  }
+  for (int c = 0; c < shapes_.components(); ++c) {
+    if (dispatchers_[static_cast<std::size_t>(c)] != nullptr) emit_dispatcher(c);
+  }
+  return KernelInfo{register_bytes_, layout_.local_bytes, layout_.shared_bytes,
+                    flow_.waits() ? 1U : 0U};
+}
+
+void Translator::emit_block(int index, bool full) {
+  const Block& block = flow_.block(index);
+  b_.SetInsertPoint(copy_of(index, full));
+  cache_.clear();
+  divergent_ = shapes_.component(index) >= 0;
+  mask_ = nullptr;
+  mask_bits_ = nullptr;
+  if (!full) {
+    mask_bits_ = b_.CreateLoad(b_.getInt32Ty(), mask_slot_);
+    mask_ = b_.CreateBitCast(mask_bits_, integer(1, false));
+  }
+  for (std::uint32_t i = block.first; i < block.last; ++i) {
+    const Instruction& instruction = function_.body[i];
+    if (instruction.opcode == "mma") {
+      i += emit_mma(i, block.last) - 1;
+    } else {
+      emit(instruction);
+    }
+  }
+  emit_end(index, full);
+}
+
+void Translator::emit(const Instruction& instruction) {
+  const auto it = handlers().find(instruction.opcode);
+  if (it == handlers().end()) {
+    ptx::fail(instruction.line, "unknown opcode '" + instruction.full_name() + "'");
+  }
+  line_ = instruction.line;
+  result_shape_ = has_result(instruction) ? shapes_.result_shape(instruction) : Shape::vector();
+  if (result_shape_.form == Shape::Form::kUnknown) result_shape_ = Shape::vector();
+  scalar_ = result_shape_.is_table();
+  guard_lanes_ = guard_scalar_ = nullptr;
+  if (instruction.guard < 0) {
+    (this->*it->second)(instruction);
+    return;
+  }
+  static const std::set<std::string_view> kEffects = {
+      "ld",   "ldu",  "st",    "atom",  "red", "fence",   "membar",    "cp",   "shfl",    "vote",
+      "match", "redux", "bar", "barrier", "nanosleep", "trap", "ldmatrix", "activemask"};
+  const bool effects = kEffects.contains(instruction.opcode);
+  const bool uniform = !shapes_.shape(instruction.guard).is_vector();
+  Value* guard = load_register(instruction.guard).value;
+  if (instruction.guard_negated) guard = b_.CreateNot(guard);
+  if (uniform && effects) {
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    const RegisterUse use = register_use(instruction);
+    std::vector<Value*> old;
+    for (const int r : use.writes) old.push_back(load_register(r).value);
+    auto saved = cache_;
+    llvm::BasicBlock* then = new_block("then");
+    llvm::BasicBlock* after = new_block("after");
+    b_.CreateCondBr(guard, then, after);
+    b_.SetInsertPoint(then);
+    (this->*it->second)(instruction);
+    std::vector<Value*> fresh;
+    for (const int r : use.writes) fresh.push_back(load_register(r).value);
+    llvm::BasicBlock* end = b_.GetInsertBlock();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    cache_ = std::move(saved);
+    for (std::size_t i = 0; i < use.writes.size(); ++i) {
+      llvm::PHINode* phi = b_.CreatePHI(old[i]->getType(), 2);
+      phi->addIncoming(old[i], before);
+      phi->addIncoming(fresh[i], end);
+      cache_[use.writes[i]] = Cached{phi, nullptr, true};
+    }
+    return;
+  }
+  if (uniform) {
+    guard_scalar_ = guard;
+  } else {
+    guard_lanes_ = guard;
+  }
+  (this->*it->second)(instruction);
+  guard_lanes_ = guard_scalar_ = nullptr;
+}
+
+}  // namespace braid::cpu

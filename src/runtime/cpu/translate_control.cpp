@@ -1,0 +1,293 @@
+#include <llvm/IR/MDBuilder.h>
+
+#include "runtime/cpu/translator.h"
+
+namespace braid::cpu {
+
+llvm::BasicBlock* Translator::new_block(const char* name) {
+  return llvm::BasicBlock::Create(llvm_, name, kernel_);
+}
+
+/// Emits `if (condition) body()` with the body out of the way.
+void Translator::split_unlikely(Value* condition, llvm::function_ref<void()> body) {
+  llvm::BasicBlock* cold = new_block("cold");
+  llvm::BasicBlock* next = new_block("next");
+  b_.CreateCondBr(condition, cold, next, llvm::MDBuilder(llvm_).createBranchWeights(1, 1 << 20));
+  b_.SetInsertPoint(cold);
+  body();
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+}
+
+/// The LLVM block of one of the two copies of a block; it is emitted later.
+llvm::BasicBlock* Translator::copy_of(int block, bool full) {
+  llvm::BasicBlock*& copy = copies_[full ? 1 : 0][static_cast<std::size_t>(block)];
+  if (copy == nullptr) {
+    copy = new_block(full ? "full" : "masked");
+    work_.emplace_back(block, full);
+  }
+  return copy;
+}
+
+llvm::BasicBlock* Translator::dispatcher(int component) {
+  llvm::BasicBlock*& block = dispatchers_[static_cast<std::size_t>(component)];
+  if (block == nullptr) {
+    block = new_block("dispatch");
+    const int exit = shapes_.component_exit(component);
+    if (exit >= 0) {
+      copy_of(exit, false);
+      if (aligned_) copy_of(exit, true);
+    }
+  }
+  return block;
+}
+
+/// Stores the registers that later blocks read. Under a partial mask the other lanes, which may be
+/// anywhere, keep theirs.
+void Translator::write_back(int index) {
+  const Block& block = flow_.block(index);
+  for (auto& [reg, cached] : cache_) {
+    if (!cached.dirty || !block.live_out.has(reg)) continue;
+    cached.dirty = false;
+    Value* value = cached.value;
+    const unsigned bits = register_bits(reg);
+    const bool vector = shapes_.shape(reg).is_vector();
+    if (bits == 1) {
+      if (vector) {
+        value = b_.CreateBitCast(value, b_.getInt32Ty());
+        if (mask_ != nullptr && divergent_) {
+          Value* old = b_.CreateLoad(b_.getInt32Ty(), slot_pointer(reg));
+          value = b_.CreateOr(b_.CreateAnd(value, mask_bits_),
+                              b_.CreateAnd(old, b_.CreateNot(mask_bits_)));
+        }
+      } else {
+        value = b_.CreateZExt(value, b_.getInt8Ty());
+      }
+      b_.CreateStore(value, slot_pointer(reg));
+      continue;
+    }
+    const llvm::Align align(vector ? 64 : 8);
+    if (vector && mask_ != nullptr && divergent_) {
+      Value* old = b_.CreateAlignedLoad(value->getType(), slot_pointer(reg), align);
+      value = b_.CreateSelect(mask_, value, old);
+    }
+    b_.CreateAlignedStore(value, slot_pointer(reg), align);
+  }
+}
+
+llvm::Value* Translator::predicate_of_end(const Block& block) {
+  Value* value = load_register(block.predicate).value;
+  return block.negated ? b_.CreateNot(value) : value;
+}
+
+/// Loops that may wait let others run on their way back.
+void Translator::back_edge(int from, int to) {
+  if (to > from || !flow_.block(from).spins) return;
+  call("braid_cpu_yield", b_.getVoidTy(), {context_});
+  const int component = shapes_.component(from);
+  if (component < 0) return;
+  b_.CreateStore(
+      b_.getInt32(static_cast<unsigned>(component_order_[static_cast<std::size_t>(from)]) + 1),
+      rotate_slots_[static_cast<std::size_t>(component)]);
+}
+
+void Translator::add_pending(int component, int block, Value* mask) {
+  may_pend_[static_cast<std::size_t>(block)] = true;
+  copy_of(block, false);
+  if (aligned_) copy_of(block, true);
+  Value* pointer = b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), registers_,
+                                                 pending_slots_[static_cast<std::size_t>(block)]);
+  Value* old = b_.CreateLoad(b_.getInt32Ty(), pointer);
+  b_.CreateStore(b_.CreateOr(old, mask), pointer);
+  llvm::AllocaInst* slot = bits_slots_[static_cast<std::size_t>(component)];
+  llvm::Type* type = slot->getAllocatedType();
+  Value* any = b_.CreateZExt(b_.CreateICmpNE(mask, b_.getInt32(0)), type);
+  Value* bit =
+      b_.CreateShl(any, static_cast<unsigned>(component_order_[static_cast<std::size_t>(block)]));
+  b_.CreateStore(b_.CreateOr(b_.CreateLoad(type, slot), bit), slot);
+}
+
+/// Ends the current LLVM block: all its lanes go to `to`.
+void Translator::go(int from, int to, bool full) {
+  back_edge(from, to);
+  const int component = shapes_.component(from);
+  if (full) {
+    b_.CreateBr(copy_of(to, true));
+  } else if (component < 0) {
+    b_.CreateBr(copy_of(to, false));
+  } else if (shapes_.component(to) != component) {
+    b_.CreateBr(dispatcher(component));
+  } else if (flow_.block(to).predecessors.size() == 1) {
+    b_.CreateBr(copy_of(to, false));
+  } else {
+    add_pending(component, to, b_.CreateLoad(b_.getInt32Ty(), mask_slot_));
+    b_.CreateBr(dispatcher(component));
+  }
+}
+
+/// Ends the current LLVM block: its lanes part.
+void Translator::spread(int from, Value* taken_mask, Value* next_mask) {
+  const Block& block = flow_.block(from);
+  int component = shapes_.component(from);
+  if (component < 0) {
+    component = std::max(shapes_.component(block.taken), shapes_.component(block.next));
+  }
+  back_edge(from, std::min(block.taken, block.next));
+  if (shapes_.component(block.taken) == component) {
+    add_pending(component, block.taken, taken_mask);
+  }
+  if (shapes_.component(block.next) == component) add_pending(component, block.next, next_mask);
+  b_.CreateBr(dispatcher(component));
+}
+
+/// The lanes of `dying` return; the others go on to the next block.
+void Translator::leave(int from, bool full, Value* dying) {
+  const Block& block = flow_.block(from);
+  const int component = shapes_.component(from);
+  llvm::BasicBlock* some = new_block("leave");
+  if (full) {
+    llvm::BasicBlock* none = new_block("stay");
+    b_.CreateCondBr(b_.CreateICmpEQ(dying, b_.getInt32(0)), none, some);
+    b_.SetInsertPoint(none);
+    go(from, block.next, true);
+  } else {
+    b_.CreateBr(some);
+  }
+  b_.SetInsertPoint(some);
+  Value* alive = b_.CreateNot(dying);
+  Value* live = b_.CreateAnd(b_.CreateLoad(b_.getInt32Ty(), live_slot_), alive);
+  Value* mask = full ? alive : b_.CreateAnd(mask_bits_, alive);
+  b_.CreateStore(live, live_slot_);
+  b_.CreateStore(mask, mask_slot_);
+  llvm::BasicBlock* gone = new_block("gone");
+  llvm::BasicBlock* rest = new_block("rest");
+  b_.CreateCondBr(b_.CreateICmpEQ(mask, b_.getInt32(0)), gone, rest);
+  b_.SetInsertPoint(gone);
+  if (component >= 0 && !full) {
+    b_.CreateBr(dispatcher(component));
+  } else {
+    b_.CreateRetVoid();
+  }
+  b_.SetInsertPoint(rest);
+  go(from, block.next, false);
+}
+
+void Translator::emit_end(int index, bool full) {
+  const Block& block = flow_.block(index);
+  const int component = shapes_.component(index);
+  line_ = block.line;
+  Value* predicate = nullptr;
+  if (block.predicate >= 0) predicate = predicate_of_end(block);
+  write_back(index);
+  switch (block.end) {
+    case BlockEnd::kJump:
+      go(index, block.next, full);
+      return;
+    case BlockEnd::kExit:
+      if (full || component < 0) {
+        b_.CreateRetVoid();
+      } else {
+        Value* live = b_.CreateLoad(b_.getInt32Ty(), live_slot_);
+        b_.CreateStore(b_.CreateAnd(live, b_.CreateNot(mask_bits_)), live_slot_);
+        b_.CreateBr(dispatcher(component));
+      }
+      return;
+    case BlockEnd::kGuardedExit:
+      if (predicate->getType()->isVectorTy()) {
+        Value* dying = b_.CreateBitCast(predicate, b_.getInt32Ty());
+        leave(index, full, full ? dying : b_.CreateAnd(dying, mask_bits_));
+      } else {
+        Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
+        leave(index, full, b_.CreateSelect(predicate, everyone, b_.getInt32(0)));
+      }
+      return;
+    case BlockEnd::kBranch:
+      break;
+  }
+  llvm::BasicBlock* taken = new_block("taken");
+  llvm::BasicBlock* next = new_block("next");
+  if (!predicate->getType()->isVectorTy()) {
+    b_.CreateCondBr(predicate, taken, next);
+    b_.SetInsertPoint(taken);
+    go(index, block.taken, full);
+    b_.SetInsertPoint(next);
+    go(index, block.next, full);
+    return;
+  }
+  Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
+  Value* taken_mask = b_.CreateBitCast(predicate, b_.getInt32Ty());
+  if (!full) taken_mask = b_.CreateAnd(taken_mask, mask_bits_);
+  llvm::BasicBlock* other = new_block("some");
+  llvm::BasicBlock* parted = new_block("parted");
+  b_.CreateCondBr(b_.CreateICmpEQ(taken_mask, everyone), taken, other);
+  b_.SetInsertPoint(taken);
+  go(index, block.taken, full);
+  b_.SetInsertPoint(other);
+  b_.CreateCondBr(b_.CreateICmpEQ(taken_mask, b_.getInt32(0)), next, parted);
+  b_.SetInsertPoint(next);
+  go(index, block.next, full);
+  b_.SetInsertPoint(parted);
+  spread(index, taken_mask, b_.CreateXor(everyone, taken_mask));
+}
+
+/// Runs the lowest pending block of a component (after a back edge: the next higher one first), and
+/// goes on behind the component when none is pending: then all live lanes are there.
+void Translator::emit_dispatcher(int component) {
+  const auto c = static_cast<std::size_t>(component);
+  b_.SetInsertPoint(dispatchers_[c]);
+  llvm::Type* type = bits_slots_[c]->getAllocatedType();
+  Value* zero = llvm::ConstantInt::get(type, 0);
+  Value* bits = b_.CreateLoad(type, bits_slots_[c]);
+  llvm::BasicBlock* pick = new_block("pick");
+  llvm::BasicBlock* done = new_block("done");
+  b_.CreateCondBr(b_.CreateICmpEQ(bits, zero), done, pick);
+
+  b_.SetInsertPoint(done);
+  const int exit = shapes_.component_exit(component);
+  if (exit < 0) {
+    b_.CreateRetVoid();
+  } else {
+    Value* live = b_.CreateLoad(b_.getInt32Ty(), live_slot_);
+    b_.CreateStore(live, mask_slot_);
+    llvm::BasicBlock* dead = new_block("dead");
+    llvm::BasicBlock* masked = copies_[0][static_cast<std::size_t>(exit)];
+    llvm::SwitchInst* choose = b_.CreateSwitch(live, masked);
+    choose->addCase(b_.getInt32(0), dead);
+    if (aligned_) choose->addCase(b_.getInt32(~0U), copies_[1][static_cast<std::size_t>(exit)]);
+    b_.SetInsertPoint(dead);
+    b_.CreateRetVoid();
+  }
+
+  b_.SetInsertPoint(pick);
+  Value* rotate = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), rotate_slots_[c]), type);
+  b_.CreateStore(b_.getInt32(0), rotate_slots_[c]);
+  Value* high = b_.CreateAnd(bits, b_.CreateShl(llvm::Constant::getAllOnesValue(type), rotate));
+  Value* from = b_.CreateSelect(b_.CreateICmpEQ(high, zero), bits, high);
+  Value* index = b_.CreateIntrinsic(type, llvm::Intrinsic::cttz, {from, b_.getTrue()});
+  Value* bit = b_.CreateShl(llvm::ConstantInt::get(type, 1), index);
+  b_.CreateStore(b_.CreateXor(bits, bit), bits_slots_[c]);
+  llvm::BasicBlock* never = new_block("never");
+  llvm::SwitchInst* choose = b_.CreateSwitch(b_.CreateTrunc(index, b_.getInt32Ty()), never);
+  b_.SetInsertPoint(never);
+  b_.CreateUnreachable();
+  for (int block = 0; block < flow_.size(); ++block) {
+    const auto index_of = static_cast<std::size_t>(block);
+    if (shapes_.component(block) != component || !may_pend_[index_of]) continue;
+    llvm::BasicBlock* resume = new_block("resume");
+    choose->addCase(b_.getInt32(static_cast<unsigned>(component_order_[index_of])), resume);
+    b_.SetInsertPoint(resume);
+    Value* pointer =
+        b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), registers_, pending_slots_[index_of]);
+    Value* mask = b_.CreateLoad(b_.getInt32Ty(), pointer);
+    b_.CreateStore(b_.getInt32(0), pointer);
+    b_.CreateStore(mask, mask_slot_);
+    if (aligned_) {
+      b_.CreateCondBr(b_.CreateICmpEQ(mask, b_.getInt32(~0U)), copies_[1][index_of],
+                      copies_[0][index_of]);
+    } else {
+      b_.CreateBr(copies_[0][index_of]);
+    }
+  }
+}
+
+}  // namespace braid::cpu

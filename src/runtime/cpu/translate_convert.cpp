@@ -1,0 +1,179 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include "runtime/cpu/translator.h"
+
+namespace braid::cpu {
+
+using ptx::Kind;
+using ptx::Type;
+
+namespace {
+/// Modes of .rni .rzi .rmi .rpi, in the order of Rounding.
+constexpr llvm::Intrinsic::ID kIntegral[] = {llvm::Intrinsic::roundeven, llvm::Intrinsic::trunc,
+                                             llvm::Intrinsic::floor, llvm::Intrinsic::ceil};
+}  // namespace
+
+llvm::Value* Translator::round_integral(Value* value, int mode) {
+  return mode < 0 ? value : intrinsic(kIntegral[mode], {value});
+}
+
+/// f32 to the bits of bf16; NaN becomes 0x7fff.
+llvm::Value* Translator::round_to_bfloat(Value* value, Rounding rounding) {
+  const bool scalar = !value->getType()->isVectorTy();
+  llvm::Type* word = integer(32, scalar);
+  const auto c = [&](std::uint32_t v) { return llvm::ConstantInt::get(word, v); };
+  Value* bits = b_.CreateBitCast(value, word);
+  Value* rounded = bits;
+  if (rounding == Rounding::kNearest) {
+    Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), c(1));
+    rounded = b_.CreateAdd(bits, b_.CreateAdd(odd, c(0x7fff)));
+  }
+  rounded = b_.CreateLShr(rounded, 16);
+  rounded = b_.CreateSelect(b_.CreateFCmpUNO(value, value), c(0x7fff), rounded);
+  return b_.CreateTrunc(rounded, integer(16, scalar));
+}
+
+llvm::Value* Translator::round_to_half(Value* value, Rounding rounding) {
+  const bool scalar = !value->getType()->isVectorTy();
+  llvm::Type* half = llvm::Type::getHalfTy(llvm_);
+  if (!scalar) half = llvm::FixedVectorType::get(half, 32);
+  llvm::Type* small = integer(16, scalar);
+  Value* result = b_.CreateFPTrunc(value, half);
+  Value* bits = b_.CreateBitCast(result, small);
+  if (rounding == Rounding::kZero) {
+    // One step back where rounding to nearest went away from zero; infinity steps to the largest.
+    Value* size = intrinsic(llvm::Intrinsic::fabs, {value});
+    Value* back = intrinsic(llvm::Intrinsic::fabs, {b_.CreateFPExt(result, value->getType())});
+    Value* away = b_.CreateFCmpOGT(back, size);
+    bits = b_.CreateSub(bits, b_.CreateZExt(away, small));
+  }
+  Value* nan = b_.CreateFCmpUNO(value, value);
+  return b_.CreateSelect(nan, llvm::ConstantInt::get(small, 0x7fff), bits);
+}
+
+/// Saturates; NaN becomes 0.
+llvm::Value* Translator::float_to_integer(Value* value, Type to, bool scalar) {
+  const unsigned bits = to.bits;
+  llvm::Type* target = integer(bits, scalar);
+  return b_.CreateIntrinsic(
+      to.is_signed() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+      {target, value->getType()}, {value});
+}
+
+void Translator::op_convert(const Instruction& i) {
+  Modifiers mods(i);
+  const int integral = mods.take_one({"rni", "rzi", "rmi", "rpi"});
+  int rounding_index = -1;
+  if (integral < 0) rounding_index = mods.take_one({"rn", "rz", "rm", "rp"});
+  const bool ftz = mods.take("ftz");
+  const bool relu = mods.take("relu");
+  const bool saturate = mods.take("sat");
+  const Type to = mods.type();
+  const Type from = mods.type();
+  mods.finish();
+  const auto rounding = rounding_index < 0 ? Rounding::kNearest : static_cast<Rounding>(rounding_index);
+  const auto relued = [&](Value* v) -> Value* {
+    if (!relu) return v;
+    Value* zero = llvm::Constant::getNullValue(v->getType());
+    return b_.CreateSelect(b_.CreateFCmpOLT(v, zero), zero, v);
+  };
+  const auto to_16 = [&](Value* v, Type t) {
+    v = relued(v);
+    return t.kind == Kind::kBfloat ? round_to_bfloat(v, rounding) : round_to_half(v, rounding);
+  };
+  if (to.lanes == 2) {
+    // cvt d, a, b: a is the upper half.
+    need(i, 3);
+    if (from.bits != 32 || !from.is_float() || saturate || integral >= 0 || rounding > Rounding::kZero) {
+      mods.unknown();
+    }
+    Value* high = resize(to_16(flush(read_float(i.operands[1], from), ftz), to), 32, false);
+    Value* low = resize(to_16(flush(read_float(i.operands[2], from), ftz), to), 32, false);
+    write(i.operands[0], b_.CreateOr(b_.CreateShl(high, 16), low));
+    return;
+  }
+  need(i, 2);
+  if (from.lanes == 2 || from.bits > 64 || to.bits > 64 || from.kind == Kind::kPred || to.kind == Kind::kPred) {
+    mods.unknown();
+  }
+  if (!from.is_float() && !to.is_float()) {
+    Value* value = read(i.operands[1], from.bits);
+    if (saturate) {
+      // Clamp in 64 bits plus sign; u64 to s64 is the only pair that does not fit.
+      Value* wide = resize(value, 128, from.is_signed());
+      llvm::Type* t = wide->getType();
+      const llvm::APInt low = to.is_signed() ? llvm::APInt::getSignedMinValue(to.bits).sext(128) : llvm::APInt(128, 0);
+      const llvm::APInt high = to.is_signed() ? llvm::APInt::getSignedMaxValue(to.bits).sext(128)
+                                              : llvm::APInt::getMaxValue(to.bits).zext(128);
+      wide = intrinsic(llvm::Intrinsic::smax, {wide, llvm::ConstantInt::get(t, low)});
+      wide = intrinsic(llvm::Intrinsic::smin, {wide, llvm::ConstantInt::get(t, high)});
+      value = resize(wide, to.bits, false);
+    } else if (to.bits == 64 && from.bits == 32) {
+      value = widen(i.operands[1], from, 64);
+    } else {
+      value = resize(value, to.bits, from.is_signed());
+    }
+    // A narrow result fills a wider register by its own sign.
+    if (i.operands[0].is_register() && register_bits(i.operands[0].index) > to.bits) {
+      value = resize(value, register_bits(i.operands[0].index), to.is_signed());
+    }
+    write(i.operands[0], value);
+    return;
+  }
+  if (from.is_float() && !to.is_float()) {
+    Value* value = flush(read_float(i.operands[1], from), ftz);
+    value = float_to_integer(round_integral(value, integral < 0 ? 1 : integral), to, scalar_);
+    if (i.operands[0].is_register() && register_bits(i.operands[0].index) > to.bits) {
+      value = resize(value, register_bits(i.operands[0].index), to.is_signed());
+    }
+    write(i.operands[0], value);
+    return;
+  }
+  if (!from.is_float()) {
+    Value* value = read(i.operands[1], from.bits);
+    if (rounding != Rounding::kNearest && to.bits >= 32) {
+      // Any 64-bit integer is exact in a long double: let the host round.
+      const unsigned mode = static_cast<unsigned>(rounding) | (from.is_signed() ? 4U : 0U);
+      Value* wide = resize(value, 64, from.is_signed());
+      Value* out = map_lanes(to.bits == 64 ? "braid_cpu_int_to_f64" : "braid_cpu_int_to_f32", {wide}, mode);
+      write(i.operands[0], resize(out, to.bits, false));
+      return;
+    }
+    if (to.bits == 16) {
+      // Through f64 with a sticky bit; 64-bit integers may round twice in that, so refuse them.
+      if (from.bits == 64) bad(i, "not supported");
+      llvm::Type* wide = floating(Type{Kind::kFloat, 64, 1}, scalar_);
+      Value* exact = from.is_signed() ? b_.CreateSIToFP(value, wide) : b_.CreateUIToFP(value, wide);
+      write(i.operands[0], to_16(odd_float(exact), to));
+      return;
+    }
+    llvm::Type* target = floating(to, scalar_);
+    Value* result = from.is_signed() ? b_.CreateSIToFP(value, target) : b_.CreateUIToFP(value, target);
+    write_float(i.operands[0], clamp(result, saturate), to);
+    return;
+  }
+  Value* value = flush(read_float(i.operands[1], from), ftz);
+  value = clamp(round_integral(value, integral), saturate);
+  if (to.bits == 16) {
+    if (from.bits == 16 && from.kind == to.kind && integral < 0 && !saturate && !relu) {
+      write(i.operands[0], read(i.operands[1], 16));
+      return;
+    }
+    if (rounding > Rounding::kZero) mods.unknown();
+    if (from.bits == 64) value = odd_float(value);
+    write(i.operands[0], to_16(value, to));
+    return;
+  }
+  if (to.bits == 64 && from.bits < 64) value = b_.CreateFPExt(value, floating(to, scalar_));
+  if (to.bits == 32 && from.bits == 64) {
+    if (rounding == Rounding::kNearest) {
+      value = b_.CreateFPTrunc(value, floating(to, scalar_));
+    } else {
+      Value* out = map_lanes("braid_cpu_f64_to_f32", {value}, static_cast<unsigned>(rounding));
+      value = bits_to_float(resize(b_.CreateBitCast(out, integer(64, scalar_)), 32, false), to);
+    }
+  }
+  write_float(i.operands[0], flush(relued(value), ftz), to);
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,279 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include "runtime/cpu/translator.h"
+
+namespace braid::cpu {
+
+using ptx::Kind;
+using ptx::Type;
+
+Translator::Rounding Translator::take_rounding(Modifiers& mods) {
+  const int index = mods.take_one({"rn", "rz", "rm", "rp"});
+  return index < 0 ? Rounding::kNearest : static_cast<Rounding>(index);
+}
+
+/// `.ftz`: subnormal f32 becomes a zero of its sign.
+llvm::Value* Translator::flush(Value* value, bool ftz) {
+  if (!ftz || !value->getType()->getScalarType()->isFloatTy()) return value;
+  Value* size = intrinsic(llvm::Intrinsic::fabs, {value});
+  Value* small = b_.CreateFCmpOLT(size, llvm::ConstantFP::get(value->getType(), 0x1p-126));
+  Value* zero = intrinsic(llvm::Intrinsic::copysign,
+                          {llvm::Constant::getNullValue(value->getType()), value});
+  return b_.CreateSelect(small, zero, value);
+}
+
+/// `.sat`: into [0, 1], NaN to 0.
+llvm::Value* Translator::clamp(Value* value, bool saturate) {
+  if (!saturate) return value;
+  Value* zero = llvm::Constant::getNullValue(value->getType());
+  Value* one = llvm::ConstantFP::get(value->getType(), 1.0);
+  value = b_.CreateSelect(b_.CreateFCmpOGT(value, zero), value, zero);
+  return b_.CreateSelect(b_.CreateFCmpOLT(value, one), value, one);
+}
+
+/// Rounds f64 to f32 so that the sticky bit survives: a second rounding to 16 bits is then exact.
+llvm::Value* Translator::odd_float(Value* value) {
+  const bool scalar = !value->getType()->isVectorTy();
+  const Type single{Kind::kFloat, 32, 1};
+  Value* near = b_.CreateFPTrunc(value, floating(single, scalar));
+  Value* back = b_.CreateFPExt(near, value->getType());
+  Value* exact = b_.CreateNot(b_.CreateFCmpONE(back, value));
+  Value* too_big = b_.CreateFCmpOGT(intrinsic(llvm::Intrinsic::fabs, {back}),
+                                    intrinsic(llvm::Intrinsic::fabs, {value}));
+  llvm::Type* word = integer(32, scalar);
+  Value* bits = b_.CreateBitCast(near, word);
+  Value* lower = b_.CreateSub(bits, b_.CreateZExt(too_big, word));
+  Value* odd = b_.CreateOr(lower, llvm::ConstantInt::get(word, 1));
+  return b_.CreateBitCast(b_.CreateSelect(exact, bits, odd), near->getType());
+}
+
+llvm::Value* Translator::fused(Type type, Rounding rounding, Value* a, Value* b, Value* c) {
+  if (type.bits == 16) {
+    const Type wide{Kind::kFloat, 64, 1};
+    llvm::Type* to = floating(wide, !a->getType()->isVectorTy());
+    Value* exact = intrinsic(llvm::Intrinsic::fma, {b_.CreateFPExt(a, to), b_.CreateFPExt(b, to),
+                                                    b_.CreateFPExt(c, to)});
+    return odd_float(exact);
+  }
+  if (rounding == Rounding::kNearest) return intrinsic(llvm::Intrinsic::fma, {a, b, c});
+  return map_lanes(type.bits == 64 ? "braid_cpu_fma_f64" : "braid_cpu_fma_f32", {a, b, c},
+                   static_cast<unsigned>(rounding));
+}
+
+llvm::Value* Translator::float_binary(const Instruction& i, Type type, Rounding rounding, Value* a,
+                                      Value* b) {
+  if (rounding != Rounding::kNearest && type.bits >= 32) {
+    const bool wide = type.bits == 64;
+    const char* helper = i.opcode == "add"   ? (wide ? "braid_cpu_add_f64" : "braid_cpu_add_f32")
+                         : i.opcode == "sub" ? (wide ? "braid_cpu_sub_f64" : "braid_cpu_sub_f32")
+                         : i.opcode == "mul" ? (wide ? "braid_cpu_mul_f64" : "braid_cpu_mul_f32")
+                                             : (wide ? "braid_cpu_div_f64" : "braid_cpu_div_f32");
+    return map_lanes(helper, {a, b}, static_cast<unsigned>(rounding));
+  }
+  if (i.opcode == "add") return b_.CreateFAdd(a, b);
+  if (i.opcode == "sub") return b_.CreateFSub(a, b);
+  if (i.opcode == "mul") return b_.CreateFMul(a, b);
+  return b_.CreateFDiv(a, b);
+}
+
+void Translator::float_add_multiply(const Instruction& i) {
+  Modifiers mods(i);
+  const Rounding rounding = take_rounding(mods);
+  const bool ftz = mods.take("ftz");
+  const bool saturate = mods.take("sat");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
+  // 16-bit operands are exact in float; float results round correctly a second time, because 24
+  // bits are at least 2 * 11 + 2.
+  both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
+    Value* result = float_binary(i, type, rounding, flush(in[0], ftz), flush(in[1], ftz));
+    return clamp(flush(result, ftz), saturate);
+  });
+}
+
+void Translator::op_fma(const Instruction& i) {
+  Modifiers mods(i);
+  const Rounding rounding = take_rounding(mods);
+  const bool ftz = mods.take("ftz");
+  const bool relu = mods.take("relu");
+  const bool saturate = mods.take("sat");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 4);
+  if (!type.is_float()) mods.unknown();
+  if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
+  both_halves(i, type, 3, [&](llvm::ArrayRef<Value*> in) {
+    Value* result = flush(fused(type, rounding, flush(in[0], ftz), flush(in[1], ftz), flush(in[2], ftz)), ftz);
+    if (relu) {
+      Value* zero = llvm::Constant::getNullValue(result->getType());
+      result = b_.CreateSelect(b_.CreateFCmpULT(result, zero), zero, result);
+    }
+    return clamp(result, saturate);
+  });
+}
+
+void Translator::op_float_divide(const Instruction& i) {
+  Modifiers mods(i);
+  const bool loose = mods.take_one({"approx", "full"}) >= 0;
+  const Rounding rounding = loose ? Rounding::kNearest : take_rounding(mods);
+  const bool ftz = mods.take("ftz");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  if (type.bits < 32) mods.unknown();
+  both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
+    return flush(float_binary(i, type, rounding, flush(in[0], ftz), flush(in[1], ftz)), ftz);
+  });
+}
+
+void Translator::op_root(const Instruction& i) {
+  Modifiers mods(i);
+  const bool loose = mods.take("approx");
+  const Rounding rounding = loose ? Rounding::kNearest : take_rounding(mods);
+  const bool ftz = mods.take("ftz");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  if (type.bits < 32 || !type.is_float()) mods.unknown();
+  both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
+    Value* a = flush(in[0], ftz);
+    Value* one = llvm::ConstantFP::get(a->getType(), 1.0);
+    const bool wide = type.bits == 64;
+    Value* result = nullptr;
+    if (i.opcode == "rcp") {
+      result = rounding == Rounding::kNearest
+                   ? b_.CreateFDiv(one, a)
+                   : map_lanes(wide ? "braid_cpu_div_f64" : "braid_cpu_div_f32", {one, a},
+                               static_cast<unsigned>(rounding));
+    } else if (rounding == Rounding::kNearest) {
+      result = intrinsic(llvm::Intrinsic::sqrt, {a});
+      if (i.opcode == "rsqrt") result = b_.CreateFDiv(one, result);
+    } else {
+      result = map_lanes(wide ? "braid_cpu_sqrt_f64" : "braid_cpu_sqrt_f32", {a},
+                         static_cast<unsigned>(rounding));
+    }
+    return flush(result, ftz);
+  });
+}
+
+void Translator::op_transcendental(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("approx")) mods.unknown();
+  const bool ftz = mods.take("ftz");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  if (!type.is_float() || type.bits == 64) mods.unknown();
+  const char* helper = i.opcode == "ex2"   ? "braid_cpu_ex2"
+                       : i.opcode == "lg2" ? "braid_cpu_lg2"
+                       : i.opcode == "sin" ? "braid_cpu_sin"
+                       : i.opcode == "cos" ? "braid_cpu_cos"
+                                           : "braid_cpu_tanh";
+  both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
+    return flush(map_lanes(helper, {flush(in[0], ftz)}), ftz);
+  });
+}
+
+void Translator::op_copysign(const Instruction& i) {
+  Modifiers mods(i);
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  if (type.bits < 32 || !type.is_float()) mods.unknown();
+  // copysign d, a, b: the sign of a, the size of b.
+  write_float(i.operands[0],
+              intrinsic(llvm::Intrinsic::copysign,
+                        {read_float(i.operands[2], type), read_float(i.operands[1], type)}),
+              type);
+}
+
+void Translator::op_testp(const Instruction& i) {
+  Modifiers mods(i);
+  const int what =
+      mods.take_one({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  if (what < 0 || type.bits < 32) mods.unknown();
+  Value* size = intrinsic(llvm::Intrinsic::fabs, {read_float(i.operands[1], type)});
+  llvm::Type* t = size->getType();
+  Value* infinity = llvm::ConstantFP::getInfinity(t);
+  Value* smallest = llvm::ConstantFP::get(t, type.bits == 64 ? 0x1p-1022 : 0x1p-126);
+  Value* zero = llvm::Constant::getNullValue(t);
+  Value* result = nullptr;
+  if (what == 0) result = b_.CreateFCmpOLT(size, infinity);
+  if (what == 1) result = b_.CreateFCmpOEQ(size, infinity);
+  if (what == 2) result = b_.CreateFCmpORD(size, size);
+  if (what == 3) result = b_.CreateFCmpUNO(size, size);
+  if (what == 4) result = b_.CreateAnd(b_.CreateFCmpOGE(size, smallest), b_.CreateFCmpOLT(size, infinity));
+  if (what == 5) result = b_.CreateAnd(b_.CreateFCmpOLT(size, smallest), b_.CreateFCmpOGT(size, zero));
+  write(i.operands[0], result);
+}
+
+/// -0 is below +0. Without `propagate` a NaN gives way to the other operand.
+llvm::Value* Translator::float_extreme(bool minimum, bool propagate, Value* a, Value* b) {
+  Value* result =
+      intrinsic(minimum ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, {a, b});
+  const bool scalar = !a->getType()->isVectorTy();
+  const unsigned bits = a->getType()->getScalarSizeInBits();
+  Value* quiet = constant(bits, bits == 64 ? 0x7fffffffffffffff : 0x7fffffff);
+  if (!scalar) quiet = splat(quiet);
+  quiet = b_.CreateBitCast(quiet, a->getType());
+  Value* nan_a = b_.CreateFCmpUNO(a, a);
+  Value* nan_b = b_.CreateFCmpUNO(b, b);
+  if (propagate) return b_.CreateSelect(b_.CreateOr(nan_a, nan_b), quiet, result);
+  result = b_.CreateSelect(nan_b, a, b_.CreateSelect(nan_a, b, result));
+  return b_.CreateSelect(b_.CreateAnd(nan_a, nan_b), quiet, result);
+}
+
+void Translator::float_min_max(const Instruction& i) {
+  Modifiers mods(i);
+  const bool ftz = mods.take("ftz");
+  const bool propagate = mods.take("NaN");
+  const bool by_size = mods.take("xorsign");
+  if (by_size && !mods.take("abs")) mods.unknown();
+  const Type type = mods.type();
+  mods.finish();
+  const bool three = i.operands.size() == 4 && type.bits == 32;
+  if (!three) need(i, 3);
+  const bool minimum = i.opcode == "min";
+  both_halves(i, type, three ? 3 : 2, [&](llvm::ArrayRef<Value*> in) {
+    Value* a = flush(in[0], ftz);
+    Value* b = flush(in[1], ftz);
+    if (by_size) {
+      Value* sign = b_.CreateXor(b_.CreateBitCast(a, integer(type.bits == 64 ? 64 : 32, scalar_)),
+                                 b_.CreateBitCast(b, integer(type.bits == 64 ? 64 : 32, scalar_)));
+      a = intrinsic(llvm::Intrinsic::fabs, {a});
+      b = intrinsic(llvm::Intrinsic::fabs, {b});
+      Value* size = float_extreme(minimum, propagate, a, b);
+      return intrinsic(llvm::Intrinsic::copysign, {size, b_.CreateBitCast(sign, a->getType())});
+    }
+    Value* result = float_extreme(minimum, propagate, a, b);
+    return three ? float_extreme(minimum, propagate, result, flush(in[2], ftz)) : result;
+  });
+}
+
+void Translator::float_sign(const Instruction& i) {
+  Modifiers mods(i);
+  const bool ftz = mods.take("ftz");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  if (ftz && type.bits == 32) {
+    both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
+      Value* a = flush(in[0], true);
+      return i.opcode == "neg" ? b_.CreateFNeg(a) : intrinsic(llvm::Intrinsic::fabs, {a});
+    });
+    return;
+  }
+  Value* a = read(i.operands[1], type.total_bits());
+  std::uint64_t sign = 1ULL << (type.bits - 1);
+  if (type.lanes == 2) sign |= sign << 16;
+  Value* mask = constant(type.total_bits(), i.opcode == "neg" ? sign : ~sign);
+  if (!scalar_) mask = splat(mask);
+  write(i.operands[0], i.opcode == "neg" ? b_.CreateXor(a, mask) : b_.CreateAnd(a, mask));
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,433 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include "runtime/cpu/runtime_helpers.h"
+#include "runtime/cpu/translator.h"
+
+namespace braid::cpu {
+
+using llvm::FixedVectorType;
+using ptx::Kind;
+using ptx::Space;
+using ptx::Type;
+
+/// The host addresses of a memory operand.
+Translator::Address Translator::address(const Instruction& i, const Operand& operand, Space space) {
+  if (operand.form != Operand::Form::kMemory) bad(i, "expected an address in brackets");
+  const Operand& base = operand.elements[0];
+  const auto offset = static_cast<std::int64_t>(operand.bits);
+  Address result;
+  if (base.form == Operand::Form::kVariable) {
+    const Space home = module_.variables[static_cast<std::size_t>(base.index)].space;
+    if (space != Space::kGeneric && home != space) bad(i, "the variable is in another space");
+    if (space == Space::kGeneric && home == Space::kShared) bad(i, "a shared variable needs .shared");
+    space = home;
+  }
+  const auto add_offset = [&](Value* value) {
+    return offset == 0 ? value
+                       : b_.CreateAdd(value, llvm::ConstantInt::get(value->getType(), static_cast<std::uint64_t>(offset), true));
+  };
+  if (base.form == Operand::Form::kVariable &&
+      (space == Space::kLocal || (space == Space::kParam && !shapes_.operand_shape(base).is_table()))) {
+    result.table = true;
+    result.base = add_offset(scalar_address(base));
+    result.shape = Shape::uniform();
+    for (unsigned l = 0; l < 32; ++l) result.shape.table[l] = static_cast<std::int32_t>(l * layout_.local_bytes);
+    return result;
+  }
+  const Shape shape = shapes_.operand_shape(base);
+  result.table = shape.is_table();
+  const bool narrow = base.is_register() && register_bits(base.index) == 32;
+  if (narrow && space != Space::kShared) bad(i, "a 32-bit address outside of shared memory");
+  const auto place = [&](Value* value, bool scalar) {
+    if (space != Space::kShared) return add_offset(value);
+    // Only the low half counts. Sign extension keeps base + table right for bases below zero.
+    value = b_.CreateSExt(value, integer(64, scalar));
+    Value* window = field(offsetof(WarpContext, shared), 64);
+    window = add_offset(window);
+    return b_.CreateAdd(value, scalar ? window : splat(window));
+  };
+  const unsigned bits = space == Space::kShared ? 32 : 64;
+  if (result.table) {
+    result.shape = shape;
+    result.base = place(read_scalar(base, bits), true);
+  } else {
+    result.lanes = place(read_lanes(base, bits), false);
+  }
+  return result;
+}
+
+llvm::Value* Translator::address_lanes(Address& address) {
+  if (address.lanes == nullptr) address.lanes = lanes_of(address.base, address.shape);
+  return address.lanes;
+}
+
+Translator::Access Translator::parse_access(const Instruction& i, Modifiers& mods, bool store) {
+  Access access;
+  if (mods.take("weak")) {
+  } else if (mods.take("volatile") || mods.take("relaxed") || mods.take("mmio")) {
+    access.strong = true;
+  } else if (!store && mods.take("acquire")) {
+    access.strong = true;
+    access.ordering = llvm::AtomicOrdering::Acquire;
+  } else if (store && mods.take("release")) {
+    access.strong = true;
+    access.ordering = llvm::AtomicOrdering::Release;
+  }
+  if (access.strong) mods.take_one({"cta", "cluster", "gpu", "sys"});
+  const int space = mods.take_one({"param", "global", "shared::cta", "shared", "local", "const",
+                                   "param::entry", "param::func"});
+  constexpr Space kSpaces[] = {Space::kParam,  Space::kGlobal, Space::kShared, Space::kShared,
+                               Space::kLocal,  Space::kConst,  Space::kParam,  Space::kParam};
+  if (space >= 0) access.space = kSpaces[space];
+  for (bool more = true; more;) {
+    more = mods.take_one({"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "L1::evict_normal",
+                          "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",
+                          "L1::no_allocate", "L2::evict_first", "L2::evict_last",
+                          "L2::evict_normal", "L2::cache_hint", "L2::64B", "L2::128B",
+                          "L2::256B"}) >= 0;
+  }
+  const int vector = mods.take_one({"v2", "v4", "v8"});
+  access.count = vector < 0 ? 1 : 2U << vector;
+  access.type = mods.type();
+  mods.finish();
+  if (access.type.kind == Kind::kPred || access.type.bits > 64) bad(i, "unsupported type");
+  if (access.count * access.type.total_bits() > 256) bad(i, "the vector is too wide");
+  return access;
+}
+
+/// Fills a wider register from a loaded value by the sign of the loaded type.
+void Translator::write_loaded(const Operand& result, Value* value, Type type) {
+  if (result.is_register()) {
+    const unsigned bits = register_bits(result.index);
+    if (bits > type.total_bits()) value = resize(value, bits, type.is_signed());
+  }
+  write(result, value);
+}
+
+void Translator::load_consecutive(const Access& access, Address& address,
+                                  llvm::ArrayRef<Operand> results) {
+  const unsigned bits = access.type.total_bits();
+  const unsigned n = access.count;
+  auto* type = FixedVectorType::get(b_.getIntNTy(bits), 32 * n);
+  Value* pointer = b_.CreateIntToPtr(address.base, b_.getPtrTy());
+  const llvm::Align align(bits / 8);
+  Value* mask = execution_mask();
+  Value* all = nullptr;
+  if (mask == nullptr) {
+    all = b_.CreateAlignedLoad(type, pointer, align);
+  } else {
+    if (n > 1) {
+      std::vector<int> repeat;
+      for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
+      mask = b_.CreateShuffleVector(mask, repeat);
+    }
+    all = b_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type));
+  }
+  for (unsigned k = 0; k < n; ++k) {
+    Value* part = all;
+    if (n > 1) {
+      std::vector<int> pick;
+      for (unsigned l = 0; l < 32; ++l) pick.push_back(static_cast<int>(l * n + k));
+      part = b_.CreateShuffleVector(all, pick);
+    }
+    write_loaded(results[k], part, access.type);
+  }
+}
+
+/// Strong accesses: each lane once, in lane order, with the ordering asked for.
+void Translator::load_strong(const Instruction& i, const Access& access, Address& address,
+                             llvm::ArrayRef<Operand> results) {
+  const unsigned bits = access.type.total_bits();
+  if (scalar_ && access.count == 1 && guard_lanes_ == nullptr) {
+    Value* pointer = b_.CreateIntToPtr(address.base, b_.getPtrTy());
+    llvm::LoadInst* load = b_.CreateAlignedLoad(integer(bits, true), pointer, llvm::Align(bits / 8));
+    load->setAtomic(access.ordering);
+    write_loaded(results[0], load, access.type);
+    return;
+  }
+  if (bits * access.count > 128) bad(i, "a strong access is too wide");
+  Value* addresses = to_scratch(0, address_lanes(address));
+  call("braid_cpu_load_strong", b_.getVoidTy(),
+       {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count),
+        context_});
+  if (scalar_) result_shape_ = Shape::vector();
+  for (unsigned k = 0; k < access.count; ++k) {
+    Value* value = from_scratch(8 + 2 * k, integer(bits, false));
+    if (scalar_) value = call_first_active(value);
+    write_loaded(results[k], value, access.type);
+  }
+}
+
+llvm::Value* Translator::call_first_active(Value* lanes) {
+  Value* first = b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::cttz, {execution_bits(), b_.getFalse()});
+  result_shape_ = Shape::uniform();
+  return b_.CreateExtractElement(lanes, b_.CreateAnd(first, 31));
+}
+
+void Translator::op_load(const Instruction& i) {
+  Modifiers mods(i);
+  const Access access = parse_access(i, mods, false);
+  if (i.operands.size() == 3) {
+    // A cache policy; it has no meaning here.
+  } else {
+    need(i, 2);
+  }
+  std::vector<Operand> results{i.operands[0]};
+  if (access.count > 1) results = i.operands[0].elements;
+  if (results.size() != access.count) bad(i, "the vector has the wrong number of elements");
+  Address where = address(i, i.operands[1], access.space);
+  const unsigned bits = access.type.total_bits();
+  if (access.strong) {
+    load_strong(i, access, where, results);
+    return;
+  }
+  if (scalar_) {
+    Value* base = where.base;
+    if (guard_lanes_ != nullptr) {
+      Value* any = b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
+      base = b_.CreateSelect(any, base, dump_address());
+    }
+    for (unsigned k = 0; k < access.count; ++k) {
+      Value* pointer = b_.CreateIntToPtr(b_.CreateAdd(base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
+      llvm::LoadInst* load = b_.CreateAlignedLoad(integer(bits, true), pointer, llvm::Align(bits / 8));
+      if (access.space == Space::kParam) {
+        load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
+      }
+      write_loaded(results[k], load, access.type);
+    }
+    return;
+  }
+  if (where.table && is_consecutive(where.shape, access.count * bits / 8)) {
+    load_consecutive(access, where, results);
+    return;
+  }
+  Value* lanes = address_lanes(where);
+  Value* mask = execution_mask();
+  if (mask != nullptr && bits < 32) {
+    // Narrow gathers are 32 loads: let the idle lanes read somewhere safe.
+    lanes = b_.CreateSelect(mask, lanes, splat(dump_address()));
+    mask = nullptr;
+  }
+  llvm::Type* type = integer(bits, false);
+  if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(integer(1, false));
+  std::vector<Value*> loaded;
+  for (unsigned k = 0; k < access.count; ++k) {
+    Value* at = k == 0 ? lanes : b_.CreateAdd(lanes, splat(b_.getInt64(k * bits / 8)));
+    Value* pointers = b_.CreateIntToPtr(at, FixedVectorType::get(b_.getPtrTy(), 32));
+    loaded.push_back(b_.CreateMaskedGather(type, pointers, llvm::Align(bits / 8), mask,
+                                           llvm::Constant::getNullValue(type)));
+  }
+  for (unsigned k = 0; k < access.count; ++k) write_loaded(results[k], loaded[k], access.type);
+}
+
+llvm::Value* Translator::dump_address() {
+  return b_.CreateAdd(b_.CreatePtrToInt(context_, b_.getInt64Ty()),
+                      b_.getInt64(offsetof(WarpContext, dump)));
+}
+
+bool Translator::is_consecutive(const Shape& shape, unsigned bytes) {
+  for (unsigned l = 0; l < 32; ++l) {
+    if (shape.table[l] != static_cast<std::int32_t>(l * bytes)) return false;
+  }
+  return true;
+}
+
+void Translator::store_strong(const Access& access, Address& address,
+                              llvm::ArrayRef<Value*> values) {
+  const unsigned bits = access.type.total_bits();
+  if (bits * access.count > 128) ptx::fail(line_, "a strong access is too wide");
+  Value* addresses = to_scratch(0, address_lanes(address));
+  for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
+  call("braid_cpu_store_strong", b_.getVoidTy(),
+       {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count),
+        context_});
+}
+
+void Translator::op_store(const Instruction& i) {
+  Modifiers mods(i);
+  const Access access = parse_access(i, mods, true);
+  if (i.operands.size() != 3) need(i, 2);
+  std::vector<Operand> sources{i.operands[1]};
+  if (access.count > 1) sources = i.operands[1].elements;
+  if (sources.size() != access.count) bad(i, "the vector has the wrong number of elements");
+  Address where = address(i, i.operands[0], access.space);
+  const unsigned bits = access.type.total_bits();
+  const llvm::Align align(bits / 8);
+  const bool uniform_address = where.table && where.shape.is_uniform() && guard_lanes_ == nullptr;
+  if (uniform_address && (!access.strong || access.count == 1)) {
+    // The last active lane wins, as one of them must.
+    Value* last = nullptr;
+    for (unsigned k = 0; k < access.count; ++k) {
+      Value* value = nullptr;
+      if (shapes_.operand_shape(sources[k]).is_uniform()) {
+        value = read_scalar(sources[k], bits);
+      } else {
+        if (last == nullptr) {
+          last = b_.CreateXor(b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::ctlz,
+                                                 {execution_bits(), b_.getFalse()}), 31);
+        }
+        value = b_.CreateExtractElement(read_lanes(sources[k], bits), last);
+      }
+      Value* pointer = b_.CreateIntToPtr(b_.CreateAdd(where.base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
+      llvm::StoreInst* store = b_.CreateAlignedStore(value, pointer, align);
+      if (access.strong) store->setAtomic(access.ordering);
+    }
+    return;
+  }
+  std::vector<Value*> values;
+  for (const Operand& source : sources) values.push_back(read_lanes(source, bits));
+  if (access.strong) {
+    store_strong(access, where, values);
+    return;
+  }
+  Value* mask = execution_mask();
+  if (where.table && is_consecutive(where.shape, access.count * bits / 8)) {
+    const unsigned n = access.count;
+    Value* all = values[0];
+    if (n > 1) {
+      // Interleave: pairs first, so that every step is one shuffle of two vectors.
+      while (values.size() > 1) {
+        std::vector<Value*> joined;
+        const std::size_t half = values.size() / 2;
+        const unsigned width = llvm::cast<FixedVectorType>(values[0]->getType())->getNumElements();
+        for (std::size_t k = 0; k < half; ++k) {
+          std::vector<int> order;
+          for (unsigned e = 0; e < width; ++e) {
+            order.push_back(static_cast<int>(e));
+            order.push_back(static_cast<int>(e + width));
+          }
+          joined.push_back(b_.CreateShuffleVector(values[k], values[k + half], order));
+        }
+        values = std::move(joined);
+      }
+      all = values[0];
+      if (mask != nullptr) {
+        std::vector<int> repeat;
+        for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
+        mask = b_.CreateShuffleVector(mask, repeat);
+      }
+    }
+    Value* pointer = b_.CreateIntToPtr(where.base, b_.getPtrTy());
+    if (mask == nullptr) {
+      b_.CreateAlignedStore(all, pointer, align);
+    } else {
+      b_.CreateMaskedStore(all, pointer, align, mask);
+    }
+    return;
+  }
+  Value* lanes = address_lanes(where);
+  if (bits < 32) {
+    store_strong(access, where, values);
+    return;
+  }
+  for (unsigned k = 0; k < access.count; ++k) {
+    Value* at = k == 0 ? lanes : b_.CreateAdd(lanes, splat(b_.getInt64(k * bits / 8)));
+    Value* pointers = b_.CreateIntToPtr(at, FixedVectorType::get(b_.getPtrTy(), 32));
+    b_.CreateMaskedScatter(values[k], pointers, align, mask);
+  }
+}
+
+void Translator::op_atomic(const Instruction& i) {
+  Modifiers mods(i);
+  const bool returns = i.opcode == "atom";
+  mods.take_one({"relaxed", "acquire", "release", "acq_rel"});
+  mods.take_one({"cta", "cluster", "gpu", "sys"});
+  const int space_index = mods.take_one({"global", "shared::cta", "shared"});
+  const int op = mods.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
+  mods.take("noftz");
+  mods.take("L2::cache_hint");
+  const Type type = mods.type();
+  mods.finish();
+  if (op < 0) mods.unknown();
+  const Space space = space_index < 0 ? Space::kGeneric : space_index == 0 ? Space::kGlobal : Space::kShared;
+  const bool swap = op == static_cast<int>(AtomicOp::kCas);
+  need(i, (returns ? 1U : 0U) + 2U + (swap ? 1U : 0U));
+  const std::size_t first = returns ? 1 : 0;
+  const unsigned bits = type.total_bits();
+  AtomicKind kind = AtomicKind::kUnsigned;
+  if (type.is_signed()) kind = AtomicKind::kSigned;
+  if (type.kind == Kind::kFloat) {
+    kind = type.bits == 16 ? AtomicKind::kHalf : AtomicKind::kFloat;
+  }
+  if (type.kind == Kind::kBfloat) kind = AtomicKind::kBfloat;
+  const bool is_float = type.is_float();
+  const auto operation = static_cast<AtomicOp>(op);
+  if ((is_float && operation != AtomicOp::kAdd) || bits < 16 || (bits == 16 && !is_float && !swap && operation != AtomicOp::kExch)) {
+    bad(i, "unsupported combination");
+  }
+  Address where = address(i, i.operands[first], space);
+  Value* addresses = to_scratch(0, address_lanes(where));
+  to_scratch(8, read_lanes(i.operands[first + 1], bits));
+  if (swap) to_scratch(12, read_lanes(i.operands[first + 2], bits));
+  const unsigned code = static_cast<unsigned>(operation) | (static_cast<unsigned>(kind) << 8) |
+                        (bits << 16);
+  call("braid_cpu_atomic", b_.getVoidTy(),
+       {scratch(16), addresses, scratch(8), scratch(12), execution_bits(), b_.getInt32(code)});
+  if (returns) write(i.operands[0], from_scratch(16, integer(bits, false)));
+}
+
+void Translator::op_fence(const Instruction& i) {
+  Modifiers mods(i);
+  if (i.opcode == "fence") mods.take_one({"sc", "acq_rel", "acquire", "release"});
+  const int scope = mods.take_one({"cta", "gl", "cluster", "gpu", "sys"});
+  mods.finish();
+  need(i, 0);
+  if (scope < 0) mods.unknown();
+  b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
+}
+
+/// Copies at once: a copy may be over at any time before its wait.
+void Translator::op_copy_async(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("async")) mods.unknown();
+  if (mods.take_one({"commit_group", "wait_all"}) >= 0) {
+    mods.finish();
+    need(i, 0);
+    return;
+  }
+  if (mods.take("wait_group")) {
+    mods.finish();
+    need(i, 1);
+    return;
+  }
+  if (mods.take_one({"ca", "cg"}) < 0 || mods.take_one({"shared::cta", "shared"}) < 0 ||
+      !mods.take("global")) {
+    mods.unknown();
+  }
+  while (mods.take_one({"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"}) >= 0) {
+  }
+  mods.finish();
+  if (i.operands.size() < 3 || i.operands.size() > 5) need(i, 3);
+  if (i.operands[2].form != Operand::Form::kInteger) bad(i, "the size must be a constant");
+  const std::uint64_t bytes = i.operands[2].bits;
+  if (bytes != 4 && bytes != 8 && bytes != 16) bad(i, "the size must be 4, 8 or 16");
+  Address to = address(i, i.operands[0], Space::kShared);
+  Address from = address(i, i.operands[1], Space::kGlobal);
+  Value* size = nullptr;
+  if (i.operands.size() > 3) {
+    const Operand& operand = i.operands[3];
+    const bool predicate = operand.is_register() && register_bits(operand.index) == 1;
+    if (predicate) {
+      // ignore-src: true means zeros.
+      size = b_.CreateSelect(b_.CreateXor(read_lanes(operand, 1), operand.negated ? llvm::Constant::getAllOnesValue(integer(1, false)) : llvm::Constant::getNullValue(integer(1, false))),
+                             splat(b_.getInt32(0)),
+                             splat(b_.getInt32(static_cast<std::uint32_t>(bytes))));
+    } else {
+      size = read_lanes(operand, 32);
+    }
+  }
+  Value* sources = to_scratch(0, address_lanes(from));
+  Value* targets = to_scratch(4, address_lanes(to));
+  Value* sizes = size == nullptr ? llvm::ConstantPointerNull::get(b_.getPtrTy()) : to_scratch(8, size);
+  call("braid_cpu_copy_async", b_.getVoidTy(),
+       {targets, sources, sizes, execution_bits(), b_.getInt32(static_cast<std::uint32_t>(bytes))});
+}
+
+void Translator::op_nothing(const Instruction& /*i*/) {}
+
+void Translator::op_policy(const Instruction& i) {
+  if (i.operands.empty()) bad(i, "expected a result");
+  write_uniform(i.operands[0], b_.getInt64(0));
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,367 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include <algorithm>
+
+#include "runtime/cpu/runtime_helpers.h"
+#include "runtime/cpu/translator.h"
+
+namespace braid::cpu {
+
+using ptx::Kind;
+using ptx::Type;
+
+namespace {
+
+/// The source lane of shfl, or the own lane when it is out of range (then `valid` is false).
+struct ShuffleSource {
+  int lane;
+  bool valid;
+};
+
+ShuffleSource shuffle_source(int mode, int lane, unsigned b, unsigned c) {
+  const int segment = static_cast<int>((c >> 8) & 31);
+  const int clamp = static_cast<int>(c & 31);
+  const int distance = static_cast<int>(b & 31);
+  const int high = (lane & segment) | (clamp & ~segment & 31);
+  const int low = lane & segment;
+  int source = 0;
+  bool valid = false;
+  switch (mode) {
+    case 0:
+      source = lane - distance;
+      valid = source >= high;
+      break;
+    case 1:
+      source = lane + distance;
+      valid = source <= high;
+      break;
+    case 2:
+      source = lane ^ distance;
+      valid = source <= high;
+      break;
+    default:
+      source = low | (distance & ~segment & 31);
+      valid = source <= high;
+      break;
+  }
+  return {valid ? source : lane, valid};
+}
+
+}  // namespace
+
+void Translator::op_shuffle(const Instruction& i) {
+  Modifiers mods(i);
+  mods.take("sync");
+  const int mode = mods.take_one({"up", "down", "bfly", "idx"});
+  if (mode < 0 || !mods.take("b32")) mods.unknown();
+  mods.finish();
+  if (i.operands.size() != 4) need(i, 5);
+  const bool pair = i.operands[0].form == Operand::Form::kPair;
+  const Operand& to = pair ? i.operands[0].elements[0] : i.operands[0];
+  Value* a = read_lanes(i.operands[1], 32);
+  const Operand& b = i.operands[2];
+  const Operand& c = i.operands[3];
+  Value* result = nullptr;
+  Value* valid = nullptr;
+  if (b.form == Operand::Form::kInteger && c.form == Operand::Form::kInteger) {
+    std::vector<int> order;
+    std::vector<llvm::Constant*> inside;
+    for (int lane = 0; lane < 32; ++lane) {
+      const ShuffleSource source = shuffle_source(mode, lane, static_cast<unsigned>(b.bits), static_cast<unsigned>(c.bits));
+      order.push_back(source.lane);
+      inside.push_back(b_.getInt1(source.valid));
+    }
+    result = b_.CreateShuffleVector(a, order);
+    valid = llvm::ConstantVector::get(inside);
+  } else {
+    to_scratch(0, a);
+    to_scratch(2, read_lanes(b, 32));
+    to_scratch(4, read_lanes(c, 32));
+    Value* bits = call("braid_cpu_shuffle", b_.getInt32Ty(),
+                       {scratch(6), scratch(0), scratch(2), scratch(4), b_.getInt32(static_cast<unsigned>(mode))});
+    result = from_scratch(6, integer(32, false));
+    valid = b_.CreateBitCast(bits, integer(1, false));
+  }
+  write(to, result);
+  if (pair) write(i.operands[0].elements[1], valid);
+}
+
+void Translator::op_vote(const Instruction& i) {
+  Modifiers mods(i);
+  mods.take("sync");
+  const int mode = mods.take_one({"all", "any", "uni", "ballot"});
+  if (mode < 0) mods.unknown();
+  const Type type = mods.type();
+  mods.finish();
+  if (i.operands.size() != 2) need(i, 3);
+  if ((mode == 3) != (type.bits == 32)) mods.unknown();
+  Value* lanes = read_lanes(i.operands[1], 1);
+  if (i.operands[1].negated) lanes = b_.CreateNot(lanes);
+  Value* active = execution_bits();
+  if (i.operands.size() == 3) {
+    const Operand& members = i.operands[2];
+    Value* mask = shapes_.operand_shape(members).is_uniform() ? read_scalar(members, 32) : nullptr;
+    if (mask != nullptr) active = b_.CreateAnd(active, mask);
+  }
+  Value* bits = b_.CreateAnd(b_.CreateBitCast(lanes, b_.getInt32Ty()), active);
+  Value* all = b_.CreateICmpEQ(bits, active);
+  Value* none = b_.CreateICmpEQ(bits, b_.getInt32(0));
+  Value* result = mode == 3   ? bits
+                  : mode == 0 ? all
+                  : mode == 1 ? b_.CreateNot(none)
+                              : b_.CreateOr(all, none);
+  write_uniform(i.operands[0], result);
+}
+
+void Translator::op_active_mask(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("b32")) mods.unknown();
+  mods.finish();
+  need(i, 1);
+  write_uniform(i.operands[0], execution_bits());
+}
+
+void Translator::op_match(const Instruction& i) {
+  Modifiers mods(i);
+  const bool all = mods.take_one({"any", "all"}) == 1;
+  if (!mods.take("sync")) mods.unknown();
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  to_scratch(0, resize(read_lanes(i.operands[1], type.bits), 64, false));
+  to_scratch(4, read_lanes(i.operands[2], 32));
+  Value* bits = call("braid_cpu_match", b_.getInt32Ty(),
+                     {scratch(6), scratch(0), scratch(4), execution_bits()});
+  if (!all) {
+    write(i.operands[0], from_scratch(6, integer(32, false)));
+    return;
+  }
+  const bool pair = i.operands[0].form == Operand::Form::kPair;
+  write_uniform(pair ? i.operands[0].elements[0] : i.operands[0], bits);
+  if (pair) write_uniform(i.operands[0].elements[1], b_.CreateICmpNE(bits, b_.getInt32(0)));
+}
+
+void Translator::op_reduce(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("sync")) mods.unknown();
+  const int op = mods.take_one({"add", "min", "max", "and", "or", "xor"});
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  if (op < 0 || type.bits != 32 || type.is_float()) mods.unknown();
+  Value* a = read_lanes(i.operands[1], 32);
+  std::uint32_t neutral = 0;
+  llvm::Intrinsic::ID id = llvm::Intrinsic::vector_reduce_add;
+  const bool is_signed = type.is_signed();
+  if (op == 1) {
+    id = is_signed ? llvm::Intrinsic::vector_reduce_smin : llvm::Intrinsic::vector_reduce_umin;
+    neutral = is_signed ? 0x7fffffffU : ~0U;
+  } else if (op == 2) {
+    id = is_signed ? llvm::Intrinsic::vector_reduce_smax : llvm::Intrinsic::vector_reduce_umax;
+    neutral = is_signed ? 0x80000000U : 0;
+  } else if (op == 3) {
+    id = llvm::Intrinsic::vector_reduce_and;
+    neutral = ~0U;
+  } else if (op == 4) {
+    id = llvm::Intrinsic::vector_reduce_or;
+  } else if (op == 5) {
+    id = llvm::Intrinsic::vector_reduce_xor;
+  }
+  Value* mask = execution_mask();
+  const Operand& members = i.operands[2];
+  if (!(members.form == Operand::Form::kInteger && (members.bits & 0xffffffff) == 0xffffffff)) {
+    if (!shapes_.operand_shape(members).is_uniform()) bad(i, "the member mask must be uniform");
+    Value* given = b_.CreateBitCast(read_scalar(members, 32), integer(1, false));
+    mask = mask == nullptr ? given : b_.CreateAnd(mask, given);
+  }
+  if (mask != nullptr) a = b_.CreateSelect(mask, a, splat(b_.getInt32(neutral)));
+  write_uniform(i.operands[0], b_.CreateIntrinsic(id, {a->getType()}, {a}));
+}
+
+void Translator::op_barrier(const Instruction& i) {
+  Modifiers mods(i);
+  if (mods.take("warp")) {
+    if (!mods.take("sync")) mods.unknown();
+    mods.finish();
+    need(i, 1);
+    b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
+    return;
+  }
+  if (mods.take("cluster")) bad(i, "clusters are not supported");
+  mods.take("cta");
+  const int kind = mods.take_one({"sync", "red", "arrive"});
+  if (kind < 0) mods.unknown();
+  int reduction = -1;
+  if (kind == 1) {
+    reduction = mods.take_one({"popc", "and", "or"});
+    if (reduction < 0) mods.unknown();
+  }
+  mods.take("aligned");
+  if (kind == 1) mods.type();
+  mods.finish();
+  const std::size_t first = kind == 1 ? 1 : 0;
+  const std::size_t inputs = kind == 1 ? 1 : 0;
+  const std::size_t count = i.operands.size();
+  if (count < first + inputs + 1 || count > first + inputs + 2) bad(i, "wrong number of operands");
+  const auto uniform = [&](const Operand& operand) {
+    if (!shapes_.operand_shape(operand).is_uniform()) bad(i, "barrier and count must be uniform");
+    return read_scalar(operand, 32);
+  };
+  Value* id = uniform(i.operands[first]);
+  Value* threads = b_.getInt32(0);
+  if (count == first + inputs + 2) threads = uniform(i.operands[first + 1]);
+  // Registers hold no memory, so only the scheduler needs to know. A part of a warp may not wait:
+  // the rest could not come.
+  Value* live = b_.CreateLoad(b_.getInt32Ty(), live_slot_);
+  Value* here = mask_bits_ != nullptr ? mask_bits_ : b_.getInt32(~0U);
+  Value* votes = b_.getInt32(0);
+  if (kind == 1) {
+    const Operand& predicate = i.operands[count - 1];
+    Value* lanes = read_lanes(predicate, 1);
+    if (predicate.negated) lanes = b_.CreateNot(lanes);
+    votes = b_.CreateAnd(b_.CreateBitCast(lanes, b_.getInt32Ty()), here);
+  }
+  Value* result = call("braid_cpu_barrier", b_.getInt32Ty(),
+                       {context_, id, threads, here, live, votes,
+                        b_.getInt32(static_cast<unsigned>(kind == 2 ? 4 : reduction + 1)), b_.getInt32(line_)});
+  if (kind != 1) return;
+  if (reduction != 0) result = b_.CreateICmpNE(result, b_.getInt32(0));
+  write_uniform(i.operands[0], result);
+}
+
+void Translator::op_sleep(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("u32")) mods.unknown();
+  mods.finish();
+  need(i, 1);
+  call("braid_cpu_yield", b_.getVoidTy(), {context_});
+}
+
+void Translator::op_trap(const Instruction& i) {
+  need(i, 0);
+  Value* any = guard_lanes_ == nullptr ? b_.getTrue()
+                                       : b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
+  split_unlikely(any, [&] { call("braid_cpu_trap", b_.getVoidTy(), {context_, b_.getInt32(line_)}); });
+}
+
+/// Each matrix is 8 rows of 16 bytes whose addresses come from 8 lanes: side by side they are the
+/// result register, lane by lane.
+void Translator::op_ldmatrix(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("sync") || !mods.take("aligned") || !mods.take("m8n8")) mods.unknown();
+  const int size = mods.take_one({"x1", "x2", "x4"});
+  const bool transposed = mods.take("trans");
+  if (size < 0 || mods.take_one({"shared::cta", "shared"}) < 0 || !mods.take("b16")) mods.unknown();
+  mods.finish();
+  need(i, 2);
+  const unsigned matrices = 1U << size;
+  std::vector<Operand> results = i.operands[0].elements;
+  if (i.operands[0].is_register()) results = {i.operands[0]};
+  if (results.size() != matrices) bad(i, "wrong number of results");
+  Address where = address(i, i.operands[1], ptx::Space::kShared);
+  auto* row_type = llvm::FixedVectorType::get(b_.getInt32Ty(), 4);
+  for (unsigned m = 0; m < matrices; ++m) {
+    std::vector<Value*> rows;
+    for (unsigned r = 0; r < 8; ++r) {
+      const unsigned lane = 8 * m + r;
+      Value* at = where.table ? b_.CreateAdd(where.base, b_.getInt64(static_cast<std::uint64_t>(std::int64_t{where.shape.table[lane]})))
+                              : b_.CreateExtractElement(where.lanes, std::uint64_t{lane});
+      rows.push_back(b_.CreateAlignedLoad(row_type, b_.CreateIntToPtr(at, b_.getPtrTy()), llvm::Align(16)));
+    }
+    while (rows.size() > 1) {
+      std::vector<Value*> joined;
+      const unsigned width = llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
+      std::vector<int> order;
+      for (unsigned e = 0; e < 2 * width; ++e) order.push_back(static_cast<int>(e));
+      for (std::size_t k = 0; k < rows.size(); k += 2) {
+        joined.push_back(b_.CreateShuffleVector(rows[k], rows[k + 1], order));
+      }
+      rows = std::move(joined);
+    }
+    Value* value = rows[0];
+    if (transposed) {
+      Value* halves = b_.CreateBitCast(value, llvm::FixedVectorType::get(b_.getInt16Ty(), 64));
+      std::vector<int> order;
+      for (int lane = 0; lane < 32; ++lane) {
+        for (int k = 0; k < 2; ++k) order.push_back((2 * (lane % 4) + k) * 8 + lane / 4);
+      }
+      value = b_.CreateBitCast(b_.CreateShuffleVector(halves, order), integer(32, false));
+    }
+    write(results[m], value);
+  }
+}
+
+/// Emits the mma at `first` and those right behind it that have the same shape and A, in one call.
+std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
+  const Instruction& head = function_.body[first];
+  line_ = head.line;
+  guard_lanes_ = guard_scalar_ = nullptr;
+  scalar_ = false;
+  result_shape_ = Shape::vector();
+  if (head.guard >= 0) bad(head, "a predicate is not supported");
+  Modifiers mods(head);
+  if (!mods.take("sync") || !mods.take("aligned")) mods.unknown();
+  const int shape = mods.take_one({"m16n8k16", "m16n8k8"});
+  if (shape < 0 || !mods.take("row") || !mods.take("col")) mods.unknown();
+  const Type d = mods.type();
+  const Type a = mods.type();
+  const Type b = mods.type();
+  const Type c = mods.type();
+  mods.finish();
+  const bool half_sum = d.bits == 16;
+  if (a != b || a.bits != 16 || a.lanes != 1 || !a.is_float() || c != d || d.kind != Kind::kFloat ||
+      (half_sum && a.kind != Kind::kFloat)) {
+    bad(head, "unsupported types");
+  }
+  const unsigned a_count = shape == 0 ? 4 : 2;
+  const unsigned b_count = shape == 0 ? 2 : 1;
+  const unsigned c_count = half_sum ? 2 : 4;
+  constexpr unsigned kMaxGroup = 16;
+  std::vector<const Instruction*> group;
+  std::vector<int> written;
+  const auto check = [&](const Instruction& i) {
+    need(i, 4);
+    const std::size_t sizes[] = {c_count, a_count, b_count, c_count};
+    for (std::size_t k = 0; k < 4; ++k) {
+      if (i.operands[k].elements.size() != sizes[k]) bad(i, "wrong number of registers");
+    }
+  };
+  for (std::uint32_t k = first; k < last && group.size() < kMaxGroup; ++k) {
+    const Instruction& i = function_.body[k];
+    if (i.opcode != "mma" || i.guard >= 0 || i.modifiers != head.modifiers) break;
+    check(i);
+    const RegisterUse use = register_use(i);
+    const bool depends = std::any_of(use.reads.begin(), use.reads.end(), [&](int r) {
+      return std::find(written.begin(), written.end(), r) != written.end();
+    });
+    bool same = !depends;
+    for (std::size_t e = 0; e < a_count; ++e) {
+      same = same && i.operands[1].elements[e].is_register() &&
+             i.operands[1].elements[e].index == head.operands[1].elements[e].index;
+    }
+    if (!same && k != first) break;
+    group.push_back(&i);
+    written.insert(written.end(), use.writes.begin(), use.writes.end());
+  }
+  const auto n = static_cast<unsigned>(group.size());
+  // Scratch: 4 of A, then per mma 2 of B and 4 of C, which becomes D.
+  for (unsigned e = 0; e < a_count; ++e) to_scratch(e, read_lanes(head.operands[1].elements[e], 32));
+  for (unsigned g = 0; g < n; ++g) {
+    for (unsigned e = 0; e < b_count; ++e) to_scratch(4 + 2 * g + e, read_lanes(group[g]->operands[2].elements[e], 32));
+    for (unsigned e = 0; e < c_count; ++e) {
+      to_scratch(4 + 2 * kMaxGroup + 4 * g + e, read_lanes(group[g]->operands[3].elements[e], 32));
+    }
+  }
+  const unsigned code = (a.kind == Kind::kBfloat ? kMmaBfloat : 0U) | (shape == 1 ? kMmaShort : 0U) |
+                        (half_sum ? kMmaHalfSum : 0U);
+  call("braid_cpu_mma", b_.getVoidTy(),
+       {scratch(0), scratch(4), scratch(4 + 2 * kMaxGroup), b_.getInt32(n), b_.getInt32(code)});
+  for (unsigned g = 0; g < n; ++g) {
+    for (unsigned e = 0; e < c_count; ++e) {
+      write(group[g]->operands[0].elements[e], from_scratch(4 + 2 * kMaxGroup + 4 * g + e, integer(32, false)));
+    }
+  }
+  return n;
+}
+
+}  // namespace braid::cpu

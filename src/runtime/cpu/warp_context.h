@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace braid::cpu {
+
+/// What generated code sees of its warp. Generated code reads these fields by offset, so a change
+/// here needs a new kCodegenVersion (jit.h).
+struct WarpContext {
+  const std::uint8_t* params = nullptr;
+  std::uint8_t* shared = nullptr;      ///< host address of the block's shared window
+  std::uint8_t* local = nullptr;       ///< 32 x local_bytes
+  std::uint32_t tid_base[3] = {};      ///< thread index of lane 0
+  std::uint32_t ctaid[3] = {};
+  std::uint32_t ntid[3] = {};
+  std::uint32_t nctaid[3] = {};
+  std::uint32_t warp = 0;
+  std::uint32_t warps = 0;
+  std::uint32_t live = 0xffffffffU;    ///< lanes that exist
+  std::uint32_t dynamic_shared = 0;
+  std::uint32_t total_shared = 0;
+  std::uint32_t grid_id = 0;
+  alignas(64) std::uint32_t tid[3][32] = {};  ///< per lane; only when warps are not full rows
+  alignas(64) std::uint8_t dump[64] = {};     ///< where masked-off lanes may read
+};
+
+/// What generated code needs at run time, stored in the object beside it.
+struct KernelInfo {
+  std::uint32_t register_bytes = 0;  ///< size of the register file, scratch included
+  std::uint32_t local_bytes = 0;     ///< local memory of one lane
+  std::uint32_t shared_bytes = 0;    ///< static shared memory, also where dynamic starts
+  std::uint32_t waits = 0;           ///< has barriers or spin loops
+};
+
+using WarpFunction = void (*)(WarpContext* context, std::uint8_t* registers);
+
+}  // namespace braid::cpu
