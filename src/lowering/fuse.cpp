@@ -347,6 +347,7 @@ class Fuser {
   std::vector<ValueId> escaping(const std::vector<NodeId>& nodes) const {
     std::vector<ValueId> values;
     for (NodeId n : nodes) {
+      if (folded(n)) continue;  // the other matmuls that read it have their own
       for (ValueId value : node(n).outputs) {
         const auto& users = users_[static_cast<std::size_t>(value)];
         if (is_output_[static_cast<std::size_t>(value)] ||

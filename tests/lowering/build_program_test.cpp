@@ -1,0 +1,226 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "braid/error.h"
+#include "codegen/protocol.h"
+#include "lowering/lowering_testing.h"
+
+namespace braid::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+const std::string kX = input("x", R"("T", 6)");
+const std::string kSquare = input("w", "6, 6", R"(, "kind": "parameter", "per_rank": true)");
+
+Program program_of(const Graph& graph) {
+  PassContext context = sm80();
+  return lower(graph, context);
+}
+
+std::string arena(const Program& program, int buffer) {
+  return program
+      .arenas[static_cast<std::size_t>(program.buffers[static_cast<std::size_t>(buffer)].arena)]
+      .name();
+}
+const Buffer& buffer(const Program& program, const std::string& name) {
+  for (const Buffer& b : program.buffers) {
+    if (b.name == name) return b;
+  }
+  throw std::runtime_error("no buffer " + name);
+}
+
+/// x -> neg -> all_reduce -> silu, `rounds` times; the collective is fused with what follows.
+Graph consecutive_all_reduces(int rounds, int world) {
+  std::string nodes;
+  std::string last = "x";
+  for (int i = 0; i < rounds; ++i) {
+    const std::string n = std::to_string(i);
+    nodes += (i > 0 ? "," : "") + node("p" + n, "mm", '"' + last + R"(", "w")") + "," +
+             all_reduce("c" + n, "p" + n) + "," + node("s" + n, "wait_tensor", R"("c)" + n + '"') +
+             "," + node("a" + n, "silu", R"("s)" + n + '"');
+    last = "a" + n;
+  }
+  return graph_of(kX + "," + kSquare, nodes, '"' + last + '"', world);
+}
+
+TEST(BuildProgram, ArenasChannelsAndClosingBarrier) {
+  const Program program = program_of(consecutive_all_reduces(3, 4));
+  ASSERT_EQ(program.steps.size(), 6U);
+  EXPECT_EQ(program.channels, 3);
+  EXPECT_EQ(program.world, 4);
+  for (int i : {1, 3, 5}) {
+    const Step& step = program.steps[static_cast<std::size_t>(i)];
+    EXPECT_EQ(step.channel, i / 2);
+    EXPECT_EQ(step.closing_barrier, i == 5);
+  }
+  EXPECT_EQ(program.steps[0].channel, -1);
+  // Equal steps launch one kernel.
+  EXPECT_EQ(program.kernels.size(), 2U);
+  EXPECT_EQ(program.steps[1].kernel, program.steps[5].kernel);
+  EXPECT_EQ(arena(program, program.inputs[0].buffer), "io");
+  EXPECT_EQ(arena(program, program.inputs[1].buffer), "parameters");
+  EXPECT_EQ(arena(program, program.outputs[0].buffer), "io");
+  EXPECT_EQ(arena(program, program.steps[0].outputs[0]), "symmetric:tp");
+  EXPECT_EQ(arena(program, program.steps[1].outputs[0]), "workspace");
+}
+
+// A2-17: what other ranks may still read is neither reused nor freed.
+TEST(BuildProgram, SymmetricBuffersLiveUntilTheNextBarrier) {
+  const Program program = program_of(consecutive_all_reduces(3, 4));
+  const Buffer& p0 = buffer(program, "p0");
+  const Buffer& p1 = buffer(program, "p1");
+  const Buffer& p2 = buffer(program, "p2");
+  EXPECT_EQ(p0.last_step, 3);  // the all_reduce of p1 is the next barrier
+  EXPECT_EQ(p1.last_step, 5);
+  EXPECT_EQ(p2.last_step, 5);  // its own closing barrier
+  EXPECT_NE(p0.offset, p1.offset);
+  EXPECT_NE(p1.offset, p2.offset);
+  EXPECT_EQ(p0.offset, p2.offset);
+  EXPECT_EQ(std::min(p0.offset, p1.offset), protocol::head_bytes(3, 4));
+  for (const Arena& a : program.arenas) {
+    if (a.kind == ArenaKind::kSymmetric) {
+      EXPECT_EQ(a.bytes % (2 << 20), 0);
+    }
+  }
+}
+
+TEST(BuildProgram, WorldOfOneHasNoSymmetricArena) {
+  const Program program = program_of(consecutive_all_reduces(3, 1));
+  EXPECT_EQ(program.channels, 0);
+  for (const Arena& a : program.arenas) EXPECT_NE(a.kind, ArenaKind::kSymmetric);
+  for (const Step& step : program.steps) EXPECT_FALSE(step.closing_barrier);
+}
+
+TEST(BuildProgram, OutputsKeepTheUsersNames) {
+  const Program program =
+      program_of(graph_of(kX,
+                          node("a", "exp", R"("x")") + "," + node("b", "neg", R"("a")") + "," +
+                              node("c", "view", R"("b")", R"("shape": ["T", 6])"),
+                          R"("c", "a", "b")"));
+  ASSERT_EQ(program.outputs.size(), 3U);
+  EXPECT_EQ(program.outputs[0].name, "c");
+  EXPECT_EQ(program.outputs[1].name, "a");
+  EXPECT_EQ(program.outputs[2].name, "b");
+  // c became b; the second output of that value is a copy.
+  EXPECT_NE(program.outputs[0].buffer, program.outputs[2].buffer);
+  ASSERT_EQ(program.steps.size(), 2U);
+  EXPECT_EQ(program.steps[1].kind, Step::Kind::kCopy);
+  EXPECT_EQ(program.steps[1].source, program.outputs[0].buffer);
+  EXPECT_EQ(program.steps[1].destination, program.outputs[2].buffer);
+}
+
+TEST(BuildProgram, ViewsShareTheirBuffer) {
+  const Program program = program_of(graph_of(
+      kX,
+      node("a", "exp", R"("x")") + "," + node("v", "view", R"("a")", R"("shape": ["6*T"])") + "," +
+          node("b", "neg", R"("v")"),
+      R"("v", "b")"));
+  ASSERT_EQ(program.steps.size(), 2U);
+  EXPECT_EQ(program.steps[0].outputs[0], program.steps[1].inputs[0]);
+  // The kernel writes the output itself; the tensor has the view's shape.
+  EXPECT_EQ(program.outputs[0].buffer, program.steps[0].outputs[0]);
+  EXPECT_EQ(program.outputs[0].type.str(), "f32[6*T]");
+  EXPECT_EQ(arena(program, program.outputs[0].buffer), "io");
+}
+
+TEST(BuildProgram, AnInputAsOutputIsCopied) {
+  const Program program = program_of(
+      graph_of(kX, node("v", "view", R"("x")", R"("shape": ["6*T"])"), R"("v", "x", "x")"));
+  ASSERT_EQ(program.steps.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(program.steps[i].kind, Step::Kind::kCopy);
+    EXPECT_EQ(program.steps[i].source, program.inputs[0].buffer);
+    EXPECT_EQ(program.steps[i].destination, program.outputs[i].buffer);
+  }
+}
+
+TEST(BuildProgram, ACommBufferAsOutputIsCopied) {
+  Graph graph("g");
+  graph.add_group("tp", {2, true, {}});
+  const ValueId x = graph.add_input({"x", {DType::kF32, {4}}, InputKind::kActivation, true});
+  const NodeId p = graph.add_node("p", "neg", {x});
+  graph.set_comm_group(graph.node(p).outputs[0], "tp");
+  graph.add_output(graph.node(p).outputs[0]);
+  PassContext context = sm80();
+  const Program program = build_program(fuse(graph, context), context);
+  ASSERT_EQ(program.steps.size(), 2U);
+  EXPECT_EQ(arena(program, program.steps[1].source), "symmetric:tp");
+  EXPECT_EQ(arena(program, program.outputs[0].buffer), "io");
+}
+
+TEST(BuildProgram, WantsKernels) {
+  const Graph graph = graph_of(kX, node("a", "exp", R"("x")"), R"("a")");
+  PassContext context = sm80();
+  EXPECT_THROW(build_program(graph, context), Error);
+}
+
+TEST(BuildProgram, RandomGraphsHaveValidPlans) {
+  for (int world : {1, 2, 4}) {
+    for (std::uint64_t seed = 300; seed < 340; ++seed) {
+      SCOPED_TRACE(seed);
+      const Graph graph = random_graph(seed, 60, world);
+      const Program program = program_of(graph);  // ends in verify
+      EXPECT_EQ(program.outputs.size(), graph.outputs().size());
+      EXPECT_EQ(program.hash, program_of(graph).hash);
+    }
+  }
+}
+
+// `braid opt` writes the graph after any pass; what is read back gives the same plan.
+TEST(BuildProgram, FusedGraphsSurviveJson) {
+  const Graph graph = consecutive_all_reduces(3, 2);
+  PassContext context = sm80();
+  const Graph fused = fuse(lower_collectives(canonicalize(graph, context), context), context);
+  const Program direct = build_program(fused, context);
+  const Program read = build_program(parse_graph(to_json(fused)), context);
+  EXPECT_EQ(to_json(direct), to_json(read));
+}
+
+TEST(Program, JsonIsReadableAndHashed) {
+  const Program program = program_of(consecutive_all_reduces(2, 2));
+  const auto json = nlohmann::json::parse(to_json(program));
+  EXPECT_EQ(json["hash"], program.hash);
+  EXPECT_EQ(program.hash.size(), 32U);
+  EXPECT_EQ(json["steps"].size(), 4U);
+  EXPECT_EQ(json["buffers"][0]["name"], "x");
+  EXPECT_FALSE(nlohmann::json::parse(to_json(program, false)).contains("hash"));
+}
+
+TEST(Program, HashCoversWhatRanksMustAgreeOn) {
+  const Program program = program_of(consecutive_all_reduces(2, 2));
+  Program other = program;
+  other.buffers[2].offset += 256;
+  EXPECT_NE(hash_of(other), program.hash);
+  other = program;
+  other.kernels[0].spec.config["num_warps"] += 1;
+  EXPECT_NE(hash_of(other), program.hash);
+  other = program;
+  other.hash = "";
+  EXPECT_EQ(hash_of(other), program.hash);
+}
+
+TEST(Program, VerifyNoticesBrokenPlans) {
+  const Program program = program_of(consecutive_all_reduces(3, 2));
+  EXPECT_NO_THROW(verify(program));
+  auto broken = [&](auto change) {
+    Program copy = program;
+    change(copy);
+    EXPECT_THROW(verify(copy), Error);
+  };
+  auto find = [](Program& p, const std::string& name) -> Buffer& {
+    return const_cast<Buffer&>(buffer(p, name));
+  };
+  broken([&](Program& p) { find(p, "p0").last_step = 1; });
+  broken([&](Program& p) { find(p, "p1").offset = find(p, "p0").offset; });
+  broken([&](Program& p) { find(p, "p1").offset = 1 << 30; });
+  broken([&](Program& p) { find(p, "p0").arena = find(p, "a0").arena; });
+  broken([&](Program& p) { p.steps.back().closing_barrier = false; });
+  broken([&](Program& p) { p.steps[3].channel = 0; });
+  broken([&](Program& p) { p.steps[0].inputs.pop_back(); });
+  broken([&](Program& p) { p.outputs[0].buffer = p.steps[1].outputs[0]; });
+}
+
+}  // namespace
+}  // namespace braid::testing

@@ -1,0 +1,138 @@
+#include <gmock/gmock.h>
+
+#include "lowering/lowering_testing.h"
+
+namespace braid::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kX = input("x", R"("T", 6)");
+
+TEST(Canonicalize, GroupOfOneRankIsTheIdentity) {
+  const Graph graph =
+      graph_of(kX,
+               node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," +
+                   node("s", "wait_tensor", R"("c")") + "," + node("y", "relu", R"("s")"),
+               R"("y", "s")", 1);
+  PassContext context = sm80();
+  const Graph result = canonicalize(graph, context);
+  verify(result);
+  EXPECT_THAT(lines(result), ElementsAre("p = neg(x)", "y = relu(p)", "-> y, p"));
+  EXPECT_THAT(remarks_of(context, "c"), Contains(HasSubstr("'tp' has one rank")));
+  EXPECT_THAT(remarks_of(context, "s"), Contains(HasSubstr("nothing to wait for")));
+  expect_same_values(graph, result);
+}
+
+TEST(Canonicalize, LargerGroupsStay) {
+  const Graph graph =
+      graph_of(kX, all_reduce("c", "x") + "," + node("s", "wait_tensor", R"("c")"), R"("s")", 2);
+  PassContext context = sm80();
+  EXPECT_EQ(lines(canonicalize(graph, context)), lines(graph));
+  EXPECT_TRUE(context.remarks.empty());
+}
+
+TEST(Canonicalize, ViewsOfViewsMerge) {
+  const Graph graph = graph_of(kX,
+                               node("a", "view", R"("x")", R"("shape": ["6*T"])") + "," +
+                                   node("b", "view", R"("a")", R"("shape": [2, -1])") + "," +
+                                   node("c", "view", R"("b")", R"("shape": ["T", 6])") + "," +
+                                   node("d", "neg", R"("c")") + "," + node("e", "neg", R"("b")"),
+                               R"("d", "e")");
+  PassContext context = sm80();
+  const Graph result = canonicalize(graph, context);
+  EXPECT_THAT(lines(result), ElementsAre("b = view(x)", "d = neg(x)", "e = neg(b)", "-> d, e"));
+  // The -1 is spelt out.
+  EXPECT_EQ(*result.nodes()[0].attr<Shape>("shape"), (Shape{2, Dim::symbol("T") * 3}));
+  EXPECT_THAT(remarks_of(context, "c"), Contains("applied: a view to the shape it has"));
+  expect_same_values(graph, result);
+}
+
+TEST(Canonicalize, TransposesCancel) {
+  const Graph graph =
+      graph_of(kX,
+               node("a", "transpose", R"("x")", R"("dim0": 0, "dim1": 1)") + "," +
+                   node("b", "transpose", R"("a")", R"("dim0": -1, "dim1": -2)") + "," +
+                   node("c", "neg", R"("b")") + "," +
+                   node("d", "transpose", R"("c")", R"("dim0": -1, "dim1": 0)") + "," +
+                   node("e", "transpose", R"("d")", R"("dim0": 1, "dim1": 1)"),
+               R"("e")");
+  PassContext context = sm80();
+  const Graph result = canonicalize(graph, context);
+  EXPECT_THAT(lines(result), ElementsAre("c = neg(x)", "d = transpose(c)", "-> d"));
+  EXPECT_EQ(*result.nodes()[1].attr<std::int64_t>("dim0"), 0);
+  EXPECT_EQ(*result.nodes()[1].attr<std::int64_t>("dim1"), 1);
+  EXPECT_THAT(remarks_of(context, "b"), ElementsAre("applied: undoes the transpose 'a'"));
+  expect_same_values(graph, result);
+}
+
+TEST(Canonicalize, TransposesOfOtherDimsStay) {
+  const Graph graph = graph_of(input("x", R"("T", 2, 3)"),
+                               node("a", "transpose", R"("x")", R"("dim0": 0, "dim1": 1)") + "," +
+                                   node("b", "transpose", R"("a")", R"("dim0": 1, "dim1": 2)"),
+                               R"("b")");
+  PassContext context = sm80();
+  const Graph result = canonicalize(graph, context);
+  EXPECT_EQ(lines(result), lines(graph));
+  expect_same_values(graph, result);
+}
+
+TEST(Canonicalize, DimsInOneSpelling) {
+  const Graph graph =
+      graph_of(input("x", R"("T", 2, 3)"),
+               node("a", "sum", R"("x")", R"("dim": [-1, 1], "keepdim": true)"), R"("a")");
+  PassContext context = sm80();
+  const Graph result = canonicalize(graph, context);
+  EXPECT_THAT(*result.nodes()[0].attr<std::vector<std::int64_t>>("dim"), ElementsAre(1, 2));
+  expect_same_values(graph, result);
+}
+
+TEST(Canonicalize, CastToTheSameDtypeGoes) {
+  const Graph graph = graph_of(kX,
+                               node("a", "to", R"("x")", R"("dtype": "f32")") + "," +
+                                   node("b", "to", R"("a")", R"("dtype": "bf16")"),
+                               R"("b")");
+  PassContext context = sm80();
+  EXPECT_THAT(lines(canonicalize(graph, context)), ElementsAre("b = to(x)", "-> b"));
+}
+
+TEST(Canonicalize, DeadNodesGoAndEqualNodesStay) {
+  const Graph graph = graph_of(kX,
+                               node("a", "neg", R"("x")") + "," + node("b", "neg", R"("x")") + "," +
+                                   node("c", "exp", R"("a")") + "," + node("d", "silu", R"("c")") +
+                                   "," + node("e", "add", R"("a", "b")"),
+                               R"("e")");
+  PassContext context = sm80();
+  const Graph result = canonicalize(graph, context);
+  EXPECT_THAT(lines(result), ElementsAre("a = neg(x)", "b = neg(x)", "e = add(a, b)", "-> e"));
+  EXPECT_THAT(remarks_of(context, "d"), ElementsAre("applied: dead: no output needs it"));
+  expect_same_values(graph, result);
+}
+
+TEST(Canonicalize, OutputMayBecomeAnInput) {
+  const Graph graph =
+      graph_of(kX, node("a", "view", R"("x")", R"("shape": ["T", 6])"), R"("a", "x")");
+  PassContext context = sm80();
+  EXPECT_THAT(lines(canonicalize(graph, context)), ElementsAre("-> x, x"));
+}
+
+TEST(Canonicalize, RandomGraphsKeepTheirValues) {
+  for (int world : {1, 2, 4}) {
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+      SCOPED_TRACE(seed);
+      const Graph graph = random_graph(seed, 25, world);
+      PassContext context = sm80();
+      const Graph once = canonicalize(graph, context);
+      verify(once);
+      expect_same_values(graph, once, seed);
+      context.remarks.clear();
+      EXPECT_EQ(lines(canonicalize(once, context)), lines(once));
+      EXPECT_TRUE(context.remarks.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace braid::testing

@@ -1,0 +1,257 @@
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "braid/error.h"
+#include "ir/op_registry.h"
+#include "lowering/cost.h"
+#include "lowering/lowering_testing.h"
+
+namespace braid::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kX = input("x", R"("T", 6)");
+const std::string kX2 = kX + "," + input("x2", R"("T", 6)");
+const std::string kWeight = input("g", "6", R"(, "kind": "parameter")");
+const std::string kSquare = input("w", "6, 6", R"(, "kind": "parameter", "per_rank": true)");
+
+Graph fused(const Graph& graph, PassContext& context) {
+  context = sm80();
+  const Graph result = fuse(lower_collectives(canonicalize(graph, context), context), context);
+  verify(result);
+  expect_same_values(graph, result);
+  return result;
+}
+Graph fused(const std::string& inputs, const std::string& nodes, const std::string& outputs) {
+  PassContext context;
+  fused(graph_of(inputs, nodes, outputs, 2), context);
+  return fused(graph_of(inputs, nodes, outputs, 4), context);
+}
+
+std::string norm(const std::string& name, const std::string& x) {
+  return node(name, "rms_norm", '"' + x + R"(", "g")", R"("eps": 1e-5)");
+}
+
+TEST(Fuse, TpMlpIsThreeKernels) {
+  const Graph graph = fused(kX2 + "," + kWeight + "," + kSquare,
+                            node("h", "mm", R"("x", "w")") + "," + node("a", "silu", R"("h")") +
+                                "," + node("p", "mm", R"("a", "w")") + "," + all_reduce("c", "p") +
+                                "," + node("s", "wait_tensor", R"("c")") + "," +
+                                node("r", "add", R"("s", "x2")") + "," + norm("y", "r"),
+                            R"("y", "r")");
+  EXPECT_THAT(lines(graph), ElementsAre("a = gemm{mm+silu}(x, w)", "p@tp = gemm{mm}(a, w)",
+                                        "y:0, y:1 = all_reduce{all_reduce+add+rms_norm}(p, x2, g)",
+                                        "-> y:1, y:0"));
+  const Graph& body = **graph.nodes()[2].attr<std::shared_ptr<const Graph>>("body");
+  EXPECT_EQ(body.value(body.input_values()[0]).comm_group, "tp");
+  EXPECT_EQ(body.value(body.input_values()[1]).comm_group, "");
+}
+
+TEST(Fuse, LlamaMlpIsFiveKernels) {
+  const Graph graph =
+      fused(kX + "," + kWeight + "," + kSquare,
+            norm("n", "x") + "," + node("gate", "mm", R"("n", "w")") + "," +
+                node("up", "mm", R"("n", "w")") + "," + node("act", "silu", R"("gate")") + "," +
+                node("m", "mul", R"("act", "up")") + "," + node("d", "mm", R"("m", "w")") + "," +
+                all_reduce("c", "d") + "," + node("s", "wait_tensor", R"("c")") + "," +
+                node("r", "add", R"("s", "x")") + "," + norm("y", "r"),
+            R"("y", "r")");
+  EXPECT_THAT(lines(graph), ElementsAre("n = row{rms_norm}(x, g)", "act = gemm{mm+silu}(n, w)",
+                                        "m = gemm{mm+mul}(n, w, act)", "d@tp = gemm{mm}(m, w)",
+                                        "y:0, y:1 = all_reduce{all_reduce+add+rms_norm}(d, x, g)",
+                                        "-> y:1, y:0"));
+}
+
+TEST(Fuse, WholeChainsOfPointwiseNodes) {
+  const Graph graph = fused(kX2,
+                            node("a", "exp", R"("x")") + "," + node("b", "neg", R"("x2")") + "," +
+                                node("c", "silu", R"("b")") + "," + node("d", "add", R"("a", "c")"),
+                            R"("d", "b")");
+  EXPECT_THAT(lines(graph),
+              ElementsAre("d:0, d:1 = pointwise{exp+neg+silu+add}(x, x2)", "-> d:1, d:0"));
+}
+
+TEST(Fuse, NormWithPrologueAndEpilogue) {
+  const Graph graph = fused(
+      kX2 + "," + kWeight,
+      node("r", "add", R"("x", "x2")") + "," + norm("n", "r") + "," + node("y", "silu", R"("n")"),
+      R"("y", "r")");
+  EXPECT_THAT(lines(graph),
+              ElementsAre("y:0, y:1 = row{add+rms_norm+silu}(x, x2, g)", "-> y:1, y:0"));
+}
+
+TEST(Fuse, TransposeThatOnlyMatmulsReadIsInsideThem) {
+  const Graph graph =
+      fused(kX + "," + kSquare,
+            node("t", "transpose", R"("w")", R"("dim0": 0, "dim1": 1)") + "," +
+                node("a", "mm", R"("x", "t")") + "," + node("b", "mm", R"("a", "t")"),
+            R"("b")");
+  EXPECT_THAT(lines(graph),
+              ElementsAre("a = gemm{transpose+mm}(w, x)", "b = gemm{transpose+mm}(w, a)", "-> b"));
+}
+
+TEST(Fuse, OtherTransposesAreWritten) {
+  const Graph graph = fused(kX + "," + kSquare,
+                            node("t", "transpose", R"("w")", R"("dim0": 0, "dim1": 1)") + "," +
+                                node("a", "mm", R"("x", "t")"),
+                            R"("a", "t")");
+  EXPECT_THAT(lines(graph),
+              ElementsAre("t = pointwise{transpose}(w)", "a = gemm{mm}(x, t)", "-> a, t"));
+}
+
+TEST(Fuse, ViewsStayOutside) {
+  PassContext context;
+  const Graph graph = fused(graph_of(kX,
+                                     node("a", "exp", R"("x")") + "," +
+                                         node("v", "view", R"("a")", R"("shape": ["6*T"])") + "," +
+                                         node("b", "neg", R"("v")"),
+                                     R"("b")"),
+                            context);
+  EXPECT_THAT(lines(graph),
+              ElementsAre("a = pointwise{exp}(x)", "v = view(a)", "b = pointwise{neg}(v)", "-> b"));
+  EXPECT_THAT(remarks_of(context, "b"), Contains(HasSubstr("a view is never inside a kernel")));
+}
+
+TEST(Fuse, NothingIsComputedOncePerElementOfSomethingLarger) {
+  PassContext context;
+  const Graph graph =
+      fused(graph_of(kX + "," + kWeight,
+                     node("a", "exp", R"("g")") + "," + node("b", "mul", R"("x", "a")"), R"("b")"),
+            context);
+  EXPECT_THAT(lines(graph),
+              ElementsAre("a = pointwise{exp}(g)", "b = pointwise{mul}(x, a)", "-> b"));
+  EXPECT_THAT(remarks_of(context, "b"), Contains(HasSubstr("would be computed again")));
+}
+
+TEST(Fuse, NoCycleThroughANodeOutside) {
+  // d reads a through the matmul b: a and d in one kernel would wait for themselves.
+  const Graph graph = fused(kX + "," + kSquare,
+                            node("a", "exp", R"("x")") + "," + node("b", "mm", R"("a", "w")") +
+                                "," + node("v", "view", R"("b")", R"("shape": ["T", 6, 1])") + "," +
+                                node("u", "neg", R"("v")") + "," +
+                                node("z", "view", R"("u")", R"("shape": ["T", 6])") + "," +
+                                node("d", "add", R"("a", "z")"),
+                            R"("d")");
+  EXPECT_THAT(lines(graph), Contains("d = pointwise{add}(a, z)"));
+}
+
+TEST(Fuse, OneCollectivePerKernelAndItComesFirst) {
+  PassContext context;
+  const Graph graph =
+      fused(graph_of(kX2,
+                     node("p", "neg", R"("x")") + "," + node("q", "exp", R"("x2")") + "," +
+                         all_reduce("c", "p") + "," + all_reduce("e", "q") + "," +
+                         node("s", "wait_tensor", R"("c")") + "," +
+                         node("t", "wait_tensor", R"("e")") + "," + node("y", "add", R"("s", "t")"),
+                     R"("y")"),
+            context);
+  EXPECT_THAT(lines(graph), ElementsAre("p@tp = pointwise{neg}(x)", "q@tp = pointwise{exp}(x2)",
+                                        "c = all_reduce{all_reduce}(p)",
+                                        "y = all_reduce{all_reduce+add}(q, c)", "-> y"));
+  EXPECT_THAT(remarks_of(context, "c"), Contains(HasSubstr("must lie complete in the arena")));
+}
+
+TEST(Fuse, PrologueOfAResidualJoinsTheCollective) {
+  const Graph graph = fused(kX2,
+                            node("p", "neg", R"("x")") + "," + node("q", "exp", R"("x2")") + "," +
+                                all_reduce("c", "p") + "," + node("s", "wait_tensor", R"("c")") +
+                                "," + node("y", "add", R"("s", "q")"),
+                            R"("y")");
+  EXPECT_THAT(lines(graph), ElementsAre("p@tp = pointwise{neg}(x)",
+                                        "y = all_reduce{all_reduce+exp+add}(p, x2)", "-> y"));
+}
+
+TEST(Fuse, EqualLayersShareOneBody) {
+  // Other names and another order of independent inputs change nothing.
+  const Graph graph =
+      fused(kX2 + "," + kSquare,
+            node("a", "mm", R"("x", "w")") + "," + node("b", "silu", R"("a")") + "," +
+                node("zz", "mm", R"("b", "w")") + "," + node("k", "silu", R"("zz")"),
+            R"("k")");
+  ASSERT_EQ(graph.nodes().size(), 2U);
+  EXPECT_EQ(*graph.nodes()[0].attr<std::shared_ptr<const Graph>>("body"),
+            *graph.nodes()[1].attr<std::shared_ptr<const Graph>>("body"));
+}
+
+TEST(Fuse, UsersMayNameAValueLikeAResult) {
+  const Graph graph = fused(kX,
+                            node("y:0", "exp", R"("x")") + "," +
+                                node("v", "view", R"("y:0")", R"("shape": ["6*T"])") + "," +
+                                node("b", "neg", R"("v")") + "," + node("y", "exp", R"("b")"),
+                            R"("y", "b", "y:0")");
+  EXPECT_THAT(lines(graph), ElementsAre("y:0 = pointwise{exp}(x)", "v = view(y:0)",
+                                        "y_kernel:0, y_kernel:1 = pointwise{neg+exp}(v)",
+                                        "-> y_kernel:1, y_kernel:0, y:0"));
+}
+
+TEST(Fuse, WantsLoweredCollectives) {
+  const Graph graph =
+      graph_of(kX, all_reduce("c", "x") + "," + node("s", "wait_tensor", R"("c")"), R"("s")");
+  PassContext context = sm80();
+  EXPECT_THROW(fuse(graph, context), Error);
+}
+
+TEST(Fuse, KernelsAreBounded) {
+  std::string nodes;
+  std::string last = "x";
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    nodes += (i > 0 ? "," : "") + node(name, "neg", '"' + last + '"');
+    last = name;
+  }
+  PassContext context;
+  const Graph graph = fused(graph_of(kX, nodes, '"' + last + '"'), context);
+  EXPECT_EQ(graph.nodes().size(), 4U);
+  EXPECT_THAT(remarks_of(context, "n32"), Contains(HasSubstr("more than 32 nodes")));
+}
+
+/// Bytes that the nodes of a graph read and write, each operand of a node once.
+std::int64_t traffic(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const Node& n : graph.nodes()) {
+    if (n.op_name() == "view") continue;
+    std::set<ValueId> read(n.inputs.begin(), n.inputs.end());
+    for (ValueId value : read) bytes += max_bytes(graph.type(value), graph.symbols());
+    for (ValueId value : n.outputs) bytes += max_bytes(graph.type(value), graph.symbols());
+  }
+  return bytes;
+}
+
+TEST(Fuse, RandomGraphs) {
+  for (int world : {1, 2, 4}) {
+    for (std::uint64_t seed = 200; seed < 260; ++seed) {
+      SCOPED_TRACE(seed);
+      const Graph graph = random_graph(seed, 40, world);
+      PassContext context = sm80();
+      const Graph lowered = lower_collectives(canonicalize(graph, context), context);
+      const Graph result = fuse(lowered, context);
+      verify(result);
+      expect_same_values(graph, result, seed);
+      EXPECT_LE(traffic(result), traffic(lowered));
+
+      std::size_t computed = 0;
+      std::size_t kept = 0;
+      for (const Node& n : result.nodes()) {
+        if (n.op_name() == "view") continue;
+        ASSERT_EQ(n.op_name(), "kernel");
+        const Graph& body = **n.attr<std::shared_ptr<const Graph>>("body");
+        for (std::size_t i = 0; i < body.nodes().size(); ++i) {
+          const bool is_transpose = body.nodes()[i].op_name() == "transpose";
+          if (!is_transpose) ++computed;
+          EXPECT_TRUE(body.nodes()[i].op->op_class != OpClass::kCollective || i == 0);
+        }
+      }
+      for (const Node& n : lowered.nodes()) kept += n.op->op_class != OpClass::kView ? 1 : 0;
+      EXPECT_EQ(computed, kept) << "every node is computed exactly once";
+      // A second application changes nothing.
+      EXPECT_EQ(lines(fuse(result, context)), lines(result));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace braid::testing

@@ -1,0 +1,181 @@
+#include <gmock/gmock.h>
+
+#include "braid/error.h"
+#include "lowering/lowering_testing.h"
+
+namespace braid::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kX = input("x", R"("T", 6)");
+const std::string kWait = node("s", "wait_tensor", R"("c")");
+
+/// Lowers, verifies and compares values on 2 and 4 ranks; the result is that of 4.
+Graph lowered(const std::string& inputs, const std::string& nodes, const std::string& outputs,
+              PassContext& context) {
+  Graph result;
+  for (int world : {2, 4}) {
+    const Graph graph = graph_of(inputs, nodes, outputs, world);
+    context = sm80();
+    result = lower_collectives(graph, context);
+    verify(result);
+    expect_same_values(graph, result);
+  }
+  return result;
+}
+
+// A2-01, A2-02, A2-04, A2-16: the operand is realised in place, the wait goes.
+TEST(LowerCollectives, ComputedOperandBecomesACommBuffer) {
+  PassContext context;
+  const Graph graph = lowered(kX,
+                              node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," +
+                                  kWait + "," + node("y", "relu", R"("s")"),
+                              R"("y")", context);
+  EXPECT_THAT(lines(graph),
+              ElementsAre("p@tp = neg(x)", "c = all_reduce(p)", "y = relu(c)", "-> y"));
+  EXPECT_EQ(*graph.nodes()[1].attr<std::string>("algorithm"), "one_shot");
+  EXPECT_THAT(remarks_of(context, "c"),
+              ElementsAre(HasSubstr("applied: one_shot over 4 ranks of 'tp', 1536 bytes: about ")));
+}
+
+// A2-01 [U], A2-08: graph inputs are refused explicitly and never mutated.
+TEST(LowerCollectives, GraphInputIsCopied) {
+  PassContext context;
+  const Graph graph = lowered(kX, all_reduce("c", "x") + "," + kWait, R"("s")", context);
+  EXPECT_THAT(lines(graph),
+              ElementsAre("c_operand@tp = copy(x)", "c = all_reduce(c_operand)", "-> c"));
+  EXPECT_THAT(remarks_of(context, "c"),
+              ElementsAre(HasSubstr("it is a graph input"), HasSubstr("applied: one_shot")));
+}
+
+// A2-03: views are looked through.
+TEST(LowerCollectives, ViewOfAComputedValueIsRealisedAtItsBase) {
+  PassContext context;
+  const Graph graph = lowered(kX,
+                              node("p", "neg", R"("x")") + "," +
+                                  node("v", "view", R"("p")", R"("shape": ["6*T"])") + "," +
+                                  all_reduce("c", "v") + "," + kWait,
+                              R"("s")", context);
+  EXPECT_THAT(lines(graph),
+              ElementsAre("p@tp = neg(x)", "v@tp = view(p)", "c = all_reduce(v)", "-> c"));
+}
+
+TEST(LowerCollectives, ViewOfAGraphInputIsCopied) {
+  PassContext context;
+  const Graph graph = lowered(
+      kX,
+      node("v", "view", R"("x")", R"("shape": ["6*T"])") + "," + all_reduce("c", "v") + "," + kWait,
+      R"("s")", context);
+  EXPECT_THAT(lines(graph), ElementsAre("v = view(x)", "c_operand@tp = copy(v)",
+                                        "c = all_reduce(c_operand)", "-> c"));
+}
+
+TEST(LowerCollectives, GraphOutputIsCopied) {
+  PassContext context;
+  const Graph graph =
+      lowered(kX, node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + kWait,
+              R"("s", "p")", context);
+  EXPECT_THAT(lines(graph), ElementsAre("p = neg(x)", "c_operand@tp = copy(p)",
+                                        "c = all_reduce(c_operand)", "-> c, p"));
+  EXPECT_THAT(remarks_of(context, "c").front(), HasSubstr("it is a graph output"));
+}
+
+TEST(LowerCollectives, ResultOfACollectiveMayBeTheNextOperand) {
+  PassContext context;
+  const Graph graph =
+      lowered(kX,
+              node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + kWait + "," +
+                  all_reduce("d", "s") + "," + node("t", "wait_tensor", R"("d")"),
+              R"("t")", context);
+  EXPECT_THAT(lines(graph),
+              ElementsAre("p@tp = neg(x)", "c@tp = all_reduce(p)", "d = all_reduce(c)", "-> d"));
+}
+
+TEST(LowerCollectives, CollectivesOfOneGroupShareTheirOperand) {
+  PassContext context;
+  const Graph graph =
+      lowered(kX,
+              node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + all_reduce("d", "p") +
+                  "," + kWait + "," + node("t", "wait_tensor", R"("d")"),
+              R"("s", "t")", context);
+  EXPECT_THAT(lines(graph),
+              ElementsAre("p@tp = neg(x)", "c = all_reduce(p)", "d = all_reduce(p)", "-> c, d"));
+}
+
+// A2-01 [D]: the groups are compared.
+TEST(LowerCollectives, CommBufferOfAnotherGroupIsCopied) {
+  Graph graph("two_groups");
+  graph.add_group("tp", {2, true, {}});
+  graph.add_group("ep", {2, true, {}});
+  const ValueId x = graph.add_input({"x", {DType::kF32, {4}}, InputKind::kActivation, true});
+  const ValueId p = graph.node(graph.add_node("p", "neg", {x})).outputs[0];
+  for (const char* group : {"tp", "ep"}) {
+    const std::string name = std::string("c_") + group;
+    const NodeId c =
+        graph.add_node(name, "all_reduce", {p},
+                       {{"reduce_op", std::string("sum")}, {"group", std::string(group)}});
+    const NodeId s =
+        graph.add_node(std::string("s_") + group, "wait_tensor", graph.node(c).outputs);
+    graph.add_output(graph.node(s).outputs[0]);
+  }
+  PassContext context = sm80();
+  const Graph result = lower_collectives(graph, context);
+  EXPECT_THAT(lines(result),
+              ElementsAre("p@tp = neg(x)", "c_tp = all_reduce(p)", "c_ep_operand@ep = copy(p)",
+                          "c_ep = all_reduce(c_ep_operand)", "-> c_tp, c_ep"));
+  EXPECT_THAT(remarks_of(context, "c_ep").front(),
+              HasSubstr("it is a communication buffer of group 'tp' already"));
+}
+
+TEST(LowerCollectives, FreshNamesAvoidTheUsers) {
+  PassContext context;
+  const Graph graph =
+      lowered(kX, all_reduce("c", "x") + "," + kWait + "," + node("c_operand", "neg", R"("s")"),
+              R"("c_operand")", context);
+  EXPECT_THAT(lines(graph), ElementsAre("c_operand1@tp = copy(x)", "c = all_reduce(c_operand1)",
+                                        "c_operand = neg(c)", "-> c_operand"));
+}
+
+TEST(LowerCollectives, AppliesOnce) {
+  PassContext context;
+  const Graph once = lowered(kX, all_reduce("c", "x") + "," + kWait, R"("s")", context);
+  context.remarks.clear();
+  EXPECT_EQ(lines(lower_collectives(once, context)), lines(once));
+  EXPECT_THAT(context.remarks, IsEmpty());
+}
+
+TEST(LowerCollectives, GroupWithoutSymmetricMemoryIsRefused) {
+  const Graph graph = parse_graph(R"({"braid": 1, "name": "g", "symbols": {},
+    "groups": {"far": {"size": 2, "symmetric": false}},
+    "inputs": [)" + input("x", "4") +
+                                  R"(], "nodes": [)" + all_reduce("c", "x", "far") + "," + kWait +
+                                  R"(], "outputs": ["s"]})");
+  PassContext context = sm80();
+  try {
+    lower_collectives(graph, context);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(error.where(), "/groups/far/symmetric");
+    EXPECT_THAT(error.what(), HasSubstr("expected true"));
+  }
+}
+
+TEST(LowerCollectives, RandomGraphsKeepTheirValues) {
+  for (int world : {2, 4}) {
+    for (std::uint64_t seed = 100; seed < 130; ++seed) {
+      SCOPED_TRACE(seed);
+      const Graph graph = random_graph(seed, 25, world);
+      PassContext context = sm80();
+      const Graph result = lower_collectives(canonicalize(graph, context), context);
+      verify(result);
+      expect_same_values(graph, result, seed);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace braid::testing

@@ -1,0 +1,42 @@
+#include "lowering/passes.h"
+
+#include <gmock/gmock.h>
+
+#include "braid/error.h"
+#include "lowering/lowering_testing.h"
+
+namespace braid::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kX = input("x", R"("T", 6)");
+
+TEST(Passes, RunInTheOrderGiven) {
+  const Graph graph =
+      graph_of(kX, all_reduce("c", "x") + "," + node("s", "wait_tensor", R"("c")"), R"("s")");
+  PassContext context = sm80();
+  const std::vector<std::string> names{"canonicalize", "lower_collectives", "fuse"};
+  const Graph result = run_passes(graph, names, context);
+  EXPECT_THAT(lines(result),
+              ::testing::ElementsAre("c_operand@tp = pointwise{copy}(x)",
+                                     "c = all_reduce{all_reduce}(c_operand)", "-> c"));
+  EXPECT_EQ(lines(run_passes(graph, {}, context)), lines(graph));
+}
+
+TEST(Passes, UnknownNamesAreRefusedWithTheList) {
+  const Graph graph = graph_of(kX, node("a", "neg", R"("x")"), R"("a")");
+  PassContext context = sm80();
+  const std::vector<std::string> names{"fues"};
+  try {
+    run_passes(graph, names, context);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(error.what(), HasSubstr("'fues'"));
+    EXPECT_THAT(error.what(), HasSubstr("canonicalize, lower_collectives, fuse"));
+  }
+}
+
+}  // namespace
+}  // namespace braid::testing
