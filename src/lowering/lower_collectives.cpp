@@ -125,8 +125,7 @@ class Lowering {
     }
     if (graph_.value(base).producer < 0) return "it is a graph input, the caller's memory";
     if (is_output) return "it is a graph output, which lies in the caller's memory";
-    // A wait that went may stand for a value that is an output, or for a graph input's copy: ask
-    // what the value became.
+    // An earlier collective may have claimed it.
     const Value& now = rewrite_.graph().value(rewrite_(base));
     if (!now.comm_group.empty() && now.comm_group != group) {
       return fmt::format("it is a communication buffer of group '{}' already", now.comm_group);

@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include "ir/json_writer.h"
-#include "ir/op_registry.h"
 
 namespace braid {
 namespace {

@@ -67,15 +67,13 @@ TEST(PlanMemory, ReusesWhatIsFree) {
 }
 
 TEST(PlanMemory, TakesTheSmallestGapThatFits) {
-  // At step 1 there are free gaps of 2048 and 1024 bytes below a live buffer: the small one is
-  // taken.
-  const std::vector<Lifetime> buffers{{8192, 0, 2, 256}, {4096, 0, 2, 256}, {2048, 0, 0, 256},
-                                      {1536, 0, 2, 256}, {1024, 0, 0, 256}, {512, 0, 2, 256},
-                                      {1000, 1, 2, 256}};
+  // At step 1 there are gaps of 2048 and 1280 bytes between live buffers: the small one is taken.
+  const std::vector<Lifetime> buffers{{4096, 0, 2, 256}, {2048, 0, 0, 256}, {1536, 0, 2, 256},
+                                      {1280, 0, 0, 256}, {1024, 0, 2, 256}, {1000, 1, 2, 256}};
   const MemoryPlan plan = plan_memory(buffers);
   expect_valid(buffers, plan);
   EXPECT_EQ(plan.total, peak_bytes(buffers));
-  EXPECT_EQ(plan.offsets[6], plan.offsets[4]);
+  EXPECT_EQ(plan.offsets[5], plan.offsets[3]);
 }
 
 TEST(PlanMemory, RandomLifetimes) {
