@@ -217,8 +217,8 @@ static void braid_cpu_yield(braid::cpu::WarpContext* context) {
 
 static std::uint32_t braid_cpu_barrier(braid::cpu::WarpContext* context, std::uint32_t id,
                                        std::uint32_t threads, std::uint32_t here,
-                                       std::uint32_t live, std::uint32_t votes,
-                                       std::uint32_t kind, std::uint32_t line) {
+                                       std::uint32_t live, std::uint32_t votes, std::uint32_t kind,
+                                       std::uint32_t line) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
   return warp->runner->barrier(*warp, id, threads, here, live, votes, kind, line);
 }

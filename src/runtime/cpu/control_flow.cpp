@@ -41,8 +41,8 @@ bool is_barrier(const Instruction& i) {
 
 bool has_result(const Instruction& i) {
   static const std::set<std::string_view> kNone = {
-      "st",     "red",       "bra",      "ret",       "exit", "trap",    "brkpt",
-      "membar", "fence",     "cp",       "prefetch",  "call", "nanosleep", "prefetchu",
+      "st",      "red",           "bra",     "ret",           "exit", "trap",      "brkpt",
+      "membar",  "fence",         "cp",      "prefetch",      "call", "nanosleep", "prefetchu",
       "discard", "applypriority", "pmevent", "griddepcontrol"};
   if (i.opcode == "bar" || i.opcode == "barrier") return has_modifier(i, "red");
   return !kNone.contains(i.opcode);
@@ -70,7 +70,8 @@ RegisterUse register_use(const Instruction& instruction) {
 bool BitSet::merge(const BitSet& in, const BitSet* without) {
   bool grew = false;
   for (std::size_t i = 0; i < words_.size(); ++i) {
-    const std::uint64_t add = without != nullptr ? in.words_[i] & ~without->words_[i] : in.words_[i];
+    const std::uint64_t add =
+        without != nullptr ? in.words_[i] & ~without->words_[i] : in.words_[i];
     grew = grew || (add & ~words_[i]) != 0;
     words_[i] |= add;
   }
@@ -119,8 +120,7 @@ void ControlFlow::build(const ptx::Function& function) {
     if (last.operands.size() != 1 || last.operands[0].form != Operand::Form::kLabel) {
       ptx::fail(last.line, "bad operands of '" + last.full_name() + "'");
     }
-    const int target =
-        block_at[function.labels[static_cast<std::size_t>(last.operands[0].index)]];
+    const int target = block_at[function.labels[static_cast<std::size_t>(last.operands[0].index)]];
     if (last.guard >= 0 && target != block.next) {
       block.end = BlockEnd::kBranch;
       block.taken = target;
@@ -187,34 +187,33 @@ void ControlFlow::order_blocks() {
   }
   blocks_ = std::move(ordered);
   for (int b = 0; b < size(); ++b) {
-    for (const int target : {blocks_[static_cast<std::size_t>(b)].taken,
-                             blocks_[static_cast<std::size_t>(b)].next}) {
+    for (const int target :
+         {blocks_[static_cast<std::size_t>(b)].taken, blocks_[static_cast<std::size_t>(b)].next}) {
       if (target >= 0) blocks_[static_cast<std::size_t>(target)].predecessors.push_back(b);
     }
   }
 }
 
 void ControlFlow::find_post_dominators() {
-  // Sets of post-dominators as bit sets: kernels have tens to hundreds of blocks.
+  // Cooper, Harvey and Kennedy's iteration on the reversed graph. Lanes that die at a guarded exit
+  // do not count as a way to the end, except in loops that have no other.
   const int n = size();
   const int end = n;
-  std::vector<int> order;  // blocks that reach the end, nearest first
+  std::vector<int> order;  // post order of the reversed graph
   std::vector<int> rank(static_cast<std::size_t>(n) + 1, -1);
-  for (int b = 0; b < n; ++b) {
-    if (block(b).end == BlockEnd::kExit) {
-      rank[static_cast<std::size_t>(b)] = 0;
-      order.push_back(b);
+  std::vector<int> roots;
+  for (const BlockEnd kind : {BlockEnd::kExit, BlockEnd::kGuardedExit}) {
+    for (int b = 0; b < n; ++b) {
+      if (block(b).end == kind) roots.push_back(b);
     }
   }
-  // Post order of the reversed graph by depth-first search from the end.
-  std::vector<int> roots = order;
-  order.clear();
-  std::fill(rank.begin(), rank.end(), -1);
   std::vector<std::pair<int, std::size_t>> stack;
   std::vector<bool> seen(static_cast<std::size_t>(n));
+  std::vector<bool> leaves(static_cast<std::size_t>(n));
   for (const int root : roots) {
     if (seen[static_cast<std::size_t>(root)]) continue;
     seen[static_cast<std::size_t>(root)] = true;
+    leaves[static_cast<std::size_t>(root)] = true;
     stack.emplace_back(root, 0);
     while (!stack.empty()) {
       auto& [b, step] = stack.back();
@@ -251,7 +250,7 @@ void ControlFlow::find_post_dominators() {
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       const Block& current = block(*it);
       int result = -1;
-      if (current.end == BlockEnd::kExit) result = end;
+      if (leaves[static_cast<std::size_t>(*it)]) result = end;
       for (const int target : {current.taken, current.next}) {
         if (target < 0 || post_dominator_[static_cast<std::size_t>(target)] < 0) continue;
         result = result < 0 ? target : meet(result, target);

@@ -99,7 +99,8 @@ class Code {
       for (const ptx::Variable::Relocation& relocation : variables[v].relocations) {
         const std::uint64_t target =
             reinterpret_cast<std::uint64_t>(globals_.get()) +
-            static_cast<std::uint64_t>(program_.offsets()[static_cast<std::size_t>(relocation.variable)]) +
+            static_cast<std::uint64_t>(
+                program_.offsets()[static_cast<std::size_t>(relocation.variable)]) +
             static_cast<std::uint64_t>(relocation.addend);
         std::memcpy(at + relocation.offset, &target, sizeof(target));
       }
@@ -167,11 +168,12 @@ class CpuFunction final : public Function {
     }
     if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > kMaxThreads ||
         block.y > kMaxThreads || block.z > 64 || block.count() > kMaxThreads) {
-      throw_invalid(name(), "a block has 1 to 1024 threads, not " + std::to_string(block.x) + " x " +
-                                std::to_string(block.y) + " x " + std::to_string(block.z));
+      throw_invalid(name(), "a block has 1 to 1024 threads, not " + std::to_string(block.x) +
+                                " x " + std::to_string(block.y) + " x " + std::to_string(block.z));
     }
     const std::uint32_t fixed = code_->program().shared_bytes(static_cast<int>(entry_));
-    const std::uint32_t limit = std::max(max_shared_, kDefaultShared > fixed ? kDefaultShared - fixed : 0);
+    const std::uint32_t limit =
+        std::max(max_shared_, kDefaultShared > fixed ? kDefaultShared - fixed : 0);
     if (shared > limit || fixed > kMaxShared) {
       throw_invalid(name(), std::to_string(shared) + " bytes of dynamic shared memory are above " +
                                 std::to_string(limit) + " (see set_max_dynamic_shared)");
@@ -226,7 +228,8 @@ class CpuStream final : public Stream {
 
   void launch(Function& function, Dim3 grid, Dim3 block, std::uint32_t shared_bytes,
               std::span<const void* const> args) override {
-    core_->engine.submit(state_, ours<CpuFunction>(function).prepare(grid, block, shared_bytes, args));
+    core_->engine.submit(state_,
+                         ours<CpuFunction>(function).prepare(grid, block, shared_bytes, args));
   }
 
   void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
@@ -244,8 +247,8 @@ class CpuStream final : public Stream {
     const auto* from = static_cast<const std::uint8_t*>(src);
     auto data = std::make_shared<std::vector<std::uint8_t>>(from, from + bytes);
     core_->engine.submit(state_, HostOp{[dst, data] {
-      std::memcpy(reinterpret_cast<void*>(dst), data->data(), data->size());
-    }});
+                           std::memcpy(reinterpret_cast<void*>(dst), data->data(), data->size());
+                         }});
   }
 
   void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) override {

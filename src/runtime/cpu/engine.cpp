@@ -105,9 +105,7 @@ void Engine::complete(const std::shared_ptr<StreamState>& stream) {
   advance(stream);
 }
 
-bool Engine::have_work() const {
-  return !tasks_.empty() || !grids_.empty() || !suspended_.empty();
-}
+bool Engine::have_work() const { return !tasks_.empty() || !grids_.empty() || !suspended_.empty(); }
 
 /// Whether to start blocks before resuming those that spin.
 bool Engine::prefer_new() {
@@ -152,8 +150,7 @@ void Engine::run_task(std::unique_lock<std::mutex>& lock) {
   complete(task.stream);
 }
 
-void Engine::start_blocks(std::unique_lock<std::mutex>& lock,
-                          std::unique_ptr<BlockRunner>& spare) {
+void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
   // Grids take turns, so that ranks that wait for each other start together.
   const std::shared_ptr<Grid> grid = std::move(grids_.front());
   grids_.pop_front();

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -117,9 +117,9 @@ std::string Jit::compile(const Program& program, bool aligned) {
   for (std::size_t v = 0; v < layout.offsets.size(); ++v) {
     const ptx::Space space = program.module().variables[v].space;
     if (space != ptx::Space::kGlobal && space != ptx::Space::kConst) continue;
-    layout.globals[v] = new llvm::GlobalVariable(out, llvm::Type::getInt8Ty(context), false,
-                                                 llvm::GlobalValue::ExternalLinkage, nullptr,
-                                                 variable_symbol(v));
+    layout.globals[v] =
+        new llvm::GlobalVariable(out, llvm::Type::getInt8Ty(context), false,
+                                 llvm::GlobalValue::ExternalLinkage, nullptr, variable_symbol(v));
   }
   for (std::size_t e = 0; e < program.entries().size(); ++e) {
     layout.local_bytes = program.local_bytes(static_cast<int>(e));
@@ -142,7 +142,8 @@ std::string Jit::compile(const Program& program, bool aligned) {
   }
   std::string problem;
   llvm::raw_string_ostream problems(problem);
-  if (llvm::verifyModule(out, &problems)) throw_internal("cpu", "bad code was generated: " + problem);
+  if (llvm::verifyModule(out, &problems))
+    throw_internal("cpu", "bad code was generated: " + problem);
 
   llvm::PassBuilder builder(machine.get());
   llvm::LoopAnalysisManager loops;
@@ -210,8 +211,7 @@ std::unique_ptr<Jit::Linked> Jit::load(const Program& program, bool aligned,
         llvm::JITSymbolFlags::Exported};
   }
   if (!symbols.empty()) check(library.define(llvm::orc::absoluteSymbols(std::move(symbols))));
-  check(lljit.addObjectFile(library,
-                            llvm::MemoryBuffer::getMemBufferCopy(object, "ptx.o")));
+  check(lljit.addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(object, "ptx.o")));
   std::vector<Kernel> kernels;
   for (std::size_t e = 0; e < program.entries().size(); ++e) {
     Kernel kernel;

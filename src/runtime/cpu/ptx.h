@@ -53,10 +53,38 @@ struct Variable {
 };
 
 enum class Special : std::uint8_t {
-  kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY,
-  kNctaidZ, kLaneId, kWarpId, kNwarpId, kSmId, kNsmId, kGridId, kLaneMaskEq, kLaneMaskLe,
-  kLaneMaskLt, kLaneMaskGe, kLaneMaskGt, kClock, kClockHi, kClock64, kGlobalTimer,
-  kGlobalTimerLo, kGlobalTimerHi, kDynamicSharedSize, kTotalSharedSize, kZero
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneId,
+  kWarpId,
+  kNwarpId,
+  kSmId,
+  kNsmId,
+  kGridId,
+  kLaneMaskEq,
+  kLaneMaskLe,
+  kLaneMaskLt,
+  kLaneMaskGe,
+  kLaneMaskGt,
+  kClock,
+  kClockHi,
+  kClock64,
+  kGlobalTimer,
+  kGlobalTimerLo,
+  kGlobalTimerHi,
+  kDynamicSharedSize,
+  kTotalSharedSize,
+  kZero
 };
 
 struct Operand {
@@ -83,10 +111,10 @@ struct Operand {
 };
 
 struct Instruction {
-  std::string opcode;                   ///< "ld"
-  std::vector<std::string> modifiers;   ///< "global", "v4", "f32", "L1::no_allocate"
+  std::string opcode;                  ///< "ld"
+  std::vector<std::string> modifiers;  ///< "global", "v4", "f32", "L1::no_allocate"
   std::vector<Operand> operands;
-  std::int32_t guard = -1;              ///< predicate register, or -1
+  std::int32_t guard = -1;  ///< predicate register, or -1
   bool guard_negated = false;
   std::uint32_t line = 0;
   [[nodiscard]] std::string full_name() const;
@@ -99,7 +127,8 @@ struct Function {
   std::vector<int> params;   ///< variables
   std::vector<int> results;  ///< variables, of a `.func`
   std::vector<Register> registers;
-  std::vector<int> locals;   ///< `.local`, `.shared` and call `.param` variables declared in the body
+  std::vector<int>
+      locals;  ///< `.local`, `.shared` and call `.param` variables declared in the body
   std::vector<Instruction> body;
   std::vector<std::uint32_t> labels;  ///< label -> index of the instruction that follows it
   std::array<std::uint32_t, 3> max_threads{};       ///< .maxntid, zeros when absent

@@ -99,7 +99,8 @@ class Lexer {
       token.text = text_.substr(start, 1);
       ++at_;
     } else {
-      fail(line_, "unexpected character with code " + std::to_string(static_cast<unsigned char>(c)));
+      fail(line_,
+           "unexpected character with code " + std::to_string(static_cast<unsigned char>(c)));
     }
   }
 

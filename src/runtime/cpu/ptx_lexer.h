@@ -6,7 +6,16 @@
 
 namespace braid::cpu::ptx {
 
-enum class TokenKind : std::uint8_t { kIdentifier, kDot, kInteger, kFloat32, kFloat64, kString, kPunct, kEnd };
+enum class TokenKind : std::uint8_t {
+  kIdentifier,
+  kDot,
+  kInteger,
+  kFloat32,
+  kFloat64,
+  kString,
+  kPunct,
+  kEnd
+};
 
 /// `text` views the lexed buffer. A kDot token is ".name" with its dot cut off; `bits` holds the
 /// value of a number.

@@ -69,7 +69,8 @@ void Parser::body(Function& function) {
   for (Instruction& instruction : function.body) {
     for (Operand& operand : instruction.operands) {
       if (operand.form == Operand::Form::kLabel) {
-        operand.index = static_cast<std::int32_t>(resolved[static_cast<std::size_t>(operand.index)]);
+        operand.index =
+            static_cast<std::int32_t>(resolved[static_cast<std::size_t>(operand.index)]);
       }
     }
   }

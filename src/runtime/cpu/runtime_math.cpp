@@ -99,8 +99,8 @@ static void braid_cpu_tanh(float* out, const float* in) {
   braid::cpu::each(out, in, [](float x) { return std::tanh(x); });
 }
 
-#define BRAID_CPU_ROUNDED(name, type, expression)                                          \
-  static void name(type* out, const type* a, const type* b, std::uint32_t mode) {          \
+#define BRAID_CPU_ROUNDED(name, type, expression)                                            \
+  static void name(type* out, const type* a, const type* b, std::uint32_t mode) {            \
     braid::cpu::rounded(out, a, b, mode, [](type x, type y) -> type { return expression; }); \
   }
 BRAID_CPU_ROUNDED(braid_cpu_add_f32, float, x + y)
@@ -146,8 +146,9 @@ static void braid_cpu_f64_to_f32(std::uint64_t* out, const double* in, std::uint
 static void braid_cpu_int_to_f32(std::uint64_t* out, const std::uint64_t* in, std::uint32_t mode) {
   const braid::cpu::RoundingScope scope(mode);
   for (int l = 0; l < braid::cpu::kLanes; ++l) {
-    const long double wide = (mode & 4) != 0 ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
-                                             : static_cast<long double>(in[l]);
+    const long double wide = (mode & 4) != 0
+                                 ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
+                                 : static_cast<long double>(in[l]);
     const auto value = braid::cpu::opaque(static_cast<float>(braid::cpu::opaque(wide)));
     out[l] = std::bit_cast<std::uint32_t>(value);
   }
@@ -156,8 +157,9 @@ static void braid_cpu_int_to_f32(std::uint64_t* out, const std::uint64_t* in, st
 static void braid_cpu_int_to_f64(std::uint64_t* out, const std::uint64_t* in, std::uint32_t mode) {
   const braid::cpu::RoundingScope scope(mode);
   for (int l = 0; l < braid::cpu::kLanes; ++l) {
-    const long double wide = (mode & 4) != 0 ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
-                                             : static_cast<long double>(in[l]);
+    const long double wide = (mode & 4) != 0
+                                 ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
+                                 : static_cast<long double>(in[l]);
     const auto value = braid::cpu::opaque(static_cast<double>(braid::cpu::opaque(wide)));
     out[l] = std::bit_cast<std::uint64_t>(value);
   }
@@ -177,7 +179,7 @@ static std::uint64_t braid_cpu_globaltimer() {
 namespace braid::cpu {
 
 #define BRAID_CPU_HELPER(name) \
-  RuntimeHelper { #name, reinterpret_cast<void*>(&name) }
+  RuntimeHelper { #name, reinterpret_cast < void*>(&name) }
 
 std::span<const RuntimeHelper> math_helpers() {
   static const std::array kHelpers = {

@@ -331,13 +331,16 @@ static std::uint32_t braid_cpu_match(std::uint32_t* out, const std::uint64_t* va
 namespace braid::cpu {
 
 #define BRAID_CPU_HELPER(name) \
-  RuntimeHelper { #name, reinterpret_cast<void*>(&name) }
+  RuntimeHelper { #name, reinterpret_cast < void*>(&name) }
 
 std::span<const RuntimeHelper> memory_helpers() {
   static const std::array kHelpers = {
-      BRAID_CPU_HELPER(braid_cpu_load_strong), BRAID_CPU_HELPER(braid_cpu_store_strong),
-      BRAID_CPU_HELPER(braid_cpu_atomic),      BRAID_CPU_HELPER(braid_cpu_copy_async),
-      BRAID_CPU_HELPER(braid_cpu_shuffle),     BRAID_CPU_HELPER(braid_cpu_match),
+      BRAID_CPU_HELPER(braid_cpu_load_strong),
+      BRAID_CPU_HELPER(braid_cpu_store_strong),
+      BRAID_CPU_HELPER(braid_cpu_atomic),
+      BRAID_CPU_HELPER(braid_cpu_copy_async),
+      BRAID_CPU_HELPER(braid_cpu_shuffle),
+      BRAID_CPU_HELPER(braid_cpu_match),
       RuntimeHelper{"memset", reinterpret_cast<void*>(&std::memset)},
       RuntimeHelper{"memcpy", reinterpret_cast<void*>(&std::memcpy)},
       RuntimeHelper{"memmove", reinterpret_cast<void*>(&std::memmove)},

@@ -49,8 +49,8 @@ void decode_lane(std::uint32_t word, bool bfloat, float& low, float& high) {
 }
 
 /// Plain version for any host; AVX2 hosts get a vectorised clone of it.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 __attribute__((target_clones("avx2,fma", "default")))
 #endif
 void mma_portable(Words a, Words b, float* c, std::uint32_t count, bool bfloat, int depth) {
@@ -95,7 +95,8 @@ BRAID_CPU_AVX512 inline Pair decode(Words words, bool bfloat) {
   const __m512i raw = _mm512_loadu_si512(words);
   if (bfloat) {
     return {_mm512_castsi512_ps(_mm512_slli_epi32(raw, 16)),
-            _mm512_castsi512_ps(_mm512_and_si512(raw, _mm512_set1_epi32(static_cast<int>(0xffff0000))))};
+            _mm512_castsi512_ps(
+                _mm512_and_si512(raw, _mm512_set1_epi32(static_cast<int>(0xffff0000))))};
   }
   return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(raw)),
           _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(raw, 16)))};

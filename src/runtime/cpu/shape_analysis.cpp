@@ -26,8 +26,10 @@ std::optional<std::int64_t> immediate(const Operand& operand) {
 }
 
 unsigned alignment_of(std::int64_t value) {
-  return value == 0 ? 63 : std::min(62U, static_cast<unsigned>(std::countr_zero(
-                                             static_cast<std::uint64_t>(value))));
+  return value == 0
+             ? 63
+             : std::min(62U,
+                        static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(value))));
 }
 
 template <class Function>
@@ -47,11 +49,12 @@ Shape make_table(unsigned align, bool negative, Function&& element) {
 /// Pure operations whose result is uniform when their operands are.
 bool is_arithmetic(std::string_view op) {
   static const std::set<std::string_view> kOps = {
-      "add",  "sub",   "mul",  "mad",  "mul24", "mad24", "div",  "rem",  "min",  "max",   "abs",
-      "neg",  "and",   "or",   "xor",  "not",   "cnot",  "shl",  "shr",  "bfe",  "bfi",   "bfind",
-      "clz",  "popc",  "brev", "prmt", "shf",   "lop3",  "selp", "setp", "set",  "slct",  "cvt",
-      "cvta", "mov",   "fma",  "sqrt", "rsqrt", "rcp",   "ex2",  "lg2",  "sin",  "cos",   "tanh",
-      "copysign", "testp", "sad", "isspacep", "dp4a", "dp2a", "szext", "bmsk", "fns"};
+      "add",   "sub",   "mul",      "mad",   "mul24", "mad24", "div",  "rem",  "min",
+      "max",   "abs",   "neg",      "and",   "or",    "xor",   "not",  "cnot", "shl",
+      "shr",   "bfe",   "bfi",      "bfind", "clz",   "popc",  "brev", "prmt", "shf",
+      "lop3",  "selp",  "setp",     "set",   "slct",  "cvt",   "cvta", "mov",  "fma",
+      "sqrt",  "rsqrt", "rcp",      "ex2",   "lg2",   "sin",   "cos",  "tanh", "copysign",
+      "testp", "sad",   "isspacep", "dp4a",  "dp2a",  "szext", "bmsk", "fns"};
   return kOps.contains(op);
 }
 
@@ -129,7 +132,8 @@ void ShapeAnalysis::find_constants() {
     for (const Block& block : flow_.blocks()) {
       for (std::uint32_t i = block.first; i < block.last; ++i) {
         const Instruction& instruction = function_.body[i];
-        const bool parameter_load = instruction.opcode == "ld" && has_modifier(instruction, "param");
+        const bool parameter_load =
+            instruction.opcode == "ld" && has_modifier(instruction, "param");
         if (instruction.guard >= 0 || (!is_arithmetic(instruction.opcode) && !parameter_load)) {
           continue;
         }
@@ -267,7 +271,8 @@ Shape ShapeAnalysis::operand_shape(const Operand& operand) const {
       const bool entry_parameter = variable.space == Space::kParam &&
                                    std::find(function_.params.begin(), function_.params.end(),
                                              operand.index) != function_.params.end();
-      if (variable.space == Space::kLocal || (variable.space == Space::kParam && !entry_parameter)) {
+      if (variable.space == Space::kLocal ||
+          (variable.space == Space::kParam && !entry_parameter)) {
         return Shape::vector();
       }
       if (variable.space != Space::kShared || operand.bits != 0) return Shape::uniform();
@@ -310,8 +315,7 @@ Shape ShapeAnalysis::operand_shape(const Operand& operand) const {
   }
 }
 
-Shape ShapeAnalysis::bitwise(const Instruction& instruction, const Shape& a,
-                             const Shape& b) const {
+Shape ShapeAnalysis::bitwise(const Instruction& instruction, const Shape& a, const Shape& b) const {
   // An immediate is a base and a constant in the low bits that the other table may fill.
   const auto low_of = [](const Operand& operand, const Shape& other) -> std::int64_t {
     const auto value = immediate(operand);
@@ -384,10 +388,9 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
     const std::int64_t factor = !a.is_uniform() ? *y : !b.is_uniform() ? *x : 0;
     if (factor > kMaxTable || factor < -kMaxTable) return Shape::vector();
     const Shape& scaled = a.is_uniform() ? b : a;
-    return make_table(
-        std::min<unsigned>(std::min(63U, unsigned{a.align} + b.align), c.align),
-        negative || c.may_be_negative || factor < 0,
-        [&](std::size_t l) { return scaled.table[l] * factor + c.table[l]; });
+    return make_table(std::min<unsigned>(std::min(63U, unsigned{a.align} + b.align), c.align),
+                      negative || c.may_be_negative || factor < 0,
+                      [&](std::size_t l) { return scaled.table[l] * factor + c.table[l]; });
   }
   if (integer && op == "shl" && immediate(operands[2])) {
     const std::int64_t by = *immediate(operands[2]);
@@ -398,7 +401,9 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
   if (integer && op == "shr" && immediate(operands[2])) {
     const std::int64_t by = *immediate(operands[2]);
     if (by < 0 || by > 31 || !a.is_disjoint()) return uniform ? Shape::uniform() : Shape::vector();
-    const unsigned align = a.align == 63 ? 63U : a.align > by ? a.align - static_cast<unsigned>(by) : 0U;
+    const unsigned align = a.align == 63  ? 63U
+                           : a.align > by ? a.align - static_cast<unsigned>(by)
+                                          : 0U;
     return make_table(align, false, [&](std::size_t l) { return a.table[l] >> by; });
   }
   if (integer && (op == "and" || op == "or" || op == "xor")) {

@@ -18,7 +18,7 @@ namespace braid::cpu {
 struct Shape {
   enum class Form : std::uint8_t { kUnknown, kTable, kVector };
   Form form = Form::kUnknown;
-  std::uint8_t align = 0;     ///< the base is a multiple of 1 << align (63: the base is zero)
+  std::uint8_t align = 0;        ///< the base is a multiple of 1 << align (63: the base is zero)
   bool may_be_negative = false;  ///< a subtraction is inside: unsigned widening may wrap
   std::array<std::int32_t, 32> table{};
 
@@ -50,7 +50,9 @@ class ShapeAnalysis {
   [[nodiscard]] Shape operand_shape(const ptx::Operand& operand) const;
 
   /// The divergent component of a block (an index from 0), or -1 when all live lanes run it.
-  [[nodiscard]] int component(int block) const { return component_[static_cast<std::size_t>(block)]; }
+  [[nodiscard]] int component(int block) const {
+    return component_[static_cast<std::size_t>(block)];
+  }
   /// The block where all live lanes of a component meet, or -1 for the end of the kernel.
   [[nodiscard]] int component_exit(int component) const {
     return exits_[static_cast<std::size_t>(component)];

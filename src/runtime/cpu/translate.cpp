@@ -162,10 +162,9 @@ void Translator::assign_slots() {
   };
   for (std::size_t r = 0; r < slots_.size(); ++r) {
     const int reg = static_cast<int>(r);
-    const bool crosses =
-        std::any_of(flow_.blocks().begin(), flow_.blocks().end(), [&](const Block& block) {
-          return block.live_in.has(reg) || block.live_out.has(reg);
-        });
+    const bool crosses = std::any_of(
+        flow_.blocks().begin(), flow_.blocks().end(),
+        [&](const Block& block) { return block.live_in.has(reg) || block.live_out.has(reg); });
     if (!crosses) continue;
     const unsigned bits = register_bits(reg);
     std::uint32_t bytes = 8;
@@ -215,9 +214,9 @@ KernelInfo Translator::run(const std::string& name) {
   for (auto& copies : copies_) copies.assign(flow_.blocks().size(), nullptr);
   for (int b = 0; b < flow_.size(); ++b) {
     if (shapes_.component(b) < 0) continue;
-    b_.CreateStore(b_.getInt32(0), b_.CreateConstInBoundsGEP1_32(
-                                       b_.getInt8Ty(), registers_,
-                                       pending_slots_[static_cast<std::size_t>(b)]));
+    b_.CreateStore(b_.getInt32(0),
+                   b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), registers_,
+                                                 pending_slots_[static_cast<std::size_t>(b)]));
   }
   Value* live = aligned_ ? b_.getInt32(~0U) : field(offsetof(WarpContext, live), 32);
   b_.CreateStore(live, live_slot_);
@@ -272,8 +271,8 @@ void Translator::emit(const Instruction& instruction) {
     return;
   }
   static const std::set<std::string_view> kEffects = {
-      "ld",   "ldu",  "st",    "atom",  "red", "fence",   "membar",    "cp",   "shfl",    "vote",
-      "match", "redux", "bar", "barrier", "nanosleep", "trap", "ldmatrix", "activemask"};
+      "ld",   "ldu",   "st",    "atom", "red",     "fence",     "membar", "cp",       "shfl",
+      "vote", "match", "redux", "bar",  "barrier", "nanosleep", "trap",   "ldmatrix", "activemask"};
   const bool effects = kEffects.contains(instruction.opcode);
   const bool uniform = !shapes_.shape(instruction.guard).is_vector();
   Value* guard = load_register(instruction.guard).value;

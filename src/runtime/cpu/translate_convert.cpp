@@ -71,7 +71,8 @@ void Translator::op_convert(const Instruction& i) {
   const Type to = mods.type();
   const Type from = mods.type();
   mods.finish();
-  const auto rounding = rounding_index < 0 ? Rounding::kNearest : static_cast<Rounding>(rounding_index);
+  const auto rounding =
+      rounding_index < 0 ? Rounding::kNearest : static_cast<Rounding>(rounding_index);
   const auto relued = [&](Value* v) -> Value* {
     if (!relu) return v;
     Value* zero = llvm::Constant::getNullValue(v->getType());
@@ -84,7 +85,8 @@ void Translator::op_convert(const Instruction& i) {
   if (to.lanes == 2) {
     // cvt d, a, b: a is the upper half.
     need(i, 3);
-    if (from.bits != 32 || !from.is_float() || saturate || integral >= 0 || rounding > Rounding::kZero) {
+    if (from.bits != 32 || !from.is_float() || saturate || integral >= 0 ||
+        rounding > Rounding::kZero) {
       mods.unknown();
     }
     Value* high = resize(to_16(flush(read_float(i.operands[1], from), ftz), to), 32, false);
@@ -93,7 +95,8 @@ void Translator::op_convert(const Instruction& i) {
     return;
   }
   need(i, 2);
-  if (from.lanes == 2 || from.bits > 64 || to.bits > 64 || from.kind == Kind::kPred || to.kind == Kind::kPred) {
+  if (from.lanes == 2 || from.bits > 64 || to.bits > 64 || from.kind == Kind::kPred ||
+      to.kind == Kind::kPred) {
     mods.unknown();
   }
   if (!from.is_float() && !to.is_float()) {
@@ -102,7 +105,8 @@ void Translator::op_convert(const Instruction& i) {
       // Clamp in 64 bits plus sign; u64 to s64 is the only pair that does not fit.
       Value* wide = resize(value, 128, from.is_signed());
       llvm::Type* t = wide->getType();
-      const llvm::APInt low = to.is_signed() ? llvm::APInt::getSignedMinValue(to.bits).sext(128) : llvm::APInt(128, 0);
+      const llvm::APInt low =
+          to.is_signed() ? llvm::APInt::getSignedMinValue(to.bits).sext(128) : llvm::APInt(128, 0);
       const llvm::APInt high = to.is_signed() ? llvm::APInt::getSignedMaxValue(to.bits).sext(128)
                                               : llvm::APInt::getMaxValue(to.bits).zext(128);
       wide = intrinsic(llvm::Intrinsic::smax, {wide, llvm::ConstantInt::get(t, low)});
@@ -135,7 +139,8 @@ void Translator::op_convert(const Instruction& i) {
       // Any 64-bit integer is exact in a long double: let the host round.
       const unsigned mode = static_cast<unsigned>(rounding) | (from.is_signed() ? 4U : 0U);
       Value* wide = resize(value, 64, from.is_signed());
-      Value* out = map_lanes(to.bits == 64 ? "braid_cpu_int_to_f64" : "braid_cpu_int_to_f32", {wide}, mode);
+      Value* out =
+          map_lanes(to.bits == 64 ? "braid_cpu_int_to_f64" : "braid_cpu_int_to_f32", {wide}, mode);
       write(i.operands[0], resize(out, to.bits, false));
       return;
     }
@@ -148,7 +153,8 @@ void Translator::op_convert(const Instruction& i) {
       return;
     }
     llvm::Type* target = floating(to, scalar_);
-    Value* result = from.is_signed() ? b_.CreateSIToFP(value, target) : b_.CreateUIToFP(value, target);
+    Value* result =
+        from.is_signed() ? b_.CreateSIToFP(value, target) : b_.CreateUIToFP(value, target);
     write_float(i.operands[0], clamp(result, saturate), to);
     return;
   }

@@ -17,8 +17,8 @@ llvm::Value* Translator::flush(Value* value, bool ftz) {
   if (!ftz || !value->getType()->getScalarType()->isFloatTy()) return value;
   Value* size = intrinsic(llvm::Intrinsic::fabs, {value});
   Value* small = b_.CreateFCmpOLT(size, llvm::ConstantFP::get(value->getType(), 0x1p-126));
-  Value* zero = intrinsic(llvm::Intrinsic::copysign,
-                          {llvm::Constant::getNullValue(value->getType()), value});
+  Value* zero =
+      intrinsic(llvm::Intrinsic::copysign, {llvm::Constant::getNullValue(value->getType()), value});
   return b_.CreateSelect(small, zero, value);
 }
 
@@ -51,8 +51,8 @@ llvm::Value* Translator::fused(Type type, Rounding rounding, Value* a, Value* b,
   if (type.bits == 16) {
     const Type wide{Kind::kFloat, 64, 1};
     llvm::Type* to = floating(wide, !a->getType()->isVectorTy());
-    Value* exact = intrinsic(llvm::Intrinsic::fma, {b_.CreateFPExt(a, to), b_.CreateFPExt(b, to),
-                                                    b_.CreateFPExt(c, to)});
+    Value* exact = intrinsic(llvm::Intrinsic::fma,
+                             {b_.CreateFPExt(a, to), b_.CreateFPExt(b, to), b_.CreateFPExt(c, to)});
     return odd_float(exact);
   }
   if (rounding == Rounding::kNearest) return intrinsic(llvm::Intrinsic::fma, {a, b, c});
@@ -105,7 +105,8 @@ void Translator::op_fma(const Instruction& i) {
   if (!type.is_float()) mods.unknown();
   if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
   both_halves(i, type, 3, [&](llvm::ArrayRef<Value*> in) {
-    Value* result = flush(fused(type, rounding, flush(in[0], ftz), flush(in[1], ftz), flush(in[2], ftz)), ftz);
+    Value* result =
+        flush(fused(type, rounding, flush(in[0], ftz), flush(in[1], ftz), flush(in[2], ftz)), ftz);
     if (relu) {
       Value* zero = llvm::Constant::getNullValue(result->getType());
       result = b_.CreateSelect(b_.CreateFCmpULT(result, zero), zero, result);
@@ -207,15 +208,16 @@ void Translator::op_testp(const Instruction& i) {
   if (what == 1) result = b_.CreateFCmpOEQ(size, infinity);
   if (what == 2) result = b_.CreateFCmpORD(size, size);
   if (what == 3) result = b_.CreateFCmpUNO(size, size);
-  if (what == 4) result = b_.CreateAnd(b_.CreateFCmpOGE(size, smallest), b_.CreateFCmpOLT(size, infinity));
-  if (what == 5) result = b_.CreateAnd(b_.CreateFCmpOLT(size, smallest), b_.CreateFCmpOGT(size, zero));
+  if (what == 4)
+    result = b_.CreateAnd(b_.CreateFCmpOGE(size, smallest), b_.CreateFCmpOLT(size, infinity));
+  if (what == 5)
+    result = b_.CreateAnd(b_.CreateFCmpOLT(size, smallest), b_.CreateFCmpOGT(size, zero));
   write(i.operands[0], result);
 }
 
 /// -0 is below +0. Without `propagate` a NaN gives way to the other operand.
 llvm::Value* Translator::float_extreme(bool minimum, bool propagate, Value* a, Value* b) {
-  Value* result =
-      intrinsic(minimum ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, {a, b});
+  Value* result = intrinsic(minimum ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, {a, b});
   const bool scalar = !a->getType()->isVectorTy();
   const unsigned bits = a->getType()->getScalarSizeInBits();
   Value* quiet = constant(bits, bits == 64 ? 0x7fffffffffffffff : 0x7fffffff);

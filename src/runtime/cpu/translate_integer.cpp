@@ -8,7 +8,6 @@ using llvm::Intrinsic::ID;
 using ptx::Kind;
 using ptx::Type;
 
-
 void Translator::op_add_sub(const Instruction& i) {
   if (!i.modifiers.empty()) {
     const auto type = ptx::parse_type(i.modifiers.back());
@@ -28,25 +27,28 @@ void Translator::op_add_sub(const Instruction& i) {
   if (type.lanes == 2) bad(i, "packed integers are not supported");
   if (saturate) {
     if (type.bits != 32 || !type.is_signed()) mods.unknown();
-    write(i.operands[0], intrinsic(add ? llvm::Intrinsic::sadd_sat : llvm::Intrinsic::ssub_sat, {a, b}));
+    write(i.operands[0],
+          intrinsic(add ? llvm::Intrinsic::sadd_sat : llvm::Intrinsic::ssub_sat, {a, b}));
     return;
   }
   write(i.operands[0], add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b));
 }
 
-/// Stops the kernel if base + table leaves 32 bits, where the other lanes would not follow the base.
+/// Stops the kernel if base + table leaves 32 bits, where the other lanes would not follow the
+/// base.
 void Translator::check_no_wrap(const Operand& operand, Value* base, bool is_signed) {
   const Shape shape = shapes_.operand_shape(operand);
   if (!shape.is_table() || shape.is_uniform() || (shape.is_disjoint() && shape.align < 31)) return;
   if (shape.align == 63) return;
-  Value* wide = is_signed ? b_.CreateSExt(base, b_.getInt64Ty()) : b_.CreateZExt(base, b_.getInt64Ty());
+  Value* wide =
+      is_signed ? b_.CreateSExt(base, b_.getInt64Ty()) : b_.CreateZExt(base, b_.getInt64Ty());
   const auto edge = [&](std::int32_t t) {
     return b_.CreateAdd(wide, b_.getInt64(static_cast<std::uint64_t>(std::int64_t{t})));
   };
   const auto outside = [&](Value* value) -> Value* {
     Value* narrow = b_.CreateTrunc(value, b_.getInt32Ty());
-    Value* again = is_signed ? b_.CreateSExt(narrow, b_.getInt64Ty())
-                             : b_.CreateZExt(narrow, b_.getInt64Ty());
+    Value* again =
+        is_signed ? b_.CreateSExt(narrow, b_.getInt64Ty()) : b_.CreateZExt(narrow, b_.getInt64Ty());
     return b_.CreateICmpNE(again, value);
   };
   Value* wraps = nullptr;
@@ -55,7 +57,9 @@ void Translator::check_no_wrap(const Operand& operand, Value* base, bool is_sign
     Value* low = outside(edge(shape.min()));
     wraps = wraps == nullptr ? low : b_.CreateOr(wraps, low);
   }
-  split_unlikely(wraps, [&] { call("braid_cpu_wrap", b_.getVoidTy(), {context_, b_.getInt32(line_)}); });
+  split_unlikely(wraps, [&] {
+    call("braid_cpu_wrap", b_.getVoidTy(), {context_, b_.getInt32(line_)});
+  });
 }
 
 llvm::Value* Translator::widen(const Operand& operand, Type from, unsigned to) {
@@ -171,7 +175,8 @@ void Translator::op_min_max(const Instruction& i) {
   Value* result = intrinsic(id, {read(i.operands[1], type.bits), read(i.operands[2], type.bits)});
   if (relu) {
     if (!type.is_signed()) mods.unknown();
-    result = intrinsic(llvm::Intrinsic::smax, {result, llvm::Constant::getNullValue(result->getType())});
+    result =
+        intrinsic(llvm::Intrinsic::smax, {result, llvm::Constant::getNullValue(result->getType())});
   }
   write(i.operands[0], result);
 }
@@ -203,13 +208,15 @@ void Translator::op_logic(const Instruction& i) {
   const bool unary = i.opcode == "not" || i.opcode == "cnot";
   need(i, unary ? 2 : 3);
   const auto input = [&](std::size_t n) {
-    return type.kind == Kind::kPred ? read_predicate(i.operands[n]) : read(i.operands[n], type.bits);
+    return type.kind == Kind::kPred ? read_predicate(i.operands[n])
+                                    : read(i.operands[n], type.bits);
   };
   Value* a = input(1);
   if (i.opcode == "not") {
     write(i.operands[0], b_.CreateNot(a));
   } else if (i.opcode == "cnot") {
-    write(i.operands[0], resize(b_.CreateICmpEQ(a, llvm::Constant::getNullValue(a->getType())), type.bits, false));
+    write(i.operands[0],
+          resize(b_.CreateICmpEQ(a, llvm::Constant::getNullValue(a->getType())), type.bits, false));
   } else if (i.opcode == "and") {
     write(i.operands[0], b_.CreateAnd(a, input(2)));
   } else if (i.opcode == "or") {
@@ -270,7 +277,8 @@ void Translator::op_bit_field(const Instruction& i) {
     Value* field = shl(ones, position);
     Value* from = shl(read(i.operands[1], bits), position);
     Value* into = read(i.operands[2], bits);
-    write(i.operands[0], b_.CreateOr(b_.CreateAnd(from, field), b_.CreateAnd(into, b_.CreateNot(field))));
+    write(i.operands[0],
+          b_.CreateOr(b_.CreateAnd(from, field), b_.CreateAnd(into, b_.CreateNot(field))));
     return;
   }
   Value* a = read(i.operands[1], bits);
@@ -336,7 +344,8 @@ void Translator::op_permute(const Instruction& i) {
     Value* replicate = b_.CreateICmpNE(b_.CreateAnd(pick, llvm::ConstantInt::get(t, 8)),
                                        llvm::Constant::getNullValue(t));
     Value* sign = b_.CreateICmpUGT(byte, llvm::ConstantInt::get(t, 0x7f));
-    Value* filled = b_.CreateSelect(sign, llvm::ConstantInt::get(t, 0xff), llvm::Constant::getNullValue(t));
+    Value* filled =
+        b_.CreateSelect(sign, llvm::ConstantInt::get(t, 0xff), llvm::Constant::getNullValue(t));
     result = b_.CreateOr(result, b_.CreateShl(b_.CreateSelect(replicate, filled, byte), 8 * k));
   }
   write(i.operands[0], resize(result, 32, false));
@@ -353,10 +362,12 @@ void Translator::op_funnel(const Instruction& i) {
   Value* high = resize(read(i.operands[2], 32), 64, false);
   Value* both = b_.CreateOr(low, b_.CreateShl(high, 32));
   Value* by = read(i.operands[3], 32);
-  by = mode == 1 ? b_.CreateAnd(by, llvm::ConstantInt::get(by->getType(), 31))
-                 : intrinsic(llvm::Intrinsic::umin, {by, llvm::ConstantInt::get(by->getType(), 32)});
+  by = mode == 1
+           ? b_.CreateAnd(by, llvm::ConstantInt::get(by->getType(), 31))
+           : intrinsic(llvm::Intrinsic::umin, {by, llvm::ConstantInt::get(by->getType(), 32)});
   by = resize(by, 64, false);
-  Value* result = direction == 0 ? b_.CreateLShr(b_.CreateShl(both, by), 32) : b_.CreateLShr(both, by);
+  Value* result =
+      direction == 0 ? b_.CreateLShr(b_.CreateShl(both, by), 32) : b_.CreateLShr(both, by);
   write(i.operands[0], resize(result, 32, false));
 }
 
@@ -447,12 +458,15 @@ void Translator::op_compare(const Instruction& i) {
   const auto joined = [&](Value* v) {
     if (combine < 0) return v;
     Value* other = read_predicate(i.operands[3]);
-    return combine == 0 ? b_.CreateAnd(v, other) : combine == 1 ? b_.CreateOr(v, other) : b_.CreateXor(v, other);
+    return combine == 0   ? b_.CreateAnd(v, other)
+           : combine == 1 ? b_.CreateOr(v, other)
+                          : b_.CreateXor(v, other);
   };
   if (to_register) {
     Value* truth = joined(value);
     if (result.lanes != 1 || (result.is_float() && result.bits != 32)) bad(i, "unsupported result");
-    Value* yes = result.is_float() ? constant(32, 0x3f800000) : constant(result.bits, ~0ULL >> (64 - result.bits));
+    Value* yes = result.is_float() ? constant(32, 0x3f800000)
+                                   : constant(result.bits, ~0ULL >> (64 - result.bits));
     if (!scalar_) yes = splat(yes);
     write(i.operands[0], b_.CreateSelect(truth, yes, llvm::Constant::getNullValue(yes->getType())));
     return;
@@ -535,13 +549,16 @@ void Translator::op_isspacep(const Instruction& i) {
     }
     return b_.CreateICmpULT(b_.CreateSub(value, start), size);
   };
-  Value* shared = inside(offsetof(WarpContext, shared),
-                         b_.CreateZExt(field(offsetof(WarpContext, total_shared), 32), b_.getInt64Ty()));
+  Value* shared =
+      inside(offsetof(WarpContext, shared),
+             b_.CreateZExt(field(offsetof(WarpContext, total_shared), 32), b_.getInt64Ty()));
   Value* local = inside(offsetof(WarpContext, local), b_.getInt64(32ULL * layout_.local_bytes));
   if (space == 4) {
     write(i.operands[0], llvm::Constant::getNullValue(shared->getType()));
   } else {
-    write(i.operands[0], space < 2 ? shared : space == 2 ? local : b_.CreateNot(b_.CreateOr(shared, local)));
+    write(i.operands[0], space < 2    ? shared
+                         : space == 2 ? local
+                                      : b_.CreateNot(b_.CreateOr(shared, local)));
   }
 }
 
@@ -572,7 +589,8 @@ void Translator::op_dot_product(const Instruction& i) {
     return is_signed ? b_.CreateAShr(v, 24) : b_.CreateLShr(v, 24);
   };
   for (unsigned k = 0; k < 4; ++k) {
-    sum = b_.CreateAdd(sum, b_.CreateMul(byte(a, k, left.is_signed()), byte(b, k, right.is_signed())));
+    sum = b_.CreateAdd(sum,
+                       b_.CreateMul(byte(a, k, left.is_signed()), byte(b, k, right.is_signed())));
   }
   write(i.operands[0], sum);
 }

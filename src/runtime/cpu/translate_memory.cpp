@@ -19,19 +19,24 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
   if (base.form == Operand::Form::kVariable) {
     const Space home = module_.variables[static_cast<std::size_t>(base.index)].space;
     if (space != Space::kGeneric && home != space) bad(i, "the variable is in another space");
-    if (space == Space::kGeneric && home == Space::kShared) bad(i, "a shared variable needs .shared");
+    if (space == Space::kGeneric && home == Space::kShared)
+      bad(i, "a shared variable needs .shared");
     space = home;
   }
   const auto add_offset = [&](Value* value) {
     return offset == 0 ? value
-                       : b_.CreateAdd(value, llvm::ConstantInt::get(value->getType(), static_cast<std::uint64_t>(offset), true));
+                       : b_.CreateAdd(value, llvm::ConstantInt::get(
+                                                 value->getType(),
+                                                 static_cast<std::uint64_t>(offset), true));
   };
   if (base.form == Operand::Form::kVariable &&
-      (space == Space::kLocal || (space == Space::kParam && !shapes_.operand_shape(base).is_table()))) {
+      (space == Space::kLocal ||
+       (space == Space::kParam && !shapes_.operand_shape(base).is_table()))) {
     result.table = true;
     result.base = add_offset(scalar_address(base));
     result.shape = Shape::uniform();
-    for (unsigned l = 0; l < 32; ++l) result.shape.table[l] = static_cast<std::int32_t>(l * layout_.local_bytes);
+    for (unsigned l = 0; l < 32; ++l)
+      result.shape.table[l] = static_cast<std::int32_t>(l * layout_.local_bytes);
     return result;
   }
   const Shape shape = shapes_.operand_shape(base);
@@ -76,14 +81,29 @@ Translator::Access Translator::parse_access(const Instruction& i, Modifiers& mod
   if (access.strong) mods.take_one({"cta", "cluster", "gpu", "sys"});
   const int space = mods.take_one({"param", "global", "shared::cta", "shared", "local", "const",
                                    "param::entry", "param::func"});
-  constexpr Space kSpaces[] = {Space::kParam,  Space::kGlobal, Space::kShared, Space::kShared,
-                               Space::kLocal,  Space::kConst,  Space::kParam,  Space::kParam};
+  constexpr Space kSpaces[] = {Space::kParam, Space::kGlobal, Space::kShared, Space::kShared,
+                               Space::kLocal, Space::kConst,  Space::kParam,  Space::kParam};
   if (space >= 0) access.space = kSpaces[space];
   for (bool more = true; more;) {
-    more = mods.take_one({"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "L1::evict_normal",
-                          "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",
-                          "L1::no_allocate", "L2::evict_first", "L2::evict_last",
-                          "L2::evict_normal", "L2::cache_hint", "L2::64B", "L2::128B",
+    more = mods.take_one({"ca",
+                          "cg",
+                          "cs",
+                          "lu",
+                          "cv",
+                          "wb",
+                          "wt",
+                          "nc",
+                          "L1::evict_normal",
+                          "L1::evict_unchanged",
+                          "L1::evict_first",
+                          "L1::evict_last",
+                          "L1::no_allocate",
+                          "L2::evict_first",
+                          "L2::evict_last",
+                          "L2::evict_normal",
+                          "L2::cache_hint",
+                          "L2::64B",
+                          "L2::128B",
                           "L2::256B"}) >= 0;
   }
   const int vector = mods.take_one({"v2", "v4", "v8"});
@@ -140,7 +160,8 @@ void Translator::load_strong(const Instruction& i, const Access& access, Address
   const unsigned bits = access.type.total_bits();
   if (scalar_ && access.count == 1 && guard_lanes_ == nullptr) {
     Value* pointer = b_.CreateIntToPtr(address.base, b_.getPtrTy());
-    llvm::LoadInst* load = b_.CreateAlignedLoad(integer(bits, true), pointer, llvm::Align(bits / 8));
+    llvm::LoadInst* load =
+        b_.CreateAlignedLoad(integer(bits, true), pointer, llvm::Align(bits / 8));
     load->setAtomic(access.ordering);
     write_loaded(results[0], load, access.type);
     return;
@@ -159,7 +180,8 @@ void Translator::load_strong(const Instruction& i, const Access& access, Address
 }
 
 llvm::Value* Translator::call_first_active(Value* lanes) {
-  Value* first = b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::cttz, {execution_bits(), b_.getFalse()});
+  Value* first =
+      b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::cttz, {execution_bits(), b_.getFalse()});
   result_shape_ = Shape::uniform();
   return b_.CreateExtractElement(lanes, b_.CreateAnd(first, 31));
 }
@@ -188,8 +210,10 @@ void Translator::op_load(const Instruction& i) {
       base = b_.CreateSelect(any, base, dump_address());
     }
     for (unsigned k = 0; k < access.count; ++k) {
-      Value* pointer = b_.CreateIntToPtr(b_.CreateAdd(base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
-      llvm::LoadInst* load = b_.CreateAlignedLoad(integer(bits, true), pointer, llvm::Align(bits / 8));
+      Value* pointer =
+          b_.CreateIntToPtr(b_.CreateAdd(base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
+      llvm::LoadInst* load =
+          b_.CreateAlignedLoad(integer(bits, true), pointer, llvm::Align(bits / 8));
       if (access.space == Space::kParam) {
         load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
       }
@@ -264,11 +288,13 @@ void Translator::op_store(const Instruction& i) {
       } else {
         if (last == nullptr) {
           last = b_.CreateXor(b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::ctlz,
-                                                 {execution_bits(), b_.getFalse()}), 31);
+                                                 {execution_bits(), b_.getFalse()}),
+                              31);
         }
         value = b_.CreateExtractElement(read_lanes(sources[k], bits), last);
       }
-      Value* pointer = b_.CreateIntToPtr(b_.CreateAdd(where.base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
+      Value* pointer =
+          b_.CreateIntToPtr(b_.CreateAdd(where.base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
       llvm::StoreInst* store = b_.CreateAlignedStore(value, pointer, align);
       if (access.strong) store->setAtomic(access.ordering);
     }
@@ -333,13 +359,16 @@ void Translator::op_atomic(const Instruction& i) {
   mods.take_one({"relaxed", "acquire", "release", "acq_rel"});
   mods.take_one({"cta", "cluster", "gpu", "sys"});
   const int space_index = mods.take_one({"global", "shared::cta", "shared"});
-  const int op = mods.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
+  const int op =
+      mods.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
   mods.take("noftz");
   mods.take("L2::cache_hint");
   const Type type = mods.type();
   mods.finish();
   if (op < 0) mods.unknown();
-  const Space space = space_index < 0 ? Space::kGeneric : space_index == 0 ? Space::kGlobal : Space::kShared;
+  const Space space = space_index < 0    ? Space::kGeneric
+                      : space_index == 0 ? Space::kGlobal
+                                         : Space::kShared;
   const bool swap = op == static_cast<int>(AtomicOp::kCas);
   need(i, (returns ? 1U : 0U) + 2U + (swap ? 1U : 0U));
   const std::size_t first = returns ? 1 : 0;
@@ -352,15 +381,16 @@ void Translator::op_atomic(const Instruction& i) {
   if (type.kind == Kind::kBfloat) kind = AtomicKind::kBfloat;
   const bool is_float = type.is_float();
   const auto operation = static_cast<AtomicOp>(op);
-  if ((is_float && operation != AtomicOp::kAdd) || bits < 16 || (bits == 16 && !is_float && !swap && operation != AtomicOp::kExch)) {
+  if ((is_float && operation != AtomicOp::kAdd) || bits < 16 ||
+      (bits == 16 && !is_float && !swap && operation != AtomicOp::kExch)) {
     bad(i, "unsupported combination");
   }
   Address where = address(i, i.operands[first], space);
   Value* addresses = to_scratch(0, address_lanes(where));
   to_scratch(8, read_lanes(i.operands[first + 1], bits));
   if (swap) to_scratch(12, read_lanes(i.operands[first + 2], bits));
-  const unsigned code = static_cast<unsigned>(operation) | (static_cast<unsigned>(kind) << 8) |
-                        (bits << 16);
+  const unsigned code =
+      static_cast<unsigned>(operation) | (static_cast<unsigned>(kind) << 8) | (bits << 16);
   call("braid_cpu_atomic", b_.getVoidTy(),
        {scratch(16), addresses, scratch(8), scratch(12), execution_bits(), b_.getInt32(code)});
   if (returns) write(i.operands[0], from_scratch(16, integer(bits, false)));
@@ -409,16 +439,19 @@ void Translator::op_copy_async(const Instruction& i) {
     const bool predicate = operand.is_register() && register_bits(operand.index) == 1;
     if (predicate) {
       // ignore-src: true means zeros.
-      size = b_.CreateSelect(b_.CreateXor(read_lanes(operand, 1), operand.negated ? llvm::Constant::getAllOnesValue(integer(1, false)) : llvm::Constant::getNullValue(integer(1, false))),
-                             splat(b_.getInt32(0)),
-                             splat(b_.getInt32(static_cast<std::uint32_t>(bytes))));
+      size = b_.CreateSelect(
+          b_.CreateXor(read_lanes(operand, 1),
+                       operand.negated ? llvm::Constant::getAllOnesValue(integer(1, false))
+                                       : llvm::Constant::getNullValue(integer(1, false))),
+          splat(b_.getInt32(0)), splat(b_.getInt32(static_cast<std::uint32_t>(bytes))));
     } else {
       size = read_lanes(operand, 32);
     }
   }
   Value* sources = to_scratch(0, address_lanes(from));
   Value* targets = to_scratch(4, address_lanes(to));
-  Value* sizes = size == nullptr ? llvm::ConstantPointerNull::get(b_.getPtrTy()) : to_scratch(8, size);
+  Value* sizes =
+      size == nullptr ? llvm::ConstantPointerNull::get(b_.getPtrTy()) : to_scratch(8, size);
   call("braid_cpu_copy_async", b_.getVoidTy(),
        {targets, sources, sizes, execution_bits(), b_.getInt32(static_cast<std::uint32_t>(bytes))});
 }

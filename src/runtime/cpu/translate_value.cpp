@@ -50,8 +50,8 @@ unsigned Translator::register_bits(int reg) const {
 }
 
 llvm::Value* Translator::slot_pointer(int reg) {
-  return b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), registers_,
-                                       static_cast<unsigned>(slots_[static_cast<std::size_t>(reg)]));
+  return b_.CreateConstInBoundsGEP1_32(
+      b_.getInt8Ty(), registers_, static_cast<unsigned>(slots_[static_cast<std::size_t>(reg)]));
 }
 
 Translator::Cached& Translator::load_register(int reg) {
@@ -62,10 +62,10 @@ Translator::Cached& Translator::load_register(int reg) {
   if (slots_[static_cast<std::size_t>(reg)] < 0) {
     cached.value = llvm::Constant::getNullValue(integer(bits, scalar));
   } else if (bits == 1) {
-    cached.value = scalar
-                       ? b_.CreateTrunc(b_.CreateLoad(b_.getInt8Ty(), slot_pointer(reg)), b_.getInt1Ty())
-                       : b_.CreateBitCast(b_.CreateLoad(b_.getInt32Ty(), slot_pointer(reg)),
-                                          integer(1, false));
+    cached.value =
+        scalar ? b_.CreateTrunc(b_.CreateLoad(b_.getInt8Ty(), slot_pointer(reg)), b_.getInt1Ty())
+               : b_.CreateBitCast(b_.CreateLoad(b_.getInt32Ty(), slot_pointer(reg)),
+                                  integer(1, false));
   } else {
     cached.value = b_.CreateAlignedLoad(integer(bits, scalar), slot_pointer(reg),
                                         llvm::Align(scalar ? 8 : 64));
@@ -104,9 +104,10 @@ llvm::Value* Translator::special(Special special, bool scalar) {
         if (scalar) return base;
         return lanes_of(base, special == Special::kTidX ? Shape::lanes(5) : Shape::uniform());
       }
-      const std::size_t row = static_cast<unsigned>(special) - static_cast<unsigned>(Special::kTidX);
-      Value* pointer = b_.CreateConstInBoundsGEP1_64(
-          b_.getInt8Ty(), context_, offsetof(WarpContext, tid) + 128 * row);
+      const std::size_t row =
+          static_cast<unsigned>(special) - static_cast<unsigned>(Special::kTidX);
+      Value* pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_,
+                                                     offsetof(WarpContext, tid) + 128 * row);
       return b_.CreateAlignedLoad(integer(32, false), pointer, llvm::Align(64));
     }
     case Special::kLaneId:
@@ -193,8 +194,9 @@ llvm::Value* Translator::scalar_address(const Operand& operand) {
   } else {
     const bool parameter = std::find(function_.params.begin(), function_.params.end(),
                                      operand.index) != function_.params.end();
-    base = b_.CreateAdd(field(parameter ? offsetof(WarpContext, params) : offsetof(WarpContext, local), 64),
-                        b_.getInt64(static_cast<std::uint64_t>(layout_.offsets[index])));
+    base = b_.CreateAdd(
+        field(parameter ? offsetof(WarpContext, params) : offsetof(WarpContext, local), 64),
+        b_.getInt64(static_cast<std::uint64_t>(layout_.offsets[index])));
   }
   return operand.bits == 0 ? base : b_.CreateAdd(base, b_.getInt64(operand.bits));
 }
@@ -203,12 +205,12 @@ llvm::Value* Translator::read_scalar(const Operand& operand, unsigned bits) {
   switch (operand.form) {
     case Operand::Form::kInteger:
     case Operand::Form::kFloat32:
-      return constant(bits, bits == 64 && operand.form == Operand::Form::kFloat32
-                                ? llvm::APFloat(llvm::APFloat::IEEEdouble(),
-                                                llvm::APInt(64, operand.bits))
-                                      .bitcastToAPInt()
-                                      .getZExtValue()
-                                : operand.bits);
+      return constant(
+          bits, bits == 64 && operand.form == Operand::Form::kFloat32
+                    ? llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, operand.bits))
+                          .bitcastToAPInt()
+                          .getZExtValue()
+                    : operand.bits);
     case Operand::Form::kFloat64: {
       if (bits == 64) return constant(64, operand.bits);
       llvm::APFloat value(llvm::APFloat::IEEEdouble(), llvm::APInt(64, operand.bits));
@@ -315,7 +317,8 @@ void Translator::write_uniform(const Operand& operand, Value* scalar) {
   write(operand, scalar);
 }
 
-llvm::Value* Translator::intrinsic(llvm::Intrinsic::ID id, std::initializer_list<Value*> arguments) {
+llvm::Value* Translator::intrinsic(llvm::Intrinsic::ID id,
+                                   std::initializer_list<Value*> arguments) {
   return b_.CreateIntrinsic((*arguments.begin())->getType(), id,
                             llvm::ArrayRef<Value*>(arguments.begin(), arguments.size()));
 }
@@ -339,8 +342,7 @@ llvm::Value* Translator::call(const char* name, llvm::Type* result,
                               llvm::ArrayRef<Value*> arguments) {
   std::vector<llvm::Type*> types;
   for (Value* argument : arguments) types.push_back(argument->getType());
-  auto callee =
-      out_.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false));
+  auto callee = out_.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false));
   if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
     function->setDoesNotThrow();
   }

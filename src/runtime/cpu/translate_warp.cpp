@@ -67,7 +67,8 @@ void Translator::op_shuffle(const Instruction& i) {
     std::vector<int> order;
     std::vector<llvm::Constant*> inside;
     for (int lane = 0; lane < 32; ++lane) {
-      const ShuffleSource source = shuffle_source(mode, lane, static_cast<unsigned>(b.bits), static_cast<unsigned>(c.bits));
+      const ShuffleSource source =
+          shuffle_source(mode, lane, static_cast<unsigned>(b.bits), static_cast<unsigned>(c.bits));
       order.push_back(source.lane);
       inside.push_back(b_.getInt1(source.valid));
     }
@@ -77,8 +78,9 @@ void Translator::op_shuffle(const Instruction& i) {
     to_scratch(0, a);
     to_scratch(2, read_lanes(b, 32));
     to_scratch(4, read_lanes(c, 32));
-    Value* bits = call("braid_cpu_shuffle", b_.getInt32Ty(),
-                       {scratch(6), scratch(0), scratch(2), scratch(4), b_.getInt32(static_cast<unsigned>(mode))});
+    Value* bits = call(
+        "braid_cpu_shuffle", b_.getInt32Ty(),
+        {scratch(6), scratch(0), scratch(2), scratch(4), b_.getInt32(static_cast<unsigned>(mode))});
     result = from_scratch(6, integer(32, false));
     valid = b_.CreateBitCast(bits, integer(1, false));
   }
@@ -221,9 +223,10 @@ void Translator::op_barrier(const Instruction& i) {
     if (predicate.negated) lanes = b_.CreateNot(lanes);
     votes = b_.CreateAnd(b_.CreateBitCast(lanes, b_.getInt32Ty()), here);
   }
-  Value* result = call("braid_cpu_barrier", b_.getInt32Ty(),
-                       {context_, id, threads, here, live, votes,
-                        b_.getInt32(static_cast<unsigned>(kind == 2 ? 4 : reduction + 1)), b_.getInt32(line_)});
+  Value* result =
+      call("braid_cpu_barrier", b_.getInt32Ty(),
+           {context_, id, threads, here, live, votes,
+            b_.getInt32(static_cast<unsigned>(kind == 2 ? 4 : reduction + 1)), b_.getInt32(line_)});
   if (kind != 1) return;
   if (reduction != 0) result = b_.CreateICmpNE(result, b_.getInt32(0));
   write_uniform(i.operands[0], result);
@@ -239,9 +242,11 @@ void Translator::op_sleep(const Instruction& i) {
 
 void Translator::op_trap(const Instruction& i) {
   need(i, 0);
-  Value* any = guard_lanes_ == nullptr ? b_.getTrue()
-                                       : b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
-  split_unlikely(any, [&] { call("braid_cpu_trap", b_.getVoidTy(), {context_, b_.getInt32(line_)}); });
+  Value* any =
+      guard_lanes_ == nullptr ? b_.getTrue() : b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
+  split_unlikely(any, [&] {
+    call("braid_cpu_trap", b_.getVoidTy(), {context_, b_.getInt32(line_)});
+  });
 }
 
 /// Each matrix is 8 rows of 16 bytes whose addresses come from 8 lanes: side by side they are the
@@ -264,13 +269,17 @@ void Translator::op_ldmatrix(const Instruction& i) {
     std::vector<Value*> rows;
     for (unsigned r = 0; r < 8; ++r) {
       const unsigned lane = 8 * m + r;
-      Value* at = where.table ? b_.CreateAdd(where.base, b_.getInt64(static_cast<std::uint64_t>(std::int64_t{where.shape.table[lane]})))
-                              : b_.CreateExtractElement(where.lanes, std::uint64_t{lane});
-      rows.push_back(b_.CreateAlignedLoad(row_type, b_.CreateIntToPtr(at, b_.getPtrTy()), llvm::Align(16)));
+      Value* at = where.table
+                      ? b_.CreateAdd(where.base, b_.getInt64(static_cast<std::uint64_t>(
+                                                     std::int64_t{where.shape.table[lane]})))
+                      : b_.CreateExtractElement(where.lanes, std::uint64_t{lane});
+      rows.push_back(
+          b_.CreateAlignedLoad(row_type, b_.CreateIntToPtr(at, b_.getPtrTy()), llvm::Align(16)));
     }
     while (rows.size() > 1) {
       std::vector<Value*> joined;
-      const unsigned width = llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
+      const unsigned width =
+          llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
       std::vector<int> order;
       for (unsigned e = 0; e < 2 * width; ++e) order.push_back(static_cast<int>(e));
       for (std::size_t k = 0; k < rows.size(); k += 2) {
@@ -345,20 +354,23 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
   }
   const auto n = static_cast<unsigned>(group.size());
   // Scratch: 4 of A, then per mma 2 of B and 4 of C, which becomes D.
-  for (unsigned e = 0; e < a_count; ++e) to_scratch(e, read_lanes(head.operands[1].elements[e], 32));
+  for (unsigned e = 0; e < a_count; ++e)
+    to_scratch(e, read_lanes(head.operands[1].elements[e], 32));
   for (unsigned g = 0; g < n; ++g) {
-    for (unsigned e = 0; e < b_count; ++e) to_scratch(4 + 2 * g + e, read_lanes(group[g]->operands[2].elements[e], 32));
+    for (unsigned e = 0; e < b_count; ++e)
+      to_scratch(4 + 2 * g + e, read_lanes(group[g]->operands[2].elements[e], 32));
     for (unsigned e = 0; e < c_count; ++e) {
       to_scratch(4 + 2 * kMaxGroup + 4 * g + e, read_lanes(group[g]->operands[3].elements[e], 32));
     }
   }
-  const unsigned code = (a.kind == Kind::kBfloat ? kMmaBfloat : 0U) | (shape == 1 ? kMmaShort : 0U) |
-                        (half_sum ? kMmaHalfSum : 0U);
+  const unsigned code = (a.kind == Kind::kBfloat ? kMmaBfloat : 0U) |
+                        (shape == 1 ? kMmaShort : 0U) | (half_sum ? kMmaHalfSum : 0U);
   call("braid_cpu_mma", b_.getVoidTy(),
        {scratch(0), scratch(4), scratch(4 + 2 * kMaxGroup), b_.getInt32(n), b_.getInt32(code)});
   for (unsigned g = 0; g < n; ++g) {
     for (unsigned e = 0; e < c_count; ++e) {
-      write(group[g]->operands[0].elements[e], from_scratch(4 + 2 * kMaxGroup + 4 * g + e, integer(32, false)));
+      write(group[g]->operands[0].elements[e],
+            from_scratch(4 + 2 * kMaxGroup + 4 * g + e, integer(32, false)));
     }
   }
   return n;

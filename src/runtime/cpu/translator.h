@@ -23,8 +23,8 @@ inline constexpr std::uint32_t kScratchBytes = 128 * 160;
 
 /// Where the variables of a kernel live.
 struct Layout {
-  std::vector<std::int64_t> offsets;            ///< by variable: in params, shared or local memory
-  std::vector<llvm::GlobalVariable*> globals;   ///< by variable, for .global and .const
+  std::vector<std::int64_t> offsets;           ///< by variable: in params, shared or local memory
+  std::vector<llvm::GlobalVariable*> globals;  ///< by variable, for .global and .const
   std::uint32_t local_bytes = 0;
   std::uint32_t shared_bytes = 0;
 };

@@ -9,15 +9,15 @@ namespace braid::cpu {
 /// here needs a new kCodegenVersion (jit.h).
 struct WarpContext {
   const std::uint8_t* params = nullptr;
-  std::uint8_t* shared = nullptr;      ///< host address of the block's shared window
-  std::uint8_t* local = nullptr;       ///< 32 x local_bytes
-  std::uint32_t tid_base[3] = {};      ///< thread index of lane 0
+  std::uint8_t* shared = nullptr;  ///< host address of the block's shared window
+  std::uint8_t* local = nullptr;   ///< 32 x local_bytes
+  std::uint32_t tid_base[3] = {};  ///< thread index of lane 0
   std::uint32_t ctaid[3] = {};
   std::uint32_t ntid[3] = {};
   std::uint32_t nctaid[3] = {};
   std::uint32_t warp = 0;
   std::uint32_t warps = 0;
-  std::uint32_t live = 0xffffffffU;    ///< lanes that exist
+  std::uint32_t live = 0xffffffffU;  ///< lanes that exist
   std::uint32_t dynamic_shared = 0;
   std::uint32_t total_shared = 0;
   std::uint32_t grid_id = 0;

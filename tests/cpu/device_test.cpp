@@ -1,0 +1,202 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/error.h"
+#include "cpu/cpu_harness.h"
+#include "runtime/cpu/cpu_device.h"
+
+namespace braid::cpu_test {
+namespace {
+
+using testing::HasSubstr;
+
+template <class F>
+std::string error_of(F&& body) {
+  try {
+    body();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Device, DescribesItself) {
+  const auto device = create_cpu_device({4, 2, nullptr});
+  EXPECT_EQ(device->kind(), "cpu");
+  EXPECT_EQ(device->target(), "sm_80");
+  EXPECT_EQ(device->world(), 4);
+  EXPECT_THAT(device->description(), HasSubstr("4 virtual ranks on 2 threads"));
+  EXPECT_THAT(error_of([&] { device->allocate(4, 8); }), HasSubstr("rank 4 of 4"));
+  EXPECT_EQ(device->allocate(0, 100)->address() % 256, 0U);
+}
+
+TEST(Device, ChecksLaunches) {
+  BRAID_NEEDS_NVRTC();
+  Bench bench(
+      "extern \"C\" __global__ void k(int* p) { extern __shared__ int s[]; s[threadIdx.x] = 1; "
+      "p[0] = s[0]; }");
+  const std::uint64_t p = bench.upload(std::vector<int>(1));
+  EXPECT_THAT(error_of([&] { bench.run({1}, {1025}, 0, p); }), HasSubstr("1 to 1024 threads"));
+  EXPECT_THAT(error_of([&] { bench.run({0}, {32}, 0, p); }), HasSubstr("grid is empty"));
+  EXPECT_THAT(error_of([&] { bench.run({1}, {32}, 100000, p); }),
+              HasSubstr("set_max_dynamic_shared"));
+  EXPECT_THAT(error_of([&] { bench.function().set_max_dynamic_shared(300000); }),
+              HasSubstr("above the limit"));
+  EXPECT_THAT(error_of([&] { bench.run({1}, {32}, 128); }), HasSubstr("takes 1 parameters"));
+  bench.function().set_max_dynamic_shared(227 * 1024);
+  bench.run({1}, {32}, 227 * 1024, p);
+  EXPECT_EQ(bench.download<int>(p, 1)[0], 1);
+}
+
+TEST(Device, TrapAndDeadlockBecomeErrors) {
+  BRAID_NEEDS_NVRTC();
+  Bench bench(
+      "extern \"C\" __global__ void k(int mode) { if (mode == 1 && threadIdx.x == 40) __trap(); "
+      "if (mode == 2) { if (threadIdx.x < 32) asm volatile(\"bar.sync 1, 64;\"); else asm "
+      "volatile(\"bar.sync 2, 64;\"); } __syncthreads(); }");
+  int mode = 1;
+  EXPECT_THAT(error_of([&] { bench.run({3}, {64}, 0, mode); }), HasSubstr("kernel k: trap"));
+  mode = 2;
+  EXPECT_THAT(error_of([&] { bench.run({3}, {64}, 0, mode); }), HasSubstr("kernel k: deadlock"));
+  mode = 0;
+  EXPECT_EQ(error_of([&] { bench.run({3}, {64}, 0, mode); }), "");
+}
+
+/// Every rank signals all others and waits for all: once per round, with release and acquire.
+constexpr const char* kBarrier =
+    R"(extern "C" __global__ void k(unsigned** flags, unsigned* data, unsigned** peers, int rank, int world, int rounds) {
+  int t = threadIdx.x; for (int r = 1; r <= rounds; ++r) {
+    if (t == 0) data[blockIdx.x] = r * 100 + rank; __syncthreads();
+    if (t < world) { unsigned* to = flags[t] + blockIdx.x * 8 + rank; asm volatile("st.release.sys.global.u32 [%0], %1;" :: "l"(to), "r"(2 * r - 1) : "memory");
+      unsigned* from = flags[rank] + blockIdx.x * 8 + t; unsigned v; do { asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(from) : "memory"); } while ((int)(v - (2 * r - 1)) < 0);
+      if (peers[t][blockIdx.x] != r * 100 + t) __trap(); }
+    __syncthreads();
+    if (t < world) { unsigned* to = flags[t] + blockIdx.x * 8 + rank; asm volatile("st.release.sys.global.u32 [%0], %1;" :: "l"(to), "r"(2 * r) : "memory");
+      unsigned* from = flags[rank] + blockIdx.x * 8 + t; unsigned v; do { asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(from) : "memory"); } while ((int)(v - 2 * r) < 0); }
+    __syncthreads(); } })";
+
+class CrossRank : public testing::TestWithParam<std::pair<int, int>> {};
+
+TEST_P(CrossRank, FlagsMakeProgress) {
+  BRAID_NEEDS_NVRTC();
+  const auto [world, threads] = GetParam();
+  static const std::string kPtx = compile_cuda(kBarrier);
+  const auto device = create_cpu_device({world, threads, nullptr});
+  const unsigned blocks = 5;
+  std::vector<std::unique_ptr<Memory>> flags;
+  std::vector<std::unique_ptr<Memory>> data;
+  std::vector<std::unique_ptr<Module>> modules;
+  std::vector<std::unique_ptr<Stream>> streams;
+  const auto flag_table = device->allocate(0, 64);
+  const auto data_table = device->allocate(0, 64);
+  for (int r = 0; r < world; ++r) {
+    flags.push_back(device->allocate(r, blocks * 32));
+    data.push_back(device->allocate(r, blocks * 4));
+    modules.push_back(device->load(r, {"k", kPtx, {}}));
+    streams.push_back(device->create_stream(r));
+    streams[r]->fill(flags[r]->address(), 0, blocks * 32);
+    streams[r]->synchronize();
+    const std::uint64_t f = flags[r]->address();
+    const std::uint64_t d = data[r]->address();
+    std::memcpy(reinterpret_cast<std::uint64_t*>(flag_table->address()) + r, &f, 8);
+    std::memcpy(reinterpret_cast<std::uint64_t*>(data_table->address()) + r, &d, 8);
+  }
+  for (int r = 0; r < world; ++r) {
+    const std::uint64_t f = flag_table->address();
+    const std::uint64_t own = data[r]->address();
+    const std::uint64_t p = data_table->address();
+    const int rounds = 20;
+    const void* args[] = {&f, &own, &p, &r, &world, &rounds};
+    streams[r]->launch(modules[r]->function("k"), {blocks}, {64}, 0, args);
+  }
+  for (auto& stream : streams) stream->synchronize();
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, CrossRank,
+                         testing::Values(std::pair{2, 1}, std::pair{2, 2}, std::pair{3, 1},
+                                         std::pair{5, 2}, std::pair{8, 1}, std::pair{8, 3}));
+
+TEST(Device, AWaitingGridLargerThanTheLimitStillStartsItsPartner) {
+  BRAID_NEEDS_NVRTC();
+  // 600 blocks wait for the one behind them.
+  Bench bench(
+      "extern \"C\" __global__ void k(volatile int* f, int* done) { if (blockIdx.x == gridDim.x - "
+      "1) { if (threadIdx.x == 0) f[0] = 1; } else while (f[0] == 0) {} if (threadIdx.x == 0) "
+      "atomicAdd(done, 1); }",
+      1);
+  const std::uint64_t f = bench.upload(std::vector<int>(1));
+  const std::uint64_t done = bench.upload(std::vector<int>(1));
+  bench.run({600}, {32}, 0, f, done);
+  EXPECT_EQ(bench.download<int>(done, 1)[0], 600);
+}
+
+TEST(Device, StreamsAndEvents) {
+  BRAID_NEEDS_NVRTC();
+  Bench bench(
+      "extern \"C\" __global__ void k(int* p, int a, int b) { int i = blockIdx.x * blockDim.x + "
+      "threadIdx.x; p[i] = p[i] * a + b; }");
+  const int n = 4096;
+  const std::uint64_t p = bench.upload(std::vector<int>(n, 1));
+  auto second = bench.device().create_stream(0);
+  auto forth = bench.device().create_event(0);
+  auto back = bench.device().create_event(0);
+  const auto launch = [&](Stream& stream, int a, int b) {
+    const void* args[] = {&p, &a, &b};
+    stream.launch(bench.function(), {n / 128}, {128}, 0, args);
+  };
+  int want = 1;
+  for (int round = 0; round < 50; ++round) {
+    launch(bench.stream(), 3, round);
+    bench.stream().record(*forth);
+    second->wait(*forth);
+    launch(*second, 5, -round);
+    second->record(*back);
+    bench.stream().wait(*back);
+    want = static_cast<int>((static_cast<unsigned>(want) * 3U + static_cast<unsigned>(round)) * 5U -
+                            static_cast<unsigned>(round));
+  }
+  std::vector<int> host(n);
+  bench.stream().copy_to_host(host.data(), p, n * sizeof(int));
+  bench.stream().synchronize();
+  for (const int value : host) ASSERT_EQ(value, want);
+  second->synchronize();
+}
+
+TEST(Device, CopiesKeepStreamOrder) {
+  BRAID_NEEDS_NVRTC();
+  Bench bench(
+      "extern \"C\" __global__ void k(int* p) { for (int r = 0; r < 200; ++r) p[threadIdx.x] += 1; "
+      "}");
+  const std::uint64_t p = bench.upload(std::vector<int>(64));
+  const std::uint64_t q = bench.upload(std::vector<int>(64));
+  std::vector<int> values(64, 7);
+  std::vector<int> host(64);
+  Stream& stream = bench.stream();
+  const void* args[] = {&p};
+  stream.launch(bench.function(), {1}, {64}, 0, args);
+  stream.copy_from_host(p, values.data(), 256);
+  std::fill(values.begin(), values.end(), 0);
+  stream.launch(bench.function(), {1}, {64}, 0, args);
+  stream.copy(q, p, 256);
+  stream.fill(p, 0xff, 256);
+  stream.copy_to_host(host.data(), q, 256);
+  stream.synchronize();
+  for (const int value : host) EXPECT_EQ(value, 207);
+  EXPECT_EQ(bench.download<int>(p, 1)[0], -1);
+}
+
+TEST(Device, GlobalTimerAndVolatileVectors) {
+  BRAID_NEEDS_NVRTC();
+  Bench bench(
+      R"(extern "C" __global__ void k(unsigned* o, unsigned long long* t) { unsigned long long a, b; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(a));
+    int i = threadIdx.x; asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(o + i * 4), "r"(i), "r"(7), "r"(i + 1), "r"(9) : "memory");
+    unsigned x, y, z, w; asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "l"(o + i * 4) : "memory");
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(b)); t[i] = (x == i && y == 7 && z == i + 1 && w == 9 && b >= a) ? 1 : 0; })");
+  const std::uint64_t o = bench.upload(std::vector<unsigned>(256));
+  const std::uint64_t t = bench.upload(std::vector<std::uint64_t>(64));
+  bench.run({1}, {64}, 0, o, t);
+  for (const auto value : bench.download<std::uint64_t>(t, 64)) EXPECT_EQ(value, 1U);
+}
+
+}  // namespace
+}  // namespace braid::cpu_test

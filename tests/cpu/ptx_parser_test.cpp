@@ -1,0 +1,118 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/error.h"
+#include "cpu/cpu_harness.h"
+#include "runtime/cpu/cpu_device.h"
+
+namespace braid::cpu_test {
+namespace {
+
+using testing::HasSubstr;
+
+std::string wrap(const std::string& body) {
+  return ".version 9.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n" +
+         body + "\n}\n";
+}
+
+/// The message of the error that loading `ptx` throws, "" when it loads.
+std::string load_error(const std::string& ptx) {
+  static const auto kDevice = create_cpu_device({1, 1, nullptr});
+  try {
+    kDevice->load(0, {"k", ptx, {}});
+    return "";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument) << error.what();
+    return error.what();
+  }
+}
+
+TEST(PtxParser, EmptyKernelLoads) { EXPECT_EQ(load_error(wrap("ret;")), ""); }
+
+TEST(PtxParser, NamesTheLineOfAnUnknownOpcode) {
+  EXPECT_EQ(load_error(wrap(".reg .b32 %r<3>;\nfoo.bar %r1, %r2;\nret;")),
+            "ptx:7: unknown opcode 'foo.bar'");
+}
+
+TEST(PtxParser, NamesTheLineOfAnUnknownModifier) {
+  EXPECT_THAT(load_error(wrap(".reg .b32 %r<3>;\nadd.weird.s32 %r1, %r2, %r2;\nret;")),
+              HasSubstr("ptx:7: unknown modifier '.weird'"));
+  EXPECT_THAT(load_error(wrap(".reg .b32 %r<3>;\nld.global.v3.b32 %r1, [%r2];\nret;")),
+              HasSubstr("ptx:7:"));
+}
+
+TEST(PtxParser, RejectsMalformedText) {
+  for (const char* body :
+       {"add.s32 %r1, %r2, %r3;", "bra NOWHERE;", ".reg .b32 %r<4>; add.s32 %r1, %r2;",
+        ".reg .b32 %r<4>; add.s32 %r1, {%r2, %r3}, %r1;", ".reg .b32 %r<4>; mov.u32 %r1, [%r2];",
+        ".reg .b32 %r<9999999999>;", ".reg .b32 %r; .reg .b32 %r;", "@%p bra L; L: ret;",
+        ".reg .pred %p; @%p", "{ { {", "\"", "/* open", ".reg .b32 %r<2>; mov.b32 %r1, 0fXYZ;",
+        ".reg .b32 %r<3>; ld.global.u32 %r1, [%r2];",
+        ".reg .b32 %r<2>; st.global.v4.u32 [%r1], %r0;", ".reg .b32 %r<2>; mov.b32 5, %r1;",
+        "call foo, (1);", ".local .b8 x[99999999999];"}) {
+    EXPECT_THAT(load_error(wrap(body)), HasSubstr("ptx:")) << body;
+  }
+  EXPECT_THAT(load_error("garbage"), HasSubstr("ptx:1:"));
+}
+
+TEST(PtxParser, ScopesHideNames) {
+  EXPECT_EQ(load_error(wrap(R"(
+    .reg .b32 %r<3>;
+    { .reg .pred p; setp.eq.u32 p, %r1, 0; @p bra L; mov.u32 %r2, 1; L: }
+    { .reg .pred p; setp.eq.u32 p, %r1, 1; @p bra L; mov.u32 %r2, 2; L: }
+    ret;)")),
+            "");
+}
+
+TEST(PtxParser, SurvivesMutations) {
+  const std::string good = wrap(R"(
+    .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<4>; .reg .f32 %f<4>;
+    .shared .align 4 .b8 s[64];
+    ld.param.u64 %rd1, [p];
+    mov.u32 %r1, %tid.x;
+    mad.lo.s32 %r2, %r1, 4, 7;
+    setp.lt.s32 %p1, %r2, 12;
+    @%p1 bra $L1;
+    mul.wide.s32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    ld.global.v4.u32 {%r3, %r4, %r5, %r6}, [%rd3+16];
+    add.f32 %f1, %f2, 0f3F800000;
+    shfl.sync.bfly.b32 %r7|%p2, %r3, 1, 31, -1;
+    $L1: bar.sync 0;
+    st.shared.u32 [s+4], %r2;
+    ret;)");
+  ASSERT_EQ(load_error(good), "");
+  static const auto kDevice = create_cpu_device({1, 1, nullptr});
+  Random random(7);
+  const std::string alphabet = "%rp.,;[]{}()<>@!|+-0159xfbus\n $_:\"/*";
+  for (int round = 0; round < 1500; ++round) {
+    std::string text = good;
+    const int edits = 1 + static_cast<int>(random.next() % 4);
+    for (int e = 0; e < edits; ++e) {
+      const std::size_t at = random.next() % text.size();
+      switch (random.next() % 4) {
+        case 0:
+          text[at] = alphabet[random.next() % alphabet.size()];
+          break;
+        case 1:
+          text.erase(at, 1 + random.next() % 8);
+          break;
+        case 2:
+          text.insert(at, 1, static_cast<char>(random.next() % 256));
+          break;
+        default:
+          text.insert(at, text.substr(random.next() % text.size(), random.next() % 40));
+          break;
+      }
+    }
+    // Whether it loads does not matter; it is an error of ours or none at all.
+    try {
+      kDevice->load(0, {"k", text, {}});
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what() << "\n" << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace braid::cpu_test
