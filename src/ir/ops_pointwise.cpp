@@ -69,6 +69,7 @@ EvalTensors evaluate_pointwise(const EvalContext& context, const EvalTensors& in
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
     std::vector<std::vector<std::size_t>> offsets;
+    offsets.reserve(operands.size());
     for (const EvalTensor& operand : operands) {
       offsets.push_back(operand.shape == result.shape
                             ? std::vector<std::size_t>()
