@@ -102,6 +102,10 @@ class Executable {
   /// peer expired.
   void synchronize();
 
+  /// Fills every output of every rank with 0xff bytes (NaN in floats), so that what no kernel
+  /// writes shows (after prepare).
+  void poison_outputs();
+
   /// An output of a rank (synchronizes).
   [[nodiscard]] HostTensor output(int rank, std::string_view name);
 

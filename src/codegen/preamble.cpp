@@ -42,21 +42,81 @@ __device__ __forceinline__ V round_to(V x) {
 )";
 
 constexpr std::string_view kAccess = R"(
-// N elements in one access of type Raw; masked elements read as zero.
-template <class Raw, class E, int N, class V>
-__device__ __forceinline__ void load(V* v, const E* p, bool ok) {
-  union { Raw raw; E e[N]; } u;
-  u.raw = Raw{};
-  if (ok) u.raw = *(const Raw*)p;
-#pragma unroll
-  for (int i = 0; i < N; ++i) v[i] = widen(u.e[i]);
+// The 32-bit words of one access, and elements in them.
+__device__ __forceinline__ void read_words(unsigned (&w)[1], const void* p) { w[0] = *(const unsigned*)p; }
+__device__ __forceinline__ void read_words(unsigned (&w)[2], const void* p) {
+  const uint2 r = *(const uint2*)p;
+  w[0] = r.x, w[1] = r.y;
 }
-template <class Raw, class E, int N, class V>
-__device__ __forceinline__ void store(E* p, const V* v, bool ok) {
-  union { Raw raw; E e[N]; } u;
+__device__ __forceinline__ void read_words(unsigned (&w)[4], const void* p) {
+  const uint4 r = *(const uint4*)p;
+  w[0] = r.x, w[1] = r.y, w[2] = r.z, w[3] = r.w;
+}
+__device__ __forceinline__ void write_words(const unsigned (&w)[1], void* p) { *(unsigned*)p = w[0]; }
+__device__ __forceinline__ void write_words(const unsigned (&w)[2], void* p) {
+  *(uint2*)p = make_uint2(w[0], w[1]);
+}
+__device__ __forceinline__ void write_words(const unsigned (&w)[4], void* p) {
+  *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]);
+}
+__device__ __forceinline__ void take(bf16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
+__device__ __forceinline__ void take(f16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
+__device__ __forceinline__ void take(float& e, const unsigned* w, int i) { e = __uint_as_float(w[i]); }
+__device__ __forceinline__ void take(int& e, const unsigned* w, int i) { e = (int)w[i]; }
+__device__ __forceinline__ void take(long long& e, const unsigned* w, int i) {
+  e = (long long)((unsigned long long)w[2 * i + 1] << 32 | w[2 * i]);
+}
+__device__ __forceinline__ void take(unsigned char& e, const unsigned* w, int i) { e = w[i / 4] >> (i % 4 * 8); }
+__device__ __forceinline__ void put(bf16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
+__device__ __forceinline__ void put(f16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
+__device__ __forceinline__ void put(float e, unsigned* w, int i) { w[i] = __float_as_uint(e); }
+__device__ __forceinline__ void put(int e, unsigned* w, int i) { w[i] = (unsigned)e; }
+__device__ __forceinline__ void put(long long e, unsigned* w, int i) {
+  w[2 * i] = (unsigned)e;
+  w[2 * i + 1] = (unsigned)(e >> 32);
+}
+__device__ __forceinline__ void put(unsigned char e, unsigned* w, int i) { w[i / 4] |= (unsigned)e << (i % 4 * 8); }
+
+// N elements in one access; masked elements read as zero.
+template <int N, class E, class V>
+__device__ __forceinline__ void load(V* v, const E* p, bool ok) {
+  if constexpr (N * sizeof(E) >= 4) {
+    unsigned w[N * sizeof(E) / 4] = {};
+    if (ok) read_words(w, p);
 #pragma unroll
-  for (int i = 0; i < N; ++i) narrow(u.e[i], v[i]);
-  if (ok) *(Raw*)p = u.raw;
+    for (int i = 0; i < N; ++i) {
+      E e;
+      take(e, w, i);
+      v[i] = widen(e);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      E e{};
+      if (ok) e = p[i];
+      v[i] = widen(e);
+    }
+  }
+}
+template <int N, class E, class V>
+__device__ __forceinline__ void store(E* p, const V* v, bool ok) {
+  if constexpr (N * sizeof(E) >= 4) {
+    unsigned w[N * sizeof(E) / 4] = {};
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      E e;
+      narrow(e, v[i]);
+      put(e, w, i);
+    }
+    if (ok) write_words(w, p);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      E e;
+      narrow(e, v[i]);
+      if (ok) p[i] = e;
+    }
+  }
 }
 )";
 

@@ -350,10 +350,8 @@ class Printer {
     out_.line(fmt::format("{} {}[{}];", c_type(inst.type.kind), name(id), registers(id)));
     broadcast_into_ = &layout_of(id);
     each(registers(id), width, [&](std::string_view i) {
-      return fmt::format("load<{}, {}, {}>({} + {}, (const {}*){} + {}, {});",
-                         raw_type(dtype_size(inst.dtype) * static_cast<std::size_t>(width)),
-                         memory_type(inst.dtype), width, name(id), i, memory_type(inst.dtype),
-                         ref(inst.args[0]), ref(inst.args[1], i),
+      return fmt::format("load<{}>({} + {}, (const {}*){} + {}, {});", width, name(id), i,
+                         memory_type(inst.dtype), ref(inst.args[0]), ref(inst.args[1], i),
                          mask == kNone ? "true" : ref(mask, i, inst.type.cols));
     });
   }
@@ -381,10 +379,9 @@ class Printer {
     each(registers(offset), width, [&](std::string_view i) {
       std::string ok = first;
       if (mask != kNone) ok += (ok.empty() ? "" : " && ") + ref(mask, i, p_.at(offset).type.cols);
-      return fmt::format("store<{}, {}, {}>(({}*){} + {}, {} + {}, {});",
-                         raw_type(dtype_size(inst.dtype) * static_cast<std::size_t>(width)),
-                         memory_type(inst.dtype), width, memory_type(inst.dtype), ref(inst.args[0]),
-                         ref(offset, i), name(storage(value)), i, ok.empty() ? "true" : ok);
+      return fmt::format("store<{}>(({}*){} + {}, {} + {}, {});", width, memory_type(inst.dtype),
+                         ref(inst.args[0]), ref(offset, i), name(storage(value)), i,
+                         ok.empty() ? "true" : ok);
     });
   }
 
@@ -553,7 +550,7 @@ class Printer {
     out_.line("{");
     out_.line(fmt::format("const float* const a = {};", shared_tile(inst.args[0], slot)));
     out_.line(fmt::format("const float* const b = {};", shared_tile(inst.args[1], slot)));
-    out_.line("#pragma unroll 4");
+    out_.line("#pragma unroll 2");
     out_.line(fmt::format("for (int k = 0; k < {}; ++k) {{", block_k));
     out_.line(fmt::format("float fa[{}], fb[{}];", rows, cols));
     out_.line("#pragma unroll");

@@ -45,21 +45,6 @@ std::string_view memory_type(DType dtype) {
   throw_internal("print", "unknown dtype");
 }
 
-std::string_view raw_type(std::size_t bytes) {
-  switch (bytes) {
-    case 16:
-      return "uint4";
-    case 8:
-      return "uint2";
-    case 4:
-      return "unsigned";
-    case 2:
-      return "unsigned short";
-    default:
-      return "unsigned char";
-  }
-}
-
 std::string field_text(std::string_view index, const std::vector<int>& images) {
   if (index == "0") return "0";
   std::string text;

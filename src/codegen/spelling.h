@@ -14,8 +14,6 @@ namespace braid::tile {
 std::string_view c_type(Kind kind);
 /// The type of an element in memory: "bf16", "float", ...
 std::string_view memory_type(DType dtype);
-/// The type of an access of 1 to 16 bytes.
-std::string_view raw_type(std::size_t bytes);
 /// A float literal that reads back to the same f32.
 std::string float_text(double value);
 

@@ -26,6 +26,7 @@ std::optional<double> fold(Fn fn, const std::vector<double>& x) {
       return std::min(x[0], x[1]);
     case Fn::kMax:
       return std::max(x[0], x[1]);
+    case Fn::kToI32:
     case Fn::kToI64:
       return x[0];
     default:

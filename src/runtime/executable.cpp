@@ -9,6 +9,7 @@
 #include "braid/error.h"
 #include "braid/reference.h"
 #include "codegen/protocol.h"
+#include "ir/expr.h"
 #include "lowering/passes.h"
 #include "runtime/compile_program.h"
 #include "runtime/launch_plan.h"
@@ -299,6 +300,18 @@ void Executable::run() {
 }
 
 void Executable::synchronize() { impl_->synchronize(); }
+
+void Executable::poison_outputs() {
+  impl_->require_prepared("poison_outputs");
+  for (Impl::Rank& rank : impl_->ranks) {
+    for (const ProgramTensor& output : impl_->program.outputs) {
+      const std::int64_t bytes = numel(output.type.shape).evaluate(*impl_->bindings) *
+                                 static_cast<std::int64_t>(dtype_size(output.type.dtype));
+      rank.stream->fill(impl_->address(rank, static_cast<std::size_t>(output.buffer)), 0xff,
+                        static_cast<std::size_t>(bytes));
+    }
+  }
+}
 
 HostTensor Executable::output(int rank, std::string_view name) {
   Impl::Rank& place = impl_->rank_at(rank);

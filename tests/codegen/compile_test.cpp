@@ -1,0 +1,47 @@
+// The compile tier: every sample kernel through NVRTC for every target, without a GPU.
+
+#include <gtest/gtest.h>
+
+#include "codegen/sample_specs.h"
+#include "runtime/compiler.h"
+
+namespace braid {
+namespace {
+
+class Compile : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Compile, EverySampleWithoutSpills) {
+  const Target target = Target::parse(GetParam());
+  for (const auto& sample : testing::sample_specs(target)) {
+    const KernelSource source = emit(sample.spec, target);
+    const CompiledKernel kernel = compile_kernel(source, target, nullptr);
+    EXPECT_FALSE(kernel.image.cubin.empty()) << sample.name;
+    EXPECT_NE(kernel.image.ptx.find(".entry " + source.entry), std::string::npos) << sample.name;
+    EXPECT_EQ(kernel.resources.spill_store_bytes + kernel.resources.spill_load_bytes, 0)
+        << sample.name;
+    const int threads = requirements(sample.spec, target).threads;
+    EXPECT_LE(kernel.resources.registers * threads, 65536)
+        << sample.name << ": a block must fit one SM";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Compile, ::testing::Values("sm_80", "sm_90a", "sm_100a"));
+
+// What the width analysis promises is what the PTX does: 16 bytes wherever the shape allows.
+TEST(Compile, PointwiseAndRowKernelsMoveSixteenBytes) {
+  for (const auto& sample : testing::sample_specs(Target{})) {
+    const bool aligned = sample.name == "pointwise_broadcast" || sample.name == "row_rms_norm" ||
+                         sample.name.starts_with("all_reduce_add_rms_norm");
+    if (!aligned) continue;
+    const std::string ptx =
+        compile_kernel(emit(sample.spec, Target{}), Target{}, nullptr).image.ptx;
+    for (const char* narrow : {"ld.global.u16", "ld.global.nc.u16", "ld.global.b16",
+                               "ld.global.nc.b16", "st.global.u16", "st.global.b16"}) {
+      EXPECT_EQ(ptx.find(narrow), std::string::npos) << sample.name << " has " << narrow;
+    }
+    EXPECT_NE(ptx.find(".v4."), std::string::npos) << sample.name;
+  }
+}
+
+}  // namespace
+}  // namespace braid

@@ -1,0 +1,135 @@
+#include "codegen/kernel_spec.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "braid/error.h"
+#include "codegen/sample_specs.h"
+
+namespace braid {
+namespace {
+
+using testing::sample_specs;
+
+TEST(KernelSpec, SamplesCoverEveryTemplate) {
+  std::set<std::string> seen;
+  for (const auto& sample : sample_specs(Target{})) {
+    EXPECT_EQ(cannot_fuse(*sample.spec.body, sample.spec.template_name), "") << sample.name;
+    seen.insert(sample.spec.template_name);
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"pointwise", "row", "gemm", "all_reduce"}));
+}
+
+TEST(KernelSpec, RequirementsAreKnownBeforeTheText) {
+  for (const auto& sample : sample_specs(Target{})) {
+    const Requirements needs = requirements(sample.spec, Target{});
+    EXPECT_GT(needs.threads, 0) << sample.name;
+    EXPECT_LE(needs.shared_bytes, Target{}.max_shared_bytes()) << sample.name;
+    EXPECT_GT(needs.grid.evaluate({{"T", 1}}), 0) << sample.name;
+    EXPECT_EQ(needs.comm_group, sample.spec.template_name == "all_reduce" ? "tp" : "")
+        << sample.name;
+  }
+}
+
+TEST(KernelSpec, AWaitingGridIsConstantAndSharedByTheRanksOfADevice) {
+  for (const auto& sample : sample_specs(Target{})) {
+    if (sample.spec.template_name != "all_reduce") continue;
+    const Requirements alone = requirements(sample.spec, Target{}, 1);
+    const Requirements shared = requirements(sample.spec, Target{}, 8);
+    ASSERT_TRUE(alone.grid.is_constant());
+    EXPECT_LE(alone.grid.evaluate({}), 32);
+    EXPECT_LE(shared.grid.evaluate({}), 4);
+  }
+}
+
+TEST(KernelSpec, TheTextIsTheSameEveryTime) {
+  const auto first = sample_specs(Target{});
+  const auto second = sample_specs(Target{});
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(emit(first[i].spec, Target{}).text, emit(second[i].spec, Target{}).text);
+  }
+}
+
+// A reduction's layout depends only on its extent: fused or alone, the same lanes add the same
+// elements.
+TEST(KernelSpec, AReductionKeepsItsThreadsWhateverIsFused) {
+  std::set<int> threads;
+  for (const auto& sample : sample_specs(Target{})) {
+    if (sample.name == "row_rms_norm" || sample.name.starts_with("all_reduce_add_rms_norm")) {
+      threads.insert(requirements(sample.spec, Target{}).threads);
+    }
+  }
+  EXPECT_EQ(threads.size(), 1u);
+}
+
+TEST(KernelSpec, NoIncludeAndNoUserNames) {
+  auto body = std::make_shared<Graph>("evil\"); asm(");
+  const ValueId x = body->add_input({"*/ __device__ int evil; /*", {DType::kF32, {8, 8}}});
+  body->add_output(body->node(body->add_node("};evil", "neg", {x})).outputs[0]);
+  KernelSpec spec{body, "pointwise", {}};
+  spec.config = default_config(spec, Target{});
+  const KernelSource source = emit(spec, Target{});
+  EXPECT_EQ(source.text.find("evil"), std::string::npos);
+  for (const auto& sample : sample_specs(Target{})) {
+    EXPECT_EQ(emit(sample.spec, Target{}).text.find("#include"), std::string::npos);
+  }
+}
+
+struct Refused {
+  const char* fragment;
+  Graph body;
+};
+
+TEST(CannotFuse, SaysWhy) {
+  const auto x_of = [](Graph& g, Shape shape, DType dtype = DType::kF32) {
+    return g.add_input({"i" + std::to_string(g.inputs().size()), {dtype, std::move(shape)}});
+  };
+  const auto out = [](Graph& g, NodeId n) { return g.node(n).outputs[0]; };
+  std::vector<Refused> cases;
+  {
+    Graph g;
+    const ValueId m = out(g, g.add_node("", "mm", {x_of(g, {8, 8}), x_of(g, {8, 8})}));
+    g.add_output(out(g, g.add_node("", "rms_norm", {m, x_of(g, {8})}, {{"eps", 1e-5}})));
+    cases.push_back({"whole rows", g});
+  }
+  {
+    Graph g;
+    const ValueId m = out(g, g.add_node("", "mm", {x_of(g, {8, 8}), x_of(g, {8, 8})}));
+    g.add_output(out(g, g.add_node("", "mm", {m, x_of(g, {8, 8})})));
+    cases.push_back({"one matmul", g});
+  }
+  {
+    Graph g;
+    const ValueId s =
+        out(g, g.add_node("", "sum", {x_of(g, {8, 8})}, {{"dim", std::vector<std::int64_t>{1}}}));
+    g.add_output(out(g, g.add_node("", "add", {x_of(g, {8, 8}), s})));
+    cases.push_back({"broadcast a reduced value", g});
+  }
+  {
+    Graph g;
+    const ValueId s =
+        out(g, g.add_node("", "sum", {x_of(g, {8, 8})}, {{"dim", std::vector<std::int64_t>{0}}}));
+    g.add_output(out(g, g.add_node("", "neg", {s})));
+    cases.push_back({"leading dims", g});
+  }
+  {
+    Graph g;
+    const ValueId n = out(g, g.add_node("", "neg", {x_of(g, {8})}));
+    g.add_output(out(g, g.add_node("", "add", {x_of(g, {4, 8}), n})));
+    cases.push_back({"the kernel works on", g});
+  }
+  {
+    Graph g;
+    g.add_output(out(g, g.add_node("", "rms_norm", {x_of(g, {2, 1 << 16}), x_of(g, {1 << 16})},
+                                   {{"eps", 1e-5}})));
+    cases.push_back({"rows wider than", g});
+  }
+  for (const Refused& refused : cases) {
+    const std::string why = cannot_fuse(refused.body, template_for(refused.body));
+    EXPECT_NE(why.find(refused.fragment), std::string::npos) << "found '" << why << "'";
+  }
+}
+
+}  // namespace
+}  // namespace braid

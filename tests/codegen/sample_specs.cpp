@@ -1,0 +1,131 @@
+#include "codegen/sample_specs.h"
+
+#include <functional>
+
+namespace braid::testing {
+namespace {
+
+class Body {
+ public:
+  explicit Body(std::int64_t world = 4) {
+    graph_->add_symbol("T", {1, 256, 1});
+    graph_->add_group("tp", {world, true, {}});
+  }
+  ValueId input(DType dtype, Shape shape) {
+    return graph_->add_input(
+        {"i" + std::to_string(graph_->inputs().size()), {dtype, std::move(shape)}});
+  }
+  ValueId symmetric(DType dtype, Shape shape) {
+    const ValueId v = input(dtype, std::move(shape));
+    graph_->set_comm_group(v, "tp");
+    return v;
+  }
+  ValueId op(const std::string& name, std::vector<ValueId> inputs, Attrs attrs = {}) {
+    const NodeId node = graph_->add_node("", name, std::move(inputs), std::move(attrs));
+    return graph_->node(node).outputs[0];
+  }
+  ValueId all_reduce(ValueId v) {
+    return op("all_reduce", {v},
+              {{"reduce_op", std::string("sum")},
+               {"group", std::string("tp")},
+               {"algorithm", std::string("one_shot")}});
+  }
+  ValueId transpose(ValueId v) {
+    return op("transpose", {v}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+  }
+  KernelSpec done(std::vector<ValueId> outputs, const Target& target) {
+    for (ValueId v : outputs) graph_->add_output(v);
+    KernelSpec spec{graph_, template_for(*graph_), {}};
+    spec.config = default_config(spec, target);
+    return spec;
+  }
+
+ private:
+  std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
+};
+
+}  // namespace
+
+std::vector<SampleSpec> sample_specs(const Target& target) {
+  const Dim t = Dim::symbol("T");
+  const DType bf16 = DType::kBF16;
+  const Attrs eps{{"eps", 1e-5}};
+  std::vector<SampleSpec> out;
+  const auto add = [&](const std::string& name, Body& body, std::vector<ValueId> outputs) {
+    out.push_back({name, body.done(std::move(outputs), target)});
+  };
+  {
+    Body b;
+    add("pointwise_broadcast", b,
+        {b.op("silu", {b.op("mul", {b.input(bf16, {t, 2048}), b.input(bf16, {2048})})})});
+  }
+  {
+    Body b;
+    add("pointwise_tail", b, {b.op("gelu", {b.input(DType::kF32, {t, 1001})})});
+  }
+  {
+    Body b;
+    add("pointwise_integer", b,
+        {b.op("add", {b.input(DType::kI32, {t, 8}), b.input(DType::kI32, {t, 8})})});
+  }
+  {
+    Body b;
+    add("pointwise_cast", b,
+        {b.op("to", {b.input(DType::kF32, {t, 64})}, {{"dtype", DType::kF16}})});
+  }
+  {
+    Body b;
+    add("pointwise_transpose", b, {b.transpose(b.input(bf16, {t, 77}))});
+  }
+  {
+    Body b;
+    add("row_rms_norm", b,
+        {b.op("rms_norm", {b.input(bf16, {t, 2048}), b.input(bf16, {2048})}, eps)});
+  }
+  {
+    Body b;
+    const ValueId x = b.op("exp", {b.input(DType::kF32, {t, 1001})});
+    const ValueId s = b.op("sum", {x}, {{"dim", std::vector<std::int64_t>{-1}}, {"keepdim", true}});
+    add("row_softmax_like", b, {b.op("div", {x, s})});
+  }
+  {
+    Body b;
+    add("row_sum_leading", b,
+        {b.op("sum", {b.input(bf16, {t, 77})}, {{"dim", std::vector<std::int64_t>{0}}})});
+  }
+  {
+    Body b;
+    const ValueId up = b.op("mm", {b.input(bf16, {t, 2048}), b.input(bf16, {2048, 1408})});
+    add("gemm_silu_mul", b, {b.op("mul", {b.op("silu", {b.input(bf16, {t, 1408})}), up})});
+  }
+  {
+    Body b;
+    const ValueId a = b.input(DType::kF16, {t, 1001});
+    add("gemm_transposed_tail", b,
+        {b.op("mm", {a, b.transpose(b.input(DType::kF16, {77, 1001}))})});
+  }
+  {
+    Body b;
+    const ValueId a = b.transpose(b.input(bf16, {512, 64}));
+    add("gemm_transposed_a", b, {b.op("mm", {a, b.input(bf16, {512, 128})})});
+  }
+  {
+    Body b;
+    add("gemm_f32", b,
+        {b.op("mm", {b.input(DType::kF32, {t, 130}), b.input(DType::kF32, {130, 66})})});
+  }
+  for (const std::int64_t world : {2, 4, 8}) {
+    Body b(world);
+    const ValueId r =
+        b.op("add", {b.all_reduce(b.symmetric(bf16, {t, 2048})), b.input(bf16, {t, 2048})});
+    add("all_reduce_add_rms_norm_" + std::to_string(world), b,
+        {b.op("rms_norm", {r, b.input(bf16, {2048})}, eps), r});
+  }
+  {
+    Body b(3);
+    add("all_reduce_tail", b, {b.all_reduce(b.symmetric(DType::kF32, {t, 1001}))});
+  }
+  return out;
+}
+
+}  // namespace braid::testing

@@ -1,0 +1,39 @@
+#include "run/random_graph.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "run/run_graph.h"
+
+namespace braid {
+namespace {
+
+std::uint64_t base_seed() {
+  if (const char* given = std::getenv("BRAID_SEED")) return std::strtoull(given, nullptr, 10);
+  return std::random_device{}();
+}
+
+// Sharded so that ctest runs them side by side. A failure prints the seed; BRAID_SEED=<base>
+// replays it.
+class RandomGraph : public ::testing::TestWithParam<int> {};
+
+TEST_P(RandomGraph, EqualsTheReference) {
+  const std::uint64_t base = base_seed();
+  RecordProperty("seed", std::to_string(base));
+  for (std::uint64_t i = 0; i < 25; ++i) {
+    const std::uint64_t seed = base + static_cast<std::uint64_t>(GetParam()) * 1000003 + i;
+    const Graph graph = testing::random_graph(seed);
+    std::mt19937_64 random(seed);
+    const std::int64_t sizes[] = {1, 2, 7, 16, 33};
+    ASSERT_TRUE(testing::matches_reference(graph, {{"T", sizes[random() % 5]}}, seed))
+        << "BRAID_SEED=" << base << ", graph seed " << seed << "\n"
+        << to_text(graph);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shards, RandomGraph, ::testing::Range(0, 8));
+
+}  // namespace
+}  // namespace braid

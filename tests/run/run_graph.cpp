@@ -1,0 +1,83 @@
+#include "run/run_graph.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "braid/error.h"
+
+namespace braid::testing {
+
+double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return 1e-5;
+    case DType::kBF16:
+      return 1e-3;
+    case DType::kF16:
+      return 2e-4;
+    default:
+      return 0;
+  }
+}
+
+WorldOptions world_options(std::int64_t world) {
+  WorldOptions options;
+  const char* device = std::getenv("BRAID_TEST_DEVICE");
+  options.device = device != nullptr ? device : "cpu";
+  options.world = static_cast<int>(world);
+  return options;
+}
+
+RankTensors run_once(Executable& executable, const Graph& graph, const Bindings& bindings,
+                     const RankTensors& inputs) {
+  executable.prepare(bindings);
+  for (int rank = 0; rank < static_cast<int>(inputs.size()); ++rank) {
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+      executable.set_input(rank, graph.inputs()[i].name, inputs[static_cast<std::size_t>(rank)][i]);
+    }
+  }
+  executable.poison_outputs();
+  executable.run();
+  RankTensors outputs(inputs.size());
+  for (int rank = 0; rank < static_cast<int>(inputs.size()); ++rank) {
+    for (ValueId v : graph.outputs()) {
+      outputs[static_cast<std::size_t>(rank)].push_back(
+          executable.output(rank, graph.value(v).name));
+    }
+  }
+  return outputs;
+}
+
+::testing::AssertionResult same_as_reference(const Graph& graph, const RankTensors& got,
+                                             const RankTensors& expected) {
+  for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
+    const std::string& name = graph.value(graph.outputs()[i]).name;
+    bool equal = true;
+    for (std::size_t rank = 0; rank < got.size(); ++rank) {
+      const double error = relative_error(got[rank][i], expected[rank][i]);
+      if (!(error <= tolerance(got[rank][i].dtype))) {
+        return ::testing::AssertionFailure()
+               << "output " << name << " of rank " << rank << ": relative error " << error;
+      }
+      equal = equal && expected[rank][i].data == expected[0][i].data;
+    }
+    for (std::size_t rank = 1; equal && rank < got.size(); ++rank) {
+      if (got[rank][i].data != got[0][i].data) {
+        return ::testing::AssertionFailure()
+               << "output " << name << " differs between ranks 0 and " << rank;
+      }
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+::testing::AssertionResult matches_reference(const Graph& graph, const Bindings& bindings,
+                                             std::uint64_t seed) {
+  const RankTensors inputs = random_inputs(graph, bindings, seed);
+  const RankTensors expected = evaluate(graph, inputs, bindings);
+  World world = World::open(world_options(world_size(graph)));
+  Executable executable = Executable::compile(graph, world);
+  return same_as_reference(graph, run_once(executable, graph, bindings, inputs), expected);
+}
+
+}  // namespace braid::testing

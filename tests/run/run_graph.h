@@ -1,0 +1,31 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "braid/executable.h"
+#include "braid/reference.h"
+
+namespace braid::testing {
+
+/// How far an output of this dtype may be from the float64 reference, ‖out−ref‖/‖ref‖, for one
+/// block.
+double tolerance(DType dtype);
+
+/// The device the run tier uses: "cpu", or $BRAID_TEST_DEVICE.
+WorldOptions world_options(std::int64_t world);
+
+/// Binds inputs, poisons outputs with NaN patterns, runs once and reads all outputs:
+/// [rank][output].
+RankTensors run_once(Executable& executable, const Graph& graph, const Bindings& bindings,
+                     const RankTensors& inputs);
+
+/// Compiles and runs the graph with random inputs and compares every output of every rank with the
+/// reference; outputs that the reference has equal on all ranks must be bitwise equal on all ranks.
+::testing::AssertionResult matches_reference(const Graph& graph, const Bindings& bindings,
+                                             std::uint64_t seed);
+::testing::AssertionResult same_as_reference(const Graph& graph, const RankTensors& got,
+                                             const RankTensors& expected);
+
+}  // namespace braid::testing
