@@ -261,7 +261,13 @@ static void braid_cpu_copy_async(const std::uint64_t* targets, const std::uint64
                                  const std::uint32_t* sizes, std::uint32_t mask,
                                  std::uint32_t bytes) {
   using namespace braid::cpu;
-  if (bytes == 16 && sizes == nullptr && mask == ~0U) {
+  bool whole = bytes == 16 && mask == ~0U;
+  if (whole && sizes != nullptr) {
+    std::uint32_t smallest = 16;
+    for (int l = 0; l < kLanes; ++l) smallest = std::min(smallest, sizes[l]);
+    whole = smallest == 16;
+  }
+  if (whole) {
     for (int l = 0; l < kLanes; ++l) {
       _mm_storeu_si128(at<__m128i>(targets[l]), _mm_loadu_si128(at<const __m128i>(sources[l])));
     }

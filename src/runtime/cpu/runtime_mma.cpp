@@ -91,9 +91,10 @@ struct Pair {
   __m512 low, high;
 };
 
-BRAID_CPU_AVX512 inline Pair decode(Words words, bool bfloat) {
+template <bool kBfloat>
+BRAID_CPU_AVX512 inline Pair decode(Words words) {
   const __m512i raw = _mm512_loadu_si512(words);
-  if (bfloat) {
+  if constexpr (kBfloat) {
     return {_mm512_castsi512_ps(_mm512_slli_epi32(raw, 16)),
             _mm512_castsi512_ps(
                 _mm512_and_si512(raw, _mm512_set1_epi32(static_cast<int>(0xffff0000))))};
@@ -110,13 +111,13 @@ BRAID_CPU_AVX512 inline __m512 spread(__m512 v) {
 
 /// In registers a lane is (row, column pair): four lanes of a 128-bit group share a row. For each k
 /// the rows of A, spread over their groups, multiply four values of B that repeat in every group.
-BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count, bool bfloat,
-                                 int depth) {
+template <bool kBfloat, int kDepth>
+BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count) {
   // expanded[k][quarter]: rows 0-3, 4-7, 8-11, 12-15 of column k of A.
   alignas(64) float expanded[16][4][16];
-  for (int r = 0; r < depth / 4; ++r) {
+  for (int r = 0; r < kDepth / 4; ++r) {
     for (int half = 0; half < 2; ++half) {
-      const Pair pair = decode(a + 32 * r + 16 * half, bfloat);
+      const Pair pair = decode<kBfloat>(a + 32 * r + 16 * half);
       const int quarter = 2 * (r & 1) + half;
       float(*to)[4][16] = expanded + 8 * (r >> 1);
       _mm512_store_ps(to[0][quarter], spread<0>(pair.low));
@@ -134,9 +135,9 @@ BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count
   const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(4));
   for (std::uint32_t m = 0; m < count; ++m, b += 64, c += 128) {
     alignas(64) float columns[2][16][4];  // even and odd, by k
-    for (int r = 0; r < depth / 8; ++r) {
-      const Pair first = decode(b + 32 * r, bfloat);
-      const Pair second = decode(b + 32 * r + 16, bfloat);
+    for (int r = 0; r < kDepth / 8; ++r) {
+      const Pair first = decode<kBfloat>(b + 32 * r);
+      const Pair second = decode<kBfloat>(b + 32 * r + 16);
       const auto place = [&](int parity, const __m512i& order) BRAID_CPU_AVX512 {
         const __m512 low = _mm512_permutex2var_ps(first.low, order, second.low);
         const __m512 high = _mm512_permutex2var_ps(first.high, order, second.high);
@@ -161,7 +162,8 @@ BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count
     __m512 s21 = _mm512_loadu_ps(c + 80);
     __m512 s30 = _mm512_loadu_ps(c + 96);
     __m512 s31 = _mm512_loadu_ps(c + 112);
-    for (int k = 0; k < depth; ++k) {
+#pragma GCC unroll 2
+    for (int k = 0; k < kDepth; ++k) {
       const __m512 e = _mm512_broadcast_f32x4(_mm_load_ps(columns[0][k]));
       const __m512 o = _mm512_broadcast_f32x4(_mm_load_ps(columns[1][k]));
       const __m512 a0 = _mm512_load_ps(expanded[k][0]);
@@ -203,7 +205,9 @@ void multiply(Words a, Words b, float* c, std::uint32_t count, bool bfloat, int 
   static const bool kWide = host_has_avx512();
 #if defined(__x86_64__)
   if (kWide) {
-    mma_avx512(a, b, c, count, bfloat, depth);
+    const auto run = bfloat ? (depth == 16 ? mma_avx512<true, 16> : mma_avx512<true, 8>)
+                            : (depth == 16 ? mma_avx512<false, 16> : mma_avx512<false, 8>);
+    run(a, b, c, count);
     return;
   }
 #endif
