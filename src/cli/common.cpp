@@ -53,9 +53,12 @@ Graph load(const GraphOptions& options) {
     const std::string text(std::istreambuf_iterator<char>(std::cin), {});
     return parse_graph(text, "stdin");
   }();
-  if (options.world != 0) graph = with_world(graph, options.world);
-  verify(graph);
-  return graph;
+  try {
+    verify(graph);
+  } catch (const Error& error) {
+    throw Error(error.code(), "", fmt::format("{}:{}", options.path, error.what()));
+  }
+  return options.world == 0 ? graph : with_world(graph, options.world);
 }
 
 Bindings resolve_bindings(const Graph& graph, const std::vector<std::string>& items) {

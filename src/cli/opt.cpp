@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -34,6 +35,9 @@ int opt(const OptOptions& options) {
   std::vector<std::string> passes = options.passes;
   const bool to_program = !passes.empty() && passes.back() == kBuildProgram;
   if (to_program) passes.pop_back();
+  if (std::find(passes.begin(), passes.end(), kBuildProgram) != passes.end()) {
+    throw_invalid("--passes", fmt::format("{} must be the last", kBuildProgram));
+  }
 
   Graph graph = load(options.graph);
   std::vector<std::vector<std::string>> stats = {

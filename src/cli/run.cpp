@@ -134,13 +134,13 @@ void write_outputs(const std::filesystem::path& directory, const std::vector<std
 
 std::string bindings_text(const Bindings& bindings) {
   std::string text;
-  for (const auto& [name, value] : bindings) text += fmt::format(" {}={}", name, value);
+  for (const auto& [name, value] : bindings) text += fmt::format("{}={}, ", name, value);
   return text;
 }
 
 void print_text(const Graph& graph, const RunOptions& options, const Bindings& bindings,
                 const RunReport& report, const Executable& executable) {
-  fmt::print("{}: {} ranks,{} seed {}, {}\n\n", one_line(graph.name()), report.world,
+  fmt::print("{}: {} ranks, {}seed {}, {}\n\n", one_line(graph.name()), report.world,
              bindings_text(bindings), options.seed, report.device);
   fmt::print("{}\n", kernel_table(executable.kernels()));
   std::vector<std::vector<std::string>> rows = {{"arena", "bytes per rank"}};

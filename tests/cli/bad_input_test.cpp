@@ -107,7 +107,8 @@ TEST(BadGraph, GroupsAndWaits) {
   expect_change_refused([](auto& g) { g["nodes"][2]["attrs"]["group"] = "pp"; },
                         {"/nodes/2/attrs/group", "pp"});
   expect_change_refused([](auto& g) { g["groups"]["tp"]["size"] = 0; }, {"/groups/tp"});
-  expect_change_refused([](auto& g) { g["nodes"][4]["inputs"][0] = "c"; }, {"wait_tensor"});
+  expect_change_refused([](auto& g) { g["nodes"][4]["inputs"][0] = "c"; },
+                        {"graph.json:/nodes/4/inputs", "wait_tensor"});
 }
 
 TEST(BadGraph, Symbols) {
