@@ -17,11 +17,10 @@ static_assert(std::endian::native == std::endian::little, "tensors are little en
 float bf16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
-/// `value` must be one that bf16 can hold.
+/// `value` must be one that bf16 can hold. A NaN is quiet, as each one that was converted from
+/// double, so that its kept bits are not those of infinity; the same holds below.
 std::uint16_t float_to_bf16(float value) {
-  // The kept half of a NaN's payload may be zero, which would read as infinity.
-  const std::uint32_t quiet = std::isnan(value) ? 0x40U : 0;
-  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U | quiet);
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U);
 }
 
 constexpr float kTwoToMinus24 = 0x1p-24F;
@@ -42,10 +41,7 @@ std::uint16_t float_to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16U & 0x8000U;
   const std::uint32_t exponent = bits >> 23U & 0xFFU;
-  if (exponent == 0xFF) {
-    const std::uint32_t quiet = std::isnan(value) ? 0x200U : 0;  // as for bf16
-    return static_cast<std::uint16_t>(sign | 0x7C00U | (bits >> 13U & 0x3FFU) | quiet);
-  }
+  if (exponent == 0xFF) return static_cast<std::uint16_t>(sign | 0x7C00U | (bits >> 13U & 0x3FFU));
   if (exponent > 127 - 15) {
     return static_cast<std::uint16_t>(sign | (exponent - (127 - 15)) << 10U |
                                       (bits >> 13U & 0x3FFU));

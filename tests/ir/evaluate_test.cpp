@@ -64,6 +64,26 @@ TEST(Evaluate, AnInputMayBeAnOutputAndAnOperandTwice) {
   EXPECT_EQ(outputs[2].to_doubles(), (Values{2, 4}));
 }
 
+TEST(Evaluate, TheLastReaderMayReadTwice) {
+  Graph graph = graph_with({{DType::kF32, {2}}}, 1);
+  graph.add_node("n", "add", {0, 0});
+  graph.add_output(1);
+  const auto outputs = evaluate(graph, {{f32({2}, {1, 2})}}, {{"T", 1}, {"S", 1}})[0];
+  EXPECT_EQ(outputs[0].to_doubles(), (Values{2, 4}));
+}
+
+TEST(Evaluate, EveryResultIsRoundedToItsDtype) {
+  // 256 + 1 is no bf16, so that the difference is lost before it is used.
+  const TensorType x{DType::kBF16, {1}};
+  Graph graph = graph_with({x, x}, 1);
+  graph.add_node("sum", "add", {0, 1});
+  graph.add_node("back", "sub", {2, 0});
+  graph.add_output(3);
+  auto bf16 = [](double value) { return HostTensor::from_doubles(DType::kBF16, {1}, {value}); };
+  const auto outputs = evaluate(graph, {{bf16(256), bf16(1)}}, {{"T", 1}, {"S", 1}})[0];
+  EXPECT_EQ(outputs[0].to_doubles(), Values{0});
+}
+
 TEST(Evaluate, RefusesWrongInputs) {
   const Graph graph = small_layer(1);
   const HostTensor x = f32({1, 2}, {1, 2});
