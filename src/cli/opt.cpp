@@ -40,6 +40,8 @@ int opt(const OptOptions& options) {
   }
 
   Graph graph = load(options.graph);
+  std::vector<std::string> output_names;
+  for (ValueId output : graph.outputs()) output_names.push_back(graph.value(output).name);
   std::vector<std::vector<std::string>> stats = {
       {"pass", "nodes before", "after", "applied", "missed", "ms"}};
   std::size_t remarks_seen = 0;
@@ -64,7 +66,7 @@ int opt(const OptOptions& options) {
   std::string text;
   if (to_program) {
     const auto start = std::chrono::steady_clock::now();
-    const Program program = build_program(graph, context);
+    const Program program = build_program(graph, context, output_names);
     record(kBuildProgram, graph.nodes().size(), program.steps.size(), start);
     text = to_json(program);
   } else {

@@ -83,31 +83,6 @@ bool equal_across_ranks(const RankTensors& tensors, std::size_t index) {
   return true;
 }
 
-// Memory full of 0xff (NaN in every float type) for each output of each rank, so that an element
-// that no kernel writes cannot look right.
-std::vector<std::unique_ptr<Memory>> bind_poisoned_outputs(const Graph& graph,
-                                                           const Bindings& bindings,
-                                                           const World& world,
-                                                           Executable& executable) {
-  std::vector<std::unique_ptr<Memory>> all;
-  for (int rank = 0; rank < world.size(); ++rank) {
-    auto stream = world.device().create_stream(rank);
-    for (ValueId id : graph.outputs()) {
-      const Value& value = graph.value(id);
-      if (value.producer < 0) continue;  // an input handed through keeps its own memory
-      std::size_t bytes = dtype_size(value.type.dtype);
-      for (const Dim& dim : value.type.shape) {
-        bytes *= static_cast<std::size_t>(dim.evaluate(bindings));
-      }
-      all.push_back(world.device().allocate(rank, bytes));
-      stream->fill(all.back()->address(), 0xff, bytes);
-      executable.bind(rank, value.name, all.back()->address());
-    }
-    stream->synchronize();
-  }
-  return all;
-}
-
 void compare(const RankTensors& outputs, const RankTensors& reference,
              std::vector<OutputReport>* reports) {
   for (std::size_t i = 0; i < reports->size(); ++i) {
@@ -234,10 +209,10 @@ int run(const RunOptions& options) {
   report.device = world.device().description();
   const auto compile_start = std::chrono::steady_clock::now();
   Executable executable = Executable::compile(graph, world);
-  std::vector<std::unique_ptr<Memory>> poisoned;
-  if (options.check) poisoned = bind_poisoned_outputs(graph, bindings, world, executable);
   executable.prepare(bindings);
   report.compile_ms = milliseconds_since(compile_start);
+  // So that an element that no kernel writes cannot look right.
+  if (options.check) executable.poison_outputs();
 
   bar->phase("run");
   const int ranks = world.size();
