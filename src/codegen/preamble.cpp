@@ -246,7 +246,7 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int ph
   }}
 }}
 // Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
-__device__ __noinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {{
+__device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {{
   unsigned* record = (unsigned*)(c.self + {4});
   if (atomicCAS(record, 0u, 1u) == 0u) {{
     record[1] = c.rank;

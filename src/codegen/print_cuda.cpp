@@ -23,7 +23,7 @@ class Printer {
 
   std::string print() {
     out_.line("");
-    out_.line(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{",
+    out_.line(fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{",
                           p_.num_warps * 32, p_.entry, signature()));
     out_.line("const int lane = threadIdx.x & 31;");
     out_.line("const int warp = threadIdx.x >> 5;");
@@ -38,8 +38,20 @@ class Printer {
   }
 
  private:
-  /// A map that is used once, by an instruction of the same block and shape that writes it once,
-  /// stands inside that one's expression: less text, and less for the compiler to unroll.
+  /// A tile of indices or masks made from ranges and scalars alone: cheaper computed again than
+  /// kept.
+  bool is_index(Id id) const {
+    const Inst& inst = p_.at(id);
+    if (inst.type.kind == Kind::kF32) return false;
+    if (inst.op == Op::kRange || (inst.op == Op::kConstant && !inst.type.is_scalar())) return true;
+    if (inst.op != Op::kMap || inst.type.is_scalar() || inst.type.cols == 1) return false;
+    return std::all_of(inst.args.begin(), inst.args.end(),
+                       [&](Id arg) { return p_.at(arg).type.is_scalar() || is_index(arg); });
+  }
+
+  /// Index tiles stand inside the expressions that use them. So does a map that is used once, by an
+  /// instruction of the same block and shape that writes it once, stands inside that one's
+  /// expression: less text, and less for the compiler to unroll.
   void find_inlined() {
     std::vector<int> uses(p_.insts.size(), 0);
     std::vector<Id> user(p_.insts.size(), kNone);
@@ -62,6 +74,7 @@ class Printer {
     inlined_.assign(p_.insts.size(), false);
     for (std::size_t at = 0; at < p_.insts.size(); ++at) {
       const Inst& inst = p_.insts[at];
+      if (inst.op == Op::kMap && is_index(static_cast<Id>(at))) inlined_[at] = true;
       if (inst.op != Op::kMap || uses[at] != 1 || user[at] == kNone) continue;
       const Inst& by = p_.at(user[at]);
       if (block[at] != block[static_cast<std::size_t>(user[at])]) continue;
@@ -327,12 +340,13 @@ class Printer {
 
   /// One statement per register, or per `step` registers.
   template <class Statement>
-  void each(int count, int step, const Statement& statement) {
+  void each(int count, int step, const Statement& statement,
+            std::string_view unroll = "#pragma unroll") {
     if (count == step) {
       out_.line(statement("0"));
       return;
     }
-    out_.line("#pragma unroll");
+    out_.line(unroll);
     out_.line(fmt::format("for (int i = 0; i < {}; {})", count,
                           step == 1 ? "++i" : fmt::format("i += {}", step)));
     out_.line("  " + statement("i"));
@@ -471,16 +485,20 @@ class Printer {
     const std::string copies = first_copy(layout);
     const int at = p_.at(offset).layout;
     broadcast_into_ = &layout;
-    each(layout.registers(), width, [&](std::string_view i) {
-      std::string ok = ref(inst.args[5]);
-      if (mask != kNone) ok += " && " + ref(mask, i, p_.at(offset).type.cols);
-      return fmt::format("{}copy_async<{}>({} + {}, (const {}*){} + {}, {});",
-                         copies.empty() ? "" : fmt::format("if ({}) ", copies),
-                         static_cast<std::size_t>(width) * dtype_size(inst.dtype),
-                         shared_tile(shared, ref(inst.args[1])),
-                         swizzle(shared, coordinate(at, 0, i), coordinate(at, 1, i)),
-                         memory_type(inst.dtype), ref(inst.args[2]), ref(offset, i), ok);
-    });
+    each(
+        layout.registers(), width,
+        [&](std::string_view i) {
+          std::string ok = ref(inst.args[5]);
+          if (mask != kNone) ok += " && " + ref(mask, i, p_.at(offset).type.cols);
+          return fmt::format("{}copy_async<{}>({} + {}, (const {}*){} + {}, {});",
+                             copies.empty() ? "" : fmt::format("if ({}) ", copies),
+                             static_cast<std::size_t>(width) * dtype_size(inst.dtype),
+                             shared_tile(shared, ref(inst.args[1])),
+                             swizzle(shared, coordinate(at, 0, i), coordinate(at, 1, i)),
+                             memory_type(inst.dtype), ref(inst.args[2]), ref(offset, i), ok);
+        },
+        // Narrow pieces are many: unrolled they cost more to compile than they gain.
+        layout.registers() / width > 8 ? "#pragma unroll 4" : "#pragma unroll");
   }
 
   void dot_mma(Id id) {

@@ -82,8 +82,9 @@ void build_gemm(const KernelSpec& spec, const BodyInfo& info, tile::Program& pro
   program.warps_m = block_m >= 64 && program.num_warps >= 4 ? 2 : 1;
   const Expr tiles_m = ceil_div(Expr(m), Expr(block_m));
   program.grid = tiles_m * ceil_div(Expr(n), Expr(block_n));
-  const Id pid = b.program_id();
-  const Id down = b.scalar(tiles_m);
+  // 32-bit: a 64-bit division is a call.
+  const Id pid = b.map(Fn::kToI32, {b.program_id()});
+  const Id down = b.map(Fn::kToI32, {b.scalar(tiles_m)});
   const Extent em{m, block_m, b.map(Fn::kMul, {b.map(Fn::kRem, {pid, down}), b.integer(block_m)})};
   const Extent en{n, block_n, b.map(Fn::kMul, {b.map(Fn::kDiv, {pid, down}), b.integer(block_n)})};
 

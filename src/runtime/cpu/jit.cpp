@@ -5,6 +5,7 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
@@ -70,9 +71,22 @@ struct Jit::State {
   }
 };
 
+namespace {
+
+/// Domain reassignment takes minutes on kernels with thousands of narrow accesses, and gains
+/// nothing on ours. LLVM offers only its command-line option to leave it out.
+void leave_out_domain_reassignment() {
+  auto& options = llvm::cl::getRegisteredOptions();
+  const auto found = options.find("disable-x86-domain-reassignment");
+  if (found != options.end()) found->second->addOccurrence(0, found->first(), "true");
+}
+
+}  // namespace
+
 Jit::Jit(const DiskCache* cache) : cache_(cache), state_(std::make_unique<State>()) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
+  [[maybe_unused]] static const bool once = (leave_out_domain_reassignment(), true);
   const llvm::StringMap<bool> detected = llvm::sys::getHostCPUFeatures();
   std::vector<std::string> names;
   for (const auto& feature : detected) {

@@ -175,7 +175,7 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int ph
   }
 }
 // Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
-__device__ __noinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {
+__device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {
   unsigned* record = (unsigned*)(c.self + 64);
   if (atomicCAS(record, 0u, 1u) == 0u) {
     record[1] = c.rank;
@@ -208,7 +208,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256) all_reduce_add_rms_norm(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, unsigned char* p8, unsigned char* p9, unsigned char* p10, unsigned char* p11) {
+extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, unsigned char* p8, unsigned char* p9, unsigned char* p10, unsigned char* p11) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;

@@ -164,7 +164,7 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int ph
   }
 }
 // Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
-__device__ __noinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {
+__device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {
   unsigned* record = (unsigned*)(c.self + 64);
   if (atomicCAS(record, 0u, 1u) == 0u) {
     record[1] = c.rank;
@@ -197,7 +197,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128) all_reduce(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, unsigned char* p9) {
+extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, unsigned char* p9) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -207,36 +207,28 @@ extern "C" __global__ void __launch_bounds__(128) all_reduce(const Peers peers, 
   if (!wait(comm, peers, 0)) return;
   for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
     const int v16 = (int)(v11 * 1024);
-    int v17[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v17[i] = v16 + (col0 + i % 8);
-    bool v19[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v19[i] = v17[i] < p7;
     unsigned char* const v21 = peers.base[0] + p8;
     float v23[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v23 + i, (const float*)v21 + v17[i], v19[i]);
+      load<1>(v23 + i, (const float*)v21 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p7));
     unsigned char* const v24 = peers.base[1] + p8;
     float v25[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v25 + i, (const float*)v24 + v17[i], v19[i]);
+      load<1>(v25 + i, (const float*)v24 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p7));
     unsigned char* const v27 = peers.base[2] + p8;
     float v28[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v28 + i, (const float*)v27 + v17[i], v19[i]);
+      load<1>(v28 + i, (const float*)v27 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p7));
     float v29[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v29[i] = (v23[i] + v25[i]) + v28[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      store<1>((float*)p9 + v17[i], v29 + i, v19[i]);
+      store<1>((float*)p9 + (v16 + (col0 + i % 8)), v29 + i, ((v16 + (col0 + i % 8)) < p7));
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

@@ -142,7 +142,7 @@ __device__ __forceinline__ void wait_group() {
   __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(128) gemm_mm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
+extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 8 % 4 + warp % 4 * 4;
@@ -155,152 +155,54 @@ extern "C" __global__ void __launch_bounds__(128) gemm_mm(long long p0, long lon
   const int col3 = lane % 8 * 4;
   const int row4 = lane / 16 % 2 + warp % 4 * 2;
   const int col4 = lane % 16 * 4;
-  const long long v4 = ((long long)blockIdx.x % p0) * 64;
-  const long long v6 = ((long long)blockIdx.x / p0) * 64;
-  const bool v63 = 0 < 130;
-  const int v65 = (int)v4;
-  int v67[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v67[i] = v65 + (row3 + i / 4 % 4 * 16);
-  int v68[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v68[i] = v67[i] * 130;
-  const int v69 = (int)0;
-  int v71[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v71[i] = v69 + (col3 + i % 4);
-  int v72[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v72[i] = v68[i] + v71[i];
-  bool v74[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v74[i] = v67[i] < p1;
-  bool v76[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v76[i] = v74[i] && (v71[i] < 130);
+  const int v1 = (int)(long long)blockIdx.x;
+  const int v3 = (int)p0;
+  const int v6 = (v1 % v3) * 64;
+  const int v8 = (v1 / v3) * 64;
+  const bool v65 = 0 < 130;
+  const int v67 = (int)v6;
+  const int v71 = (int)0;
 #pragma unroll
   for (int i = 0; i < 16; i += 2)
-    copy_async<8>(((float*)(smem + 0 + (int)0 * 8192)) + swizzle<32, 4, 1, 8>((row3 + i / 4 % 4 * 16), (col3 + i % 4)), (const float*)p2 + v72[i], v63 && v76[i]);
-  int v80[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v80[i] = v69 + (row4 + i / 4 % 4 * 8);
-  const int v83 = (int)v6;
-  int v85[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v85[i] = v83 + (col4 + i % 4);
-  int v86[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v86[i] = (v80[i] * 66) + v85[i];
-  bool v88[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v88[i] = v85[i] < 66;
-  bool v89[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v89[i] = (v80[i] < 130) && v88[i];
+    copy_async<8>(((float*)(smem + 0 + (int)0 * 8192)) + swizzle<32, 4, 1, 8>((row3 + i / 4 % 4 * 16), (col3 + i % 4)), (const float*)p2 + (((v67 + (row3 + i / 4 % 4 * 16)) * 130) + (v71 + (col3 + i % 4))), v65 && (((v67 + (row3 + i / 4 % 4 * 16)) < p1) && ((v71 + (col3 + i % 4)) < 130)));
+  const int v85 = (int)v8;
 #pragma unroll
   for (int i = 0; i < 16; i += 2)
-    copy_async<8>(((float*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 4, 1, 8>((row4 + i / 4 % 4 * 8), (col4 + i % 4)), (const float*)p3 + v86[i], v63 && v89[i]);
+    copy_async<8>(((float*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 4, 1, 8>((row4 + i / 4 % 4 * 8), (col4 + i % 4)), (const float*)p3 + (((v71 + (row4 + i / 4 % 4 * 8)) * 66) + (v85 + (col4 + i % 4))), v65 && (((v71 + (row4 + i / 4 % 4 * 8)) < 130) && ((v85 + (col4 + i % 4)) < 66)));
   commit_group();
-  const bool v94 = 32 < 130;
-  const int v95 = (int)32;
-  int v96[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v96[i] = v95 + (col3 + i % 4);
-  int v97[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v97[i] = v68[i] + v96[i];
-  bool v99[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v99[i] = v74[i] && (v96[i] < 130);
+  const bool v96 = 32 < 130;
+  const int v97 = (int)32;
 #pragma unroll
   for (int i = 0; i < 16; i += 2)
-    copy_async<8>(((float*)(smem + 0 + (int)1 * 8192)) + swizzle<32, 4, 1, 8>((row3 + i / 4 % 4 * 16), (col3 + i % 4)), (const float*)p2 + v97[i], v94 && v99[i]);
-  int v101[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v101[i] = v95 + (row4 + i / 4 % 4 * 8);
-  int v103[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v103[i] = (v101[i] * 66) + v85[i];
-  bool v105[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v105[i] = (v101[i] < 130) && v88[i];
+    copy_async<8>(((float*)(smem + 0 + (int)1 * 8192)) + swizzle<32, 4, 1, 8>((row3 + i / 4 % 4 * 16), (col3 + i % 4)), (const float*)p2 + (((v67 + (row3 + i / 4 % 4 * 16)) * 130) + (v97 + (col3 + i % 4))), v96 && (((v67 + (row3 + i / 4 % 4 * 16)) < p1) && ((v97 + (col3 + i % 4)) < 130)));
 #pragma unroll
   for (int i = 0; i < 16; i += 2)
-    copy_async<8>(((float*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 4, 1, 8>((row4 + i / 4 % 4 * 8), (col4 + i % 4)), (const float*)p3 + v103[i], v94 && v105[i]);
+    copy_async<8>(((float*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 4, 1, 8>((row4 + i / 4 % 4 * 8), (col4 + i % 4)), (const float*)p3 + (((v97 + (row4 + i / 4 % 4 * 8)) * 66) + (v85 + (col4 + i % 4))), v96 && (((v97 + (row4 + i / 4 % 4 * 8)) < 130) && ((v85 + (col4 + i % 4)) < 66)));
   commit_group();
-  float v12[32];
+  float v14[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v12[i] = 0.0f;
-  for (long long v11 = 0; v11 < 130; v11 += 32) {
-    const long long v109 = (v11 - 0) / 32;
-    const long long v110 = v109 % 3;
+    v14[i] = 0.0f;
+  for (long long v13 = 0; v13 < 130; v13 += 32) {
+    const long long v111 = (v13 - 0) / 32;
+    const long long v112 = v111 % 3;
     wait_group<1>();
-    const long long v114 = v11 + 64;
-    const long long v116 = (v109 + 2) % 3;
-    const bool v117 = v114 < 130;
-    const int v119 = (int)v4;
-    int v121[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v121[i] = v119 + (row3 + i / 4 % 4 * 16);
-    const int v123 = (int)v114;
-    int v125[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v125[i] = v123 + (col3 + i % 4);
-    int v126[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v126[i] = (v121[i] * 130) + v125[i];
-    bool v130[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v130[i] = (v121[i] < p1) && (v125[i] < 130);
+    const long long v116 = v13 + 64;
+    const long long v118 = (v111 + 2) % 3;
+    const bool v119 = v116 < 130;
+    const int v121 = (int)v6;
+    const int v125 = (int)v116;
 #pragma unroll
     for (int i = 0; i < 16; i += 2)
-      copy_async<8>(((float*)(smem + 0 + (int)v116 * 8192)) + swizzle<32, 4, 1, 8>((row3 + i / 4 % 4 * 16), (col3 + i % 4)), (const float*)p2 + v126[i], v117 && v130[i]);
-    int v134[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v134[i] = v123 + (row4 + i / 4 % 4 * 8);
-    const int v137 = (int)v6;
-    int v139[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v139[i] = v137 + (col4 + i % 4);
-    int v140[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v140[i] = (v134[i] * 66) + v139[i];
-    bool v143[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v143[i] = (v134[i] < 130) && (v139[i] < 66);
+      copy_async<8>(((float*)(smem + 0 + (int)v118 * 8192)) + swizzle<32, 4, 1, 8>((row3 + i / 4 % 4 * 16), (col3 + i % 4)), (const float*)p2 + (((v121 + (row3 + i / 4 % 4 * 16)) * 130) + (v125 + (col3 + i % 4))), v119 && (((v121 + (row3 + i / 4 % 4 * 16)) < p1) && ((v125 + (col3 + i % 4)) < 130)));
+    const int v139 = (int)v8;
 #pragma unroll
     for (int i = 0; i < 16; i += 2)
-      copy_async<8>(((float*)(smem + 24576 + (int)v116 * 8192)) + swizzle<64, 4, 1, 8>((row4 + i / 4 % 4 * 8), (col4 + i % 4)), (const float*)p3 + v140[i], v117 && v143[i]);
+      copy_async<8>(((float*)(smem + 24576 + (int)v118 * 8192)) + swizzle<64, 4, 1, 8>((row4 + i / 4 % 4 * 8), (col4 + i % 4)), (const float*)p3 + (((v125 + (row4 + i / 4 % 4 * 8)) * 66) + (v139 + (col4 + i % 4))), v119 && (((v125 + (row4 + i / 4 % 4 * 8)) < 130) && ((v139 + (col4 + i % 4)) < 66)));
     commit_group();
     {
-      const float* const a = ((float*)(smem + 0 + (int)v110 * 8192));
-      const float* const b = ((float*)(smem + 24576 + (int)v110 * 8192));
+      const float* const a = ((float*)(smem + 0 + (int)v112 * 8192));
+      const float* const b = ((float*)(smem + 24576 + (int)v112 * 8192));
 #pragma unroll 2
       for (int k = 0; k < 32; ++k) {
         float fa[4], fb[8];
@@ -309,21 +211,13 @@ extern "C" __global__ void __launch_bounds__(128) gemm_mm(long long p0, long lon
 #pragma unroll
         for (int n = 0; n < 8; ++n) fb[n] = b[swizzle<64, 4, 1, 8>(k, (col0 + n % 4 + n / 4 % 2 * 32))];
 #pragma unroll
-        for (int i = 0; i < 32; ++i) v12[i] = __fmaf_rn(fa[i / 8], fb[i % 8], v12[i]);
+        for (int i = 0; i < 32; ++i) v14[i] = __fmaf_rn(fa[i / 8], fb[i % 8], v14[i]);
       }
     }
   }
-  const int v43 = (int)v4;
-  int v45[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v45[i] = v43 + (row0 + i / 8 % 4 * 16);
-  const int v46 = (int)v6;
-  int v48[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v48[i] = v46 + (col0 + i % 4 + i / 4 % 2 * 32);
+  const int v45 = (int)v6;
+  const int v48 = (int)v8;
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((float*)p4 + ((v45[i] * 66) + v48[i]), v12 + i, ((v45[i] < p1) && (v48[i] < 66)));
+    store<2>((float*)p4 + (((v45 + (row0 + i / 8 % 4 * 16)) * 66) + (v48 + (col0 + i % 4 + i / 4 % 2 * 32))), v14 + i, (((v45 + (row0 + i / 8 % 4 * 16)) < p1) && ((v48 + (col0 + i % 4 + i / 4 % 2 * 32)) < 66)));
 }

@@ -163,107 +163,61 @@ __device__ __forceinline__ void mma(f16, float* c, const unsigned* a, const unsi
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-extern "C" __global__ void __launch_bounds__(128) gemm_mm_silu_mul(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
+extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm_silu_mul(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 4 % 8 + warp / 2 % 2 * 32;
   const int col0 = lane % 4 * 2 + warp % 2 * 32;
   const int row1 = lane / 8 % 4 + warp % 4 * 4;
   const int col1 = lane % 8 * 8;
-  const long long v4 = ((long long)blockIdx.x % p0) * 64;
-  const long long v6 = ((long long)blockIdx.x / p0) * 64;
-  const bool v64 = 0 < 2048;
-  const int v66 = (int)v4;
-  int v68[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v68[i] = v66 + (row1 + i / 8 % 4 * 16);
-  int v69[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v69[i] = v68[i] * 2048;
-  const int v70 = (int)0;
-  int v73[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v73[i] = v69[i] + (v70 + (col1 + i % 8));
-  bool v75[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v75[i] = v68[i] < p1;
+  const int v1 = (int)(long long)blockIdx.x;
+  const int v3 = (int)p0;
+  const int v6 = (v1 % v3) * 64;
+  const int v8 = (v1 / v3) * 64;
+  const bool v66 = 0 < 2048;
+  const int v68 = (int)v6;
+  const int v72 = (int)0;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + v73[i], v64 && v75[i]);
-  const int v81 = (int)v6;
-  int v82[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v82[i] = v81 + (col1 + i % 8);
-  int v83[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v83[i] = ((v70 + (row1 + i / 8 % 4 * 16)) * 1408) + v82[i];
+    copy_async<16>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + (((v68 + (row1 + i / 8 % 4 * 16)) * 2048) + (v72 + (col1 + i % 8))), v66 && ((v68 + (row1 + i / 8 % 4 * 16)) < p1));
+  const int v83 = (int)v8;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + v83[i], v64);
+    copy_async<16>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + (((v72 + (row1 + i / 8 % 4 * 16)) * 1408) + (v83 + (col1 + i % 8))), v66);
   commit_group();
-  const bool v88 = 64 < 2048;
-  const int v89 = (int)64;
-  int v91[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v91[i] = v69[i] + (v89 + (col1 + i % 8));
+  const bool v90 = 64 < 2048;
+  const int v91 = (int)64;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + v91[i], v88 && v75[i]);
-  int v95[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v95[i] = ((v89 + (row1 + i / 8 % 4 * 16)) * 1408) + v82[i];
+    copy_async<16>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + (((v68 + (row1 + i / 8 % 4 * 16)) * 2048) + (v91 + (col1 + i % 8))), v90 && ((v68 + (row1 + i / 8 % 4 * 16)) < p1));
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + v95[i], v88);
+    copy_async<16>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + (((v91 + (row1 + i / 8 % 4 * 16)) * 1408) + (v83 + (col1 + i % 8))), v90);
   commit_group();
-  float v11[32];
+  float v13[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v11[i] = 0.0f;
-  for (long long v10 = 0; v10 < 2048; v10 += 64) {
-    const long long v99 = (v10 - 0) / 64;
-    const long long v100 = v99 % 3;
+    v13[i] = 0.0f;
+  for (long long v12 = 0; v12 < 2048; v12 += 64) {
+    const long long v101 = (v12 - 0) / 64;
+    const long long v102 = v101 % 3;
     wait_group<1>();
-    const long long v104 = v10 + 128;
-    const long long v106 = (v99 + 2) % 3;
-    const bool v107 = v104 < 2048;
-    const int v109 = (int)v4;
-    int v111[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v111[i] = v109 + (row1 + i / 8 % 4 * 16);
-    const int v113 = (int)v104;
-    int v116[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v116[i] = (v111[i] * 2048) + (v113 + (col1 + i % 8));
-    bool v118[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v118[i] = v111[i] < p1;
+    const long long v106 = v12 + 128;
+    const long long v108 = (v101 + 2) % 3;
+    const bool v109 = v106 < 2048;
+    const int v111 = (int)v6;
+    const int v115 = (int)v106;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async<16>(((bf16*)(smem + 0 + (int)v106 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + v116[i], v107 && v118[i]);
-    const int v124 = (int)v6;
-    int v126[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v126[i] = ((v113 + (row1 + i / 8 % 4 * 16)) * 1408) + (v124 + (col1 + i % 8));
+      copy_async<16>(((bf16*)(smem + 0 + (int)v108 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + (((v111 + (row1 + i / 8 % 4 * 16)) * 2048) + (v115 + (col1 + i % 8))), v109 && ((v111 + (row1 + i / 8 % 4 * 16)) < p1));
+    const int v126 = (int)v8;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async<16>(((bf16*)(smem + 24576 + (int)v106 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + v126[i], v107);
+      copy_async<16>(((bf16*)(smem + 24576 + (int)v108 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + (((v115 + (row1 + i / 8 % 4 * 16)) * 1408) + (v126 + (col1 + i % 8))), v109);
     commit_group();
     {
-      const auto* const a = ((bf16*)(smem + 0 + (int)v100 * 8192));
-      const auto* const b = ((bf16*)(smem + 24576 + (int)v100 * 8192));
+      const auto* const a = ((bf16*)(smem + 0 + (int)v102 * 8192));
+      const auto* const b = ((bf16*)(smem + 24576 + (int)v102 * 8192));
       const int m0 = warp / 2 * 32;
       const int n0 = warp % 2 * 32;
 #pragma unroll
@@ -278,34 +232,22 @@ extern "C" __global__ void __launch_bounds__(128) gemm_mm_silu_mul(long long p0,
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma(bf16{}, v11 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 4; ++n) mma(bf16{}, v13 + (m * 4 + n) * 4, fa[m], fb[n]);
         }
       }
     }
   }
-  const int v35 = (int)v4;
-  int v37[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v37[i] = v35 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16);
-  const int v38 = (int)v6;
-  bool v42[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v42[i] = v37[i] < p1;
-  int v48[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v48[i] = (v37[i] * 1408) + (v38 + (col0 + i % 2 + i / 4 % 4 * 8));
-  float v49[32];
+  const int v37 = (int)v6;
+  const int v40 = (int)v8;
+  float v51[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    load<2>(v49 + i, (const bf16*)p4 + v48[i], v42[i]);
-  float v57[32];
+    load<2>(v51 + i, (const bf16*)p4 + (((v37 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) * 1408) + (v40 + (col0 + i % 2 + i / 4 % 4 * 8))), ((v37 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) < p1));
+  float v59[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v57[i] = round_to<bf16>(((round_to<bf16>((v49[i] / (1.0f + (expf((-v49[i]))))))) * (round_to<bf16>(v11[i]))));
+    v59[i] = round_to<bf16>(((round_to<bf16>((v51[i] / (1.0f + (expf((-v51[i]))))))) * (round_to<bf16>(v13[i]))));
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p5 + v48[i], v57 + i, v42[i]);
+    store<2>((bf16*)p5 + (((v37 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) * 1408) + (v40 + (col0 + i % 2 + i / 4 % 4 * 8))), v59 + i, ((v37 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) < p1));
 }

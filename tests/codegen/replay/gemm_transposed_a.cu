@@ -163,103 +163,60 @@ __device__ __forceinline__ void mma(f16, float* c, const unsigned* a, const unsi
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-extern "C" __global__ void __launch_bounds__(128) gemm_transpose_mm(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
+extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 4 % 8 + warp / 2 % 2 * 32;
   const int col0 = lane % 4 * 2 + warp % 2 * 32;
   const int row1 = lane / 8 % 4 + warp % 4 * 4;
   const int col1 = lane % 8 * 8;
-  const long long v4 = ((long long)blockIdx.x % 1) * 64;
-  const long long v6 = ((long long)blockIdx.x / 1) * 64;
-  const bool v49 = 0 < 512;
-  const int v51 = (int)0;
-  int v53[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v53[i] = v51 + (row1 + i / 8 % 4 * 16);
-  const int v55 = (int)v4;
-  int v57[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v57[i] = v55 + (col1 + i % 8);
-  int v58[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v58[i] = (v53[i] * 64) + v57[i];
+  const int v1 = (int)(long long)blockIdx.x;
+  const int v5 = (v1 % 1) * 64;
+  const int v7 = (v1 / 1) * 64;
+  const bool v50 = 0 < 512;
+  const int v52 = (int)0;
+  const int v56 = (int)v5;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + v58[i], v49);
-  const int v63 = (int)v6;
-  int v64[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v64[i] = v63 + (col1 + i % 8);
-  int v65[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v65[i] = (v53[i] * 128) + v64[i];
+    copy_async<16>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v52 + (row1 + i / 8 % 4 * 16)) * 64) + (v56 + (col1 + i % 8))), v50);
+  const int v64 = (int)v7;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + v65[i], v49);
+    copy_async<16>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v52 + (row1 + i / 8 % 4 * 16)) * 128) + (v64 + (col1 + i % 8))), v50);
   commit_group();
-  const bool v70 = 64 < 512;
-  const int v71 = (int)64;
-  int v72[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v72[i] = v71 + (row1 + i / 8 % 4 * 16);
-  int v74[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v74[i] = (v72[i] * 64) + v57[i];
+  const bool v71 = 64 < 512;
+  const int v72 = (int)64;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + v74[i], v70);
-  int v77[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v77[i] = (v72[i] * 128) + v64[i];
+    copy_async<16>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v72 + (row1 + i / 8 % 4 * 16)) * 64) + (v56 + (col1 + i % 8))), v71);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + v77[i], v70);
+    copy_async<16>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v72 + (row1 + i / 8 % 4 * 16)) * 128) + (v64 + (col1 + i % 8))), v71);
   commit_group();
-  float v11[32];
+  float v12[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v11[i] = 0.0f;
-  for (long long v10 = 0; v10 < 512; v10 += 64) {
-    const long long v81 = (v10 - 0) / 64;
-    const long long v82 = v81 % 3;
+    v12[i] = 0.0f;
+  for (long long v11 = 0; v11 < 512; v11 += 64) {
+    const long long v82 = (v11 - 0) / 64;
+    const long long v83 = v82 % 3;
     wait_group<1>();
-    const long long v86 = v10 + 128;
-    const long long v88 = (v81 + 2) % 3;
-    const bool v89 = v86 < 512;
-    const int v91 = (int)v86;
-    int v93[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v93[i] = v91 + (row1 + i / 8 % 4 * 16);
-    const int v95 = (int)v4;
-    int v98[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v98[i] = (v93[i] * 64) + (v95 + (col1 + i % 8));
+    const long long v87 = v11 + 128;
+    const long long v89 = (v82 + 2) % 3;
+    const bool v90 = v87 < 512;
+    const int v92 = (int)v87;
+    const int v96 = (int)v5;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async<16>(((bf16*)(smem + 0 + (int)v88 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + v98[i], v89);
-    const int v102 = (int)v6;
-    int v104[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v104[i] = (v93[i] * 128) + (v102 + (col1 + i % 8));
+      copy_async<16>(((bf16*)(smem + 0 + (int)v89 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v92 + (row1 + i / 8 % 4 * 16)) * 64) + (v96 + (col1 + i % 8))), v90);
+    const int v103 = (int)v7;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async<16>(((bf16*)(smem + 24576 + (int)v88 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + v104[i], v89);
+      copy_async<16>(((bf16*)(smem + 24576 + (int)v89 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v92 + (row1 + i / 8 % 4 * 16)) * 128) + (v103 + (col1 + i % 8))), v90);
     commit_group();
     {
-      const auto* const a = ((bf16*)(smem + 0 + (int)v82 * 8192));
-      const auto* const b = ((bf16*)(smem + 24576 + (int)v82 * 8192));
+      const auto* const a = ((bf16*)(smem + 0 + (int)v83 * 8192));
+      const auto* const b = ((bf16*)(smem + 24576 + (int)v83 * 8192));
       const int m0 = warp / 2 * 32;
       const int n0 = warp % 2 * 32;
 #pragma unroll
@@ -274,22 +231,18 @@ extern "C" __global__ void __launch_bounds__(128) gemm_transpose_mm(unsigned cha
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma(bf16{}, v11 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 4; ++n) mma(bf16{}, v12 + (m * 4 + n) * 4, fa[m], fb[n]);
         }
       }
     }
   }
-  const int v32 = (int)v4;
-  int v34[32];
+  const int v33 = (int)v5;
+  const int v36 = (int)v7;
+  float v40[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v34[i] = v32 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16);
-  const int v35 = (int)v6;
-  float v39[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v39[i] = round_to<bf16>(v11[i]);
+    v40[i] = round_to<bf16>(v12[i]);
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p2 + ((v34[i] * 128) + (v35 + (col0 + i % 2 + i / 4 % 4 * 8))), v39 + i, (v34[i] < 64));
+    store<2>((bf16*)p2 + (((v33 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) * 128) + (v36 + (col0 + i % 2 + i / 4 % 4 * 8))), v40 + i, ((v33 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) < 64));
 }

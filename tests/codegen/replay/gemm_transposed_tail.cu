@@ -163,163 +163,61 @@ __device__ __forceinline__ void mma(f16, float* c, const unsigned* a, const unsi
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-extern "C" __global__ void __launch_bounds__(128) gemm_transpose_mm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
+extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 4 % 8 + warp / 2 % 2 * 32;
   const int col0 = lane % 4 * 2 + warp % 2 * 32;
   const int row1 = lane / 8 % 4 + warp % 4 * 4;
   const int col1 = lane % 8 * 8;
-  const long long v4 = ((long long)blockIdx.x % p0) * 64;
-  const long long v6 = ((long long)blockIdx.x / p0) * 64;
-  const bool v59 = 0 < 1001;
-  const int v61 = (int)v4;
-  int v63[32];
-#pragma unroll
+  const int v1 = (int)(long long)blockIdx.x;
+  const int v3 = (int)p0;
+  const int v6 = (v1 % v3) * 64;
+  const int v8 = (v1 / v3) * 64;
+  const bool v61 = 0 < 1001;
+  const int v63 = (int)v6;
+  const int v67 = (int)0;
+#pragma unroll 4
   for (int i = 0; i < 32; ++i)
-    v63[i] = v61 + (row1 + i / 8 % 4 * 16);
-  int v64[32];
-#pragma unroll
+    copy_async<2>(((f16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + (((v63 + (row1 + i / 8 % 4 * 16)) * 1001) + (v67 + (col1 + i % 8))), v61 && (((v63 + (row1 + i / 8 % 4 * 16)) < p1) && ((v67 + (col1 + i % 8)) < 1001)));
+  const int v77 = (int)v8;
+#pragma unroll 4
   for (int i = 0; i < 32; ++i)
-    v64[i] = v63[i] * 1001;
-  const int v65 = (int)0;
-  int v67[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v67[i] = v65 + (col1 + i % 8);
-  int v68[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v68[i] = v64[i] + v67[i];
-  bool v70[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v70[i] = v63[i] < p1;
-  bool v71[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v71[i] = v67[i] < 1001;
-  bool v72[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v72[i] = v70[i] && v71[i];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    copy_async<2>(((f16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + v68[i], v59 && v72[i]);
-  const int v75 = (int)v6;
-  int v76[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v76[i] = v75 + (row1 + i / 8 % 4 * 16);
-  int v77[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v77[i] = v76[i] * 1001;
-  int v78[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v78[i] = v77[i] + v67[i];
-  bool v80[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v80[i] = v76[i] < 77;
-  bool v81[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v81[i] = v80[i] && v71[i];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    copy_async<2>(((f16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + v78[i], v59 && v81[i]);
+    copy_async<2>(((f16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + (((v77 + (row1 + i / 8 % 4 * 16)) * 1001) + (v67 + (col1 + i % 8))), v61 && (((v77 + (row1 + i / 8 % 4 * 16)) < 77) && ((v67 + (col1 + i % 8)) < 1001)));
   commit_group();
-  const bool v86 = 64 < 1001;
-  const int v87 = (int)64;
-  int v88[32];
-#pragma unroll
+  const bool v88 = 64 < 1001;
+  const int v89 = (int)64;
+#pragma unroll 4
   for (int i = 0; i < 32; ++i)
-    v88[i] = v87 + (col1 + i % 8);
-  int v89[32];
-#pragma unroll
+    copy_async<2>(((f16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + (((v63 + (row1 + i / 8 % 4 * 16)) * 1001) + (v89 + (col1 + i % 8))), v88 && (((v63 + (row1 + i / 8 % 4 * 16)) < p1) && ((v89 + (col1 + i % 8)) < 1001)));
+#pragma unroll 4
   for (int i = 0; i < 32; ++i)
-    v89[i] = v64[i] + v88[i];
-  bool v90[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v90[i] = v88[i] < 1001;
-  bool v91[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v91[i] = v70[i] && v90[i];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    copy_async<2>(((f16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + v89[i], v86 && v91[i]);
-  int v93[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v93[i] = v77[i] + v88[i];
-  bool v94[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v94[i] = v80[i] && v90[i];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    copy_async<2>(((f16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + v93[i], v86 && v94[i]);
+    copy_async<2>(((f16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + (((v77 + (row1 + i / 8 % 4 * 16)) * 1001) + (v89 + (col1 + i % 8))), v88 && (((v77 + (row1 + i / 8 % 4 * 16)) < 77) && ((v89 + (col1 + i % 8)) < 1001)));
   commit_group();
-  float v11[32];
+  float v13[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v11[i] = 0.0f;
-  for (long long v10 = 0; v10 < 1001; v10 += 64) {
-    const long long v98 = (v10 - 0) / 64;
-    const long long v99 = v98 % 3;
+    v13[i] = 0.0f;
+  for (long long v12 = 0; v12 < 1001; v12 += 64) {
+    const long long v100 = (v12 - 0) / 64;
+    const long long v101 = v100 % 3;
     wait_group<1>();
-    const long long v103 = v10 + 128;
-    const long long v105 = (v98 + 2) % 3;
-    const bool v106 = v103 < 1001;
-    const int v108 = (int)v4;
-    int v110[32];
-#pragma unroll
+    const long long v105 = v12 + 128;
+    const long long v107 = (v100 + 2) % 3;
+    const bool v108 = v105 < 1001;
+    const int v110 = (int)v6;
+    const int v114 = (int)v105;
+#pragma unroll 4
     for (int i = 0; i < 32; ++i)
-      v110[i] = v108 + (row1 + i / 8 % 4 * 16);
-    const int v112 = (int)v103;
-    int v114[32];
-#pragma unroll
+      copy_async<2>(((f16*)(smem + 0 + (int)v107 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + (((v110 + (row1 + i / 8 % 4 * 16)) * 1001) + (v114 + (col1 + i % 8))), v108 && (((v110 + (row1 + i / 8 % 4 * 16)) < p1) && ((v114 + (col1 + i % 8)) < 1001)));
+    const int v124 = (int)v8;
+#pragma unroll 4
     for (int i = 0; i < 32; ++i)
-      v114[i] = v112 + (col1 + i % 8);
-    int v115[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v115[i] = (v110[i] * 1001) + v114[i];
-    bool v118[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v118[i] = v114[i] < 1001;
-    bool v119[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v119[i] = (v110[i] < p1) && v118[i];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      copy_async<2>(((f16*)(smem + 0 + (int)v105 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + v115[i], v106 && v119[i]);
-    const int v122 = (int)v6;
-    int v123[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v123[i] = v122 + (row1 + i / 8 % 4 * 16);
-    int v125[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v125[i] = (v123[i] * 1001) + v114[i];
-    bool v128[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v128[i] = (v123[i] < 77) && v118[i];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      copy_async<2>(((f16*)(smem + 24576 + (int)v105 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + v125[i], v106 && v128[i]);
+      copy_async<2>(((f16*)(smem + 24576 + (int)v107 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + (((v124 + (row1 + i / 8 % 4 * 16)) * 1001) + (v114 + (col1 + i % 8))), v108 && (((v124 + (row1 + i / 8 % 4 * 16)) < 77) && ((v114 + (col1 + i % 8)) < 1001)));
     commit_group();
     {
-      const auto* const a = ((f16*)(smem + 0 + (int)v99 * 8192));
-      const auto* const b = ((f16*)(smem + 24576 + (int)v99 * 8192));
+      const auto* const a = ((f16*)(smem + 0 + (int)v101 * 8192));
+      const auto* const b = ((f16*)(smem + 24576 + (int)v101 * 8192));
       const int m0 = warp / 2 * 32;
       const int n0 = warp % 2 * 32;
 #pragma unroll
@@ -334,26 +232,18 @@ extern "C" __global__ void __launch_bounds__(128) gemm_transpose_mm(long long p0
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma(f16{}, v11 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 4; ++n) mma(f16{}, v13 + (m * 4 + n) * 4, fa[m], fb[n]);
         }
       }
     }
   }
-  const int v38 = (int)v4;
-  int v40[32];
+  const int v40 = (int)v6;
+  const int v43 = (int)v8;
+  float v51[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v40[i] = v38 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16);
-  const int v41 = (int)v6;
-  int v43[32];
+    v51[i] = round_to<f16>(v13[i]);
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v43[i] = v41 + (col0 + i % 2 + i / 4 % 4 * 8);
-  float v49[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v49[i] = round_to<f16>(v11[i]);
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    store<1>((f16*)p4 + ((v40[i] * 77) + v43[i]), v49 + i, ((v40[i] < p1) && (v43[i] < 77)));
+    store<1>((f16*)p4 + (((v40 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) * 77) + (v43 + (col0 + i % 2 + i / 4 % 4 * 8))), v51 + i, (((v40 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) < p1) && ((v43 + (col0 + i % 2 + i / 4 % 4 * 8)) < 77)));
 }

@@ -119,23 +119,19 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128) row_exp_sum_div(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
+extern "C" __global__ void __launch_bounds__(128, 1) row_exp_sum_div(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
   const int row1 = 0;
   const int col1 = 0;
-  bool v3[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v3[i] = (col0 + i % 8) < 1001;
   const long long v7 = ((long long)blockIdx.x * 1001) * 4;
   unsigned char* const v8 = p0 + v7;
   float v10[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    load<1>(v10 + i, (const float*)v8 + (col0 + i % 8), v3[i]);
+    load<1>(v10 + i, (const float*)v8 + (col0 + i % 8), ((col0 + i % 8) < 1001));
   float v11[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
@@ -144,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(128) row_exp_sum_div(unsigned char*
   v14[0] = 0.0f;
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v14[0] = v14[0] + (v3[i] ? v11[i] : 0.0f);
+    v14[0] = v14[0] + (((col0 + i % 8) < 1001) ? v11[i] : 0.0f);
   v14[0] = v14[0] + __shfl_xor_sync(0xffffffffu, v14[0], 1);
   v14[0] = v14[0] + __shfl_xor_sync(0xffffffffu, v14[0], 2);
   v14[0] = v14[0] + __shfl_xor_sync(0xffffffffu, v14[0], 4);
@@ -167,5 +163,5 @@ extern "C" __global__ void __launch_bounds__(128) row_exp_sum_div(unsigned char*
   unsigned char* const v17 = p1 + v7;
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store<1>((float*)v17 + (col0 + i % 8), v15 + i, v3[i]);
+    store<1>((float*)v17 + (col0 + i % 8), v15 + i, ((col0 + i % 8) < 1001));
 }

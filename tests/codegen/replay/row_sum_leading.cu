@@ -108,20 +108,12 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128) row_sum(unsigned char* __restrict__ p0, long long p1, unsigned char* __restrict__ p2) {
+extern "C" __global__ void __launch_bounds__(128, 1) row_sum(unsigned char* __restrict__ p0, long long p1, unsigned char* __restrict__ p2) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
   const long long v3 = (long long)blockIdx.x * 1024;
-  long long v4[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v4[i] = v3 + (col0 + i % 8);
-  bool v6[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v6[i] = v4[i] < 77;
   float v13[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
@@ -131,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(128) row_sum(unsigned char* __restr
     float v19[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v19 + i, (const bf16*)v18 + v4[i], v6[i]);
+      load<1>(v19 + i, (const bf16*)v18 + (v3 + (col0 + i % 8)), ((v3 + (col0 + i % 8)) < 77));
     float v20[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -146,5 +138,5 @@ extern "C" __global__ void __launch_bounds__(128) row_sum(unsigned char* __restr
     v23[i] = round_to<bf16>(v13[i]);
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store<1>((bf16*)p2 + v4[i], v23 + i, v6[i]);
+    store<1>((bf16*)p2 + (v3 + (col0 + i % 8)), v23 + i, ((v3 + (col0 + i % 8)) < 77));
 }
