@@ -17,10 +17,10 @@ CMAKE_OPTIONS = -DBRAID_PYTHON=$(CURDIR)/build/venv/bin/python3 \
                 $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 CTEST = ctest -j $(JOBS) --output-on-failure --no-label-summary
 
-# $(call build-preset,NAME): configures when there is need, then builds.
+# $(call build-preset,NAME[,TARGETS]): configures when there is need, then builds.
 build-preset = cmake --preset $(1) $(CMAKE_OPTIONS) >build/$(1).log 2>&1 || \
                  { tail -n 20 build/$(1).log >&2; exit 3; }; \
-               cmake --build --preset $(1) -j $(JOBS)
+               cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
 
 setup:
 	@scripts/setup.sh
@@ -28,12 +28,13 @@ setup:
 build: setup
 	@$(call build-preset,release)
 
-demo: build
+demo: setup
+	@$(call build-preset,release,braid-cli)
 	@build/release/bin/braid run examples/llama_mlp.json --device cpu --bind T=8 --check
 
 # The host code under AddressSanitizer and UndefinedBehaviorSanitizer: the tests that are light enough.
 asan: setup
-	@$(call build-preset,asan)
+	@$(call build-preset,asan,asan_tests)
 	@$(CTEST) --test-dir build/asan -L asan
 
 test: check-format asan build
@@ -41,7 +42,7 @@ test: check-format asan build
 
 soak: build
 	@$(CTEST) --test-dir build/release -L soak --timeout 7200
-	@$(call build-preset,tsan)
+	@$(call build-preset,tsan,asan_tests)
 	@$(CTEST) --test-dir build/tsan -L asan
 
 bench: build
