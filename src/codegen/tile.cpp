@@ -98,17 +98,22 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
     const Inst& inst = p_.at(arg);
     type.rows = std::max(type.rows, inst.type.rows);
     type.cols = std::max(type.cols, inst.type.cols);
-    const bool fits = inst.op == Op::kConstant && std::abs(inst.number) < 1 << 30;
+    const bool fits =
+        inst.op == Op::kConstant && inst.type.is_scalar() && std::abs(inst.number) < 1 << 30;
     if (is_integer(type.kind) && inst.type.kind == Kind::kI64 && !fits) type.kind = Kind::kI64;
     if (is_integer(type.kind) && inst.type.kind == Kind::kI32 && all_small) type.kind = Kind::kI32;
     all_small = all_small && fits;
-    if (inst.op == Op::kConstant && is_integer(inst.type.kind)) constants.push_back(inst.number);
+    if (inst.op == Op::kConstant && inst.type.is_scalar() && is_integer(inst.type.kind)) {
+      constants.push_back(inst.number);
+    }
   }
   if (constants.size() == args.size()) {
     if (auto value = fold(fn, constants)) return constant(type.kind, *value);
   }
   const auto is_constant = [&](Id id, double value) {
-    return p_.at(id).op == Op::kConstant && is_integer(type.kind) && p_.at(id).number == value;
+    const Inst& inst = p_.at(id);
+    return inst.op == Op::kConstant && inst.type.is_scalar() && is_integer(type.kind) &&
+           inst.number == value;
   };
   if (is_integer(type.kind) && args.size() == 2) {
     const bool one_neutral = fn == Fn::kMul;
