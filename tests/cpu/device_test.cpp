@@ -30,6 +30,10 @@ TEST(Device, DescribesItself) {
   EXPECT_EQ(device->allocate(0, 100)->address() % 256, 0U);
 }
 
+TEST(Device, TellsTheVersionOfLlvm) {
+  EXPECT_THAT(braid_cpu_llvm_version(), testing::MatchesRegex("[0-9]+[.][0-9]+[.][0-9]+.*"));
+}
+
 TEST(Device, ChecksLaunches) {
   BRAID_NEEDS_NVRTC();
   Bench bench(

@@ -337,3 +337,5 @@ std::unique_ptr<Device> create_cpu_device(const CpuOptions& options) {
 extern "C" braid::Device* braid_create_cpu_device(const braid::CpuOptions* options) {
   return braid::create_cpu_device(*options).release();
 }
+
+extern "C" const char* braid_cpu_llvm_version() { return braid::cpu::llvm_version(); }

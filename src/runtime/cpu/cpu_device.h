@@ -22,3 +22,5 @@ std::unique_ptr<Device> create_cpu_device(const CpuOptions& options);
 /// What the loader looks up in the library `libbraid_cpu.so` (C linkage, so a name is enough).
 /// Throws braid::Error.
 extern "C" braid::Device* braid_create_cpu_device(const braid::CpuOptions* options);
+/// The version of the LLVM it is built with, e.g. "19.1.7"; the text lives as long as the library.
+extern "C" const char* braid_cpu_llvm_version();

@@ -22,15 +22,20 @@ Fiber::Fiber()
   reset();
 }
 
-Fiber::~Fiber() { munmap(stack_, kStackBytes + kGuardBytes); }
+Fiber::~Fiber() {
+  sanitizer_.forget(static_cast<std::uint8_t*>(stack_) + kGuardBytes, kStackBytes);
+  munmap(stack_, kStackBytes + kGuardBytes);
+}
 
 void Fiber::reset() {
+  sanitizer_.forget(static_cast<std::uint8_t*>(stack_) + kGuardBytes, kStackBytes);
   auto* top = static_cast<std::uint8_t*>(stack_) + kStackBytes + kGuardBytes;
   self_ = ctx::make_fcontext(top, kStackBytes, &Fiber::main);
 }
 
 void Fiber::main(ctx::transfer_t from) {
   auto* fiber = static_cast<Fiber*>(from.data);
+  fiber->sanitizer_.after_suspend();
   fiber->caller_ = from.fctx;
   for (;;) {
     fiber->entry_(fiber->argument_);
@@ -41,13 +46,17 @@ void Fiber::main(ctx::transfer_t from) {
 
 bool Fiber::resume() {
   returned_ = false;
+  sanitizer_.before_resume(static_cast<std::uint8_t*>(stack_) + kGuardBytes, kStackBytes);
   const ctx::transfer_t back = ctx::jump_fcontext(self_, this);
+  sanitizer_.after_resume();
   self_ = back.fctx;
   return returned_;
 }
 
 void Fiber::suspend() {
+  sanitizer_.before_suspend();
   const ctx::transfer_t again = ctx::jump_fcontext(caller_, nullptr);
+  sanitizer_.after_suspend();
   caller_ = again.fctx;
 }
 

@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 
+#include "runtime/cpu/fiber_sanitizer.h"
+
 namespace braid::cpu {
 
 /// A stack that runs one function at a time and can be left in the middle of it. A fiber may be
@@ -56,6 +58,7 @@ class Fiber {
   Entry entry_ = nullptr;
   void* argument_ = nullptr;
   bool returned_ = false;
+  FiberSanitizer sanitizer_;
   Buffer registers_;
   Buffer local_;
 };

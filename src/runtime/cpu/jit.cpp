@@ -50,6 +50,8 @@ std::string host_cpu(const llvm::StringMap<bool>& features) {
 
 }  // namespace
 
+const char* llvm_version() { return LLVM_VERSION_STRING; }
+
 struct Jit::State {
   std::string cpu;
   std::string features;

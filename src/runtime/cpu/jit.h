@@ -23,6 +23,9 @@ namespace braid::cpu {
 /// Changes whenever generated code or WarpContext changes.
 inline constexpr int kCodegenVersion = 1;
 
+/// The version of LLVM, e.g. "19.1.7".
+const char* llvm_version();
+
 /// A kernel ready to run.
 struct Kernel {
   WarpFunction run = nullptr;
