@@ -29,7 +29,7 @@ build: setup
 	@$(call build-preset,release)
 
 demo: setup
-	@$(call build-preset,release,braid-cli)
+	@$(call build-preset,release,braid-cli braid_cpu)
 	@build/release/bin/braid run examples/llama_mlp.json --device cpu --bind T=8 --check
 
 # The host code under AddressSanitizer and UndefinedBehaviorSanitizer: the tests that are light enough.
