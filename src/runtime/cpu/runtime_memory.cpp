@@ -186,10 +186,60 @@ void atomic_lanes(T* out, const std::uint64_t* addresses, const T* a, const T* b
   });
 }
 
+/// Elements of type T, `count` to a lane, from and to scratch memory. Idle lanes read as zeros.
+template <class T>
+void load_narrow(std::uint8_t* out, const std::uint64_t* addresses, std::uint32_t mask,
+                 std::uint32_t count) {
+  for (std::uint32_t k = 0; k < count; ++k, out += kElementStride) {
+    if (mask == ~0U) {
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        std::memcpy(out + l * sizeof(T), at<const T>(addresses[l]) + k, sizeof(T));
+      }
+      continue;
+    }
+    std::memset(out, 0, kLanes * sizeof(T));
+    for_each_lane(mask, [&](int l) {
+      std::memcpy(out + static_cast<std::size_t>(l) * sizeof(T), at<const T>(addresses[l]) + k,
+                  sizeof(T));
+    });
+  }
+}
+
+template <class T>
+void store_narrow(const std::uint8_t* values, const std::uint64_t* addresses, std::uint32_t mask,
+                  std::uint32_t count) {
+  for (std::uint32_t k = 0; k < count; ++k, values += kElementStride) {
+    if (mask == ~0U) {
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        std::memcpy(at<T>(addresses[l]) + k, values + l * sizeof(T), sizeof(T));
+      }
+      continue;
+    }
+    for_each_lane(mask, [&](int l) {
+      std::memcpy(at<T>(addresses[l]) + k, values + static_cast<std::size_t>(l) * sizeof(T),
+                  sizeof(T));
+    });
+  }
+}
+
 }  // namespace
 }  // namespace braid::cpu
 
 extern "C" {
+
+static void braid_cpu_load_narrow(std::uint8_t* out, const std::uint64_t* addresses,
+                                  std::uint32_t mask, std::uint32_t bytes, std::uint32_t count) {
+  const auto run =
+      bytes == 1 ? &braid::cpu::load_narrow<std::uint8_t> : &braid::cpu::load_narrow<std::uint16_t>;
+  run(out, addresses, mask, count);
+}
+
+static void braid_cpu_store_narrow(const std::uint8_t* values, const std::uint64_t* addresses,
+                                   std::uint32_t mask, std::uint32_t bytes, std::uint32_t count) {
+  const auto run = bytes == 1 ? &braid::cpu::store_narrow<std::uint8_t>
+                              : &braid::cpu::store_narrow<std::uint16_t>;
+  run(values, addresses, mask, count);
+}
 
 static void braid_cpu_load_strong(std::uint8_t* out, const std::uint64_t* addresses,
                                   std::uint32_t mask, std::uint32_t bytes, std::uint32_t count,
@@ -341,6 +391,8 @@ namespace braid::cpu {
 
 std::span<const RuntimeHelper> memory_helpers() {
   static const std::array kHelpers = {
+      BRAID_CPU_HELPER(braid_cpu_load_narrow),
+      BRAID_CPU_HELPER(braid_cpu_store_narrow),
       BRAID_CPU_HELPER(braid_cpu_load_strong),
       BRAID_CPU_HELPER(braid_cpu_store_strong),
       BRAID_CPU_HELPER(braid_cpu_atomic),

@@ -172,6 +172,22 @@ void Translator::assign_slots() {
     slots_[r] = static_cast<std::int32_t>(place(bytes));
   }
   for (int b = 0; b < flow_.size(); ++b) pending_slots_.push_back(place(4));
+  live_slot_ = place(4);
+  mask_slot_ = place(4);
+  component_order_.assign(flow_.blocks().size(), -1);
+  bits_words_.assign(static_cast<std::size_t>(shapes_.components()), 0);
+  std::vector<int> sizes(bits_words_.size());
+  for (int b = 0; b < flow_.size(); ++b) {
+    const int c = shapes_.component(b);
+    if (c < 0) continue;
+    component_order_[static_cast<std::size_t>(b)] = sizes[static_cast<std::size_t>(c)]++;
+  }
+  for (std::size_t c = 0; c < sizes.size(); ++c) {
+    bits_words_[c] = static_cast<unsigned>(sizes[c]) / 64 + 1;
+    rotate_slots_.push_back(place(4));
+    bits_slots_.push_back(place(8));
+    for (unsigned word = 1; word < bits_words_[c]; ++word) place(8);
+  }
   register_bytes_ = (at + 63) / 64 * 64 + kScratchBytes;
 }
 
@@ -191,36 +207,21 @@ KernelInfo Translator::run(const std::string& name) {
 
   llvm::BasicBlock* entry = new_block("entry");
   b_.SetInsertPoint(entry);
-  live_slot_ = b_.CreateAlloca(b_.getInt32Ty());
-  mask_slot_ = b_.CreateAlloca(b_.getInt32Ty());
-  const auto components = static_cast<std::size_t>(shapes_.components());
-  component_order_.assign(flow_.blocks().size(), -1);
-  std::vector<int> sizes(components);
-  for (int b = 0; b < flow_.size(); ++b) {
-    const int c = shapes_.component(b);
-    if (c >= 0) {
-      component_order_[static_cast<std::size_t>(b)] = sizes[static_cast<std::size_t>(c)]++;
-    }
+  for (std::size_t c = 0; c < bits_words_.size(); ++c) {
+    b_.CreateAlignedStore(b_.getIntN(64 * bits_words_[c], 0), register_file(bits_slots_[c]),
+                          llvm::Align(8));
+    b_.CreateStore(b_.getInt32(0), register_file(rotate_slots_[c]));
   }
-  for (std::size_t c = 0; c < components; ++c) {
-    const unsigned bits = (static_cast<unsigned>(sizes[c]) / 64 + 1) * 64;
-    bits_slots_.push_back(b_.CreateAlloca(b_.getIntNTy(bits)));
-    rotate_slots_.push_back(b_.CreateAlloca(b_.getInt32Ty()));
-    b_.CreateStore(b_.getIntN(bits, 0), bits_slots_.back());
-    b_.CreateStore(b_.getInt32(0), rotate_slots_.back());
-  }
-  dispatchers_.assign(components, nullptr);
+  dispatchers_.assign(bits_words_.size(), nullptr);
   may_pend_.assign(flow_.blocks().size(), false);
   for (auto& copies : copies_) copies.assign(flow_.blocks().size(), nullptr);
   for (int b = 0; b < flow_.size(); ++b) {
     if (shapes_.component(b) < 0) continue;
-    b_.CreateStore(b_.getInt32(0),
-                   b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), registers_,
-                                                 pending_slots_[static_cast<std::size_t>(b)]));
+    b_.CreateStore(b_.getInt32(0), register_file(pending_slots_[static_cast<std::size_t>(b)]));
   }
   Value* live = aligned_ ? b_.getInt32(~0U) : field(offsetof(WarpContext, live), 32);
-  b_.CreateStore(live, live_slot_);
-  b_.CreateStore(live, mask_slot_);
+  b_.CreateStore(live, register_file(live_slot_));
+  b_.CreateStore(live, register_file(mask_slot_));
   b_.CreateBr(copy_of(0, aligned_));
   while (!work_.empty()) {
     const auto [block, full] = work_.back();
@@ -242,7 +243,7 @@ void Translator::emit_block(int index, bool full) {
   mask_ = nullptr;
   mask_bits_ = nullptr;
   if (!full) {
-    mask_bits_ = b_.CreateLoad(b_.getInt32Ty(), mask_slot_);
+    mask_bits_ = b_.CreateLoad(b_.getInt32Ty(), register_file(mask_slot_));
     mask_ = b_.CreateBitCast(mask_bits_, integer(1, false));
   }
   for (std::uint32_t i = block.first; i < block.last; ++i) {

@@ -88,23 +88,21 @@ void Translator::back_edge(int from, int to) {
   if (component < 0) return;
   b_.CreateStore(
       b_.getInt32(static_cast<unsigned>(component_order_[static_cast<std::size_t>(from)]) + 1),
-      rotate_slots_[static_cast<std::size_t>(component)]);
+      register_file(rotate_slots_[static_cast<std::size_t>(component)]));
 }
 
 void Translator::add_pending(int component, int block, Value* mask) {
   may_pend_[static_cast<std::size_t>(block)] = true;
   copy_of(block, false);
   if (aligned_) copy_of(block, true);
-  Value* pointer = b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), registers_,
-                                                 pending_slots_[static_cast<std::size_t>(block)]);
+  Value* pointer = register_file(pending_slots_[static_cast<std::size_t>(block)]);
   Value* old = b_.CreateLoad(b_.getInt32Ty(), pointer);
   b_.CreateStore(b_.CreateOr(old, mask), pointer);
-  llvm::AllocaInst* slot = bits_slots_[static_cast<std::size_t>(component)];
-  llvm::Type* type = slot->getAllocatedType();
-  Value* any = b_.CreateZExt(b_.CreateICmpNE(mask, b_.getInt32(0)), type);
-  Value* bit =
-      b_.CreateShl(any, static_cast<unsigned>(component_order_[static_cast<std::size_t>(block)]));
-  b_.CreateStore(b_.CreateOr(b_.CreateLoad(type, slot), bit), slot);
+  const auto order = static_cast<unsigned>(component_order_[static_cast<std::size_t>(block)]);
+  Value* word = register_file(bits_slots_[static_cast<std::size_t>(component)] + order / 64 * 8);
+  Value* any = b_.CreateZExt(b_.CreateICmpNE(mask, b_.getInt32(0)), b_.getInt64Ty());
+  b_.CreateStore(b_.CreateOr(b_.CreateLoad(b_.getInt64Ty(), word), b_.CreateShl(any, order % 64)),
+                 word);
 }
 
 /// Ends the current LLVM block: all its lanes go to `to`.
@@ -120,7 +118,7 @@ void Translator::go(int from, int to, bool full) {
   } else if (flow_.block(to).predecessors.size() == 1) {
     b_.CreateBr(copy_of(to, false));
   } else {
-    add_pending(component, to, b_.CreateLoad(b_.getInt32Ty(), mask_slot_));
+    add_pending(component, to, b_.CreateLoad(b_.getInt32Ty(), register_file(mask_slot_)));
     b_.CreateBr(dispatcher(component));
   }
 }
@@ -155,10 +153,10 @@ void Translator::leave(int from, bool full, Value* dying) {
   }
   b_.SetInsertPoint(some);
   Value* alive = b_.CreateNot(dying);
-  Value* live = b_.CreateAnd(b_.CreateLoad(b_.getInt32Ty(), live_slot_), alive);
+  Value* live = b_.CreateAnd(b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_)), alive);
   Value* mask = full ? alive : b_.CreateAnd(mask_bits_, alive);
-  b_.CreateStore(live, live_slot_);
-  b_.CreateStore(mask, mask_slot_);
+  b_.CreateStore(live, register_file(live_slot_));
+  b_.CreateStore(mask, register_file(mask_slot_));
   llvm::BasicBlock* gone = new_block("gone");
   llvm::BasicBlock* rest = new_block("rest");
   b_.CreateCondBr(b_.CreateICmpEQ(mask, b_.getInt32(0)), gone, rest);
@@ -187,8 +185,8 @@ void Translator::emit_end(int index, bool full) {
       if (full || component < 0) {
         b_.CreateRetVoid();
       } else {
-        Value* live = b_.CreateLoad(b_.getInt32Ty(), live_slot_);
-        b_.CreateStore(b_.CreateAnd(live, b_.CreateNot(mask_bits_)), live_slot_);
+        Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
+        b_.CreateStore(b_.CreateAnd(live, b_.CreateNot(mask_bits_)), register_file(live_slot_));
         b_.CreateBr(dispatcher(component));
       }
       return;
@@ -235,9 +233,9 @@ void Translator::emit_end(int index, bool full) {
 void Translator::emit_dispatcher(int component) {
   const auto c = static_cast<std::size_t>(component);
   b_.SetInsertPoint(dispatchers_[c]);
-  llvm::Type* type = bits_slots_[c]->getAllocatedType();
+  llvm::Type* type = b_.getIntNTy(64 * bits_words_[c]);
   Value* zero = llvm::ConstantInt::get(type, 0);
-  Value* bits = b_.CreateLoad(type, bits_slots_[c]);
+  Value* bits = b_.CreateAlignedLoad(type, register_file(bits_slots_[c]), llvm::Align(8));
   llvm::BasicBlock* pick = new_block("pick");
   llvm::BasicBlock* done = new_block("done");
   b_.CreateCondBr(b_.CreateICmpEQ(bits, zero), done, pick);
@@ -247,8 +245,8 @@ void Translator::emit_dispatcher(int component) {
   if (exit < 0) {
     b_.CreateRetVoid();
   } else {
-    Value* live = b_.CreateLoad(b_.getInt32Ty(), live_slot_);
-    b_.CreateStore(live, mask_slot_);
+    Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
+    b_.CreateStore(live, register_file(mask_slot_));
     llvm::BasicBlock* dead = new_block("dead");
     llvm::BasicBlock* masked = copies_[0][static_cast<std::size_t>(exit)];
     llvm::SwitchInst* choose = b_.CreateSwitch(live, masked);
@@ -259,13 +257,14 @@ void Translator::emit_dispatcher(int component) {
   }
 
   b_.SetInsertPoint(pick);
-  Value* rotate = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), rotate_slots_[c]), type);
-  b_.CreateStore(b_.getInt32(0), rotate_slots_[c]);
+  Value* rotate =
+      b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), register_file(rotate_slots_[c])), type);
+  b_.CreateStore(b_.getInt32(0), register_file(rotate_slots_[c]));
   Value* high = b_.CreateAnd(bits, b_.CreateShl(llvm::Constant::getAllOnesValue(type), rotate));
   Value* from = b_.CreateSelect(b_.CreateICmpEQ(high, zero), bits, high);
   Value* index = b_.CreateIntrinsic(type, llvm::Intrinsic::cttz, {from, b_.getTrue()});
   Value* bit = b_.CreateShl(llvm::ConstantInt::get(type, 1), index);
-  b_.CreateStore(b_.CreateXor(bits, bit), bits_slots_[c]);
+  b_.CreateAlignedStore(b_.CreateXor(bits, bit), register_file(bits_slots_[c]), llvm::Align(8));
   llvm::BasicBlock* never = new_block("never");
   llvm::SwitchInst* choose = b_.CreateSwitch(b_.CreateTrunc(index, b_.getInt32Ty()), never);
   b_.SetInsertPoint(never);
@@ -276,11 +275,10 @@ void Translator::emit_dispatcher(int component) {
     llvm::BasicBlock* resume = new_block("resume");
     choose->addCase(b_.getInt32(static_cast<unsigned>(component_order_[index_of])), resume);
     b_.SetInsertPoint(resume);
-    Value* pointer =
-        b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), registers_, pending_slots_[index_of]);
+    Value* pointer = register_file(pending_slots_[index_of]);
     Value* mask = b_.CreateLoad(b_.getInt32Ty(), pointer);
     b_.CreateStore(b_.getInt32(0), pointer);
-    b_.CreateStore(mask, mask_slot_);
+    b_.CreateStore(mask, register_file(mask_slot_));
     if (aligned_) {
       b_.CreateCondBr(b_.CreateICmpEQ(mask, b_.getInt32(~0U)), copies_[1][index_of],
                       copies_[0][index_of]);

@@ -186,6 +186,18 @@ llvm::Value* Translator::call_first_active(Value* lanes) {
   return b_.CreateExtractElement(lanes, b_.CreateAnd(first, 31));
 }
 
+/// The host gathers no elements below 32 bits: a call costs the code generator one instruction, the
+/// same inline a hundred.
+void Translator::load_narrow(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results) {
+  const unsigned bits = access.type.total_bits();
+  Value* addresses = to_scratch(0, lanes);
+  call("braid_cpu_load_narrow", b_.getVoidTy(),
+       {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count)});
+  for (unsigned k = 0; k < access.count; ++k) {
+    write_loaded(results[k], from_scratch(8 + 2 * k, integer(bits, false)), access.type);
+  }
+}
+
 void Translator::op_load(const Instruction& i) {
   Modifiers mods(i);
   const Access access = parse_access(i, mods, false);
@@ -226,12 +238,11 @@ void Translator::op_load(const Instruction& i) {
     return;
   }
   Value* lanes = address_lanes(where);
-  Value* mask = execution_mask();
-  if (mask != nullptr && bits < 32) {
-    // Narrow gathers are 32 loads: let the idle lanes read somewhere safe.
-    lanes = b_.CreateSelect(mask, lanes, splat(dump_address()));
-    mask = nullptr;
+  if (bits < 32) {
+    load_narrow(access, lanes, results);
+    return;
   }
+  Value* mask = execution_mask();
   llvm::Type* type = integer(bits, false);
   if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(integer(1, false));
   std::vector<Value*> loaded;
@@ -343,7 +354,10 @@ void Translator::op_store(const Instruction& i) {
   }
   Value* lanes = address_lanes(where);
   if (bits < 32) {
-    store_strong(access, where, values);
+    for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
+    call("braid_cpu_store_narrow", b_.getVoidTy(),
+         {scratch(8), to_scratch(0, lanes), execution_bits(), b_.getInt32(bits / 8),
+          b_.getInt32(access.count)});
     return;
   }
   for (unsigned k = 0; k < access.count; ++k) {

@@ -49,9 +49,12 @@ unsigned Translator::register_bits(int reg) const {
   return function_.registers[static_cast<std::size_t>(reg)].type.total_bits();
 }
 
+llvm::Value* Translator::register_file(std::uint32_t offset) {
+  return b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), registers_, offset);
+}
+
 llvm::Value* Translator::slot_pointer(int reg) {
-  return b_.CreateConstInBoundsGEP1_32(
-      b_.getInt8Ty(), registers_, static_cast<unsigned>(slots_[static_cast<std::size_t>(reg)]));
+  return register_file(static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(reg)]));
 }
 
 Translator::Cached& Translator::load_register(int reg) {
@@ -324,8 +327,7 @@ llvm::Value* Translator::intrinsic(llvm::Intrinsic::ID id,
 }
 
 llvm::Value* Translator::scratch(unsigned index) {
-  return b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), registers_,
-                                       register_bytes_ - kScratchBytes + 128 * index);
+  return register_file(register_bytes_ - kScratchBytes + 128 * index);
 }
 
 llvm::Value* Translator::to_scratch(unsigned index, Value* lanes) {

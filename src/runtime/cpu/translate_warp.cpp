@@ -214,7 +214,7 @@ void Translator::op_barrier(const Instruction& i) {
   if (count == first + inputs + 2) threads = uniform(i.operands[first + 1]);
   // Registers hold no memory, so only the scheduler needs to know. A part of a warp may not wait:
   // the rest could not come.
-  Value* live = b_.CreateLoad(b_.getInt32Ty(), live_slot_);
+  Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
   Value* here = mask_bits_ != nullptr ? mask_bits_ : b_.getInt32(~0U);
   Value* votes = b_.getInt32(0);
   if (kind == 1) {

@@ -121,6 +121,7 @@ class Translator {
   Value* table_vector(const Shape& shape, unsigned bits);
   Value* lanes_of(Value* base, const Shape& shape);
   unsigned register_bits(int reg) const;
+  Value* register_file(std::uint32_t offset);
   Value* slot_pointer(int reg);
   Cached& load_register(int reg);
   Value* read_scalar(const Operand& operand, unsigned bits);
@@ -215,6 +216,7 @@ class Translator {
                    llvm::ArrayRef<Operand> results);
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
   void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
+  void load_narrow(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
   void write_loaded(const Operand& result, Value* value, ptx::Type type);
   void op_atomic(const Instruction& i);
   void op_fence(const Instruction& i);
@@ -250,12 +252,15 @@ class Translator {
   Value* registers_ = nullptr;
   std::vector<std::int32_t> slots_;
   std::uint32_t register_bytes_ = 0;
-  std::vector<std::uint32_t> pending_slots_;
 
-  llvm::AllocaInst* live_slot_ = nullptr;
-  llvm::AllocaInst* mask_slot_ = nullptr;
-  std::vector<llvm::AllocaInst*> bits_slots_;
-  std::vector<llvm::AllocaInst*> rotate_slots_;
+  // Where the state of the control flow lives in the register file. In memory, as its values would
+  // otherwise meet in a phi at every join, which costs the code generator more than all the rest.
+  std::vector<std::uint32_t> pending_slots_;  ///< by block: lanes that wait to run it
+  std::uint32_t live_slot_ = 0;
+  std::uint32_t mask_slot_ = 0;
+  std::vector<std::uint32_t> bits_slots_;  ///< by component: its pending blocks
+  std::vector<unsigned> bits_words_;       ///< by component: size of that in 64-bit words
+  std::vector<std::uint32_t> rotate_slots_;
   std::vector<llvm::BasicBlock*> dispatchers_;
   std::vector<llvm::BasicBlock*> copies_[2];
   std::vector<std::pair<int, bool>> work_;
