@@ -103,6 +103,9 @@ class Graph {
   void set_hint(NodeId node, std::string key, double value);
   void set_comm_group(ValueId value, std::string group);
   void add_output(ValueId value);
+  /// Forgets the symbols and groups that nothing in the graph mentions: the body of a kernel
+  /// carries its own only.
+  void drop_unused_tables();
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const SymbolTable& symbols() const { return symbols_; }

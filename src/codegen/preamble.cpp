@@ -190,7 +190,7 @@ __device__ __forceinline__ void mma(f16, float* c, const unsigned* a, const unsi
 // {0} world, {1} channels offset, {2} bytes per channel, {3} bytes of one phase's flags, {4} record
 // offset
 constexpr std::string_view kComm = R"(
-// Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data (docs: protocol).
+// Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
 struct Peers {{ unsigned char* base[{0}]; }};
 struct Comm {{
   unsigned char* self;

@@ -14,8 +14,11 @@ struct Target {
   /// Reads "sm_80", "sm_90a", ...; throws kInvalidArgument.
   static Target parse(std::string_view text);
   [[nodiscard]] std::string str() const;
+  /// What one block may use: 163 KiB on sm_80, 227 KiB on sm_90 and
+  /// sm_100, 99 KiB on consumer parts (CUDA C++ Programming Guide, compute capabilities).
   [[nodiscard]] int max_shared_bytes() const {
-    return sm == 86 || sm == 89 ? 99 << 10 : sm < 90 ? 163 << 10 : 227 << 10;
+    const bool consumer = sm == 86 || sm == 89 || sm >= 120;
+    return (consumer ? 99 : sm < 90 ? 163 : 227) << 10;
   }
   bool operator==(const Target&) const = default;
 };

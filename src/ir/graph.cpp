@@ -210,6 +210,26 @@ void Graph::set_comm_group(ValueId value, std::string group) {
   target.comm_group = std::move(group);
 }
 
+void Graph::drop_unused_tables() {
+  SymbolTable symbols;
+  GroupTable groups;
+  const auto use_shape = [&](const Shape& shape) {
+    for (const Dim& dim : shape) {
+      for (const Dim::Term& term : dim.terms()) symbols[term.symbol] = symbols_.at(term.symbol);
+    }
+  };
+  for (const Value& value : values_) {
+    use_shape(value.type.shape);
+    if (!value.comm_group.empty()) groups[value.comm_group] = groups_.at(value.comm_group);
+  }
+  for (const Node& node : nodes_) {
+    if (const auto* shape = node.attr<Shape>("shape")) use_shape(*shape);
+    if (const auto* group = node.attr<std::string>("group")) groups[*group] = groups_.at(*group);
+  }
+  symbols_ = std::move(symbols);
+  groups_ = std::move(groups);
+}
+
 void Graph::add_output(ValueId value) {
   if (value < 0 || static_cast<std::size_t>(value) >= values_.size()) {
     throw_invalid(fmt::format("/outputs/{}", outputs_.size()),

@@ -343,6 +343,7 @@ class Reader {
         for (const auto& [name, symbol] : graph.symbols()) body.add_symbol(name, symbol);
         for (const auto& [name, group] : graph.groups()) body.add_group(name, group);
         read_program(body, Fields(value, place, {"name", "inputs", "nodes", "outputs"}), place);
+        body.drop_unused_tables();
         return std::make_shared<const Graph>(std::move(body));
       }
     }

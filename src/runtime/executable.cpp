@@ -105,7 +105,7 @@ struct Executable::Impl {
     for (std::size_t a = 0; a < program.arenas.size(); ++a) {
       if (program.arenas[a].kind != ArenaKind::kSymmetric) continue;
       const std::int64_t head =
-          std::min(protocol::head_bytes(program.channels, program.world), program.arenas[a].bytes);
+          protocol::head_bytes(program.channels, program.groups.at(program.arenas[a].group).size);
       for (Rank& rank : ranks) {
         rank.stream->fill(rank.arenas[a]->address(), 0, static_cast<std::size_t>(head));
       }

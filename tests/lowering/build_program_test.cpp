@@ -178,7 +178,7 @@ TEST(BuildProgram, FusedGraphsSurviveJson) {
   const auto read = nlohmann::json::parse(to_json(build_program(parsed, context)));
   // Bodies that were read are objects of their own, and yet equal ones share a kernel.
   EXPECT_EQ(read["kernels"].size(), 2U);
-  for (const char* part : {"arenas", "buffers", "steps", "inputs", "outputs"}) {
+  for (const char* part : {"arenas", "buffers", "steps", "inputs", "outputs", "hash"}) {
     EXPECT_EQ(direct[part], read[part]) << part;
   }
 }

@@ -119,7 +119,7 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
 
-// Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data (docs: protocol).
+// Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
 struct Peers { unsigned char* base[2]; };
 struct Comm {
   unsigned char* self;

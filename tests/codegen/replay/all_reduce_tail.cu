@@ -108,7 +108,7 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
-// Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data (docs: protocol).
+// Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
 struct Peers { unsigned char* base[3]; };
 struct Comm {
   unsigned char* self;
