@@ -8,7 +8,7 @@
 #include "braid/graph.h"
 #include "codegen/target.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming)
 class App;
 }
 
