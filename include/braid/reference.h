@@ -17,7 +17,8 @@ using RankTensors = std::vector<std::vector<HostTensor>>;
 [[nodiscard]] RankTensors evaluate(const Graph& graph, const RankTensors& inputs,
                                    const Bindings& bindings);
 
-/// ‖out−ref‖/‖ref‖ over all elements; NaN anywhere, or an infinity on one side only, gives infinity.
+/// ‖out−ref‖/‖ref‖ over all elements; NaN anywhere, or an infinity on one side only, gives
+/// infinity.
 [[nodiscard]] double relative_error(const HostTensor& out, const HostTensor& ref);
 
 /// Inputs from a seed, scaled as real weights are: activations N(0,1), matrices N(0,1/sqrt(K)) with
