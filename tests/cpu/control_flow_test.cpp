@@ -57,6 +57,7 @@ BOTH(
           break;
         case 1:
           s ^= x;
+          [[fallthrough]];
         case 2:
           s += 3;
           break;

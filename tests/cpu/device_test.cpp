@@ -1,9 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/disk_cache.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -200,6 +206,70 @@ TEST(Device, GlobalTimerAndVolatileVectors) {
   const std::uint64_t t = bench.upload(std::vector<std::uint64_t>(64));
   bench.run({1}, {64}, 0, o, t);
   for (const auto value : bench.download<std::uint64_t>(t, 64)) EXPECT_EQ(value, 1U);
+}
+
+/// The one file of a cache directory. A new entry is a new file put in the place of the old one, so
+/// its inode tells whether anything was compiled and stored.
+struct Entry {
+  std::filesystem::path path;
+  std::uint64_t inode = 0;
+  std::string bytes;
+};
+
+Entry only_entry(const std::filesystem::path& directory) {
+  Entry entry;
+  for (const auto& file : std::filesystem::directory_iterator(directory)) {
+    if (file.path().extension() != ".entry") continue;
+    EXPECT_TRUE(entry.path.empty()) << "a second entry";
+    entry.path = file.path();
+  }
+  struct stat status {};
+  EXPECT_EQ(stat(entry.path.c_str(), &status), 0);
+  entry.inode = status.st_ino;
+  std::ifstream in(entry.path, std::ios::binary);
+  entry.bytes.assign(std::istreambuf_iterator<char>(in), {});
+  return entry;
+}
+
+TEST(Device, CompiledCodeComesFromTheDiskCache) {
+  constexpr const char* kStoresSeven = R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p) {
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [p];
+  st.global.u32 [%rd1], 7;
+  ret;
+})";
+  std::string name = testing::TempDir() + "braid-cpu-cache-XXXXXX";
+  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  const std::filesystem::path directory = name;
+  const DiskCache cache(directory);
+  const auto load_and_run = [&] {
+    const auto device = create_cpu_device({1, 1, &cache});
+    const auto module = device->load(0, {"k", kStoresSeven, {}});
+    const auto stream = device->create_stream(0);
+    const auto memory = device->allocate(0, 4);
+    const std::uint64_t address = memory->address();
+    const void* args[] = {&address};
+    stream->launch(module->function("k"), {1}, {32}, 0, args);
+    int value = 0;
+    stream->copy_to_host(&value, address, 4);
+    stream->synchronize();
+    EXPECT_EQ(value, 7);
+  };
+  load_and_run();
+  const Entry first = only_entry(directory);
+  load_and_run();
+  EXPECT_EQ(only_entry(directory).inode, first.inode) << "the second load compiled";
+
+  std::string damaged = first.bytes;
+  damaged[damaged.size() / 2] = static_cast<char>(~damaged[damaged.size() / 2]);
+  std::ofstream(first.path, std::ios::binary) << damaged;
+  load_and_run();
+  const Entry repaired = only_entry(directory);
+  EXPECT_EQ(repaired.bytes, first.bytes) << "a damaged entry is compiled anew";
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

@@ -91,22 +91,32 @@ struct Pair {
   __m512 low, high;
 };
 
+constexpr __mmask16 kAll = 0xffff;
+
+/// The forms with a full mask, here and below: those without start from an undefined vector, which
+/// GCC's own header makes of an uninitialised one, with a warning. The code is the same.
 template <bool kBfloat>
 BRAID_CPU_AVX512 inline Pair decode(Words words) {
   const __m512i raw = _mm512_loadu_si512(words);
   if constexpr (kBfloat) {
-    return {_mm512_castsi512_ps(_mm512_slli_epi32(raw, 16)),
+    return {_mm512_castsi512_ps(_mm512_maskz_slli_epi32(kAll, raw, 16)),
             _mm512_castsi512_ps(
                 _mm512_and_si512(raw, _mm512_set1_epi32(static_cast<int>(0xffff0000))))};
   }
-  return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(raw)),
-          _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(raw, 16)))};
+  const __m256i low = _mm512_maskz_cvtepi32_epi16(kAll, raw);
+  const __m256i high = _mm512_maskz_cvtepi32_epi16(kAll, _mm512_maskz_srli_epi32(kAll, raw, 16));
+  return {_mm512_maskz_cvtph_ps(kAll, low), _mm512_maskz_cvtph_ps(kAll, high)};
 }
 
 /// Copies element T of every group of four lanes to the whole group.
 template <int T>
 BRAID_CPU_AVX512 inline __m512 spread(__m512 v) {
-  return _mm512_permute_ps(v, T * 0x55);
+  return _mm512_maskz_permute_ps(kAll, v, T * 0x55);
+}
+
+/// Four values, four times.
+BRAID_CPU_AVX512 inline __m512 repeat(const float* four) {
+  return _mm512_maskz_broadcast_f32x4(kAll, _mm_load_ps(four));
 }
 
 /// In registers a lane is (row, column pair): four lanes of a 128-bit group share a row. For each k
@@ -134,25 +144,17 @@ BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count
   const __m512i even = _mm512_setr_epi32(0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27);
   const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(4));
   for (std::uint32_t m = 0; m < count; ++m, b += 64, c += 128) {
-    alignas(64) float columns[2][16][4];  // even and odd, by k
+    // By parity of the column, then k / 8, k % 2 and (k % 8) / 2: four columns each.
+    alignas(64) float columns[2][kDepth / 8][2][4][4];
     for (int r = 0; r < kDepth / 8; ++r) {
       const Pair first = decode<kBfloat>(b + 32 * r);
       const Pair second = decode<kBfloat>(b + 32 * r + 16);
-      const auto place = [&](int parity, const __m512i& order) BRAID_CPU_AVX512 {
-        const __m512 low = _mm512_permutex2var_ps(first.low, order, second.low);
-        const __m512 high = _mm512_permutex2var_ps(first.high, order, second.high);
-        float(*to)[4] = columns[parity] + 8 * r;
-        _mm_store_ps(to[0], _mm512_castps512_ps128(low));
-        _mm_store_ps(to[1], _mm512_castps512_ps128(high));
-        _mm_store_ps(to[2], _mm512_extractf32x4_ps(low, 1));
-        _mm_store_ps(to[3], _mm512_extractf32x4_ps(high, 1));
-        _mm_store_ps(to[4], _mm512_extractf32x4_ps(low, 2));
-        _mm_store_ps(to[5], _mm512_extractf32x4_ps(high, 2));
-        _mm_store_ps(to[6], _mm512_extractf32x4_ps(low, 3));
-        _mm_store_ps(to[7], _mm512_extractf32x4_ps(high, 3));
-      };
-      place(0, even);
-      place(1, odd);
+      for (int parity = 0; parity < 2; ++parity) {
+        const __m512i order = parity == 0 ? even : odd;
+        float(*to)[4][4] = columns[parity][r];
+        _mm512_store_ps(to[0][0], _mm512_permutex2var_ps(first.low, order, second.low));
+        _mm512_store_ps(to[1][0], _mm512_permutex2var_ps(first.high, order, second.high));
+      }
     }
     __m512 s00 = _mm512_loadu_ps(c);
     __m512 s01 = _mm512_loadu_ps(c + 16);
@@ -162,10 +164,10 @@ BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count
     __m512 s21 = _mm512_loadu_ps(c + 80);
     __m512 s30 = _mm512_loadu_ps(c + 96);
     __m512 s31 = _mm512_loadu_ps(c + 112);
-#pragma GCC unroll 2
+#pragma GCC unroll 16
     for (int k = 0; k < kDepth; ++k) {
-      const __m512 e = _mm512_broadcast_f32x4(_mm_load_ps(columns[0][k]));
-      const __m512 o = _mm512_broadcast_f32x4(_mm_load_ps(columns[1][k]));
+      const __m512 e = repeat(columns[0][k / 8][k % 2][k % 8 / 2]);
+      const __m512 o = repeat(columns[1][k / 8][k % 2][k % 8 / 2]);
       const __m512 a0 = _mm512_load_ps(expanded[k][0]);
       const __m512 a1 = _mm512_load_ps(expanded[k][1]);
       const __m512 a2 = _mm512_load_ps(expanded[k][2]);

@@ -362,16 +362,17 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
   if (!is_arithmetic(op) || !tables) return Shape::vector();
   const Shape a = operand_shape(operands[1]);
   const Shape b = operands.size() > 2 ? operand_shape(operands[2]) : Shape::uniform(63);
-  const auto type =
+  const auto parsed =
       instruction.modifiers.empty() ? std::nullopt : ptx::parse_type(instruction.modifiers.back());
-  const bool integer = type && !type->is_float() && type->bits >= 32 && type->lanes == 1 &&
+  const ptx::Type type = parsed.value_or(ptx::Type{});
+  const bool integer = parsed && !type.is_float() && type.bits >= 32 && type.lanes == 1 &&
                        !has_modifier(instruction, "sat");
   const bool negative = a.may_be_negative || b.may_be_negative;
   if (integer && (op == "add" || op == "sub") && instruction.modifiers.size() == 1) {
     const bool subtract = op == "sub";
     const auto constant = immediate(operands[2]);
     const bool below = subtract || (constant && *constant < 0) ||
-                       (constant && type->bits == 32 && *constant > 0x7fffffff);
+                       (constant && type.bits == 32 && *constant > 0x7fffffff);
     return make_table(std::min(a.align, b.align), negative || below, [&](std::size_t l) {
       return std::int64_t{a.table[l]} + (subtract ? -1 : 1) * std::int64_t{b.table[l]};
     });
@@ -381,7 +382,7 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
     const auto x = immediate(operands[1]);
     const auto y = immediate(operands[2]);
     const bool wide = has_modifier(instruction, "wide");
-    if (wide && !type->is_signed() && negative && !(a.is_uniform() && b.is_uniform())) {
+    if (wide && !type.is_signed() && negative && !(a.is_uniform() && b.is_uniform())) {
       return Shape::vector();
     }
     if ((!a.is_uniform() && !y) || (!b.is_uniform() && !x)) return Shape::vector();
@@ -415,15 +416,15 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
     }
     return bitwise(instruction, a, b);
   }
-  if (op == "mov" && type && type->bits >= 32 && operands[1].form != Operand::Form::kVector &&
+  if (op == "mov" && parsed && type.bits >= 32 && operands[1].form != Operand::Form::kVector &&
       operands[0].form != Operand::Form::kVector) {
     return a;
   }
-  if (op == "cvta" && type) return a;
+  if (op == "cvta" && parsed) return a;
   if (op == "cvt" && instruction.modifiers.size() == 2 && integer) {
     const auto to = ptx::parse_type(instruction.modifiers[0]);
     if (to && !to->is_float() && to->bits >= 32 && !uniform) {
-      if (to->bits > type->bits && !type->is_signed() && a.may_be_negative) return Shape::vector();
+      if (to->bits > type.bits && !type.is_signed() && a.may_be_negative) return Shape::vector();
       return a;
     }
     if (to && !to->is_float() && to->bits >= 32) return a;

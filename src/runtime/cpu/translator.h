@@ -151,12 +151,19 @@ class Translator {
   void both_halves(const Instruction& instruction, ptx::Type type, std::size_t inputs,
                    const std::function<Value*(llvm::ArrayRef<Value*>)>& body);
 
-  // Integers and bits: translate_integer.cpp
+  // Integer arithmetic: translate_integer.cpp
   void op_add_sub(const Instruction& i);
   void op_multiply(const Instruction& i);
   void op_divide(const Instruction& i);
   void op_min_max(const Instruction& i);
   void op_sign(const Instruction& i);
+  void op_sad(const Instruction& i);
+  void op_dot_product(const Instruction& i);
+  Value* multiply_high(Value* a, Value* b, unsigned bits, bool is_signed);
+  Value* widen(const Operand& operand, ptx::Type from, unsigned to);
+  void check_no_wrap(const Operand& operand, Value* base, bool is_signed);
+
+  // Bits, comparisons and moves: translate_bits.cpp
   void op_logic(const Instruction& i);
   void op_shift(const Instruction& i);
   void op_bit_field(const Instruction& i);
@@ -169,13 +176,8 @@ class Translator {
   void op_move(const Instruction& i);
   void op_cvta(const Instruction& i);
   void op_isspacep(const Instruction& i);
-  void op_sad(const Instruction& i);
-  void op_dot_product(const Instruction& i);
-  Value* multiply_high(Value* a, Value* b, unsigned bits, bool is_signed);
   Value* compare(const Instruction& i, std::string_view how, ptx::Type type, bool ftz,
                  const Operand& left, const Operand& right);
-  Value* widen(const Operand& operand, ptx::Type from, unsigned to);
-  void check_no_wrap(const Operand& operand, Value* base, bool is_signed);
 
   // Floats: translate_float.cpp
   Rounding take_rounding(Modifiers& mods);
