@@ -8,9 +8,10 @@
 namespace braid {
 
 /// Element types. The JSON names are those of `dtype_name`.
-enum class DType : std::uint8_t { kF32, kF16, kBF16, kI32, kI64, kU8, kBool };
+/// f8e4m3 is the "fn" form of OCP FP8: no infinity, largest value 448; f8e5m2 has both.
+enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI32, kI64, kU8, kBool };
 
-/// "f32", "f16", "bf16", "i32", "i64", "u8", "bool".
+/// "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "u8", "bool".
 [[nodiscard]] std::string_view dtype_name(DType dtype);
 [[nodiscard]] std::optional<DType> parse_dtype(std::string_view name);
 
@@ -25,6 +26,8 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kI32, kI64, kU8, kBool };
     case DType::kF16:
     case DType::kBF16:
       return 2;
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
     case DType::kU8:
     case DType::kBool:
       return 1;
@@ -32,12 +35,17 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kI32, kI64, kU8, kBool };
   return 0;
 }
 
+/// The 8-bit floats: storage types, which only casts, views and scaled matmuls take.
+[[nodiscard]] constexpr bool is_float8(DType dtype) {
+  return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
+}
 [[nodiscard]] constexpr bool is_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || is_float8(dtype);
 }
 
 /// The value nearest to `value` that `dtype` can hold (ties to even for floats; integers truncate
-/// towards zero and wrap; bool is value != 0). NaN stays NaN in floats.
+/// towards zero and wrap; bool is value != 0). NaN stays NaN in floats; what lies past the largest
+/// value of f8e4m3 becomes NaN, as in PyTorch.
 [[nodiscard]] double round_to(DType dtype, double value);
 
 }  // namespace braid

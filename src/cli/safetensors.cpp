@@ -31,6 +31,8 @@ struct FileDType {
 constexpr std::array<FileDType, 15> kDTypes = {{{"F32", 4, DType::kF32},
                                                 {"F16", 2, DType::kF16},
                                                 {"BF16", 2, DType::kBF16},
+                                                {"F8_E4M3", 1, DType::kF8E4M3},
+                                                {"F8_E5M2", 1, DType::kF8E5M2},
                                                 {"I32", 4, DType::kI32},
                                                 {"I64", 8, DType::kI64},
                                                 {"U8", 1, DType::kU8},
@@ -40,9 +42,7 @@ constexpr std::array<FileDType, 15> kDTypes = {{{"F32", 4, DType::kF32},
                                                 {"I16", 2, {}},
                                                 {"U16", 2, {}},
                                                 {"U32", 4, {}},
-                                                {"U64", 8, {}},
-                                                {"F8_E4M3", 1, {}},
-                                                {"F8_E5M2", 1, {}}}};
+                                                {"U64", 8, {}}}};
 
 const FileDType* find_dtype(std::string_view name) {
   const auto* it =

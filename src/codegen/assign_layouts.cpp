@@ -125,6 +125,11 @@ void assign_layouts(Program& p) {
       const int piece = 16 / static_cast<int>(dtype_size(inst.dtype));
       slot(inst.args[3]) = Layout::blocked(tile.rows, tile.cols, piece, p.num_warps);
     }
+    if (inst.op == Op::kStoreShared) {
+      const Type& tile = p.at(inst.args[2]).type;
+      const int piece = 16 / static_cast<int>(dtype_size(inst.dtype));
+      slot(inst.args[2]) = Layout::blocked(tile.rows, tile.cols, piece, p.num_warps);
+    }
   }
   // Full tiles first: what is left [rows, 1] hangs on one of them.
   for (Id id = 0; id < count; ++id) {

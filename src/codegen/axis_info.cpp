@@ -48,7 +48,7 @@ AxisInfo AxisAnalysis::compute(Id id) {
     }
     case Op::kRange:
       if (inst.index == 1) return {inst.type.cols, kLarge, 1};
-      return {1, 1, inst.type.cols};
+      return {1, 1, kLarge};
     case Op::kMap:
       break;
     default:
@@ -60,6 +60,7 @@ AxisInfo AxisAnalysis::compute(Id id) {
   switch (inst.fn) {
     case Fn::kToI32:
     case Fn::kToI64:
+    case Fn::kNot:
       return a;
     case Fn::kAdd:
     case Fn::kSub: {

@@ -50,7 +50,7 @@ tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_
 std::string template_for(const Graph& body) {
   std::string name = "pointwise";
   for (const Node& node : body.nodes()) {
-    if (node.op_name() == "all_reduce") return "all_reduce";
+    if (node.op->op_class == OpClass::kCollective) return "all_reduce";
     if (node.op->op_class == OpClass::kMatmul) return "gemm";
     if (node.op->op_class == OpClass::kReduction || node.op->op_class == OpClass::kNorm)
       name = "row";
@@ -65,23 +65,23 @@ std::string cannot_fuse(const Graph& body, std::string_view template_name) {
 Config default_config(const KernelSpec& spec, const Target& /*target*/) {
   const BodyInfo info = analyze(*spec.body, spec.template_name);
   const SymbolTable& symbols = spec.body->symbols();
-  if (info.mm != nullptr) {
+  if (!info.matmuls.empty()) {
     // Small M: narrow tiles, so that the weights stream through many blocks.
-    const std::int64_t m = info.space[0].max(symbols);
+    const std::int64_t m = info.space[info.space.size() - 2].max(symbols);
     const std::int64_t block_m = std::clamp<std::int64_t>(round_up_to_power_of_two(m), 16, 64);
-    const bool f32 = spec.body->type(info.mm->inputs[0]).dtype == DType::kF32;
+    const bool f32 = spec.body->type(info.matmuls[0]->inputs[0]).dtype == DType::kF32;
     return {{"BLOCK_M", block_m},
             {"BLOCK_N", 64},
             {"BLOCK_K", f32 ? 32 : 64},
             {"num_stages", 3},
             {"num_warps", 4}};
   }
-  if (info.col_dims == 0) return {{"num_warps", 4}};
+  if (info.rows == Rows::kNone || info.rows == Rows::kStrided) return {{"num_warps", 4}};
   // Eight elements per thread: a function of the extent alone, so that a reduction's order never
   // depends on what is fused.
-  const Shape cols(info.space.end() - info.col_dims, info.space.end());
-  const std::int64_t threads = round_up_to_power_of_two(numel(cols).max(symbols)) / 8;
-  return {{"num_warps", std::clamp<std::int64_t>(threads / 32, 1, 32)}};
+  const std::int64_t width = numel(info.reduced_dims()).max(symbols);
+  const std::int64_t threads = round_up_to_power_of_two(std::min(width, kMaxRow)) / 8;
+  return {{"num_warps", std::clamp<std::int64_t>(threads / 32, 4, 32)}};
 }
 
 Requirements requirements(const KernelSpec& spec, const Target& target, int ranks_per_device) {

@@ -1,6 +1,7 @@
-// Software pipelining. Matches an innermost loop in which loads feed a dot and nothing else. Each
-// such load becomes a ring of num_stages slots in shared memory; slot i % num_stages is filled
-// num_stages - 1 iterations ahead:
+// Software pipelining. Matches an innermost loop that computes the operands of dots and nothing
+// else. Each operand becomes a ring of num_stages slots in shared memory; slot i % num_stages is
+// filled num_stages - 1 iterations ahead, by an asynchronous copy when the operand is a load, else
+// through registers:
 //
 //     copy tiles 0 .. S-2, one group each
 //     for i:  wait until tile i has landed; barrier; copy tile i + S-1 (if there is one); dot on
@@ -43,7 +44,7 @@ class Cloner {
 };
 
 struct Ring {
-  Id load;
+  Id operand;
   Id shared;
 };
 
@@ -55,10 +56,17 @@ void pipeline(Program& p, int num_stages) {
     if (p.at(loop_id).op != Op::kFor) continue;
     const Inst loop = p.at(loop_id);
     std::vector<Ring> rings;
+    std::vector<DType> dtypes;
     for (Id id : loop.body) {
       if (p.at(id).op != Op::kDot) continue;
-      for (int side = 0; side < 2; ++side)
-        rings.push_back({p.at(id).args[static_cast<std::size_t>(side)], kNone});
+      for (std::size_t side = 0; side < 2; ++side) {
+        const Id operand = p.at(id).args[side];
+        if (std::none_of(rings.begin(), rings.end(),
+                         [&](const Ring& ring) { return ring.operand == operand; })) {
+          rings.push_back({operand, kNone});
+          dtypes.push_back(p.at(operand).op == Op::kLoad ? p.at(operand).dtype : p.at(id).dtype);
+        }
+      }
     }
     if (rings.empty()) continue;
     if (num_stages < 2) throw_internal("pipeline", "num_stages must be at least 2");
@@ -66,13 +74,13 @@ void pipeline(Program& p, int num_stages) {
     Builder b(p);
     std::vector<Id> before;
     b.set_block(&before);
-    for (Ring& ring : rings) {
-      const Inst load = p.at(ring.load);
-      ring.shared = b.append({.op = Op::kAllocShared,
-                              .type = {Kind::kShared, load.type.rows, load.type.cols},
-                              .args = {},
-                              .dtype = load.dtype,
-                              .stages = num_stages});
+    for (std::size_t i = 0; i < rings.size(); ++i) {
+      const Type type = p.at(rings[i].operand).type;
+      rings[i].shared = b.append({.op = Op::kAllocShared,
+                                  .type = {Kind::kShared, type.rows, type.cols},
+                                  .args = {},
+                                  .dtype = dtypes[i],
+                                  .stages = num_stages});
     }
     const std::set<Id> in_body(loop.body.begin(), loop.body.end());
     const Id low = loop.args[0];
@@ -82,7 +90,15 @@ void pipeline(Program& p, int num_stages) {
       Cloner clone(b, in_body, loop.body_args[0], position);
       const Id inside = b.map(Fn::kLt, {position, high});
       for (const Ring& ring : rings) {
-        const Inst load = p.at(ring.load);
+        const Inst load = p.at(ring.operand);
+        if (load.op != Op::kLoad) {
+          // Past the end the loads are masked, so nothing is read there.
+          b.append({.op = Op::kStoreShared,
+                    .type = {},
+                    .args = {ring.shared, slot, clone(ring.operand)},
+                    .dtype = p.at(ring.shared).dtype});
+          continue;
+        }
         const Id pointer = clone(load.args[0]);
         const Id offset = clone(load.args[1]);
         const Id mask = load.args.size() > 2 ? clone(load.args[2]) : kNone;
@@ -113,7 +129,7 @@ void pipeline(Program& p, int num_stages) {
       Inst dot = p.at(id);
       for (std::size_t side = 0; side < 2; ++side) {
         const auto ring = std::find_if(rings.begin(), rings.end(),
-                                       [&](const Ring& r) { return r.load == dot.args[side]; });
+                                       [&](const Ring& r) { return r.operand == dot.args[side]; });
         dot.args[side] = ring->shared;
       }
       dot.args.push_back(slot);

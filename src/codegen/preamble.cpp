@@ -124,6 +124,8 @@ constexpr std::string_view kMath = R"(
 // NaN wins.
 __device__ __forceinline__ float max_of(float a, float b) { return a != a || a > b ? a : b; }
 __device__ __forceinline__ long long max_of(long long a, long long b) { return a > b ? a : b; }
+__device__ __forceinline__ float abs_of(float a) { return fabsf(a); }
+__device__ __forceinline__ long long abs_of(long long a) { return a < 0 ? -a : a; }
 )";
 
 constexpr std::string_view kShared = R"(

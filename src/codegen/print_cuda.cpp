@@ -92,6 +92,8 @@ class Printer {
         case Op::kStore:
           inlined_[at] = by.args[2] != id;
           break;
+        case Op::kStoreShared:
+          break;
         default:
           break;
       }
@@ -250,6 +252,9 @@ class Printer {
       case Op::kCopyToShared:
         copy_to_shared(id);
         break;
+      case Op::kStoreShared:
+        store_to_shared(id);
+        break;
       case Op::kCommitGroup:
         used_.insert(Helper::kCopyAsync);
         out_.line("commit_group();");
@@ -286,6 +291,9 @@ class Printer {
         return fmt::format("{} % {}", x[0], x[1]);
       case Fn::kNeg:
         return fmt::format("-{}", x[0]);
+      case Fn::kAbs:
+        used_.insert(Helper::kMath);
+        return fmt::format("abs_of({})", x[0]);
       case Fn::kMin:
         return fmt::format("{0} < {1} ? {0} : {1}", x[0], x[1]);
       case Fn::kMax:
@@ -293,14 +301,30 @@ class Printer {
         return fmt::format("max_of({}, {})", x[0], x[1]);
       case Fn::kExp:
         return fmt::format("expf({})", x[0]);
-      case Fn::kErf:
-        return fmt::format("erff({})", x[0]);
+      case Fn::kLog:
+        return fmt::format("logf({})", x[0]);
+      case Fn::kSqrt:
+        return fmt::format("sqrtf({})", x[0]);
       case Fn::kRsqrt:
         return fmt::format("rsqrtf({})", x[0]);
+      case Fn::kTanh:
+        return fmt::format("tanhf({})", x[0]);
+      case Fn::kErf:
+        return fmt::format("erff({})", x[0]);
+      case Fn::kPow:
+        return fmt::format("powf({}, {})", x[0], x[1]);
+      case Fn::kFloor:
+        return fmt::format("floorf({})", x[0]);
+      case Fn::kRoundEven:
+        return fmt::format("rintf({})", x[0]);
       case Fn::kLt:
         return fmt::format("{} < {}", x[0], x[1]);
+      case Fn::kEq:
+        return fmt::format("{} == {}", x[0], x[1]);
       case Fn::kAnd:
         return fmt::format("{} && {}", x[0], x[1]);
+      case Fn::kNot:
+        return fmt::format("!{}", x[0]);
       case Fn::kSelect:
         return fmt::format("{} ? {} : {}", x[0], x[1], x[2]);
       case Fn::kToI32:
@@ -499,6 +523,23 @@ class Printer {
         },
         // Narrow pieces are many: unrolled they cost more to compile than they gain.
         layout.registers() / width > 8 ? "#pragma unroll 4" : "#pragma unroll");
+  }
+
+  /// A computed tile into a slot; all but the first of the threads that hold copies stay out.
+  void store_to_shared(Id id) {
+    const Inst& inst = p_.at(id);
+    used_.insert({Helper::kTypes, Helper::kAccess, Helper::kShared});
+    const Id value = inst.args[2];
+    const Layout& layout = layout_of(value);
+    const int at = p_.at(value).layout;
+    const int width = std::min(layout.vector_width(), 16 / static_cast<int>(dtype_size(inst.dtype)));
+    const std::string first = first_copy(layout);
+    each(layout.registers(), width, [&](std::string_view i) {
+      return fmt::format("store<{}>({} + {}, {} + {}, {});", width,
+                         shared_tile(inst.args[0], ref(inst.args[1])),
+                         swizzle(inst.args[0], coordinate(at, 0, i), coordinate(at, 1, i)),
+                         name(storage(value)), i, first.empty() ? "true" : first);
+    });
   }
 
   void dot_mma(Id id) {

@@ -34,6 +34,10 @@ std::string_view memory_type(DType dtype) {
       return "f16";
     case DType::kBF16:
       return "bf16";
+    case DType::kF8E4M3:
+      return "f8e4m3";
+    case DType::kF8E5M2:
+      return "f8e5m2";
     case DType::kI32:
       return "int";
     case DType::kI64:

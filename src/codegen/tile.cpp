@@ -122,9 +122,15 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
       if (is_constant(args[0], neutral)) return args[1];
       if (is_constant(args[1], neutral)) return args[0];
     }
+    if (fn == Fn::kMul && (is_constant(args[0], 0) || is_constant(args[1], 0))) {
+      return constant(type.kind, 0);
+    }
   }
   switch (fn) {
     case Fn::kLt:
+    case Fn::kEq:
+    case Fn::kAnd:
+    case Fn::kNot:
       type.kind = Kind::kPred;
       break;
     case Fn::kSelect:

@@ -50,6 +50,7 @@ enum class Op : std::uint8_t {
   kAllocShared,   ///< `stages` shared tiles of `dtype`, [rows, cols]
   kCopyToShared,  ///< shared, slot, pointer, offset tile, mask or none, scalar predicate:
                   ///< asynchronous where wide enough
+  kStoreShared,   ///< shared, slot, tile
   kCommitGroup,   ///< ends a group of asynchronous copies
   kWaitGroup,     ///< waits until at most `index` groups are in flight, then a block barrier
   kSignal,        ///< block barrier, then releases flag phase `index` at every peer; [predicate]
@@ -64,13 +65,22 @@ enum class Fn : std::uint8_t {
   kDiv,
   kRem,
   kNeg,
+  kAbs,
   kMin,
   kMax,
   kExp,
-  kErf,
+  kLog,
+  kSqrt,
   kRsqrt,
+  kTanh,
+  kErf,
+  kPow,
+  kFloor,
+  kRoundEven,
   kLt,
+  kEq,
   kAnd,
+  kNot,
   kSelect,
   kToI32,
   kToI64,
@@ -199,11 +209,34 @@ inline TileExpr operator/(TileExpr a, TileExpr b) {
   return {a.builder, a.builder->map(Fn::kDiv, {a.id, b.id})};
 }
 inline TileExpr operator-(TileExpr a) { return {a.builder, a.builder->map(Fn::kNeg, {a.id})}; }
+inline TileExpr abs(TileExpr a) { return {a.builder, a.builder->map(Fn::kAbs, {a.id})}; }
 inline TileExpr exp(TileExpr a) { return {a.builder, a.builder->map(Fn::kExp, {a.id})}; }
-inline TileExpr erf(TileExpr a) { return {a.builder, a.builder->map(Fn::kErf, {a.id})}; }
+inline TileExpr log(TileExpr a) { return {a.builder, a.builder->map(Fn::kLog, {a.id})}; }
+inline TileExpr sqrt(TileExpr a) { return {a.builder, a.builder->map(Fn::kSqrt, {a.id})}; }
 inline TileExpr rsqrt(TileExpr a) { return {a.builder, a.builder->map(Fn::kRsqrt, {a.id})}; }
+inline TileExpr tanh(TileExpr a) { return {a.builder, a.builder->map(Fn::kTanh, {a.id})}; }
+inline TileExpr erf(TileExpr a) { return {a.builder, a.builder->map(Fn::kErf, {a.id})}; }
+inline TileExpr floor(TileExpr a) { return {a.builder, a.builder->map(Fn::kFloor, {a.id})}; }
+inline TileExpr nearbyint(TileExpr a) {
+  return {a.builder, a.builder->map(Fn::kRoundEven, {a.id})};
+}
+inline TileExpr pow(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kPow, {a.id, b.id})};
+}
 inline TileExpr maximum(TileExpr a, TileExpr b) {
   return {a.builder, a.builder->map(Fn::kMax, {a.id, b.id})};
+}
+/// Truth values are the integers 0 and 1.
+inline TileExpr less(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kToI64, {a.builder->map(Fn::kLt, {a.id, b.id})})};
+}
+inline TileExpr equal(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kToI64, {a.builder->map(Fn::kEq, {a.id, b.id})})};
+}
+inline TileExpr select(TileExpr condition, TileExpr a, TileExpr b) {
+  const Id zero = a.builder->constant(Kind::kI64, 0);
+  const Id no = a.builder->map(Fn::kEq, {condition.id, zero});
+  return {a.builder, a.builder->map(Fn::kSelect, {no, b.id, a.id})};
 }
 inline TileExpr like(TileExpr a, double constant) {
   return {a.builder, a.builder->constant(a.builder->type(a.id).kind, constant)};

@@ -101,7 +101,7 @@ std::string_view describe_attr_type(AttrType type) {
     case AttrType::kString:
       return "a string";
     case AttrType::kDType:
-      return "a dtype: f32, f16, bf16, i32, i64, u8 or bool";
+      return "a dtype: f32, f16, bf16, f8e4m3, f8e5m2, i32, i64, u8 or bool";
     case AttrType::kInts:
       return "an integer or a list of integers";
     case AttrType::kShape:
@@ -133,6 +133,7 @@ Attrs complete_attributes(const Graph& graph, const OpDef& op, Attrs attrs) {
   for (auto& [key, value] : attrs) check_value(graph, find_attribute(op, key), value);
   for (const AttrDef& def : op.attrs) {
     if (attrs.count(def.name) != 0) continue;
+    if (def.optional) continue;
     if (!def.fallback) {
       fail("/attrs/" + def.name,
            fmt::format("missing; {} needs it: {}", op.name, describe_attr_type(def.type)));

@@ -8,8 +8,9 @@
 namespace braid {
 namespace {
 
-constexpr std::array kDTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kI32,
-                                DType::kI64, DType::kU8,  DType::kBool};
+constexpr std::array kDTypes = {DType::kF32,    DType::kF16, DType::kBF16, DType::kF8E4M3,
+                                DType::kF8E5M2, DType::kI32, DType::kI64,  DType::kU8,
+                                DType::kBool};
 
 /// Rounds to a binary format of `precision` bits (the hidden one counts) whose normal exponents are
 /// [min_exponent, max_exponent], ties to even.
@@ -57,6 +58,10 @@ std::string_view dtype_name(DType dtype) {
       return "f16";
     case DType::kBF16:
       return "bf16";
+    case DType::kF8E4M3:
+      return "f8e4m3";
+    case DType::kF8E5M2:
+      return "f8e5m2";
     case DType::kI32:
       return "i32";
     case DType::kI64:
@@ -84,6 +89,13 @@ double round_to(DType dtype, double value) {
       return round_to_format(value, 11, -14, 15);
     case DType::kBF16:
       return round_to_format(value, 8, -126, 127);
+    case DType::kF8E4M3: {
+      constexpr double kLargest = 448;
+      const double rounded = round_to_format(value, 4, -6, 8);
+      return std::fabs(rounded) > kLargest ? std::numeric_limits<double>::quiet_NaN() : rounded;
+    }
+    case DType::kF8E5M2:
+      return round_to_format(value, 3, -14, 15);
     case DType::kI32:
       return static_cast<std::int32_t>(wrap(value));
     case DType::kI64:

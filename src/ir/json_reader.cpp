@@ -249,15 +249,21 @@ class Reader {
     if (name.empty()) fail_at(place / "name", "empty; expected a name");
     const std::string& op = read_string(fields.get("op"), place / "op");
     const Place inputs_place = place / "inputs";
-    std::vector<ValueId> operands;
-    const auto& inputs = read_array(fields.get("inputs"), inputs_place, "a list of names");
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      operands.push_back(read_value(graph, inputs[i], inputs_place / i, nodes, index));
-    }
     const OpDef* def = find_op(op);  // add_node has the message for an unknown one
     Attrs attrs;
     if (const json* value = fields.find("attrs"); value != nullptr && def != nullptr) {
       attrs = read_attributes(graph, *def, *value, place);
+    }
+    std::vector<ValueId> operands;
+    const auto& inputs = read_array(fields.get("inputs"), inputs_place, "a list of names");
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (op == "getitem") {
+        if (const auto result = read_result(graph, inputs[i], attrs)) {
+          operands.push_back(*result);
+          continue;
+        }
+      }
+      operands.push_back(read_value(graph, inputs[i], inputs_place / i, nodes, index));
     }
     const NodeId id = with_place(place, printable(name), [&] {
       return graph.add_node(name, op, std::move(operands), std::move(attrs));
@@ -271,6 +277,15 @@ class Reader {
     if (const json* groups = fields.find("comm_group")) {
       read_comm_groups(graph, graph.node(id), *groups, place / "comm_group");
     }
+  }
+
+  /// A getitem names its node, as in PyTorch: the result of it that `index` says.
+  static std::optional<ValueId> read_result(const Graph& graph, const json& value,
+                                            const Attrs& attrs) {
+    const auto index = attrs.find("index");
+    if (!value.is_string() || index == attrs.end()) return std::nullopt;
+    const auto& name = value.get_ref<const std::string&>();
+    return graph.find(fmt::format("{}:{}", name, std::get<std::int64_t>(index->second)));
   }
 
   static ValueId read_value(const Graph& graph, const json& value, const Place& place,

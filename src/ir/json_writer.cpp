@@ -132,7 +132,9 @@ class Writer {
       first = false;
     };
     for (const AttrDef& def : node.op->attrs) {
-      const AttrValue& value = node.attrs.find(def.name)->second;
+      const auto given = node.attrs.find(def.name);
+      if (given == node.attrs.end()) continue;  // optional
+      const AttrValue& value = given->second;
       if (def.type == AttrType::kGraph) {
         body = std::get_if<std::shared_ptr<const Graph>>(&value);
         continue;

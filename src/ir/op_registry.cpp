@@ -20,8 +20,10 @@ struct Registry {
   Registry() {
     add_collective_ops(ops);
     add_kernel_ops(ops);
+    add_gather_ops(ops);
     add_matmul_ops(ops);
     add_norm_ops(ops);
+    add_opaque_ops(ops);
     add_pointwise_ops(ops);
     add_reduce_ops(ops);
     add_view_ops(ops);
@@ -63,12 +65,23 @@ double node_flops(const Graph& graph, const Node& node, const Bindings& bindings
     for (const Node& inner : (*body)->nodes()) sum += node_flops(**body, inner, bindings);
     return sum;
   }
+  if (const auto* declared = node.attr<double>("flops")) return *declared;
   return node.op->flops(types_of(graph, node.inputs), types_of(graph, node.outputs), bindings);
 }
 
 double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings) {
   if (node.op->op_class == OpClass::kView || node.op->op_class == OpClass::kWait) return 0;
   double sum = 0;
+  if (node.op->op_class == OpClass::kGather) {
+    // Of the operand that is read from elsewhere, only what the result takes.
+    const std::vector<TensorType> result = types_of(graph, node.outputs);
+    sum = numel_at(result[0], bindings) * static_cast<double>(dtype_size(result[0].dtype));
+    for (const TensorType& type : types_of(graph, node.inputs)) {
+      const double bytes = numel_at(type, bindings) * static_cast<double>(dtype_size(type.dtype));
+      sum += std::min(bytes, sum);
+    }
+    return sum;
+  }
   for (const auto* values : {&node.inputs, &node.outputs}) {
     for (const TensorType& type : types_of(graph, *values)) {
       sum += numel_at(type, bindings) * static_cast<double>(dtype_size(type.dtype));
@@ -108,17 +121,17 @@ std::string describe(std::span<const TensorType> types) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs) {
+void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs, std::size_t first) {
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     if (inputs[i].dtype == inputs[0].dtype) continue;
-    fail(fmt::format("/inputs/{}", i),
+    fail(fmt::format("/inputs/{}", first + i),
          fmt::format("operands of {} are {}; expected one dtype: insert `to`", op,
                      describe(inputs)));
   }
 }
 
 void expect_float(std::string_view op, std::span<const TensorType> inputs) {
-  if (is_float(inputs[0].dtype)) return;
+  if (is_float(inputs[0].dtype) && !is_float8(inputs[0].dtype)) return;
   fail("/inputs/0", fmt::format("the operand of {} is {}; expected f32, f16 or bf16: insert `to`",
                                 op, inputs[0].str()));
 }

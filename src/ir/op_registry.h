@@ -29,16 +29,19 @@ enum class AttrType : std::uint8_t {
 struct AttrDef {
   std::string name;
   AttrType type;
-  std::optional<AttrValue> fallback;  ///< required when empty
+  std::optional<AttrValue> fallback;  ///< required when empty, unless optional
+  bool optional = false;              ///< may be absent, which means something
 };
 
 /// How codegen and the fuser see an op.
 enum class OpClass : std::uint8_t {
   kPointwise,  ///< element by element, operands broadcast; arithmetic in pointwise.h
-  kReduction,  ///< sum, amax: over `dim`, with `keepdim`
-  kNorm,  ///< rms_norm, add_rms_norm2: a row reduction with pointwise around it, over the last dim
-  kMatmul,      ///< mm
-  kView,        ///< view, transpose: no arithmetic
+  kReduction,  ///< sum, mean, amax, amin, argmax: over `dim`, with `keepdim`
+  kNorm,  ///< softmax and the norms: a row reduction with pointwise around it, over the last dim
+  kMatmul,      ///< mm, addmm, bmm, matmul, scaled_mm
+  kView,        ///< view, transpose, permute, expand, slice, split, cat, getitem: no arithmetic
+  kGather,      ///< embedding, index_select, rotary_embedding: elements from elsewhere
+  kOpaque,      ///< opaque: a declared cost, for scheduling only
   kCollective,  ///< all_reduce
   kWait,        ///< wait_tensor
   kCopy,        ///< copy: the identity, into a new buffer (made by lowering)

@@ -14,8 +14,10 @@ namespace braid {
 // Each adds the ops of its family.
 void add_collective_ops(std::vector<OpDef>& ops);
 void add_kernel_ops(std::vector<OpDef>& ops);
+void add_gather_ops(std::vector<OpDef>& ops);
 void add_matmul_ops(std::vector<OpDef>& ops);
 void add_norm_ops(std::vector<OpDef>& ops);
+void add_opaque_ops(std::vector<OpDef>& ops);
 void add_pointwise_ops(std::vector<OpDef>& ops);
 void add_reduce_ops(std::vector<OpDef>& ops);
 void add_view_ops(std::vector<OpDef>& ops);
@@ -29,9 +31,11 @@ void add_view_ops(std::vector<OpDef>& ops);
 
 /// The operand types: "bf16[T, 2048], bf16[2048]".
 [[nodiscard]] std::string describe(std::span<const TensorType> types);
-/// Fails at the first operand whose dtype is not that of operand 0.
-void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs);
-/// Fails when operand 0 is not of a float type.
+/// Fails at the first operand whose dtype is not that of the first one, which is the node's operand
+/// `first`.
+void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs,
+                       std::size_t first = 0);
+/// Fails when operand 0 is not f32, f16 or bf16.
 void expect_float(std::string_view op, std::span<const TensorType> inputs);
 /// `axis` counted from the front, in [0, rank). Fails at `place` when it is out of range.
 [[nodiscard]] std::size_t normalize_axis(std::int64_t axis, std::size_t rank,
@@ -43,6 +47,12 @@ const T& get_attr(const Attrs& attrs, std::string_view key) {
 }
 
 [[nodiscard]] double numel_at(const TensorType& type, const Bindings& bindings);
+
+/// The flops of an op that does `count` for each element of its first result.
+inline auto flops_per_element(double count) {
+  return [count](std::span<const TensorType>, std::span<const TensorType> outputs,
+                 const Bindings& bindings) { return count * numel_at(outputs[0], bindings); };
+}
 
 /// Result `index` of the node: its dtype, shape at the bindings and data of zeros.
 [[nodiscard]] EvalTensor make_result(const EvalContext& context, std::size_t index);

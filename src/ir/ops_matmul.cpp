@@ -1,42 +1,184 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/ops.h"
 
 namespace braid {
 namespace {
 
-std::vector<TensorType> infer_mm(const InferContext& context) {
-  const TensorType& a = context.inputs[0];
-  const TensorType& b = context.inputs[1];
-  expect_float("mm", context.inputs);
-  expect_same_dtype("mm", context.inputs);
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (context.inputs[i].shape.size() != 2) {
-      fail(fmt::format("/inputs/{}", i),
-           fmt::format("the operand of mm is {}; expected two dims", context.inputs[i].str()));
+/// The batch dims of a matmul: those before the last two, broadcast as NumPy does.
+Shape broadcast_batch(std::string_view op, std::span<const TensorType> operands) {
+  Shape batch(operands[0].shape.begin(), operands[0].shape.end() - 2);
+  const Shape other(operands[1].shape.begin(), operands[1].shape.end() - 2);
+  if (other.size() > batch.size()) batch.insert(batch.begin(), other.size() - batch.size(), 1);
+  for (std::size_t i = 0; i < other.size(); ++i) {
+    Dim& extent = batch[batch.size() - other.size() + i];
+    if (extent == Dim(1)) {
+      extent = other[i];
+    } else if (other[i] != Dim(1) && other[i] != extent) {
+      fail("/inputs/1", fmt::format("operands of {} are {}: batch extents {} and {} do not broadcast",
+                                    op, describe(operands), extent.str(), other[i].str()));
     }
   }
-  if (a.shape[1] != b.shape[0]) {
-    fail("/inputs/1",
-         fmt::format("operands of mm are {}: {} and {} differ; expected [M, K], [K, N]",
-                     describe(context.inputs), a.shape[1].str(), b.shape[0].str()));
-  }
-  return {{a.dtype, {a.shape[0], b.shape[1]}}};
+  return batch;
 }
 
-EvalTensors evaluate_mm(const EvalContext& context, const EvalTensors& inputs) {
-  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
-    EvalTensor result = make_result(context, 0);
-    const auto m = static_cast<std::size_t>(operands[0].shape[0]);
-    const auto k = static_cast<std::size_t>(operands[0].shape[1]);
-    const auto n = static_cast<std::size_t>(operands[1].shape[1]);
-    for (std::size_t i = 0; i < m; ++i) {
-      double* row = result.data.data() + i * n;
-      for (std::size_t p = 0; p < k; ++p) {
-        const double a = operands[0].data[i * k + p];
-        const double* b = operands[1].data.data() + p * n;
-        for (std::size_t j = 0; j < n; ++j) row[j] += a * b[j];
+/// [..., M, K] x [..., K, N]; `first` is the node's operand that operands[0] is. `rank` 0 means any.
+Shape matmul_shape(std::string_view op, std::span<const TensorType> operands, std::size_t rank,
+                   std::size_t first = 0) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::size_t dims = operands[i].shape.size();
+    if (rank == 0 ? dims >= 2 : dims == rank) continue;
+    constexpr const char* kCounts[] = {"at least two", "", "two", "three"};
+    fail(fmt::format("/inputs/{}", first + i),
+         fmt::format("the operand of {} is {}; expected {} dims", op, operands[i].str(),
+                     kCounts[rank]));
+  }
+  const Shape& a = operands[0].shape;
+  const Shape& b = operands[1].shape;
+  if (a.back() != b[b.size() - 2]) {
+    fail(fmt::format("/inputs/{}", first + 1),
+         fmt::format("operands of {} are {}: {} and {} differ; expected [M, K], [K, N]", op,
+                     describe(operands.first(2)), a.back().str(), b[b.size() - 2].str()));
+  }
+  Shape shape = broadcast_batch(op, operands);
+  shape.push_back(a[a.size() - 2]);
+  shape.push_back(b.back());
+  return shape;
+}
+
+std::vector<TensorType> infer_matmul(const char* op, std::size_t rank,
+                                     const InferContext& context) {
+  expect_float(op, context.inputs);
+  expect_same_dtype(op, context.inputs);
+  return {{context.inputs[0].dtype, matmul_shape(op, context.inputs, rank)}};
+}
+
+/// Whether `shape` broadcasts to `[m, n]`.
+bool broadcasts_to(const Shape& shape, const Shape& to) {
+  if (shape.size() > to.size()) return false;
+  for (std::size_t i = 1; i <= shape.size(); ++i) {
+    const Dim& extent = shape[shape.size() - i];
+    if (extent != Dim(1) && extent != to[to.size() - i]) return false;
+  }
+  return true;
+}
+
+std::vector<TensorType> infer_addmm(const InferContext& context) {
+  expect_float("addmm", context.inputs);
+  expect_same_dtype("addmm", context.inputs);
+  const TensorType result{context.inputs[0].dtype,
+                          matmul_shape("addmm", context.inputs.subspan(1), 2, 1)};
+  if (!broadcasts_to(context.inputs[0].shape, result.shape)) {
+    fail("/inputs/0", fmt::format("the bias of addmm is {}; expected what broadcasts to {}",
+                                  context.inputs[0].str(), result.str()));
+  }
+  return {result};
+}
+
+/// A scale is one number, or one for each row of A ([M, 1]) or column of B ([1, N]).
+std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (is_float8(context.inputs[i].dtype)) continue;
+    fail(fmt::format("/inputs/{}", i),
+         fmt::format("the operand of scaled_mm is {}; expected f8e4m3 or f8e5m2",
+                     context.inputs[i].str()));
+  }
+  if (context.inputs[0].dtype == DType::kF8E5M2 && context.inputs[1].dtype == DType::kF8E5M2) {
+    fail("/inputs/1", "both operands of scaled_mm are f8e5m2; expected at least one f8e4m3");
+  }
+  const DType dtype = get_attr<DType>(context.attrs, "out_dtype");
+  if (!is_float(dtype) || is_float8(dtype)) {
+    fail("/attrs/out_dtype", fmt::format("found {}; expected f32, f16 or bf16", dtype_name(dtype)));
+  }
+  const Shape shape = matmul_shape("scaled_mm", context.inputs, 2);
+  const Shape row_wise[] = {{shape[0], 1}, {1, shape[1]}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const TensorType& scale = context.inputs[2 + i];
+    const bool one = std::all_of(scale.shape.begin(), scale.shape.end(),
+                                 [](const Dim& d) { return d == Dim(1); });
+    if (scale.dtype == DType::kF32 && scale.shape.size() <= 2 &&
+        (one || scale.shape == row_wise[i])) {
+      continue;
+    }
+    fail(fmt::format("/inputs/{}", 2 + i),
+         fmt::format("the scale of scaled_mm is {}; expected f32[] or {}", scale.str(),
+                     TensorType{DType::kF32, row_wise[i]}.str()));
+  }
+  return {{dtype, shape}};
+}
+
+/// [..., M, K] x [..., K, N] in double, batch dims broadcast.
+EvalTensor multiply(EvalTensor result, const EvalTensor& a, const EvalTensor& b) {
+  const std::size_t rank = result.shape.size();
+  const auto m = static_cast<std::size_t>(result.shape[rank - 2]);
+  const auto n = static_cast<std::size_t>(result.shape[rank - 1]);
+  const auto k = static_cast<std::size_t>(a.shape.back());
+  // The matrix of an operand that belongs to a batch index of the result.
+  const auto matrix = [&](const EvalTensor& x, std::size_t index) {
+    std::size_t at = 0;
+    std::size_t stride = 1;
+    for (std::size_t d = 3; d <= rank; ++d) {
+      const auto extent = static_cast<std::size_t>(result.shape[rank - d]);
+      if (d <= x.shape.size()) {
+        const auto own = static_cast<std::size_t>(x.shape[x.shape.size() - d]);
+        if (own != 1) at += index % extent * stride;
+        stride *= own;
       }
+      index /= extent;
+    }
+    return at;
+  };
+  const std::size_t batches = m * n == 0 ? 0 : result.data.size() / (m * n);
+  for (std::size_t batch = 0; batch < batches; ++batch) {
+    const double* left = a.data.data() + matrix(a, batch) * m * k;
+    const double* right = b.data.data() + matrix(b, batch) * k * n;
+    for (std::size_t i = 0; i < m; ++i) {
+      double* row = result.data.data() + (batch * m + i) * n;
+      for (std::size_t p = 0; p < k; ++p) {
+        const double x = left[i * k + p];
+        for (std::size_t j = 0; j < n; ++j) row[j] += x * right[p * n + j];
+      }
+    }
+  }
+  return result;
+}
+
+/// For each element of a [m, n] result, the element of an operand that broadcasts to it.
+template <class Visit>
+void visit_broadcast(EvalTensor& result, const EvalTensor& x, const Visit& visit) {
+  const auto n = static_cast<std::size_t>(result.shape[1]);
+  const bool rows = x.shape.size() == 2 && x.shape[0] != 1;
+  const bool cols = !x.shape.empty() && x.shape.back() != 1;
+  for (std::size_t i = 0; i < result.data.size(); ++i) {
+    const std::size_t row = rows ? i / n : 0;
+    visit(result.data[i], x.data[cols ? row * n + i % n : row]);
+  }
+}
+
+EvalTensors evaluate_matmul(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    return std::vector<EvalTensor>{multiply(make_result(context, 0), operands[0], operands[1])};
+  });
+}
+
+EvalTensors evaluate_addmm(const EvalContext& context, const EvalTensors& inputs) {
+  const double alpha = *context.node.attr<double>("alpha");
+  const double beta = *context.node.attr<double>("beta");
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    EvalTensor result = multiply(make_result(context, 0), operands[1], operands[2]);
+    visit_broadcast(result, operands[0],
+                    [&](double& y, double bias) { y = alpha * y + beta * bias; });
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
+EvalTensors evaluate_scaled_mm(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    EvalTensor result = multiply(make_result(context, 0), operands[0], operands[1]);
+    for (std::size_t i = 2; i < 4; ++i) {
+      visit_broadcast(result, operands[i], [](double& y, double scale) { y *= scale; });
     }
     return std::vector<EvalTensor>{std::move(result)};
   });
@@ -45,20 +187,34 @@ EvalTensors evaluate_mm(const EvalContext& context, const EvalTensors& inputs) {
 }  // namespace
 
 void add_matmul_ops(std::vector<OpDef>& ops) {
-  ops.push_back({
-      .name = "mm",
-      .op_class = OpClass::kMatmul,
-      .min_inputs = 2,
-      .max_inputs = 2,
-      .attrs = {},
-      .infer = infer_mm,
-      .flops =
-          [](auto inputs, auto outputs, const Bindings& bindings) {
-            const double k = static_cast<double>(inputs[0].shape[1].evaluate(bindings));
-            return 2 * k * numel_at(outputs[0], bindings);
-          },
-      .evaluate = evaluate_mm,
-  });
+  const auto add = [&](const char* name, int operands, std::vector<AttrDef> attrs, auto infer,
+                       auto evaluate) {
+    ops.push_back({
+        .name = name,
+        .op_class = OpClass::kMatmul,
+        .min_inputs = operands,
+        .max_inputs = operands,
+        .attrs = std::move(attrs),
+        .infer = infer,
+        // addmm's bias comes first.
+        .flops =
+            [a = operands == 3 ? 1 : 0](auto inputs, auto outputs, const Bindings& bindings) {
+              const auto k = inputs[static_cast<std::size_t>(a)].shape.back().evaluate(bindings);
+              return 2 * static_cast<double>(k) * numel_at(outputs[0], bindings);
+            },
+        .evaluate = evaluate,
+    });
+  };
+  const auto infer = [](const char* op, std::size_t rank) {
+    return [=](const InferContext& context) { return infer_matmul(op, rank, context); };
+  };
+  add("mm", 2, {}, infer("mm", 2), evaluate_matmul);
+  add("bmm", 2, {}, infer("bmm", 3), evaluate_matmul);
+  add("matmul", 2, {}, infer("matmul", 0), evaluate_matmul);
+  add("addmm", 3, {{"beta", AttrType::kDouble, 1.0}, {"alpha", AttrType::kDouble, 1.0}},
+      infer_addmm, evaluate_addmm);
+  add("scaled_mm", 4, {{"out_dtype", AttrType::kDType, DType::kBF16}}, infer_scaled_mm,
+      evaluate_scaled_mm);
 }
 
 }  // namespace braid

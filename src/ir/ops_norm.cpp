@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/ops.h"
@@ -40,6 +41,101 @@ std::size_t columns_of(const EvalTensor& x) { return static_cast<std::size_t>(x.
 
 const AttrDef kEps = {"eps", AttrType::kDouble, {}};
 
+double norm_flops(std::span<const TensorType> inputs, std::span<const TensorType>,
+                  const Bindings& bindings) {
+  return 5 * numel_at(inputs[0], bindings);
+}
+
+/// The last dim is the one that softmax works along.
+std::vector<TensorType> infer_softmax(const InferContext& context) {
+  check_norm("softmax", context.inputs, nullptr, 0);
+  const std::size_t rank = context.inputs[0].shape.size();
+  if (normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"), rank, "/attrs/dim") + 1 != rank) {
+    fail("/attrs/dim", "softmax along another dim than the last; transpose the operand");
+  }
+  return {context.inputs[0]};
+}
+
+std::vector<TensorType> infer_layer_norm(const InferContext& context) {
+  for (std::size_t i = 1; i < context.inputs.size(); ++i) {
+    check_norm("layer_norm", context.inputs, &context.inputs[i], i);
+  }
+  check_norm("layer_norm", context.inputs, nullptr, 0);
+  return {context.inputs[0]};
+}
+
+EvalTensors evaluate_softmax(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    const EvalTensor& x = operands[0];
+    EvalTensor result = make_result(context, 0);
+    const std::size_t columns = columns_of(x);
+    for (std::size_t row = 0; row < x.data.size(); row += columns) {
+      const double* in = x.data.data() + row;
+      double* out = result.data.data() + row;
+      double largest = in[0];
+      for (std::size_t c = 1; c < columns; ++c) largest = std::max(largest, in[c]);
+      double sum = 0;
+      for (std::size_t c = 0; c < columns; ++c) sum += out[c] = std::exp(in[c] - largest);
+      for (std::size_t c = 0; c < columns; ++c) out[c] /= sum;
+    }
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
+EvalTensors evaluate_layer_norm(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    const EvalTensor& x = operands[0];
+    EvalTensor result = make_result(context, 0);
+    const std::size_t columns = columns_of(x);
+    const auto n = static_cast<double>(columns);
+    for (std::size_t row = 0; row < x.data.size(); row += columns) {
+      const double* in = x.data.data() + row;
+      double mean = 0;
+      for (std::size_t c = 0; c < columns; ++c) mean += in[c];
+      mean /= n;
+      double variance = 0;
+      for (std::size_t c = 0; c < columns; ++c) variance += (in[c] - mean) * (in[c] - mean);
+      const double scale = 1.0 / std::sqrt(variance / n + *context.node.attr<double>("eps"));
+      for (std::size_t c = 0; c < columns; ++c) {
+        double y = (in[c] - mean) * scale;
+        if (operands.size() > 1) y *= operands[1].data[c];
+        if (operands.size() > 2) y += operands[2].data[c];
+        result.data[row + c] = y;
+      }
+    }
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
+/// add_rms_norm2 gives the normed sum and the sum, add_rms_norm the first alone.
+std::vector<TensorType> infer_add_norm(const char* name, std::size_t results,
+                                       const InferContext& context) {
+  check_norm(name, context.inputs, &context.inputs[2], 2);
+  if (context.inputs[1] != context.inputs[0]) {
+    fail("/inputs/1", fmt::format("the residual of {} is {}; expected {}", name,
+                                  context.inputs[1].str(), context.inputs[0].str()));
+  }
+  return std::vector<TensorType>(results, context.inputs[0]);
+}
+
+EvalTensors evaluate_add_norm(std::size_t results, const EvalContext& context,
+                              const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    const EvalTensor& x = operands[0];
+    EvalTensor normed = make_result(context, 0);
+    EvalTensor residual = normed;
+    // The norm sees the rounded residual, as it does after a separate add.
+    for (std::size_t i = 0; i < x.data.size(); ++i) {
+      residual.data[i] = round_to(x.dtype, x.data[i] + operands[1].data[i]);
+    }
+    rms_norm(residual.data, &operands[2], columns_of(x), *context.node.attr<double>("eps"),
+             normed.data);
+    std::vector<EvalTensor> outputs{std::move(normed)};
+    if (results == 2) outputs.push_back(std::move(residual));
+    return outputs;
+  });
+}
+
 OpDef rms_norm_op() {
   return {
       .name = "rms_norm",
@@ -52,8 +148,7 @@ OpDef rms_norm_op() {
                    context.inputs.size() > 1 ? &context.inputs[1] : nullptr, 1);
         return {context.inputs[0]};
       },
-      .flops = [](auto inputs, auto,
-                  const Bindings& bindings) { return 4 * numel_at(inputs[0], bindings); },
+      .flops = norm_flops,
       .evaluate =
           [](const EvalContext& context, const EvalTensors& inputs) {
             return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
@@ -66,37 +161,18 @@ OpDef rms_norm_op() {
   };
 }
 
-OpDef add_rms_norm2_op() {
+OpDef add_norm_op(const char* name, std::size_t results) {
   return {
-      .name = "add_rms_norm2",
+      .name = name,
       .op_class = OpClass::kNorm,
       .min_inputs = 3,
       .max_inputs = 3,
       .attrs = {kEps},
-      .infer = [](const InferContext& context) -> std::vector<TensorType> {
-        check_norm("add_rms_norm2", context.inputs, &context.inputs[2], 2);
-        if (context.inputs[1] != context.inputs[0]) {
-          fail("/inputs/1", fmt::format("the residual of add_rms_norm2 is {}; expected {}",
-                                        context.inputs[1].str(), context.inputs[0].str()));
-        }
-        return {context.inputs[0], context.inputs[0]};
-      },
-      .flops = [](auto inputs, auto,
-                  const Bindings& bindings) { return 5 * numel_at(inputs[0], bindings); },
+      .infer = [=](const InferContext& context) { return infer_add_norm(name, results, context); },
+      .flops = norm_flops,
       .evaluate =
-          [](const EvalContext& context, const EvalTensors& inputs) {
-            return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
-              const EvalTensor& x = operands[0];
-              EvalTensor normed = make_result(context, 0);
-              EvalTensor residual = make_result(context, 1);
-              // The norm sees the rounded residual, as it does after a separate add.
-              for (std::size_t i = 0; i < x.data.size(); ++i) {
-                residual.data[i] = round_to(x.dtype, x.data[i] + operands[1].data[i]);
-              }
-              rms_norm(residual.data, &operands[2], columns_of(x),
-                       *context.node.attr<double>("eps"), normed.data);
-              return std::vector<EvalTensor>{std::move(normed), std::move(residual)};
-            });
+          [=](const EvalContext& context, const EvalTensors& inputs) {
+            return evaluate_add_norm(results, context, inputs);
           },
   };
 }
@@ -105,7 +181,28 @@ OpDef add_rms_norm2_op() {
 
 void add_norm_ops(std::vector<OpDef>& ops) {
   ops.push_back(rms_norm_op());
-  ops.push_back(add_rms_norm2_op());
+  ops.push_back(add_norm_op("add_rms_norm", 1));
+  ops.push_back(add_norm_op("add_rms_norm2", 2));
+  ops.push_back({
+      .name = "softmax",
+      .op_class = OpClass::kNorm,
+      .min_inputs = 1,
+      .max_inputs = 1,
+      .attrs = {{"dim", AttrType::kInt, std::int64_t{-1}}},
+      .infer = infer_softmax,
+      .flops = norm_flops,
+      .evaluate = evaluate_softmax,
+  });
+  ops.push_back({
+      .name = "layer_norm",
+      .op_class = OpClass::kNorm,
+      .min_inputs = 1,
+      .max_inputs = 3,
+      .attrs = {kEps},
+      .infer = infer_layer_norm,
+      .flops = norm_flops,
+      .evaluate = evaluate_layer_norm,
+  });
 }
 
 }  // namespace braid

@@ -4,22 +4,51 @@
 
 #include "ir/ops.h"
 #include "ir/pointwise.h"
+#include "ir/text.h"
 
 namespace braid {
 namespace {
 
+/// What an op takes. 8-bit floats are for storage: cast them first.
+enum class Operands : std::uint8_t {
+  kFloat,   ///< f32, f16, bf16
+  kNumber,  ///< and integers
+  kAny,     ///< and bool
+};
 /// One row per op; the arithmetic stands in pointwise.h.
 struct PointwiseOp {
   const char* name;
   int operands;
-  bool float_only;
+  Operands takes;
+  bool gives_bool;
   double flops;  ///< per element
 };
 constexpr PointwiseOp kOps[] = {
-    {"add", 2, false, 1}, {"sub", 2, false, 1}, {"mul", 2, false, 1},  {"div", 2, true, 1},
-    {"neg", 1, false, 1}, {"exp", 1, true, 1},  {"rsqrt", 1, true, 1}, {"relu", 1, false, 1},
-    {"silu", 1, true, 4}, {"gelu", 1, true, 5},
+    {"add", 2, Operands::kNumber, false, 1},      {"sub", 2, Operands::kNumber, false, 1},
+    {"mul", 2, Operands::kNumber, false, 1},      {"div", 2, Operands::kFloat, false, 1},
+    {"pow", 2, Operands::kFloat, false, 8},       {"maximum", 2, Operands::kNumber, false, 1},
+    {"minimum", 2, Operands::kNumber, false, 1},  {"neg", 1, Operands::kNumber, false, 1},
+    {"abs", 1, Operands::kNumber, false, 1},      {"exp", 1, Operands::kFloat, false, 1},
+    {"log", 1, Operands::kFloat, false, 1},       {"sqrt", 1, Operands::kFloat, false, 1},
+    {"rsqrt", 1, Operands::kFloat, false, 1},     {"tanh", 1, Operands::kFloat, false, 4},
+    {"erf", 1, Operands::kFloat, false, 8},       {"floor", 1, Operands::kFloat, false, 1},
+    {"round", 1, Operands::kFloat, false, 1},     {"relu", 1, Operands::kNumber, false, 1},
+    {"sigmoid", 1, Operands::kFloat, false, 3},   {"silu", 1, Operands::kFloat, false, 4},
+    {"eq", 2, Operands::kAny, true, 1},           {"ne", 2, Operands::kAny, true, 1},
+    {"lt", 2, Operands::kNumber, true, 1},        {"le", 2, Operands::kNumber, true, 1},
+    {"gt", 2, Operands::kNumber, true, 1},        {"ge", 2, Operands::kNumber, true, 1},
+    {"logical_and", 2, Operands::kAny, true, 1},  {"logical_or", 2, Operands::kAny, true, 1},
+    {"logical_not", 1, Operands::kAny, true, 1},
 };
+
+void expect_operand(std::string_view op, Operands takes, std::span<const TensorType> inputs) {
+  if (takes == Operands::kFloat) return expect_float(op, inputs);
+  const DType dtype = inputs[0].dtype;
+  if (is_float8(dtype) || (dtype == DType::kBool && takes == Operands::kNumber)) {
+    fail("/inputs/0", fmt::format("the operand of {} is {}; expected a number{}: insert `to`", op,
+                                  inputs[0].str(), is_float8(dtype) ? " of at least 16 bits" : ""));
+  }
+}
 
 /// NumPy's rule, from the last dim on: extents agree when they are equal or one is 1.
 Shape broadcast(std::string_view op, std::span<const TensorType> inputs) {
@@ -80,7 +109,7 @@ EvalTensors evaluate_pointwise(const EvalContext& context, const EvalTensors& in
       for (std::size_t k = 0; k < x.size(); ++k) {
         x[k] = operands[k].data[offsets[k].empty() ? i : offsets[k][i]];
       }
-      result.data[i] = pointwise<double>(context.node.op->name, x);
+      result.data[i] = pointwise<double>(context.node.op->name, x, context.node.attrs);
     }
     return std::vector<EvalTensor>{std::move(result)};
   });
@@ -99,23 +128,86 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
         .max_inputs = op.operands,
         .attrs = {},
         .infer = [op](const InferContext& context) -> std::vector<TensorType> {
-          if (op.float_only) expect_float(op.name, context.inputs);
+          expect_operand(op.name, op.takes, context.inputs);
           expect_same_dtype(op.name, context.inputs);
-          const DType dtype = context.inputs[0].dtype;
-          if (dtype == DType::kBool) {
-            fail("/inputs/0", fmt::format("the operand of {} is {}; expected a number: insert `to`",
-                                          op.name, context.inputs[0].str()));
-          }
+          const DType dtype = op.gives_bool ? DType::kBool : context.inputs[0].dtype;
           return {{dtype, broadcast(op.name, context.inputs)}};
         },
-        .flops =
-            [op](auto, auto outputs, const Bindings& bindings) {
-              return op.flops * numel_at(outputs[0], bindings);
-            },
+        .flops = flops_per_element(op.flops),
         .evaluate = evaluate_pointwise,
     });
   }
-  auto no_flops = [](auto, auto, const Bindings&) { return 0.0; };
+  ops.push_back({
+      .name = "gelu",
+      .op_class = OpClass::kPointwise,
+      .min_inputs = 1,
+      .max_inputs = 1,
+      .attrs = {{"approximate", AttrType::kString, std::string("none")}},
+      .infer = [](const InferContext& context) -> std::vector<TensorType> {
+        expect_float("gelu", context.inputs);
+        const auto& form = get_attr<std::string>(context.attrs, "approximate");
+        if (form != "none" && form != "tanh") {
+          fail("/attrs/approximate",
+               fmt::format("found {}; expected \"none\" or \"tanh\"", quote(form)));
+        }
+        return {context.inputs[0]};
+      },
+      .flops = flops_per_element(8),
+      .evaluate = evaluate_pointwise,
+  });
+  ops.push_back({
+      .name = "clamp",
+      .op_class = OpClass::kPointwise,
+      .min_inputs = 1,
+      .max_inputs = 1,
+      .attrs = {{"min", AttrType::kDouble, {}, true}, {"max", AttrType::kDouble, {}, true}},
+      .infer = [](const InferContext& context) -> std::vector<TensorType> {
+        expect_operand("clamp", Operands::kNumber, context.inputs);
+        if (context.attrs.empty()) fail("/attrs", "clamp has no bound; expected min, max or both");
+        return {context.inputs[0]};
+      },
+      .flops = flops_per_element(2),
+      .evaluate = evaluate_pointwise,
+  });
+  ops.push_back({
+      .name = "where",
+      .op_class = OpClass::kPointwise,
+      .min_inputs = 3,
+      .max_inputs = 3,
+      .attrs = {},
+      .infer = [](const InferContext& context) -> std::vector<TensorType> {
+        if (context.inputs[0].dtype != DType::kBool) {
+          fail("/inputs/0", fmt::format("the condition of where is {}; expected bool",
+                                        context.inputs[0].str()));
+        }
+        expect_same_dtype("where", context.inputs.subspan(1), 1);
+        return {{context.inputs[1].dtype, broadcast("where", context.inputs)}};
+      },
+      .flops = flops_per_element(1),
+      .evaluate = evaluate_pointwise,
+  });
+  ops.push_back({
+      .name = "full",
+      .op_class = OpClass::kPointwise,
+      .min_inputs = 0,
+      .max_inputs = 0,
+      .attrs = {{"shape", AttrType::kShape, Shape{}},
+                {"value", AttrType::kDouble, {}},
+                {"dtype", AttrType::kDType, {}}},
+      .infer = [](const InferContext& context) -> std::vector<TensorType> {
+        return {{get_attr<DType>(context.attrs, "dtype"), get_attr<Shape>(context.attrs, "shape")}};
+      },
+      .flops = flops_per_element(0),
+      .evaluate =
+          [](const EvalContext& context, const EvalTensors& inputs) {
+            return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>&) {
+              EvalTensor result = make_result(context, 0);
+              std::fill(result.data.begin(), result.data.end(),
+                        *context.node.attr<double>("value"));
+              return std::vector<EvalTensor>{std::move(result)};
+            });
+          },
+  });
   ops.push_back({
       .name = "to",
       .op_class = OpClass::kPointwise,
@@ -125,7 +217,7 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
       .infer = [](const InferContext& context) -> std::vector<TensorType> {
         return {{get_attr<DType>(context.attrs, "dtype"), context.inputs[0].shape}};
       },
-      .flops = no_flops,
+      .flops = flops_per_element(0),
       .evaluate = evaluate_pointwise,
   });
   ops.push_back({
@@ -135,7 +227,7 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
       .max_inputs = 1,
       .attrs = {},
       .infer = infer_same,
-      .flops = no_flops,
+      .flops = flops_per_element(0),
       .evaluate = evaluate_pointwise,
   });
 }

@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <limits>
 
 #include "ir/numel.h"
 #include "ir/ops.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -32,19 +33,76 @@ std::vector<TensorType> infer_view(const InferContext& context) {
   return {{x.dtype, shape}};
 }
 
-std::pair<std::size_t, std::size_t> transposed_axes(const Attrs& attrs, std::size_t rank) {
-  return {normalize_axis(get_attr<std::int64_t>(attrs, "dim0"), rank, "/attrs/dim0"),
-          normalize_axis(get_attr<std::int64_t>(attrs, "dim1"), rank, "/attrs/dim1")};
-}
-
-std::vector<TensorType> infer_transpose(const InferContext& context) {
+std::vector<TensorType> infer_permute(std::string_view op, const InferContext& context) {
   TensorType result = context.inputs[0];
-  const auto [a, b] = transposed_axes(context.attrs, result.shape.size());
-  std::swap(result.shape[a], result.shape[b]);
+  const auto order = permutation(op, context.attrs, result.shape.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    result.shape[i] = context.inputs[0].shape[order[i]];
+  }
   return {result};
 }
 
-EvalTensors evaluate_view(const EvalContext& context, const EvalTensors& inputs) {
+/// An extent of -1 stays as it is; extents of 1 and new leading dims may be anything.
+std::vector<TensorType> infer_expand(const InferContext& context) {
+  const TensorType& x = context.inputs[0];
+  Shape shape = get_attr<Shape>(context.attrs, "shape");
+  auto mismatch = [&] {
+    fail("/attrs/shape", fmt::format("{} cannot be expanded to {}", x.str(),
+                                     TensorType{x.dtype, shape}.str()));
+  };
+  if (shape.size() < x.shape.size()) mismatch();
+  const std::size_t lead = shape.size() - x.shape.size();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i < lead) {
+      if (shape[i] == Dim(-1)) mismatch();
+      continue;
+    }
+    if (shape[i] == Dim(-1)) shape[i] = x.shape[i - lead];
+    if (shape[i] != x.shape[i - lead] && x.shape[i - lead] != Dim(1)) mismatch();
+  }
+  return {{x.dtype, shape}};
+}
+
+std::vector<TensorType> infer_slice(const InferContext& context) {
+  const SliceRange range =
+      slice_range(context.attrs, context.inputs[0].shape, context.graph.symbols());
+  TensorType result = context.inputs[0];
+  result.shape[range.axis] = range.length;
+  return {result};
+}
+
+std::vector<TensorType> infer_split(const InferContext& context) {
+  std::vector<TensorType> results;
+  for (const SliceRange& range : split_ranges(context.attrs, context.inputs[0].shape)) {
+    results.push_back(context.inputs[0]);
+    results.back().shape[range.axis] = range.length;
+  }
+  return results;
+}
+
+std::vector<TensorType> infer_cat(const InferContext& context) {
+  expect_same_dtype("cat", context.inputs);
+  TensorType result = context.inputs[0];
+  const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"),
+                                          result.shape.size(), "/attrs/dim");
+  for (std::size_t i = 1; i < context.inputs.size(); ++i) {
+    Shape shape = context.inputs[i].shape;
+    const bool same_rank = shape.size() == result.shape.size();
+    const Dim extent = same_rank ? shape[axis] : Dim(0);
+    if (same_rank) shape[axis] = result.shape[axis];
+    if (shape != result.shape) {
+      fail(fmt::format("/inputs/{}", i),
+           fmt::format("operands of cat are {}; expected equal extents except along dim {}",
+                       describe(context.inputs), axis));
+    }
+    result.shape[axis] = result.shape[axis] + extent;
+  }
+  return {result};
+}
+
+std::vector<TensorType> infer_getitem(const InferContext& context) { return {context.inputs[0]}; }
+
+EvalTensors evaluate_same(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
     result.data = operands[0].data;
@@ -52,27 +110,103 @@ EvalTensors evaluate_view(const EvalContext& context, const EvalTensors& inputs)
   });
 }
 
-EvalTensors evaluate_transpose(const EvalContext& context, const EvalTensors& inputs) {
+std::vector<std::size_t> dense_strides(const std::vector<std::int64_t>& shape) {
+  std::vector<std::size_t> strides(shape.size(), 1);
+  for (std::size_t d = strides.size(); d-- > 1;) {
+    strides[d - 1] = strides[d] * static_cast<std::size_t>(shape[d]);
+  }
+  return strides;
+}
+
+/// Calls visit(the place in row-major order, the place under the strides) for each index.
+template <class Visit>
+void visit_strided(const std::vector<std::int64_t>& shape, const std::vector<std::size_t>& strides,
+                   std::size_t start, const Visit& visit) {
+  std::size_t count = 1;
+  for (std::int64_t extent : shape) count *= static_cast<std::size_t>(extent);
+  std::vector<std::int64_t> index(shape.size(), 0);
+  std::size_t at = start;
+  for (std::size_t i = 0; i < count; ++i) {
+    visit(i, at);
+    for (std::size_t d = index.size(); d-- > 0;) {
+      at += strides[d];
+      if (++index[d] < shape[d]) break;
+      at -= strides[d] * static_cast<std::size_t>(shape[d]);
+      index[d] = 0;
+    }
+  }
+}
+
+EvalTensor strided(EvalTensor result, const EvalTensor& x, const std::vector<std::size_t>& strides,
+                   std::size_t start = 0) {
+  visit_strided(result.shape, strides, start,
+                [&](std::size_t to, std::size_t from) { result.data[to] = x.data[from]; });
+  return result;
+}
+
+EvalTensor take_range(EvalTensor result, const EvalTensor& x, const SliceRange& range,
+                      const Bindings& bindings) {
+  std::vector<std::size_t> strides = dense_strides(x.shape);
+  const std::size_t start =
+      static_cast<std::size_t>(range.start.evaluate(bindings)) * strides[range.axis];
+  strides[range.axis] *= static_cast<std::size_t>(range.step);
+  return strided(std::move(result), x, strides, start);
+}
+
+EvalTensors evaluate_permute(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    const EvalTensor& x = operands[0];
+    const auto order =
+        permutation(context.node.op->name, context.node.attrs, x.shape.size());
+    const std::vector<std::size_t> dense = dense_strides(x.shape);
+    std::vector<std::size_t> strides;
+    for (std::size_t from : order) strides.push_back(dense[from]);
+    return std::vector<EvalTensor>{strided(make_result(context, 0), x, strides)};
+  });
+}
+
+EvalTensors evaluate_expand(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     const EvalTensor& x = operands[0];
     EvalTensor result = make_result(context, 0);
-    const auto [a, b] = transposed_axes(context.node.attrs, x.shape.size());
-    // Strides of the operand's dims, in the order of the result's dims.
-    std::vector<std::size_t> strides(x.shape.size(), 1);
-    for (std::size_t d = strides.size(); d-- > 1;) {
-      strides[d - 1] = strides[d] * static_cast<std::size_t>(x.shape[d]);
+    const std::vector<std::size_t> dense = dense_strides(x.shape);
+    const std::size_t lead = result.shape.size() - x.shape.size();
+    std::vector<std::size_t> strides(result.shape.size(), 0);
+    for (std::size_t d = 0; d < dense.size(); ++d) {
+      if (x.shape[d] != 1) strides[lead + d] = dense[d];
     }
-    std::swap(strides[a], strides[b]);
-    std::vector<std::int64_t> index(x.shape.size(), 0);
-    std::size_t at = 0;
-    for (double& value : result.data) {
-      value = x.data[at];
-      for (std::size_t d = index.size(); d-- > 0;) {
-        at += strides[d];
-        if (++index[d] < result.shape[d]) break;
-        at -= strides[d] * static_cast<std::size_t>(result.shape[d]);
-        index[d] = 0;
-      }
+    return std::vector<EvalTensor>{strided(std::move(result), x, strides)};
+  });
+}
+
+EvalTensors evaluate_parts(const EvalContext& context, const EvalTensors& inputs) {
+  const Shape& shape = context.graph.type(context.node.inputs[0]).shape;
+  const std::vector<SliceRange> ranges =
+      context.node.op->name == "split"
+          ? split_ranges(context.node.attrs, shape)
+          : std::vector{slice_range(context.node.attrs, shape, context.graph.symbols())};
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    std::vector<EvalTensor> results;
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      results.push_back(
+          take_range(make_result(context, i), operands[0], ranges[i], context.bindings));
+    }
+    return results;
+  });
+}
+
+EvalTensors evaluate_cat(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    EvalTensor result = make_result(context, 0);
+    const std::size_t axis =
+        normalize_axis(*context.node.attr<std::int64_t>("dim"), result.shape.size(), "/attrs/dim");
+    const std::vector<std::size_t> strides = dense_strides(result.shape);
+    std::size_t start = 0;
+    for (const EvalTensor& x : operands) {
+      visit_strided(x.shape, strides, start, [&](std::size_t from, std::size_t to) {
+        result.data[to] = x.data[from];
+      });
+      start += static_cast<std::size_t>(x.shape[axis]) * strides[axis];
     }
     return std::vector<EvalTensor>{std::move(result)};
   });
@@ -81,27 +215,38 @@ EvalTensors evaluate_transpose(const EvalContext& context, const EvalTensors& in
 }  // namespace
 
 void add_view_ops(std::vector<OpDef>& ops) {
-  auto no_flops = [](auto, auto, const Bindings&) { return 0.0; };
-  ops.push_back({
-      .name = "view",
-      .op_class = OpClass::kView,
-      .min_inputs = 1,
-      .max_inputs = 1,
-      .attrs = {{"shape", AttrType::kShape, {}}},
-      .infer = infer_view,
-      .flops = no_flops,
-      .evaluate = evaluate_view,
-  });
-  ops.push_back({
-      .name = "transpose",
-      .op_class = OpClass::kView,
-      .min_inputs = 1,
-      .max_inputs = 1,
-      .attrs = {{"dim0", AttrType::kInt, {}}, {"dim1", AttrType::kInt, {}}},
-      .infer = infer_transpose,
-      .flops = no_flops,
-      .evaluate = evaluate_transpose,
-  });
+  constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max();
+  const auto add = [&](const char* name, std::vector<AttrDef> attrs, auto infer, auto evaluate) {
+    ops.push_back({
+        .name = name,
+        .op_class = OpClass::kView,
+        .min_inputs = 1,
+        .max_inputs = std::string_view(name) == "cat" ? std::numeric_limits<int>::max() : 1,
+        .attrs = std::move(attrs),
+        .infer = infer,
+        .flops = flops_per_element(0),
+        .evaluate = evaluate,
+    });
+  };
+  add("view", {{"shape", AttrType::kShape, {}}}, infer_view, evaluate_same);
+  add("transpose", {{"dim0", AttrType::kInt, {}}, {"dim1", AttrType::kInt, {}}},
+      [](const InferContext& context) { return infer_permute("transpose", context); },
+      evaluate_permute);
+  add("permute", {{"dims", AttrType::kInts, {}}},
+      [](const InferContext& context) { return infer_permute("permute", context); },
+      evaluate_permute);
+  add("expand", {{"shape", AttrType::kShape, {}}}, infer_expand, evaluate_expand);
+  add("slice",
+      {{"dim", AttrType::kInt, std::int64_t{0}},
+       {"start", AttrType::kInt, std::int64_t{0}},
+       {"end", AttrType::kInt, kToTheEnd},
+       {"step", AttrType::kInt, std::int64_t{1}}},
+      infer_slice, evaluate_parts);
+  add("split", {{"split_size", AttrType::kInts, {}}, {"dim", AttrType::kInt, std::int64_t{0}}},
+      infer_split, evaluate_parts);
+  add("cat", {{"dim", AttrType::kInt, std::int64_t{0}}}, infer_cat, evaluate_cat);
+  // The reader turns its operand into the result that it names.
+  add("getitem", {{"index", AttrType::kInt, {}}}, infer_getitem, evaluate_same);
 }
 
 }  // namespace braid

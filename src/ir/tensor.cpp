@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -48,6 +49,44 @@ std::uint16_t float_to_f16(float value) {
   }
   return static_cast<std::uint16_t>(sign |
                                     static_cast<std::uint32_t>(std::fabs(value) / kTwoToMinus24));
+}
+
+/// The fields of an 8-bit float: `mantissa` bits, and an exponent with this bias.
+struct Float8 {
+  int mantissa;
+  int bias;
+  bool has_infinity;
+};
+constexpr Float8 kE4M3 = {3, 7, false};
+constexpr Float8 kE5M2 = {2, 15, true};
+
+double float8_to_double(Float8 format, std::uint8_t bits) {
+  const int mantissa = bits & ((1 << format.mantissa) - 1);
+  const int exponent = (bits & 0x7F) >> format.mantissa;
+  const int largest = 0x7F >> format.mantissa;
+  const double sign = (bits & 0x80U) != 0 ? -1 : 1;
+  if (exponent == largest && (format.has_infinity || mantissa == 7)) {
+    if (format.has_infinity && mantissa == 0) return sign * std::numeric_limits<double>::infinity();
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  const int hidden = exponent == 0 ? 0 : 1 << format.mantissa;
+  return sign * std::ldexp(hidden + mantissa, std::max(exponent, 1) - format.bias - format.mantissa);
+}
+
+/// `value` must be one that the format can hold.
+std::uint8_t double_to_float8(Float8 format, double value) {
+  if (std::isnan(value)) return 0x7F;
+  const std::uint8_t sign = std::signbit(value) ? 0x80 : 0;
+  const double magnitude = std::fabs(value);
+  // The positive codes stand in the order of their values.
+  int low = 0;
+  int high = format.has_infinity ? 0x7C : 0x7E;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    float8_to_double(format, static_cast<std::uint8_t>(middle)) < magnitude ? low = middle + 1
+                                                                           : high = middle;
+  }
+  return static_cast<std::uint8_t>(sign | low);
 }
 
 template <class Stored, class Convert>
@@ -97,6 +136,10 @@ std::vector<double> HostTensor::to_doubles() const {
       return read_all<std::uint16_t>(data, f16_to_float);
     case DType::kBF16:
       return read_all<std::uint16_t>(data, bf16_to_float);
+    case DType::kF8E4M3:
+      return read_all<std::uint8_t>(data, [](auto x) { return float8_to_double(kE4M3, x); });
+    case DType::kF8E5M2:
+      return read_all<std::uint8_t>(data, [](auto x) { return float8_to_double(kE5M2, x); });
     case DType::kI32:
       return read_all<std::int32_t>(data, same);
     case DType::kI64:
@@ -128,6 +171,14 @@ HostTensor HostTensor::from_doubles(DType dtype, std::vector<std::int64_t> shape
     case DType::kBF16:
       tensor.data = write_all<std::uint16_t>(dtype, values,
                                              [&](double x) { return float_to_bf16(narrow(x)); });
+      break;
+    case DType::kF8E4M3:
+      tensor.data = write_all<std::uint8_t>(
+          dtype, values, [](double x) { return double_to_float8(kE4M3, x); });
+      break;
+    case DType::kF8E5M2:
+      tensor.data = write_all<std::uint8_t>(
+          dtype, values, [](double x) { return double_to_float8(kE5M2, x); });
       break;
     case DType::kI32:
       tensor.data = write_all<std::int32_t>(dtype, values, to_int<std::int32_t>);

@@ -39,7 +39,9 @@ std::string result_types(const Graph& graph, const std::vector<ValueId>& values)
 std::string attributes(const Node& node) {
   std::vector<std::string> parts;
   for (const AttrDef& def : node.op->attrs) {
-    const AttrValue& value = node.attrs.find(def.name)->second;
+    const auto given = node.attrs.find(def.name);
+    if (given == node.attrs.end()) continue;  // optional
+    const AttrValue& value = given->second;
     if (def.type == AttrType::kGraph || (def.fallback && *def.fallback == value)) continue;
     const auto* text = std::get_if<std::string>(&value);
     parts.push_back(

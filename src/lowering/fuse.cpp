@@ -7,7 +7,10 @@
 
 #include "braid/error.h"
 #include "codegen/kernel_spec.h"
+#include "ir/numel.h"
 #include "ir/op_registry.h"
+#include "ir/views.h"
+#include "lowering/cost.h"
 #include "lowering/kernel_body.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
@@ -16,15 +19,18 @@
 //
 // Matches, in graph order: a node joins the kernel of one of its operands (the host), preferring
 // all_reduce to gemm to row to pointwise kernels; then the pointwise kernels of its other operands
-// join too. A transpose that only matmuls read stands in the body of each of them (a stride there,
-// no traffic). Values that others still read become further outputs, so nothing is computed twice.
+// join too, and the gemm of the other operand when the two matmuls share their first one (gate and
+// up). Views, slices and other movements that leave neighbours neighbours, and constants, stand in
+// the body of each kernel that reads them (index arithmetic there, no traffic); so does a transpose
+// that only matmuls read. A matmul takes in the casts and scales of its operands. Values that others
+// still read become further outputs, so nothing is computed twice.
 // Refuses a merge
 //   - that the template cannot express (codegen answers that);
 //   - that could close a cycle through a node outside (see `level`);
 //   - that would repeat work: an operand computed inside a matmul, or a small value computed once
 //     per element of a larger one;
 //   - around an all_reduce's operand: it must lie complete in the arena before the kernel starts.
-// Views stay outside: they are names, not work.
+// A view that something else than a kernel reads stays outside as well: a name, not work.
 //
 // Cycles: every item (a kernel, or a node that stays) has a level above those of the items it
 // reads. Nothing that an item reads can depend on an item of the same or a higher level, so a merge
@@ -90,7 +96,7 @@ class Fuser {
   const Node& node(NodeId id) const { return graph_.node(id); }
   Item& item(int id) { return items_[static_cast<std::size_t>(id)]; }
   NodeId producer(ValueId value) const { return graph_.value(value).producer; }
-  /// -1 for a graph input, and for a transpose that stands inside its matmuls.
+  /// -1 for a graph input, and for what stands only inside the kernels that read it.
   int item_of(ValueId value) const {
     const NodeId id = producer(value);
     return id < 0 ? -1 : item_of_[static_cast<std::size_t>(id)];
@@ -107,9 +113,10 @@ class Fuser {
       case OpClass::kKernel:
         return keep(id);
       case OpClass::kView:
-        if (n.op_name() == "view") return keep(id);
-        folded_[static_cast<std::size_t>(id)] = folds_into_matmuls(id);
-        if (folded(id)) return;
+      case OpClass::kPointwise:
+        folded_[static_cast<std::size_t>(id)] = folds(id);
+        if (folded(id) && !needs_a_name(id)) return;
+        if (n.op_name() == "view" && names_what_is_there(id)) return keep(id);
         break;
       case OpClass::kCollective:
         if (n.attr<std::string>("algorithm")->empty()) {
@@ -130,39 +137,70 @@ class Fuser {
     add_item(std::move(kept));
   }
 
-  /// Whether only matmuls read the transpose, and each of them can take it as a stride.
-  bool folds_into_matmuls(NodeId id) {
-    const ValueId result = node(id).outputs[0];
-    if (is_output_[static_cast<std::size_t>(result)]) return false;
-    for (NodeId user : users_[static_cast<std::size_t>(result)]) {
-      if (!live_[static_cast<std::size_t>(user)]) continue;
-      if (node(user).op->op_class != OpClass::kMatmul) return false;
-      const KernelBody body = make_body(graph_, std::vector{id, user}, node(user).outputs);
-      if (!cannot_fuse(*body.graph, template_for(*body.graph)).empty()) return false;
-    }
-    return true;
+  /// Whether the kernels that read the node take it in.
+  bool folds(NodeId id) const {
+    const Node& n = node(id);
+    const std::string_view op = n.op_name();
+    if (op == "full") return true;
+    if (n.op->op_class != OpClass::kView || op == "cat") return false;
+    if (op != "transpose" && op != "permute") return true;
+    const std::size_t rank = graph_.type(n.inputs[0]).shape.size();
+    return permutation(op, n.attrs, rank).back() == rank - 1 || only_matmuls_read(id);
   }
 
-  /// The node, and in front of it the transposes that it takes in.
+  bool only_matmuls_read(NodeId id) const {
+    const ValueId result = node(id).outputs[0];
+    if (is_output_[static_cast<std::size_t>(result)]) return false;
+    const auto& users = users_[static_cast<std::size_t>(result)];
+    return std::all_of(users.begin(), users.end(), [&](NodeId user) {
+      return !live_[static_cast<std::size_t>(user)] ||
+             node(user).op->op_class == OpClass::kMatmul ||
+             (folds(user) && only_matmuls_read(user));
+    });
+  }
+
+  /// Whether a view is a name for a value that is in memory.
+  bool names_what_is_there(NodeId id) const {
+    const NodeId base = producer(node(id).inputs[0]);
+    return !folded(base) || item_of_[static_cast<std::size_t>(base)] >= 0;
+  }
+
+  /// Whether something that takes nothing in reads the folded node.
+  bool needs_a_name(NodeId id) const {
+    for (ValueId value : node(id).outputs) {
+      if (is_output_[static_cast<std::size_t>(value)]) return true;
+      for (NodeId user : users_[static_cast<std::size_t>(value)]) {
+        if (!live_[static_cast<std::size_t>(user)]) continue;
+        const OpClass c = node(user).op->op_class;
+        if (c == OpClass::kCollective || c == OpClass::kKernel) return true;
+      }
+    }
+    return false;
+  }
+
+  /// The node, and in front of it what it takes in.
   std::vector<NodeId> own_nodes(NodeId id) const {
-    std::vector<NodeId> nodes;
-    for (ValueId input : node(id).inputs) {
-      const NodeId front = producer(input);
-      if (folded(front) && std::find(nodes.begin(), nodes.end(), front) == nodes.end()) {
-        nodes.push_back(front);
+    std::vector<NodeId> nodes{id};
+    if (is_collective(node(id))) return nodes;
+    for (std::size_t i = 0; i < nodes.size() && nodes.size() <= kMaxNodes; ++i) {
+      for (ValueId input : node(nodes[i]).inputs) {
+        const NodeId front = producer(input);
+        if (folded(front) && std::find(nodes.begin(), nodes.end(), front) == nodes.end()) {
+          nodes.push_back(front);
+        }
       }
     }
     std::sort(nodes.begin(), nodes.end());
-    nodes.push_back(id);
     return nodes;
   }
 
   void join_operands(NodeId id) {
     const std::vector<NodeId> own = own_nodes(id);
     std::vector<int> hosts;
+    mark(own);
     for (NodeId n : own) {
       for (ValueId input : node(n).inputs) {
-        const int host = item_of(input);
+        const int host = marked(producer(input)) ? -1 : item_of(input);
         if (host >= 0 && item(host).body.graph != nullptr &&
             std::find(hosts.begin(), hosts.end(), host) == hosts.end()) {
           hosts.push_back(host);
@@ -178,7 +216,8 @@ class Fuser {
     int joined = -1;
     for (int& host : hosts) {
       Item merged;
-      std::string reason = joined < 0 ? cannot_join(host, id) : cannot_absorb(joined, host, id);
+      std::string reason =
+          joined < 0 ? cannot_join(host, id, own) : cannot_absorb(joined, host, id, own);
       if (reason.empty()) {
         reason = joined < 0 ? merge({host}, own, merged) : merge({joined, host}, {}, merged);
       }
@@ -214,25 +253,26 @@ class Fuser {
     consume_operands(id);
   }
 
-  /// The item owns its nodes now.
+  /// The item owns its nodes now; of folded ones only what it computes for others.
   void claim(int id) {
     for (NodeId n : item(id).nodes) {
-      if (!folded(n)) item_of_[static_cast<std::size_t>(n)] = id;
+      if (!folded(n) || n == item(id).nodes.back()) item_of_[static_cast<std::size_t>(n)] = id;
     }
   }
 
   void consume_operands(int id) {
+    mark(item(id).nodes);
     for (NodeId n : item(id).nodes) {
       for (ValueId input : node(n).inputs) {
         const int from = item_of(input);
-        if (from >= 0 && from != id) item(from).consumed = true;
+        if (from >= 0 && !marked(producer(input))) item(from).consumed = true;
       }
     }
   }
 
   // --- what is refused ---------------------------------------------------------------------------
 
-  std::string cannot_join(int host, NodeId id) {
+  std::string cannot_join(int host, NodeId id, const std::vector<NodeId>& own) {
     const Node& n = node(id);
     if (is_collective(n)) {
       return fmt::format(
@@ -241,19 +281,50 @@ class Fuser {
           n.op_name());
     }
     if (n.op->op_class == OpClass::kMatmul) {
+      if (is_prologue(host, id)) return "";
       return "a matmul opens its kernel: inside, its operand would be computed once per tile";
     }
-    if (n.op_name() == "transpose") return "a transpose that is written to memory opens its kernel";
-    return would_repeat(host, id);
+    if (n.op->op_class == OpClass::kView) {
+      return fmt::format("a {} that is written to memory opens its kernel", n.op_name());
+    }
+    return would_repeat(host, id, own);
   }
 
-  std::string cannot_absorb(int joined, int other, NodeId id) {
-    if (item(other).template_name != "pointwise") {
+  /// A cast or scale that costs a matmul no more than reading its result: nothing else reads that,
+  /// and its operands are no larger.
+  bool is_prologue(int host, NodeId id) {
+    const Item& it = item(host);
+    if (it.template_name != "pointwise" || it.consumed) return false;
+    double bytes = 0;
+    for (ValueId input : it.body.inputs) bytes += most_bytes(input);
+    double results = 0;
+    for (ValueId output : it.body.outputs) {
+      const auto& users = users_[static_cast<std::size_t>(output)];
+      results += most_bytes(output);
+      if (is_output_[static_cast<std::size_t>(output)] || users != std::vector{id}) return false;
+    }
+    const bool cheap = std::all_of(it.nodes.begin(), it.nodes.end(), [&](NodeId n) {
+      const std::string_view op = node(n).op_name();
+      return op == "to" || op == "mul" || folded(n);
+    });
+    // A row's scale is little beside the row.
+    return cheap && bytes <= results * 1.05;
+  }
+  double most_bytes(ValueId value) const {
+    const TensorType& type = graph_.type(value);
+    return static_cast<double>(max_bytes(type, graph_.symbols()));
+  }
+
+  std::string cannot_absorb(int joined, int other, NodeId id, const std::vector<NodeId>& own) {
+    const bool is_matmul = node(id).op->op_class == OpClass::kMatmul;
+    if (is_matmul) return is_prologue(other, id) ? "" : cannot_join(other, id, own);
+    const bool pair = item(joined).template_name == "gemm" && item(other).template_name == "gemm";
+    if (item(other).template_name != "pointwise" && !pair) {
       return fmt::format("'{}' went into the {} kernel of '{}', and a {} kernel cannot join that",
                          node(id).name, item(joined).template_name, head(item(joined)).name,
                          item(other).template_name);
     }
-    return would_repeat(other, id);
+    return would_repeat(other, id, own);
   }
 
   /// The node that gave the item its template.
@@ -266,12 +337,17 @@ class Fuser {
   }
 
   /// Visiting the node's elements must not visit those of the item more often than before.
-  std::string would_repeat(int other, NodeId id) {
+  std::string would_repeat(int other, NodeId id, const std::vector<NodeId>& own) {
     const Shape& visited = domain(graph_, node(id));
     const Shape& computed = domain(graph_, head(item(other)));
-    if (visited == computed) return "";
-    for (ValueId input : node(id).inputs) {
-      if (item_of(input) == other && graph_.type(input).shape == visited) return "";
+    const auto equal = [&](const Shape& shape) {
+      return shape == visited || same_numel(shape, visited);
+    };
+    if (equal(computed)) return "";
+    for (NodeId n : own) {
+      for (ValueId input : node(n).inputs) {
+        if (item_of(input) == other && equal(graph_.type(input).shape)) return "";
+      }
     }
     return fmt::format("{} would be computed again for each element of {}",
                        TensorType{graph_.type(node(id).inputs[0]).dtype, computed}.str(),
@@ -311,12 +387,12 @@ class Fuser {
     return cannot_fuse(*merged.body.graph, merged.template_name);
   }
 
-  /// Matmuls and collectives read what was there before the kernel.
+  /// Collectives read what was there before the kernel.
   std::string bad_operand(const std::vector<NodeId>& nodes) const {
     for (NodeId n : nodes) {
-      if (!is_collective(node(n)) && node(n).op->op_class != OpClass::kMatmul) continue;
+      if (!is_collective(node(n))) continue;
       for (ValueId input : node(n).inputs) {
-        if (marked(producer(input)) && !folded(producer(input))) {
+        if (marked(producer(input))) {
           return fmt::format("'{}' would read a value of its own kernel", node(n).name);
         }
       }
@@ -347,18 +423,26 @@ class Fuser {
   std::vector<ValueId> escaping(const std::vector<NodeId>& nodes) const {
     std::vector<ValueId> values;
     for (NodeId n : nodes) {
-      if (folded(n)) continue;  // the other matmuls that read it have their own
+      // The other kernels that read a folded node have their own.
+      if (folded(n) && n != nodes.back()) continue;
       for (ValueId value : node(n).outputs) {
-        const auto& users = users_[static_cast<std::size_t>(value)];
-        if (is_output_[static_cast<std::size_t>(value)] ||
-            std::any_of(users.begin(), users.end(), [&](NodeId user) {
-              return live_[static_cast<std::size_t>(user)] && !marked(user);
-            })) {
-          values.push_back(value);
-        }
+        if (needed_outside(value)) values.push_back(value);
       }
     }
     return values;
+  }
+  bool needed_outside(ValueId value) const {
+    if (is_output_[static_cast<std::size_t>(value)]) return true;
+    const auto& users = users_[static_cast<std::size_t>(value)];
+    return std::any_of(users.begin(), users.end(), [&](NodeId user) {
+      if (!live_[static_cast<std::size_t>(user)]) return false;
+      if (!marked(user)) return true;
+      if (!folded(user)) return false;
+      // Others may take in the same node, or it has a name of its own.
+      const auto& results = node(user).outputs;
+      return std::any_of(results.begin(), results.end(),
+                         [&](ValueId result) { return needed_outside(result); });
+    });
   }
 
   // --- remarks -----------------------------------------------------------------------------------
@@ -394,22 +478,8 @@ class Fuser {
       if (noted != reasons.end()) {
         context_.missed(kPass, node(n).name,
                         fmt::format("not fused with '{}': {}", name, noted->second));
-      } else if (is_view_of_result(input) && reads(n, input)) {
-        context_.missed(kPass, node(n).name,
-                        fmt::format("not fused with what '{}' is a view of: a view is never inside "
-                                    "a kernel",
-                                    name));
       }
     }
-  }
-
-  bool reads(NodeId id, ValueId value) const {
-    const auto& inputs = node(id).inputs;
-    return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
-  }
-  bool is_view_of_result(ValueId value) const {
-    const Node& n = node(producer(value));
-    return n.op_name() == "view" && producer(n.inputs[0]) >= 0;
   }
 
   // --- the new graph -----------------------------------------------------------------------------
@@ -422,10 +492,11 @@ class Fuser {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       if (items_[i].gone) continue;
       ++left;
+      mark(items_[i].nodes);
       for (NodeId n : items_[i].nodes) {
         for (ValueId input : node(n).inputs) {
           const int from = item_of(input);
-          if (from < 0 || from == static_cast<int>(i)) continue;
+          if (from < 0 || marked(producer(input))) continue;
           readers[static_cast<std::size_t>(from)].push_back(static_cast<int>(i));
           ++missing[i];
         }
@@ -513,7 +584,7 @@ class Fuser {
   std::vector<std::vector<NodeId>> users_;
   std::vector<Item> items_;
   std::vector<int> item_of_;
-  std::vector<bool> folded_;  ///< transposes that stand inside matmul kernels
+  std::vector<bool> folded_;  ///< nodes that stand inside the kernels that read them
   std::vector<int> stamp_;    ///< marks of the set of nodes in question
   int now_ = 0;
   /// Of each node: operands not fused, and why.

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 
 #include "braid/error.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
+#include "ir/views.h"
 
 namespace braid {
 
@@ -23,444 +24,337 @@ std::int64_t round_up_to_power_of_two(std::int64_t n) {
   return power;
 }
 
-std::vector<Expr> dense_strides(const Shape& shape) {
-  std::vector<Expr> strides(shape.size(), Expr(1));
-  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * Expr(shape[i]);
-  return strides;
-}
-
 namespace {
 
-/// The strides of a dense tensor of `shape`, broadcast to `space` (aligned at the last dim).
-std::vector<Expr> broadcast_strides(const Shape& shape, const Shape& space) {
-  const std::vector<Expr> dense = dense_strides(shape);
-  std::vector<Expr> strides(space.size(), Expr(0));
-  const std::size_t lead = space.size() - shape.size();
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == space[lead + i] && shape[i] != Dim(1)) strides[lead + i] = dense[i];
-  }
-  return strides;
+std::size_t axis_of(const Node& node, std::size_t rank) {
+  const std::int64_t dim = *node.attr<std::int64_t>("dim");
+  return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim);
 }
-
-bool is_reduction(const Node& node) {
-  return node.op->op_class == OpClass::kReduction || node.op->op_class == OpClass::kNorm;
-}
-
-std::vector<std::int64_t> reduced_dims(const Node& node, std::size_t rank) {
-  std::vector<std::int64_t> dims;
-  if (node.op->op_class == OpClass::kNorm) return {static_cast<std::int64_t>(rank) - 1};
-  if (const auto* given = node.attr<std::vector<std::int64_t>>("dim")) dims = *given;
-  if (dims.empty()) {
-    dims.resize(rank);
-    std::iota(dims.begin(), dims.end(), 0);
-  }
-  for (std::int64_t& d : dims) {
-    if (d < 0) d += static_cast<std::int64_t>(rank);
-  }
-  std::sort(dims.begin(), dims.end());
-  return dims;
-}
-
-/// How many trailing dims are reduced, or nothing when others are.
-std::optional<int> trailing(const std::vector<std::int64_t>& dims, std::size_t rank) {
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] != static_cast<std::int64_t>(rank - dims.size() + i)) return std::nullopt;
-  }
-  return static_cast<int>(dims.size());
-}
-
-std::int64_t max_of_dims(const Shape& shape, std::size_t from, const SymbolTable& symbols) {
-  std::int64_t n = 1;
-  for (std::size_t i = from; i < shape.size(); ++i) n *= shape[i].max(symbols);
-  return n;
-}
-
-class Analysis {
- public:
-  Analysis(const Graph& body, std::string_view template_name)
-      : body_(body), template_(template_name) {}
-
-  BodyInfo run() {
-    info_.refusal = find_anchors();
-    if (info_.refusal.empty()) info_.refusal = place_nodes();
-    return std::move(info_);
-  }
-
- private:
-  std::string find_anchors() {
-    const Node* reduction = nullptr;
-    for (const Node& node : body_.nodes()) {
-      if (node.op_name() == "all_reduce") {
-        if (info_.all_reduce != nullptr) return "a kernel holds one collective";
-        if (body_.value(node.inputs[0]).producer >= 0)
-          return "the operand of a collective must be in memory";
-        info_.all_reduce = &node;
-      } else if (node.op->op_class == OpClass::kMatmul) {
-        if (info_.mm != nullptr) return "a kernel holds one matmul";
-        info_.mm = &node;
-      } else if (is_reduction(node) && reduction == nullptr) {
-        reduction = &node;
-      }
-    }
-    if (info_.mm != nullptr) {
-      if (info_.all_reduce != nullptr) return "a matmul and a collective are separate kernels";
-      if (reduction != nullptr)
-        return "a reduction needs whole rows, a matmul computes tiles of them";
-      if (!is_float(body_.type(info_.mm->inputs[0]).dtype)) {
-        return fmt::format("no matmul of {}", dtype_name(body_.type(info_.mm->inputs[0]).dtype));
-      }
-      info_.space = body_.type(info_.mm->outputs[0]).shape;
-    } else if (reduction != nullptr) {
-      return reduction_space(*reduction);
-    } else if (info_.all_reduce != nullptr) {
-      info_.space = body_.type(info_.all_reduce->outputs[0]).shape;
-    } else if (!body_.nodes().empty()) {
-      info_.space = body_.type(body_.nodes().front().outputs[0]).shape;
-    }
-    return "";
-  }
-
-  std::string reduction_space(const Node& reduction) {
-    info_.space = body_.type(reduction.inputs[0]).shape;
-    const auto dims = reduced_dims(reduction, info_.space.size());
-    const auto count = trailing(dims, info_.space.size());
-    const bool held =
-        count && max_of_dims(info_.space, info_.space.size() - static_cast<std::size_t>(*count),
-                             body_.symbols()) <= kMaxRow;
-    if (held) {
-      info_.col_dims = *count;
-      return "";
-    }
-    if (reduction.op->op_class == OpClass::kNorm) {
-      return fmt::format("rows wider than {} elements", kMaxRow);
-    }
-    if (body_.nodes().size() > 1) {
-      return count ? fmt::format("a reduction over more than {} elements runs alone", kMaxRow)
-                   : "a reduction over leading dims runs alone";
-    }
-    info_.loop_reduction = &reduction;
-    return "";
-  }
-
-  std::optional<Place> place_of(const Shape& shape) const {
-    if (shape == info_.space) return Place::kFull;
-    if (info_.col_dims == 0) return std::nullopt;
-    const auto rows = static_cast<std::ptrdiff_t>(info_.space.size()) - info_.col_dims;
-    Shape kept(info_.space.begin(), info_.space.begin() + rows);
-    if (shape == kept) return Place::kRowDropped;
-    kept.resize(info_.space.size(), Dim(1));
-    if (shape == kept) return Place::kRowKept;
-    return std::nullopt;
-  }
-
-  std::string place_nodes() {
-    info_.places.assign(body_.values().size(), Place::kFull);
-    if (info_.loop_reduction != nullptr) return "";
-    for (const Node& node : body_.nodes()) {
-      for (ValueId out : node.outputs) {
-        const Shape& shape = body_.type(out).shape;
-        const bool absorbed = node.op_name() == "transpose" && info_.mm != nullptr;
-        if (absorbed) continue;
-        const auto place = place_of(shape);
-        if (!place) {
-          return fmt::format("'{}' gives {}, the kernel works on {}", node.op_name(),
-                             body_.type(out).str(),
-                             TensorType{body_.type(out).dtype, info_.space}.str());
-        }
-        info_.places[static_cast<std::size_t>(out)] = *place;
-      }
-      if (std::string reason = check_operands(node); !reason.empty()) return reason;
-    }
-    return "";
-  }
-
-  std::string check_operands(const Node& node) const {
-    const auto computed = [&](ValueId v) {
-      const NodeId producer = body_.value(v).producer;
-      return producer >= 0;
-    };
-    if (node.op_name() == "transpose") {
-      if (computed(node.inputs[0])) return "a transpose of a computed value goes through memory";
-      if (info_.mm == nullptr && body_.nodes().size() > 1) return "a transpose runs alone";
-      return "";
-    }
-    if (&node == info_.mm) {
-      for (ValueId v : node.inputs) {
-        if (computed(v) && body_.node(body_.value(v).producer).op_name() != "transpose") {
-          return "a matmul reads its operands from memory";
-        }
-      }
-      return "";
-    }
-    if (is_reduction(node)) {
-      const auto dims = reduced_dims(node, body_.type(node.inputs[0]).shape.size());
-      if (body_.type(node.inputs[0]).shape != info_.space ||
-          trailing(dims, info_.space.size()) != std::optional<int>(info_.col_dims)) {
-        return "reductions of one kernel go over the same dims";
-      }
-    }
-    const Place out = info_.places[static_cast<std::size_t>(node.outputs[0])];
-    for (ValueId v : node.inputs) {
-      if (!computed(v)) continue;
-      const Place in = info_.places[static_cast<std::size_t>(v)];
-      if (is_reduction(node)) {
-        if (in != Place::kFull) return "a reduction of a reduced value goes through memory";
-      } else if (in == Place::kFull ? out != Place::kFull : in != out && in != Place::kRowKept) {
-        return fmt::format("'{}' would broadcast a reduced value along rows", node.op_name());
-      }
-    }
-    return "";
-  }
-
-  const Graph& body_;
-  std::string_view template_;
-  BodyInfo info_;
-};
 
 }  // namespace
 
-BodyInfo analyze(const Graph& body, std::string_view template_name) {
-  return Analysis(body, template_name).run();
+Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
+  if (const auto it = defined_.find(value); it != defined_.end()) return it->second;
+  std::string key = std::to_string(value);
+  for (const Axis& axis : at) fmt::format_to(std::back_inserter(key), " {}", axis.index);
+  fmt::format_to(std::back_inserter(key), ":{}", fmt::join(mask, " "));
+  for (const auto& scope : known_) {
+    if (auto it = scope.find(key); it != scope.end()) return it->second;
+  }
+  const Value& v = body_.value(value);
+  const Id id = v.producer < 0 ? load_input(value, at, mask)
+                               : compute(body_.node(v.producer), static_cast<std::size_t>(v.result),
+                                         at, mask);
+  known_.back().emplace(std::move(key), id);
+  return id;
 }
 
-Id scalar_of(tile::Builder& builder, const Expr& expr, const SymbolTable& symbols) {
-  const auto dim = expr.dim();
-  return builder.scalar(expr, dim ? std::max<std::int64_t>(1, dim->divisor(symbols)) : 1);
+Id BodyEmitter::conjunction(const Mask& mask, int cols) {
+  Id all = kNone;
+  for (Id condition : mask) {
+    // A tile of one column does not depend on conditions about columns.
+    if (cols == 1 && b_.type(condition).cols > 1) continue;
+    all = all == kNone ? condition : b_.map(Fn::kAnd, {all, condition});
+  }
+  return all;
 }
 
-Id linear_offset(tile::Builder& b, Id index, std::vector<Dim> dims, std::vector<Expr> strides,
-                 const SymbolTable& symbols) {
-  // Merge neighbours that step as one dim, drop dims of extent 1.
-  for (std::size_t i = dims.size(); i-- > 0;) {
-    if (dims[i] == Dim(1)) {
-      dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(i));
-      strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-  }
-  std::vector<Expr> extents(dims.begin(), dims.end());
-  for (std::size_t i = extents.size(); i-- > 1;) {
-    const bool still = strides[i] == Expr(0) && strides[i - 1] == Expr(0);
-    if (!still && !(strides[i - 1] == strides[i] * extents[i])) continue;
-    extents[i - 1] = extents[i - 1] * extents[i];
-    strides[i - 1] = strides[i];
-    extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(i));
-    strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  // A 32-bit index was chosen because every offset fits.
-  const auto scalar = [&](const Expr& expr) {
-    const Id id = scalar_of(b, expr, symbols);
-    return b.type(index).kind == Kind::kI32 ? b.map(Fn::kToI32, {id}) : id;
-  };
-  Id sum = kNone;
-  Expr inner = 1;
-  for (std::size_t i = extents.size(); i-- > 0;) {
-    if (!(strides[i] == Expr(0))) {
-      Id at = index;
-      if (!(inner == Expr(1))) at = b.map(Fn::kDiv, {at, scalar(inner)});
-      if (i != 0) at = b.map(Fn::kRem, {at, scalar(extents[i])});
-      const Id term = b.map(Fn::kMul, {at, scalar(strides[i])});
-      sum = sum == kNone ? term : b.map(Fn::kAdd, {term, sum});
-    }
-    inner = inner * extents[i];
-  }
-  return sum == kNone ? b.integer(0) : sum;
+Id BodyEmitter::load(Id pointer, const Coords& at, DType dtype, const Mask& mask) {
+  CoordsBuilder::Offset offset = coords_.offset(at);
+  if (offset.scalar != kNone) pointer = b_.ptr_add(pointer, offset.scalar, dtype);
+  if (offset.tile == kNone) offset.tile = b_.splat(Kind::kI32, rows_, 1, 0);
+  return b_.load(pointer, offset.tile, conjunction(mask, b_.type(offset.tile).cols), dtype);
 }
 
-BodyEmitter::BodyEmitter(tile::Builder& builder, const Graph& body, const BodyInfo& info,
-                         std::vector<Axis> axes, int rows, int cols, Id mask)
-    : b_(builder),
-      body_(body),
-      info_(info),
-      axes_(std::move(axes)),
-      rows_(rows),
-      cols_(cols),
-      mask_(mask) {}
-
-BodyEmitter::Address BodyEmitter::address(Id pointer, DType dtype, const std::vector<Expr>& strides,
-                                          bool whole_row) {
-  Id offset = kNone;
-  std::size_t at = 0;
-  for (const Axis& axis : axes_) {
-    const auto first = strides.begin() + static_cast<std::ptrdiff_t>(at);
-    const auto last = first + static_cast<std::ptrdiff_t>(axis.dims.size());
-    at += axis.dims.size();
-    const bool scalar = b_.type(axis.index).is_scalar();
-    if (whole_row && !scalar) continue;
-    const Id term = linear_offset(b_, axis.index, axis.dims, {first, last}, body_.symbols());
-    if (scalar) {
-      pointer = b_.ptr_add(pointer, term, dtype);
-    } else {
-      offset = offset == kNone ? term : b_.map(Fn::kAdd, {offset, term});
-    }
-  }
-  if (offset == kNone) offset = b_.integer(0);
-  if (b_.type(offset).is_scalar()) {
-    // Every element of the tile reads one place: a [rows, 1] tile is enough where the row is a
-    // scalar.
-    const Id zero = b_.splat(Kind::kI32, whole_row ? 1 : rows_, whole_row ? 1 : cols_, 0);
-    offset = b_.map(Fn::kAdd, {zero, offset});
-  }
-  return {pointer, offset};
-}
-
-Id BodyEmitter::load_input(ValueId value, const std::vector<Expr>& strides, bool whole_row) {
-  const DType dtype = body_.type(value).dtype;
+Id BodyEmitter::load_input(ValueId value, const Coords& at, const Mask& mask) {
   const Id pointer = b_.param(
       {.kind = KernelParam::Kind::kInput, .index = body_.value(value).result, .group = {}}, 16);
-  const Address at = address(pointer, dtype, strides, whole_row);
-  return b_.load(at.pointer, at.offset, whole_row ? kNone : mask_, dtype);
+  return load(pointer, at, body_.type(value).dtype, mask);
 }
 
-Id BodyEmitter::operand(ValueId value, const Node& node) {
-  if (auto it = values_.find(value); it != values_.end()) return it->second;
-  const Place place = info_.places[static_cast<std::size_t>(node.outputs[0])];
-  const Shape& shape = body_.type(value).shape;
-  const bool reads_space = is_reduction(node) || place == Place::kFull;
-  std::vector<Expr> strides;
-  if (reads_space || place == Place::kRowKept) {
-    strides = broadcast_strides(shape, info_.space);
+Id BodyEmitter::operand(const Node& node, std::size_t index, const Coords& at, const Mask& mask) {
+  const ValueId v = node.inputs[index];
+  const Shape& shape = body_.type(v).shape;
+  if (shape == body_.type(node.outputs[0]).shape) return value(v, at, mask);
+  return value(v, coords_.broadcast(at, shape), mask);
+}
+
+Id BodyEmitter::to_kind(Id id, DType dtype) {
+  const bool to_float = is_float(dtype);
+  if (to_float == (b_.type(id).kind == Kind::kF32)) return id;
+  return b_.map(to_float ? Fn::kToF32 : Fn::kToI64, {id});
+}
+
+Id BodyEmitter::constant(DType dtype, double number) {
+  return b_.splat(is_float(dtype) ? Kind::kF32 : Kind::kI64, rows_, 1, round_to(dtype, number));
+}
+
+Id BodyEmitter::count_of(const Shape& shape) {
+  return b_.map(Fn::kToF32, {scalar_of(b_, numel(shape), body_.symbols())});
+}
+
+Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask) {
+  const DType dtype = body_.type(node.outputs[result]).dtype;
+  switch (node.op->op_class) {
+    case OpClass::kCollective:
+      return b_.round(dtype, peers_sum(node, at, mask));
+    case OpClass::kView:
+      return moved(node, result, at, mask);
+    case OpClass::kGather:
+      return node.op_name() == "rotary_embedding" ? b_.round(dtype, rotary(node, at, mask))
+                                                  : gathered(node, at, mask);
+    case OpClass::kNorm:
+      if (result == 1) return norm_operand(node, at, mask);
+      return b_.round(dtype, norm(node, at, mask));
+    case OpClass::kReduction:
+      return b_.round(dtype, to_kind(reduced_.at(&node)[0], dtype));
+    case OpClass::kPointwise:
+    case OpClass::kCopy:
+      if (node.op_name() == "full") return constant(dtype, *node.attr<double>("value"));
+      return b_.round(dtype, to_kind(pointwise_value(node, at, mask), dtype));
+    default:
+      throw_internal(node.name, fmt::format("no tile form of '{}'", node.op_name()));
+  }
+}
+
+Id BodyEmitter::pointwise_value(const Node& node, const Coords& at, const Mask& mask) {
+  std::vector<tile::TileExpr> x;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) x.push_back({&b_, operand(node, i, at, mask)});
+  return pointwise<tile::TileExpr>(node.op_name(), x, node.attrs).id;
+}
+
+// --- movements ------------------------------------------------------------------------------------
+
+Id BodyEmitter::moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask) {
+  const std::string_view op = node.op_name();
+  const ValueId x = node.inputs[0];
+  const Shape& shape = body_.type(x).shape;
+  if (op == "getitem") return value(x, at, mask);
+  if (op == "view") return value(x, coords_.reshape(at, shape), mask);
+  if (op == "expand") return value(x, coords_.broadcast(at, shape), mask);
+  if (op == "cat") return cat(node, at, mask);
+  if (op == "transpose" || op == "permute") {
+    const auto order = permutation(op, node.attrs, shape.size());
+    std::vector<std::optional<std::size_t>> picks(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) picks[order[i]] = i;
+    return value(x, coords_.pick(at, picks), mask);
+  }
+  const SliceRange range = op == "slice" ? slice_range(node.attrs, shape, body_.symbols())
+                                         : split_ranges(node.attrs, shape)[result];
+  Coords from = at;
+  Axis& axis = from[coords_.isolate(from, range.axis)];
+  axis.index = coords_.scaled(axis.index, range.start, range.step);
+  axis.dims = {shape[range.axis]};
+  return value(x, from, mask);
+}
+
+/// Each operand is read under the condition that the element is its own.
+Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
+  const std::size_t dim = axis_of(node, body_.type(node.outputs[0]).shape.size());
+  const Id index = coords_.index_of(at, dim);
+  Dim end = 0;
+  std::vector<Id> parts, inside;
+  for (ValueId x : node.inputs) {
+    const Shape& shape = body_.type(x).shape;
+    Coords from = at;
+    Axis& axis = from[coords_.isolate(from, dim)];
+    axis.index = coords_.scaled(axis.index, end * -1, 1);
+    axis.dims = {shape[dim]};
+    Mask own = mask;
+    if (!inside.empty()) own.push_back(b_.map(Fn::kNot, {inside.back()}));
+    end = end + shape[dim];
+    inside.push_back(b_.map(Fn::kLt, {index, coords_.scalar_like(index, Expr(end))}));
+    if (x != node.inputs.back()) own.push_back(inside.back());
+    parts.push_back(value(x, from, own));
+  }
+  Id result = parts.back();
+  for (std::size_t i = parts.size() - 1; i-- > 0;) {
+    result = b_.map(Fn::kSelect, {inside[i], parts[i], result});
+  }
+  return result;
+}
+
+/// Elements whose index is out of range are zero.
+Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
+  const bool embedding = node.op_name() == "embedding";
+  const Shape& table = body_.type(node.inputs[0]).shape;
+  const std::size_t rank = body_.type(node.outputs[0]).shape.size();
+  const std::size_t dim = embedding ? 0 : axis_of(node, rank);
+  std::vector<std::optional<std::size_t>> picks;
+  for (std::size_t d = 0; d < (embedding ? rank - 1 : 1); ++d) picks.emplace_back(dim + d);
+  Id index = value(node.inputs[1], coords_.pick(at, picks), mask);
+  Mask own = mask;
+  own.push_back(b_.map(Fn::kLt, {b_.integer(-1), index}));
+  own.push_back(b_.map(Fn::kLt, {index, scalar_of(b_, Expr(table[dim]), body_.symbols())}));
+  if (info_.narrow) index = b_.map(Fn::kToI32, {index});
+  Coords from;
+  if (embedding) {
+    from = coords_.pick(at, {rank - 1});
+    from.insert(from.begin(), {index, {table[0]}});
   } else {
-    const Shape rows(info_.space.begin(), info_.space.end() - info_.col_dims);
-    strides = broadcast_strides(shape, rows);
-    strides.resize(info_.space.size(), Expr(0));
+    from = at;
+    from[coords_.isolate(from, dim)] = {index, {table[dim]}};
   }
-  // Where the row is a scalar and the columns do not move, one element serves the whole tile.
-  bool whole_row = !reads_space;
-  if (!whole_row && !axes_.empty()) {
-    std::size_t at = 0;
-    bool moves = false;
-    for (const Axis& axis : axes_) {
-      for (std::size_t i = 0; i < axis.dims.size(); ++i, ++at) {
-        moves = moves || (!b_.type(axis.index).is_scalar() && !(strides[at] == Expr(0)));
-      }
-    }
-    whole_row = !moves && rows_ == 1;
-  }
-  return load_input(value, strides, whole_row);
+  return value(node.inputs[0], from, own);
 }
 
-Id BodyEmitter::masked(Id value, double fill) {
-  if (mask_ == kNone) return value;
-  return b_.map(Fn::kSelect, {mask_, value, b_.constant(b_.type(value).kind, fill)});
+Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
+  const Shape& shape = body_.type(node.inputs[0]).shape;
+  const std::size_t last = shape.size() - 1;
+  const Dim half = *shape[last].divide_exactly(2);
+  const Id i = coords_.index_of(at, last);
+  const auto scalar = [&](const Dim& d) { return coords_.scalar_like(i, Expr(d)); };
+  Id partner, pair, is_first;
+  if (*node.attr<bool>("interleaved")) {
+    pair = b_.map(Fn::kDiv, {i, b_.integer(2)});
+    const Id odd = b_.map(Fn::kRem, {i, b_.integer(2)});
+    is_first = b_.map(Fn::kLt, {odd, b_.integer(1)});
+    partner = b_.map(Fn::kSub, {b_.map(Fn::kAdd, {i, b_.integer(1)}),
+                                b_.map(Fn::kMul, {odd, b_.integer(2)})});
+  } else {
+    pair = b_.map(Fn::kRem, {i, scalar(half)});
+    is_first = b_.map(Fn::kLt, {i, scalar(half)});
+    partner = b_.map(Fn::kRem, {b_.map(Fn::kAdd, {i, scalar(half)}), scalar(shape[last])});
+  }
+  const auto with_last = [&](Id index, const Dim& extent) {
+    Coords from = at;
+    from[coords_.isolate(from, last)] = {index, {extent}};
+    return from;
+  };
+  const Id x = value(node.inputs[0], at, mask);
+  const Id other = value(node.inputs[0], with_last(partner, shape[last]), mask);
+  const Coords table = with_last(pair, half);
+  const auto row = [&](std::size_t input) {
+    return value(node.inputs[input], coords_.broadcast(table, body_.type(node.inputs[input]).shape),
+                 mask);
+  };
+  const Id turned = b_.map(Fn::kMul, {other, row(2)});
+  const Id signed_part = b_.map(Fn::kSelect, {is_first, b_.map(Fn::kNeg, {turned}), turned});
+  return b_.map(Fn::kAdd, {b_.map(Fn::kMul, {x, row(1)}), signed_part});
 }
 
-Id BodyEmitter::peers_sum(const Node& node) {
+// --- collectives and reductions -------------------------------------------------------------------
+
+Id BodyEmitter::peers_sum(const Node& node, const Coords& at, const Mask& mask) {
   const ValueId value = node.inputs[0];
   const std::string& group = *node.attr<std::string>("group");
-  const DType dtype = body_.type(value).dtype;
   const Id offset = b_.param(
       {.kind = KernelParam::Kind::kOffset, .index = body_.value(value).result, .group = group},
       256);
-  const std::vector<Expr> strides = dense_strides(info_.space);
   Id sum = kNone;
   for (int rank = 0; rank < b_.program().world; ++rank) {
-    const Address at = address(b_.peer(offset, rank), dtype, strides, false);
-    const Id part = b_.load(at.pointer, at.offset, mask_, dtype);
+    const Id part = load(b_.peer(offset, rank), at, body_.type(value).dtype, mask);
     sum = sum == kNone ? part : b_.map(Fn::kAdd, {sum, part});
   }
   return sum;
 }
 
-Id BodyEmitter::norm(const Node& node, Id x, std::size_t weight) {
-  const Dim& extent = info_.space.back();
-  const SymbolTable& symbols = body_.symbols();
-  const Id sum = b_.reduce(Fn::kAdd, masked(b_.map(Fn::kMul, {x, x}), 0));
-  const Id n = b_.map(Fn::kToF32, {scalar_of(b_, Expr(extent), symbols)});
-  const Id mean = b_.map(Fn::kDiv, {sum, n});
-  const Id eps = b_.constant(Kind::kF32, *node.attr<double>("eps"));
-  const Id scale = b_.map(Fn::kRsqrt, {b_.map(Fn::kAdd, {mean, eps})});
-  Id y = b_.map(Fn::kMul, {x, scale});
-  if (node.inputs.size() > weight) y = b_.map(Fn::kMul, {y, operand(node.inputs[weight], node)});
+/// What a norm reduces: its operand, or the rounded sum of the two of an add_rms_norm.
+Id BodyEmitter::norm_operand(const Node& node, const Coords& at, const Mask& mask) {
+  const Id x = operand(node, 0, at, mask);
+  if (!node.op_name().starts_with("add_")) return x;
+  const DType dtype = body_.type(node.inputs[0]).dtype;
+  return b_.round(dtype, b_.map(Fn::kAdd, {x, operand(node, 1, at, mask)}));
+}
+
+void BodyEmitter::reduce_all(const Reduce& reduce, const Column& column) {
+  for (const Node& node : body_.nodes()) {
+    const std::string_view op = node.op_name();
+    if (node.op->op_class == OpClass::kNorm) {
+      const auto x = [&](const Coords& at, const Mask& mask) {
+        const Shape& shape = body_.type(node.inputs[0]).shape;
+        return norm_operand(node, coords_.reshape(at, shape), mask);
+      };
+      std::vector<Id>& found = reduced_[&node];
+      const auto mean = [&](Id sum) {
+        return b_.map(Fn::kDiv, {sum, count_of({body_.type(node.inputs[0]).shape.back()})});
+      };
+      if (op == "softmax") {
+        found.push_back(reduce(Fn::kMax, Kind::kF32, x));
+        found.push_back(reduce(Fn::kAdd, Kind::kF32, [&](const Coords& at, const Mask& mask) {
+          return b_.map(Fn::kExp, {b_.map(Fn::kSub, {x(at, mask), found[0]})});
+        }));
+        continue;
+      }
+      if (op == "layer_norm") found.push_back(mean(reduce(Fn::kAdd, Kind::kF32, x)));
+      const Id squares = reduce(Fn::kAdd, Kind::kF32, [&](const Coords& at, const Mask& mask) {
+        Id y = x(at, mask);
+        if (!found.empty()) y = b_.map(Fn::kSub, {y, found[0]});
+        return b_.map(Fn::kMul, {y, y});
+      });
+      const Id eps = b_.constant(Kind::kF32, *node.attr<double>("eps"));
+      found.push_back(b_.map(Fn::kRsqrt, {b_.map(Fn::kAdd, {mean(squares), eps})}));
+    } else if (node.op->op_class == OpClass::kReduction) {
+      const ValueId input = node.inputs[0];
+      const auto x = [&](const Coords& at, const Mask& mask) {
+        return value(input, coords_.reshape(at, body_.type(input).shape), mask);
+      };
+      const Kind kind = is_float(body_.type(input).dtype) ? Kind::kF32 : Kind::kI64;
+      // -max(-x): the same order, and NaN wins.
+      const auto negated = [&](const auto& of) {
+        return [&](const Coords& at, const Mask& mask) { return b_.map(Fn::kNeg, {of(at, mask)}); };
+      };
+      Id result;
+      if (op == "amin") {
+        result = b_.map(Fn::kNeg, {reduce(Fn::kMax, kind, negated(x))});
+      } else if (op == "amax") {
+        result = reduce(Fn::kMax, kind, x);
+      } else if (op == "argmax") {
+        const Id largest = reduce(Fn::kMax, kind, x);
+        // The least index of an element that equals the largest; NaN is the largest.
+        const auto index = [&](const Coords& at, const Mask& mask) {
+          const Id y = x(at, mask);
+          Id missed = b_.map(Fn::kNot, {b_.map(Fn::kEq, {y, largest})});
+          if (b_.type(y).kind == Kind::kF32) {
+            missed = b_.map(Fn::kAnd, {missed, b_.map(Fn::kEq, {y, y})});
+          }
+          const Id far = b_.integer(std::numeric_limits<std::int32_t>::max());
+          return b_.map(Fn::kSelect, {missed, far, b_.map(Fn::kToI64, {column()})});
+        };
+        result = b_.map(Fn::kNeg, {reduce(Fn::kMax, Kind::kI64, negated(index))});
+      } else {
+        result = reduce(Fn::kAdd, kind, x);
+        if (op == "mean") result = b_.map(Fn::kDiv, {result, count_of(info_.reduced_dims())});
+      }
+      reduced_[&node] = {result};
+    }
+  }
+}
+
+Id BodyEmitter::norm(const Node& node, const Coords& at, const Mask& mask) {
+  const std::string_view op = node.op_name();
+  const std::vector<Id>& found = reduced_.at(&node);
+  Id x = norm_operand(node, at, mask);
+  if (op == "softmax") {
+    return b_.map(Fn::kDiv, {b_.map(Fn::kExp, {b_.map(Fn::kSub, {x, found[0]})}), found[1]});
+  }
+  if (op == "layer_norm") x = b_.map(Fn::kSub, {x, found[0]});
+  Id y = b_.map(Fn::kMul, {x, found.back()});
+  const std::size_t weight = op.starts_with("add_") ? 2 : 1;
+  if (node.inputs.size() > weight) y = b_.map(Fn::kMul, {y, operand(node, weight, at, mask)});
+  if (op == "layer_norm" && node.inputs.size() > 2) {
+    y = b_.map(Fn::kAdd, {y, operand(node, 2, at, mask)});
+  }
   return y;
 }
 
-void BodyEmitter::node(const Node& node) {
-  const auto result = [&](std::size_t i) { return node.outputs[i]; };
-  const auto rounded = [&](std::size_t i, Id id) {
-    values_[result(i)] = b_.round(body_.type(result(i)).dtype, id);
-  };
-  const std::string_view op = node.op_name();
-  switch (node.op->op_class) {
-    case OpClass::kCollective:
-      rounded(0, peers_sum(node));
-      return;
-    case OpClass::kView: {
-      // A transpose of an input, alone in its kernel: the same elements with two strides exchanged.
-      std::vector<Expr> strides = dense_strides(body_.type(node.inputs[0]).shape);
-      const auto rank = static_cast<std::int64_t>(strides.size());
-      const auto dim = [&](const char* key) {
-        const std::int64_t d = *node.attr<std::int64_t>(key);
-        return static_cast<std::size_t>(d < 0 ? d + rank : d);
-      };
-      std::swap(strides[dim("dim0")], strides[dim("dim1")]);
-      values_[result(0)] = load_input(node.inputs[0], strides, false);
-      return;
-    }
-    case OpClass::kNorm: {
-      Id x = operand(node.inputs[0], node);
-      if (op == "add_rms_norm2") {
-        x = b_.map(Fn::kAdd, {x, operand(node.inputs[1], node)});
-        rounded(1, x);
-        rounded(0, norm(node, values_[result(1)], 2));
-      } else {
-        rounded(0, norm(node, x, 1));
-      }
-      return;
-    }
-    case OpClass::kReduction: {
-      const bool is_max = op == "amax";
-      const Id x = operand(node.inputs[0], node);
-      const double lowest = b_.type(x).kind == Kind::kF32 ? -INFINITY : -9223372036854775808.0;
-      rounded(0, b_.reduce(is_max ? Fn::kMax : Fn::kAdd, masked(x, is_max ? lowest : 0)));
-      return;
-    }
-    case OpClass::kPointwise:
-    case OpClass::kCopy: {
-      std::vector<tile::TileExpr> x;
-      for (ValueId v : node.inputs) x.push_back({&b_, operand(v, node)});
-      Id y = pointwise<tile::TileExpr>(op, x).id;
-      const bool to_float = is_float(body_.type(result(0)).dtype);
-      if (to_float != (b_.type(y).kind == Kind::kF32)) {
-        y = b_.map(to_float ? Fn::kToF32 : Fn::kToI64, {y});
-      }
-      rounded(0, y);
-      return;
-    }
-    default:
-      throw_internal(node.name, fmt::format("no tile form of '{}'", op));
-  }
-}
-
-void BodyEmitter::emit() {
-  for (const Node& n : body_.nodes()) {
-    if (values_.contains(n.outputs[0]) || (info_.mm != nullptr && n.op_name() == "transpose"))
-      continue;
-    node(n);
-  }
-  for (std::size_t i = 0; i < body_.outputs().size(); ++i) store(i);
-}
-
-void BodyEmitter::store(std::size_t output) {
-  const ValueId value = body_.outputs()[output];
-  const DType dtype = body_.type(value).dtype;
-  const bool row = info_.places[static_cast<std::size_t>(value)] != Place::kFull;
-  std::vector<Expr> strides = dense_strides(info_.space);
-  if (row) {
-    const Shape rows(info_.space.begin(), info_.space.end() - info_.col_dims);
-    strides = dense_strides(rows);
-    strides.resize(info_.space.size(), Expr(0));
-  }
-  const Id pointer = b_.param(
+void BodyEmitter::store(std::size_t output, const Coords& at, const Mask& mask) {
+  const ValueId v = body_.outputs()[output];
+  const TensorType& type = body_.type(v);
+  const Coords own = coords_.reshape(at, type.shape);
+  Id id = value(v, own, mask);
+  Id pointer = b_.param(
       {.kind = KernelParam::Kind::kOutput, .index = static_cast<int>(output), .group = {}}, 16);
-  const Address at = address(pointer, dtype, strides, row);
-  Id id = values_.at(value);
+  CoordsBuilder::Offset offset = coords_.offset(own);
+  if (offset.scalar != kNone) pointer = b_.ptr_add(pointer, offset.scalar, type.dtype);
+  if (offset.tile == kNone) offset.tile = b_.splat(Kind::kI32, rows_, 1, 0);
   const tile::Type& have = b_.type(id);
-  const tile::Type& want = b_.type(at.offset);
+  const tile::Type& want = b_.type(offset.tile);
   if (have.rows != want.rows || have.cols != want.cols) {
     // A value that is the same for the whole tile (every operand was) is spread over it.
     id = b_.map(Fn::kAdd, {b_.splat(have.kind, want.rows, want.cols, 0), id});
   }
-  b_.store(at.pointer, at.offset, id, row ? kNone : mask_, dtype);
+  b_.store(pointer, offset.tile, id, conjunction(mask, want.cols), type.dtype);
 }
 
 }  // namespace braid

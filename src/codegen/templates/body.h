@@ -1,35 +1,46 @@
 #pragma once
 
+#include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "codegen/kernel_spec.h"
+#include "codegen/templates/coords.h"
 #include "codegen/tile.h"
 
 namespace braid {
 
-/// How a value of a body lies in its kernel's iteration space.
-enum class Place : std::uint8_t {
-  kFull,        ///< one element per point of the space
-  kRowKept,     ///< one per row, reduced dims kept as 1
-  kRowDropped,  ///< one per row, reduced dims dropped
+/// How a kernel goes over what it reduces.
+enum class Rows : std::uint8_t {
+  kNone,    ///< it reduces nothing
+  kHeld,    ///< trailing dims; a row fits in the registers of a block
+  kWide,    ///< trailing dims; a loop over pieces of the row, once per reduction
+  kStrided  ///< other dims; each thread loops over them for its own results
 };
 
 /// What the templates need to know of a body, found once.
 struct BodyInfo {
   std::string refusal;  ///< not empty: the template cannot express the body, and why
-  Shape space;          ///< the iteration space
-  int col_dims = 0;     ///< how many trailing dims of it are reduced over (0: none)
+  Shape space;          ///< the iteration space: what the kernel's full values are flat-equal to
+  Rows rows = Rows::kNone;
+  std::vector<bool> reduced;  ///< per dim of the space; empty without a reduction
   const Node* all_reduce = nullptr;
-  const Node* mm = nullptr;
-  const Node* loop_reduction = nullptr;  ///< the only node, a reduction that no row can hold
-  std::vector<Place> places;             ///< per value; of inputs meaningless
+  std::vector<const Node*> matmuls;  ///< one, or a pair that shares its first operand
+  std::vector<bool> per_row;         ///< per value: one element per row, not one per point
+  bool narrow = false;               ///< 32-bit indices reach everything
+
+  [[nodiscard]] Shape kept_dims() const;
+  [[nodiscard]] Shape reduced_dims() const;
 };
 
+/// Every value is asked for at one place (DESIGN §6): the rule that makes a body one kernel without
+/// computing anything twice. An input may be read at several.
 [[nodiscard]] BodyInfo analyze(const Graph& body, std::string_view template_name);
+
+/// Whether the value is an input, or one seen through views and other movements alone.
+[[nodiscard]] bool is_moved_input(const Graph& body, ValueId value);
 
 /// The widest row a block holds in registers.
 inline constexpr std::int64_t kMaxRow = 16384;
@@ -37,59 +48,63 @@ inline constexpr std::int64_t kMaxRow = 16384;
 /// Smallest power of two that is not below n.
 [[nodiscard]] std::int64_t round_up_to_power_of_two(std::int64_t n);
 
-/// Part of the iteration space: `index` counts through `dims` in row-major order.
-struct Axis {
-  tile::Id index;  ///< a scalar, or a tile
-  std::vector<Dim> dims;
-};
+/// The conditions under which an element exists: predicates, tiles [rows, cols] or [rows, 1].
+using Mask = std::vector<tile::Id>;
 
-/// Emits the nodes of a body for one tile of the iteration space: loads what they read, computes,
-/// stores what leaves the kernel.
+/// Emits the values of a body for tiles of `rows` rows: each is asked for at coordinates, and asks
+/// for its operands in turn; what was computed in this scope is used again.
 class BodyEmitter {
  public:
-  /// `axes` cover the space's dims in order; scalar axes go into the pointer, tile axes into the
-  /// offset. `rows` and `cols` are the tile's. `mask` may be kNone.
-  BodyEmitter(tile::Builder& builder, const Graph& body, const BodyInfo& info,
-              std::vector<Axis> axes, int rows, int cols, tile::Id mask);
+  BodyEmitter(tile::Builder& builder, const Graph& body, const BodyInfo& info, int rows)
+      : b_(builder), body_(body), info_(info), rows_(rows), coords_(builder, body.symbols()) {}
 
-  /// Gives a value that the template computed itself (a dot).
-  void define(ValueId value, tile::Id id) { values_[value] = id; }
-  void emit();
+  [[nodiscard]] tile::Id value(ValueId value, const Coords& at, const Mask& mask);
+  void store(std::size_t output, const Coords& at, const Mask& mask);
+
+  /// Gives a value that the template computed itself (a dot), wherever it is asked for.
+  void define(ValueId value, tile::Id id) { defined_[value] = id; }
+
+  /// Reduces what `operand` gives at the template's own coordinates.
+  using Operand = std::function<tile::Id(const Coords& at, const Mask& mask)>;
+  using Reduce = std::function<tile::Id(tile::Fn fn, tile::Kind kind, const Operand& operand)>;
+  /// The index within the row.
+  using Column = std::function<tile::Id()>;
+  /// Runs the reductions of the body's nodes, in order.
+  void reduce_all(const Reduce& reduce, const Column& column);
+
+  /// What is computed between the two belongs to a loop's body and is forgotten after it.
+  void open_scope() { known_.emplace_back(); }
+  void close_scope() { known_.pop_back(); }
+
+  [[nodiscard]] CoordsBuilder& coords() { return coords_; }
 
  private:
-  struct Address {
-    tile::Id pointer, offset;
-  };
-
-  Address address(tile::Id pointer, DType dtype, const std::vector<Expr>& strides, bool whole_row);
-  tile::Id operand(ValueId value, const Node& node);
-  tile::Id load_input(ValueId value, const std::vector<Expr>& strides, bool whole_row);
-  tile::Id peers_sum(const Node& node);
-  tile::Id masked(tile::Id value, double fill);
-  tile::Id norm(const Node& node, tile::Id x, std::size_t weight);
-  void node(const Node& node);
-  void store(std::size_t output);
+  tile::Id compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
+  tile::Id load_input(ValueId value, const Coords& at, const Mask& mask);
+  tile::Id load(tile::Id pointer, const Coords& at, DType dtype, const Mask& mask);
+  tile::Id operand(const Node& node, std::size_t index, const Coords& at, const Mask& mask);
+  tile::Id moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
+  tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id peers_sum(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id norm_operand(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id norm(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id pointwise_value(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id constant(DType dtype, double number);
+  tile::Id conjunction(const Mask& mask, int cols);
+  tile::Id to_kind(tile::Id id, DType dtype);
+  tile::Id count_of(const Shape& shape);
 
   tile::Builder& b_;
   const Graph& body_;
   const BodyInfo& info_;
-  std::vector<Axis> axes_;
-  int rows_, cols_;
-  tile::Id mask_;
-  std::map<ValueId, tile::Id> values_;
+  int rows_;
+  CoordsBuilder coords_;
+  std::map<ValueId, tile::Id> defined_;
+  std::map<const Node*, std::vector<tile::Id>> reduced_;  ///< what reduce_all found
+  std::vector<std::map<std::string, tile::Id>> known_{1};
 };
-
-/// Row-major strides of a dense tensor, in elements.
-[[nodiscard]] std::vector<Expr> dense_strides(const Shape& shape);
-
-/// The offset of the element that `index` counts to in `dims`, where one step in dim i moves by
-/// strides[i].
-[[nodiscard]] tile::Id linear_offset(tile::Builder& builder, tile::Id index, std::vector<Dim> dims,
-                                     std::vector<Expr> strides, const SymbolTable& symbols);
-
-/// An expression over symbols as a scalar, with what is known of its divisors.
-[[nodiscard]] tile::Id scalar_of(tile::Builder& builder, const Expr& expr,
-                                 const SymbolTable& symbols);
 
 // The templates. Each builds the tile program of a spec, before the tile passes.
 void build_pointwise(const KernelSpec& spec, const BodyInfo& info, tile::Program& program);
@@ -102,7 +117,7 @@ void build_all_reduce(const KernelSpec& spec, const BodyInfo& info, int ranks_pe
 /// build_all_reduce share. Counts the pieces of work and emits the one numbered `piece`.
 struct PieceWork {
   Expr count = 1;
-  bool flat = false;
+  int rows = 1;  ///< of the tile
   int cols = 0;
 };
 [[nodiscard]] PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info);

@@ -1,8 +1,12 @@
-// Matmul with a pointwise epilogue: one block per BLOCK_M x BLOCK_N tile of the result, one loop
-// over K with a dot, whose loads the pipeliner turns into an asynchronous ring. Either operand may
-// be read transposed. Blocks go down the columns first, so that neighbours share a panel of B.
+// Matmul with a pointwise prologue and epilogue: one block per BLOCK_M x BLOCK_N tile of the result
+// of one batch index, one loop over K with a dot (two for a pair), whose loads the pipeliner turns
+// into an asynchronous ring. An operand is asked for at its tile like any other value, so views and
+// batches are strides; it is read in the order in which it lies in memory. Blocks go down the
+// columns first, so that neighbours share a panel of B.
 
 #include "codegen/templates/body.h"
+#include "ir/op_registry.h"
+#include "ir/views.h"
 
 namespace braid {
 
@@ -12,108 +16,196 @@ using tile::Kind;
 
 namespace {
 
-/// An operand as it lies in memory: the body input, and whether it is read transposed.
-struct Side {
-  ValueId input;
-  bool transposed;
-};
+/// Whether neighbours along dim `dim` of a value are neighbours in memory, as far as views tell.
+bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
+  for (;;) {
+    const std::size_t rank = body.type(value).shape.size();
+    const NodeId producer = body.value(value).producer;
+    if (producer < 0) return dim + 1 == rank;
+    const Node& node = body.node(producer);
+    if (node.inputs.empty()) return false;
+    if (node.op_name() == "transpose" || node.op_name() == "permute") {
+      dim = permutation(node.op_name(), node.attrs, rank)[dim];
+    } else if (node.op_name() == "view") {
+      return dim + 1 == rank && is_contiguous(body, node.inputs[0],
+                                              body.type(node.inputs[0]).shape.size() - 1);
+    } else if (node.op_name() == "expand" || node.op->op_class == OpClass::kPointwise) {
+      const std::size_t lead = rank - body.type(node.inputs[0]).shape.size();
+      if (dim < lead) return false;
+      dim -= lead;
+    }
+    value = node.inputs[0];
+  }
+}
 
-Side side_of(const Graph& body, ValueId value) {
+/// Whether each element of the value is one element of an input.
+bool is_plain(const Graph& body, ValueId value) {
   const NodeId producer = body.value(value).producer;
-  if (producer < 0) return {value, false};
-  return {body.node(producer).inputs[0], true};
+  if (producer < 0) return true;
+  const Node& node = body.node(producer);
+  return node.op->op_class == OpClass::kView && node.op_name() != "cat" &&
+         is_plain(body, node.inputs[0]);
 }
 
-struct Extent {
-  Dim dim;
-  int block;
-  Id start;  ///< first index of the tile, a scalar
-};
+class Gemm {
+ public:
+  Gemm(const KernelSpec& spec, const BodyInfo& info, tile::Program& program)
+      : spec_(spec),
+        info_(info),
+        body_(*spec.body),
+        program_(program),
+        b_(program),
+        emitter_(b_, body_, info, config("BLOCK_M")),
+        first_(info.matmuls[0]->op->name == "addmm" ? 1 : 0) {}
 
-/// Loads the tile [rows, cols] of a dense row-major matrix; masks the extents that blocks do not
-/// divide.
-Id load_tile(tile::Builder& b, const Graph& body, ValueId input, const Extent& rows,
-             const Extent& cols) {
-  const SymbolTable& symbols = body.symbols();
-  const DType dtype = body.type(input).dtype;
-  const Id row =
-      b.map(Fn::kAdd, {b.map(Fn::kToI32, {rows.start}), b.range(rows.block, cols.block, 0)});
-  const Id col =
-      b.map(Fn::kAdd, {b.map(Fn::kToI32, {cols.start}), b.range(rows.block, cols.block, 1)});
-  Id mask = tile::kNone;
-  const auto bound = [&](const Extent& extent, Id index) {
-    if (extent.dim.is_constant() && extent.dim.constant() % extent.block == 0) return;
-    const Id limit = scalar_of(b, Expr(extent.dim), symbols);
-    const Id inside = b.map(Fn::kLt, {index, limit});
-    mask = mask == tile::kNone ? inside : b.map(Fn::kAnd, {mask, inside});
+  void build() {
+    place_block();
+    const Node& mm = *info_.matmuls[0];
+    const Shape& a = body_.type(mm.inputs[first_]).shape;
+    k_ = a.back();
+    std::vector<Id> sums;
+    for (std::size_t i = 0; i < info_.matmuls.size(); ++i) {
+      sums.push_back(b_.splat(Kind::kF32, config("BLOCK_M"), config("BLOCK_N"), 0));
+    }
+    const Id loop = b_.begin_for(b_.integer(0), scalar_of(b_, Expr(k_), body_.symbols()),
+                                 b_.integer(config("BLOCK_K")), std::move(sums));
+    emitter_.open_scope();
+    const Extent along_k{k_, config("BLOCK_K"), b_.induction(loop)};
+    const Operand left = operand(mm.inputs[first_], m_, along_k);
+    std::vector<Id> products;
+    for (std::size_t i = 0; i < info_.matmuls.size(); ++i) {
+      const Operand right = operand(info_.matmuls[i]->inputs[first_ + 1], along_k, n_);
+      products.push_back(b_.dot(left.tile, right.tile, b_.carried(loop, static_cast<int>(i)),
+                                left.transposed, right.transposed,
+                                body_.type(mm.inputs[first_]).dtype));
+    }
+    emitter_.close_scope();
+    finish(b_.end_for(loop, std::move(products)));
+  }
+
+ private:
+  struct Extent {
+    Dim dim;
+    int block;
+    Id start;  ///< first index of the tile, a scalar
   };
-  bound(rows, row);
-  bound(cols, col);
-  const bool narrow = numel(body.type(input).shape).max(symbols) < (std::int64_t{1} << 31);
-  const Id wide_row = narrow ? row : b.map(Fn::kToI64, {row});
-  Id stride = scalar_of(b, Expr(cols.dim), symbols);
-  if (narrow) stride = b.map(Fn::kToI32, {stride});
-  const Id offset = b.map(Fn::kAdd, {b.map(Fn::kMul, {wide_row, stride}), col});
-  const Id pointer = b.param({.kind = KernelParam::Kind::kInput,
-                              .index = body.value(input).result,
-                              .expr = 0,
-                              .group = {}},
-                             16);
-  return b.load(pointer, offset, mask, dtype);
-}
+  struct Operand {
+    Id tile;
+    bool transposed;
+  };
+
+  int config(const char* key) const { return static_cast<int>(spec_.config.at(key)); }
+
+  void place_block() {
+    const std::size_t rank = info_.space.size();
+    const Dim& m = info_.space[rank - 2];
+    const Dim& n = info_.space[rank - 1];
+    const int block_m = config("BLOCK_M");
+    const int block_n = config("BLOCK_N");
+    program_.warps_m = block_m >= 64 && program_.num_warps >= 4 ? 2 : 1;
+    const Expr tiles_m = ceil_div(Expr(m), Expr(block_m));
+    const Expr tiles_n = ceil_div(Expr(n), Expr(block_n));
+    const Shape batch(info_.space.begin(), info_.space.end() - 2);
+    program_.grid = tiles_m * tiles_n * numel(batch);
+    // 32-bit: a 64-bit division is a call.
+    Id block = b_.map(Fn::kToI32, {b_.program_id()});
+    const Id down = b_.map(Fn::kToI32, {b_.scalar(tiles_m)});
+    batch_ = {b_.integer(0), batch};
+    if (!(numel(batch) == Expr(1))) {
+      const Id tiles = b_.map(Fn::kToI32, {b_.scalar(tiles_m * tiles_n)});
+      batch_.index = b_.map(Fn::kToI64, {b_.map(Fn::kDiv, {block, tiles})});
+      block = b_.map(Fn::kRem, {block, tiles});
+    }
+    const auto start = [&](Fn fn, int size) {
+      return b_.map(Fn::kMul, {b_.map(fn, {block, down}), b_.integer(size)});
+    };
+    m_ = {m, block_m, start(Fn::kRem, block_m)};
+    n_ = {n, block_n, start(Fn::kDiv, block_n)};
+  }
+
+  /// The tile's indices along an extent, and the condition that they exist where blocks do not
+  /// divide it.
+  Id index(const Extent& extent, int rows, int cols, int axis, Mask& mask, bool always = false) {
+    const Id start = info_.narrow ? b_.map(Fn::kToI32, {extent.start})
+                                  : b_.map(Fn::kToI64, {extent.start});
+    const Id index = b_.map(Fn::kAdd, {start, b_.range(rows, cols, axis)});
+    if (always || !extent.dim.is_constant() || extent.dim.constant() % extent.block != 0) {
+      mask.push_back(
+          b_.map(Fn::kLt, {index, scalar_of(b_, Expr(extent.dim), body_.symbols())}));
+    }
+    return index;
+  }
+
+  /// The tile [rows, cols] of an operand's last two dims; transposed when its rows are what lies
+  /// side by side in memory.
+  Operand operand(ValueId value, const Extent& rows, const Extent& cols) {
+    const Shape& shape = body_.type(value).shape;
+    const std::size_t rank = shape.size();
+    const bool transposed = !is_contiguous(body_, value, rank - 1) &&
+                            is_contiguous(body_, value, rank - 2);
+    const Extent& outer = transposed ? cols : rows;
+    const Extent& inner = transposed ? rows : cols;
+    Mask mask;
+    // What is not copied as it is will be loaded past the last step, too.
+    const bool computed = !is_plain(body_, value);
+    const Id along_outer = index(outer, outer.block, inner.block, 0, mask, computed);
+    const Id along_inner = index(inner, outer.block, inner.block, 1, mask, computed);
+    Coords at{batch_};
+    at.push_back({transposed ? along_inner : along_outer, {shape[rank - 2]}});
+    at.push_back({transposed ? along_outer : along_inner, {shape[rank - 1]}});
+    const Id tile = emitter_.value(value, emitter_.coords().broadcast(at, shape), mask);
+    return {tile, transposed};
+  }
+
+  /// The epilogue works on the same tile, in the accumulators' layout.
+  void finish(const std::vector<Id>& sums) {
+    Mask mask;
+    const int block_m = config("BLOCK_M");
+    const int block_n = config("BLOCK_N");
+    const Id row = index(m_, block_m, 1, 0, mask);
+    const Id col = index(n_, block_m, block_n, 1, mask);
+    const Coords at{batch_, {row, {m_.dim}}, {col, {n_.dim}}};
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const Node& mm = *info_.matmuls[i];
+      const ValueId result = mm.outputs[0];
+      emitter_.define(result, b_.round(body_.type(result).dtype, scaled(mm, sums[i], at, mask)));
+    }
+    for (std::size_t i = 0; i < body_.outputs().size(); ++i) emitter_.store(i, at, mask);
+  }
+
+  /// What addmm and scaled_mm do before they round.
+  Id scaled(const Node& mm, Id sum, const Coords& at, const Mask& mask) {
+    const auto term = [&](std::size_t input) {
+      const ValueId v = mm.inputs[input];
+      return emitter_.value(v, emitter_.coords().broadcast(at, body_.type(v).shape), mask);
+    };
+    const auto times = [&](Id x, double factor) {
+      return factor == 1 ? x : b_.map(Fn::kMul, {x, b_.constant(Kind::kF32, factor)});
+    };
+    if (mm.op->name == "scaled_mm") {
+      return b_.map(Fn::kMul, {b_.map(Fn::kMul, {sum, term(2)}), term(3)});
+    }
+    if (mm.op->name != "addmm") return sum;
+    return b_.map(Fn::kAdd, {times(sum, *mm.attr<double>("alpha")),
+                             times(term(0), *mm.attr<double>("beta"))});
+  }
+
+  const KernelSpec& spec_;
+  const BodyInfo& info_;
+  const Graph& body_;
+  tile::Program& program_;
+  tile::Builder b_;
+  BodyEmitter emitter_;
+  std::size_t first_;  ///< which input of the matmul is the left operand
+  Axis batch_;
+  Extent m_, n_;
+  Dim k_;
+};
 
 }  // namespace
 
 void build_gemm(const KernelSpec& spec, const BodyInfo& info, tile::Program& program) {
-  tile::Builder b(program);
-  const Graph& body = *spec.body;
-  const SymbolTable& symbols = body.symbols();
-  const Node& mm = *info.mm;
-  const Side a = side_of(body, mm.inputs[0]);
-  const Side w = side_of(body, mm.inputs[1]);
-  const int block_m = static_cast<int>(spec.config.at("BLOCK_M"));
-  const int block_n = static_cast<int>(spec.config.at("BLOCK_N"));
-  const int block_k = static_cast<int>(spec.config.at("BLOCK_K"));
-  const Dim& m = info.space[0];
-  const Dim& n = info.space[1];
-  const Dim& k = body.type(mm.inputs[0]).shape[1];
-  const DType dtype = body.type(mm.inputs[0]).dtype;
-
-  program.warps_m = block_m >= 64 && program.num_warps >= 4 ? 2 : 1;
-  const Expr tiles_m = ceil_div(Expr(m), Expr(block_m));
-  program.grid = tiles_m * ceil_div(Expr(n), Expr(block_n));
-  // 32-bit: a 64-bit division is a call.
-  const Id pid = b.map(Fn::kToI32, {b.program_id()});
-  const Id down = b.map(Fn::kToI32, {b.scalar(tiles_m)});
-  const Extent em{m, block_m, b.map(Fn::kMul, {b.map(Fn::kRem, {pid, down}), b.integer(block_m)})};
-  const Extent en{n, block_n, b.map(Fn::kMul, {b.map(Fn::kDiv, {pid, down}), b.integer(block_n)})};
-
-  const Id zero = b.splat(Kind::kF32, block_m, block_n, 0);
-  const Id loop =
-      b.begin_for(b.integer(0), scalar_of(b, Expr(k), symbols), b.integer(block_k), {zero});
-  const Extent ek{k, block_k, b.induction(loop)};
-  const Id tile_a =
-      a.transposed ? load_tile(b, body, a.input, ek, em) : load_tile(b, body, a.input, em, ek);
-  const Id tile_w =
-      w.transposed ? load_tile(b, body, w.input, en, ek) : load_tile(b, body, w.input, ek, en);
-  const Id product = b.dot(tile_a, tile_w, b.carried(loop, 0), a.transposed, w.transposed, dtype);
-  const Id sum = b.end_for(loop, {product})[0];
-
-  // The epilogue works on the same tile, in the accumulator's layout.
-  const bool narrow = numel(info.space).max(symbols) < (std::int64_t{1} << 31);
-  const auto index = [&](const Extent& extent, int axis) {
-    const Id start = narrow ? b.map(Fn::kToI32, {extent.start}) : extent.start;
-    return b.map(Fn::kAdd, {start, b.range(block_m, block_n, axis)});
-  };
-  const Id row = index(em, 0);
-  const Id col = index(en, 1);
-  Id mask = b.map(Fn::kLt, {row, scalar_of(b, Expr(m), symbols)});
-  if (!n.is_constant() || n.constant() % block_n != 0) {
-    mask = b.map(Fn::kAnd, {mask, b.map(Fn::kLt, {col, scalar_of(b, Expr(n), symbols)})});
-  }
-  BodyEmitter emitter(b, body, info, {{row, {m}}, {col, {n}}}, block_m, block_n, mask);
-  emitter.define(mm.outputs[0], b.round(body.type(mm.outputs[0]).dtype, sum));
-  emitter.emit();
+  Gemm(spec, info, program).build();
 }
 
 }  // namespace braid

@@ -1,8 +1,11 @@
-// Work on rows, or on flat chunks, of a body without a matmul. A body that reduces works row by
-// row: one row is one tile, padded to a power of two. Any other works on the flattened space in
-// chunks of eight elements per thread.
+// Rows, or flat chunks, of a body without a matmul. A body that reduces nothing works on the
+// flattened space in chunks of eight elements per thread. One that reduces trailing dims works row
+// by row: a row is held in registers, several in one tile when they are short; a row that no block
+// can hold is swept in pieces, once for each reduction and once for the results. One that reduces
+// other dims gives each thread results of its own and loops over what they reduce.
 
 #include <algorithm>
+#include <cmath>
 
 #include "codegen/templates/body.h"
 
@@ -15,49 +18,207 @@ using tile::kNone;
 
 PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info) {
   const SymbolTable& symbols = spec.body->symbols();
+  const int chunk = static_cast<int>(spec.config.at("num_warps")) * 32 * 8;
   PieceWork work;
-  if (info.col_dims == 0) {
-    work.flat = true;
-    work.cols = static_cast<int>(spec.config.at("num_warps")) * 32 * 8;
-    work.count = ceil_div(numel(info.space), Expr(work.cols));
-    return work;
+  work.cols = chunk;
+  switch (info.rows) {
+    case Rows::kNone:
+      work.count = ceil_div(numel(info.space), Expr(chunk));
+      break;
+    case Rows::kStrided:
+      work.count = ceil_div(numel(info.kept_dims()), Expr(chunk));
+      break;
+    case Rows::kWide:
+      work.count = numel(info.kept_dims());
+      break;
+    case Rows::kHeld:
+      work.cols =
+          static_cast<int>(round_up_to_power_of_two(numel(info.reduced_dims()).max(symbols)));
+      // As many rows as there are elements left for the threads.
+      work.rows = std::max(1, chunk / work.cols);
+      work.count = ceil_div(numel(info.kept_dims()), Expr(work.rows));
+      break;
   }
-  const Shape rows(info.space.begin(), info.space.end() - info.col_dims);
-  const Shape cols(info.space.end() - info.col_dims, info.space.end());
-  work.count = numel(rows);
-  work.cols = static_cast<int>(round_up_to_power_of_two(numel(cols).max(symbols)));
   return work;
 }
 
+namespace {
+
+class Piece {
+ public:
+  Piece(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info, const PieceWork& work,
+        Id number)
+      : b_(b),
+        body_(*spec.body),
+        info_(info),
+        work_(work),
+        number_(number),
+        emitter_(b, body_, info, work.rows) {}
+
+  void emit() {
+    switch (info_.rows) {
+      case Rows::kNone:
+        store_all({chunk(info_.space)}, false);
+        return;
+      case Rows::kHeld:
+        rows();
+        cols_.index = b_.range(work_.rows, work_.cols, 1);
+        bound_columns();
+        break;
+      case Rows::kWide:
+        rows();
+        break;
+      case Rows::kStrided:
+        rows_ = chunk(info_.kept_dims());
+        break;
+    }
+    cols_.dims = info_.reduced_dims();
+    emitter_.reduce_all(
+        [this](Fn fn, Kind kind, const BodyEmitter::Operand& x) { return reduce(fn, kind, x); },
+        [this] { return cols_.index; });
+    if (info_.rows == Rows::kHeld) {
+      store_all(full(), false);
+    } else if (has_full_output()) {
+      sweep({}, [this](Id) {
+        store_all(full(), false);
+        return std::vector<Id>{};
+      });
+    }
+    store_all({rows_}, true);
+  }
+
+ private:
+  const SymbolTable& symbols() const { return body_.symbols(); }
+
+  /// The flat chunk of this piece over `dims`, and its bound.
+  Axis chunk(const Shape& dims) {
+    Id start = b_.map(Fn::kMul, {number_, b_.integer(work_.cols)});
+    if (info_.narrow) start = b_.map(Fn::kToI32, {start});
+    const Id index = b_.map(Fn::kAdd, {start, b_.range(1, work_.cols, 1)});
+    const Expr count = numel(dims);
+    if (!count.is_constant() || count.evaluate({}) % work_.cols != 0) {
+      mask_.push_back(b_.map(Fn::kLt, {index, bounded(count, dims)}));
+    }
+    return {index, dims};
+  }
+
+  Id bounded(const Expr& count, const Shape& dims) {
+    std::int64_t divisor = 1;
+    for (const Dim& d : dims) divisor *= std::max<std::int64_t>(1, d.divisor(symbols()));
+    return b_.scalar(count, divisor);
+  }
+
+  void rows() {
+    rows_ = {number_, info_.kept_dims()};
+    if (work_.rows == 1) return;
+    Id start = b_.map(Fn::kMul, {number_, b_.integer(work_.rows)});
+    if (info_.narrow) start = b_.map(Fn::kToI32, {start});
+    rows_.index = b_.map(Fn::kAdd, {start, b_.range(work_.rows, 1, 0)});
+    const Expr count = numel(rows_.dims);
+    if (!count.is_constant() || count.evaluate({}) % work_.rows != 0) {
+      mask_.push_back(b_.map(Fn::kLt, {rows_.index, bounded(count, rows_.dims)}));
+    }
+  }
+
+  void bound_columns() {
+    const Shape dims = info_.reduced_dims();
+    const Expr count = numel(dims);
+    in_row_ = kNone;
+    if (count.is_constant() && count.evaluate({}) % work_.cols == 0) return;
+    in_row_ = b_.map(Fn::kLt, {cols_.index, bounded(count, dims)});
+  }
+
+  Mask mask() const {
+    Mask all = mask_;
+    if (in_row_ != kNone) all.push_back(in_row_);
+    return all;
+  }
+
+  /// The axes of the space in the order of its dims.
+  Coords full() {
+    if (info_.rows != Rows::kStrided) return {rows_, cols_};
+    std::vector<std::optional<std::size_t>> picks;
+    std::size_t kept = 0;
+    std::size_t reduced = rows_.dims.size();
+    for (bool flag : info_.reduced) picks.emplace_back(flag ? reduced++ : kept++);
+    return emitter_.coords().pick({rows_, cols_}, picks);
+  }
+
+  static double identity(Fn fn, Kind kind) {
+    if (fn != Fn::kMax) return 0;
+    return kind == Kind::kF32 ? -INFINITY : -9223372036854775808.0;
+  }
+
+  /// The operand on this tile, neutral past the end of the row.
+  Id reducible(Fn fn, Kind kind, const BodyEmitter::Operand& operand) {
+    Id x = operand(full(), mask());
+    if (in_row_ != kNone) {
+      x = b_.map(Fn::kSelect, {in_row_, x, b_.constant(kind, identity(fn, kind))});
+    }
+    // A value that is the same for the whole row (every operand was) is spread over it.
+    if (b_.type(x).cols == work_.cols && b_.type(x).rows == work_.rows) return x;
+    return b_.map(Fn::kAdd, {b_.splat(kind, work_.rows, work_.cols, 0), x});
+  }
+
+  Id reduce(Fn fn, Kind kind, const BodyEmitter::Operand& operand) {
+    if (info_.rows == Rows::kHeld) return b_.reduce(fn, reducible(fn, kind, operand));
+    const Id start = b_.splat(kind, 1, work_.cols, identity(fn, kind));
+    const Id sum = sweep({start}, [&](Id loop) {
+      return std::vector{b_.map(fn, {b_.carried(loop, 0), reducible(fn, kind, operand)})};
+    })[0];
+    return info_.rows == Rows::kWide ? b_.reduce(fn, sum) : sum;
+  }
+
+  /// A loop over what a row reduces: pieces of its columns, or one element of each thread's.
+  template <class Body>
+  std::vector<Id> sweep(std::vector<Id> initial, const Body& body) {
+    const bool wide = info_.rows == Rows::kWide;
+    const Id loop = b_.begin_for(b_.integer(0), bounded(numel(cols_.dims), cols_.dims),
+                                 b_.integer(wide ? work_.cols : 1), std::move(initial));
+    emitter_.open_scope();
+    cols_.index = b_.induction(loop);
+    if (wide) {
+      const Id start = info_.narrow ? b_.map(Fn::kToI32, {cols_.index}) : cols_.index;
+      cols_.index = b_.map(Fn::kAdd, {start, b_.range(1, work_.cols, 1)});
+      bound_columns();
+    }
+    std::vector<Id> yields = body(loop);
+    emitter_.close_scope();
+    in_row_ = kNone;
+    return b_.end_for(loop, std::move(yields));
+  }
+
+  [[nodiscard]] bool per_row(std::size_t output) const {
+    return info_.per_row[static_cast<std::size_t>(body_.outputs()[output])];
+  }
+  [[nodiscard]] bool has_full_output() const {
+    for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
+      if (!per_row(i)) return true;
+    }
+    return false;
+  }
+  void store_all(const Coords& at, bool rows) {
+    for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
+      if (per_row(i) == rows) emitter_.store(i, at, rows ? mask_ : mask());
+    }
+  }
+
+  tile::Builder& b_;
+  const Graph& body_;
+  const BodyInfo& info_;
+  const PieceWork& work_;
+  Id number_;
+  BodyEmitter emitter_;
+  Axis rows_, cols_;
+  Mask mask_;          ///< which rows, or elements of the chunk, exist
+  Id in_row_ = kNone;  ///< which columns of the tile do
+};
+
+}  // namespace
+
 void emit_piece(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info,
                 const PieceWork& work, Id piece) {
-  const Graph& body = *spec.body;
-  const SymbolTable& symbols = body.symbols();
-  const Id range = b.range(1, work.cols, 1);
-  std::vector<Axis> axes;
-  Id mask = kNone;
-  const auto bound = [&](Id index, const Shape& shape, bool aligned) {
-    std::int64_t divisor = 1;
-    for (const Dim& d : shape) divisor *= std::max<std::int64_t>(1, d.divisor(symbols));
-    const Expr count = numel(shape);
-    if (aligned && count.is_constant() && count.evaluate({}) % work.cols == 0) return;
-    mask = b.map(Fn::kLt, {index, b.scalar(count, divisor)});
-  };
-  if (work.flat) {
-    const bool narrow = numel(info.space).max(symbols) < (std::int64_t{1} << 31) - work.cols;
-    Id start = b.map(Fn::kMul, {piece, b.integer(work.cols)});
-    if (narrow) start = b.map(Fn::kToI32, {start});
-    const Id index = b.map(Fn::kAdd, {start, range});
-    bound(index, info.space, true);
-    axes.push_back({index, info.space});
-  } else {
-    const Shape rows(info.space.begin(), info.space.end() - info.col_dims);
-    const Shape cols(info.space.end() - info.col_dims, info.space.end());
-    bound(range, cols, true);
-    axes.push_back({piece, rows});
-    axes.push_back({range, cols});
-  }
-  BodyEmitter(b, body, info, std::move(axes), 1, work.cols, mask).emit();
+  Piece(b, spec, info, work, piece).emit();
 }
 
 }  // namespace braid

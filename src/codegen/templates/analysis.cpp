@@ -1,0 +1,341 @@
+// Whether a body is one kernel. Every value is asked for at a place: FULL (the iteration space, flat),
+// ROW (one element per row of what is reduced), or somewhere that movements and broadcasts lead to.
+// Walking from the outputs back, each computed value must be asked for at one place only: then
+// nothing is computed twice. Reductions, norms, matmuls and collectives fix what they are asked at.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "codegen/templates/body.h"
+#include "ir/numel.h"
+#include "ir/op_registry.h"
+
+namespace braid {
+namespace {
+
+/// A place; those above kRow are numbered as they are found.
+using Token = int;
+constexpr Token kUnset = 0;
+constexpr Token kFull = 1;
+constexpr Token kRow = 2;
+
+bool is_reduction(const Node& node) {
+  return node.op->op_class == OpClass::kReduction || node.op->op_class == OpClass::kNorm;
+}
+
+/// For each dim of a reduction's operand whether it is reduced.
+std::vector<bool> reduced_flags(const Node& node, std::size_t rank) {
+  std::vector<bool> reduced(rank, false);
+  if (node.op->op_class == OpClass::kNorm) {
+    reduced.back() = true;
+    return reduced;
+  }
+  const auto& dims = *node.attr<std::vector<std::int64_t>>("dim");
+  if (dims.empty()) reduced.assign(rank, true);
+  for (std::int64_t d : dims) {
+    reduced[static_cast<std::size_t>(d < 0 ? d + static_cast<std::int64_t>(rank) : d)] = true;
+  }
+  return reduced;
+}
+
+bool trailing(const std::vector<bool>& reduced) {
+  return std::is_sorted(reduced.begin(), reduced.end());
+}
+
+Shape select_dims(const Shape& shape, const std::vector<bool>& flags, bool wanted) {
+  Shape dims;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (flags[i] == wanted) dims.push_back(shape[i]);
+  }
+  return dims;
+}
+
+class Analysis {
+ public:
+  Analysis(const Graph& body, std::string_view template_name)
+      : body_(body), template_(template_name), tokens_(body.values().size(), kUnset) {}
+
+  BodyInfo run() {
+    info_.refusal = find_anchors();
+    if (info_.refusal.empty()) info_.refusal = find_space();
+    if (info_.refusal.empty()) info_.refusal = place_values();
+    info_.per_row.resize(tokens_.size());
+    for (std::size_t v = 0; v < tokens_.size(); ++v) info_.per_row[v] = tokens_[v] == kRow;
+    constexpr std::int64_t kNarrow = (std::int64_t{1} << 31) - (std::int64_t{1} << 20);
+    info_.narrow = numel(info_.space).max(body_.symbols()) < kNarrow;
+    for (const Value& value : body_.values()) {
+      info_.narrow = info_.narrow && numel(value.type.shape).max(body_.symbols()) < kNarrow;
+    }
+    return std::move(info_);
+  }
+
+ private:
+  const Shape& shape(ValueId value) const { return body_.type(value).shape; }
+  Token& token(ValueId value) { return tokens_[static_cast<std::size_t>(value)]; }
+  std::string type(ValueId value) const { return body_.type(value).str(); }
+  bool is_input(ValueId value) const { return body_.value(value).producer < 0; }
+
+  std::string find_anchors() {
+    for (const Node& node : body_.nodes()) {
+      if (node.op->op_class == OpClass::kCollective) {
+        if (info_.all_reduce != nullptr) return "a kernel holds one collective";
+        if (!is_input(node.inputs[0])) return "the operand of a collective must be in memory";
+        info_.all_reduce = &node;
+      } else if (node.op->op_class == OpClass::kMatmul) {
+        info_.matmuls.push_back(&node);
+      } else if (is_reduction(node) && reduction_ == nullptr) {
+        reduction_ = &node;
+      } else if (node.op->op_class == OpClass::kOpaque) {
+        return "an opaque node has a cost and no meaning";
+      }
+    }
+    if (info_.matmuls.empty()) return "";
+    if (info_.all_reduce != nullptr) return "a matmul and a collective are separate kernels";
+    if (reduction_ != nullptr) {
+      return "a reduction needs whole rows, a matmul computes tiles of them";
+    }
+    return check_pair();
+  }
+
+  /// Two matmuls share a kernel when they share the first operand and agree in everything else.
+  std::string check_pair() const {
+    const auto& pair = info_.matmuls;
+    if (pair.size() > 2) return "a kernel holds one matmul, or a pair that shares an operand";
+    if (pair.size() < 2) return "";
+    const bool same = pair[0]->op == pair[1]->op && pair[0]->op->name != "addmm" &&
+                      pair[0]->op->name != "scaled_mm" && pair[0]->inputs[0] == pair[1]->inputs[0] &&
+                      body_.type(pair[0]->inputs[1]) == body_.type(pair[1]->inputs[1]);
+    return same ? "" : "a kernel holds one matmul, or a pair that shares its first operand";
+  }
+
+  std::string find_space() {
+    if (!info_.matmuls.empty()) {
+      info_.space = shape(info_.matmuls[0]->outputs[0]);
+    } else if (reduction_ != nullptr) {
+      info_.space = shape(reduction_->inputs[0]);
+      info_.reduced = reduced_flags(*reduction_, info_.space.size());
+      if (!trailing(info_.reduced)) {
+        info_.rows = Rows::kStrided;
+        if (info_.all_reduce != nullptr) {
+          return "a reduction over other than the last dims and a collective are separate kernels";
+        }
+      } else {
+        const std::int64_t width = numel(info_.reduced_dims()).max(body_.symbols());
+        info_.rows = width <= kMaxRow ? Rows::kHeld : Rows::kWide;
+      }
+    } else if (info_.all_reduce != nullptr) {
+      info_.space = shape(info_.all_reduce->outputs[0]);
+    } else if (!body_.outputs().empty()) {
+      info_.space = shape(body_.outputs()[0]);
+    }
+    return "";
+  }
+
+  // --- places ------------------------------------------------------------------------------------
+
+  std::string place_values() {
+    for (ValueId output : body_.outputs()) {
+      const Token at = output_place(output);
+      if (at == kUnset) {
+        return fmt::format("it gives {}, the kernel works on {}", type(output),
+                           TensorType{body_.type(output).dtype, info_.space}.str());
+      }
+      if (std::string reason = ask(output, at); !reason.empty()) return reason;
+    }
+    for (std::size_t n = body_.nodes().size(); n-- > 0;) {
+      if (std::string reason = place_operands(body_.nodes()[n]); !reason.empty()) return reason;
+    }
+    return "";
+  }
+
+  Token output_place(ValueId output) const {
+    if (same_numel(shape(output), info_.space)) return kFull;
+    if (info_.rows != Rows::kNone && same_numel(shape(output), info_.kept_dims())) return kRow;
+    return kUnset;
+  }
+
+  /// The value is wanted at this place.
+  std::string ask(ValueId value, Token at) {
+    if (is_moved_input(body_, value)) return "";
+    Token& known = token(value);
+    if (known == kUnset) known = at;
+    if (known == at) return "";
+    return fmt::format("{} would be computed again at another place", type(value));
+  }
+
+  /// The place that `step` of a node leads to from `at`.
+  Token beyond(Token at, const void* step, std::size_t index) {
+    return places_.try_emplace({at, step, index}, static_cast<Token>(places_.size()) + kRow + 1)
+        .first->second;
+  }
+
+  std::string place_operands(const Node& node) {
+    Token at = kUnset;
+    for (ValueId output : node.outputs) {
+      if (token(output) == kUnset) continue;
+      if (at != kUnset && token(output) != at && node.op->op_class != OpClass::kView) {
+        return fmt::format("'{}' would be computed again at another place", node.op_name());
+      }
+      at = token(output);
+    }
+    switch (node.op->op_class) {
+      case OpClass::kReduction:
+        return place_reduction(node, at);
+      case OpClass::kNorm:
+        return place_norm(node, at);
+      case OpClass::kMatmul:
+        return place_matmul(node, at);
+      case OpClass::kCollective:
+        return at == kFull || at == kUnset ? "" : moved_away(node);
+      case OpClass::kView:
+        return place_view(node);
+      case OpClass::kGather:
+        return place_gather(node);
+      default:
+        break;
+    }
+    for (ValueId operand : node.inputs) {
+      const Token place = broadcast_place(at, shape(operand), shape(node.outputs[0]));
+      if (std::string reason = ask(operand, place); !reason.empty()) return reason;
+    }
+    return "";
+  }
+
+  static std::string moved_away(const Node& node) {
+    return fmt::format("'{}' would be computed at other places than its own", node.op_name());
+  }
+
+  /// Where an operand of a pointwise node is asked for.
+  Token broadcast_place(Token at, const Shape& operand, const Shape& result) {
+    if (operand == result || at == kUnset) return at;
+    if (at == kFull && info_.rows != Rows::kNone && result == info_.space) {
+      Shape kept = info_.space;
+      for (std::size_t d = 0; d < kept.size(); ++d) {
+        if (info_.reduced[d]) kept[d] = 1;
+      }
+      if (operand == kept) return kRow;
+    }
+    // Which elements an operand of that shape takes depends on nothing but the two shapes.
+    std::size_t hash = 17;
+    for (const Shape* s : {&operand, &result}) {
+      for (const Dim& d : *s) hash = hash * 31 + std::hash<std::string>()(d.str());
+      hash = hash * 31 + 7;
+    }
+    return beyond(at, nullptr, hash);
+  }
+
+  std::string place_reduction(const Node& node, Token at) {
+    const ValueId x = node.inputs[0];
+    const std::vector<bool> reduced = reduced_flags(node, shape(x).size());
+    const bool same = info_.rows == Rows::kStrided
+                          ? shape(x) == info_.space && reduced == info_.reduced
+                          : trailing(reduced) &&
+                                same_numel(select_dims(shape(x), reduced, true),
+                                           info_.reduced_dims()) &&
+                                same_numel(select_dims(shape(x), reduced, false),
+                                           info_.kept_dims());
+    if (!same) return "reductions of one kernel go over the same dims";
+    if (at != kRow && at != kUnset) {
+      return fmt::format("'{}' would broadcast a reduced value along rows", node.op_name());
+    }
+    token(node.outputs[0]) = kRow;
+    return ask(x, kFull);
+  }
+
+  std::string place_norm(const Node& node, Token at) {
+    const Shape& x = shape(node.inputs[0]);
+    if (info_.rows == Rows::kStrided || !same_numel({x.back()}, info_.reduced_dims()) ||
+        !same_numel(x, info_.space)) {
+      return "reductions of one kernel go over the same dims";
+    }
+    if (at != kFull && at != kUnset) return moved_away(node);
+    for (ValueId output : node.outputs) token(output) = kFull;
+    for (ValueId operand : node.inputs) {
+      const Token place = shape(operand) == x ? kFull : beyond(kFull, nullptr, 0);
+      if (std::string reason = ask(operand, place); !reason.empty()) return reason;
+    }
+    return "";
+  }
+
+  std::string place_matmul(const Node& node, Token at) {
+    if (at != kFull && at != kUnset) return moved_away(node);
+    token(node.outputs[0]) = kFull;
+    const std::size_t first = node.op->name == "addmm" ? 1 : 0;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool is_matrix = i == first || i == first + 1;
+      // Both matmuls of a pair read the first operand at the same place.
+      const void* step = i == first ? nullptr : &node;
+      if (std::string reason = ask(node.inputs[i], beyond(kFull, step, 1 + i)); !reason.empty()) {
+        return reason;
+      }
+      if (is_matrix && reads_matmul(node.inputs[i])) return "a matmul reads its operands from memory";
+    }
+    return "";
+  }
+
+  /// Whether a value is computed from a matmul of this body.
+  bool reads_matmul(ValueId value) const {
+    if (is_input(value)) return false;
+    const Node& node = body_.node(body_.value(value).producer);
+    if (node.op->op_class == OpClass::kMatmul) return true;
+    return std::any_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId v) { return reads_matmul(v); });
+  }
+
+  std::string place_view(const Node& node) {
+    for (std::size_t r = 0; r < node.outputs.size(); ++r) {
+      const Token at = token(node.outputs[r]);
+      if (at == kUnset) continue;
+      const bool flat = node.op_name() == "view" || node.op_name() == "getitem";
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        const Token place = flat && (at == kFull || at == kRow) ? at : beyond(at, &node, 100 * r + i);
+        if (std::string reason = ask(node.inputs[i], place); !reason.empty()) return reason;
+      }
+    }
+    return "";
+  }
+
+  std::string place_gather(const Node& node) {
+    const Token at = token(node.outputs[0]);
+    if (node.op_name() == "rotary_embedding" && !is_moved_input(body_, node.inputs[0])) {
+      return "rotary_embedding reads each element twice: its operand must be in memory";
+    }
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (std::string reason = ask(node.inputs[i], beyond(at, &node, i)); !reason.empty()) {
+        return reason;
+      }
+    }
+    return "";
+  }
+
+  const Graph& body_;
+  std::string_view template_;
+  BodyInfo info_;
+  const Node* reduction_ = nullptr;
+  std::vector<Token> tokens_;
+  std::map<std::tuple<Token, const void*, std::size_t>, Token> places_;
+};
+
+}  // namespace
+
+Shape BodyInfo::kept_dims() const { return select_dims(space, reduced, false); }
+Shape BodyInfo::reduced_dims() const { return select_dims(space, reduced, true); }
+
+bool is_moved_input(const Graph& body, ValueId value) {
+  const NodeId producer = body.value(value).producer;
+  if (producer < 0) return true;
+  const Node& node = body.node(producer);
+  if (node.op_name() == "full") return true;
+  if (node.op->op_class != OpClass::kView) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId v) { return is_moved_input(body, v); });
+}
+
+BodyInfo analyze(const Graph& body, std::string_view template_name) {
+  return Analysis(body, template_name).run();
+}
+
+}  // namespace braid

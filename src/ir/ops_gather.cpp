@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include "braid/error.h"
+#include "ir/ops.h"
+
+namespace braid {
+namespace {
+
+void expect_indices(std::string_view op, const InferContext& context, std::size_t operand) {
+  const TensorType& indices = context.inputs[operand];
+  if (indices.dtype == DType::kI32 || indices.dtype == DType::kI64) return;
+  fail(fmt::format("/inputs/{}", operand),
+       fmt::format("the indices of {} are {}; expected i32 or i64", op, indices.str()));
+}
+
+/// Indices outside [0, extent) are an error here; a kernel gives zeros for them.
+std::size_t checked_index(const EvalContext& context, double index, std::int64_t extent) {
+  if (index >= 0 && index < static_cast<double>(extent)) return static_cast<std::size_t>(index);
+  throw_invalid(context.node.name,
+                fmt::format("index {} is out of range; expected [0, {})", index, extent));
+}
+
+std::vector<TensorType> infer_embedding(const InferContext& context) {
+  const TensorType& table = context.inputs[0];
+  if (table.shape.size() != 2) {
+    fail("/inputs/0", fmt::format("the table of embedding is {}; expected two dims", table.str()));
+  }
+  expect_indices("embedding", context, 1);
+  TensorType result{table.dtype, context.inputs[1].shape};
+  result.shape.push_back(table.shape[1]);
+  return {result};
+}
+
+EvalTensors evaluate_embedding(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    EvalTensor result = make_result(context, 0);
+    const auto columns = static_cast<std::size_t>(operands[0].shape[1]);
+    for (std::size_t i = 0; i < operands[1].data.size(); ++i) {
+      const std::size_t row = checked_index(context, operands[1].data[i], operands[0].shape[0]);
+      for (std::size_t c = 0; c < columns; ++c) {
+        result.data[i * columns + c] = operands[0].data[row * columns + c];
+      }
+    }
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
+std::vector<TensorType> infer_index_select(const InferContext& context) {
+  TensorType result = context.inputs[0];
+  const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"),
+                                          result.shape.size(), "/attrs/dim");
+  expect_indices("index_select", context, 1);
+  const TensorType& indices = context.inputs[1];
+  if (indices.shape.size() != 1) {
+    fail("/inputs/1",
+         fmt::format("the indices of index_select are {}; expected one dim", indices.str()));
+  }
+  result.shape[axis] = indices.shape[0];
+  return {result};
+}
+
+EvalTensors evaluate_index_select(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    const EvalTensor& x = operands[0];
+    EvalTensor result = make_result(context, 0);
+    const std::size_t axis =
+        normalize_axis(*context.node.attr<std::int64_t>("dim"), x.shape.size(), "/attrs/dim");
+    std::size_t inner = 1;
+    for (std::size_t d = axis + 1; d < x.shape.size(); ++d) {
+      inner *= static_cast<std::size_t>(x.shape[d]);
+    }
+    const std::size_t count = operands[1].data.size();
+    for (std::size_t i = 0; i < result.data.size(); ++i) {
+      const std::size_t nth = i / inner % count;
+      const std::size_t from = checked_index(context, operands[1].data[nth], x.shape[axis]);
+      const std::size_t outer = i / inner / count;
+      result.data[i] =
+          x.data[(outer * static_cast<std::size_t>(x.shape[axis]) + from) * inner + i % inner];
+    }
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
+/// cos and sin broadcast to the operand's shape with half the last extent.
+std::vector<TensorType> infer_rotary(const InferContext& context) {
+  expect_float("rotary_embedding", context.inputs);
+  expect_same_dtype("rotary_embedding", context.inputs);
+  const TensorType& x = context.inputs[0];
+  const auto half =
+      x.shape.empty() ? std::optional<Dim>() : x.shape.back().divide_exactly(2);
+  if (!half) {
+    fail("/inputs/0", fmt::format("the operand of rotary_embedding is {}; expected an even last "
+                                  "extent",
+                                  x.str()));
+  }
+  for (std::size_t i = 1; i < 3; ++i) {
+    const Shape& shape = context.inputs[i].shape;
+    bool good = !shape.empty() && shape.size() <= x.shape.size() && shape.back() == *half;
+    for (std::size_t d = 2; good && d <= shape.size(); ++d) {
+      const Dim& extent = shape[shape.size() - d];
+      good = extent == Dim(1) || extent == x.shape[x.shape.size() - d];
+    }
+    if (good) continue;
+    Shape expected = x.shape;
+    expected.back() = *half;
+    fail(fmt::format("/inputs/{}", i),
+         fmt::format("the {} of rotary_embedding is {}; expected {} or what broadcasts to it",
+                     i == 1 ? "cosine" : "sine", context.inputs[i].str(),
+                     TensorType{x.dtype, expected}.str()));
+  }
+  return {x};
+}
+
+/// Pairs are (i, i + half), as in GPT-NeoX and Llama; with `interleaved` (2i, 2i + 1), as in GPT-J.
+EvalTensors evaluate_rotary(const EvalContext& context, const EvalTensors& inputs) {
+  const bool interleaved = *context.node.attr<bool>("interleaved");
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    const EvalTensor& x = operands[0];
+    EvalTensor result = make_result(context, 0);
+    const auto columns = static_cast<std::size_t>(x.shape.back());
+    const std::size_t half = columns / 2;
+    std::vector<std::int64_t> index(x.shape.size(), 0);
+    for (std::size_t row = 0; row < x.data.size(); row += columns) {
+      // The row of a table that broadcasts.
+      const auto table_row = [&](const EvalTensor& table) {
+        std::size_t at = 0;
+        const std::size_t lead = x.shape.size() - table.shape.size();
+        for (std::size_t d = 0; d + 1 < table.shape.size(); ++d) {
+          at = at * static_cast<std::size_t>(table.shape[d]) +
+               (table.shape[d] == 1 ? 0 : static_cast<std::size_t>(index[lead + d]));
+        }
+        return table.data.data() + at * half;
+      };
+      const double* cos = table_row(operands[1]);
+      const double* sin = table_row(operands[2]);
+      for (std::size_t i = 0; i < half; ++i) {
+        const std::size_t a = row + (interleaved ? 2 * i : i);
+        const std::size_t b = interleaved ? a + 1 : a + half;
+        result.data[a] = x.data[a] * cos[i] - x.data[b] * sin[i];
+        result.data[b] = x.data[b] * cos[i] + x.data[a] * sin[i];
+      }
+      for (std::size_t d = index.size() - 1; d-- > 0;) {
+        if (++index[d] < x.shape[d]) break;
+        index[d] = 0;
+      }
+    }
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
+}  // namespace
+
+void add_gather_ops(std::vector<OpDef>& ops) {
+  ops.push_back({
+      .name = "embedding",
+      .op_class = OpClass::kGather,
+      .min_inputs = 2,
+      .max_inputs = 2,
+      .attrs = {},
+      .infer = infer_embedding,
+      .flops = flops_per_element(0),
+      .evaluate = evaluate_embedding,
+  });
+  ops.push_back({
+      .name = "index_select",
+      .op_class = OpClass::kGather,
+      .min_inputs = 2,
+      .max_inputs = 2,
+      .attrs = {{"dim", AttrType::kInt, {}}},
+      .infer = infer_index_select,
+      .flops = flops_per_element(0),
+      .evaluate = evaluate_index_select,
+  });
+  ops.push_back({
+      .name = "rotary_embedding",
+      .op_class = OpClass::kGather,
+      .min_inputs = 3,
+      .max_inputs = 3,
+      .attrs = {{"interleaved", AttrType::kBool, false}},
+      .infer = infer_rotary,
+      .flops = flops_per_element(3),
+      .evaluate = evaluate_rotary,
+  });
+}
+
+}  // namespace braid

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "braid/graph.h"
+
+namespace braid {
+
+// What the movement ops mean, for shape inference, the evaluator and codegen alike. All throw
+// kInvalidArgument with a place relative to the node.
+
+/// Of `transpose` and `permute`: result dim i is operand dim [i].
+[[nodiscard]] std::vector<std::size_t> permutation(std::string_view op, const Attrs& attrs,
+                                                   std::size_t rank);
+
+/// Result index i along `axis` is operand index start + i * step.
+struct SliceRange {
+  std::size_t axis;
+  Dim start;
+  Dim length;
+  std::int64_t step;
+};
+/// Of `slice`, whose bounds count from the end when negative and are clamped, as in Python. On a
+/// symbolic extent they must lie inside for all values of the symbols.
+[[nodiscard]] SliceRange slice_range(const Attrs& attrs, const Shape& shape,
+                                     const SymbolTable& symbols);
+/// Of `split`: the part of each result.
+[[nodiscard]] std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape);
+
+}  // namespace braid
