@@ -171,7 +171,11 @@ void allocate_shared(Program& p) {
                                 static_cast<int>(dtype_size(inst.dtype)));
     }
     if (inst.op == Op::kReduce) {
-      inst.shared_offset = take(inst.type.rows * p.num_warps * 8);
+      // One partial result for each row and each warp along the columns.
+      const Layout& from = p.layouts[static_cast<std::size_t>(p.at(inst.args[0]).layout)];
+      int warps = 1;
+      for (Coord c : from.warp) warps *= c.col != 0 ? 2 : 1;
+      if (warps > 1) inst.shared_offset = take(inst.type.rows * warps * 8);
     }
   }
   p.shared_bytes = offset;

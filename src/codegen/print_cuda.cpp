@@ -45,8 +45,11 @@ class Printer {
     if (inst.type.kind == Kind::kF32) return false;
     if (inst.op == Op::kRange || (inst.op == Op::kConstant && !inst.type.is_scalar())) return true;
     if (inst.op != Op::kMap || inst.type.is_scalar() || inst.type.cols == 1) return false;
-    return std::all_of(inst.args.begin(), inst.args.end(),
-                       [&](Id arg) { return p_.at(arg).type.is_scalar() || is_index(arg); });
+    return std::all_of(inst.args.begin(), inst.args.end(), [&](Id arg) {
+      const Type& type = p_.at(arg).type;
+      const bool small = type.is_scalar() || (type.cols == 1 && type.kind != Kind::kF32);
+      return small || is_index(arg);
+    });
   }
 
   /// Index tiles stand inside the expressions that use them. So does a map that is used once, by an
@@ -85,15 +88,17 @@ class Printer {
               by.fn != Fn::kMin && by.type.rows == inst.type.rows && by.type.cols == inst.type.cols;
           break;
         case Op::kPtrAdd:
-        case Op::kLoad:
         case Op::kReduce:
           inlined_[at] = true;
           break;
-        case Op::kStore:
-          inlined_[at] = by.args[2] != id;
+        case Op::kLoad:
+        case Op::kStore: {
+          // A mask of one column is kept, to be spread over the columns of the access.
+          const bool is_value = by.op == Op::kStore && by.args[2] == id;
+          inlined_[at] = !is_value && (inst.type.is_scalar() ||
+                                       inst.type.cols == p_.at(by.args[1]).type.cols);
           break;
-        case Op::kStoreShared:
-          break;
+        }
         default:
           break;
       }

@@ -117,6 +117,7 @@ class Analysis {
     } else if (reduction_ != nullptr) {
       info_.space = shape(reduction_->inputs[0]);
       info_.reduced = reduced_flags(*reduction_, info_.space.size());
+      if (numel(info_.reduced_dims()) == Expr(1)) row_ = kFull;
       if (!trailing(info_.reduced)) {
         info_.rows = Rows::kStrided;
         if (info_.all_reduce != nullptr) {
@@ -153,7 +154,7 @@ class Analysis {
 
   Token output_place(ValueId output) const {
     if (same_numel(shape(output), info_.space)) return kFull;
-    if (info_.rows != Rows::kNone && same_numel(shape(output), info_.kept_dims())) return kRow;
+    if (info_.rows != Rows::kNone && same_numel(shape(output), info_.kept_dims())) return row_;
     return kUnset;
   }
 
@@ -216,7 +217,7 @@ class Analysis {
       for (std::size_t d = 0; d < kept.size(); ++d) {
         if (info_.reduced[d]) kept[d] = 1;
       }
-      if (operand == kept) return kRow;
+      if (operand == kept) return row_;
     }
     // Which elements an operand of that shape takes depends on nothing but the two shapes.
     std::size_t hash = 17;
@@ -238,10 +239,10 @@ class Analysis {
                                 same_numel(select_dims(shape(x), reduced, false),
                                            info_.kept_dims());
     if (!same) return "reductions of one kernel go over the same dims";
-    if (at != kRow && at != kUnset) {
+    if (at != row_ && at != kUnset) {
       return fmt::format("'{}' would broadcast a reduced value along rows", node.op_name());
     }
-    token(node.outputs[0]) = kRow;
+    token(node.outputs[0]) = row_;
     return ask(x, kFull);
   }
 
@@ -315,6 +316,7 @@ class Analysis {
   std::string_view template_;
   BodyInfo info_;
   const Node* reduction_ = nullptr;
+  Token row_ = kRow;  ///< kFull where a row is one element
   std::vector<Token> tokens_;
   std::map<std::tuple<Token, const void*, std::size_t>, Token> places_;
 };

@@ -348,13 +348,16 @@ void BodyEmitter::store(std::size_t output, const Coords& at, const Mask& mask) 
   CoordsBuilder::Offset offset = coords_.offset(own);
   if (offset.scalar != kNone) pointer = b_.ptr_add(pointer, offset.scalar, type.dtype);
   if (offset.tile == kNone) offset.tile = b_.splat(Kind::kI32, rows_, 1, 0);
-  const tile::Type& have = b_.type(id);
-  const tile::Type& want = b_.type(offset.tile);
-  if (have.rows != want.rows || have.cols != want.cols) {
-    // A value that is the same for the whole tile (every operand was) is spread over it.
-    id = b_.map(Fn::kAdd, {b_.splat(have.kind, want.rows, want.cols, 0), id});
-  }
-  b_.store(pointer, offset.tile, id, conjunction(mask, want.cols), type.dtype);
+  // Where one of the two is the same for all columns, it is spread over them.
+  const auto spread = [&](Id narrow, Id wide) {
+    const tile::Type from = b_.type(narrow);
+    const tile::Type to = b_.type(wide);
+    if (from.cols >= to.cols) return narrow;
+    return b_.map(Fn::kAdd, {b_.splat(from.kind, to.rows, to.cols, 0), narrow});
+  };
+  offset.tile = spread(offset.tile, id);
+  b_.store(pointer, offset.tile, spread(id, offset.tile),
+           conjunction(mask, b_.type(offset.tile).cols), type.dtype);
 }
 
 }  // namespace braid
