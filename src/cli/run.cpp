@@ -39,6 +39,7 @@ struct OutputReport {
   std::vector<std::int64_t> shape;
   // Only with --check:
   double relative_error = 0;  // the worst of all ranks
+  double tolerance = 0;
   bool equal_in_reference = false, equal = false;
   bool good = true;
 };
@@ -54,20 +55,6 @@ struct RunReport {
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
       .count();
-}
-
-// What ‖out−ref‖/‖ref‖ may be when every op rounds where the reference does.
-double tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return 1e-5;
-    case DType::kBF16:
-      return 1e-3;
-    case DType::kF16:
-      return 2e-4;
-    default:
-      return 0;
-  }
 }
 
 std::vector<std::string> output_names(const Graph& graph) {
@@ -93,8 +80,8 @@ void compare(const RankTensors& outputs, const RankTensors& reference,
     }
     report.equal_in_reference = equal_across_ranks(reference, i);
     report.equal = equal_across_ranks(outputs, i);
-    report.good = report.relative_error <= tolerance(report.dtype) &&
-                  (report.equal || !report.equal_in_reference);
+    report.good =
+        report.relative_error <= report.tolerance && (report.equal || !report.equal_in_reference);
   }
 }
 
@@ -126,13 +113,13 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
   if (options.check) {
     rows = {{"output", "type", "relative error", "allowed", "ranks", "check"}};
     for (const OutputReport& o : report.outputs) {
-      rows.push_back(
-          {one_line(o.name), fmt::format("{}[{}]", dtype_name(o.dtype), fmt::join(o.shape, ", ")),
-           fmt::format("{:.2e}", o.relative_error), fmt::format("{:.0e}", tolerance(o.dtype)),
-           o.equal                ? "bitwise equal"
-           : o.equal_in_reference ? "DIFFER"
-                                  : "differ",
-           o.good ? "ok" : "FAILED"});
+      rows.push_back({one_line(o.name),
+                      fmt::format("{}[{}]", dtype_name(o.dtype), fmt::join(o.shape, ", ")),
+                      fmt::format("{:.2e}", o.relative_error), fmt::format("{:.0e}", o.tolerance),
+                      o.equal                ? "bitwise equal"
+                      : o.equal_in_reference ? "DIFFER"
+                                             : "differ",
+                      o.good ? "ok" : "FAILED"});
     }
     fmt::print("{}\n", format_table(rows));
   }
@@ -159,7 +146,7 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
     if (options.check) {
       // JSON has no infinity: an error that is not finite prints as null.
       entry["relative_error"] = o.relative_error;
-      entry["tolerance"] = tolerance(o.dtype);
+      entry["tolerance"] = o.tolerance;
       entry["equal_across_ranks"] = o.equal;
       entry["ok"] = o.good;
     }
@@ -235,7 +222,10 @@ int run(const RunOptions& options) {
     }
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    report.outputs.push_back({names[i], outputs[0][i].dtype, outputs[0][i].shape});
+    report.outputs.push_back({.name = names[i],
+                              .dtype = outputs[0][i].dtype,
+                              .shape = outputs[0][i].shape,
+                              .tolerance = tolerance(graph, graph.outputs()[i])});
   }
   bool good = true;
   if (options.check) {

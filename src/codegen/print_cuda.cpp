@@ -95,8 +95,8 @@ class Printer {
         case Op::kStore: {
           // A mask of one column is kept, to be spread over the columns of the access.
           const bool is_value = by.op == Op::kStore && by.args[2] == id;
-          inlined_[at] = !is_value && (inst.type.is_scalar() ||
-                                       inst.type.cols == p_.at(by.args[1]).type.cols);
+          inlined_[at] =
+              !is_value && (inst.type.is_scalar() || inst.type.cols == p_.at(by.args[1]).type.cols);
           break;
         }
         default:
@@ -537,7 +537,8 @@ class Printer {
     const Id value = inst.args[2];
     const Layout& layout = layout_of(value);
     const int at = p_.at(value).layout;
-    const int width = std::min(layout.vector_width(), 16 / static_cast<int>(dtype_size(inst.dtype)));
+    const int width =
+        std::min(layout.vector_width(), 16 / static_cast<int>(dtype_size(inst.dtype)));
     const std::string first = first_copy(layout);
     each(layout.registers(), width, [&](std::string_view i) {
       return fmt::format("store<{}>({} + {}, {} + {}, {});", width,

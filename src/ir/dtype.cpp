@@ -8,9 +8,9 @@
 namespace braid {
 namespace {
 
-constexpr std::array kDTypes = {DType::kF32,    DType::kF16, DType::kBF16, DType::kF8E4M3,
-                                DType::kF8E5M2, DType::kI32, DType::kI64,  DType::kU8,
-                                DType::kBool};
+constexpr std::array kDTypes = {DType::kF32,    DType::kF16,    DType::kBF16,
+                                DType::kF8E4M3, DType::kF8E5M2, DType::kI32,
+                                DType::kI64,    DType::kU8,     DType::kBool};
 
 /// Rounds to a binary format of `precision` bits (the hidden one counts) whose normal exponents are
 /// [min_exponent, max_exponent], ties to even.

@@ -8,6 +8,7 @@
 
 #include "braid/error.h"
 #include "braid/reference.h"
+#include "ir/op_registry.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -112,6 +113,52 @@ RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindin
     }
   }
   return outputs;
+}
+
+double tolerance(const Graph& graph, ValueId output) {
+  if (!is_float(graph.type(output).dtype)) return 0;
+  std::vector<bool> needed(graph.values().size(), false);
+  needed[static_cast<std::size_t>(output)] = true;
+  int depth = 0;
+  for (std::size_t id = graph.nodes().size(); id-- > 0;) {
+    const Node& node = graph.nodes()[id];
+    if (std::none_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId v) { return needed[static_cast<std::size_t>(v)]; })) {
+      continue;
+    }
+    const OpClass c = node.op->op_class;
+    if (c == OpClass::kMatmul || c == OpClass::kNorm || c == OpClass::kReduction ||
+        c == OpClass::kCollective) {
+      ++depth;
+    }
+    for (ValueId input : node.inputs) needed[static_cast<std::size_t>(input)] = true;
+  }
+  constexpr int kOneBlock = 8;
+  const bool one_block = depth <= kOneBlock;
+  double allowed = 0;
+  for (std::size_t v = 0; v < needed.size(); ++v) {
+    if (!needed[v] || graph.values()[v].producer < 0) continue;
+    switch (graph.values()[v].type.dtype) {
+      case DType::kF32:
+        allowed = std::max(allowed, 1e-5);
+        break;
+      case DType::kBF16:
+        allowed = std::max(allowed, one_block ? 1e-3 : 8e-3);
+        break;
+      case DType::kF16:
+        allowed = std::max(allowed, one_block ? 2e-4 : 2e-3);
+        break;
+      case DType::kF8E4M3:
+        allowed = std::max(allowed, 2e-2);
+        break;
+      case DType::kF8E5M2:
+        allowed = std::max(allowed, 4e-2);
+        break;
+      default:
+        break;
+    }
+  }
+  return allowed;
 }
 
 double relative_error(const HostTensor& out, const HostTensor& ref) {

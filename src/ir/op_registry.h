@@ -37,11 +37,11 @@ struct AttrDef {
 enum class OpClass : std::uint8_t {
   kPointwise,  ///< element by element, operands broadcast; arithmetic in pointwise.h
   kReduction,  ///< sum, mean, amax, amin, argmax: over `dim`, with `keepdim`
-  kNorm,  ///< softmax and the norms: a row reduction with pointwise around it, over the last dim
-  kMatmul,      ///< mm, addmm, bmm, matmul, scaled_mm
-  kView,        ///< view, transpose, permute, expand, slice, split, cat, getitem: no arithmetic
-  kGather,      ///< embedding, index_select, rotary_embedding: elements from elsewhere
-  kOpaque,      ///< opaque: a declared cost, for scheduling only
+  kNorm,    ///< softmax and the norms: a row reduction with pointwise around it, over the last dim
+  kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm
+  kView,    ///< view, transpose, permute, expand, slice, split, cat, getitem: no arithmetic
+  kGather,  ///< embedding, index_select, rotary_embedding: elements from elsewhere
+  kOpaque,  ///< opaque: a declared cost, for scheduling only
   kCollective,  ///< all_reduce
   kWait,        ///< wait_tensor
   kCopy,        ///< copy: the identity, into a new buffer (made by lowering)

@@ -17,14 +17,16 @@ Shape broadcast_batch(std::string_view op, std::span<const TensorType> operands)
     if (extent == Dim(1)) {
       extent = other[i];
     } else if (other[i] != Dim(1) && other[i] != extent) {
-      fail("/inputs/1", fmt::format("operands of {} are {}: batch extents {} and {} do not broadcast",
-                                    op, describe(operands), extent.str(), other[i].str()));
+      fail("/inputs/1",
+           fmt::format("operands of {} are {}: batch extents {} and {} do not broadcast", op,
+                       describe(operands), extent.str(), other[i].str()));
     }
   }
   return batch;
 }
 
-/// [..., M, K] x [..., K, N]; `first` is the node's operand that operands[0] is. `rank` 0 means any.
+/// [..., M, K] x [..., K, N]; `first` is the node's operand that operands[0] is. `rank` 0 means
+/// any.
 Shape matmul_shape(std::string_view op, std::span<const TensorType> operands, std::size_t rank,
                    std::size_t first = 0) {
   for (std::size_t i = 0; i < 2; ++i) {

@@ -41,16 +41,12 @@ std::size_t columns_of(const EvalTensor& x) { return static_cast<std::size_t>(x.
 
 const AttrDef kEps = {"eps", AttrType::kDouble, {}};
 
-double norm_flops(std::span<const TensorType> inputs, std::span<const TensorType>,
-                  const Bindings& bindings) {
-  return 5 * numel_at(inputs[0], bindings);
-}
-
 /// The last dim is the one that softmax works along.
 std::vector<TensorType> infer_softmax(const InferContext& context) {
   check_norm("softmax", context.inputs, nullptr, 0);
   const std::size_t rank = context.inputs[0].shape.size();
-  if (normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"), rank, "/attrs/dim") + 1 != rank) {
+  if (normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"), rank, "/attrs/dim") + 1 !=
+      rank) {
     fail("/attrs/dim", "softmax along another dim than the last; transpose the operand");
   }
   return {context.inputs[0]};
@@ -148,7 +144,7 @@ OpDef rms_norm_op() {
                    context.inputs.size() > 1 ? &context.inputs[1] : nullptr, 1);
         return {context.inputs[0]};
       },
-      .flops = norm_flops,
+      .flops = flops_per_element(4),
       .evaluate =
           [](const EvalContext& context, const EvalTensors& inputs) {
             return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
@@ -169,7 +165,7 @@ OpDef add_norm_op(const char* name, std::size_t results) {
       .max_inputs = 3,
       .attrs = {kEps},
       .infer = [=](const InferContext& context) { return infer_add_norm(name, results, context); },
-      .flops = norm_flops,
+      .flops = flops_per_element(5),
       .evaluate =
           [=](const EvalContext& context, const EvalTensors& inputs) {
             return evaluate_add_norm(results, context, inputs);
@@ -190,7 +186,7 @@ void add_norm_ops(std::vector<OpDef>& ops) {
       .max_inputs = 1,
       .attrs = {{"dim", AttrType::kInt, std::int64_t{-1}}},
       .infer = infer_softmax,
-      .flops = norm_flops,
+      .flops = flops_per_element(5),
       .evaluate = evaluate_softmax,
   });
   ops.push_back({
@@ -200,7 +196,7 @@ void add_norm_ops(std::vector<OpDef>& ops) {
       .max_inputs = 3,
       .attrs = {kEps},
       .infer = infer_layer_norm,
-      .flops = norm_flops,
+      .flops = flops_per_element(5),
       .evaluate = evaluate_layer_norm,
   });
 }

@@ -22,8 +22,7 @@ void add_opaque_ops(std::vector<OpDef>& ops) {
         }
         return {{get_attr<DType>(context.attrs, "dtype"), get_attr<Shape>(context.attrs, "shape")}};
       },
-      .flops =
-          [](auto, auto, const Bindings&) { return 0.0; },
+      .flops = [](auto, auto, const Bindings&) { return 0.0; },
       .evaluate = [](const EvalContext& context, const EvalTensors&) -> EvalTensors {
         throw_invalid(context.node.name, "an opaque node has a cost and no meaning: it cannot run");
       },

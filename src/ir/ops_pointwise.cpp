@@ -24,20 +24,20 @@ struct PointwiseOp {
   double flops;  ///< per element
 };
 constexpr PointwiseOp kOps[] = {
-    {"add", 2, Operands::kNumber, false, 1},      {"sub", 2, Operands::kNumber, false, 1},
-    {"mul", 2, Operands::kNumber, false, 1},      {"div", 2, Operands::kFloat, false, 1},
-    {"pow", 2, Operands::kFloat, false, 8},       {"maximum", 2, Operands::kNumber, false, 1},
-    {"minimum", 2, Operands::kNumber, false, 1},  {"neg", 1, Operands::kNumber, false, 1},
-    {"abs", 1, Operands::kNumber, false, 1},      {"exp", 1, Operands::kFloat, false, 1},
-    {"log", 1, Operands::kFloat, false, 1},       {"sqrt", 1, Operands::kFloat, false, 1},
-    {"rsqrt", 1, Operands::kFloat, false, 1},     {"tanh", 1, Operands::kFloat, false, 4},
-    {"erf", 1, Operands::kFloat, false, 8},       {"floor", 1, Operands::kFloat, false, 1},
-    {"round", 1, Operands::kFloat, false, 1},     {"relu", 1, Operands::kNumber, false, 1},
-    {"sigmoid", 1, Operands::kFloat, false, 3},   {"silu", 1, Operands::kFloat, false, 4},
-    {"eq", 2, Operands::kAny, true, 1},           {"ne", 2, Operands::kAny, true, 1},
-    {"lt", 2, Operands::kNumber, true, 1},        {"le", 2, Operands::kNumber, true, 1},
-    {"gt", 2, Operands::kNumber, true, 1},        {"ge", 2, Operands::kNumber, true, 1},
-    {"logical_and", 2, Operands::kAny, true, 1},  {"logical_or", 2, Operands::kAny, true, 1},
+    {"add", 2, Operands::kNumber, false, 1},     {"sub", 2, Operands::kNumber, false, 1},
+    {"mul", 2, Operands::kNumber, false, 1},     {"div", 2, Operands::kFloat, false, 1},
+    {"pow", 2, Operands::kFloat, false, 8},      {"maximum", 2, Operands::kNumber, false, 1},
+    {"minimum", 2, Operands::kNumber, false, 1}, {"neg", 1, Operands::kNumber, false, 1},
+    {"abs", 1, Operands::kNumber, false, 1},     {"exp", 1, Operands::kFloat, false, 1},
+    {"log", 1, Operands::kFloat, false, 1},      {"sqrt", 1, Operands::kFloat, false, 1},
+    {"rsqrt", 1, Operands::kFloat, false, 1},    {"tanh", 1, Operands::kFloat, false, 4},
+    {"erf", 1, Operands::kFloat, false, 8},      {"floor", 1, Operands::kFloat, false, 1},
+    {"round", 1, Operands::kFloat, false, 1},    {"relu", 1, Operands::kNumber, false, 1},
+    {"sigmoid", 1, Operands::kFloat, false, 3},  {"silu", 1, Operands::kFloat, false, 4},
+    {"eq", 2, Operands::kAny, true, 1},          {"ne", 2, Operands::kAny, true, 1},
+    {"lt", 2, Operands::kNumber, true, 1},       {"le", 2, Operands::kNumber, true, 1},
+    {"gt", 2, Operands::kNumber, true, 1},       {"ge", 2, Operands::kNumber, true, 1},
+    {"logical_and", 2, Operands::kAny, true, 1}, {"logical_or", 2, Operands::kAny, true, 1},
     {"logical_not", 1, Operands::kAny, true, 1},
 };
 
@@ -177,8 +177,8 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
       .attrs = {},
       .infer = [](const InferContext& context) -> std::vector<TensorType> {
         if (context.inputs[0].dtype != DType::kBool) {
-          fail("/inputs/0", fmt::format("the condition of where is {}; expected bool",
-                                        context.inputs[0].str()));
+          fail("/inputs/0",
+               fmt::format("the condition of where is {}; expected bool", context.inputs[0].str()));
         }
         expect_same_dtype("where", context.inputs.subspan(1), 1);
         return {{context.inputs[1].dtype, broadcast("where", context.inputs)}};

@@ -47,8 +47,8 @@ std::vector<TensorType> infer_expand(const InferContext& context) {
   const TensorType& x = context.inputs[0];
   Shape shape = get_attr<Shape>(context.attrs, "shape");
   auto mismatch = [&] {
-    fail("/attrs/shape", fmt::format("{} cannot be expanded to {}", x.str(),
-                                     TensorType{x.dtype, shape}.str()));
+    fail("/attrs/shape",
+         fmt::format("{} cannot be expanded to {}", x.str(), TensorType{x.dtype, shape}.str()));
   };
   if (shape.size() < x.shape.size()) mismatch();
   const std::size_t lead = shape.size() - x.shape.size();
@@ -156,8 +156,7 @@ EvalTensor take_range(EvalTensor result, const EvalTensor& x, const SliceRange& 
 EvalTensors evaluate_permute(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     const EvalTensor& x = operands[0];
-    const auto order =
-        permutation(context.node.op->name, context.node.attrs, x.shape.size());
+    const auto order = permutation(context.node.op->name, context.node.attrs, x.shape.size());
     const std::vector<std::size_t> dense = dense_strides(x.shape);
     std::vector<std::size_t> strides;
     for (std::size_t from : order) strides.push_back(dense[from]);
@@ -203,9 +202,8 @@ EvalTensors evaluate_cat(const EvalContext& context, const EvalTensors& inputs) 
     const std::vector<std::size_t> strides = dense_strides(result.shape);
     std::size_t start = 0;
     for (const EvalTensor& x : operands) {
-      visit_strided(x.shape, strides, start, [&](std::size_t from, std::size_t to) {
-        result.data[to] = x.data[from];
-      });
+      visit_strided(x.shape, strides, start,
+                    [&](std::size_t from, std::size_t to) { result.data[to] = x.data[from]; });
       start += static_cast<std::size_t>(x.shape[axis]) * strides[axis];
     }
     return std::vector<EvalTensor>{std::move(result)};
@@ -229,10 +227,12 @@ void add_view_ops(std::vector<OpDef>& ops) {
     });
   };
   add("view", {{"shape", AttrType::kShape, {}}}, infer_view, evaluate_same);
-  add("transpose", {{"dim0", AttrType::kInt, {}}, {"dim1", AttrType::kInt, {}}},
+  add(
+      "transpose", {{"dim0", AttrType::kInt, {}}, {"dim1", AttrType::kInt, {}}},
       [](const InferContext& context) { return infer_permute("transpose", context); },
       evaluate_permute);
-  add("permute", {{"dims", AttrType::kInts, {}}},
+  add(
+      "permute", {{"dims", AttrType::kInts, {}}},
       [](const InferContext& context) { return infer_permute("permute", context); },
       evaluate_permute);
   add("expand", {{"shape", AttrType::kShape, {}}}, infer_expand, evaluate_expand);

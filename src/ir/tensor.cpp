@@ -70,7 +70,8 @@ double float8_to_double(Float8 format, std::uint8_t bits) {
     return std::numeric_limits<double>::quiet_NaN();
   }
   const int hidden = exponent == 0 ? 0 : 1 << format.mantissa;
-  return sign * std::ldexp(hidden + mantissa, std::max(exponent, 1) - format.bias - format.mantissa);
+  return sign *
+         std::ldexp(hidden + mantissa, std::max(exponent, 1) - format.bias - format.mantissa);
 }
 
 /// `value` must be one that the format can hold.
@@ -84,7 +85,7 @@ std::uint8_t double_to_float8(Float8 format, double value) {
   while (low < high) {
     const int middle = (low + high) / 2;
     float8_to_double(format, static_cast<std::uint8_t>(middle)) < magnitude ? low = middle + 1
-                                                                           : high = middle;
+                                                                            : high = middle;
   }
   return static_cast<std::uint8_t>(sign | low);
 }
@@ -173,12 +174,12 @@ HostTensor HostTensor::from_doubles(DType dtype, std::vector<std::int64_t> shape
                                              [&](double x) { return float_to_bf16(narrow(x)); });
       break;
     case DType::kF8E4M3:
-      tensor.data = write_all<std::uint8_t>(
-          dtype, values, [](double x) { return double_to_float8(kE4M3, x); });
+      tensor.data = write_all<std::uint8_t>(dtype, values,
+                                            [](double x) { return double_to_float8(kE4M3, x); });
       break;
     case DType::kF8E5M2:
-      tensor.data = write_all<std::uint8_t>(
-          dtype, values, [](double x) { return double_to_float8(kE5M2, x); });
+      tensor.data = write_all<std::uint8_t>(dtype, values,
+                                            [](double x) { return double_to_float8(kE5M2, x); });
       break;
     case DType::kI32:
       tensor.data = write_all<std::int32_t>(dtype, values, to_int<std::int32_t>);

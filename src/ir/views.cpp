@@ -56,8 +56,8 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
   Dim length = bound("end") - start;
   if (length.max(symbols) <= 0) length = 0;
   if (length.min(symbols) < 0) {
-    fail("/attrs/end", fmt::format("the slice has {} elements, below 0 for some values",
-                                   length.str()));
+    fail("/attrs/end",
+         fmt::format("the slice has {} elements, below 0 for some values", length.str()));
   }
   if (step > 1 && length.is_constant()) {
     length = (length.constant() + step - 1) / step;
@@ -77,8 +77,8 @@ std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape) {
   const Dim& extent = shape[axis];
   std::vector<std::int64_t> sizes = get_attr<std::vector<std::int64_t>>(attrs, "split_size");
   if (!extent.is_constant()) {
-    fail("/attrs/dim", fmt::format("dim {} is {}; expected a constant extent to split", axis,
-                                   extent.str()));
+    fail("/attrs/dim",
+         fmt::format("dim {} is {}; expected a constant extent to split", axis, extent.str()));
   }
   for (std::int64_t size : sizes) {
     if (size < 0 || (size == 0 && sizes.size() == 1)) {

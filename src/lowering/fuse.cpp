@@ -22,9 +22,8 @@
 // join too, and the gemm of the other operand when the two matmuls share their first one (gate and
 // up). Views, slices and other movements that leave neighbours neighbours, and constants, stand in
 // the body of each kernel that reads them (index arithmetic there, no traffic); so does a transpose
-// that only matmuls read. A matmul takes in the casts and scales of its operands. Values that others
-// still read become further outputs, so nothing is computed twice.
-// Refuses a merge
+// that only matmuls read. A matmul takes in the casts and scales of its operands. Values that
+// others still read become further outputs, so nothing is computed twice. Refuses a merge
 //   - that the template cannot express (codegen answers that);
 //   - that could close a cycle through a node outside (see `level`);
 //   - that would repeat work: an operand computed inside a matmul, or a small value computed once

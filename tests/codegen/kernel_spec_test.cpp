@@ -108,22 +108,28 @@ TEST(CannotFuse, SaysWhy) {
   }
   {
     Graph g;
-    const ValueId s =
-        out(g, g.add_node("", "sum", {x_of(g, {8, 8})}, {{"dim", std::vector<std::int64_t>{0}}}));
-    g.add_output(out(g, g.add_node("", "neg", {s})));
-    cases.push_back({"leading dims", g});
+    const ValueId x = x_of(g, {8, 8});
+    const ValueId rows =
+        out(g, g.add_node("", "sum", {x}, {{"dim", std::vector<std::int64_t>{1}}}));
+    const ValueId cols =
+        out(g, g.add_node("", "sum", {x}, {{"dim", std::vector<std::int64_t>{0}}}));
+    g.add_output(out(g, g.add_node("", "add", {rows, cols})));
+    cases.push_back({"over the same dims", g});
   }
   {
     Graph g;
     const ValueId n = out(g, g.add_node("", "neg", {x_of(g, {8})}));
     g.add_output(out(g, g.add_node("", "add", {x_of(g, {4, 8}), n})));
+    g.add_output(n);
     cases.push_back({"the kernel works on", g});
   }
   {
     Graph g;
-    g.add_output(out(g, g.add_node("", "rms_norm", {x_of(g, {2, 1 << 16}), x_of(g, {1 << 16})},
-                                   {{"eps", 1e-5}})));
-    cases.push_back({"rows wider than", g});
+    const ValueId n = out(g, g.add_node("", "neg", {x_of(g, {8, 8})}));
+    const ValueId t = out(g, g.add_node("", "transpose", {n},
+                                        {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}));
+    g.add_output(out(g, g.add_node("", "add", {n, t})));
+    cases.push_back({"computed again at another place", g});
   }
   for (const Refused& refused : cases) {
     const std::string why = cannot_fuse(refused.body, template_for(refused.body));

@@ -7,19 +7,6 @@
 
 namespace braid::testing {
 
-double tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return 1e-5;
-    case DType::kBF16:
-      return 1e-3;
-    case DType::kF16:
-      return 2e-4;
-    default:
-      return 0;
-  }
-}
-
 WorldOptions world_options(std::int64_t world) {
   WorldOptions options;
   const char* device = std::getenv("BRAID_TEST_DEVICE");
@@ -55,7 +42,7 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
     bool equal = true;
     for (std::size_t rank = 0; rank < got.size(); ++rank) {
       const double error = relative_error(got[rank][i], expected[rank][i]);
-      if (!(error <= tolerance(got[rank][i].dtype))) {
+      if (!(error <= tolerance(graph, graph.outputs()[i]))) {
         return ::testing::AssertionFailure()
                << "output " << name << " of rank " << rank << ": relative error " << error;
       }

@@ -9,10 +9,6 @@
 
 namespace braid::testing {
 
-/// How far an output of this dtype may be from the float64 reference, ‖out−ref‖/‖ref‖, for one
-/// block.
-double tolerance(DType dtype);
-
 /// The device the run tier uses: "cpu", or $BRAID_TEST_DEVICE.
 WorldOptions world_options(std::int64_t world);
 

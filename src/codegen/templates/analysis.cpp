@@ -1,7 +1,8 @@
-// Whether a body is one kernel. Every value is asked for at a place: FULL (the iteration space, flat),
-// ROW (one element per row of what is reduced), or somewhere that movements and broadcasts lead to.
-// Walking from the outputs back, each computed value must be asked for at one place only: then
-// nothing is computed twice. Reductions, norms, matmuls and collectives fix what they are asked at.
+// Whether a body is one kernel. Every value is asked for at a place: FULL (the iteration space,
+// flat), ROW (one element per row of what is reduced), or somewhere that movements and broadcasts
+// lead to. Walking from the outputs back, each computed value must be asked for at one place only:
+// then nothing is computed twice. Reductions, norms, matmuls and collectives fix what they are
+// asked at.
 
 #include <fmt/format.h>
 
@@ -106,7 +107,8 @@ class Analysis {
     if (pair.size() > 2) return "a kernel holds one matmul, or a pair that shares an operand";
     if (pair.size() < 2) return "";
     const bool same = pair[0]->op == pair[1]->op && pair[0]->op->name != "addmm" &&
-                      pair[0]->op->name != "scaled_mm" && pair[0]->inputs[0] == pair[1]->inputs[0] &&
+                      pair[0]->op->name != "scaled_mm" &&
+                      pair[0]->inputs[0] == pair[1]->inputs[0] &&
                       body_.type(pair[0]->inputs[1]) == body_.type(pair[1]->inputs[1]);
     return same ? "" : "a kernel holds one matmul, or a pair that shares its first operand";
   }
@@ -231,13 +233,12 @@ class Analysis {
   std::string place_reduction(const Node& node, Token at) {
     const ValueId x = node.inputs[0];
     const std::vector<bool> reduced = reduced_flags(node, shape(x).size());
-    const bool same = info_.rows == Rows::kStrided
-                          ? shape(x) == info_.space && reduced == info_.reduced
-                          : trailing(reduced) &&
-                                same_numel(select_dims(shape(x), reduced, true),
-                                           info_.reduced_dims()) &&
-                                same_numel(select_dims(shape(x), reduced, false),
-                                           info_.kept_dims());
+    const bool same =
+        info_.rows == Rows::kStrided
+            ? shape(x) == info_.space && reduced == info_.reduced
+            : trailing(reduced) &&
+                  same_numel(select_dims(shape(x), reduced, true), info_.reduced_dims()) &&
+                  same_numel(select_dims(shape(x), reduced, false), info_.kept_dims());
     if (!same) return "reductions of one kernel go over the same dims";
     if (at != row_ && at != kUnset) {
       return fmt::format("'{}' would broadcast a reduced value along rows", node.op_name());
@@ -272,7 +273,8 @@ class Analysis {
       if (std::string reason = ask(node.inputs[i], beyond(kFull, step, 1 + i)); !reason.empty()) {
         return reason;
       }
-      if (is_matrix && reads_matmul(node.inputs[i])) return "a matmul reads its operands from memory";
+      if (is_matrix && reads_matmul(node.inputs[i]))
+        return "a matmul reads its operands from memory";
     }
     return "";
   }
@@ -292,7 +294,8 @@ class Analysis {
       if (at == kUnset) continue;
       const bool flat = node.op_name() == "view" || node.op_name() == "getitem";
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-        const Token place = flat && (at == kFull || at == kRow) ? at : beyond(at, &node, 100 * r + i);
+        const Token place =
+            flat && (at == kFull || at == kRow) ? at : beyond(at, &node, 100 * r + i);
         if (std::string reason = ask(node.inputs[i], place); !reason.empty()) return reason;
       }
     }

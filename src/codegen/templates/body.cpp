@@ -42,9 +42,9 @@ Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
     if (auto it = scope.find(key); it != scope.end()) return it->second;
   }
   const Value& v = body_.value(value);
-  const Id id = v.producer < 0 ? load_input(value, at, mask)
-                               : compute(body_.node(v.producer), static_cast<std::size_t>(v.result),
-                                         at, mask);
+  const Id id = v.producer < 0
+                    ? load_input(value, at, mask)
+                    : compute(body_.node(v.producer), static_cast<std::size_t>(v.result), at, mask);
   known_.back().emplace(std::move(key), id);
   return id;
 }
@@ -119,11 +119,13 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
 
 Id BodyEmitter::pointwise_value(const Node& node, const Coords& at, const Mask& mask) {
   std::vector<tile::TileExpr> x;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) x.push_back({&b_, operand(node, i, at, mask)});
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    x.push_back({&b_, operand(node, i, at, mask)});
   return pointwise<tile::TileExpr>(node.op_name(), x, node.attrs).id;
 }
 
-// --- movements ------------------------------------------------------------------------------------
+// --- movements
+// ------------------------------------------------------------------------------------
 
 Id BodyEmitter::moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask) {
   const std::string_view op = node.op_name();
@@ -209,8 +211,8 @@ Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
     pair = b_.map(Fn::kDiv, {i, b_.integer(2)});
     const Id odd = b_.map(Fn::kRem, {i, b_.integer(2)});
     is_first = b_.map(Fn::kLt, {odd, b_.integer(1)});
-    partner = b_.map(Fn::kSub, {b_.map(Fn::kAdd, {i, b_.integer(1)}),
-                                b_.map(Fn::kMul, {odd, b_.integer(2)})});
+    partner = b_.map(
+        Fn::kSub, {b_.map(Fn::kAdd, {i, b_.integer(1)}), b_.map(Fn::kMul, {odd, b_.integer(2)})});
   } else {
     pair = b_.map(Fn::kRem, {i, scalar(half)});
     is_first = b_.map(Fn::kLt, {i, scalar(half)});
@@ -233,7 +235,8 @@ Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
   return b_.map(Fn::kAdd, {b_.map(Fn::kMul, {x, row(1)}), signed_part});
 }
 
-// --- collectives and reductions -------------------------------------------------------------------
+// --- collectives and reductions
+// -------------------------------------------------------------------
 
 Id BodyEmitter::peers_sum(const Node& node, const Coords& at, const Mask& mask) {
   const ValueId value = node.inputs[0];

@@ -50,7 +50,8 @@ Id CoordsBuilder::scalar_like(Id like, const Expr& expr) {
 Axis CoordsBuilder::part(const Axis& axis, std::size_t first, std::size_t last) {
   const auto begin = axis.dims.begin();
   const auto cut = [&](std::size_t from, std::size_t to) {
-    return Shape(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to));
+    return Shape(begin + static_cast<std::ptrdiff_t>(from),
+                 begin + static_cast<std::ptrdiff_t>(to));
   };
   Axis result{axis.index, cut(first, last)};
   const Expr inner = numel(cut(last, axis.dims.size()));
@@ -60,14 +61,12 @@ Axis CoordsBuilder::part(const Axis& axis, std::size_t first, std::size_t last) 
     result.index = b_.map(Fn::kDiv, {result.index, scalar_like(axis.index, inner)});
   }
   if (!(outer == Expr(1))) {
-    result.index =
-        b_.map(Fn::kRem, {result.index, scalar_like(axis.index, numel(result.dims))});
+    result.index = b_.map(Fn::kRem, {result.index, scalar_like(axis.index, numel(result.dims))});
   }
   return result;
 }
 
-Coords CoordsBuilder::pick(const Coords& at,
-                           const std::vector<std::optional<std::size_t>>& picks) {
+Coords CoordsBuilder::pick(const Coords& at, const std::vector<std::optional<std::size_t>>& picks) {
   Coords result;
   for (std::size_t i = 0; i < picks.size();) {
     if (!picks[i]) {
@@ -116,9 +115,8 @@ Coords CoordsBuilder::reshape(const Coords& at, const Shape& shape) {
       } else if (more_axes) {
         const Axis& low = at[a++];
         merged.index = b_.map(
-            Fn::kAdd,
-            {b_.map(Fn::kMul, {merged.index, scalar_like(merged.index, numel(low.dims))}),
-             low.index});
+            Fn::kAdd, {b_.map(Fn::kMul, {merged.index, scalar_like(merged.index, numel(low.dims))}),
+                       low.index});
         merged.dims.insert(merged.dims.end(), low.dims.begin(), low.dims.end());
       } else {
         throw_internal("coords", "shapes of different size");

@@ -36,8 +36,7 @@ class CoordsBuilder {
 
   /// The coordinates of an operand whose dim i is dim picks[i] of this value, or has extent 1 where
   /// there is none.
-  [[nodiscard]] Coords pick(const Coords& at,
-                            const std::vector<std::optional<std::size_t>>& picks);
+  [[nodiscard]] Coords pick(const Coords& at, const std::vector<std::optional<std::size_t>>& picks);
   /// Of an operand of `shape` that broadcasts to this value.
   [[nodiscard]] Coords broadcast(const Coords& at, const Shape& shape);
   /// The same elements in row-major order, seen as `shape`.

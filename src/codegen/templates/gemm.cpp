@@ -27,8 +27,8 @@ bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
     if (node.op_name() == "transpose" || node.op_name() == "permute") {
       dim = permutation(node.op_name(), node.attrs, rank)[dim];
     } else if (node.op_name() == "view") {
-      return dim + 1 == rank && is_contiguous(body, node.inputs[0],
-                                              body.type(node.inputs[0]).shape.size() - 1);
+      return dim + 1 == rank &&
+             is_contiguous(body, node.inputs[0], body.type(node.inputs[0]).shape.size() - 1);
     } else if (node.op_name() == "expand" || node.op->op_class == OpClass::kPointwise) {
       const std::size_t lead = rank - body.type(node.inputs[0]).shape.size();
       if (dim < lead) return false;
@@ -126,12 +126,11 @@ class Gemm {
   /// The tile's indices along an extent, and the condition that they exist where blocks do not
   /// divide it.
   Id index(const Extent& extent, int rows, int cols, int axis, Mask& mask, bool always = false) {
-    const Id start = info_.narrow ? b_.map(Fn::kToI32, {extent.start})
-                                  : b_.map(Fn::kToI64, {extent.start});
+    const Id start =
+        info_.narrow ? b_.map(Fn::kToI32, {extent.start}) : b_.map(Fn::kToI64, {extent.start});
     const Id index = b_.map(Fn::kAdd, {start, b_.range(rows, cols, axis)});
     if (always || !extent.dim.is_constant() || extent.dim.constant() % extent.block != 0) {
-      mask.push_back(
-          b_.map(Fn::kLt, {index, scalar_of(b_, Expr(extent.dim), body_.symbols())}));
+      mask.push_back(b_.map(Fn::kLt, {index, scalar_of(b_, Expr(extent.dim), body_.symbols())}));
     }
     return index;
   }
@@ -141,8 +140,8 @@ class Gemm {
   Operand operand(ValueId value, const Extent& rows, const Extent& cols) {
     const Shape& shape = body_.type(value).shape;
     const std::size_t rank = shape.size();
-    const bool transposed = !is_contiguous(body_, value, rank - 1) &&
-                            is_contiguous(body_, value, rank - 2);
+    const bool transposed =
+        !is_contiguous(body_, value, rank - 1) && is_contiguous(body_, value, rank - 2);
     const Extent& outer = transposed ? cols : rows;
     const Extent& inner = transposed ? rows : cols;
     Mask mask;

@@ -220,15 +220,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   if (!wait(comm, peers, 0)) return;
   for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
     unsigned char* const v15 = peers.base[0] + p7;
-    const long long v19 = (v11 * 2048) * 2;
-    unsigned char* const v20 = v15 + v19;
+    const long long v20 = (v11 * 2048) * 2;
+    unsigned char* const v21 = v15 + v20;
     float v22[8];
-    load<8>(v22 + 0, (const bf16*)v20 + col0, true);
+    load<8>(v22 + 0, (const bf16*)v21 + col0, true);
     unsigned char* const v23 = peers.base[1] + p7;
-    unsigned char* const v24 = v23 + v19;
+    unsigned char* const v24 = v23 + v20;
     float v25[8];
     load<8>(v25 + 0, (const bf16*)v24 + col0, true);
-    unsigned char* const v29 = p8 + v19;
+    unsigned char* const v29 = p8 + v20;
     float v30[8];
     load<8>(v30 + 0, (const bf16*)v29 + col0, true);
     float v32[8];
@@ -256,19 +256,19 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     for (int w = 1; w < 8; ++w) {
       v34[0] = v34[0] + s34[row1 * 8 + w];
     }
-    const float v35 = (float)2048;
+    const float v36 = (float)2048;
     float v39[1];
-    v39[0] = rsqrtf(((v34[0] / v35) + 1e-05f));
-    float v43[8];
-    load<8>(v43 + 0, (const bf16*)p9 + col0, true);
-    float v45[8];
+    v39[0] = rsqrtf(((v34[0] / v36) + 1e-05f));
+    float v42[8];
+    load<8>(v42 + 0, (const bf16*)p9 + col0, true);
+    float v44[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v45[i] = round_to<bf16>(((v32[i] * v39[0]) * v43[i]));
-    unsigned char* const v47 = p10 + v19;
-    store<8>((bf16*)v47 + col0, v45 + 0, true);
-    unsigned char* const v50 = p11 + v19;
-    store<8>((bf16*)v50 + col0, v32 + 0, true);
+      v44[i] = round_to<bf16>(((v32[i] * v39[0]) * v42[i]));
+    unsigned char* const v46 = p10 + v20;
+    store<8>((bf16*)v46 + col0, v44 + 0, true);
+    unsigned char* const v49 = p11 + v20;
+    store<8>((bf16*)v49 + col0, v32 + 0, true);
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

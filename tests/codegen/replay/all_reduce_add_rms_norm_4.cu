@@ -220,23 +220,23 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   if (!wait(comm, peers, 0)) return;
   for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
     unsigned char* const v15 = peers.base[0] + p7;
-    const long long v19 = (v11 * 2048) * 2;
-    unsigned char* const v20 = v15 + v19;
+    const long long v20 = (v11 * 2048) * 2;
+    unsigned char* const v21 = v15 + v20;
     float v22[8];
-    load<8>(v22 + 0, (const bf16*)v20 + col0, true);
+    load<8>(v22 + 0, (const bf16*)v21 + col0, true);
     unsigned char* const v23 = peers.base[1] + p7;
-    unsigned char* const v24 = v23 + v19;
+    unsigned char* const v24 = v23 + v20;
     float v25[8];
     load<8>(v25 + 0, (const bf16*)v24 + col0, true);
     unsigned char* const v27 = peers.base[2] + p7;
-    unsigned char* const v28 = v27 + v19;
+    unsigned char* const v28 = v27 + v20;
     float v29[8];
     load<8>(v29 + 0, (const bf16*)v28 + col0, true);
     unsigned char* const v31 = peers.base[3] + p7;
-    unsigned char* const v32 = v31 + v19;
+    unsigned char* const v32 = v31 + v20;
     float v33[8];
     load<8>(v33 + 0, (const bf16*)v32 + col0, true);
-    unsigned char* const v37 = p8 + v19;
+    unsigned char* const v37 = p8 + v20;
     float v38[8];
     load<8>(v38 + 0, (const bf16*)v37 + col0, true);
     float v40[8];
@@ -264,19 +264,19 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     for (int w = 1; w < 8; ++w) {
       v42[0] = v42[0] + s42[row1 * 8 + w];
     }
-    const float v43 = (float)2048;
+    const float v44 = (float)2048;
     float v47[1];
-    v47[0] = rsqrtf(((v42[0] / v43) + 1e-05f));
-    float v51[8];
-    load<8>(v51 + 0, (const bf16*)p9 + col0, true);
-    float v53[8];
+    v47[0] = rsqrtf(((v42[0] / v44) + 1e-05f));
+    float v50[8];
+    load<8>(v50 + 0, (const bf16*)p9 + col0, true);
+    float v52[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v53[i] = round_to<bf16>(((v40[i] * v47[0]) * v51[i]));
-    unsigned char* const v55 = p10 + v19;
-    store<8>((bf16*)v55 + col0, v53 + 0, true);
-    unsigned char* const v58 = p11 + v19;
-    store<8>((bf16*)v58 + col0, v40 + 0, true);
+      v52[i] = round_to<bf16>(((v40[i] * v47[0]) * v50[i]));
+    unsigned char* const v54 = p10 + v20;
+    store<8>((bf16*)v54 + col0, v52 + 0, true);
+    unsigned char* const v57 = p11 + v20;
+    store<8>((bf16*)v57 + col0, v40 + 0, true);
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

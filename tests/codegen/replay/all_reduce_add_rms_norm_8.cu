@@ -220,39 +220,39 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   if (!wait(comm, peers, 0)) return;
   for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
     unsigned char* const v15 = peers.base[0] + p7;
-    const long long v19 = (v11 * 2048) * 2;
-    unsigned char* const v20 = v15 + v19;
+    const long long v20 = (v11 * 2048) * 2;
+    unsigned char* const v21 = v15 + v20;
     float v22[8];
-    load<8>(v22 + 0, (const bf16*)v20 + col0, true);
+    load<8>(v22 + 0, (const bf16*)v21 + col0, true);
     unsigned char* const v23 = peers.base[1] + p7;
-    unsigned char* const v24 = v23 + v19;
+    unsigned char* const v24 = v23 + v20;
     float v25[8];
     load<8>(v25 + 0, (const bf16*)v24 + col0, true);
     unsigned char* const v27 = peers.base[2] + p7;
-    unsigned char* const v28 = v27 + v19;
+    unsigned char* const v28 = v27 + v20;
     float v29[8];
     load<8>(v29 + 0, (const bf16*)v28 + col0, true);
     unsigned char* const v31 = peers.base[3] + p7;
-    unsigned char* const v32 = v31 + v19;
+    unsigned char* const v32 = v31 + v20;
     float v33[8];
     load<8>(v33 + 0, (const bf16*)v32 + col0, true);
     unsigned char* const v35 = peers.base[4] + p7;
-    unsigned char* const v36 = v35 + v19;
+    unsigned char* const v36 = v35 + v20;
     float v37[8];
     load<8>(v37 + 0, (const bf16*)v36 + col0, true);
     unsigned char* const v39 = peers.base[5] + p7;
-    unsigned char* const v40 = v39 + v19;
+    unsigned char* const v40 = v39 + v20;
     float v41[8];
     load<8>(v41 + 0, (const bf16*)v40 + col0, true);
     unsigned char* const v43 = peers.base[6] + p7;
-    unsigned char* const v44 = v43 + v19;
+    unsigned char* const v44 = v43 + v20;
     float v45[8];
     load<8>(v45 + 0, (const bf16*)v44 + col0, true);
     unsigned char* const v47 = peers.base[7] + p7;
-    unsigned char* const v48 = v47 + v19;
+    unsigned char* const v48 = v47 + v20;
     float v49[8];
     load<8>(v49 + 0, (const bf16*)v48 + col0, true);
-    unsigned char* const v53 = p8 + v19;
+    unsigned char* const v53 = p8 + v20;
     float v54[8];
     load<8>(v54 + 0, (const bf16*)v53 + col0, true);
     float v56[8];
@@ -280,19 +280,19 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     for (int w = 1; w < 8; ++w) {
       v58[0] = v58[0] + s58[row1 * 8 + w];
     }
-    const float v59 = (float)2048;
+    const float v60 = (float)2048;
     float v63[1];
-    v63[0] = rsqrtf(((v58[0] / v59) + 1e-05f));
-    float v67[8];
-    load<8>(v67 + 0, (const bf16*)p9 + col0, true);
-    float v69[8];
+    v63[0] = rsqrtf(((v58[0] / v60) + 1e-05f));
+    float v66[8];
+    load<8>(v66 + 0, (const bf16*)p9 + col0, true);
+    float v68[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v69[i] = round_to<bf16>(((v56[i] * v63[0]) * v67[i]));
-    unsigned char* const v71 = p10 + v19;
-    store<8>((bf16*)v71 + col0, v69 + 0, true);
-    unsigned char* const v74 = p11 + v19;
-    store<8>((bf16*)v74 + col0, v56 + 0, true);
+      v68[i] = round_to<bf16>(((v56[i] * v63[0]) * v66[i]));
+    unsigned char* const v70 = p10 + v20;
+    store<8>((bf16*)v70 + col0, v68 + 0, true);
+    unsigned char* const v73 = p11 + v20;
+    store<8>((bf16*)v73 + col0, v56 + 0, true);
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

@@ -206,29 +206,29 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const Peers peer
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
   for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
-    const int v16 = (int)(v11 * 1024);
+    const int v15 = (int)(v11 * 1024);
     unsigned char* const v21 = peers.base[0] + p8;
     float v23[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v23 + i, (const float*)v21 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p7));
+      load<1>(v23 + i, (const float*)v21 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
     unsigned char* const v24 = peers.base[1] + p8;
     float v25[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v25 + i, (const float*)v24 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p7));
+      load<1>(v25 + i, (const float*)v24 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
     unsigned char* const v27 = peers.base[2] + p8;
     float v28[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v28 + i, (const float*)v27 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p7));
+      load<1>(v28 + i, (const float*)v27 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
     float v29[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v29[i] = (v23[i] + v25[i]) + v28[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      store<1>((float*)p9 + (v16 + (col0 + i % 8)), v29 + i, ((v16 + (col0 + i % 8)) < p7));
+      store<1>((float*)p9 + (v15 + (col0 + i % 8)), v29 + i, ((v15 + (col0 + i % 8)) < p7));
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

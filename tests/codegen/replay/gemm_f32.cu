@@ -152,57 +152,59 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm(long long p0, long 
   const int row2 = lane / 8 % 4 + warp % 4 * 4;
   const int col2 = lane % 8 * 8;
   const int row3 = lane / 8 % 4 + warp % 4 * 4;
-  const int col3 = lane % 8 * 4;
-  const int row4 = lane / 16 % 2 + warp % 4 * 2;
-  const int col4 = lane % 16 * 4;
+  const int col3 = 0;
+  const int row4 = lane / 8 % 4 + warp % 4 * 4;
+  const int col4 = lane % 8 * 4;
+  const int row5 = lane / 16 % 2 + warp % 4 * 2;
+  const int col5 = lane % 16 * 4;
   const int v1 = (int)(long long)blockIdx.x;
   const int v3 = (int)p0;
-  const int v6 = (v1 % v3) * 64;
-  const int v8 = (v1 / v3) * 64;
-  const bool v65 = 0 < 130;
-  const int v67 = (int)v6;
-  const int v71 = (int)0;
+  const int v7 = (v1 % v3) * 64;
+  const int v9 = (v1 / v3) * 64;
+  const bool v66 = 0 < 130;
+  const int v68 = (int)v7;
+  const int v72 = (int)0;
 #pragma unroll
   for (int i = 0; i < 16; i += 2)
-    copy_async<8>(((float*)(smem + 0 + (int)0 * 8192)) + swizzle<32, 4, 1, 8>((row3 + i / 4 % 4 * 16), (col3 + i % 4)), (const float*)p2 + (((v67 + (row3 + i / 4 % 4 * 16)) * 130) + (v71 + (col3 + i % 4))), v65 && (((v67 + (row3 + i / 4 % 4 * 16)) < p1) && ((v71 + (col3 + i % 4)) < 130)));
-  const int v85 = (int)v8;
+    copy_async<8>(((float*)(smem + 0 + (int)0 * 8192)) + swizzle<32, 4, 1, 8>((row4 + i / 4 % 4 * 16), (col4 + i % 4)), (const float*)p2 + (((v68 + (row4 + i / 4 % 4 * 16)) * 130) + (v72 + (col4 + i % 4))), v66 && (((v68 + (row4 + i / 4 % 4 * 16)) < p1) && ((v72 + (col4 + i % 4)) < 130)));
+  const int v86 = (int)v9;
 #pragma unroll
   for (int i = 0; i < 16; i += 2)
-    copy_async<8>(((float*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 4, 1, 8>((row4 + i / 4 % 4 * 8), (col4 + i % 4)), (const float*)p3 + (((v71 + (row4 + i / 4 % 4 * 8)) * 66) + (v85 + (col4 + i % 4))), v65 && (((v71 + (row4 + i / 4 % 4 * 8)) < 130) && ((v85 + (col4 + i % 4)) < 66)));
+    copy_async<8>(((float*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 4, 1, 8>((row5 + i / 4 % 4 * 8), (col5 + i % 4)), (const float*)p3 + (((v72 + (row5 + i / 4 % 4 * 8)) * 66) + (v86 + (col5 + i % 4))), v66 && (((v72 + (row5 + i / 4 % 4 * 8)) < 130) && ((v86 + (col5 + i % 4)) < 66)));
   commit_group();
-  const bool v96 = 32 < 130;
-  const int v97 = (int)32;
+  const bool v97 = 32 < 130;
+  const int v98 = (int)32;
 #pragma unroll
   for (int i = 0; i < 16; i += 2)
-    copy_async<8>(((float*)(smem + 0 + (int)1 * 8192)) + swizzle<32, 4, 1, 8>((row3 + i / 4 % 4 * 16), (col3 + i % 4)), (const float*)p2 + (((v67 + (row3 + i / 4 % 4 * 16)) * 130) + (v97 + (col3 + i % 4))), v96 && (((v67 + (row3 + i / 4 % 4 * 16)) < p1) && ((v97 + (col3 + i % 4)) < 130)));
+    copy_async<8>(((float*)(smem + 0 + (int)1 * 8192)) + swizzle<32, 4, 1, 8>((row4 + i / 4 % 4 * 16), (col4 + i % 4)), (const float*)p2 + (((v68 + (row4 + i / 4 % 4 * 16)) * 130) + (v98 + (col4 + i % 4))), v97 && (((v68 + (row4 + i / 4 % 4 * 16)) < p1) && ((v98 + (col4 + i % 4)) < 130)));
 #pragma unroll
   for (int i = 0; i < 16; i += 2)
-    copy_async<8>(((float*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 4, 1, 8>((row4 + i / 4 % 4 * 8), (col4 + i % 4)), (const float*)p3 + (((v97 + (row4 + i / 4 % 4 * 8)) * 66) + (v85 + (col4 + i % 4))), v96 && (((v97 + (row4 + i / 4 % 4 * 8)) < 130) && ((v85 + (col4 + i % 4)) < 66)));
+    copy_async<8>(((float*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 4, 1, 8>((row5 + i / 4 % 4 * 8), (col5 + i % 4)), (const float*)p3 + (((v98 + (row5 + i / 4 % 4 * 8)) * 66) + (v86 + (col5 + i % 4))), v97 && (((v98 + (row5 + i / 4 % 4 * 8)) < 130) && ((v86 + (col5 + i % 4)) < 66)));
   commit_group();
   float v14[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v14[i] = 0.0f;
   for (long long v13 = 0; v13 < 130; v13 += 32) {
-    const long long v111 = (v13 - 0) / 32;
-    const long long v112 = v111 % 3;
+    const long long v112 = (v13 - 0) / 32;
+    const long long v113 = v112 % 3;
     wait_group<1>();
-    const long long v116 = v13 + 64;
-    const long long v118 = (v111 + 2) % 3;
-    const bool v119 = v116 < 130;
-    const int v121 = (int)v6;
-    const int v125 = (int)v116;
+    const long long v117 = v13 + 64;
+    const long long v119 = (v112 + 2) % 3;
+    const bool v120 = v117 < 130;
+    const int v122 = (int)v7;
+    const int v126 = (int)v117;
 #pragma unroll
     for (int i = 0; i < 16; i += 2)
-      copy_async<8>(((float*)(smem + 0 + (int)v118 * 8192)) + swizzle<32, 4, 1, 8>((row3 + i / 4 % 4 * 16), (col3 + i % 4)), (const float*)p2 + (((v121 + (row3 + i / 4 % 4 * 16)) * 130) + (v125 + (col3 + i % 4))), v119 && (((v121 + (row3 + i / 4 % 4 * 16)) < p1) && ((v125 + (col3 + i % 4)) < 130)));
-    const int v139 = (int)v8;
+      copy_async<8>(((float*)(smem + 0 + (int)v119 * 8192)) + swizzle<32, 4, 1, 8>((row4 + i / 4 % 4 * 16), (col4 + i % 4)), (const float*)p2 + (((v122 + (row4 + i / 4 % 4 * 16)) * 130) + (v126 + (col4 + i % 4))), v120 && (((v122 + (row4 + i / 4 % 4 * 16)) < p1) && ((v126 + (col4 + i % 4)) < 130)));
+    const int v140 = (int)v9;
 #pragma unroll
     for (int i = 0; i < 16; i += 2)
-      copy_async<8>(((float*)(smem + 24576 + (int)v118 * 8192)) + swizzle<64, 4, 1, 8>((row4 + i / 4 % 4 * 8), (col4 + i % 4)), (const float*)p3 + (((v125 + (row4 + i / 4 % 4 * 8)) * 66) + (v139 + (col4 + i % 4))), v119 && (((v125 + (row4 + i / 4 % 4 * 8)) < 130) && ((v139 + (col4 + i % 4)) < 66)));
+      copy_async<8>(((float*)(smem + 24576 + (int)v119 * 8192)) + swizzle<64, 4, 1, 8>((row5 + i / 4 % 4 * 8), (col5 + i % 4)), (const float*)p3 + (((v126 + (row5 + i / 4 % 4 * 8)) * 66) + (v140 + (col5 + i % 4))), v120 && (((v126 + (row5 + i / 4 % 4 * 8)) < 130) && ((v140 + (col5 + i % 4)) < 66)));
     commit_group();
     {
-      const float* const a = ((float*)(smem + 0 + (int)v112 * 8192));
-      const float* const b = ((float*)(smem + 24576 + (int)v112 * 8192));
+      const float* const a = ((float*)(smem + 0 + (int)v113 * 8192));
+      const float* const b = ((float*)(smem + 24576 + (int)v113 * 8192));
 #pragma unroll 2
       for (int k = 0; k < 32; ++k) {
         float fa[4], fb[8];
@@ -215,9 +217,21 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm(long long p0, long 
       }
     }
   }
-  const int v45 = (int)v6;
-  const int v48 = (int)v8;
+  const int v46 = (int)v7;
+  int v48[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v48[i] = v46 + (row3 + i % 4 * 16);
+  bool v50[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v50[i] = v48[i] < p1;
+  const int v51 = (int)v9;
+  int v57[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v57[i] = v48[i] * 66;
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((float*)p4 + (((v45 + (row0 + i / 8 % 4 * 16)) * 66) + (v48 + (col0 + i % 4 + i / 4 % 2 * 32))), v14 + i, (((v45 + (row0 + i / 8 % 4 * 16)) < p1) && ((v48 + (col0 + i % 4 + i / 4 % 2 * 32)) < 66)));
+    store<2>((float*)p4 + (v57[i / 8 % 4] + (v51 + (col0 + i % 4 + i / 4 % 2 * 32))), v14 + i, (v50[i / 8 % 4] && ((v51 + (col0 + i % 4 + i / 4 % 2 * 32)) < 66)));
 }

@@ -170,54 +170,56 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm_silu_mul(long long 
   const int col0 = lane % 4 * 2 + warp % 2 * 32;
   const int row1 = lane / 8 % 4 + warp % 4 * 4;
   const int col1 = lane % 8 * 8;
+  const int row2 = lane / 4 % 8 + warp / 2 % 2 * 32;
+  const int col2 = 0;
   const int v1 = (int)(long long)blockIdx.x;
   const int v3 = (int)p0;
-  const int v6 = (v1 % v3) * 64;
-  const int v8 = (v1 / v3) * 64;
-  const bool v66 = 0 < 2048;
-  const int v68 = (int)v6;
-  const int v72 = (int)0;
+  const int v7 = (v1 % v3) * 64;
+  const int v9 = (v1 / v3) * 64;
+  const bool v67 = 0 < 2048;
+  const int v69 = (int)v7;
+  const int v73 = (int)0;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + (((v68 + (row1 + i / 8 % 4 * 16)) * 2048) + (v72 + (col1 + i % 8))), v66 && ((v68 + (row1 + i / 8 % 4 * 16)) < p1));
-  const int v83 = (int)v8;
+    copy_async<16>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + (((v69 + (row1 + i / 8 % 4 * 16)) * 2048) + (v73 + (col1 + i % 8))), v67 && ((v69 + (row1 + i / 8 % 4 * 16)) < p1));
+  const int v84 = (int)v9;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + (((v72 + (row1 + i / 8 % 4 * 16)) * 1408) + (v83 + (col1 + i % 8))), v66);
+    copy_async<16>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + (((v73 + (row1 + i / 8 % 4 * 16)) * 1408) + (v84 + (col1 + i % 8))), v67);
   commit_group();
-  const bool v90 = 64 < 2048;
-  const int v91 = (int)64;
+  const bool v91 = 64 < 2048;
+  const int v92 = (int)64;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + (((v68 + (row1 + i / 8 % 4 * 16)) * 2048) + (v91 + (col1 + i % 8))), v90 && ((v68 + (row1 + i / 8 % 4 * 16)) < p1));
+    copy_async<16>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + (((v69 + (row1 + i / 8 % 4 * 16)) * 2048) + (v92 + (col1 + i % 8))), v91 && ((v69 + (row1 + i / 8 % 4 * 16)) < p1));
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + (((v91 + (row1 + i / 8 % 4 * 16)) * 1408) + (v83 + (col1 + i % 8))), v90);
+    copy_async<16>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + (((v92 + (row1 + i / 8 % 4 * 16)) * 1408) + (v84 + (col1 + i % 8))), v91);
   commit_group();
   float v13[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v13[i] = 0.0f;
   for (long long v12 = 0; v12 < 2048; v12 += 64) {
-    const long long v101 = (v12 - 0) / 64;
-    const long long v102 = v101 % 3;
+    const long long v102 = (v12 - 0) / 64;
+    const long long v103 = v102 % 3;
     wait_group<1>();
-    const long long v106 = v12 + 128;
-    const long long v108 = (v101 + 2) % 3;
-    const bool v109 = v106 < 2048;
-    const int v111 = (int)v6;
-    const int v115 = (int)v106;
+    const long long v107 = v12 + 128;
+    const long long v109 = (v102 + 2) % 3;
+    const bool v110 = v107 < 2048;
+    const int v112 = (int)v7;
+    const int v116 = (int)v107;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async<16>(((bf16*)(smem + 0 + (int)v108 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + (((v111 + (row1 + i / 8 % 4 * 16)) * 2048) + (v115 + (col1 + i % 8))), v109 && ((v111 + (row1 + i / 8 % 4 * 16)) < p1));
-    const int v126 = (int)v8;
+      copy_async<16>(((bf16*)(smem + 0 + (int)v109 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p2 + (((v112 + (row1 + i / 8 % 4 * 16)) * 2048) + (v116 + (col1 + i % 8))), v110 && ((v112 + (row1 + i / 8 % 4 * 16)) < p1));
+    const int v127 = (int)v9;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async<16>(((bf16*)(smem + 24576 + (int)v108 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + (((v115 + (row1 + i / 8 % 4 * 16)) * 1408) + (v126 + (col1 + i % 8))), v109);
+      copy_async<16>(((bf16*)(smem + 24576 + (int)v109 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p3 + (((v116 + (row1 + i / 8 % 4 * 16)) * 1408) + (v127 + (col1 + i % 8))), v110);
     commit_group();
     {
-      const auto* const a = ((bf16*)(smem + 0 + (int)v102 * 8192));
-      const auto* const b = ((bf16*)(smem + 24576 + (int)v102 * 8192));
+      const auto* const a = ((bf16*)(smem + 0 + (int)v103 * 8192));
+      const auto* const b = ((bf16*)(smem + 24576 + (int)v103 * 8192));
       const int m0 = warp / 2 * 32;
       const int n0 = warp % 2 * 32;
 #pragma unroll
@@ -237,17 +239,29 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm_silu_mul(long long 
       }
     }
   }
-  const int v37 = (int)v6;
-  const int v40 = (int)v8;
-  float v51[32];
+  const int v38 = (int)v7;
+  int v40[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v40[i] = v38 + (row2 + i % 4 * 8);
+  bool v42[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v42[i] = v40[i] < p1;
+  const int v43 = (int)v9;
+  int v49[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v49[i] = v40[i] * 1408;
+  float v52[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    load<2>(v51 + i, (const bf16*)p4 + (((v37 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) * 1408) + (v40 + (col0 + i % 2 + i / 4 % 4 * 8))), ((v37 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) < p1));
-  float v59[32];
+    load<2>(v52 + i, (const bf16*)p4 + (v49[i / 2 % 2 + i / 16 % 2 * 2] + (v43 + (col0 + i % 2 + i / 4 % 4 * 8))), v42[i / 2 % 2 + i / 16 % 2 * 2]);
+  float v60[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v59[i] = round_to<bf16>(((round_to<bf16>((v51[i] / (1.0f + (expf((-v51[i]))))))) * (round_to<bf16>(v13[i]))));
+    v60[i] = round_to<bf16>(((round_to<bf16>((v52[i] / (1.0f + (expf((-v52[i]))))))) * (round_to<bf16>(v13[i]))));
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p5 + (((v37 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) * 1408) + (v40 + (col0 + i % 2 + i / 4 % 4 * 8))), v59 + i, ((v37 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) < p1));
+    store<2>((bf16*)p5 + (v49[i / 2 % 2 + i / 16 % 2 * 2] + (v43 + (col0 + i % 2 + i / 4 % 4 * 8))), v60 + i, v42[i / 2 % 2 + i / 16 % 2 * 2]);
 }

@@ -170,53 +170,55 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned 
   const int col0 = lane % 4 * 2 + warp % 2 * 32;
   const int row1 = lane / 8 % 4 + warp % 4 * 4;
   const int col1 = lane % 8 * 8;
+  const int row2 = lane / 4 % 8 + warp / 2 % 2 * 32;
+  const int col2 = 0;
   const int v1 = (int)(long long)blockIdx.x;
-  const int v5 = (v1 % 1) * 64;
-  const int v7 = (v1 / 1) * 64;
-  const bool v50 = 0 < 512;
-  const int v52 = (int)0;
-  const int v56 = (int)v5;
+  const int v6 = (v1 % 1) * 64;
+  const int v8 = (v1 / 1) * 64;
+  const bool v49 = 0 < 512;
+  const int v51 = (int)0;
+  const int v55 = (int)v6;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v52 + (row1 + i / 8 % 4 * 16)) * 64) + (v56 + (col1 + i % 8))), v50);
-  const int v64 = (int)v7;
+    copy_async<16>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v51 + (row1 + i / 8 % 4 * 16)) * 64) + (v55 + (col1 + i % 8))), v49);
+  const int v63 = (int)v8;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v52 + (row1 + i / 8 % 4 * 16)) * 128) + (v64 + (col1 + i % 8))), v50);
+    copy_async<16>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v51 + (row1 + i / 8 % 4 * 16)) * 128) + (v63 + (col1 + i % 8))), v49);
   commit_group();
-  const bool v71 = 64 < 512;
-  const int v72 = (int)64;
+  const bool v70 = 64 < 512;
+  const int v71 = (int)64;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v72 + (row1 + i / 8 % 4 * 16)) * 64) + (v56 + (col1 + i % 8))), v71);
+    copy_async<16>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v71 + (row1 + i / 8 % 4 * 16)) * 64) + (v55 + (col1 + i % 8))), v70);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v72 + (row1 + i / 8 % 4 * 16)) * 128) + (v64 + (col1 + i % 8))), v71);
+    copy_async<16>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v71 + (row1 + i / 8 % 4 * 16)) * 128) + (v63 + (col1 + i % 8))), v70);
   commit_group();
   float v12[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v12[i] = 0.0f;
   for (long long v11 = 0; v11 < 512; v11 += 64) {
-    const long long v82 = (v11 - 0) / 64;
-    const long long v83 = v82 % 3;
+    const long long v81 = (v11 - 0) / 64;
+    const long long v82 = v81 % 3;
     wait_group<1>();
-    const long long v87 = v11 + 128;
-    const long long v89 = (v82 + 2) % 3;
-    const bool v90 = v87 < 512;
-    const int v92 = (int)v87;
-    const int v96 = (int)v5;
+    const long long v86 = v11 + 128;
+    const long long v88 = (v81 + 2) % 3;
+    const bool v89 = v86 < 512;
+    const int v91 = (int)v86;
+    const int v95 = (int)v6;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async<16>(((bf16*)(smem + 0 + (int)v89 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v92 + (row1 + i / 8 % 4 * 16)) * 64) + (v96 + (col1 + i % 8))), v90);
-    const int v103 = (int)v7;
+      copy_async<16>(((bf16*)(smem + 0 + (int)v88 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v91 + (row1 + i / 8 % 4 * 16)) * 64) + (v95 + (col1 + i % 8))), v89);
+    const int v102 = (int)v8;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async<16>(((bf16*)(smem + 24576 + (int)v89 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v92 + (row1 + i / 8 % 4 * 16)) * 128) + (v103 + (col1 + i % 8))), v90);
+      copy_async<16>(((bf16*)(smem + 24576 + (int)v88 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v91 + (row1 + i / 8 % 4 * 16)) * 128) + (v102 + (col1 + i % 8))), v89);
     commit_group();
     {
-      const auto* const a = ((bf16*)(smem + 0 + (int)v83 * 8192));
-      const auto* const b = ((bf16*)(smem + 24576 + (int)v83 * 8192));
+      const auto* const a = ((bf16*)(smem + 0 + (int)v82 * 8192));
+      const auto* const b = ((bf16*)(smem + 24576 + (int)v82 * 8192));
       const int m0 = warp / 2 * 32;
       const int n0 = warp % 2 * 32;
 #pragma unroll
@@ -236,13 +238,17 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned 
       }
     }
   }
-  const int v33 = (int)v5;
-  const int v36 = (int)v7;
-  float v40[32];
+  const int v33 = (int)v6;
+  const int v36 = (int)v8;
+  float v39[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v40[i] = round_to<bf16>(v12[i]);
+    v39[i] = round_to<bf16>(v12[i]);
+  int v42[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v42[i] = (v33 + (row2 + i % 4 * 8)) * 128;
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p2 + (((v33 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) * 128) + (v36 + (col0 + i % 2 + i / 4 % 4 * 8))), v40 + i, ((v33 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) < 64));
+    store<2>((bf16*)p2 + (v42[i / 2 % 2 + i / 16 % 2 * 2] + (v36 + (col0 + i % 2 + i / 4 % 4 * 8))), v39 + i, true);
 }

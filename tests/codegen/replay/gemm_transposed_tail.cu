@@ -170,54 +170,56 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(long long
   const int col0 = lane % 4 * 2 + warp % 2 * 32;
   const int row1 = lane / 8 % 4 + warp % 4 * 4;
   const int col1 = lane % 8 * 8;
+  const int row2 = lane / 4 % 8 + warp / 2 % 2 * 32;
+  const int col2 = 0;
   const int v1 = (int)(long long)blockIdx.x;
   const int v3 = (int)p0;
-  const int v6 = (v1 % v3) * 64;
-  const int v8 = (v1 / v3) * 64;
-  const bool v61 = 0 < 1001;
-  const int v63 = (int)v6;
-  const int v67 = (int)0;
+  const int v7 = (v1 % v3) * 64;
+  const int v9 = (v1 / v3) * 64;
+  const bool v62 = 0 < 1001;
+  const int v64 = (int)v7;
+  const int v68 = (int)0;
 #pragma unroll 4
   for (int i = 0; i < 32; ++i)
-    copy_async<2>(((f16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + (((v63 + (row1 + i / 8 % 4 * 16)) * 1001) + (v67 + (col1 + i % 8))), v61 && (((v63 + (row1 + i / 8 % 4 * 16)) < p1) && ((v67 + (col1 + i % 8)) < 1001)));
-  const int v77 = (int)v8;
+    copy_async<2>(((f16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + (((v64 + (row1 + i / 8 % 4 * 16)) * 1001) + (v68 + (col1 + i % 8))), v62 && (((v64 + (row1 + i / 8 % 4 * 16)) < p1) && ((v68 + (col1 + i % 8)) < 1001)));
+  const int v78 = (int)v9;
 #pragma unroll 4
   for (int i = 0; i < 32; ++i)
-    copy_async<2>(((f16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + (((v77 + (row1 + i / 8 % 4 * 16)) * 1001) + (v67 + (col1 + i % 8))), v61 && (((v77 + (row1 + i / 8 % 4 * 16)) < 77) && ((v67 + (col1 + i % 8)) < 1001)));
+    copy_async<2>(((f16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + (((v78 + (row1 + i / 8 % 4 * 16)) * 1001) + (v68 + (col1 + i % 8))), v62 && (((v78 + (row1 + i / 8 % 4 * 16)) < 77) && ((v68 + (col1 + i % 8)) < 1001)));
   commit_group();
-  const bool v88 = 64 < 1001;
-  const int v89 = (int)64;
+  const bool v89 = 64 < 1001;
+  const int v90 = (int)64;
 #pragma unroll 4
   for (int i = 0; i < 32; ++i)
-    copy_async<2>(((f16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + (((v63 + (row1 + i / 8 % 4 * 16)) * 1001) + (v89 + (col1 + i % 8))), v88 && (((v63 + (row1 + i / 8 % 4 * 16)) < p1) && ((v89 + (col1 + i % 8)) < 1001)));
+    copy_async<2>(((f16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + (((v64 + (row1 + i / 8 % 4 * 16)) * 1001) + (v90 + (col1 + i % 8))), v89 && (((v64 + (row1 + i / 8 % 4 * 16)) < p1) && ((v90 + (col1 + i % 8)) < 1001)));
 #pragma unroll 4
   for (int i = 0; i < 32; ++i)
-    copy_async<2>(((f16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + (((v77 + (row1 + i / 8 % 4 * 16)) * 1001) + (v89 + (col1 + i % 8))), v88 && (((v77 + (row1 + i / 8 % 4 * 16)) < 77) && ((v89 + (col1 + i % 8)) < 1001)));
+    copy_async<2>(((f16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + (((v78 + (row1 + i / 8 % 4 * 16)) * 1001) + (v90 + (col1 + i % 8))), v89 && (((v78 + (row1 + i / 8 % 4 * 16)) < 77) && ((v90 + (col1 + i % 8)) < 1001)));
   commit_group();
   float v13[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v13[i] = 0.0f;
   for (long long v12 = 0; v12 < 1001; v12 += 64) {
-    const long long v100 = (v12 - 0) / 64;
-    const long long v101 = v100 % 3;
+    const long long v101 = (v12 - 0) / 64;
+    const long long v102 = v101 % 3;
     wait_group<1>();
-    const long long v105 = v12 + 128;
-    const long long v107 = (v100 + 2) % 3;
-    const bool v108 = v105 < 1001;
-    const int v110 = (int)v6;
-    const int v114 = (int)v105;
+    const long long v106 = v12 + 128;
+    const long long v108 = (v101 + 2) % 3;
+    const bool v109 = v106 < 1001;
+    const int v111 = (int)v7;
+    const int v115 = (int)v106;
 #pragma unroll 4
     for (int i = 0; i < 32; ++i)
-      copy_async<2>(((f16*)(smem + 0 + (int)v107 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + (((v110 + (row1 + i / 8 % 4 * 16)) * 1001) + (v114 + (col1 + i % 8))), v108 && (((v110 + (row1 + i / 8 % 4 * 16)) < p1) && ((v114 + (col1 + i % 8)) < 1001)));
-    const int v124 = (int)v8;
+      copy_async<2>(((f16*)(smem + 0 + (int)v108 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p2 + (((v111 + (row1 + i / 8 % 4 * 16)) * 1001) + (v115 + (col1 + i % 8))), v109 && (((v111 + (row1 + i / 8 % 4 * 16)) < p1) && ((v115 + (col1 + i % 8)) < 1001)));
+    const int v125 = (int)v9;
 #pragma unroll 4
     for (int i = 0; i < 32; ++i)
-      copy_async<2>(((f16*)(smem + 24576 + (int)v107 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + (((v124 + (row1 + i / 8 % 4 * 16)) * 1001) + (v114 + (col1 + i % 8))), v108 && (((v124 + (row1 + i / 8 % 4 * 16)) < 77) && ((v114 + (col1 + i % 8)) < 1001)));
+      copy_async<2>(((f16*)(smem + 24576 + (int)v108 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const f16*)p3 + (((v125 + (row1 + i / 8 % 4 * 16)) * 1001) + (v115 + (col1 + i % 8))), v109 && (((v125 + (row1 + i / 8 % 4 * 16)) < 77) && ((v115 + (col1 + i % 8)) < 1001)));
     commit_group();
     {
-      const auto* const a = ((f16*)(smem + 0 + (int)v101 * 8192));
-      const auto* const b = ((f16*)(smem + 24576 + (int)v101 * 8192));
+      const auto* const a = ((f16*)(smem + 0 + (int)v102 * 8192));
+      const auto* const b = ((f16*)(smem + 24576 + (int)v102 * 8192));
       const int m0 = warp / 2 * 32;
       const int n0 = warp % 2 * 32;
 #pragma unroll
@@ -237,13 +239,25 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(long long
       }
     }
   }
-  const int v40 = (int)v6;
-  const int v43 = (int)v8;
+  const int v41 = (int)v7;
+  int v43[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v43[i] = v41 + (row2 + i % 4 * 8);
+  bool v45[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v45[i] = v43[i] < p1;
+  const int v46 = (int)v9;
   float v51[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v51[i] = round_to<f16>(v13[i]);
+  int v53[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v53[i] = v43[i] * 77;
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    store<1>((f16*)p4 + (((v40 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) * 77) + (v43 + (col0 + i % 2 + i / 4 % 4 * 8))), v51 + i, (((v40 + (row0 + i / 2 % 2 * 8 + i / 16 % 2 * 16)) < p1) && ((v43 + (col0 + i % 2 + i / 4 % 4 * 8)) < 77)));
+    store<1>((f16*)p4 + (v53[i / 2 % 2 + i / 16 % 2 * 2] + (v46 + (col0 + i % 2 + i / 4 % 4 * 8))), v51 + i, (v45[i / 2 % 2 + i / 16 % 2 * 2] && ((v46 + (col0 + i % 2 + i / 4 % 4 * 8)) < 77)));
 }

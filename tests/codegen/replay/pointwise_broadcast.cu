@@ -113,11 +113,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_mul_silu(long lon
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
-  const int v4 = (int)((long long)blockIdx.x * 1024);
+  const int v3 = (int)((long long)blockIdx.x * 1024);
   float v10[8];
-  load<8>(v10 + 0, (const bf16*)p1 + (v4 + col0), ((v4 + col0) < p0));
+  load<8>(v10 + 0, (const bf16*)p1 + (v3 + col0), ((v3 + col0) < p0));
   float v14[8];
-  load<8>(v14 + 0, (const bf16*)p2 + ((v4 + col0) % 2048), ((v4 + col0) < p0));
+  load<8>(v14 + 0, (const bf16*)p2 + ((v3 + col0) % 2048), ((v3 + col0) < p0));
   float v16[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
@@ -126,5 +126,5 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_mul_silu(long lon
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v22[i] = round_to<bf16>((v16[i] / (1.0f + (expf((-v16[i]))))));
-  store<8>((bf16*)p3 + (v4 + col0), v22 + 0, ((v4 + col0) < p0));
+  store<8>((bf16*)p3 + (v3 + col0), v22 + 0, ((v3 + col0) < p0));
 }

@@ -113,14 +113,14 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_to(long long p0, 
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
-  const int v4 = (int)((long long)blockIdx.x * 1024);
+  const int v3 = (int)((long long)blockIdx.x * 1024);
   float v10[8];
 #pragma unroll
   for (int i = 0; i < 8; i += 4)
-    load<4>(v10 + i, (const float*)p1 + (v4 + (col0 + i % 8)), ((v4 + (col0 + i % 8)) < p0));
+    load<4>(v10 + i, (const float*)p1 + (v3 + (col0 + i % 8)), ((v3 + (col0 + i % 8)) < p0));
   float v11[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v11[i] = round_to<f16>(v10[i]);
-  store<8>((f16*)p2 + (v4 + col0), v11 + 0, ((v4 + col0) < p0));
+  store<8>((f16*)p2 + (v3 + col0), v11 + 0, ((v3 + col0) < p0));
 }

@@ -113,20 +113,20 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_add(long long p0,
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
-  const int v4 = (int)((long long)blockIdx.x * 1024);
+  const int v3 = (int)((long long)blockIdx.x * 1024);
   long long v10[8];
 #pragma unroll
   for (int i = 0; i < 8; i += 4)
-    load<4>(v10 + i, (const int*)p1 + (v4 + (col0 + i % 8)), ((v4 + (col0 + i % 8)) < p0));
+    load<4>(v10 + i, (const int*)p1 + (v3 + (col0 + i % 8)), ((v3 + (col0 + i % 8)) < p0));
   long long v12[8];
 #pragma unroll
   for (int i = 0; i < 8; i += 4)
-    load<4>(v12 + i, (const int*)p2 + (v4 + (col0 + i % 8)), ((v4 + (col0 + i % 8)) < p0));
+    load<4>(v12 + i, (const int*)p2 + (v3 + (col0 + i % 8)), ((v3 + (col0 + i % 8)) < p0));
   long long v14[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v14[i] = round_to<int>((v10[i] + v12[i]));
 #pragma unroll
   for (int i = 0; i < 8; i += 4)
-    store<4>((int*)p3 + (v4 + (col0 + i % 8)), v14 + i, ((v4 + (col0 + i % 8)) < p0));
+    store<4>((int*)p3 + (v3 + (col0 + i % 8)), v14 + i, ((v3 + (col0 + i % 8)) < p0));
 }

@@ -113,16 +113,16 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_gelu(long long p0
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
-  const int v4 = (int)((long long)blockIdx.x * 1024);
+  const int v3 = (int)((long long)blockIdx.x * 1024);
   float v10[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    load<1>(v10 + i, (const float*)p1 + (v4 + (col0 + i % 8)), ((v4 + (col0 + i % 8)) < p0));
+    load<1>(v10 + i, (const float*)p1 + (v3 + (col0 + i % 8)), ((v3 + (col0 + i % 8)) < p0));
   float v18[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v18[i] = (v10[i] * 0.5f) * (1.0f + (erff((v10[i] * 0.707106781f))));
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store<1>((float*)p2 + (v4 + (col0 + i % 8)), v18 + i, ((v4 + (col0 + i % 8)) < p0));
+    store<1>((float*)p2 + (v3 + (col0 + i % 8)), v18 + i, ((v3 + (col0 + i % 8)) < p0));
 }

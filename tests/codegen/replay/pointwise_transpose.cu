@@ -108,18 +108,18 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) pointwise_transpose(long long p0, unsigned char* __restrict__ p1, long long p2, unsigned char* __restrict__ p3) {
+extern "C" __global__ void __launch_bounds__(128, 1) pointwise_transpose(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
-  const int v4 = (int)((long long)blockIdx.x * 1024);
-  const int v10 = (int)p2;
+  const int v3 = (int)((long long)blockIdx.x * 1024);
+  const int v9 = (int)p1;
   float v17[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    load<1>(v17 + i, (const bf16*)p1 + (((v4 + (col0 + i % 8)) / v10) + (((v4 + (col0 + i % 8)) % v10) * 77)), ((v4 + (col0 + i % 8)) < p0));
+    load<1>(v17 + i, (const bf16*)p2 + ((((v3 + (col0 + i % 8)) % v9) * 77) + ((v3 + (col0 + i % 8)) / v9)), ((v3 + (col0 + i % 8)) < p0));
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store<1>((bf16*)p3 + (v4 + (col0 + i % 8)), v17 + i, ((v4 + (col0 + i % 8)) < p0));
+    store<1>((bf16*)p3 + (v3 + (col0 + i % 8)), v17 + i, ((v3 + (col0 + i % 8)) < p0));
 }

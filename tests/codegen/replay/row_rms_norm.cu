@@ -126,10 +126,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) row_rms_norm(unsigned char*
   const int col0 = lane % 32 * 8 + warp % 8 * 256;
   const int row1 = 0;
   const int col1 = 0;
-  const long long v6 = ((long long)blockIdx.x * 2048) * 2;
-  unsigned char* const v7 = p0 + v6;
+  const long long v7 = ((long long)blockIdx.x * 2048) * 2;
+  unsigned char* const v8 = p0 + v7;
   float v9[8];
-  load<8>(v9 + 0, (const bf16*)v7 + col0, true);
+  load<8>(v9 + 0, (const bf16*)v8 + col0, true);
   float v11[1];
   v11[0] = 0.0f;
 #pragma unroll
@@ -150,15 +150,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) row_rms_norm(unsigned char*
   for (int w = 1; w < 8; ++w) {
     v11[0] = v11[0] + s11[row1 * 8 + w];
   }
-  const float v12 = (float)2048;
+  const float v13 = (float)2048;
   float v16[1];
-  v16[0] = rsqrtf(((v11[0] / v12) + 1e-05f));
-  float v20[8];
-  load<8>(v20 + 0, (const bf16*)p1 + col0, true);
-  float v22[8];
+  v16[0] = rsqrtf(((v11[0] / v13) + 1e-05f));
+  float v19[8];
+  load<8>(v19 + 0, (const bf16*)p1 + col0, true);
+  float v21[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v22[i] = round_to<bf16>(((v9[i] * v16[0]) * v20[i]));
-  unsigned char* const v24 = p2 + v6;
-  store<8>((bf16*)v24 + col0, v22 + 0, true);
+    v21[i] = round_to<bf16>(((v9[i] * v16[0]) * v19[i]));
+  unsigned char* const v23 = p2 + v7;
+  store<8>((bf16*)v23 + col0, v21 + 0, true);
 }

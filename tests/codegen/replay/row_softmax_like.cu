@@ -126,12 +126,12 @@ extern "C" __global__ void __launch_bounds__(128, 1) row_exp_sum_div(unsigned ch
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
   const int row1 = 0;
   const int col1 = 0;
-  const long long v7 = ((long long)blockIdx.x * 1001) * 4;
-  unsigned char* const v8 = p0 + v7;
+  const long long v8 = ((long long)blockIdx.x * 1001) * 4;
+  unsigned char* const v9 = p0 + v8;
   float v10[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    load<1>(v10 + i, (const float*)v8 + (col0 + i % 8), ((col0 + i % 8) < 1001));
+    load<1>(v10 + i, (const float*)v9 + (col0 + i % 8), ((col0 + i % 8) < 1001));
   float v11[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
@@ -156,12 +156,12 @@ extern "C" __global__ void __launch_bounds__(128, 1) row_exp_sum_div(unsigned ch
   for (int w = 1; w < 4; ++w) {
     v14[0] = v14[0] + s14[row1 * 4 + w];
   }
-  float v15[8];
+  float v16[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v15[i] = v11[i] / v14[0];
-  unsigned char* const v17 = p1 + v7;
+    v16[i] = v11[i] / v14[0];
+  unsigned char* const v18 = p1 + v8;
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store<1>((float*)v17 + (col0 + i % 8), v15 + i, ((col0 + i % 8) < 1001));
+    store<1>((float*)v18 + (col0 + i % 8), v16 + i, ((col0 + i % 8) < 1001));
 }

@@ -108,29 +108,29 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) row_sum(unsigned char* __restrict__ p0, long long p1, unsigned char* __restrict__ p2) {
+extern "C" __global__ void __launch_bounds__(128, 1) row_sum(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
-  const long long v3 = (long long)blockIdx.x * 1024;
+  const int v3 = (int)((long long)blockIdx.x * 1024);
   float v13[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v13[i] = 0.0f;
-  for (long long v12 = 0; v12 < p1; v12 += 1) {
-    unsigned char* const v18 = p0 + ((v12 * 77) * 2);
-    float v19[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      load<1>(v19 + i, (const bf16*)v18 + (v3 + (col0 + i % 8)), ((v3 + (col0 + i % 8)) < 77));
+  for (long long v12 = 0; v12 < p0; v12 += 1) {
+    unsigned char* const v19 = p1 + ((v12 * 77) * 2);
     float v20[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v20[i] = v13[i] + v19[i];
+      load<1>(v20 + i, (const bf16*)v19 + (v3 + (col0 + i % 8)), ((v3 + (col0 + i % 8)) < 77));
+    float v21[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v13[i] = v20[i];
+      v21[i] = v13[i] + v20[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v13[i] = v21[i];
   }
   float v23[8];
 #pragma unroll
