@@ -31,7 +31,49 @@ __device__ __forceinline__ void narrow(float& y, float x) { y = x; }
 __device__ __forceinline__ void narrow(int& y, long long x) { y = (int)x; }
 __device__ __forceinline__ void narrow(long long& y, long long x) { y = x; }
 __device__ __forceinline__ void narrow(unsigned char& y, long long x) { y = (unsigned char)x; }
+)";
 
+// In integer arithmetic, the same on every target: no instruction before sm_89 knows these types.
+constexpr std::string_view kFloat8 = R"(
+struct f8e4m3 { unsigned char bits; };
+struct f8e5m2 { unsigned char bits; };
+
+__device__ __forceinline__ float widen(f8e4m3 x) {
+  const unsigned m = x.bits & 0x7fu;
+  // The exponent's bias is 120 less.
+  const float y = m == 0x7fu ? __uint_as_float(0x7fc00000u) : __uint_as_float(m << 20) * 0x1p120f;
+  return x.bits & 0x80u ? -y : y;
+}
+__device__ __forceinline__ float widen(f8e5m2 x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"((unsigned short)(x.bits << 8)));
+  return y;
+}
+// The code nearest to |x|, of an exponent with this bias and a mantissa of M bits; ties to even.
+template <int M, int Bias>
+__device__ __forceinline__ unsigned nearest_code(float x) {
+  const unsigned u = __float_as_uint(x) & 0x7fffffffu;
+  if (u < (unsigned)(128 - Bias) << 23) {
+    return (unsigned)__float2int_rn(__uint_as_float(u) * (float)(1 << (Bias - 1 + M)));
+  }
+  const unsigned r = u + (1u << (22 - M)) - 1u + (u >> (23 - M) & 1u);
+  return (r >> (23 - M)) - ((unsigned)(127 - Bias) << M);
+}
+__device__ __forceinline__ void narrow(f8e4m3& y, float x) {
+  const unsigned m = x != x ? 0x7fu : nearest_code<3, 7>(x);
+  y.bits = (m > 0x7eu ? 0x7fu : m) | (__float_as_uint(x) >> 24 & 0x80u);
+}
+__device__ __forceinline__ void narrow(f8e5m2& y, float x) {
+  const unsigned m = nearest_code<2, 15>(x);
+  y.bits = (x != x ? 0x7fu : m > 0x7cu ? 0x7cu : m) | (__float_as_uint(x) >> 24 & 0x80u);
+}
+__device__ __forceinline__ void take(f8e4m3& e, const unsigned* w, int i) { e.bits = w[i / 4] >> (i % 4 * 8); }
+__device__ __forceinline__ void take(f8e5m2& e, const unsigned* w, int i) { e.bits = w[i / 4] >> (i % 4 * 8); }
+__device__ __forceinline__ void put(f8e4m3 e, unsigned* w, int i) { w[i / 4] |= (unsigned)e.bits << (i % 4 * 8); }
+__device__ __forceinline__ void put(f8e5m2 e, unsigned* w, int i) { w[i / 4] |= (unsigned)e.bits << (i % 4 * 8); }
+)";
+
+constexpr std::string_view kRounding = R"(
 // The value nearest to x that an E can hold.
 template <class E, class V>
 __device__ __forceinline__ V round_to(V x) {
@@ -287,6 +329,8 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
 std::string preamble(const std::set<Helper>& used, int world) {
   std::string text;
   if (used.contains(Helper::kTypes)) text += kTypes;
+  if (used.contains(Helper::kFloat8)) text += kFloat8;
+  if (used.contains(Helper::kTypes)) text += kRounding;
   if (used.contains(Helper::kAccess)) text += kAccess;
   if (used.contains(Helper::kMath)) text += kMath;
   if (used.contains(Helper::kShared)) text += kShared;

@@ -10,6 +10,7 @@ namespace braid::tile {
 /// headers cost 30 to 900 ms per compile.
 enum class Helper {
   kTypes,      ///< bf16, f16, widen, narrow
+  kFloat8,     ///< f8e4m3, f8e5m2
   kAccess,     ///< load, store
   kMath,       ///< NaN-propagating max
   kShared,     ///< swizzle, shared_address

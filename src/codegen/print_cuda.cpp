@@ -176,6 +176,12 @@ class Printer {
     return reg == "0" ? base : fmt::format("({} + {})", base, reg);
   }
 
+  /// The type of an element in memory.
+  std::string_view element(DType dtype) {
+    if (is_float8(dtype)) used_.insert(Helper::kFloat8);
+    return memory_type(dtype);
+  }
+
   static std::string name(Id id) { return fmt::format("v{}", id); }
 
   /// The array a tile lives in: a dot and a loop work in place.
@@ -341,7 +347,7 @@ class Printer {
       case Fn::kRound:
         if (inst.dtype == DType::kBool) return fmt::format("(long long)({} != 0)", x[0]);
         used_.insert(Helper::kTypes);
-        return fmt::format("round_to<{}>({})", memory_type(inst.dtype), x[0]);
+        return fmt::format("round_to<{}>({})", element(inst.dtype), x[0]);
     }
     throw_internal("print", "unknown function");
   }
@@ -394,7 +400,7 @@ class Printer {
     broadcast_into_ = &layout_of(id);
     each(registers(id), width, [&](std::string_view i) {
       return fmt::format("load<{}>({} + {}, (const {}*){} + {}, {});", width, name(id), i,
-                         memory_type(inst.dtype), ref(inst.args[0]), ref(inst.args[1], i),
+                         element(inst.dtype), ref(inst.args[0]), ref(inst.args[1], i),
                          mask == kNone ? "true" : ref(mask, i, inst.type.cols));
     });
   }
@@ -422,7 +428,7 @@ class Printer {
     each(registers(offset), width, [&](std::string_view i) {
       std::string ok = first;
       if (mask != kNone) ok += (ok.empty() ? "" : " && ") + ref(mask, i, p_.at(offset).type.cols);
-      return fmt::format("store<{}>(({}*){} + {}, {} + {}, {});", width, memory_type(inst.dtype),
+      return fmt::format("store<{}>(({}*){} + {}, {} + {}, {});", width, element(inst.dtype),
                          ref(inst.args[0]), ref(offset, i), name(storage(value)), i,
                          ok.empty() ? "true" : ok);
     });
@@ -492,8 +498,8 @@ class Printer {
   std::string shared_tile(Id id, const std::string& slot) {
     const Inst& inst = p_.at(id);
     const int bytes = inst.type.rows * inst.type.cols * static_cast<int>(dtype_size(inst.dtype));
-    return fmt::format("(({}*)(smem + {} + (int){} * {}))", memory_type(inst.dtype),
-                       inst.shared_offset, slot, bytes);
+    return fmt::format("(({}*)(smem + {} + (int){} * {}))", element(inst.dtype), inst.shared_offset,
+                       slot, bytes);
   }
   std::string swizzle(Id id, const std::string& row, const std::string& col) {
     const Inst& inst = p_.at(id);
@@ -524,7 +530,7 @@ class Printer {
                              static_cast<std::size_t>(width) * dtype_size(inst.dtype),
                              shared_tile(shared, ref(inst.args[1])),
                              swizzle(shared, coordinate(at, 0, i), coordinate(at, 1, i)),
-                             memory_type(inst.dtype), ref(inst.args[2]), ref(offset, i), ok);
+                             element(inst.dtype), ref(inst.args[2]), ref(offset, i), ok);
         },
         // Narrow pieces are many: unrolled they cost more to compile than they gain.
         layout.registers() / width > 8 ? "#pragma unroll 4" : "#pragma unroll");
@@ -593,7 +599,7 @@ class Printer {
     out_.line("#pragma unroll");
     out_.line(fmt::format(
         "for (int n = 0; n < {}; ++n) mma({}{{}}, {} + (m * {} + n) * 4, fa[m], fb[n]);", tiles_n,
-        memory_type(inst.dtype), acc, tiles_n));
+        element(inst.dtype), acc, tiles_n));
     out_.line("}");
     out_.line("}");
     out_.line("}");

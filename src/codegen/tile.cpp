@@ -133,6 +133,9 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
     case Fn::kNot:
       type.kind = Kind::kPred;
       break;
+    case Fn::kRound:
+      if (dtype == DType::kBool) type.kind = Kind::kI64;
+      break;
     case Fn::kSelect:
       type.kind = p_.at(args[1]).type.kind;
       break;

@@ -82,6 +82,7 @@ Id BodyEmitter::operand(const Node& node, std::size_t index, const Coords& at, c
 Id BodyEmitter::to_kind(Id id, DType dtype) {
   const bool to_float = is_float(dtype);
   if (to_float == (b_.type(id).kind == Kind::kF32)) return id;
+  if (dtype == DType::kBool) return b_.round(dtype, id);  // 0.5 is true
   return b_.map(to_float ? Fn::kToF32 : Fn::kToI64, {id});
 }
 

@@ -149,10 +149,18 @@ class Gemm {
     const bool computed = !is_plain(body_, value);
     const Id along_outer = index(outer, outer.block, inner.block, 0, mask, computed);
     const Id along_inner = index(inner, outer.block, inner.block, 1, mask, computed);
-    Coords at{batch_};
+    const Shape batch(shape.begin(), shape.end() - 2);
+    Coords at = emitter_.coords().broadcast({batch_}, batch);
     at.push_back({transposed ? along_inner : along_outer, {shape[rank - 2]}});
     at.push_back({transposed ? along_outer : along_inner, {shape[rank - 1]}});
-    const Id tile = emitter_.value(value, emitter_.coords().broadcast(at, shape), mask);
+    Id tile = emitter_.value(value, at, mask);
+    if (b_.type(tile).cols != inner.block || b_.type(tile).rows != outer.block) {
+      // One element, or one per row, for the whole tile: nothing past the bounds.
+      tile = b_.map(Fn::kAdd, {b_.splat(Kind::kF32, outer.block, inner.block, 0), tile});
+      for (Id inside : mask) {
+        tile = b_.map(Fn::kSelect, {inside, tile, b_.constant(Kind::kF32, 0)});
+      }
+    }
     return {tile, transposed};
   }
 

@@ -1,0 +1,425 @@
+// Every op on the device against the reference: alone, and behind and in front of pointwise work
+// where that is fused; several shapes and dtypes each.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "run/run_graph.h"
+
+namespace braid {
+namespace {
+
+constexpr DType kF32 = DType::kF32;
+constexpr DType kF16 = DType::kF16;
+constexpr DType kBF16 = DType::kBF16;
+constexpr DType kI32 = DType::kI32;
+constexpr DType kI64 = DType::kI64;
+constexpr DType kU8 = DType::kU8;
+constexpr DType kBool = DType::kBool;
+
+using Ints = std::vector<std::int64_t>;
+
+class Build {
+ public:
+  Build() : graph_("case") { graph_.add_symbol("T", {1, 64, 1}); }
+  ValueId in(DType dtype, Shape shape) {
+    GraphInput input{"in" + std::to_string(graph_.inputs().size()), {dtype, std::move(shape)}};
+    return graph_.add_input(std::move(input));
+  }
+  ValueId op(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}, int result = 0) {
+    const NodeId id = graph_.add_node("", name, std::move(inputs), std::move(attrs));
+    return graph_.node(id).outputs[static_cast<std::size_t>(result)];
+  }
+  ValueId to(ValueId x, DType dtype) { return op("to", {x}, {{"dtype", dtype}}); }
+  /// In (0, 1], and some exact ones.
+  ValueId positive(DType dtype, Shape shape) {
+    return op("exp", {op("neg", {op("relu", {in(dtype, std::move(shape))})})});
+  }
+  void out(ValueId v) { graph_.add_output(v); }
+  const Graph& graph() const { return graph_; }
+
+ private:
+  Graph graph_;
+};
+
+struct Case {
+  std::string name;
+  std::function<void(Build&)> build;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+const Dim kT = Dim::symbol("T");
+
+std::vector<Case> pointwise_cases() {
+  std::vector<Case> cases;
+  const auto each = [&](const std::string& name, std::vector<DType> dtypes,
+                        const std::function<ValueId(Build&, DType)>& make) {
+    for (DType dtype : dtypes) {
+      cases.push_back(
+          {name + "_" + std::string(dtype_name(dtype)), [=](Build& b) { b.out(make(b, dtype)); }});
+    }
+  };
+  const std::vector<DType> floats{kF32, kF16, kBF16};
+  const std::vector<DType> numbers{kF32, kBF16, kI32, kI64, kU8};
+  for (const char* name : {"exp", "tanh", "erf", "floor", "round", "sigmoid", "silu", "gelu"}) {
+    each(name, floats, [=](Build& b, DType d) { return b.op(name, {b.in(d, {kT, 33})}); });
+  }
+  each("gelu_tanh", floats, [](Build& b, DType d) {
+    return b.op("gelu", {b.in(d, {kT, 33})}, {{"approximate", std::string("tanh")}});
+  });
+  for (const char* name : {"log", "sqrt", "rsqrt"}) {
+    each(name, floats, [=](Build& b, DType d) { return b.op(name, {b.positive(d, {kT, 33})}); });
+  }
+  for (const char* name : {"neg", "abs", "relu"}) {
+    each(name, numbers, [=](Build& b, DType d) { return b.op(name, {b.in(d, {kT, 40})}); });
+  }
+  for (const char* name : {"add", "sub", "mul", "minimum", "maximum"}) {
+    each(name, numbers, [=](Build& b, DType d) {
+      return b.op(name, {b.in(d, {kT, 40}), b.in(d, {40})});
+    });
+  }
+  for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge"}) {
+    each(name, numbers, [=](Build& b, DType d) {
+      const ValueId x = b.in(d, {kT, 24});
+      return b.op(name, {b.op("relu", {x}), b.op("relu", {b.in(d, {kT, 24})})});
+    });
+  }
+  for (const char* name : {"logical_and", "logical_or"}) {
+    each(name, {kF32, kI32, kBool}, [=](Build& b, DType d) {
+      return b.op(name, {b.in(d, {kT, 24}), b.in(d, {24})});
+    });
+  }
+  each("logical_not", {kF32, kI64, kBool}, [](Build& b, DType d) {
+    return b.op("logical_not", {b.in(d, {kT, 24})});
+  });
+  each("where", {kF32, kF16, kI32, kBool}, [](Build& b, DType d) {
+    return b.op("where", {b.in(kBool, {kT, 1}), b.in(d, {kT, 48}), b.in(d, {48})});
+  });
+  each("clamp", {kF32, kBF16, kI32}, [](Build& b, DType d) {
+    return b.op("clamp", {b.in(d, {kT, 40})}, {{"min", -0.5}, {"max", 2.0}});
+  });
+  each("clamp_low", {kF32}, [](Build& b, DType d) {
+    return b.op("clamp", {b.in(d, {kT, 40})}, {{"min", 0.25}});
+  });
+  each("div", floats, [](Build& b, DType d) {
+    return b.op("div", {b.in(d, {kT, 33}), b.positive(d, {33})});
+  });
+  each("pow", floats, [](Build& b, DType d) {
+    return b.op("pow", {b.positive(d, {kT, 33}), b.in(d, {33})});
+  });
+  each("full", {kF32, kI32}, [](Build& b, DType d) {
+    const ValueId half = b.op("full", {}, {{"value", 3.0}, {"dtype", d}});
+    return b.op("mul", {b.in(d, {kT, 33}), half});
+  });
+  for (DType from : {kF32, kF16, kBF16, kI32, kI64, kU8, kBool}) {
+    for (DType to : {kF32, kF16, kBF16, kI32, kI64, kU8, kBool}) {
+      if (from == to) continue;
+      cases.push_back({"to_" + std::string(dtype_name(from)) + "_" + std::string(dtype_name(to)),
+                       [=](Build& b) {
+                         b.out(b.to(b.op("abs", {b.to(b.in(from, {kT, 40}), kF32)}), to));
+                       }});
+    }
+  }
+  for (DType small : {DType::kF8E4M3, DType::kF8E5M2}) {
+    for (DType wide : floats) {
+      cases.push_back(
+          {"through_" + std::string(dtype_name(small)) + "_" + std::string(dtype_name(wide)),
+           [=](Build& b) {
+             const ValueId narrow = b.to(b.in(wide, {kT, 40}), small);
+             b.out(narrow);
+             b.out(b.to(narrow, wide));
+           }});
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> reduction_cases() {
+  std::vector<Case> cases;
+  const Shape shapes[] = {{kT, 33}, {kT, 256}, {4, kT, 24}, {3, 1001}, {2, 20000}, {7, 1}};
+  for (const char* name : {"sum", "mean", "amax", "amin", "argmax"}) {
+    for (std::size_t s = 0; s < std::size(shapes); ++s) {
+      for (const Ints& dims : {Ints{-1}, Ints{0}, Ints{}, Ints{0, 1}}) {
+        if (std::string(name) == "argmax" && dims.size() > 1) continue;
+        std::string label = std::string(name) + "_shape" + std::to_string(s) + "_dims";
+        for (std::int64_t d : dims) label += d < 0 ? "L" : std::to_string(d);
+        const Shape shape = shapes[s];
+        cases.push_back({label, [=](Build& b) {
+                           const DType dtype = s % 2 == 0 ? kF32 : kBF16;
+                           const bool index = std::string(name) == "argmax";
+                           const ValueId x = index ? b.in(dtype, shape) : b.positive(dtype, shape);
+                           ValueId y = b.op(name, {x}, {{"dim", dims}, {"keepdim", s % 2 == 0}});
+                           b.out(y);
+                           if (!index && s % 2 == 0 && dims == Ints{-1}) {
+                             b.out(b.op("sub", {x, y}));
+                           }
+                         }});
+      }
+    }
+  }
+  cases.push_back({"amax_i32", [](Build& b) {
+                     b.out(b.op("amax", {b.in(kI32, {kT, 300})}, {{"dim", Ints{1}}}));
+                   }});
+  cases.push_back({"amin_i64_rows", [](Build& b) {
+                     b.out(b.op("amin", {b.in(kI64, {kT, 300})}, {{"dim", Ints{0}}}));
+                   }});
+  for (const std::int64_t width : {1, 24, 64, 100, 1001, 2048, 20000}) {
+    for (DType dtype : {kF32, kF16, kBF16}) {
+      const std::string suffix = "_" + std::to_string(width) + "_" + std::string(dtype_name(dtype));
+      const Dim rows = width > 10000 ? Dim(3) : kT;
+      cases.push_back({"softmax" + suffix, [=](Build& b) {
+                         b.out(b.op("softmax", {b.in(dtype, {rows, width})}));
+                       }});
+      cases.push_back(
+          {"layer_norm" + suffix, [=](Build& b) {
+             b.out(b.op("layer_norm",
+                        {b.in(dtype, {rows, width}), b.in(dtype, {width}), b.in(dtype, {width})},
+                        {{"eps", 1e-5}}));
+           }});
+      cases.push_back({"add_rms_norm" + suffix, [=](Build& b) {
+                         const ValueId x = b.op("silu", {b.in(dtype, {rows, width})});
+                         b.out(b.op("add_rms_norm",
+                                    {x, b.in(dtype, {rows, width}), b.in(dtype, {width})},
+                                    {{"eps", 1e-5}}));
+                       }});
+      cases.push_back({"add_rms_norm2" + suffix, [=](Build& b) {
+                         const std::vector<ValueId> inputs{b.in(dtype, {rows, width}),
+                                                           b.in(dtype, {rows, width}),
+                                                           b.in(dtype, {width})};
+                         b.out(b.op("add_rms_norm2", inputs, {{"eps", 1e-5}}));
+                         b.out(b.op("add_rms_norm2", inputs, {{"eps", 1e-5}}, 1));
+                       }});
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> movement_cases() {
+  std::vector<Case> cases;
+  const auto add = [&](const char* name, const std::function<ValueId(Build&, ValueId)>& move,
+                       Shape shape) {
+    // Alone; between pointwise nodes; in front of a norm.
+    cases.push_back(
+        {std::string(name) + "_alone", [=](Build& b) { b.out(move(b, b.in(kBF16, shape))); }});
+    cases.push_back({std::string(name) + "_between", [=](Build& b) {
+                       b.out(b.op("neg", {move(b, b.op("silu", {b.in(kF32, shape)}))}));
+                     }});
+    cases.push_back({std::string(name) + "_before_softmax", [=](Build& b) {
+                       const ValueId x = move(b, b.in(kF16, shape));
+                       b.out(b.op("softmax", {x}));
+                       b.out(b.op("add", {x, x}));
+                     }});
+  };
+  const auto dims = [](std::int64_t a, std::int64_t c) { return Attrs{{"dim0", a}, {"dim1", c}}; };
+  add("view",
+      [](Build& b, ValueId x) {
+        return b.op("view", {x}, {{"shape", Shape{kT, 6, 8}}});
+      },
+      {kT, 48});
+  add("flatten",
+      [](Build& b, ValueId x) {
+        return b.op("view", {x}, {{"shape", Shape{kT * 48}}});
+      },
+      {kT, 48});
+  add("transpose", [=](Build& b, ValueId x) { return b.op("transpose", {x}, dims(0, 1)); },
+      {kT, 48});
+  add("heads",
+      [=](Build& b, ValueId x) {
+        return b.op("transpose", {b.op("view", {x}, {{"shape", Shape{kT, 4, 16}}})}, dims(0, 1));
+      },
+      {kT, 64});
+  add("merge_heads",
+      [=](Build& b, ValueId x) {
+        return b.op("view", {b.op("transpose", {x}, dims(0, 1))}, {{"shape", Shape{kT, 64}}});
+      },
+      {4, kT, 16});
+  add("permute",
+      [](Build& b, ValueId x) {
+        return b.op("permute", {x}, {{"dims", Ints{2, 0, 1}}});
+      },
+      {3, kT, 20});
+  add("expand",
+      [](Build& b, ValueId x) {
+        return b.op("expand", {x}, {{"shape", Shape{3, kT, 20}}});
+      },
+      {kT, 1});
+  add("slice",
+      [](Build& b, ValueId x) {
+        return b.op(
+            "slice", {x},
+            {{"dim", std::int64_t{1}}, {"start", std::int64_t{8}}, {"end", std::int64_t{-8}}});
+      },
+      {kT, 48});
+  add("slice_step",
+      [](Build& b, ValueId x) {
+        return b.op(
+            "slice", {x},
+            {{"dim", std::int64_t{-1}}, {"start", std::int64_t{1}}, {"step", std::int64_t{3}}});
+      },
+      {kT, 48});
+  add("slice_rows",
+      [](Build& b, ValueId x) {
+        return b.op("slice", {x}, {{"dim", std::int64_t{0}}, {"end", std::int64_t{1}}});
+      },
+      {kT, 48});
+  add("split",
+      [](Build& b, ValueId x) {
+        return b.op("split", {x}, {{"dim", std::int64_t{1}}, {"split_size", Ints{16, 32}}}, 1);
+      },
+      {kT, 48});
+  add("getitem",
+      [](Build& b, ValueId x) {
+        const ValueId part =
+            b.op("split", {x}, {{"dim", std::int64_t{1}}, {"split_size", Ints{16}}}, 2);
+        return b.op("getitem", {part}, {{"index", std::int64_t{2}}});
+      },
+      {kT, 48});
+  add("cat_cols",
+      [](Build& b, ValueId x) {
+        return b.op("cat", {x, b.op("neg", {x}), x}, {{"dim", std::int64_t{1}}});
+      },
+      {kT, 24});
+  add("cat_rows",
+      [](Build& b, ValueId x) {
+        return b.op("cat", {x, x}, {{"dim", std::int64_t{0}}});
+      },
+      {kT, 24});
+  add("rotate_half",
+      [](Build& b, ValueId x) {
+        const Attrs halves{{"dim", std::int64_t{-1}}, {"split_size", Ints{16}}};
+        const ValueId low = b.op("split", {x}, halves, 0);
+        const ValueId high = b.op("split", {x}, halves, 1);
+        return b.op("cat", {b.op("neg", {high}), low}, {{"dim", std::int64_t{-1}}});
+      },
+      {kT, 2, 32});
+  for (const bool interleaved : {false, true}) {
+    for (const std::int64_t width : {8, 20, 64}) {
+      cases.push_back(
+          {"rotary_" + std::to_string(width) + (interleaved ? "_interleaved" : ""), [=](Build& b) {
+             const ValueId x = b.in(kBF16, {kT, 4, width});
+             const ValueId cos = b.in(kBF16, {kT, 1, width / 2});
+             const ValueId sin = b.in(kBF16, {kT, 1, width / 2});
+             b.out(b.op("rotary_embedding", {x, cos, sin}, {{"interleaved", interleaved}}));
+           }});
+    }
+  }
+  cases.push_back({"embedding", [](Build& b) {
+                     const ValueId e = b.op("embedding", {b.in(kF16, {50, 96}), b.in(kI64, {kT})});
+                     b.out(e);
+                     b.out(b.op("rms_norm", {e}, {{"eps", 1e-5}}));
+                   }});
+  cases.push_back({"embedding_2d", [](Build& b) {
+                     b.out(b.op("embedding", {b.in(kF32, {8, 10}), b.in(kI32, {2, kT})}));
+                   }});
+  cases.push_back({"index_select_rows", [](Build& b) {
+                     b.out(b.op("index_select", {b.in(kF32, {10, 33}), b.in(kI32, {5})},
+                                {{"dim", std::int64_t{0}}}));
+                   }});
+  cases.push_back({"index_select_cols", [](Build& b) {
+                     b.out(b.op("index_select", {b.in(kBF16, {kT, 33}), b.in(kI64, {7})},
+                                {{"dim", std::int64_t{-1}}}));
+                   }});
+  return cases;
+}
+
+std::vector<Case> matmul_cases() {
+  std::vector<Case> cases;
+  const auto transposed = [](Build& b, ValueId x, std::int64_t a, std::int64_t c) {
+    return b.op("transpose", {x}, {{"dim0", a}, {"dim1", c}});
+  };
+  for (DType dtype : {kF32, kF16, kBF16}) {
+    const std::string suffix = "_" + std::string(dtype_name(dtype));
+    for (const std::int64_t n : {1, 8, 66, 130}) {
+      for (const std::int64_t k : {1, 24, 100}) {
+        const std::string size = "_n" + std::to_string(n) + "_k" + std::to_string(k) + suffix;
+        cases.push_back({"mm" + size, [=](Build& b) {
+                           b.out(b.op("mm", {b.in(dtype, {kT, k}), b.in(dtype, {k, n})}));
+                         }});
+        cases.push_back({"mm_both_transposed" + size, [=](Build& b) {
+                           b.out(b.op("mm", {transposed(b, b.in(dtype, {k, kT}), 0, 1),
+                                             transposed(b, b.in(dtype, {n, k}), 0, 1)}));
+                         }});
+      }
+    }
+    cases.push_back({"addmm" + suffix, [=](Build& b) {
+                       b.out(b.op("addmm",
+                                  {b.in(dtype, {72}), b.in(dtype, {kT, 40}), b.in(dtype, {40, 72})},
+                                  {{"alpha", 0.5}, {"beta", 2.0}}));
+                     }});
+    cases.push_back({"bmm" + suffix, [=](Build& b) {
+                       b.out(b.op("bmm", {b.in(dtype, {3, kT, 40}), b.in(dtype, {3, 40, 24})}));
+                     }});
+    cases.push_back({"matmul_broadcast" + suffix, [=](Build& b) {
+                       const ValueId y =
+                           b.op("matmul", {b.in(dtype, {2, 1, kT, 40}), b.in(dtype, {3, 40, 24})});
+                       b.out(b.op("silu", {y}));
+                     }});
+    cases.push_back({"matmul_folded" + suffix, [=](Build& b) {
+                       b.out(b.op("matmul", {b.in(dtype, {2, kT, 40}), b.in(dtype, {40, 24})}));
+                     }});
+    cases.push_back(
+        {"scores" + suffix, [=](Build& b) {
+           // q k^T over heads that lie side by side in memory.
+           const auto heads = [&] {
+             const ValueId x = b.in(dtype, {kT, 64});
+             return transposed(b, b.op("view", {x}, {{"shape", Shape{kT, 4, 16}}}), 0, 1);
+           };
+           const ValueId s = b.op("bmm", {heads(), transposed(b, heads(), 1, 2)});
+           b.out(b.op("softmax", {s}));
+         }});
+    cases.push_back({"pair" + suffix, [=](Build& b) {
+                       const ValueId x = b.in(dtype, {kT, 40});
+                       const ValueId gate = b.op("mm", {x, b.in(dtype, {40, 72})});
+                       const ValueId up = b.op("mm", {x, b.in(dtype, {40, 72})});
+                       b.out(b.op("mul", {b.op("silu", {gate}), up}));
+                     }});
+    cases.push_back({"bias_and_residual" + suffix, [=](Build& b) {
+                       const ValueId y = b.op("mm", {b.in(dtype, {kT, 40}), b.in(dtype, {40, 72})});
+                       const ValueId z = b.op("gelu", {b.op("add", {y, b.in(dtype, {72})})});
+                       b.out(b.op("add", {z, b.in(dtype, {kT, 72})}));
+                     }});
+    cases.push_back({"cast_prologue" + suffix, [=](Build& b) {
+                       const ValueId w = b.to(b.in(kU8, {40, 72}), dtype);
+                       b.out(b.op("mm", {b.in(dtype, {kT, 40}), w}));
+                     }});
+    cases.push_back(
+        {"scale_prologue" + suffix, [=](Build& b) {
+           const ValueId x = b.op("mul", {b.in(dtype, {kT, 100}), b.in(dtype, {kT, 1})});
+           b.out(b.op("mm", {x, b.in(dtype, {100, 72})}));
+         }});
+    cases.push_back({"split_of_one_matmul" + suffix, [=](Build& b) {
+                       const ValueId h = b.op("mm", {b.in(dtype, {kT, 40}), b.in(dtype, {40, 96})});
+                       const Attrs halves{{"dim", std::int64_t{1}}, {"split_size", Ints{48}}};
+                       b.out(b.op("mul", {b.op("silu", {b.op("split", {h}, halves, 0)}),
+                                          b.op("split", {h}, halves, 1)}));
+                     }});
+  }
+  return cases;
+}
+
+class Ops : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Ops, EqualTheReference) {
+  Build b;
+  GetParam().build(b);
+  const bool symbolic = b.graph().symbols().count("T") != 0;
+  for (const std::int64_t t : {1, 7, 16}) {
+    ASSERT_TRUE(
+        testing::matches_reference(b.graph(), {{"T", t}}, 17 + static_cast<std::uint64_t>(t)))
+        << "T=" << t << "\n"
+        << to_text(b.graph());
+    if (!symbolic) break;
+  }
+}
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(Pointwise, Ops, ::testing::ValuesIn(pointwise_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Reduction, Ops, ::testing::ValuesIn(reduction_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Movement, Ops, ::testing::ValuesIn(movement_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Matmul, Ops, ::testing::ValuesIn(matmul_cases()), name_of);
+
+}  // namespace
+}  // namespace braid
