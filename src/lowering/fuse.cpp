@@ -39,8 +39,6 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kPass = "fuse";
-/// Bounds what one kernel can cost to compile, and the work of one merge.
-constexpr std::size_t kMaxNodes = 32;
 
 /// A kernel in the making, or one node that stays as it is (`body.graph` is null then).
 struct Item {
@@ -181,7 +179,7 @@ class Fuser {
   std::vector<NodeId> own_nodes(NodeId id) const {
     std::vector<NodeId> nodes{id};
     if (is_collective(node(id))) return nodes;
-    for (std::size_t i = 0; i < nodes.size() && nodes.size() <= kMaxNodes; ++i) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
       for (ValueId input : node(nodes[i]).inputs) {
         const NodeId front = producer(input);
         if (folded(front) && std::find(nodes.begin(), nodes.end(), front) == nodes.end()) {
@@ -363,8 +361,10 @@ class Fuser {
       merged.consumed = merged.consumed || it.consumed;
       if (it.consumed) cap = std::min(cap, it.level);
     }
-    if (merged.nodes.size() > kMaxNodes) {
-      return fmt::format("the kernel would compute more than {} nodes", kMaxNodes);
+    const auto computed = std::count_if(merged.nodes.begin(), merged.nodes.end(),
+                                        [&](NodeId n) { return !folded(n); });
+    if (!members.empty() && computed > context_.max_kernel_nodes) {
+      return fmt::format("the kernel would compute more than {} nodes", context_.max_kernel_nodes);
     }
     std::sort(merged.nodes.begin(), merged.nodes.end(), [&](NodeId a, NodeId b) {
       const bool ca = is_collective(node(a));

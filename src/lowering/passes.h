@@ -21,6 +21,9 @@ struct Remark {
 struct PassContext {
   Target target;
   int ranks_per_device = 1;
+  /// Bounds what one kernel can cost to compile. 1 leaves every node a kernel of its own, with the
+  /// views in front of it.
+  int max_kernel_nodes = 32;
   std::vector<Remark> remarks;
   void applied(std::string_view pass, std::string_view node, std::string reason);
   void missed(std::string_view pass, std::string_view node, std::string reason);

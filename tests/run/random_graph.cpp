@@ -64,59 +64,26 @@ class Generator {
     return op("transpose", {x}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
   }
 
+  ValueId full(double value) { return op("full", {}, {{"value", value}, {"dtype", dtype_}}); }
+  ValueId view(ValueId x, Shape shape) { return op("view", {x}, {{"shape", std::move(shape)}}); }
+
   void step() {
-    switch (pick(14)) {
+    switch (pick(8)) {
       case 0:
-        return add(op("add", {any(), pick(2) == 0 ? input(matrix()) : input({width_})}));
       case 1:
-        return add(op("sub", {any(), input(matrix())}));
+        return pointwise_step();
       case 2:
-        return add(op("mul", {norm(any()), input({width_})}));
+        return reduction_step();
       case 3:
-        return add(op("div", {any(), positive()}));
-      case 4: {
-        const char* names[] = {"silu", "gelu", "relu"};
-        return add(op(names[pick(3)], {any()}));
-      }
+        return matmul_step();
+      case 4:
+        return movement_step();
       case 5:
-        return add(op("mul", {any(), op("rsqrt", {positive()})}));
-      case 6:
-        return add(norm(any()));
-      case 7: {
-        const ValueId x = any();
-        const NodeId id = graph_.add_node("", "add_rms_norm2",
-                                          {x, input(matrix()), input({width_})}, {{"eps", 1e-5}});
-        add(graph_.node(id).outputs[0]);
-        return add(graph_.node(id).outputs[1]);
-      }
-      case 8: {
-        // Two matmuls through another width; the weight of the first may be read transposed.
-        const std::int64_t inner = 1 + pick(96);
-        const ValueId x = norm(any());
-        const ValueId w = pick(2) == 0 ? input({width_, inner}) : transpose(input({inner, width_}));
-        const ValueId h = op("mm", {x, w});
-        return add(op("mm", {pick(2) == 0 ? op("silu", {h}) : h, input({inner, width_})}));
-      }
-      case 9: {
+        return heads_step();
+      case 6: {
         const ValueId c = op("all_reduce", {any()},
                              {{"reduce_op", std::string("sum")}, {"group", std::string("tp")}});
         return add(op("wait_tensor", {c}));
-      }
-      case 10: {
-        const char* names[] = {"sum", "amax"};
-        const ValueId s = op(names[pick(2)], {positive()},
-                             {{"dim", std::vector<std::int64_t>{1}}, {"keepdim", true}});
-        return add(op("mul", {any(), s}));
-      }
-      case 11: {
-        const std::vector<std::int64_t> dims[] = {{0}, {1}, {0, 1}, {}};
-        outputs_.push_back(op(pick(2) == 0 ? "sum" : "amax", {positive()},
-                              {{"dim", dims[pick(4)]}, {"keepdim", pick(2) == 0}}));
-        return;
-      }
-      case 12: {
-        const ValueId flat = op("view", {any()}, {{"shape", Shape{Dim::symbol("T") * width_}}});
-        return add(op("view", {flat}, {{"shape", matrix()}}));
       }
       default: {
         const DType other = dtype_ == DType::kF32 ? DType::kBF16 : DType::kF32;
@@ -125,6 +92,149 @@ class Generator {
       }
     }
   }
+
+  void pointwise_step() {
+    switch (pick(10)) {
+      case 0:
+        return add(op("add", {any(), pick(2) == 0 ? input(matrix()) : input({width_})}));
+      case 1:
+        return add(op("sub", {any(), input(matrix())}));
+      case 2:
+        return add(op("mul", {norm(any()), pick(2) == 0 ? input({width_}) : full(0.75)}));
+      case 3:
+        return add(op("div", {any(), positive()}));
+      case 4: {
+        const char* names[] = {"silu", "relu", "tanh", "sigmoid", "abs", "erf"};
+        return add(op(names[pick(6)], {any()}));
+      }
+      case 5:
+        return add(
+            op("gelu", {any()}, {{"approximate", std::string(pick(2) == 0 ? "none" : "tanh")}}));
+      case 6: {
+        const char* names[] = {"rsqrt", "sqrt"};
+        return add(op("mul", {any(), op(names[pick(2)], {positive()})}));
+      }
+      case 7: {
+        const char* names[] = {"maximum", "minimum"};
+        const ValueId x = op(names[pick(2)], {any(), input({width_})});
+        return add(op("clamp", {x}, {{"min", -1.5}, {"max", 1.5}}));
+      }
+      case 8: {
+        // Compared are inputs: a rounding that falls the other way would choose the other side.
+        const char* names[] = {"lt", "le", "gt", "ge", "eq", "ne"};
+        ValueId condition = op(names[pick(6)], {input(matrix()), input({width_})});
+        if (pick(2) == 0) condition = op("logical_not", {condition});
+        return add(op("where", {condition, any(), any()}));
+      }
+      default:
+        return add(op("pow", {op("add", {positive(), full(1)}), input({width_})}));
+    }
+  }
+
+  void reduction_step() {
+    switch (pick(6)) {
+      case 0:
+        return add(norm(any()));
+      case 1: {
+        const char* names[] = {"add_rms_norm", "add_rms_norm2"};
+        const int which = pick(2);
+        const NodeId id = graph_.add_node(
+            "", names[which], {any(), input(matrix()), input({width_})}, {{"eps", 1e-5}});
+        for (ValueId result : std::vector<ValueId>(graph_.node(id).outputs)) add(result);
+        return;
+      }
+      case 2:
+        return add(op("softmax", {any()}));
+      case 3:
+        return add(op("layer_norm", {any(), input({width_}), input({width_})}, {{"eps", 1e-2}}));
+      case 4: {
+        const char* names[] = {"sum", "amax", "mean", "amin"};
+        const ValueId s = op(names[pick(4)], {positive()},
+                             {{"dim", std::vector<std::int64_t>{1}}, {"keepdim", true}});
+        return add(op("mul", {any(), s}));
+      }
+      default: {
+        const std::vector<std::int64_t> dims[] = {{0}, {1}, {0, 1}, {}};
+        const char* names[] = {"sum", "amax", "mean", "amin"};
+        outputs_.push_back(
+            op(names[pick(4)], {positive()}, {{"dim", dims[pick(4)]}, {"keepdim", pick(2) == 0}}));
+        return;
+      }
+    }
+  }
+
+  /// Two matmuls through another width; the weight of the first may be read transposed, and be one
+  /// of a pair.
+  void matmul_step() {
+    const std::int64_t inner = 1 + pick(96);
+    const ValueId x = norm(any());
+    const auto weight = [&] {
+      return pick(2) == 0 ? input({width_, inner}) : transpose(input({inner, width_}));
+    };
+    ValueId h = pick(3) == 0 ? op("addmm", {input({inner}), x, weight()}) : op("mm", {x, weight()});
+    if (pick(2) == 0) h = op("silu", {h});
+    if (pick(3) == 0) h = op("mul", {h, op("mm", {x, weight()})});
+    add(op("mm", {h, input({inner, width_})}));
+  }
+
+  void movement_step() {
+    const Attrs last{{"dim", std::int64_t{1}}};
+    switch (pick(6)) {
+      case 0: {
+        const ValueId flat = view(any(), {Dim::symbol("T") * width_});
+        return add(view(pick(2) == 0 ? op("relu", {flat}) : flat, matrix()));
+      }
+      case 1: {
+        if (width_ < 2) return;
+        Attrs parts = last;
+        parts["split_size"] = std::vector<std::int64_t>{width_ / 2, width_ - width_ / 2};
+        const ValueId x = any();
+        const ValueId low = op("split", {x}, parts, 0);
+        const ValueId high = op("split", {x}, parts, 1);
+        return add(op("cat", {op("neg", {high}), low}, last));
+      }
+      case 2:
+        return add(transpose(op("tanh", {transpose(any())})));
+      case 3: {
+        Attrs range = last;
+        range["start"] = std::int64_t{pick(2)};
+        range["step"] = std::int64_t{1 + pick(2)};
+        outputs_.push_back(op("slice", {any()}, range));
+        return;
+      }
+      case 4: {
+        GraphInput in{"in" + std::to_string(graph_.inputs().size()),
+                      {DType::kI64, {Dim::symbol("T")}}};
+        const ValueId rows = graph_.add_input(in);
+        return add(op("add", {any(), op("embedding", {input({8, width_}), rows})}));
+      }
+      default: {
+        if (width_ % 2 != 0) return;
+        const Shape half{Dim::symbol("T"), width_ / 2};
+        return add(op("rotary_embedding", {any(), input(half), input(half)},
+                      {{"interleaved", pick(2) == 0}}));
+      }
+    }
+  }
+
+  /// Attention's scores and sums over heads that lie side by side.
+  void heads_step() {
+    const std::int64_t heads = width_ % 4 == 0 ? 4 : 1;
+    const Dim t = Dim::symbol("T");
+    const auto split = [&](ValueId x) {
+      return op("transpose", {view(x, {t, heads, width_ / heads})},
+                {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+    };
+    const ValueId q = split(norm(any()));
+    const ValueId k = split(norm(any()));
+    const ValueId v = split(any());
+    const ValueId scores =
+        op("bmm", {q, op("permute", {k}, {{"dims", std::vector<std::int64_t>{0, 2, 1}}})});
+    const ValueId scaled = op("mul", {scores, full(0.25)});
+    const ValueId mixed = op("matmul", {op("softmax", {scaled}), v});
+    add(view(op("permute", {mixed}, {{"dims", std::vector<std::int64_t>{1, 0, 2}}}), matrix()));
+  }
+
   void add(ValueId v) { values_.push_back(v); }
 
   std::mt19937_64 random_;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "braid/error.h"
+#include "lowering/passes.h"
 
 namespace braid::testing {
 
@@ -58,13 +59,46 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
   return ::testing::AssertionSuccess();
 }
 
+namespace {
+
+RankTensors compile_and_run(const Graph& graph, const Bindings& bindings,
+                            const RankTensors& inputs) {
+  World world = World::open(world_options(world_size(graph)));
+  Executable executable = Executable::compile(graph, world);
+  return run_once(executable, graph, bindings, inputs);
+}
+
+}  // namespace
+
 ::testing::AssertionResult matches_reference(const Graph& graph, const Bindings& bindings,
                                              std::uint64_t seed) {
   const RankTensors inputs = random_inputs(graph, bindings, seed);
-  const RankTensors expected = evaluate(graph, inputs, bindings);
-  World world = World::open(world_options(world_size(graph)));
-  Executable executable = Executable::compile(graph, world);
-  return same_as_reference(graph, run_once(executable, graph, bindings, inputs), expected);
+  return same_as_reference(graph, compile_and_run(graph, bindings, inputs),
+                           evaluate(graph, inputs, bindings));
+}
+
+::testing::AssertionResult matches_reference_and_unfused(const Graph& graph,
+                                                         const Bindings& bindings,
+                                                         std::uint64_t seed) {
+  const RankTensors inputs = random_inputs(graph, bindings, seed);
+  const RankTensors fused = compile_and_run(graph, bindings, inputs);
+  const auto good = same_as_reference(graph, fused, evaluate(graph, inputs, bindings));
+  if (!good) return good;
+  PassContext context;
+  context.max_kernel_nodes = 1;
+  const std::string passes[] = {"canonicalize", "lower_collectives", "fuse"};
+  const Graph separate = run_passes(graph, passes, context);
+  const RankTensors unfused = compile_and_run(separate, bindings, inputs);
+  for (std::size_t rank = 0; rank < fused.size(); ++rank) {
+    for (std::size_t i = 0; i < fused[rank].size(); ++i) {
+      if (fused[rank][i].data == unfused[rank][i].data) continue;
+      return ::testing::AssertionFailure()
+             << "output " << graph.value(graph.outputs()[i]).name << " of rank " << rank
+             << " is not what it is unfused: relative difference "
+             << relative_error(fused[rank][i], unfused[rank][i]);
+    }
+  }
+  return ::testing::AssertionSuccess();
 }
 
 }  // namespace braid::testing

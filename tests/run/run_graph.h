@@ -21,6 +21,10 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
 /// reference; outputs that the reference has equal on all ranks must be bitwise equal on all ranks.
 ::testing::AssertionResult matches_reference(const Graph& graph, const Bindings& bindings,
                                              std::uint64_t seed);
+/// The same, and bit by bit what the graph gives when each node is a kernel of its own.
+::testing::AssertionResult matches_reference_and_unfused(const Graph& graph,
+                                                         const Bindings& bindings,
+                                                         std::uint64_t seed);
 ::testing::AssertionResult same_as_reference(const Graph& graph, const RankTensors& got,
                                              const RankTensors& expected);
 
