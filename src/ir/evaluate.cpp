@@ -134,7 +134,9 @@ double tolerance(const Graph& graph, ValueId output) {
     for (ValueId input : node.inputs) needed[static_cast<std::size_t>(input)] = true;
   }
   constexpr int kOneBlock = 8;
+  constexpr double kSeveralLayers = 64;
   const bool one_block = depth <= kOneBlock;
+  const double walk = std::sqrt(std::max(1.0, depth / kSeveralLayers));
   double allowed = 0;
   for (std::size_t v = 0; v < needed.size(); ++v) {
     if (!needed[v] || graph.values()[v].producer < 0) continue;
@@ -143,10 +145,10 @@ double tolerance(const Graph& graph, ValueId output) {
         allowed = std::max(allowed, 1e-5);
         break;
       case DType::kBF16:
-        allowed = std::max(allowed, one_block ? 1e-3 : 8e-3);
+        allowed = std::max(allowed, one_block ? 1e-3 : 8e-3 * walk);
         break;
       case DType::kF16:
-        allowed = std::max(allowed, one_block ? 2e-4 : 2e-3);
+        allowed = std::max(allowed, one_block ? 2e-4 : 2e-3 * walk);
         break;
       case DType::kF8E4M3:
         allowed = std::max(allowed, 2e-2);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "braid/error.h"
 
 // The site-packages directory of the wheels that the build's set-up step installed, or empty.
@@ -66,6 +68,11 @@ NvrtcApi NvrtcApi::load() {
                                            api.nvrtcGetErrorString(result)));
   }
   api.version = fmt::format("{}.{}", major, minor);
+  // NVRTC opens this one by its plain name, which the loader finds when it is there already: a
+  // wheel lies where the loader does not look.
+  const std::string directory = std::filesystem::path(api.library.path()).parent_path();
+  api.builtins =
+      DynamicLibrary({fmt::format("{}/libnvrtc-builtins.so.{}", directory, api.version)});
   api.identity = fmt::format("{} {}", api.version, api.library.identity());
   return api;
 }

@@ -26,6 +26,7 @@ namespace braid {
 
 struct NvrtcApi {
   DynamicLibrary library;
+  DynamicLibrary builtins;  ///< beside it; may be missing where the loader finds it itself
   std::string version;   ///< "13.0"
   std::string identity;  ///< version and build: part of every cache key
 #define BRAID_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
