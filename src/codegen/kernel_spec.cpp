@@ -32,6 +32,11 @@ tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_
   if (spec.template_name == "row") build_row(spec, info, program);
   if (spec.template_name == "all_reduce") build_all_reduce(spec, info, ranks_per_device, program);
   if (spec.template_name == "gemm") {
+    if (is_float8(spec.body->type(info.matmuls[0]->inputs[0]).dtype) && target.sm < 89) {
+      throw_invalid("scaled_mm", fmt::format("a matmul of 8-bit floats needs sm_90a or later; the "
+                                             "target is {}",
+                                             target.str()));
+    }
     build_gemm(spec, info, program);
     tile::pipeline(program, static_cast<int>(spec.config.at("num_stages")));
   }
@@ -69,10 +74,12 @@ Config default_config(const KernelSpec& spec, const Target& /*target*/) {
     // Small M: narrow tiles, so that the weights stream through many blocks.
     const std::int64_t m = info.space[info.space.size() - 2].max(symbols);
     const std::int64_t block_m = std::clamp<std::int64_t>(round_up_to_power_of_two(m), 16, 64);
-    const bool f32 = spec.body->type(info.matmuls[0]->inputs[0]).dtype == DType::kF32;
+    const DType dtype = spec.body->type(info.matmuls[0]->inputs[0]).dtype;
+    // 128 bytes of K, so that a row of a tile is one line.
+    const std::int64_t block_k = 128 / static_cast<std::int64_t>(dtype_size(dtype));
     return {{"BLOCK_M", block_m},
             {"BLOCK_N", 64},
-            {"BLOCK_K", f32 ? 32 : 64},
+            {"BLOCK_K", block_k},
             {"num_stages", 3},
             {"num_warps", 4}};
   }

@@ -194,10 +194,12 @@ __device__ __forceinline__ void copy_async(void* to, const void* from, bool ok) 
   } else if constexpr (Bytes >= 4) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
                  :: "r"(shared_address(to)), "l"(from), "n"(Bytes), "r"(size) : "memory");
-  } else {
+  } else if constexpr (Bytes == 2) {
     unsigned short value = 0;
     if (ok) value = *(const unsigned short*)from;
     *(unsigned short*)to = value;
+  } else {
+    *(unsigned char*)to = ok ? *(const unsigned char*)from : 0;
   }
 }
 __device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -229,6 +231,16 @@ __device__ __forceinline__ void mma(f16, float* c, const unsigned* a, const unsi
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+)";
+
+// {0}, {1}: f8 types; {2}, {3}: their names in PTX.
+constexpr std::string_view kMatrix8 = R"(
+__device__ __forceinline__ void mma({0}, {1}, float* c, const unsigned* a, const unsigned* b) {{
+  asm("mma.sync.aligned.m16n8k32.row.col.f32.{2}.{3}.f32 {{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, "
+      "{{%0, %1, %2, %3}};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}}
 )";
 
 // {0} world, {1} channels offset, {2} bytes per channel, {3} bytes of one phase's flags, {4} record
@@ -336,6 +348,11 @@ std::string preamble(const std::set<Helper>& used, int world) {
   if (used.contains(Helper::kShared)) text += kShared;
   if (used.contains(Helper::kCopyAsync)) text += kCopyAsync;
   if (used.contains(Helper::kMatrix)) text += kMatrix;
+  if (used.contains(Helper::kMatrix8)) {
+    text += fmt::format(kMatrix8, "f8e4m3", "f8e4m3", "e4m3", "e4m3");
+    text += fmt::format(kMatrix8, "f8e4m3", "f8e5m2", "e4m3", "e5m2");
+    text += fmt::format(kMatrix8, "f8e5m2", "f8e4m3", "e5m2", "e4m3");
+  }
   if (used.contains(Helper::kComm)) {
     text += fmt::format(kComm, world, protocol::kChannelsOffset, protocol::channel_bytes(world),
                         protocol::flags_bytes(world), protocol::kRecordOffset);

@@ -16,6 +16,7 @@ enum class Helper {
   kShared,     ///< swizzle, shared_address
   kCopyAsync,  ///< copy_async, commit_group, wait_group
   kMatrix,     ///< ldmatrix, mma
+  kMatrix8,    ///< mma of 8-bit floats
   kComm,       ///< flags, signal, wait
 };
 

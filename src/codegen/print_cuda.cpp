@@ -566,13 +566,20 @@ class Printer {
     const int tiles_n = cols / 8;
     const std::string slot = ref(inst.args[3]);
     const std::string acc = name(storage(id));
+    // One fragment is two 16-byte pieces of K deep.
+    const int piece = 16 / static_cast<int>(dtype_size(a.dtype));
+    std::string types = fmt::format("{}{{}}", element(a.dtype));
+    if (is_float8(a.dtype)) {
+      used_.insert(Helper::kMatrix8);
+      types += fmt::format(", {}{{}}", element(p_.at(inst.args[1]).dtype));
+    }
     out_.line("{");
     out_.line(fmt::format("const auto* const a = {};", shared_tile(inst.args[0], slot)));
     out_.line(fmt::format("const auto* const b = {};", shared_tile(inst.args[1], slot)));
     out_.line(fmt::format("const int m0 = warp / {} * {};", warps_n, rows));
     out_.line(fmt::format("const int n0 = warp % {} * {};", warps_n, cols));
     out_.line("#pragma unroll");
-    out_.line(fmt::format("for (int k = 0; k < {}; k += 16) {{", block_k));
+    out_.line(fmt::format("for (int k = 0; k < {}; k += {}) {{", block_k, 2 * piece));
     out_.line(fmt::format("unsigned fa[{}][4], fb[{}][2];", tiles_m, tiles_n));
     out_.line("#pragma unroll");
     out_.line(fmt::format("for (int m = 0; m < {}; ++m)", tiles_m));
@@ -582,14 +589,15 @@ class Printer {
           swizzle(inst.args[0], "k + lane / 16 * 8 + lane % 8", "m0 + m * 16 + lane / 8 % 2 * 8")));
     } else {
       out_.line(fmt::format("  ldmatrix(fa[m], a + {});",
-                            swizzle(inst.args[0], "m0 + m * 16 + lane % 16", "k + lane / 16 * 8")));
+                            swizzle(inst.args[0], "m0 + m * 16 + lane % 16",
+                                    fmt::format("k + lane / 16 * {}", piece))));
     }
     out_.line("#pragma unroll");
     out_.line(fmt::format("for (int n = 0; n < {}; n += 2)", tiles_n));
     if (inst.trans_b) {
-      out_.line(fmt::format(
-          "  ldmatrix(fb[n], b + {});",
-          swizzle(inst.args[1], "n0 + n * 8 + lane / 16 * 8 + lane % 8", "k + lane / 8 % 2 * 8")));
+      out_.line(fmt::format("  ldmatrix(fb[n], b + {});",
+                            swizzle(inst.args[1], "n0 + n * 8 + lane / 16 * 8 + lane % 8",
+                                    fmt::format("k + lane / 8 % 2 * {}", piece))));
     } else {
       out_.line(fmt::format("  ldmatrix_trans(fb[n], b + {});",
                             swizzle(inst.args[1], "k + lane % 16", "n0 + n * 8 + lane / 16 * 8")));
@@ -597,9 +605,9 @@ class Printer {
     out_.line("#pragma unroll");
     out_.line(fmt::format("for (int m = 0; m < {}; ++m) {{", tiles_m));
     out_.line("#pragma unroll");
-    out_.line(fmt::format(
-        "for (int n = 0; n < {}; ++n) mma({}{{}}, {} + (m * {} + n) * 4, fa[m], fb[n]);", tiles_n,
-        element(inst.dtype), acc, tiles_n));
+    out_.line(
+        fmt::format("for (int n = 0; n < {}; ++n) mma({}, {} + (m * {} + n) * 4, fa[m], fb[n]);",
+                    tiles_n, types, acc, tiles_n));
     out_.line("}");
     out_.line("}");
     out_.line("}");

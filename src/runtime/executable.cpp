@@ -30,6 +30,13 @@ Program lower_for(const Graph& graph, const Device& device) {
   }
   PassContext context;
   context.target = Target::parse(device.target());
+  // The cpu device runs what was compiled for any target; some ops exist on later ones only.
+  const auto& nodes = graph.nodes();
+  if (device.kind() == "cpu" && std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
+        return node.op_name() == "scaled_mm";
+      })) {
+    context.target = Target::parse("sm_90a");
+  }
   context.ranks_per_device = device.ranks_per_device();
   return lower(graph, context);
 }

@@ -400,6 +400,37 @@ std::vector<Case> matmul_cases() {
   return cases;
 }
 
+std::vector<Case> scaled_cases() {
+  std::vector<Case> cases;
+  const DType e4m3 = DType::kF8E4M3;
+  const DType e5m2 = DType::kF8E5M2;
+  const std::pair<DType, DType> pairs[] = {{e4m3, e4m3}, {e4m3, e5m2}, {e5m2, e4m3}};
+  for (const auto& [left, right] : pairs) {
+    for (const bool row_wise : {false, true}) {
+      for (const std::int64_t k : {1, 40, 160}) {
+        for (const bool columns : {false, true}) {
+          const std::string name = "scaled_mm_" + std::string(dtype_name(left)) + "_" +
+                                   std::string(dtype_name(right)) + "_k" + std::to_string(k) +
+                                   (row_wise ? "_rows" : "") + (columns ? "_columns" : "");
+          cases.push_back({name, [=, l = left, r = right](Build& b) {
+                             const ValueId x = b.in(l, {kT, k});
+                             ValueId w = columns ? b.in(r, {72, k}) : b.in(r, {k, 72});
+                             if (columns) {
+                               w = b.op("transpose", {w},
+                                        {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+                             }
+                             const ValueId sx = b.in(kF32, row_wise ? Shape{kT, 1} : Shape{});
+                             const ValueId sw = b.in(kF32, row_wise ? Shape{1, 72} : Shape{1, 1});
+                             const ValueId y = b.op("scaled_mm", {x, w, sx, sw});
+                             b.out(b.op("add", {y, b.in(kBF16, {72})}));
+                           }});
+        }
+      }
+    }
+  }
+  return cases;
+}
+
 class Ops : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Ops, EqualTheReference) {
@@ -419,6 +450,7 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) { return info.pa
 INSTANTIATE_TEST_SUITE_P(Pointwise, Ops, ::testing::ValuesIn(pointwise_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Reduction, Ops, ::testing::ValuesIn(reduction_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Movement, Ops, ::testing::ValuesIn(movement_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Scaled, Ops, ::testing::ValuesIn(scaled_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Matmul, Ops, ::testing::ValuesIn(matmul_cases()), name_of);
 
 }  // namespace

@@ -140,8 +140,12 @@ class Gemm {
   Operand operand(ValueId value, const Extent& rows, const Extent& cols) {
     const Shape& shape = body_.type(value).shape;
     const std::size_t rank = shape.size();
+    // ldmatrix transposes 16-bit elements only: 8-bit ones lie along K in shared memory, whatever
+    // the order in global memory.
     const bool transposed =
-        !is_contiguous(body_, value, rank - 1) && is_contiguous(body_, value, rank - 2);
+        is_float8(body_.type(value).dtype)
+            ? &rows != &m_
+            : !is_contiguous(body_, value, rank - 1) && is_contiguous(body_, value, rank - 2);
     const Extent& outer = transposed ? cols : rows;
     const Extent& inner = transposed ? rows : cols;
     Mask mask;

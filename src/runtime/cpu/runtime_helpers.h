@@ -12,6 +12,9 @@ enum class AtomicKind : std::uint8_t { kUnsigned, kSigned, kFloat, kHalf, kBfloa
 inline constexpr std::uint32_t kMmaBfloat = 1;
 inline constexpr std::uint32_t kMmaShort = 2;    ///< k is 8
 inline constexpr std::uint32_t kMmaHalfSum = 4;  ///< C and D are f16
+inline constexpr std::uint32_t kMmaFloat8 = 8;   ///< k is 32, elements are e4m3
+inline constexpr std::uint32_t kMmaE5m2A = 16;   ///< .. those of A are e5m2
+inline constexpr std::uint32_t kMmaE5m2B = 32;
 
 /// A function that generated code may call. They all have C linkage and never throw: they run on
 /// fibers with generated frames below them.

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -216,6 +218,59 @@ void multiply(Words a, Words b, float* c, std::uint32_t count, bool bfloat, int 
   mma_portable(a, b, c, count, bfloat, depth);
 }
 
+/// The values of all codes of an 8-bit float.
+std::array<float, 256> float8_values(int mantissa_bits, int bias, bool has_infinity) {
+  std::array<float, 256> values{};
+  for (int code = 0; code < 256; ++code) {
+    const int mantissa = code & ((1 << mantissa_bits) - 1);
+    const int exponent = (code & 0x7f) >> mantissa_bits;
+    const int largest = 0x7f >> mantissa_bits;
+    const int hidden = exponent == 0 ? 0 : 1 << mantissa_bits;
+    float value = std::ldexp(static_cast<float>(hidden + mantissa),
+                             std::max(exponent, 1) - bias - mantissa_bits);
+    if (exponent == largest && (has_infinity || mantissa == (1 << mantissa_bits) - 1)) {
+      value = has_infinity && mantissa == 0 ? INFINITY : NAN;
+    }
+    values[static_cast<std::size_t>(code)] = (code & 0x80) != 0 ? -value : value;
+  }
+  return values;
+}
+
+/// m16n8k32 over 8-bit floats: the same order of k, four of a lane first.
+void multiply_float8(Words a, Words b, float* c, std::uint32_t count, std::uint32_t code) {
+  static const std::array<float, 256> kE4m3 = float8_values(3, 7, false);
+  static const std::array<float, 256> kE5m2 = float8_values(2, 15, true);
+  const auto& of_a = (code & kMmaE5m2A) != 0 ? kE5m2 : kE4m3;
+  const auto& of_b = (code & kMmaE5m2B) != 0 ? kE5m2 : kE4m3;
+  float rows[16][32];
+  for (int r = 0; r < 4; ++r) {
+    for (int lane = 0; lane < 32; ++lane) {
+      for (int byte = 0; byte < 4; ++byte) {
+        const std::uint32_t bits = a[32 * r + lane] >> (8 * byte) & 0xffU;
+        rows[lane / 4 + 8 * (r & 1)][4 * (lane % 4) + 16 * (r >> 1) + byte] = of_a[bits];
+      }
+    }
+  }
+  for (std::uint32_t m = 0; m < count; ++m, b += 64, c += 128) {
+    float columns[32][8];
+    for (int r = 0; r < 2; ++r) {
+      for (int lane = 0; lane < 32; ++lane) {
+        for (int byte = 0; byte < 4; ++byte) {
+          const std::uint32_t bits = b[32 * r + lane] >> (8 * byte) & 0xffU;
+          columns[4 * (lane % 4) + 16 * r + byte][lane / 4] = of_b[bits];
+        }
+      }
+    }
+    for (int row = 0; row < 16; ++row) {
+      float* out = c + (row >= 8 ? 64 : 0) + (row % 8) * 4;
+      for (int n = 0; n < 8; ++n) {
+        float& sum = out[(n & 1) * 32 + n / 2];
+        for (int k = 0; k < 32; ++k) sum = __builtin_fmaf(rows[row][k], columns[k][n], sum);
+      }
+    }
+  }
+}
+
 std::uint32_t to_half(float value) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &value, 4);
@@ -245,6 +300,10 @@ static void braid_cpu_mma(const std::uint32_t* a, const std::uint32_t* b, float*
   using namespace braid::cpu;
   const bool bfloat = (code & kMmaBfloat) != 0;
   const int depth = (code & kMmaShort) != 0 ? 8 : 16;
+  if ((code & kMmaFloat8) != 0) {
+    multiply_float8(a, b, c, count, code);
+    return;
+  }
   if ((code & kMmaHalfSum) == 0) {
     multiply(a, b, c, count, bfloat, depth);
     return;

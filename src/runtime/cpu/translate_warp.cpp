@@ -310,20 +310,36 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
   if (head.guard >= 0) bad(head, "a predicate is not supported");
   Modifiers mods(head);
   if (!mods.take("sync") || !mods.take("aligned")) mods.unknown();
-  const int shape = mods.take_one({"m16n8k16", "m16n8k8"});
+  const int shape = mods.take_one({"m16n8k16", "m16n8k8", "m16n8k32"});
   if (shape < 0 || !mods.take("row") || !mods.take("col")) mods.unknown();
-  const Type d = mods.type();
-  const Type a = mods.type();
-  const Type b = mods.type();
-  const Type c = mods.type();
-  mods.finish();
-  const bool half_sum = d.bits == 16;
-  if (a != b || a.bits != 16 || a.lanes != 1 || !a.is_float() || c != d || d.kind != Kind::kFloat ||
-      (half_sum && a.kind != Kind::kFloat)) {
-    bad(head, "unsupported types");
+  const bool float8 = shape == 2;
+  std::uint32_t code = shape == 1 ? kMmaShort : 0U;
+  if (float8) {
+    // The types are the last four modifiers: D, A, B, C.
+    const std::size_t types = head.modifiers.size() - 4;
+    const auto is = [&](std::size_t k, std::string_view name) {
+      return head.modifiers[types + k] == name;
+    };
+    for (std::size_t k = 1; k < 3; ++k) {
+      if (!is(k, "e4m3") && !is(k, "e5m2")) bad(head, "unsupported types");
+    }
+    if (!is(0, "f32") || !is(3, "f32")) bad(head, "unsupported types");
+    code |= kMmaFloat8 | (is(1, "e5m2") ? kMmaE5m2A : 0U) | (is(2, "e5m2") ? kMmaE5m2B : 0U);
+  } else {
+    const Type d = mods.type();
+    const Type a = mods.type();
+    const Type b = mods.type();
+    const Type c = mods.type();
+    mods.finish();
+    if (a != b || a.bits != 16 || a.lanes != 1 || !a.is_float() || c != d ||
+        d.kind != Kind::kFloat || (d.bits == 16 && a.kind != Kind::kFloat)) {
+      bad(head, "unsupported types");
+    }
+    code |= (a.kind == Kind::kBfloat ? kMmaBfloat : 0U) | (d.bits == 16 ? kMmaHalfSum : 0U);
   }
-  const unsigned a_count = shape == 0 ? 4 : 2;
-  const unsigned b_count = shape == 0 ? 2 : 1;
+  const bool half_sum = (code & kMmaHalfSum) != 0;
+  const unsigned a_count = shape == 1 ? 2 : 4;
+  const unsigned b_count = shape == 1 ? 1 : 2;
   const unsigned c_count = half_sum ? 2 : 4;
   constexpr unsigned kMaxGroup = 16;
   std::vector<const Instruction*> group;
@@ -363,8 +379,6 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
       to_scratch(4 + 2 * kMaxGroup + 4 * g + e, read_lanes(group[g]->operands[3].elements[e], 32));
     }
   }
-  const unsigned code = (a.kind == Kind::kBfloat ? kMmaBfloat : 0U) |
-                        (shape == 1 ? kMmaShort : 0U) | (half_sum ? kMmaHalfSum : 0U);
   call("braid_cpu_mma", b_.getVoidTy(),
        {scratch(0), scratch(4), scratch(4 + 2 * kMaxGroup), b_.getInt32(n), b_.getInt32(code)});
   for (unsigned g = 0; g < n; ++g) {

@@ -129,10 +129,12 @@ __device__ __forceinline__ void copy_async(void* to, const void* from, bool ok) 
   } else if constexpr (Bytes >= 4) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
                  :: "r"(shared_address(to)), "l"(from), "n"(Bytes), "r"(size) : "memory");
-  } else {
+  } else if constexpr (Bytes == 2) {
     unsigned short value = 0;
     if (ok) value = *(const unsigned short*)from;
     *(unsigned short*)to = value;
+  } else {
+    *(unsigned char*)to = ok ? *(const unsigned char*)from : 0;
   }
 }
 __device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
