@@ -49,6 +49,12 @@ AxisInfo AxisAnalysis::compute(Id id) {
     case Op::kRange:
       if (inst.index == 1) return {inst.type.cols, kLarge, 1};
       return {1, 1, kLarge};
+    case Op::kLoad: {
+      // One address holds one value.
+      std::int64_t same = of(inst.args[1]).constancy;
+      if (inst.args.size() > 2) same = std::min(same, of(inst.args[2]).constancy);
+      return {1, 1, same};
+    }
     case Op::kMap:
       break;
     default:

@@ -123,13 +123,13 @@ std::vector<BitRun> bit_runs(const std::vector<int>& images) {
   return runs;
 }
 
-SharedLayout SharedLayout::swizzled(int rows, int cols, int element_bytes) {
+SharedLayout SharedLayout::swizzled(int rows, int cols, int element_bytes, int row_step) {
   const int piece = 16 / element_bytes;
   // One wavefront reads 128 bytes. Rows shorter than that share a phase.
   const int row_bytes = cols * element_bytes;
-  const int per_phase = std::max(1, 128 / row_bytes);
-  const int max_phase = std::max(1, std::min(8 / per_phase, cols / piece));
-  return {rows, cols, piece, per_phase, max_phase};
+  const int in_line = std::max(1, 128 / row_bytes);
+  const int max_phase = std::max(1, std::min(8 / in_line, cols / piece));
+  return {rows, cols, piece, std::max(in_line, row_step), max_phase};
 }
 
 int SharedLayout::offset(int row, int col) const {

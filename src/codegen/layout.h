@@ -74,7 +74,9 @@ struct SharedLayout {
   int per_phase;  ///< rows per phase
   int max_phase;  ///< number of phases; 1 = no swizzle
 
-  static SharedLayout swizzled(int rows, int cols, int element_bytes);
+  /// `row_step`: the distance of the rows that one access touches (1 for ldmatrix and rows that
+  /// neighbouring lanes read).
+  static SharedLayout swizzled(int rows, int cols, int element_bytes, int row_step = 1);
   [[nodiscard]] int offset(int row, int col) const;
 };
 

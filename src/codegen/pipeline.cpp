@@ -57,6 +57,7 @@ void pipeline(Program& p, int num_stages) {
     const Inst loop = p.at(loop_id);
     std::vector<Ring> rings;
     std::vector<DType> dtypes;
+    std::vector<int> row_steps;
     for (Id id : loop.body) {
       if (p.at(id).op != Op::kDot) continue;
       for (std::size_t side = 0; side < 2; ++side) {
@@ -65,6 +66,9 @@ void pipeline(Program& p, int num_stages) {
                          [&](const Ring& ring) { return ring.operand == operand; })) {
           rings.push_back({operand, kNone});
           dtypes.push_back(p.at(operand).op == Op::kLoad ? p.at(operand).dtype : p.at(id).dtype);
+          // An FMA dot's lanes own four columns each, which are rows of a transposed B.
+          const bool fma = p.at(id).dtype == DType::kF32;
+          row_steps.push_back(fma && side == 1 && p.at(id).trans_b ? 4 : 1);
         }
       }
     }
@@ -80,6 +84,7 @@ void pipeline(Program& p, int num_stages) {
                                   .type = {Kind::kShared, type.rows, type.cols},
                                   .args = {},
                                   .dtype = dtypes[i],
+                                  .index = row_steps[i],
                                   .stages = num_stages});
     }
     const std::set<Id> in_body(loop.body.begin(), loop.body.end());

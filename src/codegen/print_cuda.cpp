@@ -503,8 +503,8 @@ class Printer {
   }
   std::string swizzle(Id id, const std::string& row, const std::string& col) {
     const Inst& inst = p_.at(id);
-    const SharedLayout s = SharedLayout::swizzled(inst.type.rows, inst.type.cols,
-                                                  static_cast<int>(dtype_size(inst.dtype)));
+    const SharedLayout s = SharedLayout::swizzled(
+        inst.type.rows, inst.type.cols, static_cast<int>(dtype_size(inst.dtype)), inst.index);
     return fmt::format("swizzle<{}, {}, {}, {}>({}, {})", s.cols, s.piece, s.per_phase, s.max_phase,
                        row, col);
   }

@@ -47,7 +47,7 @@ enum class Op : std::uint8_t {
   kFor,     ///< low, high, step, initial values...; `body`; the induction variable is body_args[0]
   kForArg,  ///< the induction variable (index 0) or carried value index - 1 inside a loop
   kForResult,     ///< carried value `index` after loop args[0]
-  kAllocShared,   ///< `stages` shared tiles of `dtype`, [rows, cols]
+  kAllocShared,   ///< `stages` shared tiles of `dtype`, [rows, cols], swizzled for row step `index`
   kCopyToShared,  ///< shared, slot, pointer, offset tile, mask or none, scalar predicate:
                   ///< asynchronous where wide enough
   kStoreShared,   ///< shared, slot, tile

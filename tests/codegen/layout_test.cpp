@@ -88,7 +88,7 @@ TEST(BitRuns, SplitsAnIndexIntoFields) {
 // The banks that eight lanes touch when each reads 16 bytes (one wavefront of ldmatrix or
 // cp.async): all 32, each once.
 TEST(SharedLayout, EightRowsOfOnePieceTouchEveryBankOnce) {
-  for (int element_bytes : {2, 4}) {
+  for (int element_bytes : {1, 2, 4}) {
     for (int cols = 16 / element_bytes * 2; cols <= 256; cols *= 2) {
       const SharedLayout s = SharedLayout::swizzled(64, cols, element_bytes);
       const int row_bytes = cols * element_bytes;
@@ -102,6 +102,30 @@ TEST(SharedLayout, EightRowsOfOnePieceTouchEveryBankOnce) {
               << cols << " columns of " << element_bytes << " bytes, row bytes " << row_bytes;
         }
       }
+    }
+  }
+}
+
+// The FMA dot reads single elements: four rows and eight groups of four columns per warp. Lanes
+// that read one address share it; the others must differ in their banks.
+TEST(SharedLayout, ElementsOfOneFmaStepLieInDifferentBanks) {
+  for (const int cols : {32, 64, 128}) {
+    const SharedLayout s = SharedLayout::swizzled(64, cols, 4);
+    for (int k = 0; k < 32; ++k) {
+      const auto distinct = [&](const auto& offset_of_lane) {
+        std::set<int> offsets, banks;
+        for (int lane = 0; lane < 32; ++lane) {
+          offsets.insert(offset_of_lane(lane));
+          banks.insert(offset_of_lane(lane) % 32);
+        }
+        return offsets.size() == banks.size();
+      };
+      // A by rows, B by columns; A and B stored transposed.
+      EXPECT_TRUE(distinct([&](int lane) { return s.offset(lane / 8, k); })) << cols << " " << k;
+      EXPECT_TRUE(distinct([&](int lane) { return s.offset(k, lane % 8 * 4); })) << cols;
+      EXPECT_TRUE(distinct([&](int lane) { return s.offset(k, lane / 8); })) << cols;
+      EXPECT_TRUE(distinct([&](int lane) { return s.offset(lane % 8 * 4, k); }))
+          << cols << " " << k;
     }
   }
 }
