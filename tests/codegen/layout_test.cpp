@@ -124,8 +124,8 @@ TEST(SharedLayout, ElementsOfOneFmaStepLieInDifferentBanks) {
       EXPECT_TRUE(distinct([&](int lane) { return s.offset(lane / 8, k); })) << cols << " " << k;
       EXPECT_TRUE(distinct([&](int lane) { return s.offset(k, lane % 8 * 4); })) << cols;
       EXPECT_TRUE(distinct([&](int lane) { return s.offset(k, lane / 8); })) << cols;
-      EXPECT_TRUE(distinct([&](int lane) { return s.offset(lane % 8 * 4, k); }))
-          << cols << " " << k;
+      const SharedLayout transposed = SharedLayout::swizzled(64, cols, 4, 4);
+      EXPECT_TRUE(distinct([&](int lane) { return transposed.offset(lane % 8 * 4, k); })) << cols;
     }
   }
 }
