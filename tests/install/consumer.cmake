@@ -1,0 +1,25 @@
+# Installs the build into a prefix, moves the prefix, builds a program against it and runs both.
+# Wants BUILD, CONSUMER, WORK, COMPILER.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${ARGN}\n${out}")
+  endif()
+  set(output "${out}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+file(RENAME ${WORK}/first ${WORK}/moved)
+run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/moved
+    -DCMAKE_CXX_COMPILER=${COMPILER})
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer)
+if(NOT output STREQUAL "2 4 6 ")
+  message(FATAL_ERROR "the consumer printed '${output}'; expected '2 4 6 '")
+endif()
+run(${WORK}/moved/bin/braid --version)
+run(${WORK}/moved/bin/braid doctor)
+if(NOT output MATCHES "cpu device *ok")
+  message(FATAL_ERROR "the moved command does not find its cpu device:\n${output}")
+endif()
