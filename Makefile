@@ -32,10 +32,12 @@ demo: setup
 	@$(call build-preset,release,braid-cli braid_cpu)
 	@build/release/bin/braid run examples/llama_mlp.json --device cpu --bind T=8 --check
 
-# The host code under AddressSanitizer and UndefinedBehaviorSanitizer: the tests that are light enough.
+# The host code under AddressSanitizer and UndefinedBehaviorSanitizer: the tests that are light enough,
+# and 20 seconds of fuzzing for each parser.
 asan: setup
 	@$(call build-preset,asan,asan_tests)
-	@$(CTEST) --test-dir build/asan -L asan
+	@# Clang 14's leak checker now and then crashes on thread-local storage of libraries loaded late.
+	@LSAN_OPTIONS=use_tls=0 $(CTEST) --test-dir build/asan -L 'asan|fuzz' -E fuzz_ptx
 
 test: check-format asan build
 	@$(CTEST) --test-dir build/release -LE 'soak|gpu'
@@ -44,6 +46,12 @@ soak: build
 	@$(CTEST) --test-dir build/release -L soak --timeout 86400
 	@$(call build-preset,asan,run_test braid_cpu)
 	@build/asan/bin/run_test --gtest_filter='*RandomGraph*/0'
+	@$(call build-preset,fuzz)
+	@for target in graph safetensors cache ptx; do \
+	  mkdir -p build/fuzz/corpus/$$target; \
+	  build/fuzz/bin/fuzz_$$target -max_total_time=600 -timeout=60 -rss_limit_mb=4096 \
+	    build/fuzz/corpus/$$target examples; \
+	done
 	@$(call build-preset,tsan,asan_tests)
 	@$(CTEST) --test-dir build/tsan -L asan
 
