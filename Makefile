@@ -37,7 +37,8 @@ demo: setup
 asan: setup
 	@$(call build-preset,asan,asan_tests)
 	@# Clang 14's leak checker now and then crashes on thread-local storage of libraries loaded late.
-	@LSAN_OPTIONS=use_tls=0 $(CTEST) --test-dir build/asan -L 'asan|fuzz' -E fuzz_ptx
+	@LSAN_OPTIONS=use_tls=0:print_suppressions=0:suppressions=$(CURDIR)/tests/lsan.supp \
+	  $(CTEST) --test-dir build/asan -L 'asan|fuzz' -E fuzz_ptx
 
 test: check-format asan build
 	@$(CTEST) --test-dir build/release -LE 'soak|gpu'
