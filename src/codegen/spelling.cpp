@@ -64,11 +64,13 @@ std::string field_text(std::string_view index, const std::vector<int>& images) {
 
 std::vector<int> rows_of(const std::vector<Coord>& basis) {
   std::vector<int> out;
+  out.reserve(basis.size());
   for (Coord c : basis) out.push_back(c.row);
   return out;
 }
 std::vector<int> cols_of(const std::vector<Coord>& basis) {
   std::vector<int> out;
+  out.reserve(basis.size());
   for (Coord c : basis) out.push_back(c.col);
   return out;
 }

@@ -53,6 +53,7 @@ namespace {
 
 std::vector<TensorType> types_of(const Graph& graph, const std::vector<ValueId>& values) {
   std::vector<TensorType> types;
+  types.reserve(values.size());
   for (ValueId value : values) types.push_back(graph.type(value));
   return types;
 }

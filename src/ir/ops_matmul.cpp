@@ -189,14 +189,14 @@ EvalTensors evaluate_scaled_mm(const EvalContext& context, const EvalTensors& in
 }  // namespace
 
 void add_matmul_ops(std::vector<OpDef>& ops) {
-  const auto add = [&](const char* name, int operands, std::vector<AttrDef> attrs, auto infer,
-                       auto evaluate) {
+  const auto add = [&](const char* name, int operands, const std::vector<AttrDef>& attrs,
+                       auto infer, auto evaluate) {
     ops.push_back({
         .name = name,
         .op_class = OpClass::kMatmul,
         .min_inputs = operands,
         .max_inputs = operands,
-        .attrs = std::move(attrs),
+        .attrs = attrs,
         .infer = infer,
         // addmm's bias comes first.
         .flops =

@@ -59,7 +59,7 @@ DynamicLibrary::DynamicLibrary(const std::vector<std::string>& candidates) {
     // The loader's message starts with the name in most cases, not in all.
     const char* reason = dlerror();
     std::string line = reason == nullptr ? "unknown reason" : reason;
-    if (line.find(candidate) == std::string::npos) line = candidate + ": " + line;
+    if (line.find(candidate) == std::string::npos) line = fmt::format("{}: {}", candidate, line);
     if (!failure_.empty()) failure_ += "; ";
     failure_ += line;
   }
@@ -106,6 +106,7 @@ std::string environment(const char* name) {
 std::vector<std::string> library_files(const std::string& directory, std::string_view stem,
                                        const std::vector<std::string>& versions) {
   std::vector<std::string> names;
+  names.reserve(versions.size() + 1);
   for (const std::string& version : versions) {
     names.push_back(fmt::format("{}/{}.{}", directory, stem, version));
   }

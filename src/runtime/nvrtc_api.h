@@ -27,8 +27,8 @@ namespace braid {
 struct NvrtcApi {
   DynamicLibrary library;
   DynamicLibrary builtins;  ///< beside it; may be missing where the loader finds it itself
-  std::string version;   ///< "13.0"
-  std::string identity;  ///< version and build: part of every cache key
+  std::string version;      ///< "13.0"
+  std::string identity;     ///< version and build: part of every cache key
 #define BRAID_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   BRAID_NVRTC_FUNCTIONS(BRAID_DECLARE)
 #undef BRAID_DECLARE

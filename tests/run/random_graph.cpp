@@ -21,7 +21,7 @@ class Generator {
 
   Graph run() {
     values_.push_back(input(matrix()));
-    const int count = 1 + pick(12);
+    const int count = 1 + pick(6);
     for (int i = 0; i < count; ++i) step();
     // What nobody reads is an output; so is something in the middle now and then.
     const auto users = graph_.users();

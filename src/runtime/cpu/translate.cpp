@@ -7,9 +7,6 @@
 
 namespace braid::cpu {
 
-using ptx::Instruction;
-using ptx::Operand;
-
 bool Modifiers::take(std::string_view name) {
   if (done() || instruction_.modifiers[at_] != name) return false;
   ++at_;

@@ -5,7 +5,6 @@
 namespace braid::cpu {
 
 using llvm::Intrinsic::ID;
-using ptx::Kind;
 using ptx::Type;
 
 void Translator::op_add_sub(const Instruction& i) {

@@ -12,8 +12,7 @@ int main() {
   auto world = braid::World::open(options);
   auto executable = braid::Executable::compile(graph, world);
   executable.prepare({});
-  executable.set_input(0, "x",
-                       braid::HostTensor::from_doubles(braid::DType::kF32, {3}, {1, 2, 3}));
+  executable.set_input(0, "x", braid::HostTensor::from_doubles(braid::DType::kF32, {3}, {1, 2, 3}));
   executable.run();
   for (double y : executable.output(0, "y").to_doubles()) std::printf("%g ", y);
 }
