@@ -90,20 +90,22 @@ std::string encode(std::string_view key_material, std::string_view payload) {
   return entry;
 }
 
-enum class Verdict { kHit, kOtherKey, kCorrupt };
+struct Decoded {
+  std::string_view key_material, payload;
+};
 
-Verdict decode(std::string_view entry, std::string_view key_material, std::string_view& payload) {
-  if (entry.size() < kChecksumBytes) return Verdict::kCorrupt;
+/// Nothing when the bytes are no intact entry of this format.
+std::optional<Decoded> decode(std::string_view entry) {
+  if (entry.size() < kChecksumBytes) return {};
   const std::string_view body = entry.substr(0, entry.size() - kChecksumBytes);
-  if (hash_bytes(body) != entry.substr(body.size())) return Verdict::kCorrupt;
+  if (hash_bytes(body) != entry.substr(body.size())) return {};
   ByteReader in(body);
-  if (in.value<std::uint64_t>() != kMagic || in.value<std::uint32_t>() != kFormat) {
-    return Verdict::kCorrupt;
-  }
-  const std::string_view key = in.string();
-  payload = in.string();
-  if (!in.done()) return Verdict::kCorrupt;
-  return key == key_material ? Verdict::kHit : Verdict::kOtherKey;
+  if (in.value<std::uint64_t>() != kMagic || in.value<std::uint32_t>() != kFormat) return {};
+  Decoded decoded;
+  decoded.key_material = in.string();
+  decoded.payload = in.string();
+  if (!in.done()) return {};
+  return decoded;
 }
 
 // An exclusive lock that ends with its holder, whatever ends it. The file is removed on release, so
@@ -193,18 +195,14 @@ std::optional<std::string> DiskCache::get(std::string_view key_material) const {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return {};
   const std::optional<std::string> entry = read_all(file);
-  std::string_view payload;
-  switch (entry ? decode(*entry, key_material, payload) : Verdict::kCorrupt) {
-    case Verdict::kHit:
-      ::futimens(file.get(), nullptr);  // most recently used; may fail on a read-only disk
-      return std::string(payload);
-    case Verdict::kOtherKey:
-      return {};
-    case Verdict::kCorrupt:
-      ::unlink(path.c_str());
-      return {};
+  const std::optional<Decoded> decoded = entry ? decode(*entry) : std::nullopt;
+  if (!decoded) {
+    ::unlink(path.c_str());
+    return {};
   }
-  return {};
+  if (decoded->key_material != key_material) return {};
+  ::futimens(file.get(), nullptr);  // most recently used; may fail on a read-only disk
+  return std::string(decoded->payload);
 }
 
 void DiskCache::put(std::string_view key_material, std::string_view payload) const {
@@ -215,7 +213,7 @@ void DiskCache::put(std::string_view key_material, std::string_view payload) con
   // Looking at every entry costs a system call each, so it is done once per sixteenth of the bound.
   if ((unchecked_bytes_ += entry.size()) >= max_bytes_ / 16) {
     unchecked_bytes_ = 0;
-    evict();
+    prune(max_bytes_);
   }
 }
 
@@ -259,13 +257,42 @@ DiskCache::Usage DiskCache::usage() const {
   return usage;
 }
 
-void DiskCache::evict() const {
-  struct Entry {
+std::vector<DiskCache::Entry> DiskCache::list() const {
+  std::vector<Entry> entries;
+  std::error_code error;
+  for (fs::directory_iterator it(directory_, error), end; !error && it != end;
+       it.increment(error)) {
+    if (!has_suffix(it->path(), kEntrySuffix)) continue;
+    std::error_code gone;
+    Entry entry{.name = it->path().stem().string(), .used = it->last_write_time(gone)};
+    const File file(::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (gone || !file.is_open()) continue;
+    if (const std::optional<std::string> bytes = read_all(file)) {
+      entry.bytes = bytes->size();
+      if (const std::optional<Decoded> decoded = decode(*bytes)) {
+        entry.intact = true;
+        entry.kind = decoded->key_material.substr(0, decoded->key_material.find('\n'));
+      }
+    }
+    entries.push_back(std::move(entry));
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.used > b.used; });
+  return entries;
+}
+
+bool DiskCache::remove(std::string_view name) const {
+  std::error_code error;
+  return fs::remove(directory_ / (std::string(name) + std::string(kEntrySuffix)), error);
+}
+
+DiskCache::Usage DiskCache::prune(std::uint64_t max_bytes) const {
+  struct Found {
     fs::file_time_type used;
     std::uint64_t bytes;
     fs::path path;
   };
-  std::vector<Entry> entries;
+  std::vector<Found> entries;
   std::uint64_t total = 0;
   std::error_code error;
   const auto now = fs::file_time_type::clock::now();
@@ -286,17 +313,21 @@ void DiskCache::evict() const {
       fs::remove(it->path(), gone);  // left by a process that was killed
     }
   }
-  if (total <= max_bytes_) return;
-  // To nine tenths, so that the next store does not evict again.
-  const std::uint64_t goal = max_bytes_ - max_bytes_ / 10;
+  Usage removed;
+  if (total <= max_bytes) return removed;
+  // To nine tenths, so that the next store does not prune again.
+  const std::uint64_t goal = max_bytes - max_bytes / 10;
   std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.used < b.used; });
-  for (const Entry& entry : entries) {
+            [](const Found& a, const Found& b) { return a.used < b.used; });
+  for (const Found& entry : entries) {
     if (total <= goal) break;
     std::error_code gone;
-    fs::remove(entry.path, gone);
+    if (!fs::remove(entry.path, gone)) continue;
     total -= entry.bytes;
+    ++removed.entries;
+    removed.bytes += entry.bytes;
   }
+  return removed;
 }
 
 }  // namespace braid

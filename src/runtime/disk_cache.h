@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace braid {
 
@@ -44,11 +45,24 @@ class DiskCache {
   };
   [[nodiscard]] Usage usage() const;
 
+  struct Entry {
+    std::string name;  ///< of its file, without the suffix: the hash of its key
+    std::string kind;  ///< the first line of its key material; empty when it is corrupt
+    std::uint64_t bytes = 0;
+    std::filesystem::file_time_type used;
+    bool intact = false;  ///< format and checksum hold
+  };
+  /// Reads and checks every entry, the most recently used first.
+  [[nodiscard]] std::vector<Entry> list() const;
+  /// Removes the least recently used entries until at most `max_bytes` are left, and what killed
+  /// processes left behind. Returns what it removed.
+  Usage prune(std::uint64_t max_bytes) const;
+  /// Removes one entry; false when it is not there or cannot be removed.
+  bool remove(std::string_view name) const;
+
  private:
   [[nodiscard]] std::filesystem::path entry_path(std::string_view key_material) const;
   [[nodiscard]] bool store(const std::filesystem::path& path, std::string_view entry) const;
-  void evict() const;
-
   std::filesystem::path directory_;
   std::uint64_t max_bytes_;
   /// Bytes stored by this object since it last looked at the whole directory; it starts at the

@@ -90,5 +90,15 @@ TEST(Dtype, NamesReadBack) {
   EXPECT_FALSE(parse_dtype("float32"));
 }
 
+TEST(DType, RoundsToEightBitFloats) {
+  EXPECT_EQ(round_to(DType::kF8E4M3, 17), 16);
+  EXPECT_EQ(round_to(DType::kF8E4M3, 464), 448);  // a tie, to the even neighbour
+  EXPECT_TRUE(std::isnan(round_to(DType::kF8E4M3, 465)));
+  EXPECT_EQ(round_to(DType::kF8E4M3, 0x1p-10), 0);
+  EXPECT_EQ(round_to(DType::kF8E4M3, 0x1.8p-9), 0x1p-8);
+  EXPECT_EQ(round_to(DType::kF8E5M2, 57344), 57344);
+  EXPECT_TRUE(std::isinf(round_to(DType::kF8E5M2, 61440)));
+}
+
 }  // namespace
 }  // namespace braid

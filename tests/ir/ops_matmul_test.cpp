@@ -40,5 +40,48 @@ TEST(Matmul, CountsFlopsAndBytes) {
   EXPECT_EQ(node_bytes(graph, graph.node(node), {{"T", 10}}), 2 * (80 + 32 + 40));
 }
 
+TEST(Matmul, BroadcastsBatches) {
+  const Dim t = sym("T");
+  EXPECT_EQ(inferred({{DType::kF32, {2, 1, t, 4}}, {DType::kF32, {3, 4, 5}}}, "matmul"),
+            "f32[2, 3, T, 5]");
+  EXPECT_EQ(computed_one({{DType::kF32, {2, 1, 2}}, {DType::kF32, {2, 1}}}, "matmul", {},
+                         {{1, 2, 3, 4}, {10, 1}}),
+            (Values{12, 34}));
+  EXPECT_EQ(computed_one({{DType::kF32, {2, 1, 1}}, {DType::kF32, {2, 1, 2}}}, "bmm", {},
+                         {{2, 3}, {1, 2, 3, 4}}),
+            (Values{2, 4, 9, 12}));
+}
+
+TEST(Matmul, AddsABiasBeforeItRounds) {
+  const Attrs scaled{{"alpha", 0.5}, {"beta", 2.0}};
+  EXPECT_EQ(computed_one({{DType::kF32, {2}}, {DType::kF32, {1, 1}}, {DType::kF32, {1, 2}}},
+                         "addmm", scaled, {{1, 10}, {4}, {1, 2}}),
+            (Values{4, 24}));
+  EXPECT_TRUE(
+      is_error(refused({{DType::kF32, {3}}, {DType::kF32, {1, 1}}, {DType::kF32, {1, 2}}}, "addmm"),
+               "n/inputs/0", "broadcasts to f32[1, 2]"));
+}
+
+TEST(Matmul, ScaledWantsFloat8AndScalesThatFit) {
+  const TensorType a{DType::kF8E4M3, {2, 4}}, b{DType::kF8E5M2, {4, 3}}, one{DType::kF32, {}};
+  EXPECT_EQ(inferred({a, b, {DType::kF32, {2, 1}}, {DType::kF32, {1, 3}}}, "scaled_mm"),
+            "bf16[2, 3]");
+  EXPECT_TRUE(is_error(refused({{DType::kBF16, {2, 4}}, b, one, one}, "scaled_mm"), "n/inputs/0",
+                       "expected f8e4m3 or f8e5m2"));
+  EXPECT_TRUE(is_error(refused({{DType::kF8E5M2, {2, 4}}, b, one, one}, "scaled_mm"), "n/inputs/1",
+                       "at least one f8e4m3"));
+  EXPECT_TRUE(is_error(refused({a, b, {DType::kF32, {3, 1}}, one}, "scaled_mm"), "n/inputs/2",
+                       "expected f32[] or f32[2, 1]"));
+  EXPECT_TRUE(is_error(refused({a, b, one, one}, "scaled_mm", {{"out_dtype", DType::kI32}}),
+                       "n/attrs/out_dtype", "expected f32, f16 or bf16"));
+}
+
+TEST(Matmul, RefusesWhatDoesNotFit) {
+  EXPECT_TRUE(is_error(refused({{DType::kF32, {2, 2, 3}}, {DType::kF32, {3, 3, 4}}}, "bmm"),
+                       "n/inputs/1", "2 and 3 do not broadcast"));
+  EXPECT_TRUE(is_error(refused({{DType::kF32, {3}}, {DType::kF32, {3, 4}}}, "matmul"), "n/inputs/0",
+                       "expected at least two dims"));
+}
+
 }  // namespace
 }  // namespace braid

@@ -56,5 +56,28 @@ TEST(Norm, AddRmsNorm2EqualsAddThenRmsNorm) {
   EXPECT_EQ(fused[0], computed_one({x, w}, "rms_norm", eps, {sum, weight}));
 }
 
+TEST(Softmax, SumsToOne) {
+  const Values y = computed_one({{DType::kF32, {2, 2}}}, "softmax", {}, {{0, 0, 1000, 1000}});
+  EXPECT_EQ(y, (Values{0.5, 0.5, 0.5, 0.5}));
+  EXPECT_TRUE(is_error(refused({{DType::kF32, {2, 2}}}, "softmax", {{"dim", std::int64_t{0}}}),
+                       "n/attrs/dim", "transpose the operand"));
+}
+
+TEST(LayerNorm, CentresAndScales) {
+  const TensorType row{DType::kF32, {1, 2}}, weight{DType::kF32, {2}};
+  EXPECT_EQ(
+      computed_one({row, weight, weight}, "layer_norm", {{"eps", 0.0}}, {{1, 3}, {2, 4}, {10, 20}}),
+      (Values{8, 24}));
+  EXPECT_TRUE(is_error(refused({row, {DType::kF32, {3}}}, "layer_norm", {{"eps", 0.0}}),
+                       "n/inputs/1", "expected f32[2]"));
+}
+
+TEST(AddRmsNorm, GivesTheNormAlone) {
+  const TensorType row{DType::kF32, {1, 2}};
+  EXPECT_EQ(computed_one({row, row, {DType::kF32, {2}}}, "add_rms_norm", {{"eps", 0.0}},
+                         {{1, 2}, {2, 1}, {1, 2}}),
+            (Values{1, 2}));
+}
+
 }  // namespace
 }  // namespace braid

@@ -73,5 +73,39 @@ TEST(Pointwise, CastsAndCopies) {
   EXPECT_TRUE(is_error(refused({{kF32, {1}}}, "to"), "n/attrs/dtype", "missing"));
 }
 
+TEST(Pointwise, EvaluatesTheWiderSet) {
+  const double nan = std::nan("");
+  const TensorType three{kF32, {3}};
+  EXPECT_EQ(computed_one({three}, "round", {}, {{0.5, 1.5, -2.5}}), (Values{0, 2, -2}));
+  EXPECT_EQ(computed_one({three}, "floor", {}, {{0.5, -0.5, 2}}), (Values{0, -1, 2}));
+  EXPECT_EQ(computed_one({three, three}, "minimum", {}, {{1, 5, -1}, {2, 3, -1}}),
+            (Values{1, 3, -1}));
+  EXPECT_EQ(computed_one({three}, "clamp", {{"min", -1.0}, {"max", 1.0}}, {{-5, 0.5, 5}}),
+            (Values{-1, 0.5, 1}));
+  EXPECT_EQ(computed_one({three, three}, "le", {}, {{1, 2, nan}, {1, 1, 1}}), (Values{1, 0, 0}));
+  EXPECT_EQ(computed_one({three, three}, "ne", {}, {{1, 2, nan}, {1, 1, nan}}), (Values{0, 1, 1}));
+  EXPECT_EQ(computed_one({three, three}, "logical_and", {}, {{1, 0, 3}, {2, 1, 0}}),
+            (Values{1, 0, 0}));
+  EXPECT_EQ(computed_one({{DType::kBool, {3}}, three, {kF32, {1}}}, "where", {},
+                         {{1, 0, 1}, {1, 2, 3}, {9}}),
+            (Values{1, 9, 3}));
+  EXPECT_EQ(computed_one({three}, "gelu", {{"approximate", std::string("tanh")}}, {{0, 1, -1}}),
+            (Values{0, round_to(kF32, 0.84119199060827670), round_to(kF32, -0.15880800939172324)}));
+}
+
+TEST(Pointwise, RefusesWhatDoesNotFit) {
+  const TensorType f32{kF32, {3}};
+  EXPECT_TRUE(is_error(refused({f32}, "clamp"), "n/attrs", "expected min, max or both"));
+  EXPECT_TRUE(is_error(refused({f32}, "gelu", {{"approximate", std::string("erf")}}),
+                       "n/attrs/approximate", "expected \"none\" or \"tanh\""));
+  EXPECT_TRUE(is_error(refused({f32, f32, f32}, "where"), "n/inputs/0", "expected bool"));
+  EXPECT_TRUE(is_error(refused({{DType::kBool, {3}}, f32, {kBF16, {3}}}, "where"), "n/inputs/2",
+                       "expected one dtype"));
+  EXPECT_TRUE(is_error(refused({{DType::kF8E4M3, {3}}}, "neg"), "n/inputs/0", "at least 16 bits"));
+  EXPECT_EQ(inferred({f32, f32}, "lt"), "bool[3]");
+  EXPECT_EQ(inferred({}, "full", {{"value", 1.0}, {"dtype", kBF16}, {"shape", Shape{sym("T")}}}),
+            "bf16[T]");
+}
+
 }  // namespace
 }  // namespace braid

@@ -47,5 +47,19 @@ TEST(Reduce, NanWinsAmax) {
       std::isnan(computed_one({{DType::kF32, {3}}}, "amax", {}, {{1, std::nan(""), 3}})[0]));
 }
 
+TEST(Reduce, MeanMinimumAndIndex) {
+  const TensorType x{DType::kF32, {2, 3}};
+  const Values v{1, 5, 3, 4, 2, 4};
+  const Attrs rows{{"dim", std::vector<std::int64_t>{1}}};
+  EXPECT_EQ(computed_one({x}, "mean", rows, {v}), (Values{3, round_to(DType::kF32, 10.0 / 3)}));
+  EXPECT_EQ(computed_one({x}, "amin", rows, {v}), (Values{1, 2}));
+  EXPECT_EQ(computed_one({x}, "argmax", rows, {v}), (Values{1, 0}));
+  EXPECT_EQ(computed_one({x}, "argmax", {}, {v}), (Values{1}));
+  EXPECT_EQ(computed_one({x}, "argmax", rows, {{1, std::nan(""), 9, 1, 2, 3}}), (Values{1, 2}));
+  EXPECT_EQ(inferred({x}, "argmax", rows), "i64[2]");
+  EXPECT_TRUE(is_error(refused({x}, "argmax", {{"dim", std::vector<std::int64_t>{0, 1}}}),
+                       "n/attrs/dim", "expected one"));
+}
+
 }  // namespace
 }  // namespace braid

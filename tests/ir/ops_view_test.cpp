@@ -51,5 +51,64 @@ TEST(Transpose, RefusesBadDims) {
                        "out of range"));
 }
 
+TEST(Movement, InfersShapes) {
+  const Dim t = sym("T");
+  const TensorType x{DType::kF32, {t, 4, 6}};
+  using Ints = std::vector<std::int64_t>;
+  EXPECT_EQ(inferred({x}, "permute", {{"dims", Ints{2, 0, 1}}}), "f32[6, T, 4]");
+  EXPECT_EQ(inferred({{DType::kF32, {t, 1}}}, "expand", {{"shape", Shape{3, -1, 5}}}),
+            "f32[3, T, 5]");
+  EXPECT_EQ(
+      inferred({x}, "slice",
+               {{"dim", std::int64_t{2}}, {"start", std::int64_t{-4}}, {"step", std::int64_t{3}}}),
+      "f32[T, 4, 2]");
+  EXPECT_EQ(inferred({x}, "slice", {{"dim", std::int64_t{0}}, {"end", std::int64_t{1}}}),
+            "f32[1, 4, 6]");
+  EXPECT_EQ(inferred({x}, "split", {{"dim", std::int64_t{-1}}, {"split_size", Ints{4}}}),
+            "f32[T, 4, 4] f32[T, 4, 2]");
+  EXPECT_EQ(inferred({x, x}, "cat", {{"dim", std::int64_t{0}}}), "f32[2*T, 4, 6]");
+}
+
+TEST(Movement, MovesElements) {
+  using Ints = std::vector<std::int64_t>;
+  const TensorType x{DType::kF32, {2, 3}};
+  const Values v{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(computed_one({x}, "permute", {{"dims", Ints{1, 0}}}, {v}), (Values{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(computed_one({x}, "slice", {{"dim", std::int64_t{1}}, {"step", std::int64_t{2}}}, {v}),
+            (Values{1, 3, 4, 6}));
+  EXPECT_EQ(computed_one({{DType::kF32, {2, 1}}}, "expand", {{"shape", Shape{2, 2}}}, {{7, 8}}),
+            (Values{7, 7, 8, 8}));
+  EXPECT_EQ(
+      computed_one({x, {DType::kF32, {2, 1}}}, "cat", {{"dim", std::int64_t{1}}}, {v, {7, 8}}),
+      (Values{1, 2, 3, 7, 4, 5, 6, 8}));
+  const auto parts =
+      computed({x}, "split", {{"dim", std::int64_t{1}}, {"split_size", Ints{2, 1}}}, {{v}});
+  EXPECT_EQ(parts[0][0], (Values{1, 2, 4, 5}));
+  EXPECT_EQ(parts[0][1], (Values{3, 6}));
+}
+
+TEST(Movement, RefusesWhatDoesNotFit) {
+  const Dim t = sym("T");
+  using Ints = std::vector<std::int64_t>;
+  const TensorType x{DType::kF32, {t, 6}};
+  EXPECT_TRUE(is_error(refused({x}, "permute", {{"dims", Ints{0}}}), "n/attrs/dims", "expected 2"));
+  EXPECT_TRUE(is_error(refused({x}, "permute", {{"dims", Ints{0, -2}}}), "n/attrs/dims", "twice"));
+  EXPECT_TRUE(is_error(refused({x}, "expand", {{"shape", Shape{t, 7}}}), "n/attrs/shape",
+                       "cannot be expanded"));
+  EXPECT_TRUE(is_error(refused({x}, "slice", {{"start", std::int64_t{5}}}), "n/attrs/start",
+                       "holds for all values"));
+  EXPECT_TRUE(
+      is_error(refused({x}, "slice", {{"step", std::int64_t{0}}}), "n/attrs/step", "at least 1"));
+  EXPECT_TRUE(is_error(refused({x}, "slice", {{"step", std::int64_t{2}}}), "n/attrs/step",
+                       "does not divide"));
+  EXPECT_TRUE(
+      is_error(refused({x}, "split", {{"dim", std::int64_t{1}}, {"split_size", Ints{4, 1}}}),
+               "n/attrs/split_size", "do not sum to 6"));
+  EXPECT_TRUE(is_error(refused({x}, "split", {{"split_size", Ints{1}}}), "n/attrs/dim",
+                       "expected a constant extent"));
+  EXPECT_TRUE(is_error(refused({x, {DType::kF32, {t, 5}}}, "cat"), "n/inputs/1",
+                       "equal extents except along dim 0"));
+}
+
 }  // namespace
 }  // namespace braid

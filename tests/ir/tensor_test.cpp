@@ -61,5 +61,18 @@ TEST(Tensor, RefusesTheWrongNumberOfValues) {
                "", "3 values for a tensor of 4 elements"));
 }
 
+TEST(Tensor, EveryFloat8CodeComesBack) {
+  for (DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) {
+    HostTensor codes{dtype, {256}, {}};
+    for (int i = 0; i < 256; ++i) codes.data.push_back(static_cast<std::byte>(i));
+    const std::vector<double> values = codes.to_doubles();
+    const HostTensor again = HostTensor::from_doubles(dtype, {256}, values);
+    for (std::size_t i = 0; i < 256; ++i) {
+      if (!std::isnan(values[i])) EXPECT_EQ(again.data[i], codes.data[i]) << i;
+      EXPECT_EQ(std::isnan(again.to_doubles()[i]), std::isnan(values[i])) << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace braid
