@@ -112,6 +112,7 @@ std::vector<std::vector<std::int64_t>> group_instances(const Group& group, std::
   std::iota(all.begin(), all.end(), 0);
   if (group.size > 1) return {all};
   std::vector<std::vector<std::int64_t>> alone;
+  alone.reserve(all.size());
   for (std::int64_t rank : all) alone.push_back({rank});
   return alone;
 }

@@ -34,8 +34,8 @@ struct Registry {
 };
 
 const Registry& registry() {
-  static const Registry instance;
-  return instance;
+  static const Registry kInstance;
+  return kInstance;
 }
 
 }  // namespace

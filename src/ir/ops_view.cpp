@@ -159,6 +159,7 @@ EvalTensors evaluate_permute(const EvalContext& context, const EvalTensors& inpu
     const auto order = permutation(context.node.op->name, context.node.attrs, x.shape.size());
     const std::vector<std::size_t> dense = dense_strides(x.shape);
     std::vector<std::size_t> strides;
+    strides.reserve(order.size());
     for (std::size_t from : order) strides.push_back(dense[from]);
     return std::vector<EvalTensor>{strided(make_result(context, 0), x, strides)};
   });
@@ -214,13 +215,14 @@ EvalTensors evaluate_cat(const EvalContext& context, const EvalTensors& inputs) 
 
 void add_view_ops(std::vector<OpDef>& ops) {
   constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max();
-  const auto add = [&](const char* name, std::vector<AttrDef> attrs, auto infer, auto evaluate) {
+  const auto add = [&](const char* name, const std::vector<AttrDef>& attrs, auto infer,
+                       auto evaluate) {
     ops.push_back({
         .name = name,
         .op_class = OpClass::kView,
         .min_inputs = 1,
         .max_inputs = std::string_view(name) == "cat" ? std::numeric_limits<int>::max() : 1,
-        .attrs = std::move(attrs),
+        .attrs = attrs,
         .infer = infer,
         .flops = flops_per_element(0),
         .evaluate = evaluate,

@@ -9,7 +9,7 @@ namespace braid {
 std::string Place::str() const {
   const Place* root = this;
   while (root->parent_ != nullptr) root = root->parent_;
-  const std::string path = pointer();
+  std::string path = pointer();
   if (root->file_.empty()) return path;
   return path.empty() ? std::string(root->file_) : fmt::format("{}:{}", root->file_, path);
 }

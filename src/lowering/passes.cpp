@@ -22,6 +22,7 @@ const Pass& find_pass(std::string_view name) {
     if (pass.name == name) return pass;
   }
   std::vector<std::string_view> known;
+  known.reserve(std::size(kPasses));
   for (const Pass& pass : kPasses) known.push_back(pass.name);
   throw_invalid("passes", fmt::format("unknown pass '{}'; expected some of {}", name,
                                       fmt::join(known, ", ")));

@@ -88,7 +88,7 @@ void leave_out_domain_reassignment() {
 Jit::Jit(const DiskCache* cache) : cache_(cache), state_(std::make_unique<State>()) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
-  [[maybe_unused]] static const bool once = (leave_out_domain_reassignment(), true);
+  [[maybe_unused]] static const bool kOnce = (leave_out_domain_reassignment(), true);
   const llvm::StringMap<bool> detected = llvm::sys::getHostCPUFeatures();
   std::vector<std::string> names;
   for (const auto& feature : detected) {

@@ -312,6 +312,7 @@ void Translator::op_store(const Instruction& i) {
     return;
   }
   std::vector<Value*> values;
+  values.reserve(sources.size());
   for (const Operand& source : sources) values.push_back(read_lanes(source, bits));
   if (access.strong) {
     store_strong(access, where, values);
