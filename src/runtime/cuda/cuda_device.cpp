@@ -62,13 +62,17 @@ class Current {
 using GpuRef = std::shared_ptr<const Gpu>;
 
 // Runs a cleanup call in the GPU's context. Destructors must not throw, and a context that a failed
-// kernel has poisoned answers every call with an error: there is nothing left to free then.
+// kernel has poisoned answers every call with an error: there is nothing left to free then. One that
+// fails once is tried again.
 template <class Call>
 void release(const GpuRef& gpu, Call call) noexcept {
-  try {
-    const Current current(*gpu);
-    call(gpu->api());
-  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      const Current current(*gpu);
+      call(gpu->api());
+      return;
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+    }
   }
 }
 
@@ -123,8 +127,10 @@ class CudaModule final : public Module {
     // The driver takes a number in place of the pointer for the size option.
     std::array<void*, 2> values{log.data(),
                                 reinterpret_cast<void*>(std::uintptr_t{log.size() - 1})};
-    const void* code = image.cubin.empty() ? static_cast<const void*>(image.ptx.c_str())
-                                           : static_cast<const void*>(image.cubin.data());
+    // The driver's own variable, with which it would refuse machine code.
+    const bool as_ptx = image.cubin.empty() || environment("CUDA_FORCE_PTX_JIT") == "1";
+    const void* code = as_ptx ? static_cast<const void*>(image.ptx.c_str())
+                              : static_cast<const void*>(image.cubin.data());
     const cuda::Result result = api.cuModuleLoadDataEx(
         &handle_, code, static_cast<unsigned>(options.size()), options.data(), values.data());
     if (result == cuda::kSuccess) return;

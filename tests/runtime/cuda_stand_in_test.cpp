@@ -1,0 +1,125 @@
+// The cuda device end to end without a GPU: the stand-in driver runs what it launches on the cpu
+// device. Every driver call of a run fails once, in turn.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "braid/error.h"
+#include "braid/executable.h"
+#include "braid/reference.h"
+#include "runtime/dynamic_library.h"
+#include "runtime/fake_libcuda.h"
+
+namespace braid {
+namespace {
+
+class CudaStandIn : public ::testing::Test {
+ protected:
+  CudaStandIn() {
+    ::setenv("BRAID_LIBCUDA", BRAID_FAKE_LIBCUDA, 1);
+    ::setenv("CUDA_FORCE_PTX_JIT", "1", 1);
+    library_ = DynamicLibrary({BRAID_FAKE_LIBCUDA});
+    decltype(&::fake_cuda) control = nullptr;
+    std::string missing;
+    bind_symbol(library_, "fake_cuda", control, missing);
+    if (control == nullptr) throw std::runtime_error(library_.failure());
+    control_ = control;
+    *control_() = {};
+    fake().run_kernels = true;
+  }
+  FakeCuda& fake() { return *control_(); }
+
+  /// The worst relative error of the outputs over what is allowed.
+  static double run(const Graph& graph, const Bindings& bindings, double timeout_s = 30) {
+    WorldOptions options;
+    options.device = "cuda";
+    options.timeout_s = timeout_s;
+    options.world = static_cast<int>(world_size(graph));
+    World world = World::open(options);
+    Executable executable = Executable::compile(graph, world);
+    executable.prepare(bindings);
+    const RankTensors inputs = random_inputs(graph, bindings, 3);
+    for (int rank = 0; rank < world.size(); ++rank) {
+      for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+        executable.set_input(rank, graph.inputs()[i].name,
+                             inputs[static_cast<std::size_t>(rank)][i]);
+      }
+    }
+    executable.poison_outputs();
+    executable.run();
+    executable.synchronize();
+    const RankTensors expected = evaluate(graph, inputs, bindings);
+    double worst = 0;
+    for (int rank = 0; rank < world.size(); ++rank) {
+      for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
+        const HostTensor out = executable.output(rank, graph.value(graph.outputs()[i]).name);
+        worst = std::max(worst, relative_error(out, expected[static_cast<std::size_t>(rank)][i]) /
+                                    tolerance(graph, graph.outputs()[i]));
+      }
+    }
+    return worst;
+  }
+
+  DynamicLibrary library_;
+  decltype(&::fake_cuda) control_ = nullptr;
+};
+
+TEST_F(CudaStandIn, RunsEveryExample) {
+  int examples = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(BRAID_SOURCE_DIR) + "/examples")) {
+    if (entry.path().extension() != ".json") continue;
+    const Graph graph = load_graph(entry.path().string());
+    Bindings bindings;
+    for (const auto& [name, symbol] : graph.symbols()) bindings[name] = 2;
+    EXPECT_LE(run(graph, bindings), 1) << entry.path();
+    EXPECT_EQ(fake().live_handles, 0) << entry.path();
+    ++examples;
+  }
+  EXPECT_GE(examples, 4);
+}
+
+TEST_F(CudaStandIn, EveryCallThatFailsOnceIsOneErrorAndLeaksNothing) {
+  const Graph graph = parse_graph(R"({
+    "braid": 1, "name": "small",
+    "symbols": {"T": {"min": 1, "max": 8}},
+    "groups": {"tp": {"size": 3}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": ["T", 64], "per_rank": true}],
+    "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"],
+               "attrs": {"reduce_op": "sum", "group": "tp"}},
+              {"name": "s", "op": "wait_tensor", "inputs": ["c"]},
+              {"name": "y", "op": "rms_norm", "inputs": ["s"], "attrs": {"eps": 1e-5}}],
+    "outputs": ["y"]})");
+  EXPECT_LE(run(graph, {{"T", 2}}), 1);
+  const int calls = fake().calls;
+  ASSERT_GT(calls, 50);
+  fake().calls = 0;
+  EXPECT_LE(run(graph, {{"T", 2}}), 1);
+  const int again = fake().calls;  // the driver is initialised once
+  int failed = 0;
+  for (int n = 1; n <= again; ++n) {
+    fake().calls = 0;
+    fake().fail_call = n;
+    fake().error = 700;
+    try {
+      // A rank that was not launched is missed by its peers, which give up after this long.
+      EXPECT_LE(run(graph, {{"T", 2}}, 2), 1) << "call " << n;
+    } catch (const Error& error) {
+      ++failed;
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+      EXPECT_THAT(error.what(), ::testing::AnyOf(::testing::HasSubstr("cu"),
+                                                 ::testing::HasSubstr("no such entry")));
+    }
+    fake().fail_call = 0;
+    EXPECT_EQ(fake().live_handles, 0) << "call " << n;
+    EXPECT_EQ(fake().current_context, nullptr) << "call " << n;
+  }
+  // Some calls may fail without harm: those that only clean up.
+  EXPECT_GT(failed, again / 2);
+}
+
+}  // namespace
+}  // namespace braid
