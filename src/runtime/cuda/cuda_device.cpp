@@ -62,8 +62,8 @@ class Current {
 using GpuRef = std::shared_ptr<const Gpu>;
 
 // Runs a cleanup call in the GPU's context. Destructors must not throw, and a context that a failed
-// kernel has poisoned answers every call with an error: there is nothing left to free then. One that
-// fails once is tried again.
+// kernel has poisoned answers every call with an error: there is nothing left to free then. One
+// that fails once is tried again.
 template <class Call>
 void release(const GpuRef& gpu, Call call) noexcept {
   for (int attempt = 0; attempt < 2; ++attempt) {
