@@ -114,6 +114,65 @@ std::vector<SampleSpec> sample_specs(const Target& target) {
     add("gemm_f32", b,
         {b.op("mm", {b.input(DType::kF32, {t, 130}), b.input(DType::kF32, {130, 66})})});
   }
+  {
+    Body b;
+    const ValueId x = b.input(bf16, {t, 2048});
+    const ValueId gate = b.op("mm", {x, b.input(bf16, {2048, 1408})});
+    const ValueId up = b.op("mm", {x, b.input(bf16, {2048, 1408})});
+    add("gemm_pair", b, {b.op("mul", {b.op("silu", {gate}), up})});
+  }
+  {
+    Body b;
+    add("gemm_batched", b, {b.op("matmul", {b.input(bf16, {4, t, 64}), b.input(bf16, {64, 128})})});
+  }
+  {
+    Body b;
+    const ValueId weight = b.op("to", {b.input(DType::kF32, {64, 128})}, {{"dtype", bf16}});
+    const ValueId scaled = b.op("mul", {b.input(bf16, {t, 64}), b.input(bf16, {64})});
+    add("gemm_prologue_bias", b, {b.op("addmm", {b.input(bf16, {128}), scaled, weight})});
+  }
+  if (target.sm >= 89) {
+    Body b;
+    add("gemm_f8", b,
+        {b.op("scaled_mm", {b.input(DType::kF8E4M3, {t, 256}), b.input(DType::kF8E4M3, {256, 128}),
+                            b.input(DType::kF32, {t, 1}), b.input(DType::kF32, {1, 128})})});
+  }
+  {
+    Body b;
+    add("row_wide_softmax", b,
+        {b.op("softmax", {b.input(bf16, {t, 32000})}, {{"dim", std::int64_t{-1}}})});
+  }
+  {
+    Body b;
+    const ValueId x = b.input(bf16, {t, 8, 64});
+    add("row_short_layer_norm", b,
+        {b.op("layer_norm", {x, b.input(bf16, {64}), b.input(bf16, {64})}, eps)});
+  }
+  {
+    Body b;
+    add("row_argmax", b,
+        {b.op("argmax", {b.input(DType::kF32, {t, 1001})},
+              {{"dim", std::vector<std::int64_t>{-1}}})});
+  }
+  {
+    Body b;
+    const ValueId halves =
+        b.op("cat", {b.input(bf16, {t, 64}), b.input(bf16, {t, 32})}, {{"dim", std::int64_t{1}}});
+    add("pointwise_cat_slice", b,
+        {b.op("slice", {halves},
+              {{"dim", std::int64_t{1}}, {"start", std::int64_t{8}}, {"end", std::int64_t{88}}})});
+  }
+  {
+    Body b;
+    add("pointwise_embedding", b,
+        {b.op("embedding", {b.input(bf16, {1000, 2048}), b.input(DType::kI64, {t})})});
+  }
+  {
+    Body b;
+    const ValueId x = b.input(bf16, {t, 8, 64});
+    add("pointwise_rotary", b,
+        {b.op("rotary_embedding", {x, b.input(bf16, {t, 1, 32}), b.input(bf16, {t, 1, 32})})});
+  }
   for (const std::int64_t world : {2, 4, 8}) {
     Body b(world);
     const ValueId r =
