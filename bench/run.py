@@ -11,9 +11,10 @@ import pathlib
 import platform
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-EXAMPLES = [ROOT / "examples" / name for name in ("tp_mlp.json", "llama_mlp.json")]
+EXAMPLES = sorted((ROOT / "examples").glob("*.json"))
 
 
 def cpu_name():
@@ -23,9 +24,11 @@ def cpu_name():
     return platform.processor()
 
 
-def run_json(name, command):
+def run_json(name, command, **environment):
     print(f"bench: {name}", file=sys.stderr)
-    result = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    result = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, env={**os.environ, **environment}
+    )
     if result.returncode != 0:
         sys.exit(f"bench: {name} failed: {result.stderr.strip()}")
     return json.loads(result.stdout)
@@ -45,6 +48,15 @@ def lowering(binary):
     ]
 
 
+def start(binary, graphs):
+    """The same start in two processes on one fresh cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        return {
+            name: run_json(f"{name} start", [binary, *graphs], BRAID_CACHE_DIR=cache)
+            for name in ("cold", "warm")
+        }
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
@@ -52,11 +64,16 @@ def main():
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
     binaries = options.build / "bin"
+    layers = options.build / "llama_32.json"
+    with layers.open("w") as out:
+        subprocess.run([sys.executable, ROOT / "examples" / "llama.py"], stdout=out, check=True)
+    graphs = [*EXAMPLES, layers]
     document = {
         "machine": {"cpu": cpu_name(), "cores": os.cpu_count(), "system": platform.platform()},
         "cold_compile": run_json(
-            "cold compile", [binaries / "bench_compile", options.target, *EXAMPLES]
+            "cold compile", [binaries / "bench_compile", options.target, *graphs]
         ),
+        "start": start(binaries / "bench_start", graphs),
         "cpu_device": run_json("cpu device", [binaries / "bench_device", "cpu"]),
         "json_to_program": lowering(binaries / "bench_lowering"),
     }

@@ -233,41 +233,5 @@ TEST(Environment, WithoutNvrtcItSaysHowToGetIt) {
   EXPECT_THAT(doctor.out, HasSubstr("nvidia-cuda-nvrtc"));
 }
 
-TEST(Cache, ListsVerifiesPrunesAndClears) {
-  const test::TemporaryDirectory directory;
-  const std::string cache = directory / "cache";
-  ASSERT_EQ(run_braid({"run", "-", "--device", "cpu", "--cache-dir", cache}, small_graph().dump())
-                .exit_code,
-            0);
-  const json listed = parse(run_braid({"cache", "ls", "--json", "--cache-dir", cache}).out);
-  ASSERT_GE(listed["entries"].size(), 2U);
-  EXPECT_EQ(run_braid({"cache", "verify", "--cache-dir", cache}).exit_code, 0);
-
-  // One flipped bit: found once, and gone.
-  const std::string victim =
-      directory / ("cache/" + listed["entries"][0]["name"].get<std::string>() + ".entry");
-  {
-    std::fstream file(victim, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(100);
-    const char byte = static_cast<char>(file.get() ^ 1);
-    file.seekp(100);
-    file.put(byte);
-  }
-  EXPECT_THAT(run_braid({"cache", "ls", "--cache-dir", cache}).out, HasSubstr("CORRUPT"));
-  const auto verified = run_braid({"cache", "verify", "--cache-dir", cache});
-  EXPECT_EQ(verified.exit_code, 1);
-  EXPECT_THAT(verified.out, HasSubstr("corrupt, removed"));
-  EXPECT_EQ(run_braid({"cache", "verify", "--cache-dir", cache}).exit_code, 0);
-
-  EXPECT_EQ(run_braid({"cache", "prune", "--max-mib", "100", "--cache-dir", cache}).exit_code, 0);
-  const json kept = parse(run_braid({"cache", "ls", "--json", "--cache-dir", cache}).out);
-  EXPECT_EQ(kept["entries"].size() + 1, listed["entries"].size());
-  EXPECT_EQ(run_braid({"cache", "clear", "--cache-dir", cache}).exit_code, 0);
-  EXPECT_TRUE(
-      parse(run_braid({"cache", "ls", "--json", "--cache-dir", cache}).out)["entries"].empty());
-  EXPECT_EQ(run_braid({"cache", "prune", "--cache-dir", cache}).exit_code, 2);
-  EXPECT_EQ(run_braid({"cache"}).exit_code, 2);
-}
-
 }  // namespace
 }  // namespace braid

@@ -144,7 +144,7 @@ TEST_F(DiskCacheTest, FullDiskLeavesNothingBehind) {
 TEST_F(DiskCacheTest, ProcessesMakeOnce) {
   const fs::path log = temporary_.path() / "log";
   std::vector<pid_t> children;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 8; ++i) {
     children.push_back(in_child([&] {
       const auto make = [&] {
         std::ofstream(log, std::ios::app) << 'x';

@@ -24,9 +24,21 @@ constexpr std::size_t kMaxInlineCopy = 64 * 1024;
 struct Core {
   Core(int world_size, int threads, const DiskCache* cache)
       : world(world_size), jit(cache), engine(threads) {}
+
+  /// Ranks load the same text: it is parsed once while any of them holds it.
+  std::shared_ptr<const Program> parse(const std::string& text) {
+    const std::lock_guard lock(mutex);
+    std::weak_ptr<const Program>& known = programs[text];
+    std::shared_ptr<const Program> program = known.lock();
+    if (program == nullptr) known = program = std::make_shared<const Program>(text);
+    return program;
+  }
+
   int world;
   Jit jit;
   Engine engine;
+  std::mutex mutex;
+  std::unordered_map<std::string, std::weak_ptr<const Program>> programs;
 };
 
 struct AlignedFree {
@@ -62,19 +74,19 @@ class Code {
  public:
   Code(std::shared_ptr<Core> core, const KernelImage& image)
       : core_(std::move(core)),
-        program_(image.ptx),
-        globals_(allocate_aligned(program_.globals_bytes())) {
+        program_(core_->parse(image.ptx)),
+        globals_(allocate_aligned(program_->globals_bytes())) {
     fill_globals();
-    bool aligned = program_.entries().empty();
+    bool aligned = program_->entries().empty();
     bool general = false;
-    for (const Program::Entry& entry : program_.entries()) {
+    for (const Program::Entry& entry : program_->entries()) {
       (entry.needs_general ? general : aligned) = true;
     }
     if (aligned) link(true);
     if (general) link(false);
   }
 
-  [[nodiscard]] const Program& program() const { return program_; }
+  [[nodiscard]] const Program& program() const { return *program_; }
 
   /// The variant for full rows of 32 threads, or for any block; compiled on first use.
   const Kernel& kernel(std::size_t entry, bool aligned) {
@@ -85,22 +97,22 @@ class Code {
  private:
   Jit::Linked& link(bool aligned) {
     auto& variant = variants_[aligned ? 1 : 0];
-    if (variant == nullptr) variant = core_->jit.load(program_, aligned, globals_.get());
+    if (variant == nullptr) variant = core_->jit.load(*program_, aligned, globals_.get());
     return *variant;
   }
 
   void fill_globals() {
-    std::memset(globals_.get(), 0, program_.globals_bytes());
-    const auto& variables = program_.module().variables;
+    std::memset(globals_.get(), 0, program_->globals_bytes());
+    const auto& variables = program_->module().variables;
     for (std::size_t v = 0; v < variables.size(); ++v) {
       if (variables[v].init.empty()) continue;
-      std::uint8_t* at = globals_.get() + program_.offsets()[v];
+      std::uint8_t* at = globals_.get() + program_->offsets()[v];
       std::memcpy(at, variables[v].init.data(), variables[v].init.size());
       for (const ptx::Variable::Relocation& relocation : variables[v].relocations) {
         const std::uint64_t target =
             reinterpret_cast<std::uint64_t>(globals_.get()) +
             static_cast<std::uint64_t>(
-                program_.offsets()[static_cast<std::size_t>(relocation.variable)]) +
+                program_->offsets()[static_cast<std::size_t>(relocation.variable)]) +
             static_cast<std::uint64_t>(relocation.addend);
         std::memcpy(at + relocation.offset, &target, sizeof(target));
       }
@@ -108,7 +120,7 @@ class Code {
   }
 
   std::shared_ptr<Core> core_;
-  Program program_;
+  std::shared_ptr<const Program> program_;
   AlignedBytes globals_;
   std::mutex mutex_;
   std::unique_ptr<Jit::Linked> variants_[2];

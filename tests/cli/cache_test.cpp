@@ -1,0 +1,147 @@
+// The cache of compiled kernels as processes share it, and the commands that manage it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/process.h"
+#include "cli/small_graph.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+using test::run_braid;
+using test::small_graph;
+using ::testing::HasSubstr;
+
+json parse(const std::string& text) { return json::parse(text, nullptr, false); }
+
+TEST(Cache, ListsVerifiesPrunesAndClears) {
+  const test::TemporaryDirectory directory;
+  const std::string cache = directory / "cache";
+  ASSERT_EQ(run_braid({"run", "-", "--device", "cpu", "--cache-dir", cache}, small_graph().dump())
+                .exit_code,
+            0);
+  const json listed = parse(run_braid({"cache", "ls", "--json", "--cache-dir", cache}).out);
+  ASSERT_GE(listed["entries"].size(), 2U);
+  EXPECT_EQ(run_braid({"cache", "verify", "--cache-dir", cache}).exit_code, 0);
+
+  // One flipped bit: found once, and gone.
+  const std::string victim =
+      directory / ("cache/" + listed["entries"][0]["name"].get<std::string>() + ".entry");
+  {
+    std::fstream file(victim, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(100);
+    const char byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(100);
+    file.put(byte);
+  }
+  EXPECT_THAT(run_braid({"cache", "ls", "--cache-dir", cache}).out, HasSubstr("CORRUPT"));
+  const auto verified = run_braid({"cache", "verify", "--cache-dir", cache});
+  EXPECT_EQ(verified.exit_code, 1);
+  EXPECT_THAT(verified.out, HasSubstr("corrupt, removed"));
+  EXPECT_EQ(run_braid({"cache", "verify", "--cache-dir", cache}).exit_code, 0);
+
+  EXPECT_EQ(run_braid({"cache", "prune", "--max-mib", "100", "--cache-dir", cache}).exit_code, 0);
+  const json kept = parse(run_braid({"cache", "ls", "--json", "--cache-dir", cache}).out);
+  EXPECT_EQ(kept["entries"].size() + 1, listed["entries"].size());
+  EXPECT_EQ(run_braid({"cache", "clear", "--cache-dir", cache}).exit_code, 0);
+  EXPECT_TRUE(
+      parse(run_braid({"cache", "ls", "--json", "--cache-dir", cache}).out)["entries"].empty());
+  EXPECT_EQ(run_braid({"cache", "prune", "--cache-dir", cache}).exit_code, 2);
+  EXPECT_EQ(run_braid({"cache"}).exit_code, 2);
+}
+
+TEST(Cache, EightProcessesCompileEachKernelOnce) {
+  const test::TemporaryDirectory directory;
+  std::array<test::ProcessResult, 8> results;
+  std::vector<std::thread> threads;
+  for (test::ProcessResult& result : results) {
+    threads.emplace_back([&] {
+      result = run_braid(
+          {"run", "-", "--device", "cpu", "--check", "--json", "--cache-dir", directory / "cache"},
+          small_graph().dump());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::map<std::string, int> compiled;
+  for (const test::ProcessResult& result : results) {
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json document = parse(result.out);
+    for (const json& kernel : document["kernels"]) {
+      compiled[kernel["name"]] += kernel["cache_hit"].get<bool>() ? 0 : 1;
+    }
+  }
+  EXPECT_GE(compiled.size(), 2U);
+  for (const auto& [kernel, times] : compiled) EXPECT_EQ(times, 1) << kernel;
+}
+
+TEST(Cache, AnotherNvrtcNeverHits) {
+  const test::TemporaryDirectory directory;
+  const auto compile = [&](const std::string& version) {
+    const auto result = run_braid(
+        {"compile", "-", "--target", "sm_80", "-o", directory / "out", "--cache-dir",
+         directory / "cache"},
+        small_graph().dump(), {{"BRAID_NVRTC", BRAID_FAKE_NVRTC}, {"FAKE_NVRTC_VERSION", version}});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    for (const auto& file : std::filesystem::directory_iterator(directory / "out")) {
+      if (file.path().extension() != ".ptx") continue;
+      EXPECT_EQ(test::read_file(file.path()), "// by NVRTC " + version + "\n");
+    }
+    const json kernels = parse(test::read_file(directory / "out/kernels.json"))["kernels"];
+    EXPECT_GE(kernels.size(), 2U);
+    std::size_t hits = 0;
+    for (const json& kernel : kernels) hits += kernel["cache_hit"].get<bool>() ? 1 : 0;
+    return std::pair(hits, kernels.size());
+  };
+  for (const char* version : {"13.0", "13.1", "12.9"}) EXPECT_EQ(compile(version).first, 0U);
+  for (const char* version : {"13.0", "13.1", "12.9"}) {
+    const auto [hits, kernels] = compile(version);
+    EXPECT_EQ(hits, kernels) << version;
+  }
+}
+
+// A file system of 64 KiB for the cache: not every entry fits.
+TEST(Cache, FullDiskGivesRightResults) {
+  const test::TemporaryDirectory directory;
+  const std::string cache = directory / "cache";
+  std::filesystem::create_directory(cache);
+  if ((::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
+      ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("tmpfs", cache.c_str(), "tmpfs", 0, "size=64k") != 0) {
+    GTEST_SKIP() << "this machine lets no test mount a tmpfs: " << std::strerror(errno);
+  }
+  std::size_t missed = 0;
+  for (int i = 0; i < 2; ++i) {
+    const auto result =
+        run_braid({"run", "-", "--device", "cpu", "--check", "--json", "--cache-dir", cache},
+                  small_graph().dump());
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    missed = 0;
+    const json document = parse(result.out);
+    for (const json& kernel : document["kernels"]) missed += kernel["cache_hit"] ? 0 : 1;
+  }
+  EXPECT_GT(missed, 0U) << "the disk was not full";
+  EXPECT_EQ(run_braid({"cache", "verify", "--cache-dir", cache}).exit_code, 0);
+  EXPECT_EQ(::umount(cache.c_str()), 0);
+}
+
+TEST(Cache, DirectoryThatCannotBeWrittenGivesRightResults) {
+  for (const char* cache : {"/proc/braid", "/dev/null/cache"}) {
+    const auto result = run_braid({"run", "-", "--device", "cpu", "--check", "--cache-dir", cache},
+                                  small_graph().dump());
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace braid
