@@ -19,7 +19,8 @@ using RankTensors = std::vector<std::vector<HostTensor>>;
 
 /// What the relative error of an output may be when every op rounds where the reference does: by
 /// the coarsest float type among what it is computed from, and whether that is one block or a model
-/// of several layers (more than eight matmuls, norms, reductions and collectives), where roundings
+/// of several layers (more than eight matmuls, norms, reductions and collectives, or a
+/// softmax of matmul's scores, where one rounding of an operand moves a whole row), where roundings
 /// that fall the other way add up. 1e-5 for f32; 1e-3 or 8e-3 for bf16; 2e-4 or 2e-3 for f16; 2e-2
 /// and 4e-2 for f8e4m3 and f8e5m2, one rounding of which may be 6 and 12 percent; 0 for integers.
 /// Past 64 such nodes the 16-bit ones grow with the square root of their number: once a few

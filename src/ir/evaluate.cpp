@@ -120,6 +120,8 @@ double tolerance(const Graph& graph, ValueId output) {
   std::vector<bool> needed(graph.values().size(), false);
   needed[static_cast<std::size_t>(output)] = true;
   int depth = 0;
+  bool softmax = false;
+  bool attention = false;  // a softmax after a matmul
   for (std::size_t id = graph.nodes().size(); id-- > 0;) {
     const Node& node = graph.nodes()[id];
     if (std::none_of(node.outputs.begin(), node.outputs.end(),
@@ -131,11 +133,13 @@ double tolerance(const Graph& graph, ValueId output) {
         c == OpClass::kCollective) {
       ++depth;
     }
+    attention = attention || (softmax && c == OpClass::kMatmul);
+    softmax = softmax || node.op_name() == "softmax";
     for (ValueId input : node.inputs) needed[static_cast<std::size_t>(input)] = true;
   }
   constexpr int kOneBlock = 8;
   constexpr double kSeveralLayers = 64;
-  const bool one_block = depth <= kOneBlock;
+  const bool one_block = depth <= kOneBlock && !attention;
   const double walk = std::sqrt(std::max(1.0, depth / kSeveralLayers));
   double allowed = 0;
   for (std::size_t v = 0; v < needed.size(); ++v) {

@@ -54,7 +54,15 @@ std::vector<TensorType> infer_matmul(const char* op, std::size_t rank,
                                      const InferContext& context) {
   expect_float(op, context.inputs);
   expect_same_dtype(op, context.inputs);
-  return {{context.inputs[0].dtype, matmul_shape(op, context.inputs, rank)}};
+  const DType own = context.inputs[0].dtype;
+  const auto given = context.attrs.find("out_dtype");
+  const DType dtype =
+      given == context.attrs.end() ? own : get_attr<DType>(context.attrs, "out_dtype");
+  if (dtype != own && dtype != DType::kF32) {
+    fail("/attrs/out_dtype",
+         fmt::format("found {}; expected {} or f32", dtype_name(dtype), dtype_name(own)));
+  }
+  return {{dtype, matmul_shape(op, context.inputs, rank)}};
 }
 
 /// Whether `shape` broadcasts to `[m, n]`.
@@ -210,9 +218,11 @@ void add_matmul_ops(std::vector<OpDef>& ops) {
   const auto infer = [](const char* op, std::size_t rank) {
     return [=](const InferContext& context) { return infer_matmul(op, rank, context); };
   };
-  add("mm", 2, {}, infer("mm", 2), evaluate_matmul);
-  add("bmm", 2, {}, infer("bmm", 3), evaluate_matmul);
-  add("matmul", 2, {}, infer("matmul", 0), evaluate_matmul);
+  // As torch.mm's: the accumulators as they are, when it is f32.
+  const std::vector<AttrDef> out{{"out_dtype", AttrType::kDType, {}, true}};
+  add("mm", 2, out, infer("mm", 2), evaluate_matmul);
+  add("bmm", 2, out, infer("bmm", 3), evaluate_matmul);
+  add("matmul", 2, out, infer("matmul", 0), evaluate_matmul);
   add("addmm", 3, {{"beta", AttrType::kDouble, 1.0}, {"alpha", AttrType::kDouble, 1.0}},
       infer_addmm, evaluate_addmm);
   add("scaled_mm", 4, {{"out_dtype", AttrType::kDType, DType::kBF16}}, infer_scaled_mm,

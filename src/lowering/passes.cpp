@@ -11,8 +11,9 @@
 namespace braid {
 namespace {
 
-constexpr std::array<Pass, 3> kPasses = {{
+constexpr std::array<Pass, 4> kPasses = {{
     {"canonicalize", canonicalize},
+    {"split_reductions", split_reductions},
     {"lower_collectives", lower_collectives},
     {"fuse", fuse},
 }};

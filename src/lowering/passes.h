@@ -38,6 +38,7 @@ struct Pass {
 [[nodiscard]] std::span<const Pass> all_passes();
 
 Graph canonicalize(const Graph& graph, PassContext& context);
+Graph split_reductions(const Graph& graph, PassContext& context);
 Graph lower_collectives(const Graph& graph, PassContext& context);
 Graph fuse(const Graph& graph, PassContext& context);
 /// Wants a graph after `fuse`: kernel, view and copy nodes only. Ends in plan_memory. The outputs

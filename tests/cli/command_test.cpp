@@ -171,11 +171,12 @@ TEST(Opt, PrintsWhatItReadsBack) {
 }
 
 TEST(Opt, PassesOneByOneGiveTheGraphOfAllAtOnce) {
-  const auto whole = run_braid({"opt", "-", "--passes", "canonicalize,lower_collectives,fuse"},
-                               small_graph().dump());
+  const auto whole =
+      run_braid({"opt", "-", "--passes", "canonicalize,split_reductions,lower_collectives,fuse"},
+                small_graph().dump());
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   std::string text = small_graph().dump();
-  for (const char* pass : {"canonicalize", "lower_collectives", "fuse"}) {
+  for (const char* pass : {"canonicalize", "split_reductions", "lower_collectives", "fuse"}) {
     const auto result = run_braid({"opt", "-", "--passes", pass}, text);
     ASSERT_EQ(result.exit_code, 0) << pass << result.err;
     text = result.out;

@@ -16,7 +16,8 @@ TEST(Passes, RunInTheOrderGiven) {
   const Graph graph =
       graph_of(kX, all_reduce("c", "x") + "," + node("s", "wait_tensor", R"("c")"), R"("s")");
   PassContext context = sm80();
-  const std::vector<std::string> names{"canonicalize", "lower_collectives", "fuse"};
+  const std::vector<std::string> names{"canonicalize", "split_reductions", "lower_collectives",
+                                       "fuse"};
   const Graph result = run_passes(graph, names, context);
   EXPECT_THAT(lines(result),
               ::testing::ElementsAre("c_operand@tp = pointwise{copy}(x)",
@@ -34,7 +35,7 @@ TEST(Passes, UnknownNamesAreRefusedWithTheList) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
     EXPECT_THAT(error.what(), HasSubstr("'fues'"));
-    EXPECT_THAT(error.what(), HasSubstr("canonicalize, lower_collectives, fuse"));
+    EXPECT_THAT(error.what(), HasSubstr("canonicalize, split_reductions, lower_collectives, fuse"));
   }
 }
 

@@ -197,7 +197,7 @@ class Generator {
         return add(transpose(op("tanh", {transpose(any())})));
       case 3: {
         Attrs range = last;
-        range["start"] = std::int64_t{pick(2)};
+        range["start"] = std::int64_t{width_ > 1 ? pick(2) : 0};
         range["step"] = std::int64_t{1 + pick(2)};
         outputs_.push_back(op("slice", {any()}, range));
         return;

@@ -86,7 +86,7 @@ RankTensors compile_and_run(const Graph& graph, const Bindings& bindings,
   if (!good) return good;
   PassContext context;
   context.max_kernel_nodes = 1;
-  const std::string passes[] = {"canonicalize", "lower_collectives", "fuse"};
+  const std::string passes[] = {"canonicalize", "split_reductions", "lower_collectives", "fuse"};
   const Graph separate = run_passes(graph, passes, context);
   const RankTensors unfused = compile_and_run(separate, bindings, inputs);
   for (std::size_t rank = 0; rank < fused.size(); ++rank) {

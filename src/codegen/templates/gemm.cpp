@@ -5,6 +5,7 @@
 // columns first, so that neighbours share a panel of B.
 
 #include "codegen/templates/body.h"
+#include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 
@@ -15,6 +16,19 @@ using tile::Id;
 using tile::Kind;
 
 namespace {
+
+/// The dim of a view's operand whose neighbours are those of the view's `dim`: as many elements
+/// follow it.
+std::optional<std::size_t> dim_of_view(const Shape& operand, const Shape& view, std::size_t dim) {
+  const auto after = [](const Shape& shape, std::size_t d) {
+    return Shape(shape.begin() + static_cast<std::ptrdiff_t>(d) + 1, shape.end());
+  };
+  const Shape rest = after(view, dim);
+  for (std::size_t d = 0; d < operand.size(); ++d) {
+    if (operand[d] != Dim(1) && same_numel(after(operand, d), rest)) return d;
+  }
+  return std::nullopt;
+}
 
 /// Whether neighbours along dim `dim` of a value are neighbours in memory, as far as views tell.
 bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
@@ -27,8 +41,9 @@ bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
     if (node.op_name() == "transpose" || node.op_name() == "permute") {
       dim = permutation(node.op_name(), node.attrs, rank)[dim];
     } else if (node.op_name() == "view") {
-      return dim + 1 == rank &&
-             is_contiguous(body, node.inputs[0], body.type(node.inputs[0]).shape.size() - 1);
+      const auto base = dim_of_view(body.type(node.inputs[0]).shape, body.type(value).shape, dim);
+      if (!base) return false;
+      dim = *base;
     } else if (node.op_name() == "expand" || node.op->op_class == OpClass::kPointwise) {
       const std::size_t lead = rank - body.type(node.inputs[0]).shape.size();
       if (dim < lead) return false;

@@ -1,0 +1,267 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "ir/op_registry.h"
+#include "lowering/cost.h"
+#include "lowering/kernel_body.h"
+#include "lowering/passes.h"
+#include "lowering/rewrite.h"
+
+// split_reductions: cuts a long reduction with few results into parts that run side by side, then
+// adds the parts (split-K of a matmul; the two stages of a column or full reduction).
+//
+// Matches mm, bmm and matmul with operands of equal rank, and sum, mean, amax, amin, whose own
+// kernel has too few blocks to draw the device's memory rate. One block draws at most a few times
+// its share of it (kBlockShare), so `blocks` of them take
+//   bytes / (rate * min(1, blocks * kBlockShare / multiprocessors)).
+// Splits into the power of two of parts for which that, another launch and the parts' own traffic
+// (f32, written and read once) take the least.
+//   mm [M, K] x [K, N]  -> matmul [S, M, K/S] x [S, K/S, N] in f32, its S slices added, `to`
+//   sum of [R, ...]     -> sum of [S, R/S, ...] in f32, sum of its S rows, `to`
+// The nodes are ordinary ones, so the parts' sum fuses with what follows.
+// Refuses an extent that no power of two divides, or that only a symbol knows.
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "split_reductions";
+/// One block keeps a few tens of kilobytes in flight, about twice a multiprocessor's share of the
+/// bandwidth-delay product of an A100 or H100.
+constexpr double kBlockShare = 2;
+constexpr std::int64_t kMostParts = 64;
+constexpr std::int64_t kMostMatmulParts = 16;
+/// Of K, for one part of a matmul: enough to fill its pipeline.
+constexpr std::int64_t kLeastK = 256;
+
+class Splitter {
+ public:
+  Splitter(const Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), device_(device_model(context.target)), rewrite_(graph) {}
+
+  Graph run() {
+    for (const Node& node : graph_.nodes()) {
+      const std::optional<Cut> cut = choose(node);
+      if (!cut) {
+        rewrite_.copy(node);
+      } else if (node.op->op_class == OpClass::kMatmul) {
+        split_matmul(node, *cut);
+      } else {
+        split_reduction(node, *cut);
+      }
+    }
+    return rewrite_.finish();
+  }
+
+ private:
+  struct Cut {
+    std::size_t dim;  ///< of the first operand
+    std::int64_t parts;
+  };
+
+  const Shape& shape(ValueId value) const { return graph_.type(value).shape; }
+
+  /// The dims of the first operand that are summed over.
+  std::vector<std::size_t> reduced_dims(const Node& node) const {
+    const std::string_view op = node.op_name();
+    const bool matmul = op == "mm" || op == "bmm" || op == "matmul";
+    const bool reduction = op == "sum" || op == "mean" || op == "amax" || op == "amin";
+    if (!matmul && !reduction) return {};
+    const std::size_t rank = shape(node.inputs[0]).size();
+    if (matmul) {
+      if (rank != shape(node.inputs[1]).size()) return {};
+      return {rank - 1};
+    }
+    std::vector<std::size_t> dims;
+    for (std::int64_t dim : *node.attr<std::vector<std::int64_t>>("dim")) {
+      dims.push_back(
+          static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim));
+    }
+    if (dims.empty()) {
+      for (std::size_t d = 0; d < rank; ++d) dims.push_back(d);
+    }
+    return dims;
+  }
+
+  std::optional<Cut> choose(const Node& node) {
+    const std::vector<std::size_t> dims = reduced_dims(node);
+    if (dims.empty() || !graph_.value(node.outputs[0]).comm_group.empty()) return std::nullopt;
+    double bytes = 0;
+    for (ValueId input : node.inputs) {
+      bytes += static_cast<double>(max_bytes(graph_.type(input), graph_.symbols()));
+    }
+    // One block alone would not take longer than what a split costs.
+    if (time_ns(bytes, 1) < device_.launch_ns) return std::nullopt;
+    const std::int64_t blocks = blocks_of(node, {dims[0], 1});
+    const double now = time_ns(bytes, blocks);
+    if (now - time_ns(bytes, device_.sms) < device_.launch_ns) return std::nullopt;
+
+    Cut best{0, 1};
+    double least = now;
+    const double result =
+        static_cast<double>(max_bytes({DType::kF32, shape(node.outputs[0])}, graph_.symbols()));
+    for (std::size_t dim : dims) {
+      for (std::int64_t parts = 2; can_cut(node, shape(node.inputs[0])[dim], parts); parts *= 2) {
+        const double traffic = result * static_cast<double>(parts);
+        const double time = time_ns(bytes + traffic, blocks_of(node, {dim, parts})) +
+                            device_.launch_ns + time_ns(traffic, adding_blocks(result));
+        if (time < least) {
+          least = time;
+          best = {dim, parts};
+        }
+      }
+    }
+    const std::string idle = fmt::format("{} block(s) leave {} idle", blocks, device_.name);
+    if (best.parts == 1) {
+      context_.missed(kPass, node.name,
+                      fmt::format("{}, but no equal parts of what it reduces would make up for "
+                                  "their sum",
+                                  idle));
+      return std::nullopt;
+    }
+    context_.applied(kPass, node.name,
+                     fmt::format("{}: {} parts of dim {} take about {:.1f} us instead of {:.1f}",
+                                 idle, best.parts, best.dim, least / 1e3, now / 1e3));
+    return best;
+  }
+
+  double time_ns(double bytes, std::int64_t blocks) const {
+    const double share = static_cast<double>(blocks) * kBlockShare / device_.sms;
+    return bytes / (device_.hbm_gbs * std::min(1.0, share));
+  }
+
+  /// Blocks of the kernel that adds the parts of a result of so many bytes.
+  static std::int64_t adding_blocks(double result) {
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(result) / 4096);
+  }
+
+  static bool can_cut(const Node& node, const Dim& extent, std::int64_t parts) {
+    const bool is_matmul = node.op->op_class == OpClass::kMatmul;
+    const std::int64_t least = is_matmul ? kLeastK : 1;
+    return extent.is_constant() && extent.constant() > 0 &&
+           extent.constant() % (parts * least) == 0 &&
+           parts <= (is_matmul ? kMostMatmulParts : kMostParts);
+  }
+
+  /// Blocks of the kernel that would reduce the parts (one part: the node itself).
+  std::int64_t blocks_of(const Node& node, const Cut& cut) {
+    Graph stage("stage");
+    for (const auto& [name, symbol] : graph_.symbols()) stage.add_symbol(name, symbol);
+    std::vector<ValueId> inputs;
+    const bool is_matmul = node.op->op_class == OpClass::kMatmul;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      TensorType type = graph_.type(node.inputs[i]);
+      if (cut.parts > 1) type.shape = cut_shape(type.shape, cut.dim - i, cut.parts, is_matmul);
+      inputs.push_back(stage.add_input({"i" + std::to_string(i), type}));
+    }
+    const NodeId id = cut.parts == 1 ? stage.add_node("v", node.op_name(), inputs, node.attrs)
+                      : is_matmul    ? stage.add_node("v", "matmul", inputs)
+                                     : stage.add_node("v", node.op_name(), inputs,
+                                                      {{"dim", inner_dims(node, cut.dim)}});
+    stage.add_output(stage.node(id).outputs[0]);
+    const auto [known, is_new] = blocks_.try_emplace(body_key(stage), 0);
+    if (is_new) {
+      KernelSpec spec{std::make_shared<Graph>(std::move(stage)), is_matmul ? "gemm" : "row", {}};
+      spec.config = default_config(spec, context_.target);
+      known->second = requirements(spec, context_.target).grid.max(graph_.symbols());
+    }
+    return known->second;
+  }
+
+  /// Dim `dim` as [parts, extent / parts], the parts in front of all dims or in place.
+  static Shape cut_shape(Shape shape, std::size_t dim, std::int64_t parts, bool in_front) {
+    shape[dim] = shape[dim].constant() / parts;
+    shape.insert(shape.begin() + (in_front ? 0 : static_cast<std::ptrdiff_t>(dim)), parts);
+    return shape;
+  }
+
+  /// What is left to reduce within the parts of `dim`.
+  std::vector<std::int64_t> inner_dims(const Node& node, std::size_t dim) const {
+    std::vector<std::int64_t> inner;
+    for (std::size_t d : reduced_dims(node)) {
+      inner.push_back(static_cast<std::int64_t>(d + (d >= dim ? 1 : 0)));
+    }
+    return inner;
+  }
+
+  // --- the new nodes -----------------------------------------------------------------------------
+
+  ValueId add(const Node& node, std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {
+    const std::string name = rewrite_.fresh_name(fmt::format("{}_{}", node.name, op));
+    const NodeId id = rewrite_.graph().add_node(name, op, std::move(inputs), std::move(attrs));
+    return rewrite_.graph().node(id).outputs[0];
+  }
+  const TensorType& type(ValueId now) { return rewrite_.graph().type(now); }
+
+  /// `value` with dim `dim` as [parts, extent / parts].
+  ValueId cut_dim(const Node& node, ValueId value, std::size_t dim, std::int64_t parts) {
+    const Shape cut = cut_shape(type(value).shape, dim, parts, false);
+    return add(node, "view", {value}, {{"shape", cut}});
+  }
+
+  /// `value` with dim `dim` as [parts, extent / parts] and the parts in front.
+  ValueId parts_first(const Node& node, ValueId value, std::size_t dim, std::int64_t parts) {
+    const ValueId cut = cut_dim(node, value, dim, parts);
+    if (dim == 0) return cut;
+    std::vector<std::int64_t> order{static_cast<std::int64_t>(dim)};
+    for (std::size_t d = 0; d < type(cut).shape.size(); ++d) {
+      if (d != dim) order.push_back(static_cast<std::int64_t>(d));
+    }
+    return add(node, "permute", {cut}, {{"dims", order}});
+  }
+
+  void split_matmul(const Node& node, const Cut& cut) {
+    const ValueId a = parts_first(node, rewrite_(node.inputs[0]), cut.dim, cut.parts);
+    const ValueId b = parts_first(node, rewrite_(node.inputs[1]), cut.dim - 1, cut.parts);
+    const ValueId partial = add(node, "matmul", {a, b}, {{"out_dtype", DType::kF32}});
+    // Slices and adds, not a reduction: they fuse into whatever reads the sum.
+    ValueId sum = -1;
+    for (std::int64_t part = 0; part < cut.parts; ++part) {
+      const ValueId slice = add(node, "slice", {partial},
+                                {{"dim", std::int64_t{0}}, {"start", part}, {"end", part + 1}});
+      const ValueId one = add(node, "view", {slice}, {{"shape", shape(node.outputs[0])}});
+      sum = sum < 0 ? one : add(node, "add", {sum, one}, {});
+    }
+    finish(node, sum);
+  }
+
+  void split_reduction(const Node& node, const Cut& cut) {
+    ValueId x = rewrite_(node.inputs[0]);
+    const bool adds = node.op_name() == "sum" || node.op_name() == "mean";
+    if (adds && type(x).dtype != DType::kF32) x = add(node, "to", {x}, {{"dtype", DType::kF32}});
+    x = cut_dim(node, x, cut.dim, cut.parts);
+    auto kept_before = static_cast<std::int64_t>(cut.dim);
+    for (std::size_t d : reduced_dims(node)) kept_before -= d < cut.dim ? 1 : 0;
+    const auto reduce = [&](ValueId value, std::vector<std::int64_t> dims) {
+      return add(node, node.op_name(), {value}, {{"dim", std::move(dims)}, {"keepdim", false}});
+    };
+    x = reduce(reduce(x, inner_dims(node, cut.dim)), {kept_before});
+    if (type(x).shape != shape(node.outputs[0])) {
+      x = add(node, "view", {x}, {{"shape", shape(node.outputs[0])}});
+    }
+    finish(node, x);
+  }
+
+  /// Gives the result the node's name and type.
+  void finish(const Node& node, ValueId value) {
+    const DType dtype = graph_.type(node.outputs[0]).dtype;
+    Graph& graph = rewrite_.graph();
+    const NodeId id = graph.add_node(node.name, "to", {value}, {{"dtype", dtype}});
+    rewrite_.map(node.outputs[0], graph.node(id).outputs[0]);
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  const DeviceModel& device_;
+  std::unordered_map<std::string, std::int64_t> blocks_;  ///< by body
+  Rewriter rewrite_;
+};
+
+}  // namespace
+
+Graph split_reductions(const Graph& graph, PassContext& context) {
+  return Splitter(graph, context).run();
+}
+
+}  // namespace braid
