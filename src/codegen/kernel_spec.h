@@ -18,8 +18,8 @@ using Config = std::map<std::string, std::int64_t>;
 
 /// The seam between lowering and codegen: what one kernel computes and how. The body is a small
 /// graph whose inputs and outputs are the kernel's buffers; it carries the symbols and groups it
-/// uses. An `all_reduce` in a body has an `algorithm` and reads a body input with that
-/// `comm_group`.
+/// uses. An `all_reduce` in a body has an `algorithm` and reads a value with that `comm_group`: an
+/// input, or an output that the kernel writes to its arena before it signals.
 struct KernelSpec {
   std::shared_ptr<const Graph> body;
   std::string template_name;  ///< "pointwise", "row", "gemm", "all_reduce"
@@ -34,8 +34,9 @@ struct KernelParam {
     kScalar,  ///< i64: `expr` at the symbols' values
     kPeers,   ///< u64[world], by value: address of each rank's symmetric arena of `group`
     kOffset,  ///< u64: offset of body input `index` in the symmetric arena (the same on every rank)
-    kRank,    ///< i32: this rank's index in `group`
-    kChannel,  ///< i32: the flag channel of this step (protocol.h)
+    kResultOffset,  ///< the same of body output `index`
+    kRank,          ///< i32: this rank's index in `group`
+    kChannel,       ///< i32: the flag channel of this step (protocol.h)
     kStep,     ///< i32: index of the step in the program, for the record of a wait that timed out
     kClosing,  ///< i32: 1 when this step ends with a barrier, so that no remote read outlives the
                ///< run

@@ -123,6 +123,7 @@ class Printer {
           break;
         case KernelParam::Kind::kScalar:
         case KernelParam::Kind::kOffset:
+        case KernelParam::Kind::kResultOffset:
           text += fmt::format("long long p{}", i);
           break;
         case KernelParam::Kind::kPeers:

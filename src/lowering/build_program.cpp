@@ -233,10 +233,8 @@ class Builder {
       for (int id : step.outputs) use(id, now);
       const std::string& group = comm_group(step);
       if (group.empty()) continue;
-      for (std::size_t i :
-           remote_inputs(program_.kernels[static_cast<std::size_t>(step.kernel)].spec)) {
-        use(step.inputs[i], next_barrier(group, now));
-      }
+      const KernelSpec& spec = program_.kernels[static_cast<std::size_t>(step.kernel)].spec;
+      for (int id : remote_buffers(spec, step)) use(id, next_barrier(group, now));
     }
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       // The caller may look at parameters and io between any two runs.

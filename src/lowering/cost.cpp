@@ -144,6 +144,12 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
          std::max(arithmetic_ns(graph, node, bindings, device), bytes / device.hbm_gbs);
 }
 
+double memory_ns(double bytes, std::int64_t blocks, const DeviceModel& device) {
+  constexpr double kBlockShare = 2;
+  const double share = static_cast<double>(blocks) * kBlockShare / device.sms;
+  return bytes / (device.hbm_gbs * std::min(1.0, share));
+}
+
 Bindings max_bindings(const SymbolTable& symbols) {
   Bindings bindings;
   for (const auto& [name, symbol] : symbols) {

@@ -38,6 +38,10 @@ struct DeviceModel {
 [[nodiscard]] double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                              const DeviceModel& device);
 
+/// Nanoseconds that a kernel of `blocks` blocks needs to move `bytes`: one block keeps a few tens
+/// of kilobytes in flight and so draws about twice a multiprocessor's share of the memory rate.
+[[nodiscard]] double memory_ns(double bytes, std::int64_t blocks, const DeviceModel& device);
+
 /// Every symbol at its largest value.
 [[nodiscard]] Bindings max_bindings(const SymbolTable& symbols);
 /// Bytes of a dense tensor, with symbols at their maximum.

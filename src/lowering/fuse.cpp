@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "codegen/kernel_spec.h"
+#include "codegen/protocol.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -28,7 +29,8 @@
 //   - that could close a cycle through a node outside (see `level`);
 //   - that would repeat work: an operand computed inside a matmul, or a small value computed once
 //     per element of a larger one;
-//   - around an all_reduce's operand: it must lie complete in the arena before the kernel starts.
+//   - around an all_reduce's operand, unless it is pointwise and so small that the collective's own
+//     blocks compute it into the arena before they signal.
 // A view that something else than a kernel reads stays outside as well: a name, not work.
 //
 // Cycles: every item (a kernel, or a node that stays) has a level above those of the items it
@@ -42,7 +44,7 @@ constexpr std::string_view kPass = "fuse";
 
 /// A kernel in the making, or one node that stays as it is (`body.graph` is null then).
 struct Item {
-  std::vector<NodeId> nodes;  ///< in graph order, except that a collective comes first
+  std::vector<NodeId> nodes;  ///< in graph order, but a collective right after its operand
   std::string template_name;
   KernelBody body;
   int level = 0;
@@ -272,6 +274,7 @@ class Fuser {
   std::string cannot_join(int host, NodeId id, const std::vector<NodeId>& own) {
     const Node& n = node(id);
     if (is_collective(n)) {
+      if (is_cheap_prologue(host, id)) return "";
       return fmt::format(
           "{} opens its kernel: its operand must lie complete in the arena of every "
           "rank first",
@@ -285,6 +288,24 @@ class Fuser {
       return fmt::format("a {} that is written to memory opens its kernel", n.op_name());
     }
     return would_repeat(host, id, own);
+  }
+
+  /// What a collective's own blocks may compute into the arena before they signal: the operand and
+  /// nothing else, and so little that those few blocks take no longer than another launch.
+  bool is_cheap_prologue(int host, NodeId id) {
+    const Item& it = item(host);
+    const ValueId operand = node(id).inputs[0];
+    if (it.template_name != "pointwise" || it.consumed || it.body.outputs != std::vector{operand} ||
+        users_[static_cast<std::size_t>(operand)] != std::vector{id} ||
+        is_output_[static_cast<std::size_t>(operand)]) {
+      return false;
+    }
+    double bytes = most_bytes(operand);
+    for (ValueId input : it.body.inputs) bytes += most_bytes(input);
+    const DeviceModel& device = device_model(context_.target);
+    const std::int64_t blocks = protocol::kMaxBlocks / context_.ranks_per_device;
+    return memory_ns(bytes, std::max<std::int64_t>(1, blocks), device) <
+           memory_ns(bytes, device.sms, device) + device.launch_ns;
   }
 
   /// A cast or scale that costs a matmul no more than reading its result: nothing else reads that,
@@ -366,16 +387,12 @@ class Fuser {
     if (!members.empty() && computed > context_.max_kernel_nodes) {
       return fmt::format("the kernel would compute more than {} nodes", context_.max_kernel_nodes);
     }
-    std::sort(merged.nodes.begin(), merged.nodes.end(), [&](NodeId a, NodeId b) {
-      const bool ca = is_collective(node(a));
-      const bool cb = is_collective(node(b));
-      return ca != cb ? ca : a < b;
-    });
+    std::sort(merged.nodes.begin(), merged.nodes.end());
     // Two matmuls may share a transpose.
     merged.nodes.erase(std::unique(merged.nodes.begin(), merged.nodes.end()), merged.nodes.end());
+    collective_first(merged.nodes);
     mark(merged.nodes);
 
-    if (std::string reason = bad_operand(merged.nodes); !reason.empty()) return reason;
     const int level = level_above(merged.nodes);
     if (level > cap)
       return "another operand may depend on that kernel: merging could close a cycle";
@@ -386,17 +403,25 @@ class Fuser {
     return cannot_fuse(*merged.body.graph, merged.template_name);
   }
 
-  /// Collectives read what was there before the kernel.
-  std::string bad_operand(const std::vector<NodeId>& nodes) const {
-    for (NodeId n : nodes) {
-      if (!is_collective(node(n))) continue;
-      for (ValueId input : node(n).inputs) {
-        if (marked(producer(input))) {
-          return fmt::format("'{}' would read a value of its own kernel", node(n).name);
+  /// Orders sorted nodes: what a collective's operand is computed from, the collective, the rest.
+  void collective_first(std::vector<NodeId>& nodes) {
+    const auto found =
+        std::find_if(nodes.begin(), nodes.end(), [&](NodeId n) { return is_collective(node(n)); });
+    if (found == nodes.end()) return;
+    const NodeId collective = *found;
+    mark(nodes);
+    std::vector<NodeId> front{collective};
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      for (ValueId input : node(front[i]).inputs) {
+        const NodeId from = producer(input);
+        if (marked(from) && std::find(front.begin(), front.end(), from) == front.end()) {
+          front.push_back(from);
         }
       }
     }
-    return "";
+    std::sort(front.begin(), front.end());
+    mark(front);
+    std::stable_partition(nodes.begin(), nodes.end(), [&](NodeId n) { return marked(n); });
   }
 
   void mark(const std::vector<NodeId>& nodes) {
@@ -425,7 +450,10 @@ class Fuser {
       // The other kernels that read a folded node have their own.
       if (folded(n) && n != nodes.back()) continue;
       for (ValueId value : node(n).outputs) {
-        if (needed_outside(value)) values.push_back(value);
+        // A communication buffer lies in the arena even where only its own kernel reads it.
+        if (needed_outside(value) || !graph_.value(value).comm_group.empty()) {
+          values.push_back(value);
+        }
       }
     }
     return values;

@@ -21,6 +21,8 @@ std::string_view param_kind(KernelParam::Kind kind) {
       return "peers";
     case KernelParam::Kind::kOffset:
       return "offset";
+    case KernelParam::Kind::kResultOffset:
+      return "result_offset";
     case KernelParam::Kind::kRank:
       return "rank";
     case KernelParam::Kind::kChannel:
@@ -175,13 +177,16 @@ std::string hash_of(const Program& program) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-std::vector<std::size_t> remote_inputs(const KernelSpec& spec) {
-  std::vector<std::size_t> indices;
-  const std::vector<ValueId>& inputs = spec.body->input_values();
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!spec.body->value(inputs[i]).comm_group.empty()) indices.push_back(i);
-  }
-  return indices;
+std::vector<int> remote_buffers(const KernelSpec& spec, const Step& step) {
+  std::vector<int> buffers;
+  const auto add = [&](const std::vector<ValueId>& values, const std::vector<int>& ids) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!spec.body->value(values[i]).comm_group.empty()) buffers.push_back(ids[i]);
+    }
+  };
+  add(spec.body->input_values(), step.inputs);
+  add(spec.body->outputs(), step.outputs);
+  return buffers;
 }
 
 }  // namespace braid

@@ -87,8 +87,8 @@ struct Program {
 /// XXH3-128 of the text without the hash, in hex.
 [[nodiscard]] std::string hash_of(const Program& program);
 
-/// The body inputs that the kernel reads from the memory of all ranks, by index.
-[[nodiscard]] std::vector<std::size_t> remote_inputs(const KernelSpec& spec);
+/// The buffers that a launch of the kernel reads from the memory of all ranks.
+[[nodiscard]] std::vector<int> remote_buffers(const KernelSpec& spec, const Step& step);
 
 /// Checks a plan against its own rules: buffers inside their arena, no two live buffers overlap,
 /// symmetric buffers not reused before the group's next barrier after their last remote read.

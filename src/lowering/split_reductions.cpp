@@ -14,9 +14,7 @@
 // adds the parts (split-K of a matmul; the two stages of a column or full reduction).
 //
 // Matches mm, bmm and matmul with operands of equal rank, and sum, mean, amax, amin, whose own
-// kernel has too few blocks to draw the device's memory rate. One block draws at most a few times
-// its share of it (kBlockShare), so `blocks` of them take
-//   bytes / (rate * min(1, blocks * kBlockShare / multiprocessors)).
+// kernel has too few blocks to draw the device's memory rate (memory_ns).
 // Splits into the power of two of parts for which that, another launch and the parts' own traffic
 // (f32, written and read once) take the least.
 //   mm [M, K] x [K, N]  -> matmul [S, M, K/S] x [S, K/S, N] in f32, its S slices added, `to`
@@ -27,9 +25,6 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kPass = "split_reductions";
-/// One block keeps a few tens of kilobytes in flight, about twice a multiprocessor's share of the
-/// bandwidth-delay product of an A100 or H100.
-constexpr double kBlockShare = 2;
 constexpr std::int64_t kMostParts = 64;
 constexpr std::int64_t kMostMatmulParts = 16;
 /// Of K, for one part of a matmul: enough to fill its pipeline.
@@ -127,8 +122,7 @@ class Splitter {
   }
 
   double time_ns(double bytes, std::int64_t blocks) const {
-    const double share = static_cast<double>(blocks) * kBlockShare / device_.sms;
-    return bytes / (device_.hbm_gbs * std::min(1.0, share));
+    return memory_ns(bytes, blocks, device_);
   }
 
   /// Blocks of the kernel that adds the parts of a result of so many bytes.

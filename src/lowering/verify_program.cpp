@@ -109,12 +109,12 @@ class Verifier {
     if (group.empty()) return;
     const std::vector<int>& steps = waiting_.find(group)->second;
     const auto next = std::upper_bound(steps.begin(), steps.end(), s);
-    for (std::size_t i : remote_inputs(kernel(st).spec)) {
-      const Arena& arena = program_.arenas[static_cast<std::size_t>(buffer(st.inputs[i]).arena)];
+    for (int id : remote_buffers(kernel(st).spec, st)) {
+      const Arena& arena = program_.arenas[static_cast<std::size_t>(buffer(id).arena)];
       expect(arena.kind == ArenaKind::kSymmetric && arena.group == group,
-             "step {} reads '{}' remotely, which lies in arena {}", s, buffer(st.inputs[i]).name,
+             "step {} reads '{}' remotely, which lies in arena {}", s, buffer(id).name,
              arena.name());
-      check_use(st.inputs[i], s, next == steps.end() ? s : *next, s);
+      check_use(id, s, next == steps.end() ? s : *next, s);
     }
   }
 

@@ -133,6 +133,8 @@ class LaunchPlan::Builder {
         return;
       case KernelParam::Kind::kOffset:
         return add_word(buffer(element(step_->inputs, param.index, "input", *step_)).offset);
+      case KernelParam::Kind::kResultOffset:
+        return add_word(buffer(element(step_->outputs, param.index, "output", *step_)).offset);
       case KernelParam::Kind::kRank: {
         const std::vector<std::int64_t> all = members(param.group);
         return add_word(std::find(all.begin(), all.end(), static_cast<std::int64_t>(rank_)) -

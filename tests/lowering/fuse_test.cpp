@@ -146,7 +146,7 @@ TEST(Fuse, NoCycleThroughANodeOutside) {
   EXPECT_THAT(lines(graph), Contains("d = row{softmax+add}(b, a)"));
 }
 
-TEST(Fuse, OneCollectivePerKernelAndItComesFirst) {
+TEST(Fuse, OneCollectivePerKernelWithItsOperandInFront) {
   PassContext context;
   const Graph graph =
       fused(graph_of(kX2,
@@ -156,10 +156,35 @@ TEST(Fuse, OneCollectivePerKernelAndItComesFirst) {
                          node("t", "wait_tensor", R"("e")") + "," + node("y", "add", R"("s", "t")"),
                      R"("y")"),
             context);
-  EXPECT_THAT(lines(graph), ElementsAre("p@tp = pointwise{neg}(x)", "q@tp = pointwise{exp}(x2)",
-                                        "c = all_reduce{all_reduce}(p)",
-                                        "y = all_reduce{all_reduce+add}(q, c)", "-> y"));
+  EXPECT_THAT(lines(graph),
+              ElementsAre("c:0@tp, c:1 = all_reduce{neg+all_reduce}(x)",
+                          "y:0@tp, y:1 = all_reduce{exp+all_reduce+add}(x2, c:1)", "-> y:1"));
+}
+
+TEST(Fuse, OperandOfACollectiveThatOthersReadOrThatIsLarge) {
+  const std::string reduced = all_reduce("c", "p") + "," + node("s", "wait_tensor", R"("c")") + ",";
+  PassContext context;
+  const Graph shared = fused(
+      graph_of(kX2, node("p", "neg", R"("x")") + "," + reduced + node("y", "add", R"("s", "p")"),
+               R"("y")"),
+      context);
+  EXPECT_THAT(lines(shared),
+              ElementsAre("p@tp = pointwise{neg}(x)", "y = all_reduce{all_reduce+add}(p)", "-> y"));
   EXPECT_THAT(remarks_of(context, "c"), Contains(HasSubstr("must lie complete in the arena")));
+  // Not evaluated: it is large.
+  context = sm80();
+  const Graph large = fuse(lower_collectives(graph_of(input("x", "4096, 4096"),
+                                                      node("p", "neg", R"("x")") + "," + reduced +
+                                                          node("y", "neg", R"("s")"),
+                                                      R"("y")"),
+                                             context),
+                           context);
+  EXPECT_THAT(lines(large),
+              ElementsAre("p@tp = pointwise{neg}(x)", "y = all_reduce{all_reduce+neg}(p)", "-> y"));
+  const Graph norm = fused(
+      kX2, node("p", "softmax", R"("x")") + "," + reduced + node("y", "neg", R"("s")"), R"("y")");
+  EXPECT_THAT(lines(norm),
+              ElementsAre("p@tp = row{softmax}(x)", "y = all_reduce{all_reduce+neg}(p)", "-> y"));
 }
 
 TEST(Fuse, PrologueOfAResidualJoinsTheCollective) {
@@ -168,8 +193,8 @@ TEST(Fuse, PrologueOfAResidualJoinsTheCollective) {
                                 all_reduce("c", "p") + "," + node("s", "wait_tensor", R"("c")") +
                                 "," + node("y", "add", R"("s", "q")"),
                             R"("y")");
-  EXPECT_THAT(lines(graph), ElementsAre("p@tp = pointwise{neg}(x)",
-                                        "y = all_reduce{all_reduce+exp+add}(p, x2)", "-> y"));
+  EXPECT_THAT(lines(graph),
+              ElementsAre("y:0@tp, y:1 = all_reduce{neg+all_reduce+exp+add}(x, x2)", "-> y:1"));
 }
 
 TEST(Fuse, EqualLayersShareOneBody) {
@@ -248,7 +273,9 @@ TEST(Fuse, RandomGraphs) {
         for (std::size_t i = 0; i < body.nodes().size(); ++i) {
           const bool is_transpose = body.nodes()[i].op_name() == "transpose";
           if (!is_transpose) ++computed;
-          EXPECT_TRUE(body.nodes()[i].op->op_class != OpClass::kCollective || i == 0);
+          if (body.nodes()[i].op->op_class != OpClass::kCollective) continue;
+          const NodeId front = body.value(body.nodes()[i].inputs[0]).producer;
+          EXPECT_EQ(front + 1, static_cast<NodeId>(i));  // -1 for an input
         }
       }
       for (const Node& n : lowered.nodes()) kept += n.op->op_class != OpClass::kView ? 1 : 0;

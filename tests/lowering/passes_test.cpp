@@ -20,8 +20,7 @@ TEST(Passes, RunInTheOrderGiven) {
                                        "fuse"};
   const Graph result = run_passes(graph, names, context);
   EXPECT_THAT(lines(result),
-              ::testing::ElementsAre("c_operand@tp = pointwise{copy}(x)",
-                                     "c = all_reduce{all_reduce}(c_operand)", "-> c"));
+              ::testing::ElementsAre("c:0@tp, c:1 = all_reduce{copy+all_reduce}(x)", "-> c:1"));
   EXPECT_EQ(lines(run_passes(graph, {}, context)), lines(graph));
 }
 

@@ -40,7 +40,7 @@ TEST_P(RandomGraph, EqualsTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shards, RandomGraph, ::testing::Range(0, 8));
+INSTANTIATE_TEST_SUITE_P(Shards, RandomGraph, ::testing::Range(0, 20));
 
 }  // namespace
 }  // namespace braid

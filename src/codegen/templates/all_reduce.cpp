@@ -3,6 +3,8 @@
 // grid is constant and the blocks loop over the pieces, so every block signals in every call
 // (DESIGN §7).
 //
+//     for each piece:     where the kernel computes its operand: into this rank's arena. Block b of
+//                         every rank reads what the blocks b wrote, so its own signal suffices.
 //     signal, wait        every peer has entered this step, so its operand is complete
 //     for each piece:     sum over ranks, then the rest of the body
 //     signal, wait        only at the group's last step of a run: no remote read outlives it
@@ -27,11 +29,15 @@ void build_all_reduce(const KernelSpec& spec, const BodyInfo& info, int ranks_pe
     b.param({.kind = kind, .index = 0, .expr = 0, .group = group});
   }
   const tile::Id closing = b.param({.kind = P::kClosing, .index = 0, .expr = 0, .group = group});
+  const auto for_each_piece = [&](auto emit) {
+    const tile::Id loop = b.begin_for(b.program_id(), b.scalar(work.count), b.num_programs(), {});
+    emit(b, spec, info, work, b.induction(loop));
+    b.end_for(loop, {});
+  };
+  if (info.prologue >= 0) for_each_piece(emit_prologue);
   b.signal(0);
   b.wait(0);
-  const tile::Id loop = b.begin_for(b.program_id(), b.scalar(work.count), b.num_programs(), {});
-  emit_piece(b, spec, info, work, b.induction(loop));
-  b.end_for(loop, {});
+  for_each_piece(emit_piece);
   b.signal(1, closing);
   b.wait(1, closing);
 }

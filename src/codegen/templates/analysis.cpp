@@ -83,8 +83,10 @@ class Analysis {
     for (const Node& node : body_.nodes()) {
       if (node.op->op_class == OpClass::kCollective) {
         if (info_.all_reduce != nullptr) return "a kernel holds one collective";
-        if (!is_input(node.inputs[0])) return "the operand of a collective must be in memory";
         info_.all_reduce = &node;
+        if (!is_input(node.inputs[0])) {
+          if (std::string reason = find_prologue(node); !reason.empty()) return reason;
+        }
       } else if (node.op->op_class == OpClass::kMatmul) {
         info_.matmuls.push_back(&node);
       } else if (is_reduction(node) && reduction_ == nullptr) {
@@ -99,6 +101,34 @@ class Analysis {
       return "a reduction needs whole rows, a matmul computes tiles of them";
     }
     return check_pair();
+  }
+
+  /// The nodes that the collective's operand is computed from: each element from its own place, and
+  /// for nothing else, since what comes after the wait would compute them again.
+  std::string find_prologue(const Node& collective) {
+    info_.prologue = collective.inputs[0];
+    const auto& outputs = body_.outputs();
+    if (std::find(outputs.begin(), outputs.end(), info_.prologue) == outputs.end()) {
+      return "the operand of a collective must be in memory";
+    }
+    std::vector<bool> before(body_.values().size(), false);
+    before[static_cast<std::size_t>(info_.prologue)] = true;
+    for (std::size_t n = body_.nodes().size(); n-- > 0;) {
+      const Node& node = body_.nodes()[n];
+      if (!before[static_cast<std::size_t>(node.outputs[0])]) continue;
+      if (is_reduction(node) || node.op->op_class == OpClass::kMatmul) {
+        return fmt::format("'{}' in front of a collective is a kernel of its own", node.op_name());
+      }
+      for (ValueId input : node.inputs) before[static_cast<std::size_t>(input)] = true;
+    }
+    for (const Node& node : body_.nodes()) {
+      if (before[static_cast<std::size_t>(node.outputs[0])] || &node == &collective) continue;
+      for (ValueId input : node.inputs) {
+        if (is_moved_input(body_, input) || !before[static_cast<std::size_t>(input)]) continue;
+        return fmt::format("{} would be computed again after the collective", type(input));
+      }
+    }
+    return "";
   }
 
   /// Two matmuls share a kernel when they share the first operand and agree in everything else.
@@ -326,6 +356,12 @@ class Analysis {
 
 }  // namespace
 
+std::size_t BodyInfo::prologue_output(const Graph& body) const {
+  const auto& outputs = body.outputs();
+  if (prologue < 0) return outputs.size();
+  return static_cast<std::size_t>(std::find(outputs.begin(), outputs.end(), prologue) -
+                                  outputs.begin());
+}
 Shape BodyInfo::kept_dims() const { return select_dims(space, reduced, false); }
 Shape BodyInfo::reduced_dims() const { return select_dims(space, reduced, true); }
 

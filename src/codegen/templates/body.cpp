@@ -242,9 +242,14 @@ Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
 Id BodyEmitter::peers_sum(const Node& node, const Coords& at, const Mask& mask) {
   const ValueId value = node.inputs[0];
   const std::string& group = *node.attr<std::string>("group");
-  const Id offset = b_.param(
-      {.kind = KernelParam::Kind::kOffset, .index = body_.value(value).result, .group = group},
-      256);
+  KernelParam what{.kind = KernelParam::Kind::kOffset, .index = 0, .group = group};
+  if (body_.value(value).producer < 0) {
+    what.index = body_.value(value).result;
+  } else {
+    what.kind = KernelParam::Kind::kResultOffset;
+    what.index = static_cast<int>(info_.prologue_output(body_));
+  }
+  const Id offset = b_.param(what, 256);
   Id sum = kNone;
   for (int rank = 0; rank < b_.program().world; ++rank) {
     const Id part = load(b_.peer(offset, rank), at, body_.type(value).dtype, mask);

@@ -27,10 +27,13 @@ struct BodyInfo {
   Rows rows = Rows::kNone;
   std::vector<bool> reduced;  ///< per dim of the space; empty without a reduction
   const Node* all_reduce = nullptr;
+  ValueId prologue = -1;  ///< the operand of the all_reduce, where the kernel computes it
   std::vector<const Node*> matmuls;  ///< one, or a pair that shares its first operand
   std::vector<bool> per_row;         ///< per value: one element per row, not one per point
   bool narrow = false;               ///< 32-bit indices reach everything
 
+  /// Which output the prologue is; a number past them all without one.
+  [[nodiscard]] std::size_t prologue_output(const Graph& body) const;
   [[nodiscard]] Shape kept_dims() const;
   [[nodiscard]] Shape reduced_dims() const;
 };
@@ -114,7 +117,8 @@ void build_all_reduce(const KernelSpec& spec, const BodyInfo& info, int ranks_pe
                       tile::Program& program);
 
 /// Rows, or flat chunks, of a body without a matmul: what build_row, build_pointwise and
-/// build_all_reduce share. Counts the pieces of work and emits the one numbered `piece`.
+/// build_all_reduce share. Counts the pieces of work and emits the one numbered `piece`: all
+/// outputs but the prologue's, or that one alone.
 struct PieceWork {
   Expr count = 1;
   int rows = 1;  ///< of the tile
@@ -123,5 +127,7 @@ struct PieceWork {
 [[nodiscard]] PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info);
 void emit_piece(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
                 const PieceWork& work, tile::Id piece);
+void emit_prologue(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
+                   const PieceWork& work, tile::Id piece);
 
 }  // namespace braid

@@ -55,6 +55,30 @@ class Piece {
         number_(number),
         emitter_(b, body_, info, work.rows) {}
 
+  /// The prologue's output, at the same places of each piece as the rest will read it.
+  void emit_prologue() {
+    const std::size_t output = info_.prologue_output(body_);
+    switch (info_.rows) {
+      case Rows::kHeld:
+        rows();
+        columns();
+        emitter_.store(output, full(), mask());
+        return;
+      case Rows::kWide:
+        rows();
+        cols_.dims = info_.reduced_dims();
+        sweep({}, [&](Id) {
+          emitter_.store(output, full(), mask());
+          return std::vector<Id>{};
+        });
+        return;
+      default: {
+        const Coords at{chunk(info_.space)};
+        emitter_.store(output, at, mask());
+      }
+    }
+  }
+
   void emit() {
     switch (info_.rows) {
       case Rows::kNone:
@@ -62,8 +86,7 @@ class Piece {
         return;
       case Rows::kHeld:
         rows();
-        cols_.index = b_.range(work_.rows, work_.cols, 1);
-        bound_columns();
+        columns();
         break;
       case Rows::kWide:
         rows();
@@ -118,6 +141,12 @@ class Piece {
     if (!count.is_constant() || count.evaluate({}) % work_.rows != 0) {
       mask_.push_back(b_.map(Fn::kLt, {rows_.index, bounded(count, rows_.dims)}));
     }
+  }
+
+  void columns() {
+    cols_.dims = info_.reduced_dims();
+    cols_.index = b_.range(work_.rows, work_.cols, 1);
+    bound_columns();
   }
 
   void bound_columns() {
@@ -193,12 +222,13 @@ class Piece {
   }
   [[nodiscard]] bool has_full_output() const {
     for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
-      if (!per_row(i)) return true;
+      if (!per_row(i) && i != info_.prologue_output(body_)) return true;
     }
     return false;
   }
   void store_all(const Coords& at, bool rows) {
     for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
+      if (i == info_.prologue_output(body_)) continue;
       if (per_row(i) == rows) emitter_.store(i, at, rows ? mask_ : mask());
     }
   }
@@ -219,6 +249,11 @@ class Piece {
 void emit_piece(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info,
                 const PieceWork& work, Id piece) {
   Piece(b, spec, info, work, piece).emit();
+}
+
+void emit_prologue(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info,
+                   const PieceWork& work, Id piece) {
+  Piece(b, spec, info, work, piece).emit_prologue();
 }
 
 }  // namespace braid

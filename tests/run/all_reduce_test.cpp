@@ -1,0 +1,106 @@
+// All-reduces with what may stand in front of them and behind them in one kernel, worlds 2 to 8.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "run/run_graph.h"
+
+namespace braid {
+namespace {
+
+struct Case {
+  std::int64_t world;
+  const char* front;  ///< what the operand is
+  const char* back;   ///< what is computed from the sum
+  std::int64_t hidden;
+  std::int64_t tokens;
+  DType dtype;
+};
+
+class Body {
+ public:
+  explicit Body(const Case& c) : case_(c) {
+    graph_.add_symbol("T", {1, 40});
+    graph_.add_group("tp", {c.world, true, {}});
+  }
+
+  Graph build() {
+    ValueId sum =
+        op("wait_tensor",
+           {op("all_reduce", {operand(case_.front)}, {{"reduce_op", "sum"}, {"group", "tp"}})});
+    graph_.add_output(result(case_.back, sum));
+    return std::move(graph_);
+  }
+
+ private:
+  ValueId op(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
+    return graph_.node(graph_.add_node("", name, std::move(inputs), std::move(attrs))).outputs[0];
+  }
+  ValueId input(Shape shape, bool per_rank = false) {
+    return graph_.add_input({fmt::format("in{}", graph_.inputs().size()),
+                             {case_.dtype, std::move(shape)},
+                             InputKind::kActivation,
+                             per_rank});
+  }
+  ValueId rows(bool per_rank) { return input({Dim::symbol("T"), case_.hidden}, per_rank); }
+
+  ValueId operand(std::string_view front) {
+    if (front == "input") return rows(true);
+    if (front == "scaled") return op("silu", {op("mul", {rows(true), input({case_.hidden})})});
+    if (front == "matmul") {
+      return op("mm", {input({Dim::symbol("T"), 64}), input({64, case_.hidden}, true)});
+    }
+    if (front == "norm") return op("softmax", {rows(true)});
+    const ValueId x = op("neg", {rows(true)});  // "shared": read again behind
+    shared_ = x;
+    return x;
+  }
+
+  ValueId result(std::string_view back, ValueId sum) {
+    if (shared_ >= 0) sum = op("add", {sum, shared_});
+    if (back == "norm") {
+      return op("rms_norm", {op("add", {sum, rows(false)}), input({case_.hidden})},
+                {{"eps", 1e-5}});
+    }
+    if (back == "total") {
+      return op("sum", {op("gelu", {sum})}, {{"dim", std::vector<std::int64_t>{-1}}});
+    }
+    if (back == "softmax") return op("softmax", {sum});
+    if (back == "bias") return op("relu", {op("add", {sum, input({case_.hidden})})});
+    return sum;
+  }
+
+  const Case& case_;
+  Graph graph_;
+  ValueId shared_ = -1;
+};
+
+class AllReduce : public ::testing::TestWithParam<Case> {};
+
+TEST_P(AllReduce, EqualsTheReferenceAndUnfused) {
+  const Case& c = GetParam();
+  EXPECT_TRUE(testing::matches_reference_and_unfused(Body(c).build(), {{"T", c.tokens}}, 5));
+}
+
+constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kF16 = DType::kF16;
+INSTANTIATE_TEST_SUITE_P(
+    Pairs, AllReduce,
+    ::testing::Values(
+        Case{2, "input", "sum", 96, 1, kBF16}, Case{2, "scaled", "norm", 1001, 7, kF16},
+        Case{2, "matmul", "softmax", 96, 33, kF32}, Case{3, "scaled", "softmax", 96, 7, kBF16},
+        Case{3, "input", "norm", 20000, 2, kF32}, Case{3, "norm", "bias", 130, 33, kF16},
+        Case{4, "scaled", "norm", 20000, 1, kBF16}, Case{4, "matmul", "total", 1001, 7, kBF16},
+        Case{4, "shared", "norm", 96, 33, kF32}, Case{5, "scaled", "total", 130, 33, kF32},
+        Case{5, "input", "bias", 1001, 1, kF16}, Case{6, "matmul", "norm", 130, 7, kF16},
+        Case{6, "scaled", "sum", 96, 33, kBF16}, Case{7, "input", "softmax", 1001, 7, kF32},
+        Case{7, "norm", "sum", 96, 1, kBF16}, Case{8, "scaled", "norm", 130, 33, kF32},
+        Case{8, "shared", "total", 96, 7, kBF16}, Case{8, "matmul", "bias", 1001, 2, kBF16},
+        Case{8, "input", "total", 20000, 7, kF16}),
+    [](const auto& info) {
+      const Case& c = info.param;
+      return fmt::format("w{}_{}_{}_h{}_t{}_{}", c.world, c.front, c.back, c.hidden, c.tokens,
+                         dtype_name(c.dtype));
+    });
+
+}  // namespace
+}  // namespace braid
