@@ -25,10 +25,12 @@ fi
 failed=0
 timeout 150 ctest --test-dir $build -L gpu --output-on-failure | tee "$out/tests.txt" || failed=1
 
-for graph in tp_mlp llama_mlp; do
+for example in examples/*.json; do
+  symbol=$(sed -n 's/.*"symbols": *{ *"\([A-Za-z_]*\)".*/\1/p' "$example" | head -n 1)
   for world in 2 4; do
-    timeout 60 $build/bin/braid run examples/$graph.json --device cuda --world $world --bind T=8 \
-      --check --json >"$out/$graph.$world.json" || failed=1
+    timeout 60 $build/bin/braid run "$example" --device cuda --world $world \
+      ${symbol:+--bind "$symbol=8"} --check --json \
+      >"$out/$(basename "$example" .json).$world.json" || failed=1
   done
 done
 
