@@ -234,5 +234,36 @@ TEST(Environment, WithoutNvrtcItSaysHowToGetIt) {
   EXPECT_THAT(doctor.out, HasSubstr("nvidia-cuda-nvrtc"));
 }
 
+TEST(Run, AHundredThousandNodes) {
+  json graph = {{"braid", 1}, {"name", "chain"}, {"outputs", {"n99999"}}};
+  graph["inputs"] = json::array({{{"name", "x"}, {"dtype", "f32"}, {"shape", {8}}}});
+  for (int i = 0; i < 100'000; ++i) {
+    graph["nodes"].push_back({{"name", "n" + std::to_string(i)},
+                              {"op", i % 2 == 0 ? "neg" : "relu"},
+                              {"inputs", {i == 0 ? "x" : "n" + std::to_string(i - 1)}}});
+  }
+  const auto result = run_braid({"run", "-", "--device", "cpu", "--check", "--json"}, graph.dump());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json document = parse(result.out);
+  EXPECT_EQ(document["launches"], 100'000 / 32);
+  EXPECT_EQ(document["kernels"].size(), 1U);
+}
+
+TEST(Run, NamesOfTenMegabytes) {
+  const std::string x(10'000'000, 'x');
+  const json graph = {{"braid", 1},
+                      {"name", x},
+                      {"inputs", json::array({{{"name", x}, {"dtype", "f32"}, {"shape", {8}}}})},
+                      {"nodes", json::array({{{"name", x + "y"}, {"op", "neg"}, {"inputs", {x}}}})},
+                      {"outputs", {x + "y"}}};
+  const auto result = run_braid({"run", "-", "--device", "cpu", "--check", "--json"}, graph.dump());
+  EXPECT_EQ(result.exit_code, 0) << result.err.substr(0, 300);
+  json unknown = graph;
+  unknown["nodes"][0]["inputs"][0] = x + "z";
+  const auto refused = run_braid({"run", "-"}, unknown.dump());
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_LT(refused.err.size(), 1000U);  // one line that a person can read
+}
+
 }  // namespace
 }  // namespace braid
