@@ -8,12 +8,16 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/dim3.h"
+#include "braid/finding.h"
+
 namespace braid {
 
-/// A grid or block extent, as in CUDA.
-struct Dim3 {
-  std::uint32_t x = 1, y = 1, z = 1;
-  [[nodiscard]] std::uint64_t count() const { return std::uint64_t{x} * y * z; }
+/// A named stretch of memory.
+struct MemoryPart {
+  std::uint64_t address = 0;
+  std::size_t bytes = 0;
+  std::string name;
 };
 
 /// One compiled kernel: PTX text (what the `cpu` device runs) and the machine code of one target
@@ -89,6 +93,15 @@ class Device {
   [[nodiscard]] virtual std::unique_ptr<Module> load(int rank, const KernelImage& image) = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> create_stream(int rank) = 0;
   [[nodiscard]] virtual std::unique_ptr<Event> create_event(int rank) = 0;
+
+  /// Says what lies where in the allocation that starts at `memory`; replaces what was said before.
+  /// A device that checks accesses allows those to these parts only, and calls them so.
+  virtual void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) {
+    (void)memory;
+    (void)parts;
+  }
+  /// What the checks found so far; always empty on a device without any, or with them off.
+  [[nodiscard]] virtual std::vector<Finding> findings() { return {}; }
 };
 
 }  // namespace braid

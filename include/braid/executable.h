@@ -21,6 +21,9 @@ struct WorldOptions {
   int threads = 0;        ///< worker threads of the cpu device; 0 = all cores
   std::string cache_dir;  ///< "" = the default directory (README)
   bool use_cache = true;
+  /// Checks of the cpu device: "all", or some of "bounds,init,race,sync"; "" for none. What they
+  /// find is in Device::findings(). A checked run uses one thread.
+  std::string sanitize;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
   /// Called before each kernel that is compiled or taken from the cache, and once when all are
   /// there (`done == total`).

@@ -19,9 +19,9 @@ struct DoctorOptions {
 };
 
 // Enough to compile a graph and run it somewhere.
-bool can_run(const std::vector<Finding>& findings) {
+bool can_run(const std::vector<Checkup>& findings) {
   auto found = [&](std::string_view component) {
-    return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return std::any_of(findings.begin(), findings.end(), [&](const Checkup& finding) {
       return finding.component == component && finding.found;
     });
   };
@@ -33,7 +33,7 @@ int doctor(const DoctorOptions& options) {
   const bool good = can_run(findings);
   if (options.json) {
     auto list = nlohmann::ordered_json::array();
-    for (const Finding& finding : findings) {
+    for (const Checkup& finding : findings) {
       list.push_back({{"component", finding.component},
                       {"found", finding.found},
                       {"version", finding.version},
@@ -44,12 +44,12 @@ int doctor(const DoctorOptions& options) {
     fmt::print("{}\n", document.dump(2));
   } else {
     std::vector<std::vector<std::string>> rows = {{"component", "", "version", "where"}};
-    for (const Finding& finding : findings) {
+    for (const Checkup& finding : findings) {
       rows.push_back({finding.component, finding.found ? "ok" : "missing",
                       one_line(finding.version), one_line(finding.path)});
     }
     fmt::print("{}", format_table(rows));
-    for (const Finding& finding : findings) {
+    for (const Checkup& finding : findings) {
       if (!finding.found) {
         fmt::print("\n  {}: {}\n", finding.component, one_line(finding.how_to_get));
       }

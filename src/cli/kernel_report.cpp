@@ -40,4 +40,31 @@ nlohmann::ordered_json kernels_json(const std::vector<KernelReport>& kernels) {
   return list;
 }
 
+void print_findings(const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) fmt::print("  {}\n", finding.text());
+  fmt::print("  sanitizer: {}\n", findings.empty() ? "no finding"
+                                  : findings.size() == 1
+                                      ? "1 finding"
+                                      : fmt::format("{} findings", findings.size()));
+}
+
+nlohmann::ordered_json findings_json(const std::vector<Finding>& findings) {
+  const auto place = [](Dim3 at) { return nlohmann::ordered_json{at.x, at.y, at.z}; };
+  auto list = nlohmann::ordered_json::array();
+  for (const Finding& f : findings) {
+    list.push_back({{"kind", f.kind},
+                    {"message", f.message},
+                    {"rank", f.rank},
+                    {"kernel", f.kernel},
+                    {"block", place(f.block)},
+                    {"thread", place(f.thread)},
+                    {"ptx_line", f.ptx_line},
+                    {"cuda_line", f.cuda_line},
+                    {"buffer", f.buffer},
+                    {"offset", f.offset},
+                    {"other", f.other}});
+  }
+  return list;
+}
+
 }  // namespace braid::cli

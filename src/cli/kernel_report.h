@@ -12,4 +12,8 @@ namespace braid::cli {
 [[nodiscard]] std::string kernel_table(const std::vector<KernelReport>& kernels);
 [[nodiscard]] nlohmann::ordered_json kernels_json(const std::vector<KernelReport>& kernels);
 
+/// What the sanitizer found, a line each, and their number.
+void print_findings(const std::vector<Finding>& findings);
+[[nodiscard]] nlohmann::ordered_json findings_json(const std::vector<Finding>& findings);
+
 }  // namespace braid::cli

@@ -29,6 +29,7 @@ struct RunOptions {
   std::string inputs, outputs, cache_dir;
   std::uint64_t seed = 1;
   std::vector<std::string> bind;
+  std::string sanitize;
   int threads = 0;
   bool check = false, json = false;
 };
@@ -50,6 +51,7 @@ struct RunReport {
   double compile_ms, run_ms;
   std::vector<std::string> from_files;
   std::vector<OutputReport> outputs;
+  std::vector<Finding> findings;
 };
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -126,6 +128,7 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
   fmt::print("  {} launches per rank; compile {:.0f} ms, run {:.1f} ms\n", executable.launches(),
              report.compile_ms, report.run_ms);
   if (!options.outputs.empty()) fmt::print("  outputs in {}\n", options.outputs);
+  if (!options.sanitize.empty()) print_findings(report.findings);
 }
 
 void print_json(const Graph& graph, const RunOptions& options, const Bindings& bindings,
@@ -152,22 +155,23 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
     }
     outputs.push_back(std::move(entry));
   }
-  const ordered_json document = {{"graph", graph.name()},
-                                 {"world", report.world},
-                                 {"device", report.device},
-                                 {"seed", options.seed},
-                                 {"bindings", bindings},
-                                 {"inputs_from_files", report.from_files},
-                                 {"checked", options.check},
-                                 {"ok", good},
-                                 {"launches", executable.launches()},
-                                 {"program_hash", executable.program_hash()},
-                                 {"compile_ms", report.compile_ms},
-                                 {"run_ms", report.run_ms},
-                                 {"kernels", kernels_json(executable.kernels())},
-                                 {"arenas", arenas},
-                                 {"buffers", buffers},
-                                 {"outputs", outputs}};
+  ordered_json document = {{"graph", graph.name()},
+                           {"world", report.world},
+                           {"device", report.device},
+                           {"seed", options.seed},
+                           {"bindings", bindings},
+                           {"inputs_from_files", report.from_files},
+                           {"checked", options.check},
+                           {"ok", good},
+                           {"launches", executable.launches()},
+                           {"program_hash", executable.program_hash()},
+                           {"compile_ms", report.compile_ms},
+                           {"run_ms", report.run_ms},
+                           {"kernels", kernels_json(executable.kernels())},
+                           {"arenas", arenas},
+                           {"buffers", buffers},
+                           {"outputs", outputs}};
+  if (!options.sanitize.empty()) document["findings"] = findings_json(report.findings);
   fmt::print("{}\n", document.dump(2));
 }
 
@@ -188,6 +192,7 @@ int run(const RunOptions& options) {
   world_options.device = options.device;
   world_options.world = static_cast<int>(report.world);
   world_options.threads = options.threads;
+  world_options.sanitize = options.sanitize;
   world_options.cache_dir = options.cache_dir;
   world_options.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
     bar->update(done, total, what);
@@ -211,7 +216,23 @@ int run(const RunOptions& options) {
   }
   const auto run_start = std::chrono::steady_clock::now();
   executable.run();
-  executable.synchronize();
+  try {
+    executable.synchronize();
+  } catch (const Error&) {
+    // What stopped the kernels is among the findings, if they were checked.
+    report.findings = world.device().findings();
+    if (report.findings.empty()) throw;
+    bar.reset();
+    if (options.json) {
+      const nlohmann::ordered_json document = {
+          {"graph", graph.name()}, {"ok", false}, {"findings", findings_json(report.findings)}};
+      fmt::print("{}\n", document.dump(2));
+    } else {
+      print_findings(report.findings);
+    }
+    return kFailed;
+  }
+  report.findings = world.device().findings();
   report.run_ms = milliseconds_since(run_start);
 
   const std::vector<std::string> names = output_names(graph);
@@ -227,7 +248,7 @@ int run(const RunOptions& options) {
                               .shape = outputs[0][i].shape,
                               .tolerance = tolerance(graph, graph.outputs()[i])});
   }
-  bool good = true;
+  bool good = report.findings.empty();
   if (options.check) {
     bar->phase("reference");
     compare(outputs, evaluate(graph, inputs.tensors, bindings), &report.outputs);
@@ -262,6 +283,9 @@ void add_run(CLI::App& app, int* exit_code) {
       ->add_option("--bind", options->bind,
                    "Value of a symbol, T=8 (default: 8, or the nearest its range allows)")
       ->allow_extra_args(false);
+  command->add_flag("--sanitize{all}", options->sanitize,
+                    "Check the kernels on the cpu device: --sanitize for all, or "
+                    "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
   command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
       ->check(CLI::Range(1, 4096));
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");

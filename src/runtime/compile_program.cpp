@@ -20,7 +20,7 @@ std::string op_names(const KernelSpec& spec) {
 }  // namespace
 
 ProgramCode compile_program(const Program& program, const DiskCache* cache,
-                            const Progress& progress) {
+                            const Progress& progress, bool line_info) {
   ProgramCode code;
   std::map<std::string, std::size_t> by_text;
   for (const ProgramKernel& kernel : program.kernels) {
@@ -31,7 +31,7 @@ ProgramCode compile_program(const Program& program, const DiskCache* cache,
   }
   for (const KernelSource& source : code.sources) {
     if (progress) progress(code.compiled.size(), code.sources.size(), source.entry);
-    code.compiled.push_back(compile_kernel(source, program.target, cache));
+    code.compiled.push_back(compile_kernel(source, program.target, cache, line_info));
   }
   if (progress) progress(code.sources.size(), code.sources.size(), "");
   return code;

@@ -23,9 +23,10 @@ struct ProgramCode {
   std::vector<std::size_t> code_of;      ///< for each kernel of the program its source
 };
 
-/// Prints and compiles every kernel (or takes it from `cache`, which may be null).
+/// Prints and compiles every kernel (or takes it from `cache`, which may be null). With `line_info`
+/// the PTX says which line of the text it came from.
 [[nodiscard]] ProgramCode compile_program(const Program& program, const DiskCache* cache,
-                                          const Progress& progress);
+                                          const Progress& progress, bool line_info = false);
 
 /// One report for each source. Grids are those at `bindings`, or the largest when it is null.
 [[nodiscard]] std::vector<KernelReport> kernel_reports(const Program& program,

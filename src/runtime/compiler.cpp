@@ -88,9 +88,11 @@ int number_before(std::string_view line, std::string_view unit) {
   return value;
 }
 
-std::vector<std::string> compile_options(const Target& target) {
-  return {"--gpu-architecture=" + target.str(), "--fmad=false", "--std=c++17",
-          "--ptxas-options=-v"};
+std::vector<std::string> compile_options(const Target& target, bool line_info) {
+  std::vector<std::string> options{"--gpu-architecture=" + target.str(), "--fmad=false",
+                                   "--std=c++17", "--ptxas-options=-v"};
+  if (line_info) options.emplace_back("--generate-line-info");
+  return options;
 }
 
 std::string key_material(const NvrtcApi& api, const KernelSource& source, const Target& target,
@@ -174,9 +176,9 @@ std::string nvrtc_version() { return NvrtcApi::get().version; }
 std::string nvrtc_path() { return NvrtcApi::get().library.path(); }
 
 CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
-                              const DiskCache* cache) {
+                              const DiskCache* cache, bool line_info) {
   const NvrtcApi& api = NvrtcApi::get();
-  const std::vector<std::string> options = compile_options(target);
+  const std::vector<std::string> options = compile_options(target, line_info);
   if (cache == nullptr) return compile(api, source, options);
 
   std::optional<CompiledKernel> compiled;

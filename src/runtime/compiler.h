@@ -37,10 +37,10 @@ struct CompiledKernel {
 [[nodiscard]] KernelResources parse_ptxas_log(std::string_view log);
 
 /// Compiles one kernel to PTX and cubin. Options: --gpu-architecture of the target, --fmad=false,
-/// --std=c++17, --ptxas-options=-v. The key in `cache` (may be null) holds the source, options,
-/// target, NVRTC version and cache format. Throws kInternal with the full compiler log when the
-/// source does not compile, kEnvironment when NVRTC is missing.
+/// --std=c++17, --ptxas-options=-v, and --generate-line-info where asked. The key in `cache` (may
+/// be null) holds the source, options, target, NVRTC version and cache format. Throws kInternal
+/// with the full compiler log when the source does not compile, kEnvironment when NVRTC is missing.
 [[nodiscard]] CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
-                                            const DiskCache* cache);
+                                            const DiskCache* cache, bool line_info = false);
 
 }  // namespace braid

@@ -17,7 +17,7 @@
 namespace braid {
 namespace {
 
-Finding find_nvrtc() {
+Checkup find_nvrtc() {
   try {
     const NvrtcApi& api = NvrtcApi::get();
     return {"NVRTC", true, api.version, api.library.path(), ""};
@@ -26,7 +26,7 @@ Finding find_nvrtc() {
   }
 }
 
-void find_driver(std::vector<Finding>& findings) {
+void find_driver(std::vector<Checkup>& findings) {
   try {
     const cuda::Api& api = cuda::Api::get(/*virtual_ranks=*/false);
     findings.push_back({"CUDA driver", true, api.version, api.library.path(), ""});
@@ -38,7 +38,7 @@ void find_driver(std::vector<Finding>& findings) {
   }
 }
 
-Finding find_nccl() {
+Checkup find_nccl() {
   std::vector<std::string> candidates;
   if (const std::string wheels = BRAID_WHEEL_DIR; !wheels.empty()) {
     candidates = library_files(wheels + "/nvidia/nccl/lib", "libnccl.so", {"2"});
@@ -60,7 +60,7 @@ Finding find_nccl() {
           library.path(), ""};
 }
 
-Finding find_cpu_device() {
+Checkup find_cpu_device() {
   const DynamicLibrary library(cpu_library_candidates());
   if (!library.loaded()) {
     return {"cpu device", false, "", "",
@@ -73,8 +73,8 @@ Finding find_cpu_device() {
           library.path(), ""};
 }
 
-Finding find_cache(const std::filesystem::path& directory) {
-  Finding finding{"cache", false, "", directory.string(), ""};
+Checkup find_cache(const std::filesystem::path& directory) {
+  Checkup finding{"cache", false, "", directory.string(), ""};
   const DiskCache cache(directory);
   const DiskCache::Usage usage = cache.usage();
   finding.version = fmt::format("{} entries, {:.1f} MiB", usage.entries,
@@ -96,8 +96,8 @@ Finding find_cache(const std::filesystem::path& directory) {
 
 }  // namespace
 
-std::vector<Finding> diagnose(const std::filesystem::path& cache_directory) {
-  std::vector<Finding> findings;
+std::vector<Checkup> diagnose(const std::filesystem::path& cache_directory) {
+  std::vector<Checkup> findings;
   findings.push_back(find_nvrtc());
   find_driver(findings);
   findings.push_back(find_nccl());

@@ -7,7 +7,7 @@
 namespace braid {
 
 /// What was found of one thing that braid uses, for people.
-struct Finding {
+struct Checkup {
   std::string component;
   bool found = false;
   std::string version;     ///< may be empty
@@ -17,6 +17,6 @@ struct Finding {
 
 /// Looks for NVRTC, the CUDA driver and its GPUs, NCCL, the cpu device with its LLVM, and the cache
 /// directory. Does not throw for what is missing.
-[[nodiscard]] std::vector<Finding> diagnose(const std::filesystem::path& cache_directory);
+[[nodiscard]] std::vector<Checkup> diagnose(const std::filesystem::path& cache_directory);
 
 }  // namespace braid

@@ -70,7 +70,7 @@ struct Executable::Impl {
   Impl(const Graph& graph, World::Impl& world_impl)
       : world(world_impl),
         program(lower_for(graph, *world.device)),
-        code(compile_program(program, world.cache.get(), world.progress)),
+        code(compile_program(program, world.cache.get(), world.progress, world.line_info)),
         ranks(static_cast<std::size_t>(world.device->world())) {
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       Rank& rank = ranks[r];
@@ -187,6 +187,31 @@ struct Executable::Impl {
     return memory->address() + static_cast<std::uint64_t>(buffer.offset);
   }
 
+  /// Tells the device what lies where at these bindings.
+  void name_memory(const Rank& rank, const Bindings& values) const {
+    std::vector<std::vector<MemoryPart>> parts(program.arenas.size());
+    for (std::size_t a = 0; a < program.arenas.size(); ++a) {
+      if (program.arenas[a].kind != ArenaKind::kSymmetric || rank.arenas[a] == nullptr) continue;
+      const std::int64_t head =
+          protocol::head_bytes(program.channels, program.groups.at(program.arenas[a].group).size);
+      parts[a].push_back({rank.arenas[a]->address(), static_cast<std::size_t>(head),
+                          program.arenas[a].name() + " flags"});
+    }
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      const Buffer& buffer = program.buffers[b];
+      if (rank.bound[b] != 0) continue;  // the caller's memory, and the caller's to name
+      const std::int64_t bytes = numel(buffer.type.shape).evaluate(values) *
+                                 static_cast<std::int64_t>(dtype_size(buffer.type.dtype));
+      parts[static_cast<std::size_t>(buffer.arena)].push_back(
+          {address(rank, b), static_cast<std::size_t>(bytes), buffer.name});
+    }
+    for (std::size_t a = 0; a < parts.size(); ++a) {
+      if (rank.arenas[a] != nullptr) {
+        world.device->name_parts(rank.arenas[a]->address(), parts[a]);
+      }
+    }
+  }
+
   [[nodiscard]] std::vector<std::int64_t> shape_of(const TensorType& type) const {
     std::vector<std::int64_t> shape;
     for (const Dim& dim : type.shape) shape.push_back(dim.evaluate(*bindings));
@@ -214,6 +239,7 @@ struct Executable::Impl {
       for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         if (rank.bound[b] == 0) allocate(r, static_cast<std::size_t>(program.buffers[b].arena));
       }
+      name_memory(rank, complete);
       places[r].stream = rank.stream.get();
       for (const auto& memory : rank.arenas) {
         places[r].arena_addresses.push_back(memory == nullptr ? 0 : memory->address());

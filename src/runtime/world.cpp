@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "braid/error.h"
+#include "runtime/checks.h"
 #include "runtime/device_loader.h"
 
 namespace braid {
@@ -24,7 +25,10 @@ World World::open(const WorldOptions& options) {
                                                   ? DiskCache::default_directory()
                                                   : std::filesystem::path(options.cache_dir));
   }
-  impl->device = open_device(options.device, options.world, options.threads, impl->cache.get());
+  const unsigned checks = parse_checks(options.sanitize);
+  impl->line_info = checks != kCheckNothing;
+  impl->device =
+      open_device(options.device, options.world, options.threads, impl->cache.get(), checks);
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) {
     timeout_s = impl->device->kind() == "cuda" ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;

@@ -13,6 +13,7 @@ struct World::Impl {
   std::unique_ptr<DiskCache> cache;  ///< null when not used; outlives the device
   std::unique_ptr<Device> device;
   std::uint64_t timeout_ns = 0;  ///< of a wait for a peer
+  bool line_info = false;        ///< kernels are compiled with the lines of their text
   Progress progress;
 };
 

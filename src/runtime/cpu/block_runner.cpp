@@ -35,6 +35,11 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
     shared_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(256, shared_size_)));
     if (shared_ == nullptr) throw std::bad_alloc();
   }
+  if (launch.sanitizer != nullptr && shared > 0) {
+    launch.sanitizer->add_memory(launch.check->stream->rank,
+                                 reinterpret_cast<std::uint64_t>(shared_.get()), shared,
+                                 "shared memory", false);
+  }
   const bool waits = launch.kernel.info.waits != 0;
   const std::uint32_t needed = waits ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());
@@ -50,6 +55,11 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
 void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
   warp.runner = this;
+  if (launch.sanitizer != nullptr) {
+    const std::uint64_t block =
+        ctaid_[0] + launch.grid.x * (ctaid_[1] + std::uint64_t{launch.grid.y} * ctaid_[2]);
+    launch.sanitizer->start_warp(warp.check, launch.check, block, index);
+  }
   warp.status = Warp::Status::kReady;
   warp.yielded = false;
   warp.params = reinterpret_cast<const std::uint8_t*>(launch.params.data());
@@ -57,6 +67,11 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   warp.local = launch.kernel.info.local_bytes == 0
                    ? nullptr
                    : warp.fiber.local(32ULL * launch.kernel.info.local_bytes);
+  if (launch.sanitizer != nullptr && warp.local != nullptr) {
+    launch.sanitizer->add_memory(launch.check->stream->rank,
+                                 reinterpret_cast<std::uint64_t>(warp.local),
+                                 32ULL * launch.kernel.info.local_bytes, "local memory", true);
+  }
   warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes);
   std::copy(ctaid_.begin(), ctaid_.end(), warp.ctaid);
   const Dim3 block = launch.block;
@@ -101,11 +116,14 @@ void BlockRunner::straight_main(void* argument) {
   for (std::uint32_t w = 0; w < runner->warp_count_; ++w) {
     runner->set_up(*warp, w);
     runner->launch_->kernel.run(warp, warp->registers);
+    runner->end_checks(*warp);
   }
 }
 
 BlockRunner::State BlockRunner::run() {
-  return launch_->kernel.info.waits != 0 ? run_waiting() : run_straight();
+  const State state = launch_->kernel.info.waits != 0 ? run_waiting() : run_straight();
+  if (state != State::kSpinning) end_block();
+  return state;
 }
 
 BlockRunner::State BlockRunner::run_straight() {
@@ -139,6 +157,13 @@ BlockRunner::State BlockRunner::run_waiting() {
     }
     if (error_.empty() && !ran) {
       error_ = "deadlock: every warp waits at a barrier that the others do not reach";
+      if (Sanitizer* s = sanitizer()) {
+        for (std::uint32_t w = 0; w < warp_count_; ++w) {
+          if (warps_[w]->status != Warp::Status::kWaiting) continue;
+          s->report(warps_[w]->check, "deadlock", error_.substr(10), warps_[w]->barrier_line);
+          break;
+        }
+      }
     }
     if (!error_.empty()) {
       for (std::uint32_t w = 0; w < warp_count_; ++w) warps_[w]->fiber.reset();
@@ -153,6 +178,7 @@ BlockRunner::State BlockRunner::run_waiting() {
 void BlockRunner::warp_done(Warp& warp) {
   warp.status = Warp::Status::kDone;
   --live_warps_;
+  end_checks(warp);
   for (Barrier& barrier : barriers_) check_barrier(barrier);
 }
 
@@ -174,6 +200,7 @@ void BlockRunner::check_barrier(Barrier& barrier) {
         break;
     }
     warp.status = Warp::Status::kReady;
+    if (Sanitizer* s = sanitizer()) s->depart(warp.check, barrier.clock);
   }
   barrier = {};
 }
@@ -181,10 +208,13 @@ void BlockRunner::check_barrier(Barrier& barrier) {
 std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t threads,
                                    std::uint32_t here, std::uint32_t live, std::uint32_t votes,
                                    std::uint32_t kind, std::uint32_t line) {
-  if (here != live) fail(warp, "a barrier in divergent code of a warp", line);
-  if (id >= barriers_.size()) fail(warp, "barrier number out of range", line);
-  if (threads % 32 != 0) fail(warp, "the count of a barrier is not a multiple of 32", line);
+  const auto refuse = [&](const char* message) { fail(warp, "barrier", message, line); };
+  if (here != live) refuse("a barrier in divergent code of a warp");
+  if (id >= barriers_.size()) refuse("barrier number out of range");
+  if (threads % 32 != 0) refuse("the count of a barrier is not a multiple of 32");
   Barrier& barrier = barriers_[id];
+  if (Sanitizer* s = sanitizer()) s->arrive(warp.check, barrier.clock);
+  warp.barrier_line = line;
   ++barrier.arrived;
   barrier.expected = threads / 32;
   barrier.popc += static_cast<std::uint32_t>(std::popcount(votes));
@@ -200,9 +230,50 @@ std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t t
   return warp.barrier_result;
 }
 
-void BlockRunner::fail(Warp& warp, const char* message, std::uint32_t line) {
+void BlockRunner::fail(Warp& warp, const char* kind, const char* message, std::uint32_t line) {
+  // Nothing here is destroyed later: what allocates ends before the fiber is left.
   error_ = std::string(message) + " (ptx:" + std::to_string(line) + ")";
+  if (Sanitizer* s = sanitizer(); s != nullptr && *kind != 0) {
+    s->report(warp.check, kind, message, line);
+  }
   for (;;) warp.fiber.suspend();
+}
+
+void BlockRunner::check_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                               std::uint32_t code, std::uint32_t line) {
+  {
+    const std::string refusal =
+        sanitizer()->access(warp.check, addresses, mask, AccessCode::unpack(code), line);
+    if (refusal.empty()) return;
+    error_ = refusal + " (ptx:" + std::to_string(line) + ")";
+  }
+  for (;;) warp.fiber.suspend();
+}
+
+std::vector<const WarpCheck*> BlockRunner::live_checks() const {
+  std::vector<const WarpCheck*> checks;
+  for (std::uint32_t w = 0; w < warp_count_; ++w) {
+    if (warps_[w]->status != Warp::Status::kDone) checks.push_back(&warps_[w]->check);
+  }
+  return checks;
+}
+
+void BlockRunner::end_checks(Warp& warp) {
+  Sanitizer* s = sanitizer();
+  if (s == nullptr) return;
+  s->end_warp(warp.check);
+  if (warp.local != nullptr) s->remove_memory(reinterpret_cast<std::uint64_t>(warp.local));
+}
+
+void BlockRunner::abandon() {
+  for (std::uint32_t w = 0; w < warp_count_; ++w) warps_[w]->fiber.reset();
+  end_block();
+}
+
+void BlockRunner::end_block() {
+  if (Sanitizer* s = sanitizer()) {
+    s->remove_memory(reinterpret_cast<std::uint64_t>(shared_.get()));
+  }
 }
 
 }  // namespace braid::cpu
@@ -225,15 +296,36 @@ static std::uint32_t braid_cpu_barrier(braid::cpu::WarpContext* context, std::ui
 
 static void braid_cpu_trap(braid::cpu::WarpContext* context, std::uint32_t line) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->fail(*warp, "trap", line);
+  warp->runner->fail(*warp, "", "trap", line);
 }
 
 static void braid_cpu_wrap(braid::cpu::WarpContext* context, std::uint32_t line) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->fail(*warp,
+  warp->runner->fail(*warp, "",
                      "a 32-bit index wraps inside a warp before it is widened, which the cpu "
                      "device does not support",
                      line);
+}
+
+static void braid_cpu_check(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
+                            std::uint32_t mask, std::uint32_t code, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->check_access(*warp, addresses, mask, code, line);
+}
+
+static void braid_cpu_check_fence(braid::cpu::WarpContext* context, std::uint32_t scope) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->fence(warp->check, static_cast<std::uint8_t>(scope));
+}
+
+static void braid_cpu_check_commit(braid::cpu::WarpContext* context) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->commit_group(warp->check);
+}
+
+static void braid_cpu_check_wait(braid::cpu::WarpContext* context, std::uint32_t pending) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->wait_group(warp->check, pending);
 }
 
 }  // extern "C"
@@ -244,6 +336,10 @@ std::span<const RuntimeHelper> control_helpers() {
   static const std::array kHelpers = {
       RuntimeHelper{"braid_cpu_yield", reinterpret_cast<void*>(&braid_cpu_yield)},
       RuntimeHelper{"braid_cpu_barrier", reinterpret_cast<void*>(&braid_cpu_barrier)},
+      RuntimeHelper{"braid_cpu_check", reinterpret_cast<void*>(&braid_cpu_check)},
+      RuntimeHelper{"braid_cpu_check_fence", reinterpret_cast<void*>(&braid_cpu_check_fence)},
+      RuntimeHelper{"braid_cpu_check_commit", reinterpret_cast<void*>(&braid_cpu_check_commit)},
+      RuntimeHelper{"braid_cpu_check_wait", reinterpret_cast<void*>(&braid_cpu_check_wait)},
       RuntimeHelper{"braid_cpu_trap", reinterpret_cast<void*>(&braid_cpu_trap)},
       RuntimeHelper{"braid_cpu_wrap", reinterpret_cast<void*>(&braid_cpu_wrap)},
   };

@@ -9,6 +9,7 @@
 #include "braid/device.h"
 #include "runtime/cpu/fiber.h"
 #include "runtime/cpu/jit.h"
+#include "runtime/cpu/sanitizer.h"
 #include "runtime/cpu/warp_context.h"
 
 namespace braid::cpu {
@@ -21,7 +22,9 @@ struct Launch {
   std::uint32_t dynamic_shared = 0;
   std::uint32_t grid_id = 0;
   bool aligned = false;
-  std::vector<std::uint64_t> params;  ///< 8-byte words, so that parameters are aligned
+  Sanitizer* sanitizer = nullptr;      ///< null when nothing is checked
+  std::shared_ptr<LaunchCheck> check;  ///< of this launch, then
+  std::vector<std::uint64_t> params;   ///< 8-byte words, so that parameters are aligned
 };
 
 /// Runs the warps of one block of a launch on fibers of the calling thread. Reused from block to
@@ -35,6 +38,8 @@ class BlockRunner {
   /// Runs until the block is done, fails, or only spins.
   State run();
   [[nodiscard]] const std::string& error() const { return error_; }
+  /// Ends a block that only spins.
+  void abandon();
 
   // Called by generated code through helpers, on a fiber.
   struct Warp : WarpContext {
@@ -45,12 +50,20 @@ class BlockRunner {
     Status status = Status::kReady;
     bool yielded = false;
     std::uint32_t barrier_result = 0;
+    std::uint32_t barrier_line = 0;
+    WarpCheck check;  ///< only when the launch is checked
   };
   std::uint32_t barrier(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t here,
                         std::uint32_t live, std::uint32_t votes, std::uint32_t kind,
                         std::uint32_t line);
-  /// Leaves the fiber for good; the block fails.
-  [[noreturn]] void fail(Warp& warp, const char* message, std::uint32_t line);
+  /// Leaves the fiber for good; the block fails. `kind` is that of a finding.
+  [[noreturn]] void fail(Warp& warp, const char* kind, const char* message, std::uint32_t line);
+  /// Ends the fiber when the access may not be done.
+  void check_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                    std::uint32_t code, std::uint32_t line);
+  [[nodiscard]] Sanitizer* sanitizer() const { return launch_->sanitizer; }
+  /// The warps that have not ended.
+  [[nodiscard]] std::vector<const WarpCheck*> live_checks() const;
 
  private:
   struct Barrier {
@@ -59,6 +72,7 @@ class BlockRunner {
     std::uint32_t expected = 0;  ///< warps, 0 for all
     std::uint32_t popc = 0;
     bool all = true;
+    VectorClock clock;  ///< what those that arrived know, when the launch is checked
   };
 
   void set_up(Warp& warp, std::uint32_t index);
@@ -66,6 +80,8 @@ class BlockRunner {
   State run_waiting();
   void check_barrier(Barrier& barrier);
   void warp_done(Warp& warp);
+  void end_block();
+  void end_checks(Warp& warp);
   static void warp_main(void* warp);
   static void straight_main(void* warp);
 

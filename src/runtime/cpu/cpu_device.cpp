@@ -10,6 +10,7 @@
 #include "braid/error.h"
 #include "runtime/cpu/engine.h"
 #include "runtime/cpu/jit.h"
+#include "runtime/cpu/sanitizer.h"
 
 namespace braid {
 namespace cpu {
@@ -22,8 +23,11 @@ constexpr std::size_t kMaxInlineCopy = 64 * 1024;
 
 /// What all objects of one device share; it lives until the last of them is gone.
 struct Core {
-  Core(int world_size, int threads, const DiskCache* cache)
-      : world(world_size), jit(cache), engine(threads) {}
+  Core(int world_size, int threads, const DiskCache* cache, unsigned checks)
+      : world(world_size),
+        sanitizer(checks == 0 ? nullptr : std::make_unique<Sanitizer>(checks)),
+        jit(cache, sanitizer != nullptr),
+        engine(threads, sanitizer.get()) {}
 
   /// Ranks load the same text: it is parsed once while any of them holds it.
   std::shared_ptr<const Program> parse(const std::string& text) {
@@ -35,6 +39,7 @@ struct Core {
   }
 
   int world;
+  std::unique_ptr<Sanitizer> sanitizer;  ///< null when nothing is checked
   Jit jit;
   Engine engine;
   std::mutex mutex;
@@ -58,13 +63,24 @@ AlignedBytes allocate_aligned(std::size_t bytes) {
 
 class CpuMemory final : public Memory {
  public:
-  explicit CpuMemory(std::size_t bytes) : memory_(allocate_aligned(bytes)), size_(bytes) {}
+  CpuMemory(std::shared_ptr<Core> core, int rank, std::size_t bytes)
+      : core_(std::move(core)), memory_(allocate_aligned(bytes)), size_(bytes) {
+    if (core_->sanitizer != nullptr) {
+      core_->sanitizer->add_memory(rank, CpuMemory::address(), bytes, "memory", false);
+    }
+  }
+  ~CpuMemory() override {
+    if (core_->sanitizer != nullptr) core_->sanitizer->remove_memory(CpuMemory::address());
+  }
+  CpuMemory(const CpuMemory&) = delete;
+  CpuMemory& operator=(const CpuMemory&) = delete;
   [[nodiscard]] std::uint64_t address() const override {
     return reinterpret_cast<std::uint64_t>(memory_.get());
   }
   [[nodiscard]] std::size_t size() const override { return size_; }
 
  private:
+  std::shared_ptr<Core> core_;
   AlignedBytes memory_;
   std::size_t size_;
 };
@@ -72,11 +88,15 @@ class CpuMemory final : public Memory {
 /// The code of one module on one rank, with its global variables.
 class Code {
  public:
-  Code(std::shared_ptr<Core> core, const KernelImage& image)
+  Code(std::shared_ptr<Core> core, int rank, const KernelImage& image)
       : core_(std::move(core)),
         program_(core_->parse(image.ptx)),
         globals_(allocate_aligned(program_->globals_bytes())) {
     fill_globals();
+    if (core_->sanitizer != nullptr) {
+      core_->sanitizer->add_memory(rank, reinterpret_cast<std::uint64_t>(globals_.get()),
+                                   program_->globals_bytes(), "a variable of the module", true);
+    }
     bool aligned = program_->entries().empty();
     bool general = false;
     for (const Program::Entry& entry : program_->entries()) {
@@ -85,6 +105,13 @@ class Code {
     if (aligned) link(true);
     if (general) link(false);
   }
+
+  ~Code() {
+    if (core_->sanitizer == nullptr) return;
+    core_->sanitizer->remove_memory(reinterpret_cast<std::uint64_t>(globals_.get()));
+  }
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
 
   [[nodiscard]] const Program& program() const { return *program_; }
 
@@ -162,6 +189,7 @@ class CpuFunction final : public Function {
       std::memcpy(bytes + entry().parameters[p].offset, args[p], entry().parameters[p].size);
     }
     op->name = name();
+    op->cuda_lines = code_->program().cuda_lines();
     op->keep = code_;
     return op;
   }
@@ -233,7 +261,9 @@ To& ours(From& object) {
 
 class CpuStream final : public Stream {
  public:
-  explicit CpuStream(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  CpuStream(std::shared_ptr<Core> core, int rank) : core_(std::move(core)) {
+    if (core_->sanitizer != nullptr) state_->clock = core_->sanitizer->open_stream(rank);
+  }
   ~CpuStream() override { core_->engine.drain(state_); }
   CpuStream(const CpuStream&) = delete;
   CpuStream& operator=(const CpuStream&) = delete;
@@ -245,21 +275,25 @@ class CpuStream final : public Stream {
   }
 
   void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
-    run(bytes, [=] {
+    run(bytes, [=, this] {
       std::memmove(reinterpret_cast<void*>(dst), reinterpret_cast<const void*>(src), bytes);
+      wrote(dst, bytes);
     });
   }
 
   /// The bytes are taken before the call returns.
   void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) override {
     if (bytes == 0) return;
-    const bool done = core_->engine.run_if_idle(
-        state_, [&] { std::memcpy(reinterpret_cast<void*>(dst), src, bytes); });
+    const bool done = core_->engine.run_if_idle(state_, [&] {
+      std::memcpy(reinterpret_cast<void*>(dst), src, bytes);
+      wrote(dst, bytes);
+    });
     if (done) return;
     const auto* from = static_cast<const std::uint8_t*>(src);
     auto data = std::make_shared<std::vector<std::uint8_t>>(from, from + bytes);
-    core_->engine.submit(state_, HostOp{[dst, data] {
+    core_->engine.submit(state_, HostOp{[this, dst, data] {
                            std::memcpy(reinterpret_cast<void*>(dst), data->data(), data->size());
+                           wrote(dst, data->size());
                          }});
   }
 
@@ -268,7 +302,10 @@ class CpuStream final : public Stream {
   }
 
   void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) override {
-    run(bytes, [=] { std::memset(reinterpret_cast<void*>(dst), value, bytes); });
+    run(bytes, [=, this] {
+      std::memset(reinterpret_cast<void*>(dst), value, bytes);
+      wrote(dst, bytes);
+    });
   }
 
   void record(Event& event) override { core_->engine.record(state_, ours<CpuEvent>(event).state); }
@@ -280,6 +317,10 @@ class CpuStream final : public Stream {
   }
 
  private:
+  void wrote(std::uint64_t dst, std::size_t bytes) {
+    if (core_->sanitizer != nullptr) core_->sanitizer->host_wrote(*state_->clock, dst, bytes);
+  }
+
   /// Small work on an idle stream is done at once, the rest by a worker.
   template <class Body>
   void run(std::size_t bytes, Body body) {
@@ -297,8 +338,9 @@ class CpuDevice final : public Device {
   explicit CpuDevice(const CpuOptions& options) {
     if (options.world < 1) throw_invalid("cpu", "the number of ranks must be at least 1");
     int threads = options.threads;
+    if (options.checks != 0) threads = 1;
     if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    core_ = std::make_shared<Core>(options.world, threads, options.cache);
+    core_ = std::make_shared<Core>(options.world, threads, options.cache, options.checks);
   }
 
   [[nodiscard]] std::string_view kind() const override { return "cpu"; }
@@ -312,19 +354,27 @@ class CpuDevice final : public Device {
 
   std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
     check(rank);
-    return std::make_unique<CpuMemory>(bytes);
+    return std::make_unique<CpuMemory>(core_, rank, bytes);
   }
   std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     check(rank);
-    return std::make_unique<CpuModule>(std::make_shared<Code>(core_, image));
+    return std::make_unique<CpuModule>(std::make_shared<Code>(core_, rank, image));
   }
   std::unique_ptr<Stream> create_stream(int rank) override {
     check(rank);
-    return std::make_unique<CpuStream>(core_);
+    return std::make_unique<CpuStream>(core_, rank);
   }
   std::unique_ptr<Event> create_event(int rank) override {
     check(rank);
     return std::make_unique<CpuEvent>();
+  }
+
+  void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) override {
+    if (core_->sanitizer != nullptr) core_->sanitizer->name_parts(memory, parts);
+  }
+  [[nodiscard]] std::vector<Finding> findings() override {
+    if (core_->sanitizer == nullptr) return {};
+    return core_->sanitizer->findings();
   }
 
  private:

@@ -13,6 +13,7 @@ struct CpuOptions {
   int world = 1;
   int threads = 0;                   ///< workers; 0 = all cores
   const DiskCache* cache = nullptr;  ///< for compiled host objects; none when null
+  unsigned checks = 0;  ///< of the sanitizer (runtime/checks.h); with any there is one worker
 };
 
 std::unique_ptr<Device> create_cpu_device(const CpuOptions& options);

@@ -4,7 +4,7 @@
 
 namespace braid::cpu {
 
-Engine::Engine(int threads) {
+Engine::Engine(int threads, Sanitizer* sanitizer) : sanitizer_(sanitizer) {
   for (int t = 0; t < threads; ++t) workers_.emplace_back([this] { worker(); });
 }
 
@@ -19,8 +19,13 @@ Engine::~Engine() {
 
 void Engine::submit(const std::shared_ptr<StreamState>& stream, StreamOp op) {
   const std::lock_guard lock(mutex_);
-  stream->queue.push_back(std::move(op));
+  push(*stream, std::move(op));
   advance(stream);
+}
+
+void Engine::push(StreamState& stream, StreamOp op) {
+  stream.queue.push_back({std::move(op), {}});
+  if (sanitizer_ != nullptr) stream.queue.back().host = sanitizer_->host_clock();
 }
 
 bool Engine::run_if_idle(const std::shared_ptr<StreamState>& stream,
@@ -29,6 +34,7 @@ bool Engine::run_if_idle(const std::shared_ptr<StreamState>& stream,
     const std::lock_guard lock(mutex_);
     if (stream->busy || !stream->queue.empty() || !stream->error.empty()) return false;
     stream->busy = true;
+    if (sanitizer_ != nullptr) sanitizer_->join(*stream->clock, sanitizer_->host_clock());
   }
   body();
   const std::lock_guard lock(mutex_);
@@ -39,20 +45,21 @@ bool Engine::run_if_idle(const std::shared_ptr<StreamState>& stream,
 void Engine::record(const std::shared_ptr<StreamState>& stream,
                     const std::shared_ptr<EventState>& event) {
   const std::lock_guard lock(mutex_);
-  stream->queue.emplace_back(RecordOp{event, ++event->recorded});
+  push(*stream, RecordOp{event, ++event->recorded});
   advance(stream);
 }
 
 void Engine::wait(const std::shared_ptr<StreamState>& stream,
                   const std::shared_ptr<EventState>& event) {
   const std::lock_guard lock(mutex_);
-  stream->queue.emplace_back(WaitOp{event, event->recorded});
+  push(*stream, WaitOp{event, event->recorded});
   advance(stream);
 }
 
 std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [&] { return !stream->busy && stream->queue.empty(); });
+  if (sanitizer_ != nullptr) sanitizer_->host_waited(*stream->clock);
   return std::exchange(stream->error, {});
 }
 
@@ -66,10 +73,12 @@ void Engine::advance(const std::shared_ptr<StreamState>& stream) {
 
 /// Takes one operation off the queue; false when the stream now waits for an event.
 bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
-  StreamOp op = std::move(stream->queue.front());
+  auto [op, host] = std::move(stream->queue.front());
   stream->queue.pop_front();
+  if (sanitizer_ != nullptr) sanitizer_->join(*stream->clock, host);
   if (auto* record = std::get_if<RecordOp>(&op)) {
     record->event->reached = std::max(record->event->reached, record->count);
+    if (sanitizer_ != nullptr) record->event->clock = sanitizer_->clock_of(*stream->clock);
     for (const auto& waiter : std::exchange(record->event->waiting, {})) {
       waiter->busy = false;
       advance(waiter);
@@ -77,10 +86,13 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
     return true;
   }
   if (auto* wait = std::get_if<WaitOp>(&op)) {
-    if (wait->event->reached >= wait->count) return true;
+    if (wait->event->reached >= wait->count) {
+      if (sanitizer_ != nullptr) sanitizer_->join(*stream->clock, wait->event->clock);
+      return true;
+    }
     wait->event->waiting.push_back(stream);
     stream->busy = true;
-    stream->queue.push_front(std::move(op));
+    stream->queue.push_front({std::move(op), std::move(host)});
     return false;
   }
   if (!stream->error.empty()) return true;
@@ -91,7 +103,13 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
     auto grid = std::make_shared<Grid>();
     grid->stream = stream;
     grid->op = std::move(std::get<std::unique_ptr<LaunchOp>>(op));
-    grid->op->launch.grid_id = next_grid_id_++;
+    Launch& launch = grid->op->launch;
+    launch.grid_id = next_grid_id_++;
+    if (sanitizer_ != nullptr) {
+      launch.sanitizer = sanitizer_;
+      launch.check = sanitizer_->start_launch(stream->clock, grid->op->name, launch.grid,
+                                              launch.block, grid->op->cuda_lines);
+    }
     grid->total = grid->op->launch.grid.count();
     if (grid->total > 1 && sleeping_ > 1) work_.notify_all();
     grids_.push_back(std::move(grid));
@@ -205,6 +223,13 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
       lock.lock();
       ++resumed_in_vain_;
       suspended_.push_back(std::move(block));
+      if (sanitizer_ == nullptr || !stuck()) return;
+      // One of them is given up at a time: that may free the others.
+      block = std::move(suspended_.front());
+      suspended_.pop_front();
+      block.runner->abandon();
+      resumed_in_vain_ = 0;
+      finish_blocks(block.grid, 1, "deadlock: every block polls what no one will write");
       return;
     }
     if (state == BlockRunner::State::kFailed) error = block.runner->error();
@@ -215,6 +240,24 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   finish_blocks(block.grid, 1, error);
 }
 
+/// Whether all there is are blocks that polled for long while nobody wrote anything.
+bool Engine::stuck() {
+  constexpr std::size_t kRounds = 32;
+  const std::uint64_t now = sanitizer_->progress();
+  if (now != progress_ || !grids_.empty() || !tasks_.empty()) {
+    progress_ = now;
+    polls_ = 0;
+    return false;
+  }
+  if (++polls_ < kRounds * suspended_.size()) return false;
+  std::vector<const WarpCheck*> warps;
+  for (const Suspended& block : suspended_) {
+    for (const WarpCheck* warp : block.runner->live_checks()) warps.push_back(warp);
+  }
+  sanitizer_->deadlock(warps);
+  return true;
+}
+
 void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t count,
                            const std::string& error) {
   grid->finished += count;
@@ -223,6 +266,7 @@ void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t coun
     if (grid->stream->error.empty()) grid->stream->error = grid->op->name + ": " + error;
   }
   if (grid->finished < grid->total) return;
+  if (sanitizer_ != nullptr) sanitizer_->end_launch(*grid->op->launch.check);
   grid->op.reset();
   complete(grid->stream);
 }

@@ -21,6 +21,7 @@ struct EventState {
   std::uint64_t recorded = 0;
   std::uint64_t reached = 0;
   std::vector<std::shared_ptr<struct StreamState>> waiting;
+  VectorClock clock;  ///< of the stream that recorded it
 };
 
 struct RecordOp {
@@ -38,13 +39,19 @@ struct HostOp {
 struct LaunchOp {
   Launch launch;
   std::string name;
-  std::shared_ptr<void> keep;  ///< the code
+  std::shared_ptr<void> keep;                                    ///< the code
+  std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines;  ///< by line of the PTX
 };
 using StreamOp = std::variant<RecordOp, WaitOp, HostOp, std::unique_ptr<LaunchOp>>;
 
 struct StreamState {
-  std::deque<StreamOp> queue;
-  bool busy = false;  ///< an operation is running or waiting
+  struct Queued {
+    StreamOp op;
+    VectorClock host;  ///< what the host knew then
+  };
+  std::deque<Queued> queue;
+  std::shared_ptr<StreamClock> clock;  ///< null when nothing is checked
+  bool busy = false;                   ///< an operation is running or waiting
   std::string error;  ///< the first one since the last synchronize; later work is skipped
 };
 
@@ -55,7 +62,8 @@ struct StreamState {
 /// started after every full round in which none finished.
 class Engine {
  public:
-  explicit Engine(int threads);
+  /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
+  Engine(int threads, Sanitizer* sanitizer);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -99,6 +107,8 @@ class Engine {
   void start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
   void resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
   void run_task(std::unique_lock<std::mutex>& lock);
+  void push(StreamState& stream, StreamOp op);
+  bool stuck();
   void finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t count,
                      const std::string& error);
 
@@ -110,6 +120,9 @@ class Engine {
   std::deque<Suspended> suspended_;
   std::deque<Task> tasks_;
   std::size_t resumed_in_vain_ = 0;
+  Sanitizer* sanitizer_;
+  std::uint64_t progress_ = 0;
+  std::size_t polls_ = 0;  ///< since the sanitizer last saw progress
   bool turn_ = false;
   bool stop_ = false;
   std::uint32_t next_grid_id_ = 0;

@@ -51,6 +51,10 @@ class Program {
   };
 
   [[nodiscard]] const std::string& text() const { return text_; }
+  /// For each line of the text the line of the CUDA source, or 0; null without line information.
+  [[nodiscard]] const std::shared_ptr<const std::vector<std::uint32_t>>& cuda_lines() const {
+    return cuda_lines_;
+  }
   [[nodiscard]] const ptx::Module& module() const { return module_; }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   /// Offsets of variables: in the globals block, in parameters, in shared or local memory; the
@@ -69,6 +73,7 @@ class Program {
 
   std::string text_;
   ptx::Module module_;
+  std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines_;
   std::vector<Entry> entries_;
   std::vector<std::int64_t> offsets_;
   std::uint64_t globals_bytes_ = 0;
@@ -80,7 +85,8 @@ class Program {
 /// Compiles programs to host objects (kept in memory and in the disk cache) and links them.
 class Jit {
  public:
-  explicit Jit(const DiskCache* cache);
+  /// With `checked`, code tells a Sanitizer of each access before it is done.
+  Jit(const DiskCache* cache, bool checked);
   ~Jit();
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;
@@ -114,6 +120,7 @@ class Jit {
   std::string object_for(const Program& program, bool aligned);
 
   const DiskCache* cache_;
+  bool checked_;
   std::string host_;
   std::unique_ptr<State> state_;
   std::mutex mutex_;

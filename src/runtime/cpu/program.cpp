@@ -54,6 +54,17 @@ Program::Program(std::string text) : text_(std::move(text)), module_(ptx::parse(
     place(entry);
     entries_.push_back(std::move(entry));
   }
+  std::vector<std::uint32_t> lines;
+  for (const ptx::Function& function : module_.functions) {
+    for (const ptx::Instruction& instruction : function.body) {
+      if (instruction.source_line == 0) continue;
+      if (lines.size() <= instruction.line) lines.resize(instruction.line + 1, 0);
+      lines[instruction.line] = instruction.source_line;
+    }
+  }
+  if (!lines.empty()) {
+    cuda_lines_ = std::make_shared<const std::vector<std::uint32_t>>(std::move(lines));
+  }
 }
 
 void Program::place(Entry& entry) {

@@ -102,6 +102,9 @@ Module Parser::run() {
       skip_section();
     } else if (name == "pragma") {
       while (peek().kind != TokenKind::kEnd && !accept(";")) take();
+    } else if (name == "file") {
+      const std::uint32_t line = take().line;
+      while (peek().kind != TokenKind::kEnd && peek().line == line) take();
     } else {
       declaration();
     }

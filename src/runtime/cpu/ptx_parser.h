@@ -67,6 +67,7 @@ class Parser {
   void body(Function& function);
   void block();
   void registers();
+  void location();
   void label(const std::string& name);
   void branch_targets(const std::string& name);
   void instruction();
@@ -85,6 +86,7 @@ class Parser {
   int depth_ = 0;
   Function* function_ = nullptr;
   std::vector<LabelUse> label_uses_;
+  std::uint32_t source_line_ = 0;
   std::map<std::pair<int, std::string>, std::vector<Operand>> target_tables_;
 };
 

@@ -94,6 +94,8 @@ void Parser::block() {
         while (peek().kind != TokenKind::kEnd && !accept(";")) take();
       } else if (name == "section") {
         skip_section();
+      } else if (name == "loc") {
+        location();
       } else {
         error("unknown directive '." + std::string(name) + "'");
       }
@@ -106,6 +108,14 @@ void Parser::block() {
       instruction();
     }
   }
+}
+
+/// .loc FILE LINE COLUMN, and where it was inlined: the innermost line counts.
+void Parser::location() {
+  const std::uint32_t line = take().line;
+  integer();
+  source_line_ = static_cast<std::uint32_t>(integer());
+  while (peek().kind != TokenKind::kEnd && peek().line == line) take();
 }
 
 void Parser::registers() {
@@ -211,6 +221,7 @@ void Parser::lower_indexed_branch(Instruction branch) {
 void Parser::instruction() {
   Instruction result;
   result.line = peek().line;
+  result.source_line = source_line_;
   if (accept("@")) {
     result.guard_negated = accept("!");
     const std::string name = identifier("a predicate");

@@ -125,13 +125,14 @@ const std::unordered_map<std::string_view, Translator::Handler>& Translator::han
 }
 
 Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
-                       const Layout& layout, bool aligned)
+                       const Layout& layout, bool aligned, bool checked)
     : out_(out),
       llvm_(out.getContext()),
       module_(module),
       function_(function),
       layout_(layout),
       aligned_(aligned),
+      checked_(checked),
       flow_(function),
       shapes_(module, function, flow_, aligned),
       b_(out.getContext()) {}

@@ -66,6 +66,33 @@ llvm::Value* Translator::address_lanes(Address& address) {
   return address.lanes;
 }
 
+/// As AccessCode::scope; a strong access without one reaches everywhere.
+std::uint8_t Translator::take_scope(Modifiers& mods) {
+  constexpr std::uint8_t kScopes[] = {1, 2, 2, 2, 3};
+  const int scope = mods.take_one({"cta", "cluster", "gpu", "gl", "sys"});
+  return scope < 0 ? 3 : kScopes[scope];
+}
+
+/// Tells the sanitizer what the active lanes, or `lanes`, are about to do.
+void Translator::check(Address& address, AccessCode code, Value* lanes) {
+  if (!checked_) return;
+  call("braid_cpu_check", b_.getVoidTy(),
+       {context_, to_scratch(0, address_lanes(address)),
+        lanes == nullptr ? execution_bits() : lanes, b_.getInt32(code.pack()), b_.getInt32(line_)});
+}
+
+/// The same for a load or store of some other space than the private ones.
+void Translator::check(Address& address, const Access& access, AccessCode::Kind kind) {
+  if (access.space == Space::kParam || access.space == Space::kLocal) return;
+  AccessCode code{.kind = kind};
+  code.scope = access.scope;
+  code.bytes = static_cast<std::uint8_t>(access.count * access.type.total_bits() / 8);
+  if (access.strong) code.order = AccessCode::kRelaxed;
+  if (access.ordering == llvm::AtomicOrdering::Acquire) code.order = AccessCode::kAcquire;
+  if (access.ordering == llvm::AtomicOrdering::Release) code.order = AccessCode::kRelease;
+  check(address, code);
+}
+
 Translator::Access Translator::parse_access(const Instruction& i, Modifiers& mods, bool store) {
   Access access;
   if (mods.take("weak")) {
@@ -78,7 +105,7 @@ Translator::Access Translator::parse_access(const Instruction& i, Modifiers& mod
     access.strong = true;
     access.ordering = llvm::AtomicOrdering::Release;
   }
-  if (access.strong) mods.take_one({"cta", "cluster", "gpu", "sys"});
+  if (access.strong) access.scope = take_scope(mods);
   const int space = mods.take_one({"param", "global", "shared::cta", "shared", "local", "const",
                                    "param::entry", "param::func"});
   constexpr Space kSpaces[] = {Space::kParam, Space::kGlobal, Space::kShared, Space::kShared,
@@ -210,6 +237,7 @@ void Translator::op_load(const Instruction& i) {
   if (access.count > 1) results = i.operands[0].elements;
   if (results.size() != access.count) bad(i, "the vector has the wrong number of elements");
   Address where = address(i, i.operands[1], access.space);
+  check(where, access, AccessCode::kLoad);
   const unsigned bits = access.type.total_bits();
   if (access.strong) {
     load_strong(i, access, where, results);
@@ -286,6 +314,7 @@ void Translator::op_store(const Instruction& i) {
   if (access.count > 1) sources = i.operands[1].elements;
   if (sources.size() != access.count) bad(i, "the vector has the wrong number of elements");
   Address where = address(i, i.operands[0], access.space);
+  check(where, access, AccessCode::kStore);
   const unsigned bits = access.type.total_bits();
   const llvm::Align align(bits / 8);
   const bool uniform_address = where.table && where.shape.is_uniform() && guard_lanes_ == nullptr;
@@ -371,8 +400,16 @@ void Translator::op_store(const Instruction& i) {
 void Translator::op_atomic(const Instruction& i) {
   Modifiers mods(i);
   const bool returns = i.opcode == "atom";
-  mods.take_one({"relaxed", "acquire", "release", "acq_rel"});
-  mods.take_one({"cta", "cluster", "gpu", "sys"});
+  AccessCode code{.kind = AccessCode::kAtomic, .order = AccessCode::kRelaxed};
+  constexpr AccessCode::Order kOrders[] = {AccessCode::kRelaxed, AccessCode::kAcquire,
+                                           AccessCode::kRelease, AccessCode::kAcquireRelease};
+  if (const int order = mods.take_one({"relaxed", "acquire", "release", "acq_rel"}); order >= 0) {
+    code.order = kOrders[order];
+  }
+  code.scope = 2;  // an atomic without a scope reaches the device
+  if (const int scope = mods.take_one({"cta", "cluster", "gpu", "sys"}); scope >= 0) {
+    code.scope = static_cast<std::uint8_t>(scope == 0 ? 1 : scope == 3 ? 3 : 2);
+  }
   const int space_index = mods.take_one({"global", "shared::cta", "shared"});
   const int op =
       mods.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
@@ -401,13 +438,16 @@ void Translator::op_atomic(const Instruction& i) {
     bad(i, "unsupported combination");
   }
   Address where = address(i, i.operands[first], space);
+  if (swap) code.kind = AccessCode::kSwap;
+  code.bytes = static_cast<std::uint8_t>(bits / 8);
+  check(where, code);
   Value* addresses = to_scratch(0, address_lanes(where));
   to_scratch(8, read_lanes(i.operands[first + 1], bits));
   if (swap) to_scratch(12, read_lanes(i.operands[first + 2], bits));
-  const unsigned code =
+  const unsigned packed =
       static_cast<unsigned>(operation) | (static_cast<unsigned>(kind) << 8) | (bits << 16);
   call("braid_cpu_atomic", b_.getVoidTy(),
-       {scratch(16), addresses, scratch(8), scratch(12), execution_bits(), b_.getInt32(code)});
+       {scratch(16), addresses, scratch(8), scratch(12), execution_bits(), b_.getInt32(packed)});
   if (returns) write(i.operands[0], from_scratch(16, integer(bits, false)));
 }
 
@@ -418,6 +458,10 @@ void Translator::op_fence(const Instruction& i) {
   mods.finish();
   need(i, 0);
   if (scope < 0) mods.unknown();
+  if (checked_) {
+    constexpr unsigned kScopes[] = {1, 2, 2, 2, 3};
+    call("braid_cpu_check_fence", b_.getVoidTy(), {context_, b_.getInt32(kScopes[scope])});
+  }
   b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 
@@ -425,14 +469,16 @@ void Translator::op_fence(const Instruction& i) {
 void Translator::op_copy_async(const Instruction& i) {
   Modifiers mods(i);
   if (!mods.take("async")) mods.unknown();
-  if (mods.take_one({"commit_group", "wait_all"}) >= 0) {
+  const int group = mods.take_one({"commit_group", "wait_all", "wait_group"});
+  if (group >= 0) {
     mods.finish();
-    need(i, 0);
-    return;
-  }
-  if (mods.take("wait_group")) {
-    mods.finish();
-    need(i, 1);
+    need(i, group == 2 ? 1 : 0);
+    if (!checked_) return;
+    // wait_all counts what is not committed as well.
+    if (group < 2) call("braid_cpu_check_commit", b_.getVoidTy(), {context_});
+    if (group == 0) return;
+    Value* pending = group == 1 ? b_.getInt32(0) : read_scalar(i.operands[0], 32);
+    call("braid_cpu_check_wait", b_.getVoidTy(), {context_, pending});
     return;
   }
   if (mods.take_one({"ca", "cg"}) < 0 || mods.take_one({"shared::cta", "shared"}) < 0 ||
@@ -463,12 +509,25 @@ void Translator::op_copy_async(const Instruction& i) {
       size = read_lanes(operand, 32);
     }
   }
+  check_copy(to, from, size, static_cast<std::uint8_t>(bytes));
   Value* sources = to_scratch(0, address_lanes(from));
   Value* targets = to_scratch(4, address_lanes(to));
   Value* sizes =
       size == nullptr ? llvm::ConstantPointerNull::get(b_.getPtrTy()) : to_scratch(8, size);
   call("braid_cpu_copy_async", b_.getVoidTy(),
        {targets, sources, sizes, execution_bits(), b_.getInt32(static_cast<std::uint32_t>(bytes))});
+}
+
+/// Lanes that copy nothing read nothing. Those that copy a part of `bytes` count as whole.
+void Translator::check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes) {
+  if (!checked_) return;
+  Value* reading = execution_bits();
+  if (sizes != nullptr) {
+    Value* some = b_.CreateICmpNE(sizes, llvm::Constant::getNullValue(sizes->getType()));
+    reading = b_.CreateAnd(reading, b_.CreateBitCast(some, b_.getInt32Ty()));
+  }
+  check(from, {.kind = AccessCode::kCopyFrom, .bytes = bytes}, reading);
+  check(to, {.kind = AccessCode::kCopyTo, .bytes = bytes});
 }
 
 void Translator::op_nothing(const Instruction& /*i*/) {}

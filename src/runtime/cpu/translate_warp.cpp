@@ -264,6 +264,8 @@ void Translator::op_ldmatrix(const Instruction& i) {
   if (i.operands[0].is_register()) results = {i.operands[0]};
   if (results.size() != matrices) bad(i, "wrong number of results");
   Address where = address(i, i.operands[1], ptx::Space::kShared);
+  check(where, {.kind = AccessCode::kLoad, .bytes = 16},
+        b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << (8 * matrices)) - 1)));
   auto* row_type = llvm::FixedVectorType::get(b_.getInt32Ty(), 4);
   for (unsigned m = 0; m < matrices; ++m) {
     std::vector<Value*> rows;

@@ -13,6 +13,7 @@
 
 #include "runtime/cpu/control_flow.h"
 #include "runtime/cpu/ptx.h"
+#include "runtime/cpu/sanitizer.h"
 #include "runtime/cpu/shape_analysis.h"
 #include "runtime/cpu/warp_context.h"
 
@@ -58,7 +59,7 @@ class Modifiers {
 class Translator {
  public:
   Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
-             const Layout& layout, bool aligned);
+             const Layout& layout, bool aligned, bool checked);
 
   /// Emits the function under `name` and returns what its launcher needs to know.
   KernelInfo run(const std::string& name);
@@ -86,6 +87,7 @@ class Translator {
     ptx::Type type;
     unsigned count = 1;
     bool strong = false;
+    std::uint8_t scope = 0;  ///< as AccessCode::scope
     llvm::AtomicOrdering ordering = llvm::AtomicOrdering::Monotonic;
   };
   enum class Rounding : std::uint8_t { kNearest, kZero, kDown, kUp };
@@ -211,6 +213,10 @@ class Translator {
   Value* call_first_active(Value* lanes);
   Value* dump_address();
   static bool is_consecutive(const Shape& shape, unsigned bytes);
+  static std::uint8_t take_scope(Modifiers& mods);
+  void check(Address& address, AccessCode code, Value* lanes = nullptr);
+  void check(Address& address, const Access& access, AccessCode::Kind kind);
+  void check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes);
   Access parse_access(const Instruction& i, Modifiers& mods, bool store);
   void op_load(const Instruction& i);
   void op_store(const Instruction& i);
@@ -245,6 +251,7 @@ class Translator {
   const ptx::Function& function_;
   const Layout& layout_;
   bool aligned_;
+  bool checked_;  ///< each access is told to the sanitizer first
   ControlFlow flow_;
   ShapeAnalysis shapes_;
   llvm::IRBuilder<> b_;

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "braid/dim3.h"
+
+namespace braid {
+
+/// Something a kernel did that its results cannot be trusted after: what the cpu device reports
+/// when it runs with checks on.
+struct Finding {
+  std::string kind;     ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "deadlock"
+  std::string message;  ///< what happened, without the place
+  int rank = 0;
+  std::string kernel;
+  Dim3 block{0, 0, 0};
+  Dim3 thread{0, 0, 0};
+  std::uint32_t ptx_line = 0;
+  std::uint32_t cuda_line = 0;  ///< 0 when the code carries no line information
+  std::string buffer;           ///< the memory's name; empty when there is none
+  std::int64_t offset = 0;      ///< bytes into it
+  std::string other;            ///< the other side of a race, with its place
+
+  /// One line for people.
+  [[nodiscard]] std::string text() const;
+};
+
+}  // namespace braid

@@ -1,0 +1,519 @@
+#include "runtime/cpu/sanitizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "runtime/checks.h"
+
+namespace braid::cpu {
+namespace {
+
+constexpr std::uint64_t kHostBlock = ~std::uint64_t{0};
+constexpr std::size_t kMostFindings = 100;
+
+Dim3 position(std::uint64_t index, Dim3 extent) {
+  return {static_cast<std::uint32_t>(index % extent.x),
+          static_cast<std::uint32_t>(index / extent.x % extent.y),
+          static_cast<std::uint32_t>(index / extent.x / extent.y)};
+}
+
+std::string_view verb(AccessCode::Kind kind) {
+  switch (kind) {
+    case AccessCode::kLoad:
+      return "read";
+    case AccessCode::kStore:
+      return "write";
+    case AccessCode::kAtomic:
+    case AccessCode::kSwap:
+      return "atomic";
+    case AccessCode::kCopyFrom:
+      return "cp.async read";
+    case AccessCode::kCopyTo:
+      return "cp.async write";
+  }
+  return "";
+}
+
+std::uint32_t cuda_line(const std::vector<std::uint32_t>* lines, std::uint32_t ptx_line) {
+  return lines != nullptr && ptx_line < lines->size() ? (*lines)[ptx_line] : 0;
+}
+
+}  // namespace
+
+// --- memory --------------------------------------------------------------------------------------
+
+void Sanitizer::add_memory(int rank, std::uint64_t address, std::size_t bytes, std::string name,
+                           bool initialized) {
+  const std::lock_guard lock(mutex_);
+  last_region_ = nullptr;
+  Region& region = regions_[address];
+  region.address = address;
+  region.bytes = bytes;
+  region.rank = rank;
+  region.name = std::move(name);
+  region.parts.clear();
+  region.shadow = std::make_unique<Shadow>(bytes);
+  if (initialized) {
+    region.shadow->visit(0, bytes, [](Cell& cell, std::size_t) { cell.initialized = true; });
+  }
+}
+
+void Sanitizer::remove_memory(std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  last_region_ = nullptr;
+  regions_.erase(address);
+}
+
+void Sanitizer::name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) {
+  const std::lock_guard lock(mutex_);
+  Region* region = find(memory);
+  if (region == nullptr) return;
+  region->parts.assign(parts.begin(), parts.end());
+  std::sort(region->parts.begin(), region->parts.end(),
+            [](const MemoryPart& a, const MemoryPart& b) { return a.address < b.address; });
+  region->covered.clear();
+  for (const MemoryPart& part : region->parts) {
+    const std::uint64_t end = part.address + part.bytes;
+    if (region->covered.empty() || std::prev(region->covered.end())->second < part.address) {
+      region->covered.emplace(part.address, end);
+    } else {
+      std::uint64_t& last = std::prev(region->covered.end())->second;
+      last = std::max(last, end);
+    }
+  }
+}
+
+Sanitizer::Region* Sanitizer::find(std::uint64_t address) {
+  const auto holds = [&](const Region& region) {
+    return address >= region.address && address - region.address < region.bytes;
+  };
+  if (last_region_ != nullptr && holds(*last_region_)) return last_region_;
+  auto next = regions_.upper_bound(address);
+  if (next == regions_.begin()) return nullptr;
+  Region& region = std::prev(next)->second;
+  if (!holds(region)) return nullptr;
+  return last_region_ = &region;
+}
+
+std::pair<std::string, std::int64_t> Sanitizer::name_of(const Region& region,
+                                                        std::uint64_t address) const {
+  for (const MemoryPart& part : region.parts) {
+    if (address >= part.address && address - part.address < part.bytes) {
+      return {part.name, static_cast<std::int64_t>(address - part.address)};
+    }
+  }
+  return {region.name, static_cast<std::int64_t>(address - region.address)};
+}
+
+// --- the host ------------------------------------------------------------------------------------
+
+std::shared_ptr<StreamClock> Sanitizer::open_stream(int rank) {
+  const std::lock_guard lock(mutex_);
+  auto stream = std::make_shared<StreamClock>();
+  stream->rank = rank;
+  stream->agent = static_cast<std::uint32_t>(agents_.size());
+  agents_.push_back({rank, kHostBlock, 0, streams_++});
+  return stream;
+}
+
+VectorClock Sanitizer::host_clock() {
+  const std::lock_guard lock(mutex_);
+  return host_;
+}
+
+void Sanitizer::host_waited(const StreamClock& stream) {
+  const std::lock_guard lock(mutex_);
+  host_.join(stream.seen);
+}
+
+void Sanitizer::join(StreamClock& stream, const VectorClock& clock) {
+  const std::lock_guard lock(mutex_);
+  stream.seen.join(clock);
+}
+
+VectorClock Sanitizer::clock_of(const StreamClock& stream) {
+  const std::lock_guard lock(mutex_);
+  return stream.seen;
+}
+
+void Sanitizer::host_wrote(StreamClock& stream, std::uint64_t address, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  ++progress_;
+  const Access access{{stream.agent, ++stream.time}, 0, 0, 0, 0};
+  stream.seen.add(access.when);
+  Region* region = find(address);
+  if (region == nullptr) return;
+  const std::size_t offset = address - region->address;
+  region->shadow->visit(offset, std::min(bytes, region->bytes - offset),
+                        [&](Cell& cell, std::size_t) {
+                          cell = {};
+                          cell.write = access;
+                          cell.initialized = true;
+                        });
+}
+
+// --- kernels -------------------------------------------------------------------------------------
+
+std::shared_ptr<LaunchCheck> Sanitizer::start_launch(
+    std::shared_ptr<StreamClock> stream, std::string kernel, Dim3 grid, Dim3 block,
+    std::shared_ptr<const std::vector<std::uint32_t>> lines) {
+  const std::lock_guard lock(mutex_);
+  auto launch = std::make_shared<LaunchCheck>();
+  const auto known = std::find(kernels_.begin(), kernels_.end(), kernel);
+  const auto index = static_cast<std::size_t>(known - kernels_.begin());
+  if (known == kernels_.end()) {
+    kernels_.push_back(kernel);
+    block_shapes_.emplace_back();
+    grid_shapes_.emplace_back();
+    lines_.emplace_back();
+  }
+  launch->kernel_index = static_cast<std::uint16_t>(index);
+  block_shapes_[index] = block;
+  grid_shapes_[index] = grid;
+  lines_[index] = lines;
+  launch->kernel = std::move(kernel);
+  launch->grid = grid;
+  launch->block = block;
+  launch->cuda_lines = std::move(lines);
+  launch->start = stream->seen;
+  launch->end = stream->seen;
+  launch->stream = std::move(stream);
+  return launch;
+}
+
+void Sanitizer::end_launch(LaunchCheck& launch) {
+  const std::lock_guard lock(mutex_);
+  ++progress_;
+  launch.stream->seen.join(launch.end);
+}
+
+void Sanitizer::start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch,
+                           std::uint64_t block, std::uint32_t index) {
+  const std::lock_guard lock(mutex_);
+  warp = {};
+  StreamClock& stream = *launch->stream;
+  const auto [known, is_new] = stream.warps.try_emplace({block, index}, agents_.size());
+  if (is_new) agents_.push_back({stream.rank, block, index, stream.agent});
+  warp.agent = known->second;
+  warp.block = block;
+  warp.warp = index;
+  warp.seen = launch->start;
+  warp.launch = std::move(launch);
+  // Later than all that earlier kernels of the stream did as this agent.
+  warp.time = warp.seen.time_of(warp.agent) + 1;
+}
+
+void Sanitizer::end_warp(WarpCheck& warp) {
+  const std::lock_guard lock(mutex_);
+  ++progress_;
+  warp.launch->end.join(warp.seen);
+  warp.launch->end.add({warp.agent, warp.time});
+}
+
+VectorClock Sanitizer::now(const WarpCheck& warp) const {
+  VectorClock clock = warp.seen;
+  clock.add({warp.agent, warp.time});
+  return clock;
+}
+
+bool Sanitizer::ordered(const WarpCheck& warp, const Access& before) const {
+  return before.when.agent == warp.agent ? before.when.time <= warp.time
+                                         : warp.seen.knows(before.when);
+}
+
+/// Whether the scope of an access by `warp` holds the agent.
+bool Sanitizer::in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const {
+  if (scope >= 3) return true;
+  const AgentInfo& mine = agents_[warp.agent];
+  const AgentInfo& other = agents_[agent];
+  if (mine.rank != other.rank) return false;
+  return scope == 2 || (mine.stream == other.stream && mine.block == other.block);
+}
+
+/// Morally strong: both strong, each within the other's scope. They do not race.
+bool Sanitizer::both_strong(const Lane& lane, const Access& before) const {
+  if (lane.code.scope == 0 || before.scope == 0) return false;
+  if (!in_scope(lane.warp, lane.code.scope, before.when.agent)) return false;
+  if (before.scope >= 3) return true;
+  return in_scope(lane.warp, before.scope, before.when.agent);
+}
+
+std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                              AccessCode code, std::uint32_t line) {
+  const std::lock_guard lock(mutex_);
+  const bool atomic = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kSwap;
+  const bool writes = atomic || code.kind == AccessCode::kStore || code.kind == AccessCode::kCopyTo;
+  const bool loads = atomic || !writes;
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
+    const Lane lane{warp, l, line, code};
+    const std::uint64_t address = addresses[l];
+    Region* region = find(address);
+    if (region == nullptr || address - region->address + code.bytes > region->bytes) {
+      const std::string message = fmt::format("{} of {} bytes at {:#x}, which is in no allocation",
+                                              verb(code.kind), code.bytes, address);
+      // The neighbour it ran out of, if there is one.
+      if (region == nullptr) {
+        auto next = regions_.upper_bound(address);
+        if (next != regions_.begin()) region = &std::prev(next)->second;
+      }
+      if ((checks_ & kCheckBounds) != 0) add(lane, "bounds", message, region, address);
+      return message;
+    }
+    if (!region->parts.empty() && (checks_ & kCheckBounds) != 0) {
+      // Parts that touch are one stretch here: an element never lies across two buffers.
+      const auto next = region->covered.upper_bound(address);
+      if (next == region->covered.begin() || address + code.bytes > std::prev(next)->second) {
+        add(lane, "bounds",
+            fmt::format("{} of {} bytes outside of every planned buffer", verb(code.kind),
+                        code.bytes),
+            region, address);
+      }
+    }
+    if (code.bytes != 0 && address % code.bytes != 0) {
+      const std::string message = fmt::format("{} of {} bytes at an address that is no multiple",
+                                              verb(code.kind), code.bytes);
+      add(lane, "misaligned", message, region, address);
+      return message;
+    }
+    if (code.scope != 0) synchronize(lane, address, loads, writes);
+    region->shadow->visit(
+        address - region->address, code.bytes,
+        [&](Cell& cell, std::size_t offset) { check_cell(lane, *region, cell, offset, writes); });
+    if (code.kind == AccessCode::kCopyTo) warp.open.push_back({address, code.bytes});
+    if (code.scope != 0 && loads) {
+      warp.polled = address;
+      warp.polled_line = line;
+      warp.polled_lane = static_cast<std::uint8_t>(l);
+    }
+  }
+  // A compare-and-swap may be a poll.
+  if (writes && code.kind != AccessCode::kSwap) ++progress_;
+  return "";
+}
+
+void Sanitizer::check_cell(const Lane& lane, const Region& region, Cell& cell, std::size_t offset,
+                           bool writes) {
+  WarpCheck& warp = lane.warp;
+  const std::uint64_t address = region.address + offset;
+  const Access access{{warp.agent, warp.time},
+                      lane.line,
+                      warp.launch->kernel_index,
+                      static_cast<std::uint8_t>(lane.lane),
+                      lane.code.scope};
+  const bool loads =
+      !writes || lane.code.kind == AccessCode::kAtomic || lane.code.kind == AccessCode::kSwap;
+  if (loads && !cell.initialized && (checks_ & kCheckInit) != 0) {
+    add(lane, "uninitialized", fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
+        &region, address);
+  }
+  const auto race = [&](const Access& before, std::string_view what) {
+    if ((checks_ & kCheckRace) == 0) return;
+    add(lane, "race", fmt::format("{} that nothing orders after {}", verb(lane.code.kind), what),
+        &region, address, "the other side: " + place(before));
+  };
+  if (cell.async != 0 && cell.write.when.time != 0) {
+    race(cell.write, "a cp.async that is not waited for");
+  } else if (cell.write.when.time != 0 && !ordered(warp, cell.write) &&
+             !both_strong(lane, cell.write)) {
+    race(cell.write, "a write");
+  }
+  if (writes) {
+    for (std::uint8_t r = 0; r < cell.read_count; ++r) {
+      if (!ordered(warp, cell.reads[r]) && !both_strong(lane, cell.reads[r])) {
+        race(cell.reads[r], "a read");
+        break;
+      }
+    }
+    cell.write = access;
+    cell.read_count = 0;
+    cell.initialized = true;
+    cell.async = lane.code.kind == AccessCode::kCopyTo ? warp.next_group : 0;
+    return;
+  }
+  // A read takes the place of one that it follows.
+  for (std::uint8_t r = 0; r < cell.read_count; ++r) {
+    if (!ordered(warp, cell.reads[r])) continue;
+    cell.reads[r] = access;
+    return;
+  }
+  if (cell.read_count < Cell::kReads) cell.reads[cell.read_count++] = access;
+}
+
+/// What strong accesses hand on: a release publishes what its warp knows, an acquire learns it,
+/// both only where each is within the other's scope. With fences around, relaxed ones do the same.
+void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores) {
+  WarpCheck& warp = lane.warp;
+  const AccessCode code = lane.code;
+  if (loads) {
+    const auto found = published_.find(address);
+    if (found != published_.end()) {
+      const Published& from = found->second;
+      const AgentInfo& me = agents_[warp.agent];
+      const bool same_block = from.launch == warp.launch.get() && from.block == warp.block;
+      const auto holds = [&](std::uint8_t scope) {
+        return scope >= 3 || (scope == 2 && from.rank == me.rank) || same_block;
+      };
+      if (holds(code.scope) && holds(from.scope)) {
+        const bool acquires =
+            code.order == AccessCode::kAcquire || code.order == AccessCode::kAcquireRelease;
+        if (acquires) {
+          warp.seen.join(from.clock);
+        } else {
+          warp.acquired[same_block ? 1 : from.rank == me.rank ? 2 : 3].join(from.clock);
+        }
+      }
+    }
+  }
+  if (!stores) return;
+  const bool releases =
+      code.order == AccessCode::kRelease || code.order == AccessCode::kAcquireRelease;
+  Published next{{}, code.scope, agents_[warp.agent].rank, warp.block, warp.launch.get()};
+  if (releases) {
+    next.clock = now(warp);
+    ++warp.time;
+  } else if (warp.fence_scope != 0) {
+    next.clock = warp.fenced;
+    next.scope = std::min(code.scope, warp.fence_scope);
+  }
+  // A read-modify-write continues the release that it read.
+  if (code.kind != AccessCode::kStore) {
+    if (const auto found = published_.find(address); found != published_.end()) {
+      next.clock.join(found->second.clock);
+      if (!releases && warp.fence_scope == 0) next.scope = found->second.scope;
+    }
+  }
+  published_.insert_or_assign(address, std::move(next));
+}
+
+void Sanitizer::fence(WarpCheck& warp, std::uint8_t scope) {
+  const std::lock_guard lock(mutex_);
+  for (std::uint8_t reach = 1; reach <= scope; ++reach) warp.seen.join(warp.acquired[reach]);
+  warp.fenced = now(warp);
+  warp.fence_scope = scope;
+  ++warp.time;
+}
+
+void Sanitizer::commit_group(WarpCheck& warp) {
+  const std::lock_guard lock(mutex_);
+  warp.groups.emplace_back(warp.next_group++, std::exchange(warp.open, {}));
+}
+
+/// The bytes of all but the `pending` youngest groups are there, written now.
+void Sanitizer::wait_group(WarpCheck& warp, std::uint32_t pending) {
+  const std::lock_guard lock(mutex_);
+  while (warp.groups.size() > pending) {
+    const auto [group, copies] = std::move(warp.groups.front());
+    warp.groups.pop_front();
+    for (const WarpCheck::Copy& copy : copies) {
+      Region* region = find(copy.address);
+      if (region == nullptr) continue;
+      region->shadow->visit(copy.address - region->address, copy.bytes,
+                            [&, number = group](Cell& cell, std::size_t) {
+                              if (cell.async != number || cell.write.when.agent != warp.agent)
+                                return;
+                              cell.async = 0;
+                              cell.write.when.time = warp.time;
+                            });
+    }
+  }
+}
+
+void Sanitizer::arrive(WarpCheck& warp, VectorClock& barrier) {
+  const std::lock_guard lock(mutex_);
+  barrier.join(now(warp));
+  ++warp.time;
+}
+
+void Sanitizer::depart(WarpCheck& warp, const VectorClock& barrier) {
+  const std::lock_guard lock(mutex_);
+  warp.seen.join(barrier);
+}
+
+// --- findings ------------------------------------------------------------------------------------
+
+std::uint64_t Sanitizer::progress() {
+  const std::lock_guard lock(mutex_);
+  return progress_;
+}
+
+std::string Sanitizer::place(const Access& access) const {
+  const AgentInfo& agent = agents_[access.when.agent];
+  if (agent.block == kHostBlock) return fmt::format("rank {}, the host", agent.rank);
+  const std::size_t k = access.kernel;
+  const Dim3 block = position(agent.block, grid_shapes_[k]);
+  const Dim3 thread = position(agent.warp * 32ULL + access.lane, block_shapes_[k]);
+  std::string text =
+      fmt::format("rank {}, kernel {}, block ({}, {}, {}), thread ({}, {}, {})", agent.rank,
+                  kernels_[k], block.x, block.y, block.z, thread.x, thread.y, thread.z);
+  if (const std::uint32_t cuda = cuda_line(lines_[k].get(), access.line); cuda != 0) {
+    text += fmt::format(", {}.cu:{}", kernels_[k], cuda);
+  }
+  return text + fmt::format(", {}.ptx:{}", kernels_[k], access.line);
+}
+
+void Sanitizer::add(const Lane& lane, std::string kind, std::string message, const Region* region,
+                    std::uint64_t address, std::string other) {
+  const WarpCheck& warp = lane.warp;
+  const LaunchCheck& launch = *warp.launch;
+  const std::string key = fmt::format("{} {} {} {}", kind, launch.kernel, lane.line,
+                                      other.empty() ? "" : other.substr(other.rfind(':') + 1));
+  if (findings_.size() >= kMostFindings || !known_.insert(key).second) return;
+  Finding finding;
+  finding.kind = std::move(kind);
+  finding.message = std::move(message);
+  finding.rank = launch.stream->rank;
+  finding.kernel = launch.kernel;
+  finding.block = position(warp.block, launch.grid);
+  finding.thread = position(warp.warp * 32ULL + lane.lane, launch.block);
+  finding.ptx_line = lane.line;
+  finding.cuda_line = cuda_line(launch.cuda_lines.get(), lane.line);
+  if (region != nullptr) {
+    std::tie(finding.buffer, finding.offset) = name_of(*region, address);
+    if (region->rank != finding.rank) finding.buffer += fmt::format(" of rank {}", region->rank);
+  }
+  finding.other = std::move(other);
+  findings_.push_back(std::move(finding));
+}
+
+void Sanitizer::report(WarpCheck& warp, std::string kind, std::string message, std::uint32_t line) {
+  const std::lock_guard lock(mutex_);
+  add({warp, 0, line, {}}, std::move(kind), std::move(message), nullptr, 0);
+}
+
+void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {
+  const std::lock_guard lock(mutex_);
+  std::string chain;
+  const WarpCheck* first = nullptr;
+  int more = 0;
+  for (const WarpCheck* warp : warps) {
+    if (warp->polled == 0) continue;
+    if (first == nullptr) first = warp;
+    const Access access{{warp->agent, warp->time},
+                        warp->polled_line,
+                        warp->launch->kernel_index,
+                        warp->polled_lane,
+                        0};
+    if (++more > 8) continue;
+    std::string what = fmt::format("{:#x}", warp->polled);
+    if (const Region* region = find(warp->polled)) {
+      const auto [name, offset] = name_of(*region, warp->polled);
+      what = fmt::format("{}+{} of rank {}", name, offset, region->rank);
+    }
+    chain += fmt::format("{}{} waits for {}", chain.empty() ? "" : "; ", place(access), what);
+  }
+  if (first == nullptr || (checks_ & kCheckSync) == 0) return;
+  if (more > 8) chain += fmt::format("; and {} more warps", more - 8);
+  add({const_cast<WarpCheck&>(*first), first->polled_lane, first->polled_line, {}}, "deadlock",
+      "every block polls what no one will write", nullptr, 0, std::move(chain));
+}
+
+std::vector<Finding> Sanitizer::findings() {
+  const std::lock_guard lock(mutex_);
+  return findings_;
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,206 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "braid/device.h"
+#include "runtime/cpu/shadow.h"
+#include "runtime/cpu/vector_clock.h"
+
+namespace braid::cpu {
+
+/// What an instruction does to memory, as generated code tells it: one word.
+struct AccessCode {
+  enum Kind : std::uint8_t { kLoad, kStore, kAtomic, kSwap, kCopyFrom, kCopyTo };
+  enum Order : std::uint8_t { kWeak, kRelaxed, kAcquire, kRelease, kAcquireRelease };
+  Kind kind = kLoad;
+  Order order = kWeak;
+  std::uint8_t scope = 0;  ///< as Access::scope
+  std::uint8_t bytes = 0;  ///< of one lane
+  [[nodiscard]] std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(kind) | static_cast<std::uint32_t>(order) << 8U |
+           static_cast<std::uint32_t>(scope) << 16U | static_cast<std::uint32_t>(bytes) << 24U;
+  }
+  static AccessCode unpack(std::uint32_t code) {
+    return {static_cast<Kind>(code & 0xffU), static_cast<Order>(code >> 8U & 0xffU),
+            static_cast<std::uint8_t>(code >> 16U & 0xffU), static_cast<std::uint8_t>(code >> 24U)};
+  }
+};
+
+/// What the checker knows of one stream: its host work is an agent of its own.
+struct StreamClock {
+  int rank = 0;
+  std::uint32_t agent = 0;
+  std::uint32_t time = 0;
+  VectorClock seen;
+  /// Agents of the warps of its kernels, by (block, warp): kernels of one stream are ordered, so
+  /// they use the same ones again.
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> warps;
+};
+
+/// One launch under check.
+struct LaunchCheck {
+  std::shared_ptr<StreamClock> stream;
+  std::string kernel;
+  std::uint16_t kernel_index = 0;
+  Dim3 grid, block;
+  std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines;  ///< by line of the PTX
+  VectorClock start;                                             ///< what has happened before it
+  VectorClock end;                                               ///< what its finished warps know
+};
+
+/// One warp under check.
+struct WarpCheck {
+  std::shared_ptr<LaunchCheck> launch;
+  std::uint64_t block = 0;
+  std::uint32_t warp = 0;
+  std::uint32_t agent = 0;
+  std::uint32_t time = 0;
+  VectorClock seen;
+  /// By relaxed loads: counts from the next fence on whose scope reaches as far as the writer is:
+  /// in the block (1), on the device (2), elsewhere (3).
+  VectorClock acquired[4];
+  VectorClock fenced;  ///< up to the last fence: what a relaxed store hands on
+  std::uint8_t fence_scope = 0;
+  // cp.async: bytes on their way, by group; the open group is the last one.
+  struct Copy {
+    std::uint64_t address;
+    std::uint32_t bytes;
+  };
+  std::deque<std::pair<std::uint32_t, std::vector<Copy>>> groups;
+  std::uint32_t next_group = 1;
+  std::vector<Copy> open;
+  // What it last polled, for a deadlock's report.
+  std::uint64_t polled = 0;
+  std::uint32_t polled_line = 0;
+  std::uint8_t polled_lane = 0;
+};
+
+/// Finds what a kernel may not do: accesses out of bounds and misaligned, reads of memory that
+/// nobody wrote, races by happens-before over the scopes of the PTX memory model, and deadlocks.
+/// Warps are the agents: lanes of one are taken as ordered. It judges one interleaving, but a race
+/// is found in any in which both sides happen. Thread safe.
+class Sanitizer {
+ public:
+  /// Of runtime/checks.h.
+  explicit Sanitizer(unsigned checks) : checks_(checks) {}
+
+  // --- memory ---
+  void add_memory(int rank, std::uint64_t address, std::size_t bytes, std::string name,
+                  bool initialized);
+  void remove_memory(std::uint64_t address);
+  /// As Device::name_parts.
+  void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts);
+
+  // --- the host ---
+  std::shared_ptr<StreamClock> open_stream(int rank);
+  /// What the host knows when it hands work to a stream.
+  VectorClock host_clock();
+  /// The host waited for the stream.
+  void host_waited(const StreamClock& stream);
+  /// The stream goes on with what was known elsewhere.
+  void join(StreamClock& stream, const VectorClock& clock);
+  VectorClock clock_of(const StreamClock& stream);
+  /// The stream's host work wrote there. That is not judged, only remembered.
+  void host_wrote(StreamClock& stream, std::uint64_t address, std::size_t bytes);
+
+  // --- kernels ---
+  std::shared_ptr<LaunchCheck> start_launch(
+      std::shared_ptr<StreamClock> stream, std::string kernel, Dim3 grid, Dim3 block,
+      std::shared_ptr<const std::vector<std::uint32_t>> lines);
+  void end_launch(LaunchCheck& launch);
+  void start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch, std::uint64_t block,
+                  std::uint32_t index);
+  void end_warp(WarpCheck& warp);
+
+  /// One access of the lanes of `mask`. Returns a message when it must not be done.
+  std::string access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                     AccessCode code, std::uint32_t line);
+  void fence(WarpCheck& warp, std::uint8_t scope);
+  void commit_group(WarpCheck& warp);
+  void wait_group(WarpCheck& warp, std::uint32_t pending);
+  /// A warp comes to a block's barrier, and is let go by it.
+  void arrive(WarpCheck& warp, VectorClock& barrier);
+  void depart(WarpCheck& warp, const VectorClock& barrier);
+
+  /// Stores and finished blocks so far: what can let a waiting block go on.
+  [[nodiscard]] std::uint64_t progress();
+  /// Records that these warps, of blocks that only poll, wait for ever.
+  void deadlock(const std::vector<const WarpCheck*>& warps);
+  /// Records a finding of the executor itself.
+  void report(WarpCheck& warp, std::string kind, std::string message, std::uint32_t line);
+
+  [[nodiscard]] std::vector<Finding> findings();
+
+ private:
+  struct Region {
+    std::uint64_t address = 0;
+    std::size_t bytes = 0;
+    int rank = 0;
+    std::string name;
+    std::vector<MemoryPart> parts;                   ///< may overlap: buffers that live in turn
+    std::map<std::uint64_t, std::uint64_t> covered;  ///< start -> end, apart from each other
+    std::unique_ptr<Shadow> shadow;
+  };
+  /// What a release published at an address.
+  struct Published {
+    VectorClock clock;
+    std::uint8_t scope = 0;
+    int rank = 0;
+    std::uint64_t block = 0;
+    const LaunchCheck* launch = nullptr;
+  };
+  struct Lane {
+    WarpCheck& warp;
+    std::uint32_t lane;
+    std::uint32_t line;
+    AccessCode code;
+  };
+
+  Region* find(std::uint64_t address);
+  VectorClock now(const WarpCheck& warp) const;
+  void check_cell(const Lane& lane, const Region& region, Cell& cell, std::size_t offset,
+                  bool writes);
+  [[nodiscard]] bool ordered(const WarpCheck& warp, const Access& before) const;
+  [[nodiscard]] bool both_strong(const Lane& lane, const Access& before) const;
+  [[nodiscard]] bool in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const;
+  void synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores);
+  void add(const Lane& lane, std::string kind, std::string message, const Region* region,
+           std::uint64_t address, std::string other = "");
+  [[nodiscard]] std::string place(const Access& access) const;
+  std::pair<std::string, std::int64_t> name_of(const Region& region, std::uint64_t address) const;
+
+  struct AgentInfo {
+    int rank;
+    std::uint64_t block;  ///< ~0 for the host work of a stream
+    std::uint32_t warp;
+    std::uint32_t stream;
+  };
+
+  std::mutex mutex_;
+  unsigned checks_;
+  std::map<std::uint64_t, Region> regions_;
+  Region* last_region_ = nullptr;
+  std::vector<AgentInfo> agents_;
+  std::vector<std::string> kernels_;
+  std::vector<Dim3> block_shapes_;  ///< of each kernel, the last launch's
+  std::vector<Dim3> grid_shapes_;
+  std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> lines_;
+  std::uint32_t streams_ = 0;
+  VectorClock host_;
+  std::unordered_map<std::uint64_t, Published> published_;
+  std::uint64_t progress_ = 0;
+  std::vector<Finding> findings_;
+  std::set<std::string> known_;  ///< one finding for each kind, kernel and pair of lines
+};
+
+}  // namespace braid::cpu
