@@ -58,7 +58,9 @@ void Engine::wait(const std::shared_ptr<StreamState>& stream,
 
 std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
   std::unique_lock lock(mutex_);
+  ++draining_;
   idle_.wait(lock, [&] { return !stream->busy && stream->queue.empty(); });
+  --draining_;
   if (sanitizer_ != nullptr) sanitizer_->host_waited(*stream->clock);
   return std::exchange(stream->error, {});
 }
@@ -244,7 +246,7 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
 bool Engine::stuck() {
   constexpr std::size_t kRounds = 32;
   const std::uint64_t now = sanitizer_->progress();
-  if (now != progress_ || !grids_.empty() || !tasks_.empty()) {
+  if (now != progress_ || !grids_.empty() || !tasks_.empty() || draining_ == 0) {
     progress_ = now;
     polls_ = 0;
     return false;

@@ -122,7 +122,8 @@ class Engine {
   std::size_t resumed_in_vain_ = 0;
   Sanitizer* sanitizer_;
   std::uint64_t progress_ = 0;
-  std::size_t polls_ = 0;  ///< since the sanitizer last saw progress
+  std::size_t polls_ = 0;     ///< since the sanitizer last saw progress
+  std::size_t draining_ = 0;  ///< host threads that wait, and hand over no more work
   bool turn_ = false;
   bool stop_ = false;
   std::uint32_t next_grid_id_ = 0;

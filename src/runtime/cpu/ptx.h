@@ -117,7 +117,7 @@ struct Instruction {
   std::int32_t guard = -1;  ///< predicate register, or -1
   bool guard_negated = false;
   std::uint32_t line = 0;
-  std::uint32_t source_line = 0;  ///< of the CUDA text, by the last `.loc`; 0 without one
+  std::uint32_t source_line = 0;  ///< of the CUDA text, by the last `.loc`; 0 if none
   [[nodiscard]] std::string full_name() const;
 };
 

@@ -34,10 +34,6 @@ class Lexer {
         return std::move(tokens_);
       }
       next(token);
-      if (token.kind == TokenKind::kDot && (token.text == "loc" || token.text == "file")) {
-        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-        continue;
-      }
       tokens_.push_back(token);
     }
   }

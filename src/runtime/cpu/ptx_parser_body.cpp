@@ -110,12 +110,17 @@ void Parser::block() {
   }
 }
 
-/// .loc FILE LINE COLUMN, and where it was inlined: the innermost line counts.
+/// .loc FILE LINE COLUMN [, function_name LABEL, inlined_at FILE LINE COLUMN]: of code that was
+/// inlined, the line that called it says more than the helper's own.
 void Parser::location() {
   const std::uint32_t line = take().line;
   integer();
   source_line_ = static_cast<std::uint32_t>(integer());
-  while (peek().kind != TokenKind::kEnd && peek().line == line) take();
+  while (peek().kind != TokenKind::kEnd && peek().line == line) {
+    if (take().text != "inlined_at") continue;
+    integer();
+    source_line_ = static_cast<std::uint32_t>(integer());
+  }
 }
 
 void Parser::registers() {

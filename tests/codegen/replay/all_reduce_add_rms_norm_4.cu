@@ -161,9 +161,8 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
   c.epoch = *epoch_at(c.self, channel) + 1;
   return c;
 }
-// The barrier before it orders every thread's read of the epoch, too.
+// Every thread has read the epoch: the first signal's barrier comes after that.
 __device__ __forceinline__ void close_comm(const Comm& c) {
-  __syncthreads();
   if (threadIdx.x == 0) *epoch_at(c.self, c.channel) = c.epoch;
 }
 // Everything this block did before is visible to a peer that sees the flag.

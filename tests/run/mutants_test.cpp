@@ -1,0 +1,242 @@
+// The judge judged: each signal, wait, barrier, scope and bound of the kernels that communicate or
+// synchronise is broken in turn, and the sanitizer, or the result, must tell.
+
+#include "run/mutants.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "braid/error.h"
+#include "lowering/passes.h"
+#include "run/run_graph.h"
+#include "runtime/compile_program.h"
+#include "runtime/world.h"
+
+namespace braid {
+namespace {
+
+using testing::Mutant;
+
+/// Forwards to another device, but loads a broken text in place of one kernel.
+class MutatingDevice final : public Device {
+ public:
+  MutatingDevice(std::unique_ptr<Device> inner, std::string entry, std::string ptx)
+      : inner_(std::move(inner)), entry_(std::move(entry)), ptx_(std::move(ptx)) {}
+  std::string_view kind() const override { return inner_->kind(); }
+  std::string description() const override { return inner_->description(); }
+  std::string target() const override { return inner_->target(); }
+  int world() const override { return inner_->world(); }
+  int ranks_per_device() const override { return inner_->ranks_per_device(); }
+  std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
+    return inner_->allocate(rank, bytes);
+  }
+  std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
+    if (image.entry != entry_) return inner_->load(rank, image);
+    return inner_->load(rank, {image.entry, ptx_, {}});
+  }
+  std::unique_ptr<Stream> create_stream(int rank) override { return inner_->create_stream(rank); }
+  std::unique_ptr<Event> create_event(int rank) override { return inner_->create_event(rank); }
+  void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) override {
+    inner_->name_parts(memory, parts);
+  }
+  std::vector<Finding> findings() override { return inner_->findings(); }
+
+ private:
+  std::unique_ptr<Device> inner_;
+  std::string entry_, ptx_;
+};
+
+/// A matmul with a K that is no multiple of its tile, and an all-reduce of its result.
+constexpr const char* kMatmul = R"({
+    "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 16}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [
+      {"name": "x", "dtype": "bf16", "shape": ["T", 200]},
+      {"name": "w", "dtype": "bf16", "shape": [200, 96], "kind": "parameter", "per_rank": true}],
+    "nodes": [
+      {"name": "h", "op": "mm", "inputs": ["x", "w"]},
+      {"name": "c", "op": "all_reduce", "inputs": ["h"],
+        "attrs": {"reduce_op": "sum", "group": "tp"}},
+      {"name": "s", "op": "wait_tensor", "inputs": ["c"]},
+      {"name": "y", "op": "neg", "inputs": ["s"]}],
+    "outputs": ["y"]})";
+
+/// An all-reduce between a computed operand, a residual and a norm whose rows need all warps.
+constexpr const char* kNorm = R"({
+    "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 40}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [
+      {"name": "x", "dtype": "bf16", "shape": ["T", 1000], "per_rank": true},
+      {"name": "r", "dtype": "bf16", "shape": ["T", 1000]},
+      {"name": "g", "dtype": "bf16", "shape": [1000], "kind": "parameter"}],
+    "nodes": [
+      {"name": "m", "op": "silu", "inputs": ["x"]},
+      {"name": "d", "op": "all_reduce", "inputs": ["m"],
+        "attrs": {"reduce_op": "sum", "group": "tp"}},
+      {"name": "t", "op": "wait_tensor", "inputs": ["d"]},
+      {"name": "a", "op": "add", "inputs": ["t", "r"]},
+      {"name": "y", "op": "rms_norm", "inputs": ["a", "g"], "attrs": {"eps": 1e-5}}],
+    "outputs": ["y"]})";
+
+/// What tells on a run: a finding, an error, a wrong value; empty when nothing does.
+class Judge {
+ public:
+  /// `sizes`: values of T. What one of them cannot show (a block without work, a second piece of
+  /// work, a row in the second half of a tile) another does.
+  Judge(const char* text, std::vector<std::int64_t> sizes)
+      : graph_(parse_graph(text)), sizes_(std::move(sizes)) {
+    World world = open();
+    PassContext context;
+    context.target = Target::parse(world.device().target());
+    context.ranks_per_device = world.device().ranks_per_device();
+    const ProgramCode code =
+        compile_program(lower(graph_, context), world.impl().cache.get(), {}, true);
+    for (std::size_t i = 0; i < code.sources.size(); ++i) {
+      kernels_.push_back({code.sources[i].entry, code.sources[i].text, code.compiled[i].image.ptx});
+    }
+    for (std::int64_t size : sizes_) {
+      inputs_.push_back(random_inputs(graph_, {{"T", size}}, 3));
+      expected_.push_back(evaluate(graph_, inputs_.back(), {{"T", size}}));
+    }
+  }
+
+  struct Kernel {
+    std::string entry, cuda, ptx;
+  };
+  [[nodiscard]] const std::vector<Kernel>& kernels() const { return kernels_; }
+
+  /// With `ptx` in place of the kernel.
+  [[nodiscard]] std::string verdict(const std::string& entry, const std::string& ptx) const {
+    World world = open();
+    auto& device = world.impl().device;
+    device = std::make_unique<MutatingDevice>(std::move(device), entry, ptx);
+    std::string problem;
+    try {
+      Executable executable = Executable::compile(graph_, world);
+      for (std::size_t s = 0; s < sizes_.size() && problem.empty(); ++s) {
+        problem = run(executable, s);
+        if (!device->findings().empty()) break;
+      }
+    } catch (const Error& error) {
+      problem = fmt::format("error: {}", error.what());
+    }
+    const auto findings = device->findings();
+    return findings.empty() ? problem : findings[0].text();
+  }
+
+ private:
+  static World open() {
+    WorldOptions options;
+    options.device = "cpu";
+    options.world = 2;
+    options.sanitize = "all";
+    return World::open(options);
+  }
+
+  [[nodiscard]] std::string run(Executable& executable, std::size_t s) const {
+    executable.prepare({{"T", sizes_[s]}});
+    for (int rank = 0; rank < 2; ++rank) {
+      for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
+        executable.set_input(rank, graph_.inputs()[i].name,
+                             inputs_[s][static_cast<std::size_t>(rank)][i]);
+      }
+    }
+    executable.poison_outputs();
+    // Ranks that overtake each other meet in the next run.
+    for (int i = 0; i < 3; ++i) executable.run();
+    executable.synchronize();
+    for (int rank = 0; rank < 2; ++rank) {
+      const double error = relative_error(executable.output(rank, "y"),
+                                          expected_[s][static_cast<std::size_t>(rank)][0]);
+      if (!(error <= 1e-3)) return fmt::format("value: relative error {}", error);
+    }
+    return "";
+  }
+
+  Graph graph_;
+  std::vector<std::int64_t> sizes_;
+  std::vector<RankTensors> inputs_, expected_;
+  std::vector<Kernel> kernels_;
+};
+
+/// Mutants that change nothing, and why.
+struct Allowed {
+  std::string_view kernel;    ///< empty for any, like the others
+  std::string_view function;  ///< of the CUDA text
+  std::string_view source;    ///< a part of the line
+  std::string_view change;    ///< a part of what was done
+  std::string_view why;
+};
+constexpr Allowed kAllowed[] = {
+    {"", "give_up", "", "", "runs only past a deadline"},
+    {"", "wait", "load_acquire((const unsigned*)c.self)", "",
+     "the abort word ends a lost run only"},
+    {"", "", "wait(comm, peers", "setp.le -> setp.lt", "the deadline, a nanosecond later"},
+    {"all_reduce_neg", "", "signal(comm, peers, 0)", "bar.sync",
+     "the kernel wrote nothing before: its operand is another kernel's"},
+    {"all_reduce_silu", "", "signal(comm, peers, 1)", "bar.sync",
+     "the reduction's own barriers follow the last read of a peer"},
+    {"", "", "wait(comm, peers, 1)", "bar.red", "the kernel ends here, which orders as much"},
+    {"gemm", "", "v73 + col1) < 200", "setp.gt", "the first tile of K ends before 200"},
+    {"gemm", "", "v118 < 200", "setp", "steps of 64 never meet 200"},
+    {"gemm", "", "v13 < 200", "setp", "steps of 64 never meet 200"},
+    {"gemm", "", "(row2 + i / 8 % 4 * 16)) < 200", "setp.lt",
+     "of the four rows of a thread only one can be 200"},
+    {"gemm", "", "store<2>", "setp.gt", "columns are even, the bound compared is odd"},
+    {"all_reduce_neg", "", "for (long long v11", "setp", "the mask of the chunk says the same"},
+    {"all_reduce_silu", "", "(v9 * 1000) * 2", "setp.gt", "columns come in eights: none is 999"},
+    {"all_reduce_silu", "", "v38 + v42", "setp.gt", "columns come in eights: none is 999"},
+    {"all_reduce_silu", "", "(col0 + i % 8) < 1000", "setp.lt",
+     "what is past the row was loaded as zero"},
+};
+
+bool allowed(std::string_view kernel, const Mutant& mutant) {
+  const auto has = [](std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  };
+  return std::any_of(std::begin(kAllowed), std::end(kAllowed), [&](const Allowed& a) {
+    return has(kernel, a.kernel) && has(mutant.function, a.function) &&
+           has(mutant.source, a.source) && has(mutant.change, a.change);
+  });
+}
+
+struct Case {
+  const char* name;
+  const char* graph;
+  std::vector<std::int64_t> sizes;
+};
+
+class Mutants : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Mutants, WholeKernelsHaveNoFinding) {
+  const Judge judge(GetParam().graph, GetParam().sizes);
+  for (const auto& kernel : judge.kernels()) EXPECT_EQ(judge.verdict(kernel.entry, kernel.ptx), "");
+}
+
+TEST_P(Mutants, EveryOneIsFound) {
+  const Judge judge(GetParam().graph, GetParam().sizes);
+  std::size_t count = 0;
+  for (const auto& kernel : judge.kernels()) {
+    for (const Mutant& mutant : testing::mutants_of(kernel.ptx, kernel.cuda)) {
+      ++count;
+      const std::string verdict = judge.verdict(kernel.entry, mutant.ptx);
+      const std::string what = fmt::format("{}.ptx:{}: {} in {}: {}", kernel.entry, mutant.line,
+                                           mutant.change, mutant.function, mutant.source);
+      if (std::getenv("BRAID_VERBOSE") != nullptr) {
+        fmt::print("{}\n    {}\n", what, verdict.empty() ? "SURVIVES" : verdict);
+      }
+      EXPECT_TRUE(!verdict.empty() || allowed(kernel.entry, mutant)) << what << " survives";
+    }
+  }
+  EXPECT_GT(count, 50U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Mutants,
+                         ::testing::Values(Case{"matmul", kMatmul, {5, 12, 16}},
+                                           Case{"norm", kNorm, {5, 40}}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace braid
