@@ -207,6 +207,7 @@ struct Case {
   const char* graph;
   std::vector<std::int64_t> sizes;
 };
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class Mutants : public ::testing::TestWithParam<Case> {};
 
