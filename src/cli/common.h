@@ -54,6 +54,7 @@ void add_run(CLI::App& app, int* exit_code);
 void add_compile(CLI::App& app, int* exit_code);
 void add_opt(CLI::App& app, int* exit_code);
 void add_explain(CLI::App& app, int* exit_code);
+void add_ptx(CLI::App& app, int* exit_code);
 void add_cache(CLI::App& app, int* exit_code);
 void add_doctor(CLI::App& app, int* exit_code);
 

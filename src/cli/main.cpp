@@ -39,6 +39,7 @@ int run_command(int argc, char** argv) {
   add_compile(app, &exit_code);
   add_opt(app, &exit_code);
   add_explain(app, &exit_code);
+  add_ptx(app, &exit_code);
   add_cache(app, &exit_code);
   add_doctor(app, &exit_code);
   try {

@@ -100,10 +100,14 @@ Sanitizer::Region* Sanitizer::find(std::uint64_t address) {
 
 std::pair<std::string, std::int64_t> Sanitizer::name_of(const Region& region,
                                                         std::uint64_t address) const {
+  const MemoryPart* before = nullptr;  // what was run out of, where no part holds the address
   for (const MemoryPart& part : region.parts) {
-    if (address >= part.address && address - part.address < part.bytes) {
-      return {part.name, static_cast<std::int64_t>(address - part.address)};
-    }
+    if (address < part.address) break;
+    before = &part;
+    if (address - part.address < part.bytes) break;
+  }
+  if (before != nullptr) {
+    return {before->name, static_cast<std::int64_t>(address - before->address)};
   }
   return {region.name, static_cast<std::int64_t>(address - region.address)};
 }

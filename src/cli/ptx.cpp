@@ -1,0 +1,238 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+
+#include "braid/error.h"
+#include "braid/executable.h"
+#include "cli/common.h"
+#include "cli/kernel_report.h"
+#include "cli/safetensors.h"
+#include "runtime/compiler.h"
+#include "runtime/disk_cache.h"
+
+// braid ptx: any kernel, PTX or CUDA, on the cpu device.
+
+namespace braid::cli {
+
+namespace {
+
+struct PtxOptions {
+  std::string file, entry, grid = "1", block = "1", sanitize, output, cache_dir;
+  std::vector<std::string> args;
+  std::uint32_t shared = 0;
+  std::uint64_t seed = 1;
+  int threads = 0;
+  bool json = false;
+};
+
+/// One argument of the kernel: a scalar's bytes, or a buffer and its address.
+struct Argument {
+  std::string name;
+  std::uint64_t bits = 0;
+  std::unique_ptr<Memory> memory;  ///< null for a scalar
+  HostTensor tensor;               ///< what the buffer holds at first; its type
+};
+
+template <class T>
+T number(std::string_view text, std::string_view place) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw_invalid(std::string(place), fmt::format("found '{}'; expected a number", text));
+  }
+  return value;
+}
+
+std::string_view next_part(std::string_view& text, char separator) {
+  const std::string_view part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(text.size(), part.size() + 1));
+  return part;
+}
+
+Dim3 extent(std::string_view text, std::string_view option) {
+  std::array<std::uint32_t, 3> values{1, 1, 1};
+  std::size_t count = 0;
+  while (!text.empty()) {
+    if (count == 3) throw_invalid(std::string(option), "more than three numbers; expected X,Y,Z");
+    values[count++] = number<std::uint32_t>(next_part(text, ','), option);
+  }
+  return {values[0], values[1], values[2]};
+}
+
+DType dtype_of(std::string_view name, const std::string& place) {
+  const auto dtype = parse_dtype(name);
+  if (!dtype) throw_invalid(place, fmt::format("unknown dtype '{}'", name));
+  return *dtype;
+}
+
+HostTensor random_tensor(DType dtype, std::int64_t elements, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  std::vector<double> values(static_cast<std::size_t>(elements));
+  for (double& value : values) {
+    value = is_float(dtype) ? normal(random) : static_cast<double>(random() % 8);
+  }
+  return HostTensor::from_doubles(dtype, {elements}, values);
+}
+
+/// Reads one SPEC and, for a buffer, allocates and fills it.
+Argument make_argument(std::size_t index, const std::string& spec, Device& device, Stream& stream,
+                       std::mt19937_64& random) {
+  Argument argument;
+  argument.name = fmt::format("arg{}", index);
+  const std::string place = fmt::format("--arg '{}'", one_line(spec));
+  std::string_view rest = spec;
+  const std::string_view kind = next_part(rest, ':');
+  constexpr std::string_view kExpected =
+      "expected i32:7, f32:0.5, zero:f32:1024, random:f32:1024, poison:f32:1024 or "
+      "FILE.safetensors:TENSOR";
+  bool filled = true;
+  if (kind == "zero" || kind == "random" || kind == "poison") {
+    const DType dtype = dtype_of(next_part(rest, ':'), place);
+    const auto elements = number<std::int64_t>(rest, place);
+    constexpr std::int64_t kMost = std::int64_t{1} << 32;
+    if (elements < 1 || elements > kMost) {
+      throw_invalid(place, fmt::format("{} elements; expected 1 to 2^32", elements));
+    }
+    if (kind == "random") {
+      argument.tensor = random_tensor(dtype, elements, random);
+    } else {
+      const std::size_t bytes = static_cast<std::size_t>(elements) * dtype_size(dtype);
+      argument.tensor = {dtype, {elements}, std::vector<std::byte>(bytes)};
+      filled = kind == "zero";
+    }
+  } else if (kind.ends_with(".safetensors")) {
+    argument.tensor = SafetensorsFile(std::string(kind)).read(rest);
+  } else if (const auto dtype = parse_dtype(kind); dtype && !rest.empty()) {
+    if (is_float(*dtype)) {
+      const HostTensor value = HostTensor::from_doubles(*dtype, {1}, {number<double>(rest, place)});
+      std::memcpy(&argument.bits, value.data.data(), value.data.size());
+    } else {
+      const auto value = number<std::int64_t>(rest, place);
+      argument.bits = static_cast<std::uint64_t>(value);
+    }
+    return argument;
+  } else {
+    throw_invalid(place, std::string(kExpected));
+  }
+  argument.memory = device.allocate(0, argument.tensor.data.size());
+  argument.bits = argument.memory->address();
+  const MemoryPart part{argument.bits, argument.tensor.data.size(), argument.name};
+  device.name_parts(argument.bits, {&part, 1});
+  if (filled) {
+    stream.copy_from_host(argument.bits, argument.tensor.data.data(), argument.tensor.data.size());
+  }
+  return argument;
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!in) throw_invalid(path, "cannot be read");
+  return text;
+}
+
+KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
+  const std::string text = read_text(options.file);
+  if (!options.file.ends_with(".cu")) return {options.entry, text, {}};
+  const DiskCache cache(cache_directory(options.cache_dir));
+  return compile_kernel({options.entry, text}, Target::parse(target), &cache, true).image;
+}
+
+int run_ptx(const PtxOptions& options) {
+  if (!options.output.empty()) prepare_output_directory(options.output, "--out");
+  WorldOptions world_options;
+  world_options.device = "cpu";
+  world_options.threads = options.threads;
+  world_options.cache_dir = options.cache_dir;
+  world_options.sanitize = options.sanitize;
+  World world = World::open(world_options);
+  Device& device = world.device();
+  const auto module = device.load(0, load_kernel(options, device.target()));
+  Function& function = module->function(options.entry);
+  function.set_max_dynamic_shared(options.shared);
+  const auto stream = device.create_stream(0);
+  std::mt19937_64 random(options.seed);
+  std::vector<Argument> arguments;
+  for (const std::string& spec : options.args) {
+    arguments.push_back(make_argument(arguments.size(), spec, device, *stream, random));
+  }
+  std::vector<const void*> pointers;
+  for (const Argument& argument : arguments) pointers.push_back(&argument.bits);
+
+  const auto start = std::chrono::steady_clock::now();
+  std::string error;
+  stream->launch(function, extent(options.grid, "--grid"), extent(options.block, "--block"),
+                 options.shared, pointers);
+  try {
+    stream->synchronize();
+  } catch (const Error& failure) {
+    error = failure.what();
+  }
+  const std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
+  const std::vector<Finding> findings = device.findings();
+  if (error.empty() && !options.output.empty()) {
+    std::map<std::string, HostTensor, std::less<>> buffers;
+    for (Argument& argument : arguments) {
+      if (argument.memory == nullptr) continue;
+      stream->copy_to_host(argument.tensor.data.data(), argument.bits, argument.tensor.data.size());
+      stream->synchronize();
+      buffers.emplace(argument.name, std::move(argument.tensor));
+    }
+    write_safetensors(std::filesystem::path(options.output) / "buffers.safetensors", buffers);
+  }
+  if (options.json) {
+    nlohmann::ordered_json document = {{"entry", options.entry},
+                                       {"run_ms", elapsed.count()},
+                                       {"ok", error.empty() && findings.empty()}};
+    if (!error.empty()) document["error"] = error;
+    if (!options.sanitize.empty()) document["findings"] = findings_json(findings);
+    fmt::print("{}\n", document.dump(2));
+  } else {
+    fmt::print("  {}: {:.1f} ms\n", one_line(options.entry), elapsed.count());
+    if (!options.sanitize.empty()) print_findings(findings);
+  }
+  // A finding says it better.
+  if (!error.empty() && findings.empty()) throw Error(ErrorCode::kInternal, options.file, error);
+  return error.empty() && findings.empty() ? kGood : kFailed;
+}
+
+}  // namespace
+
+void add_ptx(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<PtxOptions>();
+  CLI::App* command =
+      app.add_subcommand("ptx", "Run a kernel of a PTX or CUDA file on the cpu device");
+  command->add_option("FILE", options->file, "A .ptx file, or a .cu file for NVRTC")->required();
+  command->add_option("--entry", options->entry, "Name of the kernel (extern \"C\")")->required();
+  command->add_option("--grid", options->grid, "Blocks: X,Y,Z (default 1)");
+  command->add_option("--block", options->block, "Threads of a block: X,Y,Z (default 1)");
+  command->add_option("--shared", options->shared, "Bytes of dynamic shared memory");
+  command
+      ->add_option("--arg", options->args,
+                   "The arguments in order: i32:7, f32:0.5, zero:f32:1024, random:f32:1024, "
+                   "poison:f32:1024 (nobody wrote it), or FILE.safetensors:TENSOR")
+      ->allow_extra_args(false);
+  command->add_option("--seed", options->seed, "Of the random buffers (default 1)");
+  command->add_flag("--sanitize{all}", options->sanitize,
+                    "Check it: all, or --sanitize=bounds,init,race,sync; exit code 1 when "
+                    "something is found");
+  command->add_option("--out", options->output,
+                      "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
+  command->add_option("--threads", options->threads, "Workers (default: all cores)")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
+  command->add_flag("--json", options->json, "Print one JSON document");
+  command->callback([options, exit_code] { *exit_code = run_ptx(*options); });
+}
+
+}  // namespace braid::cli

@@ -1,0 +1,135 @@
+// Kernels as people write them, each with twins in which one thing is wrong. The right one runs
+// clean under the sanitizer and matches plain C++; of each twin something is found, and the finding
+// names a line that the source marks with "// finds N".
+
+#include "sanitizer/kernels.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include "braid/error.h"
+#include "braid/executable.h"
+#include "runtime/compiler.h"
+
+namespace braid {
+namespace {
+
+using testing::Argument;
+using testing::Buffers;
+using testing::KernelCase;
+
+/// What came of a launch.
+struct Outcome {
+  Buffers buffers;
+  std::string error;
+  std::vector<Finding> findings;
+};
+
+Outcome run(const KernelCase& kernel, int bug) {
+  WorldOptions options;
+  options.device = "cpu";
+  options.sanitize = "all";
+  World world = World::open(options);
+  Device& device = world.device();
+  // The line numbers stay: the first line of each source is empty.
+  const std::string text = fmt::format("#define BUG {}{}", bug, kernel.source);
+  const auto compiled =
+      compile_kernel({"k", text}, Target::parse(device.target()), nullptr, /*line_info=*/true);
+  const auto module = device.load(0, compiled.image);
+  const auto stream = device.create_stream(0);
+  std::vector<std::unique_ptr<Memory>> memory;
+  std::vector<std::uint64_t> words;
+  Outcome outcome;
+  outcome.buffers = kernel.buffers();
+  for (const Argument& argument : kernel.arguments) {
+    if (argument.buffer < 0) {
+      words.push_back(static_cast<std::uint64_t>(argument.value));
+      continue;
+    }
+    auto& data = outcome.buffers[static_cast<std::size_t>(argument.buffer)];
+    memory.push_back(device.allocate(0, data.size() * sizeof(float)));
+    words.push_back(memory.back()->address());
+    if (!argument.poisoned) {
+      stream->copy_from_host(words.back(), data.data(), data.size() * sizeof(float));
+    }
+  }
+  std::vector<const void*> pointers;
+  for (const std::uint64_t& word : words) pointers.push_back(&word);
+  stream->launch(module->function("k"), kernel.grid, kernel.block, 0, pointers);
+  try {
+    stream->synchronize();
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (kernel.arguments[i].buffer < 0) continue;
+      auto& data = outcome.buffers[static_cast<std::size_t>(kernel.arguments[i].buffer)];
+      stream->copy_to_host(data.data(), words[i], data.size() * sizeof(float));
+      stream->synchronize();
+    }
+  } catch (const Error& error) {
+    outcome.error = error.what();
+  }
+  outcome.findings = device.findings();
+  return outcome;
+}
+
+/// The lines of the source with "// finds N".
+std::vector<std::uint32_t> marked_lines(const std::string& source, int bug) {
+  std::vector<std::uint32_t> lines;
+  std::uint32_t line = 1;
+  const std::string mark = fmt::format("// finds {}", bug);
+  for (std::size_t at = 0; at < source.size(); ++line) {
+    const std::size_t end = std::min(source.find('\n', at), source.size());
+    if (source.substr(at, end - at).find(mark) != std::string::npos) lines.push_back(line);
+    at = end + 1;
+  }
+  return lines;
+}
+
+class Kernels : public ::testing::TestWithParam<KernelCase> {};
+
+TEST_P(Kernels, RunsCleanAndMatchesPlainCode) {
+  const KernelCase& kernel = GetParam();
+  const Outcome outcome = run(kernel, 0);
+  EXPECT_EQ(outcome.error, "");
+  for (const Finding& finding : outcome.findings) ADD_FAILURE() << finding.text();
+  Buffers expected = kernel.buffers();
+  kernel.reference(expected);
+  for (std::size_t b = 0; b < expected.size(); ++b) {
+    for (std::size_t i = 0; i < expected[b].size(); ++i) {
+      ASSERT_NEAR(outcome.buffers[b][i], expected[b][i], 1e-4 * (1 + std::abs(expected[b][i])))
+          << "buffer " << b << ", element " << i;
+    }
+  }
+}
+
+TEST_P(Kernels, EveryPlantedBugIsFoundAtItsLine) {
+  const KernelCase& kernel = GetParam();
+  for (std::size_t b = 0; b < kernel.bugs.size(); ++b) {
+    const int bug = static_cast<int>(b) + 1;
+    SCOPED_TRACE(fmt::format("bug {}", bug));
+    const Outcome outcome = run(kernel, bug);
+    ASSERT_FALSE(outcome.findings.empty()) << outcome.error;
+    const std::vector<std::uint32_t> lines = marked_lines(kernel.source, bug);
+    ASSERT_FALSE(lines.empty());
+    const bool right =
+        std::any_of(outcome.findings.begin(), outcome.findings.end(), [&](const Finding& finding) {
+          return finding.kind == kernel.bugs[b] &&
+                 std::find(lines.begin(), lines.end(), finding.cuda_line) != lines.end();
+        });
+    std::string all;
+    for (const Finding& finding : outcome.findings) all += finding.text() + "\n";
+    EXPECT_TRUE(right) << "expected " << kernel.bugs[b] << " at a marked line:\n" << all;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Kernels, ::testing::ValuesIn(testing::kernel_cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace braid
