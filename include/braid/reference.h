@@ -23,9 +23,10 @@ using RankTensors = std::vector<std::vector<HostTensor>>;
 /// softmax of matmul's scores, where one rounding of an operand moves a whole row), where roundings
 /// that fall the other way add up. 1e-5 for f32; 1e-3 or 8e-3 for bf16; 2e-4 or 2e-3 for f16; 2e-2
 /// and 4e-2 for f8e4m3 and f8e5m2, one rounding of which may be 6 and 12 percent; 0 for integers.
-/// Past 64 such nodes the 16-bit ones grow with the square root of their number: once a few
-/// roundings fell the other way, those of a residual stream are independent on both sides, and 64
-/// of them at 2^-9 / sqrt(3) are 9e-3 of a bf16 stream already.
+/// Past 64 such nodes, n of them, the 16-bit ones are the dtype's epsilon times sqrt(n / 2): a run
+/// either rounds everywhere as the reference does, or its residual stream is an independent one
+/// from the first rounding that falls the other way, and differs by one epsilon or so for each
+/// layer.
 [[nodiscard]] double tolerance(const Graph& graph, ValueId output);
 
 /// ‖out−ref‖/‖ref‖ over all elements; NaN anywhere, or an infinity on one side only, gives

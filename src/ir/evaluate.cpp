@@ -138,9 +138,12 @@ double tolerance(const Graph& graph, ValueId output) {
     for (ValueId input : node.inputs) needed[static_cast<std::size_t>(input)] = true;
   }
   constexpr int kOneBlock = 8;
-  constexpr double kSeveralLayers = 64;
+  constexpr int kSeveralLayers = 64;
   const bool one_block = depth <= kOneBlock && !attention;
-  const double walk = std::sqrt(std::max(1.0, depth / kSeveralLayers));
+  const auto sixteen_bits = [&](double block, double layers, double epsilon) {
+    if (depth > kSeveralLayers) return epsilon * std::sqrt(depth / 2.0);
+    return one_block ? block : layers;
+  };
   double allowed = 0;
   for (std::size_t v = 0; v < needed.size(); ++v) {
     if (!needed[v] || graph.values()[v].producer < 0) continue;
@@ -149,10 +152,10 @@ double tolerance(const Graph& graph, ValueId output) {
         allowed = std::max(allowed, 1e-5);
         break;
       case DType::kBF16:
-        allowed = std::max(allowed, one_block ? 1e-3 : 8e-3 * walk);
+        allowed = std::max(allowed, sixteen_bits(1e-3, 8e-3, 0x1p-8));
         break;
       case DType::kF16:
-        allowed = std::max(allowed, one_block ? 2e-4 : 2e-3 * walk);
+        allowed = std::max(allowed, sixteen_bits(2e-4, 2e-3, 0x1p-11));
         break;
       case DType::kF8E4M3:
         allowed = std::max(allowed, 2e-2);

@@ -265,5 +265,82 @@ TEST(Run, NamesOfTenMegabytes) {
   EXPECT_LT(refused.err.size(), 1000U);  // one line that a person can read
 }
 
+TEST(Run, UnderTheSanitizer) {
+  const auto clean =
+      run_braid({"run", "-", "--device", "cpu", "--sanitize", "--check"}, small_graph().dump());
+  EXPECT_EQ(clean.exit_code, 0) << clean.err;
+  EXPECT_THAT(clean.out, HasSubstr("sanitizer: no finding"));
+  const auto unknown = run_braid({"run", "-", "--sanitize=races"}, small_graph().dump());
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("expected all, or some of bounds, init, race, sync"));
+  EXPECT_EQ(
+      run_braid({"run", "-", "--device", "cuda", "--sanitize"}, small_graph().dump()).exit_code, 2);
+}
+
+constexpr const char* kScaleKernel =
+    R"(extern "C" __global__ void scale(const float* x, float* y, float by, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = by * x[i];
+}
+)";
+
+TEST(Ptx, RunsACudaFileAndItsPtx) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "scale.cu", kScaleKernel);
+  std::map<std::string, HostTensor, std::less<>> tensors;
+  tensors.emplace("x", HostTensor::from_doubles(DType::kF32, {3}, {1, 2, 3}));
+  write_safetensors(directory / "in.safetensors", tensors);
+  const auto run = [&](const std::string& file, const std::string& x, const std::string& n) {
+    return run_braid({"ptx", file, "--entry", "scale", "--block", "32", "--arg", x, "--arg",
+                      "poison:f32:3", "--arg", "f32:0.5", "--arg", "i32:" + n, "--sanitize",
+                      "--out", directory / "out", "--json"});
+  };
+  const std::string x = std::string(directory / "in.safetensors") + ":x";
+  const auto good = run(directory / "scale.cu", x, "3");
+  ASSERT_EQ(good.exit_code, 0) << good.err << good.out;
+  const SafetensorsFile out(directory / "out/buffers.safetensors");
+  EXPECT_EQ(out.read("arg1").to_doubles(), (std::vector<double>{0.5, 1, 1.5}));
+
+  // One element too many: found, with the line of the file and the buffer.
+  const auto bad = run(directory / "scale.cu", x, "4");
+  EXPECT_EQ(bad.exit_code, 1);
+  const json finding = parse(bad.out)["findings"][0];
+  EXPECT_EQ(finding["kind"], "bounds");
+  EXPECT_EQ(finding["cuda_line"], 3);
+  EXPECT_EQ(finding["buffer"], "arg0");
+  EXPECT_EQ(finding["offset"], 12);
+  EXPECT_EQ(finding["thread"], json({3, 0, 0}));
+
+  // A buffer that nobody wrote.
+  const auto poisoned = run(directory / "scale.cu", "poison:f32:3", "3");
+  EXPECT_EQ(poisoned.exit_code, 1);
+  EXPECT_EQ(parse(poisoned.out)["findings"][0]["kind"], "uninitialized");
+}
+
+TEST(Ptx, BadArgumentsAreRefused) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "scale.cu", kScaleKernel);
+  test::write_file(directory / "bad.ptx", ".version 9.0\n.target sm_80\nnonsense\n");
+  const auto refused = [&](std::vector<std::string> args, const std::string& why) {
+    args.insert(args.begin(), "ptx");
+    const auto result = run_braid(args);
+    EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+    EXPECT_THAT(result.err, HasSubstr(why));
+  };
+  const std::string file = directory / "scale.cu";
+  refused({directory / "none.cu", "--entry", "scale"}, "none.cu: cannot be read");
+  refused({directory / "bad.ptx", "--entry", "scale"}, "ptx:3");
+  refused({file, "--entry", "other"}, "no such entry");
+  refused({file, "--entry", "scale"}, "takes 4 parameters");
+  refused({file, "--entry", "scale", "--arg", "f32:x"}, "expected a number");
+  refused({file, "--entry", "scale", "--arg", "zero:f33:4"}, "unknown dtype 'f33'");
+  refused({file, "--entry", "scale", "--arg", "zero:f32:0"}, "expected 1 to 2^32");
+  refused({file, "--entry", "scale", "--arg", "seven"}, "expected i32:7");
+  refused({file, "--entry", "scale", "--block", "1,2,3,4"}, "expected X,Y,Z");
+  refused({file, "--entry", "scale", "--block", "2000", "--arg", "zero:f32:1", "--arg",
+           "zero:f32:1", "--arg", "f32:1", "--arg", "i32:1"},
+          "1 to 1024 threads");
+}
+
 }  // namespace
 }  // namespace braid

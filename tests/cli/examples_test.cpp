@@ -45,6 +45,16 @@ TEST(Examples, AreRight) {
   }
 }
 
+TEST(Examples, RunCleanUnderTheSanitizer) {
+  for (const Example& example : examples()) {
+    const std::string binding = example.binding.substr(0, 2) + "2";
+    const auto result = run_braid({"run", example.path, "--device", "cpu", "--bind", binding,
+                                   "--check", "--sanitize", "--json"});
+    EXPECT_EQ(result.exit_code, 0) << example.path << "\n" << result.err << result.out;
+    EXPECT_TRUE(json::parse(result.out)["findings"].empty()) << example.path;
+  }
+}
+
 TEST(Examples, CompileWithoutSpillsForEveryTarget) {
   for (const Example& example : examples()) {
     for (const char* target : {"sm_90a", "sm_100a"}) {
