@@ -82,6 +82,11 @@ TEST_P(AllReduce, EqualsTheReferenceAndUnfused) {
   EXPECT_TRUE(testing::matches_reference_and_unfused(Body(c).build(), {{"T", c.tokens}}, 5));
 }
 
+TEST_P(AllReduce, RunsCleanUnderTheSanitizer) {
+  const Case& c = GetParam();
+  EXPECT_TRUE(testing::runs_clean(Body(c).build(), {{"T", c.tokens}}, 6));
+}
+
 constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kF16 = DType::kF16;
 INSTANTIATE_TEST_SUITE_P(
     Pairs, AllReduce,

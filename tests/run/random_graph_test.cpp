@@ -40,6 +40,12 @@ TEST_P(RandomGraph, EqualsTheReference) {
   }
 }
 
+TEST_P(RandomGraph, RunsCleanUnderTheSanitizer) {
+  const std::uint64_t seed = base_seed() + 7'000'000 + static_cast<std::uint64_t>(GetParam());
+  const Graph graph = testing::random_graph(seed);
+  ASSERT_TRUE(testing::runs_clean(graph, {{"T", 7}}, seed)) << to_text(graph);
+}
+
 INSTANTIATE_TEST_SUITE_P(Shards, RandomGraph, ::testing::Range(0, 20));
 
 }  // namespace

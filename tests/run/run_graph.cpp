@@ -101,4 +101,23 @@ RankTensors compile_and_run(const Graph& graph, const Bindings& bindings,
   return ::testing::AssertionSuccess();
 }
 
+::testing::AssertionResult runs_clean(const Graph& graph, const Bindings& bindings,
+                                      std::uint64_t seed) {
+  WorldOptions options;
+  options.device = "cpu";
+  options.world = static_cast<int>(world_size(graph));
+  options.sanitize = "all";
+  World world = World::open(options);
+  Executable executable = Executable::compile(graph, world);
+  const RankTensors inputs = random_inputs(graph, bindings, seed);
+  const RankTensors outputs = run_once(executable, graph, bindings, inputs);
+  // Once more without the host in between.
+  executable.run();
+  executable.run();
+  executable.synchronize();
+  const auto findings = world.device().findings();
+  if (!findings.empty()) return ::testing::AssertionFailure() << findings[0].text();
+  return same_as_reference(graph, outputs, evaluate(graph, inputs, bindings));
+}
+
 }  // namespace braid::testing

@@ -28,4 +28,8 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
 ::testing::AssertionResult same_as_reference(const Graph& graph, const RankTensors& got,
                                              const RankTensors& expected);
 
+/// The graph under the sanitizer: no finding, and equal to the reference.
+::testing::AssertionResult runs_clean(const Graph& graph, const Bindings& bindings,
+                                      std::uint64_t seed);
+
 }  // namespace braid::testing
