@@ -24,6 +24,8 @@ struct WorldOptions {
   /// Checks of the cpu device: "all", or some of "bounds,init,race,sync"; "" for none. What they
   /// find is in Device::findings(). A checked run uses one thread.
   std::string sanitize;
+  /// Seed of a checked run's interleaving; the same seed is the same run. 0 takes turns.
+  std::uint64_t schedule = 0;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
   /// Called before each kernel that is compiled or taken from the cache, and once when all are
   /// there (`done == total`).

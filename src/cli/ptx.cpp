@@ -30,6 +30,7 @@ struct PtxOptions {
   std::vector<std::string> args;
   std::uint32_t shared = 0;
   std::uint64_t seed = 1;
+  std::uint64_t schedule = 0;
   int threads = 0;
   bool json = false;
 };
@@ -154,6 +155,7 @@ int run_ptx(const PtxOptions& options) {
   world_options.threads = options.threads;
   world_options.cache_dir = options.cache_dir;
   world_options.sanitize = options.sanitize;
+  world_options.schedule = options.schedule;
   World world = World::open(world_options);
   Device& device = world.device();
   const auto module = device.load(0, load_kernel(options, device.target()));
@@ -166,6 +168,7 @@ int run_ptx(const PtxOptions& options) {
     arguments.push_back(make_argument(arguments.size(), spec, device, *stream, random));
   }
   std::vector<const void*> pointers;
+  pointers.reserve(arguments.size());
   for (const Argument& argument : arguments) pointers.push_back(&argument.bits);
 
   const auto start = std::chrono::steady_clock::now();
@@ -228,6 +231,8 @@ void add_ptx(CLI::App& app, int* exit_code) {
                     "something is found");
   command->add_option("--out", options->output,
                       "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
+  command->add_option("--schedule", options->schedule,
+                      "Seed of the interleaving under --sanitize (default 0: in turns)");
   command->add_option("--threads", options->threads, "Workers (default: all cores)")
       ->check(CLI::Range(1, 4096));
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");

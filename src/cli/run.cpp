@@ -28,6 +28,7 @@ struct RunOptions {
   std::string device;
   std::string inputs, outputs, cache_dir;
   std::uint64_t seed = 1;
+  std::uint64_t schedule = 0;
   std::vector<std::string> bind;
   std::string sanitize;
   int threads = 0;
@@ -193,6 +194,7 @@ int run(const RunOptions& options) {
   world_options.world = static_cast<int>(report.world);
   world_options.threads = options.threads;
   world_options.sanitize = options.sanitize;
+  world_options.schedule = options.schedule;
   world_options.cache_dir = options.cache_dir;
   world_options.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
     bar->update(done, total, what);
@@ -286,6 +288,8 @@ void add_run(CLI::App& app, int* exit_code) {
   command->add_flag("--sanitize{all}", options->sanitize,
                     "Check the kernels on the cpu device: --sanitize for all, or "
                     "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
+  command->add_option("--schedule", options->schedule,
+                      "Seed of the interleaving under --sanitize (default 0: in turns)");
   command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
       ->check(CLI::Range(1, 4096));
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");

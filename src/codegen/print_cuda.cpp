@@ -290,67 +290,14 @@ class Printer {
   }
 
   std::string function(const Inst& inst, const std::vector<std::string>& x) {
-    switch (inst.fn) {
-      case Fn::kAdd:
-        return fmt::format("{} + {}", x[0], x[1]);
-      case Fn::kSub:
-        return fmt::format("{} - {}", x[0], x[1]);
-      case Fn::kMul:
-        return fmt::format("{} * {}", x[0], x[1]);
-      case Fn::kDiv:
-        return fmt::format("{} / {}", x[0], x[1]);
-      case Fn::kRem:
-        return fmt::format("{} % {}", x[0], x[1]);
-      case Fn::kNeg:
-        return fmt::format("-{}", x[0]);
-      case Fn::kAbs:
-        used_.insert(Helper::kMath);
-        return fmt::format("abs_of({})", x[0]);
-      case Fn::kMin:
-        return fmt::format("{0} < {1} ? {0} : {1}", x[0], x[1]);
-      case Fn::kMax:
-        used_.insert(Helper::kMath);
-        return fmt::format("max_of({}, {})", x[0], x[1]);
-      case Fn::kExp:
-        return fmt::format("expf({})", x[0]);
-      case Fn::kLog:
-        return fmt::format("logf({})", x[0]);
-      case Fn::kSqrt:
-        return fmt::format("sqrtf({})", x[0]);
-      case Fn::kRsqrt:
-        return fmt::format("rsqrtf({})", x[0]);
-      case Fn::kTanh:
-        return fmt::format("tanhf({})", x[0]);
-      case Fn::kErf:
-        return fmt::format("erff({})", x[0]);
-      case Fn::kPow:
-        return fmt::format("powf({}, {})", x[0], x[1]);
-      case Fn::kFloor:
-        return fmt::format("floorf({})", x[0]);
-      case Fn::kRoundEven:
-        return fmt::format("rintf({})", x[0]);
-      case Fn::kLt:
-        return fmt::format("{} < {}", x[0], x[1]);
-      case Fn::kEq:
-        return fmt::format("{} == {}", x[0], x[1]);
-      case Fn::kAnd:
-        return fmt::format("{} && {}", x[0], x[1]);
-      case Fn::kNot:
-        return fmt::format("!{}", x[0]);
-      case Fn::kSelect:
-        return fmt::format("{} ? {} : {}", x[0], x[1], x[2]);
-      case Fn::kToI32:
-        return fmt::format("(int){}", x[0]);
-      case Fn::kToI64:
-        return fmt::format("(long long){}", x[0]);
-      case Fn::kToF32:
-        return fmt::format("(float){}", x[0]);
-      case Fn::kRound:
-        if (inst.dtype == DType::kBool) return fmt::format("(long long)({} != 0)", x[0]);
-        used_.insert(Helper::kTypes);
-        return fmt::format("round_to<{}>({})", element(inst.dtype), x[0]);
+    if (inst.fn == Fn::kRound) {
+      if (inst.dtype == DType::kBool) return fmt::format("(long long)({} != 0)", x[0]);
+      used_.insert(Helper::kTypes);
+      return fmt::format("round_to<{}>({})", element(inst.dtype), x[0]);
     }
-    throw_internal("print", "unknown function");
+    if (inst.fn == Fn::kAbs || inst.fn == Fn::kMax) used_.insert(Helper::kMath);
+    const auto operand = [&](std::size_t i) { return i < x.size() ? x[i] : std::string(); };
+    return fmt::format(fmt::runtime(function_format(inst.fn)), operand(0), operand(1), operand(2));
   }
 
   std::string map_text(const Inst& inst, std::string_view i) {

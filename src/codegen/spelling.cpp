@@ -49,6 +49,32 @@ std::string_view memory_type(DType dtype) {
   throw_internal("print", "unknown dtype");
 }
 
+std::string_view function_format(Fn fn) {
+  struct Spelling {
+    Fn fn;
+    std::string_view format;
+  };
+  constexpr Spelling kSpellings[] = {
+      {Fn::kAdd, "{0} + {1}"},          {Fn::kSub, "{0} - {1}"},
+      {Fn::kMul, "{0} * {1}"},          {Fn::kDiv, "{0} / {1}"},
+      {Fn::kRem, "{0} % {1}"},          {Fn::kNeg, "-{0}"},
+      {Fn::kAbs, "abs_of({0})"},        {Fn::kMin, "{0} < {1} ? {0} : {1}"},
+      {Fn::kMax, "max_of({0}, {1})"},   {Fn::kExp, "expf({0})"},
+      {Fn::kLog, "logf({0})"},          {Fn::kSqrt, "sqrtf({0})"},
+      {Fn::kRsqrt, "rsqrtf({0})"},      {Fn::kTanh, "tanhf({0})"},
+      {Fn::kErf, "erff({0})"},          {Fn::kPow, "powf({0}, {1})"},
+      {Fn::kFloor, "floorf({0})"},      {Fn::kRoundEven, "rintf({0})"},
+      {Fn::kLt, "{0} < {1}"},           {Fn::kEq, "{0} == {1}"},
+      {Fn::kAnd, "{0} && {1}"},         {Fn::kNot, "!{0}"},
+      {Fn::kSelect, "{0} ? {1} : {2}"}, {Fn::kToI32, "(int){0}"},
+      {Fn::kToI64, "(long long){0}"},   {Fn::kToF32, "(float){0}"},
+  };
+  for (const Spelling& spelling : kSpellings) {
+    if (spelling.fn == fn) return spelling.format;
+  }
+  throw_internal("print", "unknown function");
+}
+
 std::string field_text(std::string_view index, const std::vector<int>& images) {
   if (index == "0") return "0";
   std::string text;

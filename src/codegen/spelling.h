@@ -17,6 +17,9 @@ std::string_view memory_type(DType dtype);
 /// A float literal that reads back to the same f32.
 std::string float_text(double value);
 
+/// How a function of up to three operands is written, for fmt; not of kRound, which has a dtype.
+std::string_view function_format(Fn fn);
+
 /// The image of `index` under a linear map, as a sum of shifted fields; "0" when there are none.
 std::string field_text(std::string_view index, const std::vector<int>& images);
 std::vector<int> rows_of(const std::vector<Coord>& basis);

@@ -61,7 +61,8 @@ std::vector<std::string> cpu_library_candidates() {
 }
 
 std::unique_ptr<Device> open_device(std::string_view kind, int world, int threads,
-                                    const DiskCache* cache, unsigned checks) {
+                                    const DiskCache* cache, unsigned checks,
+                                    std::uint64_t schedule) {
   if (world < 1) throw_invalid("world", fmt::format("{} ranks; expected 1 or more", world));
   if (threads < 0) throw_invalid("threads", fmt::format("{}; expected 0 or more", threads));
   if (kind.empty() && checks != 0) kind = "cpu";
@@ -71,7 +72,11 @@ std::unique_ptr<Device> open_device(std::string_view kind, int world, int thread
   }
   if (kind == "cuda") return create_cuda_device(world);
   if (kind == "cpu") {
-    return open_cpu_device({.world = world, .threads = threads, .cache = cache, .checks = checks});
+    return open_cpu_device({.world = world,
+                            .threads = threads,
+                            .cache = cache,
+                            .checks = checks,
+                            .schedule = schedule});
   }
   throw_invalid("device", fmt::format("'{}' is unknown; expected cpu or cuda", kind));
 }

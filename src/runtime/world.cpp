@@ -27,8 +27,8 @@ World World::open(const WorldOptions& options) {
   }
   const unsigned checks = parse_checks(options.sanitize);
   impl->line_info = checks != kCheckNothing;
-  impl->device =
-      open_device(options.device, options.world, options.threads, impl->cache.get(), checks);
+  impl->device = open_device(options.device, options.world, options.threads, impl->cache.get(),
+                             checks, options.schedule);
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) {
     timeout_s = impl->device->kind() == "cuda" ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;

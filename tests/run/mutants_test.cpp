@@ -108,8 +108,9 @@ class Judge {
   [[nodiscard]] const std::vector<Kernel>& kernels() const { return kernels_; }
 
   /// With `ptx` in place of the kernel.
-  [[nodiscard]] std::string verdict(const std::string& entry, const std::string& ptx) const {
-    World world = open();
+  [[nodiscard]] std::string verdict(const std::string& entry, const std::string& ptx,
+                                    std::uint64_t schedule = 0) const {
+    World world = open(schedule);
     auto& device = world.impl().device;
     device = std::make_unique<MutatingDevice>(std::move(device), entry, ptx);
     std::string problem;
@@ -127,11 +128,12 @@ class Judge {
   }
 
  private:
-  static World open() {
+  static World open(std::uint64_t schedule = 0) {
     WorldOptions options;
     options.device = "cpu";
     options.world = 2;
     options.sanitize = "all";
+    options.schedule = schedule;
     return World::open(options);
   }
 
@@ -214,6 +216,17 @@ class Mutants : public ::testing::TestWithParam<Case> {};
 TEST_P(Mutants, WholeKernelsHaveNoFinding) {
   const Judge judge(GetParam().graph, GetParam().sizes);
   for (const auto& kernel : judge.kernels()) EXPECT_EQ(judge.verdict(kernel.entry, kernel.ptx), "");
+}
+
+TEST_P(Mutants, WholeKernelsHaveNoFindingInManyInterleavings) {
+  const char* given = std::getenv("BRAID_SCHEDULES");
+  const int schedules = given == nullptr ? 100 : std::atoi(given);
+  const Judge judge(GetParam().graph, {GetParam().sizes.back()});
+  const auto& kernel = judge.kernels().back();
+  for (int seed = 1; seed <= schedules; ++seed) {
+    ASSERT_EQ(judge.verdict(kernel.entry, kernel.ptx, static_cast<std::uint64_t>(seed)), "")
+        << "schedule " << seed;
+  }
 }
 
 TEST_P(Mutants, EveryOneIsFound) {

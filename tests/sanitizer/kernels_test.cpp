@@ -13,6 +13,7 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <set>
 
 #include "braid/error.h"
 #include "braid/executable.h"
@@ -126,6 +127,43 @@ TEST_P(Kernels, EveryPlantedBugIsFoundAtItsLine) {
     for (const Finding& finding : outcome.findings) all += finding.text() + "\n";
     EXPECT_TRUE(right) << "expected " << kernel.bugs[b] << " at a marked line:\n" << all;
   }
+}
+
+// Blocks note the order in which they come: one seed is one order, and seeds differ.
+TEST(Schedule, ASeedIsAnInterleaving) {
+  const std::string text = R"(
+extern "C" __global__ void k(unsigned* next, int* order) {
+  if (threadIdx.x == 0) order[atomicAdd(next, 1u)] = blockIdx.x;
+}
+)";
+  const auto compiled = compile_kernel({"k", text}, Target::parse("sm_80"), nullptr);
+  const auto order = [&](std::uint64_t seed) {
+    WorldOptions options;
+    options.device = "cpu";
+    options.sanitize = "all";
+    options.schedule = seed;
+    World world = World::open(options);
+    const auto module = world.device().load(0, compiled.image);
+    const auto stream = world.device().create_stream(0);
+    const auto next = world.device().allocate(0, 4);
+    const auto list = world.device().allocate(0, 64);
+    stream->fill(next->address(), 0, 4);
+    const std::uint64_t words[] = {next->address(), list->address()};
+    const void* const arguments[] = {&words[0], &words[1]};
+    stream->launch(module->function("k"), {16}, {32}, 0, arguments);
+    std::vector<std::int32_t> result(16);
+    stream->copy_to_host(result.data(), list->address(), 64);
+    stream->synchronize();
+    EXPECT_TRUE(world.device().findings().empty());
+    return result;
+  };
+  std::set<std::vector<std::int32_t>> orders;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const auto first = order(seed);
+    EXPECT_EQ(order(seed), first) << "seed " << seed;
+    orders.insert(first);
+  }
+  EXPECT_GE(orders.size(), 4U);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Kernels, ::testing::ValuesIn(testing::kernel_cases()),

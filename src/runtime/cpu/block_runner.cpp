@@ -40,7 +40,7 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
                                  reinterpret_cast<std::uint64_t>(shared_.get()), shared,
                                  "shared memory", false);
   }
-  const bool waits = launch.kernel.info.waits != 0;
+  const bool waits = launch.takes_turns();
   const std::uint32_t needed = waits ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());
   if (!waits) return;
@@ -121,8 +121,8 @@ void BlockRunner::straight_main(void* argument) {
 }
 
 BlockRunner::State BlockRunner::run() {
-  const State state = launch_->kernel.info.waits != 0 ? run_waiting() : run_straight();
-  if (state != State::kSpinning) end_block();
+  const State state = launch_->takes_turns() ? run_waiting() : run_straight();
+  if (state == State::kDone || state == State::kFailed) end_block();
   return state;
 }
 
@@ -142,11 +142,13 @@ BlockRunner::State BlockRunner::run_straight() {
 
 BlockRunner::State BlockRunner::run_waiting() {
   int idle_rounds = 0;
+  Scheduler* const scheduler = launch_->scheduler;
   while (live_warps_ > 0) {
     bool progress = false;
     bool ran = false;
-    for (std::uint32_t w = 0; w < warp_count_; ++w) {
-      Warp& warp = *warps_[w];
+    const std::size_t first = scheduler == nullptr ? 0 : scheduler->pick(warp_count_);
+    for (std::size_t w = 0; w < warp_count_; ++w) {
+      Warp& warp = *warps_[(first + w) % warp_count_];
       if (warp.status != Warp::Status::kReady) continue;
       ran = true;
       warp.yielded = false;
@@ -171,6 +173,9 @@ BlockRunner::State BlockRunner::run_waiting() {
     }
     idle_rounds = progress ? 0 : idle_rounds + 1;
     if (idle_rounds >= kSpinRounds) return State::kSpinning;
+    if (scheduler != nullptr && progress && live_warps_ > 0 && scheduler->leaves()) {
+      return State::kLeft;
+    }
   }
   return State::kDone;
 }
@@ -241,6 +246,11 @@ void BlockRunner::fail(Warp& warp, const char* kind, const char* message, std::u
 
 void BlockRunner::check_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
                                std::uint32_t code, std::uint32_t line) {
+  // Before the check: what it takes note of is done right after it.
+  Scheduler* const scheduler = launch_->scheduler;
+  if (scheduler != nullptr && AccessCode::unpack(code).scope != 0 && scheduler->leaves()) {
+    warp.fiber.suspend();
+  }
   {
     const std::string refusal =
         sanitizer()->access(warp.check, addresses, mask, AccessCode::unpack(code), line);

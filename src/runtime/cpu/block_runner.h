@@ -10,6 +10,7 @@
 #include "runtime/cpu/fiber.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/sanitizer.h"
+#include "runtime/cpu/scheduler.h"
 #include "runtime/cpu/warp_context.h"
 
 namespace braid::cpu {
@@ -24,18 +25,22 @@ struct Launch {
   bool aligned = false;
   Sanitizer* sanitizer = nullptr;      ///< null when nothing is checked
   std::shared_ptr<LaunchCheck> check;  ///< of this launch, then
+  Scheduler* scheduler = nullptr;      ///< null to take turns
   std::vector<std::uint64_t> params;   ///< 8-byte words, so that parameters are aligned
+  /// Whether warps take turns; else each runs to its end.
+  [[nodiscard]] bool takes_turns() const { return kernel.info.waits != 0 || scheduler != nullptr; }
 };
 
 /// Runs the warps of one block of a launch on fibers of the calling thread. Reused from block to
 /// block; a block that spins can be put aside and run on by another thread.
 class BlockRunner {
  public:
-  enum class State : std::uint8_t { kDone, kSpinning, kFailed };
+  /// kLeft: it could go on, but the scheduler has others first.
+  enum class State : std::uint8_t { kDone, kSpinning, kLeft, kFailed };
 
   /// Readies block number `index` of `launch`.
   void start(const Launch& launch, std::uint64_t index);
-  /// Runs until the block is done, fails, or only spins.
+  /// Runs until the block is done, fails, only spins, or is left.
   State run();
   [[nodiscard]] const std::string& error() const { return error_; }
   /// Ends a block that only spins.

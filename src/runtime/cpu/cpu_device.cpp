@@ -23,11 +23,14 @@ constexpr std::size_t kMaxInlineCopy = 64 * 1024;
 
 /// What all objects of one device share; it lives until the last of them is gone.
 struct Core {
-  Core(int world_size, int threads, const DiskCache* cache, unsigned checks)
-      : world(world_size),
-        sanitizer(checks == 0 ? nullptr : std::make_unique<Sanitizer>(checks)),
-        jit(cache, sanitizer != nullptr),
-        engine(threads, sanitizer.get()) {}
+  Core(const CpuOptions& options, int threads)
+      : world(options.world),
+        sanitizer(options.checks == 0 ? nullptr : std::make_unique<Sanitizer>(options.checks)),
+        scheduler(options.schedule == 0 || options.checks == 0
+                      ? nullptr
+                      : std::make_unique<Scheduler>(options.schedule)),
+        jit(options.cache, sanitizer != nullptr),
+        engine(threads, sanitizer.get(), scheduler.get()) {}
 
   /// Ranks load the same text: it is parsed once while any of them holds it.
   std::shared_ptr<const Program> parse(const std::string& text) {
@@ -40,6 +43,7 @@ struct Core {
 
   int world;
   std::unique_ptr<Sanitizer> sanitizer;  ///< null when nothing is checked
+  std::unique_ptr<Scheduler> scheduler;  ///< null to take turns
   Jit jit;
   Engine engine;
   std::mutex mutex;
@@ -340,7 +344,7 @@ class CpuDevice final : public Device {
     int threads = options.threads;
     if (options.checks != 0) threads = 1;
     if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    core_ = std::make_shared<Core>(options.world, threads, options.cache, options.checks);
+    core_ = std::make_shared<Core>(options, threads);
   }
 
   [[nodiscard]] std::string_view kind() const override { return "cpu"; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "braid/device.h"
@@ -14,6 +15,7 @@ struct CpuOptions {
   int threads = 0;                   ///< workers; 0 = all cores
   const DiskCache* cache = nullptr;  ///< for compiled host objects; none when null
   unsigned checks = 0;  ///< of the sanitizer (runtime/checks.h); with any there is one worker
+  std::uint64_t schedule = 0;  ///< seed of a checked run's interleaving; 0 takes turns
 };
 
 std::unique_ptr<Device> create_cpu_device(const CpuOptions& options);

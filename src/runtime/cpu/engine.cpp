@@ -4,7 +4,8 @@
 
 namespace braid::cpu {
 
-Engine::Engine(int threads, Sanitizer* sanitizer) : sanitizer_(sanitizer) {
+Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler)
+    : sanitizer_(sanitizer), scheduler_(scheduler) {
   for (int t = 0; t < threads; ++t) workers_.emplace_back([this] { worker(); });
 }
 
@@ -59,6 +60,7 @@ void Engine::wait(const std::shared_ptr<StreamState>& stream,
 std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
   std::unique_lock lock(mutex_);
   ++draining_;
+  if (scheduler_ != nullptr) work_.notify_all();
   idle_.wait(lock, [&] { return !stream->busy && stream->queue.empty(); });
   --draining_;
   if (sanitizer_ != nullptr) sanitizer_->host_waited(*stream->clock);
@@ -109,6 +111,7 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
     launch.grid_id = next_grid_id_++;
     if (sanitizer_ != nullptr) {
       launch.sanitizer = sanitizer_;
+      launch.scheduler = scheduler_;
       launch.check = sanitizer_->start_launch(stream->clock, grid->op->name, launch.grid,
                                               launch.block, grid->op->cuda_lines);
     }
@@ -125,12 +128,16 @@ void Engine::complete(const std::shared_ptr<StreamState>& stream) {
   advance(stream);
 }
 
-bool Engine::have_work() const { return !tasks_.empty() || !grids_.empty() || !suspended_.empty(); }
+bool Engine::have_work() const {
+  if (scheduler_ != nullptr && draining_ == 0) return false;
+  return !tasks_.empty() || !grids_.empty() || !suspended_.empty();
+}
 
 /// Whether to start blocks before resuming those that spin.
 bool Engine::prefer_new() {
   if (grids_.empty()) return false;
   if (suspended_.empty()) return true;
+  if (scheduler_ != nullptr) return scheduler_->leaves();
   if (suspended_.size() >= kMaxLive) {
     if (resumed_in_vain_ < suspended_.size()) return false;
     resumed_in_vain_ = 0;
@@ -172,9 +179,10 @@ void Engine::run_task(std::unique_lock<std::mutex>& lock) {
 
 void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
   // Grids take turns, so that ranks that wait for each other start together.
-  const std::shared_ptr<Grid> grid = std::move(grids_.front());
-  grids_.pop_front();
-  const bool waits = grid->op->launch.kernel.info.waits != 0;
+  const std::size_t which = scheduler_ == nullptr ? 0 : scheduler_->pick(grids_.size());
+  const std::shared_ptr<Grid> grid = std::move(grids_[which]);
+  grids_.erase(grids_.begin() + static_cast<std::ptrdiff_t>(which));
+  const bool waits = grid->op->launch.takes_turns();
   const std::uint64_t left = grid->total - grid->next;
   std::uint64_t count = 1;
   if (!waits) {
@@ -201,7 +209,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
     } catch (const std::bad_alloc&) {
       error = "out of memory";
     }
-    if (state == BlockRunner::State::kSpinning) {
+    if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kLeft) {
       lock.lock();
       suspended_.push_back({grid, std::move(spare)});
       return;
@@ -212,13 +220,20 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
 }
 
 void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
-  Suspended block = std::move(suspended_.front());
-  suspended_.pop_front();
+  const std::size_t which = scheduler_ == nullptr ? 0 : scheduler_->pick(suspended_.size());
+  Suspended block = std::move(suspended_[which]);
+  suspended_.erase(suspended_.begin() + static_cast<std::ptrdiff_t>(which));
   std::string error;
   if (!block.grid->failed) {
     const bool lonely = suspended_.empty();
     lock.unlock();
     const BlockRunner::State state = block.runner->run();
+    if (state == BlockRunner::State::kLeft) {
+      lock.lock();
+      polls_ = 0;
+      suspended_.push_back(std::move(block));
+      return;
+    }
     if (state == BlockRunner::State::kSpinning) {
       // What it waits for may be running on a thread that wants this core.
       if (lonely) std::this_thread::yield();

@@ -63,7 +63,8 @@ struct StreamState {
 class Engine {
  public:
   /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
-  Engine(int threads, Sanitizer* sanitizer);
+  /// With a scheduler, too, work begins when the host waits for it: then a seed is a run.
+  Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -121,6 +122,7 @@ class Engine {
   std::deque<Task> tasks_;
   std::size_t resumed_in_vain_ = 0;
   Sanitizer* sanitizer_;
+  Scheduler* scheduler_;
   std::uint64_t progress_ = 0;
   std::size_t polls_ = 0;     ///< since the sanitizer last saw progress
   std::size_t draining_ = 0;  ///< host threads that wait, and hand over no more work

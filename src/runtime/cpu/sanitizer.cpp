@@ -257,8 +257,8 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
     const std::uint64_t address = addresses[l];
     Region* region = find(address);
     if (region == nullptr || address - region->address + code.bytes > region->bytes) {
-      const std::string message = fmt::format("{} of {} bytes at {:#x}, which is in no allocation",
-                                              verb(code.kind), code.bytes, address);
+      std::string message = fmt::format("{} of {} bytes at {:#x}, which is in no allocation",
+                                        verb(code.kind), code.bytes, address);
       // The neighbour it ran out of, if there is one.
       if (region == nullptr) {
         auto next = regions_.upper_bound(address);
@@ -278,8 +278,8 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
       }
     }
     if (code.bytes != 0 && address % code.bytes != 0) {
-      const std::string message = fmt::format("{} of {} bytes at an address that is no multiple",
-                                              verb(code.kind), code.bytes);
+      std::string message = fmt::format("{} of {} bytes at an address that is no multiple",
+                                        verb(code.kind), code.bytes);
       add(lane, "misaligned", message, region, address);
       return message;
     }

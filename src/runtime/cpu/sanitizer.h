@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -68,7 +69,7 @@ struct WarpCheck {
   VectorClock seen;
   /// By relaxed loads: counts from the next fence on whose scope reaches as far as the writer is:
   /// in the block (1), on the device (2), elsewhere (3).
-  VectorClock acquired[4];
+  std::array<VectorClock, 4> acquired;
   VectorClock fenced;  ///< up to the last fence: what a relaxed store hands on
   std::uint8_t fence_scope = 0;
   // cp.async: bytes on their way, by group; the open group is the last one.
