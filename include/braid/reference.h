@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "braid/graph.h"
@@ -27,7 +28,13 @@ using RankTensors = std::vector<std::vector<HostTensor>>;
 /// either rounds everywhere as the reference does, or its residual stream is an independent one
 /// from the first rounding that falls the other way, and differs by one epsilon or so for each
 /// layer.
-[[nodiscard]] double tolerance(const Graph& graph, ValueId output);
+///
+/// `shape` is the output's. A tensor of few rows (all dims but the last) has no average: one
+/// rounding of an operand that falls the other way moves a whole row by about an epsilon. f32
+/// arithmetic comes near enough to a tie for that once in some hundred small f16 graphs, so r rows
+/// of f16 may always differ by 2 epsilon / sqrt(r); bf16, eight times as coarse, does not need it.
+[[nodiscard]] double tolerance(const Graph& graph, ValueId output,
+                               const std::vector<std::int64_t>& shape);
 
 /// ‖out−ref‖/‖ref‖ over all elements; NaN anywhere, or an infinity on one side only, gives
 /// infinity.

@@ -245,10 +245,11 @@ int run(const RunOptions& options) {
     }
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    report.outputs.push_back({.name = names[i],
-                              .dtype = outputs[0][i].dtype,
-                              .shape = outputs[0][i].shape,
-                              .tolerance = tolerance(graph, graph.outputs()[i])});
+    report.outputs.push_back(
+        {.name = names[i],
+         .dtype = outputs[0][i].dtype,
+         .shape = outputs[0][i].shape,
+         .tolerance = tolerance(graph, graph.outputs()[i], outputs[0][i].shape)});
   }
   bool good = report.findings.empty();
   if (options.check) {

@@ -74,6 +74,7 @@ enum class Fn : std::uint8_t {
   kRsqrt,
   kTanh,
   kErf,
+  kErfc,
   kPow,
   kFloor,
   kRoundEven,
@@ -216,6 +217,7 @@ inline TileExpr sqrt(TileExpr a) { return {a.builder, a.builder->map(Fn::kSqrt, 
 inline TileExpr rsqrt(TileExpr a) { return {a.builder, a.builder->map(Fn::kRsqrt, {a.id})}; }
 inline TileExpr tanh(TileExpr a) { return {a.builder, a.builder->map(Fn::kTanh, {a.id})}; }
 inline TileExpr erf(TileExpr a) { return {a.builder, a.builder->map(Fn::kErf, {a.id})}; }
+inline TileExpr erfc(TileExpr a) { return {a.builder, a.builder->map(Fn::kErfc, {a.id})}; }
 inline TileExpr floor(TileExpr a) { return {a.builder, a.builder->map(Fn::kFloor, {a.id})}; }
 inline TileExpr nearbyint(TileExpr a) {
   return {a.builder, a.builder->map(Fn::kRoundEven, {a.id})};

@@ -115,7 +115,7 @@ RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindin
   return outputs;
 }
 
-double tolerance(const Graph& graph, ValueId output) {
+double tolerance(const Graph& graph, ValueId output, const std::vector<std::int64_t>& shape) {
   if (!is_float(graph.type(output).dtype)) return 0;
   std::vector<bool> needed(graph.values().size(), false);
   needed[static_cast<std::size_t>(output)] = true;
@@ -140,10 +140,13 @@ double tolerance(const Graph& graph, ValueId output) {
   constexpr int kOneBlock = 8;
   constexpr int kSeveralLayers = 64;
   const bool one_block = depth <= kOneBlock && !attention;
+  double rows = 1;
+  for (std::size_t d = 0; d + 1 < shape.size(); ++d) rows *= static_cast<double>(shape[d]);
   const auto sixteen_bits = [&](double block, double layers, double epsilon) {
     if (depth > kSeveralLayers) return epsilon * std::sqrt(depth / 2.0);
     return one_block ? block : layers;
   };
+  const double few_rows = 2 * 0x1p-11 / std::sqrt(std::max(1.0, rows));
   double allowed = 0;
   for (std::size_t v = 0; v < needed.size(); ++v) {
     if (!needed[v] || graph.values()[v].producer < 0) continue;
@@ -155,7 +158,7 @@ double tolerance(const Graph& graph, ValueId output) {
         allowed = std::max(allowed, sixteen_bits(1e-3, 8e-3, 0x1p-8));
         break;
       case DType::kF16:
-        allowed = std::max(allowed, sixteen_bits(2e-4, 2e-3, 0x1p-11));
+        allowed = std::max({allowed, few_rows, sixteen_bits(2e-4, 2e-3, 0x1p-11)});
         break;
       case DType::kF8E4M3:
         allowed = std::max(allowed, 2e-2);

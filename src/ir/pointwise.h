@@ -12,8 +12,8 @@ namespace braid {
 
 // The arithmetic of every pointwise op, written once: instantiated for `double` by the evaluator
 // and for a tile expression by codegen. A `T` offers + - * /, unary -, and by argument-dependent
-// lookup exp, log, sqrt, rsqrt, tanh, erf, pow, abs, floor, nearbyint, maximum, less, equal, select
-// and `like(T, double)` (a constant of the same kind). A truth value is 0 or 1.
+// lookup exp, log, sqrt, rsqrt, tanh, erf, erfc, pow, abs, floor, nearbyint, maximum, less, equal,
+// select and `like(T, double)` (a constant of the same kind). A truth value is 0 or 1.
 
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 /// NaN wins, as in torch.maximum.
@@ -25,12 +25,13 @@ inline double equal(double a, double b) { return a == b ? 1 : 0; }
 inline double select(double condition, double a, double b) { return condition != 0 ? a : b; }
 inline double like(double, double constant) { return constant; }
 
-/// tanh(sqrt(2/pi) (x + 0.044715 x^3)), the approximation of torch's gelu.
+/// torch's gelu with approximate = "tanh": x / 2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3),
+/// as x sigmoid(2u), which keeps its digits where 1 + tanh u cancels.
 template <class T>
 T gelu_tanh(T x) {
-  using std::tanh;
-  const T inner = x * like(x, 0.79788456080286536) * (like(x, 1.0) + x * x * like(x, 0.044715));
-  return x * like(x, 0.5) * (like(x, 1.0) + tanh(inner));
+  using std::exp;
+  const T twice = x * like(x, 1.5957691216057308) * (like(x, 1.0) + x * x * like(x, 0.044715));
+  return x / (like(x, 1.0) + exp(-twice));
 }
 
 /// The result of pointwise op `name` on `x`, before it is rounded to the declared dtype. Casts
@@ -39,6 +40,7 @@ template <class T>
 T pointwise(std::string_view name, std::span<const T> x, const Attrs& attrs) {
   using std::abs;
   using std::erf;
+  using std::erfc;
   using std::exp;
   using std::floor;
   using std::log;
@@ -71,7 +73,8 @@ T pointwise(std::string_view name, std::span<const T> x, const Attrs& attrs) {
   if (name == "silu") return x[0] / (one() + exp(-x[0]));
   if (name == "gelu") {
     if (std::get<std::string>(attrs.find("approximate")->second) == "tanh") return gelu_tanh(x[0]);
-    return x[0] * like(x[0], 0.5) * (one() + erf(x[0] * like(x[0], 0.70710678118654752)));
+    // 1 + erf(a) is erfc(-a), which does not cancel.
+    return x[0] * like(x[0], 0.5) * erfc(-x[0] * like(x[0], 0.70710678118654752));
   }
   if (name == "clamp") {
     T y = x[0];

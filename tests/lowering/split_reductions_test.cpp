@@ -23,7 +23,8 @@ void expect_close(const Graph& before, const Graph& after) {
   const auto got = evaluate(after, inputs, bindings);
   for (std::size_t i = 0; i < expected[0].size(); ++i) {
     EXPECT_EQ(got[0][i].shape, expected[0][i].shape);
-    EXPECT_LE(relative_error(got[0][i], expected[0][i]), tolerance(before, before.outputs()[i]));
+    EXPECT_LE(relative_error(got[0][i], expected[0][i]),
+              tolerance(before, before.outputs()[i], expected[0][i].shape));
   }
 }
 

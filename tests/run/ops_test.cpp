@@ -453,5 +453,20 @@ INSTANTIATE_TEST_SUITE_P(Movement, Ops, ::testing::ValuesIn(movement_cases()), n
 INSTANTIATE_TEST_SUITE_P(Scaled, Ops, ::testing::ValuesIn(scaled_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Matmul, Ops, ::testing::ValuesIn(matmul_cases()), name_of);
 
+// Far below zero, where 1 + tanh and 1 + erf would cancel, gelu keeps its digits.
+TEST(Gelu, KeepsItsDigitsInTheTail) {
+  for (const char* form : {"none", "tanh"}) {
+    Graph graph;
+    const ValueId x = graph.add_input({"x", {DType::kF32, {4, 64}}});
+    const auto op = [&](const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
+      return graph.node(graph.add_node("", name, std::move(inputs), std::move(attrs))).outputs[0];
+    };
+    const ValueId five = op("full", {}, {{"value", 5.0}, {"dtype", DType::kF32}});
+    const ValueId low = op("sub", {op("tanh", {x}), five});
+    graph.add_output(op("gelu", {low}, {{"approximate", std::string(form)}}));
+    EXPECT_TRUE(testing::matches_reference(graph, {}, 1)) << form;
+  }
+}
+
 }  // namespace
 }  // namespace braid

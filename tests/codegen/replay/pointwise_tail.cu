@@ -118,11 +118,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_gelu(long long p0
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     load<1>(v10 + i, (const float*)p1 + (v3 + (col0 + i % 8)), ((v3 + (col0 + i % 8)) < p0));
-  float v18[8];
+  float v17[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v18[i] = (v10[i] * 0.5f) * (1.0f + (erff((v10[i] * 0.707106781f))));
+    v17[i] = (v10[i] * 0.5f) * (erfcf(((-v10[i]) * 0.707106781f)));
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store<1>((float*)p2 + (v3 + (col0 + i % 8)), v18 + i, ((v3 + (col0 + i % 8)) < p0));
+    store<1>((float*)p2 + (v3 + (col0 + i % 8)), v17 + i, ((v3 + (col0 + i % 8)) < p0));
 }
