@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/counts.h"
 #include "braid/dim3.h"
 #include "braid/finding.h"
 
@@ -102,6 +103,9 @@ class Device {
   }
   /// What the checks found so far; always empty on a device without any, or with them off.
   [[nodiscard]] virtual std::vector<Finding> findings() { return {}; }
+  /// What kernels did so far, in the order of their first launches; empty where nothing is counted.
+  /// No work may be in flight.
+  [[nodiscard]] virtual std::vector<KernelCounts> counts() { return {}; }
 };
 
 }  // namespace braid

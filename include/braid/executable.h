@@ -26,6 +26,8 @@ struct WorldOptions {
   std::string sanitize;
   /// Seed of a checked run's interleaving; the same seed is the same run. 0 takes turns.
   std::uint64_t schedule = 0;
+  /// Count what kernels do on the cpu device: Device::counts(). Such a run uses one thread, too.
+  bool count = false;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
   /// Called before each kernel that is compiled or taken from the cache, and once when all are
   /// there (`done == total`).

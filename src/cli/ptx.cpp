@@ -14,6 +14,7 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "cli/common.h"
+#include "cli/count_report.h"
 #include "cli/kernel_report.h"
 #include "cli/safetensors.h"
 #include "runtime/compiler.h"
@@ -26,7 +27,7 @@ namespace braid::cli {
 namespace {
 
 struct PtxOptions {
-  std::string file, entry, grid = "1", block = "1", sanitize, output, cache_dir;
+  std::string file, entry, grid = "1", block = "1", sanitize, count, output, cache_dir;
   std::vector<std::string> args;
   std::uint32_t shared = 0;
   std::uint64_t seed = 1;
@@ -155,6 +156,8 @@ int run_ptx(const PtxOptions& options) {
   world_options.threads = options.threads;
   world_options.cache_dir = options.cache_dir;
   world_options.sanitize = options.sanitize;
+  const DeviceModel* const count_on = count_device(options.count);
+  world_options.count = count_on != nullptr;
   world_options.schedule = options.schedule;
   World world = World::open(world_options);
   Device& device = world.device();
@@ -198,10 +201,12 @@ int run_ptx(const PtxOptions& options) {
                                        {"run_ms", elapsed.count()},
                                        {"ok", error.empty() && findings.empty()}};
     if (!error.empty()) document["error"] = error;
+    if (count_on != nullptr) document["counts"] = counts_json(device.counts(), *count_on);
     if (!options.sanitize.empty()) document["findings"] = findings_json(findings);
     fmt::print("{}\n", document.dump(2));
   } else {
     fmt::print("  {}: {:.1f} ms\n", one_line(options.entry), elapsed.count());
+    if (count_on != nullptr) fmt::print("\n{}\n", count_tables(device.counts(), *count_on));
     if (!options.sanitize.empty()) print_findings(findings);
   }
   // A finding says it better.
@@ -229,6 +234,9 @@ void add_ptx(CLI::App& app, int* exit_code) {
   command->add_flag("--sanitize{all}", options->sanitize,
                     "Check it: all, or --sanitize=bounds,init,race,sync; exit code 1 when "
                     "something is found");
+  command->add_flag("--count{A100}", options->count,
+                    "Count what it does, line by line; --count=H200 estimates its time on that "
+                    "device (default A100)");
   command->add_option("--out", options->output,
                       "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
   command->add_option("--schedule", options->schedule,

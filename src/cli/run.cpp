@@ -14,6 +14,7 @@
 #include "braid/executable.h"
 #include "braid/reference.h"
 #include "cli/common.h"
+#include "cli/count_report.h"
 #include "cli/inputs.h"
 #include "cli/kernel_report.h"
 #include "cli/progress.h"
@@ -30,7 +31,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   std::uint64_t schedule = 0;
   std::vector<std::string> bind;
-  std::string sanitize;
+  std::string sanitize, count;
   int threads = 0;
   bool check = false, json = false;
 };
@@ -53,6 +54,8 @@ struct RunReport {
   std::vector<std::string> from_files;
   std::vector<OutputReport> outputs;
   std::vector<Finding> findings;
+  const DeviceModel* count_on = nullptr;  ///< null when nothing is counted
+  std::vector<KernelCounts> counts;
 };
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -129,6 +132,9 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
   fmt::print("  {} launches per rank; compile {:.0f} ms, run {:.1f} ms\n", executable.launches(),
              report.compile_ms, report.run_ms);
   if (!options.outputs.empty()) fmt::print("  outputs in {}\n", options.outputs);
+  if (report.count_on != nullptr) {
+    fmt::print("\n{}\n", count_tables(report.counts, *report.count_on));
+  }
   if (!options.sanitize.empty()) print_findings(report.findings);
 }
 
@@ -172,6 +178,9 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
                            {"arenas", arenas},
                            {"buffers", buffers},
                            {"outputs", outputs}};
+  if (report.count_on != nullptr) {
+    document["counts"] = counts_json(report.counts, *report.count_on);
+  }
   if (!options.sanitize.empty()) document["findings"] = findings_json(report.findings);
   fmt::print("{}\n", document.dump(2));
 }
@@ -182,6 +191,7 @@ int run(const RunOptions& options) {
   if (!options.outputs.empty()) prepare_output_directory(options.outputs, "--outputs");
 
   RunReport report{};
+  report.count_on = count_device(options.count);
   report.world = world_size(graph);
   std::optional<ProgressBar> bar(std::in_place);
   bar->phase("inputs");
@@ -194,6 +204,7 @@ int run(const RunOptions& options) {
   world_options.world = static_cast<int>(report.world);
   world_options.threads = options.threads;
   world_options.sanitize = options.sanitize;
+  world_options.count = report.count_on != nullptr;
   world_options.schedule = options.schedule;
   world_options.cache_dir = options.cache_dir;
   world_options.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
@@ -235,6 +246,7 @@ int run(const RunOptions& options) {
     return kFailed;
   }
   report.findings = world.device().findings();
+  report.counts = world.device().counts();
   report.run_ms = milliseconds_since(run_start);
 
   const std::vector<std::string> names = output_names(graph);
@@ -289,6 +301,10 @@ void add_run(CLI::App& app, int* exit_code) {
   command->add_flag("--sanitize{all}", options->sanitize,
                     "Check the kernels on the cpu device: --sanitize for all, or "
                     "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
+  command->add_flag("--count{A100}", options->count,
+                    "Count what each kernel and line does on the cpu device: instructions, "
+                    "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
+                    "(default A100)");
   command->add_option("--schedule", options->schedule,
                       "Seed of the interleaving under --sanitize (default 0: in turns)");
   command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "braid/error.h"
 #include "ir/op_registry.h"
@@ -11,10 +12,10 @@ namespace braid {
 namespace {
 
 constexpr DeviceModel kDevices[] = {
-    {"A100", 80, 108, 164, 2039, 19.5, 312, 300, 2500, 2000},
-    {"H100", 90, 132, 228, 3352, 67, 989, 450, 2500, 1500},
-    {"H200", 90, 132, 228, 4800, 67, 989, 450, 2500, 1500},
-    {"B200", 100, 148, 228, 7670, 75, 2225, 900, 2500, 1000},
+    {"A100", 80, 108, 164, 2039, 19.5, 312, 300, 1.41, 2500, 2000},
+    {"H100", 90, 132, 228, 3352, 67, 989, 450, 1.98, 2500, 1500},
+    {"H200", 90, 132, 228, 4800, 67, 989, 450, 1.98, 2500, 1500},
+    {"B200", 100, 148, 228, 7670, 75, 2225, 900, 1.98, 2500, 1000},
 };
 
 /// Alpha and beta of an algorithm, for n ranks and S bytes per rank:
@@ -148,6 +149,33 @@ double memory_ns(double bytes, std::int64_t blocks, const DeviceModel& device) {
   constexpr double kBlockShare = 2;
   const double share = static_cast<double>(blocks) * kBlockShare / device.sms;
   return bytes / (device.hbm_gbs * std::min(1.0, share));
+}
+
+KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& device) {
+  if (counts.launches == 0) return {device.launch_ns, "launch"};
+  // Of one multiprocessor, per clock: four schedulers issue, shared memory serves a wavefront, and
+  // L2 sends 5120 bytes to 108 of them (NVIDIA A100 whitepaper).
+  constexpr double kIssues = 4;
+  constexpr double kSectorBytes = 32;
+  constexpr double kL2Bytes = 5120.0 / 108;
+  const auto each = [&](std::uint64_t count) {
+    return static_cast<double>(count) / static_cast<double>(counts.launches);
+  };
+  const auto blocks = static_cast<std::int64_t>(counts.blocks / counts.launches);
+  const double clocks =
+      static_cast<double>(std::clamp<std::int64_t>(blocks, 1, device.sms)) * device.ghz;
+  const Counts& c = counts.total;
+  const std::pair<double, std::string_view> units[] = {
+      {memory_ns(each(counts.minimum_bytes), std::max<std::int64_t>(blocks, 1), device), "memory"},
+      {each(c.global_sectors) * kSectorBytes / (kL2Bytes * clocks), "L2"},
+      {each(c.peer_bytes) / device.nvlink_gbs, "NVLink"},
+      {each(c.shared_wavefronts) / clocks, "shared memory"},
+      {each(c.total_instructions()) / (kIssues * clocks), "issue"},
+      {each(c.mma_flops) / (device.f16_tflops * 1e3 * clocks / (device.sms * device.ghz)),
+       "matrix unit"}};
+  const auto& slowest = *std::max_element(std::begin(units), std::end(units));
+  return {device.launch_ns + slowest.first,
+          slowest.first < device.launch_ns ? "launch" : slowest.second};
 }
 
 Bindings max_bindings(const SymbolTable& symbols) {

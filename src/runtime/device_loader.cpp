@@ -60,24 +60,22 @@ std::vector<std::string> cpu_library_candidates() {
   return candidates;
 }
 
-std::unique_ptr<Device> open_device(std::string_view kind, int world, int threads,
-                                    const DiskCache* cache, unsigned checks,
-                                    std::uint64_t schedule) {
-  if (world < 1) throw_invalid("world", fmt::format("{} ranks; expected 1 or more", world));
-  if (threads < 0) throw_invalid("threads", fmt::format("{}; expected 0 or more", threads));
-  if (kind.empty() && checks != 0) kind = "cpu";
-  if (kind.empty()) kind = has_gpu(world > 1) ? "cuda" : "cpu";
-  if (kind == "cuda" && checks != 0) {
-    throw_invalid("sanitize", "the cuda device checks nothing; expected the cpu device");
+std::unique_ptr<Device> open_device(std::string_view kind, const CpuOptions& options) {
+  if (options.world < 1) {
+    throw_invalid("world", fmt::format("{} ranks; expected 1 or more", options.world));
   }
-  if (kind == "cuda") return create_cuda_device(world);
-  if (kind == "cpu") {
-    return open_cpu_device({.world = world,
-                            .threads = threads,
-                            .cache = cache,
-                            .checks = checks,
-                            .schedule = schedule});
+  if (options.threads < 0) {
+    throw_invalid("threads", fmt::format("{}; expected 0 or more", options.threads));
   }
+  const bool watched = options.checks != 0 || options.count;
+  if (kind.empty() && watched) kind = "cpu";
+  if (kind.empty()) kind = has_gpu(options.world > 1) ? "cuda" : "cpu";
+  if (kind == "cuda" && watched) {
+    throw_invalid(options.checks != 0 ? "sanitize" : "count",
+                  "the cuda device does not watch its kernels; expected the cpu device");
+  }
+  if (kind == "cuda") return create_cuda_device(options.world);
+  if (kind == "cpu") return open_cpu_device(options);
   throw_invalid("device", fmt::format("'{}' is unknown; expected cpu or cuda", kind));
 }
 

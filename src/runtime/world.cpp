@@ -26,9 +26,13 @@ World World::open(const WorldOptions& options) {
                                                   : std::filesystem::path(options.cache_dir));
   }
   const unsigned checks = parse_checks(options.sanitize);
-  impl->line_info = checks != kCheckNothing;
-  impl->device = open_device(options.device, options.world, options.threads, impl->cache.get(),
-                             checks, options.schedule);
+  impl->line_info = checks != kCheckNothing || options.count;
+  impl->device = open_device(options.device, {.world = options.world,
+                                              .threads = options.threads,
+                                              .cache = impl->cache.get(),
+                                              .checks = checks,
+                                              .count = options.count,
+                                              .schedule = options.schedule});
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) {
     timeout_s = impl->device->kind() == "cuda" ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;

@@ -141,7 +141,7 @@ TEST(ControlFlow, LanesOfOneWarpWaitForEachOther) {
   BRAID_NEEDS_NVRTC();
   Bench bench(R"(extern "C" __global__ void k(volatile int* flag, int* o) { int i = threadIdx.x;
     if (i < 16) { while (flag[0] != 16) {} o[i] = 1; } else { o[i] = 2; atomicAdd((int*)flag, 1); } })",
-              1);
+              {.threads = 1});
   const std::uint64_t flag = bench.upload(std::vector<int>(1));
   const std::uint64_t out = bench.upload(std::vector<int>(32));
   bench.run({1}, {32}, 0, flag, out);

@@ -73,17 +73,15 @@ std::string compile_cuda(const std::string& source) {
   return ptx;
 }
 
-Bench::Bench(const std::string& cuda, int threads, const std::string& entry)
-    : Bench(from_ptx(compile_cuda(cuda), threads, entry)) {}
+Bench::Bench(const std::string& cuda, const CpuOptions& options)
+    : Bench(from_ptx(compile_cuda(cuda), options)) {}
 
-Bench Bench::from_ptx(const std::string& ptx, int threads, const std::string& entry) {
+Bench Bench::from_ptx(const std::string& ptx, const CpuOptions& options) {
   Bench bench;
-  CpuOptions options;
-  options.threads = threads;
   bench.device_ = create_cpu_device(options);
-  bench.module_ = bench.device_->load(0, {entry, ptx, {}});
+  bench.module_ = bench.device_->load(0, {"k", ptx, {}});
   bench.stream_ = bench.device_->create_stream(0);
-  bench.function_ = &bench.module_->function(entry);
+  bench.function_ = &bench.module_->function("k");
   return bench;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "braid/device.h"
+#include "runtime/cpu/cpu_device.h"
 
 namespace braid::cpu_test {
 
@@ -21,8 +22,8 @@ bool have_nvrtc();
 /// A device with one rank (by default), one stream and one loaded kernel "k".
 class Bench {
  public:
-  explicit Bench(const std::string& cuda, int threads = 2, const std::string& entry = "k");
-  static Bench from_ptx(const std::string& ptx, int threads = 2, const std::string& entry = "k");
+  explicit Bench(const std::string& cuda, const CpuOptions& options = {.threads = 2});
+  static Bench from_ptx(const std::string& ptx, const CpuOptions& options = {.threads = 2});
 
   /// Device memory that holds a copy of `values`.
   template <class T>

@@ -27,7 +27,7 @@ std::string error_of(F&& body) {
 }
 
 TEST(Device, DescribesItself) {
-  const auto device = create_cpu_device({4, 2, nullptr});
+  const auto device = create_cpu_device({.world = 4, .threads = 2});
   EXPECT_EQ(device->kind(), "cpu");
   EXPECT_EQ(device->target(), "sm_80");
   EXPECT_EQ(device->world(), 4);
@@ -91,7 +91,7 @@ TEST_P(CrossRank, FlagsMakeProgress) {
   BRAID_NEEDS_NVRTC();
   const auto [world, threads] = GetParam();
   static const std::string kPtx = compile_cuda(kBarrier);
-  const auto device = create_cpu_device({world, threads, nullptr});
+  const auto device = create_cpu_device({.world = world, .threads = threads});
   const unsigned blocks = 5;
   std::vector<std::unique_ptr<Memory>> flags;
   std::vector<std::unique_ptr<Memory>> data;
@@ -133,7 +133,7 @@ TEST(Device, AWaitingGridLargerThanTheLimitStillStartsItsPartner) {
       "extern \"C\" __global__ void k(volatile int* f, int* done) { if (blockIdx.x == gridDim.x - "
       "1) { if (threadIdx.x == 0) f[0] = 1; } else while (f[0] == 0) {} if (threadIdx.x == 0) "
       "atomicAdd(done, 1); }",
-      1);
+      {.threads = 1});
   const std::uint64_t f = bench.upload(std::vector<int>(1));
   const std::uint64_t done = bench.upload(std::vector<int>(1));
   bench.run({600}, {32}, 0, f, done);
@@ -246,7 +246,7 @@ TEST(Device, CompiledCodeComesFromTheDiskCache) {
   const std::filesystem::path directory = name;
   const DiskCache cache(directory);
   const auto load_and_run = [&] {
-    const auto device = create_cpu_device({1, 1, &cache});
+    const auto device = create_cpu_device({.threads = 1, .cache = &cache});
     const auto module = device->load(0, {"k", kStoresSeven, {}});
     const auto stream = device->create_stream(0);
     const auto memory = device->allocate(0, 4);

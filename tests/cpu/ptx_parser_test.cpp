@@ -17,7 +17,7 @@ std::string wrap(const std::string& body) {
 
 /// The message of the error that loading `ptx` throws, "" when it loads.
 std::string load_error(const std::string& ptx) {
-  static const auto kDevice = create_cpu_device({1, 1, nullptr});
+  static const auto kDevice = create_cpu_device({.threads = 1});
   try {
     kDevice->load(0, {"k", ptx, {}});
     return "";
@@ -82,7 +82,7 @@ TEST(PtxParser, SurvivesMutations) {
     st.shared.u32 [s+4], %r2;
     ret;)");
   ASSERT_EQ(load_error(good), "");
-  static const auto kDevice = create_cpu_device({1, 1, nullptr});
+  static const auto kDevice = create_cpu_device({.threads = 1});
   Random random(7);
   const std::string alphabet = "%rp.,;[]{}()<>@!|+-0159xfbus\n $_:\"/*";
   for (int round = 0; round < 1500; ++round) {

@@ -62,7 +62,7 @@ void use(Device& device) {
 
 TEST_F(CudaDeviceTest, Works) {
   {
-    const auto device = open_device("cuda", 4, 0, nullptr);
+    const auto device = open_device("cuda", {.world = 4});
     EXPECT_EQ(device->kind(), "cuda");
     EXPECT_EQ(device->target(), "sm_90a");
     EXPECT_EQ(device->ranks_per_device(), 2);
@@ -160,22 +160,22 @@ TEST_F(CudaDeviceTest, NoDriverAndNoGpu) {
 }
 
 TEST(DeviceLoader, RefusesBadArguments) {
-  EXPECT_THROW((void)open_device("tpu", 1, 0, nullptr), Error);
-  EXPECT_THROW((void)open_device("cpu", 0, 0, nullptr), Error);
-  EXPECT_THROW((void)open_device("cpu", 1, -1, nullptr), Error);
+  EXPECT_THROW((void)open_device("tpu", {}), Error);
+  EXPECT_THROW((void)open_device("cpu", {.world = 0}), Error);
+  EXPECT_THROW((void)open_device("cpu", {.threads = -1}), Error);
 }
 
 TEST(DeviceLoader, MissingCpuLibrarySaysHowToGetIt) {
   ::setenv("BRAID_CPU_LIBRARY", "/nonexistent/libbraid_cpu.so", 1);
   try {
-    (void)open_device("cpu", 1, 0, nullptr);
+    (void)open_device("cpu", {});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("/nonexistent"), HasSubstr("BRAID_CPU_DEVICE")));
   }
   ::setenv("BRAID_CPU_LIBRARY", "libm.so.6", 1);  // a library, but not that one
-  EXPECT_THROW((void)open_device("cpu", 1, 0, nullptr), Error);
+  EXPECT_THROW((void)open_device("cpu", {}), Error);
   ::unsetenv("BRAID_CPU_LIBRARY");
 }
 

@@ -85,7 +85,8 @@ int enter_context(const char* call) {
 braid::Device* cpu() {
   if (!state().control.run_kernels) return nullptr;
   static const braid::DiskCache kCache(braid::DiskCache::default_directory());
-  if (state().cpu == nullptr) state().cpu = braid::open_device("cpu", 8, 0, &kCache);
+  if (state().cpu == nullptr)
+    state().cpu = braid::open_device("cpu", {.world = 8, .cache = &kCache});
   return state().cpu.get();
 }
 

@@ -220,6 +220,7 @@ std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t t
   Barrier& barrier = barriers_[id];
   if (Sanitizer* s = sanitizer()) s->arrive(warp.check, barrier.clock);
   warp.barrier_line = line;
+  if (launch_->counter != nullptr) Counter::barrier(count(), line);
   ++barrier.arrived;
   barrier.expected = threads / 32;
   barrier.popc += static_cast<std::uint32_t>(std::popcount(votes));
@@ -258,6 +259,19 @@ void BlockRunner::check_access(Warp& warp, const std::uint64_t* addresses, std::
     error_ = refusal + " (ptx:" + std::to_string(line) + ")";
   }
   for (;;) warp.fiber.suspend();
+}
+
+void BlockRunner::count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                               std::uint32_t code, std::uint32_t line) {
+  const auto shared = reinterpret_cast<std::uint64_t>(warp.shared);
+  std::uint32_t in_shared = 0;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (addresses[lane] - shared < warp.total_shared) in_shared |= 1U << lane;
+  }
+  const AccessCode access = AccessCode::unpack(code);
+  Counter::shared_access(count(), addresses, in_shared, access, line);
+  launch_->counter->global_access(count(), addresses, mask & ~in_shared, access, line);
 }
 
 std::vector<const WarpCheck*> BlockRunner::live_checks() const {
@@ -323,6 +337,24 @@ static void braid_cpu_check(braid::cpu::WarpContext* context, const std::uint64_
   warp->runner->check_access(*warp, addresses, mask, code, line);
 }
 
+static void braid_cpu_count_access(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
+                                   std::uint32_t mask, std::uint32_t code, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->count_access(*warp, addresses, mask, code, line);
+}
+
+static void braid_cpu_count_block(braid::cpu::WarpContext* context, std::uint32_t index,
+                                  std::uint32_t mask) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  braid::cpu::Counter::block(warp->runner->count(), index, mask);
+}
+
+static void braid_cpu_count_branch(braid::cpu::WarpContext* context, std::uint32_t taken,
+                                   std::uint32_t mask, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  braid::cpu::Counter::branch(warp->runner->count(), line, taken, mask);
+}
+
 static void braid_cpu_check_fence(braid::cpu::WarpContext* context, std::uint32_t scope) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
   warp->runner->sanitizer()->fence(warp->check, static_cast<std::uint8_t>(scope));
@@ -347,6 +379,9 @@ std::span<const RuntimeHelper> control_helpers() {
       RuntimeHelper{"braid_cpu_yield", reinterpret_cast<void*>(&braid_cpu_yield)},
       RuntimeHelper{"braid_cpu_barrier", reinterpret_cast<void*>(&braid_cpu_barrier)},
       RuntimeHelper{"braid_cpu_check", reinterpret_cast<void*>(&braid_cpu_check)},
+      RuntimeHelper{"braid_cpu_count_access", reinterpret_cast<void*>(&braid_cpu_count_access)},
+      RuntimeHelper{"braid_cpu_count_block", reinterpret_cast<void*>(&braid_cpu_count_block)},
+      RuntimeHelper{"braid_cpu_count_branch", reinterpret_cast<void*>(&braid_cpu_count_branch)},
       RuntimeHelper{"braid_cpu_check_fence", reinterpret_cast<void*>(&braid_cpu_check_fence)},
       RuntimeHelper{"braid_cpu_check_commit", reinterpret_cast<void*>(&braid_cpu_check_commit)},
       RuntimeHelper{"braid_cpu_check_wait", reinterpret_cast<void*>(&braid_cpu_check_wait)},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/device.h"
+#include "runtime/cpu/counter.h"
 #include "runtime/cpu/fiber.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/sanitizer.h"
@@ -26,6 +27,8 @@ struct Launch {
   Sanitizer* sanitizer = nullptr;      ///< null when nothing is checked
   std::shared_ptr<LaunchCheck> check;  ///< of this launch, then
   Scheduler* scheduler = nullptr;      ///< null to take turns
+  Counter* counter = nullptr;          ///< null when nothing is counted
+  std::shared_ptr<LaunchCount> count;  ///< of this launch, then
   std::vector<std::uint64_t> params;   ///< 8-byte words, so that parameters are aligned
   /// Whether warps take turns; else each runs to its end.
   [[nodiscard]] bool takes_turns() const { return kernel.info.waits != 0 || scheduler != nullptr; }
@@ -66,6 +69,9 @@ class BlockRunner {
   /// Ends the fiber when the access may not be done.
   void check_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
                     std::uint32_t code, std::uint32_t line);
+  void count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                    std::uint32_t code, std::uint32_t line);
+  [[nodiscard]] LaunchCount& count() const { return *launch_->count; }
   [[nodiscard]] Sanitizer* sanitizer() const { return launch_->sanitizer; }
   /// The warps that have not ended.
   [[nodiscard]] std::vector<const WarpCheck*> live_checks() const;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "braid/error.h"
+#include "runtime/cpu/counter.h"
 #include "runtime/cpu/engine.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/sanitizer.h"
@@ -29,8 +30,9 @@ struct Core {
         scheduler(options.schedule == 0 || options.checks == 0
                       ? nullptr
                       : std::make_unique<Scheduler>(options.schedule)),
-        jit(options.cache, sanitizer != nullptr),
-        engine(threads, sanitizer.get(), scheduler.get()) {}
+        counter(options.count ? std::make_unique<Counter>() : nullptr),
+        jit(options.cache, {.checks = options.checks != 0, .counts = options.count}),
+        engine(threads, sanitizer.get(), scheduler.get(), counter.get()) {}
 
   /// Ranks load the same text: it is parsed once while any of them holds it.
   std::shared_ptr<const Program> parse(const std::string& text) {
@@ -44,6 +46,7 @@ struct Core {
   int world;
   std::unique_ptr<Sanitizer> sanitizer;  ///< null when nothing is checked
   std::unique_ptr<Scheduler> scheduler;  ///< null to take turns
+  std::unique_ptr<Counter> counter;      ///< null when nothing is counted
   Jit jit;
   Engine engine;
   std::mutex mutex;
@@ -72,9 +75,11 @@ class CpuMemory final : public Memory {
     if (core_->sanitizer != nullptr) {
       core_->sanitizer->add_memory(rank, CpuMemory::address(), bytes, "memory", false);
     }
+    if (core_->counter != nullptr) core_->counter->add_memory(rank, CpuMemory::address(), bytes);
   }
   ~CpuMemory() override {
     if (core_->sanitizer != nullptr) core_->sanitizer->remove_memory(CpuMemory::address());
+    if (core_->counter != nullptr) core_->counter->remove_memory(CpuMemory::address());
   }
   CpuMemory(const CpuMemory&) = delete;
   CpuMemory& operator=(const CpuMemory&) = delete;
@@ -118,6 +123,7 @@ class Code {
   Code& operator=(const Code&) = delete;
 
   [[nodiscard]] const Program& program() const { return *program_; }
+  [[nodiscard]] std::shared_ptr<const Program> shared_program() const { return program_; }
 
   /// The variant for full rows of 32 threads, or for any block; compiled on first use.
   const Kernel& kernel(std::size_t entry, bool aligned) {
@@ -194,6 +200,8 @@ class CpuFunction final : public Function {
     }
     op->name = name();
     op->cuda_lines = code_->program().cuda_lines();
+    op->program = code_->shared_program();
+    op->function = &op->program->module().functions[static_cast<std::size_t>(entry().function)];
     op->keep = code_;
     return op;
   }
@@ -266,6 +274,7 @@ To& ours(From& object) {
 class CpuStream final : public Stream {
  public:
   CpuStream(std::shared_ptr<Core> core, int rank) : core_(std::move(core)) {
+    state_->rank = rank;
     if (core_->sanitizer != nullptr) state_->clock = core_->sanitizer->open_stream(rank);
   }
   ~CpuStream() override { core_->engine.drain(state_); }
@@ -342,7 +351,7 @@ class CpuDevice final : public Device {
   explicit CpuDevice(const CpuOptions& options) {
     if (options.world < 1) throw_invalid("cpu", "the number of ranks must be at least 1");
     int threads = options.threads;
-    if (options.checks != 0) threads = 1;
+    if (options.checks != 0 || options.count) threads = 1;
     if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     core_ = std::make_shared<Core>(options, threads);
   }
@@ -379,6 +388,10 @@ class CpuDevice final : public Device {
   [[nodiscard]] std::vector<Finding> findings() override {
     if (core_->sanitizer == nullptr) return {};
     return core_->sanitizer->findings();
+  }
+  [[nodiscard]] std::vector<KernelCounts> counts() override {
+    if (core_->counter == nullptr) return {};
+    return core_->counter->counts();
   }
 
  private:

@@ -15,6 +15,7 @@ struct CpuOptions {
   int threads = 0;                   ///< workers; 0 = all cores
   const DiskCache* cache = nullptr;  ///< for compiled host objects; none when null
   unsigned checks = 0;  ///< of the sanitizer (runtime/checks.h); with any there is one worker
+  bool count = false;   ///< count what kernels do; there is one worker then, too
   std::uint64_t schedule = 0;  ///< seed of a checked run's interleaving; 0 takes turns
 };
 

@@ -4,8 +4,8 @@
 
 namespace braid::cpu {
 
-Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler)
-    : sanitizer_(sanitizer), scheduler_(scheduler) {
+Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter)
+    : sanitizer_(sanitizer), scheduler_(scheduler), counter_(counter) {
   for (int t = 0; t < threads; ++t) workers_.emplace_back([this] { worker(); });
 }
 
@@ -115,7 +115,12 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
       launch.check = sanitizer_->start_launch(stream->clock, grid->op->name, launch.grid,
                                               launch.block, grid->op->cuda_lines);
     }
-    grid->total = grid->op->launch.grid.count();
+    grid->total = launch.grid.count();
+    if (counter_ != nullptr) {
+      launch.counter = counter_;
+      launch.count = counter_->start_launch(stream->rank, grid->op->name, *grid->op->function,
+                                            grid->op->program, grid->total);
+    }
     if (grid->total > 1 && sleeping_ > 1) work_.notify_all();
     grids_.push_back(std::move(grid));
   }
@@ -284,6 +289,7 @@ void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t coun
   }
   if (grid->finished < grid->total) return;
   if (sanitizer_ != nullptr) sanitizer_->end_launch(*grid->op->launch.check);
+  if (counter_ != nullptr) Counter::end_launch(*grid->op->launch.count);
   grid->op.reset();
   complete(grid->stream);
 }

@@ -41,6 +41,8 @@ struct LaunchOp {
   std::string name;
   std::shared_ptr<void> keep;                                    ///< the code
   std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines;  ///< by line of the PTX
+  std::shared_ptr<const Program> program;
+  const ptx::Function* function = nullptr;  ///< of the program
 };
 using StreamOp = std::variant<RecordOp, WaitOp, HostOp, std::unique_ptr<LaunchOp>>;
 
@@ -49,6 +51,7 @@ struct StreamState {
     StreamOp op;
     VectorClock host;  ///< what the host knew then
   };
+  int rank = 0;
   std::deque<Queued> queue;
   std::shared_ptr<StreamClock> clock;  ///< null when nothing is checked
   bool busy = false;                   ///< an operation is running or waiting
@@ -63,8 +66,9 @@ struct StreamState {
 class Engine {
  public:
   /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
-  /// With a scheduler, too, work begins when the host waits for it: then a seed is a run.
-  Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler);
+  /// With a counter, too, there is one thread. With a scheduler work begins when the host waits for
+  /// it: then a seed is a run.
+  Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -123,6 +127,7 @@ class Engine {
   std::size_t resumed_in_vain_ = 0;
   Sanitizer* sanitizer_;
   Scheduler* scheduler_;
+  Counter* counter_;
   std::uint64_t progress_ = 0;
   std::size_t polls_ = 0;     ///< since the sanitizer last saw progress
   std::size_t draining_ = 0;  ///< host threads that wait, and hand over no more work

@@ -85,8 +85,8 @@ void leave_out_domain_reassignment() {
 
 }  // namespace
 
-Jit::Jit(const DiskCache* cache, bool checked)
-    : cache_(cache), checked_(checked), state_(std::make_unique<State>()) {
+Jit::Jit(const DiskCache* cache, Instrumentation instrumentation)
+    : cache_(cache), instrumentation_(instrumentation), state_(std::make_unique<State>()) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   [[maybe_unused]] static const bool kOnce = (leave_out_domain_reassignment(), true);
@@ -149,7 +149,7 @@ std::string Jit::compile(const Program& program, bool aligned) {
     own.offsets = std::move(offsets);
     const auto& function =
         program.module().functions[static_cast<std::size_t>(program.entries()[e].function)];
-    Translator translator(out, program.module(), function, own, aligned, checked_);
+    Translator translator(out, program.module(), function, own, aligned, instrumentation_);
     const KernelInfo info = translator.run(kernel_symbol(e));
     const std::uint32_t words[] = {info.register_bytes, info.local_bytes, info.shared_bytes,
                                    info.waits};
@@ -194,7 +194,8 @@ std::string Jit::object_for(const Program& program, bool aligned) {
   const std::string key = "braid-cpu-object\nversion " + std::to_string(kCodegenVersion) +
                           "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu + "\nfeatures " +
                           state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
-                          (checked_ ? ", checked" : "") + "\nptx\n" + program.text();
+                          (instrumentation_.checks ? ", checked" : "") +
+                          (instrumentation_.counts ? ", counted" : "") + "\nptx\n" + program.text();
   const auto it = objects_.find(key);
   if (it != objects_.end()) return it->second;
   const auto make = [&] { return compile(program, aligned); };

@@ -85,8 +85,7 @@ class Program {
 /// Compiles programs to host objects (kept in memory and in the disk cache) and links them.
 class Jit {
  public:
-  /// With `checked`, code tells a Sanitizer of each access before it is done.
-  Jit(const DiskCache* cache, bool checked);
+  Jit(const DiskCache* cache, Instrumentation instrumentation);
   ~Jit();
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;
@@ -120,7 +119,7 @@ class Jit {
   std::string object_for(const Program& program, bool aligned);
 
   const DiskCache* cache_;
-  bool checked_;
+  Instrumentation instrumentation_;
   std::string host_;
   std::unique_ptr<State> state_;
   std::mutex mutex_;

@@ -125,14 +125,14 @@ const std::unordered_map<std::string_view, Translator::Handler>& Translator::han
 }
 
 Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
-                       const Layout& layout, bool aligned, bool checked)
+                       const Layout& layout, bool aligned, Instrumentation instrumentation)
     : out_(out),
       llvm_(out.getContext()),
       module_(module),
       function_(function),
       layout_(layout),
       aligned_(aligned),
-      checked_(checked),
+      instrumentation_(instrumentation),
       flow_(function),
       shapes_(module, function, flow_, aligned),
       b_(out.getContext()) {}
@@ -243,6 +243,11 @@ void Translator::emit_block(int index, bool full) {
   if (!full) {
     mask_bits_ = b_.CreateLoad(b_.getInt32Ty(), register_file(mask_slot_));
     mask_ = b_.CreateBitCast(mask_bits_, integer(1, false));
+  }
+  if (instrumentation_.counts) {
+    call("braid_cpu_count_block", b_.getVoidTy(),
+         {context_, b_.getInt32(static_cast<std::uint32_t>(index)),
+          full ? b_.getInt32(~0U) : mask_bits_});
   }
   for (std::uint32_t i = block.first; i < block.last; ++i) {
     const Instruction& instruction = function_.body[i];

@@ -170,6 +170,10 @@ void Translator::leave(int from, bool full, Value* dying) {
   go(from, block.next, false);
 }
 
+void Translator::count_branch(Value* taken, Value* mask) {
+  call("braid_cpu_count_branch", b_.getVoidTy(), {context_, taken, mask, b_.getInt32(line_)});
+}
+
 void Translator::emit_end(int index, bool full) {
   const Block& block = flow_.block(index);
   const int component = shapes_.component(index);
@@ -193,9 +197,11 @@ void Translator::emit_end(int index, bool full) {
     case BlockEnd::kGuardedExit:
       if (predicate->getType()->isVectorTy()) {
         Value* dying = b_.CreateBitCast(predicate, b_.getInt32Ty());
+        if (instrumentation_.counts) count_branch(dying, full ? b_.getInt32(~0U) : mask_bits_);
         leave(index, full, full ? dying : b_.CreateAnd(dying, mask_bits_));
       } else {
         Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
+        if (instrumentation_.counts) count_branch(b_.getInt32(0), everyone);
         leave(index, full, b_.CreateSelect(predicate, everyone, b_.getInt32(0)));
       }
       return;
@@ -205,6 +211,8 @@ void Translator::emit_end(int index, bool full) {
   llvm::BasicBlock* taken = new_block("taken");
   llvm::BasicBlock* next = new_block("next");
   if (!predicate->getType()->isVectorTy()) {
+    // All its lanes go one way.
+    if (instrumentation_.counts) count_branch(b_.getInt32(0), b_.getInt32(0));
     b_.CreateCondBr(predicate, taken, next);
     b_.SetInsertPoint(taken);
     go(index, block.taken, full);
@@ -214,6 +222,7 @@ void Translator::emit_end(int index, bool full) {
   }
   Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
   Value* taken_mask = b_.CreateBitCast(predicate, b_.getInt32Ty());
+  if (instrumentation_.counts) count_branch(taken_mask, everyone);
   if (!full) taken_mask = b_.CreateAnd(taken_mask, mask_bits_);
   llvm::BasicBlock* other = new_block("some");
   llvm::BasicBlock* parted = new_block("parted");

@@ -73,12 +73,17 @@ std::uint8_t Translator::take_scope(Modifiers& mods) {
   return scope < 0 ? 3 : kScopes[scope];
 }
 
-/// Tells the sanitizer what the active lanes, or `lanes`, are about to do.
+/// Tells the sanitizer and the counter what the active lanes, or `lanes`, are about to do.
 void Translator::check(Address& address, AccessCode code, Value* lanes) {
-  if (!checked_) return;
-  call("braid_cpu_check", b_.getVoidTy(),
-       {context_, to_scratch(0, address_lanes(address)),
-        lanes == nullptr ? execution_bits() : lanes, b_.getInt32(code.pack()), b_.getInt32(line_)});
+  if (!instrumentation_.checks && !instrumentation_.counts) return;
+  Value* addresses = to_scratch(0, address_lanes(address));
+  if (lanes == nullptr) lanes = execution_bits();
+  const auto tell = [&](const char* helper) {
+    call(helper, b_.getVoidTy(),
+         {context_, addresses, lanes, b_.getInt32(code.pack()), b_.getInt32(line_)});
+  };
+  if (instrumentation_.checks) tell("braid_cpu_check");
+  if (instrumentation_.counts) tell("braid_cpu_count_access");
 }
 
 /// The same for a load or store of some other space than the private ones.
@@ -458,7 +463,7 @@ void Translator::op_fence(const Instruction& i) {
   mods.finish();
   need(i, 0);
   if (scope < 0) mods.unknown();
-  if (checked_) {
+  if (instrumentation_.checks) {
     constexpr unsigned kScopes[] = {1, 2, 2, 2, 3};
     call("braid_cpu_check_fence", b_.getVoidTy(), {context_, b_.getInt32(kScopes[scope])});
   }
@@ -473,7 +478,7 @@ void Translator::op_copy_async(const Instruction& i) {
   if (group >= 0) {
     mods.finish();
     need(i, group == 2 ? 1 : 0);
-    if (!checked_) return;
+    if (!instrumentation_.checks) return;
     // wait_all counts what is not committed as well.
     if (group < 2) call("braid_cpu_check_commit", b_.getVoidTy(), {context_});
     if (group == 0) return;
@@ -520,7 +525,7 @@ void Translator::op_copy_async(const Instruction& i) {
 
 /// Lanes that copy nothing read nothing. Those that copy a part of `bytes` count as whole.
 void Translator::check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes) {
-  if (!checked_) return;
+  if (!instrumentation_.checks && !instrumentation_.counts) return;
   Value* reading = execution_bits();
   if (sizes != nullptr) {
     Value* some = b_.CreateICmpNE(sizes, llvm::Constant::getNullValue(sizes->getType()));

@@ -59,7 +59,7 @@ class Modifiers {
 class Translator {
  public:
   Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
-             const Layout& layout, bool aligned, bool checked);
+             const Layout& layout, bool aligned, Instrumentation instrumentation);
 
   /// Emits the function under `name` and returns what its launcher needs to know.
   KernelInfo run(const std::string& name);
@@ -104,6 +104,7 @@ class Translator {
   llvm::BasicBlock* dispatcher(int component);
   void emit_dispatcher(int component);
   void back_edge(int from, int to);
+  void count_branch(Value* taken, Value* mask);
   Value* predicate_of_end(const Block& block);
   void write_back(int block);
   llvm::BasicBlock* new_block(const char* name);
@@ -251,7 +252,7 @@ class Translator {
   const ptx::Function& function_;
   const Layout& layout_;
   bool aligned_;
-  bool checked_;  ///< each access is told to the sanitizer first
+  Instrumentation instrumentation_;
   ControlFlow flow_;
   ShapeAnalysis shapes_;
   llvm::IRBuilder<> b_;

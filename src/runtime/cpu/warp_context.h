@@ -33,6 +33,12 @@ struct KernelInfo {
   std::uint32_t waits = 0;           ///< has barriers or spin loops
 };
 
+/// What code tells of itself while it runs.
+struct Instrumentation {
+  bool checks = false;  ///< each access, to a Sanitizer before it is done
+  bool counts = false;  ///< each block, branch and access, to a Counter
+};
+
 using WarpFunction = void (*)(WarpContext* context, std::uint8_t* registers);
 
 }  // namespace braid::cpu

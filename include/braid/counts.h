@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace braid {
+
+/// What an instruction of a kernel is for.
+enum class InstructionClass : std::uint8_t {
+  kInteger,  ///< integer and bit arithmetic, comparisons too
+  kFloat,
+  kMatrix,   ///< mma
+  kConvert,  ///< cvt
+  kMove,     ///< mov, selp, cvta
+  kMemory,   ///< loads, stores, atomics, cp.async, ldmatrix
+  kWarp,     ///< shuffles, votes, matches, warp reductions
+  kSync,     ///< barriers, fences, sleeps
+  kControl,  ///< branches and returns
+};
+inline constexpr std::size_t kInstructionClasses = 9;
+/// "integer", "float", ...
+[[nodiscard]] std::string_view instruction_class_name(InstructionClass instruction_class);
+
+/// What a kernel, or one line of it, did: what a profiler's counters would show, by the rules that
+/// the vendor documents. Instructions are those of PTX.
+struct Counts {
+  /// Times a warp issued an instruction, by class; where its guard was false too.
+  std::array<std::uint64_t, kInstructionClasses> instructions{};
+  std::uint64_t lanes = 0;  ///< active in those: 32 for each, less what is lost to divergence
+
+  // Global memory. A request is one instruction of one warp, a sector 32 bytes.
+  std::uint64_t global_requests = 0;
+  std::uint64_t global_sectors = 0;  ///< that its lanes touch, each once per request
+  std::uint64_t global_bytes = 0;    ///< that its lanes ask for
+  std::uint64_t peer_bytes = 0;      ///< of those in the memory of other ranks
+
+  // Shared memory: 32 banks of 4 bytes. Lanes of 8 bytes are served 16 at a time, of 16 bytes 8 at
+  // a time; each such phase takes as many wavefronts as its busiest bank has different words.
+  std::uint64_t shared_requests = 0;
+  std::uint64_t shared_wavefronts = 0;
+  std::uint64_t bank_conflicts = 0;  ///< wavefronts above one in each phase
+
+  std::uint64_t atomics = 0;   ///< operations, one for each lane
+  std::uint64_t branches = 0;  ///< conditional ones, of warps
+  std::uint64_t divergent_branches = 0;
+  std::uint64_t barriers = 0;   ///< warps that came to one
+  std::uint64_t mma_flops = 0;  ///< 2 m n k for each mma
+
+  Counts& operator+=(const Counts& other);
+  [[nodiscard]] std::uint64_t total_instructions() const;
+};
+
+/// The counts of one line of PTX.
+struct LineCounts {
+  std::uint32_t ptx_line = 0;
+  std::uint32_t cuda_line = 0;  ///< 0 when the code carries no line information
+  std::string instruction;      ///< "ld.global.v4.f32"
+  Counts counts;
+};
+
+/// The counts of all launches of one kernel, of all ranks.
+struct KernelCounts {
+  std::string kernel;
+  std::uint64_t launches = 0;
+  std::uint64_t blocks = 0;  ///< of all launches
+  Counts total;
+  /// Bytes of global memory that a launch cannot do without: each that it reads before it wrote it,
+  /// and each that it writes, once; summed over launches.
+  std::uint64_t minimum_bytes = 0;
+  std::vector<LineCounts> lines;  ///< those that ran, in order
+};
+
+}  // namespace braid

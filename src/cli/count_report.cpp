@@ -1,0 +1,126 @@
+#include "cli/count_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "braid/error.h"
+#include "cli/common.h"
+
+namespace braid::cli {
+
+namespace {
+
+/// Lines of a kernel in the table.
+constexpr std::size_t kLines = 5;
+
+nlohmann::ordered_json counts_object(const Counts& counts) {
+  nlohmann::ordered_json instructions;
+  for (std::size_t i = 0; i < kInstructionClasses; ++i) {
+    instructions[instruction_class_name(static_cast<InstructionClass>(i))] = counts.instructions[i];
+  }
+  return {{"instructions", instructions},
+          {"lanes", counts.lanes},
+          {"global_requests", counts.global_requests},
+          {"global_sectors", counts.global_sectors},
+          {"global_bytes", counts.global_bytes},
+          {"peer_bytes", counts.peer_bytes},
+          {"shared_requests", counts.shared_requests},
+          {"shared_wavefronts", counts.shared_wavefronts},
+          {"bank_conflicts", counts.bank_conflicts},
+          {"atomics", counts.atomics},
+          {"branches", counts.branches},
+          {"divergent_branches", counts.divergent_branches},
+          {"barriers", counts.barriers},
+          {"mma_flops", counts.mma_flops}};
+}
+
+/// What a line asks of the memory system, and what it loses.
+std::uint64_t weight(const LineCounts& line) {
+  const Counts& c = line.counts;
+  return c.global_sectors + c.shared_wavefronts + c.atomics + c.divergent_branches + c.barriers;
+}
+
+std::vector<const LineCounts*> busiest(const KernelCounts& kernel) {
+  std::vector<const LineCounts*> lines;
+  for (const LineCounts& line : kernel.lines) {
+    if (weight(line) != 0) lines.push_back(&line);
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const LineCounts* a, const LineCounts* b) {
+    return weight(*a) > weight(*b);
+  });
+  lines.resize(std::min(lines.size(), kLines));
+  return lines;
+}
+
+}  // namespace
+
+const DeviceModel* count_device(const std::string& name) {
+  if (name.empty()) return nullptr;
+  const DeviceModel* device = find_device_model(name);
+  if (device == nullptr) {
+    throw_invalid("--count", fmt::format("'{}' is unknown; expected A100, H100, H200 or B200",
+                                         one_line(name)));
+  }
+  return device;
+}
+
+std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceModel& device) {
+  std::vector<std::vector<std::string>> rows = {
+      {"kernel, per launch", "launches", "instructions", "lanes", "sectors", "bytes moved",
+       "minimum", "to peers", "wavefronts", "conflicts", "atomics", "divergent", "barriers",
+       fmt::format("us on {}", device.name), "limiter"}};
+  std::vector<std::vector<std::string>> lines = {{"kernel", "PTX line", "CUDA line", "instruction",
+                                                  "requests", "sectors", "wavefronts", "conflicts",
+                                                  "atomics", "divergent", "barriers"}};
+  for (const KernelCounts& kernel : kernels) {
+    const Counts& c = kernel.total;
+    const std::uint64_t launches = std::max<std::uint64_t>(kernel.launches, 1);
+    const auto each = [&](std::uint64_t count) { return std::to_string(count / launches); };
+    const KernelEstimate estimate = estimate_kernel(kernel, device);
+    const double lanes = static_cast<double>(c.lanes) /
+                         static_cast<double>(std::max<std::uint64_t>(c.total_instructions(), 1));
+    rows.push_back({kernel.kernel, std::to_string(kernel.launches), each(c.total_instructions()),
+                    fmt::format("{:.1f}", lanes), each(c.global_sectors),
+                    each(c.global_sectors * 32), each(kernel.minimum_bytes), each(c.peer_bytes),
+                    each(c.shared_wavefronts), each(c.bank_conflicts), each(c.atomics),
+                    each(c.divergent_branches), each(c.barriers),
+                    fmt::format("{:.1f}", estimate.ns / 1e3), std::string(estimate.limiter)});
+    for (const LineCounts* line : busiest(kernel)) {
+      const Counts& l = line->counts;
+      lines.push_back({kernel.kernel, std::to_string(line->ptx_line),
+                       std::to_string(line->cuda_line), line->instruction,
+                       each(l.global_requests + l.shared_requests), each(l.global_sectors),
+                       each(l.shared_wavefronts), each(l.bank_conflicts), each(l.atomics),
+                       each(l.divergent_branches), each(l.barriers)});
+    }
+  }
+  return fmt::format("{}\n{}", format_table(rows), format_table(lines));
+}
+
+nlohmann::ordered_json counts_json(const std::vector<KernelCounts>& kernels,
+                                   const DeviceModel& device) {
+  auto list = nlohmann::ordered_json::array();
+  for (const KernelCounts& kernel : kernels) {
+    auto lines = nlohmann::ordered_json::array();
+    for (const LineCounts& line : kernel.lines) {
+      lines.push_back({{"ptx_line", line.ptx_line},
+                       {"cuda_line", line.cuda_line},
+                       {"instruction", line.instruction},
+                       {"counts", counts_object(line.counts)}});
+    }
+    const KernelEstimate estimate = estimate_kernel(kernel, device);
+    list.push_back({{"kernel", kernel.kernel},
+                    {"launches", kernel.launches},
+                    {"blocks", kernel.blocks},
+                    {"counts", counts_object(kernel.total)},
+                    {"minimum_bytes", kernel.minimum_bytes},
+                    {"estimate",
+                     {{"device", device.name}, {"ns", estimate.ns}, {"limiter", estimate.limiter}}},
+                    {"lines", lines}});
+  }
+  return list;
+}
+
+}  // namespace braid::cli

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "braid/counts.h"
+#include "lowering/cost.h"
+
+namespace braid::cli {
+
+/// The device named by --count, or "" for no counting. Throws kInvalidArgument with the known ones.
+[[nodiscard]] const DeviceModel* count_device(const std::string& name);
+
+/// What `--count` says of kernels: averages of a launch with an estimate of its time on `device`,
+/// and their busiest lines; JSON has the sums over all launches, and all lines.
+[[nodiscard]] std::string count_tables(const std::vector<KernelCounts>& kernels,
+                                       const DeviceModel& device);
+[[nodiscard]] nlohmann::ordered_json counts_json(const std::vector<KernelCounts>& kernels,
+                                                 const DeviceModel& device);
+
+}  // namespace braid::cli

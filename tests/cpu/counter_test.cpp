@@ -1,0 +1,238 @@
+// Counters of kernels whose counts are known: written in PTX, so that every instruction is ours.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "cpu/cpu_harness.h"
+
+namespace braid::cpu_test {
+namespace {
+
+/// A kernel with one parameter, the registers below, and the global id of the thread in %r1, the
+/// parameter in %rd1.
+std::string kernel(const std::string& body, const std::string& declarations = "") {
+  return fmt::format(R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{{
+.reg .pred %p<8>;
+.reg .b32 %r<32>;
+.reg .b64 %rd<32>;
+.reg .f32 %f<32>;
+{}
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %ctaid.x;
+mov.u32 %r3, %ntid.x;
+mad.lo.s32 %r1, %r2, %r3, %r1;
+{}
+}}
+)",
+                     declarations, body);
+}
+/// Instructions of that before the body, by class.
+constexpr std::uint64_t kMoves = 3;
+constexpr std::uint64_t kIntegers = 1;
+constexpr std::uint64_t kLoads = 1;
+
+KernelCounts count(const std::string& ptx, Dim3 grid, Dim3 block, std::size_t bytes = 1 << 20) {
+  Bench bench = Bench::from_ptx(ptx, {.count = true});
+  const std::uint64_t memory = bench.upload(std::vector<std::uint8_t>(bytes));
+  bench.run(grid, block, 0, memory);
+  const std::vector<KernelCounts> counts = bench.device().counts();
+  EXPECT_EQ(counts.size(), 1);
+  return counts.at(0);
+}
+
+std::uint64_t of(const Counts& counts, InstructionClass instruction_class) {
+  return counts.instructions[static_cast<std::size_t>(instruction_class)];
+}
+
+class Stride : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(From1To32, Stride, ::testing::Range(1, 33));
+
+TEST_P(Stride, SectorsOfGlobalLoads) {
+  const int stride = GetParam();
+  const KernelCounts counts = count(kernel(fmt::format(R"(mul.lo.s32 %r4, %r1, {};
+mul.wide.s32 %rd2, %r4, 4;
+add.s64 %rd3, %rd1, %rd2;
+ld.global.f32 %f1, [%rd3];
+ret;)",
+                                                       stride)),
+                                    {3}, {64});
+  const std::uint64_t warps = 6;
+  EXPECT_EQ(counts.total.global_requests, warps);
+  // Each warp starts at a multiple of 128 bytes; up to a stride of 32 bytes it touches every
+  // sector.
+  EXPECT_EQ(counts.total.global_sectors, warps * std::min(4 * stride, 32));
+  EXPECT_EQ(counts.total.global_bytes, warps * 32 * 4);
+  EXPECT_EQ(counts.minimum_bytes, warps * 32 * 4);
+  EXPECT_EQ(counts.total.peer_bytes, 0);
+  EXPECT_EQ(counts.total.lanes, 32 * counts.total.total_instructions());
+}
+
+TEST_P(Stride, ConflictsOfSharedStores) {
+  const int stride = GetParam();
+  const KernelCounts counts = count(kernel(fmt::format(R"(mov.u32 %r4, %tid.x;
+mul.lo.s32 %r5, %r4, {};
+mov.u32 %r6, s;
+add.s32 %r7, %r6, %r5;
+st.shared.u32 [%r7], %r1;
+ret;)",
+                                                       4 * stride),
+                                           ".shared .align 16 .b8 s[4096];"),
+                                    {2}, {32});
+  const auto ways = static_cast<std::uint64_t>(std::gcd(stride, 32));
+  EXPECT_EQ(counts.total.shared_requests, 2);
+  EXPECT_EQ(counts.total.shared_wavefronts, 2 * ways);
+  EXPECT_EQ(counts.total.bank_conflicts, 2 * (ways - 1));
+}
+
+TEST_P(Stride, LanesUnderABranch) {
+  // Threads below the parameter of the test take an extra path of two instructions.
+  const int lanes = GetParam();
+  const KernelCounts counts = count(kernel(fmt::format(R"(setp.ge.s32 %p1, %r1, {};
+@%p1 bra over;
+add.s32 %r5, %r1, 1;
+xor.b32 %r5, %r5, 3;
+over:
+xor.b32 %r6, %r1, 3;
+ret;)",
+                                                       lanes)),
+                                    {1}, {32});
+  const std::uint64_t before = kMoves + kIntegers + kLoads + 2;
+  EXPECT_EQ(counts.total.total_instructions(), before + 2 + 2);
+  EXPECT_EQ(counts.total.lanes, (before + 2) * 32 + 2 * static_cast<std::uint64_t>(lanes));
+  EXPECT_EQ(counts.total.branches, 1);
+  EXPECT_EQ(counts.total.divergent_branches, lanes == 32 ? 0 : 1);
+}
+
+TEST(Counter, InstructionsByClass) {
+  const KernelCounts counts = count(kernel(R"(mov.u32 %r9, 0;
+loop:
+add.s32 %r9, %r9, 1;
+cvt.rn.f32.s32 %f1, %r9;
+fma.rn.f32 %f2, %f1, %f1, %f1;
+shfl.sync.bfly.b32 %r10, %r9, 1, 31, -1;
+setp.lt.s32 %p1, %r9, 10;
+@%p1 bra loop;
+bar.sync 0;
+membar.gl;
+ret;)"),
+                                    {2}, {96});
+  const std::uint64_t warps = 6;
+  EXPECT_EQ(of(counts.total, InstructionClass::kMove), warps * (kMoves + 1));
+  EXPECT_EQ(of(counts.total, InstructionClass::kInteger), warps * (kIntegers + 20));
+  EXPECT_EQ(of(counts.total, InstructionClass::kConvert), warps * 10);
+  EXPECT_EQ(of(counts.total, InstructionClass::kFloat), warps * 10);
+  EXPECT_EQ(of(counts.total, InstructionClass::kWarp), warps * 10);
+  EXPECT_EQ(of(counts.total, InstructionClass::kSync), warps * 2);
+  EXPECT_EQ(of(counts.total, InstructionClass::kMemory), warps * kLoads);
+  EXPECT_EQ(of(counts.total, InstructionClass::kControl), warps * 11);
+  EXPECT_EQ(counts.total.branches, warps * 10);
+  EXPECT_EQ(counts.total.divergent_branches, 0);
+  EXPECT_EQ(counts.total.barriers, warps);
+  EXPECT_EQ(counts.launches, 1);
+  EXPECT_EQ(counts.blocks, 2);
+}
+
+TEST(Counter, WideSharedAccessesAreServedInPhases) {
+  // 16 bytes a lane in order: eight lanes fill all banks, four phases and no conflict. All lanes at
+  // one address: one word per bank and phase.
+  const std::string shared = ".shared .align 16 .b8 s[4096];";
+  const KernelCounts rows = count(kernel(R"(mov.u32 %r4, %tid.x;
+mul.lo.s32 %r5, %r4, 16;
+mov.u32 %r6, s;
+add.s32 %r7, %r6, %r5;
+st.shared.v4.u32 [%r7], {%r1, %r1, %r1, %r1};
+ld.shared.v2.u32 {%r10, %r11}, [s];
+ret;)",
+                                         shared),
+                                  {1}, {32});
+  EXPECT_EQ(rows.total.shared_requests, 2);
+  EXPECT_EQ(rows.total.shared_wavefronts, 4 + 2);
+  EXPECT_EQ(rows.total.bank_conflicts, 0);
+  // 32 bytes apart: of a phase's eight lanes, pairs share their banks.
+  const KernelCounts apart = count(kernel(R"(mov.u32 %r4, %tid.x;
+mul.lo.s32 %r5, %r4, 32;
+mov.u32 %r6, s;
+add.s32 %r7, %r6, %r5;
+st.shared.v4.u32 [%r7], {%r1, %r1, %r1, %r1};
+ret;)",
+                                          shared),
+                                   {1}, {32});
+  EXPECT_EQ(apart.total.shared_wavefronts, 8);
+  EXPECT_EQ(apart.total.bank_conflicts, 4);
+}
+
+TEST(Counter, AtomicsCountByLane) {
+  const KernelCounts counts = count(kernel(R"(setp.lt.s32 %p1, %r1, 20;
+@%p1 red.global.add.u32 [%rd1], 1;
+ret;)"),
+                                    {1}, {64});
+  EXPECT_EQ(counts.total.atomics, 20);
+  EXPECT_EQ(counts.total.global_requests, 1);
+  EXPECT_EQ(counts.total.global_sectors, 1);
+  EXPECT_EQ(counts.minimum_bytes, 8) << "four bytes read, the same written";
+}
+
+TEST(Counter, WhatAKernelReadsBackIsNoMinimum) {
+  const KernelCounts counts = count(kernel(R"(mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+st.global.u32 [%rd3], %r1;
+ld.global.u32 %r4, [%rd3];
+ld.global.u32 %r4, [%rd3];
+ret;)"),
+                                    {1}, {32});
+  EXPECT_EQ(counts.total.global_bytes, 3 * 128);
+  EXPECT_EQ(counts.minimum_bytes, 128);
+}
+
+TEST(Counter, LinesAreThoseOfTheText) {
+  const std::string ptx = kernel("add.s32 %r4, %r1, 1;\nst.global.u32 [%rd1], %r4;\nret;");
+  const KernelCounts counts = count(ptx, {1}, {32});
+  const auto first = static_cast<std::uint32_t>(
+      std::count(ptx.begin(), ptx.begin() + static_cast<std::ptrdiff_t>(ptx.find("add.s32 %r4")),
+                 '\n') +
+      1);
+  ASSERT_EQ(counts.lines.size(), 8);
+  EXPECT_EQ(counts.lines[5].ptx_line, first);
+  EXPECT_EQ(counts.lines[5].instruction, "add.s32");
+  EXPECT_EQ(counts.lines[6].ptx_line, first + 1);
+  EXPECT_EQ(counts.lines[6].counts.global_sectors, 1);
+  EXPECT_EQ(of(counts.lines[7].counts, InstructionClass::kControl), 1);
+}
+
+TEST(Counter, BytesInTheMemoryOfOtherRanks) {
+  const auto device = create_cpu_device({.world = 2, .count = true});
+  const auto mine = device->allocate(0, 4096);
+  const auto theirs = device->allocate(1, 4096);
+  const std::string ptx = kernel(R"(mul.wide.s32 %rd2, %r1, 8;
+add.s64 %rd3, %rd1, %rd2;
+st.global.u64 [%rd3], %rd2;
+ret;)");
+  const auto module = device->load(0, {"k", ptx, {}});
+  const auto stream = device->create_stream(0);
+  for (const std::uint64_t address : {mine->address(), theirs->address()}) {
+    const void* args[] = {&address};
+    stream->launch(module->function("k"), {1}, {32}, 0, args);
+    stream->synchronize();
+  }
+  const KernelCounts counts = device->counts().at(0);
+  EXPECT_EQ(counts.launches, 2);
+  EXPECT_EQ(counts.total.global_bytes, 512);
+  EXPECT_EQ(counts.total.peer_bytes, 256);
+}
+
+TEST(Counter, CountsNothingUnlessAsked) {
+  Bench bench = Bench::from_ptx(kernel("ret;"));
+  const std::uint64_t memory = bench.upload(std::vector<int>(1));
+  bench.run({1}, {32}, 0, memory);
+  EXPECT_TRUE(bench.device().counts().empty());
+}
+
+}  // namespace
+}  // namespace braid::cpu_test
