@@ -277,6 +277,29 @@ TEST(Run, UnderTheSanitizer) {
       run_braid({"run", "-", "--device", "cuda", "--sanitize"}, small_graph().dump()).exit_code, 2);
 }
 
+TEST(Run, CountsWhatKernelsDo) {
+  const auto text =
+      run_braid({"run", "-", "--device", "cpu", "--count=H200"}, small_graph().dump());
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("us on H200"));
+  const auto document =
+      parse(run_braid({"run", "-", "--count", "--json"}, small_graph().dump()).out);
+  const json& counts = document["counts"];
+  ASSERT_EQ(counts.size(), document["kernels"].size());
+  for (const json& kernel : counts) {
+    EXPECT_EQ(kernel["launches"], document["world"]);
+    EXPECT_EQ(kernel["estimate"]["device"], "A100");
+    EXPECT_GT(kernel["estimate"]["ns"], 0);
+    EXPECT_GT(kernel["counts"]["global_bytes"], 0);
+    EXPECT_FALSE(kernel["lines"].empty());
+  }
+  const auto unknown = run_braid({"run", "-", "--count=V100"}, small_graph().dump());
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("expected A100, H100, H200 or B200"));
+  EXPECT_EQ(run_braid({"run", "-", "--device", "cuda", "--count"}, small_graph().dump()).exit_code,
+            2);
+}
+
 constexpr const char* kScaleKernel =
     R"(extern "C" __global__ void scale(const float* x, float* y, float by, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -310,6 +333,20 @@ TEST(Ptx, RunsACudaFileAndItsPtx) {
   EXPECT_EQ(finding["buffer"], "arg0");
   EXPECT_EQ(finding["offset"], 12);
   EXPECT_EQ(finding["thread"], json({3, 0, 0}));
+
+  // Three lanes ask for four bytes each of one sector, twice.
+  const auto counted =
+      run_braid({"ptx", directory / "scale.cu", "--entry", "scale", "--block", "32", "--arg", x,
+                 "--arg", "zero:f32:3", "--arg", "f32:0.5", "--arg", "i32:3", "--count", "--json"});
+  ASSERT_EQ(counted.exit_code, 0) << counted.err;
+  const json counts = parse(counted.out)["counts"][0];
+  EXPECT_EQ(counts["counts"]["global_bytes"], 24);
+  EXPECT_EQ(counts["counts"]["global_sectors"], 2);
+  EXPECT_EQ(counts["minimum_bytes"], 24);
+  const json lines = counts["lines"];
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const json& line) {
+    return line["cuda_line"] == 3 && line["counts"]["global_requests"] == 1;
+  }));
 
   // A buffer that nobody wrote.
   const auto poisoned = run(directory / "scale.cu", "poison:f32:3", "3");
