@@ -2,7 +2,8 @@
 // values and masks of an access, a loop's carried values, a dot's accumulator) share one layout. A
 // class that holds a dot's result takes the layout of the matrix instruction; the offsets of a copy
 // into shared memory take 16-byte pieces; all others are blocked rows of eight. A tile [rows, 1]
-// that is reduced from, or broadcast into, a class takes that class's layout without its columns.
+// that is reduced from a class, or broadcast into it (as a mask, too), takes that class's layout
+// without its columns.
 
 #include <algorithm>
 #include <numeric>
@@ -58,6 +59,27 @@ Layout accumulator_layout(const Program& p, const Inst& dot) {
   for (; col < dot.type.cols; col *= 2) out.reg.push_back({0, col});
   for (; row < dot.type.rows; row *= 2) out.reg.push_back({row, 0});
   return out;
+}
+
+/// Calls body(narrow, wide) for each pair that may be a [rows, 1] tile broadcast into another.
+template <class Body>
+void for_each_broadcast(const Inst& inst, Id id, const Body& body) {
+  switch (inst.op) {
+    case Op::kMap:
+      for (Id arg : inst.args) body(arg, id);
+      break;
+    case Op::kLoad:
+      if (inst.args.size() > 2) body(inst.args[2], id);
+      break;
+    case Op::kStore:
+      for (std::size_t i = 2; i < inst.args.size(); ++i) body(inst.args[i], inst.args[1]);
+      break;
+    case Op::kCopyToShared:
+      if (inst.args[4] != kNone) body(inst.args[4], inst.args[3]);
+      break;
+    default:
+      break;
+  }
 }
 
 int layout_index(Program& p, const Layout& layout) {
@@ -146,15 +168,23 @@ void assign_layouts(Program& p) {
   for (Id id = 0; id < count; ++id) {
     const Inst& inst = p.at(id);
     if (inst.op == Op::kReduce) hang(id, inst.args[0]);
-    if (inst.op == Op::kMap) {
-      for (Id arg : inst.args) hang(arg, id);
-    }
+    for_each_broadcast(inst, id, hang);
   }
   for (Id id = 0; id < count; ++id) {
     Inst& inst = p.at(id);
     if (inst.type.is_scalar()) continue;
     if (!slot(id)) slot(id) = Layout::blocked(inst.type.rows, inst.type.cols, 1, p.num_warps);
     inst.layout = layout_index(p, *slot(id));
+  }
+  for (Id id = 0; id < count; ++id) {
+    for_each_broadcast(p.at(id), id, [&](Id narrow, Id wide) {
+      const Type& type = p.at(narrow).type;
+      if (type.is_scalar() || type.cols != 1 || p.at(wide).type.cols <= 1) return;
+      if (*slot(narrow) != slot(wide)->slice_columns()) {
+        throw_internal(
+            "", "a column of " + std::to_string(type.rows) + " rows meets tiles of two layouts");
+      }
+    });
   }
 }
 

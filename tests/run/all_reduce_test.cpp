@@ -19,7 +19,8 @@ struct Case {
 
 class Body {
  public:
-  explicit Body(const Case& c) : case_(c) {
+  Body(const Case& c, bool constant_rows) : case_(c) {
+    if (constant_rows) tokens_ = c.tokens;
     graph_.add_symbol("T", {1, 40});
     graph_.add_group("tp", {c.world, true, {}});
   }
@@ -42,13 +43,13 @@ class Body {
                              InputKind::kActivation,
                              per_rank});
   }
-  ValueId rows(bool per_rank) { return input({Dim::symbol("T"), case_.hidden}, per_rank); }
+  ValueId rows(bool per_rank) { return input({tokens_, case_.hidden}, per_rank); }
 
   ValueId operand(std::string_view front) {
     if (front == "input") return rows(true);
     if (front == "scaled") return op("silu", {op("mul", {rows(true), input({case_.hidden})})});
     if (front == "matmul") {
-      return op("mm", {input({Dim::symbol("T"), 64}), input({64, case_.hidden}, true)});
+      return op("mm", {input({tokens_, 64}), input({64, case_.hidden}, true)});
     }
     if (front == "norm") return op("softmax", {rows(true)});
     const ValueId x = op("neg", {rows(true)});  // "shared": read again behind
@@ -71,6 +72,7 @@ class Body {
   }
 
   const Case& case_;
+  Dim tokens_ = Dim::symbol("T");
   Graph graph_;
   ValueId shared_ = -1;
 };
@@ -79,12 +81,16 @@ class AllReduce : public ::testing::TestWithParam<Case> {};
 
 TEST_P(AllReduce, EqualsTheReferenceAndUnfused) {
   const Case& c = GetParam();
-  EXPECT_TRUE(testing::matches_reference_and_unfused(Body(c).build(), {{"T", c.tokens}}, 5));
+  // One row that is known is another kernel than one that is not.
+  for (bool constant_rows : {false, true}) {
+    EXPECT_TRUE(testing::matches_reference_and_unfused(Body(c, constant_rows).build(),
+                                                       {{"T", c.tokens}}, 5));
+  }
 }
 
 TEST_P(AllReduce, RunsCleanUnderTheSanitizer) {
   const Case& c = GetParam();
-  EXPECT_TRUE(testing::runs_clean(Body(c).build(), {{"T", c.tokens}}, 6));
+  EXPECT_TRUE(testing::runs_clean(Body(c, false).build(), {{"T", c.tokens}}, 6));
 }
 
 constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kF16 = DType::kF16;

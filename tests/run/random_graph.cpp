@@ -17,6 +17,8 @@ class Generator {
     dtype_ = floats[pick(3)];
     const std::int64_t widths[] = {1, 5, 16, 24, 64, 100};
     width_ = widths[pick(6)];
+    const std::int64_t rows[] = {1, 2, 7, 33};
+    if (pick(4) == 0) rows_ = rows[pick(4)];
   }
 
   Graph run() {
@@ -37,7 +39,7 @@ class Generator {
 
  private:
   int pick(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
-  Shape matrix() { return {Dim::symbol("T"), width_}; }
+  Shape matrix() { return {rows_, width_}; }
 
   ValueId input(Shape shape, bool per_rank = true) {
     GraphInput in{"in" + std::to_string(graph_.inputs().size()), {dtype_, std::move(shape)}};
@@ -184,7 +186,7 @@ class Generator {
     const Attrs last{{"dim", std::int64_t{1}}};
     switch (pick(6)) {
       case 0: {
-        const ValueId flat = view(any(), {Dim::symbol("T") * width_});
+        const ValueId flat = view(any(), {rows_ * width_});
         return add(view(pick(2) == 0 ? op("relu", {flat}) : flat, matrix()));
       }
       case 1: {
@@ -206,14 +208,13 @@ class Generator {
         return;
       }
       case 4: {
-        GraphInput in{"in" + std::to_string(graph_.inputs().size()),
-                      {DType::kI64, {Dim::symbol("T")}}};
+        GraphInput in{"in" + std::to_string(graph_.inputs().size()), {DType::kI64, {rows_}}};
         const ValueId rows = graph_.add_input(in);
         return add(op("add", {any(), op("embedding", {input({8, width_}), rows})}));
       }
       default: {
         if (width_ % 2 != 0) return;
-        const Shape half{Dim::symbol("T"), width_ / 2};
+        const Shape half{rows_, width_ / 2};
         return add(op("rotary_embedding", {any(), input(half), input(half)},
                       {{"interleaved", pick(2) == 0}}));
       }
@@ -223,9 +224,8 @@ class Generator {
   /// Attention's scores and sums over heads that lie side by side.
   void heads_step() {
     const std::int64_t heads = width_ % 4 == 0 ? 4 : 1;
-    const Dim t = Dim::symbol("T");
     const auto split = [&](ValueId x) {
-      return op("transpose", {view(x, {t, heads, width_ / heads})},
+      return op("transpose", {view(x, {rows_, heads, width_ / heads})},
                 {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
     };
     const ValueId q = split(norm(any()));
@@ -244,6 +244,7 @@ class Generator {
   Graph graph_;
   std::int64_t world_ = 1;
   std::int64_t width_ = 1;
+  Dim rows_ = Dim::symbol("T");
   DType dtype_ = DType::kF32;
   std::vector<ValueId> values_;
   std::vector<ValueId> outputs_;

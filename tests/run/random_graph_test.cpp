@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iostream>
 #include <random>
 #include <string_view>
 
@@ -34,9 +35,18 @@ TEST_P(RandomGraph, EqualsTheReference) {
     // Compiled a second time, so every other graph only.
     const auto matches =
         i % 2 == 0 ? testing::matches_reference_and_unfused : testing::matches_reference;
-    ASSERT_TRUE(matches(graph, {{"T", sizes[random() % 5]}}, seed))
-        << "BRAID_SEED=" << base << ", graph seed " << seed << "\n"
-        << to_text(graph);
+    const Bindings bindings{{"T", sizes[random() % 5]}};
+    auto good = matches(graph, bindings, seed);
+    // Once in some thousand small graphs a 16-bit operand lies so near to a tie that the order of
+    // an f32 sum decides how it rounds. Other inputs tell that from an error of the program.
+    if (!good && testing::matches_but_for_a_tie(graph, bindings, seed)) {
+      std::cout << "graph seed " << seed << ": " << good.message() << "; tried with other inputs\n";
+      good = ::testing::AssertionSuccess();
+      for (std::uint64_t other = 1; good && other <= 4; ++other) {
+        good = matches(graph, bindings, seed + other);
+      }
+    }
+    ASSERT_TRUE(good) << "BRAID_SEED=" << base << ", graph seed " << seed << "\n" << to_text(graph);
   }
 }
 
