@@ -9,10 +9,13 @@
 namespace braid::testing {
 
 std::vector<KernelCase> synchronizing_kernels();
+std::vector<KernelCase> tile_kernels();
+std::vector<KernelCase> row_kernels();
+std::vector<KernelCase> warp_kernels();
+std::vector<KernelCase> protocol_kernels();
+std::vector<KernelCase> two_rank_kernels();
 
-namespace {
-
-std::vector<float> random_floats(std::size_t count, unsigned seed = 1) {
+std::vector<float> random_floats(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> values(-1, 1);
   std::vector<float> result(count);
@@ -20,16 +23,31 @@ std::vector<float> random_floats(std::size_t count, unsigned seed = 1) {
   return result;
 }
 
+std::vector<float> ramp(std::size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 1.0F);
+  return values;
+}
+
 float int_bits(std::int32_t value) {
   float bits = 0;
   std::memcpy(&bits, &value, sizeof(bits));
   return bits;
 }
+
 std::int32_t to_int(float bits) {
   std::int32_t value = 0;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
 }
+
+std::vector<float> ints(const std::vector<std::int32_t>& values) {
+  std::vector<float> result;
+  for (const std::int32_t value : values) result.push_back(int_bits(value));
+  return result;
+}
+
+namespace {
 
 std::vector<KernelCase> parallel_kernels() {
   std::vector<KernelCase> cases;
@@ -95,12 +113,14 @@ extern "C" __global__ void k(const float* x, float* out) {
   value[t] = x[t];
   __syncthreads();
   for (int step = 1; step < 128; step *= 2) {
-    const float left = t >= step ? value[t - step] : 0;  // finds 1
+    const float left = t >= step ? value[t - step] : 0;  // finds 1 // finds 2
 #if BUG != 1
     __syncthreads();
 #endif
-    value[t] += left;  // finds 1
+    value[t] += left;  // finds 1 // finds 2
+#if BUG != 2
     __syncthreads();
+#endif
   }
   out[t] = value[t];
 }
@@ -112,7 +132,7 @@ extern "C" __global__ void k(const float* x, float* out) {
                      return Buffers{random_floats(128), std::vector<float>(128)};
                    },
                    [](Buffers& b) { std::partial_sum(b[0].begin(), b[0].end(), b[1].begin()); },
-                   {"race"}});
+                   {"race", "race"}});
 
   cases.push_back({"bitonic_sort",
                    R"(
@@ -123,10 +143,14 @@ extern "C" __global__ void k(float* x) {
   __syncthreads();
   for (int size = 2; size <= 256; size *= 2) {
     for (int stride = size / 2; stride > 0; stride /= 2) {
+#if BUG == 2
+      const int other = t + stride;
+#else
       const int other = t ^ stride;
+#endif
       if (other > t) {
         const bool up = (t & size) == 0;
-        const float a = value[t], b = value[other];  // finds 1
+        const float a = value[t], b = value[other];  // finds 1 // finds 2
         if ((a > b) == up) {
           value[t] = b;  // finds 1
           value[other] = a;  // finds 1
@@ -148,7 +172,7 @@ extern "C" __global__ void k(float* x) {
                    {buffer(0)},
                    [] { return Buffers{random_floats(256)}; },
                    [](Buffers& b) { std::sort(b[0].begin(), b[0].end()); },
-                   {"race"}});
+                   {"race", "bounds"}});
 
   cases.push_back({"transpose",
                    R"(
@@ -319,7 +343,7 @@ extern "C" __global__ void k(const int* x, int* bins, int n) {
 #if BUG == 2
   if (threadIdx.x < 8) bins[threadIdx.x] += part[threadIdx.x];  // finds 2
 #else
-  if (threadIdx.x < 8) atomicAdd(&bins[threadIdx.x], part[threadIdx.x]);  // finds 3
+  if (threadIdx.x < 8) atomicAdd(&bins[threadIdx.x], part[threadIdx.x]);
 #endif
 }
 )",
@@ -412,7 +436,10 @@ extern "C" __global__ void k(const float* x, float* out) {
 
 std::vector<KernelCase> kernel_cases() {
   std::vector<KernelCase> cases = parallel_kernels();
-  for (KernelCase& kernel : synchronizing_kernels()) cases.push_back(std::move(kernel));
+  for (const auto& more : {synchronizing_kernels(), tile_kernels(), row_kernels(), warp_kernels(),
+                           protocol_kernels(), two_rank_kernels()}) {
+    cases.insert(cases.end(), more.begin(), more.end());
+  }
   return cases;
 }
 

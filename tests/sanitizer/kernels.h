@@ -17,10 +17,13 @@ struct Argument {
   int buffer = -1;         ///< index, or -1 for a scalar
   std::int64_t value = 0;  ///< of a scalar
   bool poisoned = false;   ///< nobody writes the buffer before the kernel
+  int rank = 0;            ///< whose memory holds the buffer
+  bool own_rank = false;   ///< the scalar is the rank that runs the kernel
 };
-inline Argument buffer(int index) { return {index, 0, false}; }
-inline Argument output(int index) { return {index, 0, true}; }
+inline Argument buffer(int index, int rank = 0) { return {index, 0, false, rank}; }
+inline Argument output(int index, int rank = 0) { return {index, 0, true, rank}; }
 inline Argument scalar(std::int64_t value) { return {-1, value, false}; }
+inline Argument own_rank() { return {-1, 0, false, 0, true}; }
 
 /// A kernel "k" with twins: `source` is compiled with BUG 0 (right), 1, 2, ...
 struct KernelCase {
@@ -31,9 +34,23 @@ struct KernelCase {
   std::function<Buffers()> buffers;
   std::function<void(Buffers&)> reference;
   std::vector<std::string> bugs;  ///< the kind that is found, by bug
+  int world = 1;                  ///< ranks, each of which launches the kernel
+  /// Undoes an order that nobody promised, before results are compared.
+  std::function<void(Buffers&)> canonical = nullptr;
 };
 inline void PrintTo(const KernelCase& kernel, std::ostream* out) { *out << kernel.name; }
 
 std::vector<KernelCase> kernel_cases();
+
+// --- what buffers hold ---
+[[nodiscard]] std::vector<float> random_floats(std::size_t count, unsigned seed = 1);
+/// 1, 2, 3, ...
+[[nodiscard]] std::vector<float> ramp(std::size_t count);
+[[nodiscard]] float int_bits(std::int32_t value);
+[[nodiscard]] std::int32_t to_int(float bits);
+[[nodiscard]] std::vector<float> ints(const std::vector<std::int32_t>& values);
+[[nodiscard]] inline std::vector<float> zeros(std::size_t count) {
+  return std::vector<float>(count);
+}
 
 }  // namespace braid::testing

@@ -1,20 +1,8 @@
 // Kernels whose blocks talk to each other through global memory.
 
-#include <numeric>
-
 #include "sanitizer/kernels.h"
 
 namespace braid::testing {
-
-namespace {
-
-std::vector<float> ramp(std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 1.0F);
-  return values;
-}
-
-}  // namespace
 
 std::vector<KernelCase> synchronizing_kernels() {
   std::vector<KernelCase> cases;
@@ -216,6 +204,8 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
   for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(~0u, sum, step);
 #if BUG == 1
   if (threadIdx.x % 32 == 0) *out += sum;  // finds 1
+#elif BUG == 2
+  if (threadIdx.x % 32 == 0) atomicAdd(out + threadIdx.x / 32, sum);  // finds 2
 #else
   if (threadIdx.x % 32 == 0) atomicAdd(out, sum);
 #endif
@@ -228,7 +218,7 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
                      return Buffers{ramp(192), std::vector<float>(192, 0.5F), {0}};
                    },
                    [](Buffers& b) { b[2][0] = 192 * 193 / 4.0F; },
-                   {"race"}});
+                   {"race", "bounds"}});
   return cases;
 }
 

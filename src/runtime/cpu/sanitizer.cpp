@@ -4,12 +4,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "runtime/checks.h"
 
 namespace braid::cpu {
 namespace {
+
+std::uint32_t word_at(std::uint64_t address) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof(value));
+  return value;
+}
 
 constexpr std::uint64_t kHostBlock = ~std::uint64_t{0};
 constexpr std::size_t kMostFindings = 100;
@@ -251,6 +258,10 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
   const bool atomic = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kSwap;
   const bool writes = atomic || code.kind == AccessCode::kStore || code.kind == AccessCode::kCopyTo;
   const bool loads = atomic || !writes;
+  for (const auto& [word, value] : warp.atomics) {
+    if (word_at(word) != value) ++progress_;
+  }
+  warp.atomics.clear();
   for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
     const Lane lane{warp, l, line, code};
@@ -293,9 +304,9 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
       warp.polled_line = line;
       warp.polled_lane = static_cast<std::uint8_t>(l);
     }
+    if (atomic) warp.atomics.emplace_back(address / 4 * 4, word_at(address / 4 * 4));
   }
-  // A compare-and-swap may be a poll.
-  if (writes && code.kind != AccessCode::kSwap) ++progress_;
+  if (writes && !atomic) ++progress_;
   return "";
 }
 
@@ -319,32 +330,35 @@ void Sanitizer::check_cell(const Lane& lane, const Region& region, Cell& cell, s
     add(lane, "race", fmt::format("{} that nothing orders after {}", verb(lane.code.kind), what),
         &region, address, "the other side: " + place(before));
   };
+  const auto races = [&](const Access& before) {
+    return !ordered(warp, before) && !both_strong(lane, before);
+  };
   if (cell.async != 0 && cell.write.when.time != 0) {
     race(cell.write, "a cp.async that is not waited for");
-  } else if (cell.write.when.time != 0 && !ordered(warp, cell.write) &&
-             !both_strong(lane, cell.write)) {
+  } else if (cell.write.when.time != 0 && races(cell.write)) {
     race(cell.write, "a write");
   }
-  if (writes) {
-    for (std::uint8_t r = 0; r < cell.read_count; ++r) {
-      if (!ordered(warp, cell.reads[r]) && !both_strong(lane, cell.reads[r])) {
-        race(cell.reads[r], "a read");
-        break;
-      }
+  for (std::uint8_t o = 0; o < cell.other_count; ++o) {
+    if ((writes || cell.is_write(o)) && races(cell.others[o])) {
+      race(cell.others[o], cell.is_write(o) ? "a write" : "a read");
+      break;
     }
-    cell.write = access;
-    cell.read_count = 0;
+  }
+  if (writes) {
+    cell.replace_write(access);
     cell.initialized = true;
     cell.async = lane.code.kind == AccessCode::kCopyTo ? warp.next_group : 0;
     return;
   }
-  // A read takes the place of one that it follows.
-  for (std::uint8_t r = 0; r < cell.read_count; ++r) {
-    if (!ordered(warp, cell.reads[r])) continue;
-    cell.reads[r] = access;
+  // A read takes the place of one that it follows and stands for.
+  for (std::uint8_t o = 0; o < cell.other_count; ++o) {
+    const Access& before = cell.others[o];
+    if (cell.is_write(o) || !ordered(warp, before)) continue;
+    if (before.scope == 0 && access.scope != 0) continue;
+    cell.others[o] = access;
     return;
   }
-  if (cell.read_count < Cell::kReads) cell.reads[cell.read_count++] = access;
+  cell.keep(access, false);
 }
 
 /// What strong accesses hand on: a release publishes what its warp knows, an acquire learns it,
@@ -352,52 +366,41 @@ void Sanitizer::check_cell(const Lane& lane, const Region& region, Cell& cell, s
 void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores) {
   WarpCheck& warp = lane.warp;
   const AccessCode code = lane.code;
-  if (loads) {
-    const auto found = published_.find(address);
-    if (found != published_.end()) {
-      const Published& from = found->second;
-      const AgentInfo& me = agents_[warp.agent];
-      const bool same_block = from.launch == warp.launch.get() && from.block == warp.block;
-      const auto holds = [&](std::uint8_t scope) {
-        return scope >= 3 || (scope == 2 && from.rank == me.rank) || same_block;
-      };
-      if (holds(code.scope) && holds(from.scope)) {
-        const bool acquires =
-            code.order == AccessCode::kAcquire || code.order == AccessCode::kAcquireRelease;
-        if (acquires) {
-          warp.seen.join(from.clock);
-        } else {
-          warp.acquired[same_block ? 1 : from.rank == me.rank ? 2 : 3].join(from.clock);
-        }
-      }
-    }
-  }
-  if (!stores) return;
+  const bool acquires =
+      code.order == AccessCode::kAcquire || code.order == AccessCode::kAcquireRelease;
   const bool releases =
       code.order == AccessCode::kRelease || code.order == AccessCode::kAcquireRelease;
-  Published next{{}, code.scope, agents_[warp.agent].rank, warp.block, warp.launch.get()};
-  if (releases) {
-    next.clock = now(warp);
-    ++warp.time;
-  } else if (warp.fence_scope != 0) {
-    next.clock = warp.fenced;
-    next.scope = std::min(code.scope, warp.fence_scope);
+  const int rank = agents_[warp.agent].rank;
+  // How far off the writer is, where that is within the scope.
+  std::size_t distance = 0;
+  const auto found = published_.find(address);
+  if (loads && found != published_.end()) {
+    const Published& from = found->second;
+    distance = from.rank != rank                                              ? 3
+               : from.launch != warp.launch.get() || from.block != warp.block ? 2
+                                                                              : 1;
+    if (distance > code.scope) distance = 0;
   }
-  // A read-modify-write continues the release that it read.
-  if (code.kind != AccessCode::kStore) {
-    if (const auto found = published_.find(address); found != published_.end()) {
-      next.clock.join(found->second.clock);
-      if (!releases && warp.fence_scope == 0) next.scope = found->second.scope;
-    }
+  if (distance != 0) {
+    (acquires ? warp.seen : warp.acquired[distance]).join(found->second.clocks[distance]);
   }
+  if (!stores) return;
+  Published next{{}, rank, warp.block, warp.launch.get()};
+  const VectorClock all = releases ? now(warp) : VectorClock();
+  for (std::size_t reach = 1; reach <= code.scope; ++reach) {
+    next.clocks[reach] = releases ? all : warp.fenced[reach];
+    // A read-modify-write continues the release that it read.
+    if (distance != 0) next.clocks[reach].join(found->second.clocks[std::max(reach, distance)]);
+  }
+  if (releases) ++warp.time;
   published_.insert_or_assign(address, std::move(next));
 }
 
 void Sanitizer::fence(WarpCheck& warp, std::uint8_t scope) {
   const std::lock_guard lock(mutex_);
   for (std::uint8_t reach = 1; reach <= scope; ++reach) warp.seen.join(warp.acquired[reach]);
-  warp.fenced = now(warp);
-  warp.fence_scope = scope;
+  const VectorClock clock = now(warp);
+  for (std::uint8_t reach = 1; reach <= scope; ++reach) warp.fenced[reach] = clock;
   ++warp.time;
 }
 

@@ -70,8 +70,8 @@ struct WarpCheck {
   /// By relaxed loads: counts from the next fence on whose scope reaches as far as the writer is:
   /// in the block (1), on the device (2), elsewhere (3).
   std::array<VectorClock, 4> acquired;
-  VectorClock fenced;  ///< up to the last fence: what a relaxed store hands on
-  std::uint8_t fence_scope = 0;
+  /// Up to the last fence whose scope reaches that far: what a relaxed store hands on there.
+  std::array<VectorClock, 4> fenced;
   // cp.async: bytes on their way, by group; the open group is the last one.
   struct Copy {
     std::uint64_t address;
@@ -80,6 +80,8 @@ struct WarpCheck {
   std::deque<std::pair<std::uint32_t, std::vector<Copy>>> groups;
   std::uint32_t next_group = 1;
   std::vector<Copy> open;
+  /// Words of its last atomic with their values before: one that changed nothing may be a poll.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> atomics;
   // What it last polled, for a deadlock's report.
   std::uint64_t polled = 0;
   std::uint32_t polled_line = 0;
@@ -154,8 +156,7 @@ class Sanitizer {
   };
   /// What a release published at an address.
   struct Published {
-    VectorClock clock;
-    std::uint8_t scope = 0;
+    std::array<VectorClock, 4> clocks;  ///< by how far off the reader is, as WarpCheck::acquired
     int rank = 0;
     std::uint64_t block = 0;
     const LaunchCheck* launch = nullptr;
