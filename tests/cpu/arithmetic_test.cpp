@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "cpu/cpu_harness.h"
+#include "cpu/semantics.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -247,18 +248,12 @@ const PtxCase kCases[] = {
      [](u32 a, u32, u32) { return to_bf16(f(a)); }},
     {"fma_bf16x2", "fma.rn.bf16x2 %0, %1, %2, %3;",
      [](u32 a, u32 b, u32 c) {
+       using namespace semantics;
        u32 out = 0;
        for (int h = 0; h < 2; ++h) {
-         const auto v = [&](u32 x) { return double(f(h == 0 ? x << 16 : x & 0xffff0000)); };
-         const long double exact = static_cast<long double>(v(a)) * v(b) + v(c);
-         float near = float(exact);
-         // Round to odd first.
-         if (std::isfinite(near) && static_cast<long double>(near) != exact) {
-           u32 bits = w(near);
-           if (std::fabs(static_cast<long double>(near)) > std::fabs(exact)) --bits;
-           near = f(bits | 1);
-         }
-         out |= to_bf16(near) << (16 * h);
+         const auto v = [&](u32 x) { return decode(kBf16, x >> (16 * h) & 0xffff); };
+         const Number sum = add(multiply(v(a), v(b)), v(c), Mode::kNearest);
+         out |= static_cast<u32>(encode(kBf16, sum, Mode::kNearest)) << (16 * h);
        }
        return out;
      }},

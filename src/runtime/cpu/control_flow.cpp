@@ -40,10 +40,16 @@ bool is_barrier(const Instruction& i) {
 }  // namespace
 
 bool has_result(const Instruction& i) {
-  static const std::set<std::string_view> kNone = {
-      "st",      "red",           "bra",     "ret",           "exit", "trap",      "brkpt",
-      "membar",  "fence",         "cp",      "prefetch",      "call", "nanosleep", "prefetchu",
-      "discard", "applypriority", "pmevent", "griddepcontrol"};
+  static const std::set<std::string_view> kNone = {"st",        "red",
+                                                   "bra",       "ret",
+                                                   "exit",      "trap",
+                                                   "brkpt",     "membar",
+                                                   "fence",     "cp",
+                                                   "prefetch",  "call",
+                                                   "nanosleep", "prefetchu",
+                                                   "discard",   "applypriority",
+                                                   "pmevent",   "griddepcontrol",
+                                                   "stmatrix"};
   if (i.opcode == "bar" || i.opcode == "barrier") return has_modifier(i, "red");
   return !kNone.contains(i.opcode);
 }

@@ -16,17 +16,17 @@ constexpr std::uint64_t kPageBytes = 4096;
 InstructionClass class_of(const ptx::Instruction& instruction) {
   using Class = InstructionClass;
   static const std::unordered_map<std::string_view, Class> kClasses = {
-      {"mma", Class::kMatrix},        {"cvt", Class::kConvert},      {"mov", Class::kMove},
-      {"selp", Class::kMove},         {"cvta", Class::kMove},        {"isspacep", Class::kMove},
-      {"createpolicy", Class::kMove}, {"ld", Class::kMemory},        {"ldu", Class::kMemory},
-      {"st", Class::kMemory},         {"atom", Class::kMemory},      {"red", Class::kMemory},
-      {"cp", Class::kMemory},         {"ldmatrix", Class::kMemory},  {"stmatrix", Class::kMemory},
-      {"prefetch", Class::kMemory},   {"prefetchu", Class::kMemory}, {"shfl", Class::kWarp},
-      {"vote", Class::kWarp},         {"match", Class::kWarp},       {"redux", Class::kWarp},
-      {"activemask", Class::kWarp},   {"bar", Class::kSync},         {"barrier", Class::kSync},
-      {"fence", Class::kSync},        {"membar", Class::kSync},      {"nanosleep", Class::kSync},
-      {"bra", Class::kControl},       {"ret", Class::kControl},      {"exit", Class::kControl},
-      {"trap", Class::kControl}};
+      {"mma", Class::kMatrix},        {"cvt", Class::kConvert},     {"mov", Class::kMove},
+      {"selp", Class::kMove},         {"cvta", Class::kMove},       {"isspacep", Class::kMove},
+      {"createpolicy", Class::kMove}, {"ld", Class::kMemory},       {"ldu", Class::kMemory},
+      {"st", Class::kMemory},         {"atom", Class::kMemory},     {"red", Class::kMemory},
+      {"cp", Class::kMemory},         {"ldmatrix", Class::kMemory}, {"stmatrix", Class::kMemory},
+      {"movmatrix", Class::kWarp},    {"prefetch", Class::kMemory}, {"prefetchu", Class::kMemory},
+      {"shfl", Class::kWarp},         {"vote", Class::kWarp},       {"match", Class::kWarp},
+      {"redux", Class::kWarp},        {"activemask", Class::kWarp}, {"bar", Class::kSync},
+      {"barrier", Class::kSync},      {"fence", Class::kSync},      {"membar", Class::kSync},
+      {"nanosleep", Class::kSync},    {"bra", Class::kControl},     {"ret", Class::kControl},
+      {"exit", Class::kControl},      {"trap", Class::kControl}};
   if (const auto it = kClasses.find(instruction.opcode); it != kClasses.end()) return it->second;
   for (const std::string& modifier : instruction.modifiers) {
     const auto type = ptx::parse_type(modifier);

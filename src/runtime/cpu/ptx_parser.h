@@ -73,6 +73,7 @@ class Parser {
   void instruction();
   void resolve_labels(std::vector<Operand>& operands);
   void lower_indexed_branch(Instruction branch);
+  void expose_carry(Instruction& instruction);
   Operand operand();
   Operand atom();
   Operand memory();
@@ -87,6 +88,7 @@ class Parser {
   Function* function_ = nullptr;
   std::vector<LabelUse> label_uses_;
   std::uint32_t source_line_ = 0;
+  std::int32_t carry_ = -1;  ///< the predicate that stands for the carry flag, once used
   std::map<std::pair<int, std::string>, std::vector<Operand>> target_tables_;
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <unordered_map>
 
 #include "runtime/cpu/ptx_parser.h"
@@ -53,6 +54,7 @@ void Parser::body(Function& function) {
   function_ = &function;
   label_uses_.clear();
   target_tables_.clear();
+  carry_ = -1;
   block();
   // From here on an unresolved name is a label that never came.
   std::vector<std::uint32_t> resolved(label_uses_.size());
@@ -249,7 +251,33 @@ void Parser::instruction() {
     lower_indexed_branch(std::move(result));
     return;
   }
+  expose_carry(result);
   function_->body.push_back(std::move(result));
+}
+
+/// The carry flag becomes a predicate: a second result of what writes it, the last operand of what
+/// reads it.
+void Parser::expose_carry(Instruction& instruction) {
+  const std::string& op = instruction.opcode;
+  const bool reads = op == "addc" || op == "subc" || op == "madc";
+  const auto& modifiers = instruction.modifiers;
+  const bool writes = (reads || op == "add" || op == "sub" || op == "mad") &&
+                      std::find(modifiers.begin(), modifiers.end(), "cc") != modifiers.end();
+  if ((!reads && !writes) || instruction.operands.empty()) return;
+  if (carry_ < 0) {
+    carry_ = static_cast<std::int32_t>(function_->registers.size());
+    function_->registers.push_back({"%cc", {Kind::kPred, 1, 1}});
+  }
+  Operand carry;
+  carry.form = Operand::Form::kRegister;
+  carry.index = carry_;
+  if (writes) {
+    Operand pair;
+    pair.form = Operand::Form::kPair;
+    pair.elements = {std::move(instruction.operands[0]), carry};
+    instruction.operands[0] = std::move(pair);
+  }
+  if (reads) instruction.operands.push_back(std::move(carry));
 }
 
 Operand Parser::operand() {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cfenv>
@@ -76,6 +77,46 @@ inline float exp2_lane(float x) {
   return x != x ? x : result;
 }
 
+/// Rounds to e4m3 (7 bits below the sign: 4 of exponent) or e5m2, beyond the largest to that.
+std::uint32_t to_float8(std::uint32_t bits, bool e5m2) {
+  const std::uint32_t sign = (bits >> 24) & 0x80U;
+  const std::uint32_t largest = e5m2 ? 0x7b : 0x7e;
+  const float size = std::fabs(std::bit_cast<float>(bits));
+  if (size != size) return 0x7f;
+  const int mantissa = e5m2 ? 2 : 3;
+  const int lowest = e5m2 ? -14 : -6;
+  if (size >= 65536.0F) return sign | largest;
+  const int exponent = std::max(size == 0 ? lowest : std::ilogb(size), lowest);
+  // A power of two scales exactly, so only this rounds.
+  const float steps = std::nearbyint(std::ldexp(size, mantissa - exponent));
+  const auto code = static_cast<std::uint32_t>(steps) +
+                    (static_cast<std::uint32_t>(exponent - lowest) << mantissa);
+  return sign | std::min(code, largest);
+}
+
+std::uint32_t from_float8(std::uint32_t code, bool e5m2) {
+  const std::uint32_t sign = (code & 0x80U) << 24;
+  const std::uint32_t size = code & 0x7fU;
+  if (!e5m2 && size == 0x7f) return 0x7fffffff;
+  if (e5m2 && size > 0x7b) return sign | (size == 0x7c ? 0x7f800000U : 0x7fffffffU);
+  const int mantissa = e5m2 ? 2 : 3;
+  const float scaled = std::bit_cast<float>(size << (23 - mantissa));
+  const float value = scaled * (e5m2 ? 0x1p112F : 0x1p120F);
+  return std::bit_cast<std::uint32_t>(value) | sign;
+}
+
+/// fns: the bit of the n-th one at or above (n > 0) or below (n < 0) `base`, or all ones.
+std::uint32_t find_set(std::uint32_t mask, std::uint32_t base, std::int32_t n) {
+  if (base > 31) return ~0U;
+  if (n == 0) return ((mask >> base) & 1) != 0 ? base : ~0U;
+  std::int64_t left = n > 0 ? n : -std::int64_t{n};
+  const std::int32_t step = n > 0 ? 1 : -1;
+  for (auto at = static_cast<std::int32_t>(base); at >= 0 && at < 32; at += step) {
+    if (((mask >> at) & 1) != 0 && --left == 0) return static_cast<std::uint32_t>(at);
+  }
+  return ~0U;
+}
+
 BRAID_CPU_CLONES void exp2_lanes(float* out, const float* in) {
   for (int l = 0; l < kLanes; ++l) out[l] = exp2_lane(in[l]);
 }
@@ -97,6 +138,21 @@ static void braid_cpu_cos(float* out, const float* in) {
 }
 static void braid_cpu_tanh(float* out, const float* in) {
   braid::cpu::each(out, in, [](float x) { return std::tanh(x); });
+}
+
+static void braid_cpu_to_float8(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {
+  for (int l = 0; l < braid::cpu::kLanes; ++l) out[l] = braid::cpu::to_float8(in[l], mode == 1);
+}
+static void braid_cpu_from_float8(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {
+  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+    out[l] = braid::cpu::from_float8(in[l] & 0xff, mode == 1);
+  }
+}
+static void braid_cpu_find_set(std::uint32_t* out, const std::uint32_t* mask,
+                               const std::uint32_t* base, const std::uint32_t* n) {
+  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+    out[l] = braid::cpu::find_set(mask[l], base[l], static_cast<std::int32_t>(n[l]));
+  }
 }
 
 #define BRAID_CPU_ROUNDED(name, type, expression)                                            \
@@ -143,14 +199,17 @@ static void braid_cpu_f64_to_f32(std::uint64_t* out, const double* in, std::uint
   }
 }
 
+/// mode: the rounding, 4 for signed input, 8 to truncate with a sticky last bit.
 static void braid_cpu_int_to_f32(std::uint64_t* out, const std::uint64_t* in, std::uint32_t mode) {
-  const braid::cpu::RoundingScope scope(mode);
+  const bool sticky = (mode & 8) != 0;
+  const braid::cpu::RoundingScope scope(sticky ? 1 : mode);
   for (int l = 0; l < braid::cpu::kLanes; ++l) {
     const long double wide = (mode & 4) != 0
                                  ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
                                  : static_cast<long double>(in[l]);
     const auto value = braid::cpu::opaque(static_cast<float>(braid::cpu::opaque(wide)));
-    out[l] = std::bit_cast<std::uint32_t>(value);
+    const bool inexact = sticky && static_cast<long double>(value) != wide;
+    out[l] = std::bit_cast<std::uint32_t>(value) | static_cast<std::uint32_t>(inexact);
   }
 }
 
@@ -194,6 +253,8 @@ std::span<const RuntimeHelper> math_helpers() {
       BRAID_CPU_HELPER(braid_cpu_fma_f64),    BRAID_CPU_HELPER(braid_cpu_f64_to_f32),
       BRAID_CPU_HELPER(braid_cpu_int_to_f32), BRAID_CPU_HELPER(braid_cpu_int_to_f64),
       BRAID_CPU_HELPER(braid_cpu_clock),      BRAID_CPU_HELPER(braid_cpu_globaltimer),
+      BRAID_CPU_HELPER(braid_cpu_to_float8),  BRAID_CPU_HELPER(braid_cpu_from_float8),
+      BRAID_CPU_HELPER(braid_cpu_find_set),
   };
   return kHelpers;
 }

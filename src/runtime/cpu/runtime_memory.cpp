@@ -362,24 +362,33 @@ static std::uint32_t braid_cpu_shuffle(std::uint32_t* out, const std::uint32_t* 
   return valid;
 }
 
-/// out: for each lane the active lanes with its value; returns the active lanes when all agree.
-static std::uint32_t braid_cpu_match(std::uint32_t* out, const std::uint64_t* values,
-                                     const std::uint32_t* members, std::uint32_t active) {
-  bool same = true;
-  std::uint32_t everyone = 0;
+/// For each lane those of its members with its value; with `all` none unless all have it.
+static void braid_cpu_match(std::uint32_t* out, const std::uint64_t* values,
+                            const std::uint32_t* members, std::uint32_t active, std::uint32_t all) {
   braid::cpu::for_each_lane(active, [&](int l) {
-    out[l] = 0;
     const std::uint32_t others = active & members[l];
-    everyone |= others;
+    std::uint32_t same = 0;
     braid::cpu::for_each_lane(others, [&](int other) {
-      if (values[other] == values[l]) {
-        out[l] |= 1U << other;
-      } else {
-        same = false;
-      }
+      if (values[other] == values[l]) same |= 1U << other;
+    });
+    out[l] = all != 0 && same != others ? 0 : same;
+  });
+}
+
+/// redux with a member mask of each lane; `op` as in Translator::op_reduce, 8 for signed values.
+static void braid_cpu_reduce(std::uint32_t* out, const std::uint32_t* values,
+                             const std::uint32_t* members, std::uint32_t active, std::uint32_t op) {
+  using namespace braid::cpu;
+  constexpr AtomicOp kOps[] = {AtomicOp::kAdd, AtomicOp::kMin, AtomicOp::kMax,
+                               AtomicOp::kAnd, AtomicOp::kOr,  AtomicOp::kXor};
+  const AtomicKind kind = (op & 8) != 0 ? AtomicKind::kSigned : AtomicKind::kUnsigned;
+  for_each_lane(active, [&](int l) {
+    bool first = true;
+    for_each_lane(active & members[l], [&](int other) {
+      out[l] = first ? values[other] : combine(kOps[op & 7], kind, out[l], values[other], 0U);
+      first = false;
     });
   });
-  return same ? everyone : 0;
 }
 
 }  // extern "C"
@@ -399,6 +408,7 @@ std::span<const RuntimeHelper> memory_helpers() {
       BRAID_CPU_HELPER(braid_cpu_copy_async),
       BRAID_CPU_HELPER(braid_cpu_shuffle),
       BRAID_CPU_HELPER(braid_cpu_match),
+      BRAID_CPU_HELPER(braid_cpu_reduce),
       RuntimeHelper{"memset", reinterpret_cast<void*>(&std::memset)},
       RuntimeHelper{"memcpy", reinterpret_cast<void*>(&std::memcpy)},
       RuntimeHelper{"memmove", reinterpret_cast<void*>(&std::memmove)},

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -271,6 +272,66 @@ void multiply_float8(Words a, Words b, float* c, std::uint32_t count, std::uint3
   }
 }
 
+/// The places of C, and of the rows of A and columns of B in fragments whose 32-bit registers hold
+/// 32 / `bits` elements each: body(row, column, sum, product(k)).
+template <class Sum, class Element, class Decode, class Step>
+void multiply_plain(Words a, Words b, float* c, std::uint32_t count, int depth, int per_register,
+                    Decode&& decode, Step&& step) {
+  const int half = 4 * per_register;  // of k, in one register of all lanes
+  for (std::uint32_t m = 0; m < count; ++m, b += 64, c += 128) {
+    Element rows[16][32];
+    Element columns[8][32];
+    for (int k = 0; k < depth; ++k) {
+      const int lane = k % half / per_register;
+      const int at = k % per_register;
+      for (int row = 0; row < 16; ++row) {
+        const int r = row / 8 + 2 * (k / half);
+        rows[row][k] = decode(a[32 * r + 4 * (row % 8) + lane], at, true);
+      }
+      for (int n = 0; n < 8; ++n) {
+        columns[n][k] = decode(b[32 * (k / half) + 4 * n + lane], at, false);
+      }
+    }
+    for (int row = 0; row < 16; ++row) {
+      for (int n = 0; n < 8; ++n) {
+        float* place = c + (row >= 8 ? 64 : 0) + (n & 1) * 32 + (row % 8) * 4 + n / 2;
+        Sum sum;
+        std::memcpy(&sum, place, 4);
+        sum = step(sum, rows[row], columns[n], depth);
+        std::memcpy(place, &sum, 4);
+      }
+    }
+  }
+}
+
+void multiply_tf32(Words a, Words b, float* c, std::uint32_t count, std::uint32_t code) {
+  const auto decode = [](std::uint32_t word, int, bool) {
+    return std::bit_cast<float>(word & 0xffffe000U);
+  };
+  const auto step = [](float sum, const float* row, const float* column, int depth) {
+    for (int k = 0; k < depth; ++k) sum = __builtin_fmaf(row[k], column[k], sum);
+    return sum;
+  };
+  multiply_plain<float, float>(a, b, c, count, (code & kMmaShort) != 0 ? 4 : 8, 1, decode, step);
+}
+
+void multiply_int8(Words a, Words b, float* c, std::uint32_t count, std::uint32_t code) {
+  const auto decode = [&](std::uint32_t word, int at, bool of_a) -> std::int32_t {
+    const auto byte = static_cast<std::uint8_t>(word >> (8 * at));
+    const bool is_signed = (code & (of_a ? kMmaSignedA : kMmaSignedB)) != 0;
+    return is_signed ? static_cast<std::int8_t>(byte) : byte;
+  };
+  const auto step = [&](std::int32_t start, const std::int32_t* row, const std::int32_t* column,
+                        int depth) {
+    std::int64_t sum = start;
+    for (int k = 0; k < depth; ++k) sum += row[k] * column[k];
+    if ((code & kMmaSaturate) != 0) sum = std::clamp<std::int64_t>(sum, INT32_MIN, INT32_MAX);
+    return static_cast<std::int32_t>(sum);
+  };
+  multiply_plain<std::int32_t, std::int32_t>(a, b, c, count, (code & kMmaShort) != 0 ? 16 : 32, 4,
+                                             decode, step);
+}
+
 std::uint32_t to_half(float value) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &value, 4);
@@ -302,6 +363,14 @@ static void braid_cpu_mma(const std::uint32_t* a, const std::uint32_t* b, float*
   const int depth = (code & kMmaShort) != 0 ? 8 : 16;
   if ((code & kMmaFloat8) != 0) {
     multiply_float8(a, b, c, count, code);
+    return;
+  }
+  if ((code & kMmaTf32) != 0) {
+    multiply_tf32(a, b, c, count, code);
+    return;
+  }
+  if ((code & kMmaInt8) != 0) {
+    multiply_int8(a, b, c, count, code);
     return;
   }
   if ((code & kMmaHalfSum) == 0) {

@@ -54,7 +54,7 @@ bool is_arithmetic(std::string_view op) {
       "shr",   "bfe",   "bfi",      "bfind", "clz",   "popc",  "brev", "prmt", "shf",
       "lop3",  "selp",  "setp",     "set",   "slct",  "cvt",   "cvta", "mov",  "fma",
       "sqrt",  "rsqrt", "rcp",      "ex2",   "lg2",   "sin",   "cos",  "tanh", "copysign",
-      "testp", "sad",   "isspacep", "dp4a",  "dp2a",  "szext", "bmsk", "fns"};
+      "testp", "sad",   "isspacep", "dp4a",  "dp2a",  "addc",  "subc", "madc", "fns"};
   return kOps.contains(op);
 }
 
@@ -351,10 +351,12 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
     uniform = uniform && shape.is_uniform();
     tables = tables && shape.is_table();
   }
-  if (op == "vote" || op == "redux" || op == "bar" || op == "barrier" || op == "createpolicy") {
-    return Shape::uniform();
+  if (op == "bar" || op == "barrier" || op == "createpolicy") return Shape::uniform();
+  if (op == "vote" || op == "redux" || (op == "match" && has_modifier(instruction, "all"))) {
+    // Groups of lanes may each have their own member mask and result.
+    const bool masked = operands.size() == 3;
+    return !masked || operand_shape(operands[2]).is_uniform() ? Shape::uniform() : Shape::vector();
   }
-  if (op == "match") return has_modifier(instruction, "all") ? Shape::uniform() : Shape::vector();
   if (op == "ld" || op == "ldu") {
     const bool private_space = has_modifier(instruction, "local");
     return uniform && !private_space ? Shape::uniform() : Shape::vector();
@@ -366,7 +368,7 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
       instruction.modifiers.empty() ? std::nullopt : ptx::parse_type(instruction.modifiers.back());
   const ptx::Type type = parsed.value_or(ptx::Type{});
   const bool integer = parsed && !type.is_float() && type.bits >= 32 && type.lanes == 1 &&
-                       !has_modifier(instruction, "sat");
+                       !has_modifier(instruction, "sat") && !has_modifier(instruction, "cc");
   const bool negative = a.may_be_negative || b.may_be_negative;
   if (integer && (op == "add" || op == "sub") && instruction.modifiers.size() == 1) {
     const bool subtract = op == "sub";

@@ -49,7 +49,10 @@ const std::unordered_map<std::string_view, Translator::Handler>& Translator::han
       {"add", &T::op_add_sub},
       {"sub", &T::op_add_sub},
       {"mul", &T::op_multiply},
+      {"addc", &T::op_add_sub},
+      {"subc", &T::op_add_sub},
       {"mad", &T::op_multiply},
+      {"madc", &T::op_multiply},
       {"mul24", &T::op_multiply},
       {"mad24", &T::op_multiply},
       {"div", &T::op_divide},
@@ -70,6 +73,7 @@ const std::unordered_map<std::string_view, Translator::Handler>& Translator::han
       {"clz", &T::op_count_bits},
       {"popc", &T::op_count_bits},
       {"brev", &T::op_count_bits},
+      {"fns", &T::op_find_set},
       {"bfind", &T::op_count_bits},
       {"prmt", &T::op_permute},
       {"shf", &T::op_funnel},
@@ -83,6 +87,7 @@ const std::unordered_map<std::string_view, Translator::Handler>& Translator::han
       {"isspacep", &T::op_isspacep},
       {"sad", &T::op_sad},
       {"dp4a", &T::op_dot_product},
+      {"dp2a", &T::op_dot_product},
       {"fma", &T::op_fma},
       {"sqrt", &T::op_root},
       {"rsqrt", &T::op_root},
@@ -120,6 +125,8 @@ const std::unordered_map<std::string_view, Translator::Handler>& Translator::han
       {"trap", &T::op_trap},
       {"brkpt", &T::op_nothing},
       {"ldmatrix", &T::op_ldmatrix},
+      {"stmatrix", &T::op_stmatrix},
+      {"movmatrix", &T::op_movmatrix},
   };
   return kHandlers;
 }
@@ -275,8 +282,9 @@ void Translator::emit(const Instruction& instruction) {
     return;
   }
   static const std::set<std::string_view> kEffects = {
-      "ld",   "ldu",   "st",    "atom", "red",     "fence",     "membar", "cp",       "shfl",
-      "vote", "match", "redux", "bar",  "barrier", "nanosleep", "trap",   "ldmatrix", "activemask"};
+      "ld",        "ldu",  "st",       "atom",     "red",       "fence",     "membar",
+      "cp",        "shfl", "vote",     "match",    "redux",     "bar",       "barrier",
+      "nanosleep", "trap", "ldmatrix", "stmatrix", "movmatrix", "activemask"};
   const bool effects = kEffects.contains(instruction.opcode);
   const bool uniform = !shapes_.shape(instruction.guard).is_vector();
   Value* guard = load_register(instruction.guard).value;

@@ -131,21 +131,51 @@ void Translator::op_count_bits(const Instruction& i) {
   }
 }
 
+void Translator::op_find_set(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("b32")) mods.unknown();
+  mods.finish();
+  need(i, 4);
+  write(i.operands[0],
+        map_lanes("braid_cpu_find_set",
+                  {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)}));
+}
+
 void Translator::op_permute(const Instruction& i) {
   Modifiers mods(i);
   if (!mods.take("b32")) mods.unknown();
   const int mode = mods.take_one({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
   mods.finish();
   need(i, 4);
-  if (mode >= 0) bad(i, "only the default mode is supported");
   Value* low = resize(read(i.operands[1], 32), 64, false);
   Value* high = resize(read(i.operands[2], 32), 64, false);
   Value* bytes = b_.CreateOr(low, b_.CreateShl(high, 32));
   Value* selector = resize(read(i.operands[3], 32), 64, false);
   llvm::Type* t = bytes->getType();
   Value* result = llvm::Constant::getNullValue(t);
+  // The modes name byte k of the result by the low bits of the selector.
+  Value* control = b_.CreateAnd(selector, llvm::ConstantInt::get(t, 3));
+  const auto by_mode = [&](unsigned k) {
+    Value* constant = llvm::ConstantInt::get(t, k);
+    switch (mode) {
+      case 0:
+        return b_.CreateAdd(control, constant);
+      case 1:
+        return b_.CreateAnd(b_.CreateSub(control, constant), llvm::ConstantInt::get(t, 7));
+      case 2:
+        return control;
+      case 3:
+        return intrinsic(llvm::Intrinsic::umax, {control, constant});
+      case 4:
+        return intrinsic(llvm::Intrinsic::umin, {control, constant});
+      default: {
+        Value* upper = b_.CreateAnd(control, llvm::ConstantInt::get(t, 1));
+        return b_.CreateAdd(b_.CreateShl(upper, 1), llvm::ConstantInt::get(t, k & 1));
+      }
+    }
+  };
   for (unsigned k = 0; k < 4; ++k) {
-    Value* pick = b_.CreateLShr(selector, 4 * k);
+    Value* pick = mode >= 0 ? by_mode(k) : b_.CreateLShr(selector, 4 * k);
     Value* by = b_.CreateShl(b_.CreateAnd(pick, llvm::ConstantInt::get(t, 7)), 3);
     Value* byte = b_.CreateAnd(b_.CreateLShr(bytes, by), llvm::ConstantInt::get(t, 0xff));
     Value* replicate = b_.CreateICmpNE(b_.CreateAnd(pick, llvm::ConstantInt::get(t, 8)),
@@ -201,7 +231,7 @@ void Translator::op_lop3(const Instruction& i) {
 void Translator::op_select(const Instruction& i) {
   Modifiers mods(i);
   const bool by_sign = i.opcode == "slct";
-  if (by_sign) mods.take("ftz");
+  const bool ftz = by_sign && mods.take("ftz");
   const Type type = mods.type();
   need(i, 4);
   Value* a = read(i.operands[1], type.total_bits());
@@ -211,7 +241,7 @@ void Translator::op_select(const Instruction& i) {
     const Type test = mods.type();
     if (test.bits != 32) mods.unknown();
     if (test.is_float()) {
-      Value* c = read_float(i.operands[3], test);
+      Value* c = flush(read_float(i.operands[3], test), ftz);
       first = b_.CreateFCmpOGE(c, llvm::Constant::getNullValue(c->getType()));
     } else {
       Value* c = read(i.operands[3], 32);
@@ -224,8 +254,9 @@ void Translator::op_select(const Instruction& i) {
   write(i.operands[0], b_.CreateSelect(first, a, b));
 }
 
+/// Compares operands 1 and 2; of a packed type their low or high halves.
 llvm::Value* Translator::compare(const Instruction& i, std::string_view how, Type type, bool ftz,
-                                 const Operand& left, const Operand& right) {
+                                 unsigned half) {
   using P = llvm::CmpInst::Predicate;
   if (type.is_float()) {
     static const std::unordered_map<std::string_view, P> kFloat = {
@@ -234,9 +265,14 @@ llvm::Value* Translator::compare(const Instruction& i, std::string_view how, Typ
         {"ltu", P::FCMP_ULT}, {"leu", P::FCMP_ULE}, {"gtu", P::FCMP_UGT}, {"geu", P::FCMP_UGE},
         {"num", P::FCMP_ORD}, {"nan", P::FCMP_UNO}};
     const auto it = kFloat.find(how);
-    if (it == kFloat.end() || type.lanes != 1) bad(i, "unknown comparison");
-    return b_.CreateFCmp(it->second, flush(read_float(left, type), ftz),
-                         flush(read_float(right, type), ftz));
+    if (it == kFloat.end()) bad(i, "unknown comparison");
+    const auto input = [&](std::size_t n) {
+      Value* bits = read(i.operands[n], type.total_bits());
+      if (half != 0) bits = b_.CreateLShr(bits, 16);
+      return flush(bits_to_float(resize(bits, type.bits, false), {type.kind, type.bits, 1}), ftz,
+                   type);
+    };
+    return b_.CreateFCmp(it->second, input(1), input(2));
   }
   static const std::unordered_map<std::string_view, std::pair<P, P>> kInteger = {
       {"eq", {P::ICMP_EQ, P::ICMP_EQ}},   {"ne", {P::ICMP_NE, P::ICMP_NE}},
@@ -247,7 +283,29 @@ llvm::Value* Translator::compare(const Instruction& i, std::string_view how, Typ
   const auto it = kInteger.find(how);
   if (it == kInteger.end()) bad(i, "unknown comparison");
   return b_.CreateICmp(type.is_signed() ? it->second.first : it->second.second,
-                       read(left, type.bits), read(right, type.bits));
+                       read(i.operands[1], type.bits), read(i.operands[2], type.bits));
+}
+
+/// The result of `set`: all bits or 1.0, in each half for packed operands.
+void Translator::write_set(const Instruction& i, Type result, llvm::ArrayRef<Value*> truths) {
+  const unsigned bits = result.total_bits();
+  const bool packed = truths.size() == 2;
+  const unsigned part = packed ? 16 : bits;
+  std::uint64_t yes = ~0ULL >> (64 - part);
+  if (result.is_float()) {
+    yes = result.bits == 32 ? 0x3f800000 : result.kind == Kind::kBfloat ? 0x3f80 : 0x3c00;
+  }
+  if (bits > 32 || (packed ? bits != 32 || (result.is_float() && result.lanes != 2)
+                           : result.lanes != 1 || bits < 16)) {
+    bad(i, "unsupported result");
+  }
+  Value* out = llvm::Constant::getNullValue(integer(bits, scalar_));
+  for (unsigned k = 0; k < truths.size(); ++k) {
+    llvm::Constant* set = llvm::ConstantInt::get(out->getType(), yes << (16 * k));
+    out = b_.CreateOr(
+        out, b_.CreateSelect(truths[k], set, llvm::Constant::getNullValue(out->getType())));
+  }
+  write(i.operands[0], out);
 }
 
 void Translator::op_compare(const Instruction& i) {
@@ -261,7 +319,8 @@ void Translator::op_compare(const Instruction& i) {
   const Type type = mods.type();
   mods.finish();
   need(i, combine >= 0 ? 4 : 3);
-  Value* value = compare(i, how, type, ftz, i.operands[1], i.operands[2]);
+  const bool packed = type.lanes == 2;
+  Value* value = compare(i, how, type, ftz, 0);
   const auto joined = [&](Value* v) {
     if (combine < 0) return v;
     Value* other = read_predicate(i.operands[3]);
@@ -270,17 +329,14 @@ void Translator::op_compare(const Instruction& i) {
                           : b_.CreateXor(v, other);
   };
   if (to_register) {
-    Value* truth = joined(value);
-    if (result.lanes != 1 || (result.is_float() && result.bits != 32)) bad(i, "unsupported result");
-    Value* yes = result.is_float() ? constant(32, 0x3f800000)
-                                   : constant(result.bits, ~0ULL >> (64 - result.bits));
-    if (!scalar_) yes = splat(yes);
-    write(i.operands[0], b_.CreateSelect(truth, yes, llvm::Constant::getNullValue(yes->getType())));
+    std::vector<Value*> truths{joined(value)};
+    if (packed) truths.push_back(joined(compare(i, how, type, ftz, 1)));
+    write_set(i, result, truths);
     return;
   }
   if (i.operands[0].form == Operand::Form::kPair) {
     Value* first = joined(value);
-    Value* second = joined(b_.CreateNot(value));
+    Value* second = joined(packed ? compare(i, how, type, ftz, 1) : b_.CreateNot(value));
     write(i.operands[0].elements[0], first);
     write(i.operands[0].elements[1], second);
     return;

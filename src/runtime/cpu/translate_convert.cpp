@@ -27,6 +27,10 @@ llvm::Value* Translator::round_to_bfloat(Value* value, Rounding rounding) {
   if (rounding == Rounding::kNearest) {
     Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), c(1));
     rounded = b_.CreateAdd(bits, b_.CreateAdd(odd, c(0x7fff)));
+  } else if (rounding != Rounding::kZero) {
+    Value* negative = b_.CreateICmpSLT(bits, c(0));
+    Value* away = rounding == Rounding::kDown ? negative : b_.CreateNot(negative);
+    rounded = b_.CreateAdd(bits, b_.CreateSelect(away, c(0xffff), c(0)));
   }
   rounded = b_.CreateLShr(rounded, 16);
   rounded = b_.CreateSelect(b_.CreateFCmpUNO(value, value), c(0x7fff), rounded);
@@ -40,46 +44,123 @@ llvm::Value* Translator::round_to_half(Value* value, Rounding rounding) {
   llvm::Type* small = integer(16, scalar);
   Value* result = b_.CreateFPTrunc(value, half);
   Value* bits = b_.CreateBitCast(result, small);
-  if (rounding == Rounding::kZero) {
-    // One step back where rounding to nearest went away from zero; infinity steps to the largest.
+  if (rounding != Rounding::kNearest) {
+    // One step where rounding to nearest went to the wrong side; infinity steps to the largest.
     Value* size = intrinsic(llvm::Intrinsic::fabs, {value});
-    Value* back = intrinsic(llvm::Intrinsic::fabs, {b_.CreateFPExt(result, value->getType())});
-    Value* away = b_.CreateFCmpOGT(back, size);
-    bits = b_.CreateSub(bits, b_.CreateZExt(away, small));
+    Value* back = b_.CreateFPExt(result, value->getType());
+    Value* outside = b_.CreateFCmpOGT(intrinsic(llvm::Intrinsic::fabs, {back}), size);
+    Value* wrong = rounding == Rounding::kZero   ? outside
+                   : rounding == Rounding::kDown ? b_.CreateFCmpOGT(back, value)
+                                                 : b_.CreateFCmpOLT(back, value);
+    llvm::Constant* one = llvm::ConstantInt::get(small, 1);
+    Value* stepped = b_.CreateSelect(outside, b_.CreateSub(bits, one), b_.CreateAdd(bits, one));
+    bits = b_.CreateSelect(wrong, stepped, bits);
   }
   Value* nan = b_.CreateFCmpUNO(value, value);
   return b_.CreateSelect(nan, llvm::ConstantInt::get(small, 0x7fff), bits);
 }
 
-/// Saturates; NaN becomes 0.
-llvm::Value* Translator::float_to_integer(Value* value, Type to, bool scalar) {
-  const unsigned bits = to.bits;
-  llvm::Type* target = integer(bits, scalar);
-  return b_.CreateIntrinsic(
-      to.is_signed() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-      {target, value->getType()}, {value});
+/// Saturates. NaN becomes 0, or only the top bit where one of the types has 64 bits.
+llvm::Value* Translator::float_to_integer(Value* value, Type from, Type to) {
+  llvm::Type* target = integer(to.bits, !value->getType()->isVectorTy());
+  Value* result =
+      b_.CreateIntrinsic(to.is_signed() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                         {target, value->getType()}, {value});
+  if (from.bits < 64 && to.bits < 64) return result;
+  llvm::Constant* top = llvm::ConstantInt::get(target, llvm::APInt::getSignMask(to.bits));
+  return b_.CreateSelect(b_.CreateFCmpUNO(value, value), top, result);
+}
+
+/// cvt from and to pairs of 8-bit floats.
+void Translator::convert_float8(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("rn")) mods.unknown();
+  const bool finite = mods.take("satfinite");
+  const bool positive = mods.take("relu");
+  const auto half = [&](const Operand& operand, unsigned k) {
+    Value* bits = read(operand, 32);
+    if (k != 0) bits = b_.CreateLShr(bits, 16);
+    return bits_to_float(resize(bits, 16, false), Type{Kind::kFloat, 16, 1});
+  };
+  const int to = mods.take_one({"e4m3x2", "e5m2x2"});
+  if (to >= 0) {
+    const int from = mods.take_one({"f32", "f16x2"});
+    mods.finish();
+    if (from < 0 || !finite) mods.unknown();
+    need(i, from == 0 ? 3 : 2);
+    const auto code = [&](Value* value) {
+      if (positive) value = relu(value);
+      Value* bits = b_.CreateBitCast(value, integer(32, scalar_));
+      return map_lanes("braid_cpu_to_float8", {bits}, static_cast<unsigned>(to));
+    };
+    // cvt d, a, b: a is the upper byte.
+    Value* high =
+        code(from == 0 ? read_float(i.operands[1], {Kind::kFloat, 32, 1}) : half(i.operands[1], 1));
+    Value* low =
+        code(from == 0 ? read_float(i.operands[2], {Kind::kFloat, 32, 1}) : half(i.operands[1], 0));
+    write(i.operands[0], resize(b_.CreateOr(b_.CreateShl(high, 8), low), 16, false));
+    return;
+  }
+  if (finite || !mods.take("f16x2")) mods.unknown();
+  const int from = mods.take_one({"e4m3x2", "e5m2x2"});
+  mods.finish();
+  if (from < 0) mods.unknown();
+  need(i, 2);
+  Value* codes = resize(read(i.operands[1], 16), 32, false);
+  Value* result = nullptr;
+  for (unsigned k = 0; k < 2; ++k) {
+    Value* code = k == 0 ? codes : b_.CreateLShr(codes, 8);
+    Value* bits = map_lanes("braid_cpu_from_float8", {code}, static_cast<unsigned>(from));
+    Value* value = b_.CreateBitCast(bits, floating({Kind::kFloat, 32, 1}, scalar_));
+    if (positive) value = relu(value);
+    Value* half_bits = resize(round_to_half(value, Rounding::kNearest), 32, false);
+    result = k == 0 ? half_bits : b_.CreateOr(result, b_.CreateShl(half_bits, 16));
+  }
+  write(i.operands[0], result);
+}
+
+/// cvt.rna.tf32.f32 and its kin: tf32 is an f32 whose 13 low bits are zero.
+void Translator::convert_tensor_float(const Instruction& i) {
+  Modifiers mods(i);
+  const int rounding = mods.take_one({"rna", "rn", "rz"});
+  const bool positive = mods.take("relu");
+  if (rounding < 0 || !mods.take("tf32") || !mods.take("f32")) mods.unknown();
+  mods.finish();
+  need(i, 2);
+  Value* value = read_float(i.operands[1], {Kind::kFloat, 32, 1});
+  if (positive) value = relu(value);
+  llvm::Type* word = integer(32, scalar_);
+  const auto c = [&](std::uint32_t v) { return llvm::ConstantInt::get(word, v); };
+  Value* bits = b_.CreateBitCast(value, word);
+  Value* rounded = bits;
+  if (rounding == 0) rounded = b_.CreateAdd(bits, c(0x1000));
+  if (rounding == 1) {
+    Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 13), c(1));
+    rounded = b_.CreateAdd(bits, b_.CreateAdd(odd, c(0xfff)));
+  }
+  rounded = b_.CreateAnd(rounded, c(0xffffe000));
+  write(i.operands[0], b_.CreateSelect(b_.CreateFCmpUNO(value, value), c(0x7fffffff), rounded));
 }
 
 void Translator::op_convert(const Instruction& i) {
+  for (const std::string& modifier : i.modifiers) {
+    if (modifier == "e4m3x2" || modifier == "e5m2x2") return convert_float8(i);
+    if (modifier == "tf32") return convert_tensor_float(i);
+  }
   Modifiers mods(i);
   const int integral = mods.take_one({"rni", "rzi", "rmi", "rpi"});
   int rounding_index = -1;
   if (integral < 0) rounding_index = mods.take_one({"rn", "rz", "rm", "rp"});
   const bool ftz = mods.take("ftz");
-  const bool relu = mods.take("relu");
+  const bool positive = mods.take("relu");
   const bool saturate = mods.take("sat");
   const Type to = mods.type();
   const Type from = mods.type();
   mods.finish();
   const auto rounding =
       rounding_index < 0 ? Rounding::kNearest : static_cast<Rounding>(rounding_index);
-  const auto relued = [&](Value* v) -> Value* {
-    if (!relu) return v;
-    Value* zero = llvm::Constant::getNullValue(v->getType());
-    return b_.CreateSelect(b_.CreateFCmpOLT(v, zero), zero, v);
-  };
   const auto to_16 = [&](Value* v, Type t) {
-    v = relued(v);
+    if (positive) v = relu(v);
     return t.kind == Kind::kBfloat ? round_to_bfloat(v, rounding) : round_to_half(v, rounding);
   };
   if (to.lanes == 2) {
@@ -126,7 +207,7 @@ void Translator::op_convert(const Instruction& i) {
   }
   if (from.is_float() && !to.is_float()) {
     Value* value = flush(read_float(i.operands[1], from), ftz);
-    value = float_to_integer(round_integral(value, integral < 0 ? 1 : integral), to, scalar_);
+    value = float_to_integer(round_integral(value, integral < 0 ? 1 : integral), from, to);
     if (i.operands[0].is_register() && register_bits(i.operands[0].index) > to.bits) {
       value = resize(value, register_bits(i.operands[0].index), to.is_signed());
     }
@@ -145,11 +226,17 @@ void Translator::op_convert(const Instruction& i) {
       return;
     }
     if (to.bits == 16) {
-      // Through f64 with a sticky bit; 64-bit integers may round twice in that, so refuse them.
-      if (from.bits == 64) bad(i, "not supported");
+      // Through an f32 with a sticky bit: from f64, or from the host where that might round, too.
+      if (from.bits == 64) {
+        const unsigned mode = 8U | (from.is_signed() ? 4U : 0U);
+        Value* out = resize(map_lanes("braid_cpu_int_to_f32", {value}, mode), 32, false);
+        const Type single{Kind::kFloat, 32, 1};
+        write(i.operands[0], to_16(clamp(bits_to_float(out, single), saturate), to));
+        return;
+      }
       llvm::Type* wide = floating(Type{Kind::kFloat, 64, 1}, scalar_);
       Value* exact = from.is_signed() ? b_.CreateSIToFP(value, wide) : b_.CreateUIToFP(value, wide);
-      write(i.operands[0], to_16(odd_float(exact), to));
+      write(i.operands[0], to_16(clamp(odd_float(exact), saturate), to));
       return;
     }
     llvm::Type* target = floating(to, scalar_);
@@ -161,11 +248,10 @@ void Translator::op_convert(const Instruction& i) {
   Value* value = flush(read_float(i.operands[1], from), ftz);
   value = clamp(round_integral(value, integral), saturate);
   if (to.bits == 16) {
-    if (from.bits == 16 && from.kind == to.kind && integral < 0 && !saturate && !relu) {
+    if (from.bits == 16 && from.kind == to.kind && integral < 0 && !saturate && !positive) {
       write(i.operands[0], read(i.operands[1], 16));
       return;
     }
-    if (rounding > Rounding::kZero) mods.unknown();
     if (from.bits == 64) value = odd_float(value);
     write(i.operands[0], to_16(value, to));
     return;
@@ -179,7 +265,7 @@ void Translator::op_convert(const Instruction& i) {
       value = bits_to_float(resize(b_.CreateBitCast(out, integer(64, scalar_)), 32, false), to);
     }
   }
-  write_float(i.operands[0], flush(relued(value), ftz), to);
+  write_float(i.operands[0], flush(positive ? relu(value) : value, ftz), to);
 }
 
 }  // namespace braid::cpu

@@ -12,14 +12,23 @@ Translator::Rounding Translator::take_rounding(Modifiers& mods) {
   return index < 0 ? Rounding::kNearest : static_cast<Rounding>(index);
 }
 
-/// `.ftz`: subnormal f32 becomes a zero of its sign.
-llvm::Value* Translator::flush(Value* value, bool ftz) {
+/// `.ftz`: a subnormal f32, or a value that is or rounds to a subnormal f16, becomes a zero of its
+/// sign.
+llvm::Value* Translator::flush(Value* value, bool ftz, Type type) {
   if (!ftz || !value->getType()->getScalarType()->isFloatTy()) return value;
+  const bool half = type.kind == Kind::kFloat && type.bits == 16;
+  const double limit = half ? 0x1p-14 - 0x1p-25 : 0x1p-126;
   Value* size = intrinsic(llvm::Intrinsic::fabs, {value});
-  Value* small = b_.CreateFCmpOLT(size, llvm::ConstantFP::get(value->getType(), 0x1p-126));
+  Value* small = b_.CreateFCmpOLT(size, llvm::ConstantFP::get(value->getType(), limit));
   Value* zero =
       intrinsic(llvm::Intrinsic::copysign, {llvm::Constant::getNullValue(value->getType()), value});
   return b_.CreateSelect(small, zero, value);
+}
+
+/// `.relu`: what is not above zero becomes +0; NaN stays.
+llvm::Value* Translator::relu(Value* value) {
+  Value* zero = llvm::Constant::getNullValue(value->getType());
+  return b_.CreateSelect(b_.CreateFCmpOLE(value, zero), zero, value);
 }
 
 /// `.sat`: into [0, 1], NaN to 0.
@@ -40,20 +49,42 @@ llvm::Value* Translator::odd_float(Value* value) {
   Value* exact = b_.CreateNot(b_.CreateFCmpONE(back, value));
   Value* too_big = b_.CreateFCmpOGT(intrinsic(llvm::Intrinsic::fabs, {back}),
                                     intrinsic(llvm::Intrinsic::fabs, {value}));
-  llvm::Type* word = integer(32, scalar);
+  return make_odd(near, exact, too_big);
+}
+
+/// The last bit of `near` set unless it is exact, after a step towards zero if it is too big.
+llvm::Value* Translator::make_odd(Value* near, Value* exact, Value* too_big) {
+  llvm::Type* word =
+      integer(near->getType()->getScalarSizeInBits(), !near->getType()->isVectorTy());
   Value* bits = b_.CreateBitCast(near, word);
   Value* lower = b_.CreateSub(bits, b_.CreateZExt(too_big, word));
   Value* odd = b_.CreateOr(lower, llvm::ConstantInt::get(word, 1));
   return b_.CreateBitCast(b_.CreateSelect(exact, bits, odd), near->getType());
 }
 
+/// a * b + c of values whose product is exact in f64, with the sticky bit.
+llvm::Value* Translator::fused_double(Value* a, Value* b, Value* c) {
+  Value* product = b_.CreateFMul(a, b);
+  Value* sum = b_.CreateFAdd(product, c);
+  Value* part = b_.CreateFSub(sum, product);
+  Value* error =
+      b_.CreateFAdd(b_.CreateFSub(product, b_.CreateFSub(sum, part)), b_.CreateFSub(c, part));
+  Value* zero = llvm::Constant::getNullValue(sum->getType());
+  Value* exact = b_.CreateNot(b_.CreateFCmpONE(error, zero));
+  Value* too_big = b_.CreateXor(b_.CreateFCmpOLT(error, zero), b_.CreateFCmpOLT(sum, zero));
+  return make_odd(sum, exact, too_big);
+}
+
 llvm::Value* Translator::fused(Type type, Rounding rounding, Value* a, Value* b, Value* c) {
   if (type.bits == 16) {
     const Type wide{Kind::kFloat, 64, 1};
     llvm::Type* to = floating(wide, !a->getType()->isVectorTy());
-    Value* exact = intrinsic(llvm::Intrinsic::fma,
-                             {b_.CreateFPExt(a, to), b_.CreateFPExt(b, to), b_.CreateFPExt(c, to)});
-    return odd_float(exact);
+    a = b_.CreateFPExt(a, to);
+    b = b_.CreateFPExt(b, to);
+    c = b_.CreateFPExt(c, to);
+    // The few exponents of f16 keep what an f64 sum loses away from its rounding; bf16 has many.
+    return odd_float(type.kind == Kind::kBfloat ? fused_double(a, b, c)
+                                                : intrinsic(llvm::Intrinsic::fma, {a, b, c}));
   }
   if (rounding == Rounding::kNearest) return intrinsic(llvm::Intrinsic::fma, {a, b, c});
   return map_lanes(type.bits == 64 ? "braid_cpu_fma_f64" : "braid_cpu_fma_f32", {a, b, c},
@@ -88,8 +119,9 @@ void Translator::float_add_multiply(const Instruction& i) {
   // 16-bit operands are exact in float; float results round correctly a second time, because 24
   // bits are at least 2 * 11 + 2.
   both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
-    Value* result = float_binary(i, type, rounding, flush(in[0], ftz), flush(in[1], ftz));
-    return clamp(flush(result, ftz), saturate);
+    Value* result =
+        float_binary(i, type, rounding, flush(in[0], ftz, type), flush(in[1], ftz, type));
+    return clamp(flush(result, ftz, type), saturate);
   });
 }
 
@@ -97,7 +129,7 @@ void Translator::op_fma(const Instruction& i) {
   Modifiers mods(i);
   const Rounding rounding = take_rounding(mods);
   const bool ftz = mods.take("ftz");
-  const bool relu = mods.take("relu");
+  const bool positive = mods.take("relu");
   const bool saturate = mods.take("sat");
   const Type type = mods.type();
   mods.finish();
@@ -105,13 +137,10 @@ void Translator::op_fma(const Instruction& i) {
   if (!type.is_float()) mods.unknown();
   if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
   both_halves(i, type, 3, [&](llvm::ArrayRef<Value*> in) {
-    Value* result =
-        flush(fused(type, rounding, flush(in[0], ftz), flush(in[1], ftz), flush(in[2], ftz)), ftz);
-    if (relu) {
-      Value* zero = llvm::Constant::getNullValue(result->getType());
-      result = b_.CreateSelect(b_.CreateFCmpULT(result, zero), zero, result);
-    }
-    return clamp(result, saturate);
+    Value* result = fused(type, rounding, flush(in[0], ftz, type), flush(in[1], ftz, type),
+                          flush(in[2], ftz, type));
+    result = flush(result, ftz, type);
+    return clamp(positive ? relu(result) : result, saturate);
   });
 }
 
@@ -208,8 +237,11 @@ void Translator::op_testp(const Instruction& i) {
   if (what == 1) result = b_.CreateFCmpOEQ(size, infinity);
   if (what == 2) result = b_.CreateFCmpORD(size, size);
   if (what == 3) result = b_.CreateFCmpUNO(size, size);
-  if (what == 4)
-    result = b_.CreateAnd(b_.CreateFCmpOGE(size, smallest), b_.CreateFCmpOLT(size, infinity));
+  if (what == 4) {
+    // Zeros count as normal.
+    Value* large = b_.CreateOr(b_.CreateFCmpOGE(size, smallest), b_.CreateFCmpOEQ(size, zero));
+    result = b_.CreateAnd(large, b_.CreateFCmpOLT(size, infinity));
+  }
   if (what == 5)
     result = b_.CreateAnd(b_.CreateFCmpOLT(size, smallest), b_.CreateFCmpOGT(size, zero));
   write(i.operands[0], result);
@@ -242,8 +274,8 @@ void Translator::float_min_max(const Instruction& i) {
   if (!three) need(i, 3);
   const bool minimum = i.opcode == "min";
   both_halves(i, type, three ? 3 : 2, [&](llvm::ArrayRef<Value*> in) {
-    Value* a = flush(in[0], ftz);
-    Value* b = flush(in[1], ftz);
+    Value* a = flush(in[0], ftz, type);
+    Value* b = flush(in[1], ftz, type);
     if (by_size) {
       Value* sign = b_.CreateXor(b_.CreateBitCast(a, integer(type.bits == 64 ? 64 : 32, scalar_)),
                                  b_.CreateBitCast(b, integer(type.bits == 64 ? 64 : 32, scalar_)));
@@ -253,7 +285,7 @@ void Translator::float_min_max(const Instruction& i) {
       return intrinsic(llvm::Intrinsic::copysign, {size, b_.CreateBitCast(sign, a->getType())});
     }
     Value* result = float_extreme(minimum, propagate, a, b);
-    return three ? float_extreme(minimum, propagate, result, flush(in[2], ftz)) : result;
+    return three ? float_extreme(minimum, propagate, result, flush(in[2], ftz, type)) : result;
   });
 }
 
@@ -263,9 +295,9 @@ void Translator::float_sign(const Instruction& i) {
   const Type type = mods.type();
   mods.finish();
   need(i, 2);
-  if (ftz && type.bits == 32) {
+  if (ftz && type.bits <= 32) {
     both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
-      Value* a = flush(in[0], true);
+      Value* a = flush(in[0], true, type);
       return i.opcode == "neg" ? b_.CreateFNeg(a) : intrinsic(llvm::Intrinsic::fabs, {a});
     });
     return;

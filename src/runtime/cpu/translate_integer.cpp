@@ -17,13 +17,20 @@ void Translator::op_add_sub(const Instruction& i) {
   }
   Modifiers mods(i);
   const bool saturate = mods.take("sat");
+  const bool takes_carry = i.opcode.ends_with('c');
+  const bool sets_carry = mods.take("cc");
   const Type type = mods.type();
   mods.finish();
-  need(i, 3);
-  const bool add = i.opcode == "add";
+  need(i, takes_carry ? 4 : 3);
+  const bool add = i.opcode.starts_with("add");
   Value* a = read(i.operands[1], type.total_bits());
   Value* b = read(i.operands[2], type.total_bits());
   if (type.lanes == 2) bad(i, "packed integers are not supported");
+  if (takes_carry || sets_carry) {
+    if (saturate || type.bits < 32) bad(i, "unsupported combination");
+    add_with_carry(i, add, a, b);
+    return;
+  }
   if (saturate) {
     if (type.bits != 32 || !type.is_signed()) mods.unknown();
     write(i.operands[0],
@@ -31,6 +38,25 @@ void Translator::op_add_sub(const Instruction& i) {
     return;
   }
   write(i.operands[0], add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b));
+}
+
+/// Writes a + b or a - b with the carry (or borrow) flag as Parser::expose_carry() shows it.
+void Translator::add_with_carry(const Instruction& i, bool add, Value* a, Value* b) {
+  Value* result = add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b);
+  Value* carry = add ? b_.CreateICmpULT(result, a) : b_.CreateICmpULT(a, b);
+  if (i.opcode.ends_with('c')) {
+    const unsigned bits = a->getType()->getScalarSizeInBits();
+    Value* in = resize(read(i.operands.back(), 1), bits, false);
+    Value* next = add ? b_.CreateAdd(result, in) : b_.CreateSub(result, in);
+    carry = b_.CreateOr(carry, b_.CreateICmpULT(add ? next : result, in));
+    result = next;
+  }
+  if (i.operands[0].form == Operand::Form::kPair) {
+    write(i.operands[0].elements[0], result);
+    write(i.operands[0].elements[1], carry);
+  } else {
+    write(i.operands[0], result);
+  }
 }
 
 /// Stops the kernel if base + table leaves 32 bits, where the other lanes would not follow the
@@ -87,10 +113,18 @@ void Translator::op_multiply(const Instruction& i) {
   Modifiers mods(i);
   const bool short_form = i.opcode == "mul24" || i.opcode == "mad24";
   const int part = mods.take_one({"lo", "hi", "wide"});
+  const bool saturate = mods.take("sat");
+  const bool takes_carry = i.opcode == "madc";
+  const bool sets_carry = mods.take("cc");
   const Type type = mods.type();
   mods.finish();
-  const bool add = i.opcode == "mad" || i.opcode == "mad24";
-  need(i, add ? 4 : 3);
+  const bool add = i.opcode.starts_with("mad");
+  need(i, takes_carry ? 5 : add ? 4 : 3);
+  const bool carries = takes_carry || sets_carry;
+  if ((saturate && (!add || part != 1 || type.bits != 32 || !type.is_signed())) ||
+      (carries && (part == 2 || saturate || type.bits < 32)) || (short_form && type.bits != 32)) {
+    bad(i, "unsupported combination");
+  }
   if (part < 0 || type.lanes != 1 || type.bits < 16) mods.unknown();
   Value* result = nullptr;
   unsigned bits = type.bits;
@@ -112,13 +146,24 @@ void Translator::op_multiply(const Instruction& i) {
     if (part == 0) {
       result = b_.CreateMul(a, b);
     } else if (short_form) {
-      bad(i, "not supported");
+      Value* wide = b_.CreateMul(resize(a, 64, type.is_signed()), resize(b, 64, type.is_signed()));
+      result = resize(b_.CreateLShr(wide, 16), 32, false);
     } else {
       result = multiply_high(a, b, bits, type.is_signed());
     }
   }
-  if (add) result = b_.CreateAdd(result, read(i.operands[3], bits));
-  write(i.operands[0], result);
+  if (!add) {
+    write(i.operands[0], result);
+    return;
+  }
+  Value* c = read(i.operands[3], bits);
+  if (carries) {
+    add_with_carry(i, true, result, c);
+  } else if (saturate) {
+    write(i.operands[0], intrinsic(llvm::Intrinsic::sadd_sat, {result, c}));
+  } else {
+    write(i.operands[0], b_.CreateAdd(result, c));
+  }
 }
 
 void Translator::op_divide(const Instruction& i) {
@@ -214,6 +259,10 @@ void Translator::op_sad(const Instruction& i) {
 
 void Translator::op_dot_product(const Instruction& i) {
   Modifiers mods(i);
+  // dp4a multiplies bytes; dp2a the halves of a and the low or high bytes of b.
+  const bool halves = i.opcode == "dp2a";
+  const int part = halves ? mods.take_one({"lo", "hi"}) : 0;
+  if (part < 0) mods.unknown();
   const Type left = mods.type();
   const Type right = mods.type();
   mods.finish();
@@ -222,13 +271,15 @@ void Translator::op_dot_product(const Instruction& i) {
   Value* a = read(i.operands[1], 32);
   Value* b = read(i.operands[2], 32);
   Value* sum = read(i.operands[3], 32);
-  const auto byte = [&](Value* v, unsigned k, bool is_signed) {
-    v = b_.CreateShl(v, 24 - 8 * k);
-    return is_signed ? b_.CreateAShr(v, 24) : b_.CreateLShr(v, 24);
+  const auto field = [&](Value* v, unsigned bits, unsigned k, bool is_signed) {
+    v = b_.CreateShl(v, 32 - bits - bits * k);
+    return is_signed ? b_.CreateAShr(v, 32 - bits) : b_.CreateLShr(v, 32 - bits);
   };
-  for (unsigned k = 0; k < 4; ++k) {
-    sum = b_.CreateAdd(sum,
-                       b_.CreateMul(byte(a, k, left.is_signed()), byte(b, k, right.is_signed())));
+  const unsigned count = halves ? 2 : 4;
+  for (unsigned k = 0; k < count; ++k) {
+    Value* x = field(a, 32 / count, k, left.is_signed());
+    Value* y = field(b, 8, k + (part == 1 ? 2 : 0), right.is_signed());
+    sum = b_.CreateAdd(sum, b_.CreateMul(x, y));
   }
   write(i.operands[0], sum);
 }

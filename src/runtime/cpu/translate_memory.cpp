@@ -412,10 +412,11 @@ void Translator::op_atomic(const Instruction& i) {
     code.order = kOrders[order];
   }
   code.scope = 2;  // an atomic without a scope reaches the device
-  if (const int scope = mods.take_one({"cta", "cluster", "gpu", "sys"}); scope >= 0) {
-    code.scope = static_cast<std::uint8_t>(scope == 0 ? 1 : scope == 3 ? 3 : 2);
-  }
+  int scope = mods.take_one({"cta", "cluster", "gpu", "sys"});
   const int space_index = mods.take_one({"global", "shared::cta", "shared"});
+  // Older code has it behind the space.
+  if (scope < 0) scope = mods.take_one({"cta", "cluster", "gpu", "sys"});
+  if (scope >= 0) code.scope = static_cast<std::uint8_t>(scope == 0 ? 1 : scope == 3 ? 3 : 2);
   const int op =
       mods.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
   mods.take("noftz");

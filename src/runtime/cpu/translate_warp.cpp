@@ -100,19 +100,27 @@ void Translator::op_vote(const Instruction& i) {
   Value* lanes = read_lanes(i.operands[1], 1);
   if (i.operands[1].negated) lanes = b_.CreateNot(lanes);
   Value* active = execution_bits();
-  if (i.operands.size() == 3) {
-    const Operand& members = i.operands[2];
-    Value* mask = shapes_.operand_shape(members).is_uniform() ? read_scalar(members, 32) : nullptr;
-    if (mask != nullptr) active = b_.CreateAnd(active, mask);
+  Value* bits = b_.CreateBitCast(lanes, b_.getInt32Ty());
+  const bool per_lane =
+      i.operands.size() == 3 && !shapes_.operand_shape(i.operands[2]).is_uniform();
+  if (per_lane) {
+    active = b_.CreateAnd(splat(active), read_lanes(i.operands[2], 32));
+    bits = splat(bits);
+  } else if (i.operands.size() == 3) {
+    active = b_.CreateAnd(active, read_scalar(i.operands[2], 32));
   }
-  Value* bits = b_.CreateAnd(b_.CreateBitCast(lanes, b_.getInt32Ty()), active);
+  bits = b_.CreateAnd(bits, active);
   Value* all = b_.CreateICmpEQ(bits, active);
-  Value* none = b_.CreateICmpEQ(bits, b_.getInt32(0));
+  Value* none = b_.CreateICmpEQ(bits, llvm::Constant::getNullValue(bits->getType()));
   Value* result = mode == 3   ? bits
                   : mode == 0 ? all
                   : mode == 1 ? b_.CreateNot(none)
                               : b_.CreateOr(all, none);
-  write_uniform(i.operands[0], result);
+  if (per_lane) {
+    write(i.operands[0], result);
+  } else {
+    write_uniform(i.operands[0], result);
+  }
 }
 
 void Translator::op_active_mask(const Instruction& i) {
@@ -132,15 +140,21 @@ void Translator::op_match(const Instruction& i) {
   need(i, 3);
   to_scratch(0, resize(read_lanes(i.operands[1], type.bits), 64, false));
   to_scratch(4, read_lanes(i.operands[2], 32));
-  Value* bits = call("braid_cpu_match", b_.getInt32Ty(),
-                     {scratch(6), scratch(0), scratch(4), execution_bits()});
+  call("braid_cpu_match", b_.getVoidTy(),
+       {scratch(6), scratch(0), scratch(4), execution_bits(), b_.getInt32(all ? 1 : 0)});
+  Value* lanes = from_scratch(6, integer(32, false));
   if (!all) {
-    write(i.operands[0], from_scratch(6, integer(32, false)));
+    write(i.operands[0], lanes);
     return;
   }
   const bool pair = i.operands[0].form == Operand::Form::kPair;
-  write_uniform(pair ? i.operands[0].elements[0] : i.operands[0], bits);
-  if (pair) write_uniform(i.operands[0].elements[1], b_.CreateICmpNE(bits, b_.getInt32(0)));
+  const Operand& to = pair ? i.operands[0].elements[0] : i.operands[0];
+  Value* result = lanes;
+  if (shapes_.operand_shape(i.operands[2]).is_uniform()) result = call_first_active(lanes);
+  write(to, result);
+  if (!pair) return;
+  write(i.operands[0].elements[1],
+        b_.CreateICmpNE(result, llvm::Constant::getNullValue(result->getType())));
 }
 
 void Translator::op_reduce(const Instruction& i) {
@@ -171,8 +185,16 @@ void Translator::op_reduce(const Instruction& i) {
   }
   Value* mask = execution_mask();
   const Operand& members = i.operands[2];
+  if (!shapes_.operand_shape(members).is_uniform()) {
+    to_scratch(0, a);
+    to_scratch(2, read_lanes(members, 32));
+    call("braid_cpu_reduce", b_.getVoidTy(),
+         {scratch(4), scratch(0), scratch(2), execution_bits(),
+          b_.getInt32(static_cast<unsigned>(op) | (is_signed ? 8U : 0U))});
+    write(i.operands[0], from_scratch(4, integer(32, false)));
+    return;
+  }
   if (!(members.form == Operand::Form::kInteger && (members.bits & 0xffffffff) == 0xffffffff)) {
-    if (!shapes_.operand_shape(members).is_uniform()) bad(i, "the member mask must be uniform");
     Value* given = b_.CreateBitCast(read_scalar(members, 32), integer(1, false));
     mask = mask == nullptr ? given : b_.CreateAnd(mask, given);
   }
@@ -249,13 +271,32 @@ void Translator::op_trap(const Instruction& i) {
   });
 }
 
+/// The host address that lane `lane` gives.
+llvm::Value* Translator::row_pointer(const Address& address, unsigned lane) {
+  Value* at = address.table
+                  ? b_.CreateAdd(address.base, b_.getInt64(static_cast<std::uint64_t>(
+                                                   std::int64_t{address.shape.table[lane]})))
+                  : b_.CreateExtractElement(address.lanes, std::uint64_t{lane});
+  return b_.CreateIntToPtr(at, b_.getPtrTy());
+}
+
+/// An 8x8 matrix of 16-bit elements, two to a lane, with rows and columns exchanged.
+llvm::Value* Translator::transposed(Value* matrix) {
+  Value* halves = b_.CreateBitCast(matrix, llvm::FixedVectorType::get(b_.getInt16Ty(), 64));
+  std::vector<int> order;
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int k = 0; k < 2; ++k) order.push_back((2 * (lane % 4) + k) * 8 + lane / 4);
+  }
+  return b_.CreateBitCast(b_.CreateShuffleVector(halves, order), integer(32, false));
+}
+
 /// Each matrix is 8 rows of 16 bytes whose addresses come from 8 lanes: side by side they are the
 /// result register, lane by lane.
 void Translator::op_ldmatrix(const Instruction& i) {
   Modifiers mods(i);
   if (!mods.take("sync") || !mods.take("aligned") || !mods.take("m8n8")) mods.unknown();
   const int size = mods.take_one({"x1", "x2", "x4"});
-  const bool transposed = mods.take("trans");
+  const bool exchanged = mods.take("trans");
   if (size < 0 || mods.take_one({"shared::cta", "shared"}) < 0 || !mods.take("b16")) mods.unknown();
   mods.finish();
   need(i, 2);
@@ -270,13 +311,8 @@ void Translator::op_ldmatrix(const Instruction& i) {
   for (unsigned m = 0; m < matrices; ++m) {
     std::vector<Value*> rows;
     for (unsigned r = 0; r < 8; ++r) {
-      const unsigned lane = 8 * m + r;
-      Value* at = where.table
-                      ? b_.CreateAdd(where.base, b_.getInt64(static_cast<std::uint64_t>(
-                                                     std::int64_t{where.shape.table[lane]})))
-                      : b_.CreateExtractElement(where.lanes, std::uint64_t{lane});
       rows.push_back(
-          b_.CreateAlignedLoad(row_type, b_.CreateIntToPtr(at, b_.getPtrTy()), llvm::Align(16)));
+          b_.CreateAlignedLoad(row_type, row_pointer(where, 8 * m + r), llvm::Align(16)));
     }
     while (rows.size() > 1) {
       std::vector<Value*> joined;
@@ -289,17 +325,45 @@ void Translator::op_ldmatrix(const Instruction& i) {
       }
       rows = std::move(joined);
     }
-    Value* value = rows[0];
-    if (transposed) {
-      Value* halves = b_.CreateBitCast(value, llvm::FixedVectorType::get(b_.getInt16Ty(), 64));
-      std::vector<int> order;
-      for (int lane = 0; lane < 32; ++lane) {
-        for (int k = 0; k < 2; ++k) order.push_back((2 * (lane % 4) + k) * 8 + lane / 4);
-      }
-      value = b_.CreateBitCast(b_.CreateShuffleVector(halves, order), integer(32, false));
-    }
-    write(results[m], value);
+    write(results[m], exchanged ? transposed(rows[0]) : rows[0]);
   }
+}
+
+/// The way back of ldmatrix.
+void Translator::op_stmatrix(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("sync") || !mods.take("aligned") || !mods.take("m8n8")) mods.unknown();
+  const int size = mods.take_one({"x1", "x2", "x4"});
+  const bool exchanged = mods.take("trans");
+  if (size < 0 || mods.take_one({"shared::cta", "shared"}) < 0 || !mods.take("b16")) mods.unknown();
+  mods.finish();
+  need(i, 2);
+  const unsigned matrices = 1U << size;
+  std::vector<Operand> sources = i.operands[1].elements;
+  if (i.operands[1].is_register()) sources = {i.operands[1]};
+  if (sources.size() != matrices) bad(i, "wrong number of matrices");
+  Address where = address(i, i.operands[0], ptx::Space::kShared);
+  check(where, {.kind = AccessCode::kStore, .bytes = 16},
+        b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << (8 * matrices)) - 1)));
+  for (unsigned m = 0; m < matrices; ++m) {
+    Value* value = read_lanes(sources[m], 32);
+    if (exchanged) value = transposed(value);
+    for (unsigned r = 0; r < 8; ++r) {
+      const int first = static_cast<int>(4 * r);
+      Value* row = b_.CreateShuffleVector(value, {first, first + 1, first + 2, first + 3});
+      b_.CreateAlignedStore(row, row_pointer(where, 8 * m + r), llvm::Align(16));
+    }
+  }
+}
+
+void Translator::op_movmatrix(const Instruction& i) {
+  Modifiers mods(i);
+  for (const char* name : {"sync", "aligned", "m8n8", "trans", "b16"}) {
+    if (!mods.take(name)) mods.unknown();
+  }
+  mods.finish();
+  need(i, 2);
+  write(i.operands[0], transposed(read_lanes(i.operands[1], 32)));
 }
 
 /// Emits the mma at `first` and those right behind it that have the same shape and A, in one call.
@@ -312,21 +376,37 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
   if (head.guard >= 0) bad(head, "a predicate is not supported");
   Modifiers mods(head);
   if (!mods.take("sync") || !mods.take("aligned")) mods.unknown();
-  const int shape = mods.take_one({"m16n8k16", "m16n8k8", "m16n8k32"});
+  const int shape = mods.take_one({"m16n8k16", "m16n8k8", "m16n8k32", "m16n8k4"});
   if (shape < 0 || !mods.take("row") || !mods.take("col")) mods.unknown();
-  const bool float8 = shape == 2;
-  std::uint32_t code = shape == 1 ? kMmaShort : 0U;
-  if (float8) {
-    // The types are the last four modifiers: D, A, B, C.
-    const std::size_t types = head.modifiers.size() - 4;
-    const auto is = [&](std::size_t k, std::string_view name) {
-      return head.modifiers[types + k] == name;
-    };
-    for (std::size_t k = 1; k < 3; ++k) {
-      if (!is(k, "e4m3") && !is(k, "e5m2")) bad(head, "unsupported types");
+  // By the size of an element of A: how deep a k fills four registers.
+  constexpr int kDepths[] = {16, 8, 32, 4};
+  const int depth = kDepths[shape];
+  std::uint32_t code = 0;
+  int full_depth = 16;
+  const std::size_t types = head.modifiers.size() - 4;
+  const auto is = [&](std::size_t k, std::string_view name) {
+    return head.modifiers[types + k] == name;
+  };
+  const auto one_of = [&](std::size_t k, std::string_view first, std::string_view second) {
+    return is(k, first) || is(k, second);
+  };
+  if (one_of(1, "e4m3", "e5m2")) {
+    if (!is(0, "f32") || !one_of(2, "e4m3", "e5m2") || !is(3, "f32")) {
+      bad(head, "unsupported types");
     }
-    if (!is(0, "f32") || !is(3, "f32")) bad(head, "unsupported types");
+    full_depth = 32;
+    if (depth != 32) bad(head, "unsupported shape");
     code |= kMmaFloat8 | (is(1, "e5m2") ? kMmaE5m2A : 0U) | (is(2, "e5m2") ? kMmaE5m2B : 0U);
+  } else if (one_of(1, "s8", "u8")) {
+    const bool saturate = mods.take("satfinite");
+    if (!is(0, "s32") || !one_of(2, "s8", "u8") || !is(3, "s32")) bad(head, "unsupported types");
+    full_depth = 32;
+    code |= kMmaInt8 | (is(1, "s8") ? kMmaSignedA : 0U) | (is(2, "s8") ? kMmaSignedB : 0U) |
+            (saturate ? kMmaSaturate : 0U);
+  } else if (is(1, "tf32")) {
+    if (!is(0, "f32") || !is(2, "tf32") || !is(3, "f32")) bad(head, "unsupported types");
+    full_depth = 8;
+    code |= kMmaTf32;
   } else {
     const Type d = mods.type();
     const Type a = mods.type();
@@ -340,8 +420,14 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
     code |= (a.kind == Kind::kBfloat ? kMmaBfloat : 0U) | (d.bits == 16 ? kMmaHalfSum : 0U);
   }
   const bool half_sum = (code & kMmaHalfSum) != 0;
-  const unsigned a_count = shape == 1 ? 2 : 4;
-  const unsigned b_count = shape == 1 ? 1 : 2;
+  if ((code & (kMmaFloat8 | kMmaInt8 | kMmaTf32)) != 0) {
+    for (int k = 0; k < 4; ++k) mods.next();
+    mods.finish();
+  }
+  if (depth != full_depth && 2 * depth != full_depth) bad(head, "unsupported shape");
+  if (depth != full_depth) code |= kMmaShort;
+  const unsigned a_count = depth == full_depth ? 4 : 2;
+  const unsigned b_count = a_count / 2;
   const unsigned c_count = half_sum ? 2 : 4;
   constexpr unsigned kMaxGroup = 16;
   std::vector<const Instruction*> group;

@@ -164,6 +164,7 @@ class Translator {
   void op_dot_product(const Instruction& i);
   Value* multiply_high(Value* a, Value* b, unsigned bits, bool is_signed);
   Value* widen(const Operand& operand, ptx::Type from, unsigned to);
+  void add_with_carry(const Instruction& i, bool add, Value* a, Value* b);
   void check_no_wrap(const Operand& operand, Value* base, bool is_signed);
 
   // Bits, comparisons and moves: translate_bits.cpp
@@ -171,6 +172,7 @@ class Translator {
   void op_shift(const Instruction& i);
   void op_bit_field(const Instruction& i);
   void op_count_bits(const Instruction& i);
+  void op_find_set(const Instruction& i);
   void op_permute(const Instruction& i);
   void op_funnel(const Instruction& i);
   void op_lop3(const Instruction& i);
@@ -180,16 +182,19 @@ class Translator {
   void op_cvta(const Instruction& i);
   void op_isspacep(const Instruction& i);
   Value* compare(const Instruction& i, std::string_view how, ptx::Type type, bool ftz,
-                 const Operand& left, const Operand& right);
+                 unsigned half);
+  void write_set(const Instruction& i, ptx::Type result, llvm::ArrayRef<Value*> truths);
 
   // Floats: translate_float.cpp
   Rounding take_rounding(Modifiers& mods);
-  Value* flush(Value* value, bool ftz);
+  Value* flush(Value* value, bool ftz, ptx::Type type = {ptx::Kind::kFloat, 32, 1});
+  Value* relu(Value* value);
   Value* clamp(Value* value, bool saturate);
   Value* float_binary(const Instruction& i, ptx::Type type, Rounding rounding, Value* a, Value* b);
   Value* fused(ptx::Type type, Rounding rounding, Value* a, Value* b, Value* c);
-  Value* narrow_double(Value* value, ptx::Type type);
+  Value* fused_double(Value* a, Value* b, Value* c);
   Value* odd_float(Value* value);
+  Value* make_odd(Value* near, Value* exact, Value* too_big);
   Value* float_extreme(bool minimum, bool propagate, Value* a, Value* b);
   void float_add_multiply(const Instruction& i);
   void op_fma(const Instruction& i);
@@ -206,7 +211,9 @@ class Translator {
   Value* round_integral(Value* value, int mode);
   Value* round_to_bfloat(Value* value, Rounding rounding);
   Value* round_to_half(Value* value, Rounding rounding);
-  Value* float_to_integer(Value* value, ptx::Type to, bool scalar);
+  Value* float_to_integer(Value* value, ptx::Type from, ptx::Type to);
+  void convert_float8(const Instruction& i);
+  void convert_tensor_float(const Instruction& i);
 
   // Memory: translate_memory.cpp
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);
@@ -243,6 +250,10 @@ class Translator {
   void op_sleep(const Instruction& i);
   void op_trap(const Instruction& i);
   void op_ldmatrix(const Instruction& i);
+  void op_stmatrix(const Instruction& i);
+  void op_movmatrix(const Instruction& i);
+  Value* transposed(Value* matrix);
+  Value* row_pointer(const Address& address, unsigned lane);
   std::uint32_t emit_mma(std::uint32_t first, std::uint32_t last);
   void write_uniform(const Operand& operand, Value* scalar);
 

@@ -1,0 +1,309 @@
+// cvt against the statements of the PTX manual.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "cpu/semantics.h"
+
+namespace braid::cpu_test {
+namespace {
+
+using namespace semantics;
+
+struct Integer {
+  const char* name;
+  int bits;
+  bool is_signed;
+  [[nodiscard]] i128 low() const { return is_signed ? -(i128{1} << (bits - 1)) : 0; }
+  [[nodiscard]] i128 high() const { return (i128{1} << (is_signed ? bits - 1 : bits)) - 1; }
+  [[nodiscard]] i128 value(u64 operand) const {
+    const u64 cut = operand & (~u64{0} >> (64 - bits));
+    return is_signed && (cut >> (bits - 1)) != 0 ? i128{cut} - (i128{1} << bits) : i128{cut};
+  }
+};
+constexpr Integer kIntegers[] = {{"u8", 8, false},   {"s8", 8, true},    {"u16", 16, false},
+                                 {"s16", 16, true},  {"u32", 32, false}, {"s32", 32, true},
+                                 {"u64", 64, false}, {"s64", 64, true}};
+
+struct Float {
+  const char* name;
+  Format format;
+};
+constexpr Float kHalf{"f16", kF16};
+constexpr Float kBfloat{"bf16", kBf16};
+constexpr Float kSingle{"f32", kF32};
+constexpr Float kDouble{"f64", kF64};
+
+const char* operand(int bits) { return bits == 64 ? "%A" : bits == 16 ? "%ha" : "%a"; }
+/// A byte arrives in a register of 32 bits, extended by its own sign.
+const char* result(int bits) { return bits == 64 ? "%D" : bits == 16 ? "%h" : "%d"; }
+
+Row convert(const std::string& modifiers, int from_bits, int to_bits,
+            std::function<u64(u64)> function) {
+  Row out;
+  out.text = fmt::format("cvt.{} {}, {};", modifiers, result(to_bits), operand(from_bits));
+  out.bits = std::max(to_bits == 8 ? 32 : to_bits, 16);
+  out.want = [from_bits, function = std::move(function)](const Inputs& in, std::size_t i) {
+    return function(in.a[i] & (~u64{0} >> (64 - from_bits)));
+  };
+  return out;
+}
+
+TEST(SemanticsConvert, Integers) {
+  std::vector<Row> rows;
+  for (const Integer& from : kIntegers) {
+    for (const Integer& to : kIntegers) {
+      rows.push_back(
+          convert(fmt::format("{}.{}", to.name, from.name), from.bits, to.bits, [=](u64 a) {
+            const auto cut = static_cast<u64>(from.value(a));
+            return static_cast<u64>(to.value(cut));
+          }));
+      // Only where something can be out of range.
+      if (from.low() >= to.low() && from.high() <= to.high()) continue;
+      rows.push_back(convert(
+          fmt::format("sat.{}.{}", to.name, from.name), from.bits, to.bits,
+          [=](u64 a) { return static_cast<u64>(std::clamp(from.value(a), to.low(), to.high())); }));
+    }
+  }
+  check(rows, make_inputs(integer_edges(), 21));
+}
+
+TEST(SemanticsConvert, IntegersToFloats) {
+  std::vector<Row> rows;
+  for (const Float& to : {kHalf, kBfloat, kSingle, kDouble}) {
+    for (const Integer& from : kIntegers) {
+      for (int m = 0; m < 4; ++m) {
+        rows.push_back(convert(
+            fmt::format("{}.{}.{}", kModeNames[m], to.name, from.name), from.bits, to.format.bits(),
+            [=](u64 a) { return encode(to.format, integer(from.value(a)), kModes[m]); }));
+      }
+    }
+  }
+  rows.push_back(convert("rn.sat.f32.s32", 32, 32,
+                         [](u64 a) { return static_cast<i32>(a) > 0 ? kF32.one() : 0; }));
+  // Halfway between two values of 8, 11 and 24 bits, and a little to the sides of it.
+  std::vector<u64> edges = {0, 1, 0xff, 0x7f, 0x80, 0x8000, 0xffff, 65519, 65520, ~0ULL};
+  for (const int bits : {8, 11, 24, 53}) {
+    for (const int top : {bits, 30, 31, 62, 63}) {
+      const u64 half = (u64{1} << top) | (top > bits ? u64{1} << (top - bits) : 1);
+      for (const u64 x : {half, half + 1, half - 1, 0 - half}) edges.push_back(x);
+    }
+  }
+  check(rows, make_inputs(edges, 22), false);
+  // One value per warp takes another way; a few types are enough.
+  check({rows.begin(), rows.begin() + 32}, make_inputs(integer_edges(), 23));
+}
+
+constexpr const char* kIntegralNames[] = {"rni", "rzi", "rmi", "rpi"};
+
+TEST(SemanticsConvert, FloatsToIntegers) {
+  for (const Float& from : {kHalf, kBfloat, kSingle, kDouble}) {
+    std::vector<Row> rows;
+    const Format f = from.format;
+    for (const Integer& to : kIntegers) {
+      for (int m = 0; m < 4; ++m) {
+        for (const bool ftz : {false, true}) {
+          if (ftz && (f.bits() != 32 || to.bits != 32)) continue;
+          if (to.bits == 8 && f.fraction_bits == kBf16.fraction_bits) continue;
+          rows.push_back(convert(
+              fmt::format("{}{}.{}.{}", kIntegralNames[m], ftz ? ".ftz" : "", to.name, from.name),
+              f.bits(), to.bits, [=](u64 a) {
+                if (ftz) a = flush(f, a);
+                if (!f.is_nan(a)) {
+                  return static_cast<u64>(to_integer(decode(f, a), kModes[m], to.low(), to.high()));
+                }
+                // NaN: 0, or only the top bit where one of the types has 64 bits.
+                const bool wide = f.bits() == 64 || to.bits == 64;
+                return wide ? static_cast<u64>(to.value(u64{1} << (to.bits - 1))) : u64{0};
+              }));
+        }
+      }
+    }
+    std::vector<u64> edges = float_edges(f);
+    // Halves, and the ends of the ranges of the integers.
+    for (const double x : {0.5, 1.5, 2.5, 127.5, 128.0, 255.5, 32767.5, 65535.5, 2147483647.5,
+                           2147483648.0, 4294967295.5, 9.2e18, 0x1p63, 1.8e19, 0x1p64}) {
+      const u64 bits = encode(f, decode(kF64, std::bit_cast<u64>(x)), Mode::kZero);
+      edges.push_back(bits);
+      edges.push_back(bits | f.sign());
+    }
+    check(rows, make_inputs(edges, 24), f.bits() == 64);
+  }
+}
+
+Row between(const std::string& modifiers, const Float& to, const Float& from,
+            std::function<u64(u64)> function) {
+  return convert(
+             fmt::format("{}{}{}.{}", modifiers, modifiers.empty() ? "" : ".", to.name, from.name),
+             from.format.bits(), to.format.bits(), std::move(function))
+      .floats(to.format);
+}
+u64 rectified(Format f, u64 bits) { return !f.is_nan(bits) && (bits & f.sign()) != 0 ? 0 : bits; }
+/// Where two formats meet: the values of one around the halfway points of the other.
+std::vector<u64> meeting_edges(Format from, Format to) {
+  std::vector<u64> edges = float_edges(from);
+  for (const u64 x : float_edges(to)) {
+    const u64 bits = encode(from, decode(to, x), Mode::kNearest);
+    edges.push_back(bits);
+    const int below = from.fraction_bits - to.fraction_bits;
+    if (below <= 0 || (bits & (from.sign() - 1)) >= from.infinity()) continue;
+    const u64 half = bits + (u64{1} << (below - 1));
+    for (const u64 y : {half, half + 1, half - 1}) edges.push_back(y);
+  }
+  return edges;
+}
+
+TEST(SemanticsConvert, FloatsToFloats) {
+  for (const Float& from : {kSingle, kDouble}) {
+    for (const Float& to : {kHalf, kBfloat, kSingle}) {
+      const Format f = from.format;
+      const Format t = to.format;
+      if (f.bits() == t.bits()) continue;
+      std::vector<Row> rows;
+      for (int m = 0; m < 4; ++m) {
+        const std::string name = kModeNames[m];
+        const auto plain = [=](u64 a) { return encode(t, decode(f, a), kModes[m]); };
+        rows.push_back(between(name, to, from, plain));
+        if (f.bits() == 64 && t.bits() == 16) continue;
+        if (t.bits() == 32 || t.exponent_bits == kF16.exponent_bits) {
+          rows.push_back(
+              between(name + ".sat", to, from, [=](u64 a) { return saturate(t, plain(a)); }));
+          rows.push_back(between(name + ".ftz", to, from, [=](u64 a) {
+            return f.bits() == 32 ? plain(flush(f, a)) : flush(t, plain(a));
+          }));
+        }
+        if (t.bits() == 16 && m < 2) {
+          rows.push_back(
+              between(name + ".relu", to, from, [=](u64 a) { return rectified(t, plain(a)); }));
+        }
+      }
+      check(rows, make_inputs(meeting_edges(f, t), 25), f.bits() == 32);
+    }
+  }
+}
+
+TEST(SemanticsConvert, ExactAndIntegral) {
+  for (const Float& from : {kHalf, kBfloat, kSingle, kDouble}) {
+    std::vector<Row> rows;
+    const Format f = from.format;
+    for (const Float& to : {kSingle, kDouble}) {
+      if (to.format.bits() <= f.bits()) continue;
+      rows.push_back(between(
+          "", to, from, [=](u64 a) { return encode(to.format, decode(f, a), Mode::kNearest); }));
+    }
+    if (f.exponent_bits != kBf16.exponent_bits || f.bits() == 32) {
+      for (int m = 0; m < 4; ++m) {
+        rows.push_back(between(kIntegralNames[m], from, from, [=](u64 a) {
+          const Number n = decode(f, a);
+          // From 2^fraction on all values are integers; a zero keeps its sign.
+          if (n.nan || n.infinite || n.exponent >= 0) return encode(f, n, Mode::kNearest);
+          Number whole = integer(to_integer(n, kModes[m], -(i128{1} << 60), i128{1} << 60));
+          whole.negative = n.negative;
+          return encode(f, whole, Mode::kNearest);
+        }));
+      }
+    }
+    if (f.bits() == 32) {
+      rows.push_back(between("sat", from, from, [=](u64 a) { return saturate(f, a); }));
+      rows.push_back(between("ftz", from, from, [=](u64 a) { return flush(f, a); }));
+      // tf32 is an f32 with fewer bits.
+      for (const auto& [name, mode] :
+           {std::pair{"rna", Mode::kTiesAway}, {"rn", Mode::kNearest}, {"rz", Mode::kZero}}) {
+        rows.push_back(convert(fmt::format("{}.tf32.f32", name), 32, 32, [mode = mode](u64 a) {
+                         return encode(kTf32, decode(kF32, a), mode) << 13;
+                       }).floats(kF32));
+      }
+    }
+    check(rows, make_inputs(meeting_edges(f, kTf32), 26));
+  }
+}
+
+TEST(SemanticsConvert, PackedHalves) {
+  std::vector<Row> rows;
+  for (const Float& to : {kHalf, kBfloat}) {
+    for (int m = 0; m < 2; ++m) {
+      for (const bool relu : {false, true}) {
+        Row both = row(fmt::format("cvt.{}{}.{}x2.f32 %d, %a, %b;", kModeNames[m],
+                                   relu ? ".relu" : "", to.name),
+                       [=, f = to.format](u32 a, u32 b) {
+                         u64 high = encode(f, decode(kF32, a), kModes[m]);
+                         u64 low = encode(f, decode(kF32, b), kModes[m]);
+                         if (relu) high = rectified(f, high), low = rectified(f, low);
+                         return static_cast<u32>(high << 16 | low);
+                       });
+        rows.push_back(both.floats(to.format));
+      }
+    }
+  }
+  check(rows, make_inputs(meeting_edges(kF32, kF16), 27));
+  check(rows, make_inputs(meeting_edges(kF32, kBf16), 28));
+}
+
+/// e4m3 has no infinity: the code of e5m2's is a number in it, and only all ones are NaN.
+constexpr Format kE4m3{4, 3};
+constexpr Format kE5m2{5, 2};
+
+u64 encode_float8(bool e5m2, const Number& n) {
+  const u64 sign = n.negative ? 0x80 : 0;
+  if (n.nan) return 0x7f;
+  const u64 largest = e5m2 ? 0x7b : 0x7e;
+  if (n.infinite) return sign | largest;
+  // One more exponent, so that the largest of e4m3 are not taken for infinity.
+  Number scaled = n;
+  const Format wide = e5m2 ? kE5m2 : Format{5, 3};
+  if (!e5m2 && n.size != 0) scaled.exponent += 7 - 15;  // both biases count from the smallest
+  const u64 bits = encode(wide, scaled, Mode::kNearest) & (wide.sign() - 1);
+  return sign | std::min(bits, largest);
+}
+Number decode_float8(bool e5m2, u64 code) {
+  if (e5m2) return decode(kE5m2, code);
+  Number n = decode(Format{5, 3}, code & 0x7f);
+  n.exponent += 15 - 7;
+  n.negative = (code & 0x80) != 0;
+  n.nan = (code & 0x7f) == 0x7f;
+  return n;
+}
+
+TEST(SemanticsConvert, Float8) {
+  std::vector<Row> rows;
+  for (const bool e5m2 : {false, true}) {
+    const std::string name = e5m2 ? "e5m2x2" : "e4m3x2";
+    for (const bool relu : {false, true}) {
+      const auto code = [=](Number n) {
+        if (relu && !n.nan && n.negative) n = Number{};
+        return encode_float8(e5m2, n);
+      };
+      const std::string head = std::string("cvt.rn.satfinite") + (relu ? ".relu." : ".") + name;
+      rows.push_back(row(head + ".f32 %h, %a, %b;", [=](u32 a, u32 b) {
+        return static_cast<u16>(code(decode(kF32, a)) << 8 | code(decode(kF32, b)));
+      }));
+      rows.push_back(row(head + ".f16x2 %h, %a;", [=](u32 a) {
+        return static_cast<u16>(code(decode(kF16, a >> 16)) << 8 | code(decode(kF16, a & 0xffff)));
+      }));
+      Row back =
+          row(fmt::format("cvt.rn{}.f16x2.{} %d, %ha;", relu ? ".relu" : "", name), [=](u16 a) {
+            const auto half = [&](u64 bits) {
+              const u64 value = encode(kF16, decode_float8(e5m2, bits), Mode::kNearest);
+              return relu ? rectified(kF16, value) : value;
+            };
+            return static_cast<u32>(half(a >> 8) << 16 | half(a & 0xff));
+          });
+      rows.push_back(back.floats(kF16));
+    }
+  }
+  std::vector<u64> edges = meeting_edges(kF32, kE5m2);
+  for (const u64 x : meeting_edges(kF32, Format{5, 3})) {
+    Number n = decode(kF32, x);
+    n.exponent += 8;
+    edges.push_back(encode(kF32, n, Mode::kNearest));
+  }
+  check(rows, make_inputs(edges, 29), false);
+  check(rows, make_inputs(float_edges(kF32), 30));
+  check(rows, pack_halves(make_inputs(float_edges(kF16), 31)));
+}
+
+}  // namespace
+}  // namespace braid::cpu_test
