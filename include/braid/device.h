@@ -103,6 +103,10 @@ class Device {
   }
   /// What the checks found so far; always empty on a device without any, or with them off.
   [[nodiscard]] virtual std::vector<Finding> findings() { return {}; }
+  /// Where every interleaving is tried (WorldOptions::schedule "all"): notes that a run is over,
+  /// all its streams synchronized, and returns whether the next run will be another one. The runs
+  /// must do the same work. Else false.
+  virtual bool next_interleaving() { return false; }
   /// What kernels did so far, in the order of their first launches; empty where nothing is counted.
   /// No work may be in flight.
   [[nodiscard]] virtual std::vector<KernelCounts> counts() { return {}; }

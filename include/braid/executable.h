@@ -24,8 +24,10 @@ struct WorldOptions {
   /// Checks of the cpu device: "all", or some of "bounds,init,race,sync"; "" for none. What they
   /// find is in Device::findings(). A checked run uses one thread.
   std::string sanitize;
-  /// Seed of a checked run's interleaving; the same seed is the same run. 0 takes turns.
-  std::uint64_t schedule = 0;
+  /// Interleaving of a checked run: "" takes turns, "7" is a seed (the same seed is the same run),
+  /// "delay:7" holds back one rank, block or store, "all" is every order of operations that
+  /// synchronize, one for each run (Device::next_interleaving). Without checks it has no meaning.
+  std::string schedule;
   /// Count what kernels do on the cpu device: Device::counts(). Such a run uses one thread, too.
   bool count = false;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu

@@ -27,11 +27,10 @@ namespace braid::cli {
 namespace {
 
 struct PtxOptions {
-  std::string file, entry, grid = "1", block = "1", sanitize, count, output, cache_dir;
+  std::string file, entry, grid = "1", block = "1", sanitize, count, schedule, output, cache_dir;
   std::vector<std::string> args;
   std::uint32_t shared = 0;
   std::uint64_t seed = 1;
-  std::uint64_t schedule = 0;
   int threads = 0;
   bool json = false;
 };
@@ -42,6 +41,7 @@ struct Argument {
   std::uint64_t bits = 0;
   std::unique_ptr<Memory> memory;  ///< null for a scalar
   HostTensor tensor;               ///< what the buffer holds at first; its type
+  bool filled = true;              ///< else nobody wrote it
 };
 
 template <class T>
@@ -85,8 +85,8 @@ HostTensor random_tensor(DType dtype, std::int64_t elements, std::mt19937_64& ra
   return HostTensor::from_doubles(dtype, {elements}, values);
 }
 
-/// Reads one SPEC and, for a buffer, allocates and fills it.
-Argument make_argument(std::size_t index, const std::string& spec, Device& device, Stream& stream,
+/// Reads one SPEC and, for a buffer, allocates it.
+Argument make_argument(std::size_t index, const std::string& spec, Device& device,
                        std::mt19937_64& random) {
   Argument argument;
   argument.name = fmt::format("arg{}", index);
@@ -96,7 +96,6 @@ Argument make_argument(std::size_t index, const std::string& spec, Device& devic
   constexpr std::string_view kExpected =
       "expected i32:7, f32:0.5, zero:f32:1024, random:f32:1024, poison:f32:1024 or "
       "FILE.safetensors:TENSOR";
-  bool filled = true;
   if (kind == "zero" || kind == "random" || kind == "poison") {
     const DType dtype = dtype_of(next_part(rest, ':'), place);
     const auto elements = number<std::int64_t>(rest, place);
@@ -109,7 +108,7 @@ Argument make_argument(std::size_t index, const std::string& spec, Device& devic
     } else {
       const std::size_t bytes = static_cast<std::size_t>(elements) * dtype_size(dtype);
       argument.tensor = {dtype, {elements}, std::vector<std::byte>(bytes)};
-      filled = kind == "zero";
+      argument.filled = kind == "zero";
     }
   } else if (kind.ends_with(".safetensors")) {
     argument.tensor = SafetensorsFile(std::string(kind)).read(rest);
@@ -129,9 +128,6 @@ Argument make_argument(std::size_t index, const std::string& spec, Device& devic
   argument.bits = argument.memory->address();
   const MemoryPart part{argument.bits, argument.tensor.data.size(), argument.name};
   device.name_parts(argument.bits, {&part, 1});
-  if (filled) {
-    stream.copy_from_host(argument.bits, argument.tensor.data.data(), argument.tensor.data.size());
-  }
   return argument;
 }
 
@@ -168,7 +164,7 @@ int run_ptx(const PtxOptions& options) {
   std::mt19937_64 random(options.seed);
   std::vector<Argument> arguments;
   for (const std::string& spec : options.args) {
-    arguments.push_back(make_argument(arguments.size(), spec, device, *stream, random));
+    arguments.push_back(make_argument(arguments.size(), spec, device, random));
   }
   std::vector<const void*> pointers;
   pointers.reserve(arguments.size());
@@ -176,13 +172,23 @@ int run_ptx(const PtxOptions& options) {
 
   const auto start = std::chrono::steady_clock::now();
   std::string error;
-  stream->launch(function, extent(options.grid, "--grid"), extent(options.block, "--block"),
-                 options.shared, pointers);
-  try {
-    stream->synchronize();
-  } catch (const Error& failure) {
-    error = failure.what();
-  }
+  const Dim3 grid = extent(options.grid, "--grid");
+  const Dim3 block = extent(options.block, "--block");
+  std::uint64_t interleavings = 0;
+  do {
+    for (const Argument& argument : arguments) {
+      if (argument.memory == nullptr || !argument.filled) continue;
+      stream->copy_from_host(argument.bits, argument.tensor.data.data(),
+                             argument.tensor.data.size());
+    }
+    stream->launch(function, grid, block, options.shared, pointers);
+    try {
+      stream->synchronize();
+    } catch (const Error& failure) {
+      error = failure.what();
+    }
+    ++interleavings;
+  } while (error.empty() && device.findings().empty() && device.next_interleaving());
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
   const std::vector<Finding> findings = device.findings();
@@ -201,11 +207,13 @@ int run_ptx(const PtxOptions& options) {
                                        {"run_ms", elapsed.count()},
                                        {"ok", error.empty() && findings.empty()}};
     if (!error.empty()) document["error"] = error;
+    if (options.schedule == "all") document["interleavings"] = interleavings;
     if (count_on != nullptr) document["counts"] = counts_json(device.counts(), *count_on);
     if (!options.sanitize.empty()) document["findings"] = findings_json(findings);
     fmt::print("{}\n", document.dump(2));
   } else {
     fmt::print("  {}: {:.1f} ms\n", one_line(options.entry), elapsed.count());
+    if (options.schedule == "all") fmt::print("  {} interleavings\n", interleavings);
     if (count_on != nullptr) fmt::print("\n{}\n", count_tables(device.counts(), *count_on));
     if (!options.sanitize.empty()) print_findings(findings);
   }
@@ -240,7 +248,8 @@ void add_ptx(CLI::App& app, int* exit_code) {
   command->add_option("--out", options->output,
                       "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
   command->add_option("--schedule", options->schedule,
-                      "Seed of the interleaving under --sanitize (default 0: in turns)");
+                      "Interleaving under --sanitize: a seed, delay:SEED to hold back a block or a "
+                      "store, or all for every one (default: in turns)");
   command->add_option("--threads", options->threads, "Workers (default: all cores)")
       ->check(CLI::Range(1, 4096));
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");

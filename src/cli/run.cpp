@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -29,9 +30,8 @@ struct RunOptions {
   std::string device;
   std::string inputs, outputs, cache_dir;
   std::uint64_t seed = 1;
-  std::uint64_t schedule = 0;
   std::vector<std::string> bind;
-  std::string sanitize, count;
+  std::string sanitize, count, schedule;
   int threads = 0;
   bool check = false, json = false;
 };
@@ -56,6 +56,8 @@ struct RunReport {
   std::vector<Finding> findings;
   const DeviceModel* count_on = nullptr;  ///< null when nothing is counted
   std::vector<KernelCounts> counts;
+  std::uint64_t interleavings = 0;
+  std::uint64_t differing = 0;  ///< of those, with other output bits than the first
 };
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -89,6 +91,25 @@ void compare(const RankTensors& outputs, const RankTensors& reference,
     report.good =
         report.relative_error <= report.tolerance && (report.equal || !report.equal_in_reference);
   }
+}
+
+RankTensors read_outputs(Executable& executable, int ranks, const std::vector<std::string>& names) {
+  RankTensors outputs(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const std::string& name : names) {
+      outputs[static_cast<std::size_t>(rank)].push_back(executable.output(rank, name));
+    }
+  }
+  return outputs;
+}
+
+bool same_bits(const RankTensors& a, const RankTensors& b) {
+  for (std::size_t rank = 0; rank < a.size(); ++rank) {
+    for (std::size_t i = 0; i < a[rank].size(); ++i) {
+      if (a[rank][i].data != b[rank][i].data) return false;
+    }
+  }
+  return true;
 }
 
 void write_outputs(const std::filesystem::path& directory, const std::vector<std::string>& names,
@@ -135,6 +156,10 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
   if (report.count_on != nullptr) {
     fmt::print("\n{}\n", count_tables(report.counts, *report.count_on));
   }
+  if (options.schedule == "all") {
+    fmt::print("  {} interleavings, {} with other bits in an output\n", report.interleavings,
+               report.differing);
+  }
   if (!options.sanitize.empty()) print_findings(report.findings);
 }
 
@@ -180,6 +205,10 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
                            {"outputs", outputs}};
   if (report.count_on != nullptr) {
     document["counts"] = counts_json(report.counts, *report.count_on);
+  }
+  if (options.schedule == "all") {
+    document["interleavings"] = report.interleavings;
+    document["interleavings_differing"] = report.differing;
   }
   if (!options.sanitize.empty()) document["findings"] = findings_json(report.findings);
   fmt::print("{}\n", document.dump(2));
@@ -228,9 +257,21 @@ int run(const RunOptions& options) {
     }
   }
   const auto run_start = std::chrono::steady_clock::now();
-  executable.run();
+  const std::vector<std::string> names = output_names(graph);
+  RankTensors outputs;
   try {
-    executable.synchronize();
+    do {
+      if (report.interleavings != 0 && options.check) executable.poison_outputs();
+      executable.run();
+      executable.synchronize();
+      RankTensors now = read_outputs(executable, ranks, names);
+      if (report.interleavings++ == 0) outputs = std::move(now);
+      if (report.interleavings > 1 && !same_bits(outputs, now)) ++report.differing;
+      report.findings = world.device().findings();
+      if (std::has_single_bit(report.interleavings) && report.interleavings > 100) {
+        bar->phase(fmt::format("{} interleavings", report.interleavings));
+      }
+    } while (report.findings.empty() && world.device().next_interleaving());
   } catch (const Error&) {
     // What stopped the kernels is among the findings, if they were checked.
     report.findings = world.device().findings();
@@ -245,17 +286,9 @@ int run(const RunOptions& options) {
     }
     return kFailed;
   }
-  report.findings = world.device().findings();
   report.counts = world.device().counts();
   report.run_ms = milliseconds_since(run_start);
 
-  const std::vector<std::string> names = output_names(graph);
-  RankTensors outputs(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (const std::string& name : names) {
-      outputs[static_cast<std::size_t>(rank)].push_back(executable.output(rank, name));
-    }
-  }
   for (std::size_t i = 0; i < names.size(); ++i) {
     report.outputs.push_back(
         {.name = names[i],
@@ -263,7 +296,7 @@ int run(const RunOptions& options) {
          .shape = outputs[0][i].shape,
          .tolerance = tolerance(graph, graph.outputs()[i], outputs[0][i].shape)});
   }
-  bool good = report.findings.empty();
+  bool good = report.findings.empty() && report.differing == 0;
   if (options.check) {
     bar->phase("reference");
     compare(outputs, evaluate(graph, inputs.tensors, bindings), &report.outputs);
@@ -306,7 +339,8 @@ void add_run(CLI::App& app, int* exit_code) {
                     "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
                     "(default A100)");
   command->add_option("--schedule", options->schedule,
-                      "Seed of the interleaving under --sanitize (default 0: in turns)");
+                      "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
+                      "block or a store, or all for every one (default: in turns)");
   command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
       ->check(CLI::Range(1, 4096));
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <utility>
 
 #include "braid/error.h"
@@ -31,6 +32,24 @@ unsigned parse_checks(std::string_view text) {
     checks |= found;
   }
   return checks;
+}
+
+Schedule parse_schedule(std::string_view text) {
+  if (text.empty()) return {};
+  if (text == "all") return {Schedule::Kind::kAll, 0};
+  Schedule schedule{Schedule::Kind::kRandom, 0};
+  std::string_view number = text;
+  if (number.starts_with("delay:")) {
+    number.remove_prefix(6);
+    schedule.kind = Schedule::Kind::kDelay;
+  }
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), schedule.seed);
+  if (error != std::errc() || end != number.data() + number.size()) {
+    throw_invalid("schedule",
+                  fmt::format("'{}' is unknown; expected a seed, delay:SEED or all", text));
+  }
+  return schedule;
 }
 
 }  // namespace braid

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace braid {
@@ -16,5 +17,22 @@ enum Checks : unsigned {
 /// Reads "all", or some of bounds, init, race, sync between commas; "" is nothing. Throws
 /// kInvalidArgument with what was expected.
 [[nodiscard]] unsigned parse_checks(std::string_view text);
+
+/// Who goes on where several warps could, in a checked run.
+struct Schedule {
+  enum class Kind : std::uint8_t {
+    kTurns,   ///< warps and blocks in turn
+    kRandom,  ///< by the seed
+    kDelay,   ///< by the seed one rank, one block or one store waits as long as anyone else can go
+              ///< on
+    kAll,     ///< run after run, all orders that differ
+  };
+  Kind kind = Kind::kTurns;
+  std::uint64_t seed = 0;
+};
+
+/// Reads "" (turns), "7" (a seed), "delay:7" or "all". Throws kInvalidArgument with what was
+/// expected.
+[[nodiscard]] Schedule parse_schedule(std::string_view text);
 
 }  // namespace braid

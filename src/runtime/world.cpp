@@ -32,7 +32,7 @@ World World::open(const WorldOptions& options) {
                                               .cache = impl->cache.get(),
                                               .checks = checks,
                                               .count = options.count,
-                                              .schedule = options.schedule});
+                                              .schedule = parse_schedule(options.schedule)});
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) {
     timeout_s = impl->device->kind() == "cuda" ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;

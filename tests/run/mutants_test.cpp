@@ -109,7 +109,7 @@ class Judge {
 
   /// With `ptx` in place of the kernel.
   [[nodiscard]] std::string verdict(const std::string& entry, const std::string& ptx,
-                                    std::uint64_t schedule = 0) const {
+                                    const std::string& schedule = "") const {
     World world = open(schedule);
     auto& device = world.impl().device;
     device = std::make_unique<MutatingDevice>(std::move(device), entry, ptx);
@@ -128,7 +128,7 @@ class Judge {
   }
 
  private:
-  static World open(std::uint64_t schedule = 0) {
+  static World open(const std::string& schedule = "") {
     WorldOptions options;
     options.device = "cpu";
     options.world = 2;
@@ -224,7 +224,7 @@ TEST_P(Mutants, WholeKernelsHaveNoFindingInManyInterleavings) {
   const Judge judge(GetParam().graph, {GetParam().sizes.back()});
   const auto& kernel = judge.kernels().back();
   for (int seed = 1; seed <= schedules; ++seed) {
-    ASSERT_EQ(judge.verdict(kernel.entry, kernel.ptx, static_cast<std::uint64_t>(seed)), "")
+    ASSERT_EQ(judge.verdict(kernel.entry, kernel.ptx, std::to_string(seed)), "")
         << "schedule " << seed;
   }
 }

@@ -14,6 +14,14 @@ namespace {
 /// Rounds of nothing but yields after which a block makes room for others.
 constexpr int kSpinRounds = 4;
 
+std::vector<std::uint32_t> values_at(const std::vector<std::uint64_t>& words) {
+  std::vector<std::uint32_t> values(words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::memcpy(&values[i], reinterpret_cast<const void*>(words[i] * 4), 4);
+  }
+  return values;
+}
+
 enum BarrierKind : std::uint32_t { kSync = 0, kPopc = 1, kAnd = 2, kOr = 3, kArrive = 4 };
 
 }  // namespace
@@ -62,6 +70,9 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   }
   warp.status = Warp::Status::kReady;
   warp.yielded = false;
+  warp.stopped = warp.granted = false;
+  warp.done = {};
+  warp.reads.clear();
   warp.params = reinterpret_cast<const std::uint8_t*>(launch.params.data());
   warp.shared = shared_.get();
   warp.local = launch.kernel.info.local_bytes == 0
@@ -142,14 +153,17 @@ BlockRunner::State BlockRunner::run_straight() {
 
 BlockRunner::State BlockRunner::run_waiting() {
   int idle_rounds = 0;
-  Scheduler* const scheduler = launch_->scheduler;
   while (live_warps_ > 0) {
     bool progress = false;
     bool ran = false;
-    const std::size_t first = scheduler == nullptr ? 0 : scheduler->pick(warp_count_);
+    bool stopped = false;
     for (std::size_t w = 0; w < warp_count_; ++w) {
-      Warp& warp = *warps_[(first + w) % warp_count_];
+      Warp& warp = *warps_[w];
       if (warp.status != Warp::Status::kReady) continue;
+      if (warp.stopped && !warp.granted) {
+        stopped = true;
+        continue;
+      }
       ran = true;
       warp.yielded = false;
       const bool returned = warp.fiber.resume();
@@ -157,6 +171,7 @@ BlockRunner::State BlockRunner::run_waiting() {
       if (returned) warp_done(warp);
       progress = progress || !warp.yielded;
     }
+    if (error_.empty() && !ran && stopped) return State::kStopped;
     if (error_.empty() && !ran) {
       error_ = "deadlock: every warp waits at a barrier that the others do not reach";
       if (Sanitizer* s = sanitizer()) {
@@ -173,9 +188,6 @@ BlockRunner::State BlockRunner::run_waiting() {
     }
     idle_rounds = progress ? 0 : idle_rounds + 1;
     if (idle_rounds >= kSpinRounds) return State::kSpinning;
-    if (scheduler != nullptr && progress && live_warps_ > 0 && scheduler->leaves()) {
-      return State::kLeft;
-    }
   }
   return State::kDone;
 }
@@ -247,18 +259,80 @@ void BlockRunner::fail(Warp& warp, const char* kind, const char* message, std::u
 
 void BlockRunner::check_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
                                std::uint32_t code, std::uint32_t line) {
+  const AccessCode access = AccessCode::unpack(code);
+  const bool scheduled = launch_->scheduler != nullptr && access.scope != 0 && mask != 0;
   // Before the check: what it takes note of is done right after it.
-  Scheduler* const scheduler = launch_->scheduler;
-  if (scheduler != nullptr && AccessCode::unpack(code).scope != 0 && scheduler->leaves()) {
-    warp.fiber.suspend();
-  }
+  if (scheduled) stop(warp, addresses, mask, access, line);
   {
-    const std::string refusal =
-        sanitizer()->access(warp.check, addresses, mask, AccessCode::unpack(code), line);
-    if (refusal.empty()) return;
+    const std::string refusal = sanitizer()->access(warp.check, addresses, mask, access, line);
+    if (refusal.empty()) {
+      if (scheduled) warp.done = {line, warp.operation.words, values_at(warp.operation.words)};
+      return;
+    }
     error_ = refusal + " (ptx:" + std::to_string(line) + ")";
   }
   for (;;) warp.fiber.suspend();
+}
+
+void BlockRunner::stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                       AccessCode code, std::uint32_t line) {
+  note_done(warp);
+  Operation& operation = warp.operation;
+  const Dim3 grid = launch_->grid;
+  operation.agent = {warp.check.launch->stream->rank, launch_->ordinal,
+                     ctaid_[0] + grid.x * (ctaid_[1] + std::uint64_t{grid.y} * ctaid_[2]),
+                     warp.warp};
+  operation.blocks = grid.count();
+  operation.line = line;
+  operation.writes = code.kind != AccessCode::kLoad;
+  operation.words.clear();
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const std::uint64_t address = addresses[std::countr_zero(left)];
+    for (std::uint64_t word = address / 4; word <= (address + code.bytes - 1) / 4; ++word) {
+      operation.words.push_back(word);
+    }
+  }
+  std::sort(operation.words.begin(), operation.words.end());
+  operation.words.erase(std::unique(operation.words.begin(), operation.words.end()),
+                        operation.words.end());
+  warp.stopped = true;
+  warp.granted = false;
+  warp.fiber.suspend();
+  warp.stopped = false;
+}
+
+/// The warp's last operation is over: one that changed nothing may be a poll.
+void BlockRunner::note_done(Warp& warp) {
+  if (warp.done.words.empty()) return;
+  if (std::vector<std::uint32_t> now = values_at(warp.done.words); now != warp.done.values) {
+    warp.reads.clear();
+  } else {
+    warp.reads.push_back(std::move(warp.done));
+  }
+  warp.done = {};
+}
+
+void BlockRunner::stopped_warps(bool polling,
+                                std::vector<std::pair<BlockRunner*, Warp*>>& warps) const {
+  for (std::uint32_t w = 0; w < warp_count_; ++w) {
+    Warp& warp = *warps_[w];
+    if (warp.status != Warp::Status::kReady || !warp.stopped) continue;
+    const bool again = std::any_of(warp.reads.begin(), warp.reads.end(), [&](const auto& read) {
+      return read.line == warp.operation.line && read.words == warp.operation.words;
+    });
+    const bool changed = std::any_of(warp.reads.begin(), warp.reads.end(), [](const auto& read) {
+      return values_at(read.words) != read.values;
+    });
+    if (polling || !again || changed) warps.emplace_back(const_cast<BlockRunner*>(this), &warp);
+  }
+}
+
+void BlockRunner::grant(Warp& warp) {
+  warp.granted = true;
+  const bool changed = std::any_of(warp.reads.begin(), warp.reads.end(), [](const auto& read) {
+    return values_at(read.words) != read.values;
+  });
+  if (changed) warp.reads.clear();
 }
 
 void BlockRunner::count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,

@@ -23,6 +23,7 @@ struct Launch {
   Dim3 block;
   std::uint32_t dynamic_shared = 0;
   std::uint32_t grid_id = 0;
+  std::uint64_t ordinal = 0;  ///< among the launches of its stream since the run began
   bool aligned = false;
   Sanitizer* sanitizer = nullptr;      ///< null when nothing is checked
   std::shared_ptr<LaunchCheck> check;  ///< of this launch, then
@@ -38,8 +39,8 @@ struct Launch {
 /// block; a block that spins can be put aside and run on by another thread.
 class BlockRunner {
  public:
-  /// kLeft: it could go on, but the scheduler has others first.
-  enum class State : std::uint8_t { kDone, kSpinning, kLeft, kFailed };
+  /// kStopped: all its warps are before an operation that the scheduler has to grant, or wait.
+  enum class State : std::uint8_t { kDone, kSpinning, kStopped, kFailed };
 
   /// Readies block number `index` of `launch`.
   void start(const Launch& launch, std::uint64_t index);
@@ -60,7 +61,24 @@ class BlockRunner {
     std::uint32_t barrier_result = 0;
     std::uint32_t barrier_line = 0;
     WarpCheck check;  ///< only when the launch is checked
+
+    // Under a scheduler: where it stopped, and what it read before.
+    struct Read {
+      std::uint32_t line = 0;
+      std::vector<std::uint64_t> words;
+      std::vector<std::uint32_t> values;
+    };
+    bool stopped = false;
+    bool granted = false;
+    Operation operation;
+    Read done;                ///< its last operation, with the values before
+    std::vector<Read> reads;  ///< since it last changed anything
   };
+  /// The warps that wait for a grant. Those that poll, having seen what is still there, come only
+  /// when `polling`.
+  void stopped_warps(bool polling, std::vector<std::pair<BlockRunner*, Warp*>>& warps) const;
+  /// Lets a stopped warp do its operation in the next run().
+  static void grant(Warp& warp);
   std::uint32_t barrier(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t here,
                         std::uint32_t live, std::uint32_t votes, std::uint32_t kind,
                         std::uint32_t line);
@@ -93,6 +111,9 @@ class BlockRunner {
   void warp_done(Warp& warp);
   void end_block();
   void end_checks(Warp& warp);
+  void stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
+            std::uint32_t line);
+  static void note_done(Warp& warp);
   static void warp_main(void* warp);
   static void straight_main(void* warp);
 

@@ -27,9 +27,9 @@ struct Core {
   Core(const CpuOptions& options, int threads)
       : world(options.world),
         sanitizer(options.checks == 0 ? nullptr : std::make_unique<Sanitizer>(options.checks)),
-        scheduler(options.schedule == 0 || options.checks == 0
+        scheduler(options.schedule.kind == Schedule::Kind::kTurns || options.checks == 0
                       ? nullptr
-                      : std::make_unique<Scheduler>(options.schedule)),
+                      : std::make_unique<Scheduler>(options.schedule, options.world)),
         counter(options.count ? std::make_unique<Counter>() : nullptr),
         jit(options.cache, {.checks = options.checks != 0, .counts = options.count}),
         engine(threads, sanitizer.get(), scheduler.get(), counter.get()) {}
@@ -389,6 +389,7 @@ class CpuDevice final : public Device {
     if (core_->sanitizer == nullptr) return {};
     return core_->sanitizer->findings();
   }
+  bool next_interleaving() override { return core_->engine.next_interleaving(); }
   [[nodiscard]] std::vector<KernelCounts> counts() override {
     if (core_->counter == nullptr) return {};
     return core_->counter->counts();

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "braid/device.h"
+#include "runtime/checks.h"
 
 namespace braid {
 
@@ -16,7 +17,7 @@ struct CpuOptions {
   const DiskCache* cache = nullptr;  ///< for compiled host objects; none when null
   unsigned checks = 0;  ///< of the sanitizer (runtime/checks.h); with any there is one worker
   bool count = false;   ///< count what kernels do; there is one worker then, too
-  std::uint64_t schedule = 0;  ///< seed of a checked run's interleaving; 0 takes turns
+  Schedule schedule;    ///< of a checked run
 };
 
 std::unique_ptr<Device> create_cpu_device(const CpuOptions& options);

@@ -109,6 +109,9 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
     grid->op = std::move(std::get<std::unique_ptr<LaunchOp>>(op));
     Launch& launch = grid->op->launch;
     launch.grid_id = next_grid_id_++;
+    if (stream->run != run_) stream->launches = 0;
+    stream->run = run_;
+    launch.ordinal = stream->launches++;
     if (sanitizer_ != nullptr) {
       launch.sanitizer = sanitizer_;
       launch.scheduler = scheduler_;
@@ -142,7 +145,8 @@ bool Engine::have_work() const {
 bool Engine::prefer_new() {
   if (grids_.empty()) return false;
   if (suspended_.empty()) return true;
-  if (scheduler_ != nullptr) return scheduler_->leaves();
+  // Everyone who can be there takes part in a choice.
+  if (scheduler_ != nullptr && suspended_.size() < kMaxLive) return true;
   if (suspended_.size() >= kMaxLive) {
     if (resumed_in_vain_ < suspended_.size()) return false;
     resumed_in_vain_ = 0;
@@ -184,9 +188,8 @@ void Engine::run_task(std::unique_lock<std::mutex>& lock) {
 
 void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
   // Grids take turns, so that ranks that wait for each other start together.
-  const std::size_t which = scheduler_ == nullptr ? 0 : scheduler_->pick(grids_.size());
-  const std::shared_ptr<Grid> grid = std::move(grids_[which]);
-  grids_.erase(grids_.begin() + static_cast<std::ptrdiff_t>(which));
+  const std::shared_ptr<Grid> grid = std::move(grids_.front());
+  grids_.pop_front();
   const bool waits = grid->op->launch.takes_turns();
   const std::uint64_t left = grid->total - grid->next;
   std::uint64_t count = 1;
@@ -214,7 +217,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
     } catch (const std::bad_alloc&) {
       error = "out of memory";
     }
-    if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kLeft) {
+    if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kStopped) {
       lock.lock();
       suspended_.push_back({grid, std::move(spare)});
       return;
@@ -225,7 +228,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
 }
 
 void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
-  const std::size_t which = scheduler_ == nullptr ? 0 : scheduler_->pick(suspended_.size());
+  const std::size_t which = scheduler_ == nullptr ? 0 : grant();
   Suspended block = std::move(suspended_[which]);
   suspended_.erase(suspended_.begin() + static_cast<std::ptrdiff_t>(which));
   std::string error;
@@ -233,13 +236,13 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
     const bool lonely = suspended_.empty();
     lock.unlock();
     const BlockRunner::State state = block.runner->run();
-    if (state == BlockRunner::State::kLeft) {
+    if (state == BlockRunner::State::kStopped && !polling_) {
       lock.lock();
       polls_ = 0;
       suspended_.push_back(std::move(block));
       return;
     }
-    if (state == BlockRunner::State::kSpinning) {
+    if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kStopped) {
       // What it waits for may be running on a thread that wants this core.
       if (lonely) std::this_thread::yield();
       lock.lock();
@@ -260,6 +263,36 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   }
   resumed_in_vain_ = 0;
   finish_blocks(block.grid, 1, error);
+}
+
+/// Lets a stopped warp do its operation; returns the place of its block.
+std::size_t Engine::grant() {
+  std::vector<std::pair<BlockRunner*, BlockRunner::Warp*>> warps;
+  for (const Suspended& block : suspended_) block.runner->stopped_warps(false, warps);
+  std::size_t chosen = 0;
+  polling_ = warps.empty();
+  if (!polling_) {
+    std::vector<const Operation*> operations;
+    operations.reserve(warps.size());
+    for (const auto& [runner, warp] : warps) operations.push_back(&warp->operation);
+    chosen = scheduler_->choose(operations);
+  } else {
+    // Nobody can go on but by polling once more.
+    suspended_.front().runner->stopped_warps(true, warps);
+    if (warps.empty()) return 0;
+    chosen = polls_ % warps.size();
+  }
+  const auto [runner, warp] = warps[chosen];
+  BlockRunner::grant(*warp);
+  std::size_t place = 0;
+  while (suspended_[place].runner.get() != runner) ++place;
+  return place;
+}
+
+bool Engine::next_interleaving() {
+  const std::lock_guard lock(mutex_);
+  ++run_;
+  return scheduler_ != nullptr && scheduler_->next_interleaving();
 }
 
 /// Whether all there is are blocks that polled for long while nobody wrote anything.

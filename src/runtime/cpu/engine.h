@@ -52,6 +52,8 @@ struct StreamState {
     VectorClock host;  ///< what the host knew then
   };
   int rank = 0;
+  std::uint64_t run = 0;       ///< of the engine, when `launches` was last counted
+  std::uint64_t launches = 0;  ///< in that run
   std::deque<Queued> queue;
   std::shared_ptr<StreamClock> clock;  ///< null when nothing is checked
   bool busy = false;                   ///< an operation is running or waiting
@@ -80,6 +82,8 @@ class Engine {
   void wait(const std::shared_ptr<StreamState>& stream, const std::shared_ptr<EventState>& event);
   /// Blocks until the stream is empty; returns and clears its error.
   std::string drain(const std::shared_ptr<StreamState>& stream);
+  /// As Device::next_interleaving.
+  bool next_interleaving();
   [[nodiscard]] int threads() const { return static_cast<int>(workers_.size()); }
 
  private:
@@ -111,6 +115,7 @@ class Engine {
   [[nodiscard]] bool prefer_new();
   void start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
   void resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
+  std::size_t grant();
   void run_task(std::unique_lock<std::mutex>& lock);
   void push(StreamState& stream, StreamOp op);
   bool stuck();
@@ -129,9 +134,11 @@ class Engine {
   Scheduler* scheduler_;
   Counter* counter_;
   std::uint64_t progress_ = 0;
+  bool polling_ = false;      ///< the last grant was that of a poll, as nobody else could go on
   std::size_t polls_ = 0;     ///< since the sanitizer last saw progress
   std::size_t draining_ = 0;  ///< host threads that wait, and hand over no more work
   bool turn_ = false;
+  std::uint64_t run_ = 0;  ///< interleavings so far
   bool stop_ = false;
   std::uint32_t next_grid_id_ = 0;
   std::vector<std::thread> workers_;
