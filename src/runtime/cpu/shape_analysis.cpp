@@ -91,6 +91,7 @@ ShapeAnalysis::ShapeAnalysis(const ptx::Module& module, const ptx::Function& fun
       aligned_(aligned),
       shapes_(function.registers.size()),
       constant_(function.registers.size()),
+      values_(function.registers.size()),
       local_(function.registers.size()),
       divergent_(flow.blocks().size()) {
   find_constants();
@@ -145,11 +146,22 @@ void ShapeAnalysis::find_constants() {
         if (parameter_load && !operand_shape(instruction.operands[1]).is_table()) continue;
         for (const int r : register_use(instruction).writes) {
           const auto reg = static_cast<std::size_t>(r);
-          if (writes[reg] == 1 && !constant_[reg]) changed = constant_[reg] = true;
+          if (writes[reg] != 1 || constant_[reg]) continue;
+          changed = constant_[reg] = true;
+          const Operand& source = instruction.operands[1];
+          if (instruction.opcode == "mov" && source.form == Operand::Form::kInteger) {
+            values_[reg] = source.bits;
+          }
         }
       }
     }
   }
+}
+
+std::optional<std::uint64_t> ShapeAnalysis::known_value(const Operand& operand) const {
+  if (operand.form == Operand::Form::kInteger) return operand.bits;
+  if (!operand.is_register()) return std::nullopt;
+  return values_[static_cast<std::size_t>(operand.index)];
 }
 
 void ShapeAnalysis::find_local_registers() {

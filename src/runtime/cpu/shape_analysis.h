@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/cpu/control_flow.h"
@@ -49,6 +50,9 @@ class ShapeAnalysis {
   [[nodiscard]] Shape result_shape(const ptx::Instruction& instruction) const;
   [[nodiscard]] Shape operand_shape(const ptx::Operand& operand) const;
 
+  /// The operand's value where the text says it: an integer, or a register that is one.
+  [[nodiscard]] std::optional<std::uint64_t> known_value(const ptx::Operand& operand) const;
+
   /// The divergent component of a block (an index from 0), or -1 when all live lanes run it.
   [[nodiscard]] int component(int block) const {
     return component_[static_cast<std::size_t>(block)];
@@ -75,7 +79,8 @@ class ShapeAnalysis {
   bool aligned_;
   std::vector<Shape> shapes_;
   std::vector<bool> constant_;  ///< registers with one value per lane in the whole run
-  std::vector<bool> local_;     ///< registers that live inside one block
+  std::vector<std::optional<std::uint64_t>> values_;  ///< of those, what is known
+  std::vector<bool> local_;                           ///< registers that live inside one block
   std::vector<bool> divergent_;
   std::vector<int> component_;
   std::vector<int> exits_;

@@ -63,12 +63,14 @@ void Translator::op_shuffle(const Instruction& i) {
   const Operand& c = i.operands[3];
   Value* result = nullptr;
   Value* valid = nullptr;
-  if (b.form == Operand::Form::kInteger && c.form == Operand::Form::kInteger) {
+  const auto distance = shapes_.known_value(b);
+  const auto bounds = shapes_.known_value(c);
+  if (distance && bounds) {
     std::vector<int> order;
     std::vector<llvm::Constant*> inside;
     for (int lane = 0; lane < 32; ++lane) {
-      const ShuffleSource source =
-          shuffle_source(mode, lane, static_cast<unsigned>(b.bits), static_cast<unsigned>(c.bits));
+      const ShuffleSource source = shuffle_source(mode, lane, static_cast<unsigned>(*distance),
+                                                  static_cast<unsigned>(*bounds));
       order.push_back(source.lane);
       inside.push_back(b_.getInt1(source.valid));
     }
