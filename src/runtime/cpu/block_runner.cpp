@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "runtime/cpu/runtime_helpers.h"
 
@@ -21,8 +22,6 @@ std::vector<std::uint32_t> values_at(const std::vector<std::uint64_t>& words) {
   }
   return values;
 }
-
-enum BarrierKind : std::uint32_t { kSync = 0, kPopc = 1, kAnd = 2, kOr = 3, kArrive = 4 };
 
 }  // namespace
 
@@ -52,11 +51,12 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
   const std::uint32_t needed = waits ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());
   if (!waits) return;
-  barriers_.fill({});
+  if (used_barriers_ != 0) barriers_.fill({});
+  used_barriers_ = 0;
   for (std::uint32_t w = 0; w < warp_count_; ++w) {
     Warp& warp = *warps_[w];
     set_up(warp, w);
-    warp.fiber.start(&BlockRunner::warp_main, &warp);
+    if (!launch.one_stack()) warp.fiber.start(&BlockRunner::warp_main, &warp);
   }
 }
 
@@ -70,6 +70,7 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   }
   warp.status = Warp::Status::kReady;
   warp.yielded = false;
+  warp.resume = 0;
   warp.stopped = warp.granted = false;
   warp.done = {};
   warp.reads.clear();
@@ -83,8 +84,11 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
                                  reinterpret_cast<std::uint64_t>(warp.local),
                                  32ULL * launch.kernel.info.local_bytes, "local memory", true);
   }
-  warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes);
   std::copy(ctaid_.begin(), ctaid_.end(), warp.ctaid);
+  // The rest is the same for this warp of all blocks.
+  const std::uint64_t of = std::uint64_t{launch.grid_id} << 32U | (index + 1);
+  if (std::exchange(warp.set_up_for, of) == of) return;
+  warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes);
   const Dim3 block = launch.block;
   warp.ntid[0] = block.x;
   warp.ntid[1] = block.y;
@@ -117,7 +121,12 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
 
 void BlockRunner::warp_main(void* argument) {
   auto* warp = static_cast<Warp*>(argument);
-  warp->runner->launch_->kernel.run(warp, warp->registers);
+  while (warp->runner->launch_->kernel.run(warp, warp->registers) != 0) warp->fiber.suspend();
+}
+
+void BlockRunner::block_main(void* argument) {
+  auto* runner = static_cast<BlockRunner*>(argument);
+  runner->state_ = runner->run_waiting();
 }
 
 /// All warps one after the other, for kernels that never wait.
@@ -127,12 +136,14 @@ void BlockRunner::straight_main(void* argument) {
   for (std::uint32_t w = 0; w < runner->warp_count_; ++w) {
     runner->set_up(*warp, w);
     runner->launch_->kernel.run(warp, warp->registers);
-    runner->end_checks(*warp);
+    if (runner->sanitizer() != nullptr) runner->end_checks(*warp);
   }
 }
 
 BlockRunner::State BlockRunner::run() {
-  const State state = launch_->takes_turns() ? run_waiting() : run_straight();
+  const State state = !launch_->takes_turns() ? run_straight()
+                      : launch_->one_stack()  ? run_on_one_stack()
+                                              : run_waiting();
   if (state == State::kDone || state == State::kFailed) end_block();
   return state;
 }
@@ -151,7 +162,20 @@ BlockRunner::State BlockRunner::run_straight() {
   return State::kDone;
 }
 
+/// Warps that park leave nothing on the stack, so they can share one.
+BlockRunner::State BlockRunner::run_on_one_stack() {
+  Fiber& fiber = warps_[0]->fiber;
+  fiber.start(&BlockRunner::block_main, this);
+  while (!fiber.resume()) {
+    if (error_.empty()) continue;
+    fiber.reset();
+    return State::kFailed;
+  }
+  return state_;
+}
+
 BlockRunner::State BlockRunner::run_waiting() {
+  const bool one_stack = launch_->one_stack();
   int idle_rounds = 0;
   while (live_warps_ > 0) {
     bool progress = false;
@@ -166,7 +190,8 @@ BlockRunner::State BlockRunner::run_waiting() {
       }
       ran = true;
       warp.yielded = false;
-      const bool returned = warp.fiber.resume();
+      const bool returned =
+          one_stack ? launch_->kernel.run(&warp, warp.registers) == 0 : warp.fiber.resume();
       if (!error_.empty()) break;
       if (returned) warp_done(warp);
       progress = progress || !warp.yielded;
@@ -183,7 +208,7 @@ BlockRunner::State BlockRunner::run_waiting() {
       }
     }
     if (!error_.empty()) {
-      for (std::uint32_t w = 0; w < warp_count_; ++w) warps_[w]->fiber.reset();
+      for (std::uint32_t w = 0; !one_stack && w < warp_count_; ++w) warps_[w]->fiber.reset();
       return State::kFailed;
     }
     idle_rounds = progress ? 0 : idle_rounds + 1;
@@ -195,21 +220,24 @@ BlockRunner::State BlockRunner::run_waiting() {
 void BlockRunner::warp_done(Warp& warp) {
   warp.status = Warp::Status::kDone;
   --live_warps_;
-  end_checks(warp);
-  for (Barrier& barrier : barriers_) check_barrier(barrier);
+  if (sanitizer() != nullptr) end_checks(warp);
+  for (std::uint32_t used = used_barriers_; used != 0; used &= used - 1) {
+    check_barrier(static_cast<std::uint32_t>(std::countr_zero(used)));
+  }
 }
 
 /// Releases a barrier that all expected warps have reached.
-void BlockRunner::check_barrier(Barrier& barrier) {
+void BlockRunner::check_barrier(std::uint32_t id) {
+  Barrier& barrier = barriers_[id];
   const std::uint32_t expected = barrier.expected == 0 ? live_warps_ : barrier.expected;
   if (barrier.arrived == 0 || barrier.arrived < expected) return;
   for (std::uint32_t waiting = barrier.waiting; waiting != 0; waiting &= waiting - 1) {
     Warp& warp = *warps_[static_cast<std::size_t>(std::countr_zero(waiting))];
-    switch (warp.barrier_result) {
-      case kPopc:
+    switch (warp.barrier_kind) {
+      case BarrierKind::kPopc:
         warp.barrier_result = barrier.popc;
         break;
-      case kAnd:
+      case BarrierKind::kAnd:
         warp.barrier_result = barrier.all ? 1 : 0;
         break;
       default:
@@ -220,11 +248,12 @@ void BlockRunner::check_barrier(Barrier& barrier) {
     if (Sanitizer* s = sanitizer()) s->depart(warp.check, barrier.clock);
   }
   barrier = {};
+  used_barriers_ &= ~(1U << id);
 }
 
 std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t threads,
                                    std::uint32_t here, std::uint32_t live, std::uint32_t votes,
-                                   std::uint32_t kind, std::uint32_t line) {
+                                   BarrierKind kind, std::uint32_t line) {
   const auto refuse = [&](const char* message) { fail(warp, "barrier", message, line); };
   if (here != live) refuse("a barrier in divergent code of a warp");
   if (id >= barriers_.size()) refuse("barrier number out of range");
@@ -237,14 +266,17 @@ std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t t
   barrier.expected = threads / 32;
   barrier.popc += static_cast<std::uint32_t>(std::popcount(votes));
   barrier.all = barrier.all && votes == here;
-  if (kind != kArrive) {
+  if (kind != BarrierKind::kArrive) {
     barrier.waiting |= 1U << warp.warp;
-    warp.barrier_result = kind;
+    warp.barrier_kind = kind;
     warp.status = Warp::Status::kWaiting;
   }
-  check_barrier(barrier);
+  used_barriers_ |= 1U << id;
+  check_barrier(id);
   // The last to arrive goes on at once.
-  if (warp.status == Warp::Status::kWaiting) warp.fiber.suspend();
+  const bool waits = warp.status == Warp::Status::kWaiting;
+  if (kind == BarrierKind::kPark) return waits ? 1 : 0;
+  if (waits) warp.fiber.suspend();
   return warp.barrier_result;
 }
 
@@ -254,7 +286,7 @@ void BlockRunner::fail(Warp& warp, const char* kind, const char* message, std::u
   if (Sanitizer* s = sanitizer(); s != nullptr && *kind != 0) {
     s->report(warp.check, kind, message, line);
   }
-  for (;;) warp.fiber.suspend();
+  leave_for_good(warp);
 }
 
 void BlockRunner::check_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
@@ -271,7 +303,12 @@ void BlockRunner::check_access(Warp& warp, const std::uint64_t* addresses, std::
     }
     error_ = refusal + " (ptx:" + std::to_string(line) + ")";
   }
-  for (;;) warp.fiber.suspend();
+  leave_for_good(warp);
+}
+
+void BlockRunner::leave_for_good(Warp& warp) {
+  Fiber& fiber = launch_->one_stack() ? warps_[0]->fiber : warp.fiber;
+  for (;;) fiber.suspend();
 }
 
 void BlockRunner::stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
@@ -357,10 +394,10 @@ std::vector<const WarpCheck*> BlockRunner::live_checks() const {
 }
 
 void BlockRunner::end_checks(Warp& warp) {
-  Sanitizer* s = sanitizer();
-  if (s == nullptr) return;
-  s->end_warp(warp.check);
-  if (warp.local != nullptr) s->remove_memory(reinterpret_cast<std::uint64_t>(warp.local));
+  sanitizer()->end_warp(warp.check);
+  if (warp.local != nullptr) {
+    sanitizer()->remove_memory(reinterpret_cast<std::uint64_t>(warp.local));
+  }
 }
 
 void BlockRunner::abandon() {
@@ -389,7 +426,8 @@ static std::uint32_t braid_cpu_barrier(braid::cpu::WarpContext* context, std::ui
                                        std::uint32_t live, std::uint32_t votes, std::uint32_t kind,
                                        std::uint32_t line) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  return warp->runner->barrier(*warp, id, threads, here, live, votes, kind, line);
+  return warp->runner->barrier(*warp, id, threads, here, live, votes,
+                               static_cast<braid::cpu::BarrierKind>(kind), line);
 }
 
 static void braid_cpu_trap(braid::cpu::WarpContext* context, std::uint32_t line) {

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "braid/device.h"
+#include "runtime/cpu/control_flow.h"
 #include "runtime/cpu/counter.h"
 #include "runtime/cpu/fiber.h"
 #include "runtime/cpu/jit.h"
+#include "runtime/cpu/runtime_helpers.h"
 #include "runtime/cpu/sanitizer.h"
 #include "runtime/cpu/scheduler.h"
 #include "runtime/cpu/warp_context.h"
@@ -32,7 +34,14 @@ struct Launch {
   std::shared_ptr<LaunchCount> count;  ///< of this launch, then
   std::vector<std::uint64_t> params;   ///< 8-byte words, so that parameters are aligned
   /// Whether warps take turns; else each runs to its end.
-  [[nodiscard]] bool takes_turns() const { return kernel.info.waits != 0 || scheduler != nullptr; }
+  [[nodiscard]] bool takes_turns() const {
+    return waits() != Waits::kNever || scheduler != nullptr;
+  }
+  /// Whether they can do so on one stack.
+  [[nodiscard]] bool one_stack() const {
+    return waits() == Waits::kAtBarriers && scheduler == nullptr;
+  }
+  [[nodiscard]] Waits waits() const { return static_cast<Waits>(kernel.info.waits); }
 };
 
 /// Runs the warps of one block of a launch on fibers of the calling thread. Reused from block to
@@ -57,7 +66,9 @@ class BlockRunner {
     Fiber fiber;
     std::uint8_t* registers = nullptr;
     Status status = Status::kReady;
+    std::uint64_t set_up_for = 0;  ///< launch and index in the block
     bool yielded = false;
+    BarrierKind barrier_kind = BarrierKind::kSync;
     std::uint32_t barrier_result = 0;
     std::uint32_t barrier_line = 0;
     WarpCheck check;  ///< only when the launch is checked
@@ -80,7 +91,7 @@ class BlockRunner {
   /// Lets a stopped warp do its operation in the next run().
   static void grant(Warp& warp);
   std::uint32_t barrier(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t here,
-                        std::uint32_t live, std::uint32_t votes, std::uint32_t kind,
+                        std::uint32_t live, std::uint32_t votes, BarrierKind kind,
                         std::uint32_t line);
   /// Leaves the fiber for good; the block fails. `kind` is that of a finding.
   [[noreturn]] void fail(Warp& warp, const char* kind, const char* message, std::uint32_t line);
@@ -106,8 +117,9 @@ class BlockRunner {
 
   void set_up(Warp& warp, std::uint32_t index);
   State run_straight();
+  State run_on_one_stack();
   State run_waiting();
-  void check_barrier(Barrier& barrier);
+  void check_barrier(std::uint32_t id);
   void warp_done(Warp& warp);
   void end_block();
   void end_checks(Warp& warp);
@@ -115,7 +127,9 @@ class BlockRunner {
             std::uint32_t line);
   static void note_done(Warp& warp);
   static void warp_main(void* warp);
+  static void block_main(void* runner);
   static void straight_main(void* warp);
+  [[noreturn]] void leave_for_good(Warp& warp);
 
   const Launch* launch_ = nullptr;
   std::array<std::uint32_t, 3> ctaid_{};
@@ -123,11 +137,13 @@ class BlockRunner {
   std::uint32_t warp_count_ = 0;
   std::uint32_t live_warps_ = 0;
   std::array<Barrier, 16> barriers_{};
+  std::uint32_t used_barriers_ = 0;  ///< bit per barrier that somebody came to
   struct Free {
     void operator()(std::uint8_t* memory) const;
   };
   std::unique_ptr<std::uint8_t, Free> shared_;
   std::uint32_t shared_size_ = 0;
+  State state_ = State::kDone;  ///< of a block on one stack
   std::string error_;
 };
 

@@ -37,6 +37,11 @@ bool is_barrier(const Instruction& i) {
   return (i.opcode == "bar" || i.opcode == "barrier") && !has_modifier(i, "warp");
 }
 
+/// A barrier that gives no result: a warp can leave the kernel there and come back later.
+bool parks(const Instruction& i) {
+  return is_barrier(i) && i.guard < 0 && !has_modifier(i, "red") && !has_modifier(i, "arrive");
+}
+
 }  // namespace
 
 bool has_result(const Instruction& i) {
@@ -95,12 +100,13 @@ ControlFlow::ControlFlow(const ptx::Function& function) {
 void ControlFlow::build(const ptx::Function& function) {
   const auto& body = function.body;
   const auto size = static_cast<std::uint32_t>(body.size());
-  // Cut at labels and after terminators; one empty exit block stands for the end of the text.
+  // Cut at labels, after terminators and after barriers; one empty exit block stands for the end of
+  // the text.
   std::vector<int> block_at(size + 1, -1);
   std::vector<std::uint32_t> starts{0, size};
   for (const std::uint32_t label : function.labels) starts.push_back(label);
   for (std::uint32_t i = 0; i < size; ++i) {
-    if (is_branch(body[i]) || is_exit(body[i])) starts.push_back(i + 1);
+    if (is_branch(body[i]) || is_exit(body[i]) || parks(body[i])) starts.push_back(i + 1);
   }
   std::sort(starts.begin(), starts.end());
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
@@ -114,6 +120,7 @@ void ControlFlow::build(const ptx::Function& function) {
     block.line = last.line;
     block.next = static_cast<int>(b) + 1;
     block.end = BlockEnd::kJump;
+    block.parks = parks(last);
     if (!is_branch(last) && !is_exit(last)) continue;
     --block.last;
     block.predicate = last.guard;
@@ -326,7 +333,11 @@ void ControlFlow::find_spins(const ptx::Function& function) {
     for (std::uint32_t i = blocks_[b].first; i < blocks_[b].last; ++i) {
       const Instruction& instruction = function.body[i];
       if (may_wait(instruction)) waits[b] = true;
-      if (is_barrier(instruction) || instruction.opcode == "nanosleep") waits_ = true;
+      const bool in_place =
+          instruction.opcode == "nanosleep" ||
+          (is_barrier(instruction) && !parks(instruction) && !has_modifier(instruction, "arrive"));
+      if (in_place) waits_ = Waits::kAnywhere;
+      if (is_barrier(instruction)) waits_ = std::max(waits_, Waits::kAtBarriers);
     }
   }
   for (int b = 0; b < size(); ++b) {
@@ -335,7 +346,7 @@ void ControlFlow::find_spins(const ptx::Function& function) {
       for (int inside = target; inside <= b; ++inside) {
         if (waits[static_cast<std::size_t>(inside)]) {
           blocks_[static_cast<std::size_t>(b)].spins = true;
-          waits_ = true;
+          waits_ = Waits::kAnywhere;
         }
       }
     }

@@ -50,8 +50,16 @@ struct Block {
   int next = -1;
   std::uint32_t line = 0;
   std::vector<int> predecessors;
+  bool parks = false;  ///< its last instruction is a barrier where the warp may leave
   bool spins = false;  ///< ends a loop that may wait for other threads: its back edges yield
   BitSet live_in, live_out;
+};
+
+/// Where a kernel waits for other threads.
+enum class Waits : std::uint8_t {
+  kNever,
+  kAtBarriers,  ///< only at the ends of blocks that park
+  kAnywhere,    ///< it sleeps, spins, or reduces over a barrier: it needs a stack of its own
 };
 
 /// Blocks in reverse post order (block 0 is the entry; unreachable code is dropped).
@@ -67,8 +75,7 @@ class ControlFlow {
   /// its post-dominator. Returns that post-dominator, or -1 when only the end of the kernel is.
   int divergent_region(int block, std::vector<int>& region) const;
 
-  /// The kernel waits: it has barriers, sleeps or spin loops, so it needs a fiber.
-  [[nodiscard]] bool waits() const { return waits_; }
+  [[nodiscard]] Waits waits() const { return waits_; }
 
  private:
   void build(const ptx::Function& function);
@@ -79,7 +86,7 @@ class ControlFlow {
 
   std::vector<Block> blocks_;
   std::vector<int> post_dominator_;
-  bool waits_ = false;
+  Waits waits_ = Waits::kNever;
 };
 
 }  // namespace braid::cpu

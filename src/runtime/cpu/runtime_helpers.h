@@ -21,6 +21,16 @@ inline constexpr std::uint32_t kMmaSignedA = 256;
 inline constexpr std::uint32_t kMmaSignedB = 512;
 inline constexpr std::uint32_t kMmaSaturate = 1024;
 
+/// What braid_cpu_barrier does. The first three return a result.
+enum class BarrierKind : std::uint32_t {
+  kPopc,
+  kAnd,
+  kOr,
+  kSync,
+  kPark,  ///< does not wait: returns whether the warp has to
+  kArrive
+};
+
 /// A function that generated code may call. They all have C linkage and never throw: they run on
 /// fibers with generated frames below them.
 struct RuntimeHelper {

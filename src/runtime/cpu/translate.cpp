@@ -199,7 +199,7 @@ void Translator::assign_slots() {
 KernelInfo Translator::run(const std::string& name) {
   assign_slots();
   auto* pointer = llvm::PointerType::getUnqual(llvm_);
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(llvm_), {pointer, pointer}, false);
+  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer}, false);
   kernel_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, out_);
   kernel_->addFnAttr(llvm::Attribute::NoUnwind);
   kernel_->addFnAttr("prefer-vector-width", "512");
@@ -211,7 +211,8 @@ KernelInfo Translator::run(const std::string& name) {
   kernel_->addParamAttr(1, llvm::Attribute::getWithAlignment(llvm_, llvm::Align(64)));
 
   llvm::BasicBlock* entry = new_block("entry");
-  b_.SetInsertPoint(entry);
+  llvm::BasicBlock* begin = new_block("begin");
+  b_.SetInsertPoint(begin);
   for (std::size_t c = 0; c < bits_words_.size(); ++c) {
     b_.CreateAlignedStore(b_.getIntN(64 * bits_words_[c], 0), register_file(bits_slots_[c]),
                           llvm::Align(8));
@@ -236,8 +237,14 @@ KernelInfo Translator::run(const std::string& name) {
   for (int c = 0; c < shapes_.components(); ++c) {
     if (dispatchers_[static_cast<std::size_t>(c)] != nullptr) emit_dispatcher(c);
   }
+  b_.SetInsertPoint(entry);
+  Value* resume = b_.CreateLoad(b_.getInt32Ty(), resume_pointer());
+  llvm::SwitchInst* choose = b_.CreateSwitch(resume, begin);
+  for (std::size_t r = 0; r < resumes_.size(); ++r) {
+    choose->addCase(b_.getInt32(static_cast<std::uint32_t>(r) + 1), resumes_[r]);
+  }
   return KernelInfo{register_bytes_, layout_.local_bytes, layout_.shared_bytes,
-                    flow_.waits() ? 1U : 0U};
+                    static_cast<std::uint32_t>(flow_.waits())};
 }
 
 void Translator::emit_block(int index, bool full) {

@@ -101,8 +101,25 @@ void Translator::add_pending(int component, int block, Value* mask) {
   const auto order = static_cast<unsigned>(component_order_[static_cast<std::size_t>(block)]);
   Value* word = register_file(bits_slots_[static_cast<std::size_t>(component)] + order / 64 * 8);
   Value* any = b_.CreateZExt(b_.CreateICmpNE(mask, b_.getInt32(0)), b_.getInt64Ty());
-  b_.CreateStore(b_.CreateOr(b_.CreateLoad(b_.getInt64Ty(), word), b_.CreateShl(any, order % 64)),
-                 word);
+  // Volatile, so that it stays whole: a byte store before the dispatcher's load stalls it.
+  Value* others = b_.CreateLoad(b_.getInt64Ty(), word, /*isVolatile=*/true);
+  b_.CreateStore(b_.CreateOr(others, b_.CreateShl(any, order % 64)), word, /*isVolatile=*/true);
+}
+
+llvm::Value* Translator::resume_pointer() {
+  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offsetof(WarpContext, resume));
+}
+
+/// Behind a barrier: the warp leaves if it has to wait. What follows may use no value from before.
+void Translator::park() {
+  llvm::BasicBlock* parked = new_block("parked");
+  llvm::BasicBlock* after = new_block("after");
+  b_.CreateCondBr(b_.CreateICmpNE(parked_, b_.getInt32(0)), parked, after);
+  resumes_.push_back(after);
+  b_.SetInsertPoint(parked);
+  b_.CreateStore(b_.getInt32(static_cast<std::uint32_t>(resumes_.size())), resume_pointer());
+  b_.CreateRet(b_.getInt32(1));
+  b_.SetInsertPoint(after);
 }
 
 /// Ends the current LLVM block: all its lanes go to `to`.
@@ -164,7 +181,7 @@ void Translator::leave(int from, bool full, Value* dying) {
   if (component >= 0 && !full) {
     b_.CreateBr(dispatcher(component));
   } else {
-    b_.CreateRetVoid();
+    b_.CreateRet(b_.getInt32(0));
   }
   b_.SetInsertPoint(rest);
   go(from, block.next, false);
@@ -183,11 +200,12 @@ void Translator::emit_end(int index, bool full) {
   write_back(index);
   switch (block.end) {
     case BlockEnd::kJump:
+      if (block.parks) park();
       go(index, block.next, full);
       return;
     case BlockEnd::kExit:
       if (full || component < 0) {
-        b_.CreateRetVoid();
+        b_.CreateRet(b_.getInt32(0));
       } else {
         Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
         b_.CreateStore(b_.CreateAnd(live, b_.CreateNot(mask_bits_)), register_file(live_slot_));
@@ -252,7 +270,7 @@ void Translator::emit_dispatcher(int component) {
   b_.SetInsertPoint(done);
   const int exit = shapes_.component_exit(component);
   if (exit < 0) {
-    b_.CreateRetVoid();
+    b_.CreateRet(b_.getInt32(0));
   } else {
     Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
     b_.CreateStore(live, register_file(mask_slot_));
@@ -262,7 +280,7 @@ void Translator::emit_dispatcher(int component) {
     choose->addCase(b_.getInt32(0), dead);
     if (aligned_) choose->addCase(b_.getInt32(~0U), copies_[1][static_cast<std::size_t>(exit)]);
     b_.SetInsertPoint(dead);
-    b_.CreateRetVoid();
+    b_.CreateRet(b_.getInt32(0));
   }
 
   b_.SetInsertPoint(pick);

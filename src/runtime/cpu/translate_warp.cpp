@@ -247,10 +247,13 @@ void Translator::op_barrier(const Instruction& i) {
     if (predicate.negated) lanes = b_.CreateNot(lanes);
     votes = b_.CreateAnd(b_.CreateBitCast(lanes, b_.getInt32Ty()), here);
   }
-  Value* result =
-      call("braid_cpu_barrier", b_.getInt32Ty(),
-           {context_, id, threads, here, live, votes,
-            b_.getInt32(static_cast<unsigned>(kind == 2 ? 4 : reduction + 1)), b_.getInt32(line_)});
+  BarrierKind how = i.guard < 0 ? BarrierKind::kPark : BarrierKind::kSync;
+  if (kind == 1) how = static_cast<BarrierKind>(reduction);
+  if (kind == 2) how = BarrierKind::kArrive;
+  Value* result = call("braid_cpu_barrier", b_.getInt32Ty(),
+                       {context_, id, threads, here, live, votes,
+                        b_.getInt32(static_cast<unsigned>(how)), b_.getInt32(line_)});
+  parked_ = result;
   if (kind != 1) return;
   if (reduction != 0) result = b_.CreateICmpNE(result, b_.getInt32(0));
   write_uniform(i.operands[0], result);

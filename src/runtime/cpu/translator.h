@@ -104,6 +104,8 @@ class Translator {
   llvm::BasicBlock* dispatcher(int component);
   void emit_dispatcher(int component);
   void back_edge(int from, int to);
+  Value* resume_pointer();
+  void park();
   void count_branch(Value* taken, Value* mask);
   Value* predicate_of_end(const Block& block);
   void write_back(int block);
@@ -285,6 +287,7 @@ class Translator {
   std::vector<llvm::BasicBlock*> dispatchers_;
   std::vector<llvm::BasicBlock*> copies_[2];
   std::vector<std::pair<int, bool>> work_;
+  std::vector<llvm::BasicBlock*> resumes_;  ///< where a parked warp goes on
   std::vector<bool> may_pend_;
   std::vector<int> component_order_;  ///< position of a block in its component
 
@@ -292,6 +295,7 @@ class Translator {
   std::unordered_map<int, Cached> cache_;
   Value* mask_ = nullptr;       ///< <32 x i1>, null for all lanes
   Value* mask_bits_ = nullptr;  ///< i32
+  Value* parked_ = nullptr;     ///< of its last barrier: 1 when the warp has to wait
   Value* guard_lanes_ = nullptr;
   Value* guard_scalar_ = nullptr;
   bool divergent_ = false;

@@ -21,6 +21,7 @@ struct WarpContext {
   std::uint32_t dynamic_shared = 0;
   std::uint32_t total_shared = 0;
   std::uint32_t grid_id = 0;
+  std::uint32_t resume = 0;                   ///< where generated code goes on, 0 at the start
   alignas(64) std::uint32_t tid[3][32] = {};  ///< per lane; only when warps are not full rows
   alignas(64) std::uint8_t dump[64] = {};     ///< where masked-off lanes may read
 };
@@ -30,7 +31,7 @@ struct KernelInfo {
   std::uint32_t register_bytes = 0;  ///< size of the register file, scratch included
   std::uint32_t local_bytes = 0;     ///< local memory of one lane
   std::uint32_t shared_bytes = 0;    ///< static shared memory, also where dynamic starts
-  std::uint32_t waits = 0;           ///< has barriers or spin loops
+  std::uint32_t waits = 0;           ///< a Waits of control_flow.h
 };
 
 /// What code tells of itself while it runs.
@@ -39,6 +40,8 @@ struct Instrumentation {
   bool counts = false;  ///< each block, branch and access, to a Counter
 };
 
-using WarpFunction = void (*)(WarpContext* context, std::uint8_t* registers);
+/// Runs a warp until it ends (0), or parks at a barrier (1): to be called again when that lets it
+/// go.
+using WarpFunction = std::uint32_t (*)(WarpContext* context, std::uint8_t* registers);
 
 }  // namespace braid::cpu
