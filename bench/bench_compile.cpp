@@ -1,11 +1,13 @@
 // A cold compile of each graph given: how long braid takes (read, lower, print) and how long NVRTC
-// takes for each kernel. Prints JSON. Usage: bench_compile TARGET GRAPH...
+// takes for each kernel, and the cpu device to turn its PTX into host code. Prints JSON. Usage:
+// bench_compile TARGET GRAPH...
 
 #include <fmt/format.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "braid/executable.h"
 #include "lowering/passes.h"
 #include "runtime/compile_program.h"
 #include "runtime/compiler.h"
@@ -29,7 +31,7 @@ class Lap {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-ordered_json measure(const Target& target, const std::string& path) {
+ordered_json measure(Device& device, const Target& target, const std::string& path) {
   Lap lap;
   const Graph graph = load_graph(path);
   const double read_ms = lap();
@@ -40,6 +42,7 @@ ordered_json measure(const Target& target, const std::string& path) {
   const ProgramCode code = compile_program(program, nullptr, {});
   double print_ms = lap();
   double nvrtc_ms = 0;
+  double translate_ms = 0;
   auto kernels = ordered_json::array();
   for (std::size_t i = 0; i < code.sources.size(); ++i) {
     const CompiledKernel& compiled = code.compiled[i];
@@ -51,6 +54,13 @@ ordered_json measure(const Target& target, const std::string& path) {
     nvrtc_ms += compiled.compile_ms;
   }
   print_ms -= nvrtc_ms;
+  for (std::size_t i = 0; i < code.compiled.size(); ++i) {
+    (void)lap();
+    const auto module = device.load(0, code.compiled[i].image);
+    const double ms = lap();
+    kernels[i]["translate_ms"] = ms;
+    translate_ms += ms;
+  }
   const double own_ms = read_ms + lower_ms + print_ms;
   return {{"graph", graph.name()},
           {"target", target.str()},
@@ -59,6 +69,7 @@ ordered_json measure(const Target& target, const std::string& path) {
           {"print_ms", print_ms},
           {"braid_ms", own_ms},
           {"nvrtc_ms", nvrtc_ms},
+          {"translate_ms", translate_ms},
           {"braid_share", own_ms / (own_ms + nvrtc_ms)},
           {"launches", program.kernels.size()},
           {"kernels", kernels}};
@@ -66,8 +77,12 @@ ordered_json measure(const Target& target, const std::string& path) {
 
 int bench(const std::string& target_name, int count, char** paths) {
   const Target target = Target::parse(target_name);
+  WorldOptions options;
+  options.device = "cpu";
+  options.use_cache = false;
+  const World world = World::open(options);
   auto results = ordered_json::array();
-  for (int i = 0; i < count; ++i) results.push_back(measure(target, paths[i]));
+  for (int i = 0; i < count; ++i) results.push_back(measure(world.device(), target, paths[i]));
   const ordered_json document = {{"nvrtc", nvrtc_version()}, {"results", results}};
   fmt::print("{}\n", document.dump(2));
   return 0;

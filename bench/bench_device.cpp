@@ -1,6 +1,7 @@
-// Kernels of one rank on a device: GEMM bf16 512^3 and rms_norm. On `cpu` beside the pinned C++
+// Kernels of one rank on a device: GEMM bf16 1024^3 and rms_norm. On `cpu` beside the pinned C++
 // baselines, with the same number of threads (one), in turns, so that both see the same machine.
-// Prints JSON. Usage: bench_device [cpu|cuda] [gemm size]
+// Then, on `cpu`, smaller ones with the sanitizer on and off. Prints JSON. Usage: bench_device
+// [cpu|cuda] [gemm size]
 
 #include <fmt/format.h>
 
@@ -71,6 +72,22 @@ ordered_json measure(const Graph& graph, World& world, int runs_per_sample, doub
   return result;
 }
 
+/// How many times longer a run takes under the sanitizer.
+ordered_json sanitizer(World& plain) {
+  WorldOptions options;
+  options.device = "cpu";
+  options.sanitize = "all";
+  World checked = World::open(options);
+  auto results = ordered_json::array();
+  for (const Graph& graph : {gemm_graph(256), rms_norm_graph(256, 2048)}) {
+    const double off = measure(graph, plain, 1, 1, "run", nullptr)["braid_ms"];
+    const double on = measure(graph, checked, 1, 1, "run", nullptr)["braid_ms"];
+    results.push_back(
+        {{"name", graph.name()}, {"off_ms", off}, {"on_ms", on}, {"slowdown", on / off}});
+  }
+  return results;
+}
+
 int bench(const std::string& device, std::int64_t n) {
   WorldOptions options;
   options.device = device;
@@ -99,8 +116,9 @@ int bench(const std::string& device, std::int64_t n) {
                             2.0 * kRows * kWidth * 2 / 1e9, "gb", norm));
   results.back()["rows"] = kRows;
   results.back()["width"] = kWidth;
-  const ordered_json document = {
+  ordered_json document = {
       {"device", world.device().description()}, {"threads", 1}, {"results", results}};
+  if (cpu) document["sanitizer"] = sanitizer(world);
   fmt::print("{}\n", document.dump(2));
   return 0;
 }
@@ -110,7 +128,7 @@ int bench(const std::string& device, std::int64_t n) {
 
 int main(int argc, char** argv) {
   try {
-    return braid::bench::bench(argc > 1 ? argv[1] : "cpu", argc > 2 ? std::atoll(argv[2]) : 512);
+    return braid::bench::bench(argc > 1 ? argv[1] : "cpu", argc > 2 ? std::atoll(argv[2]) : 1024);
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_device: {}\n", error.what());
     return 1;

@@ -198,6 +198,7 @@ void Translator::assign_slots() {
 
 KernelInfo Translator::run(const std::string& name) {
   assign_slots();
+  find_partial_warps();
   auto* pointer = llvm::PointerType::getUnqual(llvm_);
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer}, false);
   kernel_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, out_);

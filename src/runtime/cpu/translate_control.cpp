@@ -29,13 +29,37 @@ llvm::BasicBlock* Translator::copy_of(int block, bool full) {
   return copy;
 }
 
+/// Marks the blocks that a warp may come to after some of its lanes have returned: elsewhere a full
+/// warp is still full where its lanes meet.
+void Translator::find_partial_warps() {
+  std::vector<int> work;
+  for (int b = 0; b < flow_.size(); ++b) {
+    const Block& block = flow_.block(b);
+    const int component = shapes_.component(b);
+    const bool exits = block.end == BlockEnd::kExit || block.end == BlockEnd::kGuardedExit;
+    const bool parts = block.predicate >= 0 && shapes_.shape(block.predicate).is_vector();
+    if (!exits || (component < 0 && !parts)) continue;
+    work.push_back(block.next);
+    if (component >= 0) work.push_back(shapes_.component_exit(component));
+  }
+  may_be_partial_.assign(flow_.blocks().size(), false);
+  while (!work.empty()) {
+    const int b = work.back();
+    work.pop_back();
+    if (b < 0 || may_be_partial_[static_cast<std::size_t>(b)]) continue;
+    may_be_partial_[static_cast<std::size_t>(b)] = true;
+    work.push_back(flow_.block(b).next);
+    work.push_back(flow_.block(b).taken);
+  }
+}
+
 llvm::BasicBlock* Translator::dispatcher(int component) {
   llvm::BasicBlock*& block = dispatchers_[static_cast<std::size_t>(component)];
   if (block == nullptr) {
     block = new_block("dispatch");
     const int exit = shapes_.component_exit(component);
     if (exit >= 0) {
-      copy_of(exit, false);
+      if (!aligned_ || may_be_partial_[static_cast<std::size_t>(exit)]) copy_of(exit, false);
       if (aligned_) copy_of(exit, true);
     }
   }
@@ -271,6 +295,9 @@ void Translator::emit_dispatcher(int component) {
   const int exit = shapes_.component_exit(component);
   if (exit < 0) {
     b_.CreateRet(b_.getInt32(0));
+  } else if (aligned_ && !may_be_partial_[static_cast<std::size_t>(exit)]) {
+    b_.CreateStore(b_.getInt32(~0U), register_file(mask_slot_));
+    b_.CreateBr(copies_[1][static_cast<std::size_t>(exit)]);
   } else {
     Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
     b_.CreateStore(live, register_file(mask_slot_));

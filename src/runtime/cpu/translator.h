@@ -101,6 +101,7 @@ class Translator {
   void spread(int from, Value* taken_mask, Value* next_mask);
   void add_pending(int component, int block, Value* mask);
   void leave(int from, bool full, Value* dying);
+  void find_partial_warps();
   llvm::BasicBlock* dispatcher(int component);
   void emit_dispatcher(int component);
   void back_edge(int from, int to);
@@ -289,6 +290,7 @@ class Translator {
   std::vector<std::pair<int, bool>> work_;
   std::vector<llvm::BasicBlock*> resumes_;  ///< where a parked warp goes on
   std::vector<bool> may_pend_;
+  std::vector<bool> may_be_partial_;
   std::vector<int> component_order_;  ///< position of a block in its component
 
   // While a block is emitted.
