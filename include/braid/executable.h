@@ -26,7 +26,7 @@ struct WorldOptions {
   std::string sanitize;
   /// Interleaving of a checked run: "" takes turns, "7" is a seed (the same seed is the same run),
   /// "delay:7" holds back one rank, block or store, "all" is every order of operations that
-  /// synchronize, one for each run (Device::next_interleaving). Without checks it has no meaning.
+  /// synchronize, one for each run (Device::next_interleaving). Refused without checks.
   std::string schedule;
   /// Count what kernels do on the cpu device: Device::counts(). Such a run uses one thread, too.
   bool count = false;

@@ -26,6 +26,9 @@ World World::open(const WorldOptions& options) {
                                                   : std::filesystem::path(options.cache_dir));
   }
   const unsigned checks = parse_checks(options.sanitize);
+  if (checks == kCheckNothing && !options.schedule.empty()) {
+    throw_invalid("schedule", "only a checked run can be scheduled; expected sanitize as well");
+  }
   impl->line_info = checks != kCheckNothing || options.count;
   impl->device = open_device(options.device, {.world = options.world,
                                               .threads = options.threads,

@@ -277,6 +277,29 @@ TEST(Run, UnderTheSanitizer) {
       run_braid({"run", "-", "--device", "cuda", "--sanitize"}, small_graph().dump()).exit_code, 2);
 }
 
+TEST(Run, InEveryInterleaving) {
+  const std::string graph = R"({"braid": 1, "name": "g", "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [1, 64], "per_rank": true}],
+    "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"],
+               "attrs": {"reduce_op": "sum", "group": "tp"}},
+              {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["y"]})";
+  const auto all =
+      run_braid({"run", "-", "--sanitize", "--schedule", "all", "--check", "--json"}, graph);
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_GE(parse(all.out)["interleavings"], 25);
+  EXPECT_EQ(parse(all.out)["interleavings_differing"], 0);
+  const auto text = run_braid({"run", "-", "--sanitize", "--schedule", "all"}, graph);
+  EXPECT_THAT(text.out, HasSubstr(" interleavings, 0 with other bits in an output"));
+  EXPECT_EQ(
+      run_braid({"run", "-", "--sanitize", "--schedule", "delay:4", "--check"}, graph).exit_code,
+      0);
+  const auto unknown = run_braid({"run", "-", "--sanitize", "--schedule", "some"}, graph);
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("expected a seed, delay:SEED or all"));
+  EXPECT_EQ(run_braid({"run", "-", "--schedule", "7"}, graph).exit_code, 2);
+}
+
 TEST(Run, CountsWhatKernelsDo) {
   const auto text =
       run_braid({"run", "-", "--device", "cpu", "--count=H200"}, small_graph().dump());
