@@ -10,7 +10,8 @@ namespace braid {
 /// Something a kernel did that its results cannot be trusted after: what the cpu device reports
 /// when it runs with checks on.
 struct Finding {
-  std::string kind;     ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "deadlock"
+  std::string kind;     ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "mask",
+                        ///< "deadlock"
   std::string message;  ///< what happened, without the place
   int rank = 0;
   std::string kernel;

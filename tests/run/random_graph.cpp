@@ -56,12 +56,13 @@ class Generator {
   ValueId any() {
     return values_[static_cast<std::size_t>(pick(static_cast<int>(values_.size())))];
   }
-  ValueId norm(ValueId x) { return op("rms_norm", {x, input({width_})}, {{"eps", 1e-5}}); }
-  /// In (0, 1], not tiny.
-  ValueId positive() {
-    const ValueId bounded = op("rms_norm", {any()}, {{"eps", 1e-5}});
-    return op("exp", {op("neg", {op("relu", {bounded})})});
+  /// Near one. A norm of single elements would make signs of them, and sums of signs cancel.
+  ValueId norm(ValueId x) {
+    if (width_ == 1) return op("tanh", {x});
+    return op("rms_norm", {x, input({width_})}, {{"eps", 1e-5}});
   }
+  /// In (0, 1], not tiny.
+  ValueId positive() { return op("exp", {op("neg", {op("relu", {norm(any())})})}); }
   ValueId transpose(ValueId x) {
     return op("transpose", {x}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
   }
@@ -71,7 +72,6 @@ class Generator {
 
   void step() {
     int kind = pick(8);
-    // A norm of single elements turns rounding errors into signs: no sums in front of it.
     if (width_ == 1 && (kind == 3 || kind == 5)) kind = 0;
     switch (kind) {
       case 0:
@@ -137,7 +137,9 @@ class Generator {
   }
 
   void reduction_step() {
-    switch (pick(6)) {
+    const int kind = pick(6);
+    if (width_ == 1 && kind < 4) return add(norm(any()));
+    switch (kind) {
       case 0:
         return add(norm(any()));
       case 1: {

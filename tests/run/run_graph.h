@@ -21,14 +21,14 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
 /// reference; outputs that the reference has equal on all ranks must be bitwise equal on all ranks.
 ::testing::AssertionResult matches_reference(const Graph& graph, const Bindings& bindings,
                                              std::uint64_t seed);
-/// The same, up to one rounding of an operand for each row that falls the other way.
+/// The same, but a 16-bit output may be off by two epsilons.
 ::testing::AssertionResult matches_but_for_a_tie(const Graph& graph, const Bindings& bindings,
                                                  std::uint64_t seed);
 /// As matches_reference, and bit by bit what the graph gives when each node is a kernel of its own.
 ::testing::AssertionResult matches_reference_and_unfused(const Graph& graph,
                                                          const Bindings& bindings,
                                                          std::uint64_t seed);
-/// `ties`: each row may be off by two epsilons.
+/// `ties`: a 16-bit output may be off by two epsilons.
 ::testing::AssertionResult same_as_reference(const Graph& graph, const RankTensors& got,
                                              const RankTensors& expected, bool ties = false);
 

@@ -9,6 +9,50 @@ namespace braid::testing {
 
 namespace {
 
+KernelCase half_warps() {
+  return {"half_warps",
+          R"(
+extern "C" __global__ void k(const float* x, float* out, int n) {
+  const int i = blockIdx.x * 64 + threadIdx.x, lane = threadIdx.x % 32;
+  float v = i < n ? x[i] : 0;
+  if (lane < 16) {
+#if BUG == 1
+    const unsigned mask = ~0u;
+#elif BUG == 2
+    const unsigned mask = 0x7fff;
+#else
+    const unsigned mask = 0xffff;
+#endif
+    for (int d = 8; d > 0; d /= 2) v += __shfl_xor_sync(mask, v, d);  // finds 1 // finds 2
+#if BUG == 3
+    if (lane < 8 && __any_sync(0xffff, v < 0)) v = 0;  // finds 3
+#else
+    if (__any_sync(mask, v < 0)) v = 0;
+#endif
+  }
+  if (i < n) out[i] = v;
+}
+)",
+          {2},
+          {64},
+          {buffer(0), output(1), scalar(128)},
+          [] {
+            Buffers b{random_floats(128), {}};
+            b[1].resize(128);
+            return b;
+          },
+          [](Buffers& b) {
+            for (std::size_t first = 0; first < 128; first += 32) {
+              const auto at = b[0].begin() + static_cast<std::ptrdiff_t>(first);
+              const float sum = std::accumulate(at, at + 16, 0.0F);
+              for (std::size_t l = 0; l < 32; ++l) {
+                b[1][first + l] = l >= 16 ? b[0][first + l] : std::max(sum, 0.0F);
+              }
+            }
+          },
+          {"mask", "mask", "mask"}};
+}
+
 KernelCase compaction() {
   return {"compaction",
           R"(
@@ -298,7 +342,8 @@ extern "C" __global__ void k(const float* x, float* part, unsigned* count, float
 }  // namespace
 
 std::vector<KernelCase> warp_kernels() {
-  return {compaction(), segmented_reduction(), csr_spmv(), monte_carlo(), threadfence_reduction()};
+  return {half_warps(), compaction(),  segmented_reduction(),
+          csr_spmv(),   monte_carlo(), threadfence_reduction()};
 }
 
 }  // namespace braid::testing

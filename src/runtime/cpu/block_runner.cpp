@@ -467,6 +467,12 @@ static void braid_cpu_count_branch(braid::cpu::WarpContext* context, std::uint32
   braid::cpu::Counter::branch(warp->runner->count(), line, taken, mask);
 }
 
+static void braid_cpu_check_members(braid::cpu::WarpContext* context, const std::uint32_t* members,
+                                    std::uint32_t here, std::uint32_t live, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->members(warp->check, members, here, live, line);
+}
+
 static void braid_cpu_check_fence(braid::cpu::WarpContext* context, std::uint32_t scope) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
   warp->runner->sanitizer()->fence(warp->check, static_cast<std::uint8_t>(scope));
@@ -491,6 +497,7 @@ std::span<const RuntimeHelper> control_helpers() {
       RuntimeHelper{"braid_cpu_yield", reinterpret_cast<void*>(&braid_cpu_yield)},
       RuntimeHelper{"braid_cpu_barrier", reinterpret_cast<void*>(&braid_cpu_barrier)},
       RuntimeHelper{"braid_cpu_check", reinterpret_cast<void*>(&braid_cpu_check)},
+      RuntimeHelper{"braid_cpu_check_members", reinterpret_cast<void*>(&braid_cpu_check_members)},
       RuntimeHelper{"braid_cpu_count_access", reinterpret_cast<void*>(&braid_cpu_count_access)},
       RuntimeHelper{"braid_cpu_count_block", reinterpret_cast<void*>(&braid_cpu_count_block)},
       RuntimeHelper{"braid_cpu_count_branch", reinterpret_cast<void*>(&braid_cpu_count_branch)},

@@ -404,6 +404,23 @@ void Sanitizer::fence(WarpCheck& warp, std::uint8_t scope) {
   ++warp.time;
 }
 
+void Sanitizer::members(WarpCheck& warp, const std::uint32_t* members, std::uint32_t here,
+                        std::uint32_t live, std::uint32_t line) {
+  if ((checks_ & kCheckSync) == 0) return;
+  for (std::uint32_t rest = here; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
+    const std::uint32_t absent = members[l] & live & ~here;
+    std::string what;
+    if ((members[l] >> l & 1U) == 0) what = "a lane that its own member mask leaves out";
+    if (absent != 0)
+      what = fmt::format("the member mask names lanes that are elsewhere: {:#x}", absent);
+    if (what.empty()) continue;
+    const std::lock_guard lock(mutex_);
+    add({warp, l, line, {}}, "mask", std::move(what), nullptr, 0);
+    return;
+  }
+}
+
 void Sanitizer::commit_group(WarpCheck& warp) {
   const std::lock_guard lock(mutex_);
   warp.groups.emplace_back(warp.next_group++, std::exchange(warp.open, {}));

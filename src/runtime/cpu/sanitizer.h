@@ -129,6 +129,9 @@ class Sanitizer {
   std::string access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
                      AccessCode code, std::uint32_t line);
   void fence(WarpCheck& warp, std::uint8_t scope);
+  /// An operation over lanes, run by those of `here`; members[lane] is the mask that a lane gives.
+  void members(WarpCheck& warp, const std::uint32_t* members, std::uint32_t here,
+               std::uint32_t live, std::uint32_t line);
   void commit_group(WarpCheck& warp);
   void wait_group(WarpCheck& warp, std::uint32_t pending);
   /// A warp comes to a block's barrier, and is let go by it.

@@ -49,6 +49,15 @@ ShuffleSource shuffle_source(int mode, int lane, unsigned b, unsigned c) {
 
 }  // namespace
 
+/// Tells the sanitizer which lanes an operation over lanes names.
+void Translator::check_members(const Operand& members) {
+  if (!instrumentation_.checks) return;
+  Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
+  call("braid_cpu_check_members", b_.getVoidTy(),
+       {context_, to_scratch(0, read_lanes(members, 32)), execution_bits(), live,
+        b_.getInt32(line_)});
+}
+
 void Translator::op_shuffle(const Instruction& i) {
   Modifiers mods(i);
   mods.take("sync");
@@ -56,6 +65,7 @@ void Translator::op_shuffle(const Instruction& i) {
   if (mode < 0 || !mods.take("b32")) mods.unknown();
   mods.finish();
   if (i.operands.size() != 4) need(i, 5);
+  if (i.operands.size() == 5) check_members(i.operands[4]);
   const bool pair = i.operands[0].form == Operand::Form::kPair;
   const Operand& to = pair ? i.operands[0].elements[0] : i.operands[0];
   Value* a = read_lanes(i.operands[1], 32);
@@ -98,6 +108,7 @@ void Translator::op_vote(const Instruction& i) {
   const Type type = mods.type();
   mods.finish();
   if (i.operands.size() != 2) need(i, 3);
+  if (i.operands.size() == 3) check_members(i.operands[2]);
   if ((mode == 3) != (type.bits == 32)) mods.unknown();
   Value* lanes = read_lanes(i.operands[1], 1);
   if (i.operands[1].negated) lanes = b_.CreateNot(lanes);
@@ -140,6 +151,7 @@ void Translator::op_match(const Instruction& i) {
   const Type type = mods.type();
   mods.finish();
   need(i, 3);
+  check_members(i.operands[2]);
   to_scratch(0, resize(read_lanes(i.operands[1], type.bits), 64, false));
   to_scratch(4, read_lanes(i.operands[2], 32));
   call("braid_cpu_match", b_.getVoidTy(),
@@ -167,6 +179,7 @@ void Translator::op_reduce(const Instruction& i) {
   mods.finish();
   need(i, 3);
   if (op < 0 || type.bits != 32 || type.is_float()) mods.unknown();
+  check_members(i.operands[2]);
   Value* a = read_lanes(i.operands[1], 32);
   std::uint32_t neutral = 0;
   llvm::Intrinsic::ID id = llvm::Intrinsic::vector_reduce_add;

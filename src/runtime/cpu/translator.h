@@ -244,6 +244,7 @@ class Translator {
   void op_policy(const Instruction& i);
 
   // Whole warps: translate_warp.cpp
+  void check_members(const Operand& members);
   void op_shuffle(const Instruction& i);
   void op_vote(const Instruction& i);
   void op_active_mask(const Instruction& i);
