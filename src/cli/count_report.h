@@ -9,7 +9,8 @@
 
 namespace braid::cli {
 
-/// The device named by --count, or "" for no counting. Throws kInvalidArgument with the known ones.
+/// The device that --count names; null for "", when nothing is counted. Throws kInvalidArgument
+/// with the known ones.
 [[nodiscard]] const DeviceModel* count_device(const std::string& name);
 
 /// What `--count` says of kernels: averages of a launch with an estimate of its time on `device`,

@@ -19,7 +19,7 @@ struct DeviceModel {
   double f32_tflops;  ///< outside the matrix units
   double f16_tflops;  ///< bf16 and f16 in the matrix units, dense
   double nvlink_gbs;  ///< GB/s, one way
-  double ghz;         ///< boost clock of the multiprocessors
+  double ghz;         ///< clock of the multiprocessors that f32_tflops is reckoned with
   double launch_ns;   ///< of one kernel
   double barrier_ns;  ///< among the ranks of a P2P domain
 };

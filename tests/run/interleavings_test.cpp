@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"

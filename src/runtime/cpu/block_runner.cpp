@@ -71,7 +71,7 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   warp.status = Warp::Status::kReady;
   warp.yielded = false;
   warp.resume = 0;
-  warp.stopped = warp.granted = false;
+  warp.stopped = false;
   warp.done = {};
   warp.reads.clear();
   warp.params = reinterpret_cast<const std::uint8_t*>(launch.params.data());
@@ -184,7 +184,7 @@ BlockRunner::State BlockRunner::run_waiting() {
     for (std::size_t w = 0; w < warp_count_; ++w) {
       Warp& warp = *warps_[w];
       if (warp.status != Warp::Status::kReady) continue;
-      if (warp.stopped && !warp.granted) {
+      if (warp.stopped) {
         stopped = true;
         continue;
       }
@@ -315,11 +315,9 @@ void BlockRunner::stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t
                        AccessCode code, std::uint32_t line) {
   note_done(warp);
   Operation& operation = warp.operation;
-  const Dim3 grid = launch_->grid;
-  operation.agent = {warp.check.launch->stream->rank, launch_->ordinal,
-                     ctaid_[0] + grid.x * (ctaid_[1] + std::uint64_t{grid.y} * ctaid_[2]),
+  operation.agent = {warp.check.launch->stream->rank, launch_->ordinal, warp.check.block,
                      warp.warp};
-  operation.blocks = grid.count();
+  operation.blocks = launch_->grid.count();
   operation.line = line;
   operation.writes = code.kind != AccessCode::kLoad;
   operation.words.clear();
@@ -333,9 +331,7 @@ void BlockRunner::stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t
   operation.words.erase(std::unique(operation.words.begin(), operation.words.end()),
                         operation.words.end());
   warp.stopped = true;
-  warp.granted = false;
   warp.fiber.suspend();
-  warp.stopped = false;
 }
 
 /// The warp's last operation is over: one that changed nothing may be a poll.
@@ -349,27 +345,26 @@ void BlockRunner::note_done(Warp& warp) {
   warp.done = {};
 }
 
-void BlockRunner::stopped_warps(bool polling,
-                                std::vector<std::pair<BlockRunner*, Warp*>>& warps) const {
+/// Whether anything that the warp read since it last changed something is different now.
+bool BlockRunner::reads_are_stale(const Warp& warp) {
+  return std::any_of(warp.reads.begin(), warp.reads.end(),
+                     [](const auto& read) { return values_at(read.words) != read.values; });
+}
+
+void BlockRunner::stopped_warps(bool polling, std::vector<std::pair<BlockRunner*, Warp*>>& warps) {
   for (std::uint32_t w = 0; w < warp_count_; ++w) {
     Warp& warp = *warps_[w];
     if (warp.status != Warp::Status::kReady || !warp.stopped) continue;
     const bool again = std::any_of(warp.reads.begin(), warp.reads.end(), [&](const auto& read) {
       return read.line == warp.operation.line && read.words == warp.operation.words;
     });
-    const bool changed = std::any_of(warp.reads.begin(), warp.reads.end(), [](const auto& read) {
-      return values_at(read.words) != read.values;
-    });
-    if (polling || !again || changed) warps.emplace_back(const_cast<BlockRunner*>(this), &warp);
+    if (polling || !again || reads_are_stale(warp)) warps.emplace_back(this, &warp);
   }
 }
 
 void BlockRunner::grant(Warp& warp) {
-  warp.granted = true;
-  const bool changed = std::any_of(warp.reads.begin(), warp.reads.end(), [](const auto& read) {
-    return values_at(read.words) != read.values;
-  });
-  if (changed) warp.reads.clear();
+  warp.stopped = false;
+  if (reads_are_stale(warp)) warp.reads.clear();
 }
 
 void BlockRunner::count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,

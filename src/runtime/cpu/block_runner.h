@@ -80,14 +80,13 @@ class BlockRunner {
       std::vector<std::uint32_t> values;
     };
     bool stopped = false;
-    bool granted = false;
     Operation operation;
     Read done;                ///< its last operation, with the values before
     std::vector<Read> reads;  ///< since it last changed anything
   };
   /// The warps that wait for a grant. Those that poll, having seen what is still there, come only
   /// when `polling`.
-  void stopped_warps(bool polling, std::vector<std::pair<BlockRunner*, Warp*>>& warps) const;
+  void stopped_warps(bool polling, std::vector<std::pair<BlockRunner*, Warp*>>& warps);
   /// Lets a stopped warp do its operation in the next run().
   static void grant(Warp& warp);
   std::uint32_t barrier(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t here,
@@ -126,6 +125,7 @@ class BlockRunner {
   void stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
             std::uint32_t line);
   static void note_done(Warp& warp);
+  static bool reads_are_stale(const Warp& warp);
   static void warp_main(void* warp);
   static void block_main(void* runner);
   static void straight_main(void* warp);

@@ -174,17 +174,19 @@ void Counter::shared_access(LaunchCount& launch, const std::uint64_t* addresses,
   if (is_atomic(code)) counts.atomics = lanes_of(mask);
   const std::uint32_t phase_lanes = code.bytes >= 16 ? 8 : code.bytes >= 8 ? 16 : 32;
   for (std::uint32_t first = 0; first < 32; first += phase_lanes) {
-    std::array<std::vector<std::uint64_t>, 32> words;
-    std::size_t most = 0;
+    std::vector<std::uint64_t> words;
     for (std::uint32_t lane = first; lane < first + phase_lanes; ++lane) {
       if ((mask >> lane & 1U) == 0) continue;
       for (std::uint64_t word = addresses[lane] / 4; word <= (addresses[lane] + code.bytes - 1) / 4;
            ++word) {
-        auto& bank = words[word % 32];
-        if (std::find(bank.begin(), bank.end(), word) == bank.end()) bank.push_back(word);
-        most = std::max(most, bank.size());
+        words.push_back(word);
       }
     }
+    std::sort(words.begin(), words.end());
+    words.erase(std::unique(words.begin(), words.end()), words.end());
+    std::array<std::uint64_t, 32> in_bank{};
+    for (const std::uint64_t word : words) ++in_bank[word % 32];
+    const std::uint64_t most = *std::max_element(in_bank.begin(), in_bank.end());
     if (most == 0) continue;
     counts.shared_wavefronts += most;
     counts.bank_conflicts += most - 1;

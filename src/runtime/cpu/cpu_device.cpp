@@ -199,7 +199,6 @@ class CpuFunction final : public Function {
       std::memcpy(bytes + entry().parameters[p].offset, args[p], entry().parameters[p].size);
     }
     op->name = name();
-    op->cuda_lines = code_->program().cuda_lines();
     op->program = code_->shared_program();
     op->function = &op->program->module().functions[static_cast<std::size_t>(entry().function)];
     op->keep = code_;

@@ -116,7 +116,7 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
       launch.sanitizer = sanitizer_;
       launch.scheduler = scheduler_;
       launch.check = sanitizer_->start_launch(stream->clock, grid->op->name, launch.grid,
-                                              launch.block, grid->op->cuda_lines);
+                                              launch.block, grid->op->program->cuda_lines());
     }
     grid->total = launch.grid.count();
     if (counter_ != nullptr) {

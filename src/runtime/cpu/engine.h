@@ -39,8 +39,7 @@ struct HostOp {
 struct LaunchOp {
   Launch launch;
   std::string name;
-  std::shared_ptr<void> keep;                                    ///< the code
-  std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines;  ///< by line of the PTX
+  std::shared_ptr<void> keep;  ///< the code
   std::shared_ptr<const Program> program;
   const ptx::Function* function = nullptr;  ///< of the program
 };

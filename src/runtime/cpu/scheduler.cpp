@@ -62,7 +62,7 @@ bool Scheduler::is_victim(const Operation& operation) {
       return rank == number % world &&
              std::get<2>(operation.agent) == number / world % operation.blocks;
     default:
-      return holds_ && operation.agent == held_ && operation.writes;
+      return operation.agent == held_ && operation.writes;
   }
 }
 
@@ -70,10 +70,7 @@ bool Scheduler::is_victim(const Operation& operation) {
 std::size_t Scheduler::delay(std::span<const Operation* const> enabled) {
   for (const Operation* operation : enabled) {
     if (!operation->writes || !counted_.insert(operation->agent).second) continue;
-    if (!holds_ && stores_++ == schedule_.seed / 3 % 64) {
-      held_ = operation->agent;
-      holds_ = true;
-    }
+    if (stores_++ == schedule_.seed / 3 % 64) held_ = operation->agent;
   }
   std::size_t chosen = 0;
   while (chosen < enabled.size() && is_victim(*enabled[chosen])) ++chosen;
@@ -82,7 +79,7 @@ std::size_t Scheduler::delay(std::span<const Operation* const> enabled) {
   if (operation.writes) {
     counted_.erase(operation.agent);
     // Held once; the stores of this warp that follow are like all others.
-    if (holds_ && operation.agent == held_) held_ = {-1, 0, 0, 0};
+    if (operation.agent == held_) held_.reset();
   }
   return chosen;
 }

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <span>
@@ -63,8 +63,7 @@ class Scheduler {
   // A delay: the one store that is held back, once it came up.
   std::uint64_t stores_ = 0;
   std::set<Operation::Agent> counted_;
-  Operation::Agent held_;
-  bool holds_ = false;
+  std::optional<Operation::Agent> held_;
   // An exploration.
   std::vector<Step> steps_;
   std::size_t at_ = 0;

@@ -308,25 +308,34 @@ llvm::Value* Translator::transposed(Value* matrix) {
   return b_.CreateBitCast(b_.CreateShuffleVector(halves, order), integer(32, false));
 }
 
-/// Each matrix is 8 rows of 16 bytes whose addresses come from 8 lanes: side by side they are the
-/// result register, lane by lane.
-void Translator::op_ldmatrix(const Instruction& i) {
+/// What ldmatrix and stmatrix have in common; tells the sanitizer and the counter of the access.
+Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_t memory,
+                                                AccessCode::Kind kind) {
   Modifiers mods(i);
   if (!mods.take("sync") || !mods.take("aligned") || !mods.take("m8n8")) mods.unknown();
   const int size = mods.take_one({"x1", "x2", "x4"});
-  const bool exchanged = mods.take("trans");
+  Matrices matrices;
+  matrices.exchanged = mods.take("trans");
   if (size < 0 || mods.take_one({"shared::cta", "shared"}) < 0 || !mods.take("b16")) mods.unknown();
   mods.finish();
   need(i, 2);
-  const unsigned matrices = 1U << size;
-  std::vector<Operand> results = i.operands[0].elements;
-  if (i.operands[0].is_register()) results = {i.operands[0]};
-  if (results.size() != matrices) bad(i, "wrong number of results");
-  Address where = address(i, i.operands[1], ptx::Space::kShared);
-  check(where, {.kind = AccessCode::kLoad, .bytes = 16},
-        b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << (8 * matrices)) - 1)));
+  const std::size_t count = std::size_t{1} << size;
+  const Operand& registers = i.operands[1 - memory];
+  matrices.registers = registers.elements;
+  if (registers.is_register()) matrices.registers = {registers};
+  if (matrices.registers.size() != count) bad(i, "wrong number of matrices");
+  matrices.where = address(i, i.operands[memory], ptx::Space::kShared);
+  check(matrices.where, {.kind = kind, .bytes = 16},
+        b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << (8 * count)) - 1)));
+  return matrices;
+}
+
+/// Each matrix is 8 rows of 16 bytes whose addresses come from 8 lanes: side by side they are the
+/// result register, lane by lane.
+void Translator::op_ldmatrix(const Instruction& i) {
+  const auto [exchanged, results, where] = parse_matrices(i, 1, AccessCode::kLoad);
   auto* row_type = llvm::FixedVectorType::get(b_.getInt32Ty(), 4);
-  for (unsigned m = 0; m < matrices; ++m) {
+  for (unsigned m = 0; m < results.size(); ++m) {
     std::vector<Value*> rows;
     for (unsigned r = 0; r < 8; ++r) {
       rows.push_back(
@@ -349,21 +358,8 @@ void Translator::op_ldmatrix(const Instruction& i) {
 
 /// The way back of ldmatrix.
 void Translator::op_stmatrix(const Instruction& i) {
-  Modifiers mods(i);
-  if (!mods.take("sync") || !mods.take("aligned") || !mods.take("m8n8")) mods.unknown();
-  const int size = mods.take_one({"x1", "x2", "x4"});
-  const bool exchanged = mods.take("trans");
-  if (size < 0 || mods.take_one({"shared::cta", "shared"}) < 0 || !mods.take("b16")) mods.unknown();
-  mods.finish();
-  need(i, 2);
-  const unsigned matrices = 1U << size;
-  std::vector<Operand> sources = i.operands[1].elements;
-  if (i.operands[1].is_register()) sources = {i.operands[1]};
-  if (sources.size() != matrices) bad(i, "wrong number of matrices");
-  Address where = address(i, i.operands[0], ptx::Space::kShared);
-  check(where, {.kind = AccessCode::kStore, .bytes = 16},
-        b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << (8 * matrices)) - 1)));
-  for (unsigned m = 0; m < matrices; ++m) {
+  const auto [exchanged, sources, where] = parse_matrices(i, 0, AccessCode::kStore);
+  for (unsigned m = 0; m < sources.size(); ++m) {
     Value* value = read_lanes(sources[m], 32);
     if (exchanged) value = transposed(value);
     for (unsigned r = 0; r < 8; ++r) {

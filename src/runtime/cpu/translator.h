@@ -90,6 +90,12 @@ class Translator {
     std::uint8_t scope = 0;  ///< as AccessCode::scope
     llvm::AtomicOrdering ordering = llvm::AtomicOrdering::Monotonic;
   };
+  /// Operands of ldmatrix and stmatrix.
+  struct Matrices {
+    bool exchanged = false;  ///< .trans
+    std::vector<Operand> registers;
+    Address where;
+  };
   enum class Rounding : std::uint8_t { kNearest, kZero, kDown, kUp };
 
   // Control flow: translate_control.cpp
@@ -253,6 +259,7 @@ class Translator {
   void op_barrier(const Instruction& i);
   void op_sleep(const Instruction& i);
   void op_trap(const Instruction& i);
+  Matrices parse_matrices(const Instruction& i, std::size_t memory, AccessCode::Kind kind);
   void op_ldmatrix(const Instruction& i);
   void op_stmatrix(const Instruction& i);
   void op_movmatrix(const Instruction& i);
