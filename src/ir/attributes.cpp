@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "braid/error.h"
+#include "ir/collective.h"
 #include "ir/ops.h"
 #include "ir/place.h"
 #include "ir/text.h"
@@ -15,7 +15,7 @@
 namespace braid {
 namespace {
 
-constexpr std::array<std::string_view, 1> kReduceOps = {"sum"};
+constexpr std::array<std::string_view, 5> kReduceOps = {"sum", "avg", "max", "min", "product"};
 
 /// Which alternative of AttrValue holds an attribute of this type.
 std::size_t alternative(AttrType type) {
@@ -68,7 +68,7 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
   }
   if (def.type == AttrType::kReduceOp) {
     const auto& name = std::get<std::string>(value);
-    if (std::find(kReduceOps.begin(), kReduceOps.end(), name) == kReduceOps.end()) {
+    if (!parse_reduce_op(name)) {
       fail(place, fmt::format("unknown reduction {}; expected {}", quote(name),
                               fmt::join(kReduceOps, ", ")));
     }

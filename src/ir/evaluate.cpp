@@ -8,6 +8,7 @@
 
 #include "braid/error.h"
 #include "braid/reference.h"
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/text.h"
 
@@ -46,6 +47,7 @@ void check_input(const GraphInput& input, const HostTensor& tensor, const Bindin
 EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Bindings& bindings) {
   const std::size_t world = inputs.size();
   const std::vector<std::size_t> last = last_uses(graph);
+  const std::vector<ValueId> storage = storages(graph);
   std::vector<std::vector<EvalTensor>> values(world);  // [rank][value]
   for (std::size_t rank = 0; rank < world; ++rank) {
     values[rank].resize(graph.values().size());
@@ -75,6 +77,17 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
         EvalTensor& result = results[rank][i];
         for (double& x : result.data) x = round_to(result.dtype, x);
         values[rank][static_cast<std::size_t>(node.outputs[i])] = std::move(result);
+      }
+    }
+    for (std::size_t i = 0; i < mutated_operands(node).size(); ++i) {
+      const auto result = static_cast<std::size_t>(node.outputs[i]);
+      const auto written = static_cast<std::size_t>(storage[static_cast<std::size_t>(result)]);
+      if (last[written] <= id) continue;  // nobody looks
+      const auto elements = storage_elements(graph, node.outputs[i], bindings);
+      for (std::vector<EvalTensor>& of_rank : values) {
+        for (std::size_t e = 0; e < elements.size(); ++e) {
+          of_rank[written].data[elements[e]] = of_rank[result].data[e];
+        }
       }
     }
   }

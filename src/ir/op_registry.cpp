@@ -91,6 +91,13 @@ double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings
   return sum;
 }
 
+bool is_asynchronous(const Node& node) {
+  if (node.op->op_class != OpClass::kCollective || node.op_name() == "shard_dim_alltoall") {
+    return false;
+  }
+  return node.attr<std::string>("algorithm")->empty();
+}
+
 void fail(std::string place, const std::string& message) {
   throw_invalid(std::move(place), message);
 }

@@ -42,11 +42,16 @@ enum class OpClass : std::uint8_t {
   kView,    ///< view, transpose, permute, expand, slice, split, cat, getitem: no arithmetic
   kGather,  ///< embedding, index_select, rotary_embedding: elements from elsewhere
   kOpaque,  ///< opaque: a declared cost, for scheduling only
-  kCollective,  ///< all_reduce
+  kCollective,  ///< all_reduce, all_gather_into_tensor, ...: collective.h
   kWait,        ///< wait_tensor
   kCopy,        ///< copy: the identity, into a new buffer (made by lowering)
+  kMutation,    ///< copy_: writes memory that outlives the node
   kKernel,      ///< kernel: a body graph run as one launch (made by lowering)
 };
+
+/// The operands whose memory an op overwrites, each with one of its results, in order. Who reads
+/// such an operand later reads the result.
+enum class Mutates : std::uint8_t { kNothing, kFirst, kLast, kAll };
 
 /// The values of one operand on one rank, as the evaluator sees them.
 struct EvalTensor {
@@ -87,7 +92,12 @@ struct OpDef {
       flops;
   /// All ranks at once: inputs[rank][operand] -> outputs[rank][result], not yet rounded.
   std::function<EvalTensors(const EvalContext&, const EvalTensors&)> evaluate;
+  Mutates mutates = Mutates::kNothing;
 };
+
+/// A collective that runs in the background until its wait_tensor: lowering has not given it an
+/// algorithm. (shard_dim_alltoall waits by itself.)
+[[nodiscard]] bool is_asynchronous(const Node& node);
 
 /// Nothing when there is no such op.
 [[nodiscard]] const OpDef* find_op(std::string_view name);

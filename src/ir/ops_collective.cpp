@@ -1,61 +1,180 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
+#include "ir/collective.h"
 #include "ir/groups.h"
 #include "ir/ops.h"
 
 namespace braid {
 namespace {
 
-std::vector<TensorType> infer_same(const InferContext& context) { return {context.inputs[0]}; }
-
-std::vector<TensorType> infer_all_reduce(const InferContext& context) {
-  if (context.inputs[0].dtype == DType::kBool) {
-    fail("/inputs/0", fmt::format("the operand of all_reduce is {}; expected a number: insert `to`",
-                                  context.inputs[0].str()));
+std::vector<TensorType> infer_collective(std::string_view op, std::size_t operands,
+                                         const InferContext& context) {
+  std::vector<TensorType> results;
+  for (std::size_t i = 0; i < operands; ++i) {
+    const TensorType& operand = context.inputs[i];
+    const Collective form = collective_of(context.graph, op, context.attrs, operand);
+    results.push_back({operand.dtype, form.result_shape(operand.shape)});
   }
-  return infer_same(context);
+  return results;
 }
 
-/// Adds the members' operands in rank order; every member gets the sum.
-EvalTensors evaluate_all_reduce(const EvalContext& context, const EvalTensors& inputs) {
-  const Group& group =
-      context.graph.groups().find(*context.node.attr<std::string>("group"))->second;
+/// all_gather_into_tensor_out(x, out)
+std::vector<TensorType> infer_out(std::string_view op, const InferContext& context) {
+  std::vector<TensorType> results = infer_collective(op, 1, context);
+  if (results[0] != context.inputs[1]) {
+    fail("/inputs/1",
+         fmt::format("`out` is {}; expected {}", context.inputs[1].str(), results[0].str()));
+  }
+  return results;
+}
+
+double reduced(ReduceOp op, const std::vector<double>& values) {
+  double result = values[0];
+  for (std::size_t r = 1; r < values.size(); ++r) {
+    const double x = values[r];
+    switch (op) {
+      case ReduceOp::kSum:
+      case ReduceOp::kAvg:
+        result += x;
+        break;
+      case ReduceOp::kProduct:
+        result *= x;
+        break;
+      case ReduceOp::kMax:  // a NaN stays, as in torch
+        result = x > result || x != x ? x : result;
+        break;
+      case ReduceOp::kMin:
+        result = x < result || x != x ? x : result;
+        break;
+    }
+  }
+  return op == ReduceOp::kAvg ? result / static_cast<double>(values.size()) : result;
+}
+
+/// The result of rank `me`, whose operands are those of the group's members in order.
+void fill(const Collective& form, std::int64_t me, const std::vector<const EvalTensor*>& operands,
+          EvalTensor& result) {
+  const std::vector<std::int64_t>& shape = operands[0]->shape;
+  const bool even = form.splits.empty();
+  const std::int64_t chunk = form.gather_dim ? result.shape[*form.gather_dim] / form.ranks : 0;
+  const std::int64_t own = form.scatter_dim ? me * (shape[*form.scatter_dim] / form.ranks) : 0;
+  std::vector<std::int64_t> index(result.shape.size(), 0);
+  std::vector<std::int64_t> at;
+  std::vector<double> values(operands.size());
+  for (double& element : result.data) {
+    at = index;
+    std::int64_t from = form.src.value_or(0);
+    if (form.gather_dim && even) {
+      from = at[*form.gather_dim] / chunk;
+      at[*form.gather_dim] %= chunk;
+    } else if (form.gather_dim) {
+      while (form.result_start(from + 1, me) <= at[0]) ++from;
+      at[0] += form.operand_start(from, me) - form.result_start(from, me);
+    }
+    if (form.scatter_dim && even) at[*form.scatter_dim] += own;
+    std::size_t offset = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      offset = offset * static_cast<std::size_t>(shape[d]) + static_cast<std::size_t>(at[d]);
+    }
+    if (form.reduce) {
+      for (std::size_t r = 0; r < values.size(); ++r) values[r] = operands[r]->data[offset];
+      element = reduced(*form.reduce, values);
+    } else {
+      element = operands[static_cast<std::size_t>(from)]->data[offset];
+    }
+    for (std::size_t d = index.size(); d-- > 0 && ++index[d] == result.shape[d];) index[d] = 0;
+  }
+}
+
+EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& inputs) {
+  const Node& node = context.node;
+  const Group& group = context.graph.groups().find(*node.attr<std::string>("group"))->second;
   EvalTensors outputs(inputs.size());
   for (const auto& members : group_instances(group, static_cast<std::int64_t>(inputs.size()))) {
-    EvalTensor sum = make_result(context, 0);
-    for (std::int64_t rank : members) {
-      const EvalTensor& operand = inputs[static_cast<std::size_t>(rank)][0];
-      for (std::size_t i = 0; i < sum.data.size(); ++i) sum.data[i] += operand.data[i];
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      std::vector<const EvalTensor*> operands;
+      for (std::int64_t rank : members) {
+        operands.push_back(&inputs[static_cast<std::size_t>(rank)][i]);
+      }
+      const Collective form = collective_of(context.graph, node.op_name(), node.attrs,
+                                            context.graph.type(node.inputs[i]));
+      for (std::size_t me = 0; me < members.size(); ++me) {
+        EvalTensor result = make_result(context, i);
+        fill(form, static_cast<std::int64_t>(me), operands, result);
+        outputs[static_cast<std::size_t>(members[me])].push_back(std::move(result));
+      }
     }
-    for (std::int64_t rank : members) outputs[static_cast<std::size_t>(rank)] = {sum};
   }
   return outputs;
+}
+
+/// A reduction is one operation for each operand element that it reads.
+double collective_flops(std::string_view op, std::span<const TensorType> inputs,
+                        const Bindings& bindings) {
+  if (op.find("reduce") == std::string_view::npos) return 0;
+  double count = 0;
+  for (const TensorType& type : inputs) count += numel_at(type, bindings);
+  return count;
 }
 
 }  // namespace
 
 void add_collective_ops(std::vector<OpDef>& ops) {
-  ops.push_back({
-      .name = "all_reduce",
-      .op_class = OpClass::kCollective,
-      .min_inputs = 1,
-      .max_inputs = 1,
-      // `algorithm` is set by lowering: the node is synchronous then and needs no wait.
-      .attrs = {{"reduce_op", AttrType::kReduceOp, {}},
-                {"group", AttrType::kGroup, {}},
-                {"algorithm", AttrType::kString, std::string()}},
-      .infer = infer_all_reduce,
-      .flops = [](auto inputs, auto,
-                  const Bindings& bindings) { return numel_at(inputs[0], bindings); },
-      .evaluate = evaluate_all_reduce,
-  });
+  const AttrDef group = {"group", AttrType::kGroup, {}};
+  const AttrDef reduce_op = {"reduce_op", AttrType::kReduceOp, {}};
+  const AttrDef dim = {"dim", AttrType::kInt, std::int64_t{0}};
+  // Set by lowering: the node is synchronous then and needs no wait.
+  const AttrDef algorithm = {"algorithm", AttrType::kString, std::string()};
+  constexpr int kMany = std::numeric_limits<int>::max();
+
+  const auto add = [&](const std::string& name, int operands, Mutates mutates,
+                       std::vector<AttrDef> attrs) {
+    attrs.insert(attrs.end(), {group, algorithm});
+    ops.push_back({
+        .name = name,
+        .op_class = OpClass::kCollective,
+        .min_inputs = operands == kMany ? 1 : operands,
+        .max_inputs = operands,
+        .attrs = std::move(attrs),
+        .infer =
+            [=](const InferContext& context) {
+              if (mutates == Mutates::kLast) return infer_out(name, context);
+              return infer_collective(name, context.inputs.size(), context);
+            },
+        .flops = [=](auto inputs, auto,
+                     const Bindings& bindings) { return collective_flops(name, inputs, bindings); },
+        .evaluate = evaluate_collective,
+        .mutates = mutates,
+    });
+  };
+  add("all_reduce", 1, Mutates::kNothing, {reduce_op});
+  add("all_reduce_", 1, Mutates::kAll, {reduce_op});
+  add("all_reduce_coalesced", kMany, Mutates::kNothing, {reduce_op});
+  add("all_reduce_coalesced_", kMany, Mutates::kAll, {reduce_op});
+  add("all_gather_into_tensor", 1, Mutates::kNothing, {dim});
+  add("all_gather_into_tensor_out", 2, Mutates::kLast, {dim});
+  add("all_gather_into_tensor_coalesced", kMany, Mutates::kNothing, {dim});
+  add("reduce_scatter_tensor", 1, Mutates::kNothing, {reduce_op, dim});
+  add("reduce_scatter_tensor_coalesced", kMany, Mutates::kNothing, {reduce_op, dim});
+  add("all_to_all_single", 1, Mutates::kNothing,
+      {{"output_split_sizes", AttrType::kInts, {}, true},
+       {"input_split_sizes", AttrType::kInts, {}, true}});
+  add("broadcast", 1, Mutates::kNothing, {{"src", AttrType::kInt, {}}});
+  add("broadcast_", 1, Mutates::kAll, {{"src", AttrType::kInt, {}}});
+  add("shard_dim_alltoall", 1, Mutates::kNothing,
+      {{"gather_dim", AttrType::kInt, {}}, {"shard_dim", AttrType::kInt, {}}});
   ops.push_back({
       .name = "wait_tensor",
       .op_class = OpClass::kWait,
       .min_inputs = 1,
       .max_inputs = 1,
       .attrs = {},
-      .infer = infer_same,
+      .infer = [](const InferContext& context) -> std::vector<TensorType> {
+        return {context.inputs[0]};
+      },
       .flops = [](auto, auto, const Bindings&) { return 0.0; },
       .evaluate = [](const EvalContext&, const EvalTensors& inputs) { return inputs; },
   });

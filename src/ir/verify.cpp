@@ -2,18 +2,11 @@
 
 #include "braid/error.h"
 #include "braid/graph.h"
-#include "ir/op_registry.h"
+#include "ir/mutation.h"
 #include "ir/text.h"
 
 namespace braid {
 namespace {
-
-/// A collective that runs in the background: lowering has not given it an algorithm.
-bool is_asynchronous(const Node& node) {
-  if (node.op->op_class != OpClass::kCollective) return false;
-  const auto* algorithm = node.attr<std::string>("algorithm");
-  return algorithm == nullptr || algorithm->empty();
-}
 
 void verify_waits(const Graph& graph, const std::string& place) {
   const std::vector<std::vector<NodeId>> users = graph.users();
@@ -52,6 +45,7 @@ void verify_at(const Graph& graph, const std::string& place) {
     throw_invalid(place + "/outputs", "none; expected at least one output");
   }
   verify_waits(graph, place);
+  verify_mutations(graph, place);
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     const auto* body = graph.nodes()[id].attr<std::shared_ptr<const Graph>>("body");
     if (body != nullptr) verify_at(**body, fmt::format("{}/nodes/{}/attrs/body", place, id));

@@ -14,7 +14,7 @@ TEST(AllReduce, InfersTheOperandsType) {
 TEST(AllReduce, RefusesBadAttributes) {
   const TensorType x{DType::kF32, {2}};
   EXPECT_TRUE(is_error(refused({x}, "all_reduce", attributes("median")), "n/attrs/reduce_op",
-                       "unknown reduction \"median\"; expected sum"));
+                       "unknown reduction \"median\"; expected sum, avg, max, min, product"));
   EXPECT_TRUE(is_error(refused({x}, "all_reduce", attributes("sum", "dp")), "n/attrs/group",
                        "unknown group \"dp\"; expected \"tp\""));
   EXPECT_TRUE(is_error(refused({x}, "all_reduce", {{"reduce_op", std::string("sum")}}),
@@ -55,6 +55,146 @@ TEST(AllReduce, StaysInsideEachInstanceOfTheGroup) {
 TEST(AllReduce, GroupOfOneIsTheIdentity) {
   EXPECT_EQ(computed_one({{DType::kF32, {2}}}, "all_reduce", attributes(), {{3, 4}}),
             (Values{3, 4}));
+}
+
+Attrs with(Attrs attrs, Attrs more) {
+  attrs.insert(more.begin(), more.end());
+  return attrs;
+}
+Attrs group(const char* name = "tp") { return {{"group", std::string(name)}}; }
+Attrs integer(const char* key, std::int64_t value) { return {{key, value}}; }
+Attrs sizes(const char* key, std::vector<std::int64_t> values) { return {{key, values}}; }
+
+/// The first result of each rank.
+std::vector<Values> on_ranks(const std::vector<TensorType>& types, const char* op,
+                             const Attrs& attrs, const std::vector<std::vector<Values>>& values) {
+  std::vector<Values> results;
+  for (const auto& rank : computed(types, op, attrs, values)) results.push_back(rank[0]);
+  return results;
+}
+
+TEST(AllReduce, ReducesByEveryOperation) {
+  const TensorType x{DType::kF32, {1}};
+  const auto reduced = [&](const char* op) {
+    const auto results = on_ranks({x}, "all_reduce", attributes(op), {{{3}}, {{-2}}, {{5}}});
+    EXPECT_EQ(results[0], results[2]);
+    return results[1][0];
+  };
+  EXPECT_EQ(reduced("avg"), 2);
+  EXPECT_EQ(reduced("max"), 5);
+  EXPECT_EQ(reduced("min"), -2);
+  EXPECT_EQ(reduced("product"), -30);
+  EXPECT_TRUE(is_error(refused({{DType::kI32, {2}}}, "all_reduce", attributes("avg")), "n/inputs/0",
+                       "avg of i32[2]; expected a floating-point dtype"));
+}
+
+TEST(AllGather, PutsTheRanksChunksInOrderAlongTheDim) {
+  EXPECT_EQ(inferred({{DType::kBF16, {sym("T"), 8}}}, "all_gather_into_tensor", group()),
+            "bf16[2*T, 8]");
+  EXPECT_EQ(inferred({{DType::kBF16, {sym("T"), 8}}}, "all_gather_into_tensor",
+                     with(group(), integer("dim", -1))),
+            "bf16[T, 16]");
+  const TensorType x{DType::kF32, {2, 1}};
+  const std::vector<std::vector<Values>> values = {{{1, 2}}, {{3, 4}}};
+  EXPECT_EQ(on_ranks({x}, "all_gather_into_tensor", group(), values),
+            (std::vector<Values>{{1, 2, 3, 4}, {1, 2, 3, 4}}));
+  EXPECT_EQ(on_ranks({x}, "all_gather_into_tensor", with(group(), integer("dim", 1)), values),
+            (std::vector<Values>{{1, 3, 2, 4}, {1, 3, 2, 4}}));
+  EXPECT_TRUE(is_error(refused({x}, "all_gather_into_tensor", with(group(), integer("dim", 2))),
+                       "n/attrs/dim", "dim 2 is out of range; expected [-2, 2)"));
+}
+
+TEST(AllGather, OutMustFit) {
+  const TensorType x{DType::kF32, {2}};
+  EXPECT_EQ(inferred({x, {DType::kF32, {4}}}, "all_gather_into_tensor_out", group()), "f32[4]");
+  EXPECT_TRUE(is_error(refused({x, {DType::kF32, {6}}}, "all_gather_into_tensor_out", group()),
+                       "n/inputs/1", "`out` is f32[6]; expected f32[4]"));
+}
+
+TEST(ReduceScatter, LeavesEachRankItsChunkOfTheReduction) {
+  const TensorType x{DType::kF32, {2, 2}};
+  const std::vector<std::vector<Values>> values = {{{1, 2, 3, 4}}, {{10, 20, 30, 40}}};
+  EXPECT_EQ(on_ranks({x}, "reduce_scatter_tensor", attributes(), values),
+            (std::vector<Values>{{11, 22}, {33, 44}}));
+  EXPECT_EQ(
+      on_ranks({x}, "reduce_scatter_tensor", with(attributes("avg"), integer("dim", 1)), values),
+      (std::vector<Values>{{5.5, 16.5}, {11, 22}}));
+  EXPECT_TRUE(is_error(refused({{DType::kF32, {3, 2}}}, "reduce_scatter_tensor", attributes()),
+                       "n/inputs/0", "dim 0 is 3; expected a multiple of 2"));
+  EXPECT_TRUE(is_error(refused({{DType::kF32, {sym("T")}}}, "reduce_scatter_tensor", attributes()),
+                       "n/inputs/0",
+                       "dim 0 is T; expected a multiple of 2, the ranks of the group, "
+                       "such as 2*T"));
+}
+
+TEST(AllToAll, EvenChunksGoToTheRanksInOrder) {
+  const TensorType x{DType::kF32, {4}};
+  const std::vector<std::vector<Values>> values = {{{1, 2, 3, 4}}, {{5, 6, 7, 8}}};
+  const std::vector<Values> expected = {{1, 2, 5, 6}, {3, 4, 7, 8}};
+  EXPECT_EQ(on_ranks({x}, "all_to_all_single", group(), values), expected);
+  EXPECT_EQ(
+      on_ranks({x}, "all_to_all_single", with(group(), sizes("input_split_sizes", {2, 2})), values),
+      expected);
+}
+
+TEST(AllToAll, UnevenChunksAreGivenForEachRank) {
+  const TensorType x{DType::kF32, {4}};
+  const std::vector<std::vector<Values>> values = {{{1, 2, 3, 4}}, {{5, 6, 7, 8}}};
+  const Attrs sent = sizes("input_split_sizes", {3, 1, 1, 3});
+  const Attrs received = sizes("output_split_sizes", {3, 1, 1, 3});
+  const std::vector<Values> expected = {{1, 2, 3, 5}, {4, 6, 7, 8}};
+  EXPECT_EQ(on_ranks({x}, "all_to_all_single", with(group(), sent), values), expected);
+  EXPECT_EQ(on_ranks({x}, "all_to_all_single", with(group(), received), values), expected);
+  EXPECT_EQ(on_ranks({x}, "all_to_all_single", with(with(group(), sent), received), values),
+            expected);
+}
+
+TEST(AllToAll, RefusesSplitsThatDoNotAddUp) {
+  const TensorType x{DType::kF32, {4}};
+  const auto refusal = [&](Attrs attrs) {
+    return refused({x}, "all_to_all_single", with(group(), std::move(attrs)));
+  };
+  const char* in = "n/attrs/input_split_sizes";
+  EXPECT_TRUE(is_error(refusal(sizes("input_split_sizes", {2, 3})), in, "run one program"));
+  EXPECT_TRUE(is_error(refusal(sizes("input_split_sizes", {3, 3})), in, "sum to 6; expected 4"));
+  EXPECT_TRUE(is_error(refusal(sizes("input_split_sizes", {1, 1, 2})), in, "3 sizes; expected 2"));
+  EXPECT_TRUE(is_error(refusal(sizes("input_split_sizes", {5, -1})), in, "size 1 is -1"));
+  EXPECT_TRUE(is_error(refusal(sizes("input_split_sizes", {3, 1, 2, 3})), in,
+                       "rank 1 sends 5 rows in all; expected 4"));
+  EXPECT_TRUE(is_error(refusal(sizes("input_split_sizes", {3, 1, 2, 2})), in,
+                       "rank 0 receives 5 rows and rank 1 3"));
+  EXPECT_TRUE(is_error(refusal(with(sizes("input_split_sizes", {3, 1, 1, 3}),
+                                    sizes("output_split_sizes", {1, 3, 3, 1}))),
+                       "n/attrs/output_split_sizes", "expected the sizes [3, 1, 1, 3]"));
+}
+
+TEST(Broadcast, GivesEveryRankTheSources) {
+  const TensorType x{DType::kF32, {1}};
+  EXPECT_EQ(on_ranks({x}, "broadcast", with(group(), integer("src", 1)), {{{3}}, {{4}}, {{5}}}),
+            (std::vector<Values>{{4}, {4}, {4}}));
+  EXPECT_TRUE(is_error(refused({x}, "broadcast", with(group(), integer("src", 2))), "n/attrs/src",
+                       "2; expected a rank of the group, 0 to 1"));
+}
+
+TEST(ShardDimAllToAll, MovesTheShardFromOneDimToAnother) {
+  const TensorType x{DType::kF32, {1, 2}};
+  const Attrs dims = with(with(group(), integer("gather_dim", 0)), integer("shard_dim", 1));
+  EXPECT_EQ(inferred({x}, "shard_dim_alltoall", dims), "f32[2, 1]");
+  EXPECT_EQ(on_ranks({x}, "shard_dim_alltoall", dims, {{{1, 2}}, {{3, 4}}}),
+            (std::vector<Values>{{1, 3}, {2, 4}}));
+  EXPECT_TRUE(
+      is_error(refused({x}, "shard_dim_alltoall",
+                       with(with(group(), integer("gather_dim", 0)), integer("shard_dim", -2))),
+               "n/attrs/shard_dim", "-2, as gather_dim; expected another dim"));
+}
+
+TEST(Coalesced, GivesEachOperandItsResult) {
+  const TensorType x{DType::kF32, {1}}, y{DType::kBF16, {2}};
+  EXPECT_EQ(inferred({x, y}, "all_gather_into_tensor_coalesced", group()), "f32[2] bf16[4]");
+  const auto results =
+      computed({x, y}, "all_reduce_coalesced", attributes(), {{{1}, {2, 3}}, {{10}, {20, 30}}});
+  EXPECT_EQ(results[1], (std::vector<Values>{{11}, {22, 33}}));
+  EXPECT_EQ(inferred({y, y}, "reduce_scatter_tensor_coalesced", attributes()), "bf16[1] bf16[1]");
 }
 
 TEST(WaitTensor, IsTheIdentityOnAnything) {

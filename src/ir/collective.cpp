@@ -1,0 +1,197 @@
+#include "ir/collective.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <numeric>
+
+#include "ir/ops.h"
+
+namespace braid {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+/// The op without what says where its result lies: "all_reduce_coalesced_" is an "all_reduce".
+std::string_view base_name(std::string_view op) {
+  if (op.ends_with('_')) op.remove_suffix(1);
+  for (std::string_view suffix : {"_out", "_coalesced"}) {
+    if (op.ends_with(suffix)) op.remove_suffix(suffix.size());
+  }
+  return op;
+}
+
+std::size_t axis_of(const Attrs& attrs, const char* name, const TensorType& operand) {
+  return normalize_axis(get_attr<std::int64_t>(attrs, name), operand.shape.size(),
+                        std::string("/attrs/") + name);
+}
+
+ReduceOp reduce_of(const Attrs& attrs, const TensorType& operand) {
+  const auto& name = get_attr<std::string>(attrs, "reduce_op");
+  const ReduceOp op = *parse_reduce_op(name);
+  if (operand.dtype == DType::kBool || (op == ReduceOp::kAvg && !is_float(operand.dtype))) {
+    fail("/inputs/0", fmt::format("{} of {}; expected {}", name, operand.str(),
+                                  operand.dtype == DType::kBool ? "a number: insert `to`"
+                                                                : "a floating-point dtype"));
+  }
+  return op;
+}
+
+/// A list of sizes as [rank * n + peer]; empty where it is not given or says no more than "even".
+Sizes uneven_sizes(const Attrs& attrs, const std::string& name, const TensorType& operand,
+                   std::int64_t ranks) {
+  const auto it = attrs.find(name);
+  if (it == attrs.end()) return {};
+  const std::string place = "/attrs/" + name;
+  const Sizes& sizes = std::get<Sizes>(it->second);
+  const auto n = static_cast<std::size_t>(ranks);
+  if (sizes.size() != n && sizes.size() != n * n) {
+    fail(place, fmt::format("{} sizes; expected {}, one for each rank of the group, or {}, such a "
+                            "list for each rank",
+                            sizes.size(), n, n * n));
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 0) fail(place, fmt::format("size {} is {}; expected 0 or more", i, sizes[i]));
+  }
+  const bool even = std::equal(sizes.begin() + 1, sizes.end(), sizes.begin());
+  if (even) {
+    const Dim sum(sizes[0] * ranks);
+    if (sum == operand.shape[0]) return {};
+    fail(place, fmt::format("the sizes sum to {}; expected {}, the extent of dim 0 of {}",
+                            sum.str(), operand.shape[0].str(), operand.str()));
+  }
+  if (sizes.size() == n) {
+    fail(place, fmt::format("[{}] on every rank gives the ranks results of different extents, and "
+                            "they run one program; expected equal sizes, or {}, a list for each "
+                            "rank",
+                            fmt::join(sizes, ", "), n * n));
+  }
+  return sizes;
+}
+
+Sizes transposed(const Sizes& sizes, std::int64_t ranks) {
+  Sizes result(sizes.size());
+  for (std::int64_t i = 0; i < ranks && !sizes.empty(); ++i) {
+    for (std::int64_t j = 0; j < ranks; ++j) {
+      result[static_cast<std::size_t>(j * ranks + i)] =
+          sizes[static_cast<std::size_t>(i * ranks + j)];
+    }
+  }
+  return result;
+}
+
+/// What each rank sends to each, where the attributes say so and it is uneven. As all ranks run one
+/// program, all operands have one extent, and all results.
+Sizes splits_of(const Attrs& attrs, const TensorType& operand, std::int64_t ranks) {
+  const bool both = attrs.contains("input_split_sizes") && attrs.contains("output_split_sizes");
+  const Sizes sent = uneven_sizes(attrs, "input_split_sizes", operand, ranks);
+  const Sizes received =
+      transposed(uneven_sizes(attrs, "output_split_sizes", operand, ranks), ranks);
+  if (both && received != sent) {
+    fail("/attrs/output_split_sizes",
+         fmt::format("the ranks do not receive what they send by input_split_sizes; expected the "
+                     "sizes [{}]",
+                     fmt::join(transposed(sent, ranks), ", ")));
+  }
+  Sizes splits = sent.empty() ? received : sent;
+  if (splits.empty()) return {};
+  const std::string place =
+      std::string("/attrs/") + (sent.empty() ? "output_split_sizes" : "input_split_sizes");
+  const Sizes columns = transposed(splits, ranks);
+  const auto sum = [&](const Sizes& sizes, std::int64_t rank) {
+    const auto row = sizes.begin() + rank * ranks;
+    return std::accumulate(row, row + ranks, std::int64_t{0});
+  };
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    if (Dim(sum(splits, rank)) != operand.shape[0]) {
+      fail(place, fmt::format("rank {} sends {} rows in all; expected {}, the extent of dim 0 of "
+                              "{}",
+                              rank, sum(splits, rank), operand.shape[0].str(), operand.str()));
+    }
+    if (sum(columns, rank) != sum(columns, 0)) {
+      fail(place, fmt::format("rank 0 receives {} rows and rank {} {}; expected equally many: all "
+                              "ranks run one program",
+                              sum(columns, 0), rank, sum(columns, rank)));
+    }
+  }
+  return splits;
+}
+
+}  // namespace
+
+std::optional<ReduceOp> parse_reduce_op(std::string_view name) {
+  if (name == "sum") return ReduceOp::kSum;
+  if (name == "avg") return ReduceOp::kAvg;
+  if (name == "max") return ReduceOp::kMax;
+  if (name == "min") return ReduceOp::kMin;
+  if (name == "product") return ReduceOp::kProduct;
+  return std::nullopt;
+}
+
+std::int64_t Collective::result_start(std::int64_t from, std::int64_t to) const {
+  std::int64_t start = 0;
+  for (std::int64_t r = 0; r < from; ++r) start += splits[static_cast<std::size_t>(r * ranks + to)];
+  return start;
+}
+
+std::int64_t Collective::operand_start(std::int64_t from, std::int64_t to) const {
+  const auto row = splits.begin() + from * ranks;
+  return std::accumulate(row, row + to, std::int64_t{0});
+}
+
+Shape Collective::result_shape(const Shape& operand) const {
+  Shape shape = operand;
+  if (!splits.empty()) {
+    shape[0] = result_start(ranks, 0);
+    return shape;
+  }
+  if (scatter_dim) {
+    const std::optional<Dim> chunk = shape[*scatter_dim].divide_exactly(ranks);
+    if (!chunk) {
+      fail("/inputs/0",
+           fmt::format(
+               "dim {} is {}; expected a multiple of {}, the ranks of the "
+               "group{}",
+               *scatter_dim, shape[*scatter_dim].str(), ranks,
+               shape[*scatter_dim].is_constant() ? "" : fmt::format(", such as {}*T", ranks)));
+    }
+    shape[*scatter_dim] = *chunk;
+  }
+  if (gather_dim) shape[*gather_dim] = shape[*gather_dim] * ranks;
+  return shape;
+}
+
+Collective collective_of(const Graph& graph, std::string_view op, const Attrs& attrs,
+                         const TensorType& operand) {
+  Collective result;
+  result.ranks = graph.groups().find(get_attr<std::string>(attrs, "group"))->second.size;
+  const std::string_view name = base_name(op);
+  if (name == "all_reduce") {
+    result.reduce = reduce_of(attrs, operand);
+  } else if (name == "all_gather_into_tensor") {
+    result.gather_dim = axis_of(attrs, "dim", operand);
+  } else if (name == "reduce_scatter_tensor") {
+    result.scatter_dim = axis_of(attrs, "dim", operand);
+    result.reduce = reduce_of(attrs, operand);
+  } else if (name == "all_to_all_single") {
+    if (operand.shape.empty()) fail("/inputs/0", "a scalar; expected at least one dim");
+    result.gather_dim = result.scatter_dim = 0;
+    result.splits = splits_of(attrs, operand, result.ranks);
+  } else if (name == "broadcast") {
+    result.src = get_attr<std::int64_t>(attrs, "src");
+    if (*result.src < 0 || *result.src >= result.ranks) {
+      fail("/attrs/src",
+           fmt::format("{}; expected a rank of the group, 0 to {}", *result.src, result.ranks - 1));
+    }
+  } else {  // shard_dim_alltoall
+    result.gather_dim = axis_of(attrs, "gather_dim", operand);
+    result.scatter_dim = axis_of(attrs, "shard_dim", operand);
+    if (result.gather_dim == result.scatter_dim) {
+      fail("/attrs/shard_dim", fmt::format("{}, as gather_dim; expected another dim",
+                                           get_attr<std::int64_t>(attrs, "shard_dim")));
+    }
+  }
+  return result;
+}
+
+}  // namespace braid

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "braid/graph.h"
+
+namespace braid {
+
+/// As torch.distributed names them: "sum", "avg", "max", "min", "product".
+enum class ReduceOp : std::uint8_t { kSum, kAvg, kMax, kMin, kProduct };
+/// Nothing for another name.
+[[nodiscard]] std::optional<ReduceOp> parse_reduce_op(std::string_view name);
+
+/// Where the elements of a collective's result come from; one form for all of them. Every rank of
+/// the group has an operand of the same shape. A result element of rank `me` is
+///   - along `gather_dim`, the element of the rank whose chunk its index lies in;
+///   - else that of rank `src`, or the ranks' elements reduced in rank order.
+/// Along `scatter_dim`, it stems from chunk `me` of the operand.
+///
+///     all_reduce               {reduce}                     [A, B] -> [A, B]
+///     broadcast                {src}                        [A, B] -> [A, B]
+///     all_gather_into_tensor   {gather_dim 0}               [A, B] -> [n*A, B]
+///     reduce_scatter_tensor    {scatter_dim 0, reduce}      [n*A, B] -> [A, B]
+///     all_to_all_single        {gather_dim 0, scatter_dim 0}  [n*A, B] -> [n*A, B]
+///     shard_dim_alltoall       {gather_dim 0, scatter_dim 1}  [A, n*B] -> [n*A, B]
+struct Collective {
+  std::int64_t ranks = 1;
+  std::optional<std::size_t> gather_dim;
+  std::optional<std::size_t> scatter_dim;
+  std::optional<ReduceOp> reduce;
+  std::optional<std::int64_t> src;
+  /// [from * ranks + to]: rows of an all_to_all_single whose chunks are uneven; empty: even ones.
+  std::vector<std::int64_t> splits;
+
+  /// First result row of what `to` has from `from`, and first operand row of it at `from`; of
+  /// uneven chunks.
+  [[nodiscard]] std::int64_t result_start(std::int64_t from, std::int64_t to) const;
+  [[nodiscard]] std::int64_t operand_start(std::int64_t from, std::int64_t to) const;
+
+  /// The result's shape. Fails where a dim does not divide, at a place relative to the node.
+  [[nodiscard]] Shape result_shape(const Shape& operand) const;
+};
+
+/// Of a collective's op, in-place, `_out` and `_coalesced` forms alike. Throws kInvalidArgument
+/// with a place relative to the node where the attributes do not fit the operand.
+[[nodiscard]] Collective collective_of(const Graph& graph, std::string_view op, const Attrs& attrs,
+                                       const TensorType& operand);
+
+}  // namespace braid

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ir/op_registry.h"
+
+namespace braid {
+
+// Memory that several values name. A graph is SSA except for the ops that overwrite an operand
+// (Mutates in the registry). Views, waits and the results of such ops are names for the memory of a
+// value that stands for itself: a graph input, or what a node computes.
+//
+//     s = view(x)          s and x name the memory of x
+//     c = all_reduce_(s)   so does c: x now holds other values
+//     w = wait_tensor(c)   from here on, x may be read, and w, but s no more
+
+/// The operands that the node overwrites; result i is what operand [i] of these holds then.
+[[nodiscard]] std::span<const ValueId> mutated_operands(const Node& node);
+
+/// For each value the one whose memory it names, often itself.
+[[nodiscard]] std::vector<ValueId> storages(const Graph& graph);
+
+/// For each element of `value` the element of its storage that it is.
+[[nodiscard]] std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
+                                                        const Bindings& bindings);
+
+/// Refuses uses of memory that is not what the user of it meant: a name from before a mutation
+/// used after it, memory used between an in-place collective and its wait, and the operand of a
+/// collective overwritten before its wait. Throws kInvalidArgument at `place`/nodes/i.
+void verify_mutations(const Graph& graph, const std::string& place);
+
+}  // namespace braid
