@@ -11,12 +11,12 @@
 namespace braid {
 namespace {
 
-constexpr std::array<Pass, 4> kPasses = {{
+constexpr auto kPasses = std::to_array<Pass>({
     {"canonicalize", canonicalize},
     {"split_reductions", split_reductions},
     {"lower_collectives", lower_collectives},
     {"fuse", fuse},
-}};
+});
 
 const Pass& find_pass(std::string_view name) {
   for (const Pass& pass : kPasses) {
@@ -56,9 +56,14 @@ Graph run_passes(const Graph& graph, std::span<const std::string> names, PassCon
 }
 
 Program lower(const Graph& graph, PassContext& context) {
-  Graph lowered = run_verified(kPasses[0], graph, context);
-  for (std::size_t i = 1; i < kPasses.size(); ++i) {
-    lowered = run_verified(kPasses[i], lowered, context);
+  const std::vector<std::string>& enable = context.config.enable;
+  for (const std::string& name : enable) static_cast<void>(find_pass(name));
+  Graph lowered = graph;
+  for (const Pass& pass : kPasses) {
+    if (!pass.by_default && std::find(enable.begin(), enable.end(), pass.name) == enable.end()) {
+      continue;
+    }
+    lowered = run_verified(pass, lowered, context);
   }
   std::vector<std::string> names;
   for (ValueId output : graph.outputs()) names.push_back(graph.value(output).name);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,12 +19,23 @@ struct Remark {
   std::string reason;
 };
 
+/// What the passes are told. `braid explain` prints it once.
+struct PassConfig {
+  /// Passes that run beside the default ones, by name.
+  std::vector<std::string> enable;
+  /// sequence_parallel: the dim that the tokens lie along. None: dim 0 of a matrix, dim 1 of more.
+  std::optional<std::int64_t> sequence_dim;
+  /// micro_pipeline: fuse also where the cost model sees no gain.
+  bool always_pipeline = false;
+};
+
 struct PassContext {
   Target target;
   int ranks_per_device = 1;
   /// Bounds what one kernel can cost to compile. 1 leaves every node a kernel of its own, with the
   /// views in front of it.
   int max_kernel_nodes = 32;
+  PassConfig config;
   std::vector<Remark> remarks;
   void applied(std::string_view pass, std::string_view node, std::string reason);
   void missed(std::string_view pass, std::string_view node, std::string reason);
@@ -32,6 +44,7 @@ struct PassContext {
 struct Pass {
   std::string_view name;
   Graph (*run)(const Graph&, PassContext&);
+  bool by_default = true;  ///< else only where PassConfig::enable names it
 };
 
 /// In the order of DESIGN §4. `build_program` is not one of them: its result is a Program.
@@ -50,7 +63,7 @@ Program build_program(const Graph& graph, PassContext& context,
 /// Runs the passes in order and verifies after each. Unknown names throw kInvalidArgument with the
 /// list of names.
 Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context);
-/// All passes, then build_program.
+/// The default passes and the enabled ones, then build_program.
 Program lower(const Graph& graph, PassContext& context);
 
 }  // namespace braid

@@ -11,7 +11,11 @@
 
 namespace braid::testing {
 
-inline PassContext sm80() { return {.target = {.sm = 80}, .ranks_per_device = 1, .remarks = {}}; }
+inline PassContext sm80() {
+  PassContext context;
+  context.target.sm = 80;
+  return context;
+}
 
 /// A graph from the inner part of its JSON: symbol T in 1..64, group "tp" of `world` ranks.
 inline Graph graph_of(const std::string& inputs, const std::string& nodes,
