@@ -17,7 +17,8 @@
 // Each kernel (or bare copy) is a step on stream 0; equal kernels are one ProgramKernel. Views are
 // names for the buffer of the value behind them. A kernel writes an output of the graph straight
 // into its io buffer; a copy step at the end does it where that cannot be: for a graph input, a
-// communication buffer, and a value whose buffer is another output already.
+// communication buffer, and a value whose buffer is another output already. copy_ is a copy step
+// into a graph input.
 // A step that waits for other ranks gets a channel of its own. The last one of each group ends with
 // a barrier, so that no rank still reads when the next run starts to write.
 // Refuses any other node: it should be inside a kernel by now.
@@ -134,6 +135,13 @@ class Builder {
         step.kind = Step::Kind::kCopy;
         step.source = buffer_of(node.inputs[0]);
         step.destination = add_result(node.outputs[0]);
+        program_.steps.push_back(std::move(step));
+        return;
+      case OpClass::kMutation:
+        step.kind = Step::Kind::kCopy;
+        step.source = buffer_of(node.inputs[1]);
+        step.destination = buffer_of(node.inputs[0]);
+        buffer_of(node.outputs[0]) = step.destination;
         program_.steps.push_back(std::move(step));
         return;
       case OpClass::kKernel:

@@ -9,7 +9,7 @@
 // canonicalize: one spelling for each thing.
 //
 // Matches
-//   all_reduce over a group of size 1, and its wait_tensor      -> the operand
+//   a collective over a group of size 1, and its wait_tensor    -> the operand
 //   view of a view                                              -> one view of the base
 //   view to the shape its operand has                           -> the operand
 //   transpose of a transpose of the same two dims               -> the innermost operand
@@ -80,6 +80,15 @@ class Canonicalizer {
     std::vector<ValueId> inputs;
     inputs.reserve(node.inputs.size());
     for (ValueId input : node.inputs) inputs.push_back(same(input));
+    if (node.op->op_class == OpClass::kCollective &&
+        group_size(*node.attr<std::string>("group")) == 1) {
+      for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+        same_[static_cast<std::size_t>(node.outputs[i])] = inputs[i];
+      }
+      context_.applied(kPass, node.name,
+                       fmt::format("group '{}' has one rank: the operand itself",
+                                   *node.attr<std::string>("group")));
+    }
     if (auto found = equal_value(node, inputs)) {
       same_[static_cast<std::size_t>(node.outputs[0])] = found->first;
       context_.applied(kPass, node.name, std::move(found->second));
@@ -91,11 +100,6 @@ class Canonicalizer {
   std::optional<std::pair<ValueId, std::string>> equal_value(const Node& node,
                                                              std::vector<ValueId>& inputs) {
     const std::string_view op = node.op_name();
-    if (op == "all_reduce") {
-      const std::string& group = *node.attr<std::string>("group");
-      if (group_size(group) != 1) return std::nullopt;
-      return {{inputs[0], fmt::format("group '{}' has one rank: the operand itself", group)}};
-    }
     if (op == "wait_tensor") {
       const Node* source = producer(node.inputs[0]);
       if (source == nullptr || source->op->op_class != OpClass::kCollective || !replaced(*source)) {
@@ -169,6 +173,7 @@ class Canonicalizer {
     for (ValueId output : graph_.outputs()) needed[static_cast<std::size_t>(same(output))] = true;
     std::vector<bool> live(graph_.nodes().size(), false);
     for (std::size_t id = live.size(); id-- > 0;) {
+      live[id] = graph_.nodes()[id].op->op_class == OpClass::kMutation;
       for (ValueId output : graph_.nodes()[id].outputs) {
         if (needed[static_cast<std::size_t>(output)]) live[id] = true;
       }

@@ -110,6 +110,7 @@ class Fuser {
       case OpClass::kWait:
         throw_invalid(n.name, "wait_tensor cannot be fused; run lower_collectives first");
       case OpClass::kKernel:
+      case OpClass::kMutation:
         return keep(id);
       case OpClass::kView:
       case OpClass::kPointwise:
@@ -171,7 +172,9 @@ class Fuser {
       for (NodeId user : users_[static_cast<std::size_t>(value)]) {
         if (!live_[static_cast<std::size_t>(user)]) continue;
         const OpClass c = node(user).op->op_class;
-        if (c == OpClass::kCollective || c == OpClass::kKernel) return true;
+        if (c == OpClass::kCollective || c == OpClass::kKernel || c == OpClass::kMutation) {
+          return true;
+        }
       }
     }
     return false;
@@ -533,7 +536,11 @@ class Fuser {
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
     auto push = [&](int id) {
       const auto& nodes = item(id).nodes;
-      ready.emplace(*std::max_element(nodes.begin(), nodes.end()), id);
+      NodeId place = *std::max_element(nodes.begin(), nodes.end());
+      // What overwrites graph inputs comes when everybody has read them.
+      const bool last = node(nodes[0]).op->op_class == OpClass::kMutation;
+      if (last) place += static_cast<NodeId>(graph_.nodes().size());
+      ready.emplace(place, id);
     };
     for (std::size_t i = 0; i < items_.size(); ++i) {
       if (!items_[i].gone && missing[i] == 0) push(static_cast<int>(i));

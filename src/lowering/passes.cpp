@@ -12,6 +12,7 @@ namespace braid {
 namespace {
 
 constexpr auto kPasses = std::to_array<Pass>({
+    {"functionalize", functionalize},
     {"canonicalize", canonicalize},
     {"split_reductions", split_reductions},
     {"lower_collectives", lower_collectives},

@@ -50,6 +50,7 @@ struct Pass {
 /// In the order of DESIGN §4. `build_program` is not one of them: its result is a Program.
 [[nodiscard]] std::span<const Pass> all_passes();
 
+Graph functionalize(const Graph& graph, PassContext& context);
 Graph canonicalize(const Graph& graph, PassContext& context);
 Graph split_reductions(const Graph& graph, PassContext& context);
 Graph lower_collectives(const Graph& graph, PassContext& context);

@@ -1,5 +1,7 @@
 #include "lowering/rewrite.h"
 
+#include "ir/op_registry.h"
+
 namespace braid {
 
 Rewriter::Rewriter(const Graph& old)
@@ -18,8 +20,9 @@ std::vector<ValueId> Rewriter::operator()(const std::vector<ValueId>& old) const
 
 NodeId Rewriter::copy(const Node& node) { return copy(node, (*this)(node.inputs), node.attrs); }
 
-NodeId Rewriter::copy(const Node& node, std::vector<ValueId> inputs, Attrs attrs) {
-  const NodeId id = graph_.add_node(node.name, node.op_name(), std::move(inputs), std::move(attrs));
+NodeId Rewriter::copy(const Node& node, std::string_view op, std::vector<ValueId> inputs,
+                      Attrs attrs) {
+  const NodeId id = graph_.add_node(node.name, op, std::move(inputs), std::move(attrs));
   for (const auto& [key, value] : node.hints) graph_.set_hint(id, key, value);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId now = graph_.node(id).outputs[i];
@@ -48,6 +51,7 @@ std::vector<bool> live_nodes(const Graph& graph) {
   std::vector<bool> live(graph.nodes().size(), false);
   for (std::size_t id = graph.nodes().size(); id-- > 0;) {
     const Node& node = graph.nodes()[id];
+    live[id] = node.op->op_class == OpClass::kMutation;
     for (ValueId output : node.outputs) {
       if (needed[static_cast<std::size_t>(output)]) live[id] = true;
     }

@@ -24,7 +24,11 @@ class Rewriter {
   /// The node as it is, hints and communication groups included.
   NodeId copy(const Node& node);
   /// The same with other operands (of the new graph) and attributes.
-  NodeId copy(const Node& node, std::vector<ValueId> inputs, Attrs attrs);
+  NodeId copy(const Node& node, std::vector<ValueId> inputs, Attrs attrs) {
+    return copy(node, node.op_name(), std::move(inputs), std::move(attrs));
+  }
+  /// With another op, too.
+  NodeId copy(const Node& node, std::string_view op, std::vector<ValueId> inputs, Attrs attrs);
   /// A name that neither the old nor the new graph has.
   [[nodiscard]] std::string fresh_name(std::string_view base) const;
   /// Adds the outputs and hands the graph over.
@@ -36,7 +40,7 @@ class Rewriter {
   std::vector<ValueId> map_;
 };
 
-/// For each node whether a graph output needs it.
+/// For each node whether a graph output needs it, or memory that outlives the run.
 [[nodiscard]] std::vector<bool> live_nodes(const Graph& graph);
 
 }  // namespace braid

@@ -1,0 +1,217 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "braid/error.h"
+#include "ir/mutation.h"
+#include "ir/views.h"
+#include "lowering/passes.h"
+#include "lowering/rewrite.h"
+
+// functionalize: after it, no node overwrites what another one reads.
+//
+// Matches
+//   in-place and out forms of collectives    -> the plain form; who reads the operand later reads
+//                                               the result (through the inverse of the views
+//                                               between the two)
+//   copy_ and fsdp.copy_                     -> nothing: who reads the target reads the source
+//   resize_storage_bytes_                    -> nothing: storage is planned here
+// What is left of a mutation is what the caller sees: one `copy_` into each graph input that was
+// overwritten, at the end of the graph, whose result nobody reads.
+// Refuses, with an error, to overwrite expanded values and strided or moving parts of a value.
+// The idea and the name are PyTorch's.
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "functionalize";
+
+class Functionalizer {
+ public:
+  Functionalizer(const Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), storage_(storages(graph)), rewrite_(graph) {
+    written_.resize(graph.values().size());
+  }
+
+  Graph run() {
+    for (const Node& node : graph_.nodes()) visit(node);
+    write_back();
+    return rewrite_.finish();
+  }
+
+ private:
+  /// What a storage was overwritten with.
+  struct Written {
+    bool by_node = false;
+    std::string copy_name;  ///< of the copy_ that did it last, where one did
+  };
+
+  ValueId storage(ValueId value) const { return storage_[static_cast<std::size_t>(value)]; }
+
+  void visit(const Node& node) {
+    const std::span<const ValueId> mutated = mutated_operands(node);
+    if (mutated.empty()) {
+      rewrite_.copy(node);
+      // The memory of an in-place collective holds the result from its wait on.
+      if (node.op->op_class == OpClass::kWait) overwrite_waited(node);
+      return;
+    }
+    const std::string_view op = node.op_name();
+    if (node.op->op_class == OpClass::kCollective) {
+      copy_out_of_place(node);
+      if (!is_asynchronous(node)) {
+        for (ValueId result : node.outputs) overwrite(result, rewrite_(result));
+      }
+      context_.applied(kPass, node.name,
+                       "out of place; who reads its operand later reads its result");
+      return;
+    }
+    if (op == "resize_storage_bytes_") {
+      rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
+      context_.applied(kPass, node.name, "gone: storage is planned, not resized");
+      return;
+    }
+    const ValueId source = rewrite_(node.inputs[1]);
+    rewrite_.map(node.outputs[0], source);
+    overwrite(node.outputs[0], source);
+    written_[static_cast<std::size_t>(storage(node.inputs[0]))].copy_name = node.name;
+  }
+
+  void copy_out_of_place(const Node& node) {
+    std::string op(node.op_name());
+    std::vector<ValueId> inputs = rewrite_(node.inputs);
+    if (op.ends_with("_out")) {
+      op.resize(op.size() - 4);
+      inputs.pop_back();
+    } else {
+      op.pop_back();
+    }
+    rewrite_.copy(node, std::move(op), std::move(inputs), node.attrs);
+  }
+
+  void overwrite_waited(const Node& wait) {
+    const NodeId producer = graph_.value(wait.inputs[0]).producer;
+    if (producer < 0 || mutated_operands(graph_.node(producer)).empty()) return;
+    overwrite(wait.inputs[0], rewrite_(wait.outputs[0]));
+  }
+
+  /// The storage that `name` names holds `now` at the places that the name stands for.
+  void overwrite(ValueId name, ValueId now) {
+    const ValueId target = storage(name);
+    // Up from the name, each view is undone on the way to what it is a view of.
+    for (ValueId value = name; value != target;) {
+      const Node& node = graph_.node(graph_.value(value).producer);
+      const std::span<const ValueId> mutated = mutated_operands(node);
+      if (!mutated.empty()) {
+        value = mutated[static_cast<std::size_t>(graph_.value(value).result)];
+        continue;
+      }
+      if (node.op->op_class == OpClass::kView) now = undo(node, graph_.value(value).result, now);
+      value = node.inputs[0];
+    }
+    rewrite_.map(target, now);
+    written_[static_cast<std::size_t>(target)].by_node = true;
+  }
+
+  /// The view's operand after `part`, its result, has got the values `now`.
+  ValueId undo(const Node& view, int result, ValueId now) {
+    const std::string_view op = view.op_name();
+    const ValueId operand = view.inputs[0];
+    const Shape& shape = graph_.type(operand).shape;
+    if (op == "transpose") return add(view, op, {now}, view.attrs);
+    if (op == "permute") {
+      const auto order = permutation(op, view.attrs, shape.size());
+      std::vector<std::int64_t> inverse(order.size());
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        inverse[order[i]] = static_cast<std::int64_t>(i);
+      }
+      return add(view, op, {now}, {{"dims", std::move(inverse)}});
+    }
+    if (op == "slice" || op == "split") {
+      const SliceRange range =
+          op == "slice" ? slice_range(view.attrs, shape, graph_.symbols())
+                        : split_ranges(view.attrs, shape)[static_cast<std::size_t>(result)];
+      return put(view, rewrite_(operand), shape, range, now);
+    }
+    if (op == "expand") {
+      throw_invalid(view.name, "an expanded value is overwritten, whose elements share memory");
+    }
+    return add(view, "view", {now}, {{"shape", shape}});
+  }
+
+  /// `whole` with `part` in place of the range: what lies before and after it, put around.
+  ValueId put(const Node& view, ValueId whole, const Shape& shape, const SliceRange& range,
+              ValueId part) {
+    const auto dim = static_cast<std::int64_t>(range.axis);
+    const Dim end = range.start + range.length;
+    const bool to_the_end = end == shape[range.axis];
+    if (range.step != 1 || !range.start.is_constant() || !(end.is_constant() || to_the_end)) {
+      throw_invalid(view.name,
+                    fmt::format("this {} of {} is overwritten; expected one with step 1 and bounds "
+                                "that are constant",
+                                view.op_name(), graph_.type(view.inputs[0]).str()));
+    }
+    std::vector<ValueId> parts;
+    if (const std::int64_t start = range.start.constant(); start > 0) {
+      parts.push_back(add(view, "slice", {whole}, {{"dim", dim}, {"end", start}}));
+    }
+    parts.push_back(part);
+    if (!to_the_end) {
+      parts.push_back(add(view, "slice", {whole}, {{"dim", dim}, {"start", end.constant()}}));
+    }
+    return parts.size() == 1 ? part : add(view, "cat", std::move(parts), {{"dim", dim}});
+  }
+
+  ValueId add(const Node& near, std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {
+    Graph& graph = rewrite_.graph();
+    return graph
+        .node(graph.add_node(rewrite_.fresh_name(near.name + "_back"), op, std::move(inputs),
+                             std::move(attrs)))
+        .outputs[0];
+  }
+
+  void write_back() {
+    Graph& graph = rewrite_.graph();
+    std::vector<std::pair<std::size_t, ValueId>> updates;  // input, and what it holds in the end
+    for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
+      const ValueId input = graph_.input_values()[i];
+      if (!written_[static_cast<std::size_t>(input)].by_node) continue;
+      if (rewrite_(input) != graph.input_values()[i]) updates.emplace_back(i, rewrite_(input));
+    }
+    // What an input held before, and is still wanted at the end, is saved first.
+    const std::vector<ValueId> now = storages(graph);
+    const auto saved = [&](ValueId value) {
+      const ValueId lies_in = now[static_cast<std::size_t>(value)];
+      const bool lost = std::any_of(updates.begin(), updates.end(), [&](const auto& update) {
+        return graph.input_values()[update.first] == lies_in;
+      });
+      if (!lost) return value;
+      const std::string name = rewrite_.fresh_name(graph.value(value).name + "_saved");
+      return graph.node(graph.add_node(name, "copy", {value})).outputs[0];
+    };
+    for (auto& [index, source] : updates) source = saved(source);
+    for (ValueId output : graph_.outputs()) {
+      const ValueId value = rewrite_(output);
+      if (static_cast<std::size_t>(value) < now.size()) rewrite_.map(output, saved(value));
+    }
+    for (const auto& [index, source] : updates) {
+      std::string name = written_[static_cast<std::size_t>(graph_.input_values()[index])].copy_name;
+      if (name.empty()) name = rewrite_.fresh_name(graph_.inputs()[index].name + "_update");
+      graph.add_node(std::move(name), "copy_", {graph.input_values()[index], source});
+    }
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  std::vector<ValueId> storage_;
+  std::vector<Written> written_;  ///< of each storage
+  Rewriter rewrite_;
+};
+
+}  // namespace
+
+Graph functionalize(const Graph& graph, PassContext& context) {
+  return Functionalizer(graph, context).run();
+}
+
+}  // namespace braid
