@@ -13,6 +13,7 @@ namespace {
 
 std::string entry_name(const KernelSpec& spec) {
   std::string name = spec.template_name;
+  if (name == "collective") name = analyze(*spec.body, name).collective->op_name();
   for (const Node& node : spec.body->nodes()) {
     if (name == node.op_name()) continue;
     if (name.size() > 48) break;
@@ -30,7 +31,7 @@ tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_
   program.num_warps = static_cast<int>(spec.config.at("num_warps"));
   if (spec.template_name == "pointwise") build_pointwise(spec, info, program);
   if (spec.template_name == "row") build_row(spec, info, program);
-  if (spec.template_name == "all_reduce") build_all_reduce(spec, info, ranks_per_device, program);
+  if (spec.template_name == "collective") build_collective(spec, info, ranks_per_device, program);
   if (spec.template_name == "gemm") {
     if (is_float8(spec.body->type(info.matmuls[0]->inputs[0]).dtype) && target.sm < 89) {
       throw_invalid("scaled_mm", fmt::format("a matmul of 8-bit floats needs sm_90a or later; the "
@@ -55,7 +56,7 @@ tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_
 std::string template_for(const Graph& body) {
   std::string name = "pointwise";
   for (const Node& node : body.nodes()) {
-    if (node.op->op_class == OpClass::kCollective) return "all_reduce";
+    if (node.op->op_class == OpClass::kCollective) return "collective";
     if (node.op->op_class == OpClass::kMatmul) return "gemm";
     if (node.op->op_class == OpClass::kReduction || node.op->op_class == OpClass::kNorm)
       name = "row";

@@ -18,11 +18,11 @@ using Config = std::map<std::string, std::int64_t>;
 
 /// The seam between lowering and codegen: what one kernel computes and how. The body is a small
 /// graph whose inputs and outputs are the kernel's buffers; it carries the symbols and groups it
-/// uses. An `all_reduce` in a body has an `algorithm` and reads a value with that `comm_group`: an
+/// uses. A collective in a body has an `algorithm` and reads a value with that `comm_group`: an
 /// input, or an output that the kernel writes to its arena before it signals.
 struct KernelSpec {
   std::shared_ptr<const Graph> body;
-  std::string template_name;  ///< "pointwise", "row", "gemm", "all_reduce"
+  std::string template_name;  ///< "pointwise", "row", "gemm", "collective"
   Config config;
 };
 
@@ -63,7 +63,7 @@ struct KernelSource {
   std::string text;
 };
 
-/// The template that a body needs: "all_reduce" when it holds an all_reduce, else "gemm" for an mm,
+/// The template that a body needs: "collective" when it holds one, else "gemm" for an mm,
 /// "row" for a reduction or norm, else "pointwise".
 [[nodiscard]] std::string template_for(const Graph& body);
 

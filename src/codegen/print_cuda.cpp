@@ -204,6 +204,8 @@ class Printer {
       return fmt::format("{}{}", value, std::abs(value) < std::int64_t{1} << 31 ? "" : "LL");
     }
     if (inst.op == Op::kParam) {
+      const Param& param = p_.params[static_cast<std::size_t>(inst.index)];
+      if (param.what.kind == KernelParam::Kind::kRank) return "(long long)rank";
       return fmt::format("p{}", inst.index);
     }
     if (inst.op == Op::kProgramId) return "(long long)blockIdx.x";

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "ir/collective.h"
 #include "ir/op_registry.h"
 
 namespace braid {
@@ -60,13 +61,41 @@ double arithmetic_ns(const Graph& graph, const Node& node, const Bindings& bindi
   return node.op->flops(inputs, outputs, bindings) / (tflops * 1e3);
 }
 
+const CollectiveModel& collective_model(std::string_view algorithm) {
+  for (const CollectiveModel& model : kCollectives) {
+    if (model.algorithm == algorithm) return model;
+  }
+  throw_invalid("", fmt::format("unknown collective algorithm '{}'; expected one_shot, two_shot, "
+                                "multimem or ring",
+                                algorithm));
+}
+
+/// An all-reduce by its algorithm. Of the others each algorithm moves the same bytes, once around
+/// a ring or straight from their owners: those of the result, or of the operand in a reduction,
+/// which are not this rank's own.
 double collective_node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                           const DeviceModel& device) {
   const Group& group = graph.groups().find(*node.attr<std::string>("group"))->second;
-  const auto* algorithm = node.attr<std::string>("algorithm");
-  return collective_ns(algorithm == nullptr || algorithm->empty() ? "ring" : *algorithm, group.size,
-                       static_cast<std::int64_t>(type_bytes(graph.type(node.inputs[0]), bindings)),
-                       device);
+  const std::string& given = *node.attr<std::string>("algorithm");
+  const std::string_view algorithm = given.empty() ? "ring" : std::string_view(given);
+  const CollectiveModel& model = collective_model(algorithm);
+  double ns = 0;
+  for (std::size_t i = 0; i < node.outputs.size() && group.size > 1; ++i) {
+    const TensorType& operand = graph.type(node.inputs[i]);
+    const double operand_bytes = type_bytes(operand, bindings);
+    const Collective form = collective_of(graph, node.op_name(), node.attrs, operand);
+    if (form.reduce && !form.scatter_dim) {
+      ns += collective_ns(algorithm, group.size, static_cast<std::int64_t>(operand_bytes), device);
+      continue;
+    }
+    const double bytes =
+        form.reduce ? operand_bytes : type_bytes(graph.type(node.outputs[i]), bindings);
+    const auto n = static_cast<double>(group.size);
+    const double moved = form.src ? bytes : bytes * (n - 1) / n;
+    ns += model.base_ns + model.barriers * device.barrier_ns + model.hop_ns * (n - 1) +
+          moved / (model.share * device.nvlink_gbs);
+  }
+  return ns;
 }
 
 /// A body: its collective, then the slower of its traffic and its arithmetic.
@@ -106,19 +135,14 @@ const DeviceModel& device_model(const Target& target) {
 
 double collective_ns(std::string_view algorithm, std::int64_t world, std::int64_t bytes,
                      const DeviceModel& device) {
+  const CollectiveModel& model = collective_model(algorithm);
   if (world <= 1) return 0;
-  for (const CollectiveModel& model : kCollectives) {
-    if (model.algorithm != algorithm) continue;
-    const auto n = static_cast<double>(world);
-    const double moved =
-        static_cast<double>(bytes) *
-        (model.peers * (n - 1) + model.slices * (n - 1) / n + model.whole + model.slice / n);
-    return model.base_ns + model.barriers * device.barrier_ns + model.hop_ns * 2 * (n - 1) +
-           moved / (model.share * device.nvlink_gbs);
-  }
-  throw_invalid("", fmt::format("unknown collective algorithm '{}'; expected one_shot, two_shot, "
-                                "multimem or ring",
-                                algorithm));
+  const auto n = static_cast<double>(world);
+  const double moved =
+      static_cast<double>(bytes) *
+      (model.peers * (n - 1) + model.slices * (n - 1) / n + model.whole + model.slice / n);
+  return model.base_ns + model.barriers * device.barrier_ns + model.hop_ns * 2 * (n - 1) +
+         moved / (model.share * device.nvlink_gbs);
 }
 
 double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,

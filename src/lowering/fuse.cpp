@@ -19,7 +19,7 @@
 // fuse: clusters the compute nodes into kernel nodes.
 //
 // Matches, in graph order: a node joins the kernel of one of its operands (the host), preferring
-// all_reduce to gemm to row to pointwise kernels; then the pointwise kernels of its other operands
+// collective to gemm to row to pointwise kernels; then the pointwise kernels of its other operands
 // join too, and the gemm of the other operand when the two matmuls share their first one (gate and
 // up). Views, slices and other movements that leave neighbours neighbours, and constants, stand in
 // the body of each kernel that reads them (index arithmetic there, no traffic); so does a transpose
@@ -53,7 +53,7 @@ struct Item {
 };
 
 int priority(std::string_view template_name) {
-  return template_name == "all_reduce" ? 3
+  return template_name == "collective" ? 3
          : template_name == "gemm"     ? 2
          : template_name == "row"      ? 1
                                        : 0;

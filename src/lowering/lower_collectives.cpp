@@ -1,16 +1,17 @@
 #include <fmt/format.h>
 
 #include "braid/error.h"
-#include "ir/op_registry.h"
+#include "ir/mutation.h"
 #include "lowering/cost.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 
 // lower_collectives: decides how each collective runs, and nothing else does.
 //
-// Matches an all_reduce with reduce_op "sum" that has no algorithm yet, and makes it one_shot:
-// every rank reads the operand of all ranks straight out of the symmetric arena. The node is
-// synchronous from then on: its wait_tensor goes, and users read the all_reduce itself.
+// Matches every collective that has no algorithm yet, and makes it one_shot: every rank reads what
+// it needs of the operands of all ranks straight out of the symmetric arena. The node is
+// synchronous from then on: its wait_tensor goes, and users read the collective itself. A coalesced
+// collective becomes one for each of its operands.
 //
 // The operand becomes a communication buffer (comm_group). That needs a kernel of ours which writes
 // it, and a place that nobody else dictates. Views are looked through: what counts is the data
@@ -18,7 +19,7 @@
 //   - a graph input lies in the caller's memory, and is never mutated or moved;
 //   - a graph output lies where the caller reads it;
 //   - a communication buffer of another group lies in that group's arena.
-// Refuses groups without symmetric memory, and other reduce ops.
+// Refuses groups without symmetric memory, and in-place and out forms: functionalize comes first.
 namespace braid {
 namespace {
 
@@ -41,8 +42,9 @@ class Lowering {
 
   Graph run() {
     for (const Node& node : graph_.nodes()) {
-      if (node.op_name() == "all_reduce" && node.attr<std::string>("algorithm")->empty()) {
-        lower_all_reduce(node);
+      if (node.op->op_class == OpClass::kCollective &&
+          node.attr<std::string>("algorithm")->empty()) {
+        lower(node);
       } else if (node.op_name() == "wait_tensor" && is_synchronous(node.inputs[0])) {
         rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
       } else {
@@ -61,39 +63,55 @@ class Lowering {
     return algorithm != nullptr && !algorithm->empty();
   }
 
-  void lower_all_reduce(const Node& node) {
+  void lower(const Node& node) {
     const std::string& name = *node.attr<std::string>("group");
     const Group& group = graph_.groups().find(name)->second;
-    const std::string& reduce_op = *node.attr<std::string>("reduce_op");
     if (!group.symmetric) {
       throw_invalid("/groups/" + name + "/symmetric",
-                    fmt::format("false; all_reduce '{}' runs only over a group with symmetric "
-                                "memory: expected true (or no such key)",
-                                node.name));
+                    fmt::format("false; {} '{}' runs only over a group with symmetric memory: "
+                                "expected true (or no such key)",
+                                node.op_name(), node.name));
     }
-    if (reduce_op != "sum") {
-      throw_invalid(node.name + "/attrs/reduce_op",
-                    fmt::format("'{}'; expected 'sum': no other is lowered yet", reduce_op));
+    if (!mutated_operands(node).empty()) {
+      throw_invalid(node.name, fmt::format("{} overwrites its operand; run functionalize first",
+                                           node.op_name()));
     }
-    const ValueId operand = comm_buffer(node, name);
     Attrs attrs = node.attrs;
     attrs.insert_or_assign("algorithm", std::string(kAlgorithm));
-    rewrite_.copy(node, {operand}, std::move(attrs));
+    constexpr std::string_view kCoalesced = "_coalesced";
+    std::string op(node.op_name());
+    if (op.ends_with(kCoalesced)) {
+      op.resize(op.size() - kCoalesced.size());
+      for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+        const ValueId operand = comm_buffer(node, node.inputs[i], name);
+        const NodeId single = rewrite_.graph().add_node(
+            rewrite_.fresh_name(fmt::format("{}_{}", node.name, i)), op, {operand}, attrs);
+        rewrite_.map(node.outputs[i], rewrite_.graph().node(single).outputs[0]);
+      }
+    } else {
+      const ValueId operand = comm_buffer(node, node.inputs[0], name);
+      rewrite_.copy(node, {operand}, attrs);
+    }
 
-    const std::int64_t bytes = max_bytes(graph_.type(node.outputs[0]), graph_.symbols());
+    const Node& lowered = rewrite_.graph().nodes().back();
+    std::int64_t bytes = 0;
+    for (ValueId value : node.outputs) {
+      bytes += max_bytes(graph_.type(value), graph_.symbols());
+    }
+    const double ns = static_cast<double>(node.outputs.size()) *
+                      node_ns(rewrite_.graph(), lowered, max_bindings(graph_.symbols()), device_);
     context_.applied(
         kPass, node.name,
         fmt::format("{} over {} ranks of '{}', {} bytes: about {:.1f} us on {}; the wait is gone",
-                    kAlgorithm, group.size, name, bytes,
-                    collective_ns(kAlgorithm, group.size, bytes, device_) / 1e3, device_.name));
+                    kAlgorithm, group.size, name, bytes, ns / 1e3, device_.name));
   }
 
   /// The new value that the collective reads: its operand marked as a communication buffer, or a
   /// marked copy of it.
-  ValueId comm_buffer(const Node& node, const std::string& group) {
-    const ValueId operand = rewrite_(node.inputs[0]);
+  ValueId comm_buffer(const Node& node, ValueId old, const std::string& group) {
+    const ValueId operand = rewrite_(old);
     Graph& graph = rewrite_.graph();
-    const std::string obstacle = cannot_be_comm_buffer(node.inputs[0], group);
+    const std::string obstacle = cannot_be_comm_buffer(old, group);
     if (obstacle.empty()) {
       // The views on the way carry the mark too: each is a name for bytes of that buffer.
       ValueId value = operand;

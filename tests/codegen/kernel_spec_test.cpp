@@ -18,7 +18,7 @@ TEST(KernelSpec, SamplesCoverEveryTemplate) {
     EXPECT_EQ(cannot_fuse(*sample.spec.body, sample.spec.template_name), "") << sample.name;
     seen.insert(sample.spec.template_name);
   }
-  EXPECT_EQ(seen, (std::set<std::string>{"pointwise", "row", "gemm", "all_reduce"}));
+  EXPECT_EQ(seen, (std::set<std::string>{"pointwise", "row", "gemm", "collective"}));
 }
 
 TEST(KernelSpec, RequirementsAreKnownBeforeTheText) {
@@ -27,14 +27,14 @@ TEST(KernelSpec, RequirementsAreKnownBeforeTheText) {
     EXPECT_GT(needs.threads, 0) << sample.name;
     EXPECT_LE(needs.shared_bytes, Target{}.max_shared_bytes()) << sample.name;
     EXPECT_GT(needs.grid.evaluate({{"T", 1}}), 0) << sample.name;
-    EXPECT_EQ(needs.comm_group, sample.spec.template_name == "all_reduce" ? "tp" : "")
+    EXPECT_EQ(needs.comm_group, sample.spec.template_name == "collective" ? "tp" : "")
         << sample.name;
   }
 }
 
 TEST(KernelSpec, AWaitingGridIsConstantAndSharedByTheRanksOfADevice) {
   for (const auto& sample : sample_specs(Target{})) {
-    if (sample.spec.template_name != "all_reduce") continue;
+    if (sample.spec.template_name != "collective") continue;
     const Requirements alone = requirements(sample.spec, Target{}, 1);
     const Requirements shared = requirements(sample.spec, Target{}, 8);
     ASSERT_TRUE(alone.grid.is_constant());

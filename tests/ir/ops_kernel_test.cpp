@@ -28,7 +28,7 @@ std::shared_ptr<const Graph> block_body() {
 
 Attrs attributes(std::shared_ptr<const Graph> body) {
   return {{"body", std::move(body)},
-          {"template", std::string("all_reduce")},
+          {"template", std::string("collective")},
           {"config", std::map<std::string, std::int64_t>{{"num_warps", 4}}}};
 }
 

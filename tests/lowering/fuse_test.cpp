@@ -44,7 +44,7 @@ TEST(Fuse, TpMlpIsThreeKernels) {
                                 node("r", "add", R"("s", "x2")") + "," + norm("y", "r"),
                             R"("y", "r")");
   EXPECT_THAT(lines(graph), ElementsAre("a = gemm{mm+silu}(x, w)", "p@tp = gemm{mm}(a, w)",
-                                        "y:0, y:1 = all_reduce{all_reduce+add+rms_norm}(p, x2, g)",
+                                        "y:0, y:1 = collective{all_reduce+add+rms_norm}(p, x2, g)",
                                         "-> y:1, y:0"));
   const Graph& body = **graph.nodes()[2].attr<std::shared_ptr<const Graph>>("body");
   EXPECT_EQ(body.value(body.input_values()[0]).comm_group, "tp");
@@ -62,7 +62,7 @@ TEST(Fuse, LlamaMlpIsFourKernels) {
             R"("y", "r")");
   EXPECT_THAT(lines(graph), ElementsAre("n = row{rms_norm}(x, g)", "m = gemm{mm+mm+silu+mul}(n, w)",
                                         "d@tp = gemm{mm}(m, w)",
-                                        "y:0, y:1 = all_reduce{all_reduce+add+rms_norm}(d, x, g)",
+                                        "y:0, y:1 = collective{all_reduce+add+rms_norm}(d, x, g)",
                                         "-> y:1, y:0"));
 }
 
@@ -157,8 +157,8 @@ TEST(Fuse, OneCollectivePerKernelWithItsOperandInFront) {
                      R"("y")"),
             context);
   EXPECT_THAT(lines(graph),
-              ElementsAre("c:0@tp, c:1 = all_reduce{neg+all_reduce}(x)",
-                          "y:0@tp, y:1 = all_reduce{exp+all_reduce+add}(x2, c:1)", "-> y:1"));
+              ElementsAre("c:0@tp, c:1 = collective{neg+all_reduce}(x)",
+                          "y:0@tp, y:1 = collective{exp+all_reduce+add}(x2, c:1)", "-> y:1"));
 }
 
 TEST(Fuse, OperandOfACollectiveThatOthersReadOrThatIsLarge) {
@@ -169,7 +169,7 @@ TEST(Fuse, OperandOfACollectiveThatOthersReadOrThatIsLarge) {
                R"("y")"),
       context);
   EXPECT_THAT(lines(shared),
-              ElementsAre("p@tp = pointwise{neg}(x)", "y = all_reduce{all_reduce+add}(p)", "-> y"));
+              ElementsAre("p@tp = pointwise{neg}(x)", "y = collective{all_reduce+add}(p)", "-> y"));
   EXPECT_THAT(remarks_of(context, "c"), Contains(HasSubstr("must lie complete in the arena")));
   // Not evaluated: it is large.
   context = sm80();
@@ -180,11 +180,11 @@ TEST(Fuse, OperandOfACollectiveThatOthersReadOrThatIsLarge) {
                                              context),
                            context);
   EXPECT_THAT(lines(large),
-              ElementsAre("p@tp = pointwise{neg}(x)", "y = all_reduce{all_reduce+neg}(p)", "-> y"));
+              ElementsAre("p@tp = pointwise{neg}(x)", "y = collective{all_reduce+neg}(p)", "-> y"));
   const Graph norm = fused(
       kX2, node("p", "softmax", R"("x")") + "," + reduced + node("y", "neg", R"("s")"), R"("y")");
   EXPECT_THAT(lines(norm),
-              ElementsAre("p@tp = row{softmax}(x)", "y = all_reduce{all_reduce+neg}(p)", "-> y"));
+              ElementsAre("p@tp = row{softmax}(x)", "y = collective{all_reduce+neg}(p)", "-> y"));
 }
 
 TEST(Fuse, PrologueOfAResidualJoinsTheCollective) {
@@ -194,7 +194,7 @@ TEST(Fuse, PrologueOfAResidualJoinsTheCollective) {
                                 "," + node("y", "add", R"("s", "q")"),
                             R"("y")");
   EXPECT_THAT(lines(graph),
-              ElementsAre("y:0@tp, y:1 = all_reduce{neg+all_reduce+exp+add}(x, x2)", "-> y:1"));
+              ElementsAre("y:0@tp, y:1 = collective{neg+all_reduce+exp+add}(x, x2)", "-> y:1"));
 }
 
 TEST(Fuse, EqualLayersShareOneBody) {

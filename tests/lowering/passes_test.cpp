@@ -20,7 +20,7 @@ TEST(Passes, RunInTheOrderGiven) {
                                        "fuse"};
   const Graph result = run_passes(graph, names, context);
   EXPECT_THAT(lines(result),
-              ::testing::ElementsAre("c:0@tp, c:1 = all_reduce{copy+all_reduce}(x)", "-> c:1"));
+              ::testing::ElementsAre("c:0@tp, c:1 = collective{copy+all_reduce}(x)", "-> c:1"));
   EXPECT_EQ(lines(run_passes(graph, {}, context)), lines(graph));
 }
 

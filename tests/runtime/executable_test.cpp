@@ -93,7 +93,7 @@ TEST_F(ExecutableTest, ReportsWhatItBuilt) {
   ASSERT_EQ(executable.kernels().size(), 1);
   const KernelReport kernel = executable.kernels()[0];
   EXPECT_EQ(kernel.ops, "copy+all_reduce+rms_norm");  // x goes into the symmetric arena first
-  EXPECT_EQ(kernel.template_name, "all_reduce");
+  EXPECT_EQ(kernel.template_name, "collective");
   EXPECT_EQ(kernel.launches, 1);
   EXPECT_GT(kernel.registers, 0);
   EXPECT_EQ(kernel.spill_bytes, 0);

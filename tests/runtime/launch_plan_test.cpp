@@ -83,7 +83,7 @@ class LaunchPlanTest : public ::testing::Test {
                         {"y", type, 0, 512, 256, 0, 1},
                         {"z", type, 0, 1024, 256, 0, 1}};
     ProgramKernel kernel;
-    kernel.spec.template_name = "all_reduce";
+    kernel.spec.template_name = "collective";
     kernel.needs.grid = ceil_div(Expr(t), Expr(4));
     kernel.needs.threads = 128;
     kernel.needs.shared_bytes = 64;

@@ -82,8 +82,8 @@ class Analysis {
   std::string find_anchors() {
     for (const Node& node : body_.nodes()) {
       if (node.op->op_class == OpClass::kCollective) {
-        if (info_.all_reduce != nullptr) return "a kernel holds one collective";
-        info_.all_reduce = &node;
+        if (info_.collective != nullptr) return "a kernel holds one collective";
+        info_.collective = &node;
         if (!is_input(node.inputs[0])) {
           if (std::string reason = find_prologue(node); !reason.empty()) return reason;
         }
@@ -96,7 +96,7 @@ class Analysis {
       }
     }
     if (info_.matmuls.empty()) return "";
-    if (info_.all_reduce != nullptr) return "a matmul and a collective are separate kernels";
+    if (info_.collective != nullptr) return "a matmul and a collective are separate kernels";
     if (reduction_ != nullptr) {
       return "a reduction needs whole rows, a matmul computes tiles of them";
     }
@@ -107,6 +107,11 @@ class Analysis {
   /// for nothing else, since what comes after the wait would compute them again.
   std::string find_prologue(const Node& collective) {
     info_.prologue = collective.inputs[0];
+    if (shape(info_.prologue) != shape(collective.outputs[0]) ||
+        collective.op_name() == "all_to_all_single") {
+      return fmt::format("a block of '{}' reads what other blocks would compute",
+                         collective.op_name());
+    }
     const auto& outputs = body_.outputs();
     if (std::find(outputs.begin(), outputs.end(), info_.prologue) == outputs.end()) {
       return "the operand of a collective must be in memory";
@@ -152,15 +157,15 @@ class Analysis {
       if (numel(info_.reduced_dims()) == Expr(1)) row_ = kFull;
       if (!trailing(info_.reduced)) {
         info_.rows = Rows::kStrided;
-        if (info_.all_reduce != nullptr) {
+        if (info_.collective != nullptr) {
           return "a reduction over other than the last dims and a collective are separate kernels";
         }
       } else {
         const std::int64_t width = numel(info_.reduced_dims()).max(body_.symbols());
         info_.rows = width <= kMaxRow ? Rows::kHeld : Rows::kWide;
       }
-    } else if (info_.all_reduce != nullptr) {
-      info_.space = shape(info_.all_reduce->outputs[0]);
+    } else if (info_.collective != nullptr) {
+      info_.space = shape(info_.collective->outputs[0]);
     } else if (!body_.outputs().empty()) {
       info_.space = shape(body_.outputs()[0]);
     }

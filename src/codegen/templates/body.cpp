@@ -98,7 +98,7 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
   const DType dtype = body_.type(node.outputs[result]).dtype;
   switch (node.op->op_class) {
     case OpClass::kCollective:
-      return b_.round(dtype, peers_sum(node, at, mask));
+      return from_peers(node, at, mask);
     case OpClass::kView:
       return moved(node, result, at, mask);
     case OpClass::kGather:
@@ -238,25 +238,6 @@ Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
 
 // --- collectives and reductions
 // -------------------------------------------------------------------
-
-Id BodyEmitter::peers_sum(const Node& node, const Coords& at, const Mask& mask) {
-  const ValueId value = node.inputs[0];
-  const std::string& group = *node.attr<std::string>("group");
-  KernelParam what{.kind = KernelParam::Kind::kOffset, .index = 0, .group = group};
-  if (body_.value(value).producer < 0) {
-    what.index = body_.value(value).result;
-  } else {
-    what.kind = KernelParam::Kind::kResultOffset;
-    what.index = static_cast<int>(info_.prologue_output(body_));
-  }
-  const Id offset = b_.param(what, 256);
-  Id sum = kNone;
-  for (int rank = 0; rank < b_.program().world; ++rank) {
-    const Id part = load(b_.peer(offset, rank), at, body_.type(value).dtype, mask);
-    sum = sum == kNone ? part : b_.map(Fn::kAdd, {sum, part});
-  }
-  return sum;
-}
 
 /// What a norm reduces: its operand, or the rounded sum of the two of an add_rms_norm.
 Id BodyEmitter::norm_operand(const Node& node, const Coords& at, const Mask& mask) {

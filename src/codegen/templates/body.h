@@ -9,6 +9,7 @@
 #include "codegen/kernel_spec.h"
 #include "codegen/templates/coords.h"
 #include "codegen/tile.h"
+#include "ir/collective.h"
 
 namespace braid {
 
@@ -26,8 +27,8 @@ struct BodyInfo {
   Shape space;          ///< the iteration space: what the kernel's full values are flat-equal to
   Rows rows = Rows::kNone;
   std::vector<bool> reduced;  ///< per dim of the space; empty without a reduction
-  const Node* all_reduce = nullptr;
-  ValueId prologue = -1;  ///< the operand of the all_reduce, where the kernel computes it
+  const Node* collective = nullptr;
+  ValueId prologue = -1;  ///< the operand of the collective, where the kernel computes it
   std::vector<const Node*> matmuls;  ///< one, or a pair that shares its first operand
   std::vector<bool> per_row;         ///< per value: one element per row, not one per point
   bool narrow = false;               ///< 32-bit indices reach everything
@@ -90,7 +91,10 @@ class BodyEmitter {
   tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
   tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
-  tile::Id peers_sum(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id from_peers(const Node& node, const Coords& at, const Mask& mask);
+  Coords own_chunk(const Collective& form, const std::string& group, const Shape& operand,
+                   const Coords& at);
+  tile::Id by_rank(const std::string& group, const std::vector<std::int64_t>& values);
   tile::Id norm_operand(const Node& node, const Coords& at, const Mask& mask);
   tile::Id norm(const Node& node, const Coords& at, const Mask& mask);
   tile::Id pointwise_value(const Node& node, const Coords& at, const Mask& mask);
@@ -113,11 +117,11 @@ class BodyEmitter {
 void build_pointwise(const KernelSpec& spec, const BodyInfo& info, tile::Program& program);
 void build_row(const KernelSpec& spec, const BodyInfo& info, tile::Program& program);
 void build_gemm(const KernelSpec& spec, const BodyInfo& info, tile::Program& program);
-void build_all_reduce(const KernelSpec& spec, const BodyInfo& info, int ranks_per_device,
+void build_collective(const KernelSpec& spec, const BodyInfo& info, int ranks_per_device,
                       tile::Program& program);
 
 /// Rows, or flat chunks, of a body without a matmul: what build_row, build_pointwise and
-/// build_all_reduce share. Counts the pieces of work and emits the one numbered `piece`: all
+/// build_collective share. Counts the pieces of work and emits the one numbered `piece`: all
 /// outputs but the prologue's, or that one alone.
 struct PieceWork {
   Expr count = 1;

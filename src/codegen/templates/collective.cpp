@@ -16,10 +16,10 @@
 
 namespace braid {
 
-void build_all_reduce(const KernelSpec& spec, const BodyInfo& info, int ranks_per_device,
+void build_collective(const KernelSpec& spec, const BodyInfo& info, int ranks_per_device,
                       tile::Program& program) {
   tile::Builder b(program);
-  const std::string& group = *info.all_reduce->attr<std::string>("group");
+  const std::string& group = *info.collective->attr<std::string>("group");
   program.world = static_cast<int>(spec.body->groups().at(group).size);
   const PieceWork work = piece_work(spec, info);
   const std::int64_t most = std::max<std::int64_t>(1, protocol::kMaxBlocks / ranks_per_device);
