@@ -24,11 +24,13 @@ class Body {
     const NodeId node = graph_->add_node("", name, std::move(inputs), std::move(attrs));
     return graph_->node(node).outputs[0];
   }
+  ValueId collective(const std::string& name, ValueId v, Attrs attrs) {
+    attrs.insert_or_assign("group", std::string("tp"));
+    attrs.insert_or_assign("algorithm", std::string("one_shot"));
+    return op(name, {v}, std::move(attrs));
+  }
   ValueId all_reduce(ValueId v) {
-    return op("all_reduce", {v},
-              {{"reduce_op", std::string("sum")},
-               {"group", std::string("tp")},
-               {"algorithm", std::string("one_shot")}});
+    return collective("all_reduce", v, {{"reduce_op", std::string("sum")}});
   }
   ValueId transpose(ValueId v) {
     return op("transpose", {v}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
@@ -183,6 +185,29 @@ std::vector<SampleSpec> sample_specs(const Target& target) {
   {
     Body b(3);
     add("all_reduce_tail", b, {b.all_reduce(b.symmetric(DType::kF32, {t, 1001}))});
+  }
+  {
+    Body b;
+    add("all_gather_rows", b,
+        {b.op("silu", {b.collective("all_gather_into_tensor", b.symmetric(bf16, {t, 2048}), {})})});
+  }
+  {
+    Body b;
+    const ValueId x = b.collective("reduce_scatter_tensor", b.symmetric(bf16, {t * 4, 2048}),
+                                   {{"reduce_op", std::string("avg")}});
+    add("reduce_scatter_rms_norm", b, {b.op("rms_norm", {x, b.input(bf16, {2048})}, eps)});
+  }
+  {
+    Body b(2);
+    add("all_to_all_uneven", b,
+        {b.collective("all_to_all_single", b.symmetric(bf16, {8, 2048}),
+                      {{"input_split_sizes", std::vector<std::int64_t>{5, 3, 3, 5}}})});
+  }
+  {
+    Body b;
+    add("shard_dim_alltoall", b,
+        {b.collective("shard_dim_alltoall", b.symmetric(bf16, {t, 2048}),
+                      {{"gather_dim", std::int64_t{0}}, {"shard_dim", std::int64_t{1}}})});
   }
   return out;
 }

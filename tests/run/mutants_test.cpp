@@ -80,6 +80,36 @@ constexpr const char* kNorm = R"({
       {"name": "y", "op": "rms_norm", "inputs": ["a", "g"], "attrs": {"eps": 1e-5}}],
     "outputs": ["y"]})";
 
+/// Chunks that go to their ranks, that come from them, and uneven ones.
+constexpr const char* kScatter = R"({
+    "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 16}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "bf16", "shape": ["2*T", 96], "per_rank": true}],
+    "nodes": [
+      {"name": "m", "op": "silu", "inputs": ["x"]},
+      {"name": "c", "op": "reduce_scatter_tensor", "inputs": ["m"],
+        "attrs": {"reduce_op": "sum", "group": "tp"}},
+      {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["y"]})";
+constexpr const char* kGather = R"({
+    "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 16}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "bf16", "shape": ["T", 96], "per_rank": true}],
+    "nodes": [
+      {"name": "m", "op": "silu", "inputs": ["x"]},
+      {"name": "c", "op": "all_gather_into_tensor", "inputs": ["m"], "attrs": {"group": "tp"}},
+      {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["y"]})";
+constexpr const char* kUneven = R"({
+    "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 16}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [8, 330], "per_rank": true}],
+    "nodes": [
+      {"name": "c", "op": "all_to_all_single", "inputs": ["x"],
+        "attrs": {"group": "tp", "input_split_sizes": [5, 3, 3, 5]}},
+      {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["y"]})";
+
 /// What tells on a run: a finding, an error, a wrong value; empty when nothing does.
 class Judge {
  public:
@@ -178,6 +208,9 @@ constexpr Allowed kAllowed[] = {
     {"", "", "wait(comm, peers", "setp.le -> setp.lt", "the deadline, a nanosecond later"},
     {"all_reduce_neg", "", "signal(comm, peers, 0)", "bar.sync",
      "the kernel wrote nothing before: its operand is another kernel's"},
+    {"reduce_scatter", "", "signal(comm, peers, 0)", "bar.sync", "as above"},
+    {"all_gather", "", "signal(comm, peers, 0)", "bar.sync", "as above"},
+    {"all_to_all", "", "signal(comm, peers, 0)", "bar.sync", "as above"},
     {"all_reduce_silu", "", "signal(comm, peers, 1)", "bar.sync",
      "the reduction's own barriers follow the last read of a peer"},
     {"", "", "wait(comm, peers, 1)", "bar.red", "the kernel ends here, which orders as much"},
@@ -187,7 +220,8 @@ constexpr Allowed kAllowed[] = {
     {"gemm", "", "(row2 + i / 8 % 4 * 16)) < 200", "setp.lt",
      "of the four rows of a thread only one can be 200"},
     {"gemm", "", "store<2>", "setp.gt", "columns are even, the bound compared is odd"},
-    {"all_reduce_neg", "", "for (long long v11", "setp", "the mask of the chunk says the same"},
+    {"", "", "for (long long v11", "setp", "the mask of the chunk says the same"},
+    {"", "", "< 2640)", "setp.gt", "columns are even, the bound compared is odd"},
     {"all_reduce_silu", "", "(v9 * 1000) * 2", "setp.gt", "columns come in eights: none is 999"},
     {"all_reduce_silu", "", "v38 + v42", "setp.gt", "columns come in eights: none is 999"},
     {"all_reduce_silu", "", "(col0 + i % 8) < 1000", "setp.lt",
@@ -249,7 +283,10 @@ TEST_P(Mutants, EveryOneIsFound) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Mutants,
                          ::testing::Values(Case{"matmul", kMatmul, {5, 12, 16}},
-                                           Case{"norm", kNorm, {5, 40}}),
+                                           Case{"norm", kNorm, {5, 40}},
+                                           Case{"scatter", kScatter, {5, 12}},
+                                           Case{"gather", kGather, {5, 12}},
+                                           Case{"uneven", kUneven, {1}}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

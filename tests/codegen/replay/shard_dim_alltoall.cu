@@ -1,0 +1,238 @@
+struct bf16 { unsigned short bits; };
+struct f16 { unsigned short bits; };
+
+__device__ __forceinline__ float widen(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
+__device__ __forceinline__ float widen(f16 x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
+__device__ __forceinline__ float widen(float x) { return x; }
+__device__ __forceinline__ long long widen(int x) { return x; }
+__device__ __forceinline__ long long widen(long long x) { return x; }
+__device__ __forceinline__ long long widen(unsigned char x) { return x; }
+
+__device__ __forceinline__ void narrow(bf16& y, float x) {
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+}
+__device__ __forceinline__ void narrow(f16& y, float x) {
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+}
+__device__ __forceinline__ void narrow(float& y, float x) { y = x; }
+__device__ __forceinline__ void narrow(int& y, long long x) { y = (int)x; }
+__device__ __forceinline__ void narrow(long long& y, long long x) { y = x; }
+__device__ __forceinline__ void narrow(unsigned char& y, long long x) { y = (unsigned char)x; }
+
+// The value nearest to x that an E can hold.
+template <class E, class V>
+__device__ __forceinline__ V round_to(V x) {
+  E y;
+  narrow(y, x);
+  return widen(y);
+}
+
+// The 32-bit words of one access, and elements in them.
+__device__ __forceinline__ void read_words(unsigned (&w)[1], const void* p) { w[0] = *(const unsigned*)p; }
+__device__ __forceinline__ void read_words(unsigned (&w)[2], const void* p) {
+  const uint2 r = *(const uint2*)p;
+  w[0] = r.x, w[1] = r.y;
+}
+__device__ __forceinline__ void read_words(unsigned (&w)[4], const void* p) {
+  const uint4 r = *(const uint4*)p;
+  w[0] = r.x, w[1] = r.y, w[2] = r.z, w[3] = r.w;
+}
+__device__ __forceinline__ void write_words(const unsigned (&w)[1], void* p) { *(unsigned*)p = w[0]; }
+__device__ __forceinline__ void write_words(const unsigned (&w)[2], void* p) {
+  *(uint2*)p = make_uint2(w[0], w[1]);
+}
+__device__ __forceinline__ void write_words(const unsigned (&w)[4], void* p) {
+  *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]);
+}
+__device__ __forceinline__ void take(bf16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
+__device__ __forceinline__ void take(f16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
+__device__ __forceinline__ void take(float& e, const unsigned* w, int i) { e = __uint_as_float(w[i]); }
+__device__ __forceinline__ void take(int& e, const unsigned* w, int i) { e = (int)w[i]; }
+__device__ __forceinline__ void take(long long& e, const unsigned* w, int i) {
+  e = (long long)((unsigned long long)w[2 * i + 1] << 32 | w[2 * i]);
+}
+__device__ __forceinline__ void take(unsigned char& e, const unsigned* w, int i) { e = w[i / 4] >> (i % 4 * 8); }
+__device__ __forceinline__ void put(bf16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
+__device__ __forceinline__ void put(f16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
+__device__ __forceinline__ void put(float e, unsigned* w, int i) { w[i] = __float_as_uint(e); }
+__device__ __forceinline__ void put(int e, unsigned* w, int i) { w[i] = (unsigned)e; }
+__device__ __forceinline__ void put(long long e, unsigned* w, int i) {
+  w[2 * i] = (unsigned)e;
+  w[2 * i + 1] = (unsigned)(e >> 32);
+}
+__device__ __forceinline__ void put(unsigned char e, unsigned* w, int i) { w[i / 4] |= (unsigned)e << (i % 4 * 8); }
+
+// N elements in one access; masked elements read as zero.
+template <int N, class E, class V>
+__device__ __forceinline__ void load(V* v, const E* p, bool ok) {
+  if constexpr (N * sizeof(E) >= 4) {
+    unsigned w[N * sizeof(E) / 4] = {};
+    if (ok) read_words(w, p);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      E e;
+      take(e, w, i);
+      v[i] = widen(e);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      E e{};
+      if (ok) e = p[i];
+      v[i] = widen(e);
+    }
+  }
+}
+template <int N, class E, class V>
+__device__ __forceinline__ void store(E* p, const V* v, bool ok) {
+  if constexpr (N * sizeof(E) >= 4) {
+    unsigned w[N * sizeof(E) / 4] = {};
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      E e;
+      narrow(e, v[i]);
+      put(e, w, i);
+    }
+    if (ok) write_words(w, p);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      E e;
+      narrow(e, v[i]);
+      if (ok) p[i] = e;
+    }
+  }
+}
+
+// Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
+struct Peers { unsigned char* base[4]; };
+struct Comm {
+  unsigned char* self;
+  int rank, channel, step;
+  unsigned long long timeout;
+  unsigned epoch;
+};
+
+__device__ __forceinline__ unsigned* flag_at(unsigned char* base, int channel, int phase, int from) {
+  return (unsigned*)(base + 256 + (long long)channel * 1152 + phase * 512) + blockIdx.x * 4 + from;
+}
+__device__ __forceinline__ unsigned* epoch_at(unsigned char* base, int channel) {
+  return (unsigned*)(base + 256 + (long long)channel * 1152 + 2 * 512) + blockIdx.x;
+}
+__device__ __forceinline__ unsigned load_acquire(const unsigned* p) {
+  unsigned v;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ void store_release(unsigned* p, unsigned v) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" :: "l"(p), "r"(v) : "memory");
+}
+__device__ __forceinline__ unsigned long long global_timer() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
+__device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int channel, int step,
+                                          unsigned long long timeout) {
+  Comm c;
+  c.self = peers.base[0];
+#pragma unroll
+  for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
+  c.rank = rank;
+  c.channel = channel;
+  c.step = step;
+  c.timeout = timeout;
+  c.epoch = *epoch_at(c.self, channel) + 1;
+  return c;
+}
+// Every thread has read the epoch: the first signal's barrier comes after that.
+__device__ __forceinline__ void close_comm(const Comm& c) {
+  if (threadIdx.x == 0) *epoch_at(c.self, c.channel) = c.epoch;
+}
+// Everything this block did before is visible to a peer that sees the flag.
+__device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
+  __syncthreads();
+#pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
+  }
+}
+// Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
+__device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {
+  unsigned* record = (unsigned*)(c.self + 64);
+  if (atomicCAS(record, 0u, 1u) == 0u) {
+    record[1] = c.rank;
+    record[2] = c.step;
+    record[3] = blockIdx.x;
+    record[4] = c.channel;
+    record[5] = peer;
+    record[6] = c.epoch;
+    record[7] = seen;
+  }
+#pragma unroll
+  for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
+}
+// False when the run is lost; then the block must leave.
+__device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phase) {
+  bool lost = false;
+  if (threadIdx.x < 4) {
+    const unsigned* flag = flag_at(c.self, c.channel, phase, threadIdx.x);
+    const unsigned long long start = global_timer();
+    unsigned seen = load_acquire(flag);
+    while ((int)(seen - c.epoch) < 0 && !lost) {
+      lost = load_acquire((const unsigned*)c.self) != 0;
+      if (!lost && global_timer() - start > c.timeout) {
+        give_up(c, peers, threadIdx.x, seen);
+        lost = true;
+      }
+      seen = load_acquire(flag);
+    }
+  }
+  return !__syncthreads_or(lost);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1) shard_dim_alltoall(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, unsigned char* p15) {
+  const int lane = threadIdx.x & 31;
+  const int warp = threadIdx.x >> 5;
+  const int row0 = 0;
+  const int col0 = lane % 32 * 8 + warp % 4 * 256;
+  Comm comm = open_comm(peers, rank, channel, step, timeout);
+  signal(comm, peers, 0);
+  if (!wait(comm, peers, 0)) return;
+  for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
+    const int v15 = (int)(v11 * 1024);
+    const int v25 = (int)((long long)rank * 512);
+    const int v30 = (int)p9;
+    unsigned char* const v32 = peers.base[0] + p8;
+    float v37[8];
+    load<8>(v37 + 0, (const bf16*)v32 + ((((v15 + col0) / 512) * 2048) + (((v15 + col0) % 512) + v25)), (((v15 + col0) < p7) && (((v15 + col0) / 512) < v30)));
+    const int v39 = (int)p10;
+    const int v41 = (int)p6;
+    unsigned char* const v44 = peers.base[1] + p8;
+    float v49[8];
+    load<8>(v49 + 0, (const bf16*)v44 + (((((v15 + col0) / 512) + v39) * 2048) + (((v15 + col0) % 512) + v25)), ((((v15 + col0) < p7) && (!(((v15 + col0) / 512) < v30))) && (((v15 + col0) / 512) < v41)));
+    const int v51 = (int)p11;
+    const int v54 = (int)p12;
+    unsigned char* const v57 = peers.base[2] + p8;
+    float v62[8];
+    load<8>(v62 + 0, (const bf16*)v57 + (((((v15 + col0) / 512) + v51) * 2048) + (((v15 + col0) % 512) + v25)), ((((v15 + col0) < p7) && (!(((v15 + col0) / 512) < v41))) && (((v15 + col0) / 512) < v54)));
+    const int v64 = (int)p13;
+    const int v67 = (int)p14;
+    unsigned char* const v70 = peers.base[3] + p8;
+    float v74[8];
+    load<8>(v74 + 0, (const bf16*)v70 + (((((v15 + col0) / 512) + v64) * 2048) + (((v15 + col0) % 512) + v25)), (((v15 + col0) < p7) && (!(((v15 + col0) / 512) < v54))));
+    float v77[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v77[i] = (((v15 + (col0 + i % 8)) / 512) < v30) ? v37[i] : ((((v15 + (col0 + i % 8)) / 512) < v41) ? v49[i] : ((((v15 + (col0 + i % 8)) / 512) < v54) ? v62[i] : v74[i]));
+    store<8>((bf16*)p15 + (v15 + col0), v77 + 0, ((v15 + col0) < p7));
+  }
+  if (p5) signal(comm, peers, 1);
+  if (p5 && !wait(comm, peers, 1)) return;
+  close_comm(comm);
+}
