@@ -10,6 +10,7 @@
 
 #include "braid/device.h"
 #include "braid/graph.h"
+#include "braid/pass_config.h"
 #include "braid/tensor.h"
 
 namespace braid {
@@ -86,7 +87,7 @@ class Executable {
  public:
   /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the
   /// arenas. Throws kInvalidArgument when the graph's world is not the world's size.
-  static Executable compile(const Graph& graph, World& world);
+  static Executable compile(const Graph& graph, World& world, const PassConfig& passes = {});
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   ~Executable();

@@ -47,6 +47,21 @@ void add_graph_options(CLI::App& command, GraphOptions* options) {
       ->check(CLI::Range(1, kMaxWorld));
 }
 
+void add_pass_settings(CLI::App& command, PassConfig* config) {
+  command.add_option("--sequence-dim", config->sequence_dim,
+                     "sequence_parallel: the dim of the tokens (default: 0 of a matrix, else 1)");
+  command.add_flag("--always-pipeline", config->always_pipeline,
+                   "micro_pipeline: fuse also where no gain is expected");
+}
+
+void add_pass_options(CLI::App& command, PassConfig* config) {
+  command
+      .add_option("--enable", config->enable,
+                  "Passes to run beside the default ones: sequence_parallel, micro_pipeline")
+      ->delimiter(',');
+  add_pass_settings(command, config);
+}
+
 Graph load(const GraphOptions& options) {
   Graph graph = [&] {
     if (options.path != "-") return load_graph(options.path);

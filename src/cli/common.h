@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "braid/graph.h"
+#include "braid/pass_config.h"
 #include "codegen/target.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming)
@@ -25,6 +26,11 @@ struct GraphOptions {
 
 /// Adds GRAPH and --world to a command.
 void add_graph_options(CLI::App& command, GraphOptions* options);
+
+/// Adds --sequence-dim and --always-pipeline to a command.
+void add_pass_settings(CLI::App& command, PassConfig* config);
+/// These and --enable.
+void add_pass_options(CLI::App& command, PassConfig* config);
 
 /// Reads and verifies the graph. `--world` replaces the size of an only group without rank lists;
 /// of any other graph it must be the world size.

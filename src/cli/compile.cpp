@@ -17,6 +17,7 @@ namespace {
 
 struct CompileOptions {
   GraphOptions graph;
+  PassConfig passes;
   std::string target, output, cache_dir;
   bool json = false;
 };
@@ -27,6 +28,7 @@ int compile(const CompileOptions& options) {
   prepare_output_directory(options.output, "--output");
   const DiskCache cache(cache_directory(options.cache_dir));
   ArtifactOptions artifact;
+  artifact.passes = options.passes;
   artifact.cache = &cache;
   std::vector<KernelReport> kernels;
   {
@@ -60,6 +62,7 @@ void add_compile(CLI::App& app, int* exit_code) {
   CLI::App* command =
       app.add_subcommand("compile", "Compile a graph's kernels for a target, without a device");
   add_graph_options(*command, &options->graph);
+  add_pass_options(*command, &options->passes);
   command->add_option("--target", options->target, "sm_80, sm_90a, sm_100a, ...")->required();
   command->add_option("-o,--output", options->output, "Directory to write (made if need be)")
       ->required();

@@ -15,6 +15,7 @@ namespace {
 
 struct ExplainOptions {
   GraphOptions graph;
+  PassConfig passes;
   std::string target = "sm_80";
   bool json = false;
 };
@@ -38,12 +39,37 @@ std::vector<Line> group_remarks(const std::vector<Remark>& remarks) {
   return lines;
 }
 
-void print_text(const Graph& graph, const Program& program, const std::vector<Remark>& remarks) {
+/// The passes that ran.
+std::vector<std::string_view> passes_of(const PassConfig& config) {
+  std::vector<std::string_view> names;
+  for (const Pass& pass : all_passes()) {
+    if (runs(pass, config)) names.push_back(pass.name);
+  }
+  return names;
+}
+
+std::string sequence_dim_of(const PassConfig& config) {
+  return config.sequence_dim ? std::to_string(*config.sequence_dim) : "0 of a matrix, else 1";
+}
+
+void print_config(const Graph& graph, const PassContext& context) {
+  const PassConfig& config = context.config;
+  fmt::print("target {}; passes {}\n", context.target.str(), fmt::join(passes_of(config), ", "));
+  fmt::print("sequence dim {}; pipelines {}\n", sequence_dim_of(config),
+             config.always_pipeline ? "always" : "where a gain is expected");
+  for (const auto& [name, group] : graph.groups()) {
+    fmt::print("group {}: {} ranks, {}\n", one_line(name), group.size,
+               group.symmetric ? "symmetric memory" : "no symmetric memory");
+  }
+}
+
+void print_text(const Graph& graph, const Program& program, const PassContext& context) {
   constexpr std::size_t kNodesShown = 4;
   fmt::print("{}: {} nodes become {} steps and {} kernels on {} ranks\n", one_line(graph.name()),
              graph.nodes().size(), program.steps.size(), program.kernels.size(), program.world);
+  print_config(graph, context);
   std::string_view pass;
-  for (const Line& line : group_remarks(remarks)) {
+  for (const Line& line : group_remarks(context.remarks)) {
     if (line.first->pass != pass) {
       pass = line.first->pass;
       fmt::print("\n{}\n", pass);
@@ -61,10 +87,11 @@ void print_text(const Graph& graph, const Program& program, const std::vector<Re
 int explain(const ExplainOptions& options) {
   PassContext context;
   context.target = Target::parse(options.target);
+  context.config = options.passes;
   const Graph graph = load(options.graph);
   const Program program = lower(graph, context);
   if (!options.json) {
-    print_text(graph, program, context.remarks);
+    print_text(graph, program, context);
     return kGood;
   }
   auto remarks = nlohmann::ordered_json::array();
@@ -74,7 +101,17 @@ int explain(const ExplainOptions& options) {
                        {"outcome", remark.applied ? "applied" : "missed"},
                        {"reason", remark.reason}});
   }
+  auto groups = nlohmann::ordered_json::object();
+  for (const auto& [name, group] : graph.groups()) {
+    groups[name] = {{"size", group.size}, {"symmetric", group.symmetric}};
+  }
+  const nlohmann::ordered_json config = {{"target", context.target.str()},
+                                         {"passes", passes_of(options.passes)},
+                                         {"sequence_dim", sequence_dim_of(options.passes)},
+                                         {"always_pipeline", options.passes.always_pipeline},
+                                         {"groups", groups}};
   const nlohmann::ordered_json document = {{"graph", graph.name()},
+                                           {"config", config},
                                            {"world", program.world},
                                            {"nodes", graph.nodes().size()},
                                            {"steps", program.steps.size()},
@@ -91,6 +128,7 @@ void add_explain(CLI::App& app, int* exit_code) {
   CLI::App* command =
       app.add_subcommand("explain", "Say what each pass did, and why it did not do more");
   add_graph_options(*command, &options->graph);
+  add_pass_options(*command, &options->passes);
   command->add_option("--target", options->target, "What the passes plan for (default sm_80)");
   command->add_flag("--json", options->json, "Print one JSON document");
   command->callback([options, exit_code] { *exit_code = explain(*options); });

@@ -18,6 +18,7 @@ constexpr std::string_view kBuildProgram = "build_program";
 
 struct OptOptions {
   GraphOptions graph;
+  PassConfig config;
   std::vector<std::string> passes;
   std::string output = "-";
   std::string target = "sm_80";
@@ -32,6 +33,7 @@ int opt(const OptOptions& options) {
   }
   PassContext context;
   context.target = Target::parse(options.target);
+  context.config = options.config;
   std::vector<std::string> passes = options.passes;
   const bool to_program = !passes.empty() && passes.back() == kBuildProgram;
   if (to_program) passes.pop_back();
@@ -98,6 +100,7 @@ void add_opt(CLI::App& app, int* exit_code) {
       ->allow_extra_args(false);
   command->add_option("-o,--output", options->output, "File to write; - is standard output");
   command->add_option("--target", options->target, "What the passes plan for (default sm_80)");
+  add_pass_settings(*command, &options->config);
   command->add_flag("--stats", options->stats, "Print what each pass did to standard error");
   command->callback([options, exit_code] { *exit_code = opt(*options); });
 }

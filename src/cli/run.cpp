@@ -27,6 +27,7 @@ namespace {
 
 struct RunOptions {
   GraphOptions graph;
+  PassConfig passes;
   std::string device;
   std::string inputs, outputs, cache_dir;
   std::uint64_t seed = 1;
@@ -242,7 +243,7 @@ int run(const RunOptions& options) {
   World world = World::open(world_options);
   report.device = world.device().description();
   const auto compile_start = std::chrono::steady_clock::now();
-  Executable executable = Executable::compile(graph, world);
+  Executable executable = Executable::compile(graph, world, options.passes);
   executable.prepare(bindings);
   report.compile_ms = milliseconds_since(compile_start);
   // So that an element that no kernel writes cannot look right.
@@ -319,6 +320,7 @@ void add_run(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Compile a graph and run it on all its ranks");
   add_graph_options(*command, &options->graph);
+  add_pass_options(*command, &options->passes);
   command->add_option("--device", options->device, "Default: cuda where there is a GPU, else cpu")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--inputs", options->inputs,

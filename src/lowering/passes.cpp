@@ -48,6 +48,11 @@ void PassContext::missed(std::string_view pass, std::string_view node, std::stri
 
 std::span<const Pass> all_passes() { return kPasses; }
 
+bool runs(const Pass& pass, const PassConfig& config) {
+  const auto& enable = config.enable;
+  return pass.by_default || std::find(enable.begin(), enable.end(), pass.name) != enable.end();
+}
+
 Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context) {
   std::vector<const Pass*> passes;
   for (const std::string& name : names) passes.push_back(&find_pass(name));
@@ -57,14 +62,10 @@ Graph run_passes(const Graph& graph, std::span<const std::string> names, PassCon
 }
 
 Program lower(const Graph& graph, PassContext& context) {
-  const std::vector<std::string>& enable = context.config.enable;
-  for (const std::string& name : enable) static_cast<void>(find_pass(name));
+  for (const std::string& name : context.config.enable) static_cast<void>(find_pass(name));
   Graph lowered = graph;
   for (const Pass& pass : kPasses) {
-    if (!pass.by_default && std::find(enable.begin(), enable.end(), pass.name) == enable.end()) {
-      continue;
-    }
-    lowered = run_verified(pass, lowered, context);
+    if (runs(pass, context.config)) lowered = run_verified(pass, lowered, context);
   }
   std::vector<std::string> names;
   for (ValueId output : graph.outputs()) names.push_back(graph.value(output).name);

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "braid/graph.h"
+#include "braid/pass_config.h"
 #include "lowering/program.h"
 
 namespace braid {
@@ -17,16 +17,6 @@ struct Remark {
   std::string node;
   bool applied = false;
   std::string reason;
-};
-
-/// What the passes are told. `braid explain` prints it once.
-struct PassConfig {
-  /// Passes that run beside the default ones, by name.
-  std::vector<std::string> enable;
-  /// sequence_parallel: the dim that the tokens lie along. None: dim 0 of a matrix, dim 1 of more.
-  std::optional<std::int64_t> sequence_dim;
-  /// micro_pipeline: fuse also where the cost model sees no gain.
-  bool always_pipeline = false;
 };
 
 struct PassContext {
@@ -49,6 +39,9 @@ struct Pass {
 
 /// In the order of DESIGN §4. `build_program` is not one of them: its result is a Program.
 [[nodiscard]] std::span<const Pass> all_passes();
+
+/// Whether `lower` runs the pass.
+[[nodiscard]] bool runs(const Pass& pass, const PassConfig& config);
 
 Graph functionalize(const Graph& graph, PassContext& context);
 Graph canonicalize(const Graph& graph, PassContext& context);

@@ -84,6 +84,7 @@ std::vector<KernelReport> write_artifact(const Graph& graph, const Target& targe
   PassContext context;
   context.target = target;
   context.ranks_per_device = options.ranks_per_device;
+  context.config = options.passes;
   const Program program = lower(graph, context);
   const ProgramCode code = compile_program(program, options.cache, options.progress);
 

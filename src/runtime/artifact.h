@@ -11,6 +11,7 @@
 namespace braid {
 
 struct ArtifactOptions {
+  PassConfig passes;
   int ranks_per_device = 1;          ///< bounds the grids of kernels that wait
   const DiskCache* cache = nullptr;  ///< none when null
   Progress progress;                 ///< may be empty

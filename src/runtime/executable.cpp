@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint32_t kSharedBytesWithoutOptIn = 48 << 10;
 constexpr std::uint64_t kBoundAlignment = 16;
 
-Program lower_for(const Graph& graph, const Device& device) {
+Program lower_for(const Graph& graph, const Device& device, const PassConfig& passes) {
   if (const std::int64_t ranks = world_size(graph); ranks != device.world()) {
     throw_invalid(graph.name(),
                   fmt::format("the graph is a program of {} rank(s), the world has {}", ranks,
@@ -38,6 +38,7 @@ Program lower_for(const Graph& graph, const Device& device) {
     context.target = Target::parse("sm_90a");
   }
   context.ranks_per_device = device.ranks_per_device();
+  context.config = passes;
   return lower(graph, context);
 }
 
@@ -67,9 +68,9 @@ struct Executable::Impl {
     std::unique_ptr<Stream> stream;
   };
 
-  Impl(const Graph& graph, World::Impl& world_impl)
+  Impl(const Graph& graph, World::Impl& world_impl, const PassConfig& passes)
       : world(world_impl),
-        program(lower_for(graph, *world.device)),
+        program(lower_for(graph, *world.device, passes)),
         code(compile_program(program, world.cache.get(), world.progress, world.line_info)),
         ranks(static_cast<std::size_t>(world.device->world())) {
     for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -269,8 +270,8 @@ struct Executable::Impl {
   bool unchecked = false;  ///< runs whose waits were not looked at yet
 };
 
-Executable Executable::compile(const Graph& graph, World& world) {
-  return Executable(std::make_unique<Impl>(graph, world.impl()));
+Executable Executable::compile(const Graph& graph, World& world, const PassConfig& passes) {
+  return Executable(std::make_unique<Impl>(graph, world.impl(), passes));
 }
 
 Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace braid {
+
+/// What the graph passes are told. `braid explain` prints it once.
+struct PassConfig {
+  /// Passes that run beside the default ones, by name: "sequence_parallel", "micro_pipeline".
+  std::vector<std::string> enable;
+  /// sequence_parallel: the dim that the tokens lie along. None: dim 0 of a matrix, dim 1 of more.
+  std::optional<std::int64_t> sequence_dim;
+  /// micro_pipeline: fuse also where the cost model sees no gain.
+  bool always_pipeline = false;
+};
+
+}  // namespace braid
