@@ -155,8 +155,10 @@ NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueI
     if (node.op == nullptr) {
       std::vector<std::string_view> known;
       for (const OpDef* def : all_ops()) known.push_back(def->name);
-      fail("/op",
-           fmt::format("unknown op {}; expected one of {}", quote(op), fmt::join(known, ", ")));
+      const std::size_t count = known.size();
+      constexpr std::size_t kShown = 5;
+      fail("/op", fmt::format("unknown op {}; expected one of {} ops, such as {}", quote(op), count,
+                              fmt::join(nearest(op, std::move(known), kShown), ", ")));
     }
     check_operand_count(*node.op, inputs.size());
     std::vector<TensorType> types;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace braid {
 namespace {
@@ -58,6 +60,36 @@ std::string printable(std::string_view text, std::size_t limit) {
 }
 
 std::string quote(std::string_view text) { return fmt::format("\"{}\"", printable(text)); }
+
+namespace {
+
+/// Levenshtein's distance, one row at a time.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::vector<std::string_view> nearest(std::string_view name, std::vector<std::string_view> names,
+                                      std::size_t count) {
+  constexpr std::size_t kLongest = 64;  // a name may be anything
+  name = name.substr(0, kLongest);
+  std::stable_sort(names.begin(), names.end(), [&](std::string_view a, std::string_view b) {
+    return edit_distance(name, a) < edit_distance(name, b);
+  });
+  names.resize(std::min(count, names.size()));
+  return names;
+}
 
 std::string_view message_of(const Error& error) {
   std::string_view text = error.what();

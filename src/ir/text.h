@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "braid/error.h"
 
@@ -18,6 +19,11 @@ namespace braid {
 [[nodiscard]] std::string printable(std::string_view text, std::size_t limit = 60);
 /// The same in double quotes.
 [[nodiscard]] std::string quote(std::string_view text);
+
+/// The `count` names that differ least from `name`, the nearest first (by edit distance).
+[[nodiscard]] std::vector<std::string_view> nearest(std::string_view name,
+                                                    std::vector<std::string_view> names,
+                                                    std::size_t count);
 
 /// The error's message without its place.
 [[nodiscard]] std::string_view message_of(const Error& error);

@@ -35,5 +35,12 @@ TEST(Text, MessageIsWithoutThePlace) {
   EXPECT_EQ(message_of(Error(ErrorCode::kInternal, "", "x: y")), "x: y");
 }
 
+TEST(Nearest, GivesTheNamesThatDifferLeast) {
+  const std::vector<std::string_view> names = {"all_reduce", "silu", "sigmoid", "sum"};
+  EXPECT_EQ(nearest("sillu", names, 2), (std::vector<std::string_view>{"silu", "sum"}));
+  EXPECT_EQ(nearest("allreduce", names, 1), (std::vector<std::string_view>{"all_reduce"}));
+  EXPECT_EQ(nearest("", names, 9).size(), 4U);
+}
+
 }  // namespace
 }  // namespace braid

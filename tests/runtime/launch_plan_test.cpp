@@ -193,7 +193,7 @@ TEST_F(LaunchPlanTest, TimeoutsAreNamed) {
   EXPECT_NE(describe_timeouts(program_, "tp", heads), "");
   heads[1].record = {1, 1, 0, 3, 5, 0, 9, 8};
   EXPECT_EQ(describe_timeouts(program_, "tp", heads),
-            "rank 1, step 0 'reduce' (all_reduce kernel), block 3, channel 5: waited for rank 0 to "
+            "rank 1, step 0 'reduce' (collective kernel), block 3, channel 5: waited for rank 0 to "
             "reach epoch 9, last saw 8");
   heads[0].record = {1, 0, 77, 0, 0, 99, 1, 0};
   EXPECT_THAT(describe_timeouts(program_, "tp", heads), HasSubstr("rank 0, step 77, block 0"));
