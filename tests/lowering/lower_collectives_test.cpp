@@ -164,6 +164,87 @@ TEST(LowerCollectives, GroupWithoutSymmetricMemoryIsRefused) {
   }
 }
 
+// A2-11, A2-12, A2-15: every collective runs on its operand in place and gives a new value.
+TEST(LowerCollectives, EveryOutOfPlaceFormIsOneShot) {
+  const std::pair<const char*, const char*> forms[] = {
+      {"all_gather_into_tensor", R"("group": "tp")"},
+      {"all_gather_into_tensor", R"("group": "tp", "dim": 1)"},
+      {"reduce_scatter_tensor", R"("group": "tp", "reduce_op": "avg", "dim": 1)"},
+      {"all_to_all_single", R"("group": "tp")"},
+      {"broadcast", R"("group": "tp", "src": 1)"},
+      {"all_reduce", R"("group": "tp", "reduce_op": "product")"}};
+  for (const auto& [op, attrs] : forms) {
+    SCOPED_TRACE(op);
+    PassContext context;
+    const Graph graph = lowered(input("x", R"("4*T", 8)"),
+                                node("p", "neg", R"("x")") + "," + node("c", op, R"("p")", attrs) +
+                                    "," + kWait + "," + node("y", "relu", R"("s")"),
+                                R"("y")", context);
+    EXPECT_THAT(lines(graph), ElementsAre("p@tp = neg(x)", std::string("c = ") + op + "(p)",
+                                          "y = relu(c)", "-> y"));
+    EXPECT_THAT(remarks_of(context, "c"),
+                ElementsAre(HasSubstr("applied: one_shot over 4 ranks of 'tp'")));
+  }
+}
+
+// A2-12: shard_dim_alltoall contains its own wait.
+TEST(LowerCollectives, ShardDimAllToAllNeedsNoWait) {
+  PassContext context;
+  const Graph graph = lowered(input("x", R"("T", 8)"),
+                              node("p", "neg", R"("x")") + "," +
+                                  node("c", "shard_dim_alltoall", R"("p")",
+                                       R"("group": "tp", "gather_dim": 0, "shard_dim": 1)"),
+                              R"("c")", context);
+  EXPECT_THAT(lines(graph), ElementsAre("p@tp = neg(x)", "c = shard_dim_alltoall(p)", "-> c"));
+  EXPECT_EQ(*graph.nodes()[1].attr<std::string>("algorithm"), "one_shot");
+}
+
+// A2-10, A2-13
+TEST(LowerCollectives, ACoalescedFormIsOneForEachOperand) {
+  PassContext context;
+  const Graph graph = lowered(
+      kX,
+      node("p", "neg", R"("x")") + "," +
+          node("c", "all_reduce_coalesced", R"("p", "x")", R"("group": "tp", "reduce_op": "sum")") +
+          "," + node("s", "wait_tensor", R"("c:0")") + "," + node("t", "wait_tensor", R"("c:1")"),
+      R"("s", "t")", context);
+  EXPECT_THAT(lines(graph),
+              ElementsAre("p@tp = neg(x)", "c_0 = all_reduce(p)", "c_operand@tp = copy(x)",
+                          "c_1 = all_reduce(c_operand)", "-> c_0, c_1"));
+}
+
+// A2-09, A2-14: what overwrites its operand was made functional before.
+TEST(LowerCollectives, InPlaceFormsAreRefused) {
+  const Graph graph = graph_of(
+      kX, node("c", "all_reduce_", R"("x")", R"("group": "tp", "reduce_op": "sum")") + "," + kWait,
+      R"("s")");
+  PassContext context = sm80();
+  try {
+    lower_collectives(graph, context);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("run functionalize first"));
+  }
+}
+
+// A2-04, X-16: what was lowered in one graph says nothing about another one with the same names.
+TEST(LowerCollectives, WaitsOfAnotherGraphStay) {
+  PassContext context;
+  static_cast<void>(lowered(kX, all_reduce("c", "x") + "," + kWait, R"("s")", context));
+  const Graph other = graph_of(kX, all_reduce("c", "x") + "," + kWait, R"("s")");
+  EXPECT_THAT(lines(canonicalize(other, context)),
+              ElementsAre("c = all_reduce(x)", "s = wait_tensor(c)", "-> s"));
+}
+
+// A2-05, X-17: a symbolic size counts at its maximum, and is no reason to fail.
+TEST(LowerCollectives, SymbolicSizesCountAtTheirMaximum) {
+  PassContext context;
+  static_cast<void>(lowered(input("x", R"("T", "T", 6)"),
+                            node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + kWait,
+                            R"("s")", context));
+  EXPECT_THAT(remarks_of(context, "c"), ElementsAre(HasSubstr(", 98304 bytes: ")));
+}
+
 TEST(LowerCollectives, RandomGraphsKeepTheirValues) {
   for (int world : {2, 4}) {
     for (std::uint64_t seed = 100; seed < 130; ++seed) {
