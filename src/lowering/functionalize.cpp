@@ -34,7 +34,12 @@ class Functionalizer {
   }
 
   Graph run() {
-    for (const Node& node : graph_.nodes()) visit(node);
+    const auto& nodes = graph_.nodes();
+    const auto tail = std::find_if(nodes.rbegin(), nodes.rend(), [](const Node& node) {
+      return node.op->op_class != OpClass::kMutation;
+    });
+    tail_ = nodes.data() + (nodes.rend() - tail);
+    for (const Node& node : nodes) visit(node);
     write_back();
     return rewrite_.finish();
   }
@@ -73,6 +78,9 @@ class Functionalizer {
     }
     const ValueId source = rewrite_(node.inputs[1]);
     rewrite_.map(node.outputs[0], source);
+    if (&node < tail_) {
+      context_.applied(kPass, node.name, "who reads its target later reads its source");
+    }
     overwrite(node.outputs[0], source);
     written_[static_cast<std::size_t>(storage(node.inputs[0]))].copy_name = node.name;
   }
@@ -187,6 +195,8 @@ class Functionalizer {
       });
       if (!lost) return value;
       const std::string name = rewrite_.fresh_name(graph.value(value).name + "_saved");
+      context_.applied(kPass, graph.value(value).name,
+                       fmt::format("saved in '{}' before it is overwritten", name));
       return graph.node(graph.add_node(name, "copy", {value})).outputs[0];
     };
     for (auto& [index, source] : updates) source = saved(source);
@@ -205,6 +215,7 @@ class Functionalizer {
   PassContext& context_;
   std::vector<ValueId> storage_;
   std::vector<Written> written_;  ///< of each storage
+  const Node* tail_ = nullptr;    ///< from here on there are only nodes that overwrite inputs
   Rewriter rewrite_;
 };
 
