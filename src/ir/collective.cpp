@@ -173,6 +173,8 @@ Collective collective_of(const Graph& graph, std::string_view op, const Attrs& a
   } else if (name == "reduce_scatter_tensor") {
     result.scatter_dim = axis_of(attrs, "dim", operand);
     result.reduce = reduce_of(attrs, operand);
+  } else if (name == "shard") {
+    result.scatter_dim = axis_of(attrs, "dim", operand);
   } else if (name == "all_to_all_single") {
     if (operand.shape.empty()) fail("/inputs/0", "a scalar; expected at least one dim");
     result.gather_dim = result.scatter_dim = 0;

@@ -17,7 +17,7 @@ enum class ReduceOp : std::uint8_t { kSum, kAvg, kMax, kMin, kProduct };
 /// Where the elements of a collective's result come from; one form for all of them. Every rank of
 /// the group has an operand of the same shape. A result element of rank `me` is
 ///   - along `gather_dim`, the element of the rank whose chunk its index lies in;
-///   - else that of rank `src`, or the ranks' elements reduced in rank order.
+///   - else that of rank `src`, or the ranks' elements reduced in rank order, or its own.
 /// Along `scatter_dim`, it stems from chunk `me` of the operand.
 ///
 ///     all_reduce               {reduce}                     [A, B] -> [A, B]
@@ -26,6 +26,10 @@ enum class ReduceOp : std::uint8_t { kSum, kAvg, kMax, kMin, kProduct };
 ///     reduce_scatter_tensor    {scatter_dim 0, reduce}      [n*A, B] -> [A, B]
 ///     all_to_all_single        {gather_dim 0, scatter_dim 0}  [n*A, B] -> [n*A, B]
 ///     shard_dim_alltoall       {gather_dim 0, scatter_dim 1}  [A, n*B] -> [n*A, B]
+///     shard                    {scatter_dim 0}              [n*A, B] -> [A, B]
+///
+/// `shard` moves nothing between ranks: each takes its chunk of what it has, as Megatron's scatter
+/// to a sequence-parallel region.
 struct Collective {
   std::int64_t ranks = 1;
   std::optional<std::size_t> gather_dim;

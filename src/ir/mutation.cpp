@@ -17,7 +17,8 @@ std::optional<ValueId> named_operand(const Node& node, int result) {
   const std::span<const ValueId> mutated = mutated_operands(node);
   if (!mutated.empty()) return mutated[static_cast<std::size_t>(result)];
   const OpClass c = node.op->op_class;
-  if (c == OpClass::kWait || (c == OpClass::kView && node.op_name() != "cat")) {
+  const bool computes = node.op_name() == "cat" || node.op_name() == "shard";
+  if (c == OpClass::kWait || (c == OpClass::kView && !computes)) {
     return node.inputs[0];
   }
   return std::nullopt;

@@ -39,7 +39,7 @@ enum class OpClass : std::uint8_t {
   kReduction,  ///< sum, mean, amax, amin, argmax: over `dim`, with `keepdim`
   kNorm,    ///< softmax and the norms: a row reduction with pointwise around it, over the last dim
   kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm
-  kView,    ///< view, transpose, permute, expand, slice, split, cat, getitem: no arithmetic
+  kView,    ///< view, transpose, permute, expand, slice, split, cat, getitem, shard: no arithmetic
   kGather,  ///< embedding, index_select, rotary_embedding: elements from elsewhere
   kOpaque,  ///< opaque: a declared cost, for scheduling only
   kCollective,  ///< all_reduce, all_gather_into_tensor, ...: collective.h

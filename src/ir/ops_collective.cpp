@@ -66,7 +66,7 @@ void fill(const Collective& form, std::int64_t me, const std::vector<const EvalT
   std::vector<double> values(operands.size());
   for (double& element : result.data) {
     at = index;
-    std::int64_t from = form.src.value_or(0);
+    std::int64_t from = form.gather_dim ? 0 : form.src.value_or(me);
     if (form.gather_dim && even) {
       from = at[*form.gather_dim] / chunk;
       at[*form.gather_dim] %= chunk;
@@ -166,6 +166,16 @@ void add_collective_ops(std::vector<OpDef>& ops) {
   add("broadcast_", 1, Mutates::kAll, {{"src", AttrType::kInt, {}}});
   add("shard_dim_alltoall", 1, Mutates::kNothing,
       {{"gather_dim", AttrType::kInt, {}}, {"shard_dim", AttrType::kInt, {}}});
+  ops.push_back({
+      .name = "shard",
+      .op_class = OpClass::kView,
+      .min_inputs = 1,
+      .max_inputs = 1,
+      .attrs = {dim, group},
+      .infer = [](const InferContext& context) { return infer_collective("shard", 1, context); },
+      .flops = flops_per_element(0),
+      .evaluate = evaluate_collective,
+  });
   ops.push_back({
       .name = "wait_tensor",
       .op_class = OpClass::kWait,

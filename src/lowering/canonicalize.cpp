@@ -80,7 +80,7 @@ class Canonicalizer {
     std::vector<ValueId> inputs;
     inputs.reserve(node.inputs.size());
     for (ValueId input : node.inputs) inputs.push_back(same(input));
-    if (node.op->op_class == OpClass::kCollective &&
+    if ((node.op->op_class == OpClass::kCollective || node.op_name() == "shard") &&
         group_size(*node.attr<std::string>("group")) == 1) {
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         same_[static_cast<std::size_t>(node.outputs[i])] = inputs[i];

@@ -76,8 +76,8 @@ KernelBody make_body(const Graph& graph, std::span<const NodeId> nodes,
   for (NodeId id : nodes) {
     const Node& node = graph.node(id);
     if (const auto* shape = node.attr<Shape>("shape")) add_symbols(graph.symbols(), *shape, body);
-    if (node.op->op_class == OpClass::kCollective) {
-      add_group(graph.groups(), *node.attr<std::string>("group"), body);
+    if (const auto* group = node.attr<std::string>("group")) {
+      add_group(graph.groups(), *group, body);
     }
     for (ValueId input : node.inputs) {
       if (map.find(input) >= 0 ||

@@ -188,6 +188,16 @@ TEST(ShardDimAllToAll, MovesTheShardFromOneDimToAnother) {
                "n/attrs/shard_dim", "-2, as gather_dim; expected another dim"));
 }
 
+TEST(Shard, IsTheRanksOwnChunk) {
+  const TensorType x{DType::kF32, {2, 2}};
+  const std::vector<std::vector<Values>> values = {{{1, 2, 3, 4}}, {{1, 2, 3, 4}}};
+  EXPECT_EQ(on_ranks({x}, "shard", group(), values), (std::vector<Values>{{1, 2}, {3, 4}}));
+  EXPECT_EQ(on_ranks({x}, "shard", with(group(), integer("dim", 1)), values),
+            (std::vector<Values>{{1, 3}, {2, 4}}));
+  EXPECT_TRUE(is_error(refused({{DType::kF32, {3}}}, "shard", group()), "n/inputs/0",
+                       "dim 0 is 3; expected a multiple of 2"));
+}
+
 TEST(Coalesced, GivesEachOperandItsResult) {
   const TensorType x{DType::kF32, {1}}, y{DType::kBF16, {2}};
   EXPECT_EQ(inferred({x, y}, "all_gather_into_tensor_coalesced", group()), "f32[2] bf16[4]");

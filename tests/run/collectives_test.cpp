@@ -147,6 +147,34 @@ INSTANTIATE_TEST_SUITE_P(
              {6, kT, 5}}),
     [](const auto& info) { return std::string(info.param.name); });
 
+/// Every rank its chunk of what all have, in front of a norm, a matmul and a collective.
+TEST(Shard, IsIndexArithmeticInTheKernelThatReadsIt) {
+  for (const DType dtype : {kBF16, DType::kF32}) {
+    Builder b(3, dtype);
+    const ValueId x = b.input({kT * 3, 48});
+    const ValueId rows = b.op("shard", {x}, kGroup);
+    const ValueId columns = b.op("shard", {b.op("neg", {x})}, along(kGroup, 1));
+    const ValueId normed = b.op("rms_norm", {rows, b.input({48})}, {{"eps", 1e-5}});
+    const ValueId product = b.op("mm", {columns, b.input({16, 24})});
+    const ValueId whole = b.waited("all_gather_into_tensor", {normed}, kGroup);
+    const ValueId sum =
+        b.op("add", {b.waited("reduce_scatter_tensor", {x}, reducing("sum")), rows});
+    const Graph graph = b.take({rows, columns, normed, product, whole, sum});
+    EXPECT_TRUE(testing::matches_reference_and_unfused(graph, {{"T", 5}}, 3));
+    EXPECT_TRUE(testing::runs_clean(graph, {{"T", 2}}, 4));
+  }
+}
+
+TEST(Shard, RanksOfTwoGroupsAreTwoKernels) {
+  Builder b(4);
+  b.graph().add_group("rows", {2, true, {{0, 1}, {2, 3}}});
+  const ValueId x = b.input({kT * 4, 16});
+  const ValueId sum = b.waited("reduce_scatter_tensor", {b.input({kT * 8, 16})}, reducing("avg"));
+  const ValueId own = b.op("shard", {x}, with(kGroup, "group", std::string("rows")));
+  const Graph graph = b.take({b.op("add", {sum, own})});
+  EXPECT_TRUE(testing::matches_reference_and_unfused(graph, {{"T", 5}}, 3));
+}
+
 // A2-09, A2-15: the caller's tensors hold the results.
 TEST(InPlace, FormsWriteTheCallersInputs) {
   Builder b(3, kBF16);

@@ -80,7 +80,12 @@ class Analysis {
   bool is_input(ValueId value) const { return body_.value(value).producer < 0; }
 
   std::string find_anchors() {
+    const std::string* group = nullptr;
     for (const Node& node : body_.nodes()) {
+      if (const auto* own = node.attr<std::string>("group")) {
+        if (group != nullptr && *own != *group) return "a kernel knows its rank in one group";
+        group = own;
+      }
       if (node.op->op_class == OpClass::kCollective) {
         if (info_.collective != nullptr) return "a kernel holds one collective";
         info_.collective = &node;

@@ -136,6 +136,10 @@ Id BodyEmitter::moved(const Node& node, std::size_t result, const Coords& at, co
   if (op == "view") return value(x, coords_.reshape(at, shape), mask);
   if (op == "expand") return value(x, coords_.broadcast(at, shape), mask);
   if (op == "cat") return cat(node, at, mask);
+  if (op == "shard") {
+    const Collective form = collective_of(body_, op, node.attrs, body_.type(x));
+    return value(x, own_chunk(form, *node.attr<std::string>("group"), shape, at), mask);
+  }
   if (op == "transpose" || op == "permute") {
     const auto order = permutation(op, node.attrs, shape.size());
     std::vector<std::optional<std::size_t>> picks(order.size());
