@@ -43,9 +43,9 @@ struct StreamClock {
   std::uint32_t agent = 0;
   std::uint32_t time = 0;
   VectorClock seen;
-  /// Agents of the warps of its kernels, by (block, warp): kernels of one stream are ordered, so
+  /// Agents of the warps of its kernels, by block and warp: kernels of one stream are ordered, so
   /// they use the same ones again.
-  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> warps;
+  std::unordered_map<std::uint64_t, std::uint32_t> warps;
 };
 
 /// One launch under check.
@@ -143,7 +143,7 @@ class Sanitizer {
   /// Records that these warps, of blocks that only poll, wait for ever.
   void deadlock(const std::vector<const WarpCheck*>& warps);
   /// Records a finding of the executor itself.
-  void report(WarpCheck& warp, std::string kind, std::string message, std::uint32_t line);
+  void report(WarpCheck& warp, std::string_view kind, std::string message, std::uint32_t line);
 
   [[nodiscard]] std::vector<Finding> findings();
 
@@ -164,23 +164,46 @@ class Sanitizer {
     std::uint64_t block = 0;
     const LaunchCheck* launch = nullptr;
   };
+  /// What one instruction does by lanes that follow each other in memory, `lane` the first.
   struct Lane {
     WarpCheck& warp;
     std::uint32_t lane;
     std::uint32_t line;
     AccessCode code;
+    std::uint64_t address = 0;
+    [[nodiscard]] Lane at(std::uint64_t later) const {
+      Lane result = *this;
+      result.lane += static_cast<std::uint32_t>((later - address) / code.bytes);
+      result.address = later;
+      return result;
+    }
+  };
+  /// Findings that say the same.
+  struct Known {
+    std::string kind;
+    std::uint16_t kernel;
+    std::uint32_t line;
+    std::uint64_t other;
+    auto operator<=>(const Known&) const = default;
   };
 
   Region* find(std::uint64_t address);
   VectorClock now(const WarpCheck& warp) const;
-  void check_cell(const Lane& lane, const Region& region, Cell& cell, std::size_t offset,
+  [[nodiscard]] bool holds(const Region* region, std::uint64_t address, std::size_t bytes) const;
+  std::string judge_place(const Lane& lane, const Region* region);
+  void check_cell(const Lane& run, const Region& region, Cell& cell, std::uint64_t address,
                   bool writes);
+  void race(const Lane& lane, const Region& region, const Access& before, std::string_view what);
   [[nodiscard]] bool ordered(const WarpCheck& warp, const Access& before) const;
   [[nodiscard]] bool both_strong(const Lane& lane, const Access& before) const;
   [[nodiscard]] bool in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const;
   void synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores);
-  void add(const Lane& lane, std::string kind, std::string message, const Region* region,
-           std::uint64_t address, std::string other = "");
+  /// One finding for each kind, kernel, line and other side.
+  bool is_new(const Lane& lane, std::string_view kind, std::uint64_t other);
+  void add(const Lane& lane, std::string_view kind, std::string message, const Region* region,
+           std::string other = "");
+  void record(const Lane& lane, std::string_view kind, std::string message, const Region* region,
+              std::string other);
   [[nodiscard]] std::string place(const Access& access) const;
   std::pair<std::string, std::int64_t> name_of(const Region& region, std::uint64_t address) const;
 
@@ -205,7 +228,7 @@ class Sanitizer {
   std::unordered_map<std::uint64_t, Published> published_;
   std::uint64_t progress_ = 0;
   std::vector<Finding> findings_;
-  std::set<std::string> known_;  ///< one finding for each kind, kernel and pair of lines
+  std::set<Known> known_;
 };
 
 }  // namespace braid::cpu
