@@ -543,6 +543,16 @@ void Sanitizer::report(WarpCheck& warp, std::string_view kind, std::string messa
   add({warp, 0, line, {}}, kind, std::move(message), nullptr);
 }
 
+void Sanitizer::undefined(WarpCheck& warp, std::uint32_t lanes, std::string what, std::uint32_t reg,
+                          std::uint32_t line) {
+  if ((checks_ & kCheckInit) == 0) return;
+  const std::lock_guard lock(mutex_);
+  const Lane lane{warp, static_cast<std::uint32_t>(std::countr_zero(lanes)), line, {}};
+  if (is_new(lane, "uninitialized", reg + 1)) {
+    record(lane, "uninitialized", std::move(what), nullptr, "");
+  }
+}
+
 void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {
   const std::lock_guard lock(mutex_);
   std::string chain;
