@@ -76,6 +76,43 @@ if (t >= 32 && t < n) p[t - 32] = int4{}; })",
   EXPECT_EQ(findings[1].offset, 448);
 }
 
+TEST(Shadow, LanesOfOneStoreRaceWhereTheyDiffer) {
+  BRAID_NEEDS_NVRTC();
+  const auto findings = [](const std::string& store) {
+    Bench bench(
+        "extern \"C\" __global__ void k(int* p, int n) { int t = threadIdx.x;\n" + store + "\n}",
+        {.threads = 1, .checks = kCheckRace});
+    const std::uint64_t p = bench.upload(std::vector<int>(128));
+    const int n = 7;
+    bench.run({1}, {32}, 0, p, n);
+    return bench.device().findings();
+  };
+  for (const char* right :
+       {"p[0] = 1;", "p[t / 2] = n;", "p[31 - t] = t;", "p[t % n] = t % n;",
+        "if (t == n) p[0] = t;", "atomicExch(&p[t % n], t);", "((volatile int*)p)[t % n] = t;"}) {
+    EXPECT_TRUE(findings(right).empty()) << right;
+  }
+  struct Case {
+    std::string store;
+    unsigned first, second;
+    std::int64_t offset;
+  };
+  for (const Case& c : {Case{"p[0] = t;", 0, 1, 0}, Case{"p[t / 2] = t;", 0, 1, 0},
+                        Case{"p[t % n] = t;", 0, 7, 0}, Case{"p[t * t % 29] = t;", 14, 15, 88},
+                        Case{"((int2*)p)[t == 9 ? 3 : t] = make_int2(0, t);", 3, 9, 24},
+                        Case{"((char*)p)[t == 9 ? 3 : t] = t;", 3, 9, 3}}) {
+    SCOPED_TRACE(c.store);
+    const std::vector<Finding> found = findings(c.store);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].kind, "race");
+    EXPECT_EQ(found[0].thread.x, c.second);
+    EXPECT_EQ(found[0].offset, c.offset);
+    EXPECT_NE(found[0].other.find("thread (" + std::to_string(c.first) + ", 0, 0)"),
+              std::string::npos)
+        << found[0].other;
+  }
+}
+
 TEST(Shadow, CellsAreAsFineAsTheAccesses) {
   // Each byte's last write against a plain array, for a stretch that starts anywhere.
   Random random(1);

@@ -424,6 +424,40 @@ void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads,
   published_.insert_or_assign(address, std::move(next));
 }
 
+bool Sanitizer::Values::same(std::uint32_t a, std::uint32_t b) const {
+  constexpr std::size_t kStride = 256;  // of elements
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::uint8_t* element = start + k * kStride;
+    if (std::memcmp(element + a * bytes, element + b * bytes, bytes) != 0) return false;
+  }
+  return true;
+}
+
+void Sanitizer::stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                       const Values& values, std::uint32_t line) {
+  if ((checks_ & kCheckRace) == 0) return;
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
+    for (std::uint32_t before = mask & ((1U << l) - 1); before != 0; before &= before - 1) {
+      const auto other = static_cast<std::uint32_t>(std::countr_zero(before));
+      if (addresses[other] != addresses[l] || values.same(other, l)) continue;
+      const std::lock_guard lock(mutex_);
+      const Region* region = find(addresses[l]);
+      const AccessCode code{.kind = AccessCode::kStore,
+                            .bytes = static_cast<std::uint8_t>(values.bytes * values.count)};
+      const Access access{.when = {warp.agent, warp.time},
+                          .line = line,
+                          .kernel = warp.launch->kernel_index,
+                          .lane = static_cast<std::uint8_t>(other)};
+      if (region != nullptr) {
+        race({warp, l, line, code, addresses[l]}, *region, access,
+             "a write of another value by its own warp");
+      }
+      return;
+    }
+  }
+}
+
 void Sanitizer::fence(WarpCheck& warp, std::uint8_t scope) {
   const std::lock_guard lock(mutex_);
   for (std::uint8_t reach = 1; reach <= scope; ++reach) warp.seen.join(warp.acquired[reach]);

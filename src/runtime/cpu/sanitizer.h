@@ -89,9 +89,10 @@ struct WarpCheck {
 };
 
 /// Finds what a kernel may not do: accesses out of bounds and misaligned, reads of memory that
-/// nobody wrote, races by happens-before over the scopes of the PTX memory model, and deadlocks.
-/// Warps are the agents: lanes of one are taken as ordered. It judges one interleaving, but a race
-/// is found in any in which both sides happen. Thread safe.
+/// nobody wrote, uses of registers that the thread did not write, races by happens-before over the
+/// scopes of the PTX memory model, and deadlocks. Warps are the agents: lanes of one are taken as
+/// ordered, but for those of one store. It judges one interleaving, but a race is found in any in
+/// which both sides happen. Thread safe.
 class Sanitizer {
  public:
   /// Of runtime/checks.h.
@@ -128,6 +129,16 @@ class Sanitizer {
   /// One access of the lanes of `mask`. Returns a message when it must not be done.
   std::string access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
                      AccessCode code, std::uint32_t line);
+  /// The values of a store, `count` elements of `bytes` to a lane.
+  struct Values {
+    const std::uint8_t* start;
+    std::uint32_t bytes;
+    std::uint32_t count;
+    [[nodiscard]] bool same(std::uint32_t a, std::uint32_t b) const;
+  };
+  /// A weak store of the lanes of `mask`, after access(): no two may differ on one place.
+  void stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+              const Values& values, std::uint32_t line);
   void fence(WarpCheck& warp, std::uint8_t scope);
   /// An operation over lanes, run by those of `here`; members[lane] is the mask that a lane gives.
   void members(WarpCheck& warp, const std::uint32_t* members, std::uint32_t here,

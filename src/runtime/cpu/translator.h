@@ -244,6 +244,7 @@ class Translator {
   static std::uint8_t take_scope(Modifiers& mods);
   void check(Address& address, AccessCode code, Value* lanes = nullptr);
   void check(Address& address, const Access& access, AccessCode::Kind kind);
+  void check_overlap(const Address& address, const Access& access, llvm::ArrayRef<Operand> sources);
   void check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes);
   Access parse_access(const Instruction& i, Modifiers& mods, bool store);
   void op_load(const Instruction& i);
