@@ -66,10 +66,15 @@ extern "C" __global__ void k(const float* x, float* out, int* count, int n) {
 #endif
   }
   __syncthreads();
+#if BUG == 5
+  float v;
+  if (i < n) v = x[i];
+#else
   const float v = i < n ? x[i] : 0;
+#endif
   const unsigned kept = __ballot_sync(~0u, v > 0);
   int first = 0;
-  if (lane == 0) first = atomicAdd(&found, __popc(kept));  // finds 1
+  if (lane == 0) first = atomicAdd(&found, __popc(kept));  // finds 1 // finds 5
   first = __shfl_sync(~0u, first, 0);
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -104,7 +109,7 @@ extern "C" __global__ void k(const float* x, float* out, int* count, int n) {
             std::copy_if(b[0].begin(), b[0].end(), b[1].begin(), [](float x) { return x > 0; });
             b[2][0] = int_bits(static_cast<std::int32_t>(b[1].size()));
           },
-          {"uninitialized", "race", "bounds", "race"},
+          {"uninitialized", "race", "bounds", "race", "uninitialized"},
           1,
           [](Buffers& b) { std::sort(b[1].begin(), b[1].end()); }};
 }

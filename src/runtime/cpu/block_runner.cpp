@@ -468,6 +468,20 @@ static void braid_cpu_check_members(braid::cpu::WarpContext* context, const std:
   warp->runner->sanitizer()->members(warp->check, members, here, live, line);
 }
 
+static void braid_cpu_check_overlap(braid::cpu::WarpContext* context,
+                                    const std::uint64_t* addresses, std::uint32_t mask,
+                                    const std::uint8_t* values, std::uint32_t bytes,
+                                    std::uint32_t count, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->stores(warp->check, addresses, mask, {values, bytes, count}, line);
+}
+
+static void braid_cpu_check_defined(braid::cpu::WarpContext* context, std::uint32_t lanes,
+                                    const char* what, std::uint32_t reg, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->undefined(warp->check, lanes, what, reg, line);
+}
+
 static void braid_cpu_check_fence(braid::cpu::WarpContext* context, std::uint32_t scope) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
   warp->runner->sanitizer()->fence(warp->check, static_cast<std::uint8_t>(scope));
@@ -496,6 +510,8 @@ std::span<const RuntimeHelper> control_helpers() {
       RuntimeHelper{"braid_cpu_count_access", reinterpret_cast<void*>(&braid_cpu_count_access)},
       RuntimeHelper{"braid_cpu_count_block", reinterpret_cast<void*>(&braid_cpu_count_block)},
       RuntimeHelper{"braid_cpu_count_branch", reinterpret_cast<void*>(&braid_cpu_count_branch)},
+      RuntimeHelper{"braid_cpu_check_overlap", reinterpret_cast<void*>(&braid_cpu_check_overlap)},
+      RuntimeHelper{"braid_cpu_check_defined", reinterpret_cast<void*>(&braid_cpu_check_defined)},
       RuntimeHelper{"braid_cpu_check_fence", reinterpret_cast<void*>(&braid_cpu_check_fence)},
       RuntimeHelper{"braid_cpu_check_commit", reinterpret_cast<void*>(&braid_cpu_check_commit)},
       RuntimeHelper{"braid_cpu_check_wait", reinterpret_cast<void*>(&braid_cpu_check_wait)},

@@ -62,10 +62,7 @@ void Sanitizer::add_memory(int rank, std::uint64_t address, std::size_t bytes, s
   region.rank = rank;
   region.name = std::move(name);
   region.parts.clear();
-  region.shadow = std::make_unique<Shadow>(bytes);
-  if (initialized) {
-    region.shadow->visit(0, bytes, [](Cell& cell, std::size_t) { cell.initialized = true; });
-  }
+  region.shadow = std::make_unique<Shadow>(address, bytes, initialized);
 }
 
 void Sanitizer::remove_memory(std::uint64_t address) {
@@ -153,13 +150,12 @@ VectorClock Sanitizer::clock_of(const StreamClock& stream) {
 void Sanitizer::host_wrote(StreamClock& stream, std::uint64_t address, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   ++progress_;
-  const Access access{{stream.agent, ++stream.time}, 0, 0, 0, 0};
+  const Access access{.when = {stream.agent, ++stream.time}};
   stream.seen.add(access.when);
   Region* region = find(address);
   if (region == nullptr) return;
-  const std::size_t offset = address - region->address;
-  region->shadow->visit(offset, std::min(bytes, region->bytes - offset),
-                        [&](Cell& cell, std::size_t) {
+  region->shadow->visit(address, std::min(bytes, region->bytes - (address - region->address)),
+                        [&](Cell& cell, std::uint64_t) {
                           cell = {};
                           cell.write = access;
                           cell.initialized = true;
@@ -189,8 +185,8 @@ std::shared_ptr<LaunchCheck> Sanitizer::start_launch(
   launch->grid = grid;
   launch->block = block;
   launch->cuda_lines = std::move(lines);
-  launch->start = stream->seen;
-  launch->end = stream->seen;
+  launch->start = stream->seen.as_base();
+  launch->end = launch->start;
   launch->stream = std::move(stream);
   return launch;
 }
@@ -206,7 +202,7 @@ void Sanitizer::start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch,
   const std::lock_guard lock(mutex_);
   warp = {};
   StreamClock& stream = *launch->stream;
-  const auto [known, is_new] = stream.warps.try_emplace({block, index}, agents_.size());
+  const auto [known, is_new] = stream.warps.try_emplace(block * 32 + index, agents_.size());
   if (is_new) agents_.push_back({stream.rank, block, index, stream.agent});
   warp.agent = known->second;
   warp.block = block;
@@ -262,85 +258,117 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
     if (word_at(word) != value) ++progress_;
   }
   warp.atomics.clear();
-  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+  for (std::uint32_t rest = mask; rest != 0;) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
-    const Lane lane{warp, l, line, code};
-    const std::uint64_t address = addresses[l];
-    Region* region = find(address);
-    if (region == nullptr || address - region->address + code.bytes > region->bytes) {
-      std::string message = fmt::format("{} of {} bytes at {:#x}, which is in no allocation",
-                                        verb(code.kind), code.bytes, address);
-      // The neighbour it ran out of, if there is one.
-      if (region == nullptr) {
-        auto next = regions_.upper_bound(address);
-        if (next != regions_.begin()) region = &std::prev(next)->second;
-      }
-      if ((checks_ & kCheckBounds) != 0) add(lane, "bounds", message, region, address);
-      return message;
+    const Lane lane{warp, l, line, code, addresses[l]};
+    // Weak accesses side by side are one.
+    std::uint32_t lanes = 1;
+    const auto next_is_at = [&](std::uint64_t address) {
+      return l + lanes < 32 && (rest >> (l + lanes) & 1U) != 0 && addresses[l + lanes] == address;
+    };
+    while (code.scope == 0 && next_is_at(lane.address + lanes * code.bytes)) ++lanes;
+    const Region* region = find(lane.address);
+    std::size_t bytes = std::size_t{lanes} * code.bytes;
+    if (!holds(region, lane.address, bytes) || lane.address % code.bytes != 0) {
+      lanes = 1;
+      bytes = code.bytes;
+      if (std::string refusal = judge_place(lane, region); !refusal.empty()) return refusal;
     }
-    if (!region->parts.empty() && (checks_ & kCheckBounds) != 0) {
-      // Parts that touch are one stretch here: an element never lies across two buffers.
-      const auto next = region->covered.upper_bound(address);
-      if (next == region->covered.begin() || address + code.bytes > std::prev(next)->second) {
-        add(lane, "bounds",
-            fmt::format("{} of {} bytes outside of every planned buffer", verb(code.kind),
-                        code.bytes),
-            region, address);
-      }
+    if (code.scope != 0) synchronize(lane, lane.address, loads, writes);
+    region->shadow->visit(lane.address, bytes, [&](Cell& cell, std::uint64_t address) {
+      check_cell(lane, *region, cell, address, writes);
+    });
+    if (code.kind == AccessCode::kCopyTo) {
+      warp.open.push_back({lane.address, static_cast<std::uint32_t>(bytes)});
     }
-    if (code.bytes != 0 && address % code.bytes != 0) {
-      std::string message = fmt::format("{} of {} bytes at an address that is no multiple",
-                                        verb(code.kind), code.bytes);
-      add(lane, "misaligned", message, region, address);
-      return message;
-    }
-    if (code.scope != 0) synchronize(lane, address, loads, writes);
-    region->shadow->visit(
-        address - region->address, code.bytes,
-        [&](Cell& cell, std::size_t offset) { check_cell(lane, *region, cell, offset, writes); });
-    if (code.kind == AccessCode::kCopyTo) warp.open.push_back({address, code.bytes});
     if (code.scope != 0 && loads) {
-      warp.polled = address;
+      warp.polled = lane.address;
       warp.polled_line = line;
       warp.polled_lane = static_cast<std::uint8_t>(l);
     }
-    if (atomic) warp.atomics.emplace_back(address / 4 * 4, word_at(address / 4 * 4));
+    if (atomic) {
+      const std::uint64_t word = lane.address / 4 * 4;
+      warp.atomics.emplace_back(word, word_at(word));
+    }
+    // Lanes that read the same are one, too.
+    while (code.scope == 0 && !writes && lanes < 32 && next_is_at(lane.address)) ++lanes;
+    rest = l + lanes == 32 ? 0 : rest >> (l + lanes) << (l + lanes);
   }
   if (writes && !atomic) ++progress_;
   return "";
 }
 
-void Sanitizer::check_cell(const Lane& lane, const Region& region, Cell& cell, std::size_t offset,
+/// Whether all of these bytes are in the region, and in planned buffers of it if there are some.
+/// Parts that touch are one stretch here: an element never lies across two buffers.
+bool Sanitizer::holds(const Region* region, std::uint64_t address, std::size_t bytes) const {
+  if (region == nullptr || address - region->address + bytes > region->bytes) return false;
+  if (region->parts.empty() || (checks_ & kCheckBounds) == 0) return true;
+  const auto next = region->covered.upper_bound(address);
+  return next != region->covered.begin() && address + bytes <= std::prev(next)->second;
+}
+
+/// Records what is wrong with the place of one lane's access. Returns a message when it must not be
+/// done.
+std::string Sanitizer::judge_place(const Lane& lane, const Region* region) {
+  const AccessCode code = lane.code;
+  const std::string what = fmt::format("{} of {} bytes ", verb(code.kind), code.bytes);
+  if (region == nullptr || lane.address - region->address + code.bytes > region->bytes) {
+    std::string message = what + fmt::format("at {:#x}, which is in no allocation", lane.address);
+    // The neighbour it ran out of, if there is one.
+    if (region == nullptr) {
+      const auto next = regions_.upper_bound(lane.address);
+      if (next != regions_.begin()) region = &std::prev(next)->second;
+    }
+    if ((checks_ & kCheckBounds) != 0) add(lane, "bounds", message, region);
+    return message;
+  }
+  if (!holds(region, lane.address, code.bytes)) {
+    add(lane, "bounds", what + "outside of every planned buffer", region);
+  }
+  if (lane.address % code.bytes == 0) return "";
+  std::string message = what + "at an address that is no multiple";
+  add(lane, "misaligned", message, region);
+  return message;
+}
+
+void Sanitizer::race(const Lane& lane, const Region& region, const Access& before,
+                     std::string_view what) {
+  if ((checks_ & kCheckRace) == 0) return;
+  const AgentInfo& agent = agents_[before.when.agent];
+  const bool host = agent.block == kHostBlock;
+  const std::uint64_t side = host ? kHostBlock - static_cast<unsigned>(agent.rank) : before.line;
+  if (!is_new(lane, "race", side)) return;
+  record(lane, "race", fmt::format("{} that nothing orders after {}", verb(lane.code.kind), what),
+         &region, "the other side: " + place(before));
+}
+
+void Sanitizer::check_cell(const Lane& run, const Region& region, Cell& cell, std::uint64_t address,
                            bool writes) {
-  WarpCheck& warp = lane.warp;
-  const std::uint64_t address = region.address + offset;
-  const Access access{{warp.agent, warp.time},
-                      lane.line,
-                      warp.launch->kernel_index,
-                      static_cast<std::uint8_t>(lane.lane),
-                      lane.code.scope};
+  WarpCheck& warp = run.warp;
+  const Lane lane = run.at(address);
+  const Access access{.when = {warp.agent, warp.time},
+                      .line = lane.line,
+                      .kernel = warp.launch->kernel_index,
+                      .lane = static_cast<std::uint8_t>(lane.lane),
+                      .scope = lane.code.scope,
+                      .width = static_cast<std::uint8_t>(std::countr_zero(lane.code.bytes))};
   const bool loads =
       !writes || lane.code.kind == AccessCode::kAtomic || lane.code.kind == AccessCode::kSwap;
   if (loads && !cell.initialized && (checks_ & kCheckInit) != 0) {
     add(lane, "uninitialized", fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
-        &region, address);
+        &region);
   }
-  const auto race = [&](const Access& before, std::string_view what) {
-    if ((checks_ & kCheckRace) == 0) return;
-    add(lane, "race", fmt::format("{} that nothing orders after {}", verb(lane.code.kind), what),
-        &region, address, "the other side: " + place(before));
-  };
   const auto races = [&](const Access& before) {
     return !ordered(warp, before) && !both_strong(lane, before);
   };
   if (cell.async != 0 && cell.write.when.time != 0) {
-    race(cell.write, "a cp.async that is not waited for");
+    race(lane, region, cell.write, "a cp.async that is not waited for");
   } else if (cell.write.when.time != 0 && races(cell.write)) {
-    race(cell.write, "a write");
+    race(lane, region, cell.write, "a write");
   }
   for (std::uint8_t o = 0; o < cell.other_count; ++o) {
     if ((writes || cell.is_write(o)) && races(cell.others[o])) {
-      race(cell.others[o], cell.is_write(o) ? "a write" : "a read");
+      race(lane, region, cell.others[o], cell.is_write(o) ? "a write" : "a read");
       break;
     }
   }
@@ -396,6 +424,40 @@ void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads,
   published_.insert_or_assign(address, std::move(next));
 }
 
+bool Sanitizer::Values::same(std::uint32_t a, std::uint32_t b) const {
+  constexpr std::size_t kStride = 256;  // of elements
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::uint8_t* element = start + k * kStride;
+    if (std::memcmp(element + a * bytes, element + b * bytes, bytes) != 0) return false;
+  }
+  return true;
+}
+
+void Sanitizer::stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                       const Values& values, std::uint32_t line) {
+  if ((checks_ & kCheckRace) == 0) return;
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
+    for (std::uint32_t before = mask & ((1U << l) - 1); before != 0; before &= before - 1) {
+      const auto other = static_cast<std::uint32_t>(std::countr_zero(before));
+      if (addresses[other] != addresses[l] || values.same(other, l)) continue;
+      const std::lock_guard lock(mutex_);
+      const Region* region = find(addresses[l]);
+      const AccessCode code{.kind = AccessCode::kStore,
+                            .bytes = static_cast<std::uint8_t>(values.bytes * values.count)};
+      const Access access{.when = {warp.agent, warp.time},
+                          .line = line,
+                          .kernel = warp.launch->kernel_index,
+                          .lane = static_cast<std::uint8_t>(other)};
+      if (region != nullptr) {
+        race({warp, l, line, code, addresses[l]}, *region, access,
+             "a write of another value by its own warp");
+      }
+      return;
+    }
+  }
+}
+
 void Sanitizer::fence(WarpCheck& warp, std::uint8_t scope) {
   const std::lock_guard lock(mutex_);
   for (std::uint8_t reach = 1; reach <= scope; ++reach) warp.seen.join(warp.acquired[reach]);
@@ -410,13 +472,12 @@ void Sanitizer::members(WarpCheck& warp, const std::uint32_t* members, std::uint
   for (std::uint32_t rest = here; rest != 0; rest &= rest - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
     const std::uint32_t absent = members[l] & live & ~here;
-    std::string what;
-    if ((members[l] >> l & 1U) == 0) what = "a lane that its own member mask leaves out";
+    if (absent == 0 && (members[l] >> l & 1U) != 0) continue;
+    std::string what = "a lane that its own member mask leaves out";
     if (absent != 0)
       what = fmt::format("the member mask names lanes that are elsewhere: {:#x}", absent);
-    if (what.empty()) continue;
     const std::lock_guard lock(mutex_);
-    add({warp, l, line, {}}, "mask", std::move(what), nullptr, 0);
+    add({warp, l, line, {}}, "mask", std::move(what), nullptr);
     return;
   }
 }
@@ -435,8 +496,8 @@ void Sanitizer::wait_group(WarpCheck& warp, std::uint32_t pending) {
     for (const WarpCheck::Copy& copy : copies) {
       Region* region = find(copy.address);
       if (region == nullptr) continue;
-      region->shadow->visit(copy.address - region->address, copy.bytes,
-                            [&, number = group](Cell& cell, std::size_t) {
+      region->shadow->visit(copy.address, copy.bytes,
+                            [&, number = group](Cell& cell, std::uint64_t) {
                               if (cell.async != number || cell.write.when.agent != warp.agent)
                                 return;
                               cell.async = 0;
@@ -479,15 +540,22 @@ std::string Sanitizer::place(const Access& access) const {
   return text + fmt::format(", {}.ptx:{}", kernels_[k], access.line);
 }
 
-void Sanitizer::add(const Lane& lane, std::string kind, std::string message, const Region* region,
-                    std::uint64_t address, std::string other) {
+bool Sanitizer::is_new(const Lane& lane, std::string_view kind, std::uint64_t other) {
+  Known known{std::string(kind), lane.warp.launch->kernel_index, lane.line, other};
+  return findings_.size() < kMostFindings && known_.insert(std::move(known)).second;
+}
+
+void Sanitizer::add(const Lane& lane, std::string_view kind, std::string message,
+                    const Region* region, std::string other) {
+  if (is_new(lane, kind, 0)) record(lane, kind, std::move(message), region, std::move(other));
+}
+
+void Sanitizer::record(const Lane& lane, std::string_view kind, std::string message,
+                       const Region* region, std::string other) {
   const WarpCheck& warp = lane.warp;
   const LaunchCheck& launch = *warp.launch;
-  const std::string key = fmt::format("{} {} {} {}", kind, launch.kernel, lane.line,
-                                      other.empty() ? "" : other.substr(other.rfind(':') + 1));
-  if (findings_.size() >= kMostFindings || !known_.insert(key).second) return;
   Finding finding;
-  finding.kind = std::move(kind);
+  finding.kind = kind;
   finding.message = std::move(message);
   finding.rank = launch.stream->rank;
   finding.kernel = launch.kernel;
@@ -496,16 +564,27 @@ void Sanitizer::add(const Lane& lane, std::string kind, std::string message, con
   finding.ptx_line = lane.line;
   finding.cuda_line = cuda_line(launch.cuda_lines.get(), lane.line);
   if (region != nullptr) {
-    std::tie(finding.buffer, finding.offset) = name_of(*region, address);
+    std::tie(finding.buffer, finding.offset) = name_of(*region, lane.address);
     if (region->rank != finding.rank) finding.buffer += fmt::format(" of rank {}", region->rank);
   }
   finding.other = std::move(other);
   findings_.push_back(std::move(finding));
 }
 
-void Sanitizer::report(WarpCheck& warp, std::string kind, std::string message, std::uint32_t line) {
+void Sanitizer::report(WarpCheck& warp, std::string_view kind, std::string message,
+                       std::uint32_t line) {
   const std::lock_guard lock(mutex_);
-  add({warp, 0, line, {}}, std::move(kind), std::move(message), nullptr, 0);
+  add({warp, 0, line, {}}, kind, std::move(message), nullptr);
+}
+
+void Sanitizer::undefined(WarpCheck& warp, std::uint32_t lanes, std::string what, std::uint32_t reg,
+                          std::uint32_t line) {
+  if ((checks_ & kCheckInit) == 0) return;
+  const std::lock_guard lock(mutex_);
+  const Lane lane{warp, static_cast<std::uint32_t>(std::countr_zero(lanes)), line, {}};
+  if (is_new(lane, "uninitialized", reg + 1)) {
+    record(lane, "uninitialized", std::move(what), nullptr, "");
+  }
 }
 
 void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {
@@ -516,11 +595,10 @@ void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {
   for (const WarpCheck* warp : warps) {
     if (warp->polled == 0) continue;
     if (first == nullptr) first = warp;
-    const Access access{{warp->agent, warp->time},
-                        warp->polled_line,
-                        warp->launch->kernel_index,
-                        warp->polled_lane,
-                        0};
+    const Access access{.when = {warp->agent, warp->time},
+                        .line = warp->polled_line,
+                        .kernel = warp->launch->kernel_index,
+                        .lane = warp->polled_lane};
     if (++more > 8) continue;
     std::string what = fmt::format("{:#x}", warp->polled);
     if (const Region* region = find(warp->polled)) {
@@ -532,7 +610,7 @@ void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {
   if (first == nullptr || (checks_ & kCheckSync) == 0) return;
   if (more > 8) chain += fmt::format("; and {} more warps", more - 8);
   add({const_cast<WarpCheck&>(*first), first->polled_lane, first->polled_line, {}}, "deadlock",
-      "every block polls what no one will write", nullptr, 0, std::move(chain));
+      "every block polls what no one will write", nullptr, std::move(chain));
 }
 
 std::vector<Finding> Sanitizer::findings() {

@@ -43,9 +43,9 @@ struct StreamClock {
   std::uint32_t agent = 0;
   std::uint32_t time = 0;
   VectorClock seen;
-  /// Agents of the warps of its kernels, by (block, warp): kernels of one stream are ordered, so
+  /// Agents of the warps of its kernels, by block and warp: kernels of one stream are ordered, so
   /// they use the same ones again.
-  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> warps;
+  std::unordered_map<std::uint64_t, std::uint32_t> warps;
 };
 
 /// One launch under check.
@@ -89,9 +89,10 @@ struct WarpCheck {
 };
 
 /// Finds what a kernel may not do: accesses out of bounds and misaligned, reads of memory that
-/// nobody wrote, races by happens-before over the scopes of the PTX memory model, and deadlocks.
-/// Warps are the agents: lanes of one are taken as ordered. It judges one interleaving, but a race
-/// is found in any in which both sides happen. Thread safe.
+/// nobody wrote, uses of registers that the thread did not write, races by happens-before over the
+/// scopes of the PTX memory model, and deadlocks. Warps are the agents: lanes of one are taken as
+/// ordered, but for those of one store. It judges one interleaving, but a race is found in any in
+/// which both sides happen. Thread safe.
 class Sanitizer {
  public:
   /// Of runtime/checks.h.
@@ -128,6 +129,16 @@ class Sanitizer {
   /// One access of the lanes of `mask`. Returns a message when it must not be done.
   std::string access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
                      AccessCode code, std::uint32_t line);
+  /// The values of a store, `count` elements of `bytes` to a lane.
+  struct Values {
+    const std::uint8_t* start;
+    std::uint32_t bytes;
+    std::uint32_t count;
+    [[nodiscard]] bool same(std::uint32_t a, std::uint32_t b) const;
+  };
+  /// A weak store of the lanes of `mask`, after access(): no two may differ on one place.
+  void stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+              const Values& values, std::uint32_t line);
   void fence(WarpCheck& warp, std::uint8_t scope);
   /// An operation over lanes, run by those of `here`; members[lane] is the mask that a lane gives.
   void members(WarpCheck& warp, const std::uint32_t* members, std::uint32_t here,
@@ -142,8 +153,11 @@ class Sanitizer {
   [[nodiscard]] std::uint64_t progress();
   /// Records that these warps, of blocks that only poll, wait for ever.
   void deadlock(const std::vector<const WarpCheck*>& warps);
+  /// Those lanes use a register that they did not write, as `what` says.
+  void undefined(WarpCheck& warp, std::uint32_t lanes, std::string what, std::uint32_t reg,
+                 std::uint32_t line);
   /// Records a finding of the executor itself.
-  void report(WarpCheck& warp, std::string kind, std::string message, std::uint32_t line);
+  void report(WarpCheck& warp, std::string_view kind, std::string message, std::uint32_t line);
 
   [[nodiscard]] std::vector<Finding> findings();
 
@@ -164,23 +178,46 @@ class Sanitizer {
     std::uint64_t block = 0;
     const LaunchCheck* launch = nullptr;
   };
+  /// What one instruction does by lanes that follow each other in memory, `lane` the first.
   struct Lane {
     WarpCheck& warp;
     std::uint32_t lane;
     std::uint32_t line;
     AccessCode code;
+    std::uint64_t address = 0;
+    [[nodiscard]] Lane at(std::uint64_t later) const {
+      Lane result = *this;
+      result.lane += static_cast<std::uint32_t>((later - address) / code.bytes);
+      result.address = later;
+      return result;
+    }
+  };
+  /// Findings that say the same.
+  struct Known {
+    std::string kind;
+    std::uint16_t kernel;
+    std::uint32_t line;
+    std::uint64_t other;
+    auto operator<=>(const Known&) const = default;
   };
 
   Region* find(std::uint64_t address);
   VectorClock now(const WarpCheck& warp) const;
-  void check_cell(const Lane& lane, const Region& region, Cell& cell, std::size_t offset,
+  [[nodiscard]] bool holds(const Region* region, std::uint64_t address, std::size_t bytes) const;
+  std::string judge_place(const Lane& lane, const Region* region);
+  void check_cell(const Lane& run, const Region& region, Cell& cell, std::uint64_t address,
                   bool writes);
+  void race(const Lane& lane, const Region& region, const Access& before, std::string_view what);
   [[nodiscard]] bool ordered(const WarpCheck& warp, const Access& before) const;
   [[nodiscard]] bool both_strong(const Lane& lane, const Access& before) const;
   [[nodiscard]] bool in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const;
   void synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores);
-  void add(const Lane& lane, std::string kind, std::string message, const Region* region,
-           std::uint64_t address, std::string other = "");
+  /// One finding for each kind, kernel, line and other side.
+  bool is_new(const Lane& lane, std::string_view kind, std::uint64_t other);
+  void add(const Lane& lane, std::string_view kind, std::string message, const Region* region,
+           std::string other = "");
+  void record(const Lane& lane, std::string_view kind, std::string message, const Region* region,
+              std::string other);
   [[nodiscard]] std::string place(const Access& access) const;
   std::pair<std::string, std::int64_t> name_of(const Region& region, std::uint64_t address) const;
 
@@ -205,7 +242,7 @@ class Sanitizer {
   std::unordered_map<std::uint64_t, Published> published_;
   std::uint64_t progress_ = 0;
   std::vector<Finding> findings_;
-  std::set<std::string> known_;  ///< one finding for each kind, kernel and pair of lines
+  std::set<Known> known_;
 };
 
 }  // namespace braid::cpu

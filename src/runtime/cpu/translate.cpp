@@ -176,6 +176,7 @@ void Translator::assign_slots() {
     if (shapes_.shape(reg).is_vector()) bytes = bits == 1 ? 4 : std::max(64U, bits * 4);
     slots_[r] = static_cast<std::int32_t>(place(bytes));
   }
+  find_undefined(place);
   for (int b = 0; b < flow_.size(); ++b) pending_slots_.push_back(place(4));
   live_slot_ = place(4);
   mask_slot_ = place(4);
@@ -226,6 +227,10 @@ KernelInfo Translator::run(const std::string& name) {
     if (shapes_.component(b) < 0) continue;
     b_.CreateStore(b_.getInt32(0), register_file(pending_slots_[static_cast<std::size_t>(b)]));
   }
+  for (const std::int32_t slot : defined_slots_) {
+    if (slot < 0) continue;
+    b_.CreateStore(b_.getInt32(0), register_file(static_cast<std::uint32_t>(slot)));
+  }
   Value* live = aligned_ ? b_.getInt32(~0U) : field(offsetof(WarpContext, live), 32);
   b_.CreateStore(live, register_file(live_slot_));
   b_.CreateStore(live, register_file(mask_slot_));
@@ -267,8 +272,11 @@ void Translator::emit_block(int index, bool full) {
   for (std::uint32_t i = block.first; i < block.last; ++i) {
     const Instruction& instruction = function_.body[i];
     if (instruction.opcode == "mma") {
-      i += emit_mma(i, block.last) - 1;
+      const std::uint32_t count = emit_mma(i, block.last);
+      for (std::uint32_t k = 0; k < count; ++k) track(function_.body[i + k]);
+      i += count - 1;
     } else {
+      track(instruction);
       emit(instruction);
     }
   }

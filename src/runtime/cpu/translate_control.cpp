@@ -220,7 +220,13 @@ void Translator::emit_end(int index, bool full) {
   const int component = shapes_.component(index);
   line_ = block.line;
   Value* predicate = nullptr;
-  if (block.predicate >= 0) predicate = predicate_of_end(block);
+  if (block.predicate >= 0) {
+    predicate = predicate_of_end(block);
+    Operand read;
+    read.form = Operand::Form::kRegister;
+    read.index = block.predicate;
+    check_defined(read, full ? b_.getInt32(~0U) : mask_bits_, "branch on");
+  }
   write_back(index);
   switch (block.end) {
     case BlockEnd::kJump:

@@ -1,5 +1,7 @@
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+
 #include "runtime/cpu/runtime_helpers.h"
 #include "runtime/cpu/translator.h"
 
@@ -311,6 +313,24 @@ void Translator::store_strong(const Access& access, Address& address,
         context_});
 }
 
+/// Lanes that store at one place at once race, unless they store the same.
+void Translator::check_overlap(const Address& address, const Access& access,
+                               llvm::ArrayRef<Operand> sources) {
+  if (!instrumentation_.checks || access.strong) return;
+  if (access.space == Space::kParam || access.space == Space::kLocal) return;
+  if (address.table) {
+    std::array<std::int32_t, 32> offsets = address.shape.table;
+    std::sort(offsets.begin(), offsets.end());
+    if (std::adjacent_find(offsets.begin(), offsets.end()) == offsets.end()) return;
+  }
+  const unsigned bits = access.type.total_bits();
+  for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, read_lanes(sources[k], bits));
+  // The addresses lie where check() put them.
+  call("braid_cpu_check_overlap", b_.getVoidTy(),
+       {context_, scratch(0), execution_bits(), scratch(8), b_.getInt32(bits / 8),
+        b_.getInt32(access.count), b_.getInt32(line_)});
+}
+
 void Translator::op_store(const Instruction& i) {
   Modifiers mods(i);
   const Access access = parse_access(i, mods, true);
@@ -320,6 +340,7 @@ void Translator::op_store(const Instruction& i) {
   if (sources.size() != access.count) bad(i, "the vector has the wrong number of elements");
   Address where = address(i, i.operands[0], access.space);
   check(where, access, AccessCode::kStore);
+  check_overlap(where, access, sources);
   const unsigned bits = access.type.total_bits();
   const llvm::Align align(bits / 8);
   const bool uniform_address = where.table && where.shape.is_uniform() && guard_lanes_ == nullptr;

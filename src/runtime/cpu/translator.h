@@ -163,6 +163,17 @@ class Translator {
   void both_halves(const Instruction& instruction, ptx::Type type, std::size_t inputs,
                    const std::function<Value*(llvm::ArrayRef<Value*>)>& body);
 
+  // Which registers are defined, under checks: translate_defined.cpp
+  void find_undefined(const std::function<std::uint32_t(std::uint32_t)>& place);
+  bool is_tracked(int reg) const;
+  bool any_tracked(const std::vector<int>& registers) const;
+  Value* defined_pointer(int reg);
+  Value* defined(const Operand& operand);
+  Value* lanes_of_guard(const Instruction& i);
+  void check_defined(const Operand& operand, Value* lanes, std::string_view use);
+  void track(const Instruction& i);
+  Value* defined_results(const Instruction& i, Value* lanes);
+
   // Integer arithmetic: translate_integer.cpp
   void op_add_sub(const Instruction& i);
   void op_multiply(const Instruction& i);
@@ -233,6 +244,7 @@ class Translator {
   static std::uint8_t take_scope(Modifiers& mods);
   void check(Address& address, AccessCode code, Value* lanes = nullptr);
   void check(Address& address, const Access& access, AccessCode::Kind kind);
+  void check_overlap(const Address& address, const Access& access, llvm::ArrayRef<Operand> sources);
   void check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes);
   Access parse_access(const Instruction& i, Modifiers& mods, bool store);
   void op_load(const Instruction& i);
@@ -283,6 +295,7 @@ class Translator {
   Value* context_ = nullptr;
   Value* registers_ = nullptr;
   std::vector<std::int32_t> slots_;
+  std::vector<std::int32_t> defined_slots_;  ///< by register: lanes that wrote it; -1 for all
   std::uint32_t register_bytes_ = 0;
 
   // Where the state of the control flow lives in the register file. In memory, as its values would

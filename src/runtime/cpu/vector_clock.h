@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace braid::cpu {
@@ -13,44 +14,86 @@ struct Epoch {
   std::uint32_t time = 0;  ///< 0 is before everything
 };
 
-/// What has happened before a point, per agent. Shared by the many warps that know the same, copied
-/// when one learns more. (Vector clocks: Mattern 1988; epochs: FastTrack, Flanagan and Freund
+/// What has happened before a point, per agent. The warps of a launch start from the same base and
+/// learn little: a clock is that base and what it knows beyond it, and only one that learns much
+/// has a table of its own. (Vector clocks: Mattern 1988; epochs: FastTrack, Flanagan and Freund
 /// 2009.)
 class VectorClock {
  public:
   [[nodiscard]] std::uint32_t time_of(std::uint32_t agent) const {
-    return times_ != nullptr && agent < times_->size() ? (*times_)[agent] : 0;
+    const auto known = std::lower_bound(beyond_.begin(), beyond_.end(), agent, before);
+    if (known != beyond_.end() && known->agent == agent) return known->time;
+    const Table* times = own_ != nullptr ? own_.get() : base_.get();
+    return times != nullptr && agent < times->size() ? (*times)[agent] : 0;
   }
   [[nodiscard]] bool knows(Epoch epoch) const { return time_of(epoch.agent) >= epoch.time; }
   void add(Epoch epoch) {
     if (knows(epoch)) return;
-    std::vector<std::uint32_t>& times = own();
+    if (own_ == nullptr) {
+      const auto known = std::lower_bound(beyond_.begin(), beyond_.end(), epoch.agent, before);
+      if (known != beyond_.end() && known->agent == epoch.agent) {
+        known->time = epoch.time;
+        return;
+      }
+      if (beyond_.size() < kMostBeyond) {
+        beyond_.insert(known, epoch);
+        return;
+      }
+    }
+    Table& times = own();
     if (times.size() <= epoch.agent) times.resize(epoch.agent + 1, 0);
     times[epoch.agent] = epoch.time;
   }
   void join(const VectorClock& other) {
-    if (other.times_ == nullptr || other.times_ == times_) return;
-    if (times_ == nullptr) {
-      times_ = other.times_;
+    if (base_ == nullptr && own_ == nullptr && beyond_.empty()) {
+      *this = other;
       return;
     }
-    std::vector<std::uint32_t>& times = own();
-    if (times.size() < other.times_->size()) times.resize(other.times_->size(), 0);
-    for (std::size_t i = 0; i < other.times_->size(); ++i) {
-      times[i] = std::max(times[i], (*other.times_)[i]);
+    if (other.own_ != nullptr) {
+      join_table(other.own_);
+    } else if (other.base_ != base_) {
+      join_table(other.base_);
     }
+    for (const Epoch& epoch : other.beyond_) add(epoch);
+  }
+  /// The same knowledge as a base, for many clocks to start from.
+  [[nodiscard]] VectorClock as_base() const {
+    VectorClock clock = *this;
+    if (!beyond_.empty()) clock.own();
+    if (clock.own_ != nullptr) clock.base_ = std::move(clock.own_);
+    clock.own_ = nullptr;
+    return clock;
   }
 
  private:
-  std::vector<std::uint32_t>& own() {
-    if (times_ == nullptr) {
-      times_ = std::make_shared<std::vector<std::uint32_t>>();
-    } else if (times_.use_count() > 1) {
-      times_ = std::make_shared<std::vector<std::uint32_t>>(*times_);
+  using Table = std::vector<std::uint32_t>;
+  static constexpr std::size_t kMostBeyond = 40;  ///< the 32 warps of a block, and some
+
+  static bool before(const Epoch& epoch, std::uint32_t agent) { return epoch.agent < agent; }
+
+  /// The table that says it all, for this clock to change.
+  Table& own() {
+    if (own_ == nullptr) {
+      own_ = base_ == nullptr ? std::make_shared<Table>() : std::make_shared<Table>(*base_);
+      for (const Epoch& epoch : std::exchange(beyond_, {})) {
+        if (own_->size() <= epoch.agent) own_->resize(epoch.agent + 1, 0);
+        (*own_)[epoch.agent] = epoch.time;
+      }
+    } else if (own_.use_count() > 1) {
+      own_ = std::make_shared<Table>(*own_);
     }
-    return *times_;
+    return *own_;
   }
-  std::shared_ptr<std::vector<std::uint32_t>> times_;
+  void join_table(const std::shared_ptr<Table>& table) {
+    if (table == nullptr || table == own_) return;
+    Table& times = own();
+    if (times.size() < table->size()) times.resize(table->size(), 0);
+    for (std::size_t i = 0; i < table->size(); ++i) times[i] = std::max(times[i], (*table)[i]);
+  }
+
+  std::shared_ptr<Table> base_;  ///< changed by nobody
+  std::shared_ptr<Table> own_;   ///< all of `base_` and more; shared by copies, `beyond_` is empty
+  std::vector<Epoch> beyond_;    ///< later than in `base_`, by agent
 };
 
 }  // namespace braid::cpu
