@@ -71,9 +71,11 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   warp.status = Warp::Status::kReady;
   warp.yielded = false;
   warp.resume = 0;
-  warp.stopped = false;
-  warp.done = {};
-  warp.reads.clear();
+  if (launch.scheduler != nullptr) {
+    warp.stopped = false;
+    warp.done = {};
+    warp.reads.clear();
+  }
   warp.params = reinterpret_cast<const std::uint8_t*>(launch.params.data());
   warp.shared = shared_.get();
   warp.local = launch.kernel.info.local_bytes == 0
@@ -84,7 +86,7 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
                                  reinterpret_cast<std::uint64_t>(warp.local),
                                  32ULL * launch.kernel.info.local_bytes, "local memory", true);
   }
-  std::copy(ctaid_.begin(), ctaid_.end(), warp.ctaid);
+  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = ctaid_[i];
   // The rest is the same for this warp of all blocks.
   const std::uint64_t of = std::uint64_t{launch.grid_id} << 32U | (index + 1);
   if (std::exchange(warp.set_up_for, of) == of) return;
@@ -231,6 +233,7 @@ void BlockRunner::check_barrier(std::uint32_t id) {
   Barrier& barrier = barriers_[id];
   const std::uint32_t expected = barrier.expected == 0 ? live_warps_ : barrier.expected;
   if (barrier.arrived == 0 || barrier.arrived < expected) return;
+  Sanitizer* const s = sanitizer();
   for (std::uint32_t waiting = barrier.waiting; waiting != 0; waiting &= waiting - 1) {
     Warp& warp = *warps_[static_cast<std::size_t>(std::countr_zero(waiting))];
     switch (warp.barrier_kind) {
@@ -245,7 +248,7 @@ void BlockRunner::check_barrier(std::uint32_t id) {
         break;
     }
     warp.status = Warp::Status::kReady;
-    if (Sanitizer* s = sanitizer()) s->depart(warp.check, barrier.clock);
+    if (s != nullptr) s->depart(warp.check, barrier.clock);
   }
   barrier = {};
   used_barriers_ &= ~(1U << id);
@@ -264,7 +267,7 @@ std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t t
   if (launch_->counter != nullptr) Counter::barrier(count(), line);
   ++barrier.arrived;
   barrier.expected = threads / 32;
-  barrier.popc += static_cast<std::uint32_t>(std::popcount(votes));
+  if (votes != 0) barrier.popc += static_cast<std::uint32_t>(std::popcount(votes));
   barrier.all = barrier.all && votes == here;
   if (kind != BarrierKind::kArrive) {
     barrier.waiting |= 1U << warp.warp;
