@@ -41,6 +41,7 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
     shared_size_ = (shared + 256) / 256 * 256;
     shared_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(256, shared_size_)));
     if (shared_ == nullptr) throw std::bad_alloc();
+    for (const auto& warp : warps_) warp->set_up_for = 0;
   }
   if (launch.sanitizer != nullptr && shared > 0) {
     launch.sanitizer->add_memory(launch.check->stream->rank,
@@ -62,34 +63,35 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
 
 void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
-  warp.runner = this;
-  if (launch.sanitizer != nullptr) {
-    const std::uint64_t block =
-        ctaid_[0] + launch.grid.x * (ctaid_[1] + std::uint64_t{launch.grid.y} * ctaid_[2]);
-    launch.sanitizer->start_warp(warp.check, launch.check, block, index);
-  }
+  const std::uint64_t of = std::uint64_t{launch.grid_id} << 32U | (index + 1);
+  if (std::exchange(warp.set_up_for, of) != of) set_up_launch(warp, index);
   warp.status = Warp::Status::kReady;
   warp.yielded = false;
   warp.resume = 0;
-  if (launch.scheduler != nullptr) {
-    warp.stopped = false;
-    warp.done = {};
-    warp.reads.clear();
+  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = ctaid_[i];
+  if (launch.sanitizer == nullptr) return;
+  const std::uint64_t block =
+      ctaid_[0] + launch.grid.x * (ctaid_[1] + std::uint64_t{launch.grid.y} * ctaid_[2]);
+  launch.sanitizer->start_warp(warp.check, launch.check, block, index);
+  if (warp.local != nullptr) {
+    launch.sanitizer->add_memory(launch.check->stream->rank,
+                                 reinterpret_cast<std::uint64_t>(warp.local),
+                                 32ULL * launch.kernel.info.local_bytes, "local memory", true);
   }
+  warp.stopped = false;
+  warp.done = {};
+  warp.reads.clear();
+}
+
+/// What is the same for this warp of all blocks of a launch.
+void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
+  const Launch& launch = *launch_;
+  warp.runner = this;
   warp.params = reinterpret_cast<const std::uint8_t*>(launch.params.data());
   warp.shared = shared_.get();
   warp.local = launch.kernel.info.local_bytes == 0
                    ? nullptr
                    : warp.fiber.local(32ULL * launch.kernel.info.local_bytes);
-  if (launch.sanitizer != nullptr && warp.local != nullptr) {
-    launch.sanitizer->add_memory(launch.check->stream->rank,
-                                 reinterpret_cast<std::uint64_t>(warp.local),
-                                 32ULL * launch.kernel.info.local_bytes, "local memory", true);
-  }
-  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = ctaid_[i];
-  // The rest is the same for this warp of all blocks.
-  const std::uint64_t of = std::uint64_t{launch.grid_id} << 32U | (index + 1);
-  if (std::exchange(warp.set_up_for, of) == of) return;
   warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes);
   const Dim3 block = launch.block;
   warp.ntid[0] = block.x;

@@ -115,6 +115,7 @@ class BlockRunner {
   };
 
   void set_up(Warp& warp, std::uint32_t index);
+  void set_up_launch(Warp& warp, std::uint32_t index);
   State run_straight();
   State run_on_one_stack();
   State run_waiting();
