@@ -109,6 +109,7 @@ class Translator {
   void leave(int from, bool full, Value* dying);
   void find_partial_warps();
   llvm::BasicBlock* dispatcher(int component);
+  bool may_pend(int component) const;
   void emit_dispatcher(int component);
   void back_edge(int from, int to);
   Value* resume_pointer();
