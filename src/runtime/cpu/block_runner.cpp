@@ -30,9 +30,11 @@ void BlockRunner::Free::operator()(std::uint8_t* memory) const { std::free(memor
 void BlockRunner::start(const Launch& launch, std::uint64_t index) {
   launch_ = &launch;
   error_.clear();
-  ctaid_[0] = static_cast<std::uint32_t>(index % launch.grid.x);
-  ctaid_[1] = static_cast<std::uint32_t>(index / launch.grid.x % launch.grid.y);
-  ctaid_[2] = static_cast<std::uint32_t>(index / launch.grid.x / launch.grid.y);
+  const std::uint64_t row =
+      index < launch.grid.x ? 0 : index / launch.grid.x;  // divisions are slow
+  ctaid_[0] = static_cast<std::uint32_t>(index - row * launch.grid.x);
+  ctaid_[1] = static_cast<std::uint32_t>(row == 0 ? 0 : row % launch.grid.y);
+  ctaid_[2] = static_cast<std::uint32_t>(row == 0 ? 0 : row / launch.grid.y);
   const auto threads = static_cast<std::uint32_t>(launch.block.count());
   warp_count_ = (threads + 31) / 32;
   live_warps_ = warp_count_;
@@ -125,12 +127,17 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
 
 void BlockRunner::warp_main(void* argument) {
   auto* warp = static_cast<Warp*>(argument);
-  while (warp->runner->launch_->kernel.run(warp, warp->registers) != 0) warp->fiber.suspend();
+  BlockRunner* runner = warp->runner;
+  for (;;) {
+    const std::uint32_t end = runner->launch_->kernel.run(warp, warp->registers);
+    if (end == kEnds) return;
+    if (end == kArrives) runner->arrive(*warp);
+    if (warp->status == Warp::Status::kWaiting) warp->fiber.suspend();
+  }
 }
 
 void BlockRunner::block_main(void* argument) {
-  auto* runner = static_cast<BlockRunner*>(argument);
-  runner->state_ = runner->run_waiting();
+  static_cast<BlockRunner*>(argument)->run_warps_in_turns();
 }
 
 /// All warps one after the other, for kernels that never wait.
@@ -175,11 +182,39 @@ BlockRunner::State BlockRunner::run_on_one_stack() {
     fiber.reset();
     return State::kFailed;
   }
-  return state_;
+  return error_.empty() ? State::kDone : State::kFailed;
+}
+
+/// Each runs to its next barrier, or to its end.
+void BlockRunner::run_warps_in_turns() {
+  const WarpFunction run = launch_->kernel.run;
+  while (live_warps_ > 0) {
+    bool ran = false;
+    for (std::size_t w = 0; w < warp_count_; ++w) {
+      Warp& warp = *warps_[w];
+      if (warp.status != Warp::Status::kReady) continue;
+      ran = true;
+      const std::uint32_t end = run(&warp, warp.registers);
+      if (end == kEnds) warp_done(warp);
+      if (end == kArrives) arrive(warp);
+    }
+    if (ran) continue;
+    report_deadlock();
+    return;
+  }
+}
+
+void BlockRunner::report_deadlock() {
+  error_ = "deadlock: every warp waits at a barrier that the others do not reach";
+  Sanitizer* const s = sanitizer();
+  for (std::uint32_t w = 0; s != nullptr && w < warp_count_; ++w) {
+    if (warps_[w]->status != Warp::Status::kWaiting) continue;
+    s->report(warps_[w]->check, "deadlock", error_.substr(10), warps_[w]->barrier_line);
+    return;
+  }
 }
 
 BlockRunner::State BlockRunner::run_waiting() {
-  const bool one_stack = launch_->one_stack();
   int idle_rounds = 0;
   while (live_warps_ > 0) {
     bool progress = false;
@@ -194,25 +229,15 @@ BlockRunner::State BlockRunner::run_waiting() {
       }
       ran = true;
       warp.yielded = false;
-      const bool returned =
-          one_stack ? launch_->kernel.run(&warp, warp.registers) == 0 : warp.fiber.resume();
+      const bool returned = warp.fiber.resume();
       if (!error_.empty()) break;
       if (returned) warp_done(warp);
       progress = progress || !warp.yielded;
     }
     if (error_.empty() && !ran && stopped) return State::kStopped;
-    if (error_.empty() && !ran) {
-      error_ = "deadlock: every warp waits at a barrier that the others do not reach";
-      if (Sanitizer* s = sanitizer()) {
-        for (std::uint32_t w = 0; w < warp_count_; ++w) {
-          if (warps_[w]->status != Warp::Status::kWaiting) continue;
-          s->report(warps_[w]->check, "deadlock", error_.substr(10), warps_[w]->barrier_line);
-          break;
-        }
-      }
-    }
+    if (error_.empty() && !ran) report_deadlock();
     if (!error_.empty()) {
-      for (std::uint32_t w = 0; !one_stack && w < warp_count_; ++w) warps_[w]->fiber.reset();
+      for (std::uint32_t w = 0; w < warp_count_; ++w) warps_[w]->fiber.reset();
       return State::kFailed;
     }
     idle_rounds = progress ? 0 : idle_rounds + 1;
@@ -228,6 +253,18 @@ void BlockRunner::warp_done(Warp& warp) {
   for (std::uint32_t used = used_barriers_; used != 0; used &= used - 1) {
     check_barrier(static_cast<std::uint32_t>(std::countr_zero(used)));
   }
+}
+
+/// At barrier 0, with the whole block.
+void BlockRunner::arrive(Warp& warp) {
+  Barrier& barrier = barriers_[0];
+  ++barrier.arrived;
+  barrier.expected = 0;
+  barrier.waiting |= 1U << warp.warp;
+  used_barriers_ |= 1U;
+  warp.barrier_kind = BarrierKind::kPark;
+  warp.status = Warp::Status::kWaiting;
+  check_barrier(0);
 }
 
 /// Releases a barrier that all expected warps have reached.

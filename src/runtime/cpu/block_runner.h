@@ -119,6 +119,9 @@ class BlockRunner {
   State run_straight();
   State run_on_one_stack();
   State run_waiting();
+  void run_warps_in_turns();
+  void report_deadlock();
+  void arrive(Warp& warp);
   void check_barrier(std::uint32_t id);
   void warp_done(Warp& warp);
   void end_block();
@@ -144,7 +147,6 @@ class BlockRunner {
   };
   std::unique_ptr<std::uint8_t, Free> shared_;
   std::uint32_t shared_size_ = 0;
-  State state_ = State::kDone;  ///< of a block on one stack
   std::string error_;
 };
 

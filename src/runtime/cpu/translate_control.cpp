@@ -138,11 +138,11 @@ llvm::Value* Translator::resume_pointer() {
 void Translator::park() {
   llvm::BasicBlock* parked = new_block("parked");
   llvm::BasicBlock* after = new_block("after");
-  b_.CreateCondBr(b_.CreateICmpNE(parked_, b_.getInt32(0)), parked, after);
+  b_.CreateCondBr(b_.CreateICmpNE(parked_, b_.getInt32(kEnds)), parked, after);
   resumes_.push_back(after);
   b_.SetInsertPoint(parked);
   b_.CreateStore(b_.getInt32(static_cast<std::uint32_t>(resumes_.size())), resume_pointer());
-  b_.CreateRet(b_.getInt32(1));
+  b_.CreateRet(parked_);
   b_.SetInsertPoint(after);
 }
 

@@ -306,7 +306,7 @@ class Translator {
   std::unordered_map<int, Cached> cache_;
   Value* mask_ = nullptr;       ///< <32 x i1>, null for all lanes
   Value* mask_bits_ = nullptr;  ///< i32
-  Value* parked_ = nullptr;     ///< of its last barrier: 1 when the warp has to wait
+  Value* parked_ = nullptr;     ///< of its last barrier: how the run ends, kEnds to go on
   Value* guard_lanes_ = nullptr;
   Value* guard_scalar_ = nullptr;
   bool divergent_ = false;
