@@ -68,10 +68,13 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   const std::uint64_t of = std::uint64_t{launch.grid_id} << 32U | (index + 1);
   if (std::exchange(warp.set_up_for, of) != of) set_up_launch(warp, index);
   warp.status = Warp::Status::kReady;
-  warp.yielded = false;
   warp.resume = 0;
   for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = ctaid_[i];
-  if (launch.sanitizer == nullptr) return;
+  if (launch.sanitizer != nullptr) start_checks(warp, index);
+}
+
+void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
+  const Launch& launch = *launch_;
   const std::uint64_t block =
       ctaid_[0] + launch.grid.x * (ctaid_[1] + std::uint64_t{launch.grid.y} * ctaid_[2]);
   launch.sanitizer->start_warp(warp.check, launch.check, block, index);
@@ -123,6 +126,34 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
     warp.tid[1][l] = t / block.x % block.y;
     warp.tid[2][l] = t / block.x / block.y;
   }
+}
+
+/// Releases a barrier that all expected warps have reached.
+inline void BlockRunner::check_barrier(std::uint32_t id) {
+  const Barrier& barrier = barriers_[id];
+  const std::uint32_t expected = barrier.expected == 0 ? live_warps_ : barrier.expected;
+  if (barrier.arrived != 0 && barrier.arrived >= expected) release_barrier(id);
+}
+
+inline void BlockRunner::warp_done(Warp& warp) {
+  warp.status = Warp::Status::kDone;
+  --live_warps_;
+  if (sanitizer() != nullptr) end_checks(warp);
+  for (std::uint32_t used = used_barriers_; used != 0; used &= used - 1) {
+    check_barrier(static_cast<std::uint32_t>(std::countr_zero(used)));
+  }
+}
+
+/// At barrier 0, with the whole block.
+inline void BlockRunner::arrive(Warp& warp) {
+  Barrier& barrier = barriers_[0];
+  ++barrier.arrived;
+  barrier.expected = 0;
+  barrier.waiting |= 1U << warp.warp;
+  used_barriers_ |= 1U;
+  warp.barrier_kind = BarrierKind::kPark;
+  warp.status = Warp::Status::kWaiting;
+  check_barrier(0);
 }
 
 void BlockRunner::warp_main(void* argument) {
@@ -246,32 +277,8 @@ BlockRunner::State BlockRunner::run_waiting() {
   return State::kDone;
 }
 
-void BlockRunner::warp_done(Warp& warp) {
-  warp.status = Warp::Status::kDone;
-  --live_warps_;
-  if (sanitizer() != nullptr) end_checks(warp);
-  for (std::uint32_t used = used_barriers_; used != 0; used &= used - 1) {
-    check_barrier(static_cast<std::uint32_t>(std::countr_zero(used)));
-  }
-}
-
-/// At barrier 0, with the whole block.
-void BlockRunner::arrive(Warp& warp) {
-  Barrier& barrier = barriers_[0];
-  ++barrier.arrived;
-  barrier.expected = 0;
-  barrier.waiting |= 1U << warp.warp;
-  used_barriers_ |= 1U;
-  warp.barrier_kind = BarrierKind::kPark;
-  warp.status = Warp::Status::kWaiting;
-  check_barrier(0);
-}
-
-/// Releases a barrier that all expected warps have reached.
-void BlockRunner::check_barrier(std::uint32_t id) {
+void BlockRunner::release_barrier(std::uint32_t id) {
   Barrier& barrier = barriers_[id];
-  const std::uint32_t expected = barrier.expected == 0 ? live_warps_ : barrier.expected;
-  if (barrier.arrived == 0 || barrier.arrived < expected) return;
   Sanitizer* const s = sanitizer();
   for (std::uint32_t waiting = barrier.waiting; waiting != 0; waiting &= waiting - 1) {
     Warp& warp = *warps_[static_cast<std::size_t>(std::countr_zero(waiting))];

@@ -116,6 +116,7 @@ class BlockRunner {
 
   void set_up(Warp& warp, std::uint32_t index);
   void set_up_launch(Warp& warp, std::uint32_t index);
+  void start_checks(Warp& warp, std::uint32_t index);
   State run_straight();
   State run_on_one_stack();
   State run_waiting();
@@ -123,6 +124,7 @@ class BlockRunner {
   void report_deadlock();
   void arrive(Warp& warp);
   void check_barrier(std::uint32_t id);
+  void release_barrier(std::uint32_t id);
   void warp_done(Warp& warp);
   void end_block();
   void end_checks(Warp& warp);
