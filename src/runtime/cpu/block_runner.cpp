@@ -15,6 +15,11 @@ namespace {
 /// Rounds of nothing but yields after which a block makes room for others.
 constexpr int kSpinRounds = 4;
 
+/// Lines that are a page apart share a set of the first cache, which the register files of eight
+/// warps would fill, and a load waits for an older store that only seems to be to its address.
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kRegisterStep = 1536;
+
 std::vector<std::uint32_t> values_at(const std::vector<std::uint64_t>& words) {
   std::vector<std::uint32_t> values(words.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -97,7 +102,9 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
   warp.local = launch.kernel.info.local_bytes == 0
                    ? nullptr
                    : warp.fiber.local(32ULL * launch.kernel.info.local_bytes);
-  warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes);
+  // The files of a block's warps begin in different parts of a page.
+  const std::size_t skip = launch.takes_turns() ? index * kRegisterStep % kPage : 0;
+  warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes + kPage) + skip;
   const Dim3 block = launch.block;
   warp.ntid[0] = block.x;
   warp.ntid[1] = block.y;
