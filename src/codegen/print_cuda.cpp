@@ -74,12 +74,27 @@ class Printer {
       }
     };
     enter(p_.body, kNone, enter);
+    // A store rounds by itself.
+    dropped_.assign(p_.insts.size(), false);
+    for (std::size_t at = 0; at < p_.insts.size(); ++at) {
+      const Inst& inst = p_.insts[at];
+      if (inst.op != Op::kMap || inst.fn != Fn::kRound || uses[at] != 1) continue;
+      const Inst& by = p_.at(user[at]);
+      const Inst& from = p_.at(inst.args[0]);
+      // What has an array that nobody changes before the store.
+      const bool kept = from.op == Op::kMap || from.op == Op::kLoad || from.op == Op::kReduce ||
+                        from.op == Op::kForResult;
+      dropped_[at] = kept && inst.type.kind == Kind::kF32 &&
+                     (by.op == Op::kStore || by.op == Op::kStoreShared) &&
+                     by.args[2] == static_cast<Id>(at) && by.dtype == inst.dtype;
+    }
     inlined_.assign(p_.insts.size(), false);
     for (std::size_t at = 0; at < p_.insts.size(); ++at) {
       const Inst& inst = p_.insts[at];
       if (inst.op == Op::kMap && is_index(static_cast<Id>(at))) inlined_[at] = true;
       if (inst.op != Op::kMap || uses[at] != 1 || user[at] == kNone) continue;
       const Inst& by = p_.at(user[at]);
+      if (dropped_[static_cast<std::size_t>(user[at])]) continue;
       if (block[at] != block[static_cast<std::size_t>(user[at])]) continue;
       const Id id = static_cast<Id>(at);
       switch (by.op) {
@@ -185,9 +200,10 @@ class Printer {
 
   static std::string name(Id id) { return fmt::format("v{}", id); }
 
-  /// The array a tile lives in: a dot and a loop work in place.
+  /// The array a tile lives in: a dot and a loop work in place, a store takes what is not rounded.
   Id storage(Id id) const {
     const Inst& inst = p_.at(id);
+    if (dropped_[static_cast<std::size_t>(id)]) return storage(inst.args[0]);
     if (inst.op == Op::kDot) return storage(inst.args[2]);
     if (inst.op == Op::kForResult) {
       return storage(p_.at(inst.args[0]).body_args[static_cast<std::size_t>(inst.index) + 1]);
@@ -310,7 +326,7 @@ class Printer {
 
   void map(Id id) {
     const Inst& inst = p_.at(id);
-    if (inlined_[static_cast<std::size_t>(id)]) return;
+    if (inlined_[static_cast<std::size_t>(id)] || dropped_[static_cast<std::size_t>(id)]) return;
     if (inst.type.is_scalar()) {
       out_.line(
           fmt::format("const {} {} = {};", c_type(inst.type.kind), name(id), map_text(inst, "0")));
@@ -639,6 +655,7 @@ class Printer {
   TextWriter out_;
   std::set<Helper> used_;
   std::vector<bool> inlined_;
+  std::vector<bool> dropped_;  ///< roundings that only a store of their type uses
   const Layout* broadcast_into_ =
       nullptr;  ///< layout of the tile whose expression is being written
   int loop_depth_ = 0;

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -158,6 +159,66 @@ TEST(Warp, VectorAndNarrowAccess) {
     ASSERT_EQ(got[i], want) << i;
     ASSERT_EQ(narrow[i], static_cast<std::uint8_t>(s[i] >> 3));
     ASSERT_EQ(narrow[n + (i * 7) % n], static_cast<std::uint8_t>(s[(i * 3) % n]));
+  }
+}
+
+// Each lane moves its vector's elements by one place; all lanes, then those with an odd number.
+TEST(Warp, ConsecutiveVectorsOfEveryWidth) {
+  for (const unsigned bytes : {1U, 2U, 4U, 8U}) {
+    for (unsigned count = 2; count <= 8 && count * bytes <= 32; count *= 2) {
+      const unsigned bits = bytes * 8;
+      std::string in, out;
+      for (unsigned e = 0; e < count; ++e) {
+        in += fmt::format("{}%v{}", e == 0 ? "" : ", ", e);
+        out += fmt::format("{}%v{}", e == 0 ? "" : ", ", (e + 1) % count);
+      }
+      Bench bench = Bench::from_ptx(fmt::format(
+          R"(.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 k_o, .param .u64 k_a) {{
+.reg .pred %p1; .reg .b32 %r<4>; .reg .b64 %d<6>; .reg .b{4} %v<8>;
+ld.param.u64 %d1, [k_o]; ld.param.u64 %d2, [k_a];
+mov.u32 %r1, %tid.x; mul.wide.u32 %d3, %r1, {0};
+add.s64 %d1, %d1, %d3; add.s64 %d2, %d2, %d3;
+ld.global.v{1}.b{5} {{{2}}}, [%d2]; st.global.v{1}.b{5} [%d1], {{{3}}};
+and.b32 %r2, %r1, 1; setp.ne.s32 %p1, %r2, 0;
+@%p1 ld.global.v{1}.b{5} {{{2}}}, [%d2+{6}]; @%p1 st.global.v{1}.b{5} [%d1+{6}], {{{3}}};
+ret; }})",
+          count * bytes, count, in, out, std::max(bits, 16U), bits, 64 * count * bytes));
+      const std::size_t size = std::size_t{128} * count * bytes;
+      std::vector<std::uint8_t> a(size);
+      for (std::size_t i = 0; i < size; ++i) a[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
+      const std::uint64_t to = bench.upload(std::vector<std::uint8_t>(size));
+      bench.run({1}, {64}, 0, to, bench.upload(a));
+      const auto got = bench.download<std::uint8_t>(to, size);
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::size_t vector = i / (count * bytes);
+        const std::size_t from =
+            vector * count * bytes + (i + bytes) % (std::size_t{count} * bytes);
+        const std::uint8_t want = vector >= 64 && vector % 2 == 0 ? 0 : a[from];
+        ASSERT_EQ(got[i], want) << bits << " bits, " << count << ", byte " << i;
+      }
+    }
+  }
+}
+
+// A product of even numbers may have all its zeros at the end and yet not be zero.
+TEST(Warp, TopBitOfAUniformValue) {
+  Bench bench = Bench::from_ptx(R"(.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 k_o, .param .u64 k_x) {
+.reg .b32 %r1; .reg .b64 %d<8>;
+ld.param.u64 %d1, [k_o]; ld.param.u64 %d2, [k_x];
+mov.u32 %r1, %tid.x; mul.wide.u32 %d3, %r1, 8; add.s64 %d1, %d1, %d3;
+shl.b64 %d4, %d2, 24; shl.b64 %d5, %d4, 24; shl.b64 %d6, %d5, 15;
+st.global.u64 [%d1], %d6; ret; })");
+  const std::uint64_t out = bench.upload(std::vector<std::uint64_t>(32));
+  const std::uint64_t one = 1;
+  bench.run({1}, {32}, 0, out, one);
+  for (const std::uint64_t got : bench.download<std::uint64_t>(out, 32)) {
+    EXPECT_EQ(got, std::uint64_t{1} << 63U);
   }
 }
 

@@ -15,6 +15,11 @@ namespace {
 /// Rounds of nothing but yields after which a block makes room for others.
 constexpr int kSpinRounds = 4;
 
+/// Lines that are a page apart share a set of the first cache, which the register files of eight
+/// warps would fill, and a load waits for an older store that only seems to be to its address.
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kRegisterStep = 1536;
+
 std::vector<std::uint32_t> values_at(const std::vector<std::uint64_t>& words) {
   std::vector<std::uint32_t> values(words.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -30,9 +35,11 @@ void BlockRunner::Free::operator()(std::uint8_t* memory) const { std::free(memor
 void BlockRunner::start(const Launch& launch, std::uint64_t index) {
   launch_ = &launch;
   error_.clear();
-  ctaid_[0] = static_cast<std::uint32_t>(index % launch.grid.x);
-  ctaid_[1] = static_cast<std::uint32_t>(index / launch.grid.x % launch.grid.y);
-  ctaid_[2] = static_cast<std::uint32_t>(index / launch.grid.x / launch.grid.y);
+  const std::uint64_t row =
+      index < launch.grid.x ? 0 : index / launch.grid.x;  // divisions are slow
+  ctaid_[0] = static_cast<std::uint32_t>(index - row * launch.grid.x);
+  ctaid_[1] = static_cast<std::uint32_t>(row == 0 ? 0 : row % launch.grid.y);
+  ctaid_[2] = static_cast<std::uint32_t>(row == 0 ? 0 : row / launch.grid.y);
   const auto threads = static_cast<std::uint32_t>(launch.block.count());
   warp_count_ = (threads + 31) / 32;
   live_warps_ = warp_count_;
@@ -41,6 +48,7 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
     shared_size_ = (shared + 256) / 256 * 256;
     shared_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(256, shared_size_)));
     if (shared_ == nullptr) throw std::bad_alloc();
+    for (const auto& warp : warps_) warp->set_up_for = 0;
   }
   if (launch.sanitizer != nullptr && shared > 0) {
     launch.sanitizer->add_memory(launch.check->stream->rank,
@@ -62,33 +70,41 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
 
 void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
-  warp.runner = this;
-  if (launch.sanitizer != nullptr) {
-    const std::uint64_t block =
-        ctaid_[0] + launch.grid.x * (ctaid_[1] + std::uint64_t{launch.grid.y} * ctaid_[2]);
-    launch.sanitizer->start_warp(warp.check, launch.check, block, index);
-  }
+  const std::uint64_t of = std::uint64_t{launch.grid_id} << 32U | (index + 1);
+  if (std::exchange(warp.set_up_for, of) != of) set_up_launch(warp, index);
   warp.status = Warp::Status::kReady;
-  warp.yielded = false;
   warp.resume = 0;
+  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = ctaid_[i];
+  if (launch.sanitizer != nullptr) start_checks(warp, index);
+}
+
+void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
+  const Launch& launch = *launch_;
+  const std::uint64_t block =
+      ctaid_[0] + launch.grid.x * (ctaid_[1] + std::uint64_t{launch.grid.y} * ctaid_[2]);
+  launch.sanitizer->start_warp(warp.check, launch.check, block, index);
+  if (warp.local != nullptr) {
+    launch.sanitizer->add_memory(launch.check->stream->rank,
+                                 reinterpret_cast<std::uint64_t>(warp.local),
+                                 32ULL * launch.kernel.info.local_bytes, "local memory", true);
+  }
   warp.stopped = false;
   warp.done = {};
   warp.reads.clear();
+}
+
+/// What is the same for this warp of all blocks of a launch.
+void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
+  const Launch& launch = *launch_;
+  warp.runner = this;
   warp.params = reinterpret_cast<const std::uint8_t*>(launch.params.data());
   warp.shared = shared_.get();
   warp.local = launch.kernel.info.local_bytes == 0
                    ? nullptr
                    : warp.fiber.local(32ULL * launch.kernel.info.local_bytes);
-  if (launch.sanitizer != nullptr && warp.local != nullptr) {
-    launch.sanitizer->add_memory(launch.check->stream->rank,
-                                 reinterpret_cast<std::uint64_t>(warp.local),
-                                 32ULL * launch.kernel.info.local_bytes, "local memory", true);
-  }
-  std::copy(ctaid_.begin(), ctaid_.end(), warp.ctaid);
-  // The rest is the same for this warp of all blocks.
-  const std::uint64_t of = std::uint64_t{launch.grid_id} << 32U | (index + 1);
-  if (std::exchange(warp.set_up_for, of) == of) return;
-  warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes);
+  // The files of a block's warps begin in different parts of a page.
+  const std::size_t skip = launch.takes_turns() ? index * kRegisterStep % kPage : 0;
+  warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes + kPage) + skip;
   const Dim3 block = launch.block;
   warp.ntid[0] = block.x;
   warp.ntid[1] = block.y;
@@ -119,14 +135,47 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   }
 }
 
+/// Releases a barrier that all expected warps have reached.
+inline void BlockRunner::check_barrier(std::uint32_t id) {
+  const Barrier& barrier = barriers_[id];
+  const std::uint32_t expected = barrier.expected == 0 ? live_warps_ : barrier.expected;
+  if (barrier.arrived != 0 && barrier.arrived >= expected) release_barrier(id);
+}
+
+inline void BlockRunner::warp_done(Warp& warp) {
+  warp.status = Warp::Status::kDone;
+  --live_warps_;
+  if (sanitizer() != nullptr) end_checks(warp);
+  for (std::uint32_t used = used_barriers_; used != 0; used &= used - 1) {
+    check_barrier(static_cast<std::uint32_t>(std::countr_zero(used)));
+  }
+}
+
+/// At barrier 0, with the whole block.
+inline void BlockRunner::arrive(Warp& warp) {
+  Barrier& barrier = barriers_[0];
+  ++barrier.arrived;
+  barrier.expected = 0;
+  barrier.waiting |= 1U << warp.warp;
+  used_barriers_ |= 1U;
+  warp.barrier_kind = BarrierKind::kPark;
+  warp.status = Warp::Status::kWaiting;
+  check_barrier(0);
+}
+
 void BlockRunner::warp_main(void* argument) {
   auto* warp = static_cast<Warp*>(argument);
-  while (warp->runner->launch_->kernel.run(warp, warp->registers) != 0) warp->fiber.suspend();
+  BlockRunner* runner = warp->runner;
+  for (;;) {
+    const std::uint32_t end = runner->launch_->kernel.run(warp, warp->registers);
+    if (end == kEnds) return;
+    if (end == kArrives) runner->arrive(*warp);
+    if (warp->status == Warp::Status::kWaiting) warp->fiber.suspend();
+  }
 }
 
 void BlockRunner::block_main(void* argument) {
-  auto* runner = static_cast<BlockRunner*>(argument);
-  runner->state_ = runner->run_waiting();
+  static_cast<BlockRunner*>(argument)->run_warps_in_turns();
 }
 
 /// All warps one after the other, for kernels that never wait.
@@ -171,11 +220,39 @@ BlockRunner::State BlockRunner::run_on_one_stack() {
     fiber.reset();
     return State::kFailed;
   }
-  return state_;
+  return error_.empty() ? State::kDone : State::kFailed;
+}
+
+/// Each runs to its next barrier, or to its end.
+void BlockRunner::run_warps_in_turns() {
+  const WarpFunction run = launch_->kernel.run;
+  while (live_warps_ > 0) {
+    bool ran = false;
+    for (std::size_t w = 0; w < warp_count_; ++w) {
+      Warp& warp = *warps_[w];
+      if (warp.status != Warp::Status::kReady) continue;
+      ran = true;
+      const std::uint32_t end = run(&warp, warp.registers);
+      if (end == kEnds) warp_done(warp);
+      if (end == kArrives) arrive(warp);
+    }
+    if (ran) continue;
+    report_deadlock();
+    return;
+  }
+}
+
+void BlockRunner::report_deadlock() {
+  error_ = "deadlock: every warp waits at a barrier that the others do not reach";
+  Sanitizer* const s = sanitizer();
+  for (std::uint32_t w = 0; s != nullptr && w < warp_count_; ++w) {
+    if (warps_[w]->status != Warp::Status::kWaiting) continue;
+    s->report(warps_[w]->check, "deadlock", error_.substr(10), warps_[w]->barrier_line);
+    return;
+  }
 }
 
 BlockRunner::State BlockRunner::run_waiting() {
-  const bool one_stack = launch_->one_stack();
   int idle_rounds = 0;
   while (live_warps_ > 0) {
     bool progress = false;
@@ -190,25 +267,15 @@ BlockRunner::State BlockRunner::run_waiting() {
       }
       ran = true;
       warp.yielded = false;
-      const bool returned =
-          one_stack ? launch_->kernel.run(&warp, warp.registers) == 0 : warp.fiber.resume();
+      const bool returned = warp.fiber.resume();
       if (!error_.empty()) break;
       if (returned) warp_done(warp);
       progress = progress || !warp.yielded;
     }
     if (error_.empty() && !ran && stopped) return State::kStopped;
-    if (error_.empty() && !ran) {
-      error_ = "deadlock: every warp waits at a barrier that the others do not reach";
-      if (Sanitizer* s = sanitizer()) {
-        for (std::uint32_t w = 0; w < warp_count_; ++w) {
-          if (warps_[w]->status != Warp::Status::kWaiting) continue;
-          s->report(warps_[w]->check, "deadlock", error_.substr(10), warps_[w]->barrier_line);
-          break;
-        }
-      }
-    }
+    if (error_.empty() && !ran) report_deadlock();
     if (!error_.empty()) {
-      for (std::uint32_t w = 0; !one_stack && w < warp_count_; ++w) warps_[w]->fiber.reset();
+      for (std::uint32_t w = 0; w < warp_count_; ++w) warps_[w]->fiber.reset();
       return State::kFailed;
     }
     idle_rounds = progress ? 0 : idle_rounds + 1;
@@ -217,20 +284,9 @@ BlockRunner::State BlockRunner::run_waiting() {
   return State::kDone;
 }
 
-void BlockRunner::warp_done(Warp& warp) {
-  warp.status = Warp::Status::kDone;
-  --live_warps_;
-  if (sanitizer() != nullptr) end_checks(warp);
-  for (std::uint32_t used = used_barriers_; used != 0; used &= used - 1) {
-    check_barrier(static_cast<std::uint32_t>(std::countr_zero(used)));
-  }
-}
-
-/// Releases a barrier that all expected warps have reached.
-void BlockRunner::check_barrier(std::uint32_t id) {
+void BlockRunner::release_barrier(std::uint32_t id) {
   Barrier& barrier = barriers_[id];
-  const std::uint32_t expected = barrier.expected == 0 ? live_warps_ : barrier.expected;
-  if (barrier.arrived == 0 || barrier.arrived < expected) return;
+  Sanitizer* const s = sanitizer();
   for (std::uint32_t waiting = barrier.waiting; waiting != 0; waiting &= waiting - 1) {
     Warp& warp = *warps_[static_cast<std::size_t>(std::countr_zero(waiting))];
     switch (warp.barrier_kind) {
@@ -245,7 +301,7 @@ void BlockRunner::check_barrier(std::uint32_t id) {
         break;
     }
     warp.status = Warp::Status::kReady;
-    if (Sanitizer* s = sanitizer()) s->depart(warp.check, barrier.clock);
+    if (s != nullptr) s->depart(warp.check, barrier.clock);
   }
   barrier = {};
   used_barriers_ &= ~(1U << id);
@@ -264,7 +320,7 @@ std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t t
   if (launch_->counter != nullptr) Counter::barrier(count(), line);
   ++barrier.arrived;
   barrier.expected = threads / 32;
-  barrier.popc += static_cast<std::uint32_t>(std::popcount(votes));
+  if (votes != 0) barrier.popc += static_cast<std::uint32_t>(std::popcount(votes));
   barrier.all = barrier.all && votes == here;
   if (kind != BarrierKind::kArrive) {
     barrier.waiting |= 1U << warp.warp;

@@ -115,10 +115,16 @@ class BlockRunner {
   };
 
   void set_up(Warp& warp, std::uint32_t index);
+  void set_up_launch(Warp& warp, std::uint32_t index);
+  void start_checks(Warp& warp, std::uint32_t index);
   State run_straight();
   State run_on_one_stack();
   State run_waiting();
+  void run_warps_in_turns();
+  void report_deadlock();
+  void arrive(Warp& warp);
   void check_barrier(std::uint32_t id);
+  void release_barrier(std::uint32_t id);
   void warp_done(Warp& warp);
   void end_block();
   void end_checks(Warp& warp);
@@ -143,7 +149,6 @@ class BlockRunner {
   };
   std::unique_ptr<std::uint8_t, Free> shared_;
   std::uint32_t shared_size_ = 0;
-  State state_ = State::kDone;  ///< of a block on one stack
   std::string error_;
 };
 

@@ -190,10 +190,11 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   // Grids take turns, so that ranks that wait for each other start together.
   const std::shared_ptr<Grid> grid = std::move(grids_.front());
   grids_.pop_front();
-  const bool waits = grid->op->launch.takes_turns();
+  const Launch& launch = grid->op->launch;
   const std::uint64_t left = grid->total - grid->next;
   std::uint64_t count = 1;
-  if (!waits) {
+  // Blocks that never wait for others run to their end once started.
+  if (!launch.takes_turns() || launch.one_stack()) {
     count = std::clamp<std::uint64_t>(left / (4 * workers_.size()), 1, kMaxChunk);
   }
   if (grid->failed) count = left;
@@ -211,7 +212,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
     BlockRunner::State state = BlockRunner::State::kFailed;
     try {
       if (spare == nullptr) spare = std::make_unique<BlockRunner>();
-      spare->start(grid->op->launch, first + finished);
+      spare->start(launch, first + finished);
       state = spare->run();
       if (state == BlockRunner::State::kFailed) error = spare->error();
     } catch (const std::bad_alloc&) {

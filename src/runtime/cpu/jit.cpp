@@ -66,8 +66,8 @@ struct Jit::State {
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
     std::unique_ptr<llvm::TargetMachine> machine(
-        target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt,
-                                    llvm::CodeGenOptLevel::Less, true));
+        target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_,
+                                    llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less, true));
     if (machine == nullptr) throw_environment("cpu", "LLVM has no code generator for this host");
     return machine;
   }

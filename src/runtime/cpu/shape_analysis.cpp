@@ -32,6 +32,11 @@ unsigned alignment_of(std::int64_t value) {
                         static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(value))));
 }
 
+/// Alignment of a product. Only a factor of zero makes it zero for sure.
+unsigned product_alignment(unsigned a, unsigned b) {
+  return a == 63 || b == 63 ? 63 : std::min(62U, a + b);
+}
+
 template <class Function>
 Shape make_table(unsigned align, bool negative, Function&& element) {
   Shape shape;
@@ -345,7 +350,12 @@ Shape ShapeAnalysis::bitwise(const Instruction& instruction, const Shape& a, con
     return instruction.opcode == "and" ? x & y : instruction.opcode == "or" ? x | y : x ^ y;
   };
   unsigned align = std::min(a.align, b.align);
-  if (instruction.opcode == "and") align = std::max(a.align, b.align);
+  if (instruction.opcode == "and") {
+    align = std::max(a.align, b.align);
+    // Of the lanes' number in a row of 32 the base is known.
+    const auto value = static_cast<std::uint64_t>(immediate(instruction.operands[2]).value_or(-1));
+    if (a.align < 63 && value >> a.align == 0) align = 63;
+  }
   return make_table(align, false, [&](std::size_t l) {
     return apply(a.table[l], b.table[l] + low) - apply(0, low);
   });
@@ -403,14 +413,14 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
     const std::int64_t factor = !a.is_uniform() ? *y : !b.is_uniform() ? *x : 0;
     if (factor > kMaxTable || factor < -kMaxTable) return Shape::vector();
     const Shape& scaled = a.is_uniform() ? b : a;
-    return make_table(std::min<unsigned>(std::min(63U, unsigned{a.align} + b.align), c.align),
+    return make_table(std::min<unsigned>(product_alignment(a.align, b.align), c.align),
                       negative || c.may_be_negative || factor < 0,
                       [&](std::size_t l) { return scaled.table[l] * factor + c.table[l]; });
   }
   if (integer && op == "shl" && immediate(operands[2])) {
     const std::int64_t by = *immediate(operands[2]);
     if (by < 0 || by > 24) return uniform ? Shape::uniform() : Shape::vector();
-    return make_table(std::min<unsigned>(63, a.align + static_cast<unsigned>(by)), negative,
+    return make_table(product_alignment(a.align, static_cast<unsigned>(by)), negative,
                       [&](std::size_t l) { return std::int64_t{a.table[l]} << by; });
   }
   if (integer && op == "shr" && immediate(operands[2])) {

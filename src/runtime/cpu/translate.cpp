@@ -214,17 +214,28 @@ KernelInfo Translator::run(const std::string& name) {
 
   llvm::BasicBlock* entry = new_block("entry");
   llvm::BasicBlock* begin = new_block("begin");
-  b_.SetInsertPoint(begin);
-  for (std::size_t c = 0; c < bits_words_.size(); ++c) {
-    b_.CreateAlignedStore(b_.getIntN(64 * bits_words_[c], 0), register_file(bits_slots_[c]),
-                          llvm::Align(8));
-    b_.CreateStore(b_.getInt32(0), register_file(rotate_slots_[c]));
-  }
   dispatchers_.assign(bits_words_.size(), nullptr);
   may_pend_.assign(flow_.blocks().size(), false);
   for (auto& copies : copies_) copies.assign(flow_.blocks().size(), nullptr);
+  llvm::BasicBlock* first = copy_of(0, aligned_);
+  while (!work_.empty()) {
+    const auto [block, full] = work_.back();
+    work_.pop_back();
+    emit_block(block, full);
+  }
+  for (int c = 0; c < shapes_.components(); ++c) {
+    if (dispatchers_[static_cast<std::size_t>(c)] != nullptr) emit_dispatcher(c);
+  }
+  b_.SetInsertPoint(begin);
+  for (int c = 0; c < shapes_.components(); ++c) {
+    if (!may_pend(c)) continue;
+    const auto at = static_cast<std::size_t>(c);
+    b_.CreateAlignedStore(b_.getIntN(64 * bits_words_[at], 0), register_file(bits_slots_[at]),
+                          llvm::Align(8));
+    b_.CreateStore(b_.getInt32(0), register_file(rotate_slots_[at]));
+  }
   for (int b = 0; b < flow_.size(); ++b) {
-    if (shapes_.component(b) < 0) continue;
+    if (!may_pend_[static_cast<std::size_t>(b)]) continue;
     b_.CreateStore(b_.getInt32(0), register_file(pending_slots_[static_cast<std::size_t>(b)]));
   }
   for (const std::int32_t slot : defined_slots_) {
@@ -234,15 +245,7 @@ KernelInfo Translator::run(const std::string& name) {
   Value* live = aligned_ ? b_.getInt32(~0U) : field(offsetof(WarpContext, live), 32);
   b_.CreateStore(live, register_file(live_slot_));
   b_.CreateStore(live, register_file(mask_slot_));
-  b_.CreateBr(copy_of(0, aligned_));
-  while (!work_.empty()) {
-    const auto [block, full] = work_.back();
-    work_.pop_back();
-    emit_block(block, full);
-  }
-  for (int c = 0; c < shapes_.components(); ++c) {
-    if (dispatchers_[static_cast<std::size_t>(c)] != nullptr) emit_dispatcher(c);
-  }
+  b_.CreateBr(first);
   b_.SetInsertPoint(entry);
   Value* resume = b_.CreateLoad(b_.getInt32Ty(), resume_pointer());
   llvm::SwitchInst* choose = b_.CreateSwitch(resume, begin);

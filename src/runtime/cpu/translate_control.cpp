@@ -138,11 +138,11 @@ llvm::Value* Translator::resume_pointer() {
 void Translator::park() {
   llvm::BasicBlock* parked = new_block("parked");
   llvm::BasicBlock* after = new_block("after");
-  b_.CreateCondBr(b_.CreateICmpNE(parked_, b_.getInt32(0)), parked, after);
+  b_.CreateCondBr(b_.CreateICmpNE(parked_, b_.getInt32(kEnds)), parked, after);
   resumes_.push_back(after);
   b_.SetInsertPoint(parked);
   b_.CreateStore(b_.getInt32(static_cast<std::uint32_t>(resumes_.size())), resume_pointer());
-  b_.CreateRet(b_.getInt32(1));
+  b_.CreateRet(parked_);
   b_.SetInsertPoint(after);
 }
 
@@ -172,10 +172,21 @@ void Translator::spread(int from, Value* taken_mask, Value* next_mask) {
     component = std::max(shapes_.component(block.taken), shapes_.component(block.next));
   }
   back_edge(from, std::min(block.taken, block.next));
-  if (shapes_.component(block.taken) == component) {
+  const bool takes = shapes_.component(block.taken) == component;
+  const bool skips = shapes_.component(block.next) == component;
+  if (shapes_.component(from) < 0 && takes != skips) {
+    // Those on the other side are where all meet: nobody is pending.
+    const int inside = takes ? block.taken : block.next;
+    if (flow_.block(inside).predecessors.size() == 1) {
+      b_.CreateStore(takes ? taken_mask : next_mask, register_file(mask_slot_));
+      b_.CreateBr(copy_of(inside, false));
+      return;
+    }
+  }
+  if (takes) {
     add_pending(component, block.taken, taken_mask);
   }
-  if (shapes_.component(block.next) == component) add_pending(component, block.next, next_mask);
+  if (skips) add_pending(component, block.next, next_mask);
   b_.CreateBr(dispatcher(component));
 }
 
@@ -285,6 +296,14 @@ void Translator::emit_end(int index, bool full) {
   spread(index, taken_mask, b_.CreateXor(everyone, taken_mask));
 }
 
+/// Whether any block of a component may be waited for.
+bool Translator::may_pend(int component) const {
+  for (int b = 0; b < flow_.size(); ++b) {
+    if (shapes_.component(b) == component && may_pend_[static_cast<std::size_t>(b)]) return true;
+  }
+  return false;
+}
+
 /// Runs the lowest pending block of a component (after a back edge: the next higher one first), and
 /// goes on behind the component when none is pending: then all live lanes are there.
 void Translator::emit_dispatcher(int component) {
@@ -292,12 +311,15 @@ void Translator::emit_dispatcher(int component) {
   b_.SetInsertPoint(dispatchers_[c]);
   llvm::Type* type = b_.getIntNTy(64 * bits_words_[c]);
   Value* zero = llvm::ConstantInt::get(type, 0);
-  Value* bits = b_.CreateAlignedLoad(type, register_file(bits_slots_[c]), llvm::Align(8));
-  llvm::BasicBlock* pick = new_block("pick");
-  llvm::BasicBlock* done = new_block("done");
-  b_.CreateCondBr(b_.CreateICmpEQ(bits, zero), done, pick);
-
-  b_.SetInsertPoint(done);
+  Value* bits = nullptr;
+  llvm::BasicBlock* pick = nullptr;
+  if (may_pend(component)) {
+    bits = b_.CreateAlignedLoad(type, register_file(bits_slots_[c]), llvm::Align(8));
+    pick = new_block("pick");
+    llvm::BasicBlock* done = new_block("done");
+    b_.CreateCondBr(b_.CreateICmpEQ(bits, zero), done, pick);
+    b_.SetInsertPoint(done);
+  }
   const int exit = shapes_.component_exit(component);
   if (exit < 0) {
     b_.CreateRet(b_.getInt32(0));
@@ -315,6 +337,7 @@ void Translator::emit_dispatcher(int component) {
     b_.SetInsertPoint(dead);
     b_.CreateRet(b_.getInt32(0));
   }
+  if (pick == nullptr) return;
 
   b_.SetInsertPoint(pick);
   Value* rotate =

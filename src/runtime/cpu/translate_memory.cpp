@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/cpu/interleave.h"
 #include "runtime/cpu/runtime_helpers.h"
 #include "runtime/cpu/translator.h"
 
@@ -177,15 +178,8 @@ void Translator::load_consecutive(const Access& access, Address& address,
     }
     all = b_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type));
   }
-  for (unsigned k = 0; k < n; ++k) {
-    Value* part = all;
-    if (n > 1) {
-      std::vector<int> pick;
-      for (unsigned l = 0; l < 32; ++l) pick.push_back(static_cast<int>(l * n + k));
-      part = b_.CreateShuffleVector(all, pick);
-    }
-    write_loaded(results[k], part, access.type);
-  }
+  const std::vector<Value*> parts = deinterleave(b_, all, n);
+  for (unsigned k = 0; k < n; ++k) write_loaded(results[k], parts[k], access.type);
 }
 
 /// Strong accesses: each lane once, in lane order, with the ordering asked for.
@@ -376,29 +370,11 @@ void Translator::op_store(const Instruction& i) {
   Value* mask = execution_mask();
   if (where.table && is_consecutive(where.shape, access.count * bits / 8)) {
     const unsigned n = access.count;
-    Value* all = values[0];
-    if (n > 1) {
-      // Interleave: pairs first, so that every step is one shuffle of two vectors.
-      while (values.size() > 1) {
-        std::vector<Value*> joined;
-        const std::size_t half = values.size() / 2;
-        const unsigned width = llvm::cast<FixedVectorType>(values[0]->getType())->getNumElements();
-        for (std::size_t k = 0; k < half; ++k) {
-          std::vector<int> order;
-          for (unsigned e = 0; e < width; ++e) {
-            order.push_back(static_cast<int>(e));
-            order.push_back(static_cast<int>(e + width));
-          }
-          joined.push_back(b_.CreateShuffleVector(values[k], values[k + half], order));
-        }
-        values = std::move(joined);
-      }
-      all = values[0];
-      if (mask != nullptr) {
-        std::vector<int> repeat;
-        for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
-        mask = b_.CreateShuffleVector(mask, repeat);
-      }
+    Value* all = interleave(b_, values);
+    if (mask != nullptr && n > 1) {
+      std::vector<int> repeat;
+      for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
+      mask = b_.CreateShuffleVector(mask, repeat);
     }
     Value* pointer = b_.CreateIntToPtr(where.base, b_.getPtrTy());
     if (mask == nullptr) {

@@ -40,6 +40,7 @@ llvm::Value* Translator::table_vector(const Shape& shape, unsigned bits) {
 
 llvm::Value* Translator::lanes_of(Value* base, const Shape& shape) {
   if (base->getType()->isVectorTy()) return base;
+  if (shape.align == 63) return table_vector(shape, base->getType()->getIntegerBitWidth());
   Value* all = splat(base);
   if (shape.is_uniform()) return all;
   return b_.CreateAdd(all, table_vector(shape, base->getType()->getIntegerBitWidth()));

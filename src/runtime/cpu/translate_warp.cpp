@@ -263,6 +263,12 @@ void Translator::op_barrier(const Instruction& i) {
   BarrierKind how = i.guard < 0 ? BarrierKind::kPark : BarrierKind::kSync;
   if (kind == 1) how = static_cast<BarrierKind>(reduction);
   if (kind == 2) how = BarrierKind::kArrive;
+  const bool instrumented = instrumentation_.checks || instrumentation_.counts;
+  if (how == BarrierKind::kPark && count == 1 && shapes_.known_value(i.operands[0]) == 0U &&
+      mask_ == nullptr && aligned_ && !instrumented) {
+    parked_ = b_.getInt32(kArrives);
+    return;
+  }
   Value* result = call("braid_cpu_barrier", b_.getInt32Ty(),
                        {context_, id, threads, here, live, votes,
                         b_.getInt32(static_cast<unsigned>(how)), b_.getInt32(line_)});

@@ -109,6 +109,7 @@ class Translator {
   void leave(int from, bool full, Value* dying);
   void find_partial_warps();
   llvm::BasicBlock* dispatcher(int component);
+  bool may_pend(int component) const;
   void emit_dispatcher(int component);
   void back_edge(int from, int to);
   Value* resume_pointer();
@@ -318,7 +319,7 @@ class Translator {
   std::unordered_map<int, Cached> cache_;
   Value* mask_ = nullptr;       ///< <32 x i1>, null for all lanes
   Value* mask_bits_ = nullptr;  ///< i32
-  Value* parked_ = nullptr;     ///< of its last barrier: 1 when the warp has to wait
+  Value* parked_ = nullptr;     ///< of its last barrier: how the run ends, kEnds to go on
   Value* guard_lanes_ = nullptr;
   Value* guard_scalar_ = nullptr;
   bool divergent_ = false;

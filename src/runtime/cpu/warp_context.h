@@ -40,8 +40,12 @@ struct Instrumentation {
   bool counts = false;  ///< each block, branch and access, to a Counter
 };
 
-/// Runs a warp until it ends (0), or parks at a barrier (1): to be called again when that lets it
-/// go.
+/// How a run of a warp ends. One that did not end the warp is called again when a barrier lets it
+/// go: the one it waits at, or barrier 0 for the whole block, where it has yet to arrive.
+inline constexpr std::uint32_t kEnds = 0;
+inline constexpr std::uint32_t kWaits = 1;
+inline constexpr std::uint32_t kArrives = 2;
+
 using WarpFunction = std::uint32_t (*)(WarpContext* context, std::uint8_t* registers);
 
 }  // namespace braid::cpu

@@ -260,12 +260,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     v39[0] = rsqrtf(((v34[0] / v36) + 1e-05f));
     float v42[8];
     load<8>(v42 + 0, (const bf16*)p9 + col0, true);
-    float v44[8];
+    float v43[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v44[i] = round_to<bf16>(((v32[i] * v39[0]) * v42[i]));
+      v43[i] = (v32[i] * v39[0]) * v42[i];
     unsigned char* const v46 = p10 + v20;
-    store<8>((bf16*)v46 + col0, v44 + 0, true);
+    store<8>((bf16*)v46 + col0, v43 + 0, true);
     unsigned char* const v49 = p11 + v20;
     store<8>((bf16*)v49 + col0, v32 + 0, true);
   }

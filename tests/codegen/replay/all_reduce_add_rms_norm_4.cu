@@ -268,12 +268,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     v47[0] = rsqrtf(((v42[0] / v44) + 1e-05f));
     float v50[8];
     load<8>(v50 + 0, (const bf16*)p9 + col0, true);
-    float v52[8];
+    float v51[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v52[i] = round_to<bf16>(((v40[i] * v47[0]) * v50[i]));
+      v51[i] = (v40[i] * v47[0]) * v50[i];
     unsigned char* const v54 = p10 + v20;
-    store<8>((bf16*)v54 + col0, v52 + 0, true);
+    store<8>((bf16*)v54 + col0, v51 + 0, true);
     unsigned char* const v57 = p11 + v20;
     store<8>((bf16*)v57 + col0, v40 + 0, true);
   }

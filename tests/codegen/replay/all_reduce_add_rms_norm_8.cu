@@ -284,12 +284,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     v63[0] = rsqrtf(((v58[0] / v60) + 1e-05f));
     float v66[8];
     load<8>(v66 + 0, (const bf16*)p9 + col0, true);
-    float v68[8];
+    float v67[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v68[i] = round_to<bf16>(((v56[i] * v63[0]) * v66[i]));
+      v67[i] = (v56[i] * v63[0]) * v66[i];
     unsigned char* const v70 = p10 + v20;
-    store<8>((bf16*)v70 + col0, v68 + 0, true);
+    store<8>((bf16*)v70 + col0, v67 + 0, true);
     unsigned char* const v73 = p11 + v20;
     store<8>((bf16*)v73 + col0, v56 + 0, true);
   }

@@ -256,10 +256,6 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_matmul(long long p0, l
   for (int i = 0; i < 4; ++i)
     v51[i] = v49[i] < p2;
   const int v52 = (int)v14;
-  float v55[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v55[i] = round_to<bf16>(v17[i]);
   int v60[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
@@ -267,5 +263,5 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_matmul(long long p0, l
   unsigned char* const v65 = p6 + ((v8 * p7) * 2);
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)v65 + (v60[i / 2 % 2 + i / 16 % 2 * 2] + (v52 + (col0 + i % 2 + i / 4 % 4 * 8))), v55 + i, v51[i / 2 % 2 + i / 16 % 2 * 2]);
+    store<2>((bf16*)v65 + (v60[i / 2 % 2 + i / 16 % 2 * 2] + (v52 + (col0 + i % 2 + i / 4 % 4 * 8))), v17 + i, v51[i / 2 % 2 + i / 16 % 2 * 2]);
 }

@@ -319,15 +319,15 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_scaled_mm(long long p0
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
     load<2>(v50 + i, (const float*)p5 + (v42 + (col0 + i % 2 + i / 4 % 4 * 8)), v41[i / 2 % 2 + i / 16 % 2 * 2]);
-  float v52[32];
+  float v51[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v52[i] = round_to<bf16>(((v14[i] * v47[i / 2 % 2 + i / 16 % 2 * 2]) * v50[i]));
+    v51[i] = (v14[i] * v47[i / 2 % 2 + i / 16 % 2 * 2]) * v50[i];
   int v54[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     v54[i] = v39[i] * 128;
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p6 + (v54[i / 2 % 2 + i / 16 % 2 * 2] + (v42 + (col0 + i % 2 + i / 4 % 4 * 8))), v52 + i, v41[i / 2 % 2 + i / 16 % 2 * 2]);
+    store<2>((bf16*)p6 + (v54[i / 2 % 2 + i / 16 % 2 * 2] + (v42 + (col0 + i % 2 + i / 4 % 4 * 8))), v51 + i, v41[i / 2 % 2 + i / 16 % 2 * 2]);
 }

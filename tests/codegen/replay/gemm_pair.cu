@@ -289,15 +289,15 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm_mm_silu_mul(long lo
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v52[i] = round_to<bf16>(v14[i]);
-  float v61[32];
+  float v60[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v61[i] = round_to<bf16>(((round_to<bf16>((v52[i] / (1.0f + (expf((-v52[i]))))))) * (round_to<bf16>(v15[i]))));
+    v60[i] = (round_to<bf16>((v52[i] / (1.0f + (expf((-v52[i]))))))) * (round_to<bf16>(v15[i]));
   int v64[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     v64[i] = v46[i] * 1408;
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p5 + (v64[i / 2 % 2 + i / 16 % 2 * 2] + (v49 + (col0 + i % 2 + i / 4 % 4 * 8))), v61 + i, v48[i / 2 % 2 + i / 16 % 2 * 2]);
+    store<2>((bf16*)p5 + (v64[i / 2 % 2 + i / 16 % 2 * 2] + (v49 + (col0 + i % 2 + i / 4 % 4 * 8))), v60 + i, v48[i / 2 % 2 + i / 16 % 2 * 2]);
 }

@@ -189,25 +189,21 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
     load<8>(v85 + i, (const bf16*)p3 + (v75 + (col1 + i % 8)), (((v71 + (row1 + i / 8 % 4 * 16)) < p1) && ((v75 + (col1 + i % 8)) < 64)));
-  float v87[32];
+  float v86[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v87[i] = round_to<bf16>((v83[i] * v85[i]));
+    v86[i] = v83[i] * v85[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store<8>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v87 + i, true);
+    store<8>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v86 + i, true);
   const int v93 = (int)v9;
   float v99[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 4)
     load<4>(v99 + i, (const float*)p4 + (((v75 + (row1 + i / 8 % 4 * 16)) * 128) + (v93 + (col1 + i % 8))), (((v75 + (row1 + i / 8 % 4 * 16)) < 64) && ((v93 + (col1 + i % 8)) < 128)));
-  float v100[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v100[i] = round_to<bf16>(v99[i]);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store<8>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v100 + i, true);
+    store<8>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v99 + i, true);
   commit_group();
   const bool v105 = 64 < 64;
   const int v106 = (int)64;
@@ -219,24 +215,20 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
     load<8>(v112 + i, (const bf16*)p3 + (v106 + (col1 + i % 8)), (((v71 + (row1 + i / 8 % 4 * 16)) < p1) && ((v106 + (col1 + i % 8)) < 64)));
-  float v114[32];
+  float v113[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v114[i] = round_to<bf16>((v111[i] * v112[i]));
+    v113[i] = v111[i] * v112[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store<8>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v114 + i, true);
+    store<8>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v113 + i, true);
   float v121[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 4)
     load<4>(v121 + i, (const float*)p4 + (((v106 + (row1 + i / 8 % 4 * 16)) * 128) + (v93 + (col1 + i % 8))), (((v106 + (row1 + i / 8 % 4 * 16)) < 64) && ((v93 + (col1 + i % 8)) < 128)));
-  float v122[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v122[i] = round_to<bf16>(v121[i]);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store<8>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v122 + i, true);
+    store<8>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v121 + i, true);
   commit_group();
   float v12[32];
 #pragma unroll
@@ -259,25 +251,21 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
       load<8>(v150 + i, (const bf16*)p3 + (v140 + (col1 + i % 8)), (((v136 + (row1 + i / 8 % 4 * 16)) < p1) && ((v140 + (col1 + i % 8)) < 64)));
-    float v152[32];
+    float v151[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v152[i] = round_to<bf16>((v148[i] * v150[i]));
+      v151[i] = v148[i] * v150[i];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      store<8>(((bf16*)(smem + 0 + (int)v133 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v152 + i, true);
+      store<8>(((bf16*)(smem + 0 + (int)v133 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v151 + i, true);
     const int v157 = (int)v9;
     float v163[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 4)
       load<4>(v163 + i, (const float*)p4 + (((v140 + (row1 + i / 8 % 4 * 16)) * 128) + (v157 + (col1 + i % 8))), (((v140 + (row1 + i / 8 % 4 * 16)) < 64) && ((v157 + (col1 + i % 8)) < 128)));
-    float v164[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v164[i] = round_to<bf16>(v163[i]);
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      store<8>(((bf16*)(smem + 24576 + (int)v133 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v164 + i, true);
+      store<8>(((bf16*)(smem + 24576 + (int)v133 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v163 + i, true);
     commit_group();
     {
       const auto* const a = ((bf16*)(smem + 0 + (int)v127 * 8192));
@@ -315,15 +303,15 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
     load<2>(v57 + i, (const bf16*)p5 + (v52 + (col0 + i % 2 + i / 4 % 4 * 8)), v51[i / 2 % 2 + i / 16 % 2 * 2]);
-  float v59[32];
+  float v58[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v59[i] = round_to<bf16>((v12[i] + v57[i]));
+    v58[i] = v12[i] + v57[i];
   int v62[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     v62[i] = v49[i] * 128;
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p6 + (v62[i / 2 % 2 + i / 16 % 2 * 2] + (v52 + (col0 + i % 2 + i / 4 % 4 * 8))), v59 + i, v51[i / 2 % 2 + i / 16 % 2 * 2]);
+    store<2>((bf16*)p6 + (v62[i / 2 % 2 + i / 16 % 2 * 2] + (v52 + (col0 + i % 2 + i / 4 % 4 * 8))), v58 + i, v51[i / 2 % 2 + i / 16 % 2 * 2]);
 }

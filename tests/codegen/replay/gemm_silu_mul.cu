@@ -259,11 +259,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm_silu_mul(long long 
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
     load<2>(v52 + i, (const bf16*)p4 + (v49[i / 2 % 2 + i / 16 % 2 * 2] + (v43 + (col0 + i % 2 + i / 4 % 4 * 8))), v42[i / 2 % 2 + i / 16 % 2 * 2]);
-  float v60[32];
+  float v59[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v60[i] = round_to<bf16>(((round_to<bf16>((v52[i] / (1.0f + (expf((-v52[i]))))))) * (round_to<bf16>(v13[i]))));
+    v59[i] = (round_to<bf16>((v52[i] / (1.0f + (expf((-v52[i]))))))) * (round_to<bf16>(v13[i]));
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p5 + (v49[i / 2 % 2 + i / 16 % 2 * 2] + (v43 + (col0 + i % 2 + i / 4 % 4 * 8))), v60 + i, v42[i / 2 % 2 + i / 16 % 2 * 2]);
+    store<2>((bf16*)p5 + (v49[i / 2 % 2 + i / 16 % 2 * 2] + (v43 + (col0 + i % 2 + i / 4 % 4 * 8))), v59 + i, v42[i / 2 % 2 + i / 16 % 2 * 2]);
 }

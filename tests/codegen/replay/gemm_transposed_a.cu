@@ -242,15 +242,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned 
   }
   const int v33 = (int)v6;
   const int v36 = (int)v8;
-  float v39[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v39[i] = round_to<bf16>(v12[i]);
   int v42[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     v42[i] = (v33 + (row2 + i % 4 * 8)) * 128;
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p2 + (v42[i / 2 % 2 + i / 16 % 2 * 2] + (v36 + (col0 + i % 2 + i / 4 % 4 * 8))), v39 + i, true);
+    store<2>((bf16*)p2 + (v42[i / 2 % 2 + i / 16 % 2 * 2] + (v36 + (col0 + i % 2 + i / 4 % 4 * 8))), v12 + i, true);
 }

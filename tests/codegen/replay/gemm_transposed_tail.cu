@@ -251,15 +251,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(long long
   for (int i = 0; i < 4; ++i)
     v45[i] = v43[i] < p1;
   const int v46 = (int)v9;
-  float v51[32];
-#pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v51[i] = round_to<f16>(v13[i]);
   int v53[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     v53[i] = v43[i] * 77;
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    store<1>((f16*)p4 + (v53[i / 2 % 2 + i / 16 % 2 * 2] + (v46 + (col0 + i % 2 + i / 4 % 4 * 8))), v51 + i, (v45[i / 2 % 2 + i / 16 % 2 * 2] && ((v46 + (col0 + i % 2 + i / 4 % 4 * 8)) < 77)));
+    store<1>((f16*)p4 + (v53[i / 2 % 2 + i / 16 % 2 * 2] + (v46 + (col0 + i % 2 + i / 4 % 4 * 8))), v13 + i, (v45[i / 2 % 2 + i / 16 % 2 * 2] && ((v46 + (col0 + i % 2 + i / 4 % 4 * 8)) < 77)));
 }

@@ -122,9 +122,9 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_mul_silu(long lon
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v16[i] = round_to<bf16>((v10[i] * v14[i]));
-  float v22[8];
+  float v21[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v22[i] = round_to<bf16>((v16[i] / (1.0f + (expf((-v16[i]))))));
-  store<8>((bf16*)p3 + (v3 + col0), v22 + 0, ((v3 + col0) < p0));
+    v21[i] = v16[i] / (1.0f + (expf((-v16[i]))));
+  store<8>((bf16*)p3 + (v3 + col0), v21 + 0, ((v3 + col0) < p0));
 }

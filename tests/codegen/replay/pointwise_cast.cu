@@ -118,9 +118,5 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_to(long long p0, 
 #pragma unroll
   for (int i = 0; i < 8; i += 4)
     load<4>(v10 + i, (const float*)p1 + (v3 + (col0 + i % 8)), ((v3 + (col0 + i % 8)) < p0));
-  float v11[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v11[i] = round_to<f16>(v10[i]);
-  store<8>((f16*)p2 + (v3 + col0), v11 + 0, ((v3 + col0) < p0));
+  store<8>((f16*)p2 + (v3 + col0), v10 + 0, ((v3 + col0) < p0));
 }

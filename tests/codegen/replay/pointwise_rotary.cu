@@ -126,9 +126,9 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_rotary_embedding(
     v29[i] = v21[i] * v28[i];
   float v33[8];
   load<8>(v33 + 0, (const bf16*)p3 + (((((v3 + col0) / 64) / 8) * 32) + (((v3 + col0) % 64) % 32)), ((v3 + col0) < p0));
-  float v36[8];
+  float v35[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v36[i] = round_to<bf16>(((v17[i] * v33[i]) + ((((v3 + (col0 + i % 8)) % 64) < 32) ? (-v29[i]) : v29[i])));
-  store<8>((bf16*)p4 + (v3 + col0), v36 + 0, ((v3 + col0) < p0));
+    v35[i] = (v17[i] * v33[i]) + ((((v3 + (col0 + i % 8)) % 64) < 32) ? (-v29[i]) : v29[i]);
+  store<8>((bf16*)p4 + (v3 + col0), v35 + 0, ((v3 + col0) < p0));
 }

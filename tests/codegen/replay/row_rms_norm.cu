@@ -155,10 +155,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) row_rms_norm(unsigned char*
   v16[0] = rsqrtf(((v11[0] / v13) + 1e-05f));
   float v19[8];
   load<8>(v19 + 0, (const bf16*)p1 + col0, true);
-  float v21[8];
+  float v20[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v21[i] = round_to<bf16>(((v9[i] * v16[0]) * v19[i]));
+    v20[i] = (v9[i] * v16[0]) * v19[i];
   unsigned char* const v23 = p2 + v7;
-  store<8>((bf16*)v23 + col0, v21 + 0, true);
+  store<8>((bf16*)v23 + col0, v20 + 0, true);
 }

@@ -153,9 +153,9 @@ extern "C" __global__ void __launch_bounds__(128, 1) row_layer_norm(long long p0
   load<8>(v27 + 0, (const bf16*)p2 + col1, v7[0]);
   float v30[8];
   load<8>(v30 + 0, (const bf16*)p3 + col1, v7[0]);
-  float v32[8];
+  float v31[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v32[i] = round_to<bf16>((((v18[i] * v24[0]) * v27[i]) + v30[i]));
-  store<8>((bf16*)p4 + (v11[0] + col1), v32 + 0, v7[0]);
+    v31[i] = ((v18[i] * v24[0]) * v27[i]) + v30[i];
+  store<8>((bf16*)p4 + (v11[0] + col1), v31 + 0, v7[0]);
 }

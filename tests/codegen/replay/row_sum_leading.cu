@@ -132,11 +132,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) row_sum(long long p0, unsig
     for (int i = 0; i < 8; ++i)
       v13[i] = v21[i];
   }
-  float v23[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v23[i] = round_to<bf16>(v13[i]);
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    store<1>((bf16*)p2 + (v3 + (col0 + i % 8)), v23 + i, ((v3 + (col0 + i % 8)) < 77));
+    store<1>((bf16*)p2 + (v3 + (col0 + i % 8)), v13 + i, ((v3 + (col0 + i % 8)) < 77));
 }

@@ -212,11 +212,11 @@ extern "C" __global__ void __launch_bounds__(1024, 1) row_softmax(unsigned char*
     unsigned char* const v57 = p0 + v56;
     float v58[8];
     load<8>(v58 + 0, (const bf16*)v57 + (v48 + col0), ((v48 + col0) < 32000));
-    float v62[8];
+    float v61[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v62[i] = round_to<bf16>(((expf((v58[i] - v23[0]))) / v45[0]));
+      v61[i] = (expf((v58[i] - v23[0]))) / v45[0];
     unsigned char* const v64 = p1 + v56;
-    store<8>((bf16*)v64 + (v48 + col0), v62 + 0, ((v48 + col0) < 32000));
+    store<8>((bf16*)v64 + (v48 + col0), v61 + 0, ((v48 + col0) < 32000));
   }
 }
