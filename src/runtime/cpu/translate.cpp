@@ -165,12 +165,22 @@ void Translator::assign_slots() {
     at += bytes;
     return result;
   };
+  // So do those that a run-time helper reads or writes in place.
+  std::vector<bool> in_place(slots_.size());
+  for (const Instruction& instruction : function_.body) {
+    const bool all = instruction.opcode == "mma";
+    if (!all && instruction.opcode != "ldmatrix") continue;
+    const RegisterUse use = register_use(instruction);
+    for (const int r : use.writes) in_place[static_cast<std::size_t>(r)] = true;
+    if (!all) continue;
+    for (const int r : use.reads) in_place[static_cast<std::size_t>(r)] = true;
+  }
   for (std::size_t r = 0; r < slots_.size(); ++r) {
     const int reg = static_cast<int>(r);
     const bool crosses = std::any_of(
         flow_.blocks().begin(), flow_.blocks().end(),
         [&](const Block& block) { return block.live_in.has(reg) || block.live_out.has(reg); });
-    if (!crosses) continue;
+    if (!crosses && !in_place[r]) continue;
     const unsigned bits = register_bits(reg);
     std::uint32_t bytes = 8;
     if (shapes_.shape(reg).is_vector()) bytes = bits == 1 ? 4 : std::max(64U, bits * 4);

@@ -73,30 +73,33 @@ void Translator::write_back(int index) {
   for (auto& [reg, cached] : cache_) {
     if (!cached.dirty || !block.live_out.has(reg)) continue;
     cached.dirty = false;
-    Value* value = cached.value;
-    const unsigned bits = register_bits(reg);
-    const bool vector = shapes_.shape(reg).is_vector();
-    if (bits == 1) {
-      if (vector) {
-        value = b_.CreateBitCast(value, b_.getInt32Ty());
-        if (mask_ != nullptr && divergent_) {
-          Value* old = b_.CreateLoad(b_.getInt32Ty(), slot_pointer(reg));
-          value = b_.CreateOr(b_.CreateAnd(value, mask_bits_),
-                              b_.CreateAnd(old, b_.CreateNot(mask_bits_)));
-        }
-      } else {
-        value = b_.CreateZExt(value, b_.getInt8Ty());
-      }
-      b_.CreateStore(value, slot_pointer(reg));
-      continue;
-    }
-    const llvm::Align align(vector ? 64 : 8);
-    if (vector && mask_ != nullptr && divergent_) {
-      Value* old = b_.CreateAlignedLoad(value->getType(), slot_pointer(reg), align);
-      value = b_.CreateSelect(mask_, value, old);
-    }
-    b_.CreateAlignedStore(value, slot_pointer(reg), align);
+    store_register(reg, cached.value);
   }
+}
+
+void Translator::store_register(int reg, Value* value) {
+  const unsigned bits = register_bits(reg);
+  const bool vector = shapes_.shape(reg).is_vector();
+  if (bits == 1) {
+    if (vector) {
+      value = b_.CreateBitCast(value, b_.getInt32Ty());
+      if (mask_ != nullptr && divergent_) {
+        Value* old = b_.CreateLoad(b_.getInt32Ty(), slot_pointer(reg));
+        value = b_.CreateOr(b_.CreateAnd(value, mask_bits_),
+                            b_.CreateAnd(old, b_.CreateNot(mask_bits_)));
+      }
+    } else {
+      value = b_.CreateZExt(value, b_.getInt8Ty());
+    }
+    b_.CreateStore(value, slot_pointer(reg));
+    return;
+  }
+  const llvm::Align align(vector ? 64 : 8);
+  if (vector && mask_ != nullptr && divergent_) {
+    Value* old = b_.CreateAlignedLoad(value->getType(), slot_pointer(reg), align);
+    value = b_.CreateSelect(mask_, value, old);
+  }
+  b_.CreateAlignedStore(value, slot_pointer(reg), align);
 }
 
 llvm::Value* Translator::predicate_of_end(const Block& block) {
