@@ -224,18 +224,9 @@ KernelInfo Translator::run(const std::string& name) {
   llvm::BasicBlock* entry = new_block("entry");
   llvm::BasicBlock* begin = new_block("begin");
   b_.SetInsertPoint(begin);
-  for (std::size_t c = 0; c < bits_words_.size(); ++c) {
-    b_.CreateAlignedStore(b_.getIntN(64 * bits_words_[c], 0), register_file(bits_slots_[c]),
-                          llvm::Align(8));
-    b_.CreateStore(b_.getInt32(0), register_file(rotate_slots_[c]));
-  }
   dispatchers_.assign(bits_words_.size(), nullptr);
   may_pend_.assign(flow_.blocks().size(), false);
   for (auto& copies : copies_) copies.assign(flow_.blocks().size(), nullptr);
-  for (int b = 0; b < flow_.size(); ++b) {
-    if (shapes_.component(b) < 0) continue;
-    b_.CreateStore(b_.getInt32(0), register_file(pending_slots_[static_cast<std::size_t>(b)]));
-  }
   Value* live = aligned_ ? b_.getInt32(~0U) : field(offsetof(WarpContext, live), 32);
   b_.CreateStore(live, register_file(live_slot_));
   b_.CreateStore(live, register_file(mask_slot_));
@@ -248,6 +239,16 @@ KernelInfo Translator::run(const std::string& name) {
   for (int c = 0; c < shapes_.components(); ++c) {
     if (dispatchers_[static_cast<std::size_t>(c)] != nullptr) emit_dispatcher(c);
   }
+  b_.SetInsertPoint(begin, begin->begin());
+  for (std::size_t c = 0; c < bits_words_.size(); ++c) {
+    if (dispatchers_[c] == nullptr) continue;
+    b_.CreateAlignedStore(b_.getIntN(64 * bits_words_[c], 0), register_file(bits_slots_[c]),
+                          llvm::Align(8));
+    b_.CreateStore(b_.getInt32(0), register_file(rotate_slots_[c]));
+  }
+  for (std::size_t b = 0; b < may_pend_.size(); ++b) {
+    if (may_pend_[b]) b_.CreateStore(b_.getInt32(0), register_file(pending_slots_[b]));
+  }
   b_.SetInsertPoint(entry);
   Value* resume = b_.CreateLoad(b_.getInt32Ty(), resume_pointer());
   llvm::SwitchInst* choose = b_.CreateSwitch(resume, begin);
@@ -259,7 +260,6 @@ KernelInfo Translator::run(const std::string& name) {
 }
 
 void Translator::emit_block(int index, bool full) {
-  const Block& block = flow_.block(index);
   b_.SetInsertPoint(copy_of(index, full));
   cache_.clear();
   divergent_ = shapes_.component(index) >= 0;
@@ -269,10 +269,17 @@ void Translator::emit_block(int index, bool full) {
     mask_bits_ = b_.CreateLoad(b_.getInt32Ty(), register_file(mask_slot_));
     mask_ = b_.CreateBitCast(mask_bits_, integer(1, false));
   }
+  emit_body(index);
+  emit_end(index, full);
+}
+
+/// The instructions of a block under the present mask.
+void Translator::emit_body(int index) {
+  const Block& block = flow_.block(index);
   if (instrumentation_.counts) {
     call("braid_cpu_count_block", b_.getVoidTy(),
          {context_, b_.getInt32(static_cast<std::uint32_t>(index)),
-          full ? b_.getInt32(~0U) : mask_bits_});
+          mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_});
   }
   for (std::uint32_t i = block.first; i < block.last; ++i) {
     const Instruction& instruction = function_.body[i];
@@ -282,7 +289,6 @@ void Translator::emit_block(int index, bool full) {
       emit(instruction);
     }
   }
-  emit_end(index, full);
 }
 
 void Translator::emit(const Instruction& instruction) {

@@ -55,7 +55,8 @@ class Modifiers {
 /// Values are iN, or <32 x iN> when they differ over the lanes (see Shape); floats are bitcast
 /// where an operation needs them. Registers that live across blocks are kept in a register file in
 /// memory; inside a block they are SSA values. Every block may exist twice: for a full warp, and
-/// under a mask. Divergent components have a dispatcher that runs the lowest pending block first.
+/// under a mask. Divergent components have a dispatcher that runs the lowest pending block first; a
+/// single block that some lanes skip runs in place.
 class Translator {
  public:
   Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
@@ -103,9 +104,13 @@ class Translator {
   void assign_slots();
   llvm::BasicBlock* copy_of(int block, bool full);
   void emit_block(int block, bool full);
+  void emit_body(int block);
   void emit_end(int block, bool full);
   void go(int from, int to, bool full);
   void spread(int from, Value* taken_mask, Value* next_mask);
+  int conditional_block(const Block& block) const;
+  bool gains_from_full_mask(const Block& block) const;
+  void emit_conditional(int from, int block, bool full, Value* lanes);
   void add_pending(int component, int block, Value* mask);
   void leave(int from, bool full, Value* dying);
   void find_partial_warps();
