@@ -307,6 +307,17 @@ void Translator::emit_end(int index, bool full) {
       } else {
         Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
         if (instrumentation_.counts) count_branch(b_.getInt32(0), everyone);
+        if (full || component < 0) {
+          // All live lanes return, or none: behind it a full warp is still full.
+          llvm::BasicBlock* gone = new_block("gone");
+          llvm::BasicBlock* stay = new_block("stay");
+          b_.CreateCondBr(predicate, gone, stay);
+          b_.SetInsertPoint(gone);
+          b_.CreateRet(b_.getInt32(0));
+          b_.SetInsertPoint(stay);
+          go(index, block.next, full);
+          return;
+        }
         leave(index, full, b_.CreateSelect(predicate, everyone, b_.getInt32(0)));
       }
       return;
