@@ -242,19 +242,27 @@ TEST_P(SemanticsMma, IsATripleLoop) {
       out += fmt::format("{}%{}{}", i == 0 ? "" : ", ", name, first + i);
     return out + "}";
   };
-  // Two of them with one A, as they come in real kernels.
+  // Two of them with one A, as they come in real kernels; the second leaves its sums in its own C,
+  // last first.
   std::string body;
   const int words = a_count + 2 * b_count + 2 * c_count;
   for (int i = 0; i < words; ++i) body += fmt::format("ld.global.b32 %r{}, [%I+{}];\n", i, 128 * i);
+  const int last = words - 1;
+  std::string backwards;
+  for (int i = 0; i < c_count; ++i) {
+    backwards += fmt::format("{}%r{}", i == 0 ? "{" : ", ", last - i);
+  }
+  backwards += "}";
   for (int g = 0; g < 2; ++g) {
     const int c = a_count + 2 * b_count + g * c_count;
     body += fmt::format("mma.sync.aligned.{}.row.col.{} {}, {}, {}, {};\n", mma.shape, mma.types,
-                        list("d", g * 4, c_count), list("r", 0, a_count),
+                        g == 0 ? list("d", 0, c_count) : backwards, list("r", 0, a_count),
                         list("r", a_count + g * b_count, b_count), list("r", c, c_count));
   }
   for (int g = 0; g < 2; ++g) {
     for (int i = 0; i < c_count; ++i) {
-      body += fmt::format("st.global.b32 [%O+{}], %d{};\n", 128 * (g * c_count + i), g * 4 + i);
+      body += fmt::format("st.global.b32 [%O+{}], %{};\n", 128 * (g * c_count + i),
+                          g == 0 ? fmt::format("d{}", i) : fmt::format("r{}", last - i));
     }
   }
   Bench bench = Bench::from_ptx(fmt::format(R"(.version 8.6

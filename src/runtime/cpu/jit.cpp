@@ -75,12 +75,19 @@ struct Jit::State {
 
 namespace {
 
-/// Domain reassignment takes minutes on kernels with thousands of narrow accesses, and gains
-/// nothing on ours. LLVM offers only its command-line option to leave it out.
-void leave_out_domain_reassignment() {
+/// LLVM offers these choices only on its command line. Domain reassignment takes minutes on kernels
+/// with thousands of narrow accesses, and gains nothing on ours. Our blocks are straight and keep
+/// in memory what lives across them: splitting live ranges and reordering instructions take a
+/// fifth of the translation and gain nothing either.
+void choose_passes() {
   auto& options = llvm::cl::getRegisteredOptions();
-  const auto found = options.find("disable-x86-domain-reassignment");
-  if (found != options.end()) found->second->addOccurrence(0, found->first(), "true");
+  const auto choose = [&](const char* name, const char* value) {
+    const auto found = options.find(name);
+    if (found != options.end()) found->second->addOccurrence(0, found->first(), value);
+  };
+  choose("disable-x86-domain-reassignment", "true");
+  choose("enable-misched", "false");
+  choose("regalloc", "basic");
 }
 
 }  // namespace
@@ -89,7 +96,7 @@ Jit::Jit(const DiskCache* cache, Instrumentation instrumentation)
     : cache_(cache), instrumentation_(instrumentation), state_(std::make_unique<State>()) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
-  [[maybe_unused]] static const bool kOnce = (leave_out_domain_reassignment(), true);
+  [[maybe_unused]] static const bool kOnce = (choose_passes(), true);
   const llvm::StringMap<bool> detected = llvm::sys::getHostCPUFeatures();
   std::vector<std::string> names;
   for (const auto& feature : detected) {

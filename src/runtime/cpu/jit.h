@@ -21,7 +21,7 @@ class DiskCache;
 namespace braid::cpu {
 
 /// Changes whenever generated code or WarpContext changes.
-inline constexpr int kCodegenVersion = 20;
+inline constexpr int kCodegenVersion = 21;
 
 /// The version of LLVM, e.g. "19.1.7".
 const char* llvm_version();

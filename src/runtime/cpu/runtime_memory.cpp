@@ -222,6 +222,19 @@ void store_narrow(const std::uint8_t* values, const std::uint64_t* addresses, st
   }
 }
 
+/// Exchanges rows and columns of 8x8 elements of 16 bits: three times, each half of the rows joins
+/// the other, element by element.
+void transpose(__m128i (&rows)[8]) {
+  for (int step = 0; step < 3; ++step) {
+    __m128i joined[8];
+    for (int r = 0; r < 4; ++r) {
+      joined[2 * r] = _mm_unpacklo_epi16(rows[r], rows[r + 4]);
+      joined[2 * r + 1] = _mm_unpackhi_epi16(rows[r], rows[r + 4]);
+    }
+    std::copy(joined, joined + 8, rows);
+  }
+}
+
 }  // namespace
 }  // namespace braid::cpu
 
@@ -306,11 +319,16 @@ static void braid_cpu_atomic(void* out, const std::uint64_t* addresses, const vo
   }
 }
 
-/// Copies `bytes` per lane; where `sizes` is given only that many and zeros after them.
-static void braid_cpu_copy_async(const std::uint64_t* targets, const std::uint64_t* sources,
-                                 const std::uint32_t* sizes, std::uint32_t mask,
-                                 std::uint32_t bytes) {
+/// Copies `bytes` per lane to target + offsets[lane]; where `sizes` is given only that many and
+/// zeros after them.
+static void braid_cpu_copy_async(std::uint8_t* target, const std::int32_t* offsets,
+                                 const std::uint64_t* sources, const std::uint32_t* sizes,
+                                 std::uint32_t mask, std::uint32_t bytes) {
   using namespace braid::cpu;
+  const auto move = [&](int l) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(target + offsets[l]),
+                     _mm_loadu_si128(at<const __m128i>(sources[l])));
+  };
   bool whole = bytes == 16 && mask == ~0U;
   if (whole && sizes != nullptr) {
     std::uint32_t smallest = 16;
@@ -318,21 +336,35 @@ static void braid_cpu_copy_async(const std::uint64_t* targets, const std::uint64
     whole = smallest == 16;
   }
   if (whole) {
-    for (int l = 0; l < kLanes; ++l) {
-      _mm_storeu_si128(at<__m128i>(targets[l]), _mm_loadu_si128(at<const __m128i>(sources[l])));
-    }
+    for (int l = 0; l < kLanes; ++l) move(l);
     return;
   }
   for_each_lane(mask, [&](int l) {
     const std::uint32_t size = sizes == nullptr ? bytes : std::min(sizes[l], bytes);
-    auto* to = at<std::uint8_t>(targets[l]);
+    std::uint8_t* to = target + offsets[l];
     if (size == 16) {
-      _mm_storeu_si128(at<__m128i>(targets[l]), _mm_loadu_si128(at<const __m128i>(sources[l])));
+      move(l);
       return;
     }
     std::memcpy(to, at<const std::uint8_t>(sources[l]), size);
     std::memset(to + size, 0, bytes - size);
   });
+}
+
+/// Each of `count` matrices is 8 rows of 16 bytes, at base + offsets of 8 lanes each: side by side
+/// they are a register, lane by lane. Its place is an offset in the register file.
+static void braid_cpu_ldmatrix(std::uint8_t* registers, const std::uint32_t* places,
+                               const std::uint8_t* base, const std::int32_t* offsets,
+                               std::uint32_t count, std::uint32_t exchanged) {
+  for (std::uint32_t m = 0; m < count; ++m, offsets += 8) {
+    __m128i rows[8];
+    for (int r = 0; r < 8; ++r) {
+      rows[r] = _mm_load_si128(reinterpret_cast<const __m128i*>(base + offsets[r]));
+    }
+    if (exchanged != 0) braid::cpu::transpose(rows);
+    auto* to = reinterpret_cast<__m128i*>(registers + places[m]);
+    for (int r = 0; r < 8; ++r) _mm_store_si128(to + r, rows[r]);
+  }
 }
 
 /// shfl with lane numbers known only now; returns the predicate of each lane.
@@ -406,6 +438,7 @@ std::span<const RuntimeHelper> memory_helpers() {
       BRAID_CPU_HELPER(braid_cpu_store_strong),
       BRAID_CPU_HELPER(braid_cpu_atomic),
       BRAID_CPU_HELPER(braid_cpu_copy_async),
+      BRAID_CPU_HELPER(braid_cpu_ldmatrix),
       BRAID_CPU_HELPER(braid_cpu_shuffle),
       BRAID_CPU_HELPER(braid_cpu_match),
       BRAID_CPU_HELPER(braid_cpu_reduce),

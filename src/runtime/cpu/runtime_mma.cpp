@@ -20,6 +20,50 @@ namespace {
 
 using Words = const std::uint32_t*;
 
+/// Where the registers of one A and of `count` products lie, by their offsets in the register file:
+/// 4 of A, then per product 2 of B, 4 of C and 4 of D. Short shapes leave some of them unused.
+class Operands {
+ public:
+  Operands(std::uint8_t* file, Words places, std::uint32_t count)
+      : file_(file), places_(places), count_(count) {}
+
+  [[nodiscard]] std::uint32_t count() const { return count_; }
+  [[nodiscard]] Words a(int r) const { return word(static_cast<std::uint32_t>(r)); }
+  [[nodiscard]] Words b(std::uint32_t m, int r) const { return word(4 + 10 * m + offset(r)); }
+  [[nodiscard]] const float* c(std::uint32_t m, int r) const {
+    return reinterpret_cast<const float*>(word(6 + 10 * m + offset(r)));
+  }
+  [[nodiscard]] float* d(std::uint32_t m, int r) const {
+    return reinterpret_cast<float*>(word(10 + 10 * m + offset(r)));
+  }
+
+ private:
+  static std::uint32_t offset(int r) { return static_cast<std::uint32_t>(r); }
+  [[nodiscard]] std::uint32_t* word(std::uint32_t place) const {
+    return reinterpret_cast<std::uint32_t*>(file_ + places_[place]);
+  }
+
+  std::uint8_t* file_;
+  Words places_;
+  std::uint32_t count_;
+};
+
+/// C of one product, then D: they may share registers in any order, so D is written at the end.
+template <class T>
+struct Sums {
+  Sums(const Operands& operands, std::uint32_t m) {
+    for (int r = 0; r < 4; ++r) std::memcpy(values[r], operands.c(m, r), 128);
+  }
+  /// The place of a row and column.
+  T& at(int row, int column) {
+    return values[(row >= 8 ? 2 : 0) + (column & 1)][row % 8 * 4 + column / 2];
+  }
+  void store(const Operands& operands, std::uint32_t m) const {
+    for (int r = 0; r < 4; ++r) std::memcpy(operands.d(m, r), values[r], 128);
+  }
+  T values[4][32];
+};
+
 /// Decodes the 16-bit elements of one fragment register: low and high halves of each lane.
 void decode_lane(std::uint32_t word, bool bfloat, float& low, float& high) {
   const auto half = [](std::uint32_t bits) {
@@ -56,33 +100,34 @@ void decode_lane(std::uint32_t word, bool bfloat, float& low, float& high) {
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 __attribute__((target_clones("avx2,fma", "default")))
 #endif
-void mma_portable(Words a, Words b, float* c, std::uint32_t count, bool bfloat, int depth) {
+void mma_portable(const Operands& operands, bool bfloat, int depth) {
   float rows[16][16];
   const int a_registers = depth / 4;
   for (int r = 0; r < a_registers; ++r) {
     for (int lane = 0; lane < 32; ++lane) {
       const int row = lane / 4 + 8 * (r & 1);
       const int k = 2 * (lane % 4) + 8 * (r >> 1);
-      decode_lane(a[32 * r + lane], bfloat, rows[row][k], rows[row][k + 1]);
+      decode_lane(operands.a(r)[lane], bfloat, rows[row][k], rows[row][k + 1]);
     }
   }
-  for (std::uint32_t m = 0; m < count; ++m, b += 64, c += 128) {
+  for (std::uint32_t m = 0; m < operands.count(); ++m) {
     float columns[16][8];
     for (int r = 0; r < depth / 8; ++r) {
       for (int lane = 0; lane < 32; ++lane) {
         const int k = 2 * (lane % 4) + 8 * r;
-        decode_lane(b[32 * r + lane], bfloat, columns[k][lane / 4], columns[k + 1][lane / 4]);
+        decode_lane(operands.b(m, r)[lane], bfloat, columns[k][lane / 4], columns[k + 1][lane / 4]);
       }
     }
+    Sums<float> sums(operands, m);
     for (int row = 0; row < 16; ++row) {
       float sum[8];
-      float* out = c + (row >= 8 ? 64 : 0) + (row % 8) * 4;
-      for (int n = 0; n < 8; ++n) sum[n] = out[(n & 1) * 32 + n / 2];
+      for (int n = 0; n < 8; ++n) sum[n] = sums.at(row, n);
       for (int k = 0; k < depth; ++k) {
         for (int n = 0; n < 8; ++n) sum[n] = __builtin_fmaf(rows[row][k], columns[k][n], sum[n]);
       }
-      for (int n = 0; n < 8; ++n) out[(n & 1) * 32 + n / 2] = sum[n];
+      for (int n = 0; n < 8; ++n) sums.at(row, n) = sum[n];
     }
+    sums.store(operands, m);
   }
 }
 
@@ -125,12 +170,12 @@ BRAID_CPU_AVX512 inline __m512 repeat(const float* four) {
 /// In registers a lane is (row, column pair): four lanes of a 128-bit group share a row. For each k
 /// the rows of A, spread over their groups, multiply four values of B that repeat in every group.
 template <bool kBfloat, int kDepth>
-BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count) {
+BRAID_CPU_AVX512 void mma_avx512(const Operands& operands) {
   // expanded[k][quarter]: rows 0-3, 4-7, 8-11, 12-15 of column k of A.
   alignas(64) float expanded[16][4][16];
   for (int r = 0; r < kDepth / 4; ++r) {
     for (int half = 0; half < 2; ++half) {
-      const Pair pair = decode<kBfloat>(a + 32 * r + 16 * half);
+      const Pair pair = decode<kBfloat>(operands.a(r) + 16 * half);
       const int quarter = 2 * (r & 1) + half;
       float(*to)[4][16] = expanded + 8 * (r >> 1);
       _mm512_store_ps(to[0][quarter], spread<0>(pair.low));
@@ -146,12 +191,12 @@ BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count
   // Lane n * 4 + t of a B register holds column n: take the even and the odd columns, t outermost.
   const __m512i even = _mm512_setr_epi32(0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27);
   const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(4));
-  for (std::uint32_t m = 0; m < count; ++m, b += 64, c += 128) {
+  for (std::uint32_t m = 0; m < operands.count(); ++m) {
     // By parity of the column, then k / 8, k % 2 and (k % 8) / 2: four columns each.
     alignas(64) float columns[2][kDepth / 8][2][4][4];
     for (int r = 0; r < kDepth / 8; ++r) {
-      const Pair first = decode<kBfloat>(b + 32 * r);
-      const Pair second = decode<kBfloat>(b + 32 * r + 16);
+      const Pair first = decode<kBfloat>(operands.b(m, r));
+      const Pair second = decode<kBfloat>(operands.b(m, r) + 16);
       for (int parity = 0; parity < 2; ++parity) {
         const __m512i order = parity == 0 ? even : odd;
         float(*to)[4][4] = columns[parity][r];
@@ -159,14 +204,14 @@ BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count
         _mm512_store_ps(to[1][0], _mm512_permutex2var_ps(first.high, order, second.high));
       }
     }
-    __m512 s00 = _mm512_loadu_ps(c);
-    __m512 s01 = _mm512_loadu_ps(c + 16);
-    __m512 s10 = _mm512_loadu_ps(c + 32);
-    __m512 s11 = _mm512_loadu_ps(c + 48);
-    __m512 s20 = _mm512_loadu_ps(c + 64);
-    __m512 s21 = _mm512_loadu_ps(c + 80);
-    __m512 s30 = _mm512_loadu_ps(c + 96);
-    __m512 s31 = _mm512_loadu_ps(c + 112);
+    __m512 s00 = _mm512_loadu_ps(operands.c(m, 0));
+    __m512 s01 = _mm512_loadu_ps(operands.c(m, 0) + 16);
+    __m512 s10 = _mm512_loadu_ps(operands.c(m, 1));
+    __m512 s11 = _mm512_loadu_ps(operands.c(m, 1) + 16);
+    __m512 s20 = _mm512_loadu_ps(operands.c(m, 2));
+    __m512 s21 = _mm512_loadu_ps(operands.c(m, 2) + 16);
+    __m512 s30 = _mm512_loadu_ps(operands.c(m, 3));
+    __m512 s31 = _mm512_loadu_ps(operands.c(m, 3) + 16);
 #pragma GCC unroll 16
     for (int k = 0; k < kDepth; ++k) {
       const __m512 e = repeat(columns[0][k / 8][k % 2][k % 8 / 2]);
@@ -184,14 +229,14 @@ BRAID_CPU_AVX512 void mma_avx512(Words a, Words b, float* c, std::uint32_t count
       s30 = _mm512_fmadd_ps(a2, o, s30);
       s31 = _mm512_fmadd_ps(a3, o, s31);
     }
-    _mm512_storeu_ps(c, s00);
-    _mm512_storeu_ps(c + 16, s01);
-    _mm512_storeu_ps(c + 32, s10);
-    _mm512_storeu_ps(c + 48, s11);
-    _mm512_storeu_ps(c + 64, s20);
-    _mm512_storeu_ps(c + 80, s21);
-    _mm512_storeu_ps(c + 96, s30);
-    _mm512_storeu_ps(c + 112, s31);
+    _mm512_storeu_ps(operands.d(m, 0), s00);
+    _mm512_storeu_ps(operands.d(m, 0) + 16, s01);
+    _mm512_storeu_ps(operands.d(m, 1), s10);
+    _mm512_storeu_ps(operands.d(m, 1) + 16, s11);
+    _mm512_storeu_ps(operands.d(m, 2), s20);
+    _mm512_storeu_ps(operands.d(m, 2) + 16, s21);
+    _mm512_storeu_ps(operands.d(m, 3), s30);
+    _mm512_storeu_ps(operands.d(m, 3) + 16, s31);
   }
 }
 
@@ -206,17 +251,17 @@ bool host_has_avx512() {
 #endif
 }
 
-void multiply(Words a, Words b, float* c, std::uint32_t count, bool bfloat, int depth) {
+void multiply(const Operands& operands, bool bfloat, int depth) {
   static const bool kWide = host_has_avx512();
 #if defined(__x86_64__)
   if (kWide) {
     const auto run = bfloat ? (depth == 16 ? mma_avx512<true, 16> : mma_avx512<true, 8>)
                             : (depth == 16 ? mma_avx512<false, 16> : mma_avx512<false, 8>);
-    run(a, b, c, count);
+    run(operands);
     return;
   }
 #endif
-  mma_portable(a, b, c, count, bfloat, depth);
+  mma_portable(operands, bfloat, depth);
 }
 
 /// The values of all codes of an 8-bit float.
@@ -238,7 +283,7 @@ std::array<float, 256> float8_values(int mantissa_bits, int bias, bool has_infin
 }
 
 /// m16n8k32 over 8-bit floats: the same order of k, four of a lane first.
-void multiply_float8(Words a, Words b, float* c, std::uint32_t count, std::uint32_t code) {
+void multiply_float8(const Operands& operands, std::uint32_t code) {
   static const std::array<float, 256> kE4m3 = float8_values(3, 7, false);
   static const std::array<float, 256> kE5m2 = float8_values(2, 15, true);
   const auto& of_a = (code & kMmaE5m2A) != 0 ? kE5m2 : kE4m3;
@@ -247,38 +292,39 @@ void multiply_float8(Words a, Words b, float* c, std::uint32_t count, std::uint3
   for (int r = 0; r < 4; ++r) {
     for (int lane = 0; lane < 32; ++lane) {
       for (int byte = 0; byte < 4; ++byte) {
-        const std::uint32_t bits = a[32 * r + lane] >> (8 * byte) & 0xffU;
+        const std::uint32_t bits = operands.a(r)[lane] >> (8 * byte) & 0xffU;
         rows[lane / 4 + 8 * (r & 1)][4 * (lane % 4) + 16 * (r >> 1) + byte] = of_a[bits];
       }
     }
   }
-  for (std::uint32_t m = 0; m < count; ++m, b += 64, c += 128) {
+  for (std::uint32_t m = 0; m < operands.count(); ++m) {
     float columns[32][8];
     for (int r = 0; r < 2; ++r) {
       for (int lane = 0; lane < 32; ++lane) {
         for (int byte = 0; byte < 4; ++byte) {
-          const std::uint32_t bits = b[32 * r + lane] >> (8 * byte) & 0xffU;
+          const std::uint32_t bits = operands.b(m, r)[lane] >> (8 * byte) & 0xffU;
           columns[4 * (lane % 4) + 16 * r + byte][lane / 4] = of_b[bits];
         }
       }
     }
+    Sums<float> sums(operands, m);
     for (int row = 0; row < 16; ++row) {
-      float* out = c + (row >= 8 ? 64 : 0) + (row % 8) * 4;
       for (int n = 0; n < 8; ++n) {
-        float& sum = out[(n & 1) * 32 + n / 2];
+        float& sum = sums.at(row, n);
         for (int k = 0; k < 32; ++k) sum = __builtin_fmaf(rows[row][k], columns[k][n], sum);
       }
     }
+    sums.store(operands, m);
   }
 }
 
 /// The places of C, and of the rows of A and columns of B in fragments whose 32-bit registers hold
 /// 32 / `bits` elements each: body(row, column, sum, product(k)).
 template <class Sum, class Element, class Decode, class Step>
-void multiply_plain(Words a, Words b, float* c, std::uint32_t count, int depth, int per_register,
-                    Decode&& decode, Step&& step) {
+void multiply_plain(const Operands& operands, int depth, int per_register, Decode&& decode,
+                    Step&& step) {
   const int half = 4 * per_register;  // of k, in one register of all lanes
-  for (std::uint32_t m = 0; m < count; ++m, b += 64, c += 128) {
+  for (std::uint32_t m = 0; m < operands.count(); ++m) {
     Element rows[16][32];
     Element columns[8][32];
     for (int k = 0; k < depth; ++k) {
@@ -286,25 +332,24 @@ void multiply_plain(Words a, Words b, float* c, std::uint32_t count, int depth, 
       const int at = k % per_register;
       for (int row = 0; row < 16; ++row) {
         const int r = row / 8 + 2 * (k / half);
-        rows[row][k] = decode(a[32 * r + 4 * (row % 8) + lane], at, true);
+        rows[row][k] = decode(operands.a(r)[4 * (row % 8) + lane], at, true);
       }
       for (int n = 0; n < 8; ++n) {
-        columns[n][k] = decode(b[32 * (k / half) + 4 * n + lane], at, false);
+        columns[n][k] = decode(operands.b(m, k / half)[4 * n + lane], at, false);
       }
     }
+    Sums<Sum> sums(operands, m);
     for (int row = 0; row < 16; ++row) {
       for (int n = 0; n < 8; ++n) {
-        float* place = c + (row >= 8 ? 64 : 0) + (n & 1) * 32 + (row % 8) * 4 + n / 2;
-        Sum sum;
-        std::memcpy(&sum, place, 4);
+        Sum& sum = sums.at(row, n);
         sum = step(sum, rows[row], columns[n], depth);
-        std::memcpy(place, &sum, 4);
       }
     }
+    sums.store(operands, m);
   }
 }
 
-void multiply_tf32(Words a, Words b, float* c, std::uint32_t count, std::uint32_t code) {
+void multiply_tf32(const Operands& operands, std::uint32_t code) {
   const auto decode = [](std::uint32_t word, int, bool) {
     return std::bit_cast<float>(word & 0xffffe000U);
   };
@@ -312,10 +357,10 @@ void multiply_tf32(Words a, Words b, float* c, std::uint32_t count, std::uint32_
     for (int k = 0; k < depth; ++k) sum = __builtin_fmaf(row[k], column[k], sum);
     return sum;
   };
-  multiply_plain<float, float>(a, b, c, count, (code & kMmaShort) != 0 ? 4 : 8, 1, decode, step);
+  multiply_plain<float, float>(operands, (code & kMmaShort) != 0 ? 4 : 8, 1, decode, step);
 }
 
-void multiply_int8(Words a, Words b, float* c, std::uint32_t count, std::uint32_t code) {
+void multiply_int8(const Operands& operands, std::uint32_t code) {
   const auto decode = [&](std::uint32_t word, int at, bool of_a) -> std::int32_t {
     const auto byte = static_cast<std::uint8_t>(word >> (8 * at));
     const bool is_signed = (code & (of_a ? kMmaSignedA : kMmaSignedB)) != 0;
@@ -328,8 +373,8 @@ void multiply_int8(Words a, Words b, float* c, std::uint32_t count, std::uint32_
     if ((code & kMmaSaturate) != 0) sum = std::clamp<std::int64_t>(sum, INT32_MIN, INT32_MAX);
     return static_cast<std::int32_t>(sum);
   };
-  multiply_plain<std::int32_t, std::int32_t>(a, b, c, count, (code & kMmaShort) != 0 ? 16 : 32, 4,
-                                             decode, step);
+  multiply_plain<std::int32_t, std::int32_t>(operands, (code & kMmaShort) != 0 ? 16 : 32, 4, decode,
+                                             step);
 }
 
 std::uint32_t to_half(float value) {
@@ -351,50 +396,56 @@ std::uint32_t to_half(float value) {
   return sign | (bits >> 13);
 }
 
+/// f16 sums are two registers of pairs: widen, accumulate in f32, round once.
+void multiply_half_sum(const Operands& operands, bool bfloat, int depth) {
+  // A, B and the wide sums of one product.
+  static constexpr std::uint32_t kPlaces[] = {0,   128,  256,  384, 512, 640,  768,
+                                              896, 1024, 1152, 768, 896, 1024, 1152};
+  alignas(64) std::uint8_t file[1280];
+  float* wide = reinterpret_cast<float*>(file + 768);
+  const Operands one(file, kPlaces, 1);
+  for (std::uint32_t m = 0; m < operands.count(); ++m) {
+    for (int r = 0; r < depth / 4; ++r) std::memcpy(file + 128 * r, operands.a(r), 128);
+    for (int r = 0; r < depth / 8; ++r) std::memcpy(file + 512 + 128 * r, operands.b(m, r), 128);
+    for (int r = 0; r < 2; ++r) {
+      std::uint32_t packed[32];
+      std::memcpy(packed, operands.c(m, r), sizeof(packed));
+      for (int l = 0; l < 32; ++l) {
+        decode_lane(packed[l], false, wide[64 * r + l], wide[64 * r + 32 + l]);
+      }
+    }
+    multiply(one, bfloat, depth);
+    for (int r = 0; r < 2; ++r) {
+      std::uint32_t packed[32];
+      for (int l = 0; l < 32; ++l) {
+        packed[l] = to_half(wide[64 * r + l]) | (to_half(wide[64 * r + 32 + l]) << 16);
+      }
+      std::memcpy(operands.d(m, r), packed, sizeof(packed));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace braid::cpu
 
-/// `count` products with one A: B registers are 2 x 32 words apart, C registers 4 x 32.
+/// `count` products with one A; `places` as in Operands.
 extern "C" {
-static void braid_cpu_mma(const std::uint32_t* a, const std::uint32_t* b, float* c,
-                          std::uint32_t count, std::uint32_t code) {
+static void braid_cpu_mma(std::uint8_t* registers, const std::uint32_t* places, std::uint32_t count,
+                          std::uint32_t code) {
   using namespace braid::cpu;
+  const Operands operands(registers, places, count);
   const bool bfloat = (code & kMmaBfloat) != 0;
   const int depth = (code & kMmaShort) != 0 ? 8 : 16;
   if ((code & kMmaFloat8) != 0) {
-    multiply_float8(a, b, c, count, code);
-    return;
-  }
-  if ((code & kMmaTf32) != 0) {
-    multiply_tf32(a, b, c, count, code);
-    return;
-  }
-  if ((code & kMmaInt8) != 0) {
-    multiply_int8(a, b, c, count, code);
-    return;
-  }
-  if ((code & kMmaHalfSum) == 0) {
-    multiply(a, b, c, count, bfloat, depth);
-    return;
-  }
-  // f16 sums: two registers of pairs; widen, accumulate in f32, round once.
-  for (std::uint32_t m = 0; m < count; ++m) {
-    float* out = c + 128 * m;
-    std::uint32_t packed[64];
-    std::memcpy(packed, out, sizeof(packed));
-    float wide[128];
-    for (int r = 0; r < 2; ++r) {
-      for (int l = 0; l < 32; ++l) {
-        decode_lane(packed[32 * r + l], false, wide[64 * r + l], wide[64 * r + 32 + l]);
-      }
-    }
-    multiply(a, b + 64 * m, wide, 1, bfloat, depth);
-    for (int r = 0; r < 2; ++r) {
-      for (int l = 0; l < 32; ++l) {
-        packed[32 * r + l] = to_half(wide[64 * r + l]) | (to_half(wide[64 * r + 32 + l]) << 16);
-      }
-    }
-    std::memcpy(out, packed, sizeof(packed));
+    multiply_float8(operands, code);
+  } else if ((code & kMmaTf32) != 0) {
+    multiply_tf32(operands, code);
+  } else if ((code & kMmaInt8) != 0) {
+    multiply_int8(operands, code);
+  } else if ((code & kMmaHalfSum) != 0) {
+    multiply_half_sum(operands, bfloat, depth);
+  } else {
+    multiply(operands, bfloat, depth);
   }
 }
 }

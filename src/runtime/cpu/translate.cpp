@@ -165,12 +165,22 @@ void Translator::assign_slots() {
     at += bytes;
     return result;
   };
+  // So do those that a run-time helper reads or writes in place.
+  std::vector<bool> in_place(slots_.size());
+  for (const Instruction& instruction : function_.body) {
+    const bool all = instruction.opcode == "mma";
+    if (!all && instruction.opcode != "ldmatrix") continue;
+    const RegisterUse use = register_use(instruction);
+    for (const int r : use.writes) in_place[static_cast<std::size_t>(r)] = true;
+    if (!all) continue;
+    for (const int r : use.reads) in_place[static_cast<std::size_t>(r)] = true;
+  }
   for (std::size_t r = 0; r < slots_.size(); ++r) {
     const int reg = static_cast<int>(r);
     const bool crosses = std::any_of(
         flow_.blocks().begin(), flow_.blocks().end(),
         [&](const Block& block) { return block.live_in.has(reg) || block.live_out.has(reg); });
-    if (!crosses) continue;
+    if (!crosses && !in_place[r]) continue;
     const unsigned bits = register_bits(reg);
     std::uint32_t bytes = 8;
     if (shapes_.shape(reg).is_vector()) bytes = bits == 1 ? 4 : std::max(64U, bits * 4);
@@ -257,7 +267,6 @@ KernelInfo Translator::run(const std::string& name) {
 }
 
 void Translator::emit_block(int index, bool full) {
-  const Block& block = flow_.block(index);
   b_.SetInsertPoint(copy_of(index, full));
   cache_.clear();
   divergent_ = shapes_.component(index) >= 0;
@@ -267,10 +276,17 @@ void Translator::emit_block(int index, bool full) {
     mask_bits_ = b_.CreateLoad(b_.getInt32Ty(), register_file(mask_slot_));
     mask_ = b_.CreateBitCast(mask_bits_, integer(1, false));
   }
+  emit_body(index);
+  emit_end(index, full);
+}
+
+/// The instructions of a block under the present mask.
+void Translator::emit_body(int index) {
+  const Block& block = flow_.block(index);
   if (instrumentation_.counts) {
     call("braid_cpu_count_block", b_.getVoidTy(),
          {context_, b_.getInt32(static_cast<std::uint32_t>(index)),
-          full ? b_.getInt32(~0U) : mask_bits_});
+          mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_});
   }
   for (std::uint32_t i = block.first; i < block.last; ++i) {
     const Instruction& instruction = function_.body[i];
@@ -283,7 +299,6 @@ void Translator::emit_block(int index, bool full) {
       emit(instruction);
     }
   }
-  emit_end(index, full);
 }
 
 void Translator::emit(const Instruction& instruction) {

@@ -73,30 +73,33 @@ void Translator::write_back(int index) {
   for (auto& [reg, cached] : cache_) {
     if (!cached.dirty || !block.live_out.has(reg)) continue;
     cached.dirty = false;
-    Value* value = cached.value;
-    const unsigned bits = register_bits(reg);
-    const bool vector = shapes_.shape(reg).is_vector();
-    if (bits == 1) {
-      if (vector) {
-        value = b_.CreateBitCast(value, b_.getInt32Ty());
-        if (mask_ != nullptr && divergent_) {
-          Value* old = b_.CreateLoad(b_.getInt32Ty(), slot_pointer(reg));
-          value = b_.CreateOr(b_.CreateAnd(value, mask_bits_),
-                              b_.CreateAnd(old, b_.CreateNot(mask_bits_)));
-        }
-      } else {
-        value = b_.CreateZExt(value, b_.getInt8Ty());
-      }
-      b_.CreateStore(value, slot_pointer(reg));
-      continue;
-    }
-    const llvm::Align align(vector ? 64 : 8);
-    if (vector && mask_ != nullptr && divergent_) {
-      Value* old = b_.CreateAlignedLoad(value->getType(), slot_pointer(reg), align);
-      value = b_.CreateSelect(mask_, value, old);
-    }
-    b_.CreateAlignedStore(value, slot_pointer(reg), align);
+    store_register(reg, cached.value);
   }
+}
+
+void Translator::store_register(int reg, Value* value) {
+  const unsigned bits = register_bits(reg);
+  const bool vector = shapes_.shape(reg).is_vector();
+  if (bits == 1) {
+    if (vector) {
+      value = b_.CreateBitCast(value, b_.getInt32Ty());
+      if (mask_ != nullptr && divergent_) {
+        Value* old = b_.CreateLoad(b_.getInt32Ty(), slot_pointer(reg));
+        value = b_.CreateOr(b_.CreateAnd(value, mask_bits_),
+                            b_.CreateAnd(old, b_.CreateNot(mask_bits_)));
+      }
+    } else {
+      value = b_.CreateZExt(value, b_.getInt8Ty());
+    }
+    b_.CreateStore(value, slot_pointer(reg));
+    return;
+  }
+  const llvm::Align align(vector ? 64 : 8);
+  if (vector && mask_ != nullptr && divergent_) {
+    Value* old = b_.CreateAlignedLoad(value->getType(), slot_pointer(reg), align);
+    value = b_.CreateSelect(mask_, value, old);
+  }
+  b_.CreateAlignedStore(value, slot_pointer(reg), align);
 }
 
 llvm::Value* Translator::predicate_of_end(const Block& block) {
@@ -190,6 +193,66 @@ void Translator::spread(int from, Value* taken_mask, Value* next_mask) {
   b_.CreateBr(dispatcher(component));
 }
 
+/// The one block between a branch and the place where its lanes meet again, or -1.
+int Translator::conditional_block(const Block& block) const {
+  for (const auto& [inside, meeting] :
+       {std::pair(block.taken, block.next), std::pair(block.next, block.taken)}) {
+    const Block& candidate = flow_.block(inside);
+    if (candidate.end == BlockEnd::kJump && candidate.next == meeting && !candidate.parks &&
+        !candidate.spins && candidate.predecessors.size() == 1 && inside != meeting) {
+      return inside;
+    }
+  }
+  return -1;
+}
+
+/// Its code is faster where no lane is left out: it writes registers that live on, which must not
+/// change in the others, or touches memory that lies together.
+bool Translator::gains_from_full_mask(const Block& block) const {
+  for (std::uint32_t i = block.first; i < block.last; ++i) {
+    const Instruction& instruction = function_.body[i];
+    const RegisterUse use = register_use(instruction);
+    const auto lives_on = [&](int r) { return block.live_out.has(r); };
+    if (std::any_of(use.writes.begin(), use.writes.end(), lives_on)) return true;
+    for (const Operand& operand : instruction.operands) {
+      if (operand.form == Operand::Form::kMemory && shapes_.operand_shape(operand).is_table()) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Ends the current LLVM block: `lanes` run `block` at once, then all go on behind it.
+void Translator::emit_conditional(int from, int index, bool full, Value* lanes) {
+  const Block& block = flow_.block(index);
+  llvm::BasicBlock* meeting = new_block("meeting");
+  const auto run = [&](llvm::BasicBlock* start, Value* mask_bits) {
+    b_.SetInsertPoint(start);
+    cache_.clear();
+    divergent_ = true;
+    mask_bits_ = mask_bits;
+    mask_ = mask_bits == nullptr ? nullptr : b_.CreateBitCast(mask_bits, integer(1, false));
+    emit_body(index);
+    line_ = block.line;
+    write_back(index);
+    b_.CreateBr(meeting);
+  };
+  llvm::BasicBlock* some = new_block("some");
+  if (full && gains_from_full_mask(block)) {
+    llvm::BasicBlock* all = new_block("all");
+    llvm::SwitchInst* choose = b_.CreateSwitch(lanes, some);
+    choose->addCase(b_.getInt32(0), meeting);
+    choose->addCase(b_.getInt32(~0U), all);
+    run(all, nullptr);
+  } else {
+    b_.CreateCondBr(b_.CreateICmpEQ(lanes, b_.getInt32(0)), meeting, some);
+  }
+  run(some, lanes);
+  b_.SetInsertPoint(meeting);
+  go(from, block.next, full);
+}
+
 /// The lanes of `dying` return; the others go on to the next block.
 void Translator::leave(int from, bool full, Value* dying) {
   const Block& block = flow_.block(from);
@@ -261,16 +324,27 @@ void Translator::emit_end(int index, bool full) {
       } else {
         Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
         if (instrumentation_.counts) count_branch(b_.getInt32(0), everyone);
+        if (full || component < 0) {
+          // All live lanes return, or none: behind it a full warp is still full.
+          llvm::BasicBlock* gone = new_block("gone");
+          llvm::BasicBlock* stay = new_block("stay");
+          b_.CreateCondBr(predicate, gone, stay);
+          b_.SetInsertPoint(gone);
+          b_.CreateRet(b_.getInt32(0));
+          b_.SetInsertPoint(stay);
+          go(index, block.next, full);
+          return;
+        }
         leave(index, full, b_.CreateSelect(predicate, everyone, b_.getInt32(0)));
       }
       return;
     case BlockEnd::kBranch:
       break;
   }
-  llvm::BasicBlock* taken = new_block("taken");
-  llvm::BasicBlock* next = new_block("next");
   if (!predicate->getType()->isVectorTy()) {
     // All its lanes go one way.
+    llvm::BasicBlock* taken = new_block("taken");
+    llvm::BasicBlock* next = new_block("next");
     if (instrumentation_.counts) count_branch(b_.getInt32(0), b_.getInt32(0));
     b_.CreateCondBr(predicate, taken, next);
     b_.SetInsertPoint(taken);
@@ -283,6 +357,13 @@ void Translator::emit_end(int index, bool full) {
   Value* taken_mask = b_.CreateBitCast(predicate, b_.getInt32Ty());
   if (instrumentation_.counts) count_branch(taken_mask, everyone);
   if (!full) taken_mask = b_.CreateAnd(taken_mask, mask_bits_);
+  if (const int inside = conditional_block(block); inside >= 0) {
+    emit_conditional(index, inside, full,
+                     inside == block.taken ? taken_mask : b_.CreateXor(everyone, taken_mask));
+    return;
+  }
+  llvm::BasicBlock* taken = new_block("taken");
+  llvm::BasicBlock* next = new_block("next");
   llvm::BasicBlock* other = new_block("some");
   llvm::BasicBlock* parted = new_block("parted");
   b_.CreateCondBr(b_.CreateICmpEQ(taken_mask, everyone), taken, other);

@@ -46,27 +46,41 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
   result.table = shape.is_table();
   const bool narrow = base.is_register() && register_bits(base.index) == 32;
   if (narrow && space != Space::kShared) bad(i, "a 32-bit address outside of shared memory");
-  const auto place = [&](Value* value, bool scalar) {
-    if (space != Space::kShared) return add_offset(value);
-    // Only the low half counts. Sign extension keeps base + table right for bases below zero.
-    value = b_.CreateSExt(value, integer(64, scalar));
-    Value* window = field(offsetof(WarpContext, shared), 64);
-    window = add_offset(window);
-    return b_.CreateAdd(value, scalar ? window : splat(window));
-  };
   const unsigned bits = space == Space::kShared ? 32 : 64;
+  result.shape = shape;
+  if (space != Space::kShared) {
+    if (result.table) {
+      result.base = add_offset(read_scalar(base, bits));
+    } else {
+      result.lanes = add_offset(read_lanes(base, bits));
+    }
+    return result;
+  }
+  // Only the low half counts. Sign extension keeps base + table right for bases below zero.
+  result.base = add_offset(field(offsetof(WarpContext, shared), 64));
   if (result.table) {
-    result.shape = shape;
-    result.base = place(read_scalar(base, bits), true);
+    result.base =
+        b_.CreateAdd(b_.CreateSExt(read_scalar(base, bits), integer(64, true)), result.base);
   } else {
-    result.lanes = place(read_lanes(base, bits), false);
+    result.offsets = read_lanes(base, bits);
   }
   return result;
 }
 
 llvm::Value* Translator::address_lanes(Address& address) {
-  if (address.lanes == nullptr) address.lanes = lanes_of(address.base, address.shape);
+  if (address.lanes == nullptr) {
+    address.lanes = address.table ? lanes_of(address.base, address.shape)
+                                  : b_.CreateAdd(b_.CreateSExt(address.offsets, integer(64, false)),
+                                                 splat(address.base));
+  }
   return address.lanes;
+}
+
+/// Where 32 words lie that the lanes add to the base of an address in shared memory.
+llvm::Value* Translator::address_offsets(Address& address, unsigned scratch_index) {
+  if (!address.table) return to_scratch(scratch_index, address.offsets);
+  std::vector<std::uint32_t> words(address.shape.table.begin(), address.shape.table.end());
+  return constant_words(words);
 }
 
 /// As AccessCode::scope; a strong access without one reaches everywhere.
@@ -514,11 +528,13 @@ void Translator::op_copy_async(const Instruction& i) {
   }
   check_copy(to, from, size, static_cast<std::uint8_t>(bytes));
   Value* sources = to_scratch(0, address_lanes(from));
-  Value* targets = to_scratch(4, address_lanes(to));
+  Value* offsets = address_offsets(to, 4);
+  Value* target = b_.CreateIntToPtr(to.base, b_.getPtrTy());
   Value* sizes =
       size == nullptr ? llvm::ConstantPointerNull::get(b_.getPtrTy()) : to_scratch(8, size);
   call("braid_cpu_copy_async", b_.getVoidTy(),
-       {targets, sources, sizes, execution_bits(), b_.getInt32(static_cast<std::uint32_t>(bytes))});
+       {target, offsets, sources, sizes, execution_bits(),
+        b_.getInt32(static_cast<std::uint32_t>(bytes))});
 }
 
 /// Lanes that copy nothing read nothing. Those that copy a part of `bytes` count as whole.

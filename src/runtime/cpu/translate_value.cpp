@@ -327,8 +327,19 @@ llvm::Value* Translator::intrinsic(llvm::Intrinsic::ID id,
                             llvm::ArrayRef<Value*>(arguments.begin(), arguments.size()));
 }
 
-llvm::Value* Translator::scratch(unsigned index) {
-  return register_file(register_bytes_ - kScratchBytes + 128 * index);
+std::uint32_t Translator::scratch_place(unsigned index) const {
+  return register_bytes_ - kScratchBytes + 128 * index;
+}
+
+llvm::Value* Translator::scratch(unsigned index) { return register_file(scratch_place(index)); }
+
+/// The address of these words.
+llvm::Value* Translator::constant_words(llvm::ArrayRef<std::uint32_t> words) {
+  llvm::Constant* data = llvm::ConstantDataArray::get(llvm_, words);
+  auto* variable = new llvm::GlobalVariable(out_, data->getType(), true,
+                                            llvm::GlobalValue::PrivateLinkage, data);
+  variable->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  return variable;
 }
 
 llvm::Value* Translator::to_scratch(unsigned index, Value* lanes) {

@@ -296,11 +296,11 @@ void Translator::op_trap(const Instruction& i) {
 }
 
 /// The host address that lane `lane` gives.
-llvm::Value* Translator::row_pointer(const Address& address, unsigned lane) {
+llvm::Value* Translator::row_pointer(Address& address, unsigned lane) {
   Value* at = address.table
                   ? b_.CreateAdd(address.base, b_.getInt64(static_cast<std::uint64_t>(
                                                    std::int64_t{address.shape.table[lane]})))
-                  : b_.CreateExtractElement(address.lanes, std::uint64_t{lane});
+                  : b_.CreateExtractElement(address_lanes(address), std::uint64_t{lane});
   return b_.CreateIntToPtr(at, b_.getPtrTy());
 }
 
@@ -336,35 +336,64 @@ Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_
   return matrices;
 }
 
-/// Each matrix is 8 rows of 16 bytes whose addresses come from 8 lanes: side by side they are the
-/// result register, lane by lane.
-void Translator::op_ldmatrix(const Instruction& i) {
-  const auto [exchanged, results, where] = parse_matrices(i, 1, AccessCode::kLoad);
-  auto* row_type = llvm::FixedVectorType::get(b_.getInt32Ty(), 4);
-  for (unsigned m = 0; m < results.size(); ++m) {
-    std::vector<Value*> rows;
-    for (unsigned r = 0; r < 8; ++r) {
-      rows.push_back(
-          b_.CreateAlignedLoad(row_type, row_pointer(where, 8 * m + r), llvm::Align(16)));
-    }
-    while (rows.size() > 1) {
-      std::vector<Value*> joined;
-      const unsigned width =
-          llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
-      std::vector<int> order;
-      for (unsigned e = 0; e < 2 * width; ++e) order.push_back(static_cast<int>(e));
-      for (std::size_t k = 0; k < rows.size(); k += 2) {
-        joined.push_back(b_.CreateShuffleVector(rows[k], rows[k + 1], order));
+/// Run-time helpers may read and write this register in its slot.
+bool Translator::passes_in_slot(const Operand& operand) const {
+  return operand.is_register() && slots_[static_cast<std::size_t>(operand.index)] >= 0 &&
+         shapes_.shape(operand.index).is_vector() && register_bits(operand.index) == 32;
+}
+
+/// The offset in the register file where a helper finds an operand: its slot or scratch memory.
+std::uint32_t Translator::place_of_input(const Operand& operand, unsigned scratch_index) {
+  const bool partial = mask_ != nullptr && divergent_;
+  if (passes_in_slot(operand)) {
+    const auto cached = cache_.find(operand.index);
+    const bool dirty = cached != cache_.end() && cached->second.dirty;
+    if (!dirty || !partial) {
+      if (dirty) {
+        store_register(operand.index, cached->second.value);
+        cached->second.dirty = false;
       }
-      rows = std::move(joined);
+      return static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(operand.index)]);
     }
-    write(results[m], exchanged ? transposed(rows[0]) : rows[0]);
   }
+  to_scratch(scratch_index, read_lanes(operand, 32));
+  return scratch_place(scratch_index);
+}
+
+/// The offset in the register file where a helper is to leave a result. What only a part of the
+/// lanes may write goes through scratch memory.
+std::uint32_t Translator::place_of_result(const Operand& operand, unsigned scratch_index) const {
+  const bool partial = mask_ != nullptr && divergent_;
+  if (partial || guard_lanes_ != nullptr || guard_scalar_ != nullptr || !passes_in_slot(operand)) {
+    return scratch_place(scratch_index);
+  }
+  return static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(operand.index)]);
+}
+
+/// Behind the helper's call.
+void Translator::take_result(const Operand& operand, unsigned scratch_index) {
+  if (place_of_result(operand, scratch_index) == scratch_place(scratch_index)) {
+    write(operand, from_scratch(scratch_index, integer(32, false)));
+  } else {
+    cache_.erase(operand.index);
+  }
+}
+
+void Translator::op_ldmatrix(const Instruction& i) {
+  auto [exchanged, results, where] = parse_matrices(i, 1, AccessCode::kLoad);
+  std::vector<std::uint32_t> places;
+  for (unsigned m = 0; m < results.size(); ++m)
+    places.push_back(place_of_result(results[m], 2 + m));
+  Value* offsets = address_offsets(where, 0);
+  call("braid_cpu_ldmatrix", b_.getVoidTy(),
+       {registers_, constant_words(places), b_.CreateIntToPtr(where.base, b_.getPtrTy()), offsets,
+        b_.getInt32(static_cast<std::uint32_t>(places.size())), b_.getInt32(exchanged ? 1 : 0)});
+  for (unsigned m = 0; m < results.size(); ++m) take_result(results[m], 2 + m);
 }
 
 /// The way back of ldmatrix.
 void Translator::op_stmatrix(const Instruction& i) {
-  const auto [exchanged, sources, where] = parse_matrices(i, 0, AccessCode::kStore);
+  auto [exchanged, sources, where] = parse_matrices(i, 0, AccessCode::kStore);
   for (unsigned m = 0; m < sources.size(); ++m) {
     Value* value = read_lanes(sources[m], 32);
     if (exchanged) value = transposed(value);
@@ -477,22 +506,29 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
     written.insert(written.end(), use.writes.begin(), use.writes.end());
   }
   const auto n = static_cast<unsigned>(group.size());
-  // Scratch: 4 of A, then per mma 2 of B and 4 of C, which becomes D.
-  for (unsigned e = 0; e < a_count; ++e)
-    to_scratch(e, read_lanes(head.operands[1].elements[e], 32));
+  // In scratch memory, for those that need it: 4 of A, then per mma 2 of B and 4 of C or D.
+  std::vector<std::uint32_t> places;
+  for (unsigned e = 0; e < 4; ++e) {
+    places.push_back(e < a_count ? place_of_input(head.operands[1].elements[e], e) : 0);
+  }
   for (unsigned g = 0; g < n; ++g) {
-    for (unsigned e = 0; e < b_count; ++e)
-      to_scratch(4 + 2 * g + e, read_lanes(group[g]->operands[2].elements[e], 32));
-    for (unsigned e = 0; e < c_count; ++e) {
-      to_scratch(4 + 2 * kMaxGroup + 4 * g + e, read_lanes(group[g]->operands[3].elements[e], 32));
+    const auto& operands = group[g]->operands;
+    const unsigned at = 4 + 6 * g;
+    for (unsigned e = 0; e < 2; ++e) {
+      places.push_back(e < b_count ? place_of_input(operands[2].elements[e], at + e) : 0);
+    }
+    for (unsigned e = 0; e < 4; ++e) {
+      places.push_back(e < c_count ? place_of_input(operands[3].elements[e], at + 2 + e) : 0);
+    }
+    for (unsigned e = 0; e < 4; ++e) {
+      places.push_back(e < c_count ? place_of_result(operands[0].elements[e], at + 2 + e) : 0);
     }
   }
   call("braid_cpu_mma", b_.getVoidTy(),
-       {scratch(0), scratch(4), scratch(4 + 2 * kMaxGroup), b_.getInt32(n), b_.getInt32(code)});
+       {registers_, constant_words(places), b_.getInt32(n), b_.getInt32(code)});
   for (unsigned g = 0; g < n; ++g) {
     for (unsigned e = 0; e < c_count; ++e) {
-      write(group[g]->operands[0].elements[e],
-            from_scratch(4 + 2 * kMaxGroup + 4 * g + e, integer(32, false)));
+      take_result(group[g]->operands[0].elements[e], 4 + 6 * g + 2 + e);
     }
   }
   return n;

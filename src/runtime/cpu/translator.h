@@ -55,7 +55,8 @@ class Modifiers {
 /// Values are iN, or <32 x iN> when they differ over the lanes (see Shape); floats are bitcast
 /// where an operation needs them. Registers that live across blocks are kept in a register file in
 /// memory; inside a block they are SSA values. Every block may exist twice: for a full warp, and
-/// under a mask. Divergent components have a dispatcher that runs the lowest pending block first.
+/// under a mask. Divergent components have a dispatcher that runs the lowest pending block first; a
+/// single block that some lanes skip runs in place.
 class Translator {
  public:
   Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
@@ -78,9 +79,10 @@ class Translator {
   };
   struct Address {
     bool table = false;
-    Value* base = nullptr;   ///< i64, when `table`
-    Shape shape;             ///< when `table`
-    Value* lanes = nullptr;  ///< <32 x i64>
+    Value* base = nullptr;     ///< i64, when `table` or `offsets`
+    Shape shape;               ///< when `table`
+    Value* offsets = nullptr;  ///< <32 x i32>: what the lanes add to `base` in shared memory
+    Value* lanes = nullptr;    ///< <32 x i64>, made when needed
   };
   struct Access {
     ptx::Space space = ptx::Space::kGeneric;
@@ -102,9 +104,13 @@ class Translator {
   void assign_slots();
   llvm::BasicBlock* copy_of(int block, bool full);
   void emit_block(int block, bool full);
+  void emit_body(int block);
   void emit_end(int block, bool full);
   void go(int from, int to, bool full);
   void spread(int from, Value* taken_mask, Value* next_mask);
+  int conditional_block(const Block& block) const;
+  bool gains_from_full_mask(const Block& block) const;
+  void emit_conditional(int from, int block, bool full, Value* lanes);
   void add_pending(int component, int block, Value* mask);
   void leave(int from, bool full, Value* dying);
   void find_partial_warps();
@@ -117,6 +123,7 @@ class Translator {
   void count_branch(Value* taken, Value* mask);
   Value* predicate_of_end(const Block& block);
   void write_back(int block);
+  void store_register(int reg, Value* value);
   llvm::BasicBlock* new_block(const char* name);
   void split_unlikely(Value* condition, llvm::function_ref<void()> body);
 
@@ -154,6 +161,8 @@ class Translator {
   Value* intrinsic(llvm::Intrinsic::ID id, std::initializer_list<Value*> arguments);
   Value* scratch(unsigned index);
   Value* to_scratch(unsigned index, Value* lanes);
+  std::uint32_t scratch_place(unsigned index) const;
+  Value* constant_words(llvm::ArrayRef<std::uint32_t> words);
   Value* from_scratch(unsigned index, llvm::Type* type);
   Value* call(const char* name, llvm::Type* result, llvm::ArrayRef<Value*> arguments);
   Value* map_lanes(const char* helper, std::initializer_list<Value*> arguments,
@@ -239,6 +248,7 @@ class Translator {
   // Memory: translate_memory.cpp
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);
   Value* address_lanes(Address& address);
+  Value* address_offsets(Address& address, unsigned scratch_index);
   Value* call_first_active(Value* lanes);
   Value* dump_address();
   static bool is_consecutive(const Shape& shape, unsigned bytes);
@@ -277,8 +287,12 @@ class Translator {
   void op_stmatrix(const Instruction& i);
   void op_movmatrix(const Instruction& i);
   Value* transposed(Value* matrix);
-  Value* row_pointer(const Address& address, unsigned lane);
+  Value* row_pointer(Address& address, unsigned lane);
   std::uint32_t emit_mma(std::uint32_t first, std::uint32_t last);
+  bool passes_in_slot(const Operand& operand) const;
+  std::uint32_t place_of_input(const Operand& operand, unsigned scratch_index);
+  std::uint32_t place_of_result(const Operand& operand, unsigned scratch_index) const;
+  void take_result(const Operand& operand, unsigned scratch_index);
   void write_uniform(const Operand& operand, Value* scalar);
 
   llvm::Module& out_;
