@@ -229,11 +229,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v74[i] = (((v15 + (col0 + i % 8)) / 2048) < v27) ? v33[i] : ((((v15 + (col0 + i % 8)) / 2048) < v38) ? v46[i] : ((((v15 + (col0 + i % 8)) / 2048) < v51) ? v59[i] : v71[i]));
-    float v80[8];
+    float v79[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v80[i] = round_to<bf16>((v74[i] / (1.0f + (expf((-v74[i]))))));
-    store<8>((bf16*)p16 + (v15 + col0), v80 + 0, ((v15 + col0) < p7));
+      v79[i] = v74[i] / (1.0f + (expf((-v74[i]))));
+    store<8>((bf16*)p16 + (v15 + col0), v79 + 0, ((v15 + col0) < p7));
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

@@ -265,12 +265,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_n
     v46[0] = rsqrtf(((v41[0] / v43) + 1e-05f));
     float v49[8];
     load<8>(v49 + 0, (const bf16*)p8 + col0, true);
-    float v51[8];
+    float v50[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v51[i] = round_to<bf16>(((v39[i] * v46[0]) * v49[i]));
+      v50[i] = (v39[i] * v46[0]) * v49[i];
     unsigned char* const v55 = p9 + ((v11 * 2048) * 2);
-    store<8>((bf16*)v55 + col0, v51 + 0, true);
+    store<8>((bf16*)v55 + col0, v50 + 0, true);
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;
