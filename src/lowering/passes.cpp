@@ -12,6 +12,7 @@ namespace braid {
 namespace {
 
 constexpr auto kPasses = std::to_array<Pass>({
+    {"fsdp", fsdp},
     {"functionalize", functionalize},
     {"canonicalize", canonicalize},
     {"split_reductions", split_reductions},
