@@ -13,6 +13,7 @@ namespace {
 
 constexpr auto kPasses = std::to_array<Pass>({
     {"fsdp", fsdp},
+    {"decompose_fsdp", decompose_fsdp},
     {"functionalize", functionalize},
     {"canonicalize", canonicalize},
     {"split_reductions", split_reductions},
