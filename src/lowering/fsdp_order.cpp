@@ -262,40 +262,56 @@ class Order {
   }
 
   /// Reads and writes of memory that is overwritten somewhere. A collective reads its operands, and
-  /// writes what it overwrites, until its wait.
+  /// writes what it overwrites, until its wait. So that the other rewrites would decide as they
+  /// did: who reads an unsharded parameter reads what was copied into it, too, and a gather that
+  /// was not put in place writes its output buffer all the same.
   void add_memory_edges() {
     const std::vector<ValueId> storage = storages(graph_);
     struct Memory {
       bool overwritten = false;
       NodeId written = -1;
       std::vector<NodeId> reads;  ///< since then
+      ValueId copied = -1;        ///< the storage that an fsdp.copy_ filled it from
     };
     std::vector<Memory> memory(graph_.values().size());
     const auto of = [&](ValueId value) -> Memory& { return memory[index(storage[index(value)])]; };
     for (const Node& node : graph_.nodes()) {
       for (ValueId value : mutated_operands(node)) of(value).overwritten = true;
     }
+    const auto read = [&](Memory& m, NodeId at) {
+      if (!m.overwritten) return;
+      add_edge(m.written, at);
+      m.reads.push_back(at);
+    };
+    const auto write = [&](Memory& m, NodeId at) {
+      for (NodeId reader : m.reads) add_edge(reader, at);
+      m.reads.clear();
+      m.written = at;
+    };
     const auto touch = [&](const Node& node, NodeId at) {
       for (ValueId value : node.inputs) {
         Memory& m = of(value);
-        if (!m.overwritten) continue;
-        add_edge(m.written, at);
-        m.reads.push_back(at);
+        read(m, at);
+        if (m.copied >= 0) read(of(m.copied), at);
       }
-      for (ValueId value : mutated_operands(node)) {
-        Memory& m = of(value);
-        for (NodeId read : m.reads) add_edge(read, at);
-        m.reads.clear();
-        m.written = at;
-      }
+      for (ValueId value : mutated_operands(node)) write(of(value), at);
     };
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const auto id = static_cast<NodeId>(i);
       const Node& node = graph_.node(id);
       touch(node, id);
-      if (node.op->op_class != OpClass::kWait) continue;
-      const NodeId waited = graph_.value(node.inputs[0]).producer;
-      if (waited >= 0 && is_asynchronous(graph_.node(waited))) touch(graph_.node(waited), id);
+      if (node.op->op_class == OpClass::kWait) {
+        const NodeId waited = graph_.value(node.inputs[0]).producer;
+        if (waited >= 0 && is_asynchronous(graph_.node(waited))) touch(graph_.node(waited), id);
+      } else if (node.op_name() == "fsdp.copy_") {
+        of(node.inputs[0]).copied = storage[index(node.inputs[1])];
+      } else if (node.op_name() == "all_gather_into_tensor") {
+        const Source source = source_of(graph_, node.inputs[0]);
+        if (source.node == nullptr || source.node->op_name() != kCopyIn) continue;
+        Memory& buffer = of(source.node->outputs[1]);
+        read(buffer, id);
+        write(buffer, id);
+      }
     }
   }
 

@@ -515,6 +515,49 @@ TEST(FsdpOrder, WhatCannotBeKeptTogetherStays) {
   result.expect_untouched();
   EXPECT_THAT(result.remarks("cc"), ElementsAre("missed: not kept together: 'u' goes elsewhere "
                                                 "than into one reduce_scatter_tensor"));
+  result = after(
+      kShards,
+      {call("cc", "fsdp.chunk_cat", {"x", "x", "x", "x"}, R"("num_chunks": 2)"),
+       call("u", "softmax", {"cc"}),
+       call("rs", "reduce_scatter_tensor", {"u"}, R"("group": "tp", "reduce_op": "sum", "dim": 1)"),
+       wait("w", "rs")},
+      {"w"});
+  result.expect_untouched();
+  EXPECT_THAT(result.remarks("cc"), ElementsAre("missed: not kept together: softmax 'u' reads "
+                                                "'cc'; expected a reduce_scatter_tensor"));
+}
+
+// The first two rewrites would decide as before.
+TEST(FsdpOrder, WhatTheOtherRewritesFoundStaysSo) {
+  const auto small = [](const char* name) {
+    return std::string(R"({"name": ")") + name +
+           R"(", "dtype": "bf16", "shape": [4], "per_rank": true})";
+  };
+  // 'm' waits for the second gather, which waits for its turn; 'r' could come before it.
+  Result result = after(kShards + "," + small("p") + "," + small("y"),
+                        joined({{resize("f", "p", 8), fill("k", "p", "y")},
+                                launch("1"),
+                                launch("2"),
+                                finish("2"),
+                                {call("t", "sum", {"u2"}, R"("dim": [0])"),
+                                 call("m", "copy_", {"y", "t"}), call("r", "neg", {"p"})},
+                                finish("1"),
+                                {zero("z")}}),
+                        {"u1", "u2", "r"});
+  EXPECT_THAT(result.remarks("p"), ElementsAre(HasSubstr("overwritten by copy_ 'm' before neg")));
+  // 'g' waits for the gathers before it; 'late' could come before it.
+  std::vector<std::string> third = launch("3");
+  third[3] = gather("g3", "in3:0");
+  result = after(kShards,
+                 joined({launch("1"),
+                         launch("2"),
+                         third,
+                         {call("late", "neg", {"in3:1"})},
+                         finish("1"),
+                         finish("2"),
+                         finish("3")}),
+                 {"u1", "u2", "u3", "late"});
+  EXPECT_THAT(result.remarks("g3"), ElementsAre(HasSubstr("'late' uses the memory")));
 }
 
 // A3-62: the order is the program's, whatever the nodes are called.
