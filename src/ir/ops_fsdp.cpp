@@ -208,13 +208,14 @@ void add_fsdp_ops(std::vector<OpDef>& ops) {
   constexpr int kMany = std::numeric_limits<int>::max();
   const AttrDef dim = {"dim", AttrType::kInt, std::int64_t{0}};
   const auto add = [&](const char* name, OpClass op_class, int min_inputs, int max_inputs,
-                       std::vector<AttrDef> attrs, auto infer, auto evaluate, Mutates mutates) {
+                       const std::vector<AttrDef>& attrs, auto infer, auto evaluate,
+                       Mutates mutates) {
     ops.push_back({
         .name = name,
         .op_class = op_class,
         .min_inputs = min_inputs,
         .max_inputs = max_inputs,
-        .attrs = std::move(attrs),
+        .attrs = attrs,
         .infer = infer,
         .flops = [](auto, auto, const Bindings&) { return 0.0; },
         .evaluate = evaluate,
