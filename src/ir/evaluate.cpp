@@ -79,11 +79,11 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
         values[rank][static_cast<std::size_t>(node.outputs[i])] = std::move(result);
       }
     }
-    for (std::size_t i = 0; i < mutated_operands(node).size(); ++i) {
-      const auto result = static_cast<std::size_t>(node.outputs[i]);
+    for (ValueId value : mutated_results(node)) {
+      const auto result = static_cast<std::size_t>(value);
       const auto written = static_cast<std::size_t>(storage[static_cast<std::size_t>(result)]);
       if (last[written] <= id) continue;  // nobody looks
-      const auto elements = storage_elements(graph, node.outputs[i], bindings);
+      const auto elements = storage_elements(graph, value, bindings);
       for (std::vector<EvalTensor>& of_rank : values) {
         for (std::size_t e = 0; e < elements.size(); ++e) {
           of_rank[written].data[elements[e]] = of_rank[result].data[e];

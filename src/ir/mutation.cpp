@@ -4,25 +4,12 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include "braid/error.h"
 #include "ir/text.h"
 
 namespace braid {
 namespace {
-
-/// The operand whose memory result `result` of the node names; nothing when the node computes it.
-std::optional<ValueId> named_operand(const Node& node, int result) {
-  const std::span<const ValueId> mutated = mutated_operands(node);
-  if (!mutated.empty()) return mutated[static_cast<std::size_t>(result)];
-  const OpClass c = node.op->op_class;
-  const bool computes = node.op_name() == "cat" || node.op_name() == "shard";
-  if (c == OpClass::kWait || (c == OpClass::kView && !computes)) {
-    return node.inputs[0];
-  }
-  return std::nullopt;
-}
 
 /// What has happened to one storage.
 struct Memory {
@@ -126,6 +113,22 @@ std::span<const ValueId> mutated_operands(const Node& node) {
       return operands;
   }
   throw_internal(node.name, "unknown kind of mutation");
+}
+
+std::span<const ValueId> mutated_results(const Node& node) {
+  return std::span<const ValueId>(node.outputs).last(mutated_operands(node).size());
+}
+
+std::optional<ValueId> named_operand(const Node& node, int result) {
+  const std::span<const ValueId> mutated = mutated_operands(node);
+  const std::size_t of_its_own = node.outputs.size() - mutated.size();
+  if (static_cast<std::size_t>(result) >= of_its_own) {
+    return mutated[static_cast<std::size_t>(result) - of_its_own];
+  }
+  const OpClass c = node.op->op_class;
+  const bool computes = node.op_name() == "cat" || node.op_name() == "shard";
+  if (c == OpClass::kWait || (c == OpClass::kView && !computes)) return node.inputs[0];
+  return std::nullopt;
 }
 
 std::vector<ValueId> storages(const Graph& graph) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,8 +17,13 @@ namespace braid {
 //     c = all_reduce_(s)   so does c: x now holds other values
 //     w = wait_tensor(c)   from here on, x may be read, and w, but s no more
 
-/// The operands that the node overwrites; result i is what operand [i] of these holds then.
+/// The operands that the node overwrites, and for each the result that it holds then: the node's
+/// last ones.
 [[nodiscard]] std::span<const ValueId> mutated_operands(const Node& node);
+[[nodiscard]] std::span<const ValueId> mutated_results(const Node& node);
+
+/// The operand whose memory result `result` of the node names; nothing when the node computes it.
+[[nodiscard]] std::optional<ValueId> named_operand(const Node& node, int result);
 
 /// For each value the one whose memory it names, often itself.
 [[nodiscard]] std::vector<ValueId> storages(const Graph& graph);

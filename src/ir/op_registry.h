@@ -41,16 +41,16 @@ enum class OpClass : std::uint8_t {
   kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm
   kView,    ///< view, transpose, permute, expand, slice, split, cat, getitem, shard: no arithmetic
   kGather,  ///< embedding, index_select, rotary_embedding: elements from elsewhere
-  kOpaque,  ///< opaque: a declared cost, for scheduling only
+  kOpaque,  ///< opaque: a declared cost, for scheduling only; and what a pass must take apart
   kCollective,  ///< all_reduce, all_gather_into_tensor, ...: collective.h
   kWait,        ///< wait_tensor
   kCopy,        ///< copy: the identity, into a new buffer (made by lowering)
-  kMutation,    ///< copy_: writes memory that outlives the node
+  kMutation,    ///< copy_, resize_storage_bytes_: writes memory that outlives the node
   kKernel,      ///< kernel: a body graph run as one launch (made by lowering)
 };
 
-/// The operands whose memory an op overwrites, each with one of its results, in order. Who reads
-/// such an operand later reads the result.
+/// The operands whose memory an op overwrites, each with one of its last results, in order. Who
+/// reads such an operand later reads the result.
 enum class Mutates : std::uint8_t { kNothing, kFirst, kLast, kAll };
 
 /// The values of one operand on one rank, as the evaluator sees them.

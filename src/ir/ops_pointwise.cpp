@@ -231,28 +231,30 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
       .evaluate = evaluate_pointwise,
   });
   // copy_(to, from): the values of `from`, of the same dtype and shape.
-  ops.push_back({
-      .name = "copy_",
-      .op_class = OpClass::kMutation,
-      .min_inputs = 2,
-      .max_inputs = 2,
-      .attrs = {},
-      .infer = [](const InferContext& context) -> std::vector<TensorType> {
-        if (context.inputs[0] != context.inputs[1]) {
-          fail("/inputs/1", fmt::format("{} does not fit into {}; expected one type",
-                                        context.inputs[1].str(), context.inputs[0].str()));
-        }
-        return {context.inputs[0]};
-      },
-      .flops = flops_per_element(0),
-      .evaluate =
-          [](const EvalContext&, const EvalTensors& inputs) {
-            return evaluate_each_rank(inputs, [](const std::vector<EvalTensor>& operands) {
-              return std::vector<EvalTensor>{operands[1]};
-            });
-          },
-      .mutates = Mutates::kFirst,
-  });
+  for (const char* name : {"copy_", "fsdp.copy_"}) {
+    ops.push_back({
+        .name = name,
+        .op_class = OpClass::kMutation,
+        .min_inputs = 2,
+        .max_inputs = 2,
+        .attrs = {},
+        .infer = [](const InferContext& context) -> std::vector<TensorType> {
+          if (context.inputs[0] != context.inputs[1]) {
+            fail("/inputs/1", fmt::format("{} does not fit into {}; expected one type",
+                                          context.inputs[1].str(), context.inputs[0].str()));
+          }
+          return {context.inputs[0]};
+        },
+        .flops = flops_per_element(0),
+        .evaluate =
+            [](const EvalContext&, const EvalTensors& inputs) {
+              return evaluate_each_rank(inputs, [](const std::vector<EvalTensor>& operands) {
+                return std::vector<EvalTensor>{operands[1]};
+              });
+            },
+        .mutates = Mutates::kFirst,
+    });
+  }
 }
 
 }  // namespace braid

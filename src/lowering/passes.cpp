@@ -12,6 +12,8 @@ namespace braid {
 namespace {
 
 constexpr auto kPasses = std::to_array<Pass>({
+    {"fsdp", fsdp},
+    {"decompose_fsdp", decompose_fsdp},
     {"functionalize", functionalize},
     {"canonicalize", canonicalize},
     {"split_reductions", split_reductions},

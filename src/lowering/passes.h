@@ -43,6 +43,8 @@ struct Pass {
 /// Whether `lower` runs the pass.
 [[nodiscard]] bool runs(const Pass& pass, const PassConfig& config);
 
+Graph fsdp(const Graph& graph, PassContext& context);
+Graph decompose_fsdp(const Graph& graph, PassContext& context);
 Graph functionalize(const Graph& graph, PassContext& context);
 Graph canonicalize(const Graph& graph, PassContext& context);
 Graph split_reductions(const Graph& graph, PassContext& context);
