@@ -48,8 +48,9 @@ TEST(Graph, FreshNamesAvoidTakenOnes) {
 
 TEST(Graph, RefusesBadNodes) {
   Graph graph = graph_with({kX});
-  EXPECT_TRUE(is_error(error_of([&] { graph.add_node("n", "frobnicate", {0}); }), "n/op",
-                       "unknown op \"frobnicate\"; expected one of abs, add, add_rms_norm"));
+  EXPECT_TRUE(
+      is_error(error_of([&] { graph.add_node("n", "frobnicate", {0}); }), "n/op",
+               "unknown op \"frobnicate\"; expected one of _unsafe_view, abs, add, add_rms_norm"));
   EXPECT_TRUE(is_error(error_of([&] { graph.add_node("n", "neg", {5}); }), "n/inputs/0",
                        "there is no value 5"));
   EXPECT_TRUE(is_error(error_of([&] { graph.add_node("n", "neg", {-1}); }), "n/inputs/0",

@@ -83,7 +83,7 @@ TEST(JsonReader, NamesThePlaceOfEachFault) {
       {"\"name\": \"s\"", "\"name\": \"a\"", "/nodes/2/name", "\"a\" is defined twice"},
       {"\"name\": \"s\"", "\"name\": \"\"", "/nodes/2/name", "empty"},
       {"\"op\": \"silu\"", "\"op\": \"swish\"", "/nodes/0/op",
-       "unknown op \"swish\"; expected one of abs"},
+       "unknown op \"swish\"; expected one of _unsafe_view, abs"},
       {"\"inputs\": [\"x\"]", "\"inputs\": [\"m\"]", "/nodes/0/inputs/0",
        "used before its definition in node 4"},
       {"\"inputs\": [\"x\"]", "\"inputs\": [\"two:1\"]", "/nodes/0/inputs/0",
