@@ -14,6 +14,7 @@ namespace {
 constexpr auto kPasses = std::to_array<Pass>({
     {"functionalize", functionalize},
     {"canonicalize", canonicalize},
+    {"micro_pipeline", micro_pipeline, false},
     {"split_reductions", split_reductions},
     {"lower_collectives", lower_collectives},
     {"fuse", fuse},

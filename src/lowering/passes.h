@@ -27,6 +27,9 @@ struct PassConfig {
   std::optional<std::int64_t> sequence_dim;
   /// micro_pipeline: fuse also where the cost model sees no gain.
   bool always_pipeline = false;
+  /// micro_pipeline: leave alone the gathers and scatters that other matmuls can hide, for a
+  /// scheduler that overlaps them.
+  bool leave_unexposed = false;
 };
 
 struct PassContext {
@@ -52,6 +55,7 @@ struct Pass {
 
 Graph functionalize(const Graph& graph, PassContext& context);
 Graph canonicalize(const Graph& graph, PassContext& context);
+Graph micro_pipeline(const Graph& graph, PassContext& context);
 Graph split_reductions(const Graph& graph, PassContext& context);
 Graph lower_collectives(const Graph& graph, PassContext& context);
 Graph fuse(const Graph& graph, PassContext& context);
