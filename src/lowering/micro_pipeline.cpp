@@ -23,7 +23,7 @@
 //   - groups without symmetric memory, several waits, reduce_ops but sum and avg;
 //   - the gathered value as a right operand, and right operands that depend on it, wait for later
 //     collectives, or read what is overwritten meanwhile;
-//   - plain and scaled matmuls, or several scales, on one gather;
+//   - matmuls with different scales or dtypes of the result on one gather;
 //   - the last dim for scaled matmuls; for a gather along it also a short K and other readers;
 //   - products that someone reads before the scatter, and views that cut the columns;
 //   - what the cost model sees no gain in, unless PassConfig::always_pipeline says so;
@@ -293,9 +293,7 @@ std::optional<std::string> check_profit(PipelineState& state, NodeId candidate,
 
 std::optional<PipelinedMatmul> find_matmul(const PipelineState& state, ValueId value,
                                            std::string& reason) {
-  const Pattern plain = op("mm|matmul", any("A"), any("B"));
-  const Pattern scaled = op("scaled_mm", any("A"), any("B"), any("A_scale"), any("B_scale"));
-  const Match m = match(state.graph, state.uses, value, either(plain, scaled).as("product"));
+  const Match m = match(state.graph, state.uses, value, state.product);
   if (!m) {
     reason = m.reason();
     return std::nullopt;
@@ -328,10 +326,11 @@ Reshaped scale_for(const PipelineState& state, ValueId scale, const Shape& a) {
 }
 
 Reshaped reshaped(const PipelineState& state, ValueId value, Shape shape) {
-  const Match view = match(state.graph, state.uses, value, op("view", any("base")));
-  const bool is_base =
-      state.shape(value) != shape && view && state.shape(view.value("base")) == shape;
-  return {is_base ? view.value("base") : value, std::move(shape)};
+  if (state.shape(value) != shape) {
+    const Match view = match(state.graph, state.uses, value, op("view", any("base")));
+    if (view) value = view.value("base");
+  }
+  return {value, std::move(shape)};
 }
 
 Graph micro_pipeline(const Graph& graph, PassContext& context) {

@@ -27,7 +27,7 @@ struct PipelinedMatmul {
   [[nodiscard]] bool scaled() const { return a_scale >= 0; }
 };
 
-/// A value of the old graph, with another shape where it differs.
+/// A value of the old graph, and the shape that is wanted of it.
 struct Reshaped {
   ValueId value = -1;
   Shape shape;
@@ -61,6 +61,9 @@ struct ScatterPlan {
 struct PipelineState {
   PipelineState(const Graph& old, PassContext& pass_context);
 
+  const Pattern product =
+      either(op("mm|matmul", any("A"), any("B")),
+             op("scaled_mm", any("A"), any("B"), any("A_scale"), any("B_scale")));
   const Graph& graph;
   PassContext& context;
   Uses uses;
@@ -100,7 +103,7 @@ struct PipelineState {
                                                          std::string& reason);
 /// The scale of the left operand in the form that fused ops take, for a left operand of this shape.
 [[nodiscard]] Reshaped scale_for(const PipelineState& state, ValueId scale, const Shape& a);
-/// `value` under another shape: what it is a view of, where that has the shape.
+/// `value`, or where it has another shape, what it is a view of.
 [[nodiscard]] Reshaped reshaped(const PipelineState& state, ValueId value, Shape shape);
 
 /// Each leaves exactly one remark at the candidate and marks what its plan takes.

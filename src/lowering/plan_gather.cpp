@@ -209,15 +209,13 @@ class GatherPlanner {
     return "";
   }
 
-  /// One fused node computes matmuls of one kind.
+  /// One fused node computes matmuls of one kind. (All are plain or all are scaled, as A's dtype
+  /// is.)
   std::string mixed_kinds() const {
     const PipelinedMatmul& first = plan_.matmuls[0];
     for (const PipelinedMatmul& other : plan_.matmuls) {
       const std::string both = fmt::format("'{}' and '{}'", state_.graph.node(first.id).name,
                                            state_.graph.node(other.id).name);
-      if (other.scaled() != first.scaled()) {
-        return fmt::format("{} are a plain and a scaled matmul; expected one kind", both);
-      }
       if (other.out_dtype != first.out_dtype) {
         return fmt::format("{} have different out_dtypes; expected one", both);
       }

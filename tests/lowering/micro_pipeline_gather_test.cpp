@@ -346,8 +346,8 @@ TEST_P(PipelineGather, MatmulsOfSeveralKinds) {
                  "g", "expected another for scaled matmuls");
 }
 
-TEST_P(PipelineGather, PlainAndScaledDoNotMix) {
-  // No dtype is both; what reads one gather has one kind already. The op would refuse as well.
+// A0-08: a plain matmul reads another dtype than a scaled one, so that they never share a gather.
+TEST_P(PipelineGather, ACastIsAnotherReader) {
   expect_refused(graph(join(f8_input("x", "2, 4"), input("w", "4, 5")),
                        join(gather("g", "x"), node("f", "to", R"("g_w")", R"("dtype": "f32")"),
                             mm("m", "f", "w")),

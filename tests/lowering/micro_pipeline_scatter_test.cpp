@@ -68,9 +68,9 @@ TEST_P(PipelineScatter, RowsThatAreRegrouped) {
                                             view("y", "m", "8, 4, 12"), scatter("r", "y", 1)),
                                        R"("r_w")"),
                                  context);
-  EXPECT_THAT(lines(result),
-              ElementsAre("f = view(a)", "r_A = view(f)",
-                          "r_fused = fused_matmul_reduce_scatter(r_A, b)", "-> r_fused"));
+  EXPECT_THAT(
+      lines(result),
+      ElementsAre("r_A = view(a)", "r_fused = fused_matmul_reduce_scatter(r_A, b)", "-> r_fused"));
   expect_refused(graph(inputs,
                        join(view("f", "a", "32, 6"), mm("m", "f", "b"), view("y", "m", "32, 4, 3"),
                             scatter("r", "y", 0)),
