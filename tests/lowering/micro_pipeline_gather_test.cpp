@@ -394,7 +394,11 @@ TEST_P(PipelineGather, WhatOthersHideIsLeftAlone) {
   PassContext context = eager();
   context.config.leave_unexposed = true;
   expect_refused(graph(inputs, nodes, R"("m", "hider")"), "g", "'hider' can hide it", context);
-  // The matmul that hides one gather is not fused with another, and hides no second.
+  // A matmul that hides one gather stays behind another one.
+  const Graph two =
+      graph(inputs, join(gather("h", "x"), gather("g", "a"), mm("m", "g_w", "w")), R"("m", "h_w")");
+  expect_refused(two, "g", "'m' hides another collective", context);
+  // It hides no second one.
   const Graph result = pipelined(
       graph(inputs, join(nodes, gather("h", "a"), mm("k", "h_w", "w")), R"("m", "hider", "k")"),
       context);

@@ -193,6 +193,19 @@ TEST_P(SplitCat, OtherPartsStay) {
   }
 }
 
+// X-3
+TEST_P(SplitCat, PartsOfAnotherValueStay) {
+  const int n = GetParam();
+  const std::string other = node("g2", "all_gather_into_tensor", R"("x2")", R"("group": "tp")") +
+                            "," + node("y2", "wait_tensor", R"("g2")") + "," +
+                            node("q", "split", R"("y2")", R"("split_size": 4, "dim": 0)");
+  const std::string mixed = parts(n - 1) + R"(, "q:)" + std::to_string(n - 1) + '"';
+  expect_missed(
+      graph_of(input("x", "4, 8") + "," + input("x2", "4, 8"),
+               gather() + "," + split("y", 4) + "," + other + "," + cat(mixed, 1), R"("c")", n),
+      "c", "is no part of 'y'");
+}
+
 // X-3: the cut, the join and the collective must be along the dims that belong together.
 TEST_P(SplitCat, OtherDimsStay) {
   const int n = GetParam();
