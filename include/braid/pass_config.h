@@ -15,6 +15,9 @@ struct PassConfig {
   std::optional<std::int64_t> sequence_dim;
   /// micro_pipeline: fuse also where the cost model sees no gain.
   bool always_pipeline = false;
+  /// micro_pipeline: leave alone the gathers and scatters that other matmuls can hide, for a
+  /// scheduler that overlaps them.
+  bool leave_unexposed = false;
 };
 
 }  // namespace braid

@@ -143,7 +143,7 @@ double tolerance(const Graph& graph, ValueId output, const std::vector<std::int6
     }
     const OpClass c = node.op->op_class;
     if (c == OpClass::kMatmul || c == OpClass::kNorm || c == OpClass::kReduction ||
-        c == OpClass::kCollective) {
+        c == OpClass::kCollective || c == OpClass::kFusedMatmul) {
       ++depth;
     }
     attention = attention || (softmax && c == OpClass::kMatmul);

@@ -20,6 +20,7 @@ struct Registry {
   Registry() {
     add_collective_ops(ops);
     add_fsdp_ops(ops);
+    add_fused_ops(ops);
     add_kernel_ops(ops);
     add_gather_ops(ops);
     add_matmul_ops(ops);

@@ -39,14 +39,15 @@ enum class OpClass : std::uint8_t {
   kReduction,  ///< sum, mean, amax, amin, argmax: over `dim`, with `keepdim`
   kNorm,    ///< softmax and the norms: a row reduction with pointwise around it, over the last dim
   kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm
-  kView,    ///< view, transpose, permute, expand, slice, split, cat, getitem, shard: no arithmetic
+  kView,    ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
   kGather,  ///< embedding, index_select, rotary_embedding: elements from elsewhere
   kOpaque,  ///< opaque: a declared cost, for scheduling only; and what a pass must take apart
-  kCollective,  ///< all_reduce, all_gather_into_tensor, ...: collective.h
-  kWait,        ///< wait_tensor
-  kCopy,        ///< copy: the identity, into a new buffer (made by lowering)
-  kMutation,    ///< copy_, resize_storage_bytes_: writes memory that outlives the node
-  kKernel,      ///< kernel: a body graph run as one launch (made by lowering)
+  kCollective,   ///< all_reduce, all_gather_into_tensor, ...: collective.h
+  kFusedMatmul,  ///< fused_all_gather_matmul, ...: a collective with its matmuls, fused.h
+  kWait,         ///< wait_tensor
+  kCopy,         ///< copy: the identity, into a new buffer (made by lowering)
+  kMutation,     ///< copy_, resize_storage_bytes_: writes memory that outlives the node
+  kKernel,       ///< kernel: a body graph run as one launch (made by lowering)
 };
 
 /// The operands whose memory an op overwrites, each with one of its last results, in order. Who

@@ -182,9 +182,9 @@ EvalTensors evaluate_expand(const EvalContext& context, const EvalTensors& input
 EvalTensors evaluate_parts(const EvalContext& context, const EvalTensors& inputs) {
   const Shape& shape = context.graph.type(context.node.inputs[0]).shape;
   const std::vector<SliceRange> ranges =
-      context.node.op->name == "split"
-          ? split_ranges(context.node.attrs, shape)
-          : std::vector{slice_range(context.node.attrs, shape, context.graph.symbols())};
+      context.node.op->name == "slice"
+          ? std::vector{slice_range(context.node.attrs, shape, context.graph.symbols())}
+          : split_ranges(context.node.attrs, shape);
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     std::vector<EvalTensor> results;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -228,7 +228,10 @@ void add_view_ops(std::vector<OpDef>& ops) {
         .evaluate = evaluate,
     });
   };
-  add("view", {{"shape", AttrType::kShape, {}}}, infer_view, evaluate_same);
+  // The last two are ATen's other spellings of it.
+  for (const char* name : {"view", "reshape", "_unsafe_view"}) {
+    add(name, {{"shape", AttrType::kShape, {}}}, infer_view, evaluate_same);
+  }
   add(
       "transpose", {{"dim0", AttrType::kInt, {}}, {"dim1", AttrType::kInt, {}}},
       [](const InferContext& context) { return infer_permute("transpose", context); },
@@ -245,6 +248,8 @@ void add_view_ops(std::vector<OpDef>& ops) {
        {"step", AttrType::kInt, std::int64_t{1}}},
       infer_slice, evaluate_parts);
   add("split", {{"split_size", AttrType::kInts, {}}, {"dim", AttrType::kInt, std::int64_t{0}}},
+      infer_split, evaluate_parts);
+  add("chunk", {{"chunks", AttrType::kInt, {}}, {"dim", AttrType::kInt, std::int64_t{0}}},
       infer_split, evaluate_parts);
   add("cat", {{"dim", AttrType::kInt, std::int64_t{0}}}, infer_cat, evaluate_cat);
   // The reader turns its operand into the result that it names.

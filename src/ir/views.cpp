@@ -71,15 +71,32 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
   return {axis, start, length, step};
 }
 
+namespace {
+
+constexpr std::int64_t kMostParts = 65536;
+
+/// As many parts of one size as fit into what `chunks` asks for, as in PyTorch.
+std::int64_t chunk_size(const Attrs& attrs, std::int64_t extent) {
+  const auto chunks = get_attr<std::int64_t>(attrs, "chunks");
+  if (chunks < 1 || chunks > kMostParts) {
+    fail("/attrs/chunks", fmt::format("found {}; expected 1 to {}", chunks, kMostParts));
+  }
+  return (extent + chunks - 1) / chunks;
+}
+
+}  // namespace
+
 std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape) {
   const std::size_t axis =
       normalize_axis(get_attr<std::int64_t>(attrs, "dim"), shape.size(), "/attrs/dim");
   const Dim& extent = shape[axis];
-  std::vector<std::int64_t> sizes = get_attr<std::vector<std::int64_t>>(attrs, "split_size");
   if (!extent.is_constant()) {
     fail("/attrs/dim",
          fmt::format("dim {} is {}; expected a constant extent to split", axis, extent.str()));
   }
+  std::vector<std::int64_t> sizes = attrs.contains("chunks")
+                                        ? std::vector{chunk_size(attrs, extent.constant())}
+                                        : get_attr<std::vector<std::int64_t>>(attrs, "split_size");
   for (std::int64_t size : sizes) {
     if (size < 0 || (size == 0 && sizes.size() == 1)) {
       fail("/attrs/split_size", fmt::format("found {}; expected positive sizes", size));
@@ -87,7 +104,6 @@ std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape) {
   }
   // One number is the size of every part; the last one may be smaller.
   if (sizes.size() == 1) {
-    constexpr std::int64_t kMostParts = 65536;
     const std::int64_t size = sizes[0];
     if (extent.constant() / size > kMostParts) {
       fail("/attrs/split_size", fmt::format("more than {} parts", kMostParts));
@@ -108,6 +124,10 @@ std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape) {
     fail("/attrs/split_size", fmt::format("the sizes do not sum to {}", extent.constant()));
   }
   return ranges;
+}
+
+bool is_flat_view(std::string_view op) {
+  return op == "view" || op == "reshape" || op == "_unsafe_view" || op == "getitem";
 }
 
 }  // namespace braid

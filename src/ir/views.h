@@ -26,7 +26,10 @@ struct SliceRange {
 /// symbolic extent they must lie inside for all values of the symbols.
 [[nodiscard]] SliceRange slice_range(const Attrs& attrs, const Shape& shape,
                                      const SymbolTable& symbols);
-/// Of `split`: the part of each result.
+/// Of `split` and `chunk`: the part of each result.
 [[nodiscard]] std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape);
+
+/// Whether the op keeps its operand's elements in their order: `view` and its other spellings.
+[[nodiscard]] bool is_flat_view(std::string_view op);
 
 }  // namespace braid

@@ -5,10 +5,11 @@
 #include "ir/op_registry.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
+#include "lowering/spellings.h"
 
 // canonicalize: one spelling for each thing.
 //
-// Matches
+// Matches, after the spellings of spellings.cpp,
 //   a collective over a group of size 1, and its wait_tensor    -> the operand
 //   view of a view                                              -> one view of the base
 //   view to the shape its operand has                           -> the operand
@@ -164,6 +165,12 @@ class Canonicalizer {
       std::sort(dims.begin(), dims.end());
       attrs.insert_or_assign("dim", std::move(dims));
     }
+    const auto* dim = node.attr<std::int64_t>("dim");
+    const bool counts_operand =
+        node.op->op_class == OpClass::kView || node.op->op_class == OpClass::kCollective;
+    if (counts_operand && dim != nullptr && *dim < 0) {
+      attrs.insert_or_assign("dim", *dim + static_cast<std::int64_t>(rank(node.inputs[0])));
+    }
     if (attrs != node.attrs) context_.applied(kPass, node.name, "dims in their plain spelling");
     return attrs;
   }
@@ -192,7 +199,8 @@ class Canonicalizer {
 }  // namespace
 
 Graph canonicalize(const Graph& graph, PassContext& context) {
-  return Canonicalizer(graph, context).run();
+  const std::optional<Graph> spelled = normalize_spellings(graph, context);
+  return Canonicalizer(spelled ? *spelled : graph, context).run();
 }
 
 }  // namespace braid

@@ -135,7 +135,7 @@ class Functionalizer {
       }
       return add(view, op, {now}, {{"dims", std::move(inverse)}});
     }
-    if (op == "slice" || op == "split") {
+    if (op == "slice" || op == "split" || op == "chunk") {
       const SliceRange range =
           op == "slice" ? slice_range(view.attrs, shape, graph_.symbols())
                         : split_ranges(view.attrs, shape)[static_cast<std::size_t>(result)];

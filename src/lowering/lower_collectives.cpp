@@ -3,6 +3,7 @@
 #include "braid/error.h"
 #include "ir/mutation.h"
 #include "lowering/cost.h"
+#include "lowering/decompose_fused.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 
@@ -161,7 +162,7 @@ class Lowering {
 }  // namespace
 
 Graph lower_collectives(const Graph& graph, PassContext& context) {
-  return Lowering(graph, context).run();
+  return Lowering(decompose_fused(graph, context), context).run();
 }
 
 }  // namespace braid

@@ -33,11 +33,17 @@ NodeId Rewriter::copy(const Node& node, std::string_view op, std::vector<ValueId
   return id;
 }
 
-std::string Rewriter::fresh_name(std::string_view base) const {
+std::string Rewriter::fresh_name(std::string_view base, std::size_t results) const {
+  const auto taken = [&](const std::string& name) { return old_.find(name) || graph_.find(name); };
+  const auto any_taken = [&](const std::string& name) {
+    if (taken(name)) return true;
+    for (std::size_t i = 0; i < results && results > 1; ++i) {
+      if (taken(name + ":" + std::to_string(i))) return true;
+    }
+    return false;
+  };
   std::string name(base);
-  for (int i = 1; old_.find(name) || graph_.find(name); ++i) {
-    name = std::string(base) + std::to_string(i);
-  }
+  for (int i = 1; any_taken(name); ++i) name = std::string(base) + std::to_string(i);
   return name;
 }
 

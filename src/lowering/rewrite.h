@@ -29,8 +29,8 @@ class Rewriter {
   }
   /// With another op, too.
   NodeId copy(const Node& node, std::string_view op, std::vector<ValueId> inputs, Attrs attrs);
-  /// A name that neither the old nor the new graph has.
-  [[nodiscard]] std::string fresh_name(std::string_view base) const;
+  /// A name that neither the old nor the new graph has, nor its results, of a node with several.
+  [[nodiscard]] std::string fresh_name(std::string_view base, std::size_t results = 1) const;
   /// Adds the outputs and hands the graph over.
   Graph finish();
 

@@ -69,6 +69,28 @@ TEST(Movement, InfersShapes) {
   EXPECT_EQ(inferred({x, x}, "cat", {{"dim", std::int64_t{0}}}), "f32[2*T, 4, 6]");
 }
 
+TEST(Movement, ChunksAsSplitDoes) {
+  const TensorType x{DType::kF32, {7, 2}};
+  const auto chunk = [](std::int64_t chunks, std::int64_t dim = 0) {
+    return Attrs{{"chunks", chunks}, {"dim", dim}};
+  };
+  EXPECT_EQ(inferred({x}, "chunk", chunk(3)), "f32[3, 2] f32[3, 2] f32[1, 2]");
+  // Four parts of two rows leave nothing for a fifth and a sixth.
+  EXPECT_EQ(inferred({x}, "chunk", chunk(6)), "f32[2, 2] f32[2, 2] f32[2, 2] f32[1, 2]");
+  const auto parts = computed({{DType::kF32, {2, 2}}}, "chunk", chunk(2, -1), {{{1, 2, 3, 4}}});
+  EXPECT_EQ(parts[0], (std::vector<Values>{{1, 3}, {2, 4}}));
+  EXPECT_TRUE(is_error(refused({x}, "chunk", chunk(0)), "n/attrs/chunks", "expected 1 to 65536"));
+  EXPECT_TRUE(is_error(refused({x}, "chunk", chunk(2, 2)), "n/attrs/dim", "out of range"));
+}
+
+TEST(Movement, OtherSpellingsOfView) {
+  for (const char* op : {"reshape", "_unsafe_view"}) {
+    const Attrs attrs{{"shape", Shape{3, -1}}};
+    EXPECT_EQ(inferred({{DType::kF32, {6, 2}}}, op, attrs), "f32[3, 4]");
+    EXPECT_EQ(computed_one({{DType::kF32, {3, 1}}}, op, attrs, {{1, 2, 3}}), (Values{1, 2, 3}));
+  }
+}
+
 TEST(Movement, MovesElements) {
   using Ints = std::vector<std::int64_t>;
   const TensorType x{DType::kF32, {2, 3}};

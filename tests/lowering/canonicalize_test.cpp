@@ -89,6 +89,20 @@ TEST(Canonicalize, DimsInOneSpelling) {
   expect_same_values(graph, result);
 }
 
+TEST(Canonicalize, DimsOfCollectivesInOneSpelling) {
+  const Graph graph =
+      graph_of(input("x", R"("T", 2, 4)"),
+               node("g", "all_gather_into_tensor", R"("x")", R"("dim": -2, "group": "tp")") + "," +
+                   node("y", "wait_tensor", R"("g")") + "," +
+                   node("s", "slice", R"("y")", R"("dim": -1, "end": 2)"),
+               R"("s")");
+  PassContext context = sm80();
+  const Graph result = canonicalize(graph, context);
+  EXPECT_EQ(*result.nodes()[0].attr<std::int64_t>("dim"), 1);
+  EXPECT_EQ(*result.nodes()[2].attr<std::int64_t>("dim"), 2);
+  expect_same_values(graph, result);
+}
+
 TEST(Canonicalize, CastToTheSameDtypeGoes) {
   const Graph graph = graph_of(kX,
                                node("a", "to", R"("x")", R"("dtype": "f32")") + "," +

@@ -83,6 +83,15 @@ TEST(Functionalize, PartsOfASplitAreOverwrittenOneByOne) {
 }
 
 // A2-14
+TEST(Functionalize, PartsOfAChunkToo) {
+  EXPECT_THAT(functional(node("p", "chunk", R"("x")", R"("chunks": 2)") + "," +
+                             in_place("c", "p:1") + "," + wait("w", "c"),
+                         R"("x")"),
+              ElementsAre("p:0, p:1 = chunk(x)", "c = all_reduce(p:1)", "w = wait_tensor(c)",
+                          "p_back = slice(x)", "p_back1 = cat(p_back, w)",
+                          "x_update = copy_(x, p_back1)", "-> p_back1"));
+}
+
 TEST(Functionalize, AnOutFormIsThePlainOneAndACopy) {
   const std::string out = R"({"name": "o", "dtype": "f32", "shape": [8, 6], "per_rank": true})";
   const Graph graph =

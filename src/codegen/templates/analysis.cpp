@@ -13,6 +13,7 @@
 #include "codegen/templates/body.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -332,7 +333,7 @@ class Analysis {
     for (std::size_t r = 0; r < node.outputs.size(); ++r) {
       const Token at = token(node.outputs[r]);
       if (at == kUnset) continue;
-      const bool flat = node.op_name() == "view" || node.op_name() == "getitem";
+      const bool flat = is_flat_view(node.op_name());
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         const Token place =
             flat && (at == kFull || at == kRow) ? at : beyond(at, &node, 100 * r + i);

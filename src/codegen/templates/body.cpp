@@ -132,8 +132,7 @@ Id BodyEmitter::moved(const Node& node, std::size_t result, const Coords& at, co
   const std::string_view op = node.op_name();
   const ValueId x = node.inputs[0];
   const Shape& shape = body_.type(x).shape;
-  if (op == "getitem") return value(x, at, mask);
-  if (op == "view") return value(x, coords_.reshape(at, shape), mask);
+  if (is_flat_view(op)) return value(x, coords_.reshape(at, shape), mask);
   if (op == "expand") return value(x, coords_.broadcast(at, shape), mask);
   if (op == "cat") return cat(node, at, mask);
   if (op == "shard") {

@@ -40,7 +40,7 @@ bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
     if (node.inputs.empty()) return false;
     if (node.op_name() == "transpose" || node.op_name() == "permute") {
       dim = permutation(node.op_name(), node.attrs, rank)[dim];
-    } else if (node.op_name() == "view") {
+    } else if (is_flat_view(node.op_name())) {
       const auto base = dim_of_view(body.type(node.inputs[0]).shape, body.type(value).shape, dim);
       if (!base) return false;
       dim = *base;

@@ -1,0 +1,115 @@
+#include "ir/fused.h"
+
+#include "ir/numel.h"
+#include "ir/op_registry.h"
+
+namespace braid {
+namespace {
+
+class Composition {
+ public:
+  Composition(Graph& graph, const Node& node, const std::vector<ValueId>& operands,
+              const NameNode& name)
+      : graph_(graph),
+        node_(node),
+        operands_(operands),
+        name_(name),
+        form_(fused_operands(node.op_name(), operands.size())) {}
+
+  std::vector<ValueId> run() { return form_.gathers ? gather() : scatter(); }
+
+ private:
+  std::vector<ValueId> gather() {
+    const ValueId a = gathered(operands_[0], "_gather");
+    std::vector<ValueId> results;
+    if (*node_.attr<bool>("return_A")) results.push_back(a);
+    ValueId scale = -1;
+    if (form_.scaled) {
+      scale = operands_[form_.a_scale()];
+      const bool is_shard = with_last(shape(operands_[0]), 1) == shape(scale);
+      scale = as_rows(is_shard ? gathered(scale, "_gather_scale") : scale, "_scale_rows");
+    }
+    const ValueId rows = as_rows(a, "_rows");
+    for (std::size_t i = 0; i < form_.matmuls; ++i) {
+      const ValueId product = multiplied(rows, scale, i);
+      results.push_back(as(product, with_last(shape(a), shape(product).back()), "_product"));
+    }
+    return results;
+  }
+
+  std::vector<ValueId> scatter() {
+    const ValueId scale = form_.scaled ? as_rows(operands_[form_.a_scale()], "_scale_rows") : -1;
+    const ValueId rows = multiplied(as_rows(operands_[0], "_rows"), scale, 0);
+    const ValueId product =
+        as(rows, with_last(shape(operands_[0]), shape(rows).back()), "_product");
+    const ValueId chunk = waited(add("_scatter", "reduce_scatter_tensor", {product},
+                                     {{"reduce_op", node_.attrs.at("reduce_op")},
+                                      {"dim", node_.attrs.at("scatter_dim")},
+                                      {"group", node_.attrs.at("group")}}));
+    if (*node_.attr<bool>("return_mm")) return {chunk, product};
+    return {chunk};
+  }
+
+  ValueId gathered(ValueId shard, std::string_view suffix) {
+    return waited(add(suffix, "all_gather_into_tensor", {shard},
+                      {{"dim", node_.attrs.at("gather_dim")}, {"group", node_.attrs.at("group")}}));
+  }
+
+  ValueId waited(ValueId collective) { return add("_wait", "wait_tensor", {collective}); }
+
+  ValueId multiplied(ValueId rows, ValueId scale, std::size_t i) {
+    std::vector<ValueId> inputs{rows, operands_[form_.b(i)]};
+    if (form_.scaled) inputs.insert(inputs.end(), {scale, operands_[form_.b_scale(i)]});
+    Attrs attrs;
+    if (const auto* dtype = node_.attr<DType>("out_dtype")) attrs.emplace("out_dtype", *dtype);
+    return add("_mm", form_.scaled ? "scaled_mm" : "mm", std::move(inputs), std::move(attrs));
+  }
+
+  /// A matrix of its rows; a scalar or a matrix as it is.
+  ValueId as_rows(ValueId value, std::string_view suffix) {
+    if (shape(value).size() <= 2) return value;
+    return as(value, {*rows_of(shape(value)), shape(value).back()}, suffix);
+  }
+
+  ValueId as(ValueId value, const Shape& to, std::string_view suffix) {
+    return shape(value) == to ? value : add(suffix, "view", {value}, {{"shape", to}});
+  }
+
+  ValueId add(std::string_view suffix, std::string_view op, std::vector<ValueId> inputs,
+              Attrs attrs = {}) {
+    const NodeId id = graph_.add_node(name_(suffix), op, std::move(inputs), std::move(attrs));
+    return graph_.node(id).outputs[0];
+  }
+
+  static Shape with_last(Shape shape, const Dim& last) {
+    shape.back() = last;
+    return shape;
+  }
+
+  const Shape& shape(ValueId value) const { return graph_.type(value).shape; }
+
+  Graph& graph_;
+  const Node& node_;
+  const std::vector<ValueId>& operands_;
+  const NameNode& name_;
+  FusedOperands form_;
+};
+
+}  // namespace
+
+FusedOperands fused_operands(std::string_view op, std::size_t operands) {
+  FusedOperands form;
+  form.gathers = op.starts_with("fused_all_gather");
+  form.scaled = op.find("scaled") != std::string_view::npos;
+  if (form.gathers) form.matmuls = form.scaled ? (operands - 2) / 2 : operands - 1;
+  return form;
+}
+
+std::optional<Dim> rows_of(const Shape& shape) { return missing_extent(shape, {shape.back()}); }
+
+std::vector<ValueId> add_composition(Graph& graph, const Node& node,
+                                     const std::vector<ValueId>& operands, const NameNode& name) {
+  return Composition(graph, node, operands, name).run();
+}
+
+}  // namespace braid

@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+
+#include "ir/collective.h"
+#include "ir/evaluate.h"
+#include "ir/fused.h"
+#include "ir/ops.h"
+#include "ir/place.h"
+#include "ir/text.h"
+
+namespace braid {
+namespace {
+
+/// The product of the fused node's operands `places` as mm or scaled_mm sees them. Its complaints
+/// name those operands.
+TensorType infer_product(const InferContext& context, bool scaled,
+                         std::span<const TensorType> operands,
+                         std::span<const std::size_t> places) {
+  Attrs attrs;
+  if (const auto it = context.attrs.find("out_dtype"); it != context.attrs.end()) attrs.insert(*it);
+  try {
+    return find_op(scaled ? "scaled_mm" : "mm")->infer({context.graph, operands, attrs})[0];
+  } catch (const Error& error) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (error.where() != fmt::format("/inputs/{}", i)) continue;
+      fail(fmt::format("/inputs/{}", places[i]), std::string(message_of(error)));
+    }
+    throw;
+  }
+}
+
+/// A, of two dims or more, as a matrix of its rows.
+TensorType flattened(const TensorType& a) {
+  if (a.shape.size() < 2) {
+    fail("/inputs/0", fmt::format("A is {}; expected at least two dims", a.str()));
+  }
+  const auto rows = rows_of(a.shape);
+  if (!rows) {
+    fail("/inputs/0",
+         fmt::format("A is {}; expected a number of rows that is an affine expression of the "
+                     "symbols",
+                     a.str()));
+  }
+  return {a.dtype, {*rows, a.shape.back()}};
+}
+
+TensorType one_for_each_row(TensorType a) {
+  a.dtype = DType::kF32;
+  a.shape.back() = 1;
+  return a;
+}
+
+/// The scale of A, as scaled_mm sees it: f32[], or one number for each row of one of `rows`.
+TensorType flattened_scale(const TensorType& scale, std::size_t place, const TensorType& a,
+                           std::span<const TensorType> rows) {
+  const TensorType one{DType::kF32, {}};
+  if (scale == one) return one;
+  for (const TensorType& full : rows) {
+    if (scale == one_for_each_row(full)) return one_for_each_row(flattened(a));
+  }
+  std::string expected = one.str();
+  for (const TensorType& full : rows) expected += " or " + one_for_each_row(full).str();
+  fail(fmt::format("/inputs/{}", place),
+       fmt::format("the scale of A is {}; expected {}", scale.str(), expected));
+}
+
+/// A @ B number i.
+TensorType infer_matmul_of(const InferContext& context, const FusedOperands& form, std::size_t i,
+                           const TensorType& a, std::span<const TensorType> scale_rows) {
+  std::vector<TensorType> operands{flattened(a), context.inputs[form.b(i)]};
+  std::vector<std::size_t> places{0, form.b(i)};
+  if (form.scaled) {
+    operands.push_back(
+        flattened_scale(context.inputs[form.a_scale()], form.a_scale(), a, scale_rows));
+    operands.push_back(context.inputs[form.b_scale(i)]);
+    places.insert(places.end(), {form.a_scale(), form.b_scale(i)});
+  }
+  TensorType result = infer_product(context, form.scaled, operands, places);
+  result.shape.insert(result.shape.begin(), a.shape.begin(), a.shape.end() - 1);
+  result.shape.erase(result.shape.end() - 2);
+  return result;
+}
+
+std::int64_t group_size(const InferContext& context) {
+  return context.graph.groups().find(get_attr<std::string>(context.attrs, "group"))->second.size;
+}
+
+std::vector<TensorType> infer_gather(std::string_view op, const InferContext& context) {
+  const std::size_t operands = context.inputs.size();
+  if (op == "fused_all_gather_scaled_matmul" && operands % 2 != 0) {
+    fail("/inputs",
+         fmt::format("{} operands; expected A_shard, B..., A_scale and as many B_scale", operands));
+  }
+  const FusedOperands form = fused_operands(op, operands);
+  const TensorType& shard = context.inputs[0];
+  static_cast<void>(flattened(shard));
+  const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "gather_dim"),
+                                          shard.shape.size(), "/attrs/gather_dim");
+  if (form.scaled && axis + 1 == shard.shape.size()) {
+    fail("/attrs/gather_dim",
+         fmt::format(
+             "dim {} is the last one; expected another: scaled matmuls are not split along K",
+             axis));
+  }
+  TensorType a = shard;
+  a.shape[axis] = a.shape[axis] * group_size(context);
+  std::vector<TensorType> results;
+  if (get_attr<bool>(context.attrs, "return_A")) results.push_back(a);
+  for (std::size_t i = 0; i < form.matmuls; ++i) {
+    results.push_back(infer_matmul_of(context, form, i, a, std::array{a, shard}));
+  }
+  return results;
+}
+
+std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& context) {
+  const FusedOperands form = fused_operands(op, context.inputs.size());
+  const TensorType& a = context.inputs[0];
+  const auto& reduce_op = get_attr<std::string>(context.attrs, "reduce_op");
+  if (reduce_op != "sum" && reduce_op != "avg") {
+    fail("/attrs/reduce_op", fmt::format("{}; expected sum or avg", quote(reduce_op)));
+  }
+  const TensorType product = infer_matmul_of(context, form, 0, a, std::array{a});
+  const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "scatter_dim"),
+                                          a.shape.size(), "/attrs/scatter_dim");
+  if (form.scaled && axis + 1 == a.shape.size()) {
+    fail("/attrs/scatter_dim",
+         fmt::format(
+             "dim {} is the last one; expected another: only plain matmuls are split by columns",
+             axis));
+  }
+  TensorType chunk = product;
+  const auto extent = chunk.shape[axis].divide_exactly(group_size(context));
+  if (!extent) {
+    fail("/attrs/scatter_dim",
+         fmt::format("dim {} of the product {} does not divide among the {} ranks of the group",
+                     axis, product.str(), group_size(context)));
+  }
+  chunk.shape[axis] = *extent;
+  if (get_attr<bool>(context.attrs, "return_mm")) return {chunk, product};
+  return {chunk};
+}
+
+/// The composition, run as a graph of its own.
+EvalTensors evaluate_fused(const EvalContext& context, const EvalTensors& inputs) {
+  const Node& node = context.node;
+  Graph graph;
+  for (const auto& [name, symbol] : context.graph.symbols()) graph.add_symbol(name, symbol);
+  for (const auto& [name, group] : context.graph.groups()) graph.add_group(name, group);
+  std::vector<ValueId> operands;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    operands.push_back(graph.add_input(
+        {.name = fmt::format("x{}", i), .type = context.graph.type(node.inputs[i])}));
+  }
+  const auto unnamed = [](std::string_view) { return std::string(); };
+  for (ValueId result : add_composition(graph, node, operands, unnamed)) graph.add_output(result);
+  return evaluate_nodes(graph, inputs, context.bindings);
+}
+
+/// The products alone, and an operation for each element that is reduced.
+double fused_flops(std::string_view op, std::span<const TensorType> inputs,
+                   const Bindings& bindings) {
+  const FusedOperands form = fused_operands(op, inputs.size());
+  // Of a gather along the last dim, A_shard has only a part of K.
+  const double k = inputs[1].shape[0].evaluate(bindings);
+  const double rows = numel_at(inputs[0], bindings) / inputs[0].shape.back().evaluate(bindings);
+  double flops = 0;
+  for (std::size_t i = 0; i < form.matmuls; ++i) {
+    const double columns = inputs[form.b(i)].shape[1].evaluate(bindings);
+    flops += (2 * k + (form.gathers ? 0 : 1)) * rows * columns;
+  }
+  return flops;
+}
+
+}  // namespace
+
+void add_fused_ops(std::vector<OpDef>& ops) {
+  constexpr int kMany = std::numeric_limits<int>::max();
+  const AttrDef group = {"group", AttrType::kGroup, {}};
+  const auto add = [&](const std::string& name, int min_inputs, int max_inputs,
+                       std::vector<AttrDef> attrs, auto infer) {
+    attrs.push_back(group);
+    ops.push_back({
+        .name = name,
+        .op_class = OpClass::kFusedMatmul,
+        .min_inputs = min_inputs,
+        .max_inputs = max_inputs,
+        .attrs = std::move(attrs),
+        .infer = [=](const InferContext& context) { return infer(name, context); },
+        .flops = [=](auto inputs, auto,
+                     const Bindings& bindings) { return fused_flops(name, inputs, bindings); },
+        .evaluate = evaluate_fused,
+    });
+  };
+  // As those of mm and scaled_mm.
+  const AttrDef plain = {"out_dtype", AttrType::kDType, {}, true};
+  const AttrDef scaled = {"out_dtype", AttrType::kDType, DType::kBF16};
+  const AttrDef gather_dim = {"gather_dim", AttrType::kInt, {}};
+  const AttrDef return_a = {"return_A", AttrType::kBool, true};
+  const AttrDef scatter_dim = {"scatter_dim", AttrType::kInt, {}};
+  const AttrDef reduce_op = {"reduce_op", AttrType::kReduceOp, {}};
+  const AttrDef return_mm = {"return_mm", AttrType::kBool, false};
+  add("fused_all_gather_matmul", 2, kMany, {gather_dim, return_a, plain}, infer_gather);
+  add("fused_all_gather_scaled_matmul", 4, kMany, {gather_dim, return_a, scaled}, infer_gather);
+  add("fused_matmul_reduce_scatter", 2, 2, {reduce_op, scatter_dim, return_mm, plain},
+      infer_scatter);
+  add("fused_scaled_matmul_reduce_scatter", 4, 4, {reduce_op, scatter_dim, return_mm, scaled},
+      infer_scatter);
+}
+
+}  // namespace braid

@@ -1,0 +1,293 @@
+#include "lowering/spellings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ir/op_registry.h"
+#include "ir/views.h"
+#include "lowering/match.h"
+#include "lowering/rewrite.h"
+#include "lowering/writes.h"
+
+// Matches
+//   getitem                                    -> the value that it names
+//   reshape, _unsafe_view                      -> view
+//   chunk                                      -> split
+//   bmm of one matrix expanded over the batch  -> matmul with that matrix
+//   cat(parts of wait(all_gather(x)), dim)     -> wait(all_gather(x, dim))
+//   reduce_scatter(cat(parts of x along dim))  -> reduce_scatter(x, dim)
+// Parts are the results of a split or are slices. There must be one for each rank of the group, in
+// order, each as long as any other and as its place says: else the chunks of the ranks would be
+// swapped, doubled or cut elsewhere. The gathered value must have no other reader, as its shape
+// changes; what is scattered must not be overwritten between the cut and the scatter's wait.
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "canonicalize";
+using Ints = std::vector<std::int64_t>;
+
+bool has_other_spelling(const Node& node) {
+  const std::string_view op = node.op_name();
+  return op == "chunk" || op == "bmm" || (op != "view" && is_flat_view(op));
+}
+
+/// The matrix that a value is, expanded over batch dims; else -1.
+ValueId expanded_matrix(const Graph& graph, const Uses& uses, ValueId value) {
+  const Match m = match(graph, uses, value, op("expand", any("matrix")));
+  if (!m) return -1;
+  const ValueId matrix = m.value("matrix");
+  const Shape& whole = graph.type(value).shape;
+  const Shape last(whole.end() - 2, whole.end());
+  if (graph.type(matrix).shape == last) return matrix;
+  const Match view = match(graph, uses, matrix, op("view|reshape|_unsafe_view", any("matrix")));
+  if (!view || graph.type(matrix).shape != Shape{1, last[0], last[1]}) return -1;
+  return graph.type(view.value("matrix")).shape == last ? view.value("matrix") : -1;
+}
+
+Graph rename(const Graph& graph, PassContext& context) {
+  const Uses uses(graph);
+  Rewriter rewrite(graph);
+  for (const Node& node : graph.nodes()) {
+    const std::string_view op = node.op_name();
+    if (op == "getitem") {
+      rewrite.map(node.outputs[0], rewrite(node.inputs[0]));
+      context.applied(kPass, node.name,
+                      fmt::format("another name of '{}'", graph.value(node.inputs[0]).name));
+    } else if (op != "view" && is_flat_view(op)) {
+      rewrite.copy(node, "view", rewrite(node.inputs), node.attrs);
+      context.applied(kPass, node.name, fmt::format("{} is a view", op));
+    } else if (op == "chunk") {
+      const std::vector<SliceRange> parts =
+          split_ranges(node.attrs, graph.type(node.inputs[0]).shape);
+      rewrite.copy(
+          node, "split", rewrite(node.inputs),
+          {{"split_size", Ints{parts[0].length.constant()}}, {"dim", node.attrs.at("dim")}});
+      context.applied(kPass, node.name, "chunk is a split");
+    } else if (const ValueId b = op == "bmm" ? expanded_matrix(graph, uses, node.inputs[1]) : -1;
+               b >= 0) {
+      rewrite.copy(node, "matmul", {rewrite(node.inputs[0]), rewrite(b)}, node.attrs);
+      context.applied(kPass, node.name,
+                      fmt::format("the whole batch is multiplied by '{}'", graph.value(b).name));
+    } else {
+      rewrite.copy(node);
+    }
+  }
+  return rewrite.finish();
+}
+
+/// Moves the dim of gathers and scatters that is spelt with a split and a cat into the collective.
+class SplitCat {
+ public:
+  SplitCat(const Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), uses_(graph), writes_(graph) {}
+
+  std::optional<Graph> run() {
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
+      const Node& node = graph_.nodes()[id];
+      if (node.op_name() == "cat") find_gather(node);
+      if (node.op_name() == "reduce_scatter_tensor") find_scatter(static_cast<NodeId>(id));
+    }
+    if (dims_.empty()) return std::nullopt;
+    Rewriter rewrite(graph_);
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
+      const Node& node = graph_.nodes()[id];
+      if (const auto same = same_.find(node.outputs[0]); same != same_.end()) {
+        if (same->second >= 0) rewrite.map(node.outputs[0], rewrite(same->second));
+        continue;
+      }
+      std::vector<ValueId> inputs = node.inputs;
+      Attrs attrs = node.attrs;
+      if (const auto dim = dims_.find(static_cast<NodeId>(id)); dim != dims_.end()) {
+        attrs.insert_or_assign("dim", static_cast<std::int64_t>(dim->second.axis));
+        inputs = {dim->second.operand};
+      }
+      rewrite.copy(node, rewrite(inputs), std::move(attrs));
+    }
+    return rewrite.finish();
+  }
+
+ private:
+  /// What a collective becomes.
+  struct Moved {
+    std::size_t axis;
+    ValueId operand;
+  };
+
+  const Node* producer(ValueId value) const {
+    const NodeId id = graph_.value(value).producer;
+    return id < 0 ? nullptr : &graph_.node(id);
+  }
+  std::size_t axis_of(const Node& node) const {
+    const std::int64_t dim = *node.attr<std::int64_t>("dim");
+    const auto rank = static_cast<std::int64_t>(graph_.type(node.inputs[0]).shape.size());
+    return static_cast<std::size_t>(dim < 0 ? dim + rank : dim);
+  }
+  std::int64_t group_size(const Node& node) const {
+    return graph_.groups().find(*node.attr<std::string>("group"))->second.size;
+  }
+  const Node* cutter(ValueId part) const {
+    const Node* node = producer(part);
+    return node != nullptr && (node->op_name() == "split" || node->op_name() == "slice") ? node
+                                                                                         : nullptr;
+  }
+
+  /// What the operands of a cat are parts of; -1 when the first one is no part of anything.
+  ValueId whole_of(const Node& cat) const {
+    const Node* cut = cutter(cat.inputs[0]);
+    return cut == nullptr ? -1 : cut->inputs[0];
+  }
+
+  /// Why the operands of the cat are not the `ranks` equal parts of `whole`, in order, along one
+  /// dim, which `axis` becomes; else empty.
+  std::string find_parts(const Node& cat, ValueId whole, std::int64_t ranks, std::size_t& axis) {
+    const Shape& shape = graph_.type(whole).shape;
+    const std::string& name = graph_.value(whole).name;
+    if (cat.inputs.size() != static_cast<std::size_t>(ranks)) {
+      return fmt::format("it joins {} parts of '{}'; expected {}, one for each rank of the group",
+                         cat.inputs.size(), name, ranks);
+    }
+    const Node* last_cut = nullptr;
+    std::vector<SliceRange> ranges;
+    for (std::size_t i = 0; i < cat.inputs.size(); ++i) {
+      const ValueId part = cat.inputs[i];
+      const Node* cut = cutter(part);
+      if (cut == nullptr || cut->inputs[0] != whole) {
+        return fmt::format("its operand {}, '{}', is no part of '{}'", i, graph_.value(part).name,
+                           name);
+      }
+      if (cut != last_cut) {
+        ranges = cut->op_name() == "split"
+                     ? split_ranges(cut->attrs, shape)
+                     : std::vector{slice_range(cut->attrs, shape, graph_.symbols())};
+        last_cut = cut;
+      }
+      const SliceRange& range = ranges[static_cast<std::size_t>(graph_.value(part).result)];
+      if (i == 0) axis = range.axis;
+      const auto length = shape[axis].divide_exactly(ranks);
+      if (!length) {
+        return fmt::format("dim {} of '{}' does not divide among the {} ranks", axis, name, ranks);
+      }
+      const Dim start = *length * static_cast<std::int64_t>(i);
+      if (range.axis == axis && range.start == start && range.length == *length &&
+          range.step == 1) {
+        continue;
+      }
+      return fmt::format(
+          "its operand {}, '{}', is [{}:{}:{}] of dim {} of '{}'; expected [{}:{}] of dim {}", i,
+          graph_.value(part).name, range.start.str(),
+          (range.start + range.length * range.step).str(), range.step, range.axis, name,
+          start.str(), (start + *length).str(), axis);
+    }
+    return "";
+  }
+
+  void find_gather(const Node& cat) {
+    const ValueId whole = whole_of(cat);
+    if (whole < 0) return;
+    const Match m =
+        match(graph_, uses_, whole, op("wait_tensor", op("all_gather_into_tensor").as("gather")));
+    if (!m || !is_asynchronous(m.node("gather"))) return;
+    const Node& gather = m.node("gather");
+    std::size_t axis = 0;
+    std::string obstacle = find_parts(cat, whole, group_size(gather), axis);
+    if (obstacle.empty() && axis != axis_of(gather)) {
+      obstacle = fmt::format("'{}' is cut along dim {}; expected {}, which it is gathered along",
+                             graph_.value(whole).name, axis, axis_of(gather));
+    }
+    if (obstacle.empty()) obstacle = other_reader(gather, whole, cat);
+    if (!obstacle.empty()) {
+      context_.missed(kPass, cat.name,
+                      fmt::format("'{}' stays gathered along dim {}: {}", gather.name,
+                                  axis_of(gather), obstacle));
+      return;
+    }
+    dims_[graph_.value(gather.outputs[0]).producer] = {axis_of(cat), gather.inputs[0]};
+    same_[cat.outputs[0]] = whole;
+    for (NodeId user : uses_.of(whole)) same_[graph_.node(user).outputs[0]] = -1;
+    context_.applied(kPass, cat.name,
+                     fmt::format("'{}' gathers along dim {} itself", gather.name, axis_of(cat)));
+  }
+
+  /// Who reads the gathered value but for this cat; else empty.
+  std::string other_reader(const Node& gather, ValueId whole, const Node& cat) const {
+    if (uses_.of(gather.outputs[0]).size() > 1) {
+      return fmt::format("'{}' is waited for more than once", gather.name);
+    }
+    std::vector<ValueId> parts;
+    if (uses_.is_output(whole)) parts.push_back(whole);
+    for (NodeId user : uses_.of(whole)) {
+      const Node& cut = graph_.node(user);
+      if (cutter(cut.outputs[0]) == nullptr) return fmt::format("'{}' reads it, too", cut.name);
+      parts.insert(parts.end(), cut.outputs.begin(), cut.outputs.end());
+    }
+    for (ValueId part : parts) {
+      if (uses_.is_output(part)) {
+        return fmt::format("'{}' is a graph output", graph_.value(part).name);
+      }
+      for (NodeId user : uses_.of(part)) {
+        const Node& reader = graph_.node(user);
+        if (&reader != &cat) return fmt::format("'{}' reads a part of it, too", reader.name);
+      }
+    }
+    return "";
+  }
+
+  void find_scatter(NodeId id) {
+    const Node& scatter = graph_.node(id);
+    const Node* cat = producer(scatter.inputs[0]);
+    if (cat == nullptr || cat->op_name() != "cat" || !is_asynchronous(scatter)) return;
+    if (same_.contains(cat->outputs[0])) return;  // it is a gathered value by now
+    const ValueId whole = whole_of(*cat);
+    if (whole < 0) return;
+    std::size_t axis = 0;
+    std::string obstacle = find_parts(*cat, whole, group_size(scatter), axis);
+    if (obstacle.empty() && axis_of(*cat) != axis_of(scatter)) {
+      obstacle = fmt::format("'{}' joins along dim {}; expected {}, which is scattered", cat->name,
+                             axis_of(*cat), axis_of(scatter));
+    }
+    if (obstacle.empty()) {
+      NodeId first = id;
+      for (ValueId part : cat->inputs) first = std::min(first, graph_.value(part).producer);
+      const NodeId wait = uses_.of(scatter.outputs[0]).back();
+      if (writes_.between(whole, first, wait)) {
+        obstacle = fmt::format("'{}' is overwritten before the scatter has read it",
+                               graph_.value(whole).name);
+      }
+    }
+    if (!obstacle.empty()) {
+      context_.missed(kPass, scatter.name,
+                      fmt::format("'{}' stays its operand: {}", cat->name, obstacle));
+      return;
+    }
+    dims_[id] = {axis, whole};
+    context_.applied(
+        kPass, scatter.name,
+        fmt::format("scatters '{}' along dim {} itself", graph_.value(whole).name, axis));
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  Uses uses_;
+  Writes writes_;
+  std::map<NodeId, Moved> dims_;     ///< collectives, with what they take instead
+  std::map<ValueId, ValueId> same_;  ///< the value that a node's first result is; -1: it goes
+};
+
+}  // namespace
+
+std::optional<Graph> normalize_spellings(const Graph& graph, PassContext& context) {
+  const auto any = [](const Graph& in, auto is) {
+    return std::any_of(in.nodes().begin(), in.nodes().end(), is);
+  };
+  std::optional<Graph> result;
+  if (any(graph, has_other_spelling)) result = rename(graph, context);
+  const Graph& renamed = result ? *result : graph;
+  if (any(renamed, [](const Node& node) { return node.op_name() == "cat"; })) {
+    if (auto joined = SplitCat(renamed, context).run()) result = std::move(joined);
+  }
+  return result;
+}
+
+}  // namespace braid

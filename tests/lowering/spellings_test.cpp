@@ -1,0 +1,250 @@
+#include <gmock/gmock.h>
+
+#include "lowering/lowering_testing.h"
+
+namespace braid::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string gather(const std::string& more = "") {
+  return node("g", "all_gather_into_tensor", R"("x")", R"("group": "tp")" + more) + "," +
+         node("y", "wait_tensor", R"("g")");
+}
+std::string split(const std::string& x, int size, int dim = 0) {
+  return node("p", "split", '"' + x + '"',
+              R"("split_size": )" + std::to_string(size) + R"(, "dim": )" + std::to_string(dim));
+}
+std::string cat(const std::string& parts, int dim) {
+  return node("c", "cat", parts, R"("dim": )" + std::to_string(dim));
+}
+/// "p:0", ..., "p:n-1"
+std::string parts(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += (i ? R"(, "p:)" : R"("p:)") + std::to_string(i) + '"';
+  return text;
+}
+std::string scatter(const std::string& x) {
+  return node("r", "reduce_scatter_tensor", '"' + x + '"', R"("reduce_op": "sum", "group": "tp")") +
+         "," + node("z", "wait_tensor", R"("r")");
+}
+
+/// Canonicalised: same values, and nothing left for a second time.
+Graph canonical(const Graph& graph, PassContext& context) {
+  const Graph result = canonicalize(graph, context);
+  verify(result);
+  expect_same_values(graph, result);
+  PassContext again = sm80();
+  EXPECT_EQ(lines(canonicalize(result, again)), lines(result));
+  return result;
+}
+
+std::int64_t dim_of(const Graph& graph, const char* name) {
+  return *graph.node(graph.value(*graph.find(name)).producer).attr<std::int64_t>("dim");
+}
+
+/// A graph that stays as it is, with this remark at `node`.
+void expect_missed(const Graph& graph, const char* node, const std::string& reason) {
+  PassContext context = sm80();
+  EXPECT_EQ(lines(canonical(graph, context)), lines(graph));
+  EXPECT_THAT(remarks_of(context, node), ElementsAre(HasSubstr(reason)));
+}
+
+TEST(Spellings, OneNameForEachView) {
+  const Graph graph = graph_of(
+      input("x", "4, 6"),
+      node("a", "reshape", R"("x")", R"("shape": [2, -1])") + "," + node("b", "neg", R"("a")") +
+          "," + node("c", "_unsafe_view", R"("b")", R"("shape": [3, 8])") + "," +
+          node("d", "chunk", R"("c")", R"("chunks": 3, "dim": -1)") + "," +
+          node("e", "getitem", R"("d")", R"("index": 2)") + "," + node("f", "relu", R"("e")"),
+      R"("f", "e", "d:1")");
+  PassContext context = sm80();
+  const Graph result = canonical(graph, context);
+  EXPECT_THAT(lines(result),
+              ElementsAre("a = view(x)", "b = neg(a)", "c = view(b)", "d:0, d:1, d:2 = split(c)",
+                          "f = relu(d:2)", "-> f, d:2, d:1"));
+  EXPECT_THAT(remarks_of(context, "e"), Contains("applied: another name of 'd:2'"));
+}
+
+// C-16
+TEST(Spellings, ABatchOfOneMatrixIsAMatmul) {
+  const std::string inputs = input("x", "2, 3, 4") + "," + input("w", "4, 5");
+  const std::string expand = R"("shape": [2, 4, 5])";
+  const Graph graph =
+      graph_of(inputs,
+               node("e", "expand", R"("w")", expand) + "," +
+                   node("v", "view", R"("w")", R"("shape": [1, 4, 5])") + "," +
+                   node("f", "expand", R"("v")", expand) + "," + node("m", "bmm", R"("x", "e")") +
+                   "," + node("n", "bmm", R"("x", "f")"),
+               R"("m", "n")");
+  PassContext context = sm80();
+  EXPECT_THAT(lines(canonical(graph, context)),
+              ElementsAre("m = matmul(x, w)", "n = matmul(x, w)", "-> m, n"));
+}
+
+class SplitCat : public ::testing::TestWithParam<int> {};
+
+// A0-09, A0-14, A0-16
+TEST_P(SplitCat, GathersAlongTheDimOfTheCat) {
+  const int n = GetParam();
+  const Graph graph = graph_of(
+      input("x", "3, 2, 5"),
+      gather() + "," + split("y", 3) + "," + cat(parts(n), -1) + "," + node("o", "neg", R"("c")"),
+      R"("o", "c")", n);
+  PassContext context = sm80();
+  const Graph result = canonical(graph, context);
+  EXPECT_THAT(lines(result), ElementsAre("g = all_gather_into_tensor(x)", "y = wait_tensor(g)",
+                                         "o = neg(y)", "-> o, y"));
+  EXPECT_EQ(dim_of(result, "g"), 2);
+  EXPECT_THAT(remarks_of(context, "c"), ElementsAre("applied: 'g' gathers along dim 2 itself"));
+}
+
+// A0-14, C-16: getitem, chunk and slices do as well, and any dim that is gathered.
+TEST_P(SplitCat, PartsInOtherSpellings) {
+  const int n = GetParam();
+  std::string items;
+  std::string slices;
+  std::string names;
+  for (int i = 0; i < n; ++i) {
+    const std::string name = "i" + std::to_string(i);
+    items += node(name, "getitem", R"("p")", R"("index": )" + std::to_string(i)) + ",";
+    slices += node(name, "slice", R"("y")",
+                   R"("dim": 1, "start": )" + std::to_string(2 * i) + R"(, "end": )" +
+                       std::to_string(2 * i + 2)) +
+              ",";
+    names += (i ? ", \"" : "\"") + name + '"';
+  }
+  const std::string chunk =
+      node("p", "chunk", R"("y")", R"("dim": 1, "chunks": )" + std::to_string(n)) + ",";
+  for (const std::string& cut : {chunk + items, slices}) {
+    const Graph graph = graph_of(input("x", "3, 2"),
+                                 gather(R"(, "dim": 1)") + "," + cut + cat(names, 0), R"("c")", n);
+    PassContext context = sm80();
+    const Graph result = canonical(graph, context);
+    EXPECT_THAT(lines(result),
+                ElementsAre("g = all_gather_into_tensor(x)", "y = wait_tensor(g)", "-> y"));
+    EXPECT_EQ(dim_of(result, "g"), 0);
+  }
+}
+
+// A0-14, A0-17
+TEST_P(SplitCat, ScattersAlongTheDimOfTheSplit) {
+  const int n = GetParam();
+  const Graph graph = graph_of(input("x", "4, " + std::to_string(3 * n)),
+                               split("x", 3, 1) + "," + cat(parts(n), 0) + "," + scatter("c") +
+                                   "," + node("other", "neg", R"("c")"),
+                               R"("z", "other")", n);
+  PassContext context = sm80();
+  const Graph result = canonical(graph, context);
+  EXPECT_THAT(lines(result), Contains("r = reduce_scatter_tensor(x)"));
+  EXPECT_EQ(dim_of(result, "r"), 1);
+  EXPECT_THAT(remarks_of(context, "r"), ElementsAre("applied: scatters 'x' along dim 1 itself"));
+}
+
+// X-3: what is joined is not the chunks of the ranks in their order.
+TEST_P(SplitCat, OtherPartsStay) {
+  const int n = GetParam();
+  std::string swapped = R"("p:1", "p:0")";
+  std::string doubled = R"("p:0", "p:0")";
+  for (int i = 2; i < n; ++i) {
+    swapped += R"(, "p:)" + std::to_string(i) + '"';
+    doubled += R"(, "p:)" + std::to_string(i) + '"';
+  }
+  const std::string rows = std::to_string(4 * n);
+  struct Near {
+    std::string cut, joined, reason;
+  };
+  const auto nears = [&](const std::string& whole) {
+    return std::vector<Near>{
+        {split(whole, 4), swapped, "its operand 0, 'p:1', is [4:8:1] of dim 0"},
+        {split(whole, 4), doubled, "its operand 1, 'p:0', is [0:4:1] of dim 0"},
+        {split(whole, 4), parts(n - 1), "it joins " + std::to_string(n - 1) + " parts"},
+        {split(whole, 2), parts(n), "its operand 0, 'p:0', is [0:2:1] of dim 0"},
+        {split(whole, 2), parts(2 * n), "it joins " + std::to_string(2 * n) + " parts"},
+        {split(whole, 4) + "," + node("f", "neg", R"("p:0")"), R"("f",)" + parts(n).substr(6), ""},
+        {split(whole, 4) + "," + node("f", "neg", R"("p:1")"),
+         n == 2 ? std::string(R"("p:0", "f")") : R"("p:0", "f", "p:2", "p:3")",
+         "its operand 1, 'f', is no part of"}};
+  };
+  for (const Near& near : nears("y")) {
+    SCOPED_TRACE(near.joined + " of a gather: " + near.reason);
+    const Graph graph = graph_of(
+        input("x", "4, 8"), gather() + "," + near.cut + "," + cat(near.joined, 1), R"("c")", n);
+    if (!near.reason.empty()) expect_missed(graph, "c", "missed: 'g' stays gathered along dim 0");
+    if (!near.reason.empty()) expect_missed(graph, "c", near.reason);
+    PassContext context = sm80();
+    EXPECT_EQ(dim_of(canonical(graph, context), "g"), 0);
+  }
+  for (const Near& near : nears("x")) {
+    SCOPED_TRACE(near.joined + " into a scatter: " + near.reason);
+    const Graph graph =
+        graph_of(input("x", rows + "," + rows),
+                 near.cut + "," + cat(near.joined, 1) + "," +
+                     node("t", "transpose", R"("c")", R"("dim0": 0, "dim1": 1)") + "," +
+                     node("r", "reduce_scatter_tensor", R"("c")",
+                          R"("reduce_op": "sum", "dim": 1, "group": "tp")") +
+                     "," + node("z", "wait_tensor", R"("r")"),
+                 R"("z", "t")", n);
+    if (!near.reason.empty()) expect_missed(graph, "r", near.reason);
+    PassContext context = sm80();
+    EXPECT_THAT(lines(canonical(graph, context)), Contains("r = reduce_scatter_tensor(c)"));
+  }
+}
+
+// X-3
+TEST_P(SplitCat, PartsOfAnotherValueStay) {
+  const int n = GetParam();
+  const std::string other = node("g2", "all_gather_into_tensor", R"("x2")", R"("group": "tp")") +
+                            "," + node("y2", "wait_tensor", R"("g2")") + "," +
+                            node("q", "split", R"("y2")", R"("split_size": 4, "dim": 0)");
+  const std::string mixed = parts(n - 1) + R"(, "q:)" + std::to_string(n - 1) + '"';
+  expect_missed(
+      graph_of(input("x", "4, 8") + "," + input("x2", "4, 8"),
+               gather() + "," + split("y", 4) + "," + other + "," + cat(mixed, 1), R"("c")", n),
+      "c", "is no part of 'y'");
+}
+
+// X-3: the cut, the join and the collective must be along the dims that belong together.
+TEST_P(SplitCat, OtherDimsStay) {
+  const int n = GetParam();
+  const std::string columns = std::to_string(2 * n);
+  expect_missed(graph_of(input("x", "4, " + columns),
+                         gather() + "," + split("y", 2, 1) + "," + cat(parts(n), 0), R"("c")", n),
+                "c", "'y' is cut along dim 1; expected 0");
+  expect_missed(
+      graph_of(input("x", std::to_string(4 * n) + ", 8"),
+               split("x", 4, 0) + "," + cat(parts(n), 1) + "," + scatter("c"), R"("z")", n),
+      "r", "'c' joins along dim 1; expected 0");
+}
+
+TEST_P(SplitCat, OtherReadersKeepTheGather) {
+  const int n = GetParam();
+  const std::string nodes = gather() + "," + split("y", 4) + "," + cat(parts(n), 1);
+  const std::string x = input("x", "4, 8");
+  const auto missed = [&](const std::string& more, const std::string& outputs,
+                          const std::string& reason) {
+    expect_missed(graph_of(x, nodes + more, outputs, n), "c", reason);
+  };
+  missed("," + node("o", "neg", R"("y")"), R"("c", "o")", "'o' reads it, too");
+  missed("," + node("o", "neg", R"("p:1")"), R"("c", "o")", "'o' reads a part of it, too");
+  missed("", R"("c", "y")", "'y' is a graph output");
+  missed("", R"("c", "p:0")", "'p:0' is a graph output");
+  missed("," + node("w", "wait_tensor", R"("g")"), R"("c", "w")", "waited for more than once");
+}
+
+TEST_P(SplitCat, WhatIsOverwrittenMeanwhileIsNotReadLater) {
+  const int n = GetParam();
+  const Graph graph = graph_of(
+      input("x", "4, " + std::to_string(3 * n)) + "," + input("u", "4, " + std::to_string(3 * n)),
+      split("x", 3, 1) + "," + cat(parts(n), 0) + "," + node("m", "copy_", R"("x", "u")") + "," +
+          scatter("c"),
+      R"("z")", n);
+  expect_missed(graph, "r", "'x' is overwritten before the scatter has read it");
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, SplitCat, ::testing::Values(2, 4));
+
+}  // namespace
+}  // namespace braid::testing
