@@ -19,6 +19,9 @@
 //   - a graph output lies where the caller reads it;
 //   - a communication buffer of another group lies in that group's arena.
 // Refuses groups without symmetric memory, and other reduce ops.
+//
+// Region markers go here too: they tell the graph passes before this one where layers begin and
+// end, and mean nothing to a kernel.
 namespace braid {
 namespace {
 
@@ -27,7 +30,9 @@ constexpr std::string_view kAlgorithm = "one_shot";
 
 bool is_view(const Graph& graph, ValueId value) {
   const NodeId producer = graph.value(value).producer;
-  return producer >= 0 && graph.node(producer).op_name() == "view";
+  if (producer < 0) return false;
+  const Node& node = graph.node(producer);
+  return node.op_name() == "view" || is_marker(node);
 }
 
 class Lowering {
@@ -43,7 +48,8 @@ class Lowering {
     for (const Node& node : graph_.nodes()) {
       if (node.op_name() == "all_reduce" && node.attr<std::string>("algorithm")->empty()) {
         lower_all_reduce(node);
-      } else if (node.op_name() == "wait_tensor" && is_synchronous(node.inputs[0])) {
+      } else if (is_marker(node) ||
+                 (node.op_name() == "wait_tensor" && is_synchronous(node.inputs[0]))) {
         rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
       } else {
         rewrite_.copy(node);

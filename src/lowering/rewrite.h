@@ -39,4 +39,7 @@ class Rewriter {
 /// For each node whether a graph output needs it.
 [[nodiscard]] std::vector<bool> live_nodes(const Graph& graph);
 
+/// mark_region_begin, mark_region_end or copy_region: another name for its operand.
+[[nodiscard]] bool is_marker(const Node& node);
+
 }  // namespace braid
