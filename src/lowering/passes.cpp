@@ -13,6 +13,7 @@ namespace {
 
 constexpr auto kPasses = std::to_array<Pass>({
     {"canonicalize", canonicalize},
+    {"sequence_parallel", sequence_parallel, false},
     {"split_reductions", split_reductions},
     {"lower_collectives", lower_collectives},
     {"fuse", fuse},

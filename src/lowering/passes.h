@@ -51,6 +51,7 @@ struct Pass {
 [[nodiscard]] std::span<const Pass> all_passes();
 
 Graph canonicalize(const Graph& graph, PassContext& context);
+Graph sequence_parallel(const Graph& graph, PassContext& context);
 Graph split_reductions(const Graph& graph, PassContext& context);
 Graph lower_collectives(const Graph& graph, PassContext& context);
 Graph fuse(const Graph& graph, PassContext& context);
