@@ -145,6 +145,20 @@ std::vector<ValueId> storages(const Graph& graph) {
   return storage;
 }
 
+std::vector<bool> overwritten_values(const Graph& graph) {
+  const std::vector<ValueId> storage = storages(graph);
+  std::vector<bool> written(storage.size(), false);
+  for (const Node& node : graph.nodes()) {
+    for (ValueId operand : mutated_operands(node)) {
+      written[static_cast<std::size_t>(storage[static_cast<std::size_t>(operand)])] = true;
+    }
+  }
+  std::vector<bool> result;
+  result.reserve(storage.size());
+  for (ValueId of : storage) result.push_back(written[static_cast<std::size_t>(of)]);
+  return result;
+}
+
 std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
                                           const Bindings& bindings) {
   std::vector<ValueId> path;  // from the value to its storage

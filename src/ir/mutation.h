@@ -28,6 +28,9 @@ namespace braid {
 /// For each value the one whose memory it names, often itself.
 [[nodiscard]] std::vector<ValueId> storages(const Graph& graph);
 
+/// For each value whether some node overwrites the memory that it names. Linear.
+[[nodiscard]] std::vector<bool> overwritten_values(const Graph& graph);
+
 /// For each element of `value` the element of its storage that it is.
 [[nodiscard]] std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
                                                         const Bindings& bindings);

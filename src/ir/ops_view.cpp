@@ -100,7 +100,7 @@ std::vector<TensorType> infer_cat(const InferContext& context) {
   return {result};
 }
 
-std::vector<TensorType> infer_getitem(const InferContext& context) { return {context.inputs[0]}; }
+std::vector<TensorType> infer_same(const InferContext& context) { return {context.inputs[0]}; }
 
 EvalTensors evaluate_same(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
@@ -253,7 +253,12 @@ void add_view_ops(std::vector<OpDef>& ops) {
       infer_split, evaluate_parts);
   add("cat", {{"dim", AttrType::kInt, std::int64_t{0}}}, infer_cat, evaluate_cat);
   // The reader turns its operand into the result that it names.
-  add("getitem", {{"index", AttrType::kInt, {}}}, infer_getitem, evaluate_same);
+  add("getitem", {{"index", AttrType::kInt, {}}}, infer_same, evaluate_same);
+  // Where a region of the model, such as a repeated layer, begins and ends; `id` tells regions
+  // apart. They move nothing: names for their operand, which lowering drops.
+  for (const char* marker : {"mark_region_begin", "mark_region_end", "copy_region"}) {
+    add(marker, {{"id", AttrType::kInt, {}}}, infer_same, evaluate_same);
+  }
 }
 
 }  // namespace braid

@@ -21,6 +21,9 @@
 //   - a graph output lies where the caller reads it;
 //   - a communication buffer of another group lies in that group's arena.
 // Refuses groups without symmetric memory, and in-place and out forms: functionalize comes first.
+//
+// Region markers go here too: they tell the graph passes before this one where layers begin and
+// end, and mean nothing to a kernel.
 namespace braid {
 namespace {
 
@@ -29,7 +32,9 @@ constexpr std::string_view kAlgorithm = "one_shot";
 
 bool is_view(const Graph& graph, ValueId value) {
   const NodeId producer = graph.value(value).producer;
-  return producer >= 0 && graph.node(producer).op_name() == "view";
+  if (producer < 0) return false;
+  const Node& node = graph.node(producer);
+  return node.op_name() == "view" || is_marker(node);
 }
 
 class Lowering {
@@ -46,7 +51,8 @@ class Lowering {
       if (node.op->op_class == OpClass::kCollective &&
           node.attr<std::string>("algorithm")->empty()) {
         lower(node);
-      } else if (node.op_name() == "wait_tensor" && is_synchronous(node.inputs[0])) {
+      } else if (is_marker(node) ||
+                 (node.op_name() == "wait_tensor" && is_synchronous(node.inputs[0]))) {
         rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
       } else {
         rewrite_.copy(node);

@@ -16,6 +16,7 @@ constexpr auto kPasses = std::to_array<Pass>({
     {"decompose_fsdp", decompose_fsdp},
     {"functionalize", functionalize},
     {"canonicalize", canonicalize},
+    {"sequence_parallel", sequence_parallel, false},
     {"micro_pipeline", micro_pipeline, false},
     {"split_reductions", split_reductions},
     {"lower_collectives", lower_collectives},

@@ -47,6 +47,7 @@ Graph fsdp(const Graph& graph, PassContext& context);
 Graph decompose_fsdp(const Graph& graph, PassContext& context);
 Graph functionalize(const Graph& graph, PassContext& context);
 Graph canonicalize(const Graph& graph, PassContext& context);
+Graph sequence_parallel(const Graph& graph, PassContext& context);
 Graph micro_pipeline(const Graph& graph, PassContext& context);
 Graph split_reductions(const Graph& graph, PassContext& context);
 Graph lower_collectives(const Graph& graph, PassContext& context);

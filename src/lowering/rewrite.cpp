@@ -67,4 +67,9 @@ std::vector<bool> live_nodes(const Graph& graph) {
   return live;
 }
 
+bool is_marker(const Node& node) {
+  const std::string_view op = node.op_name();
+  return op == "mark_region_begin" || op == "mark_region_end" || op == "copy_region";
+}
+
 }  // namespace braid

@@ -43,4 +43,7 @@ class Rewriter {
 /// For each node whether a graph output needs it, or memory that outlives the run.
 [[nodiscard]] std::vector<bool> live_nodes(const Graph& graph);
 
+/// mark_region_begin, mark_region_end or copy_region: another name for its operand.
+[[nodiscard]] bool is_marker(const Node& node);
+
 }  // namespace braid

@@ -64,6 +64,13 @@ TEST_F(Mutation, ReachesTheStorageThroughViews) {
   EXPECT_EQ(outputs(), (std::vector<Values>{{1, 22, 3, 4, 55, 6}}));
 }
 
+TEST_F(Mutation, AMarkerIsANameForItsOperand) {
+  const ValueId m = add("m", "mark_region_begin", {x_}, {{"id", std::int64_t{0}}});
+  add("c", "copy_", {m, y_});
+  graph_.add_output(x_);
+  EXPECT_EQ(outputs(), (std::vector<Values>{Values(6, 0)}));
+}
+
 TEST_F(Mutation, CopyOverwrites) {
   add("k", "copy_", {y_, x_});
   graph_.add_output(y_);

@@ -132,5 +132,16 @@ TEST(Movement, RefusesWhatDoesNotFit) {
                        "equal extents except along dim 0"));
 }
 
+TEST(RegionMarkers, AreTheIdentityAndNeedAnId) {
+  const TensorType x{kF32, {2, sym("T")}};
+  for (const char* marker : {"mark_region_begin", "mark_region_end", "copy_region"}) {
+    SCOPED_TRACE(marker);
+    const Attrs id = {{"id", std::int64_t{3}}};
+    EXPECT_EQ(inferred({x}, marker, id), "f32[2, T]");
+    EXPECT_EQ(computed_one({{kF32, {2, 2}}}, marker, id, {{1, 2, 3, 4}}), (Values{1, 2, 3, 4}));
+    EXPECT_TRUE(is_error(refused({x}, marker), "n/attrs/id", "missing"));
+  }
+}
+
 }  // namespace
 }  // namespace braid

@@ -112,6 +112,17 @@ TEST(Canonicalize, CastToTheSameDtypeGoes) {
   EXPECT_THAT(lines(canonicalize(graph, context)), ElementsAre("b = to(x)", "-> b"));
 }
 
+TEST(Canonicalize, RegionMarkersStay) {
+  const Graph graph = graph_of(kX,
+                               node("a", "mark_region_begin", R"("x")", R"("id": 0)") + "," +
+                                   node("b", "neg", R"("a")") + "," +
+                                   node("c", "mark_region_end", R"("b")", R"("id": 0)"),
+                               R"("c")");
+  PassContext context = sm80();
+  EXPECT_EQ(lines(canonicalize(graph, context)), lines(graph));
+  EXPECT_TRUE(context.remarks.empty());
+}
+
 TEST(Canonicalize, DeadNodesGoAndEqualNodesStay) {
   const Graph graph = graph_of(kX,
                                node("a", "neg", R"("x")") + "," + node("b", "neg", R"("x")") + "," +

@@ -51,6 +51,17 @@ TEST(LowerCollectives, GraphInputIsCopied) {
               ElementsAre(HasSubstr("it is a graph input"), HasSubstr("applied: one_shot")));
 }
 
+TEST(LowerCollectives, RegionMarkersGo) {
+  PassContext context;
+  const std::string begin = node("m", "mark_region_begin", R"("x")", R"("id": 0)");
+  const std::string end = node("y", "mark_region_end", R"("s")", R"("id": 0)");
+  const Graph graph =
+      lowered(kX, begin + "," + all_reduce("c", "m") + "," + kWait + "," + end, R"("y")", context);
+  // Behind the marker there is still a graph input.
+  EXPECT_THAT(lines(graph),
+              ElementsAre("c_operand@tp = copy(x)", "c = all_reduce(c_operand)", "-> c"));
+}
+
 // A2-03: views are looked through.
 TEST(LowerCollectives, ViewOfAComputedValueIsRealisedAtItsBase) {
   PassContext context;

@@ -34,9 +34,9 @@ TEST(Passes, UnknownNamesAreRefusedWithTheList) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
     EXPECT_THAT(error.what(), HasSubstr("'fues'"));
-    EXPECT_THAT(
-        error.what(),
-        HasSubstr("canonicalize, micro_pipeline, split_reductions, lower_collectives, fuse"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("canonicalize, sequence_parallel, micro_pipeline, split_reductions, "
+                          "lower_collectives, fuse"));
   }
 }
 

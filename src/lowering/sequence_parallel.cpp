@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/op_registry.h"
+#include "lowering/passes.h"
+#include "lowering/rewrite.h"
+#include "lowering/shards.h"
+
+// sequence_parallel: norms after an all_reduce run on a chunk of the tokens on each rank, and the
+// residual stream between layers stays split.
+//
+// Matches, through views, markers and adds,
+//   rms_norm(s), add_rms_norm(s, r), add_rms_norm2(s, r)   where s = wait_tensor(all_reduce(x))
+// and rewrites it to
+//   s' = wait_tensor(reduce_scatter_tensor(x));  the norm of s' (and r', this rank's chunk of r);
+//   wait_tensor(all_gather_into_tensor(norm)) for those who read the whole.
+// Sums of chunks are chunks: `add` and the residual of add_rms_norm2 carry them to the next norm,
+// so between the layers nothing is gathered. What is a chunk is known by where it comes from, the
+// same group and the same dim, never by its shape.
+//
+// A residual that is no chunk yet is cut when it is the same on all ranks. A graph has no value
+// that says which rank it runs on, so the cut is a reduce_scatter_tensor with max, which is exact
+// for equal values. It is paid once for a stream, in front of the first layer.
+//
+// Refuses, with a remark at the norm:
+//   - groups of one rank, reduce ops other than sum and avg, fewer than two dims;
+//   - a sequence dim that the ranks do not divide, or that the norm works along;
+//   - a view that mixes the sequence dim with others;
+//   - residuals and weights that may differ between the ranks;
+//   - memory that something overwrites.
+//
+// ShardPlan decides, for the whole graph; then one sweep writes it down. Readers of a whole value,
+// graph outputs among them, get one all_gather together; readers of a whole all_reduce keep that.
+namespace braid {
+namespace {
+
+class SequenceParallel {
+ public:
+  SequenceParallel(const Graph& graph, const ShardPlan& plan)
+      : graph_(graph), plan_(plan), uses_(graph), rewrite_(graph), local_(graph.values().size()) {}
+
+  Graph run() {
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) emit(static_cast<NodeId>(id));
+    return rewrite_.finish();
+  }
+
+ private:
+  void emit(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.op_name() == "all_reduce") {
+      emit_all_reduce(node);
+    } else if (!plan_.local(id)) {
+      rewrite_.copy(node);
+    } else if (node.op_name() == "wait_tensor") {
+      set_local(node.outputs[0],
+                add(node.outputs[0], "_local", "wait_tensor", local(node.inputs[0]), {}));
+      if (plan_.is_needed_whole(node.outputs[0])) rewrite_.copy(node);
+    } else if (node.op->op_class == OpClass::kView) {
+      emit_name(id);
+    } else {
+      emit_compute(id);
+    }
+  }
+
+  /// The waits say what becomes of it: some may be local, others not.
+  void emit_all_reduce(const Node& node) {
+    bool whole = false;
+    std::optional<Shard> shard;
+    for (NodeId wait : uses_.of(node.outputs[0])) {
+      if (plan_.local(wait)) shard = plan_.local(wait);
+      whole = whole || !plan_.local(wait) || plan_.is_needed_whole(graph_.node(wait).outputs[0]);
+    }
+    if (shard) {
+      set_local(node.outputs[0], scatter(node.outputs[0], "_scatter", rewrite_(node.inputs[0]),
+                                         *node.attr<std::string>("reduce_op"), *shard));
+    }
+    if (whole) rewrite_.copy(node);
+  }
+
+  /// Views and markers: both versions may exist, each a name for its own memory.
+  void emit_name(NodeId id) {
+    const Node& node = graph_.node(id);
+    const ValueId output = node.outputs[0];
+    const ValueId operand = chunk(node.inputs[0], *plan_.local(id));
+    const bool whole = plan_.is_needed_whole(output);
+    if (whole) rewrite_.copy(node);
+    if (node.op_name() == "getitem") {  // its operand is the result that it names
+      set_local(output, operand);
+      return;
+    }
+    Attrs attrs = node.attrs;
+    if (node.op_name() == "view") {
+      attrs.insert_or_assign("shape", plan_.chunk_type(output, *plan_.shard(output)).shape);
+    }
+    const std::string name = whole ? rewrite_.fresh_name(node.name + "_local") : node.name;
+    Graph& graph = rewrite_.graph();
+    set_local(
+        output,
+        graph.node(graph.add_node(name, node.op_name(), {operand}, std::move(attrs))).outputs[0]);
+  }
+
+  void emit_compute(NodeId id) {
+    const Node& node = graph_.node(id);
+    std::vector<ValueId> operands;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      operands.push_back(plan_.takes_chunk(id, i) ? chunk(node.inputs[i], *plan_.local(id))
+                                                  : rewrite_(node.inputs[i]));
+    }
+    // (No hints: they speak of the whole.)
+    Graph& graph = rewrite_.graph();
+    const NodeId now = graph.add_node(node.name, node.op_name(), std::move(operands), node.attrs);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const ValueId output = node.outputs[i];
+      set_local(output, graph.node(now).outputs[i]);
+      if (plan_.is_needed_whole(output)) rewrite_.map(output, gather(output));
+    }
+  }
+
+  ValueId gather(ValueId value) {
+    const Shard shard = *plan_.shard(value);
+    const ValueId gathered =
+        add(value, "_gather", "all_gather_into_tensor", local(value),
+            {{"group", std::string(shard.group)}, {"dim", static_cast<std::int64_t>(shard.dim)}});
+    return add(value, "_full", "wait_tensor", gathered, {});
+  }
+
+  ValueId scatter(ValueId value, std::string_view suffix, ValueId operand, std::string reduce_op,
+                  const Shard& shard) {
+    return add(value, suffix, "reduce_scatter_tensor", operand,
+               {{"reduce_op", std::move(reduce_op)},
+                {"group", std::string(shard.group)},
+                {"dim", static_cast<std::int64_t>(shard.dim)}});
+  }
+
+  /// The new value that is this chunk of an old one: computed as such, or cut once.
+  ValueId chunk(ValueId value, const Shard& shard) {
+    if (plan_.shard(value) == shard) return local(value);
+    const auto [it, is_new] = cuts_.try_emplace({value, shard});
+    if (is_new) {
+      it->second = add(value, "_local", "wait_tensor",
+                       scatter(value, "_cut", rewrite_(value), "max", shard), {});
+    }
+    return it->second;
+  }
+
+  /// A node of one operand, with a name made of that of the old value it stands for.
+  ValueId add(ValueId old, std::string_view suffix, std::string_view op, ValueId operand,
+              Attrs attrs) {
+    std::string name = graph_.value(old).name;
+    std::replace(name.begin(), name.end(), ':', '_');
+    Graph& graph = rewrite_.graph();
+    const NodeId node =
+        graph.add_node(rewrite_.fresh_name(name.append(suffix)), op, {operand}, std::move(attrs));
+    return graph.node(node).outputs[0];
+  }
+
+  ValueId local(ValueId old) const { return local_[static_cast<std::size_t>(old)]; }
+  void set_local(ValueId old, ValueId now) { local_[static_cast<std::size_t>(old)] = now; }
+
+  const Graph& graph_;
+  const ShardPlan& plan_;
+  Uses uses_;
+  Rewriter rewrite_;
+  std::vector<ValueId> local_;  ///< of each old value that has one, the new chunk
+  std::map<std::pair<ValueId, Shard>, ValueId> cuts_;
+};
+
+}  // namespace
+
+Graph sequence_parallel(const Graph& graph, PassContext& context) {
+  Graph result = graph;
+  std::vector<Remark> remarks;
+  std::map<std::string, std::size_t, std::less<>> of_norm;
+  // What was refused because two streams met that are split along different dims may be possible
+  // once one of them is whole; nearly always the second plan is empty.
+  for (bool changed = true; changed;) {
+    const ShardPlan plan(result, context.config);
+    for (const Remark& remark : plan.remarks()) {
+      const auto [it, is_new] = of_norm.emplace(remark.node, remarks.size());
+      if (is_new) remarks.push_back(remark);
+      if (remark.applied) remarks[it->second] = remark;
+    }
+    changed = !plan.empty();
+    if (changed) result = SequenceParallel(result, plan).run();
+  }
+  context.remarks.insert(context.remarks.end(), remarks.begin(), remarks.end());
+  return result;
+}
+
+}  // namespace braid
