@@ -52,6 +52,8 @@ void add_pass_settings(CLI::App& command, PassConfig* config) {
                      "sequence_parallel: the dim of the tokens (default: 0 of a matrix, else 1)");
   command.add_flag("--always-pipeline", config->always_pipeline,
                    "micro_pipeline: fuse also where no gain is expected");
+  command.add_flag("--leave-unexposed", config->leave_unexposed,
+                   "micro_pipeline: leave collectives alone that other matmuls can hide");
 }
 
 void add_pass_options(CLI::App& command, PassConfig* config) {

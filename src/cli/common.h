@@ -27,7 +27,7 @@ struct GraphOptions {
 /// Adds GRAPH and --world to a command.
 void add_graph_options(CLI::App& command, GraphOptions* options);
 
-/// Adds --sequence-dim and --always-pipeline to a command.
+/// Adds --sequence-dim, --always-pipeline and --leave-unexposed to a command.
 void add_pass_settings(CLI::App& command, PassConfig* config);
 /// These and --enable.
 void add_pass_options(CLI::App& command, PassConfig* config);

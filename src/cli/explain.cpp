@@ -55,8 +55,9 @@ std::string sequence_dim_of(const PassConfig& config) {
 void print_config(const Graph& graph, const PassContext& context) {
   const PassConfig& config = context.config;
   fmt::print("target {}; passes {}\n", context.target.str(), fmt::join(passes_of(config), ", "));
-  fmt::print("sequence dim {}; pipelines {}\n", sequence_dim_of(config),
-             config.always_pipeline ? "always" : "where a gain is expected");
+  fmt::print("sequence dim {}; pipelines {}{}\n", sequence_dim_of(config),
+             config.always_pipeline ? "always" : "where a gain is expected",
+             config.leave_unexposed ? ", not around what other matmuls hide" : "");
   for (const auto& [name, group] : graph.groups()) {
     fmt::print("group {}: {} ranks, {}\n", one_line(name), group.size,
                group.symmetric ? "symmetric memory" : "no symmetric memory");
@@ -109,6 +110,7 @@ int explain(const ExplainOptions& options) {
                                          {"passes", passes_of(options.passes)},
                                          {"sequence_dim", sequence_dim_of(options.passes)},
                                          {"always_pipeline", options.passes.always_pipeline},
+                                         {"leave_unexposed", options.passes.leave_unexposed},
                                          {"groups", groups}};
   const nlohmann::ordered_json document = {{"graph", graph.name()},
                                            {"config", config},

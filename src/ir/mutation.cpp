@@ -13,9 +13,9 @@ namespace {
 
 /// What has happened to one storage.
 struct Memory {
-  NodeId written = -1;   ///< the last node that overwrote it
-  NodeId in_place = -1;  ///< the collective that is overwriting it: no wait yet
-  NodeId in_use = -1;    ///< a collective that is reading it
+  NodeId written = -1;         ///< the last node that overwrote it
+  NodeId in_place = -1;        ///< the collective that is overwriting it: no wait yet
+  std::vector<NodeId> in_use;  ///< collectives that are reading it
 };
 
 class Verifier {
@@ -60,10 +60,10 @@ class Verifier {
     const std::span<const ValueId> mutated = mutated_operands(node);
     for (ValueId value : mutated) {
       Memory& m = memory(value);
-      if (m.in_use >= 0) {
+      if (!m.in_use.empty()) {
         throw_invalid(here, fmt::format("{} overwrites {} while {} reads it; expected a "
                                         "wait_tensor between them",
-                                        named(id), quoted(value), named(m.in_use)));
+                                        named(id), quoted(value), named(m.in_use.front())));
       }
       m.written = id;
       if (is_asynchronous(node)) m.in_place = id;
@@ -71,14 +71,14 @@ class Verifier {
     if (!is_asynchronous(node)) return;
     for (ValueId value : node.inputs) {
       if (std::find(mutated.begin(), mutated.end(), value) == mutated.end()) {
-        memory(value).in_use = id;
+        memory(value).in_use.push_back(id);
       }
     }
   }
 
   void end_use(const Node& collective, NodeId id) {
     for (ValueId value : collective.inputs) {
-      if (memory(value).in_use == id) memory(value).in_use = -1;
+      std::erase(memory(value).in_use, id);
     }
   }
 

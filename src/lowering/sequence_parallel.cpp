@@ -22,9 +22,7 @@
 // so between the layers nothing is gathered. What is a chunk is known by where it comes from, the
 // same group and the same dim, never by its shape.
 //
-// A residual that is no chunk yet is cut when it is the same on all ranks. A graph has no value
-// that says which rank it runs on, so the cut is a reduce_scatter_tensor with max, which is exact
-// for equal values. It is paid once for a stream, in front of the first layer.
+// A residual that is no chunk yet is cut (`shard`) when it is the same on all ranks.
 //
 // Refuses, with a remark at the norm:
 //   - groups of one rank, reduce ops other than sum and avg, fewer than two dims;
@@ -141,8 +139,9 @@ class SequenceParallel {
     if (plan_.shard(value) == shard) return local(value);
     const auto [it, is_new] = cuts_.try_emplace({value, shard});
     if (is_new) {
-      it->second = add(value, "_local", "wait_tensor",
-                       scatter(value, "_cut", rewrite_(value), "max", shard), {});
+      it->second =
+          add(value, "_cut", "shard", rewrite_(value),
+              {{"group", std::string(shard.group)}, {"dim", static_cast<std::int64_t>(shard.dim)}});
     }
     return it->second;
   }

@@ -110,6 +110,15 @@ TEST_F(Mutation, RefusesToOverwriteWhatACollectiveReads) {
                        "copy_ \"k\" overwrites \"a\" while all_reduce \"c\" reads it"));
 }
 
+TEST_F(Mutation, RefusesToOverwriteWhatTheOtherCollectiveStillReads) {
+  const ValueId c = add("c", "all_reduce", {x_}, kSum);
+  const ValueId d = add("d", "all_reduce", {x_}, kSum);
+  graph_.add_output(add("w", "wait_tensor", {d}));
+  add("k", "copy_", {x_, y_});
+  graph_.add_output(add("v", "wait_tensor", {c}));
+  EXPECT_TRUE(is_error(error(), "/nodes/3", "while all_reduce \"c\" reads it"));
+}
+
 TEST_F(Mutation, ManyInPlaceCollectivesInARow) {
   ValueId value = x_;
   for (int i = 0; i < 3; ++i) {

@@ -1,6 +1,7 @@
 // What holds of every graph pass on every tensor-parallel graph.
 
 #include <cstdlib>
+#include <map>
 
 #include "braid/error.h"
 #include "braid/reference.h"
@@ -26,7 +27,8 @@ void expect_equal_values(const Graph& before, const Graph& after, std::uint64_t 
 }
 
 /// Runs each pass in its place, on what the passes before it made.
-void check_passes(const Graph& given, std::uint64_t seed) {
+void check_passes(const Graph& given, std::uint64_t seed,
+                  std::map<std::pair<std::string_view, bool>, int>& outcomes) {
   PassContext context = sm80();
   context.config.always_pipeline = true;
   Graph graph = given;
@@ -39,6 +41,7 @@ void check_passes(const Graph& given, std::uint64_t seed) {
     const Graph once = pass.run(graph, context);
     verify(once);
     expect_equal_values(given, once, seed);
+    for (const Remark& remark : context.remarks) ++outcomes[{pass.name, remark.applied}];
     const bool applied = std::any_of(context.remarks.begin(), context.remarks.end(),
                                      [](const Remark& remark) { return remark.applied; });
     if (graph_pass) {
@@ -59,10 +62,16 @@ void check_passes(const Graph& given, std::uint64_t seed) {
 TEST(PassesProperty, HoldOnRandomGraphsAndNearMisses) {
   const char* given = std::getenv("BRAID_GRAPHS");
   const int count = given == nullptr ? 500 : std::atoi(given);
+  std::map<std::pair<std::string_view, bool>, int> outcomes;
   for (int i = 0; i < count && !HasFailure(); ++i) {
     const auto seed = static_cast<std::uint64_t>(i);
     SCOPED_TRACE("seed " + std::to_string(i));
-    check_passes(random_tp_graph(seed, i % 4 < 2 ? 2 : 4, i % 2 == 1), seed);
+    check_passes(random_tp_graph(seed, i % 4 < 2 ? 2 : 4, i % 2 == 1), seed, outcomes);
+  }
+  // The graphs are what the passes look for, and what they must refuse.
+  for (const char* pass : {"sequence_parallel", "micro_pipeline"}) {
+    EXPECT_GT((outcomes[{pass, true}]), count / 5) << pass;
+    EXPECT_GT((outcomes[{pass, false}]), count / 10) << pass;
   }
 }
 
