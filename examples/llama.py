@@ -20,11 +20,14 @@ parser.add_argument("--head-dim", type=int, default=32)
 parser.add_argument("--vocabulary", type=int, default=512)
 parser.add_argument("--world", type=int, default=4)
 parser.add_argument("--tokens", type=int, default=64, help="the most tokens of one call")
+parser.add_argument("--per-rank", action="store_true",
+                    help="T counts the tokens of each rank, as sequence_parallel needs")
 args = parser.parse_args()
 
 width = args.hidden // args.world  # of one rank's heads
 inner = args.intermediate // args.world
 heads = width // args.head_dim
+rows = f"{args.world}*T" if args.per_rank else "T"
 inputs, nodes = [], []
 
 
@@ -58,9 +61,9 @@ def layer(i, x):
     h = n("norm1", "rms_norm", [x, take(f"l{i}_g1", [args.hidden])], eps=1e-5)
     q = n("q", "mm", [h, weight("wq", [args.hidden, width])])
     v = n("v", "mm", [h, weight("wv", [args.hidden, width])])
-    q = n("q_heads", "view", [q], shape=["T", heads, args.head_dim])
+    q = n("q_heads", "view", [q], shape=[rows, heads, args.head_dim])
     q = n("q_rotated", "rotary_embedding", [q, "cos", "sin"])
-    q = n("q_flat", "view", [q], shape=["T", width])
+    q = n("q_flat", "view", [q], shape=[rows, width])
     mixed = n("mixed", "mul", [q, v])
     o = n("o", "mm", [mixed, weight("wo", [width, args.hidden])])
     x = n("r1", "add", [reduced(f"l{i}_attention", o), x])
@@ -72,9 +75,9 @@ def layer(i, x):
     return n("r2", "add", [reduced(f"l{i}_mlp", down), x])
 
 
-tokens = take("tokens", ["T"], dtype="i64", parameter=False)
+tokens = take("tokens", [rows], dtype="i64", parameter=False)
 for table in ("cos", "sin"):
-    take(table, ["T", 1, args.head_dim // 2], parameter=False)
+    take(table, [rows, 1, args.head_dim // 2], parameter=False)
 x = node("embedded", "embedding", [take("table", [args.vocabulary, args.hidden]), tokens])
 # The stream starts with unit variance, so that a layer changes it and does not replace it.
 scale = node("embedding_scale", "full", [], value=args.vocabulary**0.5, dtype="bf16")
@@ -87,7 +90,7 @@ node("logits", "mm", [x, take("w_logits", [args.hidden, args.vocabulary])])
 print(json.dumps({
     "braid": 1,
     "name": f"llama_{args.layers}_layers",
-    "symbols": {"T": {"min": 1, "max": args.tokens}},
+    "symbols": {"T": {"min": 1, "max": args.tokens // (args.world if args.per_rank else 1)}},
     "groups": {"tp": {"size": args.world}},
     "inputs": inputs,
     "nodes": nodes,

@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "cli/common.h"
 #include "lowering/passes.h"
@@ -20,23 +22,63 @@ struct ExplainOptions {
   bool json = false;
 };
 
-// Remarks of one pass with the same outcome and reason are one line.
+/// The pieces of a reason: text, and between them the names that stand in single quotes.
+struct Reason {
+  std::vector<std::string_view> text, names;
+};
+
+Reason split_names(std::string_view reason) {
+  Reason result;
+  for (;;) {
+    const std::size_t open = reason.find('\'');
+    const std::size_t close = open == reason.npos ? open : reason.find('\'', open + 1);
+    if (close == reason.npos) break;
+    result.text.push_back(reason.substr(0, open));
+    result.names.push_back(reason.substr(open + 1, close - open - 1));
+    reason.remove_prefix(close + 1);
+  }
+  result.text.push_back(reason);
+  return result;
+}
+
+/// Remarks of one pass with the same outcome, and a reason that differs in names alone, are one
+/// line.
 struct Line {
   const Remark* first;
+  Reason reason;
+  std::vector<bool> varies;  ///< of each name in the reason
   std::vector<std::string> nodes;
 };
 
 std::vector<Line> group_remarks(const std::vector<Remark>& remarks) {
   std::vector<Line> lines;
+  std::map<std::tuple<std::string_view, bool, std::vector<std::string_view>>, std::size_t> known;
   for (const Remark& remark : remarks) {
-    auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& line) {
-      return line.first->pass == remark.pass && line.first->applied == remark.applied &&
-             line.first->reason == remark.reason;
-    });
-    if (same == lines.end()) same = lines.insert(lines.end(), {&remark, {}});
-    same->nodes.push_back(one_line(remark.node));
+    Reason reason = split_names(remark.reason);
+    const auto [entry, is_new] =
+        known.try_emplace({remark.pass, remark.applied, reason.text}, lines.size());
+    if (is_new) {
+      const std::vector<bool> varies(reason.names.size(), false);
+      lines.push_back({&remark, std::move(reason), varies, {}});
+      reason = lines.back().reason;
+    }
+    Line& line = lines[entry->second];
+    for (std::size_t i = 0; i < line.varies.size(); ++i) {
+      if (reason.names[i] != line.reason.names[i]) line.varies[i] = true;
+    }
+    line.nodes.push_back(one_line(remark.node));
   }
   return lines;
+}
+
+/// The first one's reason; "..." follows a name that is another one in others.
+std::string reason_of(const Line& line) {
+  std::string text(line.reason.text[0]);
+  for (std::size_t i = 0; i < line.varies.size(); ++i) {
+    text += fmt::format("'{}'{}{}", line.reason.names[i], line.varies[i] ? "..." : "",
+                        line.reason.text[i + 1]);
+  }
+  return one_line(text);
 }
 
 /// The passes that ran.
@@ -81,7 +123,7 @@ void print_text(const Graph& graph, const Program& program, const PassContext& c
                                     line.nodes.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
     if (shown < line.nodes.size()) nodes += fmt::format(" +{} more", line.nodes.size() - shown);
     fmt::print("  {:<8} {}: {}\n", line.first->applied ? "applied" : "missed", nodes,
-               one_line(line.first->reason));
+               reason_of(line));
   }
 }
 

@@ -103,6 +103,28 @@ TEST(BadGraph, UseBeforeDefinitionAndNames) {
   expect_change_refused([](auto& g) { g["outputs"][0] = "z"; }, {"/outputs/0", "z"});
 }
 
+TEST(BadGraph, Collectives) {
+  const auto refused = [](const std::string& op, const nlohmann::json& attrs,
+                          const std::vector<std::string>& expected) {
+    expect_change_refused(
+        [&](auto& g) {
+          g["nodes"][2]["op"] = op;
+          g["nodes"][2]["attrs"] = attrs;
+        },
+        expected);
+  };
+  refused("all_gather_into_tensor", {{"group", "pp"}}, {"/nodes/2/attrs/group", "pp"});
+  refused("all_gather_into_tensor", {{"group", "tp"}, {"dim", 2}},
+          {"/nodes/2/attrs/dim", "out of range; expected [-2, 2)"});
+  refused("reduce_scatter_tensor", {{"group", "tp"}, {"reduce_op", "sum"}},
+          {"/nodes/2/inputs/0", "dim 0 is T; expected a multiple of 2"});
+  refused("reduce_scatter_tensor", {{"group", "tp"}, {"reduce_op", "xor"}},
+          {"/nodes/2/attrs/reduce_op", "xor"});
+  refused("all_to_all_single", {{"group", "tp"}, {"input_split_sizes", {3, 3}}},
+          {"/nodes/2/attrs/input_split_sizes", "sum to 6; expected T"});
+  refused("broadcast", {{"group", "tp"}, {"src", 2}}, {"/nodes/2/attrs/src", "0 to 1"});
+}
+
 TEST(BadGraph, GroupsAndWaits) {
   expect_change_refused([](auto& g) { g["nodes"][2]["attrs"]["group"] = "pp"; },
                         {"/nodes/2/attrs/group", "pp"});
