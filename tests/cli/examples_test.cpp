@@ -82,5 +82,25 @@ TEST(Examples, LayersShareTheirKernels) {
   EXPECT_GE(launches, 7U * 32U);
 }
 
+// A decoder through all passes: no full all-reduce is left, and it runs on four ranks.
+TEST(Examples, ALlamaIsSequenceParallel) {
+  const std::string passes = "sequence_parallel,micro_pipeline";
+  const auto explained = run_braid({"explain", BRAID_LLAMA_PER_RANK, "--enable", passes});
+  ASSERT_EQ(explained.exit_code, 0) << explained.err;
+  constexpr std::ptrdiff_t kScreen = 50;
+  EXPECT_LT(std::count(explained.out.begin(), explained.out.end(), '\n'), kScreen);
+  EXPECT_NE(explained.out.find("micro_pipeline, split_reductions"), std::string::npos);
+  const auto result = run_braid({"run", BRAID_LLAMA_PER_RANK, "--device", "cpu", "--bind", "T=2",
+                                 "--check", "--json", "--enable", passes, "--always-pipeline"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json document = json::parse(result.out);
+  bool scatters = false;
+  for (const json& kernel : document["kernels"]) {
+    EXPECT_EQ(kernel["ops"].dump().find("all_reduce"), std::string::npos) << kernel;
+    scatters = scatters || kernel["ops"].dump().find("reduce_scatter_tensor") != std::string::npos;
+  }
+  EXPECT_TRUE(scatters);
+}
+
 }  // namespace
 }  // namespace braid
