@@ -1,9 +1,11 @@
-// From JSON text to Program, for a chain of decoder layers of a given number of nodes. The counters
-// split the time; they are seconds per iteration.
+// From JSON text to Program, for a chain of decoder layers of a given number of nodes; then each
+// pass by itself, all of them enabled. The counters split the time; they are seconds per iteration.
 
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <map>
+#include <string>
 
 #include "graphs.h"
 #include "lowering/passes.h"
@@ -33,6 +35,28 @@ void json_to_program(benchmark::State& state) {
   state.counters["lower_s"] = Counter(lowering.count(), Counter::kAvgIterations);
 }
 BENCHMARK(json_to_program)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+void each_pass(benchmark::State& state) {
+  const Graph graph = parse_graph(decoder_chain_json(state.range(0)));
+  std::map<std::string, double> seconds;
+  for (auto _ : state) {
+    PassContext context;
+    context.config.always_pipeline = true;
+    Graph now = graph;
+    for (const Pass& pass : all_passes()) {
+      const auto start = std::chrono::steady_clock::now();
+      now = pass.run(now, context);
+      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+      seconds[std::string(pass.name)] += time.count();
+    }
+  }
+  using benchmark::Counter;
+  state.counters["nodes"] = static_cast<double>(graph.nodes().size());
+  for (const auto& [pass, time] : seconds) {
+    state.counters[pass + "_s"] = Counter(time, Counter::kAvgIterations);
+  }
+}
+BENCHMARK(each_pass)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace braid::bench

@@ -24,7 +24,7 @@ Graph rms_norm_graph(std::int64_t rows, std::int64_t width) {
 std::string decoder_chain_json(std::int64_t nodes) {
   constexpr std::int64_t kNodesPerLayer = 9;
   const std::int64_t layers = (nodes + kNodesPerLayer - 1) / kNodesPerLayer;
-  std::string inputs = R"({"name":"x","dtype":"bf16","shape":["T",256]})";
+  std::string inputs = R"({"name":"x","dtype":"bf16","shape":["4*T",256]})";
   std::string body;
   std::string residual = "x";
   auto node = [&](const std::string& name, std::string_view op, const std::string& operands,
@@ -52,7 +52,7 @@ std::string decoder_chain_json(std::int64_t nodes) {
     node(fmt::format("r{}", i), "add", fmt::format(R"("s{}","{}")", i, residual));
     residual = fmt::format("r{}", i);
   }
-  return fmt::format(R"({{"braid":1,"name":"chain","symbols":{{"T":{{"min":1,"max":256}}}},)"
+  return fmt::format(R"({{"braid":1,"name":"chain","symbols":{{"T":{{"min":1,"max":64}}}},)"
                      R"("groups":{{"tp":{{"size":4}}}},"inputs":[{}],"nodes":[{}],)"
                      R"("outputs":["{}"]}})",
                      inputs, body, residual);

@@ -35,17 +35,30 @@ def run_json(name, command, **environment):
 
 
 def lowering(binary):
-    report = run_json("json to program", [binary, "--benchmark_format=json"])
-    return [
-        {
-            "nodes": int(row["nodes"]),
-            "steps": int(row["steps"]),
-            "total_ms": row["real_time"],
-            "parse_ms": row["parse_s"] * 1e3,
-            "lower_ms": row["lower_s"] * 1e3,
-        }
-        for row in report["benchmarks"]
-    ]
+    rows = run_json("json to program", [binary, "--benchmark_format=json"])["benchmarks"]
+
+    def of(name):
+        return [row for row in rows if row["name"].startswith(name)]
+
+    return {
+        "json_to_program": [
+            {
+                "nodes": int(row["nodes"]),
+                "steps": int(row["steps"]),
+                "total_ms": row["real_time"],
+                "parse_ms": row["parse_s"] * 1e3,
+                "lower_ms": row["lower_s"] * 1e3,
+            }
+            for row in of("json_to_program")
+        ],
+        "passes_ms": [
+            {
+                "nodes": int(row["nodes"]),
+                **{key[:-2]: row[key] * 1e3 for key in row if key.endswith("_s")},
+            }
+            for row in of("each_pass")
+        ],
+    }
 
 
 def start(binary, graphs):
@@ -75,7 +88,7 @@ def main():
         ),
         "start": start(binaries / "bench_start", graphs),
         "cpu_device": run_json("cpu device", [binaries / "bench_device", "cpu"]),
-        "json_to_program": lowering(binaries / "bench_lowering"),
+        **lowering(binaries / "bench_lowering"),
     }
     text = json.dumps(document, indent=2) + "\n"
     if options.output:
