@@ -105,7 +105,10 @@ RankTensors compile_and_run(const Graph& graph, const Bindings& bindings,
   if (!good) return good;
   PassContext context;
   context.max_kernel_nodes = 1;
-  const std::string passes[] = {"canonicalize", "split_reductions", "lower_collectives", "fuse"};
+  std::vector<std::string> passes;
+  for (const Pass& pass : all_passes()) {
+    if (runs(pass, context.config)) passes.emplace_back(pass.name);
+  }
   const Graph separate = run_passes(graph, passes, context);
   const RankTensors unfused = compile_and_run(separate, bindings, inputs);
   for (std::size_t rank = 0; rank < fused.size(); ++rank) {
