@@ -16,6 +16,14 @@ bool gives_all_the_same(const Graph& graph, const Node& node) {
   return !form.scatter_dim;
 }
 
+/// Whether ranks may get different results from equal operands. (The body of a kernel may hold
+/// collectives, and nobody knows what an opaque node does.)
+bool may_depend_on_rank(const Node& node) {
+  const OpClass c = node.op->op_class;
+  return c == OpClass::kKernel || c == OpClass::kOpaque || c == OpClass::kFusedMatmul ||
+         node.op_name() == "shard";
+}
+
 }  // namespace
 
 std::vector<bool> replicated_values(const Graph& graph, std::string_view group) {
@@ -29,8 +37,7 @@ std::vector<bool> replicated_values(const Graph& graph, std::string_view group) 
     bool result = false;
     if (node.op->op_class == OpClass::kCollective) {
       result = *node.attr<std::string>("group") == group && gives_all_the_same(graph, node);
-    } else if (node.op->op_class != OpClass::kKernel && node.op->op_class != OpClass::kOpaque) {
-      // (The body of a kernel may hold collectives, and nobody knows what an opaque node does.)
+    } else if (!may_depend_on_rank(node)) {
       result = std::all_of(node.inputs.begin(), node.inputs.end(),
                            [&](ValueId input) { return same[static_cast<std::size_t>(input)]; });
     }

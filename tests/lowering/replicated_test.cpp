@@ -41,6 +41,17 @@ TEST(Replicated, OnlyCollectivesOfTheGroupItself) {
   EXPECT_EQ(same_on(graph, "dp"), (Names{"d", "d_"}));
 }
 
+// Equal operands, and every rank takes its own rows of them.
+TEST(Replicated, ARanksOwnChunkIsNot) {
+  const Graph graph = graph_of(input("x", "4, 4", ""),
+                               node("s", "shard", R"("x")", R"("group": "tp")") + "," +
+                                   node("y", "neg", R"("s")") + "," +
+                                   node("f", "fused_matmul_reduce_scatter", R"("x", "x")",
+                                        R"("group": "tp", "reduce_op": "sum", "scatter_dim": 0)"),
+                               R"("y", "f")");
+  EXPECT_EQ(same_on(graph, "tp"), (Names{"x"}));
+}
+
 TEST(Replicated, OverwrittenMemoryIsNot) {
   const Graph graph = graph_of(
       input("x", "4", "") + "," + input("q", "4", "") + "," + input("p", "4"),
