@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <cmath>
 
 #include "braid/error.h"
@@ -14,8 +13,6 @@
 
 namespace braid {
 namespace {
-
-constexpr std::array<std::string_view, 5> kReduceOps = {"sum", "avg", "max", "min", "product"};
 
 /// Which alternative of AttrValue holds an attribute of this type.
 std::size_t alternative(AttrType type) {
@@ -70,7 +67,7 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
     const auto& name = std::get<std::string>(value);
     if (!parse_reduce_op(name)) {
       fail(place, fmt::format("unknown reduction {}; expected {}", quote(name),
-                              fmt::join(kReduceOps, ", ")));
+                              fmt::join(kReduceOpNames, ", ")));
     }
   }
   if (const auto* shape = std::get_if<Shape>(&value)) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "ir/ops.h"
@@ -120,12 +121,9 @@ Sizes splits_of(const Attrs& attrs, const TensorType& operand, std::int64_t rank
 }  // namespace
 
 std::optional<ReduceOp> parse_reduce_op(std::string_view name) {
-  if (name == "sum") return ReduceOp::kSum;
-  if (name == "avg") return ReduceOp::kAvg;
-  if (name == "max") return ReduceOp::kMax;
-  if (name == "min") return ReduceOp::kMin;
-  if (name == "product") return ReduceOp::kProduct;
-  return std::nullopt;
+  const auto found = std::find(kReduceOpNames.begin(), kReduceOpNames.end(), name);
+  if (found == kReduceOpNames.end()) return std::nullopt;
+  return static_cast<ReduceOp>(found - kReduceOpNames.begin());
 }
 
 std::int64_t Collective::result_start(std::int64_t from, std::int64_t to) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -9,8 +10,10 @@
 
 namespace braid {
 
-/// As torch.distributed names them: "sum", "avg", "max", "min", "product".
 enum class ReduceOp : std::uint8_t { kSum, kAvg, kMax, kMin, kProduct };
+/// As torch.distributed names them, in the order of the enumerators.
+inline constexpr std::array<std::string_view, 5> kReduceOpNames = {"sum", "avg", "max", "min",
+                                                                   "product"};
 /// Nothing for another name.
 [[nodiscard]] std::optional<ReduceOp> parse_reduce_op(std::string_view name);
 

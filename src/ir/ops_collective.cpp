@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "ir/collective.h"
@@ -101,10 +100,15 @@ EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& i
       }
       const Collective form = collective_of(context.graph, node.op_name(), node.attrs,
                                             context.graph.type(node.inputs[i]));
+      // Without a scatter all ranks get the same.
+      const bool alike = !form.scatter_dim;
+      EvalTensor result;
       for (std::size_t me = 0; me < members.size(); ++me) {
-        EvalTensor result = make_result(context, i);
-        fill(form, static_cast<std::int64_t>(me), operands, result);
-        outputs[static_cast<std::size_t>(members[me])].push_back(std::move(result));
+        if (me == 0 || !alike) {
+          result = make_result(context, i);
+          fill(form, static_cast<std::int64_t>(me), operands, result);
+        }
+        outputs[static_cast<std::size_t>(members[me])].push_back(result);
       }
     }
   }

@@ -14,12 +14,11 @@
 // decompose_fsdp: FSDP's copies in plain ops, which every later pass knows.
 //
 // Matches
-//   fsdp.all_gather_copy_in(x..., output)  -> cat of the flattened operands; its result 1 is
-//   `output` fsdp.split_with_sizes_copy(x)          -> split; and a copy of each part where x or
-//   the part is
-//                                             overwritten later on
-//   fsdp.chunk_cat(x...)                   -> cat of the operands, seen as their chunks
-//   getitem of these                       -> the result it names
+//   - fsdp.all_gather_copy_in(x..., output): a cat of the flattened operands; result 1 is `output`
+//   - fsdp.split_with_sizes_copy(x): a split, and a copy of each part where x or the part is
+//     overwritten later on
+//   - fsdp.chunk_cat(x...): a cat of the operands, seen as their chunks
+//   - getitem of these: the result it names
 // fsdp.copy_ and resize_storage_bytes_ stay: they are mutations, like copy_.
 // Refuses, with an error, an output buffer of all_gather_copy_in that anything reads before a
 // gather overwrites all of it: where a rank's part lies depends on the rank, and no plain op does.

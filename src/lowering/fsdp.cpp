@@ -27,8 +27,7 @@
 // Refuses
 //   - a gather of result 1, of a result 0 that others read, or over another group;
 //   - an output buffer that is used again after the gather, or is a graph output: it would hold
-//   what
-//     the gather wrote.
+//     what the gather wrote.
 namespace braid {
 namespace {
 

@@ -108,14 +108,10 @@ class Functionalizer {
     const ValueId target = storage(name);
     // Up from the name, each view is undone on the way to what it is a view of.
     for (ValueId value = name; value != target;) {
-      const Node& node = graph_.node(graph_.value(value).producer);
-      const std::span<const ValueId> mutated = mutated_operands(node);
-      if (!mutated.empty()) {
-        value = mutated[static_cast<std::size_t>(graph_.value(value).result)];
-        continue;
-      }
-      if (node.op->op_class == OpClass::kView) now = undo(node, graph_.value(value).result, now);
-      value = node.inputs[0];
+      const Value& v = graph_.value(value);
+      const Node& node = graph_.node(v.producer);
+      if (node.op->op_class == OpClass::kView) now = undo(node, v.result, now);
+      value = *named_operand(node, v.result);
     }
     rewrite_.map(target, now);
     written_[static_cast<std::size_t>(target)].by_node = true;

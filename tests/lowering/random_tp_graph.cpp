@@ -65,7 +65,7 @@ class Generator {
   void output(ValueId value) { outputs_.push_back(value); }
   const Shape& shape(ValueId value) const { return graph_.type(value).shape; }
   ValueId view(ValueId x, Shape to) {
-    const char* spelling[] = {"view", "view", "view"};
+    const char* spelling[] = {"view", "reshape", "_unsafe_view"};
     return op(spelling[pick(3)], {x}, {{"shape", std::move(to)}});
   }
   ValueId weight(Dim rows, std::int64_t columns) { return input({rows, columns}, true); }
