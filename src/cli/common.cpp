@@ -60,7 +60,8 @@ void add_pass_options(CLI::App& command, PassConfig* config) {
   command
       .add_option("--enable", config->enable,
                   "Passes to run beside the default ones: sequence_parallel, micro_pipeline")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);  // what follows is the graph
   add_pass_settings(command, config);
 }
 
