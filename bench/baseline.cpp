@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace braid::bench {
+namespace braid::bench::BRAID_BASELINE {
 
 namespace {
 
@@ -19,7 +19,7 @@ std::uint16_t to_bf16(float value) {
 
 }  // namespace
 
-void baseline_gemm(const float* a, const float* b, float* c, std::int64_t n) {
+void gemm(const float* a, const float* b, float* c, std::int64_t n) {
   std::memset(c, 0, static_cast<std::size_t>(n * n) * sizeof(float));
   for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t k = 0; k < n; ++k) {
@@ -29,8 +29,8 @@ void baseline_gemm(const float* a, const float* b, float* c, std::int64_t n) {
   }
 }
 
-void baseline_rms_norm(const std::uint16_t* x, const std::uint16_t* g, std::uint16_t* y,
-                       std::int64_t rows, std::int64_t width, float eps) {
+void rms_norm(const std::uint16_t* x, const std::uint16_t* g, std::uint16_t* y, std::int64_t rows,
+              std::int64_t width, float eps) {
   for (std::int64_t row = 0; row < rows; ++row, x += width, y += width) {
     float sum = 0;
     for (std::int64_t i = 0; i < width; ++i) sum += to_float(x[i]) * to_float(x[i]);
@@ -40,4 +40,4 @@ void baseline_rms_norm(const std::uint16_t* x, const std::uint16_t* g, std::uint
   }
 }
 
-}  // namespace braid::bench
+}  // namespace braid::bench::BRAID_BASELINE

@@ -1,5 +1,5 @@
 // Kernels of one rank on a device: GEMM bf16 1024^3 and rms_norm. On `cpu` beside the pinned C++
-// baselines, with the same number of threads (one), in turns, so that both see the same machine.
+// baselines, with the same number of threads (one), in turns, so that all see the same machine.
 // Then, on `cpu`, smaller ones with the sanitizer on and off. Prints JSON. Usage: bench_device
 // [cpu|cuda] [gemm size]
 
@@ -38,9 +38,14 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// `work` per run is in units of `unit` (GFLOP, GB). `baseline` may be empty.
+struct Baseline {
+  std::string name;
+  std::function<void()> run;
+};
+
+// `work` per run is in units of `unit` (GFLOP, GB).
 ordered_json measure(const Graph& graph, World& world, int runs_per_sample, double work,
-                     const std::string& unit, const std::function<void()>& baseline) {
+                     const std::string& unit, const std::vector<Baseline>& baselines) {
   Executable executable = Executable::compile(graph, world);
   executable.prepare({});
   const RankTensors inputs = random_inputs(graph, {}, 1);
@@ -51,23 +56,28 @@ ordered_json measure(const Graph& graph, World& world, int runs_per_sample, doub
     for (int i = 0; i < runs_per_sample; ++i) executable.run();
     executable.synchronize();
   };
-  std::vector<double> own, other, ratio;
+  std::vector<double> own;
+  std::vector<std::vector<double>> other(baselines.size()), ratio(baselines.size());
   for (int i = 0; i < kWarmUp + kSamples; ++i) {
+    const bool counts = i >= kWarmUp;
     const double braid_s = seconds(run) / runs_per_sample;
-    const double baseline_s = baseline ? seconds(baseline) : 0;
-    if (i < kWarmUp) continue;
-    own.push_back(braid_s);
-    other.push_back(baseline_s);
-    ratio.push_back(baseline_s / braid_s);
+    if (counts) own.push_back(braid_s);
+    for (std::size_t b = 0; b < baselines.size(); ++b) {
+      const double baseline_s = seconds(baselines[b].run);
+      if (!counts) continue;
+      other[b].push_back(baseline_s);
+      ratio[b].push_back(baseline_s / braid_s);
+    }
   }
   ordered_json result = {{"name", graph.name()},
                          {"samples", kSamples},
-                         {"braid_ms", median(own) * 1e3},
-                         {"braid_" + unit + "_per_s", work / median(own)}};
-  if (baseline) {
-    result["baseline_ms"] = median(other) * 1e3;
-    result["baseline_" + unit + "_per_s"] = work / median(other);
-    result["speedup"] = median(ratio);  // of the pairs
+                         {"ms", median(own) * 1e3},
+                         {unit + "_per_s", work / median(own)}};
+  for (std::size_t b = 0; b < baselines.size(); ++b) {
+    result["baselines"].push_back({{"options", baselines[b].name},
+                                   {"ms", median(other[b]) * 1e3},
+                                   {unit + "_per_s", work / median(other[b])},
+                                   {"speedup", median(ratio[b])}});  // of the pairs
   }
   return result;
 }
@@ -80,8 +90,8 @@ ordered_json sanitizer(World& plain) {
   World checked = World::open(options);
   auto results = ordered_json::array();
   for (const Graph& graph : {gemm_graph(256), rms_norm_graph(256, 2048)}) {
-    const double off = measure(graph, plain, 1, 1, "run", nullptr)["braid_ms"];
-    const double on = measure(graph, checked, 1, 1, "run", nullptr)["braid_ms"];
+    const double off = measure(graph, plain, 1, 1, "run", {})["ms"];
+    const double on = measure(graph, checked, 1, 1, "run", {})["ms"];
     results.push_back(
         {{"name", graph.name()}, {"off_ms", off}, {"on_ms", on}, {"slowdown", on / off}});
   }
@@ -99,21 +109,26 @@ int bench(const std::string& device, std::int64_t n) {
   const auto size = static_cast<std::size_t>(n * n);
   const std::vector<float> a(size, 0.5F), b(size, 0.25F);
   std::vector<float> c(size);
-  std::function<void()> gemm = [&] { baseline_gemm(a.data(), b.data(), c.data(), n); };
   const std::vector<std::uint16_t> x(kRows * kWidth, 0x3f80), g(kWidth, 0x3f80);
   std::vector<std::uint16_t> y(x.size());
-  std::function<void()> norm = [&] {
-    baseline_rms_norm(x.data(), g.data(), y.data(), kRows, kWidth, 1e-5F);
+  std::vector<Baseline> gemms, norms;
+  auto add_baselines = [&](const std::string& name, BaselineGemm* gemm, BaselineRmsNorm* norm) {
+    gemms.push_back({name, [&, gemm] { gemm(a.data(), b.data(), c.data(), n); }});
+    norms.push_back(
+        {name, [&, norm] { norm(x.data(), g.data(), y.data(), kRows, kWidth, 1e-5F); }});
   };
-  if (!cpu) gemm = norm = nullptr;
+  if (cpu) {
+    add_baselines("-O3", o3::gemm, o3::rms_norm);
+    add_baselines("-Ofast", ofast::gemm, ofast::rms_norm);
+  }
 
   auto results = ordered_json::array();
   const auto extent = static_cast<double>(n);
   results.push_back(
-      measure(gemm_graph(n), world, runs, 2 * extent * extent * extent / 1e9, "gflop", gemm));
+      measure(gemm_graph(n), world, runs, 2 * extent * extent * extent / 1e9, "gflop", gemms));
   results.back()["n"] = n;
   results.push_back(measure(rms_norm_graph(kRows, kWidth), world, runs,
-                            2.0 * kRows * kWidth * 2 / 1e9, "gb", norm));
+                            2.0 * kRows * kWidth * 2 / 1e9, "gb", norms));
   results.back()["rows"] = kRows;
   results.back()["width"] = kWidth;
   ordered_json document = {
