@@ -131,6 +131,34 @@ void extremes(std::vector<Row>& rows, const Type& type, bool ftz, bool propagate
   }
 }
 
+/// min and max of three operands: f32 only.
+void extremes_of_three(std::vector<Row>& rows, bool ftz, bool propagate, bool sizes) {
+  for (const bool minimum : {true, false}) {
+    const std::string text = std::string(minimum ? "min" : "max") + (ftz ? ".ftz" : "") +
+                             (propagate ? ".NaN" : "") + (sizes ? ".abs" : "") +
+                             ".@ $d, $a, $b, $c;";
+    rows.push_back(float_row(kTypes[0], text, [=](u64 a, u64 b, u64 c) {
+      const auto input = [&](u64 x) {
+        return (ftz ? flush(kF32, x) : x) & (sizes ? kF32.sign() - 1 : ~0ULL);
+      };
+      u64 result = extreme(kF32, minimum, propagate, input(a), input(b));
+      // A NaN that must not be lost is one of the three.
+      if (propagate && (kF32.is_nan(a) || kF32.is_nan(b))) return result;
+      return extreme(kF32, minimum, propagate, result, input(c));
+    }));
+  }
+}
+
+TEST(SemanticsFloat, MinMaxOfThree) {
+  std::vector<Row> rows;
+  for (const bool ftz : {false, true}) {
+    for (const bool propagate : {false, true}) {
+      for (const bool sizes : {false, true}) extremes_of_three(rows, ftz, propagate, sizes);
+    }
+  }
+  check(rows, make_inputs(float_edges(kF32), 18));
+}
+
 TEST(SemanticsFloat, MinMaxAndSigns) {
   for (const Type& type : kTypes) {
     std::vector<Row> rows;

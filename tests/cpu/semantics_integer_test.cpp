@@ -405,7 +405,8 @@ TEST(SemanticsInteger, RefusesOtherForms) {
         "madc.wide.u32 %D, %a, %b, %C;", "prmt.b32.f3e %d, %a, %b, %c;",
         "dp2a.u32.u32 %d, %a, %b, %c;", "add.cc.u16 %h, %ha, %hb;", "cvt.rn.e4m3x2.f32 %h, %a, %b;",
         "cvt.rn.tf32.f64 %d, %A;", "set.eq.u64.f16x2 %D, %a, %b;", "set.eq.u16.f16x2 %h, %a, %b;",
-        "fns.b32 %d, %a, %b;",
+        "fns.b32 %d, %a, %b;", "min.xorsign.abs.f32 %d, %a, %b, %c;", "max.abs.f32 %d, %a, %b;",
+        "min.xorsign.f32 %d, %a, %b;", "max.f64 %D, %A, %B, %C;", "min.f32 %d, %a;",
         "mma.sync.aligned.m16n8k32.row.col.f32.tf32.tf32.f32 {%d,%d,%d,%d}, {%a,%a,%a,%a}, {%b,%b},"
         " {%c,%c,%c,%c};",
         "mma.sync.aligned.m16n8k16.row.col.other.s32.s8.s8.s32 {%d,%d,%d,%d}, {%a,%a}, {%b},"

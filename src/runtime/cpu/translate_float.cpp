@@ -267,25 +267,27 @@ void Translator::float_min_max(const Instruction& i) {
   const bool ftz = mods.take("ftz");
   const bool propagate = mods.take("NaN");
   const bool by_size = mods.take("xorsign");
-  if (by_size && !mods.take("abs")) mods.unknown();
+  const bool sizes = mods.take("abs");
   const Type type = mods.type();
   mods.finish();
-  const bool three = i.operands.size() == 4 && type.bits == 32;
+  const bool three = i.operands.size() == 4 && type == Type{Kind::kFloat, 32, 1};
   if (!three) need(i, 3);
+  // Two operands know .xorsign.abs, three know .abs.
+  if (by_size != (sizes && !three)) bad(i, "expected .xorsign.abs, or .abs and three operands");
   const bool minimum = i.opcode == "min";
   both_halves(i, type, three ? 3 : 2, [&](llvm::ArrayRef<Value*> in) {
-    Value* a = flush(in[0], ftz, type);
-    Value* b = flush(in[1], ftz, type);
-    if (by_size) {
-      Value* sign = b_.CreateXor(b_.CreateBitCast(a, integer(type.bits == 64 ? 64 : 32, scalar_)),
-                                 b_.CreateBitCast(b, integer(type.bits == 64 ? 64 : 32, scalar_)));
-      a = intrinsic(llvm::Intrinsic::fabs, {a});
-      b = intrinsic(llvm::Intrinsic::fabs, {b});
-      Value* size = float_extreme(minimum, propagate, a, b);
-      return intrinsic(llvm::Intrinsic::copysign, {size, b_.CreateBitCast(sign, a->getType())});
+    llvm::SmallVector<Value*, 3> operands;
+    for (Value* value : in) {
+      value = flush(value, ftz, type);
+      operands.push_back(sizes ? intrinsic(llvm::Intrinsic::fabs, {value}) : value);
     }
-    Value* result = float_extreme(minimum, propagate, a, b);
-    return three ? float_extreme(minimum, propagate, result, flush(in[2], ftz, type)) : result;
+    Value* result = float_extreme(minimum, propagate, operands[0], operands[1]);
+    if (three) return float_extreme(minimum, propagate, result, operands[2]);
+    if (!by_size) return result;
+    llvm::Type* bits = integer(type.bits == 64 ? 64 : 32, scalar_);
+    Value* sign = b_.CreateXor(b_.CreateBitCast(in[0], bits), b_.CreateBitCast(in[1], bits));
+    return intrinsic(llvm::Intrinsic::copysign,
+                     {result, b_.CreateBitCast(sign, result->getType())});
   });
 }
 
