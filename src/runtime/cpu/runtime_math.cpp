@@ -22,7 +22,8 @@ namespace {
 constexpr int kLanes = 32;
 constexpr std::array<int, 4> kHostRounding = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
-/// Sets the host's rounding mode while it lives.
+/// Sets the host's rounding mode while it lives. Arithmetic between a load and a store within it
+/// stays there: no access to memory moves past the calls that set the mode.
 class RoundingScope {
  public:
   explicit RoundingScope(std::uint32_t mode) : saved_(std::fegetround()) {
@@ -36,22 +37,16 @@ class RoundingScope {
   int saved_;
 };
 
-/// Keeps the compiler from moving arithmetic out of the rounding scope.
-template <class T>
-T opaque(T value) {
-  volatile T copy = value;
-  return copy;
+/// `.ftz`: a subnormal becomes a zero of its sign.
+inline float flushed(float x, bool ftz) {
+  return ftz && std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x;
 }
 
-template <class T, class Operation>
-void rounded(T* out, const T* a, const T* b, std::uint32_t mode, Operation&& operation) {
-  const RoundingScope scope(mode);
-  for (int l = 0; l < kLanes; ++l) out[l] = opaque(operation(opaque(a[l]), opaque(b[l])));
-}
-
-template <class T, class Operation>
-void each(T* out, const T* in, Operation&& operation) {
-  for (int l = 0; l < kLanes; ++l) out[l] = operation(in[l]);
+template <class Operation>
+void each(float* out, const float* in, std::uint32_t ftz, Operation&& operation) {
+  for (int l = 0; l < kLanes; ++l) {
+    out[l] = flushed(operation(flushed(in[l], ftz != 0)), ftz != 0);
+  }
 }
 
 /// 2^x within 2 ulp: a polynomial on [-0.5, 0.5], scaled in two steps so that subnormal results
@@ -117,8 +112,19 @@ std::uint32_t find_set(std::uint32_t mask, std::uint32_t base, std::int32_t n) {
   return ~0U;
 }
 
-BRAID_CPU_CLONES void exp2_lanes(float* out, const float* in) {
-  for (int l = 0; l < kLanes; ++l) out[l] = exp2_lane(in[l]);
+/// No subnormal changes what 2^x is.
+BRAID_CPU_CLONES void exp2_lanes(float* out, const float* in, bool ftz) {
+  for (int l = 0; l < kLanes; ++l) out[l] = flushed(exp2_lane(in[l]), ftz);
+}
+
+BRAID_CPU_CLONES void fma_lanes(float* out, const float* a, const float* b, const float* c) {
+  for (int l = 0; l < kLanes; ++l) out[l] = std::fma(a[l], b[l], c[l]);
+}
+
+template <class T, class Operation>
+void rounded(T* out, const T* a, const T* b, std::uint32_t mode, Operation&& operation) {
+  const RoundingScope scope(mode);
+  for (int l = 0; l < kLanes; ++l) out[l] = operation(a[l], b[l]);
 }
 
 }  // namespace
@@ -126,18 +132,20 @@ BRAID_CPU_CLONES void exp2_lanes(float* out, const float* in) {
 
 extern "C" {
 
-static void braid_cpu_ex2(float* out, const float* in) { braid::cpu::exp2_lanes(out, in); }
-static void braid_cpu_lg2(float* out, const float* in) {
-  braid::cpu::each(out, in, [](float x) { return std::log2(x); });
+static void braid_cpu_ex2(float* out, const float* in, std::uint32_t ftz) {
+  braid::cpu::exp2_lanes(out, in, ftz != 0);
 }
-static void braid_cpu_sin(float* out, const float* in) {
-  braid::cpu::each(out, in, [](float x) { return std::sin(x); });
+static void braid_cpu_lg2(float* out, const float* in, std::uint32_t ftz) {
+  braid::cpu::each(out, in, ftz, [](float x) { return std::log2(x); });
 }
-static void braid_cpu_cos(float* out, const float* in) {
-  braid::cpu::each(out, in, [](float x) { return std::cos(x); });
+static void braid_cpu_sin(float* out, const float* in, std::uint32_t ftz) {
+  braid::cpu::each(out, in, ftz, [](float x) { return std::sin(x); });
 }
-static void braid_cpu_tanh(float* out, const float* in) {
-  braid::cpu::each(out, in, [](float x) { return std::tanh(x); });
+static void braid_cpu_cos(float* out, const float* in, std::uint32_t ftz) {
+  braid::cpu::each(out, in, ftz, [](float x) { return std::cos(x); });
+}
+static void braid_cpu_tanh(float* out, const float* in, std::uint32_t ftz) {
+  braid::cpu::each(out, in, ftz, [](float x) { return std::tanh(x); });
 }
 
 static void braid_cpu_to_float8(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {
@@ -178,23 +186,19 @@ static void braid_cpu_sqrt_f64(double* out, const double* a, std::uint32_t mode)
 static void braid_cpu_fma_f32(float* out, const float* a, const float* b, const float* c,
                               std::uint32_t mode) {
   const braid::cpu::RoundingScope scope(mode);
-  for (int l = 0; l < braid::cpu::kLanes; ++l) {
-    out[l] = braid::cpu::opaque(std::fma(braid::cpu::opaque(a[l]), b[l], c[l]));
-  }
+  braid::cpu::fma_lanes(out, a, b, c);
 }
 static void braid_cpu_fma_f64(double* out, const double* a, const double* b, const double* c,
                               std::uint32_t mode) {
   const braid::cpu::RoundingScope scope(mode);
-  for (int l = 0; l < braid::cpu::kLanes; ++l) {
-    out[l] = braid::cpu::opaque(std::fma(braid::cpu::opaque(a[l]), b[l], c[l]));
-  }
+  for (int l = 0; l < braid::cpu::kLanes; ++l) out[l] = std::fma(a[l], b[l], c[l]);
 }
 
 /// The f32 result lies in the low half of each 64-bit lane.
 static void braid_cpu_f64_to_f32(std::uint64_t* out, const double* in, std::uint32_t mode) {
   const braid::cpu::RoundingScope scope(mode);
   for (int l = 0; l < braid::cpu::kLanes; ++l) {
-    const auto value = braid::cpu::opaque(static_cast<float>(braid::cpu::opaque(in[l])));
+    const auto value = static_cast<float>(in[l]);
     out[l] = std::bit_cast<std::uint32_t>(value);
   }
 }
@@ -207,7 +211,7 @@ static void braid_cpu_int_to_f32(std::uint64_t* out, const std::uint64_t* in, st
     const long double wide = (mode & 4) != 0
                                  ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
                                  : static_cast<long double>(in[l]);
-    const auto value = braid::cpu::opaque(static_cast<float>(braid::cpu::opaque(wide)));
+    const auto value = static_cast<float>(wide);
     const bool inexact = sticky && static_cast<long double>(value) != wide;
     out[l] = std::bit_cast<std::uint32_t>(value) | static_cast<std::uint32_t>(inexact);
   }
@@ -219,7 +223,7 @@ static void braid_cpu_int_to_f64(std::uint64_t* out, const std::uint64_t* in, st
     const long double wide = (mode & 4) != 0
                                  ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
                                  : static_cast<long double>(in[l]);
-    const auto value = braid::cpu::opaque(static_cast<double>(braid::cpu::opaque(wide)));
+    const auto value = static_cast<double>(wide);
     out[l] = std::bit_cast<std::uint64_t>(value);
   }
 }

@@ -186,39 +186,64 @@ void atomic_lanes(T* out, const std::uint64_t* addresses, const T* a, const T* b
   });
 }
 
-/// Elements of type T, `count` to a lane, from and to scratch memory. Idle lanes read as zeros.
-template <class T>
-void load_narrow(std::uint8_t* out, const std::uint64_t* addresses, std::uint32_t mask,
-                 std::uint32_t count) {
-  for (std::uint32_t k = 0; k < count; ++k, out += kElementStride) {
-    if (mask == ~0U) {
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        std::memcpy(out + l * sizeof(T), at<const T>(addresses[l]) + k, sizeof(T));
-      }
-      continue;
+/// `kCount` elements of type T to a lane, from and to scratch memory. Idle lanes read as zeros.
+template <class T, std::uint32_t kCount>
+void load_apart(std::uint8_t* out, const std::uint64_t* addresses, std::uint32_t mask) {
+  const auto load = [&](int l) {
+    for (std::uint32_t k = 0; k < kCount; ++k) {
+      std::memcpy(out + k * kElementStride + static_cast<std::size_t>(l) * sizeof(T),
+                  at<const T>(addresses[l]) + k, sizeof(T));
     }
-    std::memset(out, 0, kLanes * sizeof(T));
-    for_each_lane(mask, [&](int l) {
-      std::memcpy(out + static_cast<std::size_t>(l) * sizeof(T), at<const T>(addresses[l]) + k,
-                  sizeof(T));
-    });
+  };
+  if (mask == ~0U) {
+    for (int l = 0; l < kLanes; ++l) load(l);
+    return;
   }
+  for (std::uint32_t k = 0; k < kCount; ++k) {
+    std::memset(out + k * kElementStride, 0, kLanes * sizeof(T));
+  }
+  for_each_lane(mask, load);
 }
 
-template <class T>
-void store_narrow(const std::uint8_t* values, const std::uint64_t* addresses, std::uint32_t mask,
-                  std::uint32_t count) {
-  for (std::uint32_t k = 0; k < count; ++k, values += kElementStride) {
-    if (mask == ~0U) {
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        std::memcpy(at<T>(addresses[l]) + k, values + l * sizeof(T), sizeof(T));
-      }
-      continue;
+template <class T, std::uint32_t kCount>
+void store_apart(const std::uint8_t* values, const std::uint64_t* addresses, std::uint32_t mask) {
+  const auto store = [&](int l) {
+    for (std::uint32_t k = 0; k < kCount; ++k) {
+      std::memcpy(at<T>(addresses[l]) + k,
+                  values + k * kElementStride + static_cast<std::size_t>(l) * sizeof(T), sizeof(T));
     }
-    for_each_lane(mask, [&](int l) {
-      std::memcpy(at<T>(addresses[l]) + k, values + static_cast<std::size_t>(l) * sizeof(T),
-                  sizeof(T));
-    });
+  };
+  if (mask == ~0U) {
+    for (int l = 0; l < kLanes; ++l) store(l);
+    return;
+  }
+  for_each_lane(mask, store);
+}
+
+/// Calls `run.operator()<T, kCount>()` for elements of `bytes` bytes.
+template <class Run>
+void for_access(std::uint32_t bytes, std::uint32_t count, Run&& run) {
+  const auto counted = [&]<class T>() {
+    switch (count) {
+      case 1:
+        return run.template operator()<T, 1>();
+      case 2:
+        return run.template operator()<T, 2>();
+      case 4:
+        return run.template operator()<T, 4>();
+      default:
+        return run.template operator()<T, 8>();
+    }
+  };
+  switch (bytes) {
+    case 1:
+      return counted.template operator()<std::uint8_t>();
+    case 2:
+      return counted.template operator()<std::uint16_t>();
+    case 4:
+      return counted.template operator()<std::uint32_t>();
+    default:
+      return counted.template operator()<std::uint64_t>();
   }
 }
 
@@ -240,18 +265,18 @@ void transpose(__m128i (&rows)[8]) {
 
 extern "C" {
 
-static void braid_cpu_load_narrow(std::uint8_t* out, const std::uint64_t* addresses,
-                                  std::uint32_t mask, std::uint32_t bytes, std::uint32_t count) {
-  const auto run =
-      bytes == 1 ? &braid::cpu::load_narrow<std::uint8_t> : &braid::cpu::load_narrow<std::uint16_t>;
-  run(out, addresses, mask, count);
+static void braid_cpu_load_apart(std::uint8_t* out, const std::uint64_t* addresses,
+                                 std::uint32_t mask, std::uint32_t bytes, std::uint32_t count) {
+  braid::cpu::for_access(bytes, count, [&]<class T, std::uint32_t kCount>() {
+    braid::cpu::load_apart<T, kCount>(out, addresses, mask);
+  });
 }
 
-static void braid_cpu_store_narrow(const std::uint8_t* values, const std::uint64_t* addresses,
-                                   std::uint32_t mask, std::uint32_t bytes, std::uint32_t count) {
-  const auto run = bytes == 1 ? &braid::cpu::store_narrow<std::uint8_t>
-                              : &braid::cpu::store_narrow<std::uint16_t>;
-  run(values, addresses, mask, count);
+static void braid_cpu_store_apart(const std::uint8_t* values, const std::uint64_t* addresses,
+                                  std::uint32_t mask, std::uint32_t bytes, std::uint32_t count) {
+  braid::cpu::for_access(bytes, count, [&]<class T, std::uint32_t kCount>() {
+    braid::cpu::store_apart<T, kCount>(values, addresses, mask);
+  });
 }
 
 static void braid_cpu_load_strong(std::uint8_t* out, const std::uint64_t* addresses,
@@ -432,8 +457,8 @@ namespace braid::cpu {
 
 std::span<const RuntimeHelper> memory_helpers() {
   static const std::array kHelpers = {
-      BRAID_CPU_HELPER(braid_cpu_load_narrow),
-      BRAID_CPU_HELPER(braid_cpu_store_narrow),
+      BRAID_CPU_HELPER(braid_cpu_load_apart),
+      BRAID_CPU_HELPER(braid_cpu_store_apart),
       BRAID_CPU_HELPER(braid_cpu_load_strong),
       BRAID_CPU_HELPER(braid_cpu_store_strong),
       BRAID_CPU_HELPER(braid_cpu_atomic),

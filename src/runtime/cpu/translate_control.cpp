@@ -206,15 +206,10 @@ int Translator::conditional_block(const Block& block) const {
   return -1;
 }
 
-/// Its code is faster where no lane is left out: it writes registers that live on, which must not
-/// change in the others, or touches memory that lies together.
+/// Its code is faster where no lane is left out: it touches memory that lies together.
 bool Translator::gains_from_full_mask(const Block& block) const {
   for (std::uint32_t i = block.first; i < block.last; ++i) {
-    const Instruction& instruction = function_.body[i];
-    const RegisterUse use = register_use(instruction);
-    const auto lives_on = [&](int r) { return block.live_out.has(r); };
-    if (std::any_of(use.writes.begin(), use.writes.end(), lives_on)) return true;
-    for (const Operand& operand : instruction.operands) {
+    for (const Operand& operand : function_.body[i].operands) {
       if (operand.form == Operand::Form::kMemory && shapes_.operand_shape(operand).is_table()) {
         return true;
       }

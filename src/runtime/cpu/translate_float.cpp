@@ -201,9 +201,8 @@ void Translator::op_transcendental(const Instruction& i) {
                        : i.opcode == "sin" ? "braid_cpu_sin"
                        : i.opcode == "cos" ? "braid_cpu_cos"
                                            : "braid_cpu_tanh";
-  both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
-    return flush(map_lanes(helper, {flush(in[0], ftz)}), ftz);
-  });
+  both_halves(i, type, 1,
+              [&](llvm::ArrayRef<Value*> in) { return map_lanes(helper, {in[0]}, ftz ? 1 : 0); });
 }
 
 void Translator::op_copysign(const Instruction& i) {

@@ -228,12 +228,12 @@ llvm::Value* Translator::call_first_active(Value* lanes) {
   return b_.CreateExtractElement(lanes, b_.CreateAnd(first, 31));
 }
 
-/// The host gathers no elements below 32 bits: a call costs the code generator one instruction, the
-/// same inline a hundred.
-void Translator::load_narrow(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results) {
+/// A call costs the code generator one instruction; the host's own gathers of 32 addresses cost it
+/// dozens, and take as long to run.
+void Translator::load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results) {
   const unsigned bits = access.type.total_bits();
   Value* addresses = to_scratch(0, lanes);
-  call("braid_cpu_load_narrow", b_.getVoidTy(),
+  call("braid_cpu_load_apart", b_.getVoidTy(),
        {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count)});
   for (unsigned k = 0; k < access.count; ++k) {
     write_loaded(results[k], from_scratch(8 + 2 * k, integer(bits, false)), access.type);
@@ -280,22 +280,7 @@ void Translator::op_load(const Instruction& i) {
     load_consecutive(access, where, results);
     return;
   }
-  Value* lanes = address_lanes(where);
-  if (bits < 32) {
-    load_narrow(access, lanes, results);
-    return;
-  }
-  Value* mask = execution_mask();
-  llvm::Type* type = integer(bits, false);
-  if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(integer(1, false));
-  std::vector<Value*> loaded;
-  for (unsigned k = 0; k < access.count; ++k) {
-    Value* at = k == 0 ? lanes : b_.CreateAdd(lanes, splat(b_.getInt64(k * bits / 8)));
-    Value* pointers = b_.CreateIntToPtr(at, FixedVectorType::get(b_.getPtrTy(), 32));
-    loaded.push_back(b_.CreateMaskedGather(type, pointers, llvm::Align(bits / 8), mask,
-                                           llvm::Constant::getNullValue(type)));
-  }
-  for (unsigned k = 0; k < access.count; ++k) write_loaded(results[k], loaded[k], access.type);
+  load_apart(access, address_lanes(where), results);
 }
 
 llvm::Value* Translator::dump_address() {
@@ -398,19 +383,10 @@ void Translator::op_store(const Instruction& i) {
     }
     return;
   }
-  Value* lanes = address_lanes(where);
-  if (bits < 32) {
-    for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
-    call("braid_cpu_store_narrow", b_.getVoidTy(),
-         {scratch(8), to_scratch(0, lanes), execution_bits(), b_.getInt32(bits / 8),
-          b_.getInt32(access.count)});
-    return;
-  }
-  for (unsigned k = 0; k < access.count; ++k) {
-    Value* at = k == 0 ? lanes : b_.CreateAdd(lanes, splat(b_.getInt64(k * bits / 8)));
-    Value* pointers = b_.CreateIntToPtr(at, FixedVectorType::get(b_.getPtrTy(), 32));
-    b_.CreateMaskedScatter(values[k], pointers, align, mask);
-  }
+  for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
+  call("braid_cpu_store_apart", b_.getVoidTy(),
+       {scratch(8), to_scratch(0, address_lanes(where)), execution_bits(), b_.getInt32(bits / 8),
+        b_.getInt32(access.count)});
 }
 
 void Translator::op_atomic(const Instruction& i) {

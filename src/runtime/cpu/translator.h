@@ -264,7 +264,7 @@ class Translator {
                    llvm::ArrayRef<Operand> results);
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
   void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
-  void load_narrow(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
+  void load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
   void write_loaded(const Operand& result, Value* value, ptx::Type type);
   void op_atomic(const Instruction& i);
   void op_fence(const Instruction& i);
