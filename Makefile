@@ -48,10 +48,11 @@ soak: build
 	@$(call build-preset,asan,run_test braid_cpu)
 	@build/asan/bin/run_test --gtest_filter='*RandomGraph*/0'
 	@$(call build-preset,fuzz)
+	@build/release/bin/braid compile examples/llama_mlp.json --target sm_80 -o build/fuzz/seeds
 	@for target in graph safetensors cache ptx; do \
 	  mkdir -p build/fuzz/corpus/$$target; \
 	  build/fuzz/bin/fuzz_$$target -max_total_time=600 -timeout=60 -rss_limit_mb=4096 \
-	    build/fuzz/corpus/$$target examples; \
+	    build/fuzz/corpus/$$target build/fuzz/seeds examples; \
 	done
 	@$(call build-preset,tsan,asan_tests)
 	@$(CTEST) --test-dir build/tsan -L asan

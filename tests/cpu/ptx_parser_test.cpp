@@ -55,6 +55,33 @@ TEST(PtxParser, RejectsMalformedText) {
   EXPECT_THAT(load_error("garbage"), HasSubstr("ptx:1:"));
 }
 
+/// Fewer operands than needed: the analyses come before the translator counts them.
+TEST(PtxParser, CountsOperands) {
+  const std::pair<const char*, int> opcodes[] = {
+      {"mad.lo.s32", 4}, {"add.s32", 3},  {"sub.s32", 3},           {"mul.lo.s32", 3},
+      {"shl.b32", 3},    {"shr.s32", 3},  {"and.b32", 3},           {"or.b32", 3},
+      {"xor.b32", 3},    {"mov.b32", 2},  {"cvt.s32.s32", 2},       {"fma.rn.f32", 4},
+      {"selp.b32", 4},   {"lop3.b32", 5}, {"shfl.sync.idx.b32", 5}, {"vote.sync.ballot.b32", 3}};
+  for (const auto& [opcode, needed] : opcodes) {
+    std::string operands = "%r0";
+    for (int count = 1; count < needed; ++count, operands += ", 7") {
+      EXPECT_THAT(
+          load_error(wrap(std::string(".reg .b32 %r0; ") + opcode + " " + operands + ";\nret;")),
+          HasSubstr("ptx:6"))
+          << opcode << " " << operands;
+    }
+  }
+}
+
+/// A register that nothing writes may hold anything, and so may addresses computed from it.
+TEST(PtxParser, KnowsNothingOfUnwrittenRegisters) {
+  EXPECT_EQ(load_error(wrap(R"(
+    .reg .b16 %h; .reg .b32 %a; .reg .b64 %d, %o;
+    ld.param.u64 %o, [p]; mul.wide.u32 %d, %h, 8; add.s64 %o, %o, %d; ld.global.b32 %a, [%o];
+    ret;)")),
+            "");
+}
+
 TEST(PtxParser, ScopesHideNames) {
   EXPECT_EQ(load_error(wrap(R"(
     .reg .b32 %r<3>;

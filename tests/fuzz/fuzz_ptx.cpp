@@ -1,15 +1,31 @@
-// Any text as PTX: an error, or a module.
+// Any text as PTX: an error, or functions that LLVM's verifier accepts.
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 
 #include "braid/error.h"
-#include "runtime/cpu/ptx.h"
+#include "runtime/cpu/jit.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace braid::cpu;
   try {
-    (void)braid::cpu::ptx::parse({reinterpret_cast<const char*>(data), size});
-  } catch (const braid::Error&) {
-    // The error is the answer.
+    const Program program(std::string(reinterpret_cast<const char*>(data), size));
+    // Every variant now and then.
+    llvm::LLVMContext context;
+    llvm::Module module("fuzz", context);
+    Jit::translate(module, program, size % 2 == 0,
+                   {.checks = size % 3 == 0, .counts = size % 5 == 0});
+  } catch (const braid::Error& error) {
+    // The error is the answer, unless it is our own.
+    if (error.code() == braid::ErrorCode::kInternal) {
+      std::fprintf(stderr, "%s\n", error.what());
+      std::abort();
+    }
   }
   return 0;
 }

@@ -127,14 +127,8 @@ Jit::Linked::~Linked() {
   llvm::consumeError(jit_.state_->lljit->getExecutionSession().removeJITDylib(library_));
 }
 
-std::string Jit::compile(const Program& program, bool aligned) {
-  llvm::LLVMContext context;
-  llvm::Module out("ptx", context);
-  const auto machine = state_->target_machine();
-  out.setTargetTriple(machine->getTargetTriple().str());
-  out.setDataLayout(machine->createDataLayout());
-  out.setPICLevel(llvm::PICLevel::BigPIC);
-
+void Jit::translate(llvm::Module& out, const Program& program, bool aligned,
+                    Instrumentation instrumentation) {
   Layout layout;
   layout.offsets = program.offsets();
   layout.globals.resize(layout.offsets.size());
@@ -142,7 +136,7 @@ std::string Jit::compile(const Program& program, bool aligned) {
     const ptx::Space space = program.module().variables[v].space;
     if (space != ptx::Space::kGlobal && space != ptx::Space::kConst) continue;
     layout.globals[v] =
-        new llvm::GlobalVariable(out, llvm::Type::getInt8Ty(context), false,
+        new llvm::GlobalVariable(out, llvm::Type::getInt8Ty(out.getContext()), false,
                                  llvm::GlobalValue::ExternalLinkage, nullptr, variable_symbol(v));
   }
   for (std::size_t e = 0; e < program.entries().size(); ++e) {
@@ -156,11 +150,11 @@ std::string Jit::compile(const Program& program, bool aligned) {
     own.offsets = std::move(offsets);
     const auto& function =
         program.module().functions[static_cast<std::size_t>(program.entries()[e].function)];
-    Translator translator(out, program.module(), function, own, aligned, instrumentation_);
+    Translator translator(out, program.module(), function, own, aligned, instrumentation);
     const KernelInfo info = translator.run(kernel_symbol(e));
     const std::uint32_t words[] = {info.register_bytes, info.local_bytes, info.shared_bytes,
                                    info.waits};
-    auto* data = llvm::ConstantDataArray::get(context, words);
+    auto* data = llvm::ConstantDataArray::get(out.getContext(), words);
     new llvm::GlobalVariable(out, data->getType(), true, llvm::GlobalValue::ExternalLinkage, data,
                              info_symbol(e));
   }
@@ -168,6 +162,16 @@ std::string Jit::compile(const Program& program, bool aligned) {
   llvm::raw_string_ostream problems(problem);
   if (llvm::verifyModule(out, &problems))
     throw_internal("cpu", "bad code was generated: " + problem);
+}
+
+std::string Jit::compile(const Program& program, bool aligned) {
+  llvm::LLVMContext context;
+  llvm::Module out("ptx", context);
+  const auto machine = state_->target_machine();
+  out.setTargetTriple(machine->getTargetTriple().str());
+  out.setDataLayout(machine->createDataLayout());
+  out.setPICLevel(llvm::PICLevel::BigPIC);
+  translate(out, program, aligned, instrumentation_);
 
   llvm::PassBuilder builder(machine.get());
   llvm::LoopAnalysisManager loops;

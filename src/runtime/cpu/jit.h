@@ -10,9 +10,12 @@
 #include "runtime/cpu/ptx.h"
 #include "runtime/cpu/warp_context.h"
 
-namespace llvm::orc {
+namespace llvm {
+class Module;
+namespace orc {
 class JITDylib;
 }
+}  // namespace llvm
 
 namespace braid {
 class DiskCache;
@@ -21,7 +24,7 @@ class DiskCache;
 namespace braid::cpu {
 
 /// Changes whenever generated code or WarpContext changes.
-inline constexpr int kCodegenVersion = 21;
+inline constexpr int kCodegenVersion = 22;
 
 /// The version of LLVM, e.g. "19.1.7".
 const char* llvm_version();
@@ -105,6 +108,11 @@ class Jit {
     llvm::orc::JITDylib& library_;
     std::vector<Kernel> kernels_;
   };
+
+  /// Writes the functions of all kernels into a module, and verifies it. Throws braid::Error for
+  /// what the device does not know.
+  static void translate(llvm::Module& out, const Program& program, bool aligned,
+                        Instrumentation instrumentation);
 
   /// `aligned` picks the variant for blocks whose x extent is a multiple of 32; `globals` is where
   /// the program's global variables live.

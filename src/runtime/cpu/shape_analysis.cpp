@@ -101,13 +101,21 @@ ShapeAnalysis::ShapeAnalysis(const ptx::Module& module, const ptx::Function& fun
       divergent_(flow.blocks().size()) {
   find_constants();
   find_local_registers();
-  do {
-    while (update_shapes()) {
-    }
-  } while (update_divergence());
+  const auto solve = [&] {
+    do {
+      while (update_shapes()) {
+      }
+    } while (update_divergence());
+  };
+  solve();
+  // A register that nothing writes may hold anything, and so may what is computed from it.
+  bool any = false;
   for (Shape& shape : shapes_) {
-    if (shape.form == Shape::Form::kUnknown) shape = Shape::vector();
+    if (shape.form != Shape::Form::kUnknown) continue;
+    shape = Shape::vector();
+    any = true;
   }
+  if (any) solve();
   find_components();
 }
 
@@ -384,6 +392,10 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
     return uniform && !private_space ? Shape::uniform() : Shape::vector();
   }
   if (!is_arithmetic(op) || !tables) return Shape::vector();
+  // The translator refuses what has too few operands; here they must only not be read.
+  static const std::set<std::string_view> kBinary = {"add", "sub", "mul", "shl",
+                                                     "shr", "and", "or",  "xor"};
+  if (operands.size() < (op == "mad" ? 4U : kBinary.contains(op) ? 3U : 2U)) return Shape::vector();
   const Shape a = operand_shape(operands[1]);
   const Shape b = operands.size() > 2 ? operand_shape(operands[2]) : Shape::uniform(63);
   const auto parsed =

@@ -60,12 +60,12 @@ void Translator::check_members(const Operand& members) {
 
 void Translator::op_shuffle(const Instruction& i) {
   Modifiers mods(i);
-  mods.take("sync");
+  const bool sync = mods.take("sync");
   const int mode = mods.take_one({"up", "down", "bfly", "idx"});
   if (mode < 0 || !mods.take("b32")) mods.unknown();
   mods.finish();
-  if (i.operands.size() != 4) need(i, 5);
-  if (i.operands.size() == 5) check_members(i.operands[4]);
+  need(i, sync ? 5 : 4);
+  if (sync) check_members(i.operands[4]);
   const bool pair = i.operands[0].form == Operand::Form::kPair;
   const Operand& to = pair ? i.operands[0].elements[0] : i.operands[0];
   Value* a = read_lanes(i.operands[1], 32);
@@ -102,24 +102,23 @@ void Translator::op_shuffle(const Instruction& i) {
 
 void Translator::op_vote(const Instruction& i) {
   Modifiers mods(i);
-  mods.take("sync");
+  const bool sync = mods.take("sync");
   const int mode = mods.take_one({"all", "any", "uni", "ballot"});
   if (mode < 0) mods.unknown();
   const Type type = mods.type();
   mods.finish();
-  if (i.operands.size() != 2) need(i, 3);
-  if (i.operands.size() == 3) check_members(i.operands[2]);
+  need(i, sync ? 3 : 2);
+  if (sync) check_members(i.operands[2]);
   if ((mode == 3) != (type.bits == 32)) mods.unknown();
   Value* lanes = read_lanes(i.operands[1], 1);
   if (i.operands[1].negated) lanes = b_.CreateNot(lanes);
   Value* active = execution_bits();
   Value* bits = b_.CreateBitCast(lanes, b_.getInt32Ty());
-  const bool per_lane =
-      i.operands.size() == 3 && !shapes_.operand_shape(i.operands[2]).is_uniform();
+  const bool per_lane = sync && !shapes_.operand_shape(i.operands[2]).is_uniform();
   if (per_lane) {
     active = b_.CreateAnd(splat(active), read_lanes(i.operands[2], 32));
     bits = splat(bits);
-  } else if (i.operands.size() == 3) {
+  } else if (sync) {
     active = b_.CreateAnd(active, read_scalar(i.operands[2], 32));
   }
   bits = b_.CreateAnd(bits, active);
