@@ -10,7 +10,7 @@ std::string Finding::text() const {
                   message, rank, kernel, block.x, block.y, block.z, thread.x, thread.y, thread.z);
   if (cuda_line != 0) text += fmt::format(", {}.cu:{}", kernel, cuda_line);
   text += fmt::format(", {}.ptx:{}", kernel, ptx_line);
-  if (!buffer.empty()) text += fmt::format(", {}+{}", buffer, offset);
+  if (!buffer.empty()) text += fmt::format(", {}{:+}", buffer, offset);
   if (!other.empty()) text += "; " + other;
   return text;
 }

@@ -281,10 +281,39 @@ extern "C" __global__ void k(int* next, int* serving, float* total, const float*
           {"race", "race", "deadlock", "race"}};
 }
 
+/// A wait that gives up after some number of reads is no deadlock.
+KernelCase bounded_poll() {
+  return {"bounded_poll",
+          R"(
+extern "C" __global__ void k(volatile int* flag, int* out, int n) {
+  int polls = 0;
+#if BUG == 1
+  while (flag[0] == 0) { }  // finds 1
+#elif BUG == 2
+  while (*(int*)flag == 0) { }  // finds 2
+#else
+  while (flag[0] == 0 && polls < n) ++polls;
+#endif
+  out[threadIdx.x] = polls;
+}
+)",
+          {1},
+          {64},
+          {buffer(0), output(1), scalar(3000)},
+          [] {
+            return Buffers{zeros(1), zeros(64)};
+          },
+          [](Buffers& b) {
+            for (float& value : b[1]) value = int_bits(3000);
+          },
+          {"deadlock", "deadlock"}};
+}
+
 }  // namespace
 
 std::vector<KernelCase> protocol_kernels() {
-  return {warp_specialized(), look_back(), ring_buffer(), two_fences(), ticket_lock()};
+  return {bounded_poll(), warp_specialized(), look_back(),
+          ring_buffer(),  two_fences(),       ticket_lock()};
 }
 
 }  // namespace braid::testing

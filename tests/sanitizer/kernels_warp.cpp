@@ -29,8 +29,11 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
 #else
     if (__any_sync(mask, v < 0)) v = 0;
 #endif
+#if BUG == 4
+    v = __shfl_sync(mask, v, 16);
+#endif
   }
-  if (i < n) out[i] = v;
+  if (i < n) out[i] = v;  // finds 4
 }
 )",
           {2},
@@ -50,7 +53,83 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
               }
             }
           },
-          {"mask", "mask", "mask"}};
+          {"mask", "mask", "mask", "uninitialized"}};
+}
+
+/// Each thread's most frequent of eight bins, counted in an array of its own.
+KernelCase own_array() {
+  return {"own_array",
+          R"(
+extern "C" __global__ void k(const int* x, int* out) {
+  int count[8];
+#if BUG != 1
+  for (int b = 0; b < 8; ++b) count[b] = 0;
+#endif
+  for (int i = 0; i < 16; ++i) {
+    int bin = x[threadIdx.x * 16 + i] & 7;
+#if BUG == 2
+    if (x[threadIdx.x * 16 + i] > 90) bin += 8;
+#endif
+    ++count[bin];  // finds 1 // finds 2
+  }
+  int best = 0;
+  for (int b = 1; b < 8; ++b) {
+    if (count[b] > count[best]) best = b;
+  }
+  out[threadIdx.x] = best;
+}
+)",
+          {1},
+          {64},
+          {buffer(0), output(1)},
+          [] {
+            std::vector<std::int32_t> values;
+            for (int i = 0; i < 1024; ++i) values.push_back(i * i % 97);
+            return Buffers{ints(values), zeros(64)};
+          },
+          [](Buffers& b) {
+            for (std::size_t t = 0; t < 64; ++t) {
+              std::vector<int> count(8);
+              for (std::size_t i = 0; i < 16; ++i) {
+                ++count[static_cast<std::size_t>(to_int(b[0][t * 16 + i]) & 7)];
+              }
+              const auto best = std::max_element(count.begin(), count.end()) - count.begin();
+              b[1][t] = int_bits(static_cast<std::int32_t>(best));
+            }
+          },
+          {"uninitialized", "bounds"}};
+}
+
+/// A structure with padding, which is read as one vector.
+KernelCase padded_structure() {
+  return {"padded_structure",
+          R"(
+struct alignas(16) Three { float a, b, c; };
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ Three tile[64];
+  const int t = threadIdx.x;
+  tile[t].a = x[t];
+  tile[t].b = 2 * x[t];
+#if BUG != 1
+  tile[t].c = 3;
+#endif
+#if BUG != 2
+  __syncthreads();
+#endif
+  const Three other = tile[63 - t];  // finds 1 // finds 2
+  out[t] = other.a + other.b + other.c;
+}
+)",
+          {1},
+          {64},
+          {buffer(0), output(1)},
+          [] {
+            return Buffers{ramp(64), zeros(64)};
+          },
+          [](Buffers& b) {
+            for (std::size_t t = 0; t < 64; ++t) b[1][t] = 3 * b[0][63 - t] + 3;
+          },
+          {"uninitialized", "race"}};
 }
 
 KernelCase compaction() {
@@ -347,8 +426,8 @@ extern "C" __global__ void k(const float* x, float* part, unsigned* count, float
 }  // namespace
 
 std::vector<KernelCase> warp_kernels() {
-  return {half_warps(), compaction(),  segmented_reduction(),
-          csr_spmv(),   monte_carlo(), threadfence_reduction()};
+  return {half_warps(),          own_array(), padded_structure(), compaction(),
+          segmented_reduction(), csr_spmv(),  monte_carlo(),      threadfence_reduction()};
 }
 
 }  // namespace braid::testing

@@ -86,7 +86,8 @@ void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
   if (warp.local != nullptr) {
     launch.sanitizer->add_memory(launch.check->stream->rank,
                                  reinterpret_cast<std::uint64_t>(warp.local),
-                                 32ULL * launch.kernel.info.local_bytes, "local memory", true);
+                                 32ULL * launch.kernel.info.local_bytes, "local memory", false,
+                                 launch.kernel.info.local_bytes);
   }
   warp.stopped = false;
   warp.done = {};
@@ -386,8 +387,26 @@ void BlockRunner::stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t
   std::sort(operation.words.begin(), operation.words.end());
   operation.words.erase(std::unique(operation.words.begin(), operation.words.end()),
                         operation.words.end());
+  note_registers(warp);
   warp.stopped = true;
   warp.fiber.suspend();
+}
+
+void BlockRunner::note_registers(Warp& warp) const {
+  const std::string_view registers(reinterpret_cast<const char*>(warp.registers),
+                                   launch_->kernel.info.register_bytes);
+  const std::size_t now = std::hash<std::string_view>()(registers);
+  warp.moved = warp.moved || now != warp.registers_then;
+  warp.registers_then = now;
+}
+
+bool BlockRunner::moved() {
+  bool any = false;
+  for (std::uint32_t w = 0; w < warp_count_; ++w) {
+    any = any || warps_[w]->moved;
+    warps_[w]->moved = false;
+  }
+  return any;
 }
 
 /// The warp's last operation is over: one that changed nothing may be a poll.
@@ -468,6 +487,7 @@ extern "C" {
 
 static void braid_cpu_yield(braid::cpu::WarpContext* context) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  if (warp->runner->sanitizer() != nullptr) warp->runner->note_registers(*warp);
   warp->yielded = true;
   warp->fiber.suspend();
 }
@@ -484,6 +504,11 @@ static std::uint32_t braid_cpu_barrier(braid::cpu::WarpContext* context, std::ui
 static void braid_cpu_trap(braid::cpu::WarpContext* context, std::uint32_t line) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
   warp->runner->fail(*warp, "", "trap", line);
+}
+
+static void braid_cpu_endless(braid::cpu::WarpContext* context, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->fail(*warp, "deadlock", "an endless loop: no way leads out of it", line);
 }
 
 static void braid_cpu_wrap(braid::cpu::WarpContext* context, std::uint32_t line) {
@@ -572,6 +597,7 @@ std::span<const RuntimeHelper> control_helpers() {
       RuntimeHelper{"braid_cpu_check_commit", reinterpret_cast<void*>(&braid_cpu_check_commit)},
       RuntimeHelper{"braid_cpu_check_wait", reinterpret_cast<void*>(&braid_cpu_check_wait)},
       RuntimeHelper{"braid_cpu_trap", reinterpret_cast<void*>(&braid_cpu_trap)},
+      RuntimeHelper{"braid_cpu_endless", reinterpret_cast<void*>(&braid_cpu_endless)},
       RuntimeHelper{"braid_cpu_wrap", reinterpret_cast<void*>(&braid_cpu_wrap)},
   };
   return kHelpers;

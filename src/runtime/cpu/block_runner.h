@@ -71,7 +71,9 @@ class BlockRunner {
     BarrierKind barrier_kind = BarrierKind::kSync;
     std::uint32_t barrier_result = 0;
     std::uint32_t barrier_line = 0;
-    WarpCheck check;  ///< only when the launch is checked
+    WarpCheck check;                 ///< only when the launch is checked
+    std::size_t registers_then = 0;  ///< a hash, where it last yielded
+    bool moved = false;
 
     // Under a scheduler: where it stopped, and what it read before.
     struct Read {
@@ -101,6 +103,10 @@ class BlockRunner {
                     std::uint32_t code, std::uint32_t line);
   [[nodiscard]] LaunchCount& count() const { return *launch_->count; }
   [[nodiscard]] Sanitizer* sanitizer() const { return launch_->sanitizer; }
+  /// Where a warp yields: a loop that changes its own registers may end by itself.
+  void note_registers(Warp& warp) const;
+  /// Whether a warp changed its own registers between yields since the last call.
+  bool moved();
   /// The warps that have not ended.
   [[nodiscard]] std::vector<const WarpCheck*> live_checks() const;
 

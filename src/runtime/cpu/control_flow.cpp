@@ -244,6 +244,9 @@ void ControlFlow::find_post_dominators() {
       stack.pop_back();
     }
   }
+  for (int b = 0; b < n; ++b) {
+    blocks_[static_cast<std::size_t>(b)].endless = !seen[static_cast<std::size_t>(b)];
+  }
   rank[static_cast<std::size_t>(end)] = static_cast<int>(order.size());
   post_dominator_.assign(static_cast<std::size_t>(n) + 1, -1);
   post_dominator_[static_cast<std::size_t>(end)] = end;

@@ -50,8 +50,9 @@ struct Block {
   int next = -1;
   std::uint32_t line = 0;
   std::vector<int> predecessors;
-  bool parks = false;  ///< its last instruction is a barrier where the warp may leave
-  bool spins = false;  ///< ends a loop that may wait for other threads: its back edges yield
+  bool parks = false;    ///< its last instruction is a barrier where the warp may leave
+  bool spins = false;    ///< ends a loop that may wait for other threads: its back edges yield
+  bool endless = false;  ///< no way leads from it to an exit
   BitSet live_in, live_out;
 };
 

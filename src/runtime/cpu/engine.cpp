@@ -249,7 +249,7 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
       lock.lock();
       ++resumed_in_vain_;
       suspended_.push_back(std::move(block));
-      if (sanitizer_ == nullptr || !stuck()) return;
+      if (sanitizer_ == nullptr || !stuck(*suspended_.back().runner)) return;
       // One of them is given up at a time: that may free the others.
       block = std::move(suspended_.front());
       suspended_.pop_front();
@@ -281,7 +281,7 @@ std::size_t Engine::grant() {
     // Nobody can go on but by polling once more.
     suspended_.front().runner->stopped_warps(true, warps);
     if (warps.empty()) return 0;
-    chosen = polls_ % warps.size();
+    chosen = (polls_ + moves_) % warps.size();
   }
   const auto [runner, warp] = warps[chosen];
   BlockRunner::grant(*warp);
@@ -296,12 +296,19 @@ bool Engine::next_interleaving() {
   return scheduler_ != nullptr && scheduler_->next_interleaving();
 }
 
-/// Whether all there is are blocks that polled for long while nobody wrote anything.
-bool Engine::stuck() {
+/// Whether all there is are blocks that polled for long while nobody wrote anything: for very long
+/// where a loop counts, which may end by itself. `block` has just polled.
+bool Engine::stuck(BlockRunner& block) {
   constexpr std::size_t kRounds = 32;
+  constexpr std::size_t kMoves = 1 << 18;
+  const bool moved = block.moved();
   const std::uint64_t now = sanitizer_->progress();
   if (now != progress_ || !grids_.empty() || !tasks_.empty() || draining_ == 0) {
     progress_ = now;
+    polls_ = moves_ = 0;
+    return false;
+  }
+  if (moved && ++moves_ < kMoves) {
     polls_ = 0;
     return false;
   }

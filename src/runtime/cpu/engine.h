@@ -117,7 +117,7 @@ class Engine {
   std::size_t grant();
   void run_task(std::unique_lock<std::mutex>& lock);
   void push(StreamState& stream, StreamOp op);
-  bool stuck();
+  bool stuck(BlockRunner& block);
   void finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t count,
                      const std::string& error);
 
@@ -134,7 +134,8 @@ class Engine {
   Counter* counter_;
   std::uint64_t progress_ = 0;
   bool polling_ = false;      ///< the last grant was that of a poll, as nobody else could go on
-  std::size_t polls_ = 0;     ///< since the sanitizer last saw progress
+  std::size_t polls_ = 0;     ///< since the sanitizer last saw progress, or a loop went on
+  std::size_t moves_ = 0;     ///< polls in loops that went on, since the sanitizer saw progress
   std::size_t draining_ = 0;  ///< host threads that wait, and hand over no more work
   bool turn_ = false;
   std::uint64_t run_ = 0;  ///< interleavings so far

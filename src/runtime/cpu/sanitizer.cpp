@@ -53,13 +53,14 @@ std::uint32_t cuda_line(const std::vector<std::uint32_t>* lines, std::uint32_t p
 // --- memory --------------------------------------------------------------------------------------
 
 void Sanitizer::add_memory(int rank, std::uint64_t address, std::size_t bytes, std::string name,
-                           bool initialized) {
+                           bool initialized, std::size_t lane_bytes) {
   const std::lock_guard lock(mutex_);
   last_region_ = nullptr;
   Region& region = regions_[address];
   region.address = address;
   region.bytes = bytes;
   region.rank = rank;
+  region.lane_bytes = lane_bytes;
   region.name = std::move(name);
   region.parts.clear();
   region.shadow = std::make_unique<Shadow>(address, bytes, initialized);
@@ -109,6 +110,9 @@ std::pair<std::string, std::int64_t> Sanitizer::name_of(const Region& region,
     if (address < part.address) break;
     before = &part;
     if (address - part.address < part.bytes) break;
+  }
+  if (before == nullptr && !region.parts.empty() && address < region.address) {
+    before = &region.parts.front();
   }
   if (before != nullptr) {
     return {before->name, static_cast<std::int64_t>(address - before->address)};
@@ -269,7 +273,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
     while (code.scope == 0 && next_is_at(lane.address + lanes * code.bytes)) ++lanes;
     const Region* region = find(lane.address);
     std::size_t bytes = std::size_t{lanes} * code.bytes;
-    if (!holds(region, lane.address, bytes) || lane.address % code.bytes != 0) {
+    if (!holds(region, lane, bytes) || lane.address % code.bytes != 0) {
       lanes = 1;
       bytes = code.bytes;
       if (std::string refusal = judge_place(lane, region); !refusal.empty()) return refusal;
@@ -298,10 +302,16 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
   return "";
 }
 
-/// Whether all of these bytes are in the region, and in planned buffers of it if there are some.
-/// Parts that touch are one stretch here: an element never lies across two buffers.
-bool Sanitizer::holds(const Region* region, std::uint64_t address, std::size_t bytes) const {
+/// Whether `bytes` bytes from the lane's address are in the region, and in its own stretch or in
+/// planned buffers if there are some. Parts that touch are one stretch here: an element never lies
+/// across two buffers.
+bool Sanitizer::holds(const Region* region, const Lane& lane, std::size_t bytes) const {
+  const std::uint64_t address = lane.address;
   if (region == nullptr || address - region->address + bytes > region->bytes) return false;
+  if (region->lane_bytes != 0 && (checks_ & kCheckBounds) != 0) {
+    const std::uint64_t own = region->address + lane.lane * region->lane_bytes;
+    return address >= own && address + bytes <= own + region->lane_bytes;
+  }
   if (region->parts.empty() || (checks_ & kCheckBounds) == 0) return true;
   const auto next = region->covered.upper_bound(address);
   return next != region->covered.begin() && address + bytes <= std::prev(next)->second;
@@ -313,22 +323,33 @@ std::string Sanitizer::judge_place(const Lane& lane, const Region* region) {
   const AccessCode code = lane.code;
   const std::string what = fmt::format("{} of {} bytes ", verb(code.kind), code.bytes);
   if (region == nullptr || lane.address - region->address + code.bytes > region->bytes) {
-    std::string message = what + fmt::format("at {:#x}, which is in no allocation", lane.address);
+    const char* where = region == nullptr ? "in no allocation" : "at the end of an allocation";
+    std::string message = what + fmt::format("at {:#x}, which is {}", lane.address, where);
     // The neighbour it ran out of, if there is one.
-    if (region == nullptr) {
-      const auto next = regions_.upper_bound(lane.address);
-      if (next != regions_.begin()) region = &std::prev(next)->second;
-    }
+    if (region == nullptr) region = nearest(lane.address);
     if ((checks_ & kCheckBounds) != 0) add(lane, "bounds", message, region);
     return message;
   }
-  if (!holds(region, lane.address, code.bytes)) {
-    add(lane, "bounds", what + "outside of every planned buffer", region);
+  if (!holds(region, lane, code.bytes)) {
+    add(lane, "bounds",
+        what + (region->lane_bytes != 0 ? "outside of the thread's own part"
+                                        : "outside of every planned buffer"),
+        region);
   }
   if (lane.address % code.bytes == 0) return "";
   std::string message = what + "at an address that is no multiple";
   add(lane, "misaligned", message, region);
   return message;
+}
+
+/// The region that begins or ends next to an address in none.
+const Sanitizer::Region* Sanitizer::nearest(std::uint64_t address) const {
+  const auto next = regions_.upper_bound(address);
+  const Region* above = next == regions_.end() ? nullptr : &next->second;
+  const Region* below = next == regions_.begin() ? nullptr : &std::prev(next)->second;
+  if (above == nullptr || below == nullptr) return above == nullptr ? below : above;
+  const std::uint64_t past = address - (below->address + below->bytes);
+  return above->address - address < past ? above : below;
 }
 
 void Sanitizer::race(const Lane& lane, const Region& region, const Access& before,
@@ -354,7 +375,9 @@ void Sanitizer::check_cell(const Lane& run, const Region& region, Cell& cell, st
                       .width = static_cast<std::uint8_t>(std::countr_zero(lane.code.bytes))};
   const bool loads =
       !writes || lane.code.kind == AccessCode::kAtomic || lane.code.kind == AccessCode::kSwap;
-  if (loads && !cell.initialized && (checks_ & kCheckInit) != 0) {
+  const bool reads =
+      loads && (address - run.address) % run.code.bytes < run.code.bytes - run.code.unread;
+  if (reads && !cell.initialized && (checks_ & kCheckInit) != 0) {
     add(lane, "uninitialized", fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
         &region);
   }
@@ -603,7 +626,7 @@ void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {
     std::string what = fmt::format("{:#x}", warp->polled);
     if (const Region* region = find(warp->polled)) {
       const auto [name, offset] = name_of(*region, warp->polled);
-      what = fmt::format("{}+{} of rank {}", name, offset, region->rank);
+      what = fmt::format("{}{:+} of rank {}", name, offset, region->rank);
     }
     chain += fmt::format("{}{} waits for {}", chain.empty() ? "" : "; ", place(access), what);
   }

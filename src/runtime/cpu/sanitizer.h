@@ -25,15 +25,18 @@ struct AccessCode {
   enum Order : std::uint8_t { kWeak, kRelaxed, kAcquire, kRelease, kAcquireRelease };
   Kind kind = kLoad;
   Order order = kWeak;
-  std::uint8_t scope = 0;  ///< as Access::scope
-  std::uint8_t bytes = 0;  ///< of one lane
+  std::uint8_t scope = 0;   ///< as Access::scope
+  std::uint8_t bytes = 0;   ///< of one lane
+  std::uint8_t unread = 0;  ///< of these at the end: loaded into registers that nothing reads
   [[nodiscard]] std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(kind) | static_cast<std::uint32_t>(order) << 8U |
-           static_cast<std::uint32_t>(scope) << 16U | static_cast<std::uint32_t>(bytes) << 24U;
+    return static_cast<std::uint32_t>(kind) | static_cast<std::uint32_t>(unread) << 3U |
+           static_cast<std::uint32_t>(order) << 8U | static_cast<std::uint32_t>(scope) << 16U |
+           static_cast<std::uint32_t>(bytes) << 24U;
   }
   static AccessCode unpack(std::uint32_t code) {
-    return {static_cast<Kind>(code & 0xffU), static_cast<Order>(code >> 8U & 0xffU),
-            static_cast<std::uint8_t>(code >> 16U & 0xffU), static_cast<std::uint8_t>(code >> 24U)};
+    return {static_cast<Kind>(code & 7U), static_cast<Order>(code >> 8U & 0xffU),
+            static_cast<std::uint8_t>(code >> 16U & 0xffU), static_cast<std::uint8_t>(code >> 24U),
+            static_cast<std::uint8_t>(code >> 3U & 0x1fU)};
   }
 };
 
@@ -99,8 +102,9 @@ class Sanitizer {
   explicit Sanitizer(unsigned checks) : checks_(checks) {}
 
   // --- memory ---
+  /// `lane_bytes`: of the stretch that each lane of a warp has for itself, 0 where all may go.
   void add_memory(int rank, std::uint64_t address, std::size_t bytes, std::string name,
-                  bool initialized);
+                  bool initialized, std::size_t lane_bytes = 0);
   void remove_memory(std::uint64_t address);
   /// As Device::name_parts.
   void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts);
@@ -166,6 +170,7 @@ class Sanitizer {
     std::uint64_t address = 0;
     std::size_t bytes = 0;
     int rank = 0;
+    std::size_t lane_bytes = 0;
     std::string name;
     std::vector<MemoryPart> parts;                   ///< may overlap: buffers that live in turn
     std::map<std::uint64_t, std::uint64_t> covered;  ///< start -> end, apart from each other
@@ -203,7 +208,8 @@ class Sanitizer {
 
   Region* find(std::uint64_t address);
   VectorClock now(const WarpCheck& warp) const;
-  [[nodiscard]] bool holds(const Region* region, std::uint64_t address, std::size_t bytes) const;
+  [[nodiscard]] bool holds(const Region* region, const Lane& lane, std::size_t bytes) const;
+  const Region* nearest(std::uint64_t address) const;
   std::string judge_place(const Lane& lane, const Region* region);
   void check_cell(const Lane& run, const Region& region, Cell& cell, std::uint64_t address,
                   bool writes);

@@ -107,9 +107,13 @@ llvm::Value* Translator::predicate_of_end(const Block& block) {
   return block.negated ? b_.CreateNot(value) : value;
 }
 
-/// Loops that may wait let others run on their way back.
+/// Loops that may wait let others run on their way back; those that cannot end are an error.
 void Translator::back_edge(int from, int to) {
-  if (to > from || !flow_.block(from).spins) return;
+  if (to > from) return;
+  if (flow_.block(from).endless) {
+    call("braid_cpu_endless", b_.getVoidTy(), {context_, b_.getInt32(line_)});
+  }
+  if (!flow_.block(from).spins) return;
   call("braid_cpu_yield", b_.getVoidTy(), {context_});
   const int component = shapes_.component(from);
   if (component < 0) return;

@@ -37,27 +37,43 @@ std::vector<int> sources(const Instruction& i) {
   return registers;
 }
 
+/// Whether a lane may get the value of one that does not take part.
+bool may_leave_group(const Instruction& i) {
+  if (i.opcode != "shfl" || i.operands.size() != 5) return false;
+  const Operand& members = i.operands[4];
+  return members.form != Operand::Form::kInteger || static_cast<std::uint32_t>(members.bits) != ~0U;
+}
+
 }  // namespace
 
+bool Translator::is_unread(const Operand& result) const {
+  return result.form == Operand::Form::kSink || (result.is_register() && !read_.has(result.index));
+}
+
 /// Finds the registers that a thread may read before it wrote them, which are those that live on
-/// entry, and those computed from them; gives each a word with the lanes where it is defined.
+/// entry, those that lanes outside of a shuffle give, and those computed from them; gives each a
+/// word with the lanes where it is defined.
 void Translator::find_undefined(const std::function<std::uint32_t(std::uint32_t)>& place) {
   defined_slots_.assign(function_.registers.size(), -1);
+  read_ = BitSet(function_.registers.size());
   if (!instrumentation_.checks) return;
+  for (const Instruction& i : function_.body) {
+    for (const int reg : register_use(i).reads) read_.add(reg);
+  }
   const auto track = [&](int reg) {
     std::int32_t& slot = defined_slots_[static_cast<std::size_t>(reg)];
     if (slot >= 0) return false;
     slot = static_cast<std::int32_t>(place(4));
     return true;
   };
-  bool grew = false;
+  bool grew = true;
   for (std::size_t r = 0; r < defined_slots_.size(); ++r) {
     const int reg = static_cast<int>(r);
-    if (flow_.block(0).live_in.has(reg)) grew = track(reg) || grew;
+    if (flow_.block(0).live_in.has(reg)) track(reg);
   }
   while (std::exchange(grew, false)) {
     for (const Instruction& i : function_.body) {
-      if (!has_result(i) || !any_tracked(sources(i))) continue;
+      if (!has_result(i) || (!any_tracked(sources(i)) && !may_leave_group(i))) continue;
       for (const int reg : register_use(i).writes) grew = track(reg) || grew;
     }
   }
@@ -106,9 +122,11 @@ void Translator::check_defined(const Operand& operand, Value* lanes, std::string
     Value* known = b_.CreateLoad(b_.getInt32Ty(), defined_pointer(reg));
     Value* bad = b_.CreateAnd(lanes, b_.CreateNot(known));
     const bool own = flow_.block(0).live_in.has(reg);
-    const std::string message = fmt::format(
-        "{} {}, which {}", use, function_.registers[static_cast<std::size_t>(reg)].name,
-        own ? "the thread did not write" : "comes from a register that the thread did not write");
+    const std::string message =
+        fmt::format("{} {}, which {}", use, function_.registers[static_cast<std::size_t>(reg)].name,
+                    own ? "the thread did not write"
+                        : "comes from a register that the thread did not write, or from a lane "
+                          "outside of a shuffle");
     split_unlikely(b_.CreateICmpNE(bad, b_.getInt32(0)), [&] {
       call("braid_cpu_check_defined", b_.getVoidTy(),
            {context_, bad, b_.CreateGlobalString(message), b_.getInt32(static_cast<unsigned>(reg)),
@@ -169,7 +187,7 @@ void Translator::track(const Instruction& i) {
 llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {
   const auto& operands = i.operands;
   Value* all = b_.getInt32(~0U);
-  if (!any_tracked(sources(i))) return all;
+  if (!any_tracked(sources(i)) && !may_leave_group(i)) return all;
   const auto bits = [&](Value* truth) { return b_.CreateBitCast(truth, b_.getInt32Ty()); };
   if (i.opcode == "selp") {
     Value* chosen = bits(read_lanes(operands[3], 1));
@@ -196,13 +214,14 @@ llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {
     return some;
   }
   if (i.opcode == "shfl") {
-    // As the values go. Lanes elsewhere are another check's.
+    // As the values go. Where all lanes are named, lanes elsewhere are another check's.
     constexpr std::string_view kModes[] = {"up", "down", "bfly", "idx"};
     std::uint32_t mode = 0;
     while (std::find(i.modifiers.begin(), i.modifiers.end(), kModes[mode]) == i.modifiers.end()) {
       if (++mode == std::size(kModes)) bad(i, "unknown mode");
     }
-    Value* known = b_.CreateOr(defined(operands[1]), b_.CreateNot(lanes));
+    Value* known = may_leave_group(i) ? b_.CreateAnd(defined(operands[1]), lanes)
+                                      : b_.CreateOr(defined(operands[1]), b_.CreateNot(lanes));
     to_scratch(0, b_.CreateZExt(b_.CreateBitCast(known, integer(1, false)), integer(32, false)));
     to_scratch(2, read_lanes(operands[2], 32));
     to_scratch(4, read_lanes(operands[3], 32));

@@ -103,10 +103,16 @@ void Translator::check(Address& address, AccessCode code, Value* lanes) {
   if (instrumentation_.counts) tell("braid_cpu_count_access");
 }
 
-/// The same for a load or store of some other space than the private ones.
-void Translator::check(Address& address, const Access& access, AccessCode::Kind kind) {
-  if (access.space == Space::kParam || access.space == Space::kLocal) return;
+/// The same for a load or store, but of parameters. `results`: what a load writes.
+void Translator::check(Address& address, const Access& access, AccessCode::Kind kind,
+                       llvm::ArrayRef<Operand> results) {
+  if (access.space == Space::kParam) return;
   AccessCode code{.kind = kind};
+  // The compiler reads padding along with the values beside it.
+  while (!results.empty() && is_unread(results.back())) {
+    code.unread = static_cast<std::uint8_t>(code.unread + access.type.total_bits() / 8);
+    results = results.drop_back();
+  }
   code.scope = access.scope;
   code.bytes = static_cast<std::uint8_t>(access.count * access.type.total_bits() / 8);
   if (access.strong) code.order = AccessCode::kRelaxed;
@@ -252,7 +258,7 @@ void Translator::op_load(const Instruction& i) {
   if (access.count > 1) results = i.operands[0].elements;
   if (results.size() != access.count) bad(i, "the vector has the wrong number of elements");
   Address where = address(i, i.operands[1], access.space);
-  check(where, access, AccessCode::kLoad);
+  check(where, access, AccessCode::kLoad, results);
   const unsigned bits = access.type.total_bits();
   if (access.strong) {
     load_strong(i, access, where, results);
@@ -332,7 +338,7 @@ void Translator::op_store(const Instruction& i) {
   if (access.count > 1) sources = i.operands[1].elements;
   if (sources.size() != access.count) bad(i, "the vector has the wrong number of elements");
   Address where = address(i, i.operands[0], access.space);
-  check(where, access, AccessCode::kStore);
+  check(where, access, AccessCode::kStore, {});
   check_overlap(where, access, sources);
   const unsigned bits = access.type.total_bits();
   const llvm::Align align(bits / 8);

@@ -254,7 +254,10 @@ class Translator {
   static bool is_consecutive(const Shape& shape, unsigned bytes);
   static std::uint8_t take_scope(Modifiers& mods);
   void check(Address& address, AccessCode code, Value* lanes = nullptr);
-  void check(Address& address, const Access& access, AccessCode::Kind kind);
+  void check(Address& address, const Access& access, AccessCode::Kind kind,
+             llvm::ArrayRef<Operand> results);
+  /// Whether no instruction reads the register.
+  [[nodiscard]] bool is_unread(const Operand& result) const;
   void check_overlap(const Address& address, const Access& access, llvm::ArrayRef<Operand> sources);
   void check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes);
   Access parse_access(const Instruction& i, Modifiers& mods, bool store);
@@ -327,6 +330,7 @@ class Translator {
   std::vector<llvm::BasicBlock*> resumes_;  ///< where a parked warp goes on
   std::vector<bool> may_pend_;
   std::vector<bool> may_be_partial_;
+  BitSet read_;  ///< registers that some instruction reads, where accesses are checked
   std::vector<int> component_order_;  ///< position of a block in its component
 
   // While a block is emitted.
