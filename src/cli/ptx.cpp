@@ -18,7 +18,6 @@
 #include "cli/kernel_report.h"
 #include "cli/safetensors.h"
 #include "runtime/compiler.h"
-#include "runtime/disk_cache.h"
 
 // braid ptx: any kernel, PTX or CUDA, on the cpu device.
 
@@ -141,12 +140,10 @@ std::string read_text(const std::string& path) {
 KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
   const std::string text = read_text(options.file);
   if (!options.file.ends_with(".cu")) return {options.entry, text, {}};
-  const DiskCache cache(cache_directory(options.cache_dir));
-  return compile_kernel({options.entry, text}, Target::parse(target), &cache, true).image;
+  return {options.entry, compile_file(text, options.file, Target::parse(target)), {}};
 }
 
 int run_ptx(const PtxOptions& options) {
-  if (!options.output.empty()) prepare_output_directory(options.output, "--out");
   WorldOptions world_options;
   world_options.device = "cpu";
   world_options.threads = options.threads;
@@ -170,10 +167,12 @@ int run_ptx(const PtxOptions& options) {
   pointers.reserve(arguments.size());
   for (const Argument& argument : arguments) pointers.push_back(&argument.bits);
 
-  const auto start = std::chrono::steady_clock::now();
-  std::string error;
   const Dim3 grid = extent(options.grid, "--grid");
   const Dim3 block = extent(options.block, "--block");
+  if (!options.output.empty()) prepare_output_directory(options.output, "--out");
+
+  const auto start = std::chrono::steady_clock::now();
+  std::string error;
   std::uint64_t interleavings = 0;
   do {
     for (const Argument& argument : arguments) {

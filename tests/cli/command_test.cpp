@@ -402,5 +402,26 @@ TEST(Ptx, BadArgumentsAreRefused) {
           "1 to 1024 threads");
 }
 
+TEST(Ptx, ACompileErrorNamesTheFile) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "sum.cu";
+  const auto refused = [&](const std::string& text, const std::string& why) {
+    test::write_file(file, text);
+    const auto result = run_braid({"ptx", file, "--entry", "k", "--out", directory / "out"});
+    EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+    EXPECT_EQ(result.err, "braid: error: " + why + "\n");
+    EXPECT_FALSE(std::filesystem::exists(directory / "out"));
+  };
+  refused("extern \"C\" __global__ void k() {\n  int unused;\n  foo();\n  bar();\n}\n",
+          file + ":3: identifier \"foo\" is undefined");
+  refused("#include \"none.cuh\"\n", file + ":1: cannot open source file \"none.cuh\"");
+  // What only NVIDIA's assembler or the device sees.
+  test::write_file(file, "extern \"C\" __global__ void k() { asm(\"nonsense;\"); }\n");
+  const auto result = run_braid({"ptx", file, "--entry", "k", "--out", directory / "out"});
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  EXPECT_THAT(result.err, HasSubstr("nonsense"));
+  EXPECT_FALSE(std::filesystem::exists(directory / "out"));
+}
+
 }  // namespace
 }  // namespace braid
