@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -223,8 +224,14 @@ std::string compile_file(const std::string& text, const std::string& path, const
   const NvrtcApi& api = NvrtcApi::get();
   NvrtcProgram program(api, text, path);
   // A virtual architecture: PTX alone.
-  const int result = program.compile({"--gpu-architecture=compute_" + target.str().substr(3),
-                                      "--fmad=false", "--std=c++17", "--generate-line-info"});
+  std::vector<std::string> options{"--gpu-architecture=compute_" + target.str().substr(3),
+                                   "--fmad=false", "--std=c++17", "--generate-line-info"};
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  options.push_back("--include-path=" + (folder.empty() ? "." : folder.string()));
+  for (const std::string& headers : api.include_folders()) {
+    options.push_back("--include-path=" + headers);
+  }
+  const int result = program.compile(options);
   if (result != 0) throw_first_error(program.log(), path);
   return program.ptx();
 }

@@ -402,6 +402,48 @@ TEST(Ptx, BadArgumentsAreRefused) {
           "1 to 1024 threads");
 }
 
+TEST(Ptx, AFileIncludesWhatLiesBesideIt) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "mine.cuh",
+                   "__device__ inline float twice(float x) { return 2 * x; }\n");
+  const std::string file = directory / "scale.cu";
+  test::write_file(file, R"(#include "mine.cuh"
+extern "C" __global__ void scale(float* x) { x[threadIdx.x] = twice(threadIdx.x); }
+)");
+  const auto run = [&] {
+    const auto result = run_braid({"ptx", file, "--entry", "scale", "--block", "3", "--arg",
+                                   "zero:f32:3", "--out", directory / "out"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return SafetensorsFile(directory / "out/buffers.safetensors").read("arg0").to_doubles();
+  };
+  EXPECT_EQ(run(), (std::vector<double>{0, 2, 4}));
+  // What it includes is no part of any key that the caches look up.
+  test::write_file(directory / "mine.cuh",
+                   "__device__ inline float twice(float x) { return x + x + 1; }\n");
+  EXPECT_EQ(run(), (std::vector<double>{1, 3, 5}));
+}
+
+TEST(Ptx, AFileIncludesTheHeadersOfCuda) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "halves.cu";
+  test::write_file(file, R"(#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+extern "C" __global__ void halves(__half* x, __nv_bfloat16* y) {
+  x[0] = __hadd(x[0], __float2half(1.5f));
+  y[0] = __float2bfloat16(__half2float(x[0]));
+}
+)");
+  const auto result = run_braid({"ptx", file, "--entry", "halves", "--arg", "zero:f16:1", "--arg",
+                                 "zero:bf16:1", "--sanitize", "--out", directory / "out"});
+  if (result.err.find("cannot open source file") != std::string::npos) {
+    GTEST_SKIP() << "this machine has no headers of CUDA";
+  }
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  const SafetensorsFile out(directory / "out/buffers.safetensors");
+  EXPECT_EQ(out.read("arg0").to_doubles(), (std::vector<double>{1.5}));
+  EXPECT_EQ(out.read("arg1").to_doubles(), (std::vector<double>{1.5}));
+}
+
 TEST(Ptx, ACompileErrorNamesTheFile) {
   const test::TemporaryDirectory directory;
   const std::string file = directory / "sum.cu";
