@@ -39,6 +39,7 @@ struct Argument {
   std::string name;
   std::uint64_t bits = 0;
   std::unique_ptr<Memory> memory;  ///< null for a scalar
+  DType dtype = DType::kF32;       ///< of a scalar
   HostTensor tensor;               ///< what the buffer holds at first; its type
   bool filled = true;              ///< else nobody wrote it
 };
@@ -84,6 +85,20 @@ HostTensor random_tensor(DType dtype, std::int64_t elements, std::mt19937_64& ra
   return HostTensor::from_doubles(dtype, {elements}, values);
 }
 
+std::uint64_t integer_bits(DType dtype, std::string_view text, const std::string& place) {
+  const bool is_signed = dtype == DType::kI32 || dtype == DType::kI64;
+  const std::size_t unused = 64 - 8 * dtype_size(dtype);
+  const std::int64_t most = dtype == DType::kBool ? 1
+                            : is_signed           ? INT64_MAX >> unused
+                                                  : static_cast<std::int64_t>(UINT64_MAX >> unused);
+  const std::int64_t least = is_signed ? INT64_MIN >> unused : 0;
+  const auto value = number<std::int64_t>(text, place);
+  if (value < least || value > most) {
+    throw_invalid(place, fmt::format("{} is out of range; expected {} to {}", value, least, most));
+  }
+  return static_cast<std::uint64_t>(value);
+}
+
 /// Reads one SPEC and, for a buffer, allocates it.
 Argument make_argument(std::size_t index, const std::string& spec, Device& device,
                        std::mt19937_64& random) {
@@ -112,12 +127,12 @@ Argument make_argument(std::size_t index, const std::string& spec, Device& devic
   } else if (kind.ends_with(".safetensors")) {
     argument.tensor = SafetensorsFile(std::string(kind)).read(rest);
   } else if (const auto dtype = parse_dtype(kind); dtype && !rest.empty()) {
+    argument.dtype = *dtype;
     if (is_float(*dtype)) {
       const HostTensor value = HostTensor::from_doubles(*dtype, {1}, {number<double>(rest, place)});
       std::memcpy(&argument.bits, value.data.data(), value.data.size());
     } else {
-      const auto value = number<std::int64_t>(rest, place);
-      argument.bits = static_cast<std::uint64_t>(value);
+      argument.bits = integer_bits(*dtype, rest, place);
     }
     return argument;
   } else {
@@ -128,6 +143,21 @@ Argument make_argument(std::size_t index, const std::string& spec, Device& devic
   const MemoryPart part{argument.bits, argument.tensor.data.size(), argument.name};
   device.name_parts(argument.bits, {&part, 1});
   return argument;
+}
+
+/// The launch copies as many bytes as the parameter has: they must be the argument's.
+void check_arguments(const std::vector<Argument>& arguments, const Function& function,
+                     const std::string& entry) {
+  const std::vector<std::size_t> sizes = function.parameter_sizes();
+  for (std::size_t i = 0; i < std::min(arguments.size(), sizes.size()); ++i) {
+    const bool buffer = arguments[i].memory != nullptr;
+    const std::size_t bytes = buffer ? sizeof(std::uint64_t) : dtype_size(arguments[i].dtype);
+    if (bytes == sizes[i]) continue;
+    throw_invalid(fmt::format("--arg {}", i),
+                  fmt::format("{} has {} byte{}; parameter {} of '{}' has {}",
+                              buffer ? "the address of a buffer" : dtype_name(arguments[i].dtype),
+                              bytes, bytes == 1 ? "" : "s", i, one_line(entry), sizes[i]));
+  }
 }
 
 std::string read_text(const std::string& path) {
@@ -163,6 +193,7 @@ int run_ptx(const PtxOptions& options) {
   for (const std::string& spec : options.args) {
     arguments.push_back(make_argument(arguments.size(), spec, device, random));
   }
+  check_arguments(arguments, function, options.entry);
   std::vector<const void*> pointers;
   pointers.reserve(arguments.size());
   for (const Argument& argument : arguments) pointers.push_back(&argument.bits);

@@ -400,6 +400,49 @@ TEST(Ptx, BadArgumentsAreRefused) {
   refused({file, "--entry", "scale", "--block", "2000", "--arg", "zero:f32:1", "--arg",
            "zero:f32:1", "--arg", "f32:1", "--arg", "i32:1"},
           "1 to 1024 threads");
+  for (const char* value : {"i32:2147483648", "i32:-2147483649", "i32:99999999999", "u8:256",
+                            "u8:-1", "bool:2", "i64:9223372036854775808"}) {
+    refused({file, "--entry", "scale", "--arg", value}, "expected ");
+  }
+}
+
+TEST(Ptx, ArgumentsFitTheirParameters) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "k.cu";
+  test::write_file(file, R"(struct Pair { int a, b, c; };
+extern "C" __global__ void k(int* out, int i, long long l, unsigned char u, bool b, short s, Pair p) {}
+extern "C" __global__ void all(long long* out, int i, long long l, unsigned char u, bool b) {
+  *out = i + l + u + b;
+}
+)");
+  const auto run = [&](const std::string& entry, const std::vector<std::string>& arguments) {
+    std::vector<std::string> args = {"ptx", file, "--entry", entry, "--out", directory / "out"};
+    for (const std::string& argument : arguments) {
+      args.insert(args.end(), {"--arg", argument});
+    }
+    return run_braid(args);
+  };
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& why) {
+    const auto result = run("k", arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+    EXPECT_EQ(result.err, "braid: error: --arg " + why + "\n");
+    EXPECT_FALSE(std::filesystem::exists(directory / "out"));
+  };
+  refused({"i32:1"}, "0: i32 has 4 bytes; parameter 0 of 'k' has 8");
+  refused({"zero:i32:1", "zero:i32:1"},
+          "1: the address of a buffer has 8 bytes; parameter 1 of 'k' has 4");
+  refused({"zero:i32:1", "i32:1", "i32:1"}, "2: i32 has 4 bytes; parameter 2 of 'k' has 8");
+  refused({"zero:i32:1", "i32:1", "i64:1", "i32:1"},
+          "3: i32 has 4 bytes; parameter 3 of 'k' has 1");
+  refused({"zero:i32:1", "i32:1", "i64:1", "u8:1", "bool:1", "u8:1"},
+          "5: u8 has 1 byte; parameter 5 of 'k' has 2");
+  refused({"zero:i32:1", "i32:1", "i64:1", "u8:1", "bool:1", "f16:1", "zero:i32:3"},
+          "6: the address of a buffer has 8 bytes; parameter 6 of 'k' has 12");
+  const auto good =
+      run("all", {"zero:i64:1", "i32:-2147483648", "i64:9000000000", "u8:255", "bool:1"});
+  ASSERT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_EQ(SafetensorsFile(directory / "out/buffers.safetensors").read("arg0").to_doubles(),
+            (std::vector<double>{9000000000.0 - 2147483648.0 + 256}));
 }
 
 TEST(Ptx, AFileIncludesWhatLiesBesideIt) {

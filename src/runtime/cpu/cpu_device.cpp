@@ -179,6 +179,12 @@ class CpuFunction final : public Function {
     max_shared_ = std::max(max_shared_, bytes);
   }
 
+  [[nodiscard]] std::vector<std::size_t> parameter_sizes() const override {
+    std::vector<std::size_t> sizes;
+    for (const Program::Parameter& parameter : entry().parameters) sizes.push_back(parameter.size);
+    return sizes;
+  }
+
   [[nodiscard]] const std::string& name() const { return entry().name; }
 
   std::unique_ptr<LaunchOp> prepare(Dim3 grid, Dim3 block, std::uint32_t shared,
