@@ -445,6 +445,31 @@ extern "C" __global__ void all(long long* out, int i, long long l, unsigned char
             (std::vector<double>{9000000000.0 - 2147483648.0 + 256}));
 }
 
+TEST(Ptx, ABlockKeepsToItsDeclaredShape) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "k.ptx";
+  test::write_file(file, R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry most() .maxntid 32, 2, 1 { ret; }
+.visible .entry exact() .reqntid 8, 4 { ret; }
+)");
+  const auto run = [&](const std::string& entry, const std::string& block) {
+    return run_braid({"ptx", file, "--entry", entry, "--block", block});
+  };
+  EXPECT_EQ(run("most", "64").exit_code, 0);
+  EXPECT_EQ(run("most", "1,4,16").exit_code, 0);
+  const auto more = run("most", "65");
+  EXPECT_EQ(more.exit_code, 2);
+  EXPECT_THAT(more.err, HasSubstr("most: declares at most 64 threads of a block"));
+  EXPECT_THAT(more.err, HasSubstr("not 65"));
+  EXPECT_EQ(run("exact", "8,4").exit_code, 0);
+  const auto other = run("exact", "32");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("exact: needs a block of 8 x 4 x 1 threads"));
+  EXPECT_THAT(other.err, HasSubstr("not 32 x 1 x 1"));
+}
+
 TEST(Ptx, AFileIncludesWhatLiesBesideIt) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "mine.cuh",
