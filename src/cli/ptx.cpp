@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -161,6 +162,10 @@ void check_arguments(const std::vector<Argument>& arguments, const Function& fun
 }
 
 std::string read_text(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) {
+    throw_invalid(path, "is a directory; expected a .ptx or .cu file");
+  }
   std::ifstream in(path, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(in), {});
   if (!in) throw_invalid(path, "cannot be read");

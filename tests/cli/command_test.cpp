@@ -389,6 +389,7 @@ TEST(Ptx, BadArgumentsAreRefused) {
   };
   const std::string file = directory / "scale.cu";
   refused({directory / "none.cu", "--entry", "scale"}, "none.cu: cannot be read");
+  refused({directory.path(), "--entry", "scale"}, "is a directory; expected a .ptx or .cu file");
   refused({directory / "bad.ptx", "--entry", "scale"}, "ptx:3");
   refused({file, "--entry", "other"}, "no such entry");
   refused({file, "--entry", "scale"}, "takes 4 parameters");
