@@ -446,6 +446,21 @@ extern "C" __global__ void all(long long* out, int i, long long l, unsigned char
             (std::vector<double>{9000000000.0 - 2147483648.0 + 256}));
 }
 
+TEST(Ptx, WhatNobodyWroteIsTheSameInEveryRun) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "k.ptx";
+  test::write_file(file, R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x) { ret; }
+)");
+  const auto result = run_braid(
+      {"ptx", file, "--entry", "k", "--arg", "poison:u8:5000", "--out", directory / "out"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(SafetensorsFile(directory / "out/buffers.safetensors").read("arg0").data,
+            std::vector<std::byte>(5000, std::byte{0xff}));
+}
+
 TEST(Ptx, ABlockKeepsToItsDeclaredShape) {
   const test::TemporaryDirectory directory;
   const std::string file = directory / "k.ptx";
