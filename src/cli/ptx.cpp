@@ -168,6 +168,15 @@ void check_arguments(const std::vector<Argument>& arguments, const Function& fun
   }
 }
 
+/// The device is what it is: asking for more is bad input here.
+void reserve_shared(Function& function, std::uint32_t bytes) {
+  try {
+    function.set_max_dynamic_shared(bytes);
+  } catch (const Error& error) {
+    throw_invalid("--shared", error.what());
+  }
+}
+
 std::string read_text(const std::string& path) {
   std::error_code none;
   if (std::filesystem::is_directory(path, none)) {
@@ -198,7 +207,7 @@ int run_ptx(const PtxOptions& options) {
   Device& device = world.device();
   const auto module = device.load(0, load_kernel(options, device.target()));
   Function& function = module->function(options.entry);
-  function.set_max_dynamic_shared(options.shared);
+  reserve_shared(function, options.shared);
   const auto stream = device.create_stream(0);
   std::mt19937_64 random(options.seed);
   std::vector<Argument> arguments;

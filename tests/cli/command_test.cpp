@@ -401,6 +401,11 @@ TEST(Ptx, BadArgumentsAreRefused) {
   refused({file, "--entry", "scale", "--block", "2000", "--arg", "zero:f32:1", "--arg",
            "zero:f32:1", "--arg", "f32:1", "--arg", "i32:1"},
           "1 to 1024 threads");
+  for (const char* bytes : {"232449", "4294967295"}) {
+    refused({file, "--entry", "scale", "--shared", bytes}, "above the limit of 232448");
+  }
+  refused({file, "--entry", "scale", "--shared", "4294967296"}, "--shared");
+  refused({file, "--entry", "scale", "--shared", "-1"}, "--shared");
   for (const char* value : {"i32:2147483648", "i32:-2147483649", "i32:99999999999", "u8:256",
                             "u8:-1", "bool:2", "i64:9223372036854775808"}) {
     refused({file, "--entry", "scale", "--arg", value}, "expected ");
