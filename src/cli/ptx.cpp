@@ -188,6 +188,44 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
+/// Runs `work`, which reads PTX; an error at "ptx:LINE" becomes one of FILE.
+template <class Work>
+auto in_file(const std::string& file, Work work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    const std::string& where = error.where();
+    if (where != "ptx" && !where.starts_with("ptx:")) throw;
+    const std::string message = std::string(error.what()).substr(where.size() + 2);
+    const std::string line = where.substr(3);  // ":12", or nothing
+    if (!file.ends_with(".cu")) throw Error(error.code(), file + line, message);
+    throw Error(error.code(), file, fmt::format("in its PTX{}: {}", line, message));
+  }
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// The device calls the files after the kernel.
+std::vector<Finding> in_file(std::vector<Finding> findings, const std::string& file) {
+  const std::filesystem::path path(file);
+  const bool cuda = path.extension() == ".cu";
+  const std::string name = one_line(path.filename().string());
+  for (Finding& finding : findings) {
+    finding.ptx_file = cuda ? one_line(path.stem().string()) + ".ptx" : name;
+    replace_all(finding.other, fmt::format(", {}.ptx:", finding.kernel),
+                fmt::format(", {}:", finding.ptx_file));
+    if (!cuda) continue;  // its line information may be of any file
+    finding.cuda_file = name;
+    replace_all(finding.other, fmt::format(", {}.cu:", finding.kernel),
+                fmt::format(", {}:", finding.cuda_file));
+  }
+  return findings;
+}
+
 KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
   const std::string text = read_text(options.file);
   if (!options.file.ends_with(".cu")) return {options.entry, text, {}};
@@ -205,7 +243,8 @@ int run_ptx(const PtxOptions& options) {
   world_options.schedule = options.schedule;
   World world = World::open(world_options);
   Device& device = world.device();
-  const auto module = device.load(0, load_kernel(options, device.target()));
+  const KernelImage image = load_kernel(options, device.target());
+  const auto module = in_file(options.file, [&] { return device.load(0, image); });
   Function& function = module->function(options.entry);
   reserve_shared(function, options.shared);
   const auto stream = device.create_stream(0);
@@ -236,7 +275,8 @@ int run_ptx(const PtxOptions& options) {
       stream->copy_from_host(argument.bits, argument.tensor.data.data(),
                              argument.tensor.data.size());
     }
-    stream->launch(function, grid, block, options.shared, pointers);
+    // Code for this shape of blocks may be made now.
+    in_file(options.file, [&] { stream->launch(function, grid, block, options.shared, pointers); });
     try {
       stream->synchronize();
     } catch (const Error& failure) {
@@ -246,7 +286,7 @@ int run_ptx(const PtxOptions& options) {
   } while (error.empty() && device.findings().empty() && device.next_interleaving());
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
-  const std::vector<Finding> findings = device.findings();
+  const std::vector<Finding> findings = in_file(device.findings(), options.file);
   if (error.empty() && !options.output.empty()) {
     std::map<std::string, HostTensor, std::less<>> buffers;
     for (Argument& argument : arguments) {

@@ -390,7 +390,8 @@ TEST(Ptx, BadArgumentsAreRefused) {
   const std::string file = directory / "scale.cu";
   refused({directory / "none.cu", "--entry", "scale"}, "none.cu: cannot be read");
   refused({directory.path(), "--entry", "scale"}, "is a directory; expected a .ptx or .cu file");
-  refused({directory / "bad.ptx", "--entry", "scale"}, "ptx:3");
+  refused({directory / "bad.ptx", "--entry", "scale"},
+          "error: " + std::string(directory / "bad.ptx") + ":3: ");
   refused({file, "--entry", "other"}, "no such entry");
   refused({file, "--entry", "scale"}, "takes 4 parameters");
   refused({file, "--entry", "scale", "--arg", "f32:x"}, "expected a number");
@@ -464,6 +465,43 @@ TEST(Ptx, WhatNobodyWroteIsTheSameInEveryRun) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(SafetensorsFile(directory / "out/buffers.safetensors").read("arg0").data,
             std::vector<std::byte>(5000, std::byte{0xff}));
+}
+
+// Every thread writes its own number to one place: warps race.
+TEST(Ptx, PlacesAreThoseOfTheFile) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "two warps.cu", R"(extern "C" __global__ void k(int* x) {
+  *x = threadIdx.x / 32;
+}
+)");
+  test::write_file(directory / "two warps.ptx", R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x) {
+  .reg .b64 %rd<2>;
+  .reg .b32 %r<3>;
+  ld.param.u64 %rd1, [x];
+  mov.u32 %r1, %tid.x;
+  shr.u32 %r2, %r1, 5;
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+)");
+  const auto run = [&](const std::string& file, const char* format) {
+    const auto result = run_braid({"ptx", directory / file, "--entry", "k", "--block", "64",
+                                   "--arg", "zero:i32:1", "--sanitize", format});
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    EXPECT_THAT(result.out, Not(HasSubstr(" k.ptx")));
+    EXPECT_THAT(result.out, Not(HasSubstr(" k.cu")));
+    return result.out;
+  };
+  const std::string ptx = run("two warps.ptx", "--threads=1");
+  EXPECT_THAT(ptx, HasSubstr("thread (32, 0, 0), two warps.ptx:10, arg0+0; the other side: "));
+  EXPECT_THAT(ptx, HasSubstr("), two warps.ptx:10\n"));
+  const std::string cuda = run("two warps.cu", "--threads=1");
+  EXPECT_THAT(cuda, HasSubstr("thread (32, 0, 0), two warps.cu:2, two warps.ptx:"));
+  const json finding = parse(run("two warps.cu", "--json"))["findings"][0];
+  EXPECT_THAT(finding["other"].get<std::string>(), HasSubstr(", two warps.cu:2, "));
 }
 
 TEST(Ptx, ABlockKeepsToItsDeclaredShape) {
