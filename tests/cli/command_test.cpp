@@ -550,6 +550,28 @@ extern "C" __global__ void scale(float* x) { x[threadIdx.x] = twice(threadIdx.x)
   EXPECT_EQ(run(), (std::vector<double>{1, 3, 5}));
 }
 
+TEST(Ptx, AnInlinedHelperOfAHeaderHasTheLineThatCalledIt) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "mine.cuh", R"(
+
+
+
+__device__ inline float inner(const float* x) { return x[1]; }
+__device__ inline float outer(const float* x) { return inner(x) + 1; }
+)");
+  test::write_file(directory / "k.cu", R"(#include "mine.cuh"
+extern "C" __global__ void k(float* x) {
+  x[0] = outer(x);
+}
+)");
+  const auto result = run_braid(
+      {"ptx", directory / "k.cu", "--entry", "k", "--arg", "zero:f32:1", "--sanitize", "--json"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const json finding = parse(result.out)["findings"][0];
+  EXPECT_EQ(finding["kind"], "bounds");
+  EXPECT_EQ(finding["cuda_line"], 3);
+}
+
 TEST(Ptx, AFileIncludesTheHeadersOfCuda) {
   const test::TemporaryDirectory directory;
   const std::string file = directory / "halves.cu";
