@@ -452,6 +452,23 @@ extern "C" __global__ void all(long long* out, int i, long long l, unsigned char
             (std::vector<double>{9000000000.0 - 2147483648.0 + 256}));
 }
 
+TEST(Ptx, StaticSharedMemoryHasALimit) {
+  const test::TemporaryDirectory directory;
+  const auto run = [&](const std::string& bytes) {
+    test::write_file(directory / "k.ptx",
+                     ".version 9.0\n.target sm_80\n.address_size 64\n"
+                     ".visible .entry k() { .shared .b8 s[" +
+                         bytes + "]; ret; }\n");
+    return run_braid({"ptx", directory / "k.ptx", "--entry", "k"});
+  };
+  EXPECT_EQ(run("49152").exit_code, 0);
+  const auto more = run("60000");
+  EXPECT_EQ(more.exit_code, 2);
+  EXPECT_THAT(more.err, HasSubstr("60000 bytes of static shared memory are above the limit of "
+                                  "49152"));
+  EXPECT_EQ(run("300000").exit_code, 2);
+}
+
 TEST(Ptx, WhatNobodyWroteIsTheSameInEveryRun) {
   const test::TemporaryDirectory directory;
   const std::string file = directory / "k.ptx";

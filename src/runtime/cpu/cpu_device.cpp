@@ -236,7 +236,12 @@ class CpuFunction final : public Function {
     const std::uint32_t fixed = code_->program().shared_bytes(static_cast<int>(entry_));
     const std::uint32_t limit =
         std::max(max_shared_, kDefaultShared > fixed ? kDefaultShared - fixed : 0);
-    if (shared > limit || fixed > kMaxShared) {
+    if (fixed > kDefaultShared) {  // ptxas refuses it
+      throw_invalid(name(), std::to_string(fixed) +
+                                " bytes of static shared memory are above the limit of " +
+                                std::to_string(kDefaultShared) + "; expected dynamic ones");
+    }
+    if (shared > limit) {
       throw_invalid(name(), std::to_string(shared) + " bytes of dynamic shared memory are above " +
                                 std::to_string(limit) + " (see set_max_dynamic_shared)");
     }
