@@ -44,6 +44,8 @@ class Function {
   /// Raises the limit of dynamic shared memory (bytes); to be called before a launch that uses more
   /// than 48 KiB. Throws kEnvironment when the device has not that much.
   virtual void set_max_dynamic_shared(std::uint32_t bytes) = 0;
+  /// Bytes of each parameter, in order; empty on a device that does not say.
+  [[nodiscard]] virtual std::vector<std::size_t> parameter_sizes() const { return {}; }
 };
 
 /// Loaded code of one rank. The functions live as long as the module.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,7 +19,6 @@
 #include "cli/kernel_report.h"
 #include "cli/safetensors.h"
 #include "runtime/compiler.h"
-#include "runtime/disk_cache.h"
 
 // braid ptx: any kernel, PTX or CUDA, on the cpu device.
 
@@ -40,6 +40,7 @@ struct Argument {
   std::string name;
   std::uint64_t bits = 0;
   std::unique_ptr<Memory> memory;  ///< null for a scalar
+  DType dtype = DType::kF32;       ///< of a scalar
   HostTensor tensor;               ///< what the buffer holds at first; its type
   bool filled = true;              ///< else nobody wrote it
 };
@@ -85,6 +86,27 @@ HostTensor random_tensor(DType dtype, std::int64_t elements, std::mt19937_64& ra
   return HostTensor::from_doubles(dtype, {elements}, values);
 }
 
+std::uint64_t integer_bits(DType dtype, std::string_view text, const std::string& place) {
+  const bool is_signed = dtype == DType::kI32 || dtype == DType::kI64;
+  const std::size_t unused = 64 - 8 * dtype_size(dtype);
+  const std::int64_t most = dtype == DType::kBool ? 1
+                            : is_signed           ? INT64_MAX >> unused
+                                                  : static_cast<std::int64_t>(UINT64_MAX >> unused);
+  const std::int64_t least = is_signed ? INT64_MIN >> unused : 0;
+  const auto value = number<std::int64_t>(text, place);
+  if (value < least || value > most) {
+    throw_invalid(place, fmt::format("{} is out of range; expected {} to {}", value, least, most));
+  }
+  return static_cast<std::uint64_t>(value);
+}
+
+/// A buffer that nobody wrote holds NaNs (or -1), the same in every run. Not by way of a stream:
+/// the checks would take the bytes for written. An address of the cpu device is one of this
+/// process.
+void poison(const Argument& argument) {
+  std::memset(reinterpret_cast<void*>(argument.bits), 0xff, argument.memory->size());
+}
+
 /// Reads one SPEC and, for a buffer, allocates it.
 Argument make_argument(std::size_t index, const std::string& spec, Device& device,
                        std::mt19937_64& random) {
@@ -113,12 +135,12 @@ Argument make_argument(std::size_t index, const std::string& spec, Device& devic
   } else if (kind.ends_with(".safetensors")) {
     argument.tensor = SafetensorsFile(std::string(kind)).read(rest);
   } else if (const auto dtype = parse_dtype(kind); dtype && !rest.empty()) {
+    argument.dtype = *dtype;
     if (is_float(*dtype)) {
       const HostTensor value = HostTensor::from_doubles(*dtype, {1}, {number<double>(rest, place)});
       std::memcpy(&argument.bits, value.data.data(), value.data.size());
     } else {
-      const auto value = number<std::int64_t>(rest, place);
-      argument.bits = static_cast<std::uint64_t>(value);
+      argument.bits = integer_bits(*dtype, rest, place);
     }
     return argument;
   } else {
@@ -131,22 +153,86 @@ Argument make_argument(std::size_t index, const std::string& spec, Device& devic
   return argument;
 }
 
+/// The launch copies as many bytes as the parameter has: they must be the argument's.
+void check_arguments(const std::vector<Argument>& arguments, const Function& function,
+                     const std::string& entry) {
+  const std::vector<std::size_t> sizes = function.parameter_sizes();
+  for (std::size_t i = 0; i < std::min(arguments.size(), sizes.size()); ++i) {
+    const bool buffer = arguments[i].memory != nullptr;
+    const std::size_t bytes = buffer ? sizeof(std::uint64_t) : dtype_size(arguments[i].dtype);
+    if (bytes == sizes[i]) continue;
+    throw_invalid(fmt::format("--arg {}", i),
+                  fmt::format("{} has {} byte{}; parameter {} of '{}' has {}",
+                              buffer ? "the address of a buffer" : dtype_name(arguments[i].dtype),
+                              bytes, bytes == 1 ? "" : "s", i, one_line(entry), sizes[i]));
+  }
+}
+
+/// The device is what it is: asking for more is bad input here.
+void reserve_shared(Function& function, std::uint32_t bytes) {
+  try {
+    function.set_max_dynamic_shared(bytes);
+  } catch (const Error& error) {
+    throw_invalid("--shared", error.what());
+  }
+}
+
 std::string read_text(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) {
+    throw_invalid(path, "is a directory; expected a .ptx or .cu file");
+  }
   std::ifstream in(path, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(in), {});
   if (!in) throw_invalid(path, "cannot be read");
   return text;
 }
 
+/// Runs `work`, which reads PTX; an error at "ptx:LINE" becomes one of FILE.
+template <class Work>
+auto in_file(const std::string& file, Work work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    const std::string& where = error.where();
+    if (where != "ptx" && !where.starts_with("ptx:")) throw;
+    const std::string message = std::string(error.what()).substr(where.size() + 2);
+    const std::string line = where.substr(3);  // ":12", or nothing
+    if (!file.ends_with(".cu")) throw Error(error.code(), file + line, message);
+    throw Error(error.code(), file, fmt::format("in its PTX{}: {}", line, message));
+  }
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// The device calls the files after the kernel.
+std::vector<Finding> in_file(std::vector<Finding> findings, const std::string& file) {
+  const std::filesystem::path path(file);
+  const bool cuda = path.extension() == ".cu";
+  const std::string name = one_line(path.filename().string());
+  for (Finding& finding : findings) {
+    finding.ptx_file = cuda ? one_line(path.stem().string()) + ".ptx" : name;
+    replace_all(finding.other, fmt::format(", {}.ptx:", finding.kernel),
+                fmt::format(", {}:", finding.ptx_file));
+    if (!cuda) continue;  // its line information may be of any file
+    finding.cuda_file = name;
+    replace_all(finding.other, fmt::format(", {}.cu:", finding.kernel),
+                fmt::format(", {}:", finding.cuda_file));
+  }
+  return findings;
+}
+
 KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
   const std::string text = read_text(options.file);
   if (!options.file.ends_with(".cu")) return {options.entry, text, {}};
-  const DiskCache cache(cache_directory(options.cache_dir));
-  return compile_kernel({options.entry, text}, Target::parse(target), &cache, true).image;
+  return {options.entry, compile_file(text, options.file, Target::parse(target)), {}};
 }
 
 int run_ptx(const PtxOptions& options) {
-  if (!options.output.empty()) prepare_output_directory(options.output, "--out");
   WorldOptions world_options;
   world_options.device = "cpu";
   world_options.threads = options.threads;
@@ -157,31 +243,40 @@ int run_ptx(const PtxOptions& options) {
   world_options.schedule = options.schedule;
   World world = World::open(world_options);
   Device& device = world.device();
-  const auto module = device.load(0, load_kernel(options, device.target()));
+  const KernelImage image = load_kernel(options, device.target());
+  const auto module = in_file(options.file, [&] { return device.load(0, image); });
   Function& function = module->function(options.entry);
-  function.set_max_dynamic_shared(options.shared);
+  reserve_shared(function, options.shared);
   const auto stream = device.create_stream(0);
   std::mt19937_64 random(options.seed);
   std::vector<Argument> arguments;
   for (const std::string& spec : options.args) {
     arguments.push_back(make_argument(arguments.size(), spec, device, random));
   }
+  check_arguments(arguments, function, options.entry);
   std::vector<const void*> pointers;
   pointers.reserve(arguments.size());
   for (const Argument& argument : arguments) pointers.push_back(&argument.bits);
 
-  const auto start = std::chrono::steady_clock::now();
-  std::string error;
   const Dim3 grid = extent(options.grid, "--grid");
   const Dim3 block = extent(options.block, "--block");
+  if (!options.output.empty()) prepare_output_directory(options.output, "--out");
+
+  const auto start = std::chrono::steady_clock::now();
+  std::string error;
   std::uint64_t interleavings = 0;
   do {
     for (const Argument& argument : arguments) {
-      if (argument.memory == nullptr || !argument.filled) continue;
+      if (argument.memory == nullptr) continue;
+      if (!argument.filled) {
+        poison(argument);
+        continue;
+      }
       stream->copy_from_host(argument.bits, argument.tensor.data.data(),
                              argument.tensor.data.size());
     }
-    stream->launch(function, grid, block, options.shared, pointers);
+    // Code for this shape of blocks may be made now.
+    in_file(options.file, [&] { stream->launch(function, grid, block, options.shared, pointers); });
     try {
       stream->synchronize();
     } catch (const Error& failure) {
@@ -191,7 +286,7 @@ int run_ptx(const PtxOptions& options) {
   } while (error.empty() && device.findings().empty() && device.next_interleaving());
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
-  const std::vector<Finding> findings = device.findings();
+  const std::vector<Finding> findings = in_file(device.findings(), options.file);
   if (error.empty() && !options.output.empty()) {
     std::map<std::string, HostTensor, std::less<>> buffers;
     for (Argument& argument : arguments) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -23,10 +24,10 @@ constexpr int kPayloadFormat = 1;
 // An NVRTC program, destroyed on every way out.
 class NvrtcProgram {
  public:
-  NvrtcProgram(const NvrtcApi& api, const KernelSource& source) : api_(api) {
-    const std::string name = source.entry + ".cu";
-    check("nvrtcCreateProgram", api_.nvrtcCreateProgram(&program_, source.text.c_str(),
-                                                        name.c_str(), 0, nullptr, nullptr));
+  // `name` is what messages call the text.
+  NvrtcProgram(const NvrtcApi& api, const std::string& text, const std::string& name) : api_(api) {
+    check("nvrtcCreateProgram",
+          api_.nvrtcCreateProgram(&program_, text.c_str(), name.c_str(), 0, nullptr, nullptr));
   }
   NvrtcProgram(const NvrtcProgram&) = delete;
   NvrtcProgram& operator=(const NvrtcProgram&) = delete;
@@ -137,7 +138,7 @@ std::optional<CompiledKernel> decode(std::string_view payload) {
 CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
                        const std::vector<std::string>& options) {
   const auto start = std::chrono::steady_clock::now();
-  NvrtcProgram program(api, source);
+  NvrtcProgram program(api, source.text, source.entry + ".cu");
   const int result = program.compile(options);
   const std::string log = program.log();
   if (result != 0) {
@@ -153,6 +154,27 @@ CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
       std::chrono::steady_clock::now() - start;
   kernel.compile_ms = elapsed.count();
   return kernel;
+}
+
+// The first error of a log, "FILE(LINE): error: MESSAGE", thrown as FILE:LINE; without any, `file`.
+[[noreturn]] void throw_first_error(std::string_view log, const std::string& file) {
+  constexpr std::string_view kError = "error: ";
+  while (!log.empty()) {
+    const std::string_view line = log.substr(0, log.find('\n'));
+    log.remove_prefix(std::min(log.size(), line.size() + 1));
+    const std::size_t at = line.find(kError);
+    if (at == std::string_view::npos) continue;
+    const std::string message(line.substr(at + kError.size()));
+    const std::size_t close = line.substr(0, at).rfind("): ");
+    const std::size_t open = line.substr(0, at).rfind('(', close);
+    if (close == std::string_view::npos || open == std::string_view::npos) {
+      throw_invalid(file, message);
+    }
+    throw_invalid(
+        fmt::format("{}:{}", line.substr(0, open), line.substr(open + 1, close - open - 1)),
+        message);
+  }
+  throw_invalid(file, "NVRTC does not compile it and does not say why");
 }
 
 }  // namespace
@@ -196,6 +218,22 @@ CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
   }
   compiled->cache_hit = true;
   return *std::move(compiled);
+}
+
+std::string compile_file(const std::string& text, const std::string& path, const Target& target) {
+  const NvrtcApi& api = NvrtcApi::get();
+  NvrtcProgram program(api, text, path);
+  // A virtual architecture: PTX alone.
+  std::vector<std::string> options{"--gpu-architecture=compute_" + target.str().substr(3),
+                                   "--fmad=false", "--std=c++17", "--generate-line-info"};
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  options.push_back("--include-path=" + (folder.empty() ? "." : folder.string()));
+  for (const std::string& headers : api.include_folders()) {
+    options.push_back("--include-path=" + headers);
+  }
+  const int result = program.compile(options);
+  if (result != 0) throw_first_error(program.log(), path);
+  return program.ptx();
 }
 
 }  // namespace braid

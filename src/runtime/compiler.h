@@ -43,4 +43,11 @@ struct CompiledKernel {
 [[nodiscard]] CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
                                             const DiskCache* cache, bool line_info = false);
 
+/// PTX with line information of the CUDA text that a user wrote into the file `path`, which may
+/// include what lies beside it, and CUDA's headers where they are found. Throws
+/// kInvalidArgument with the place and the text of the first error, kEnvironment when NVRTC is
+/// missing.
+[[nodiscard]] std::string compile_file(const std::string& text, const std::string& path,
+                                       const Target& target);
+
 }  // namespace braid

@@ -82,4 +82,25 @@ const NvrtcApi& NvrtcApi::get() {
   return kApi;
 }
 
+std::vector<std::string> NvrtcApi::include_folders() const {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> candidates;
+  if (const std::string home = environment("BRAID_CUDA_HOME"); !home.empty()) {
+    candidates.push_back(fs::path(home) / "include");
+  }
+  candidates.push_back(fs::path(library.path()).parent_path().parent_path() / "include");
+  if (const std::string wheels = BRAID_WHEEL_DIR; !wheels.empty()) {
+    candidates.push_back(fs::path(wheels) / "nvidia/cu13/include");
+    candidates.push_back(fs::path(wheels) / "nvidia/cuda_runtime/include");
+  }
+  candidates.emplace_back("/usr/local/cuda/include");
+  std::error_code error;
+  for (const fs::path& folder : candidates) {
+    if (!fs::exists(folder / "cuda_fp16.h", error)) continue;
+    // cooperative_groups.h of CUDA 13 needs the second, which nvcc adds by itself, too.
+    return {folder, folder / "cccl"};
+  }
+  return {};
+}
+
 }  // namespace braid

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "runtime/dynamic_library.h"
 
@@ -40,6 +41,9 @@ struct NvrtcApi {
   /// The same, loaded once per process; a failure is not remembered.
   static const NvrtcApi& get();
   static const char* how_to_get();
+  /// Where CUDA's headers lie: in `$BRAID_CUDA_HOME`, beside the library, in the wheels or in
+  /// /usr/local/cuda. Empty when there are none.
+  [[nodiscard]] std::vector<std::string> include_folders() const;
 };
 
 }  // namespace braid

@@ -94,6 +94,11 @@ class CpuMemory final : public Memory {
   std::size_t size_;
 };
 
+std::string shape(Dim3 block) {
+  return std::to_string(block.x) + " x " + std::to_string(block.y) + " x " +
+         std::to_string(block.z);
+}
+
 /// The code of one module on one rank, with its global variables.
 class Code {
  public:
@@ -179,6 +184,12 @@ class CpuFunction final : public Function {
     max_shared_ = std::max(max_shared_, bytes);
   }
 
+  [[nodiscard]] std::vector<std::size_t> parameter_sizes() const override {
+    std::vector<std::size_t> sizes;
+    for (const Program::Parameter& parameter : entry().parameters) sizes.push_back(parameter.size);
+    return sizes;
+  }
+
   [[nodiscard]] const std::string& name() const { return entry().name; }
 
   std::unique_ptr<LaunchOp> prepare(Dim3 grid, Dim3 block, std::uint32_t shared,
@@ -219,15 +230,39 @@ class CpuFunction final : public Function {
     }
     if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > kMaxThreads ||
         block.y > kMaxThreads || block.z > 64 || block.count() > kMaxThreads) {
-      throw_invalid(name(), "a block has 1 to 1024 threads, not " + std::to_string(block.x) +
-                                " x " + std::to_string(block.y) + " x " + std::to_string(block.z));
+      throw_invalid(name(), "a block has 1 to 1024 threads, not " + shape(block));
     }
+    check_declared_shape(block);
     const std::uint32_t fixed = code_->program().shared_bytes(static_cast<int>(entry_));
     const std::uint32_t limit =
         std::max(max_shared_, kDefaultShared > fixed ? kDefaultShared - fixed : 0);
-    if (shared > limit || fixed > kMaxShared) {
+    if (fixed > kDefaultShared) {  // ptxas refuses it
+      throw_invalid(name(), std::to_string(fixed) +
+                                " bytes of static shared memory are above the limit of " +
+                                std::to_string(kDefaultShared) + "; expected dynamic ones");
+    }
+    if (shared > limit) {
       throw_invalid(name(), std::to_string(shared) + " bytes of dynamic shared memory are above " +
                                 std::to_string(limit) + " (see set_max_dynamic_shared)");
+    }
+  }
+
+  /// What the kernel promised the compiler about its blocks, which the registers of a GPU and our
+  /// code count on. As in CUDA, .maxntid bounds the product of the extents only.
+  void check_declared_shape(Dim3 block) const {
+    const auto function = static_cast<std::size_t>(entry().function);
+    const ptx::Function& declared = code_->program().module().functions[function];
+    const auto& [x, y, z] = declared.required_threads;
+    if (x != 0 && (block.x != x || block.y != y || block.z != z)) {
+      throw_invalid(name(), "needs a block of " + shape({x, y, z}) + " threads (.reqntid), not " +
+                                shape(block));
+    }
+    const auto& most = declared.max_threads;
+    const std::uint64_t threads = std::uint64_t{most[0]} * most[1] * most[2];
+    if (threads != 0 && block.count() > threads) {
+      throw_invalid(name(), "declares at most " + std::to_string(threads) +
+                                " threads of a block (.maxntid, __launch_bounds__), not " +
+                                std::to_string(block.count()));
     }
   }
 

@@ -7,7 +7,10 @@ namespace braid::cpu::ptx {
 
 Module parse(std::string_view text) { return Parser(text).run(); }
 
-Parser::Parser(std::string_view text) : tokens_(tokenize(text)) { scopes_.push_back({-1, {}}); }
+Parser::Parser(std::string_view text) : tokens_(tokenize(text)) {
+  scopes_.push_back({-1, {}});
+  source_file_ = kernel_source_file();
+}
 
 const Token& Parser::take() {
   const Token& token = tokens_[at_];

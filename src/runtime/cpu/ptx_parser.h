@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -67,6 +68,8 @@ class Parser {
   void body(Function& function);
   void block();
   void registers();
+  [[nodiscard]] std::uint64_t kernel_source_file() const;
+  std::uint32_t source_line(std::array<std::uint64_t, 3>& place);
   void location();
   void label(const std::string& name);
   void branch_targets(const std::string& name);
@@ -88,6 +91,9 @@ class Parser {
   Function* function_ = nullptr;
   std::vector<LabelUse> label_uses_;
   std::uint32_t source_line_ = 0;
+  std::uint64_t source_file_ = 1;  ///< whose lines count: that of the first kernel
+  /// FILE, LINE and COLUMN of a .loc -> the line of source_file_ that it stands for.
+  std::map<std::array<std::uint64_t, 3>, std::uint32_t> places_;
   std::int32_t carry_ = -1;  ///< the predicate that stands for the carry flag, once used
   std::map<std::pair<int, std::string>, std::vector<Operand>> target_tables_;
 };
