@@ -68,7 +68,9 @@ void expect_none(const std::string& body, std::uint32_t n = 0) {
 }
 
 constexpr const char* kOwn = ", which the thread did not write";
-constexpr const char* kDerived = ", which comes from a register that the thread did not write";
+constexpr const char* kDerived =
+    ", which comes from a register that the thread did not write, or from a lane outside of a "
+    "shuffle";
 
 TEST(Defined, StraightLine) {
   expect_finding("st.global.u32 [%rd0], %r2;", std::string("write of %r2") + kOwn, 0, "st");
