@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "ir/op_registry.h"
@@ -17,6 +18,7 @@
 //   a cast to the dtype its operand has                         -> the operand
 //   negative or unordered dims, a view's -1                     -> plain dims
 //   nodes that no output needs                                  -> gone
+// A negative dim of operands that differ in rank has no plain spelling.
 // Refuses to merge equal nodes: which of two values lives on, and for how long, is the scheduler's
 // question. Surviving nodes keep their names and order.
 //
@@ -167,7 +169,9 @@ class Canonicalizer {
     }
     const auto* dim = node.attr<std::int64_t>("dim");
     const bool counts_operand =
-        node.op->op_class == OpClass::kView || node.op->op_class == OpClass::kCollective;
+        (node.op->op_class == OpClass::kView || node.op->op_class == OpClass::kCollective) &&
+        std::all_of(node.inputs.begin(), node.inputs.end(),
+                    [&](ValueId input) { return rank(input) == rank(node.inputs[0]); });
     if (counts_operand && dim != nullptr && *dim < 0) {
       attrs.insert_or_assign("dim", *dim + static_cast<std::int64_t>(rank(node.inputs[0])));
     }

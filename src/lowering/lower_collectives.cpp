@@ -12,7 +12,7 @@
 // Matches every collective that has no algorithm yet, and makes it one_shot: every rank reads what
 // it needs of the operands of all ranks straight out of the symmetric arena. The node is
 // synchronous from then on: its wait_tensor goes, and users read the collective itself. A coalesced
-// collective becomes one for each of its operands.
+// collective becomes one for each of its operands, with that operand's dim.
 //
 // The operand becomes a communication buffer (comm_group). That needs a kernel of ours which writes
 // it, and a place that nobody else dictates. Views are looked through: what counts is the data
@@ -91,6 +91,11 @@ class Lowering {
       op.resize(op.size() - kCoalesced.size());
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         const ValueId operand = comm_buffer(node, node.inputs[i], name);
+        const auto* dim = node.attr<std::int64_t>("dim");
+        if (dim != nullptr && *dim < 0) {
+          const std::size_t rank = graph_.type(node.inputs[i]).shape.size();
+          attrs.insert_or_assign("dim", *dim + static_cast<std::int64_t>(rank));
+        }
         const NodeId single = rewrite_.graph().add_node(
             rewrite_.fresh_name(fmt::format("{}_{}", node.name, i)), op, {operand}, attrs);
         rewrite_.map(node.outputs[i], rewrite_.graph().node(single).outputs[0]);

@@ -143,6 +143,45 @@ TEST(Canonicalize, OutputMayBecomeAnInput) {
   EXPECT_THAT(lines(canonicalize(graph, context)), ElementsAre("-> x, x"));
 }
 
+/// What the passes make of it, after it was seen to be legal and to keep the values.
+std::vector<std::string> after(const std::vector<std::string>& passes, const std::string& inputs,
+                               const std::string& nodes, const std::string& outputs,
+                               const std::vector<int>& worlds = {2, 4}) {
+  std::vector<std::string> result;
+  for (int world : worlds) {
+    const Graph graph = graph_of(inputs, nodes, outputs, world);
+    verify(graph);
+    PassContext context = sm80();
+    const Graph changed = run_passes(graph, passes, context);
+    expect_same_values(graph, changed);
+    result = lines(changed);
+  }
+  return result;
+}
+const std::vector<std::string> kAlone = {"canonicalize"};
+const std::vector<std::string> kFunctional = {"functionalize", "canonicalize"};
+const std::string kXY = input("x", "4") + "," + input("y", "4");
+const std::string kSum = R"("reduce_op": "sum", "group": "tp")";
+
+std::string wait(const std::string& name, const std::string& operand) {
+  return node(name, "wait_tensor", '"' + operand + '"');
+}
+const std::string kCast = node("t", "to", R"("x")", R"("dtype": "f32")");
+
+TEST(Canonicalize, ADimFromTheEndOfOperandsOfSeveralRanksStays) {
+  const std::string inputs = input("x", "4, 8") + "," + input("y", "2, 4, 8");
+  for (const std::string op : {"reduce_scatter_tensor", "all_gather_into_tensor"}) {
+    const std::string attrs = op[0] == 'r' ? kSum : R"("group": "tp")";
+    const std::string nodes =
+        node("c", op + "_coalesced", R"("x", "y")", attrs + R"(, "dim": -1)") + "," +
+        wait("v", "c:0") + "," + wait("w", "c:1");
+    EXPECT_THAT(after(kAlone, inputs, nodes, R"("v", "w")"),
+                ElementsAre("c:0, c:1 = " + op + "_coalesced(x, y)", "v = wait_tensor(c:0)",
+                            "w = wait_tensor(c:1)", "-> v, w"));
+    after({"canonicalize", "lower_collectives", "fuse"}, inputs, nodes, R"("v", "w")");
+  }
+}
+
 TEST(Canonicalize, RandomGraphsKeepTheirValues) {
   for (int world : {1, 2, 4}) {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
