@@ -18,7 +18,8 @@
 //   a cast to the dtype its operand has                         -> the operand
 //   negative or unordered dims, a view's -1                     -> plain dims
 //   nodes that no output needs                                  -> gone
-// A negative dim of operands that differ in rank has no plain spelling.
+// Each result of a collective that stays keeps a wait. A negative dim of operands that differ in
+// rank has no plain spelling.
 // Refuses to merge equal nodes: which of two values lives on, and for how long, is the scheduler's
 // question. Surviving nodes keep their names and order.
 //
@@ -184,14 +185,37 @@ class Canonicalizer {
     for (ValueId output : graph_.outputs()) needed[static_cast<std::size_t>(same(output))] = true;
     std::vector<bool> live(graph_.nodes().size(), false);
     for (std::size_t id = live.size(); id-- > 0;) {
-      live[id] = graph_.nodes()[id].op->op_class == OpClass::kMutation;
-      for (ValueId output : graph_.nodes()[id].outputs) {
+      const Node& node = graph_.nodes()[id];
+      live[id] = node.op->op_class == OpClass::kMutation;
+      for (ValueId output : node.outputs) {
         if (needed[static_cast<std::size_t>(output)]) live[id] = true;
       }
       if (!live[id]) continue;
       for (ValueId input : operands_[id]) needed[static_cast<std::size_t>(input)] = true;
     }
+    keep_waits(live);
     return live;
+  }
+
+  /// A collective that stays must be waited for, also where nobody reads one of its results.
+  void keep_waits(std::vector<bool>& live) const {
+    std::vector<bool> waited(same_.size(), false);
+    const auto each_wait = [&](auto visit) {
+      for (std::size_t id = 0; id < live.size(); ++id) {
+        const Node& node = graph_.nodes()[id];
+        if (node.op->op_class == OpClass::kWait && !replaced(node)) visit(id, node.inputs[0]);
+      }
+    };
+    each_wait([&](std::size_t id, ValueId result) {
+      if (live[id]) waited[static_cast<std::size_t>(result)] = true;
+    });
+    each_wait([&](std::size_t id, ValueId result) {
+      const NodeId source = graph_.value(result).producer;
+      if (waited[static_cast<std::size_t>(result)] || !live[static_cast<std::size_t>(source)]) {
+        return;
+      }
+      live[id] = waited[static_cast<std::size_t>(result)] = true;
+    });
   }
 
   const Graph& graph_;

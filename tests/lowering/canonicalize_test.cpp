@@ -182,6 +182,18 @@ TEST(Canonicalize, ADimFromTheEndOfOperandsOfSeveralRanksStays) {
   }
 }
 
+TEST(Canonicalize, TheUnusedResultOfACoalescedCollectiveIsStillWaitedFor) {
+  const std::string nodes = node("c", "all_reduce_coalesced", R"("x", "y")", kSum) + "," +
+                            wait("v", "c:0") + "," + wait("w", "c:1") + "," + wait("again", "c:1");
+  EXPECT_THAT(after(kAlone, kXY, nodes, R"("v")"),
+              ElementsAre("c:0, c:1 = all_reduce_coalesced(x, y)", "v = wait_tensor(c:0)",
+                          "w = wait_tensor(c:1)", "-> v"));
+  EXPECT_THAT(after(kAlone, kXY, nodes, R"("again")"),
+              ElementsAre("c:0, c:1 = all_reduce_coalesced(x, y)", "v = wait_tensor(c:0)",
+                          "again = wait_tensor(c:1)", "-> again"));
+  EXPECT_THAT(after(kAlone, kXY, nodes, R"("x")"), ElementsAre("-> x"));
+}
+
 TEST(Canonicalize, RandomGraphsKeepTheirValues) {
   for (int world : {1, 2, 4}) {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
