@@ -17,7 +17,7 @@
 //   transpose of a transpose of the same two dims               -> the innermost operand
 //   a cast to the dtype its operand has                         -> the operand
 //   negative or unordered dims, a view's -1                     -> plain dims
-//   nodes that no output needs                                  -> gone
+//   nodes that overwrite nothing and that no output needs       -> gone
 // Each result of a collective that stays keeps a wait. A negative dim of operands that differ in
 // rank has no plain spelling.
 // Refuses to merge equal nodes: which of two values lives on, and for how long, is the scheduler's
@@ -186,7 +186,7 @@ class Canonicalizer {
     std::vector<bool> live(graph_.nodes().size(), false);
     for (std::size_t id = live.size(); id-- > 0;) {
       const Node& node = graph_.nodes()[id];
-      live[id] = node.op->op_class == OpClass::kMutation;
+      live[id] = node.op->mutates != Mutates::kNothing && !replaced(node);
       for (ValueId output : node.outputs) {
         if (needed[static_cast<std::size_t>(output)]) live[id] = true;
       }

@@ -194,6 +194,21 @@ TEST(Canonicalize, TheUnusedResultOfACoalescedCollectiveIsStillWaitedFor) {
   EXPECT_THAT(after(kAlone, kXY, nodes, R"("x")"), ElementsAre("-> x"));
 }
 
+TEST(Canonicalize, CollectivesThatOverwriteTheirOperandStay) {
+  const std::string inputs = kXY + "," + input("o", "16");
+  const std::vector<std::string> collectives = {
+      node("c", "all_reduce_", R"("x")", kSum) + "," + wait("w", "c"),
+      node("c", "broadcast_", R"("x")", R"("src": 1, "group": "tp")") + "," + wait("w", "c"),
+      node("c", "all_gather_into_tensor_out", R"("x", "o")", R"("group": "tp")") + "," +
+          wait("w", "c"),
+      node("c", "all_reduce_coalesced_", R"("x", "y")", kSum) + "," + wait("v", "c:0") + "," +
+          wait("w", "c:1")};
+  for (const std::string& nodes : collectives) {
+    const Graph graph = graph_of(inputs, nodes, R"("x", "y", "o")");
+    EXPECT_EQ(after(kAlone, inputs, nodes, R"("x", "y", "o")", {4}), lines(graph));
+  }
+}
+
 TEST(Canonicalize, RandomGraphsKeepTheirValues) {
   for (int world : {1, 2, 4}) {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
