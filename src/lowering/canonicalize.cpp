@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
@@ -18,8 +19,10 @@
 //   a cast to the dtype its operand has                         -> the operand
 //   negative or unordered dims, a view's -1                     -> plain dims
 //   nodes that overwrite nothing and that no output needs       -> gone
-// Each result of a collective that stays keeps a wait. A negative dim of operands that differ in
-// rank has no plain spelling.
+// Where the operand or the result is overwritten, and they are two memories, a copy stands there
+// instead of the operand; a collective over one rank into `out` is a copy_. Each result of a
+// collective that stays keeps a wait. A negative dim of operands that differ in rank has no plain
+// spelling.
 // Refuses to merge equal nodes: which of two values lives on, and for how long, is the scheduler's
 // question. Surviving nodes keep their names and order.
 //
@@ -33,7 +36,11 @@ constexpr std::string_view kPass = "canonicalize";
 class Canonicalizer {
  public:
   Canonicalizer(const Graph& graph, PassContext& context)
-      : graph_(graph), context_(context), same_(graph.values().size()) {
+      : graph_(graph),
+        context_(context),
+        overwritten_(overwritten_values(graph)),
+        same_(graph.values().size()),
+        copied_(graph.nodes().size(), false) {
     for (std::size_t v = 0; v < same_.size(); ++v) same_[v] = static_cast<ValueId>(v);
     operands_.reserve(graph.nodes().size());
   }
@@ -48,7 +55,11 @@ class Canonicalizer {
         if (!replaced(node)) context_.applied(kPass, node.name, "dead: no output needs it");
         continue;
       }
-      rewrite.copy(node, rewrite(operands_[id]), plain_attrs(node));
+      if (copied_[id]) {
+        copy_operands(node, operands_[id], rewrite);
+      } else {
+        rewrite.copy(node, rewrite(operands_[id]), plain_attrs(node));
+      }
       for (ValueId value : node.outputs) {
         // A group of one rank has nobody to communicate with.
         const std::string& comm = graph_.value(value).comm_group;
@@ -80,18 +91,19 @@ class Canonicalizer {
   }
   std::size_t rank(ValueId value) const { return graph_.type(value).shape.size(); }
 
+  bool overwritten(ValueId value) const { return overwritten_[static_cast<std::size_t>(value)]; }
+  /// Whether the operand can stand for a result that has memory of its own.
+  bool may_stand_for(ValueId operand, ValueId result) const {
+    return !overwritten(operand) && !overwritten(result);
+  }
+
   void simplify(const Node& node) {
     std::vector<ValueId> inputs;
     inputs.reserve(node.inputs.size());
     for (ValueId input : node.inputs) inputs.push_back(same(input));
     if ((node.op->op_class == OpClass::kCollective || node.op_name() == "shard") &&
         group_size(*node.attr<std::string>("group")) == 1) {
-      for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-        same_[static_cast<std::size_t>(node.outputs[i])] = inputs[i];
-      }
-      context_.applied(kPass, node.name,
-                       fmt::format("group '{}' has one rank: the operand itself",
-                                   *node.attr<std::string>("group")));
+      simplify_alone(node, inputs);
     }
     if (auto found = equal_value(node, inputs)) {
       same_[static_cast<std::size_t>(node.outputs[0])] = found->first;
@@ -100,22 +112,68 @@ class Canonicalizer {
     operands_.push_back(std::move(inputs));
   }
 
+  /// A collective over one rank. Its results are its operands, or copies of them.
+  void simplify_alone(const Node& node, const std::vector<ValueId>& inputs) {
+    const bool in_place = node.op->mutates == Mutates::kAll;
+    bool stand = node.op->mutates != Mutates::kLast;
+    for (std::size_t i = 0; i < node.outputs.size() && stand && !in_place; ++i) {
+      stand = may_stand_for(inputs[i], node.outputs[i]);
+    }
+    for (std::size_t i = 0; i < node.outputs.size() && stand; ++i) {
+      same_[static_cast<std::size_t>(node.outputs[i])] = inputs[i];
+    }
+    copied_[operands_.size()] = !stand;
+    context_.applied(kPass, node.name,
+                     fmt::format("group '{}' has one rank: {}", *node.attr<std::string>("group"),
+                                 stand ? "the operand itself" : "a copy of the operand"));
+  }
+
+  /// The node as a copy of each operand.
+  void copy_operands(const Node& node, const std::vector<ValueId>& operands, Rewriter& rewrite) {
+    if (node.op->mutates == Mutates::kLast) {
+      rewrite.copy(node, "copy_", {rewrite(operands[1]), rewrite(operands[0])}, {});
+    } else if (node.outputs.size() == 1) {
+      rewrite.copy(node, "copy", {rewrite(operands[0])}, {});
+    } else {
+      for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+        std::string name = rewrite.fresh_name(fmt::format("{}_{}", node.name, i));
+        Graph& graph = rewrite.graph();
+        const NodeId copy = graph.add_node(std::move(name), "copy", {rewrite(operands[i])});
+        rewrite.map(node.outputs[i], graph.node(copy).outputs[0]);
+      }
+    }
+  }
+
   /// The value that the node's only result is equal to, and why. May shorten the operands' path.
   std::optional<std::pair<ValueId, std::string>> equal_value(const Node& node,
                                                              std::vector<ValueId>& inputs) {
     const std::string_view op = node.op_name();
     if (op == "wait_tensor") {
       const Node* source = producer(node.inputs[0]);
-      if (source == nullptr || source->op->op_class != OpClass::kCollective || !replaced(*source)) {
+      if (source == nullptr || !is_asynchronous(*source)) {
         return std::nullopt;
       }
+      const bool gone = replaced(*source) ||
+                        copied_[static_cast<std::size_t>(graph_.value(node.inputs[0]).producer)];
+      if (!gone) return std::nullopt;
       return {{inputs[0], "nothing to wait for: its collective is gone"}};
     }
     if (op == "to" && graph_.type(inputs[0]) == graph_.type(node.outputs[0])) {
-      return {{inputs[0], "a cast to the dtype it has"}};
+      return equal_cast(node, inputs[0]);
     }
     if (op == "view") return equal_view(node, inputs);
     if (op == "transpose") return equal_transpose(node, inputs);
+    return std::nullopt;
+  }
+
+  /// Of a cast to the same dtype.
+  std::optional<std::pair<ValueId, std::string>> equal_cast(const Node& node, ValueId operand) {
+    // In a lowered graph it may be what carries a value into the arena.
+    const Value& result = graph_.value(node.outputs[0]);
+    if (result.comm_group != graph_.value(operand).comm_group) return std::nullopt;
+    if (may_stand_for(operand, node.outputs[0])) return {{operand, "a cast to the dtype it has"}};
+    copied_[operands_.size()] = true;
+    context_.applied(kPass, node.name, "a cast to the dtype it has: a copy");
     return std::nullopt;
   }
 
@@ -220,7 +278,9 @@ class Canonicalizer {
 
   const Graph& graph_;
   PassContext& context_;
+  std::vector<bool> overwritten_;               ///< values whose memory is overwritten
   std::vector<ValueId> same_;                   ///< what each value is equal to (often itself)
+  std::vector<bool> copied_;                    ///< nodes that only copy their operands
   std::vector<std::vector<ValueId>> operands_;  ///< of each node so far, after simplification
 };
 

@@ -168,6 +168,62 @@ std::string wait(const std::string& name, const std::string& operand) {
 }
 const std::string kCast = node("t", "to", R"("x")", R"("dtype": "f32")");
 
+TEST(Canonicalize, ACastOfWhatIsOverwrittenIsACopy) {
+  const std::string reduced =
+      kCast + "," + node("c", "all_reduce_", R"("x")", kSum) + "," + wait("w", "c");
+  EXPECT_THAT(after(kFunctional, kXY, reduced, R"("t")"),
+              ElementsAre("t = copy(x)", "c = all_reduce(x)", "w = wait_tensor(c)",
+                          "x_update = copy_(x, w)", "-> t"));
+  EXPECT_THAT(after(kAlone, kXY, reduced, R"("t", "x")"),
+              ElementsAre("t = copy(x)", "c = all_reduce_(x)", "w = wait_tensor(c)", "-> t, x"));
+  EXPECT_THAT(after(kFunctional, kXY,
+                    reduced + "," + node("v", "view", R"("t")", R"("shape": [2, 2])"), R"("v")"),
+              ElementsAre("t = copy(x)", "c = all_reduce(x)", "w = wait_tensor(c)", "v = view(t)",
+                          "x_update = copy_(x, w)", "-> v"));
+  EXPECT_THAT(after(kFunctional, kXY,
+                    kCast + "," + node("a", "copy_", R"("x", "y")") + "," +
+                        node("b", "copy_", R"("y", "t")"),
+                    R"("x", "y")"),
+              Contains("t = copy(x)"));
+}
+
+TEST(Canonicalize, ACastThatIsOverwrittenIsACopy) {
+  EXPECT_THAT(after(kAlone, kXY, kCast + "," + node("a", "copy_", R"("t", "y")"), R"("x", "t")"),
+              ElementsAre("t = copy(x)", "a = copy_(t, y)", "-> x, t"));
+}
+
+TEST(Canonicalize, OverOneRankWhatIsOverwrittenIsCopied) {
+  const std::string overwrite = "," + node("a", "copy_", R"("x", "y")");
+  for (const auto& passes : {kAlone, kFunctional}) {
+    EXPECT_THAT(after(passes, kXY, all_reduce("c", "x") + "," + wait("w", "c") + overwrite,
+                      R"("w", "x")", {1}),
+                Contains("c = copy(x)"));
+    EXPECT_THAT(after(passes, kXY,
+                      node("c", "broadcast", R"("x")", R"("src": 0, "group": "tp")") + "," +
+                          wait("w", "c") + overwrite,
+                      R"("w")", {1}),
+                Contains("c = copy(x)"));
+    EXPECT_THAT(after(passes, kXY,
+                      node("c", "all_reduce_coalesced", R"("y", "x")", kSum) + "," +
+                          wait("v", "c:0") + "," + wait("w", "c:1") + overwrite,
+                      R"("v", "w")", {1}),
+                Contains("c_1 = copy(x)"));
+  }
+}
+
+TEST(Canonicalize, OverOneRankInPlaceFormsAreTheMemoryItself) {
+  EXPECT_THAT(after(kAlone, kXY,
+                    node("c", "all_reduce_", R"("x")", kSum) + "," + wait("w", "c") + "," +
+                        node("z", "neg", R"("w")"),
+                    R"("z", "x")", {1}),
+              ElementsAre("z = neg(x)", "-> z, x"));
+  EXPECT_THAT(after(kAlone, kXY,
+                    node("c", "all_gather_into_tensor_out", R"("x", "y")", R"("group": "tp")") +
+                        "," + wait("w", "c"),
+                    R"("y")", {1}),
+              ElementsAre("c = copy_(y, x)", "-> y"));
+}
+
 TEST(Canonicalize, ADimFromTheEndOfOperandsOfSeveralRanksStays) {
   const std::string inputs = input("x", "4, 8") + "," + input("y", "2, 4, 8");
   for (const std::string op : {"reduce_scatter_tensor", "all_gather_into_tensor"}) {
