@@ -17,6 +17,7 @@
 //   view to the shape its operand has                           -> the operand
 //   transpose of a transpose of the same two dims               -> the innermost operand
 //   a cast to the dtype its operand has                         -> the operand
+//   a wait_tensor of what no collective computes                -> the operand
 //   negative or unordered dims, a view's -1                     -> plain dims
 //   nodes that overwrite nothing and that no output needs       -> gone
 // Where the operand or the result is overwritten, and they are two memories, a copy stands there
@@ -151,7 +152,7 @@ class Canonicalizer {
     if (op == "wait_tensor") {
       const Node* source = producer(node.inputs[0]);
       if (source == nullptr || !is_asynchronous(*source)) {
-        return std::nullopt;
+        return {{inputs[0], "nothing to wait for: its operand is complete"}};
       }
       const bool gone = replaced(*source) ||
                         copied_[static_cast<std::size_t>(graph_.value(node.inputs[0]).producer)];

@@ -11,7 +11,7 @@
 //
 // Matches every collective that has no algorithm yet, and makes it one_shot: every rank reads what
 // it needs of the operands of all ranks straight out of the symmetric arena. The node is
-// synchronous from then on: its wait_tensor goes, and users read the collective itself. A coalesced
+// synchronous from then on: all wait_tensors go, and users read the collective itself. A coalesced
 // collective becomes one for each of its operands, with that operand's dim.
 //
 // The operand becomes a communication buffer (comm_group). That needs a kernel of ours which writes
@@ -34,7 +34,7 @@ bool is_view(const Graph& graph, ValueId value) {
   const NodeId producer = graph.value(value).producer;
   if (producer < 0) return false;
   const Node& node = graph.node(producer);
-  return node.op_name() == "view" || is_marker(node);
+  return node.op_name() == "view" || node.op->op_class == OpClass::kWait || is_marker(node);
 }
 
 class Lowering {
@@ -51,8 +51,7 @@ class Lowering {
       if (node.op->op_class == OpClass::kCollective &&
           node.attr<std::string>("algorithm")->empty()) {
         lower(node);
-      } else if (is_marker(node) ||
-                 (node.op_name() == "wait_tensor" && is_synchronous(node.inputs[0]))) {
+      } else if (is_marker(node) || node.op->op_class == OpClass::kWait) {
         rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
       } else {
         rewrite_.copy(node);
@@ -62,14 +61,6 @@ class Lowering {
   }
 
  private:
-  /// Whether the (old) value is the result of a collective that has an algorithm by now.
-  bool is_synchronous(ValueId value) {
-    const NodeId producer = rewrite_.graph().value(rewrite_(value)).producer;
-    if (producer < 0) return false;
-    const auto* algorithm = rewrite_.graph().node(producer).attr<std::string>("algorithm");
-    return algorithm != nullptr && !algorithm->empty();
-  }
-
   void lower(const Node& node) {
     const std::string& name = *node.attr<std::string>("group");
     const Group& group = graph_.groups().find(name)->second;

@@ -265,6 +265,14 @@ TEST(Canonicalize, CollectivesThatOverwriteTheirOperandStay) {
   }
 }
 
+TEST(Canonicalize, AWaitForWhatNoCollectiveComputesGoes) {
+  EXPECT_THAT(after(kAlone, kXY,
+                    wait("v", "x") + "," + node("z", "neg", R"("v")") + "," + wait("w", "z") + "," +
+                        all_reduce("c", "w") + "," + wait("s", "c") + "," + wait("t", "s"),
+                    R"("t")"),
+              ElementsAre("z = neg(x)", "c = all_reduce(z)", "s = wait_tensor(c)", "-> s"));
+}
+
 TEST(Canonicalize, RandomGraphsKeepTheirValues) {
   for (int world : {1, 2, 4}) {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {

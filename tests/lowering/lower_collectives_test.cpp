@@ -224,6 +224,16 @@ TEST(LowerCollectives, ACoalescedFormIsOneForEachOperand) {
                           "c_1 = all_reduce(c_operand)", "-> c_0, c_1"));
 }
 
+TEST(LowerCollectives, AWaitForWhatNoCollectiveComputesGoes) {
+  PassContext context;
+  const Graph graph = lowered(kX,
+                              node("v", "wait_tensor", R"("x")") + "," + all_reduce("c", "v") +
+                                  "," + kWait + "," + node("t", "wait_tensor", R"("s")"),
+                              R"("t")", context);
+  EXPECT_THAT(lines(graph),
+              ElementsAre("c_operand@tp = copy(x)", "c = all_reduce(c_operand)", "-> c"));
+}
+
 TEST(LowerCollectives, ACoalescedDimCountsFromTheEndOfEachOperand) {
   PassContext context;
   const Graph graph = lowered(input("x", "4, 8") + "," + input("y", "2, 4, 8"),
