@@ -183,6 +183,19 @@ TEST(AllToAll, RefusesSizesWhoseSumsOverflow) {
   EXPECT_TRUE(is_error(refusal(sym("T"), {kHalf, kHalf, 1, 1}), "n", "does not fit 64 bits"));
 }
 
+TEST(Collective, OnlyLoweringChoosesAnAlgorithm) {
+  const TensorType x{DType::kF32, {2}};
+  const auto refusal = [&](const char* op, const char* algorithm) {
+    return refused({x}, op, with(attributes(), {{"algorithm", std::string(algorithm)}}));
+  };
+  EXPECT_TRUE(is_error(refusal("all_reduce", "ring"), "n/attrs/algorithm",
+                       "found \"ring\"; expected no algorithm for all_reduce"));
+  EXPECT_EQ(refusal("all_reduce", "one_shot"), "no error");
+  for (const char* op : {"all_reduce_", "all_reduce_coalesced", "all_reduce_coalesced_"}) {
+    EXPECT_TRUE(is_error(refusal(op, "one_shot"), "n/attrs/algorithm", "taken apart"));
+  }
+}
+
 TEST(Broadcast, GivesEveryRankTheSources) {
   const TensorType x{DType::kF32, {1}};
   EXPECT_EQ(on_ranks({x}, "broadcast", with(group(), integer("src", 1)), {{{3}}, {{4}}, {{5}}}),
