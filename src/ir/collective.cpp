@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/checked.h"
 #include "ir/ops.h"
 
 namespace braid {
@@ -54,9 +55,16 @@ Sizes uneven_sizes(const Attrs& attrs, const std::string& name, const TensorType
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] < 0) fail(place, fmt::format("size {} is {}; expected 0 or more", i, sizes[i]));
   }
+  const Dim& extent = operand.shape[0];
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (extent.is_constant() && sizes[i] > extent.constant()) {
+      fail(place, fmt::format("size {} is {}; expected 0 to {}, the extent of dim 0 of {}", i,
+                              sizes[i], extent.str(), operand.str()));
+    }
+  }
   const bool even = std::equal(sizes.begin() + 1, sizes.end(), sizes.begin());
   if (even) {
-    const Dim sum(sizes[0] * ranks);
+    const Dim sum(checked_mul(sizes[0], ranks));
     if (sum == operand.shape[0]) return {};
     fail(place, fmt::format("the sizes sum to {}; expected {}, the extent of dim 0 of {}",
                             sum.str(), operand.shape[0].str(), operand.str()));
@@ -101,7 +109,7 @@ Sizes splits_of(const Attrs& attrs, const TensorType& operand, std::int64_t rank
   const Sizes columns = transposed(splits, ranks);
   const auto sum = [&](const Sizes& sizes, std::int64_t rank) {
     const auto row = sizes.begin() + rank * ranks;
-    return std::accumulate(row, row + ranks, std::int64_t{0});
+    return std::accumulate(row, row + ranks, std::int64_t{0}, checked_add);
   };
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     if (Dim(sum(splits, rank)) != operand.shape[0]) {

@@ -3,20 +3,85 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "braid/error.h"
 #include "ir/text.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
 
-/// What has happened to one storage.
+/// What has happened to one storage. A collective over several operands is done with each of them
+/// at the wait of that operand's result.
 struct Memory {
-  NodeId written = -1;         ///< the last node that overwrote it
-  NodeId in_place = -1;        ///< the collective that is overwriting it: no wait yet
-  std::vector<NodeId> in_use;  ///< collectives that are reading it
+  NodeId written = -1;            ///< the last node that overwrote it
+  std::vector<ValueId> in_place;  ///< results that collectives are writing into it: no wait yet
+  std::vector<ValueId> in_use;    ///< results of collectives that are reading it
 };
+
+/// What of its operand a value is, where that is not all of it in order.
+struct Step {
+  const Node* node;
+  int result;
+};
+
+bool same_part(const Step& a, const Step& b) {
+  return a.result == b.result &&
+         (a.node == b.node || (a.node->op == b.node->op && a.node->attrs == b.node->attrs));
+}
+
+/// The way from the storage to the value.
+std::vector<Step> steps_to(const Graph& graph, ValueId value) {
+  std::vector<Step> steps;
+  for (std::optional<ValueId> next = value; next;) {
+    const Value& v = graph.value(*next);
+    if (v.producer < 0) break;
+    const Node& node = graph.node(v.producer);
+    next = named_operand(node, v.result);
+    const bool moves = node.op_name() == "transpose" || node.op_name() == "permute";
+    if (!next || node.op->op_class != OpClass::kView) continue;
+    if (moves || v.type != graph.type(*next)) steps.push_back({&node, v.result});
+  }
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+std::optional<SliceRange> part_of(const Graph& graph, const Step& step) {
+  const Node& node = *step.node;
+  const Shape& shape = graph.type(node.inputs[0]).shape;
+  if (node.op_name() == "slice") return slice_range(node.attrs, shape, graph.symbols());
+  if (node.op_name() != "split" && node.op_name() != "chunk") return std::nullopt;
+  return split_ranges(node.attrs, shape)[static_cast<std::size_t>(step.result)];
+}
+
+/// Whether two parts of one value have no element in common, as far as their bounds tell.
+bool are_apart(const Graph& graph, const Step& a, const Step& b) {
+  if (a.node == b.node) return a.result != b.result;  // results of one split
+  const std::optional<SliceRange> first = part_of(graph, a);
+  const std::optional<SliceRange> second = part_of(graph, b);
+  if (!first || !second || first->axis != second->axis) return false;
+  const auto before = [&](const SliceRange& x, const SliceRange& y) {
+    return (y.start - (x.start + x.length * x.step)).min(graph.symbols()) >= 0;
+  };
+  return before(*first, *second) || before(*second, *first);
+}
+
+/// Of two names for one storage. Only parts cut from the same whole are known to be apart.
+bool may_overlap(const Graph& graph, ValueId a, ValueId b) {
+  const std::vector<Step> to_a = steps_to(graph, a);
+  const std::vector<Step> to_b = steps_to(graph, b);
+  for (std::size_t i = 0; i < std::min(to_a.size(), to_b.size()); ++i) {
+    if (!same_part(to_a[i], to_b[i])) return !are_apart(graph, to_a[i], to_b[i]);
+  }
+  return true;
+}
+
+/// The result that tells when the collective is done with operand `i`.
+ValueId result_of_operand(const Node& collective, std::size_t i) {
+  return collective.outputs[std::min(i, collective.outputs.size() - 1)];
+}
 
 class Verifier {
  public:
@@ -42,43 +107,65 @@ class Verifier {
   void visit(NodeId id) {
     const Node& node = graph_.node(id);
     const std::string here = fmt::format("{}/nodes/{}", place_, id);
-    if (node.op->op_class == OpClass::kWait) {
-      const NodeId waited = graph_.value(node.inputs[0]).producer;
-      Memory& m = memory(node.inputs[0]);
-      if (m.in_place == waited) m.in_place = -1;
-      if (waited >= 0) end_use(graph_.node(waited), waited);
-    }
+    if (node.op->op_class == OpClass::kWait) end_use(node.inputs[0]);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const std::string operand = fmt::format("{}/inputs/{}", here, i);
       check_name(node.inputs[i], operand);
-      if (const NodeId writer = memory(node.inputs[i]).in_place; writer >= 0) {
+      for (ValueId result : memory(node.inputs[i]).in_place) {
+        if (!may_overlap(graph_, node.inputs[i], result)) continue;
         throw_invalid(operand, fmt::format("{} is used while {} overwrites it; expected a "
                                            "wait_tensor between them",
-                                           quoted(node.inputs[i]), named(writer)));
+                                           quoted(node.inputs[i]), producer(result)));
       }
     }
+    check_apart(node, here);
     const std::span<const ValueId> mutated = mutated_operands(node);
     for (ValueId value : mutated) {
       Memory& m = memory(value);
       if (!m.in_use.empty()) {
         throw_invalid(here, fmt::format("{} overwrites {} while {} reads it; expected a "
                                         "wait_tensor between them",
-                                        named(id), quoted(value), named(m.in_use.front())));
+                                        named(id), quoted(value), producer(m.in_use.front())));
       }
       m.written = id;
-      if (is_asynchronous(node)) m.in_place = id;
     }
     if (!is_asynchronous(node)) return;
-    for (ValueId value : node.inputs) {
-      if (std::find(mutated.begin(), mutated.end(), value) == mutated.end()) {
-        memory(value).in_use.push_back(id);
+    for (ValueId result : mutated_results(node)) memory(result).in_place.push_back(result);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (std::find(mutated.begin(), mutated.end(), node.inputs[i]) == mutated.end()) {
+        memory(node.inputs[i]).in_use.push_back(result_of_operand(node, i));
       }
     }
   }
 
-  void end_use(const Node& collective, NodeId id) {
-    for (ValueId value : collective.inputs) {
-      std::erase(memory(value).in_use, id);
+  std::string producer(ValueId result) const { return named(graph_.value(result).producer); }
+
+  /// The result of a collective has been waited for.
+  void end_use(ValueId result) {
+    const NodeId producer = graph_.value(result).producer;
+    if (producer < 0 || !is_asynchronous(graph_.node(producer))) return;
+    std::erase(memory(result).in_place, result);
+    const Node& collective = graph_.node(producer);
+    for (std::size_t i = 0; i < collective.inputs.size(); ++i) {
+      if (result_of_operand(collective, i) != result) continue;
+      std::erase(memory(collective.inputs[i]).in_use, result);
+    }
+  }
+
+  /// One node must not overwrite an element twice.
+  void check_apart(const Node& node, const std::string& here) {
+    const std::span<const ValueId> mutated = mutated_operands(node);
+    std::map<ValueId, std::vector<ValueId>> seen;  // of each storage
+    for (std::size_t i = 0; i < mutated.size() && mutated.size() > 1; ++i) {
+      auto& others = seen[storage_[static_cast<std::size_t>(mutated[i])]];
+      for (ValueId other : others) {
+        if (!may_overlap(graph_, mutated[i], other)) continue;
+        throw_invalid(fmt::format("{}/inputs/{}", here, i),
+                      fmt::format("{} overwrites {} and {}, which may share elements; expected "
+                                  "operands that lie apart",
+                                  node.op_name(), quoted(other), quoted(mutated[i])));
+      }
+      others.push_back(mutated[i]);
     }
   }
 

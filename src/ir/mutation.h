@@ -36,8 +36,9 @@ namespace braid {
                                                         const Bindings& bindings);
 
 /// Refuses uses of memory that is not what the user of it meant: a name from before a mutation
-/// used after it, memory used between an in-place collective and its wait, and the operand of a
-/// collective overwritten before its wait. Throws kInvalidArgument at `place`/nodes/i.
+/// used after it, memory used between an in-place collective and the wait of that result, the
+/// operand of a collective overwritten before its wait, and two operands of one node that it
+/// overwrites and that may share elements. Throws kInvalidArgument at `place`/nodes/i.
 void verify_mutations(const Graph& graph, const std::string& place);
 
 }  // namespace braid

@@ -5,6 +5,7 @@
 #include "ir/collective.h"
 #include "ir/groups.h"
 #include "ir/ops.h"
+#include "ir/text.h"
 
 namespace braid {
 namespace {
@@ -18,6 +19,16 @@ std::vector<TensorType> infer_collective(std::string_view op, std::size_t operan
     results.push_back({operand.dtype, form.result_shape(operand.shape)});
   }
   return results;
+}
+
+/// Lowering chooses it, once the collective is on one operand and out of place.
+void check_algorithm(std::string_view op, Mutates mutates, const Attrs& attrs) {
+  const auto& algorithm = get_attr<std::string>(attrs, "algorithm");
+  const bool plain = mutates == Mutates::kNothing && !op.ends_with("_coalesced");
+  if (algorithm.empty() || (plain && algorithm == "one_shot")) return;
+  fail("/attrs/algorithm",
+       fmt::format("found {}; expected no algorithm for {}, which lowering gives one{}",
+                   quote(algorithm), op, plain ? ": one_shot" : " after it was taken apart"));
 }
 
 /// all_gather_into_tensor_out(x, out)
@@ -145,6 +156,7 @@ void add_collective_ops(std::vector<OpDef>& ops) {
         .attrs = std::move(attrs),
         .infer =
             [=](const InferContext& context) {
+              check_algorithm(name, mutates, context.attrs);
               if (mutates == Mutates::kLast) return infer_out(name, context);
               return infer_collective(name, context.inputs.size(), context);
             },

@@ -40,15 +40,63 @@ void verify_waits(const Graph& graph, const std::string& place) {
   }
 }
 
-void verify_at(const Graph& graph, const std::string& place) {
+/// The value behind views.
+ValueId base_of(const Graph& graph, ValueId value) {
+  for (;;) {
+    const NodeId producer = graph.value(value).producer;
+    if (producer < 0 || graph.node(producer).op->op_class != OpClass::kView) return value;
+    value = graph.node(producer).inputs[0];
+  }
+}
+
+/// The operands that other ranks read while the node runs, each with the group of those ranks.
+std::vector<std::pair<std::size_t, std::string>> shared_operands(const Node& node) {
+  if (node.op->op_class == OpClass::kCollective && !node.attr<std::string>("algorithm")->empty()) {
+    return {{0, *node.attr<std::string>("group")}};
+  }
+  std::vector<std::pair<std::size_t, std::string>> shared;
+  const auto* body = node.attr<std::shared_ptr<const Graph>>("body");
+  if (body == nullptr) return shared;
+  for (const Node& inner : (*body)->nodes()) {
+    for (const auto& [i, group] : shared_operands(inner)) {
+      const Value& base = (*body)->value(base_of(**body, inner.inputs[i]));
+      if (base.producer < 0) shared.emplace_back(static_cast<std::size_t>(base.result), group);
+    }
+  }
+  return shared;
+}
+
+/// What other ranks read must lie in their common arena; a body's inputs do where the operands of
+/// its kernel do.
+void verify_shared(const Graph& graph, const std::string& place, bool is_body) {
+  for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
+    const Node& node = graph.nodes()[id];
+    for (const auto& [i, group] : shared_operands(node)) {
+      const Value& value = graph.value(node.inputs[i]);
+      const bool computed = graph.value(base_of(graph, node.inputs[i])).producer >= 0 || is_body;
+      if (computed && value.comm_group == group) continue;
+      throw_invalid(
+          fmt::format("{}/nodes/{}/inputs/{}", place, id, i),
+          fmt::format("the other ranks of {} read {}, {}; expected a computed value with that "
+                      "comm_group",
+                      quote(group), quote(value.name),
+                      computed ? fmt::format("whose comm_group is {}", quote(value.comm_group))
+                               : "which lies in the caller's memory"));
+    }
+  }
+}
+
+void verify_at(const Graph& graph, const std::string& place, bool is_body) {
   if (graph.outputs().empty()) {
     throw_invalid(place + "/outputs", "none; expected at least one output");
   }
   verify_waits(graph, place);
   verify_mutations(graph, place);
+  verify_shared(graph, place, is_body);
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     const auto* body = graph.nodes()[id].attr<std::shared_ptr<const Graph>>("body");
-    if (body != nullptr) verify_at(**body, fmt::format("{}/nodes/{}/attrs/body", place, id));
+    if (body == nullptr) continue;
+    verify_at(**body, fmt::format("{}/nodes/{}/attrs/body", place, id), true);
   }
 }
 
@@ -56,7 +104,7 @@ void verify_at(const Graph& graph, const std::string& place) {
 
 void verify(const Graph& graph) {
   static_cast<void>(world_size(graph));  // refuses groups that do not agree on the ranks
-  verify_at(graph, "");
+  verify_at(graph, "", false);
 }
 
 }  // namespace braid

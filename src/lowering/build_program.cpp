@@ -174,6 +174,7 @@ class Builder {
     const auto [entry, is_new] =
         kernels_.try_emplace(std::move(key), static_cast<int>(program_.kernels.size()));
     if (is_new) {
+      check_kernel(node);
       ProgramKernel kernel{.spec = {body, template_name, config}, .needs = {}};
       kernel.needs = requirements(kernel.spec, context_.target, context_.ranks_per_device);
       program_.kernels.push_back(std::move(kernel));

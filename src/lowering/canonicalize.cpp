@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
@@ -15,8 +17,13 @@
 //   view to the shape its operand has                           -> the operand
 //   transpose of a transpose of the same two dims               -> the innermost operand
 //   a cast to the dtype its operand has                         -> the operand
+//   a wait_tensor of what no collective computes                -> the operand
 //   negative or unordered dims, a view's -1                     -> plain dims
-//   nodes that no output needs                                  -> gone
+//   nodes that overwrite nothing and that no output needs       -> gone
+// Where the operand or the result is overwritten, and they are two memories, a copy stands there
+// instead of the operand; a collective over one rank into `out` is a copy_. Each result of a
+// collective that stays keeps a wait. A negative dim of operands that differ in rank has no plain
+// spelling.
 // Refuses to merge equal nodes: which of two values lives on, and for how long, is the scheduler's
 // question. Surviving nodes keep their names and order.
 //
@@ -30,7 +37,11 @@ constexpr std::string_view kPass = "canonicalize";
 class Canonicalizer {
  public:
   Canonicalizer(const Graph& graph, PassContext& context)
-      : graph_(graph), context_(context), same_(graph.values().size()) {
+      : graph_(graph),
+        context_(context),
+        overwritten_(overwritten_values(graph)),
+        same_(graph.values().size()),
+        copied_(graph.nodes().size(), false) {
     for (std::size_t v = 0; v < same_.size(); ++v) same_[v] = static_cast<ValueId>(v);
     operands_.reserve(graph.nodes().size());
   }
@@ -45,7 +56,11 @@ class Canonicalizer {
         if (!replaced(node)) context_.applied(kPass, node.name, "dead: no output needs it");
         continue;
       }
-      rewrite.copy(node, rewrite(operands_[id]), plain_attrs(node));
+      if (copied_[id]) {
+        copy_operands(node, operands_[id], rewrite);
+      } else {
+        rewrite.copy(node, rewrite(operands_[id]), plain_attrs(node));
+      }
       for (ValueId value : node.outputs) {
         // A group of one rank has nobody to communicate with.
         const std::string& comm = graph_.value(value).comm_group;
@@ -77,18 +92,19 @@ class Canonicalizer {
   }
   std::size_t rank(ValueId value) const { return graph_.type(value).shape.size(); }
 
+  bool overwritten(ValueId value) const { return overwritten_[static_cast<std::size_t>(value)]; }
+  /// Whether the operand can stand for a result that has memory of its own.
+  bool may_stand_for(ValueId operand, ValueId result) const {
+    return !overwritten(operand) && !overwritten(result);
+  }
+
   void simplify(const Node& node) {
     std::vector<ValueId> inputs;
     inputs.reserve(node.inputs.size());
     for (ValueId input : node.inputs) inputs.push_back(same(input));
     if ((node.op->op_class == OpClass::kCollective || node.op_name() == "shard") &&
         group_size(*node.attr<std::string>("group")) == 1) {
-      for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-        same_[static_cast<std::size_t>(node.outputs[i])] = inputs[i];
-      }
-      context_.applied(kPass, node.name,
-                       fmt::format("group '{}' has one rank: the operand itself",
-                                   *node.attr<std::string>("group")));
+      simplify_alone(node, inputs);
     }
     if (auto found = equal_value(node, inputs)) {
       same_[static_cast<std::size_t>(node.outputs[0])] = found->first;
@@ -97,22 +113,68 @@ class Canonicalizer {
     operands_.push_back(std::move(inputs));
   }
 
+  /// A collective over one rank. Its results are its operands, or copies of them.
+  void simplify_alone(const Node& node, const std::vector<ValueId>& inputs) {
+    const bool in_place = node.op->mutates == Mutates::kAll;
+    bool stand = node.op->mutates != Mutates::kLast;
+    for (std::size_t i = 0; i < node.outputs.size() && stand && !in_place; ++i) {
+      stand = may_stand_for(inputs[i], node.outputs[i]);
+    }
+    for (std::size_t i = 0; i < node.outputs.size() && stand; ++i) {
+      same_[static_cast<std::size_t>(node.outputs[i])] = inputs[i];
+    }
+    copied_[operands_.size()] = !stand;
+    context_.applied(kPass, node.name,
+                     fmt::format("group '{}' has one rank: {}", *node.attr<std::string>("group"),
+                                 stand ? "the operand itself" : "a copy of the operand"));
+  }
+
+  /// The node as a copy of each operand.
+  void copy_operands(const Node& node, const std::vector<ValueId>& operands, Rewriter& rewrite) {
+    if (node.op->mutates == Mutates::kLast) {
+      rewrite.copy(node, "copy_", {rewrite(operands[1]), rewrite(operands[0])}, {});
+    } else if (node.outputs.size() == 1) {
+      rewrite.copy(node, "copy", {rewrite(operands[0])}, {});
+    } else {
+      for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+        std::string name = rewrite.fresh_name(fmt::format("{}_{}", node.name, i));
+        Graph& graph = rewrite.graph();
+        const NodeId copy = graph.add_node(std::move(name), "copy", {rewrite(operands[i])});
+        rewrite.map(node.outputs[i], graph.node(copy).outputs[0]);
+      }
+    }
+  }
+
   /// The value that the node's only result is equal to, and why. May shorten the operands' path.
   std::optional<std::pair<ValueId, std::string>> equal_value(const Node& node,
                                                              std::vector<ValueId>& inputs) {
     const std::string_view op = node.op_name();
     if (op == "wait_tensor") {
       const Node* source = producer(node.inputs[0]);
-      if (source == nullptr || source->op->op_class != OpClass::kCollective || !replaced(*source)) {
-        return std::nullopt;
+      if (source == nullptr || !is_asynchronous(*source)) {
+        return {{inputs[0], "nothing to wait for: its operand is complete"}};
       }
+      const bool gone = replaced(*source) ||
+                        copied_[static_cast<std::size_t>(graph_.value(node.inputs[0]).producer)];
+      if (!gone) return std::nullopt;
       return {{inputs[0], "nothing to wait for: its collective is gone"}};
     }
     if (op == "to" && graph_.type(inputs[0]) == graph_.type(node.outputs[0])) {
-      return {{inputs[0], "a cast to the dtype it has"}};
+      return equal_cast(node, inputs[0]);
     }
     if (op == "view") return equal_view(node, inputs);
     if (op == "transpose") return equal_transpose(node, inputs);
+    return std::nullopt;
+  }
+
+  /// Of a cast to the same dtype.
+  std::optional<std::pair<ValueId, std::string>> equal_cast(const Node& node, ValueId operand) {
+    // In a lowered graph it may be what carries a value into the arena.
+    const Value& result = graph_.value(node.outputs[0]);
+    if (result.comm_group != graph_.value(operand).comm_group) return std::nullopt;
+    if (may_stand_for(operand, node.outputs[0])) return {{operand, "a cast to the dtype it has"}};
+    copied_[operands_.size()] = true;
+    context_.applied(kPass, node.name, "a cast to the dtype it has: a copy");
     return std::nullopt;
   }
 
@@ -167,7 +229,9 @@ class Canonicalizer {
     }
     const auto* dim = node.attr<std::int64_t>("dim");
     const bool counts_operand =
-        node.op->op_class == OpClass::kView || node.op->op_class == OpClass::kCollective;
+        (node.op->op_class == OpClass::kView || node.op->op_class == OpClass::kCollective) &&
+        std::all_of(node.inputs.begin(), node.inputs.end(),
+                    [&](ValueId input) { return rank(input) == rank(node.inputs[0]); });
     if (counts_operand && dim != nullptr && *dim < 0) {
       attrs.insert_or_assign("dim", *dim + static_cast<std::int64_t>(rank(node.inputs[0])));
     }
@@ -180,19 +244,44 @@ class Canonicalizer {
     for (ValueId output : graph_.outputs()) needed[static_cast<std::size_t>(same(output))] = true;
     std::vector<bool> live(graph_.nodes().size(), false);
     for (std::size_t id = live.size(); id-- > 0;) {
-      live[id] = graph_.nodes()[id].op->op_class == OpClass::kMutation;
-      for (ValueId output : graph_.nodes()[id].outputs) {
+      const Node& node = graph_.nodes()[id];
+      live[id] = node.op->mutates != Mutates::kNothing && !replaced(node);
+      for (ValueId output : node.outputs) {
         if (needed[static_cast<std::size_t>(output)]) live[id] = true;
       }
       if (!live[id]) continue;
       for (ValueId input : operands_[id]) needed[static_cast<std::size_t>(input)] = true;
     }
+    keep_waits(live);
     return live;
+  }
+
+  /// A collective that stays must be waited for, also where nobody reads one of its results.
+  void keep_waits(std::vector<bool>& live) const {
+    std::vector<bool> waited(same_.size(), false);
+    const auto each_wait = [&](auto visit) {
+      for (std::size_t id = 0; id < live.size(); ++id) {
+        const Node& node = graph_.nodes()[id];
+        if (node.op->op_class == OpClass::kWait && !replaced(node)) visit(id, node.inputs[0]);
+      }
+    };
+    each_wait([&](std::size_t id, ValueId result) {
+      if (live[id]) waited[static_cast<std::size_t>(result)] = true;
+    });
+    each_wait([&](std::size_t id, ValueId result) {
+      const NodeId source = graph_.value(result).producer;
+      if (waited[static_cast<std::size_t>(result)] || !live[static_cast<std::size_t>(source)]) {
+        return;
+      }
+      live[id] = waited[static_cast<std::size_t>(result)] = true;
+    });
   }
 
   const Graph& graph_;
   PassContext& context_;
+  std::vector<bool> overwritten_;               ///< values whose memory is overwritten
   std::vector<ValueId> same_;                   ///< what each value is equal to (often itself)
+  std::vector<bool> copied_;                    ///< nodes that only copy their operands
   std::vector<std::vector<ValueId>> operands_;  ///< of each node so far, after simplification
 };
 

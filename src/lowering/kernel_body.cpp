@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "braid/error.h"
+#include "codegen/kernel_spec.h"
 #include "ir/op_registry.h"
 
 namespace braid {
@@ -64,7 +66,61 @@ void append_attr(const T& value, std::string& out) {
   }
 }
 
+/// A setting that the code generator takes: a power of two, or any number, in a range.
+struct Setting {
+  std::string_view name;
+  std::int64_t min, max;
+  bool power_of_two;
+};
+constexpr Setting kWarps = {"num_warps", 1, 32, true};
+constexpr Setting kTiles[] = {{"BLOCK_M", 16, 256, true},
+                              {"BLOCK_N", 16, 256, true},
+                              {"BLOCK_K", 16, 256, true},
+                              {"num_stages", 1, 8, false}};
+
+void check_setting(const Node& kernel, const Setting& setting) {
+  const auto& config = *kernel.attr<Config>("config");
+  const auto found = config.find(std::string(setting.name));
+  const std::int64_t value = found == config.end() ? 0 : found->second;
+  const bool fits = value >= setting.min && value <= setting.max &&
+                    (!setting.power_of_two || (value & (value - 1)) == 0);
+  if (fits) return;
+  throw_invalid(
+      fmt::format("{}/attrs/config/{}", kernel.name, setting.name),
+      fmt::format("found {}; expected {} from {} to {}",
+                  found == config.end() ? "none" : std::to_string(value),
+                  setting.power_of_two ? "a power of two" : "a number", setting.min, setting.max));
+}
+
+bool runs_in_kernels(const Node& node) {
+  const OpClass c = node.op->op_class;
+  return !is_asynchronous(node) && c != OpClass::kWait && c != OpClass::kKernel &&
+         c != OpClass::kFusedMatmul && node.op->mutates == Mutates::kNothing;
+}
+
 }  // namespace
+
+void check_kernel(const Node& kernel) {
+  const Graph& body = **kernel.attr<std::shared_ptr<const Graph>>("body");
+  const auto& given = *kernel.attr<std::string>("template");
+  for (const Node& node : body.nodes()) {
+    if (runs_in_kernels(node)) continue;
+    throw_invalid(kernel.name + "/attrs/body",
+                  fmt::format("'{}' is {}; expected nodes that run inside a kernel", node.name,
+                              node.op_name()));
+  }
+  if (const std::string fitting = template_for(body); given != fitting) {
+    throw_invalid(kernel.name + "/attrs/template",
+                  fmt::format("found {}; expected {}, by the nodes of its body", given, fitting));
+  }
+  if (const std::string reason = cannot_fuse(body, given); !reason.empty()) {
+    throw_invalid(kernel.name + "/attrs/body",
+                  fmt::format("no {} kernel computes it: {}", given, reason));
+  }
+  check_setting(kernel, kWarps);
+  if (given != "gemm") return;
+  for (const Setting& setting : kTiles) check_setting(kernel, setting);
+}
 
 KernelBody make_body(const Graph& graph, std::span<const NodeId> nodes,
                      std::vector<ValueId> outputs) {

@@ -24,6 +24,10 @@ struct KernelBody {
 [[nodiscard]] KernelBody make_body(const Graph& graph, std::span<const NodeId> nodes,
                                    std::vector<ValueId> outputs);
 
+/// Refuses a kernel node whose template or config does not fit its body: those that `fuse` makes
+/// do, but a user may write one. Throws kInvalidArgument at the node's name.
+void check_kernel(const Node& kernel);
+
 /// A text that two bodies share exactly when they are equal.
 [[nodiscard]] std::string body_key(const Graph& body);
 

@@ -11,8 +11,8 @@
 //
 // Matches every collective that has no algorithm yet, and makes it one_shot: every rank reads what
 // it needs of the operands of all ranks straight out of the symmetric arena. The node is
-// synchronous from then on: its wait_tensor goes, and users read the collective itself. A coalesced
-// collective becomes one for each of its operands.
+// synchronous from then on: all wait_tensors go, and users read the collective itself. A coalesced
+// collective becomes one for each of its operands, with that operand's dim.
 //
 // The operand becomes a communication buffer (comm_group). That needs a kernel of ours which writes
 // it, and a place that nobody else dictates. Views are looked through: what counts is the data
@@ -34,7 +34,7 @@ bool is_view(const Graph& graph, ValueId value) {
   const NodeId producer = graph.value(value).producer;
   if (producer < 0) return false;
   const Node& node = graph.node(producer);
-  return node.op_name() == "view" || is_marker(node);
+  return node.op_name() == "view" || node.op->op_class == OpClass::kWait || is_marker(node);
 }
 
 class Lowering {
@@ -51,8 +51,7 @@ class Lowering {
       if (node.op->op_class == OpClass::kCollective &&
           node.attr<std::string>("algorithm")->empty()) {
         lower(node);
-      } else if (is_marker(node) ||
-                 (node.op_name() == "wait_tensor" && is_synchronous(node.inputs[0]))) {
+      } else if (is_marker(node) || node.op->op_class == OpClass::kWait) {
         rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
       } else {
         rewrite_.copy(node);
@@ -62,14 +61,6 @@ class Lowering {
   }
 
  private:
-  /// Whether the (old) value is the result of a collective that has an algorithm by now.
-  bool is_synchronous(ValueId value) {
-    const NodeId producer = rewrite_.graph().value(rewrite_(value)).producer;
-    if (producer < 0) return false;
-    const auto* algorithm = rewrite_.graph().node(producer).attr<std::string>("algorithm");
-    return algorithm != nullptr && !algorithm->empty();
-  }
-
   void lower(const Node& node) {
     const std::string& name = *node.attr<std::string>("group");
     const Group& group = graph_.groups().find(name)->second;
@@ -91,6 +82,11 @@ class Lowering {
       op.resize(op.size() - kCoalesced.size());
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         const ValueId operand = comm_buffer(node, node.inputs[i], name);
+        const auto* dim = node.attr<std::int64_t>("dim");
+        if (dim != nullptr && *dim < 0) {
+          const std::size_t rank = graph_.type(node.inputs[i]).shape.size();
+          attrs.insert_or_assign("dim", *dim + static_cast<std::int64_t>(rank));
+        }
         const NodeId single = rewrite_.graph().add_node(
             rewrite_.fresh_name(fmt::format("{}_{}", node.name, i)), op, {operand}, attrs);
         rewrite_.map(node.outputs[i], rewrite_.graph().node(single).outputs[0]);

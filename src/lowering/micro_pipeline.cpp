@@ -94,7 +94,7 @@ class Emitter {
       const bool read = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId value) {
         return needed_[static_cast<std::size_t>(value)];
       });
-      if (read || !was_live[id] || node.op->op_class == OpClass::kMutation) {
+      if (read || !was_live[id] || node.op->mutates != Mutates::kNothing) {
         for (ValueId input : node.inputs) mark(input);
         continue;
       }

@@ -57,7 +57,7 @@ std::vector<bool> live_nodes(const Graph& graph) {
   std::vector<bool> live(graph.nodes().size(), false);
   for (std::size_t id = graph.nodes().size(); id-- > 0;) {
     const Node& node = graph.nodes()[id];
-    live[id] = node.op->op_class == OpClass::kMutation;
+    live[id] = node.op->mutates != Mutates::kNothing;
     for (ValueId output : node.outputs) {
       if (needed[static_cast<std::size_t>(output)]) live[id] = true;
     }

@@ -40,7 +40,7 @@ class Rewriter {
   std::vector<ValueId> map_;
 };
 
-/// For each node whether a graph output needs it, or memory that outlives the run.
+/// For each node whether a graph output needs it, or whether it overwrites memory.
 [[nodiscard]] std::vector<bool> live_nodes(const Graph& graph);
 
 /// mark_region_begin, mark_region_end or copy_region: another name for its operand.

@@ -15,6 +15,8 @@
 //   getitem                                    -> the value that it names
 //   reshape, _unsafe_view                      -> view
 //   chunk                                      -> split
+//   split or chunk into parts that differ      -> a slice for each part (a kernel writes results of
+//                                                 one size)
 //   bmm of one matrix expanded over the batch  -> matmul with that matrix
 //   cat(parts of wait(all_gather(x)), dim)     -> wait(all_gather(x, dim))
 //   reduce_scatter(cat(parts of x along dim))  -> reduce_scatter(x, dim)
@@ -28,9 +30,36 @@ namespace {
 constexpr std::string_view kPass = "canonicalize";
 using Ints = std::vector<std::int64_t>;
 
-bool has_other_spelling(const Node& node) {
+std::vector<SliceRange> parts_of(const Graph& graph, const Node& node) {
+  return split_ranges(node.attrs, graph.type(node.inputs[0]).shape);
+}
+
+bool is_uneven_split(const Graph& graph, const Node& node) {
+  if (node.op_name() != "split" && node.op_name() != "chunk") return false;
+  const std::vector<SliceRange> parts = parts_of(graph, node);
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const SliceRange& part) { return part.length != parts[0].length; });
+}
+
+bool has_other_spelling(const Graph& graph, const Node& node) {
   const std::string_view op = node.op_name();
-  return op == "chunk" || op == "bmm" || (op != "view" && is_flat_view(op));
+  return op == "chunk" || op == "bmm" || (op != "view" && is_flat_view(op)) ||
+         is_uneven_split(graph, node);
+}
+
+void slice_parts(const Graph& graph, const Node& node, Rewriter& rewrite) {
+  const std::vector<SliceRange> parts = parts_of(graph, node);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const SliceRange& part = parts[i];
+    const NodeId slice = rewrite.graph().add_node(
+        rewrite.fresh_name(fmt::format("{}_{}", node.name, i)), "slice", {rewrite(node.inputs[0])},
+        {{"dim", static_cast<std::int64_t>(part.axis)},
+         {"start", part.start.constant()},
+         {"end", (part.start + part.length).constant()}});
+    const ValueId now = rewrite.graph().node(slice).outputs[0];
+    rewrite.map(node.outputs[i], now);
+    rewrite.graph().set_comm_group(now, graph.value(node.outputs[i]).comm_group);
+  }
 }
 
 /// The matrix that a value is, expanded over batch dims; else -1.
@@ -58,12 +87,13 @@ Graph rename(const Graph& graph, PassContext& context) {
     } else if (op != "view" && is_flat_view(op)) {
       rewrite.copy(node, "view", rewrite(node.inputs), node.attrs);
       context.applied(kPass, node.name, fmt::format("{} is a view", op));
+    } else if (is_uneven_split(graph, node)) {
+      slice_parts(graph, node, rewrite);
+      context.applied(kPass, node.name, fmt::format("{} into parts that differ: slices", op));
     } else if (op == "chunk") {
-      const std::vector<SliceRange> parts =
-          split_ranges(node.attrs, graph.type(node.inputs[0]).shape);
-      rewrite.copy(
-          node, "split", rewrite(node.inputs),
-          {{"split_size", Ints{parts[0].length.constant()}}, {"dim", node.attrs.at("dim")}});
+      rewrite.copy(node, "split", rewrite(node.inputs),
+                   {{"split_size", Ints{parts_of(graph, node)[0].length.constant()}},
+                    {"dim", node.attrs.at("dim")}});
       context.applied(kPass, node.name, "chunk is a split");
     } else if (const ValueId b = op == "bmm" ? expanded_matrix(graph, uses, node.inputs[1]) : -1;
                b >= 0) {
@@ -282,7 +312,8 @@ std::optional<Graph> normalize_spellings(const Graph& graph, PassContext& contex
     return std::any_of(in.nodes().begin(), in.nodes().end(), is);
   };
   std::optional<Graph> result;
-  if (any(graph, has_other_spelling)) result = rename(graph, context);
+  if (any(graph, [&](const Node& node) { return has_other_spelling(graph, node); }))
+    result = rename(graph, context);
   const Graph& renamed = result ? *result : graph;
   if (any(renamed, [](const Node& node) { return node.op_name() == "cat"; })) {
     if (auto joined = SplitCat(renamed, context).run()) result = std::move(joined);

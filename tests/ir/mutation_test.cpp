@@ -1,5 +1,7 @@
 #include "ir/mutation.h"
 
+#include <gmock/gmock.h>
+
 #include "support.h"
 
 namespace braid {
@@ -100,6 +102,81 @@ TEST_F(Mutation, RefusesUsesBetweenACollectiveAndItsWait) {
   graph_.add_output(between);
   EXPECT_TRUE(is_error(error(), "/nodes/1/inputs/0",
                        "\"a\" is used while all_reduce_ \"c\" overwrites it"));
+}
+
+/// The halves of x along dim 1, and an all_reduce_coalesced_ of the two.
+class MutationOfParts : public Mutation {
+ protected:
+  ValueId part(const char* name, std::int64_t start, std::int64_t end) {
+    return add(name, "slice", {x_}, {{"dim", std::int64_t{1}}, {"start", start}, {"end", end}});
+  }
+  std::vector<ValueId> reduce(const std::vector<ValueId>& operands) {
+    return graph_.node(graph_.add_node("c", "all_reduce_coalesced_", operands, kSum)).outputs;
+  }
+};
+
+TEST_F(MutationOfParts, AWaitEndsTheUseOfItsOwnOperand) {
+  const std::vector<ValueId> c = reduce({part("a0", 0, 1), part("b0", 1, 3)});
+  const ValueId v = add("v", "wait_tensor", {c[0]});
+  graph_.add_output(add("early", "neg", {v}));
+  EXPECT_TRUE(is_error(error(), "/nodes/2", "nothing waits"));
+  add("w", "wait_tensor", {c[1]});
+  graph_.add_output(x_);
+  EXPECT_EQ(outputs(), (std::vector<Values>{{-11, -44}, {11, 22, 33, 44, 55, 66}}));
+}
+
+TEST_F(MutationOfParts, RefusesTheWholeUntilBothWaits) {
+  const std::vector<ValueId> c = reduce({part("a0", 0, 1), part("b0", 1, 3)});
+  add("v", "wait_tensor", {c[0]});
+  graph_.add_output(add("whole", "neg", {x_}));
+  add("w", "wait_tensor", {c[1]});
+  EXPECT_TRUE(is_error(error(), "/nodes/4/inputs/0",
+                       "\"a\" is used while all_reduce_coalesced_ \"c\" overwrites it"));
+}
+
+TEST_F(MutationOfParts, AWaitFreesOnlyTheOperandThatItsResultStandsFor) {
+  const auto& c = graph_.node(graph_.add_node("c", "all_reduce_coalesced", {x_, y_}, kSum)).outputs;
+  const ValueId second = c[1];
+  add("v", "wait_tensor", {c[0]});
+  add("k", "copy_", {y_, x_});
+  graph_.add_output(add("w", "wait_tensor", {second}));
+  EXPECT_TRUE(
+      is_error(error(), "/nodes/2", "overwrites \"b\" while all_reduce_coalesced \"c\" reads it"));
+}
+
+TEST_F(MutationOfParts, RefusesOperandsThatShareElements) {
+  const auto refused_for = [&](auto second) {
+    graph_ = graph_with({{DType::kF32, {2, 3}}, {DType::kF32, {2, 3}}}, 2, true);
+    const ValueId first = part("a0", 0, 2);
+    for (ValueId result : reduce({first, second(first)})) {
+      add(result == graph_.find("c:0") ? "v" : "w", "wait_tensor", {result});
+    }
+    graph_.add_output(x_);
+    return error();
+  };
+  const char* message = "which may share elements; expected operands that lie apart";
+  EXPECT_THAT(refused_for([&](ValueId) { return x_; }), ::testing::HasSubstr(message));
+  EXPECT_THAT(refused_for([&](ValueId first) { return first; }),
+              ::testing::StartsWith("/nodes/1/inputs/1 | all_reduce_coalesced_ overwrites \"a0\""));
+  EXPECT_THAT(refused_for([&](ValueId) { return part("b0", 1, 3); }),
+              ::testing::HasSubstr(message));
+  EXPECT_THAT(refused_for([&](ValueId) { return transposed("t", x_); }),
+              ::testing::HasSubstr(message));
+  EXPECT_EQ(refused_for([&](ValueId) { return part("b0", 2, 3); }), "no error");
+  EXPECT_EQ(refused_for([&](ValueId) { return y_; }), "no error");
+}
+
+TEST_F(MutationOfParts, PartsOfOnePartLieApart) {
+  const ValueId t = transposed("t", x_);
+  const std::vector<std::int64_t> sizes = {1, 1, 1};
+  const NodeId s = graph_.add_node("s", "split", {t}, {{"split_size", sizes}});
+  const ValueId whole = graph_.node(s).outputs[0];
+  const ValueId again = graph_.node(s).outputs[2];
+  const std::vector<ValueId> c = reduce({whole, again});
+  add("v", "wait_tensor", {c[0]});
+  add("w", "wait_tensor", {c[1]});
+  graph_.add_output(x_);
+  EXPECT_EQ(outputs(), (std::vector<Values>{{11, 2, 33, 44, 5, 66}}));
 }
 
 TEST_F(Mutation, RefusesToOverwriteWhatACollectiveReads) {

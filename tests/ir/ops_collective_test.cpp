@@ -168,6 +168,34 @@ TEST(AllToAll, RefusesSplitsThatDoNotAddUp) {
                        "n/attrs/output_split_sizes", "expected the sizes [3, 1, 1, 3]"));
 }
 
+TEST(AllToAll, RefusesSizesWhoseSumsOverflow) {
+  constexpr std::int64_t kHalf = std::int64_t{1} << 62;
+  const auto refusal = [](const Dim& rows, std::vector<std::int64_t> list) {
+    Attrs attrs = sizes("input_split_sizes", std::move(list));
+    return refused({{DType::kF32, {rows}}}, "all_to_all_single", with(group(), std::move(attrs)));
+  };
+  const char* in = "n/attrs/input_split_sizes";
+  // Modulo 2^64, these sum to the extent.
+  EXPECT_TRUE(is_error(refusal(2, {kHalf, kHalf + 2, kHalf, kHalf}), in, "expected 0 to 2"));
+  EXPECT_TRUE(is_error(refusal(4, {kHalf - 1 + kHalf, kHalf - 1 + kHalf, 3, 3}), in,
+                       "size 0 is 9223372036854775807; expected 0 to 4, the extent of dim 0"));
+  EXPECT_TRUE(is_error(refusal(sym("T"), {kHalf, kHalf}), "n", "does not fit 64 bits"));
+  EXPECT_TRUE(is_error(refusal(sym("T"), {kHalf, kHalf, 1, 1}), "n", "does not fit 64 bits"));
+}
+
+TEST(Collective, OnlyLoweringChoosesAnAlgorithm) {
+  const TensorType x{DType::kF32, {2}};
+  const auto refusal = [&](const char* op, const char* algorithm) {
+    return refused({x}, op, with(attributes(), {{"algorithm", std::string(algorithm)}}));
+  };
+  EXPECT_TRUE(is_error(refusal("all_reduce", "ring"), "n/attrs/algorithm",
+                       "found \"ring\"; expected no algorithm for all_reduce"));
+  EXPECT_EQ(refusal("all_reduce", "one_shot"), "no error");
+  for (const char* op : {"all_reduce_", "all_reduce_coalesced", "all_reduce_coalesced_"}) {
+    EXPECT_TRUE(is_error(refusal(op, "one_shot"), "n/attrs/algorithm", "taken apart"));
+  }
+}
+
 TEST(Broadcast, GivesEveryRankTheSources) {
   const TensorType x{DType::kF32, {1}};
   EXPECT_EQ(on_ranks({x}, "broadcast", with(group(), integer("src", 1)), {{{3}}, {{4}}, {{5}}}),

@@ -3,13 +3,25 @@
 namespace braid {
 namespace {
 
+Attrs attributes(const char* algorithm = "") {
+  return {{"reduce_op", std::string("sum")},
+          {"group", std::string("tp")},
+          {"algorithm", std::string(algorithm)}};
+}
+
 /// all_reduce "c" of the input, value 1.
-Graph with_collective(const char* algorithm = "") {
+Graph with_collective() {
   Graph graph = graph_with({{DType::kF32, {4}}});
-  graph.add_node("c", "all_reduce", {0},
-                 {{"reduce_op", std::string("sum")},
-                  {"group", std::string("tp")},
-                  {"algorithm", std::string(algorithm)}});
+  graph.add_node("c", "all_reduce", {0}, attributes());
+  return graph;
+}
+
+/// The same, lowered, of the input's negation, value 1.
+Graph with_lowered_collective() {
+  Graph graph = graph_with({{DType::kF32, {4}}});
+  graph.add_node("n", "neg", {0});
+  graph.add_node("c", "all_reduce", {1}, attributes("one_shot"));
+  graph.add_output(2);
   return graph;
 }
 
@@ -51,8 +63,37 @@ TEST(Verify, RefusesACollectiveAsOutput) {
 }
 
 TEST(Verify, ALoweredCollectiveNeedsNoWait) {
-  Graph graph = with_collective("one_shot");
-  graph.add_output(1);
+  Graph graph = with_lowered_collective();
+  graph.set_comm_group(1, "tp");
+  EXPECT_EQ(verify_error(graph), "no error");
+}
+
+TEST(Verify, ALoweredCollectiveReadsTheArena) {
+  EXPECT_TRUE(is_error(verify_error(with_lowered_collective()), "/nodes/1/inputs/0",
+                       "the other ranks of \"tp\" read \"n\", whose comm_group is \"\""));
+  Graph graph = graph_with({{DType::kF32, {4}}});
+  graph.set_comm_group(0, "tp");
+  graph.add_node("v", "view", {0}, {{"shape", Shape{2, 2}}});
+  graph.set_comm_group(1, "tp");
+  graph.add_node("c", "all_reduce", {1}, attributes("one_shot"));
+  graph.add_output(2);
+  EXPECT_TRUE(is_error(verify_error(graph), "/nodes/1/inputs/0",
+                       "read \"v\", which lies in the caller's memory"));
+}
+
+TEST(Verify, AKernelReadsTheArenaWhereItsBodyDoes) {
+  auto body = std::make_shared<Graph>(graph_with({{DType::kF32, {4}}}));
+  body->set_comm_group(0, "tp");
+  body->add_node("c", "all_reduce", {0}, attributes("one_shot"));
+  body->add_output(1);
+  Graph graph = graph_with({{DType::kF32, {4}}});
+  graph.add_node("n", "neg", {0});
+  graph.add_node(
+      "k", "kernel", {1},
+      {{"body", std::shared_ptr<const Graph>(body)}, {"template", std::string("collective")}});
+  graph.add_output(2);
+  EXPECT_TRUE(is_error(verify_error(graph), "/nodes/1/inputs/0", "expected a computed value with"));
+  graph.set_comm_group(1, "tp");
   EXPECT_EQ(verify_error(graph), "no error");
 }
 
@@ -64,8 +105,9 @@ TEST(Verify, LooksIntoBodies) {
   auto body = std::make_shared<Graph>(with_collective());
   body->add_output(1);
   Graph graph = graph_with({{DType::kF32, {4}}});
-  graph.add_node("k", "kernel", {0},
-                 {{"body", std::shared_ptr<const Graph>(body)}, {"template", std::string("x")}});
+  graph.add_node(
+      "k", "kernel", {0},
+      {{"body", std::shared_ptr<const Graph>(body)}, {"template", std::string("collective")}});
   graph.add_output(1);
   EXPECT_TRUE(is_error(verify_error(graph), "/nodes/0/attrs/body/nodes/0", "nothing waits"));
 }

@@ -45,6 +45,49 @@ Graph consecutive_all_reduces(int rounds, int world) {
   return graph_of(kX + "," + kSquare, nodes, '"' + last + '"', world);
 }
 
+/// What becomes of a hand-written kernel of x f32[T, 6], with these nodes over the body's "i".
+std::string kernel_error(const std::string& nodes, const std::string& attrs) {
+  const std::string body = R"("body": {"inputs": [{"name": "i", "dtype": "f32", "shape": ["T", 6],)"
+                           R"( "per_rank": true}], "nodes": [)" +
+                           nodes + R"(], "outputs": ["o"]})";
+  try {
+    program_of(graph_of(kX, node("k", "kernel", R"("x")", body + ", " + attrs), R"("k")"));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(BuildProgram, AHandWrittenKernelFitsItsBody) {
+  const std::string neg = node("o", "neg", R"("i")");
+  const std::string rows = node("o", "softmax", R"("i")");
+  const std::string warps = R"(, "config": {"num_warps": 4})";
+  EXPECT_EQ(kernel_error(neg, R"("template": "pointwise")" + warps), "no error");
+  EXPECT_EQ(kernel_error(neg, R"("template": "collective")" + warps),
+            "k/attrs/template: found collective; expected pointwise, by the nodes of its body");
+  EXPECT_EQ(kernel_error(neg, R"("template": "gemm")" + warps),
+            "k/attrs/template: found gemm; expected pointwise, by the nodes of its body");
+  EXPECT_EQ(kernel_error(rows, R"("template": "pointwise")" + warps),
+            "k/attrs/template: found pointwise; expected row, by the nodes of its body");
+  EXPECT_EQ(kernel_error(neg, R"("template": "pointwise")"),
+            "k/attrs/config/num_warps: found none; expected a power of two from 1 to 32");
+  EXPECT_EQ(kernel_error(neg, R"("template": "pointwise", "config": {"num_warps": 5})"),
+            "k/attrs/config/num_warps: found 5; expected a power of two from 1 to 32");
+  EXPECT_EQ(kernel_error(node("t", "transpose", R"("i")", R"("dim0": 0, "dim1": 1)") + "," +
+                             node("o", "mm", R"("i", "t")"),
+                         R"("template": "gemm")" + warps),
+            "k/attrs/config/BLOCK_M: found none; expected a power of two from 16 to 256");
+  EXPECT_EQ(kernel_error(all_reduce("c", "i") + "," + node("o", "wait_tensor", R"("c")"),
+                         R"("template": "collective")" + warps),
+            "k/attrs/body: 'c' is all_reduce; expected nodes that run inside a kernel");
+  EXPECT_EQ(kernel_error(
+                node("s", "softmax", R"("i")") + "," + node("o", "sum", R"("s")", R"("dim": [0])"),
+                R"("template": "row")" + warps)
+                .rfind("k/attrs/body: no row kernel computes it: ", 0),
+            0U);
+}
+
 TEST(BuildProgram, ArenasChannelsAndClosingBarrier) {
   const Program program = program_of(consecutive_all_reduces(3, 4));
   ASSERT_EQ(program.steps.size(), 6U);

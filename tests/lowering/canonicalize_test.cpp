@@ -143,6 +143,136 @@ TEST(Canonicalize, OutputMayBecomeAnInput) {
   EXPECT_THAT(lines(canonicalize(graph, context)), ElementsAre("-> x, x"));
 }
 
+/// What the passes make of it, after it was seen to be legal and to keep the values.
+std::vector<std::string> after(const std::vector<std::string>& passes, const std::string& inputs,
+                               const std::string& nodes, const std::string& outputs,
+                               const std::vector<int>& worlds = {2, 4}) {
+  std::vector<std::string> result;
+  for (int world : worlds) {
+    const Graph graph = graph_of(inputs, nodes, outputs, world);
+    verify(graph);
+    PassContext context = sm80();
+    const Graph changed = run_passes(graph, passes, context);
+    expect_same_values(graph, changed);
+    result = lines(changed);
+  }
+  return result;
+}
+const std::vector<std::string> kAlone = {"canonicalize"};
+const std::vector<std::string> kFunctional = {"functionalize", "canonicalize"};
+const std::string kXY = input("x", "4") + "," + input("y", "4");
+const std::string kSum = R"("reduce_op": "sum", "group": "tp")";
+
+std::string wait(const std::string& name, const std::string& operand) {
+  return node(name, "wait_tensor", '"' + operand + '"');
+}
+const std::string kCast = node("t", "to", R"("x")", R"("dtype": "f32")");
+
+TEST(Canonicalize, ACastOfWhatIsOverwrittenIsACopy) {
+  const std::string reduced =
+      kCast + "," + node("c", "all_reduce_", R"("x")", kSum) + "," + wait("w", "c");
+  EXPECT_THAT(after(kFunctional, kXY, reduced, R"("t")"),
+              ElementsAre("t = copy(x)", "c = all_reduce(x)", "w = wait_tensor(c)",
+                          "x_update = copy_(x, w)", "-> t"));
+  EXPECT_THAT(after(kAlone, kXY, reduced, R"("t", "x")"),
+              ElementsAre("t = copy(x)", "c = all_reduce_(x)", "w = wait_tensor(c)", "-> t, x"));
+  EXPECT_THAT(after(kFunctional, kXY,
+                    reduced + "," + node("v", "view", R"("t")", R"("shape": [2, 2])"), R"("v")"),
+              ElementsAre("t = copy(x)", "c = all_reduce(x)", "w = wait_tensor(c)", "v = view(t)",
+                          "x_update = copy_(x, w)", "-> v"));
+  EXPECT_THAT(after(kFunctional, kXY,
+                    kCast + "," + node("a", "copy_", R"("x", "y")") + "," +
+                        node("b", "copy_", R"("y", "t")"),
+                    R"("x", "y")"),
+              Contains("t = copy(x)"));
+}
+
+TEST(Canonicalize, ACastThatIsOverwrittenIsACopy) {
+  EXPECT_THAT(after(kAlone, kXY, kCast + "," + node("a", "copy_", R"("t", "y")"), R"("x", "t")"),
+              ElementsAre("t = copy(x)", "a = copy_(t, y)", "-> x, t"));
+}
+
+TEST(Canonicalize, OverOneRankWhatIsOverwrittenIsCopied) {
+  const std::string overwrite = "," + node("a", "copy_", R"("x", "y")");
+  for (const auto& passes : {kAlone, kFunctional}) {
+    EXPECT_THAT(after(passes, kXY, all_reduce("c", "x") + "," + wait("w", "c") + overwrite,
+                      R"("w", "x")", {1}),
+                Contains("c = copy(x)"));
+    EXPECT_THAT(after(passes, kXY,
+                      node("c", "broadcast", R"("x")", R"("src": 0, "group": "tp")") + "," +
+                          wait("w", "c") + overwrite,
+                      R"("w")", {1}),
+                Contains("c = copy(x)"));
+    EXPECT_THAT(after(passes, kXY,
+                      node("c", "all_reduce_coalesced", R"("y", "x")", kSum) + "," +
+                          wait("v", "c:0") + "," + wait("w", "c:1") + overwrite,
+                      R"("v", "w")", {1}),
+                Contains("c_1 = copy(x)"));
+  }
+}
+
+TEST(Canonicalize, OverOneRankInPlaceFormsAreTheMemoryItself) {
+  EXPECT_THAT(after(kAlone, kXY,
+                    node("c", "all_reduce_", R"("x")", kSum) + "," + wait("w", "c") + "," +
+                        node("z", "neg", R"("w")"),
+                    R"("z", "x")", {1}),
+              ElementsAre("z = neg(x)", "-> z, x"));
+  EXPECT_THAT(after(kAlone, kXY,
+                    node("c", "all_gather_into_tensor_out", R"("x", "y")", R"("group": "tp")") +
+                        "," + wait("w", "c"),
+                    R"("y")", {1}),
+              ElementsAre("c = copy_(y, x)", "-> y"));
+}
+
+TEST(Canonicalize, ADimFromTheEndOfOperandsOfSeveralRanksStays) {
+  const std::string inputs = input("x", "4, 8") + "," + input("y", "2, 4, 8");
+  for (const std::string op : {"reduce_scatter_tensor", "all_gather_into_tensor"}) {
+    const std::string attrs = op[0] == 'r' ? kSum : R"("group": "tp")";
+    const std::string nodes =
+        node("c", op + "_coalesced", R"("x", "y")", attrs + R"(, "dim": -1)") + "," +
+        wait("v", "c:0") + "," + wait("w", "c:1");
+    EXPECT_THAT(after(kAlone, inputs, nodes, R"("v", "w")"),
+                ElementsAre("c:0, c:1 = " + op + "_coalesced(x, y)", "v = wait_tensor(c:0)",
+                            "w = wait_tensor(c:1)", "-> v, w"));
+    after({"canonicalize", "lower_collectives", "fuse"}, inputs, nodes, R"("v", "w")");
+  }
+}
+
+TEST(Canonicalize, TheUnusedResultOfACoalescedCollectiveIsStillWaitedFor) {
+  const std::string nodes = node("c", "all_reduce_coalesced", R"("x", "y")", kSum) + "," +
+                            wait("v", "c:0") + "," + wait("w", "c:1") + "," + wait("again", "c:1");
+  EXPECT_THAT(after(kAlone, kXY, nodes, R"("v")"),
+              ElementsAre("c:0, c:1 = all_reduce_coalesced(x, y)", "v = wait_tensor(c:0)",
+                          "w = wait_tensor(c:1)", "-> v"));
+  EXPECT_THAT(after(kAlone, kXY, nodes, R"("again")"),
+              ElementsAre("c:0, c:1 = all_reduce_coalesced(x, y)", "v = wait_tensor(c:0)",
+                          "again = wait_tensor(c:1)", "-> again"));
+  EXPECT_THAT(after(kAlone, kXY, nodes, R"("x")"), ElementsAre("-> x"));
+}
+
+TEST(Canonicalize, CollectivesThatOverwriteTheirOperandStay) {
+  const std::string inputs = kXY + "," + input("o", "16");
+  const std::vector<std::string> collectives = {
+      node("c", "all_reduce_", R"("x")", kSum) + "," + wait("w", "c"),
+      node("c", "broadcast_", R"("x")", R"("src": 1, "group": "tp")") + "," + wait("w", "c"),
+      node("c", "all_gather_into_tensor_out", R"("x", "o")", R"("group": "tp")") + "," +
+          wait("w", "c"),
+      node("c", "all_reduce_coalesced_", R"("x", "y")", kSum) + "," + wait("v", "c:0") + "," +
+          wait("w", "c:1")};
+  for (const std::string& nodes : collectives) {
+    const Graph graph = graph_of(inputs, nodes, R"("x", "y", "o")");
+    EXPECT_EQ(after(kAlone, inputs, nodes, R"("x", "y", "o")", {4}), lines(graph));
+  }
+}
+
+TEST(Canonicalize, AWaitForWhatNoCollectiveComputesGoes) {
+  EXPECT_THAT(after(kAlone, kXY,
+                    wait("v", "x") + "," + node("z", "neg", R"("v")") + "," + wait("w", "z") + "," +
+                        all_reduce("c", "w") + "," + wait("s", "c") + "," + wait("t", "s"),
+                    R"("t")"),
+              ElementsAre("z = neg(x)", "c = all_reduce(z)", "s = wait_tensor(c)", "-> s"));
+}
+
 TEST(Canonicalize, RandomGraphsKeepTheirValues) {
   for (int world : {1, 2, 4}) {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {

@@ -36,6 +36,20 @@ std::string norm(const std::string& name, const std::string& x) {
   return node(name, "rms_norm", '"' + x + R"(", "g")", R"("eps": 1e-5)");
 }
 
+TEST(Fuse, PartsOfSeveralSizesAreWrittenByAKernelEach) {
+  const std::string x = input("x", "3, 2");
+  const std::string y = node("y", "neg", R"("x")");
+  const std::string split = node("s", "split", R"("y")", R"("split_size": [1, 2])");
+  EXPECT_THAT(lines(fused(x, y + "," + split, R"("s:0", "s:1")")),
+              ElementsAre("y = pointwise{neg}(x)", "s_0 = pointwise{slice}(y)",
+                          "s_1 = pointwise{slice}(y)", "-> s_0, s_1"));
+  fused(x, y + "," + node("s", "chunk", R"("y")", R"("chunks": 2)"), R"("s:0", "s:1")");
+  fused(x,
+        y + "," + split + "," + all_reduce("c", "s:0") + "," + all_reduce("d", "s:1") + "," +
+            node("v", "wait_tensor", R"("c")") + "," + node("w", "wait_tensor", R"("d")"),
+        R"("v", "w")");
+}
+
 TEST(Fuse, TpMlpIsThreeKernels) {
   const Graph graph = fused(kX2 + "," + kWeight + "," + kSquare,
                             node("h", "mm", R"("x", "w")") + "," + node("a", "silu", R"("h")") +

@@ -224,6 +224,30 @@ TEST(LowerCollectives, ACoalescedFormIsOneForEachOperand) {
                           "c_1 = all_reduce(c_operand)", "-> c_0, c_1"));
 }
 
+TEST(LowerCollectives, AWaitForWhatNoCollectiveComputesGoes) {
+  PassContext context;
+  const Graph graph = lowered(kX,
+                              node("v", "wait_tensor", R"("x")") + "," + all_reduce("c", "v") +
+                                  "," + kWait + "," + node("t", "wait_tensor", R"("s")"),
+                              R"("t")", context);
+  EXPECT_THAT(lines(graph),
+              ElementsAre("c_operand@tp = copy(x)", "c = all_reduce(c_operand)", "-> c"));
+}
+
+TEST(LowerCollectives, ACoalescedDimCountsFromTheEndOfEachOperand) {
+  PassContext context;
+  const Graph graph = lowered(input("x", "4, 8") + "," + input("y", "2, 4, 8"),
+                              node("c", "reduce_scatter_tensor_coalesced", R"("x", "y")",
+                                   R"("group": "tp", "reduce_op": "sum", "dim": -1)") +
+                                  "," + node("s", "wait_tensor", R"("c:0")") + "," +
+                                  node("t", "wait_tensor", R"("c:1")"),
+                              R"("s", "t")", context);
+  for (const auto& [name, dim] : {std::pair("c_0", 1), std::pair("c_1", 2)}) {
+    const Node& single = graph.node(graph.value(*graph.find(name)).producer);
+    EXPECT_EQ(*single.attr<std::int64_t>("dim"), dim);
+  }
+}
+
 // A2-09, A2-14: what overwrites its operand was made functional before.
 TEST(LowerCollectives, InPlaceFormsAreRefused) {
   const Graph graph = graph_of(

@@ -52,19 +52,31 @@ void expect_missed(const Graph& graph, const char* node, const std::string& reas
   EXPECT_THAT(remarks_of(context, node), ElementsAre(HasSubstr(reason)));
 }
 
+TEST(Spellings, PartsOfSeveralSizesAreSlices) {
+  for (const std::string& cut : {node("s", "split", R"("x")", R"("split_size": [2, 3], "dim": -1)"),
+                                 node("s", "split", R"("x")", R"("split_size": 3, "dim": 1)"),
+                                 node("s", "chunk", R"("x")", R"("chunks": 2, "dim": 1)")}) {
+    const Graph graph = graph_of(input("x", "2, 5"), cut, R"("s:1", "s:0")", 2);
+    PassContext context = sm80();
+    EXPECT_THAT(lines(canonical(graph, context)),
+                ElementsAre("s_0 = slice(x)", "s_1 = slice(x)", "-> s_1, s_0"));
+    EXPECT_THAT(remarks_of(context, "s"), ElementsAre(HasSubstr("parts that differ: slices")));
+  }
+}
+
 TEST(Spellings, OneNameForEachView) {
   const Graph graph = graph_of(
       input("x", "4, 6"),
       node("a", "reshape", R"("x")", R"("shape": [2, -1])") + "," + node("b", "neg", R"("a")") +
           "," + node("c", "_unsafe_view", R"("b")", R"("shape": [3, 8])") + "," +
-          node("d", "chunk", R"("c")", R"("chunks": 3, "dim": -1)") + "," +
+          node("d", "chunk", R"("c")", R"("chunks": 4, "dim": -1)") + "," +
           node("e", "getitem", R"("d")", R"("index": 2)") + "," + node("f", "relu", R"("e")"),
       R"("f", "e", "d:1")");
   PassContext context = sm80();
   const Graph result = canonical(graph, context);
   EXPECT_THAT(lines(result),
-              ElementsAre("a = view(x)", "b = neg(a)", "c = view(b)", "d:0, d:1, d:2 = split(c)",
-                          "f = relu(d:2)", "-> f, d:2, d:1"));
+              ElementsAre("a = view(x)", "b = neg(a)", "c = view(b)",
+                          "d:0, d:1, d:2, d:3 = split(c)", "f = relu(d:2)", "-> f, d:2, d:1"));
   EXPECT_THAT(remarks_of(context, "e"), Contains("applied: another name of 'd:2'"));
 }
 
