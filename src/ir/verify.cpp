@@ -40,11 +40,11 @@ void verify_waits(const Graph& graph, const std::string& place) {
   }
 }
 
-/// The value behind views.
+/// The value whose bytes a value names; other movements make a value of their own.
 ValueId base_of(const Graph& graph, ValueId value) {
   for (;;) {
     const NodeId producer = graph.value(value).producer;
-    if (producer < 0 || graph.node(producer).op->op_class != OpClass::kView) return value;
+    if (producer < 0 || graph.node(producer).op_name() != "view") return value;
     value = graph.node(producer).inputs[0];
   }
 }
@@ -59,8 +59,8 @@ std::vector<std::pair<std::size_t, std::string>> shared_operands(const Node& nod
   if (body == nullptr) return shared;
   for (const Node& inner : (*body)->nodes()) {
     for (const auto& [i, group] : shared_operands(inner)) {
-      const Value& base = (*body)->value(base_of(**body, inner.inputs[i]));
-      if (base.producer < 0) shared.emplace_back(static_cast<std::size_t>(base.result), group);
+      const Value& value = (*body)->value(inner.inputs[i]);
+      if (value.producer < 0) shared.emplace_back(static_cast<std::size_t>(value.result), group);
     }
   }
   return shared;

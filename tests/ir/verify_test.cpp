@@ -81,6 +81,15 @@ TEST(Verify, ALoweredCollectiveReadsTheArena) {
                        "read \"v\", which lies in the caller's memory"));
 }
 
+TEST(Verify, AMovedInputIsComputed) {
+  Graph graph = graph_with({{DType::kF32, {4}}});
+  graph.add_node("s", "slice", {0}, {{"end", std::int64_t{2}}});
+  graph.set_comm_group(1, "tp");
+  graph.add_node("c", "all_reduce", {1}, attributes("one_shot"));
+  graph.add_output(2);
+  EXPECT_EQ(verify_error(graph), "no error");
+}
+
 TEST(Verify, AKernelReadsTheArenaWhereItsBodyDoes) {
   auto body = std::make_shared<Graph>(graph_with({{DType::kF32, {4}}}));
   body->set_comm_group(0, "tp");
