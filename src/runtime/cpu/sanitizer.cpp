@@ -375,9 +375,10 @@ void Sanitizer::check_cell(const Lane& run, const Region& region, Cell& cell, st
                       .width = static_cast<std::uint8_t>(std::countr_zero(lane.code.bytes))};
   const bool loads =
       !writes || lane.code.kind == AccessCode::kAtomic || lane.code.kind == AccessCode::kSwap;
-  const bool reads =
-      loads && (address - run.address) % run.code.bytes < run.code.bytes - run.code.unread;
-  if (reads && !cell.initialized && (checks_ & kCheckInit) != 0) {
+  const auto is_read = [&] {
+    return (address - run.address) % run.code.bytes < run.code.bytes - run.code.unread;
+  };
+  if (loads && !cell.initialized && (checks_ & kCheckInit) != 0 && is_read()) {
     add(lane, "uninitialized", fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
         &region);
   }
