@@ -1,0 +1,327 @@
+// `braid ptx` on CUDA and PTX files of its user's.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/process.h"
+#include "cli/safetensors.h"
+
+namespace braid {
+namespace {
+
+using nlohmann::json;
+using test::run_braid;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kScaleKernel =
+    R"(extern "C" __global__ void scale(const float* x, float* y, float by, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = by * x[i];
+}
+)";
+
+TEST(Ptx, RunsACudaFileAndItsPtx) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "scale.cu", kScaleKernel);
+  std::map<std::string, HostTensor, std::less<>> tensors;
+  tensors.emplace("x", HostTensor::from_doubles(DType::kF32, {3}, {1, 2, 3}));
+  write_safetensors(directory / "in.safetensors", tensors);
+  const auto run = [&](const std::string& file, const std::string& x, const std::string& n) {
+    return run_braid({"ptx", file, "--entry", "scale", "--block", "32", "--arg", x, "--arg",
+                      "poison:f32:3", "--arg", "f32:0.5", "--arg", "i32:" + n, "--sanitize",
+                      "--out", directory / "out", "--json"});
+  };
+  const std::string x = std::string(directory / "in.safetensors") + ":x";
+  const auto good = run(directory / "scale.cu", x, "3");
+  ASSERT_EQ(good.exit_code, 0) << good.err << good.out;
+  const SafetensorsFile out(directory / "out/buffers.safetensors");
+  EXPECT_EQ(out.read("arg1").to_doubles(), (std::vector<double>{0.5, 1, 1.5}));
+
+  // One element too many: found, with the line of the file and the buffer.
+  const auto bad = run(directory / "scale.cu", x, "4");
+  EXPECT_EQ(bad.exit_code, 1);
+  const json finding = json::parse(bad.out)["findings"][0];
+  EXPECT_EQ(finding["kind"], "bounds");
+  EXPECT_EQ(finding["cuda_line"], 3);
+  EXPECT_EQ(finding["buffer"], "arg0");
+  EXPECT_EQ(finding["offset"], 12);
+  EXPECT_EQ(finding["thread"], json({3, 0, 0}));
+
+  // Three lanes ask for four bytes each of one sector, twice.
+  const auto counted =
+      run_braid({"ptx", directory / "scale.cu", "--entry", "scale", "--block", "32", "--arg", x,
+                 "--arg", "zero:f32:3", "--arg", "f32:0.5", "--arg", "i32:3", "--count", "--json"});
+  ASSERT_EQ(counted.exit_code, 0) << counted.err;
+  const json counts = json::parse(counted.out)["counts"][0];
+  EXPECT_EQ(counts["counts"]["global_bytes"], 24);
+  EXPECT_EQ(counts["counts"]["global_sectors"], 2);
+  EXPECT_EQ(counts["minimum_bytes"], 24);
+  const json lines = counts["lines"];
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const json& line) {
+    return line["cuda_line"] == 3 && line["counts"]["global_requests"] == 1;
+  }));
+
+  // A buffer that nobody wrote.
+  const auto poisoned = run(directory / "scale.cu", "poison:f32:3", "3");
+  EXPECT_EQ(poisoned.exit_code, 1);
+  EXPECT_EQ(json::parse(poisoned.out)["findings"][0]["kind"], "uninitialized");
+}
+
+TEST(Ptx, BadArgumentsAreRefused) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "scale.cu", kScaleKernel);
+  test::write_file(directory / "bad.ptx", ".version 9.0\n.target sm_80\nnonsense\n");
+  const auto refused = [&](std::vector<std::string> args, const std::string& why) {
+    args.insert(args.begin(), "ptx");
+    const auto result = run_braid(args);
+    EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+    EXPECT_THAT(result.err, HasSubstr(why));
+  };
+  const std::string file = directory / "scale.cu";
+  refused({directory / "none.cu", "--entry", "scale"}, "none.cu: cannot be read");
+  refused({directory.path(), "--entry", "scale"}, "is a directory; expected a .ptx or .cu file");
+  refused({directory / "bad.ptx", "--entry", "scale"},
+          "error: " + std::string(directory / "bad.ptx") + ":3: ");
+  refused({file, "--entry", "other"}, "no such entry");
+  refused({file, "--entry", "scale"}, "takes 4 parameters");
+  refused({file, "--entry", "scale", "--arg", "f32:x"}, "expected a number");
+  refused({file, "--entry", "scale", "--arg", "zero:f33:4"}, "unknown dtype 'f33'");
+  refused({file, "--entry", "scale", "--arg", "zero:f32:0"}, "expected 1 to 2^32");
+  refused({file, "--entry", "scale", "--arg", "seven"}, "expected i32:7");
+  refused({file, "--entry", "scale", "--block", "1,2,3,4"}, "expected X,Y,Z");
+  refused({file, "--entry", "scale", "--block", "2000", "--arg", "zero:f32:1", "--arg",
+           "zero:f32:1", "--arg", "f32:1", "--arg", "i32:1"},
+          "1 to 1024 threads");
+  for (const char* bytes : {"232449", "4294967295"}) {
+    refused({file, "--entry", "scale", "--shared", bytes}, "above the limit of 232448");
+  }
+  refused({file, "--entry", "scale", "--shared", "4294967296"}, "--shared");
+  refused({file, "--entry", "scale", "--shared", "-1"}, "--shared");
+  for (const char* value : {"i32:2147483648", "i32:-2147483649", "i32:99999999999", "u8:256",
+                            "u8:-1", "bool:2", "i64:9223372036854775808"}) {
+    refused({file, "--entry", "scale", "--arg", value}, "expected ");
+  }
+}
+
+TEST(Ptx, ArgumentsFitTheirParameters) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "k.cu";
+  test::write_file(file, R"(struct Pair { int a, b, c; };
+extern "C" __global__ void k(int* out, int i, long long l, unsigned char u, bool b, short s, Pair p) {}
+extern "C" __global__ void all(long long* out, int i, long long l, unsigned char u, bool b) {
+  *out = i + l + u + b;
+}
+)");
+  const auto run = [&](const std::string& entry, const std::vector<std::string>& arguments) {
+    std::vector<std::string> args = {"ptx", file, "--entry", entry, "--out", directory / "out"};
+    for (const std::string& argument : arguments) {
+      args.insert(args.end(), {"--arg", argument});
+    }
+    return run_braid(args);
+  };
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& why) {
+    const auto result = run("k", arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+    EXPECT_EQ(result.err, "braid: error: --arg " + why + "\n");
+    EXPECT_FALSE(std::filesystem::exists(directory / "out"));
+  };
+  refused({"i32:1"}, "0: i32 has 4 bytes; parameter 0 of 'k' has 8");
+  refused({"zero:i32:1", "zero:i32:1"},
+          "1: the address of a buffer has 8 bytes; parameter 1 of 'k' has 4");
+  refused({"zero:i32:1", "i32:1", "i32:1"}, "2: i32 has 4 bytes; parameter 2 of 'k' has 8");
+  refused({"zero:i32:1", "i32:1", "i64:1", "i32:1"},
+          "3: i32 has 4 bytes; parameter 3 of 'k' has 1");
+  refused({"zero:i32:1", "i32:1", "i64:1", "u8:1", "bool:1", "u8:1"},
+          "5: u8 has 1 byte; parameter 5 of 'k' has 2");
+  refused({"zero:i32:1", "i32:1", "i64:1", "u8:1", "bool:1", "f16:1", "zero:i32:3"},
+          "6: the address of a buffer has 8 bytes; parameter 6 of 'k' has 12");
+  const auto good =
+      run("all", {"zero:i64:1", "i32:-2147483648", "i64:9000000000", "u8:255", "bool:1"});
+  ASSERT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_EQ(SafetensorsFile(directory / "out/buffers.safetensors").read("arg0").to_doubles(),
+            (std::vector<double>{9000000000.0 - 2147483648.0 + 256}));
+}
+
+TEST(Ptx, StaticSharedMemoryHasALimit) {
+  const test::TemporaryDirectory directory;
+  const auto run = [&](const std::string& bytes) {
+    test::write_file(directory / "k.ptx",
+                     ".version 9.0\n.target sm_80\n.address_size 64\n"
+                     ".visible .entry k() { .shared .b8 s[" +
+                         bytes + "]; ret; }\n");
+    return run_braid({"ptx", directory / "k.ptx", "--entry", "k"});
+  };
+  EXPECT_EQ(run("49152").exit_code, 0);
+  const auto more = run("60000");
+  EXPECT_EQ(more.exit_code, 2);
+  EXPECT_THAT(more.err, HasSubstr("60000 bytes of static shared memory are above the limit of "
+                                  "49152"));
+  EXPECT_EQ(run("300000").exit_code, 2);
+}
+
+TEST(Ptx, WhatNobodyWroteIsTheSameInEveryRun) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "k.ptx";
+  test::write_file(file, R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x) { ret; }
+)");
+  const auto result = run_braid(
+      {"ptx", file, "--entry", "k", "--arg", "poison:u8:5000", "--out", directory / "out"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(SafetensorsFile(directory / "out/buffers.safetensors").read("arg0").data,
+            std::vector<std::byte>(5000, std::byte{0xff}));
+}
+
+// Every thread writes its own number to one place: warps race.
+TEST(Ptx, PlacesAreThoseOfTheFile) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "two warps.cu", R"(extern "C" __global__ void k(int* x) {
+  *x = threadIdx.x / 32;
+}
+)");
+  test::write_file(directory / "two warps.ptx", R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x) {
+  .reg .b64 %rd<2>;
+  .reg .b32 %r<3>;
+  ld.param.u64 %rd1, [x];
+  mov.u32 %r1, %tid.x;
+  shr.u32 %r2, %r1, 5;
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+)");
+  const auto run = [&](const std::string& file, const char* format) {
+    const auto result = run_braid({"ptx", directory / file, "--entry", "k", "--block", "64",
+                                   "--arg", "zero:i32:1", "--sanitize", format});
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    EXPECT_THAT(result.out, Not(HasSubstr(" k.ptx")));
+    EXPECT_THAT(result.out, Not(HasSubstr(" k.cu")));
+    return result.out;
+  };
+  const std::string ptx = run("two warps.ptx", "--threads=1");
+  EXPECT_THAT(ptx, HasSubstr("thread (32, 0, 0), two warps.ptx:10, arg0+0; the other side: "));
+  EXPECT_THAT(ptx, HasSubstr("), two warps.ptx:10\n"));
+  const std::string cuda = run("two warps.cu", "--threads=1");
+  EXPECT_THAT(cuda, HasSubstr("thread (32, 0, 0), two warps.cu:2, two warps.ptx:"));
+  const json finding = json::parse(run("two warps.cu", "--json"))["findings"][0];
+  EXPECT_THAT(finding["other"].get<std::string>(), HasSubstr(", two warps.cu:2, "));
+}
+
+TEST(Ptx, ABlockKeepsToItsDeclaredShape) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "k.ptx";
+  test::write_file(file, R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry most() .maxntid 32, 2, 1 { ret; }
+.visible .entry exact() .reqntid 8, 4 { ret; }
+)");
+  const auto run = [&](const std::string& entry, const std::string& block) {
+    return run_braid({"ptx", file, "--entry", entry, "--block", block});
+  };
+  EXPECT_EQ(run("most", "64").exit_code, 0);
+  EXPECT_EQ(run("most", "1,4,16").exit_code, 0);
+  const auto more = run("most", "65");
+  EXPECT_EQ(more.exit_code, 2);
+  EXPECT_THAT(more.err, HasSubstr("most: declares at most 64 threads of a block"));
+  EXPECT_THAT(more.err, HasSubstr("not 65"));
+  EXPECT_EQ(run("exact", "8,4").exit_code, 0);
+  const auto other = run("exact", "32");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("exact: needs a block of 8 x 4 x 1 threads"));
+  EXPECT_THAT(other.err, HasSubstr("not 32 x 1 x 1"));
+}
+
+TEST(Ptx, AFileIncludesWhatLiesBesideIt) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "mine.cuh",
+                   "__device__ inline float twice(float x) { return 2 * x; }\n");
+  const std::string file = directory / "scale.cu";
+  test::write_file(file, R"(#include "mine.cuh"
+extern "C" __global__ void scale(float* x) { x[threadIdx.x] = twice(threadIdx.x); }
+)");
+  const auto run = [&] {
+    const auto result = run_braid({"ptx", file, "--entry", "scale", "--block", "3", "--arg",
+                                   "zero:f32:3", "--out", directory / "out"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return SafetensorsFile(directory / "out/buffers.safetensors").read("arg0").to_doubles();
+  };
+  EXPECT_EQ(run(), (std::vector<double>{0, 2, 4}));
+  // What it includes is no part of any key that the caches look up.
+  test::write_file(directory / "mine.cuh",
+                   "__device__ inline float twice(float x) { return x + x + 1; }\n");
+  EXPECT_EQ(run(), (std::vector<double>{1, 3, 5}));
+}
+
+TEST(Ptx, AnInlinedHelperOfAHeaderHasTheLineThatCalledIt) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "mine.cuh", R"(
+
+
+
+__device__ inline float inner(const float* x) { return x[1]; }
+__device__ inline float outer(const float* x) { return inner(x) + 1; }
+)");
+  test::write_file(directory / "k.cu", R"(#include "mine.cuh"
+extern "C" __global__ void k(float* x) {
+  x[0] = outer(x);
+}
+)");
+  const auto result = run_braid(
+      {"ptx", directory / "k.cu", "--entry", "k", "--arg", "zero:f32:1", "--sanitize", "--json"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const json finding = json::parse(result.out)["findings"][0];
+  EXPECT_EQ(finding["kind"], "bounds");
+  EXPECT_EQ(finding["cuda_line"], 3);
+}
+
+TEST(Ptx, AFileIncludesTheHeadersOfCuda) {
+  // A toolkit of one header: not every machine has a whole one.
+  const test::TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "include");
+  test::write_file(directory / "include/cuda_fp16.h",
+                   "__device__ inline float half_of(float x) { return x / 2; }\n");
+  test::write_file(directory / "k.cu", R"(#include <cuda_fp16.h>
+extern "C" __global__ void k(float* x) { x[0] = half_of(3); }
+)");
+  const auto result = run_braid({"ptx", directory / "k.cu", "--entry", "k", "--arg", "zero:f32:1",
+                                 "--out", directory / "out"},
+                                "", {{"BRAID_CUDA_HOME", directory.path()}});
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  const SafetensorsFile out(directory / "out/buffers.safetensors");
+  EXPECT_EQ(out.read("arg0").to_doubles(), (std::vector<double>{1.5}));
+}
+
+TEST(Ptx, ACompileErrorNamesTheFile) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "sum.cu";
+  const auto refused = [&](const std::string& text, const std::string& why) {
+    test::write_file(file, text);
+    const auto result = run_braid({"ptx", file, "--entry", "k", "--out", directory / "out"});
+    EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+    EXPECT_EQ(result.err, "braid: error: " + why + "\n");
+    EXPECT_FALSE(std::filesystem::exists(directory / "out"));
+  };
+  refused("extern \"C\" __global__ void k() {\n  int unused;\n  foo();\n  bar();\n}\n",
+          file + ":3: identifier \"foo\" is undefined");
+  refused("#include \"none.cuh\"\n", file + ":1: cannot open source file \"none.cuh\"");
+  // What only NVIDIA's assembler or the device sees.
+  test::write_file(file, "extern \"C\" __global__ void k() { asm(\"nonsense;\"); }\n");
+  const auto result = run_braid({"ptx", file, "--entry", "k", "--out", directory / "out"});
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  EXPECT_THAT(result.err, HasSubstr("nonsense"));
+  EXPECT_FALSE(std::filesystem::exists(directory / "out"));
+}
+
+}  // namespace
+}  // namespace braid
