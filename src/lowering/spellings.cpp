@@ -312,8 +312,9 @@ std::optional<Graph> normalize_spellings(const Graph& graph, PassContext& contex
     return std::any_of(in.nodes().begin(), in.nodes().end(), is);
   };
   std::optional<Graph> result;
-  if (any(graph, [&](const Node& node) { return has_other_spelling(graph, node); }))
+  if (any(graph, [&](const Node& node) { return has_other_spelling(graph, node); })) {
     result = rename(graph, context);
+  }
   const Graph& renamed = result ? *result : graph;
   if (any(renamed, [](const Node& node) { return node.op_name() == "cat"; })) {
     if (auto joined = SplitCat(renamed, context).run()) result = std::move(joined);

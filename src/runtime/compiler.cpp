@@ -89,9 +89,11 @@ int number_before(std::string_view line, std::string_view unit) {
   return value;
 }
 
-std::vector<std::string> compile_options(const Target& target, bool line_info) {
-  std::vector<std::string> options{"--gpu-architecture=" + target.str(), "--fmad=false",
-                                   "--std=c++17", "--ptxas-options=-v"};
+// For a real architecture ("sm_80") or a virtual one ("compute_80").
+std::vector<std::string> compile_options(const std::string& architecture, bool line_info) {
+  std::vector<std::string> options{"--gpu-architecture=" + architecture, "--fmad=false",
+                                   "--std=c++17"};
+  if (!architecture.starts_with("compute_")) options.emplace_back("--ptxas-options=-v");
   if (line_info) options.emplace_back("--generate-line-info");
   return options;
 }
@@ -200,7 +202,7 @@ std::string nvrtc_path() { return NvrtcApi::get().library.path(); }
 CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
                               const DiskCache* cache, bool line_info) {
   const NvrtcApi& api = NvrtcApi::get();
-  const std::vector<std::string> options = compile_options(target, line_info);
+  const std::vector<std::string> options = compile_options(target.str(), line_info);
   if (cache == nullptr) return compile(api, source, options);
 
   std::optional<CompiledKernel> compiled;
@@ -224,8 +226,7 @@ std::string compile_file(const std::string& text, const std::string& path, const
   const NvrtcApi& api = NvrtcApi::get();
   NvrtcProgram program(api, text, path);
   // A virtual architecture: PTX alone.
-  std::vector<std::string> options{"--gpu-architecture=compute_" + target.str().substr(3),
-                                   "--fmad=false", "--std=c++17", "--generate-line-info"};
+  std::vector<std::string> options = compile_options("compute_" + target.str().substr(3), true);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   options.push_back("--include-path=" + (folder.empty() ? "." : folder.string()));
   for (const std::string& headers : api.include_folders()) {
