@@ -27,6 +27,7 @@ struct KernelImage {
   std::string entry;                ///< name of the `.entry`
   std::string ptx;                  ///< without the trailing NUL
   std::vector<std::uint8_t> cubin;  ///< may be empty
+  std::string file;                 ///< of whoever wrote it, "sum.cu" or "sum.ptx"; may be empty
 };
 
 /// Memory of one rank. Freed on destruction; no work that uses it may be in flight then.

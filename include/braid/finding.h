@@ -19,8 +19,8 @@ struct Finding {
   Dim3 thread{0, 0, 0};
   std::uint32_t ptx_line = 0;
   std::uint32_t cuda_line = 0;  ///< 0 when the code carries no line information
-  std::string ptx_file;         ///< what to call the files of these lines; empty: KERNEL.ptx
-  std::string cuda_file;        ///< empty: KERNEL.cu
+  std::string ptx_file;         ///< of ptx_line: KERNEL.ptx unless KernelImage::file has a name
+  std::string cuda_file;        ///< of cuda_line: KERNEL.cu likewise
   std::string buffer;           ///< the memory's name; empty when there is none
   std::int64_t offset = 0;      ///< bytes into it
   std::string other;            ///< the other side of a race, with its place

@@ -203,33 +203,13 @@ auto in_file(const std::string& file, Work work) {
   }
 }
 
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-}
-
-/// The device calls the files after the kernel.
-std::vector<Finding> in_file(std::vector<Finding> findings, const std::string& file) {
-  const std::filesystem::path path(file);
-  const bool cuda = path.extension() == ".cu";
-  const std::string name = one_line(path.filename().string());
-  for (Finding& finding : findings) {
-    finding.ptx_file = cuda ? one_line(path.stem().string()) + ".ptx" : name;
-    replace_all(finding.other, fmt::format(", {}.ptx:", finding.kernel),
-                fmt::format(", {}:", finding.ptx_file));
-    if (!cuda) continue;  // its line information may be of any file
-    finding.cuda_file = name;
-    replace_all(finding.other, fmt::format(", {}.cu:", finding.kernel),
-                fmt::format(", {}:", finding.cuda_file));
-  }
-  return findings;
-}
-
 KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
-  const std::string text = read_text(options.file);
-  if (!options.file.ends_with(".cu")) return {options.entry, text, {}};
-  return {options.entry, compile_file(text, options.file, Target::parse(target)), {}};
+  std::string text = read_text(options.file);
+  if (options.file.ends_with(".cu")) {
+    text = compile_file(text, options.file, Target::parse(target));
+  }
+  const std::filesystem::path path(options.file);
+  return {options.entry, std::move(text), {}, one_line(path.filename().string())};
 }
 
 int run_ptx(const PtxOptions& options) {
@@ -286,7 +266,7 @@ int run_ptx(const PtxOptions& options) {
   } while (error.empty() && device.findings().empty() && device.next_interleaving());
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
-  const std::vector<Finding> findings = in_file(device.findings(), options.file);
+  const std::vector<Finding> findings = device.findings();
   if (error.empty() && !options.output.empty()) {
     std::map<std::string, HostTensor, std::less<>> buffers;
     for (Argument& argument : arguments) {

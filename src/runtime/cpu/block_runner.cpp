@@ -4,7 +4,9 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "runtime/cpu/runtime_helpers.h"

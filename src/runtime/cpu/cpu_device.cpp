@@ -105,6 +105,7 @@ class Code {
   Code(std::shared_ptr<Core> core, int rank, const KernelImage& image)
       : core_(std::move(core)),
         program_(core_->parse(image.ptx)),
+        file_(image.file),
         globals_(allocate_aligned(program_->globals_bytes())) {
     fill_globals();
     if (core_->sanitizer != nullptr) {
@@ -128,6 +129,7 @@ class Code {
   Code& operator=(const Code&) = delete;
 
   [[nodiscard]] const Program& program() const { return *program_; }
+  [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] std::shared_ptr<const Program> shared_program() const { return program_; }
 
   /// The variant for full rows of 32 threads, or for any block; compiled on first use.
@@ -163,6 +165,7 @@ class Code {
 
   std::shared_ptr<Core> core_;
   std::shared_ptr<const Program> program_;
+  std::string file_;
   AlignedBytes globals_;
   std::mutex mutex_;
   std::unique_ptr<Jit::Linked> variants_[2];
@@ -210,6 +213,7 @@ class CpuFunction final : public Function {
       std::memcpy(bytes + entry().parameters[p].offset, args[p], entry().parameters[p].size);
     }
     op->name = name();
+    op->file = code_->file();
     op->program = code_->shared_program();
     op->function = &op->program->module().functions[static_cast<std::size_t>(entry().function)];
     op->keep = code_;

@@ -115,8 +115,9 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
     if (sanitizer_ != nullptr) {
       launch.sanitizer = sanitizer_;
       launch.scheduler = scheduler_;
-      launch.check = sanitizer_->start_launch(stream->clock, grid->op->name, launch.grid,
-                                              launch.block, grid->op->program->cuda_lines());
+      launch.check =
+          sanitizer_->start_launch(stream->clock, grid->op->name, grid->op->file, launch.grid,
+                                   launch.block, grid->op->program->cuda_lines());
     }
     grid->total = launch.grid.count();
     if (counter_ != nullptr) {

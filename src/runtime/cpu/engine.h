@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -39,6 +40,7 @@ struct HostOp {
 struct LaunchOp {
   Launch launch;
   std::string name;
+  std::string_view file;       ///< KernelImage::file; of the code
   std::shared_ptr<void> keep;  ///< the code
   std::shared_ptr<const Program> program;
   const ptx::Function* function = nullptr;  ///< of the program

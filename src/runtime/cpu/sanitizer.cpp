@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "runtime/checks.h"
@@ -42,6 +43,14 @@ std::string_view verb(AccessCode::Kind kind) {
       return "cp.async write";
   }
   return "";
+}
+
+/// Code without a file is called after its kernel, and so is the CUDA file behind a PTX file.
+SourceLines source_lines(const std::string& kernel, std::string_view file,
+                         std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines) {
+  const std::filesystem::path path(file.empty() ? kernel + ".cu" : std::string(file));
+  if (path.extension() != ".cu") return {path.string(), kernel + ".cu", std::move(cuda_lines)};
+  return {path.stem().string() + ".ptx", path.string(), std::move(cuda_lines)};
 }
 
 std::uint32_t cuda_line(const std::vector<std::uint32_t>* lines, std::uint32_t ptx_line) {
@@ -169,8 +178,8 @@ void Sanitizer::host_wrote(StreamClock& stream, std::uint64_t address, std::size
 // --- kernels -------------------------------------------------------------------------------------
 
 std::shared_ptr<LaunchCheck> Sanitizer::start_launch(
-    std::shared_ptr<StreamClock> stream, std::string kernel, Dim3 grid, Dim3 block,
-    std::shared_ptr<const std::vector<std::uint32_t>> lines) {
+    std::shared_ptr<StreamClock> stream, std::string kernel, std::string_view file, Dim3 grid,
+    Dim3 block, std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines) {
   const std::lock_guard lock(mutex_);
   auto launch = std::make_shared<LaunchCheck>();
   const auto known = std::find(kernels_.begin(), kernels_.end(), kernel);
@@ -179,16 +188,16 @@ std::shared_ptr<LaunchCheck> Sanitizer::start_launch(
     kernels_.push_back(kernel);
     block_shapes_.emplace_back();
     grid_shapes_.emplace_back();
-    lines_.emplace_back();
+    sources_.emplace_back();
   }
   launch->kernel_index = static_cast<std::uint16_t>(index);
   block_shapes_[index] = block;
   grid_shapes_[index] = grid;
-  lines_[index] = lines;
+  sources_[index] = source_lines(kernel, file, std::move(cuda_lines));
+  launch->source = sources_[index];
   launch->kernel = std::move(kernel);
   launch->grid = grid;
   launch->block = block;
-  launch->cuda_lines = std::move(lines);
   launch->start = stream->seen.as_base();
   launch->end = launch->start;
   launch->stream = std::move(stream);
@@ -558,10 +567,11 @@ std::string Sanitizer::place(const Access& access) const {
   std::string text =
       fmt::format("rank {}, kernel {}, block ({}, {}, {}), thread ({}, {}, {})", agent.rank,
                   kernels_[k], block.x, block.y, block.z, thread.x, thread.y, thread.z);
-  if (const std::uint32_t cuda = cuda_line(lines_[k].get(), access.line); cuda != 0) {
-    text += fmt::format(", {}.cu:{}", kernels_[k], cuda);
+  const SourceLines& source = sources_[k];
+  if (const std::uint32_t cuda = cuda_line(source.cuda_lines.get(), access.line); cuda != 0) {
+    text += fmt::format(", {}:{}", source.cuda_file, cuda);
   }
-  return text + fmt::format(", {}.ptx:{}", kernels_[k], access.line);
+  return text + fmt::format(", {}:{}", source.ptx_file, access.line);
 }
 
 bool Sanitizer::is_new(const Lane& lane, std::string_view kind, std::uint64_t other) {
@@ -586,7 +596,10 @@ void Sanitizer::record(const Lane& lane, std::string_view kind, std::string mess
   finding.block = position(warp.block, launch.grid);
   finding.thread = position(warp.warp * 32ULL + lane.lane, launch.block);
   finding.ptx_line = lane.line;
-  finding.cuda_line = cuda_line(launch.cuda_lines.get(), lane.line);
+  const SourceLines& source = launch.source;
+  finding.cuda_line = cuda_line(source.cuda_lines.get(), lane.line);
+  finding.ptx_file = source.ptx_file;
+  finding.cuda_file = source.cuda_file;
   if (region != nullptr) {
     std::tie(finding.buffer, finding.offset) = name_of(*region, lane.address);
     if (region->rank != finding.rank) finding.buffer += fmt::format(" of rank {}", region->rank);

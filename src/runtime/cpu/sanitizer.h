@@ -51,15 +51,22 @@ struct StreamClock {
   std::unordered_map<std::uint64_t, std::uint32_t> warps;
 };
 
+/// Where the lines of a kernel are, for people.
+struct SourceLines {
+  std::string ptx_file, cuda_file;
+  std::shared_ptr<const std::vector<std::uint32_t>>
+      cuda_lines;  ///< by line of the PTX; may be null
+};
+
 /// One launch under check.
 struct LaunchCheck {
   std::shared_ptr<StreamClock> stream;
   std::string kernel;
   std::uint16_t kernel_index = 0;
   Dim3 grid, block;
-  std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines;  ///< by line of the PTX
-  VectorClock start;                                             ///< what has happened before it
-  VectorClock end;                                               ///< what its finished warps know
+  SourceLines source;
+  VectorClock start;  ///< what has happened before it
+  VectorClock end;    ///< what its finished warps know
 };
 
 /// One warp under check.
@@ -122,9 +129,10 @@ class Sanitizer {
   void host_wrote(StreamClock& stream, std::uint64_t address, std::size_t bytes);
 
   // --- kernels ---
+  /// `file` is KernelImage::file.
   std::shared_ptr<LaunchCheck> start_launch(
-      std::shared_ptr<StreamClock> stream, std::string kernel, Dim3 grid, Dim3 block,
-      std::shared_ptr<const std::vector<std::uint32_t>> lines);
+      std::shared_ptr<StreamClock> stream, std::string kernel, std::string_view file, Dim3 grid,
+      Dim3 block, std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines);
   void end_launch(LaunchCheck& launch);
   void start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch, std::uint64_t block,
                   std::uint32_t index);
@@ -242,7 +250,7 @@ class Sanitizer {
   std::vector<std::string> kernels_;
   std::vector<Dim3> block_shapes_;  ///< of each kernel, the last launch's
   std::vector<Dim3> grid_shapes_;
-  std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> lines_;
+  std::vector<SourceLines> sources_;
   std::uint32_t streams_ = 0;
   VectorClock host_;
   std::unordered_map<std::uint64_t, Published> published_;
