@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "braid/error.h"
 #include "cli/common.h"
@@ -15,25 +14,26 @@ namespace {
 /// Lines of a kernel in the table.
 constexpr std::size_t kLines = 5;
 
-nlohmann::ordered_json counts_object(const Counts& counts) {
-  nlohmann::ordered_json instructions;
+Json counts_object(const Counts& counts) {
+  Json instructions = Json::object();
   for (std::size_t i = 0; i < kInstructionClasses; ++i) {
-    instructions[instruction_class_name(static_cast<InstructionClass>(i))] = counts.instructions[i];
+    instructions.set(std::string(instruction_class_name(static_cast<InstructionClass>(i))),
+                     counts.instructions[i]);
   }
-  return {{"instructions", instructions},
-          {"lanes", counts.lanes},
-          {"global_requests", counts.global_requests},
-          {"global_sectors", counts.global_sectors},
-          {"global_bytes", counts.global_bytes},
-          {"peer_bytes", counts.peer_bytes},
-          {"shared_requests", counts.shared_requests},
-          {"shared_wavefronts", counts.shared_wavefronts},
-          {"bank_conflicts", counts.bank_conflicts},
-          {"atomics", counts.atomics},
-          {"branches", counts.branches},
-          {"divergent_branches", counts.divergent_branches},
-          {"barriers", counts.barriers},
-          {"mma_flops", counts.mma_flops}};
+  return Json::object({{"instructions", instructions},
+                       {"lanes", counts.lanes},
+                       {"global_requests", counts.global_requests},
+                       {"global_sectors", counts.global_sectors},
+                       {"global_bytes", counts.global_bytes},
+                       {"peer_bytes", counts.peer_bytes},
+                       {"shared_requests", counts.shared_requests},
+                       {"shared_wavefronts", counts.shared_wavefronts},
+                       {"bank_conflicts", counts.bank_conflicts},
+                       {"atomics", counts.atomics},
+                       {"branches", counts.branches},
+                       {"divergent_branches", counts.divergent_branches},
+                       {"barriers", counts.barriers},
+                       {"mma_flops", counts.mma_flops}});
 }
 
 /// What a line asks of the memory system, and what it loses.
@@ -99,26 +99,26 @@ std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceM
   return fmt::format("{}\n{}", format_table(rows), format_table(lines));
 }
 
-nlohmann::ordered_json counts_json(const std::vector<KernelCounts>& kernels,
-                                   const DeviceModel& device) {
-  auto list = nlohmann::ordered_json::array();
+Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device) {
+  Json list = Json::array();
   for (const KernelCounts& kernel : kernels) {
-    auto lines = nlohmann::ordered_json::array();
+    Json lines = Json::array();
     for (const LineCounts& line : kernel.lines) {
-      lines.push_back({{"ptx_line", line.ptx_line},
-                       {"cuda_line", line.cuda_line},
-                       {"instruction", line.instruction},
-                       {"counts", counts_object(line.counts)}});
+      lines.push_back(Json::object({{"ptx_line", line.ptx_line},
+                                    {"cuda_line", line.cuda_line},
+                                    {"instruction", line.instruction},
+                                    {"counts", counts_object(line.counts)}}));
     }
     const KernelEstimate estimate = estimate_kernel(kernel, device);
-    list.push_back({{"kernel", kernel.kernel},
-                    {"launches", kernel.launches},
-                    {"blocks", kernel.blocks},
-                    {"counts", counts_object(kernel.total)},
-                    {"minimum_bytes", kernel.minimum_bytes},
-                    {"estimate",
-                     {{"device", device.name}, {"ns", estimate.ns}, {"limiter", estimate.limiter}}},
-                    {"lines", lines}});
+    list.push_back(Json::object({{"kernel", kernel.kernel},
+                                 {"launches", kernel.launches},
+                                 {"blocks", kernel.blocks},
+                                 {"counts", counts_object(kernel.total)},
+                                 {"minimum_bytes", kernel.minimum_bytes},
+                                 {"estimate", Json::object({{"device", device.name},
+                                                            {"ns", estimate.ns},
+                                                            {"limiter", estimate.limiter}})},
+                                 {"lines", lines}}));
   }
   return list;
 }

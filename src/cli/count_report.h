@@ -1,10 +1,10 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "braid/counts.h"
+#include "ir/json_value.h"
 #include "lowering/cost.h"
 
 namespace braid::cli {
@@ -17,7 +17,6 @@ namespace braid::cli {
 /// and their busiest lines; JSON has the sums over all launches, and all lines.
 [[nodiscard]] std::string count_tables(const std::vector<KernelCounts>& kernels,
                                        const DeviceModel& device);
-[[nodiscard]] nlohmann::ordered_json counts_json(const std::vector<KernelCounts>& kernels,
-                                                 const DeviceModel& device);
+[[nodiscard]] Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device);
 
 }  // namespace braid::cli

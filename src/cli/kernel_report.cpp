@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/common.h"
 
 namespace braid::cli {
@@ -22,20 +20,20 @@ std::string kernel_table(const std::vector<KernelReport>& kernels) {
   return format_table(rows);
 }
 
-nlohmann::ordered_json kernels_json(const std::vector<KernelReport>& kernels) {
-  auto list = nlohmann::ordered_json::array();
+Json kernels_json(const std::vector<KernelReport>& kernels) {
+  Json list = Json::array();
   for (const KernelReport& kernel : kernels) {
-    list.push_back({{"name", kernel.name},
-                    {"template", kernel.template_name},
-                    {"ops", kernel.ops},
-                    {"launches", kernel.launches},
-                    {"grid", kernel.grid},
-                    {"threads", kernel.threads},
-                    {"registers", kernel.registers},
-                    {"shared_bytes", kernel.shared_bytes},
-                    {"spill_bytes", kernel.spill_bytes},
-                    {"compile_ms", kernel.compile_ms},
-                    {"cache_hit", kernel.cache_hit}});
+    list.push_back(Json::object({{"name", kernel.name},
+                                 {"template", kernel.template_name},
+                                 {"ops", kernel.ops},
+                                 {"launches", kernel.launches},
+                                 {"grid", kernel.grid},
+                                 {"threads", kernel.threads},
+                                 {"registers", kernel.registers},
+                                 {"shared_bytes", kernel.shared_bytes},
+                                 {"spill_bytes", kernel.spill_bytes},
+                                 {"compile_ms", kernel.compile_ms},
+                                 {"cache_hit", kernel.cache_hit}}));
   }
   return list;
 }
@@ -48,21 +46,21 @@ void print_findings(const std::vector<Finding>& findings) {
                                       : fmt::format("{} findings", findings.size()));
 }
 
-nlohmann::ordered_json findings_json(const std::vector<Finding>& findings) {
-  const auto place = [](Dim3 at) { return nlohmann::ordered_json{at.x, at.y, at.z}; };
-  auto list = nlohmann::ordered_json::array();
+Json findings_json(const std::vector<Finding>& findings) {
+  const auto place = [](Dim3 at) { return Json::array({at.x, at.y, at.z}); };
+  Json list = Json::array();
   for (const Finding& f : findings) {
-    list.push_back({{"kind", f.kind},
-                    {"message", f.message},
-                    {"rank", f.rank},
-                    {"kernel", f.kernel},
-                    {"block", place(f.block)},
-                    {"thread", place(f.thread)},
-                    {"ptx_line", f.ptx_line},
-                    {"cuda_line", f.cuda_line},
-                    {"buffer", f.buffer},
-                    {"offset", f.offset},
-                    {"other", f.other}});
+    list.push_back(Json::object({{"kind", f.kind},
+                                 {"message", f.message},
+                                 {"rank", f.rank},
+                                 {"kernel", f.kernel},
+                                 {"block", place(f.block)},
+                                 {"thread", place(f.thread)},
+                                 {"ptx_line", f.ptx_line},
+                                 {"cuda_line", f.cuda_line},
+                                 {"buffer", f.buffer},
+                                 {"offset", f.offset},
+                                 {"other", f.other}}));
   }
   return list;
 }

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "braid/error.h"
+#include "ir/json_value.h"
 
 namespace braid {
 
@@ -293,15 +294,16 @@ void write_safetensors(const std::filesystem::path& path,
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return dtype_size(a.second->dtype) > dtype_size(b.second->dtype);
   });
-  json header = json::object();
+  Json header = Json::object();
   std::uint64_t offset = 0;
   for (const auto& [name, tensor] : order) {
-    header[*name] = {{"dtype", file_dtype_name(tensor->dtype)},
-                     {"shape", tensor->shape},
-                     {"data_offsets", {offset, offset + tensor->data.size()}}};
-    offset += tensor->data.size();
+    const std::uint64_t end = offset + tensor->data.size();
+    header.set(*name, Json::object({{"dtype", file_dtype_name(tensor->dtype)},
+                                    {"shape", tensor->shape},
+                                    {"data_offsets", Json::array({offset, end})}}));
+    offset = end;
   }
-  std::string head = header.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string head = header.line();
   head.resize((head.size() + 7) / 8 * 8, ' ');
   std::string prefix(8, '\0');
   for (std::size_t i = 0; i < prefix.size(); ++i) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "braid/error.h"
@@ -173,8 +172,6 @@ class Writer {
 };
 
 }  // namespace
-
-std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
 
 std::string json_shape(const Shape& shape) {
   std::string text = "[";

@@ -1,0 +1,58 @@
+#include "ir/json_value.h"
+
+#include <nlohmann/json.hpp>
+
+namespace braid {
+
+/// Turns a value into the library's, which knows how to print one.
+struct JsonPrinter {
+  using Document = nlohmann::ordered_json;
+
+  static Document document(const Json& value) { return std::visit(JsonPrinter(), value.value_); }
+
+  Document operator()(const auto& value) const { return value; }
+  Document operator()(const std::vector<Json>& items) const {
+    Document result = Document::array();
+    for (const Json& item : items) result.push_back(document(item));
+    return result;
+  }
+  Document operator()(const std::vector<Json::Member>& members) const {
+    Document result = Document::object();
+    auto& object = result.get_ref<Document::object_t&>();  // looks for no equal key
+    for (const auto& [key, value] : members) object.emplace_back(key, document(value));
+    return result;
+  }
+};
+
+Json Json::array(std::initializer_list<Json> items) {
+  Json result;
+  result.value_ = std::vector<Json>(items);
+  return result;
+}
+
+Json Json::object(std::initializer_list<Member> members) {
+  Json result;
+  result.value_ = std::vector<Member>(members);
+  return result;
+}
+
+void Json::push_back(Json item) { std::get<std::vector<Json>>(value_).push_back(std::move(item)); }
+
+void Json::set(std::string key, Json value) {
+  std::get<std::vector<Member>>(value_).emplace_back(std::move(key), std::move(value));
+}
+
+namespace {
+
+std::string print(const JsonPrinter::Document& document, int indent) {
+  return document.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string Json::line() const { return print(JsonPrinter::document(*this), -1); }
+std::string Json::indented() const { return print(JsonPrinter::document(*this), 2); }
+
+std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
+
+}  // namespace braid
