@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -11,7 +10,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "braid/error.h"
 #include "braid/reference.h"
@@ -21,49 +19,9 @@ namespace braid::cli {
 
 namespace {
 
-constexpr int kMaxWorld = 1024;
 constexpr std::int64_t kDefaultExtent = 8;  // of a symbol that is not bound
 
-// Shapes stay as they are; everything that depends on the group's size is inferred anew.
-Graph with_world(const Graph& graph, std::int64_t world) {
-  const std::int64_t own = world_size(graph);
-  if (own == world) return graph;
-  if (graph.groups().size() != 1 || !graph.groups().begin()->second.ranks.empty()) {
-    throw_invalid("--world", fmt::format("the graph runs on {} rank{}, not {} (only the size of a "
-                                         "single group without rank lists can be replaced)",
-                                         own, own == 1 ? "" : "s", world));
-  }
-  auto json = nlohmann::ordered_json::parse(to_json(graph));
-  json["groups"][graph.groups().begin()->first]["size"] = world;
-  return parse_graph(json.dump(), fmt::format("--world {}", world));
-}
-
 }  // namespace
-
-void add_graph_options(CLI::App& command, GraphOptions* options) {
-  command.add_option("GRAPH", options->path, "Graph in JSON; - reads it from standard input")
-      ->required();
-  command.add_option("--world", options->world, "Number of ranks: replaces the only group's size")
-      ->check(CLI::Range(1, kMaxWorld));
-}
-
-void add_pass_settings(CLI::App& command, PassConfig* config) {
-  command.add_option("--sequence-dim", config->sequence_dim,
-                     "sequence_parallel: the dim of the tokens (default: 0 of a matrix, else 1)");
-  command.add_flag("--always-pipeline", config->always_pipeline,
-                   "micro_pipeline: fuse also where no gain is expected");
-  command.add_flag("--leave-unexposed", config->leave_unexposed,
-                   "micro_pipeline: leave collectives alone that other matmuls can hide");
-}
-
-void add_pass_options(CLI::App& command, PassConfig* config) {
-  command
-      .add_option("--enable", config->enable,
-                  "Passes to run beside the default ones: sequence_parallel, micro_pipeline")
-      ->delimiter(',')
-      ->allow_extra_args(false);  // what follows is the graph
-  add_pass_settings(command, config);
-}
 
 Graph load(const GraphOptions& options) {
   Graph graph = [&] {
@@ -76,7 +34,12 @@ Graph load(const GraphOptions& options) {
   } catch (const Error& error) {
     throw Error(error.code(), "", fmt::format("{}:{}", options.path, error.what()));
   }
-  return options.world == 0 ? graph : with_world(graph, options.world);
+  if (options.world == 0) return graph;
+  try {
+    return with_world_size(graph, options.world);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("--world {}", options.world), error.what());
+  }
 }
 
 Bindings resolve_bindings(const Graph& graph, const std::vector<std::string>& items) {

@@ -9,10 +9,6 @@
 #include "braid/pass_config.h"
 #include "codegen/target.h"
 
-namespace CLI {  // NOLINT(readability-identifier-naming)
-class App;
-}
-
 namespace braid::cli {
 
 /// Exit codes of the command (README).
@@ -23,14 +19,6 @@ struct GraphOptions {
   std::string path;  ///< "-" reads stdin
   int world = 0;     ///< 0: as the graph says
 };
-
-/// Adds GRAPH and --world to a command.
-void add_graph_options(CLI::App& command, GraphOptions* options);
-
-/// Adds --sequence-dim, --always-pipeline and --leave-unexposed to a command.
-void add_pass_settings(CLI::App& command, PassConfig* config);
-/// These and --enable.
-void add_pass_options(CLI::App& command, PassConfig* config);
 
 /// Reads and verifies the graph. `--world` replaces the size of an only group without rank lists;
 /// of any other graph it must be the world size.
@@ -53,15 +41,5 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 
 /// Rows of equal length; the first is the heading. Columns that hold only numbers are flush right.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
-
-// One function per command: it adds the command to the app. Choosing the command runs it, and its
-// exit code goes to `exit_code`. They throw braid::Error.
-void add_run(CLI::App& app, int* exit_code);
-void add_compile(CLI::App& app, int* exit_code);
-void add_opt(CLI::App& app, int* exit_code);
-void add_explain(CLI::App& app, int* exit_code);
-void add_ptx(CLI::App& app, int* exit_code);
-void add_cache(CLI::App& app, int* exit_code);
-void add_doctor(CLI::App& app, int* exit_code);
 
 }  // namespace braid::cli

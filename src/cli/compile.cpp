@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
-#include <memory>
-#include <nlohmann/json.hpp>
 
+#include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/kernel_report.h"
 #include "cli/progress.h"
@@ -13,14 +11,7 @@
 
 namespace braid::cli {
 
-namespace {
-
-struct CompileOptions {
-  GraphOptions graph;
-  PassConfig passes;
-  std::string target, output, cache_dir;
-  bool json = false;
-};
+namespace {}  // namespace
 
 int compile(const CompileOptions& options) {
   const Target target = Target::parse(options.target);
@@ -38,13 +29,13 @@ int compile(const CompileOptions& options) {
     };
     kernels = write_artifact(graph, target, options.output, artifact);
   }
-  const nlohmann::ordered_json document = {{"graph", graph.name()},
-                                           {"world", world_size(graph)},
-                                           {"target", target.str()},
-                                           {"kernels", kernels_json(kernels)}};
-  write_file(std::filesystem::path(options.output) / "kernels.json", document.dump(2) + "\n");
+  const Json document = Json::object({{"graph", graph.name()},
+                                      {"world", world_size(graph)},
+                                      {"target", target.str()},
+                                      {"kernels", kernels_json(kernels)}});
+  write_file(std::filesystem::path(options.output) / "kernels.json", document.indented() + "\n");
   if (options.json) {
-    fmt::print("{}\n", document.dump(2));
+    fmt::print("{}\n", document.indented());
   } else {
     fmt::print(
         "{}: {} ranks, {}\n\n{}\n  program.json, kernels.json and each kernel's .cu, .ptx "
@@ -53,22 +44,6 @@ int compile(const CompileOptions& options) {
         options.output);
   }
   return kGood;
-}
-
-}  // namespace
-
-void add_compile(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<CompileOptions>();
-  CLI::App* command =
-      app.add_subcommand("compile", "Compile a graph's kernels for a target, without a device");
-  add_graph_options(*command, &options->graph);
-  add_pass_options(*command, &options->passes);
-  command->add_option("--target", options->target, "sm_80, sm_90a, sm_100a, ...")->required();
-  command->add_option("-o,--output", options->output, "Directory to write (made if need be)")
-      ->required();
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-  command->add_flag("--json", options->json, "Print one JSON document");
-  command->callback([options, exit_code] { *exit_code = compile(*options); });
 }
 
 }  // namespace braid::cli

@@ -2,21 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
-#include <nlohmann/json.hpp>
 
+#include "cli/commands.h"
 #include "cli/common.h"
+#include "ir/json_value.h"
 
 namespace braid::cli {
 
 namespace {
-
-struct DoctorOptions {
-  std::string cache_dir;
-  bool json = false;
-};
 
 // Enough to compile a graph and run it somewhere.
 bool can_run(const std::vector<Checkup>& findings) {
@@ -28,20 +22,22 @@ bool can_run(const std::vector<Checkup>& findings) {
   return found("NVRTC") && (found("cpu device") || found("GPU"));
 }
 
+}  // namespace
+
 int doctor(const DoctorOptions& options) {
   const auto findings = diagnose(cache_directory(options.cache_dir));
   const bool good = can_run(findings);
   if (options.json) {
-    auto list = nlohmann::ordered_json::array();
+    Json list = Json::array();
     for (const Checkup& finding : findings) {
-      list.push_back({{"component", finding.component},
-                      {"found", finding.found},
-                      {"version", finding.version},
-                      {"path", finding.path},
-                      {"how_to_get", finding.how_to_get}});
+      list.push_back(Json::object({{"component", finding.component},
+                                   {"found", finding.found},
+                                   {"version", finding.version},
+                                   {"path", finding.path},
+                                   {"how_to_get", finding.how_to_get}}));
     }
-    const nlohmann::ordered_json document = {{"can_run", good}, {"findings", list}};
-    fmt::print("{}\n", document.dump(2));
+    const Json document = Json::object({{"can_run", good}, {"findings", list}});
+    fmt::print("{}\n", document.indented());
   } else {
     std::vector<std::vector<std::string>> rows = {{"component", "", "version", "where"}};
     for (const Checkup& finding : findings) {
@@ -58,17 +54,6 @@ int doctor(const DoctorOptions& options) {
                                 : "braid cannot run here: it needs NVRTC and a device");
   }
   return good ? kGood : kEnvironmentMissing;
-}
-
-}  // namespace
-
-void add_doctor(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<DoctorOptions>();
-  CLI::App* command =
-      app.add_subcommand("doctor", "Say what braid found on this machine and how to get the rest");
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-  command->add_flag("--json", options->json, "Print one JSON document");
-  command->callback([options, exit_code] { *exit_code = doctor(*options); });
 }
 
 }  // namespace braid::cli

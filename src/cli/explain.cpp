@@ -1,26 +1,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "cli/commands.h"
 #include "cli/common.h"
+#include "ir/json_value.h"
 #include "lowering/passes.h"
 
 namespace braid::cli {
 
 namespace {
-
-struct ExplainOptions {
-  GraphOptions graph;
-  PassConfig passes;
-  std::string target = "sm_80";
-  bool json = false;
-};
 
 /// The pieces of a reason: text, and between them the names that stand in single quotes.
 struct Reason {
@@ -127,6 +119,8 @@ void print_text(const Graph& graph, const Program& program, const PassContext& c
   }
 }
 
+}  // namespace
+
 int explain(const ExplainOptions& options) {
   PassContext context;
   context.target = Target::parse(options.target);
@@ -137,45 +131,32 @@ int explain(const ExplainOptions& options) {
     print_text(graph, program, context);
     return kGood;
   }
-  auto remarks = nlohmann::ordered_json::array();
+  Json remarks = Json::array();
   for (const Remark& remark : context.remarks) {
-    remarks.push_back({{"pass", remark.pass},
-                       {"node", remark.node},
-                       {"outcome", remark.applied ? "applied" : "missed"},
-                       {"reason", remark.reason}});
+    remarks.push_back(Json::object({{"pass", remark.pass},
+                                    {"node", remark.node},
+                                    {"outcome", remark.applied ? "applied" : "missed"},
+                                    {"reason", remark.reason}}));
   }
-  auto groups = nlohmann::ordered_json::object();
+  Json groups = Json::object();
   for (const auto& [name, group] : graph.groups()) {
-    groups[name] = {{"size", group.size}, {"symmetric", group.symmetric}};
+    groups.set(name, Json::object({{"size", group.size}, {"symmetric", group.symmetric}}));
   }
-  const nlohmann::ordered_json config = {{"target", context.target.str()},
-                                         {"passes", passes_of(options.passes)},
-                                         {"sequence_dim", sequence_dim_of(options.passes)},
-                                         {"always_pipeline", options.passes.always_pipeline},
-                                         {"leave_unexposed", options.passes.leave_unexposed},
-                                         {"groups", groups}};
-  const nlohmann::ordered_json document = {{"graph", graph.name()},
-                                           {"config", config},
-                                           {"world", program.world},
-                                           {"nodes", graph.nodes().size()},
-                                           {"steps", program.steps.size()},
-                                           {"kernels", program.kernels.size()},
-                                           {"remarks", remarks}};
-  fmt::print("{}\n", document.dump(2));
+  const Json config = Json::object({{"target", context.target.str()},
+                                    {"passes", passes_of(options.passes)},
+                                    {"sequence_dim", sequence_dim_of(options.passes)},
+                                    {"always_pipeline", options.passes.always_pipeline},
+                                    {"leave_unexposed", options.passes.leave_unexposed},
+                                    {"groups", groups}});
+  const Json document = Json::object({{"graph", graph.name()},
+                                      {"config", config},
+                                      {"world", program.world},
+                                      {"nodes", graph.nodes().size()},
+                                      {"steps", program.steps.size()},
+                                      {"kernels", program.kernels.size()},
+                                      {"remarks", remarks}});
+  fmt::print("{}\n", document.indented());
   return kGood;
-}
-
-}  // namespace
-
-void add_explain(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<ExplainOptions>();
-  CLI::App* command =
-      app.add_subcommand("explain", "Say what each pass did, and why it did not do more");
-  add_graph_options(*command, &options->graph);
-  add_pass_options(*command, &options->passes);
-  command->add_option("--target", options->target, "What the passes plan for (default sm_80)");
-  command->add_flag("--json", options->json, "Print one JSON document");
-  command->callback([options, exit_code] { *exit_code = explain(*options); });
 }
 
 }  // namespace braid::cli

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <new>
 
 #include "braid/error.h"
+#include "cli/command_line.h"
 #include "cli/common.h"
 
 namespace braid::cli {
@@ -31,24 +31,7 @@ int exit_code_of(const Error& error) {
 }
 
 int run_command(int argc, char** argv) {
-  CLI::App app("braid: fused kernels from tensor programs with collectives", "braid");
-  app.set_version_flag("--version", BRAID_VERSION);
-  app.require_subcommand(1);
-  int exit_code = kGood;
-  add_run(app, &exit_code);
-  add_compile(app, &exit_code);
-  add_opt(app, &exit_code);
-  add_explain(app, &exit_code);
-  add_ptx(app, &exit_code);
-  add_cache(app, &exit_code);
-  add_doctor(app, &exit_code);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help_or_version) {
-    return app.exit(help_or_version);
-  } catch (const CLI::ParseError& error) {
-    return fail(kUsage, fmt::format("{} (see braid --help)", error.what()));
-  }
+  const int exit_code = run_command_line(argc, argv);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return fail(kEnvironmentMissing, "stdout: cannot be written");
   }

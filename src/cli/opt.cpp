@@ -1,29 +1,15 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <memory>
 
 #include "braid/error.h"
+#include "cli/commands.h"
 #include "cli/common.h"
 #include "lowering/passes.h"
 
 namespace braid::cli {
-
-namespace {
-
-constexpr std::string_view kBuildProgram = "build_program";
-
-struct OptOptions {
-  GraphOptions graph;
-  PassConfig config;
-  std::vector<std::string> passes;
-  std::string output = "-";
-  std::string target = "sm_80";
-  bool stats = false;
-};
 
 int opt(const OptOptions& options) {
   if (options.output != "-") {
@@ -82,27 +68,6 @@ int opt(const OptOptions& options) {
   }
   if (options.stats) fmt::print(stderr, "{}", format_table(stats));
   return kGood;
-}
-
-}  // namespace
-
-void add_opt(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<OptOptions>();
-  std::string names;
-  for (const Pass& pass : all_passes()) names += fmt::format("{}, ", pass.name);
-  CLI::App* command = app.add_subcommand("opt", "Run passes on a graph and print the result");
-  add_graph_options(*command, &options->graph);
-  command
-      ->add_option(
-          "--passes", options->passes,
-          fmt::format("In this order, separated by commas: {}{} (last)", names, kBuildProgram))
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("-o,--output", options->output, "File to write; - is standard output");
-  command->add_option("--target", options->target, "What the passes plan for (default sm_80)");
-  add_pass_settings(*command, &options->config);
-  command->add_flag("--stats", options->stats, "Print what each pass did to standard error");
-  command->callback([options, exit_code] { *exit_code = opt(*options); });
 }
 
 }  // namespace braid::cli

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -8,12 +7,12 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 
 #include "braid/error.h"
 #include "braid/executable.h"
+#include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/count_report.h"
 #include "cli/kernel_report.h"
@@ -25,15 +24,6 @@
 namespace braid::cli {
 
 namespace {
-
-struct PtxOptions {
-  std::string file, entry, grid = "1", block = "1", sanitize, count, schedule, output, cache_dir;
-  std::vector<std::string> args;
-  std::uint32_t shared = 0;
-  std::uint64_t seed = 1;
-  int threads = 0;
-  bool json = false;
-};
 
 /// One argument of the kernel: a scalar's bytes, or a buffer and its address.
 struct Argument {
@@ -212,7 +202,9 @@ KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
   return {options.entry, std::move(text), {}, one_line(path.filename().string())};
 }
 
-int run_ptx(const PtxOptions& options) {
+}  // namespace
+
+int ptx(const PtxOptions& options) {
   WorldOptions world_options;
   world_options.device = "cpu";
   world_options.threads = options.threads;
@@ -278,14 +270,14 @@ int run_ptx(const PtxOptions& options) {
     write_safetensors(std::filesystem::path(options.output) / "buffers.safetensors", buffers);
   }
   if (options.json) {
-    nlohmann::ordered_json document = {{"entry", options.entry},
-                                       {"run_ms", elapsed.count()},
-                                       {"ok", error.empty() && findings.empty()}};
-    if (!error.empty()) document["error"] = error;
-    if (options.schedule == "all") document["interleavings"] = interleavings;
-    if (count_on != nullptr) document["counts"] = counts_json(device.counts(), *count_on);
-    if (!options.sanitize.empty()) document["findings"] = findings_json(findings);
-    fmt::print("{}\n", document.dump(2));
+    Json document = Json::object({{"entry", options.entry},
+                                  {"run_ms", elapsed.count()},
+                                  {"ok", error.empty() && findings.empty()}});
+    if (!error.empty()) document.set("error", error);
+    if (options.schedule == "all") document.set("interleavings", interleavings);
+    if (count_on != nullptr) document.set("counts", counts_json(device.counts(), *count_on));
+    if (!options.sanitize.empty()) document.set("findings", findings_json(findings));
+    fmt::print("{}\n", document.indented());
   } else {
     fmt::print("  {}: {:.1f} ms\n", one_line(options.entry), elapsed.count());
     if (options.schedule == "all") fmt::print("  {} interleavings\n", interleavings);
@@ -295,41 +287,6 @@ int run_ptx(const PtxOptions& options) {
   // A finding says it better.
   if (!error.empty() && findings.empty()) throw Error(ErrorCode::kInternal, options.file, error);
   return error.empty() && findings.empty() ? kGood : kFailed;
-}
-
-}  // namespace
-
-void add_ptx(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<PtxOptions>();
-  CLI::App* command =
-      app.add_subcommand("ptx", "Run a kernel of a PTX or CUDA file on the cpu device");
-  command->add_option("FILE", options->file, "A .ptx file, or a .cu file for NVRTC")->required();
-  command->add_option("--entry", options->entry, "Name of the kernel (extern \"C\")")->required();
-  command->add_option("--grid", options->grid, "Blocks: X,Y,Z (default 1)");
-  command->add_option("--block", options->block, "Threads of a block: X,Y,Z (default 1)");
-  command->add_option("--shared", options->shared, "Bytes of dynamic shared memory");
-  command
-      ->add_option("--arg", options->args,
-                   "The arguments in order: i32:7, f32:0.5, zero:f32:1024, random:f32:1024, "
-                   "poison:f32:1024 (nobody wrote it), or FILE.safetensors:TENSOR")
-      ->allow_extra_args(false);
-  command->add_option("--seed", options->seed, "Of the random buffers (default 1)");
-  command->add_flag("--sanitize{all}", options->sanitize,
-                    "Check it: all, or --sanitize=bounds,init,race,sync; exit code 1 when "
-                    "something is found");
-  command->add_flag("--count{A100}", options->count,
-                    "Count what it does, line by line; --count=H200 estimates its time on that "
-                    "device (default A100)");
-  command->add_option("--out", options->output,
-                      "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
-  command->add_option("--schedule", options->schedule,
-                      "Interleaving under --sanitize: a seed, delay:SEED to hold back a block or a "
-                      "store, or all for every one (default: in turns)");
-  command->add_option("--threads", options->threads, "Workers (default: all cores)")
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-  command->add_flag("--json", options->json, "Print one JSON document");
-  command->callback([options, exit_code] { *exit_code = run_ptx(*options); });
 }
 
 }  // namespace braid::cli

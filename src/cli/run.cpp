@@ -1,19 +1,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <chrono>
 #include <filesystem>
 #include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
+#include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/count_report.h"
 #include "cli/inputs.h"
@@ -24,18 +22,6 @@
 namespace braid::cli {
 
 namespace {
-
-struct RunOptions {
-  GraphOptions graph;
-  PassConfig passes;
-  std::string device;
-  std::string inputs, outputs, cache_dir;
-  std::uint64_t seed = 1;
-  std::vector<std::string> bind;
-  std::string sanitize, count, schedule;
-  int threads = 0;
-  bool check = false, json = false;
-};
 
 struct OutputReport {
   std::string name;
@@ -166,54 +152,58 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
 
 void print_json(const Graph& graph, const RunOptions& options, const Bindings& bindings,
                 const RunReport& report, const Executable& executable, bool good) {
-  using nlohmann::ordered_json;
-  ordered_json arenas = ordered_json::array(), buffers = arenas, outputs = arenas;
+  Json arenas = Json::array(), buffers = arenas, outputs = arenas;
   for (const ArenaReport& arena : executable.arenas()) {
-    arenas.push_back({{"name", arena.name}, {"bytes", arena.bytes}});
+    arenas.push_back(Json::object({{"name", arena.name}, {"bytes", arena.bytes}}));
   }
   for (const BufferReport& buffer : executable.buffers()) {
-    buffers.push_back({{"name", buffer.name},
-                       {"arena", buffer.arena},
-                       {"offset", buffer.offset},
-                       {"bytes", buffer.bytes}});
+    buffers.push_back(Json::object({{"name", buffer.name},
+                                    {"arena", buffer.arena},
+                                    {"offset", buffer.offset},
+                                    {"bytes", buffer.bytes}}));
   }
   for (const OutputReport& o : report.outputs) {
-    ordered_json entry = {{"name", o.name}, {"dtype", dtype_name(o.dtype)}, {"shape", o.shape}};
+    Json entry =
+        Json::object({{"name", o.name}, {"dtype", dtype_name(o.dtype)}, {"shape", o.shape}});
     if (options.check) {
       // JSON has no infinity: an error that is not finite prints as null.
-      entry["relative_error"] = o.relative_error;
-      entry["tolerance"] = o.tolerance;
-      entry["equal_across_ranks"] = o.equal;
-      entry["ok"] = o.good;
+      entry.set("relative_error", o.relative_error);
+      entry.set("tolerance", o.tolerance);
+      entry.set("equal_across_ranks", o.equal);
+      entry.set("ok", o.good);
     }
     outputs.push_back(std::move(entry));
   }
-  ordered_json document = {{"graph", graph.name()},
-                           {"world", report.world},
-                           {"device", report.device},
-                           {"seed", options.seed},
-                           {"bindings", bindings},
-                           {"inputs_from_files", report.from_files},
-                           {"checked", options.check},
-                           {"ok", good},
-                           {"launches", executable.launches()},
-                           {"program_hash", executable.program_hash()},
-                           {"compile_ms", report.compile_ms},
-                           {"run_ms", report.run_ms},
-                           {"kernels", kernels_json(executable.kernels())},
-                           {"arenas", arenas},
-                           {"buffers", buffers},
-                           {"outputs", outputs}};
+  Json values = Json::object();
+  for (const auto& [name, value] : bindings) values.set(name, value);
+  Json document = Json::object({{"graph", graph.name()},
+                                {"world", report.world},
+                                {"device", report.device},
+                                {"seed", options.seed},
+                                {"bindings", values},
+                                {"inputs_from_files", report.from_files},
+                                {"checked", options.check},
+                                {"ok", good},
+                                {"launches", executable.launches()},
+                                {"program_hash", executable.program_hash()},
+                                {"compile_ms", report.compile_ms},
+                                {"run_ms", report.run_ms},
+                                {"kernels", kernels_json(executable.kernels())},
+                                {"arenas", arenas},
+                                {"buffers", buffers},
+                                {"outputs", outputs}});
   if (report.count_on != nullptr) {
-    document["counts"] = counts_json(report.counts, *report.count_on);
+    document.set("counts", counts_json(report.counts, *report.count_on));
   }
   if (options.schedule == "all") {
-    document["interleavings"] = report.interleavings;
-    document["interleavings_differing"] = report.differing;
+    document.set("interleavings", report.interleavings);
+    document.set("interleavings_differing", report.differing);
   }
-  if (!options.sanitize.empty()) document["findings"] = findings_json(report.findings);
-  fmt::print("{}\n", document.dump(2));
+  if (!options.sanitize.empty()) document.set("findings", findings_json(report.findings));
+  fmt::print("{}\n", document.indented());
 }
+
+}  // namespace
 
 int run(const RunOptions& options) {
   const Graph graph = load(options.graph);
@@ -279,9 +269,9 @@ int run(const RunOptions& options) {
     if (report.findings.empty()) throw;
     bar.reset();
     if (options.json) {
-      const nlohmann::ordered_json document = {
-          {"graph", graph.name()}, {"ok", false}, {"findings", findings_json(report.findings)}};
-      fmt::print("{}\n", document.dump(2));
+      const Json document = Json::object(
+          {{"graph", graph.name()}, {"ok", false}, {"findings", findings_json(report.findings)}});
+      fmt::print("{}\n", document.indented());
     } else {
       print_findings(report.findings);
     }
@@ -312,44 +302,6 @@ int run(const RunOptions& options) {
     print_text(graph, options, bindings, report, executable);
   }
   return good ? kGood : kFailed;
-}
-
-}  // namespace
-
-void add_run(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "Compile a graph and run it on all its ranks");
-  add_graph_options(*command, &options->graph);
-  add_pass_options(*command, &options->passes);
-  command->add_option("--device", options->device, "Default: cuda where there is a GPU, else cpu")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  command->add_option("--inputs", options->inputs,
-                      "A .safetensors file for all ranks, or a directory with "
-                      "rank0.safetensors, ...; what is missing is generated");
-  command->add_option("--outputs", options->outputs,
-                      "Directory for rank0.safetensors, ... (made if need be)");
-  command->add_option("--seed", options->seed, "Of the generated inputs (default 1)");
-  command
-      ->add_option("--bind", options->bind,
-                   "Value of a symbol, T=8 (default: 8, or the nearest its range allows)")
-      ->allow_extra_args(false);
-  command->add_flag("--sanitize{all}", options->sanitize,
-                    "Check the kernels on the cpu device: --sanitize for all, or "
-                    "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
-  command->add_flag("--count{A100}", options->count,
-                    "Count what each kernel and line does on the cpu device: instructions, "
-                    "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
-                    "(default A100)");
-  command->add_option("--schedule", options->schedule,
-                      "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
-                      "block or a store, or all for every one (default: in turns)");
-  command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-  command->add_flag("--check", options->check,
-                    "Compare with the reference evaluator; exit code 1 when it differs");
-  command->add_flag("--json", options->json, "Print one JSON document");
-  command->callback([options, exit_code] { *exit_code = run(*options); });
 }
 
 }  // namespace braid::cli

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "braid/pass_config.h"
+#include "cli/common.h"
+
+// The commands of `braid`: what each is asked, and the function that does it. They return the exit
+// code and throw braid::Error. Their options are described in command_line.cpp.
+
+namespace braid::cli {
+
+struct RunOptions {
+  GraphOptions graph;
+  PassConfig passes;
+  std::string device;
+  std::string inputs, outputs, cache_dir;
+  std::uint64_t seed = 1;
+  std::vector<std::string> bind;
+  std::string sanitize, count, schedule;
+  int threads = 0;
+  bool check = false, json = false;
+};
+[[nodiscard]] int run(const RunOptions& options);
+
+struct CompileOptions {
+  GraphOptions graph;
+  PassConfig passes;
+  std::string target, output, cache_dir;
+  bool json = false;
+};
+[[nodiscard]] int compile(const CompileOptions& options);
+
+/// The name under which the plan is the last of the passes.
+inline constexpr std::string_view kBuildProgram = "build_program";
+
+struct OptOptions {
+  GraphOptions graph;
+  PassConfig config;
+  std::vector<std::string> passes;
+  std::string output = "-";
+  std::string target = "sm_80";
+  bool stats = false;
+};
+[[nodiscard]] int opt(const OptOptions& options);
+
+struct ExplainOptions {
+  GraphOptions graph;
+  PassConfig passes;
+  std::string target = "sm_80";
+  bool json = false;
+};
+[[nodiscard]] int explain(const ExplainOptions& options);
+
+struct PtxOptions {
+  std::string file, entry, grid = "1", block = "1", sanitize, count, schedule, output, cache_dir;
+  std::vector<std::string> args;
+  std::uint32_t shared = 0;
+  std::uint64_t seed = 1;
+  int threads = 0;
+  bool json = false;
+};
+[[nodiscard]] int ptx(const PtxOptions& options);
+
+struct CacheOptions {
+  std::string cache_dir;
+  std::uint64_t max_mib = 0;  ///< what prune leaves
+  bool json = false;
+};
+[[nodiscard]] int cache_ls(const CacheOptions& options);
+[[nodiscard]] int cache_verify(const CacheOptions& options);
+[[nodiscard]] int cache_prune(const CacheOptions& options);
+
+struct DoctorOptions {
+  std::string cache_dir;
+  bool json = false;
+};
+[[nodiscard]] int doctor(const DoctorOptions& options);
+
+}  // namespace braid::cli
