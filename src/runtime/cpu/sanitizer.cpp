@@ -385,7 +385,8 @@ void Sanitizer::check_cell(const Lane& run, const Region& region, Cell& cell, st
   const bool loads =
       !writes || lane.code.kind == AccessCode::kAtomic || lane.code.kind == AccessCode::kSwap;
   const auto is_read = [&] {
-    return (address - run.address) % run.code.bytes < run.code.bytes - run.code.unread;
+    return (address - run.address) % run.code.bytes <
+           static_cast<std::uint64_t>(run.code.bytes - run.code.unread);
   };
   if (loads && !cell.initialized && (checks_ & kCheckInit) != 0 && is_read()) {
     add(lane, "uninitialized", fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
