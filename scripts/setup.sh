@@ -1,19 +1,30 @@
 #!/usr/bin/env bash
-# Installs what the build and the tests need, on Debian 12 or Ubuntu 24.04: system packages, a Python
-# environment in build/venv for the tests, and NVRTC and NCCL in it where no CUDA toolkit is found.
-# Quick and offline when everything is there already; safe to run again at any time.
+# setup.sh [demo|test|develop]: installs what scripts/demo, scripts/test or (the default) all of the
+# Makefile needs, on Debian 12 or Ubuntu 24.04: system packages, and a Python environment in build/venv
+# that holds NVRTC where no CUDA toolkit is found, and what the tests use. Quick and offline when
+# everything is there already; safe to run again at any time. Needs bash and apt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly kPackages=(
-  build-essential cmake ninja-build ccache
-  clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
-  llvm-19-dev libboost-context-dev libfmt-dev nlohmann-json3-dev libcli11-dev libxxhash-dev
-  zlib1g-dev libzstd-dev libgtest-dev libgmock-dev libbenchmark-dev
-  python3 python3-venv
+readonly kLevel=${1:-develop}
+case "$kLevel" in demo | test | develop) ;;
+*)
+  echo "setup: error: found '$kLevel'; expected demo, test or develop" >&2
+  exit 2
+  ;;
+esac
+
+# LLVM's CMake files ask for zlib and zstd.
+kPackages=(
+  g++ cmake ninja-build llvm-19-dev libboost-context-dev libfmt-dev nlohmann-json3-dev libcli11-dev
+  libxxhash-dev zlib1g-dev libzstd-dev python3 python3-venv
 )
-readonly kPythonPackages=('numpy>=1.26' 'ml_dtypes>=0.4' 'safetensors>=0.5,<1')
-readonly kCudaPackages=('nvidia-cuda-nvrtc==13.0.*' 'nvidia-nccl-cu13==2.28.*')
+kPythonPackages=()
+if [[ "$kLevel" != demo ]]; then
+  kPackages+=(git clang-14 clang-format-14 libclang-rt-14-dev libgtest-dev libgmock-dev libbenchmark-dev)
+  kPythonPackages+=('numpy>=1.26' 'ml_dtypes>=0.4' 'safetensors>=0.5,<1')
+fi
+[[ "$kLevel" == develop ]] && kPackages+=(make ccache clang-tidy-14)
 readonly kVenv=build/venv
 readonly kStamp=build/setup.stamp
 
@@ -60,34 +71,64 @@ install_packages() {
     apt-get install -y -q --no-install-recommends "${missing[@]}"
 }
 
-# The places braid looks in for a toolkit.
-has_cuda_toolkit() {
+# The CUDA version of the driver, as 13000; nothing without one.
+driver_version() {
+  python3 - <<'END' 2>/dev/null || true
+import ctypes
+version = ctypes.c_int()
+if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version)) == 0:
+    print(version.value)
+END
+}
+
+# has_nvrtc MAJOR: in one of the places where braid looks for a toolkit.
+has_nvrtc() {
   local directory
-  for directory in "${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda/lib64; do
-    compgen -G "$directory/libnvrtc.so.1[3-9]*" >/dev/null && return 0
+  for directory in "${BRAID_CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda/lib64; do
+    compgen -G "$directory/libnvrtc.so.$1*" >/dev/null && return 0
   done
   return 1
 }
 
+# The wheel with NVRTC, where no toolkit has one that the driver can load: a driver loads what was
+# compiled for its own major version of CUDA or an older one.
+nvrtc_wheel() {
+  local driver
+  driver=$(driver_version)
+  if [[ -n "$driver" && "$driver" -lt 13000 ]]; then
+    has_nvrtc 12 || echo 'nvidia-cuda-nvrtc-cu12>=12.8,<13'
+  else
+    has_nvrtc 13 || echo 'nvidia-cuda-nvrtc==13.0.*'
+  fi
+}
+
+# Adds to what another level installed.
 install_python_packages() {
-  local wanted=("${kPythonPackages[@]}")
-  if has_cuda_toolkit; then
+  local wanted=("${kPythonPackages[@]}") wheel
+  wheel=$(nvrtc_wheel)
+  if [[ -z "$wheel" ]]; then
     say "NVRTC: found in the CUDA toolkit"
   else
-    say "NVRTC: no CUDA 13 toolkit found, taking the wheels"
-    wanted+=("${kCudaPackages[@]}")
+    say "NVRTC: no CUDA toolkit that fits, taking the wheel $wheel"
+    wanted+=("$wheel")
+  fi
+  if ((${#wanted[@]} == 0)); then
+    say "Python packages: none needed"
+    return
   fi
   local stamp
-  stamp="$(cat scripts/setup.sh <(python3 --version) <(printf '%s\n' "${wanted[@]}") | sha256sum)"
-  if [[ -x "$kVenv/bin/python3" && "$(cat "$kStamp" 2>/dev/null)" == "$stamp" ]]; then
+  stamp="$(cat <(python3 --version) <(printf '%s\n' "${wanted[@]}") | sha256sum)"
+  if [[ -x "$kVenv/bin/python3" ]] && grep -qsxF "$stamp" "$kStamp"; then
     say "Python packages: all there"
     return
   fi
   say "Python packages: installing ${wanted[*]} into $kVenv"
-  rm -f "$kStamp"
-  quietly python3 -m venv --clear "$kVenv"
+  if ! "$kVenv/bin/python3" -m pip --version >/dev/null 2>&1; then
+    rm -f "$kStamp"
+    quietly python3 -m venv --clear "$kVenv"
+  fi
   quietly "$kVenv/bin/python3" -m pip install --no-input --disable-pip-version-check "${wanted[@]}"
-  echo "$stamp" >"$kStamp"
+  echo "$stamp" >>"$kStamp"
 }
 
 mkdir -p build

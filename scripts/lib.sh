@@ -1,0 +1,35 @@
+# What the scripts share; sourced, from the root of the checkout.
+
+# All cores, but no more jobs than there are gigabytes of free memory: one job may need one.
+job_count() {
+  local cores free
+  cores=$(nproc)
+  free=$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo 2>/dev/null || true)
+  [[ -n "$free" && "$free" -lt "$cores" ]] && cores=$((free < 1 ? 1 : free))
+  echo "$cores"
+}
+
+# configure PRESET [OPTION...]: makes build/PRESET.
+configure() {
+  local preset=$1
+  local options=(-DBRAID_PYTHON="$PWD/build/venv/bin/python3"
+                 -DBRAID_WHEEL_DIR="$(echo "$PWD"/build/venv/lib/python3*/site-packages)")
+  command -v ccache >/dev/null && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  [[ -n "${CI:-}" ]] && options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON)
+  cmake --preset "$preset" "${options[@]}" "${@:2}" >"build/$preset.log" 2>&1 || {
+    tail -n 20 "build/$preset.log" >&2
+    exit 3
+  }
+}
+
+# build PRESET [TARGET...]: of what was configured.
+build() {
+  local preset=$1
+  shift
+  cmake --build --preset "$preset" -j "$(job_count)" ${1:+--target "$@"}
+}
+
+# run_ctest PRESET [OPTION...]
+run_ctest() {
+  ctest --test-dir "build/$1" -j "$(job_count)" --output-on-failure --no-label-summary "${@:2}"
+}
