@@ -11,7 +11,6 @@ SHELL := /bin/bash
 JOBS ?= $(shell cores=$$(nproc); \
           free=$$(awk '/MemAvailable/ {print int($$2 / 1048576)}' /proc/meminfo); \
           echo $$(( free < 1 ? 1 : free < cores ? free : cores )))
-SOURCES = $(shell git ls-files '*.h' '*.cpp')
 CMAKE_OPTIONS = -DBRAID_PYTHON=$(CURDIR)/build/venv/bin/python3 \
                 -DBRAID_WHEEL_DIR="$$(echo $(CURDIR)/build/venv/lib/python3*/site-packages)" \
                 $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
@@ -61,10 +60,10 @@ bench: build
 	@build/venv/bin/python3 bench/run.py --build build/release
 
 format:
-	@clang-format-14 -i $(SOURCES)
+	@scripts/format
 
 check-format: setup
-	@clang-format-14 --dry-run -Werror $(SOURCES)
+	@scripts/format --check
 
 # From a configuration of its own: clang-tidy cannot read another compiler's precompiled headers.
 tidy: setup
