@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "runtime/artifact.h"
 #include "runtime/disk_cache.h"
+#include "runtime/output_file.h"
 
 namespace braid::cli {
 
@@ -42,7 +43,8 @@ int compile(const CompileOptions& options) {
                                            {"world", world_size(graph)},
                                            {"target", target.str()},
                                            {"kernels", kernels_json(kernels)}};
-  write_file(std::filesystem::path(options.output) / "kernels.json", document.dump(2) + "\n");
+  write_output_file(std::filesystem::path(options.output) / "kernels.json",
+                    document.dump(2) + "\n");
   if (options.json) {
     fmt::print("{}\n", document.dump(2));
   } else {

@@ -1,18 +1,14 @@
 #include "cli/safetensors.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "braid/error.h"
+#include "runtime/output_file.h"
 
 namespace braid {
 
@@ -308,31 +304,11 @@ void write_safetensors(const std::filesystem::path& path,
     prefix[i] = static_cast<char>(head.size() >> (8 * i) & 0xff);
   }
 
-  std::string temporary = path.string() + ".XXXXXX";
-  const int file = ::mkstemp(temporary.data());
-  if (file < 0) throw_environment(path.string(), std::strerror(errno));
-  auto write_all = [&](const void* data, std::size_t bytes) {
-    for (const auto* at = static_cast<const char*>(data); bytes > 0;) {
-      const ssize_t written = ::write(file, at, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return false;
-      at += written;
-      bytes -= static_cast<std::size_t>(written);
-    }
-    return true;
-  };
-  bool good = write_all(prefix.data(), prefix.size()) && write_all(head.data(), head.size());
+  std::vector<std::string_view> parts = {prefix, head};
   for (const auto& [name, tensor] : order) {
-    good = good && write_all(tensor->data.data(), tensor->data.size());
+    parts.emplace_back(reinterpret_cast<const char*>(tensor->data.data()), tensor->data.size());
   }
-  good = good && ::fchmod(file, 0644) == 0;
-  int code = good ? 0 : errno;
-  if (::close(file) != 0 && code == 0) code = errno;
-  if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
-  if (code != 0) {
-    ::unlink(temporary.c_str());
-    throw_environment(path.string(), std::strerror(code));
-  }
+  write_output_file(path, parts);
 }
 
 }  // namespace braid

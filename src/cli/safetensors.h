@@ -40,8 +40,8 @@ class SafetensorsFile {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Writes a file that the Python package reads: to a temporary name beside it, then renamed, so
-/// that nobody ever sees half a file. Throws kEnvironment.
+/// Writes a file that the Python package reads, whole or not at all (see OutputFile). Throws
+/// kEnvironment.
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, HostTensor, std::less<>>& tensors);
 
