@@ -12,7 +12,6 @@ JOBS ?= $(shell cores=$$(nproc); \
           free=$$(awk '/MemAvailable/ {print int($$2 / 1048576)}' /proc/meminfo); \
           echo $$(( free < 1 ? 1 : free < cores ? free : cores )))
 CMAKE_OPTIONS = -DBRAID_PYTHON=$(CURDIR)/build/venv/bin/python3 \
-                -DBRAID_WHEEL_DIR="$$(echo $(CURDIR)/build/venv/lib/python3*/site-packages)" \
                 $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 CTEST = ctest -j $(JOBS) --output-on-failure --no-label-summary
 

@@ -9,10 +9,7 @@
 #include "runtime/disk_cache.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/nvrtc_api.h"
-
-#ifndef BRAID_WHEEL_DIR
-#define BRAID_WHEEL_DIR ""
-#endif
+#include "runtime/python_packages.h"
 
 namespace braid {
 namespace {
@@ -40,8 +37,10 @@ void find_driver(std::vector<Checkup>& findings) {
 
 Checkup find_nccl() {
   std::vector<std::string> candidates;
-  if (const std::string wheels = BRAID_WHEEL_DIR; !wheels.empty()) {
-    candidates = library_files(wheels + "/nvidia/nccl/lib", "libnccl.so", {"2"});
+  for (const std::filesystem::path& wheels : cuda_wheels()) {
+    for (std::string& file : library_files((wheels / "nccl/lib").string(), "libnccl.so", {"2"})) {
+      candidates.push_back(std::move(file));
+    }
   }
   candidates.emplace_back("libnccl.so.2");
   const DynamicLibrary library(candidates);
