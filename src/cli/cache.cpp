@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "braid/error.h"
 #include "cli/common.h"
 #include "runtime/disk_cache.h"
 
@@ -19,7 +20,7 @@ struct CacheOptions {
 };
 
 std::int64_t age_seconds(const DiskCache::Entry& entry) {
-  const auto age = std::filesystem::file_time_type::clock::now() - entry.used;
+  const auto age = std::chrono::system_clock::now() - entry.used;
   return std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(age).count());
 }
 
@@ -96,7 +97,11 @@ void add_cache(CLI::App& app, int* exit_code) {
     sub->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
     sub->add_flag("--json", options->json, "Print one JSON document");
     sub->callback([options, exit_code, run] {
-      *exit_code = run(*options, DiskCache(cache_directory(options->cache_dir)));
+      const DiskCache cache(cache_directory(options->cache_dir));
+      if (const std::string problem = cache.problem(); !problem.empty()) {
+        throw_environment("cache", problem);
+      }
+      *exit_code = run(*options, cache);
     });
     return std::pair(sub, options);
   };

@@ -34,6 +34,7 @@ int compile(const CompileOptions& options) {
   std::vector<KernelReport> kernels;
   {
     const ProgressBar bar;
+    if (const std::string problem = cache.problem(); !problem.empty()) bar.warn(problem);
     artifact.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
       bar.update(done, total, what);
     };

@@ -78,6 +78,10 @@ Checkup find_cache(const std::filesystem::path& directory) {
   const DiskCache::Usage usage = cache.usage();
   finding.version = fmt::format("{} entries, {:.1f} MiB", usage.entries,
                                 static_cast<double>(usage.bytes) / (1 << 20));
+  if (std::string problem = cache.problem(); !problem.empty()) {
+    finding.how_to_get = std::move(problem);
+    return finding;
+  }
   // A directory that does not exist yet is made at the first write: its nearest parent decides.
   std::error_code error;
   std::filesystem::path existing = std::filesystem::absolute(directory, error);
