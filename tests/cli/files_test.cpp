@@ -38,7 +38,8 @@ TEST(OutputFiles, OptWritesThroughDevicesAndLinks) {
   const auto opt = [&](const fs::path& path) { return run_braid({"opt", "-", "-o", path}, graph); };
   const std::string text = run_braid({"opt", "-"}, graph).out;
 
-  EXPECT_EQ(opt("/dev/stdout").out, text);
+  fs::create_symlink("/proc/self/fd/1", directory / "stdout");  // as /dev/stdout is one
+  EXPECT_EQ(opt(directory / "stdout").out, text);
   fs::create_symlink("target", directory / "link");
   EXPECT_EQ(opt(directory / "link").exit_code, 0);
   EXPECT_TRUE(fs::is_symlink(directory / "link"));

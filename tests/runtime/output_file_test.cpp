@@ -148,14 +148,17 @@ TEST_F(OutputFileTest, APipeIsWrittenInto) {
 }
 
 TEST_F(OutputFileTest, StandardOutputGoesOnWhereItStands) {
+  const fs::path link = folder_ / "stdout";  // as /dev/stdout is one
+  fs::create_symlink("/proc/self/fd/1", link);
   EXPECT_EQ(in_child([&] {
               const int out = ::open(file_.c_str(), O_WRONLY | O_CREAT, 0600);
               if (::dup2(out, STDOUT_FILENO) < 0 || ::write(STDOUT_FILENO, "a", 1) != 1) return 9;
-              const int code = outcome("/dev/stdout", "b");
+              const int code = outcome(link, "b");
               return ::write(STDOUT_FILENO, "c", 1) == 1 ? code : 9;
             }),
             0);
   EXPECT_EQ(read_file(file_), "abc");
+  EXPECT_TRUE(fs::is_symlink(link));
 }
 
 TEST_F(OutputFileTest, WhatCannotBeWrittenIsRefused) {
