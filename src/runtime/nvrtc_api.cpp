@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "braid/error.h"
@@ -18,7 +19,8 @@ std::vector<fs::path> toolkits() {
   for (const char* name : {"BRAID_CUDA_HOME", "CUDA_HOME"}) {
     if (std::string home = environment(name); !home.empty()) result.emplace_back(home);
   }
-  result.emplace_back("/usr/local/cuda");
+  const fs::path usual = "/usr/local/cuda";
+  if (std::find(result.begin(), result.end(), usual) == result.end()) result.push_back(usual);
   return result;
 }
 
