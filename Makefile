@@ -27,10 +27,10 @@ soak: build
 bench: build
 	@build/venv/bin/python3 bench/run.py --build build/release
 
-format: setup
+format:
 	@scripts/format
 
-check-format: setup
+check-format:
 	@scripts/format --check
 
 # From a configuration of its own: clang-tidy cannot read another compiler's precompiled headers.

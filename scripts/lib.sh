@@ -12,8 +12,7 @@ job_count() {
 # configure PRESET [OPTION...]: makes build/PRESET.
 configure() {
   local preset=$1
-  local options=(-DBRAID_PYTHON="$PWD/build/venv/bin/python3"
-                 -DBRAID_WHEEL_DIR="$(echo "$PWD"/build/venv/lib/python3*/site-packages)")
+  local options=(-DBRAID_PYTHON="$PWD/build/venv/bin/python3")
   command -v ccache >/dev/null && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   [[ -n "${CI:-}" ]] && options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON)
   cmake --preset "$preset" "${options[@]}" "${@:2}" >"build/$preset.log" 2>&1 || {

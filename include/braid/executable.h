@@ -35,6 +35,9 @@ struct WorldOptions {
   /// Called before each kernel that is compiled or taken from the cache, and once when all are
   /// there (`done == total`).
   std::function<void(std::size_t done, std::size_t total, std::string_view what)> progress;
+  /// Told, on one line, of what costs speed only: a cache directory that is not safe to use. Empty:
+  /// the line goes to standard error.
+  std::function<void(std::string_view what)> warning;
 };
 
 /// N ranks in this process and the device they run on. Several executables may share a world; it

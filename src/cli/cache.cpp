@@ -3,6 +3,7 @@
 #include <chrono>
 #include <limits>
 
+#include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "ir/json_value.h"
@@ -12,14 +13,20 @@ namespace braid::cli {
 namespace {
 
 std::int64_t age_seconds(const DiskCache::Entry& entry) {
-  const auto age = std::filesystem::file_time_type::clock::now() - entry.used;
+  const auto age = std::chrono::system_clock::now() - entry.used;
   return std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(age).count());
+}
+
+DiskCache open_cache(const CacheOptions& options) {
+  DiskCache cache(cache_directory(options.cache_dir));
+  if (std::string problem = cache.problem(); !problem.empty()) throw_environment("cache", problem);
+  return cache;
 }
 
 }  // namespace
 
 int cache_ls(const CacheOptions& options) {
-  const DiskCache cache(cache_directory(options.cache_dir));
+  const DiskCache cache = open_cache(options);
   const std::vector<DiskCache::Entry> entries = cache.list();
   std::uint64_t bytes = 0;
   for (const DiskCache::Entry& entry : entries) bytes += entry.bytes;
@@ -48,7 +55,7 @@ int cache_ls(const CacheOptions& options) {
 }
 
 int cache_verify(const CacheOptions& options) {
-  const DiskCache cache(cache_directory(options.cache_dir));
+  const DiskCache cache = open_cache(options);
   const std::vector<DiskCache::Entry> entries = cache.list();
   std::vector<std::string> corrupt;
   for (const DiskCache::Entry& entry : entries) {
@@ -67,7 +74,7 @@ int cache_verify(const CacheOptions& options) {
 }
 
 int cache_prune(const CacheOptions& options) {
-  const DiskCache cache(cache_directory(options.cache_dir));
+  const DiskCache cache = open_cache(options);
   const std::uint64_t max_bytes = options.max_mib << 20U;
   const DiskCache::Usage removed = cache.prune(max_bytes);
   const DiskCache::Usage left = cache.usage();

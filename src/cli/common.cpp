@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 
@@ -88,17 +87,18 @@ void prepare_output_directory(const std::filesystem::path& path, std::string_vie
   }
 }
 
-void write_file(const std::filesystem::path& path, std::string_view content) {
-  const std::filesystem::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
-  std::ofstream out(temporary, std::ios::binary);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  out.close();
+void prepare_output_file(const std::filesystem::path& path, std::string_view option) {
   std::error_code code;
-  if (out) std::filesystem::rename(temporary, path, code);
-  if (!out || code) {
-    const std::string reason = code ? code.message() : std::strerror(errno);
-    std::filesystem::remove(temporary, code);
-    throw_environment(path.string(), reason);
+  if (!path.has_filename() || std::filesystem::is_directory(path, code)) {
+    throw_invalid(std::string(option),
+                  fmt::format("'{}' is a directory; expected a file", path.string()));
+  }
+  if (!std::filesystem::exists(path, code)) {
+    prepare_output_directory(std::filesystem::absolute(path).lexically_normal().parent_path(),
+                             option);
+  } else if (::access(path.c_str(), W_OK) != 0) {
+    throw_environment(std::string(option),
+                      fmt::format("'{}': {}", path.string(), std::strerror(errno)));
   }
 }
 

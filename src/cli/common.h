@@ -33,8 +33,8 @@ struct GraphOptions {
 /// Creates the directory and checks that files can be made in it, before any work is done.
 void prepare_output_directory(const std::filesystem::path& path, std::string_view option);
 
-/// Writes a whole file under a temporary name and renames it.
-void write_file(const std::filesystem::path& path, std::string_view content);
+/// Checks that the file can be written, and makes its directory, before any work is done.
+void prepare_output_file(const std::filesystem::path& path, std::string_view option);
 
 /// One line of text: control characters escaped.
 [[nodiscard]] std::string one_line(std::string_view text);

@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "runtime/artifact.h"
 #include "runtime/disk_cache.h"
+#include "runtime/output_file.h"
 
 namespace braid::cli {
 
@@ -24,6 +25,7 @@ int compile(const CompileOptions& options) {
   std::vector<KernelReport> kernels;
   {
     const ProgressBar bar;
+    if (const std::string problem = cache.problem(); !problem.empty()) bar.warn(problem);
     artifact.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
       bar.update(done, total, what);
     };
@@ -33,7 +35,8 @@ int compile(const CompileOptions& options) {
                                       {"world", world_size(graph)},
                                       {"target", target.str()},
                                       {"kernels", kernels_json(kernels)}});
-  write_file(std::filesystem::path(options.output) / "kernels.json", document.indented() + "\n");
+  write_output_file(std::filesystem::path(options.output) / "kernels.json",
+                    document.indented() + "\n");
   if (options.json) {
     fmt::print("{}\n", document.indented());
   } else {

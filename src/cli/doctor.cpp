@@ -51,7 +51,7 @@ int doctor(const DoctorOptions& options) {
       }
     }
     fmt::print("\n  {}\n", good ? "braid can compile and run here"
-                                : "braid cannot run here: it needs NVRTC and a device");
+                                : "braid cannot compile and run here: it needs NVRTC and a device");
   }
   return good ? kGood : kEnvironmentMissing;
 }

@@ -13,18 +13,6 @@ namespace braid::cli {
 
 namespace {
 
-std::vector<SafetensorsFile> open_files(const std::string& path, int world) {
-  std::vector<SafetensorsFile> files;
-  if (!std::filesystem::is_directory(path)) {
-    files.emplace_back(path);
-    return files;
-  }
-  for (int rank = 0; rank < world; ++rank) {
-    files.emplace_back(std::filesystem::path(path) / rank_file_name(rank));
-  }
-  return files;
-}
-
 // Checked before any tensor is read.
 void check_entries(const Graph& graph, const Bindings& bindings, const SafetensorsFile& file) {
   std::map<std::string_view, const GraphInput*> inputs;
@@ -46,16 +34,33 @@ void check_entries(const Graph& graph, const Bindings& bindings, const Safetenso
   }
 }
 
+std::vector<SafetensorsFile> open_files(const Graph& graph, const Bindings& bindings,
+                                        const std::string& path) {
+  std::vector<std::filesystem::path> paths;
+  if (std::filesystem::is_directory(path)) {
+    for (int rank = 0; rank < world_size(graph); ++rank) {
+      paths.push_back(std::filesystem::path(path) / rank_file_name(rank));
+    }
+  } else {
+    paths.emplace_back(path);
+  }
+  std::vector<SafetensorsFile> files;
+  for (const std::filesystem::path& each : paths) {
+    const SafetensorsFile& file = files.emplace_back(each);
+    check_entries(graph, bindings, file);
+    file.drain();  // one program may write the pipes of all ranks, one after the other
+  }
+  return files;
+}
+
 }  // namespace
 
 std::string rank_file_name(int rank) { return fmt::format("rank{}.safetensors", rank); }
 
 Inputs gather_inputs(const Graph& graph, const Bindings& bindings, const std::string& path,
                      std::uint64_t seed) {
-  const int world = static_cast<int>(world_size(graph));
   std::vector<SafetensorsFile> files;
-  if (!path.empty()) files = open_files(path, world);
-  for (const SafetensorsFile& file : files) check_entries(graph, bindings, file);
+  if (!path.empty()) files = open_files(graph, bindings, path);
   Inputs result;
   result.tensors = random_inputs(graph, bindings, seed);
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {

@@ -2,21 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 #include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "lowering/passes.h"
+#include "runtime/output_file.h"
 
 namespace braid::cli {
 
 int opt(const OptOptions& options) {
-  if (options.output != "-") {
-    const std::filesystem::path parent =
-        std::filesystem::absolute(options.output).lexically_normal().parent_path();
-    prepare_output_directory(parent, "--output");
-  }
+  if (options.output != "-") prepare_output_file(options.output, "--output");
   PassContext context;
   context.target = Target::parse(options.target);
   context.config = options.config;
@@ -64,7 +60,7 @@ int opt(const OptOptions& options) {
   if (options.output == "-") {
     fmt::print("{}", text);
   } else {
-    write_file(options.output, text);
+    write_output_file(options.output, text);
   }
   if (options.stats) fmt::print(stderr, "{}", format_table(stats));
   return kGood;

@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "cli/common.h"
+
 namespace braid::cli {
 
 namespace {
@@ -27,6 +29,10 @@ void ProgressBar::phase(std::string_view what) const {
   } else {
     fmt::print(stderr, "braid: {}\n", what);
   }
+}
+
+void ProgressBar::warn(std::string_view what) const {
+  fmt::print(stderr, "{}braid: warning: {}\n", terminal_ ? kClearLine : "", one_line(what));
 }
 
 void ProgressBar::update(std::size_t done, std::size_t total, std::string_view what) const {

@@ -18,6 +18,8 @@ class ProgressBar {
   void phase(std::string_view what) const;
   /// `done` of `total` pieces are done and `what` comes next.
   void update(std::size_t done, std::size_t total, std::string_view what) const;
+  /// A line that stays.
+  void warn(std::string_view what) const;
 
  private:
   bool terminal_;

@@ -230,6 +230,7 @@ int run(const RunOptions& options) {
   world_options.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
     bar->update(done, total, what);
   };
+  world_options.warning = [&bar](std::string_view what) { bar->warn(what); };
   World world = World::open(world_options);
   report.device = world.device().description();
   const auto compile_start = std::chrono::steady_clock::now();

@@ -9,11 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "braid/error.h"
 #include "ir/json_value.h"
+#include "runtime/output_file.h"
 
 namespace braid {
 
@@ -23,6 +23,9 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // the limit of the reference implementation
 constexpr std::size_t kMaxRank = 64;
+constexpr std::uint64_t kPiece = 1 << 20;
+// More than any file has, and small enough that sums do not overflow.
+constexpr std::uint64_t kUnknownSize = INT64_MAX;
 
 struct FileDType {
   std::string_view name;
@@ -175,10 +178,11 @@ class HeaderReader : public nlohmann::json_sax<json> {
 };
 
 // The bytes of each tensor must follow from its dtype and shape, and all tensors together must
-// cover the data without overlap or gap.
-void check_layout(const std::filesystem::path& path,
-                  const std::map<std::string, SafetensorsFile::Entry, std::less<>>& entries,
-                  std::uint64_t data_bytes) {
+// cover the data without overlap or gap. Returns how many bytes of data that makes.
+std::uint64_t check_layout(
+    const std::filesystem::path& path,
+    const std::map<std::string, SafetensorsFile::Entry, std::less<>>& entries,
+    std::uint64_t data_bytes) {
   std::vector<std::pair<const SafetensorsFile::Entry*, const std::string*>> by_offset;
   for (const auto& [name, entry] : entries) {
     const FileDType* dtype = find_dtype(entry.dtype);
@@ -216,27 +220,24 @@ void check_layout(const std::filesystem::path& path,
     }
     covered = entry->end;
   }
-  if (covered != data_bytes) {
-    throw_invalid(path.string(),
-                  fmt::format("{} bytes of data belong to no tensor", data_bytes - covered));
-  }
+  return covered;
 }
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(path)) {
-  std::error_code code;
-  if (!std::filesystem::is_regular_file(path_, code)) {
-    throw_invalid(path_.string(), "no such file");
+SafetensorsFile::SafetensorsFile(std::filesystem::path path)
+    : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+  struct stat info {};
+  if (!file_.is_open() && errno == ENOENT) throw_invalid(path_.string(), "no such file");
+  if (!file_.is_open() || ::fstat(file_.get(), &info) != 0) {
+    throw_environment(path_.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
   }
-  const std::uint64_t size = std::filesystem::file_size(path_, code);
-  std::ifstream in(path_, std::ios::binary);
-  if (code || !in) throw_environment(path_.string(), "cannot be read");
+  if (S_ISDIR(info.st_mode)) throw_invalid(path_.string(), "is a directory; expected a file");
+  ordinary_ = S_ISREG(info.st_mode);
+  const std::uint64_t size = ordinary_ ? static_cast<std::uint64_t>(info.st_size) : kUnknownSize;
 
   std::array<unsigned char, 8> prefix{};
-  if (size < prefix.size() || !in.read(reinterpret_cast<char*>(prefix.data()), prefix.size())) {
-    throw_invalid(path_.string(), "not a safetensors file: shorter than 8 bytes");
-  }
+  read_exactly(prefix.data(), prefix.size(), "not a safetensors file: shorter than 8 bytes");
   std::uint64_t header_bytes = 0;
   for (std::size_t i = 0; i < prefix.size(); ++i) {
     header_bytes |= static_cast<std::uint64_t>(prefix[i]) << (8 * i);
@@ -246,21 +247,52 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
                                               "most {} are allowed",
                                               header_bytes, kMaxHeader));
   }
-  if (header_bytes > size - prefix.size()) {
-    throw_invalid(path_.string(), fmt::format("truncated: a header of {} bytes in a file of {}",
-                                              header_bytes, size));
+  const std::string truncated = fmt::format("truncated: a header of {} bytes", header_bytes);
+  if (size < prefix.size() || header_bytes > size - prefix.size()) {
+    throw_invalid(path_.string(), fmt::format("{} in a file of {}", truncated, size));
   }
   std::string header(header_bytes, '\0');
-  if (!in.read(header.data(), static_cast<std::streamsize>(header.size()))) {
-    throw_environment(path_.string(), "cannot be read");
-  }
+  read_exactly(header.data(), header.size(), truncated + " is not all there");
   if (header.empty() || header.front() != '{') {
     throw_invalid(path_.string(), "not a safetensors file: the header does not begin with '{'");
   }
   HeaderReader reader(&entries_);
   if (!json::sax_parse(header, &reader)) throw_invalid(path_.string(), reader.error());
   data_start_ = prefix.size() + header_bytes;
-  check_layout(path_, entries_, size - data_start_);
+  const std::uint64_t rest = size - data_start_;
+  data_bytes_ = check_layout(path_, entries_, rest);
+  if (ordinary_ && data_bytes_ != rest) {
+    throw_invalid(path_.string(),
+                  fmt::format("{} bytes of data belong to no tensor", rest - data_bytes_));
+  }
+}
+
+void SafetensorsFile::read_exactly(void* data, std::uint64_t bytes, std::string_view what) const {
+  const std::optional<std::size_t> done = read_up_to(file_, data, bytes);
+  if (!done) {
+    throw_environment(path_.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
+  }
+  if (*done != bytes) throw_invalid(path_.string(), std::string(what));
+}
+
+void SafetensorsFile::drain() const {
+  if (ordinary_ || drained_) return;
+  // In pieces: memory is taken for what comes, not for what the header promises.
+  std::string data;
+  while (data.size() < data_bytes_) {
+    const std::size_t begin = data.size();
+    data.resize(std::min<std::uint64_t>(data_bytes_, begin + kPiece));
+    read_exactly(data.data() + begin, data.size() - begin,
+                 fmt::format("truncated: it ends before its {} bytes of data do", data_bytes_));
+  }
+  char next = 0;
+  if (read_up_to(file_, &next, 1) == 1U) {
+    throw_invalid(path_.string(),
+                  fmt::format("goes on after its {} bytes of data, which are all that its header "
+                              "names",
+                              data_bytes_));
+  }
+  drained_ = std::move(data);
 }
 
 std::optional<DType> SafetensorsFile::dtype_of(const Entry& entry) {
@@ -276,11 +308,15 @@ HostTensor SafetensorsFile::read(std::string_view name) const {
     throw_invalid(tensor_place(path_, name), fmt::format("braid has no dtype {}", entry.dtype));
   }
   HostTensor tensor{*dtype, entry.shape, std::vector<std::byte>(entry.end - entry.begin)};
-  std::ifstream in(path_, std::ios::binary);
-  in.seekg(static_cast<std::streamoff>(data_start_ + entry.begin));
-  if (!in.read(reinterpret_cast<char*>(tensor.data.data()),
-               static_cast<std::streamsize>(tensor.data.size()))) {
-    throw_environment(tensor_place(path_, name), "cannot be read");
+  if (ordinary_) {
+    if (::lseek(file_.get(), static_cast<off_t>(data_start_ + entry.begin), SEEK_SET) < 0) {
+      throw_environment(tensor_place(path_, name), std::strerror(errno));
+    }
+    read_exactly(tensor.data.data(), tensor.data.size(), "changed while it was read");
+  } else {
+    drain();
+    std::copy_n(drained_->data() + entry.begin, tensor.data.size(),
+                reinterpret_cast<char*>(tensor.data.data()));
   }
   return tensor;
 }
@@ -310,31 +346,11 @@ void write_safetensors(const std::filesystem::path& path,
     prefix[i] = static_cast<char>(head.size() >> (8 * i) & 0xff);
   }
 
-  std::string temporary = path.string() + ".XXXXXX";
-  const int file = ::mkstemp(temporary.data());
-  if (file < 0) throw_environment(path.string(), std::strerror(errno));
-  auto write_all = [&](const void* data, std::size_t bytes) {
-    for (const auto* at = static_cast<const char*>(data); bytes > 0;) {
-      const ssize_t written = ::write(file, at, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return false;
-      at += written;
-      bytes -= static_cast<std::size_t>(written);
-    }
-    return true;
-  };
-  bool good = write_all(prefix.data(), prefix.size()) && write_all(head.data(), head.size());
+  std::vector<std::string_view> parts = {prefix, head};
   for (const auto& [name, tensor] : order) {
-    good = good && write_all(tensor->data.data(), tensor->data.size());
+    parts.emplace_back(reinterpret_cast<const char*>(tensor->data.data()), tensor->data.size());
   }
-  good = good && ::fchmod(file, 0644) == 0;
-  int code = good ? 0 : errno;
-  if (::close(file) != 0 && code == 0) code = errno;
-  if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
-  if (code != 0) {
-    ::unlink(temporary.c_str());
-    throw_environment(path.string(), std::strerror(code));
-  }
+  write_output_file(path, parts);
 }
 
 }  // namespace braid

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "braid/tensor.h"
+#include "runtime/file_io.h"
 
 namespace braid {
 
-/// Reads a .safetensors file: the header once, tensors when asked for. Everything that the file
+/// Reads a .safetensors file: the header once, tensors when asked for. A pipe, or whatever else is
+/// read only once, is read as far as its header says, and must end there. Everything that the file
 /// says is checked: kInvalidArgument names the file and the tensor, kEnvironment is an I/O error.
 class SafetensorsFile {
  public:
@@ -31,17 +33,27 @@ class SafetensorsFile {
   }
   /// Nothing when braid has no such element type.
   [[nodiscard]] static std::optional<DType> dtype_of(const Entry& entry);
+  /// Takes the data out of a pipe, so that its writer can go on. Does nothing the second time, and
+  /// for an ordinary file.
+  void drain() const;
   /// Throws when there is no such tensor or when braid has no such dtype.
   [[nodiscard]] HostTensor read(std::string_view name) const;
 
  private:
+  /// Throws when fewer bytes come.
+  void read_exactly(void* data, std::uint64_t bytes, std::string_view what) const;
+
   std::filesystem::path path_;
-  std::uint64_t data_start_ = 0;
+  File file_;
+  bool ordinary_ = true;          ///< has a size, and bytes that can be read again
+  std::uint64_t data_start_ = 0;  ///< in the file
+  std::uint64_t data_bytes_ = 0;
+  mutable std::optional<std::string> drained_;  ///< the data, when it is not an ordinary file
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Writes a file that the Python package reads: to a temporary name beside it, then renamed, so
-/// that nobody ever sees half a file. Throws kEnvironment.
+/// Writes a file that the Python package reads, whole or not at all (see OutputFile). Throws
+/// kEnvironment.
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, HostTensor, std::less<>>& tensors);
 

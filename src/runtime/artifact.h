@@ -19,8 +19,8 @@ struct ArtifactOptions {
 
 /// Lowers and compiles a graph for a target, without a device, and writes `program.json` and for
 /// each kernel its .cu, .ptx and .cubin into `directory`, which is made where needed. All files are
-/// written elsewhere first and renamed at the end, so that none is ever half there. Grids in the
-/// reports are the largest. Throws kEnvironment when the directory cannot be written.
+/// written before the first takes its place (see OutputFile), so that none is ever half there.
+/// Grids in the reports are the largest. Throws kEnvironment when the directory cannot be written.
 std::vector<KernelReport> write_artifact(const Graph& graph, const Target& target,
                                          const std::filesystem::path& directory,
                                          const ArtifactOptions& options);

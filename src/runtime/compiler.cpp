@@ -98,11 +98,11 @@ std::vector<std::string> compile_options(const std::string& architecture, bool l
   return options;
 }
 
-std::string key_material(const NvrtcApi& api, const KernelSource& source, const Target& target,
+std::string key_material(const KernelSource& source, const Target& target,
                          const std::vector<std::string>& options) {
-  return fmt::format("braid kernel, format {}\nnvrtc {}\ntarget {}\noptions {}\nentry {}\n\n{}",
-                     kPayloadFormat, api.identity, target.str(), fmt::join(options, " "),
-                     source.entry, source.text);
+  return fmt::format("braid kernel, format {}\ntarget {}\noptions {}\nentry {}\n\n{}",
+                     kPayloadFormat, target.str(), fmt::join(options, " "), source.entry,
+                     source.text);
 }
 
 std::string encode(const CompiledKernel& kernel) {
@@ -120,8 +120,10 @@ std::string encode(const CompiledKernel& kernel) {
   return out.take();
 }
 
-std::optional<CompiledKernel> decode(std::string_view payload) {
-  ByteReader in(payload);
+// What was in the cache, if it is a kernel.
+std::optional<CompiledKernel> cached_kernel(const std::optional<std::string>& payload) {
+  if (!payload) return {};
+  ByteReader in(*payload);
   if (in.value<std::uint32_t>() != kPayloadMagic || in.value<int>() != kPayloadFormat) return {};
   CompiledKernel kernel;
   kernel.image.entry = in.string();
@@ -134,6 +136,7 @@ std::optional<CompiledKernel> decode(std::string_view payload) {
     *v = in.value<int>();
   }
   if (!in.done()) return {};
+  kernel.cache_hit = true;
   return kernel;
 }
 
@@ -201,24 +204,30 @@ std::string nvrtc_path() { return NvrtcApi::get().library.path(); }
 
 CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
                               const DiskCache* cache, bool line_info) {
-  const NvrtcApi& api = NvrtcApi::get();
   const std::vector<std::string> options = compile_options(target.str(), line_info);
-  if (cache == nullptr) return compile(api, source, options);
+  if (cache == nullptr) return compile(NvrtcApi::get(), source, options);
 
+  const std::string material = key_material(source, target, options);
+  const NvrtcApi* api = nullptr;
+  try {
+    api = &NvrtcApi::get();
+  } catch (const Error&) {
+    // Where there is no NVRTC, what any of them made of the same text serves.
+    std::optional<CompiledKernel> made = cached_kernel(cache->get_of_any_maker(material));
+    if (!made) throw;
+    return *std::move(made);
+  }
   std::optional<CompiledKernel> compiled;
   auto make = [&] {
-    compiled = compile(api, source, options);
+    compiled = compile(*api, source, options);
     return encode(*compiled);
   };
-  const std::string key = key_material(api, source, target, options);
-  const std::string payload = cache->get_or_create(key, make);
+  const std::string maker = "nvrtc " + api->identity;
+  const CacheKey key{material, maker};
+  std::optional<CompiledKernel> made = cached_kernel(cache->get_or_create(key, make));
   if (compiled) return *std::move(compiled);
-  compiled = decode(payload);
-  if (!compiled) {  // written by something that is not this code: replace it
-    cache->put(key, make());
-    return *std::move(compiled);
-  }
-  compiled->cache_hit = true;
+  if (made) return *std::move(made);
+  cache->put(key, make());  // what was found was written by something that is not this code
   return *std::move(compiled);
 }
 

@@ -38,8 +38,9 @@ struct CompiledKernel {
 
 /// Compiles one kernel to PTX and cubin. Options: --gpu-architecture of the target, --fmad=false,
 /// --std=c++17, --ptxas-options=-v, and --generate-line-info where asked. The key in `cache` (may
-/// be null) holds the source, options, target, NVRTC version and cache format. Throws kInternal
-/// with the full compiler log when the source does not compile, kEnvironment when NVRTC is missing.
+/// be null) holds the source, options, target, NVRTC version and cache format; where NVRTC is
+/// missing, an entry of any NVRTC version serves. Throws kInternal with the full compiler log when
+/// the source does not compile, kEnvironment when NVRTC is needed and missing.
 [[nodiscard]] CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
                                             const DiskCache* cache, bool line_info = false);
 

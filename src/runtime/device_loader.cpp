@@ -1,6 +1,5 @@
 #include "runtime/device_loader.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -50,11 +49,8 @@ const char* how_to_get_cpu_device() {
 std::vector<std::string> cpu_library_candidates() {
   if (std::string path = environment("BRAID_CPU_LIBRARY"); !path.empty()) return {path};
   std::vector<std::string> candidates;
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&cpu_library_candidates), &info) != 0 &&
-      info.dli_fname != nullptr) {
-    const auto directory = std::filesystem::path(info.dli_fname).parent_path();
-    candidates.push_back((directory / kCpuLibrary).string());
+  if (const std::filesystem::path folder = library_folder(); !folder.empty()) {
+    candidates.push_back((folder / kCpuLibrary).string());
   }
   candidates.emplace_back(kCpuLibrary);
   return candidates;

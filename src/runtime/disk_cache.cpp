@@ -1,6 +1,7 @@
 #include "runtime/disk_cache.h"
 
 #define XXH_INLINE_ALL
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 
 // An entry: magic, format, key material, payload, then the hash of all bytes before it.
 constexpr std::uint64_t kMagic = 0x3143'4449'4152'42ULL;  // "BRAIDC1"
-constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kFormat = 2;
 constexpr std::size_t kChecksumBytes = 16;
 constexpr std::string_view kEntrySuffix = ".entry";
 constexpr std::string_view kLockSuffix = ".lock";
@@ -34,43 +35,9 @@ constexpr std::string_view kTemporaryMark = ".tmp.";
 constexpr auto kLockPatience = std::chrono::minutes(2);
 constexpr auto kLeftoverAge = std::chrono::hours(1);
 
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { close(); }
-  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-  [[nodiscard]] int get() const { return descriptor_; }
-  // False when the last write failed late (a full disk on some file systems).
-  bool close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
-
- private:
-  int descriptor_;
-};
-
-std::optional<std::string> read_all(const File& file) {
-  struct stat info {};
-  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
-  std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = ::read(file.get(), bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return {};
-    done += static_cast<std::size_t>(n);
-  }
-  return bytes;
-}
-
-bool write_all(const File& file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
+// Not for others to write, and ours: what it holds is run.
+bool is_safe(const struct stat& info) {
+  return info.st_uid == ::geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 std::string hash_bytes(std::string_view bytes) {
@@ -79,11 +46,24 @@ std::string hash_bytes(std::string_view bytes) {
   return {reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest};
 }
 
-std::string encode(std::string_view key_material, std::string_view payload) {
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+std::string material_name(std::string_view material) { return hex(hash_bytes(material)) + "-"; }
+std::string key_name(const CacheKey& key) {
+  return material_name(key.material) + hex(hash_bytes(key.maker));
+}
+std::string entry_name(const CacheKey& key) { return key_name(key) + std::string(kEntrySuffix); }
+
+std::string encode(const CacheKey& key, std::string_view payload) {
   ByteWriter out;
   out.value(kMagic);
   out.value(kFormat);
-  out.string(key_material);
+  out.string(key.material);
+  out.string(key.maker);
   out.string(payload);
   std::string entry = out.take();
   entry += hash_bytes(entry);
@@ -91,7 +71,8 @@ std::string encode(std::string_view key_material, std::string_view payload) {
 }
 
 struct Decoded {
-  std::string_view key_material, payload;
+  CacheKey key;
+  std::string_view payload;
 };
 
 /// Nothing when the bytes are no intact entry of this format.
@@ -102,17 +83,42 @@ std::optional<Decoded> decode(std::string_view entry) {
   ByteReader in(body);
   if (in.value<std::uint64_t>() != kMagic || in.value<std::uint32_t>() != kFormat) return {};
   Decoded decoded;
-  decoded.key_material = in.string();
+  decoded.key.material = in.string();
+  decoded.key.maker = in.string();
   decoded.payload = in.string();
   if (!in.done()) return {};
   return decoded;
+}
+
+// Opened without following links, or waiting for anybody where something else stands.
+File open_entry(const File& directory, const std::string& name) {
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
+  return File(::openat(directory.get(), name.c_str(), kFlags));
+}
+
+/// The bytes of a file that can be an entry: its owner, its size and its first bytes are looked at
+/// before the rest is read.
+std::optional<std::string> read_entry(const File& file, std::uint64_t max_bytes) {
+  struct stat info {};
+  if (!file.is_open() || ::fstat(file.get(), &info) != 0) return {};
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (!S_ISREG(info.st_mode) || !is_safe(info) || size > max_bytes) return {};
+  std::string bytes(std::min<std::uint64_t>(size, sizeof kMagic + sizeof kFormat), '\0');
+  if (read_up_to(file, bytes.data(), bytes.size()) != bytes.size()) return {};
+  ByteReader in(bytes);
+  if (in.value<std::uint64_t>() != kMagic || in.value<std::uint32_t>() != kFormat) return {};
+  const std::size_t done = bytes.size();
+  bytes.resize(size);
+  if (read_up_to(file, bytes.data() + done, size - done) != size - done) return {};
+  return bytes;
 }
 
 // An exclusive lock that ends with its holder, whatever ends it. The file is removed on release, so
 // a lock counts only while the path still names the file that is locked.
 class FileLock {
  public:
-  FileLock(fs::path path, std::chrono::steady_clock::duration patience) : path_(std::move(path)) {
+  FileLock(const File& directory, std::string name, std::chrono::steady_clock::duration patience)
+      : directory_(directory), name_(std::move(name)) {
     const auto deadline = std::chrono::steady_clock::now() + patience;
     auto pause = std::chrono::milliseconds(1);
     while (!try_lock() && wanted_ && std::chrono::steady_clock::now() < deadline) {
@@ -123,42 +129,75 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
   ~FileLock() {
-    if (descriptor_ < 0) return;
-    ::unlink(path_.c_str());
+    if (!file_.is_open()) return;
+    ::unlinkat(directory_.get(), name_.c_str(), 0);
     // Unlocks even where a forked child has inherited the descriptor.
-    ::flock(descriptor_, LOCK_UN);
-    ::close(descriptor_);
+    ::flock(file_.get(), LOCK_UN);
   }
 
  private:
   bool try_lock() {
-    const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (descriptor < 0) {
+    constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    File file(::openat(directory_.get(), name_.c_str(), kFlags, 0600));
+    const bool link = !file.is_open() && errno == ELOOP;
+    struct stat locked {
+    }, named{};
+    if (link ||
+        (file.is_open() && (::fstat(file.get(), &locked) != 0 || !S_ISREG(locked.st_mode)))) {
+      // No lock of ours: out of the way with it.
+      wanted_ = ::unlinkat(directory_.get(), name_.c_str(), 0) == 0;
+      return false;
+    }
+    if (!file.is_open()) {
       wanted_ = false;  // a directory that cannot be written: nobody else stores either
       return false;
     }
-    struct stat locked {
-    }, named{};
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
-      if (fstat(descriptor, &locked) == 0 && stat(path_.c_str(), &named) == 0 &&
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
+      if (::fstatat(directory_.get(), name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
           locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
-        descriptor_ = descriptor;
+        file_ = std::move(file);
         return true;
       }
     } else if (errno != EWOULDBLOCK && errno != EINTR) {
       wanted_ = false;  // a file system without locks
     }
-    ::close(descriptor);
     return false;
   }
 
-  fs::path path_;
-  int descriptor_ = -1;
+  const File& directory_;
+  std::string name_;
+  File file_;
   bool wanted_ = true;
 };
 
-bool has_suffix(const fs::path& path, std::string_view suffix) {
-  return path.native().size() >= suffix.size() && path.native().ends_with(suffix);
+bool is_entry(std::string_view name) { return name.ends_with(kEntrySuffix); }
+
+// What lies in a directory; nothing when it is not open.
+std::vector<std::string> names_in(const File& directory) {
+  std::vector<std::string> names;
+  const int own = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const stream = own < 0 ? nullptr : ::fdopendir(own);
+  if (stream == nullptr) return names;
+  while (const dirent* entry = ::readdir(stream)) names.emplace_back(entry->d_name);
+  ::closedir(stream);
+  return names;
+}
+
+// Nothing when the name is gone: another process evicts, too.
+std::optional<struct stat> status_of(const File& directory, const std::string& name) {
+  struct stat info {};
+  if (::fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
+  return info;
+}
+
+std::chrono::system_clock::time_point used_at(const struct stat& info) {
+  return std::chrono::system_clock::time_point(std::chrono::seconds(info.st_mtim.tv_sec) +
+                                               std::chrono::nanoseconds(info.st_mtim.tv_nsec));
+}
+
+bool remove_at(const File& directory, const std::string& name) {
+  return ::unlinkat(directory.get(), name.c_str(), 0) == 0 ||
+         ::unlinkat(directory.get(), name.c_str(), AT_REMOVEDIR) == 0;
 }
 
 void make_private_directory(const fs::path& directory) {
@@ -166,6 +205,20 @@ void make_private_directory(const fs::path& directory) {
   if (fs::exists(directory, error)) return;
   fs::create_directories(directory.parent_path(), error);
   ::mkdir(directory.c_str(), 0700);
+}
+
+// Publishes a whole entry or nothing.
+bool store(const File& directory, const std::string& name, std::string_view entry) {
+  std::string temporary;
+  File file =
+      create_temporary(directory.get(), name + std::string(kTemporaryMark), 0600, &temporary);
+  if (!file.is_open()) return false;
+  // Each step must run only when the one before it succeeded; the rename publishes the whole entry.
+  const bool stored =
+      write_all(file, entry) && file.close() &&
+      ::renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) == 0;
+  if (!stored) ::unlinkat(directory.get(), temporary.c_str(), 0);
+  return stored;
 }
 
 }  // namespace
@@ -182,34 +235,72 @@ fs::path DiskCache::default_directory() {
   return (error ? fs::path("/tmp") : temporary) / fmt::format("braid-cache-{}", ::getuid());
 }
 
-fs::path DiskCache::entry_path(std::string_view key_material) const {
-  std::string name;
-  for (const char c : hash_bytes(key_material)) {
-    name += fmt::format("{:02x}", static_cast<unsigned char>(c));
+std::string DiskCache::problem() const {
+  struct stat info {};
+  if (::stat(directory_.c_str(), &info) != 0 || is_safe(info)) return {};
+  if (info.st_uid != ::geteuid()) {
+    return fmt::format("the cache {} is not used: it belongs to user {}, not to user {}",
+                       directory_.string(), info.st_uid, ::geteuid());
   }
-  return directory_ / (name + std::string(kEntrySuffix));
+  return fmt::format(
+      "the cache {} is not used: others may write to it (mode {:04o}; expected 0700)",
+      directory_.string(), info.st_mode & 07777);
 }
 
-std::optional<std::string> DiskCache::get(std::string_view key_material) const {
-  const fs::path path = entry_path(key_material);
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.is_open()) return {};
-  const std::optional<std::string> entry = read_all(file);
+// Everything is done through this descriptor, so that what was judged is what is used. Not open
+// when there is no such directory, or an unsafe one.
+File DiskCache::open_directory() const {
+  File directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat info {};
+  if (!directory.is_open() || ::fstat(directory.get(), &info) != 0 || !is_safe(info)) return {};
+  return directory;
+}
+
+std::optional<std::string> DiskCache::read(const File& directory, const std::string& name,
+                                           const CacheKey& key, bool any_maker) const {
+  const File file = open_entry(directory, name);
+  if (!file.is_open() && errno != ELOOP) return {};
+  const std::optional<std::string> entry = read_entry(file, max_bytes_);
   const std::optional<Decoded> decoded = entry ? decode(*entry) : std::nullopt;
   if (!decoded) {
-    ::unlink(path.c_str());
+    ::unlinkat(directory.get(), name.c_str(), 0);
     return {};
   }
-  if (decoded->key_material != key_material) return {};
+  if (decoded->key.material != key.material) return {};
+  if (!any_maker && decoded->key.maker != key.maker) return {};
   ::futimens(file.get(), nullptr);  // most recently used; may fail on a read-only disk
   return std::string(decoded->payload);
 }
 
-void DiskCache::put(std::string_view key_material, std::string_view payload) const {
-  const std::string entry = encode(key_material, payload);
+std::optional<std::string> DiskCache::get(const CacheKey& key) const {
+  const File directory = open_directory();
+  if (!directory.is_open()) return {};
+  return read(directory, entry_name(key), key, /*any_maker=*/false);
+}
+
+std::optional<std::string> DiskCache::get_of_any_maker(std::string_view material) const {
+  const File directory = open_directory();
+  const std::string prefix = material_name(material);
+  std::vector<std::pair<std::chrono::system_clock::time_point, std::string>> found;
+  for (std::string& name : names_in(directory)) {
+    if (!name.starts_with(prefix) || !is_entry(name)) continue;
+    if (const auto info = status_of(directory, name)) {
+      found.emplace_back(used_at(*info), std::move(name));
+    }
+  }
+  std::sort(found.rbegin(), found.rend());
+  for (const auto& [used, name] : found) {
+    if (auto payload = read(directory, name, {material}, /*any_maker=*/true)) return payload;
+  }
+  return {};
+}
+
+void DiskCache::put(const CacheKey& key, std::string_view payload) const {
+  const std::string entry = encode(key, payload);
   if (entry.size() > max_bytes_) return;
   make_private_directory(directory_);
-  if (!store(entry_path(key_material), entry)) return;
+  const File directory = open_directory();
+  if (!directory.is_open() || !store(directory, entry_name(key), entry)) return;
   // Looking at every entry costs a system call each, so it is done once per sixteenth of the bound.
   if ((unchecked_bytes_ += entry.size()) >= max_bytes_ / 16) {
     unchecked_bytes_ = 0;
@@ -217,61 +308,49 @@ void DiskCache::put(std::string_view key_material, std::string_view payload) con
   }
 }
 
-bool DiskCache::store(const fs::path& path, std::string_view entry) const {
-  std::string temporary = path.native() + std::string(kTemporaryMark) + "XXXXXX";
-  File file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file.is_open()) return false;
-  // Each step must run only when the one before it succeeded; the rename publishes the whole entry.
-  const bool stored =
-      write_all(file, entry) && file.close() && ::rename(temporary.c_str(), path.c_str()) == 0;
-  if (!stored) ::unlink(temporary.c_str());
-  return stored;
-}
-
-std::string DiskCache::get_or_create(std::string_view key_material,
-                                     const std::function<std::string()>& make, bool* hit) const {
+std::string DiskCache::get_or_create(const CacheKey& key, const std::function<std::string()>& make,
+                                     bool* hit) const {
   if (hit != nullptr) *hit = true;
-  if (std::optional<std::string> payload = get(key_material)) return *std::move(payload);
+  if (std::optional<std::string> payload = get(key)) return *std::move(payload);
   make_private_directory(directory_);
-  const FileLock lock(entry_path(key_material).replace_extension(kLockSuffix), kLockPatience);
+  const File directory = open_directory();
+  const FileLock lock(directory, key_name(key) + std::string(kLockSuffix), kLockPatience);
   // Another process may have stored it while this one waited.
-  if (std::optional<std::string> payload = get(key_material)) return *std::move(payload);
+  if (std::optional<std::string> payload = get(key)) return *std::move(payload);
   if (hit != nullptr) *hit = false;
   std::string payload = make();
-  put(key_material, payload);
+  put(key, payload);
   return payload;
 }
 
 DiskCache::Usage DiskCache::usage() const {
   Usage usage;
-  std::error_code error;
-  for (fs::directory_iterator it(directory_, error), end; !error && it != end;
-       it.increment(error)) {
-    if (!has_suffix(it->path(), kEntrySuffix)) continue;
-    std::error_code size_error;
-    const auto size = it->file_size(size_error);
-    if (size_error) continue;
+  const File directory = open_directory();
+  for (const std::string& name : names_in(directory)) {
+    if (!is_entry(name)) continue;
+    const auto info = status_of(directory, name);
+    if (!info) continue;
     ++usage.entries;
-    usage.bytes += size;
+    usage.bytes += static_cast<std::uint64_t>(info->st_size);
   }
   return usage;
 }
 
 std::vector<DiskCache::Entry> DiskCache::list() const {
   std::vector<Entry> entries;
-  std::error_code error;
-  for (fs::directory_iterator it(directory_, error), end; !error && it != end;
-       it.increment(error)) {
-    if (!has_suffix(it->path(), kEntrySuffix)) continue;
-    std::error_code gone;
-    Entry entry{.name = it->path().stem().string(), .used = it->last_write_time(gone)};
-    const File file(::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (gone || !file.is_open()) continue;
-    if (const std::optional<std::string> bytes = read_all(file)) {
-      entry.bytes = bytes->size();
+  const File directory = open_directory();
+  for (const std::string& name : names_in(directory)) {
+    if (!is_entry(name)) continue;
+    const auto info = status_of(directory, name);
+    if (!info) continue;
+    Entry entry{.name = name.substr(0, name.size() - kEntrySuffix.size()),
+                .bytes = static_cast<std::uint64_t>(info->st_size),
+                .used = used_at(*info)};
+    if (const auto bytes = read_entry(open_entry(directory, name), max_bytes_)) {
       if (const std::optional<Decoded> decoded = decode(*bytes)) {
+        const std::string_view material = decoded->key.material;
         entry.intact = true;
-        entry.kind = decoded->key_material.substr(0, decoded->key_material.find('\n'));
+        entry.kind = material.substr(0, material.find('\n'));
       }
     }
     entries.push_back(std::move(entry));
@@ -282,38 +361,42 @@ std::vector<DiskCache::Entry> DiskCache::list() const {
 }
 
 bool DiskCache::remove(std::string_view name) const {
-  std::error_code error;
-  return fs::remove(directory_ / (std::string(name) + std::string(kEntrySuffix)), error);
+  return remove_at(open_directory(), std::string(name) + std::string(kEntrySuffix));
 }
 
 DiskCache::Usage DiskCache::prune(std::uint64_t max_bytes) const {
   struct Found {
-    fs::file_time_type used;
+    std::chrono::system_clock::time_point used;
     std::uint64_t bytes;
-    fs::path path;
+    std::string name;
   };
   std::vector<Found> entries;
   std::uint64_t total = 0;
-  std::error_code error;
-  const auto now = fs::file_time_type::clock::now();
-  for (fs::directory_iterator it(directory_, error), end; !error && it != end;
-       it.increment(error)) {
-    // Entries may vanish under our eyes: another process evicts too.
-    std::error_code gone;
-    const auto used = it->last_write_time(gone);
-    if (gone) continue;
-    if (has_suffix(it->path(), kEntrySuffix)) {
-      const auto bytes = it->file_size(gone);
-      if (gone) continue;
-      entries.push_back({used, bytes, it->path()});
+  Usage removed;
+  const File directory = open_directory();
+  const auto remove = [&](const std::string& name, std::uint64_t bytes) {
+    if (!remove_at(directory, name)) return false;
+    ++removed.entries;
+    removed.bytes += bytes;
+    return true;
+  };
+  const auto now = std::chrono::system_clock::now();
+  for (std::string& name : names_in(directory)) {
+    const auto info = status_of(directory, name);
+    if (!info) continue;
+    const auto bytes = static_cast<std::uint64_t>(info->st_size);
+    if (!is_entry(name)) {
+      if (now - used_at(*info) > kLeftoverAge &&
+          (name.ends_with(kLockSuffix) || name.find(kTemporaryMark) != std::string::npos)) {
+        remove_at(directory, name);  // left by a process that was killed
+      }
+    } else if (!S_ISREG(info->st_mode) || bytes > max_bytes_) {
+      remove(name, bytes);  // nothing that was stored here
+    } else {
+      entries.push_back({used_at(*info), bytes, std::move(name)});
       total += bytes;
-    } else if (now - used > kLeftoverAge &&
-               (has_suffix(it->path(), kLockSuffix) ||
-                it->path().native().find(kTemporaryMark) != std::string::npos)) {
-      fs::remove(it->path(), gone);  // left by a process that was killed
     }
   }
-  Usage removed;
   if (total <= max_bytes) return removed;
   // To nine tenths, so that the next store does not prune again.
   const std::uint64_t goal = max_bytes - max_bytes / 10;
@@ -321,11 +404,7 @@ DiskCache::Usage DiskCache::prune(std::uint64_t max_bytes) const {
             [](const Found& a, const Found& b) { return a.used < b.used; });
   for (const Found& entry : entries) {
     if (total <= goal) break;
-    std::error_code gone;
-    if (!fs::remove(entry.path, gone)) continue;
-    total -= entry.bytes;
-    ++removed.entries;
-    removed.bytes += entry.bytes;
+    if (remove(entry.name, entry.bytes)) total -= entry.bytes;
   }
   return removed;
 }

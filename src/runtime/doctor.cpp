@@ -9,10 +9,7 @@
 #include "runtime/disk_cache.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/nvrtc_api.h"
-
-#ifndef BRAID_WHEEL_DIR
-#define BRAID_WHEEL_DIR ""
-#endif
+#include "runtime/python_packages.h"
 
 namespace braid {
 namespace {
@@ -40,8 +37,10 @@ void find_driver(std::vector<Checkup>& findings) {
 
 Checkup find_nccl() {
   std::vector<std::string> candidates;
-  if (const std::string wheels = BRAID_WHEEL_DIR; !wheels.empty()) {
-    candidates = library_files(wheels + "/nvidia/nccl/lib", "libnccl.so", {"2"});
+  for (const std::filesystem::path& wheels : cuda_wheels()) {
+    for (std::string& file : library_files((wheels / "nccl/lib").string(), "libnccl.so", {"2"})) {
+      candidates.push_back(std::move(file));
+    }
   }
   candidates.emplace_back("libnccl.so.2");
   const DynamicLibrary library(candidates);
@@ -79,6 +78,10 @@ Checkup find_cache(const std::filesystem::path& directory) {
   const DiskCache::Usage usage = cache.usage();
   finding.version = fmt::format("{} entries, {:.1f} MiB", usage.entries,
                                 static_cast<double>(usage.bytes) / (1 << 20));
+  if (std::string problem = cache.problem(); !problem.empty()) {
+    finding.how_to_get = std::move(problem);
+    return finding;
+  }
   // A directory that does not exist yet is made at the first write: its nearest parent decides.
   std::error_code error;
   std::filesystem::path existing = std::filesystem::absolute(directory, error);

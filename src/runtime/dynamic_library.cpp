@@ -103,6 +103,17 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+std::filesystem::path library_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&library_folder), &info) == 0 ||
+      info.dli_fname == nullptr) {
+    return {};
+  }
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, error);
+  return error ? std::filesystem::path() : file.parent_path();
+}
+
 std::vector<std::string> library_files(const std::string& directory, std::string_view stem,
                                        const std::vector<std::string>& versions) {
   std::vector<std::string> names;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,9 @@ void bind_symbol(const DynamicLibrary& library, const char* name, Function*& fun
 
 /// The environment variable's value; empty when it is not set.
 [[nodiscard]] std::string environment(const char* name);
+
+/// The folder that braid's own library was loaded from, without links; empty when it is unknown.
+[[nodiscard]] std::filesystem::path library_folder();
 
 /// The files in `directory` that are `stem` ("libnvrtc.so") with one of the version suffixes
 /// ("13", "12"), in that order, then `stem` itself. When there is none: the first name, so that the

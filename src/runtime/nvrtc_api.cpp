@@ -2,34 +2,46 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "braid/error.h"
-
-// The site-packages directory of the wheels that the build's set-up step installed, or empty.
-#ifndef BRAID_WHEEL_DIR
-#define BRAID_WHEEL_DIR ""
-#endif
+#include "runtime/python_packages.h"
 
 namespace braid {
 namespace {
 
+namespace fs = std::filesystem;
+
+// Where a CUDA toolkit may lie.
+std::vector<fs::path> toolkits() {
+  std::vector<fs::path> result;
+  for (const char* name : {"BRAID_CUDA_HOME", "CUDA_HOME"}) {
+    if (std::string home = environment(name); !home.empty()) result.emplace_back(home);
+  }
+  const fs::path usual = "/usr/local/cuda";
+  if (std::find(result.begin(), result.end(), usual) == result.end()) result.push_back(usual);
+  return result;
+}
+
 std::vector<std::string> candidates() {
   if (std::string path = environment("BRAID_NVRTC"); !path.empty()) return {path};
-  std::vector<std::string> directories;
-  if (std::string home = environment("BRAID_CUDA_HOME"); !home.empty()) {
-    directories.push_back(home + "/lib64");
+  std::vector<fs::path> directories;
+  for (const fs::path& home : toolkits()) {
+    directories.push_back(home / "lib64");
+    directories.push_back(home / "lib");
   }
-  directories.emplace_back("/usr/local/cuda/lib64");
-  directories.emplace_back("/usr/local/cuda/lib");
-  if (const std::string wheels = BRAID_WHEEL_DIR; !wheels.empty()) {
-    directories.push_back(wheels + "/nvidia/cu13/lib");
-    directories.push_back(wheels + "/nvidia/cuda_nvrtc/lib");
+  for (const fs::path& wheels : cuda_wheels()) {
+    directories.push_back(wheels / "cu13/lib");
+    directories.push_back(wheels / "cuda_nvrtc/lib");
+  }
+  if (const std::string conda = environment("CONDA_PREFIX"); !conda.empty()) {
+    directories.push_back(fs::path(conda) / "lib");
   }
   const std::vector<std::string> versions{"13", "12"};
   std::vector<std::string> result;
-  for (const std::string& directory : directories) {
-    for (std::string& file : library_files(directory, "libnvrtc.so", versions)) {
+  for (const fs::path& directory : directories) {
+    for (std::string& file : library_files(directory.string(), "libnvrtc.so", versions)) {
       result.push_back(std::move(file));
     }
   }
@@ -42,8 +54,9 @@ std::vector<std::string> candidates() {
 }  // namespace
 
 const char* NvrtcApi::how_to_get() {
-  return "install the CUDA Toolkit 13, or `pip install nvidia-cuda-nvrtc` and set BRAID_NVRTC to "
-         "the full path of its libnvrtc.so.13 (libnvrtc-builtins must lie beside it)";
+  return "install the CUDA Toolkit 13, or `pip install nvidia-cuda-nvrtc` into the active Python "
+         "environment, or set BRAID_NVRTC to the full path of a libnvrtc.so.13 "
+         "(libnvrtc-builtins must lie beside it)";
 }
 
 NvrtcApi NvrtcApi::load() {
@@ -83,17 +96,16 @@ const NvrtcApi& NvrtcApi::get() {
 }
 
 std::vector<std::string> NvrtcApi::include_folders() const {
-  namespace fs = std::filesystem;
   std::vector<fs::path> candidates;
   if (const std::string home = environment("BRAID_CUDA_HOME"); !home.empty()) {
     candidates.push_back(fs::path(home) / "include");
   }
   candidates.push_back(fs::path(library.path()).parent_path().parent_path() / "include");
-  if (const std::string wheels = BRAID_WHEEL_DIR; !wheels.empty()) {
-    candidates.push_back(fs::path(wheels) / "nvidia/cu13/include");
-    candidates.push_back(fs::path(wheels) / "nvidia/cuda_runtime/include");
+  for (const fs::path& wheels : cuda_wheels()) {
+    candidates.push_back(wheels / "cu13/include");
+    candidates.push_back(wheels / "cuda_runtime/include");
   }
-  candidates.emplace_back("/usr/local/cuda/include");
+  for (const fs::path& home : toolkits()) candidates.push_back(home / "include");
   std::error_code error;
   for (const fs::path& folder : candidates) {
     if (!fs::exists(folder / "cuda_fp16.h", error)) continue;

@@ -35,14 +35,15 @@ struct NvrtcApi {
 #undef BRAID_DECLARE
 
   /// Searches `$BRAID_NVRTC` (a full path; when set, the only one), `$BRAID_CUDA_HOME`,
-  /// /usr/local/cuda, the wheels that the set-up step installed, then the loader's own path.
+  /// `$CUDA_HOME`, /usr/local/cuda, the wheels of Python environments (cuda_wheels()), then the
+  /// loader's own path.
   /// Throws kEnvironment with every path that was tried and how to get it.
   static NvrtcApi load();
   /// The same, loaded once per process; a failure is not remembered.
   static const NvrtcApi& get();
   static const char* how_to_get();
-  /// Where CUDA's headers lie: in `$BRAID_CUDA_HOME`, beside the library, in the wheels or in
-  /// /usr/local/cuda. Empty when there are none.
+  /// Where CUDA's headers lie: in `$BRAID_CUDA_HOME`, beside the library, in the wheels, in
+  /// `$CUDA_HOME` or in /usr/local/cuda. Empty when there are none.
   [[nodiscard]] std::vector<std::string> include_folders() const;
 };
 

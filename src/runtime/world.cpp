@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "braid/error.h"
 #include "runtime/checks.h"
 #include "runtime/device_loader.h"
@@ -12,6 +14,14 @@ namespace {
 constexpr double kCudaTimeoutSeconds = 30;
 constexpr double kCpuTimeoutSeconds = 120;
 constexpr double kLongestTimeoutSeconds = 1e9;
+
+void warn(const WorldOptions& options, const std::string& what) {
+  if (options.warning) {
+    options.warning(what);
+  } else {
+    std::fputs(("braid: warning: " + what + "\n").c_str(), stderr);
+  }
+}
 
 }  // namespace
 
@@ -24,6 +34,7 @@ World World::open(const WorldOptions& options) {
     impl->cache = std::make_unique<DiskCache>(options.cache_dir.empty()
                                                   ? DiskCache::default_directory()
                                                   : std::filesystem::path(options.cache_dir));
+    if (std::string problem = impl->cache->problem(); !problem.empty()) warn(options, problem);
   }
   const unsigned checks = parse_checks(options.sanitize);
   if (checks == kCheckNothing && !options.schedule.empty()) {

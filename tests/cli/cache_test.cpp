@@ -110,6 +110,58 @@ TEST(Cache, AnotherNvrtcNeverHits) {
   }
 }
 
+// Where NVRTC is gone, what it compiled is still there.
+TEST(Cache, RunsWithoutNvrtc) {
+  const test::TemporaryDirectory directory;
+  const std::string cache = directory / "cache";
+  const std::vector<std::string> args = {"run",     "-",      "--device",    "cpu",
+                                         "--check", "--json", "--cache-dir", cache};
+  ASSERT_EQ(run_braid(args, small_graph().dump()).exit_code, 0);
+  const std::map<std::string, std::string> none = {{"BRAID_NVRTC", "/nonexistent"}};
+  const auto result = run_braid(args, small_graph().dump(), none);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json document = parse(result.out);
+  EXPECT_GE(document["kernels"].size(), 2U);
+  for (const json& kernel : document["kernels"]) EXPECT_TRUE(kernel["cache_hit"].get<bool>());
+  // What was never compiled still needs it.
+  const auto other = run_braid({"compile", "-", "--target", "sm_80", "-o", directory / "out",
+                                "--cache-dir", directory / "empty"},
+                               small_graph().dump(), none);
+  EXPECT_EQ(other.exit_code, 3);
+  EXPECT_THAT(other.err, HasSubstr("NVRTC: not found"));
+}
+
+TEST(Cache, ADirectoryOfOthersIsNotUsedAndSaidSoOnce) {
+  const test::TemporaryDirectory directory;
+  const std::string cache = directory / "cache";
+  std::filesystem::create_directory(cache);
+  std::filesystem::permissions(cache, std::filesystem::perms::all);
+  const auto expect_warned = [&](std::vector<std::string> args) {
+    SCOPED_TRACE(args[0]);
+    args.insert(args.end(), {"--cache-dir", cache});
+    const auto result = run_braid(args, small_graph().dump());
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::string line = "braid: warning: the cache " + cache +
+                             " is not used: others may write to it (mode 0777; expected 0700)\n";
+    const std::size_t at = result.err.find(line);
+    ASSERT_NE(at, std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find("warning", at + line.size()), std::string::npos) << result.err;
+    EXPECT_TRUE(std::filesystem::is_empty(cache));
+  };
+  expect_warned({"run", "-", "--device", "cpu", "--check"});
+  expect_warned({"compile", "-", "--target", "sm_80", "-o", directory / "out"});
+  test::write_file(directory / "k.ptx", R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k() { ret; }
+)");
+  expect_warned({"ptx", directory / "k.ptx", "--entry", "k"});
+  const auto listed = run_braid({"cache", "ls", "--cache-dir", cache});
+  EXPECT_EQ(listed.exit_code, 3);
+  EXPECT_THAT(listed.err, HasSubstr("others may write to it"));
+  EXPECT_THAT(run_braid({"doctor", "--cache-dir", cache}).out, HasSubstr("others may write to it"));
+}
+
 // A file system of 64 KiB for the cache: not every entry fits.
 TEST(Cache, FullDiskGivesRightResults) {
   const test::TemporaryDirectory directory;
@@ -117,7 +169,7 @@ TEST(Cache, FullDiskGivesRightResults) {
   std::filesystem::create_directory(cache);
   if ((::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      ::mount("tmpfs", cache.c_str(), "tmpfs", 0, "size=64k") != 0) {
+      ::mount("tmpfs", cache.c_str(), "tmpfs", 0, "size=64k,mode=0700") != 0) {
     GTEST_SKIP() << "this machine lets no test mount a tmpfs: " << std::strerror(errno);
   }
   std::size_t missed = 0;

@@ -9,11 +9,11 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const braid::DiskCache cache(braid::fuzz::directory() / "cache");
   const std::string payload = "payload";
-  cache.put("key", payload);
+  cache.put({"key"}, payload);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(cache.directory())) {
     if (entry.is_regular_file()) braid::fuzz::write_file(entry.path(), data, size);
   }
-  const auto found = cache.get("key");
+  const auto found = cache.get({"key"});
   if (found && *found != payload) std::abort();
   return 0;
 }

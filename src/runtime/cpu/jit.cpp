@@ -210,7 +210,7 @@ std::string Jit::object_for(const Program& program, bool aligned) {
   const auto it = objects_.find(key);
   if (it != objects_.end()) return it->second;
   const auto make = [&] { return compile(program, aligned); };
-  std::string object = cache_ == nullptr ? make() : cache_->get_or_create(key, make);
+  std::string object = cache_ == nullptr ? make() : cache_->get_or_create({key}, make);
   objects_.emplace(key, object);
   return object;
 }

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace braid {
+
+/// An open file descriptor, closed with the object.
+class File {
+ public:
+  File() = default;
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~File() { close(); }
+
+  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+  [[nodiscard]] int get() const { return descriptor_; }
+  /// False when the last write failed late (a full disk on some file systems).
+  bool close();
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// False, with errno, when not all of it could be written.
+[[nodiscard]] bool write_all(const File& file, std::string_view bytes);
+
+/// Reads until `bytes` are there or the file ends, and returns how many came; nothing, with errno,
+/// on an error.
+[[nodiscard]] std::optional<std::size_t> read_up_to(const File& file, void* data,
+                                                    std::size_t bytes);
+
+/// A new file, open for writing, whose path is `prefix` and a random end that nobody can foresee;
+/// it never opens or follows what is there. Relative to a directory's descriptor, or AT_FDCWD. Sets
+/// `path`; the result is not open, with errno, when it cannot be made.
+[[nodiscard]] File create_temporary(int directory, std::string_view prefix, mode_t mode,
+                                    std::string* path);
+
+}  // namespace braid

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+namespace braid {
+
+/// The folders named `nvidia` in which wheels put CUDA's libraries, of the Python environments that
+/// can be meant: the active one ($VIRTUAL_ENV, $CONDA_PREFIX), the one that the set-up step made in
+/// the build tree that this library lies in, the user's and the system's. Only those that exist.
+[[nodiscard]] std::vector<std::filesystem::path> cuda_wheels();
+
+}  // namespace braid

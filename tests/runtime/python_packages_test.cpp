@@ -1,0 +1,44 @@
+#include "runtime/python_packages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "runtime/dynamic_library.h"
+#include "runtime/temporary_directory.h"
+
+namespace braid {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+TEST(PythonPackages, OfTheActiveEnvironmentAndTheUser) {
+  const TemporaryDirectory temporary;
+  const auto make = [&](const char* folder) {
+    fs::create_directories(temporary.path() / folder / "nvidia");
+    return temporary.path() / folder / "nvidia";
+  };
+  const fs::path active = make("venv/lib/python3.11/site-packages");
+  const fs::path user = make("home/.local/lib/python3.12/site-packages");
+  make("venv/lib/ruby/site-packages");
+  fs::create_directories(temporary.path() / "venv/lib/python3.9/site-packages");  // has no wheels
+  ::setenv("VIRTUAL_ENV", (temporary.path() / "venv").c_str(), 1);
+  const std::string home = environment("HOME");
+  ::setenv("HOME", (temporary.path() / "home").c_str(), 1);
+  const std::vector<fs::path> found = cuda_wheels();
+  ::setenv("HOME", home.c_str(), 1);
+  ::unsetenv("VIRTUAL_ENV");
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.front(), active);
+  EXPECT_THAT(found, Contains(user));
+  EXPECT_THAT(cuda_wheels(), Not(Contains(active)));
+}
+
+TEST(PythonPackages, TheLibraryKnowsItsFolder) {
+  EXPECT_EQ(library_folder(), fs::canonical(fs::path(BRAID_BINARY_DIR) / "lib"));
+}
+
+}  // namespace
+}  // namespace braid
