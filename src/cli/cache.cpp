@@ -107,9 +107,9 @@ void add_cache(CLI::App& app, int* exit_code) {
                                   [](const CacheOptions& o, const DiskCache& cache) {
                                     return prune(o, cache, o.max_mib << 20U);
                                   });
-  sub->add_option("--max-mib", options->max_mib, "What may stay, in MiB")
-      ->required()
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40U));
+  require_integer(
+      *sub->add_option("--max-mib", options->max_mib, "What may stay, in MiB")->required(), 0,
+      std::uint64_t{1} << 40U);
   add("clear", "Remove all entries",
       [](const CacheOptions& o, const DiskCache& cache) { return prune(o, cache, 0); });
 }

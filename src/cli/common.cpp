@@ -5,16 +5,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "braid/error.h"
 #include "braid/reference.h"
+#include "ir/text.h"
 #include "runtime/disk_cache.h"
 
 namespace braid::cli {
@@ -23,6 +24,21 @@ namespace {
 
 constexpr int kMaxWorld = 1024;
 constexpr std::int64_t kDefaultExtent = 8;  // of a symbol that is not bound
+
+// No more of it than is enough for parse_graph to refuse: it may never end.
+std::string read_stdin() {
+  constexpr std::size_t kMost = std::size_t{1} << 30U;
+  std::string text;
+  std::array<char, 1 << 16> piece;
+  std::size_t bytes = 0;
+  while (text.size() <= kMost && (bytes = std::fread(piece.data(), 1, piece.size(), stdin)) > 0) {
+    text.append(piece.data(), bytes);
+  }
+  if (std::ferror(stdin) != 0) {
+    throw_environment("stdin", fmt::format("cannot be read: {}", std::strerror(errno)));
+  }
+  return text;
+}
 
 // Shapes stay as they are; everything that depends on the group's size is inferred anew.
 Graph with_world(const Graph& graph, std::int64_t world) {
@@ -40,16 +56,35 @@ Graph with_world(const Graph& graph, std::int64_t world) {
 
 }  // namespace
 
+void require_integer(CLI::Option& option, std::int64_t least, std::uint64_t most) {
+  option.check([least, most](const std::string& text) -> std::string {
+    const char* const end = text.data() + text.size();
+    const auto parses = [&](auto* value) {
+      const auto [at, code] = std::from_chars(text.data(), end, *value);
+      return code == std::errc() && at == end;
+    };
+    std::int64_t low = 0;
+    std::uint64_t high = 0;
+    if (parses(&high) && high <= most && (least <= 0 || high >= static_cast<std::uint64_t>(least)))
+      return {};
+    if (parses(&low) && low < 0 && low >= least) return {};
+    return fmt::format("found {}; expected an integer from {} to {}", quote(text), least, most);
+  });
+}
+
 void add_graph_options(CLI::App& command, GraphOptions* options) {
   command.add_option("GRAPH", options->path, "Graph in JSON; - reads it from standard input")
       ->required();
-  command.add_option("--world", options->world, "Number of ranks: replaces the only group's size")
-      ->check(CLI::Range(1, kMaxWorld));
+  require_integer(*command.add_option("--world", options->world,
+                                      "Number of ranks: replaces the only group's size"),
+                  1, kMaxWorld);
 }
 
 void add_pass_settings(CLI::App& command, PassConfig* config) {
-  command.add_option("--sequence-dim", config->sequence_dim,
-                     "sequence_parallel: the dim of the tokens (default: 0 of a matrix, else 1)");
+  require_integer(*command.add_option(
+                      "--sequence-dim", config->sequence_dim,
+                      "sequence_parallel: the dim of the tokens (default: 0 of a matrix, else 1)"),
+                  0, INT64_MAX);
   command.add_flag("--always-pipeline", config->always_pipeline,
                    "micro_pipeline: fuse also where no gain is expected");
   command.add_flag("--leave-unexposed", config->leave_unexposed,
@@ -68,8 +103,7 @@ void add_pass_options(CLI::App& command, PassConfig* config) {
 Graph load(const GraphOptions& options) {
   Graph graph = [&] {
     if (options.path != "-") return load_graph(options.path);
-    const std::string text(std::istreambuf_iterator<char>(std::cin), {});
-    return parse_graph(text, "stdin");
+    return parse_graph(read_stdin(), "stdin");
   }();
   try {
     verify(graph);
@@ -137,6 +171,11 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
     std::filesystem::remove(temporary, code);
     throw_environment(path.string(), reason);
   }
+}
+
+void note(std::string_view text) noexcept {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
 }
 
 std::string one_line(std::string_view text) {

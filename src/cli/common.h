@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -11,7 +12,8 @@
 
 namespace CLI {  // NOLINT(readability-identifier-naming)
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace braid::cli {
 
@@ -23,6 +25,11 @@ struct GraphOptions {
   std::string path;  ///< "-" reads stdin
   int world = 0;     ///< 0: as the graph says
 };
+
+constexpr int kMaxThreads = 4096;  ///< of --threads
+
+/// The option takes a decimal integer in [least, most] and refuses all else.
+void require_integer(CLI::Option& option, std::int64_t least, std::uint64_t most);
 
 /// Adds GRAPH and --world to a command.
 void add_graph_options(CLI::App& command, GraphOptions* options);
@@ -47,6 +54,9 @@ void prepare_output_directory(const std::filesystem::path& path, std::string_vie
 
 /// Writes a whole file under a temporary name and renames it.
 void write_file(const std::filesystem::path& path, std::string_view content);
+
+/// Prints to stderr what may be lost: how far the work has come, and errors, which have exit codes.
+void note(std::string_view text) noexcept;
 
 /// One line of text: control characters escaped.
 [[nodiscard]] std::string one_line(std::string_view text);

@@ -80,7 +80,7 @@ int opt(const OptOptions& options) {
   } else {
     write_file(options.output, text);
   }
-  if (options.stats) fmt::print(stderr, "{}", format_table(stats));
+  if (options.stats) note(format_table(stats));
   return kGood;
 }
 

@@ -213,6 +213,8 @@ KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
 }
 
 int run_ptx(const PtxOptions& options) {
+  const Dim3 grid = extent(options.grid, "--grid");
+  const Dim3 block = extent(options.block, "--block");
   WorldOptions world_options;
   world_options.device = "cpu";
   world_options.threads = options.threads;
@@ -238,8 +240,6 @@ int run_ptx(const PtxOptions& options) {
   pointers.reserve(arguments.size());
   for (const Argument& argument : arguments) pointers.push_back(&argument.bits);
 
-  const Dim3 grid = extent(options.grid, "--grid");
-  const Dim3 block = extent(options.block, "--block");
   if (!options.output.empty()) prepare_output_directory(options.output, "--out");
 
   const auto start = std::chrono::steady_clock::now();
@@ -307,13 +307,17 @@ void add_ptx(CLI::App& app, int* exit_code) {
   command->add_option("--entry", options->entry, "Name of the kernel (extern \"C\")")->required();
   command->add_option("--grid", options->grid, "Blocks: X,Y,Z (default 1)");
   command->add_option("--block", options->block, "Threads of a block: X,Y,Z (default 1)");
-  command->add_option("--shared", options->shared, "Bytes of dynamic shared memory");
+  require_integer(
+      *command->add_option("--shared", options->shared, "Bytes of dynamic shared memory"), 0,
+      UINT32_MAX);
   command
       ->add_option("--arg", options->args,
                    "The arguments in order: i32:7, f32:0.5, zero:f32:1024, random:f32:1024, "
                    "poison:f32:1024 (nobody wrote it), or FILE.safetensors:TENSOR")
       ->allow_extra_args(false);
-  command->add_option("--seed", options->seed, "Of the random buffers (default 1)");
+  require_integer(
+      *command->add_option("--seed", options->seed, "Of the random buffers (default 1)"), 0,
+      UINT64_MAX);
   command->add_flag("--sanitize{all}", options->sanitize,
                     "Check it: all, or --sanitize=bounds,init,race,sync; exit code 1 when "
                     "something is found");
@@ -325,8 +329,9 @@ void add_ptx(CLI::App& app, int* exit_code) {
   command->add_option("--schedule", options->schedule,
                       "Interleaving under --sanitize: a seed, delay:SEED to hold back a block or a "
                       "store, or all for every one (default: in turns)");
-  command->add_option("--threads", options->threads, "Workers (default: all cores)")
-      ->check(CLI::Range(1, 4096));
+  require_integer(
+      *command->add_option("--threads", options->threads, "Workers (default: all cores)"), 1,
+      kMaxThreads);
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
   command->add_flag("--json", options->json, "Print one JSON document");
   command->callback([options, exit_code] { *exit_code = run_ptx(*options); });

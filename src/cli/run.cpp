@@ -328,7 +328,9 @@ void add_run(CLI::App& app, int* exit_code) {
                       "rank0.safetensors, ...; what is missing is generated");
   command->add_option("--outputs", options->outputs,
                       "Directory for rank0.safetensors, ... (made if need be)");
-  command->add_option("--seed", options->seed, "Of the generated inputs (default 1)");
+  require_integer(
+      *command->add_option("--seed", options->seed, "Of the generated inputs (default 1)"), 0,
+      UINT64_MAX);
   command
       ->add_option("--bind", options->bind,
                    "Value of a symbol, T=8 (default: 8, or the nearest its range allows)")
@@ -343,8 +345,9 @@ void add_run(CLI::App& app, int* exit_code) {
   command->add_option("--schedule", options->schedule,
                       "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
                       "block or a store, or all for every one (default: in turns)");
-  command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
-      ->check(CLI::Range(1, 4096));
+  require_integer(
+      *command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)"),
+      1, kMaxThreads);
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
   command->add_flag("--check", options->check,
                     "Compare with the reference evaluator; exit code 1 when it differs");
