@@ -51,13 +51,13 @@ void check_entries(const Graph& graph, const Bindings& bindings, const Safetenso
 std::string rank_file_name(int rank) { return fmt::format("rank{}.safetensors", rank); }
 
 Inputs gather_inputs(const Graph& graph, const Bindings& bindings, const std::string& path,
-                     std::uint64_t seed) {
+                     std::uint64_t seed, const PieceProgress& progress) {
   const int world = static_cast<int>(world_size(graph));
   std::vector<SafetensorsFile> files;
   if (!path.empty()) files = open_files(path, world);
   for (const SafetensorsFile& file : files) check_entries(graph, bindings, file);
   Inputs result;
-  result.tensors = random_inputs(graph, bindings, seed);
+  result.tensors = random_inputs(graph, bindings, seed, progress);
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const GraphInput& input = graph.inputs()[i];
     std::size_t found = 0;
