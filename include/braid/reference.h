@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "braid/graph.h"
@@ -11,12 +13,15 @@ namespace braid {
 /// Tensors of all ranks: [rank][i].
 using RankTensors = std::vector<std::vector<HostTensor>>;
 
+/// Called as long work goes on: `done` of `total` pieces are done.
+using PieceProgress = std::function<void(std::size_t done, std::size_t total)>;
+
 /// Runs the graph on world_size(graph) ranks in lockstep, in float64 inside an op, rounding each
 /// result to its declared dtype. Slow and plain: the oracle of every test. Lowered and kernel nodes
 /// run too. `inputs[rank][i]` is graph input i. Throws kInvalidArgument on a shape or dtype
 /// mismatch.
 [[nodiscard]] RankTensors evaluate(const Graph& graph, const RankTensors& inputs,
-                                   const Bindings& bindings);
+                                   const Bindings& bindings, const PieceProgress& progress = {});
 
 /// What the relative error of an output may be when every op rounds where the reference does: by
 /// the coarsest float type among what it is computed from, and whether that is one block or a model
@@ -44,7 +49,7 @@ using RankTensors = std::vector<std::vector<HostTensor>>;
 /// K the extent of dim 0, vectors 1 + 0.1 N(0,1); integers uniform in [0, 8). Equal on all ranks
 /// unless the input is per_rank.
 [[nodiscard]] RankTensors random_inputs(const Graph& graph, const Bindings& bindings,
-                                        std::uint64_t seed);
+                                        std::uint64_t seed, const PieceProgress& progress = {});
 
 /// Checks that every symbol has a value in its range and fills in symbols of a single value; other
 /// missing ones throw. Unknown names throw.

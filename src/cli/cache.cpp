@@ -17,16 +17,15 @@ std::int64_t age_seconds(const DiskCache::Entry& entry) {
   return std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(age).count());
 }
 
-DiskCache open_cache(const CacheOptions& options) {
-  DiskCache cache(cache_directory(options.cache_dir));
+void expect_usable(const DiskCache& cache) {
   if (std::string problem = cache.problem(); !problem.empty()) throw_environment("cache", problem);
-  return cache;
 }
 
 }  // namespace
 
 int cache_ls(const CacheOptions& options) {
-  const DiskCache cache = open_cache(options);
+  const DiskCache cache(cache_directory(options.cache_dir));
+  expect_usable(cache);
   const std::vector<DiskCache::Entry> entries = cache.list();
   std::uint64_t bytes = 0;
   for (const DiskCache::Entry& entry : entries) bytes += entry.bytes;
@@ -55,7 +54,8 @@ int cache_ls(const CacheOptions& options) {
 }
 
 int cache_verify(const CacheOptions& options) {
-  const DiskCache cache = open_cache(options);
+  const DiskCache cache(cache_directory(options.cache_dir));
+  expect_usable(cache);
   const std::vector<DiskCache::Entry> entries = cache.list();
   std::vector<std::string> corrupt;
   for (const DiskCache::Entry& entry : entries) {
@@ -74,7 +74,8 @@ int cache_verify(const CacheOptions& options) {
 }
 
 int cache_prune(const CacheOptions& options) {
-  const DiskCache cache = open_cache(options);
+  const DiskCache cache(cache_directory(options.cache_dir));
+  expect_usable(cache);
   const std::uint64_t max_bytes = options.max_mib << 20U;
   const DiskCache::Usage removed = cache.prune(max_bytes);
   const DiskCache::Usage left = cache.usage();

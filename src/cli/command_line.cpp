@@ -1,15 +1,21 @@
 #include "cli/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "braid/error.h"
 #include "cli/commands.h"
+#include "ir/text.h"
 #include "lowering/passes.h"
 
 // The only file that includes CLI11: it costs more to compile than all commands together.
@@ -18,19 +24,40 @@ namespace braid::cli {
 namespace {
 
 constexpr int kMaxWorld = 1024;
+constexpr int kMaxThreads = 4096;
+
+/// The option takes a decimal integer in [least, most] and refuses all else.
+void require_integer(CLI::Option& option, std::int64_t least, std::uint64_t most) {
+  option.check([least, most](const std::string& text) -> std::string {
+    const char* const end = text.data() + text.size();
+    const auto parses = [&](auto* value) {
+      const auto [at, code] = std::from_chars(text.data(), end, *value);
+      return code == std::errc() && at == end;
+    };
+    std::int64_t low = 0;
+    std::uint64_t high = 0;
+    if (parses(&high) && high <= most && (least <= 0 || high >= static_cast<std::uint64_t>(least)))
+      return {};
+    if (parses(&low) && low < 0 && low >= least) return {};
+    return fmt::format("found {}; expected an integer from {} to {}", quote(text), least, most);
+  });
+}
 
 /// Adds GRAPH and --world to a command.
 void add_graph_options(CLI::App& command, GraphOptions* options) {
   command.add_option("GRAPH", options->path, "Graph in JSON; - reads it from standard input")
       ->required();
-  command.add_option("--world", options->world, "Number of ranks: replaces the only group's size")
-      ->check(CLI::Range(1, kMaxWorld));
+  require_integer(*command.add_option("--world", options->world,
+                                      "Number of ranks: replaces the only group's size"),
+                  1, kMaxWorld);
 }
 
 /// Adds --sequence-dim, --always-pipeline and --leave-unexposed to a command.
 void add_pass_settings(CLI::App& command, PassConfig* config) {
-  command.add_option("--sequence-dim", config->sequence_dim,
-                     "sequence_parallel: the dim of the tokens (default: 0 of a matrix, else 1)");
+  require_integer(*command.add_option(
+                      "--sequence-dim", config->sequence_dim,
+                      "sequence_parallel: the dim of the tokens (default: 0 of a matrix, else 1)"),
+                  0, INT64_MAX);
   command.add_flag("--always-pipeline", config->always_pipeline,
                    "micro_pipeline: fuse also where no gain is expected");
   command.add_flag("--leave-unexposed", config->leave_unexposed,
@@ -61,7 +88,9 @@ void add_run(CLI::App& app, int* exit_code) {
                       "rank0.safetensors, ...; what is missing is generated");
   command->add_option("--outputs", options->outputs,
                       "Directory for rank0.safetensors, ... (made if need be)");
-  command->add_option("--seed", options->seed, "Of the generated inputs (default 1)");
+  require_integer(
+      *command->add_option("--seed", options->seed, "Of the generated inputs (default 1)"), 0,
+      UINT64_MAX);
   command
       ->add_option("--bind", options->bind,
                    "Value of a symbol, T=8 (default: 8, or the nearest its range allows)")
@@ -76,8 +105,9 @@ void add_run(CLI::App& app, int* exit_code) {
   command->add_option("--schedule", options->schedule,
                       "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
                       "block or a store, or all for every one (default: in turns)");
-  command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
-      ->check(CLI::Range(1, 4096));
+  require_integer(
+      *command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)"),
+      1, kMaxThreads);
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
   command->add_flag("--check", options->check,
                     "Compare with the reference evaluator; exit code 1 when it differs");
@@ -137,13 +167,17 @@ void add_ptx(CLI::App& app, int* exit_code) {
   command->add_option("--entry", options->entry, "Name of the kernel (extern \"C\")")->required();
   command->add_option("--grid", options->grid, "Blocks: X,Y,Z (default 1)");
   command->add_option("--block", options->block, "Threads of a block: X,Y,Z (default 1)");
-  command->add_option("--shared", options->shared, "Bytes of dynamic shared memory");
+  require_integer(
+      *command->add_option("--shared", options->shared, "Bytes of dynamic shared memory"), 0,
+      UINT32_MAX);
   command
       ->add_option("--arg", options->args,
                    "The arguments in order: i32:7, f32:0.5, zero:f32:1024, random:f32:1024, "
                    "poison:f32:1024 (nobody wrote it), or FILE.safetensors:TENSOR")
       ->allow_extra_args(false);
-  command->add_option("--seed", options->seed, "Of the random buffers (default 1)");
+  require_integer(
+      *command->add_option("--seed", options->seed, "Of the random buffers (default 1)"), 0,
+      UINT64_MAX);
   command->add_flag("--sanitize{all}", options->sanitize,
                     "Check it: all, or --sanitize=bounds,init,race,sync; exit code 1 when "
                     "something is found");
@@ -155,8 +189,9 @@ void add_ptx(CLI::App& app, int* exit_code) {
   command->add_option("--schedule", options->schedule,
                       "Interleaving under --sanitize: a seed, delay:SEED to hold back a block or a "
                       "store, or all for every one (default: in turns)");
-  command->add_option("--threads", options->threads, "Workers (default: all cores)")
-      ->check(CLI::Range(1, 4096));
+  require_integer(
+      *command->add_option("--threads", options->threads, "Workers (default: all cores)"), 1,
+      kMaxThreads);
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
   command->add_flag("--json", options->json, "Print one JSON document");
   command->callback([options, exit_code] { *exit_code = ptx(*options); });
@@ -187,10 +222,46 @@ void add_cache(CLI::App& app, int* exit_code) {
       cache_verify);
   const auto [sub, options] =
       add("prune", "Remove the least recently used entries above a size", cache_prune);
-  sub->add_option("--max-mib", options->max_mib, "What may stay, in MiB")
-      ->required()
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40U));
+  require_integer(
+      *sub->add_option("--max-mib", options->max_mib, "What may stay, in MiB")->required(), 0,
+      std::uint64_t{1} << 40U);
   add("clear", "Remove all entries", cache_prune);
+}
+
+/// What is wrong with the command line; what no command or option stands for comes first, with the
+/// names nearest to it.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;
+  std::string path = "braid";
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    path += " " + command->get_name();
+  }
+  const std::vector<std::string> extras = app.remaining(true);
+  if (extras.empty()) return fmt::format("{} (see {} --help)", error.what(), path);
+  // What follows an unknown option may be its value.
+  const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& text) {
+    return text.starts_with('-') && text != "-";
+  });
+  const bool is_option = option != extras.end();
+  std::string found = is_option ? *option : extras.front();
+  found.erase(std::min(found.find('='), found.size()));
+  std::vector<std::string> names;
+  if (is_option) {
+    for (const CLI::Option* known : command->get_options()) {
+      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+    }
+  } else {
+    for (const CLI::App* known : command->get_subcommands(nullptr)) {
+      names.push_back(known->get_name());
+    }
+  }
+  const std::string_view kind = is_option ? "option" : names.empty() ? "argument" : "command";
+  std::string text = fmt::format("{}: unknown {} {}", path, kind, quote(found));
+  constexpr std::size_t kNamed = 3;
+  const std::vector<std::string_view> near = nearest(found, {names.begin(), names.end()}, kNamed);
+  if (!near.empty()) text += fmt::format("; the nearest: {}", fmt::join(near, ", "));
+  return text + fmt::format(" (see {} --help)", path);
 }
 
 }  // namespace
@@ -210,9 +281,11 @@ int run_command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
-    return app.exit(help_or_version);
+    std::ostringstream text;
+    app.exit(help_or_version, text, text);
+    fmt::print("{}", text.str());
   } catch (const CLI::ParseError& error) {
-    throw_invalid("", fmt::format("{} (see braid --help)", error.what()));
+    throw_invalid("", usage_error(app, error));
   }
   return exit_code;
 }

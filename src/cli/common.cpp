@@ -4,14 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
-#include <iostream>
-#include <iterator>
 
 #include "braid/error.h"
 #include "braid/reference.h"
+#include "ir/text.h"
 #include "runtime/disk_cache.h"
 
 namespace braid::cli {
@@ -20,13 +21,27 @@ namespace {
 
 constexpr std::int64_t kDefaultExtent = 8;  // of a symbol that is not bound
 
+// No more of it than is enough for parse_graph to refuse: it may never end.
+std::string read_stdin() {
+  constexpr std::size_t kMost = std::size_t{1} << 30U;
+  std::string text;
+  std::array<char, 1 << 16> piece;
+  std::size_t bytes = 0;
+  while (text.size() <= kMost && (bytes = std::fread(piece.data(), 1, piece.size(), stdin)) > 0) {
+    text.append(piece.data(), bytes);
+  }
+  if (std::ferror(stdin) != 0) {
+    throw_environment("stdin", fmt::format("cannot be read: {}", std::strerror(errno)));
+  }
+  return text;
+}
+
 }  // namespace
 
 Graph load(const GraphOptions& options) {
   Graph graph = [&] {
     if (options.path != "-") return load_graph(options.path);
-    const std::string text(std::istreambuf_iterator<char>(std::cin), {});
-    return parse_graph(text, "stdin");
+    return parse_graph(read_stdin(), "stdin");
   }();
   try {
     verify(graph);
@@ -100,6 +115,11 @@ void prepare_output_file(const std::filesystem::path& path, std::string_view opt
     throw_environment(std::string(option),
                       fmt::format("'{}': {}", path.string(), std::strerror(errno)));
   }
+}
+
+void note(std::string_view text) noexcept {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
 }
 
 std::string one_line(std::string_view text) {

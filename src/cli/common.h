@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -35,6 +36,9 @@ void prepare_output_directory(const std::filesystem::path& path, std::string_vie
 
 /// Checks that the file can be written, and makes its directory, before any work is done.
 void prepare_output_file(const std::filesystem::path& path, std::string_view option);
+
+/// Prints to stderr what may be lost: how far the work has come, and errors, which have exit codes.
+void note(std::string_view text) noexcept;
 
 /// One line of text: control characters escaped.
 [[nodiscard]] std::string one_line(std::string_view text);

@@ -58,11 +58,11 @@ std::vector<SafetensorsFile> open_files(const Graph& graph, const Bindings& bind
 std::string rank_file_name(int rank) { return fmt::format("rank{}.safetensors", rank); }
 
 Inputs gather_inputs(const Graph& graph, const Bindings& bindings, const std::string& path,
-                     std::uint64_t seed) {
+                     std::uint64_t seed, const PieceProgress& progress) {
   std::vector<SafetensorsFile> files;
   if (!path.empty()) files = open_files(graph, bindings, path);
   Inputs result;
-  result.tensors = random_inputs(graph, bindings, seed);
+  result.tensors = random_inputs(graph, bindings, seed, progress);
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const GraphInput& input = graph.inputs()[i];
     std::size_t found = 0;

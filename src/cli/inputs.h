@@ -19,7 +19,8 @@ struct Inputs {
 /// the seed. Throws kInvalidArgument on a wrong dtype or shape, a tensor that is no input, or an
 /// input that must be equal on all ranks and is not.
 [[nodiscard]] Inputs gather_inputs(const Graph& graph, const Bindings& bindings,
-                                   const std::string& path, std::uint64_t seed);
+                                   const std::string& path, std::uint64_t seed,
+                                   const PieceProgress& progress);
 
 /// "rank3.safetensors": the file of a rank in a directory.
 [[nodiscard]] std::string rank_file_name(int rank);

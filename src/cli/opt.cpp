@@ -62,7 +62,7 @@ int opt(const OptOptions& options) {
   } else {
     write_output_file(options.output, text);
   }
-  if (options.stats) fmt::print(stderr, "{}", format_table(stats));
+  if (options.stats) note(format_table(stats));
   return kGood;
 }
 

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "cli/common.h"
 
 namespace braid::cli {
@@ -19,32 +17,40 @@ constexpr std::string_view kClearLine = "\r\033[K";
 ProgressBar::ProgressBar() : terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 ProgressBar::~ProgressBar() {
-  if (terminal_) fmt::print(stderr, "{}", kClearLine);
+  if (terminal_) note(kClearLine);
 }
 
 void ProgressBar::phase(std::string_view what) const {
   if (terminal_) {
-    fmt::print(stderr, "{}{} ...", kClearLine, what);
-    std::fflush(stderr);
+    note(fmt::format("{}{} ...", kClearLine, what));
   } else {
-    fmt::print(stderr, "braid: {}\n", what);
+    note(fmt::format("braid: {}\n", what));
   }
 }
 
 void ProgressBar::warn(std::string_view what) const {
-  fmt::print(stderr, "{}braid: warning: {}\n", terminal_ ? kClearLine : "", one_line(what));
+  note(fmt::format("{}braid: warning: {}\n", terminal_ ? kClearLine : "", one_line(what)));
 }
 
 void ProgressBar::update(std::size_t done, std::size_t total, std::string_view what) const {
   if (done >= total) return;
   if (terminal_) {
-    const std::size_t filled = kBarWidth * done / total;
-    fmt::print(stderr, "{}[{:#<{}}{:.<{}}] {}/{} {}", kClearLine, "", filled, "",
-               kBarWidth - filled, done + 1, total, what);
-    std::fflush(stderr);
+    draw(done, total, fmt::format("{}/{} {}", done + 1, total, what));
   } else {
-    fmt::print(stderr, "braid: kernel {}/{} {}\n", done + 1, total, what);
+    note(fmt::format("braid: kernel {}/{} {}\n", done + 1, total, what));
   }
+}
+
+void ProgressBar::part(std::string_view phase, std::size_t done, std::size_t total) {
+  const std::size_t percent = 100 * done / total;
+  if (!terminal_ || percent == percent_) return;
+  percent_ = percent;
+  draw(done, total, fmt::format("{}% {}", percent, phase));
+}
+
+void ProgressBar::draw(std::size_t done, std::size_t total, std::string_view text) const {
+  const std::size_t filled = kBarWidth * done / total;
+  note(fmt::format("{}[{:#<{}}{:.<{}}] {}", kClearLine, "", filled, "", kBarWidth - filled, text));
 }
 
 }  // namespace braid::cli

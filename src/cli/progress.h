@@ -20,9 +20,14 @@ class ProgressBar {
   void update(std::size_t done, std::size_t total, std::string_view what) const;
   /// A line that stays.
   void warn(std::string_view what) const;
+  /// `done` of `total` pieces of a phase are done; too much to tell but on a terminal.
+  void part(std::string_view phase, std::size_t done, std::size_t total);
 
  private:
+  void draw(std::size_t done, std::size_t total, std::string_view text) const;
+
   bool terminal_;
+  std::size_t percent_ = 0;  ///< of the part shown last
 };
 
 }  // namespace braid::cli

@@ -205,6 +205,8 @@ KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
 }  // namespace
 
 int ptx(const PtxOptions& options) {
+  const Dim3 grid = extent(options.grid, "--grid");
+  const Dim3 block = extent(options.block, "--block");
   WorldOptions world_options;
   world_options.device = "cpu";
   world_options.threads = options.threads;
@@ -230,8 +232,6 @@ int ptx(const PtxOptions& options) {
   pointers.reserve(arguments.size());
   for (const Argument& argument : arguments) pointers.push_back(&argument.bits);
 
-  const Dim3 grid = extent(options.grid, "--grid");
-  const Dim3 block = extent(options.block, "--block");
   if (!options.output.empty()) prepare_output_directory(options.output, "--out");
 
   const auto start = std::chrono::steady_clock::now();

@@ -215,7 +215,9 @@ int run(const RunOptions& options) {
   report.world = world_size(graph);
   std::optional<ProgressBar> bar(std::in_place);
   bar->phase("inputs");
-  const Inputs inputs = gather_inputs(graph, bindings, options.inputs, options.seed);
+  const Inputs inputs = gather_inputs(
+      graph, bindings, options.inputs, options.seed,
+      [&bar](std::size_t done, std::size_t total) { bar->part("inputs", done, total); });
   report.from_files = inputs.from_files;
 
   bar->phase("plan and compile");
@@ -291,7 +293,10 @@ int run(const RunOptions& options) {
   bool good = report.findings.empty() && report.differing == 0;
   if (options.check) {
     bar->phase("reference");
-    compare(outputs, evaluate(graph, inputs.tensors, bindings), &report.outputs);
+    const auto tell = [&bar](std::size_t done, std::size_t total) {
+      bar->part("reference", done, total);
+    };
+    compare(outputs, evaluate(graph, inputs.tensors, bindings, tell), &report.outputs);
     for (const OutputReport& output : report.outputs) good = good && output.good;
   }
   if (!options.outputs.empty()) write_outputs(options.outputs, names, outputs);

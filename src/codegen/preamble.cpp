@@ -244,7 +244,7 @@ __device__ __forceinline__ void mma({0}, {1}, float* c, const unsigned* a, const
 )";
 
 // {0} world, {1} channels offset, {2} bytes per channel, {3} bytes of one phase's flags, {4} record
-// offset
+// offset, {5} ranks that are unrolled
 constexpr std::string_view kComm = R"(
 // Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
 struct Peers {{ unsigned char* base[{0}]; }};
@@ -279,7 +279,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           unsigned long long timeout) {{
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll {5}
   for (int r = 1; r < {0}; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.rank = rank;
   c.channel = channel;
@@ -295,7 +295,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {{
 // Everything this block did before is visible to a peer that sees the flag.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {{
   __syncthreads();
-#pragma unroll
+#pragma unroll {5}
   for (int r = 0; r < {0}; ++r) {{
     if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }}
@@ -312,7 +312,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     record[6] = c.epoch;
     record[7] = seen;
   }}
-#pragma unroll
+#pragma unroll {5}
   for (int r = 0; r < {0}; ++r) store_release((unsigned*)peers.base[r], 1u);
 }}
 // False when the run is lost; then the block must leave.
@@ -354,7 +354,7 @@ std::string preamble(const std::set<Helper>& used, int world) {
   }
   if (used.contains(Helper::kComm)) {
     text += fmt::format(kComm, world, protocol::kChannelsOffset, protocol::channel_bytes(world),
-                        protocol::flags_bytes(world), protocol::kRecordOffset);
+                        protocol::flags_bytes(world), protocol::kRecordOffset, kUnrolledRanks);
   }
   return text;
 }

@@ -20,6 +20,10 @@ enum class Helper {
   kComm,       ///< flags, signal, wait
 };
 
+/// A loop over more ranks than this stays a loop: unrolled, the text and the time to compile it
+/// grow with the ranks.
+inline constexpr int kUnrolledRanks = 16;
+
 /// The text of the helpers, each once, in a fixed order. `world` is a constant of kComm.
 std::string preamble(const std::set<Helper>& used, int world);
 

@@ -143,7 +143,8 @@ class Printer {
           break;
         case KernelParam::Kind::kPeers:
           used_.insert(Helper::kComm);
-          text += "const Peers peers";
+          // By reference, so that an index that is no constant makes no copy of it.
+          text += "const __grid_constant__ Peers peers";
           break;
         case KernelParam::Kind::kRank:
           text += "int rank";
@@ -262,7 +263,7 @@ class Printer {
         break;
       case Op::kPeer:
         out_.line(fmt::format("unsigned char* const {} = peers.base[{}] + {};", name(id),
-                              inst.index, ref(inst.args[0])));
+                              ref(inst.args[1]), ref(inst.args[0])));
         break;
       case Op::kLoad:
         load(id);

@@ -160,8 +160,8 @@ Id Builder::ptr_add(Id pointer, Id elements, DType dtype) {
   return append({.op = Op::kPtrAdd, .type = {Kind::kPtr}, .args = {pointer, bytes}});
 }
 
-Id Builder::peer(Id offset, int rank) {
-  return append({.op = Op::kPeer, .type = {Kind::kPtr}, .args = {offset}, .index = rank});
+Id Builder::peer(Id offset, Id rank) {
+  return append({.op = Op::kPeer, .type = {Kind::kPtr}, .args = {offset, rank}});
 }
 
 Id Builder::load(Id pointer, Id offset, Id mask, DType dtype) {

@@ -39,7 +39,7 @@ enum class Op : std::uint8_t {
   kRange,        ///< tile: the row (`index` 0) or column (`index` 1) of each element
   kMap,          ///< `fn` element by element; scalars and [rows, 1] operands are broadcast
   kPtrAdd,       ///< pointer, scalar offset in bytes
-  kPeer,         ///< address of symmetric-arena offset args[0] on rank `index`
+  kPeer,         ///< address of symmetric-arena offset args[0] on rank args[1], a scalar
   kLoad,         ///< pointer, offset tile (elements), [mask]; masked elements are 0
   kStore,        ///< pointer, offset tile, value, [mask]
   kReduce,       ///< over columns -> [rows, 1]; `fn` is kAdd or kMax
@@ -148,7 +148,7 @@ class Builder {
     return map(Fn::kRound, {value}, dtype);
   }
   Id ptr_add(Id pointer, Id elements, DType dtype);
-  Id peer(Id offset, int rank);
+  Id peer(Id offset, Id rank);
   Id load(Id pointer, Id offset, Id mask, DType dtype);
   void store(Id pointer, Id offset, Id value, Id mask, DType dtype);
   Id reduce(Fn fn, Id tile);

@@ -42,9 +42,26 @@ void check_input(const GraphInput& input, const HostTensor& tensor, const Bindin
                   tensor.data.size(), text(input.type.dtype, expected)));
 }
 
+/// Matmuls take the time: they go rank by rank, and `tell` hears of each rank that is next.
+template <class Tell>
+EvalTensors evaluate_node(const EvalContext& context, EvalTensors operands, const Tell& tell) {
+  const OpDef& op = *context.node.op;
+  tell(0);
+  if (op.op_class != OpClass::kMatmul) return op.evaluate(context, operands);
+  EvalTensors results;
+  for (std::size_t rank = 0; rank < operands.size(); ++rank) {
+    tell(rank);
+    EvalTensors of_rank;
+    of_rank.push_back(std::move(operands[rank]));
+    results.push_back(std::move(op.evaluate(context, of_rank)[0]));
+  }
+  return results;
+}
+
 }  // namespace
 
-EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Bindings& bindings) {
+EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Bindings& bindings,
+                           const PieceProgress& progress) {
   const std::size_t world = inputs.size();
   const std::vector<std::size_t> last = last_uses(graph);
   const std::vector<ValueId> storage = storages(graph);
@@ -71,7 +88,10 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
         }
       }
     }
-    EvalTensors results = node.op->evaluate({graph, node, bindings}, operands);
+    const auto tell = [&](std::size_t rank) {
+      if (progress) progress(id * world + rank, graph.nodes().size() * world);
+    };
+    EvalTensors results = evaluate_node({graph, node, bindings}, std::move(operands), tell);
     for (std::size_t rank = 0; rank < world; ++rank) {
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         EvalTensor& result = results[rank][i];
@@ -100,7 +120,8 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
   return outputs;
 }
 
-RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindings& bindings) {
+RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindings& bindings,
+                     const PieceProgress& progress) {
   const Bindings bound = check_bindings(graph, bindings);
   const std::int64_t world = world_size(graph);
   if (static_cast<std::int64_t>(inputs.size()) != world) {
@@ -118,7 +139,7 @@ RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindin
       operands[rank].push_back({tensor.dtype, tensor.shape, tensor.to_doubles()});
     }
   }
-  const EvalTensors results = evaluate_nodes(graph, std::move(operands), bound);
+  const EvalTensors results = evaluate_nodes(graph, std::move(operands), bound, progress);
   RankTensors outputs(results.size());
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     for (const EvalTensor& result : results[rank]) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "braid/reference.h"
 #include "ir/op_registry.h"
 
 namespace braid {
@@ -7,6 +8,7 @@ namespace braid {
 /// The graph's outputs [rank][output] for inputs [rank][input] that are checked already; the number
 /// of ranks is that of `inputs`, so that a kernel's body runs in its caller's world.
 [[nodiscard]] EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs,
-                                         const Bindings& bindings);
+                                         const Bindings& bindings,
+                                         const PieceProgress& progress = {});
 
 }  // namespace braid

@@ -392,10 +392,30 @@ class Reader {
 
 /// Builds the document from the parser's events, which do not recurse, and bounds the depth for the
 /// reader, which does. Refuses a key that stands twice, of which the library would keep the last.
+/// Destroying a json of many elements takes memory, and the process ends where there is none. Taken
+/// apart from the inside it takes none; nesting is limited.
+void take_apart(json& value) {
+  if (value.is_object()) {
+    for (auto& [key, member] : value.get_ref<json::object_t&>()) take_apart(member);
+    value.clear();
+  } else if (value.is_array()) {
+    for (json& item : value.get_ref<json::array_t&>()) take_apart(item);
+    value.clear();
+  }
+}
+
+/// A json that is destroyed so.
+struct Document {
+  Document() = default;
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+  ~Document() { take_apart(root); }
+  json root;
+};
+
 class DocumentBuilder : public nlohmann::json_sax<json> {
  public:
-  explicit DocumentBuilder(const Place& place) : place_(place) {}
-  json take() { return std::move(root_); }
+  DocumentBuilder(const Place& place, json& root) : place_(place), root_(root) {}
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
@@ -457,16 +477,10 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
   }
 
   const Place& place_;
-  json root_;
+  json& root_;
   std::vector<json*> open_;  ///< stays valid: only the innermost container grows
   json* slot_ = nullptr;     ///< of the last key
 };
-
-json parse_json(std::string_view text, const Place& place) {
-  DocumentBuilder builder(place);
-  json::sax_parse(text, &builder);
-  return builder.take();
-}
 
 }  // namespace
 
@@ -475,8 +489,10 @@ Graph parse_graph(std::string_view text, std::string_view where) {
   if (text.size() > kMaxBytes) {
     fail_at(place, fmt::format("{} bytes of JSON; expected at most {}", text.size(), kMaxBytes));
   }
-  const json document = parse_json(text, place);
-  return Reader().read(document, place);
+  Document document;
+  DocumentBuilder builder(place, document.root);
+  json::sax_parse(text, &builder);
+  return Reader().read(document.root, place);
 }
 
 Graph load_graph(const std::string& path) {

@@ -70,13 +70,15 @@ HostTensor random_tensor(const GraphInput& input, const Bindings& bindings, Rand
 
 }  // namespace
 
-RankTensors random_inputs(const Graph& graph, const Bindings& bindings, std::uint64_t seed) {
+RankTensors random_inputs(const Graph& graph, const Bindings& bindings, std::uint64_t seed,
+                          const PieceProgress& progress) {
   const Bindings bound = check_bindings(graph, bindings);
   const auto world = static_cast<std::size_t>(world_size(graph));
   RankTensors inputs(world);
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const GraphInput& input = graph.inputs()[i];
     for (std::size_t rank = 0; rank < world; ++rank) {
+      if (progress) progress(i * world + rank, graph.inputs().size() * world);
       if (rank > 0 && !input.per_rank) {
         inputs[rank].push_back(inputs[0].back());
         continue;

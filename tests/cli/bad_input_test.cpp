@@ -171,12 +171,18 @@ TEST(BadGraph, HugeAndDeep) {
 TEST(BadUsage, OptionsAreChecked) {
   const std::string graph = small_graph().dump();
   expect_refused(run_braid({}), {"subcommand"});
-  expect_refused(run_braid({"ran", "-"}), {"braid --help"});
+  expect_refused(run_braid({"ran", "-"}), {"unknown command \"ran\"; the nearest: run", "--help"});
+  expect_refused(run_braid({"cache", "lss"}), {"braid cache: unknown command \"lss\"", ": ls"});
   expect_refused(run_braid({"run"}), {"GRAPH"});
   expect_refused(run_braid({"run", "-", "--device", "tpu"}, graph), {"--device"});
   expect_refused(run_braid({"run", "-", "--world", "0"}, graph), {"--world"});
   expect_refused(run_braid({"run", "-", "--seed", "x"}, graph), {"--seed"});
   expect_refused(run_braid({"run", "-", "--fast"}, graph), {"--fast"});
+  // The option, not what follows it.
+  expect_refused(run_braid({"run", "--wrld", "4", "-"}, graph),
+                 {"braid run: unknown option \"--wrld\"; the nearest: --world"});
+  expect_refused(run_braid({"run", "-", "--sede=4"}, graph), {"\"--sede\"; the nearest: --seed"});
+  expect_refused(run_braid({"run", "-", "graph.json"}, graph), {"unknown argument \"graph.json\""});
   expect_refused(run_braid({"run", "-", "--outputs", "/dev/null/x"}, graph), {"--outputs"});
   expect_refused(run_braid({"compile", "-", "--target", "sm_12", "-o", "/dev/null/x"}, graph),
                  {"sm_12"});
@@ -189,6 +195,29 @@ TEST(BadUsage, OptionsAreChecked) {
   ordered_json no_groups = small_graph();
   no_groups["groups"]["dp"] = {{"size", 2}};
   expect_refused(run_braid({"run", "-", "--world", "3"}, no_groups.dump()), {"--world", "3"});
+}
+
+TEST(BadUsage, IntegersAreInRange) {
+  const std::string graph = small_graph().dump();
+  const std::string past_64_bits = "18446744073709551616";
+  for (const std::string option : {"--seed", "--world", "--threads", "--sequence-dim"}) {
+    for (const std::string& value : {std::string("-1"), past_64_bits, std::string("1.5"),
+                                     std::string("0x2"), std::string("+1"), std::string()}) {
+      expect_refused(run_braid({"run", "-", option, value}, graph), {option, "an integer from"});
+    }
+  }
+  for (const std::string& value : {std::string("-1"), past_64_bits}) {
+    const auto ptx = [&](const std::string& option, const std::string& text) {
+      return run_braid({"ptx", "none.ptx", "--entry", "k", option, text});
+    };
+    expect_refused(ptx("--seed", value), {"--seed"});
+    expect_refused(ptx("--shared", value), {"--shared"});
+    expect_refused(ptx("--grid", value), {"--grid"});
+    expect_refused(ptx("--block", "1," + value), {"--block"});
+    expect_refused(run_braid({"cache", "prune", "--max-mib", value}), {"--max-mib"});
+    expect_refused(run_braid({"run", "-", "--bind", "T=" + value}, graph), {"--bind"});
+  }
+  EXPECT_EQ(run_braid({"opt", "-", "--world", "4"}, graph).exit_code, 0);
 }
 
 TEST(BadTensors, FilesAreChecked) {

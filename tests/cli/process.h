@@ -17,6 +17,20 @@ struct ProcessResult {
 ProcessResult run_braid(const std::vector<std::string>& args, const std::string& input = "",
                         const std::map<std::string, std::string>& environment = {});
 
+/// Runs a line of shell in which $BRAID is the built `braid`.
+ProcessResult run_shell(const std::string& line);
+
+struct Interruption {
+  int exit_code = -1;  ///< as in ProcessResult
+  double seconds = 0;  ///< between the signal and the end
+  std::string err;
+};
+
+/// Runs `braid` and sends it a signal once stderr holds `after`, or after a second where that is
+/// empty. It reads a stdin that says nothing and does not end.
+Interruption interrupt_braid(const std::vector<std::string>& args, const std::string& after,
+                             int signal);
+
 /// An empty directory that goes away with the object.
 class TemporaryDirectory {
  public:

@@ -1,6 +1,10 @@
 // How a kernel reads the operand of a collective out of the arenas of all ranks, one form for all
-// collectives (ir/collective.h).
+// collectives (ir/collective.h). Few ranks are spelled out, many are a loop; uneven chunks, whose
+// places a graph lists for every pair of ranks, are always spelled out.
 
+#include <optional>
+
+#include "codegen/preamble.h"
 #include "codegen/templates/body.h"
 #include "ir/collective.h"
 
@@ -10,6 +14,38 @@ using tile::Fn;
 using tile::Id;
 using tile::Kind;
 using tile::kNone;
+
+namespace {
+
+/// Scalars between which all elements of an index tile lie.
+struct Bounds {
+  Id low, high;
+};
+
+/// Nothing where the index's form does not say.
+std::optional<Bounds> bounds_of(tile::Builder& b, Id index) {
+  const tile::Inst inst = b.program().at(index);  // a copy: new instructions move it
+  if (inst.type.is_scalar()) return Bounds{index, index};
+  if (inst.op == tile::Op::kRange) {
+    return Bounds{b.integer(0), b.integer((inst.index == 0 ? inst.type.rows : inst.type.cols) - 1)};
+  }
+  if (inst.op != tile::Op::kMap) return {};
+  const auto first = bounds_of(b, inst.args[0]);
+  if (!first || inst.fn == Fn::kToI32 || inst.fn == Fn::kToI64) return first;
+  const auto second = bounds_of(b, inst.args[1]);
+  if (!second) return {};
+  if (inst.fn == Fn::kAdd) {
+    return Bounds{b.map(Fn::kAdd, {first->low, second->low}),
+                  b.map(Fn::kAdd, {first->high, second->high})};
+  }
+  const tile::Inst factor = b.program().at(inst.args[1]);
+  const bool positive = factor.op == tile::Op::kConstant && factor.number > 0;
+  if (!positive || (inst.fn != Fn::kMul && inst.fn != Fn::kDiv)) return {};
+  return Bounds{b.map(inst.fn, {first->low, inst.args[1]}),
+                b.map(inst.fn, {first->high, inst.args[1]})};
+}
+
+}  // namespace
 
 /// The one of the values, a scalar, that stands at this rank's place.
 Id BodyEmitter::by_rank(const std::string& group, const std::vector<std::int64_t>& values) {
@@ -41,7 +77,7 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   const Id offset = b_.param(what, 256);
   const bool even = form.splits.empty();
   const Coords own = form.scatter_dim && even ? own_chunk(form, group, type.shape, at) : at;
-  if (form.src) return load(b_.peer(offset, static_cast<int>(*form.src)), own, type.dtype, mask);
+  if (form.src) return load(b_.peer(offset, b_.integer(*form.src)), own, type.dtype, mask);
 
   const int world = static_cast<int>(form.ranks);
   Id result = kNone;
@@ -58,9 +94,13 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
           return b_.map(Fn::kAdd, {a, b});
       }
     };
-    for (int rank = 0; rank < world; ++rank) {
-      const Id part = load(b_.peer(offset, rank), own, type.dtype, mask);
-      result = rank == 0 ? part : fold(result, part);
+    const auto part = [&](Id rank) { return load(b_.peer(offset, rank), own, type.dtype, mask); };
+    result = part(b_.integer(0));
+    if (world <= tile::kUnrolledRanks) {
+      for (int rank = 1; rank < world; ++rank) result = fold(result, part(b_.integer(rank)));
+    } else {
+      const Id loop = b_.begin_for(b_.integer(1), b_.integer(world), b_.integer(1), {result});
+      result = b_.end_for(loop, {fold(b_.carried(loop, 0), part(b_.induction(loop)))})[0];
     }
     if (*form.reduce == ReduceOp::kAvg) {
       result = b_.map(Fn::kDiv, {result, b_.constant(Kind::kF32, world)});
@@ -76,6 +116,40 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   const auto like_index = [&](Id scalar) {
     return b_.type(index).kind == Kind::kI32 ? b_.map(Fn::kToI32, {scalar}) : scalar;
   };
+  if (even && world > tile::kUnrolledRanks) {
+    const Id rows = coords_.scalar_like(b_.integer(0), Expr(chunk));
+    const auto start = [&](Id rank) { return like_index(b_.map(Fn::kMul, {rank, rows})); };
+    const auto part = [&](Id rank, const Id inside) {
+      Coords from = own;
+      Axis& axis = from[coords_.isolate(from, dim)];
+      axis.index = b_.map(Fn::kSub, {axis.index, start(rank)});
+      axis.dims = {type.shape[dim]};
+      Mask condition = mask;
+      condition.push_back(inside);
+      return load(b_.peer(offset, rank), from, type.dtype, condition);
+    };
+    const auto inside = [&](Id rank) {
+      const Id end = start(b_.map(Fn::kAdd, {rank, b_.integer(1)}));
+      return b_.map(Fn::kAnd, {b_.map(Fn::kNot, {b_.map(Fn::kLt, {index, start(rank)})}),
+                               b_.map(Fn::kLt, {index, end})});
+    };
+    // Only the ranks that the tile reaches, where that is known.
+    Id first = b_.integer(0);
+    Id last = b_.integer(world - 1);
+    if (const auto bounds = bounds_of(b_, index)) {
+      const auto rank_of = [&](Id at) {
+        return b_.map(Fn::kMin, {b_.map(Fn::kDiv, {b_.map(Fn::kToI64, {at}), rows}), last});
+      };
+      first = rank_of(bounds->low);
+      last = rank_of(bounds->high);
+    }
+    const auto after = [&](Id rank) { return b_.map(Fn::kAdd, {rank, b_.integer(1)}); };
+    result = part(first, inside(first));
+    const Id loop = b_.begin_for(after(first), after(last), b_.integer(1), {result});
+    const Id here = inside(b_.induction(loop));
+    const Id next = part(b_.induction(loop), here);
+    return b_.end_for(loop, {b_.map(Fn::kSelect, {here, next, b_.carried(loop, 0)})})[0];
+  }
   // First row of a rank's chunk, here or at that rank.
   const auto start = [&](int rank, auto start_of) {
     std::vector<std::int64_t> starts;
@@ -100,7 +174,7 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
     if (rank > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
     inside.push_back(b_.map(Fn::kLt, {index, end}));
     if (rank + 1 < world) condition.push_back(inside.back());
-    parts.push_back(load(b_.peer(offset, rank), from, type.dtype, condition));
+    parts.push_back(load(b_.peer(offset, b_.integer(rank)), from, type.dtype, condition));
   }
   result = parts.back();
   for (std::size_t rank = parts.size() - 1; rank-- > 0;) {

@@ -141,7 +141,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           unsigned long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.rank = rank;
   c.channel = channel;
@@ -157,7 +157,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // Everything this block did before is visible to a peer that sees the flag.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) {
     if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -174,7 +174,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     record[6] = c.epoch;
     record[7] = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -196,7 +196,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, unsigned char* p16) {
+extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, unsigned char* p16) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -217,23 +217,23 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu
     load<8>(v46 + 0, (const bf16*)v41 + (((((v15 + col0) / 2048) + v35) * 2048) + ((v15 + col0) % 2048)), ((((v15 + col0) < p7) && (!(((v15 + col0) / 2048) < v27))) && (((v15 + col0) / 2048) < v38)));
     const int v48 = (int)p12;
     const int v51 = (int)p13;
-    unsigned char* const v54 = peers.base[2] + p8;
-    float v59[8];
-    load<8>(v59 + 0, (const bf16*)v54 + (((((v15 + col0) / 2048) + v48) * 2048) + ((v15 + col0) % 2048)), ((((v15 + col0) < p7) && (!(((v15 + col0) / 2048) < v38))) && (((v15 + col0) / 2048) < v51)));
-    const int v61 = (int)p14;
-    const int v64 = (int)p15;
-    unsigned char* const v67 = peers.base[3] + p8;
-    float v71[8];
-    load<8>(v71 + 0, (const bf16*)v67 + (((((v15 + col0) / 2048) + v61) * 2048) + ((v15 + col0) % 2048)), (((v15 + col0) < p7) && (!(((v15 + col0) / 2048) < v51))));
-    float v74[8];
+    unsigned char* const v55 = peers.base[2] + p8;
+    float v60[8];
+    load<8>(v60 + 0, (const bf16*)v55 + (((((v15 + col0) / 2048) + v48) * 2048) + ((v15 + col0) % 2048)), ((((v15 + col0) < p7) && (!(((v15 + col0) / 2048) < v38))) && (((v15 + col0) / 2048) < v51)));
+    const int v62 = (int)p14;
+    const int v65 = (int)p15;
+    unsigned char* const v69 = peers.base[3] + p8;
+    float v73[8];
+    load<8>(v73 + 0, (const bf16*)v69 + (((((v15 + col0) / 2048) + v62) * 2048) + ((v15 + col0) % 2048)), (((v15 + col0) < p7) && (!(((v15 + col0) / 2048) < v51))));
+    float v76[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v74[i] = (((v15 + (col0 + i % 8)) / 2048) < v27) ? v33[i] : ((((v15 + (col0 + i % 8)) / 2048) < v38) ? v46[i] : ((((v15 + (col0 + i % 8)) / 2048) < v51) ? v59[i] : v71[i]));
-    float v79[8];
+      v76[i] = (((v15 + (col0 + i % 8)) / 2048) < v27) ? v33[i] : ((((v15 + (col0 + i % 8)) / 2048) < v38) ? v46[i] : ((((v15 + (col0 + i % 8)) / 2048) < v51) ? v60[i] : v73[i]));
+    float v81[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v79[i] = v74[i] / (1.0f + (expf((-v74[i]))));
-    store<8>((bf16*)p16 + (v15 + col0), v79 + 0, ((v15 + col0) < p7));
+      v81[i] = v76[i] / (1.0f + (expf((-v76[i]))));
+    store<8>((bf16*)p16 + (v15 + col0), v81 + 0, ((v15 + col0) < p7));
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

@@ -152,7 +152,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           unsigned long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.rank = rank;
   c.channel = channel;
@@ -168,7 +168,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // Everything this block did before is visible to a peer that sees the flag.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) {
     if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -185,7 +185,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     record[6] = c.epoch;
     record[7] = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -207,7 +207,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, unsigned char* p8, unsigned char* p9, unsigned char* p10, unsigned char* p11) {
+extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, unsigned char* p8, unsigned char* p9, unsigned char* p10, unsigned char* p11) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -218,64 +218,64 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
   for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
-    unsigned char* const v15 = peers.base[0] + p7;
-    const long long v20 = (v11 * 2048) * 2;
-    unsigned char* const v21 = v15 + v20;
-    float v22[8];
-    load<8>(v22 + 0, (const bf16*)v21 + col0, true);
-    unsigned char* const v23 = peers.base[1] + p7;
-    unsigned char* const v24 = v23 + v20;
-    float v25[8];
-    load<8>(v25 + 0, (const bf16*)v24 + col0, true);
-    unsigned char* const v27 = peers.base[2] + p7;
-    unsigned char* const v28 = v27 + v20;
-    float v29[8];
-    load<8>(v29 + 0, (const bf16*)v28 + col0, true);
-    unsigned char* const v31 = peers.base[3] + p7;
-    unsigned char* const v32 = v31 + v20;
-    float v33[8];
-    load<8>(v33 + 0, (const bf16*)v32 + col0, true);
-    unsigned char* const v37 = p8 + v20;
-    float v38[8];
-    load<8>(v38 + 0, (const bf16*)v37 + col0, true);
+    unsigned char* const v16 = peers.base[0] + p7;
+    const long long v21 = (v11 * 2048) * 2;
+    unsigned char* const v22 = v16 + v21;
+    float v23[8];
+    load<8>(v23 + 0, (const bf16*)v22 + col0, true);
+    unsigned char* const v24 = peers.base[1] + p7;
+    unsigned char* const v25 = v24 + v21;
+    float v26[8];
+    load<8>(v26 + 0, (const bf16*)v25 + col0, true);
+    unsigned char* const v28 = peers.base[2] + p7;
+    unsigned char* const v29 = v28 + v21;
+    float v30[8];
+    load<8>(v30 + 0, (const bf16*)v29 + col0, true);
+    unsigned char* const v33 = peers.base[3] + p7;
+    unsigned char* const v34 = v33 + v21;
+    float v35[8];
+    load<8>(v35 + 0, (const bf16*)v34 + col0, true);
+    unsigned char* const v39 = p8 + v21;
     float v40[8];
+    load<8>(v40 + 0, (const bf16*)v39 + col0, true);
+    float v42[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v40[i] = round_to<bf16>(((round_to<bf16>((((v22[i] + v25[i]) + v29[i]) + v33[i]))) + v38[i]));
-    float v42[1];
-    v42[0] = 0.0f;
+      v42[i] = round_to<bf16>(((round_to<bf16>((((v23[i] + v26[i]) + v30[i]) + v35[i]))) + v40[i]));
+    float v44[1];
+    v44[0] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v42[0] = v42[0] + (v40[i] * v40[i]);
-    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 1);
-    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 2);
-    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 4);
-    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 8);
-    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 16);
-    float* const s42 = (float*)(smem + 0);
+      v44[0] = v44[0] + (v42[i] * v42[i]);
+    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 1);
+    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 2);
+    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 4);
+    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 8);
+    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 16);
+    float* const s44 = (float*)(smem + 0);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s42[row1 * 8 + warp % 8] = v42[0];
+      s44[row1 * 8 + warp % 8] = v44[0];
     }
     __syncthreads();
-    v42[0] = s42[row1 * 8];
+    v44[0] = s44[row1 * 8];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v42[0] = v42[0] + s42[row1 * 8 + w];
+      v44[0] = v44[0] + s44[row1 * 8 + w];
     }
-    const float v44 = (float)2048;
-    float v47[1];
-    v47[0] = rsqrtf(((v42[0] / v44) + 1e-05f));
-    float v50[8];
-    load<8>(v50 + 0, (const bf16*)p9 + col0, true);
-    float v51[8];
+    const float v46 = (float)2048;
+    float v49[1];
+    v49[0] = rsqrtf(((v44[0] / v46) + 1e-05f));
+    float v52[8];
+    load<8>(v52 + 0, (const bf16*)p9 + col0, true);
+    float v53[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v51[i] = (v40[i] * v47[0]) * v50[i];
-    unsigned char* const v54 = p10 + v20;
-    store<8>((bf16*)v54 + col0, v51 + 0, true);
-    unsigned char* const v57 = p11 + v20;
-    store<8>((bf16*)v57 + col0, v40 + 0, true);
+      v53[i] = (v42[i] * v49[0]) * v52[i];
+    unsigned char* const v56 = p10 + v21;
+    store<8>((bf16*)v56 + col0, v53 + 0, true);
+    unsigned char* const v59 = p11 + v21;
+    store<8>((bf16*)v59 + col0, v42 + 0, true);
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

@@ -152,7 +152,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           unsigned long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 8; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.rank = rank;
   c.channel = channel;
@@ -168,7 +168,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // Everything this block did before is visible to a peer that sees the flag.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 8; ++r) {
     if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -185,7 +185,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     record[6] = c.epoch;
     record[7] = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 8; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -207,7 +207,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, unsigned char* p8, unsigned char* p9, unsigned char* p10, unsigned char* p11) {
+extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, unsigned char* p8, unsigned char* p9, unsigned char* p10, unsigned char* p11) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -218,80 +218,80 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
   for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
-    unsigned char* const v15 = peers.base[0] + p7;
-    const long long v20 = (v11 * 2048) * 2;
-    unsigned char* const v21 = v15 + v20;
-    float v22[8];
-    load<8>(v22 + 0, (const bf16*)v21 + col0, true);
-    unsigned char* const v23 = peers.base[1] + p7;
-    unsigned char* const v24 = v23 + v20;
-    float v25[8];
-    load<8>(v25 + 0, (const bf16*)v24 + col0, true);
-    unsigned char* const v27 = peers.base[2] + p7;
-    unsigned char* const v28 = v27 + v20;
-    float v29[8];
-    load<8>(v29 + 0, (const bf16*)v28 + col0, true);
-    unsigned char* const v31 = peers.base[3] + p7;
-    unsigned char* const v32 = v31 + v20;
-    float v33[8];
-    load<8>(v33 + 0, (const bf16*)v32 + col0, true);
-    unsigned char* const v35 = peers.base[4] + p7;
-    unsigned char* const v36 = v35 + v20;
-    float v37[8];
-    load<8>(v37 + 0, (const bf16*)v36 + col0, true);
-    unsigned char* const v39 = peers.base[5] + p7;
-    unsigned char* const v40 = v39 + v20;
-    float v41[8];
-    load<8>(v41 + 0, (const bf16*)v40 + col0, true);
-    unsigned char* const v43 = peers.base[6] + p7;
-    unsigned char* const v44 = v43 + v20;
+    unsigned char* const v16 = peers.base[0] + p7;
+    const long long v21 = (v11 * 2048) * 2;
+    unsigned char* const v22 = v16 + v21;
+    float v23[8];
+    load<8>(v23 + 0, (const bf16*)v22 + col0, true);
+    unsigned char* const v24 = peers.base[1] + p7;
+    unsigned char* const v25 = v24 + v21;
+    float v26[8];
+    load<8>(v26 + 0, (const bf16*)v25 + col0, true);
+    unsigned char* const v28 = peers.base[2] + p7;
+    unsigned char* const v29 = v28 + v21;
+    float v30[8];
+    load<8>(v30 + 0, (const bf16*)v29 + col0, true);
+    unsigned char* const v33 = peers.base[3] + p7;
+    unsigned char* const v34 = v33 + v21;
+    float v35[8];
+    load<8>(v35 + 0, (const bf16*)v34 + col0, true);
+    unsigned char* const v38 = peers.base[4] + p7;
+    unsigned char* const v39 = v38 + v21;
+    float v40[8];
+    load<8>(v40 + 0, (const bf16*)v39 + col0, true);
+    unsigned char* const v43 = peers.base[5] + p7;
+    unsigned char* const v44 = v43 + v21;
     float v45[8];
     load<8>(v45 + 0, (const bf16*)v44 + col0, true);
-    unsigned char* const v47 = peers.base[7] + p7;
-    unsigned char* const v48 = v47 + v20;
-    float v49[8];
-    load<8>(v49 + 0, (const bf16*)v48 + col0, true);
-    unsigned char* const v53 = p8 + v20;
-    float v54[8];
-    load<8>(v54 + 0, (const bf16*)v53 + col0, true);
-    float v56[8];
+    unsigned char* const v48 = peers.base[6] + p7;
+    unsigned char* const v49 = v48 + v21;
+    float v50[8];
+    load<8>(v50 + 0, (const bf16*)v49 + col0, true);
+    unsigned char* const v53 = peers.base[7] + p7;
+    unsigned char* const v54 = v53 + v21;
+    float v55[8];
+    load<8>(v55 + 0, (const bf16*)v54 + col0, true);
+    unsigned char* const v59 = p8 + v21;
+    float v60[8];
+    load<8>(v60 + 0, (const bf16*)v59 + col0, true);
+    float v62[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v56[i] = round_to<bf16>(((round_to<bf16>((((((((v22[i] + v25[i]) + v29[i]) + v33[i]) + v37[i]) + v41[i]) + v45[i]) + v49[i]))) + v54[i]));
-    float v58[1];
-    v58[0] = 0.0f;
+      v62[i] = round_to<bf16>(((round_to<bf16>((((((((v23[i] + v26[i]) + v30[i]) + v35[i]) + v40[i]) + v45[i]) + v50[i]) + v55[i]))) + v60[i]));
+    float v64[1];
+    v64[0] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v58[0] = v58[0] + (v56[i] * v56[i]);
-    v58[0] = v58[0] + __shfl_xor_sync(0xffffffffu, v58[0], 1);
-    v58[0] = v58[0] + __shfl_xor_sync(0xffffffffu, v58[0], 2);
-    v58[0] = v58[0] + __shfl_xor_sync(0xffffffffu, v58[0], 4);
-    v58[0] = v58[0] + __shfl_xor_sync(0xffffffffu, v58[0], 8);
-    v58[0] = v58[0] + __shfl_xor_sync(0xffffffffu, v58[0], 16);
-    float* const s58 = (float*)(smem + 0);
+      v64[0] = v64[0] + (v62[i] * v62[i]);
+    v64[0] = v64[0] + __shfl_xor_sync(0xffffffffu, v64[0], 1);
+    v64[0] = v64[0] + __shfl_xor_sync(0xffffffffu, v64[0], 2);
+    v64[0] = v64[0] + __shfl_xor_sync(0xffffffffu, v64[0], 4);
+    v64[0] = v64[0] + __shfl_xor_sync(0xffffffffu, v64[0], 8);
+    v64[0] = v64[0] + __shfl_xor_sync(0xffffffffu, v64[0], 16);
+    float* const s64 = (float*)(smem + 0);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s58[row1 * 8 + warp % 8] = v58[0];
+      s64[row1 * 8 + warp % 8] = v64[0];
     }
     __syncthreads();
-    v58[0] = s58[row1 * 8];
+    v64[0] = s64[row1 * 8];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v58[0] = v58[0] + s58[row1 * 8 + w];
+      v64[0] = v64[0] + s64[row1 * 8 + w];
     }
-    const float v60 = (float)2048;
-    float v63[1];
-    v63[0] = rsqrtf(((v58[0] / v60) + 1e-05f));
-    float v66[8];
-    load<8>(v66 + 0, (const bf16*)p9 + col0, true);
-    float v67[8];
+    const float v66 = (float)2048;
+    float v69[1];
+    v69[0] = rsqrtf(((v64[0] / v66) + 1e-05f));
+    float v72[8];
+    load<8>(v72 + 0, (const bf16*)p9 + col0, true);
+    float v73[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v67[i] = (v56[i] * v63[0]) * v66[i];
-    unsigned char* const v70 = p10 + v20;
-    store<8>((bf16*)v70 + col0, v67 + 0, true);
-    unsigned char* const v73 = p11 + v20;
-    store<8>((bf16*)v73 + col0, v56 + 0, true);
+      v73[i] = (v62[i] * v69[0]) * v72[i];
+    unsigned char* const v76 = p10 + v21;
+    store<8>((bf16*)v76 + col0, v73 + 0, true);
+    unsigned char* const v79 = p11 + v21;
+    store<8>((bf16*)v79 + col0, v62 + 0, true);
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

@@ -141,7 +141,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           unsigned long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 3; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.rank = rank;
   c.channel = channel;
@@ -157,7 +157,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // Everything this block did before is visible to a peer that sees the flag.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 3; ++r) {
     if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -174,7 +174,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     record[6] = c.epoch;
     record[7] = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 3; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -196,7 +196,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, unsigned char* p9) {
+extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, unsigned char* p9) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -206,28 +206,28 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const Peers peer
   if (!wait(comm, peers, 0)) return;
   for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
     const int v15 = (int)(v11 * 1024);
-    unsigned char* const v21 = peers.base[0] + p8;
-    float v23[8];
+    unsigned char* const v22 = peers.base[0] + p8;
+    float v24[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v23 + i, (const float*)v21 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
-    unsigned char* const v24 = peers.base[1] + p8;
-    float v25[8];
+      load<1>(v24 + i, (const float*)v22 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
+    unsigned char* const v25 = peers.base[1] + p8;
+    float v26[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v25 + i, (const float*)v24 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
-    unsigned char* const v27 = peers.base[2] + p8;
-    float v28[8];
+      load<1>(v26 + i, (const float*)v25 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
+    unsigned char* const v29 = peers.base[2] + p8;
+    float v30[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v28 + i, (const float*)v27 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
-    float v29[8];
+      load<1>(v30 + i, (const float*)v29 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
+    float v31[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v29[i] = (v23[i] + v25[i]) + v28[i];
+      v31[i] = (v24[i] + v26[i]) + v30[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      store<1>((float*)p9 + (v15 + (col0 + i % 8)), v29 + i, ((v15 + (col0 + i % 8)) < p7));
+      store<1>((float*)p9 + (v15 + (col0 + i % 8)), v31 + i, ((v15 + (col0 + i % 8)) < p7));
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

@@ -141,7 +141,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           unsigned long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 2; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.rank = rank;
   c.channel = channel;
@@ -157,7 +157,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // Everything this block did before is visible to a peer that sees the flag.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 2; ++r) {
     if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -174,7 +174,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     record[6] = c.epoch;
     record[7] = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 2; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -196,7 +196,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) all_to_all_single(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, unsigned char* p7) {
+extern "C" __global__ void __launch_bounds__(128, 1) all_to_all_single(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, unsigned char* p7) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;

@@ -152,7 +152,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           unsigned long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.rank = rank;
   c.channel = channel;
@@ -168,7 +168,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // Everything this block did before is visible to a peer that sees the flag.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) {
     if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -185,7 +185,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     record[6] = c.epoch;
     record[7] = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -207,7 +207,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_norm(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, unsigned char* p8, unsigned char* p9) {
+extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_norm(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, unsigned char* p8, unsigned char* p9) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -218,59 +218,59 @@ extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_n
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
   for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
-    unsigned char* const v17 = peers.base[0] + p7;
-    const long long v22 = ((v11 + ((long long)rank * p6)) * 2048) * 2;
-    unsigned char* const v23 = v17 + v22;
-    float v24[8];
-    load<8>(v24 + 0, (const bf16*)v23 + col0, true);
-    unsigned char* const v25 = peers.base[1] + p7;
-    unsigned char* const v26 = v25 + v22;
-    float v27[8];
-    load<8>(v27 + 0, (const bf16*)v26 + col0, true);
-    unsigned char* const v29 = peers.base[2] + p7;
-    unsigned char* const v30 = v29 + v22;
-    float v31[8];
-    load<8>(v31 + 0, (const bf16*)v30 + col0, true);
-    unsigned char* const v33 = peers.base[3] + p7;
-    unsigned char* const v34 = v33 + v22;
-    float v35[8];
-    load<8>(v35 + 0, (const bf16*)v34 + col0, true);
-    float v39[8];
+    unsigned char* const v18 = peers.base[0] + p7;
+    const long long v23 = ((v11 + ((long long)rank * p6)) * 2048) * 2;
+    unsigned char* const v24 = v18 + v23;
+    float v25[8];
+    load<8>(v25 + 0, (const bf16*)v24 + col0, true);
+    unsigned char* const v26 = peers.base[1] + p7;
+    unsigned char* const v27 = v26 + v23;
+    float v28[8];
+    load<8>(v28 + 0, (const bf16*)v27 + col0, true);
+    unsigned char* const v30 = peers.base[2] + p7;
+    unsigned char* const v31 = v30 + v23;
+    float v32[8];
+    load<8>(v32 + 0, (const bf16*)v31 + col0, true);
+    unsigned char* const v35 = peers.base[3] + p7;
+    unsigned char* const v36 = v35 + v23;
+    float v37[8];
+    load<8>(v37 + 0, (const bf16*)v36 + col0, true);
+    float v41[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v39[i] = round_to<bf16>(((((v24[i] + v27[i]) + v31[i]) + v35[i]) / 4.0f));
-    float v41[1];
-    v41[0] = 0.0f;
+      v41[i] = round_to<bf16>(((((v25[i] + v28[i]) + v32[i]) + v37[i]) / 4.0f));
+    float v43[1];
+    v43[0] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v41[0] = v41[0] + (v39[i] * v39[i]);
-    v41[0] = v41[0] + __shfl_xor_sync(0xffffffffu, v41[0], 1);
-    v41[0] = v41[0] + __shfl_xor_sync(0xffffffffu, v41[0], 2);
-    v41[0] = v41[0] + __shfl_xor_sync(0xffffffffu, v41[0], 4);
-    v41[0] = v41[0] + __shfl_xor_sync(0xffffffffu, v41[0], 8);
-    v41[0] = v41[0] + __shfl_xor_sync(0xffffffffu, v41[0], 16);
-    float* const s41 = (float*)(smem + 0);
+      v43[0] = v43[0] + (v41[i] * v41[i]);
+    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 1);
+    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 2);
+    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 4);
+    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 8);
+    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 16);
+    float* const s43 = (float*)(smem + 0);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s41[row1 * 8 + warp % 8] = v41[0];
+      s43[row1 * 8 + warp % 8] = v43[0];
     }
     __syncthreads();
-    v41[0] = s41[row1 * 8];
+    v43[0] = s43[row1 * 8];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v41[0] = v41[0] + s41[row1 * 8 + w];
+      v43[0] = v43[0] + s43[row1 * 8 + w];
     }
-    const float v43 = (float)2048;
-    float v46[1];
-    v46[0] = rsqrtf(((v41[0] / v43) + 1e-05f));
-    float v49[8];
-    load<8>(v49 + 0, (const bf16*)p8 + col0, true);
-    float v50[8];
+    const float v45 = (float)2048;
+    float v48[1];
+    v48[0] = rsqrtf(((v43[0] / v45) + 1e-05f));
+    float v51[8];
+    load<8>(v51 + 0, (const bf16*)p8 + col0, true);
+    float v52[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v50[i] = (v39[i] * v46[0]) * v49[i];
-    unsigned char* const v55 = p9 + ((v11 * 2048) * 2);
-    store<8>((bf16*)v55 + col0, v50 + 0, true);
+      v52[i] = (v41[i] * v48[0]) * v51[i];
+    unsigned char* const v57 = p9 + ((v11 * 2048) * 2);
+    store<8>((bf16*)v57 + col0, v52 + 0, true);
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;

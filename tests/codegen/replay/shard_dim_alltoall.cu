@@ -141,7 +141,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           unsigned long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.rank = rank;
   c.channel = channel;
@@ -157,7 +157,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // Everything this block did before is visible to a peer that sees the flag.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) {
     if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -174,7 +174,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     record[6] = c.epoch;
     record[7] = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -196,7 +196,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) shard_dim_alltoall(const Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, unsigned char* p15) {
+extern "C" __global__ void __launch_bounds__(128, 1) shard_dim_alltoall(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, unsigned char* p15) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -218,19 +218,19 @@ extern "C" __global__ void __launch_bounds__(128, 1) shard_dim_alltoall(const Pe
     load<8>(v49 + 0, (const bf16*)v44 + (((((v15 + col0) / 512) + v39) * 2048) + (((v15 + col0) % 512) + v25)), ((((v15 + col0) < p7) && (!(((v15 + col0) / 512) < v30))) && (((v15 + col0) / 512) < v41)));
     const int v51 = (int)p11;
     const int v54 = (int)p12;
-    unsigned char* const v57 = peers.base[2] + p8;
-    float v62[8];
-    load<8>(v62 + 0, (const bf16*)v57 + (((((v15 + col0) / 512) + v51) * 2048) + (((v15 + col0) % 512) + v25)), ((((v15 + col0) < p7) && (!(((v15 + col0) / 512) < v41))) && (((v15 + col0) / 512) < v54)));
-    const int v64 = (int)p13;
-    const int v67 = (int)p14;
-    unsigned char* const v70 = peers.base[3] + p8;
-    float v74[8];
-    load<8>(v74 + 0, (const bf16*)v70 + (((((v15 + col0) / 512) + v64) * 2048) + (((v15 + col0) % 512) + v25)), (((v15 + col0) < p7) && (!(((v15 + col0) / 512) < v54))));
-    float v77[8];
+    unsigned char* const v58 = peers.base[2] + p8;
+    float v63[8];
+    load<8>(v63 + 0, (const bf16*)v58 + (((((v15 + col0) / 512) + v51) * 2048) + (((v15 + col0) % 512) + v25)), ((((v15 + col0) < p7) && (!(((v15 + col0) / 512) < v41))) && (((v15 + col0) / 512) < v54)));
+    const int v65 = (int)p13;
+    const int v68 = (int)p14;
+    unsigned char* const v72 = peers.base[3] + p8;
+    float v76[8];
+    load<8>(v76 + 0, (const bf16*)v72 + (((((v15 + col0) / 512) + v65) * 2048) + (((v15 + col0) % 512) + v25)), (((v15 + col0) < p7) && (!(((v15 + col0) / 512) < v54))));
+    float v79[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v77[i] = (((v15 + (col0 + i % 8)) / 512) < v30) ? v37[i] : ((((v15 + (col0 + i % 8)) / 512) < v41) ? v49[i] : ((((v15 + (col0 + i % 8)) / 512) < v54) ? v62[i] : v74[i]));
-    store<8>((bf16*)p15 + (v15 + col0), v77 + 0, ((v15 + col0) < p7));
+      v79[i] = (((v15 + (col0 + i % 8)) / 512) < v30) ? v37[i] : ((((v15 + (col0 + i % 8)) / 512) < v41) ? v49[i] : ((((v15 + (col0 + i % 8)) / 512) < v54) ? v63[i] : v76[i]));
+    store<8>((bf16*)p15 + (v15 + col0), v79 + 0, ((v15 + col0) < p7));
   }
   if (p5) signal(comm, peers, 1);
   if (p5 && !wait(comm, peers, 1)) return;
