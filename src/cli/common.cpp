@@ -111,7 +111,7 @@ void prepare_output_file(const std::filesystem::path& path, std::string_view opt
   if (!std::filesystem::exists(path, code)) {
     prepare_output_directory(std::filesystem::absolute(path).lexically_normal().parent_path(),
                              option);
-  } else if (::access(path.c_str(), W_OK) != 0) {
+  } else if (std::filesystem::is_regular_file(path, code) && ::access(path.c_str(), W_OK) != 0) {
     throw_environment(std::string(option),
                       fmt::format("'{}': {}", path.string(), std::strerror(errno)));
   }

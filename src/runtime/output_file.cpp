@@ -31,11 +31,14 @@ bool write_parts(const File& file, std::span<const std::string_view> parts) {
   return true;
 }
 
-// The descriptor of a standard stream that is this very file, or -1. A second one would have an
-// offset of its own, and both would write over each other.
-int standard_stream(const struct stat& file) {
+// The descriptor of a standard stream that is the very file of this name, or -1. A second one would
+// have an offset of its own, and both would write over each other; and the pipe of another user
+// cannot be opened again.
+int standard_stream(const fs::path& path) {
+  struct stat file {
+  }, info{};
+  if (::stat(path.c_str(), &file) != 0) return -1;
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
-    struct stat info {};
     if (::fstat(stream, &info) == 0 && same_file(info, file)) return stream;
   }
   return -1;
@@ -102,19 +105,19 @@ OutputFile::Temporary::~Temporary() {
 
 OutputFile::OutputFile(const fs::path& path, std::span<const std::string_view> parts)
     : place_(path) {
+  if (const int stream = standard_stream(path); stream >= 0) {
+    const File same(::fcntl(stream, F_DUPFD_CLOEXEC, 0));
+    if (!write_parts(same, parts)) fail(path, errno);
+    return;
+  }
   const Existing existing = open_existing(path);
   if (!existing.file.is_open()) {
     if (!stage(parts, nullptr)) fail(path, errno);
     return;
   }
-  if (existing.regular()) {
-    if (const int stream = standard_stream(existing.info); stream >= 0) {
-      const File same(::fcntl(stream, F_DUPFD_CLOEXEC, 0));
-      if (!write_parts(same, parts)) fail(path, errno);
-      return;
-    }
+  if (existing.regular() && !existing.made) {
     place_ = replaceable(path, existing.info);
-    if (!place_.empty() && !existing.made && stage(parts, &existing.info)) return;
+    if (!place_.empty() && stage(parts, &existing.info)) return;
   }
   write_in_place(path, existing, parts);
 }
@@ -123,7 +126,10 @@ bool OutputFile::stage(std::span<const std::string_view> parts, const struct sta
   const std::string prefix = (place_.parent_path() / ".braid-").string();
   File file = create_temporary(AT_FDCWD, prefix, 0666, &temporary_.path);
   if (!file.is_open()) {
+    const int code = errno;
     temporary_.path.clear();
+    if (code != EACCES && code != EPERM && code != EROFS) fail(place_, code);
+    errno = code;
     return false;
   }
   if (replaced != nullptr) {

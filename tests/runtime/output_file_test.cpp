@@ -161,6 +161,25 @@ TEST_F(OutputFileTest, StandardOutputGoesOnWhereItStands) {
   EXPECT_TRUE(fs::is_symlink(link));
 }
 
+TEST_F(OutputFileTest, StandardOutputMayBeThePipeOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs a second user";
+  const fs::path link = folder_ / "stdout";
+  ::chmod(folder_.c_str(), 0755);
+  fs::create_symlink("/proc/self/fd/1", link);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(in_child([&] {
+              if (::dup2(ends[1], STDOUT_FILENO) < 0 || ::setuid(65534) != 0) return 9;
+              return outcome(link, "x");
+            }),
+            0);
+  char byte = 0;
+  ::close(ends[1]);
+  EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'x');
+  ::close(ends[0]);
+}
+
 TEST_F(OutputFileTest, WhatCannotBeWrittenIsRefused) {
   EXPECT_EQ(outcome(folder_, "x"), kRefused);
   EXPECT_EQ(outcome(folder_ / "none" / "x", "x"), kFailed);
