@@ -119,6 +119,8 @@ struct Instruction {
   std::uint32_t line = 0;
   std::uint32_t source_line = 0;  ///< of the CUDA text, by the last `.loc`; 0 if none
   [[nodiscard]] std::string full_name() const;
+  /// The last of the modifiers that is a type.
+  [[nodiscard]] std::optional<Type> type() const;
 };
 
 struct Function {
