@@ -1,6 +1,7 @@
 #include "runtime/cpu/cpu_device.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -112,13 +113,10 @@ class Code {
       core_->sanitizer->add_memory(rank, reinterpret_cast<std::uint64_t>(globals_.get()),
                                    program_->globals_bytes(), "a variable of the module", true);
     }
-    bool aligned = program_->entries().empty();
-    bool general = false;
-    for (const Program::Entry& entry : program_->entries()) {
-      (entry.needs_general ? general : aligned) = true;
+    variants_.resize(program_->entries().size());
+    for (std::size_t e = 0; e < variants_.size(); ++e) {
+      if (program_->entries()[e].name == image.entry) prepare(e);
     }
-    if (aligned) link(true);
-    if (general) link(false);
   }
 
   ~Code() {
@@ -132,19 +130,19 @@ class Code {
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] std::shared_ptr<const Program> shared_program() const { return program_; }
 
+  /// Compiles the variant of an entry that its launches most likely want. Throws when it cannot
+  /// run.
+  void prepare(std::size_t entry) { kernel(entry, !program_->entries()[entry].needs_general); }
+
   /// The variant for full rows of 32 threads, or for any block; compiled on first use.
   const Kernel& kernel(std::size_t entry, bool aligned) {
     const std::lock_guard lock(mutex_);
-    return link(aligned).kernel(entry);
+    auto& variant = variants_[entry][aligned ? 1 : 0];
+    if (variant == nullptr) variant = core_->jit.load(*program_, entry, aligned, globals_.get());
+    return variant->kernel();
   }
 
  private:
-  Jit::Linked& link(bool aligned) {
-    auto& variant = variants_[aligned ? 1 : 0];
-    if (variant == nullptr) variant = core_->jit.load(*program_, aligned, globals_.get());
-    return *variant;
-  }
-
   void fill_globals() {
     std::memset(globals_.get(), 0, program_->globals_bytes());
     const auto& variables = program_->module().variables;
@@ -168,7 +166,7 @@ class Code {
   std::string file_;
   AlignedBytes globals_;
   std::mutex mutex_;
-  std::unique_ptr<Jit::Linked> variants_[2];
+  std::vector<std::array<std::unique_ptr<Jit::Linked>, 2>> variants_;  ///< by entry
 };
 
 class CpuFunction final : public Function {
@@ -278,23 +276,23 @@ class CpuFunction final : public Function {
 
 class CpuModule final : public Module {
  public:
-  explicit CpuModule(const std::shared_ptr<Code>& code) {
-    const auto& entries = code->program().entries();
-    for (std::size_t e = 0; e < entries.size(); ++e) {
-      functions_.emplace(entries[e].name, std::make_unique<CpuFunction>(code, e));
-    }
-  }
+  explicit CpuModule(std::shared_ptr<Code> code)
+      : code_(std::move(code)), functions_(code_->program().entries().size()) {}
 
   Function& function(std::string_view entry) override {
-    const auto it = functions_.find(std::string(entry));
-    if (it == functions_.end()) {
-      throw_invalid(std::string(entry), "the module has no such entry");
+    const auto& entries = code_->program().entries();
+    for (std::size_t e = 0; e < entries.size(); ++e) {
+      if (entries[e].name != entry) continue;
+      code_->prepare(e);
+      if (functions_[e] == nullptr) functions_[e] = std::make_unique<CpuFunction>(code_, e);
+      return *functions_[e];
     }
-    return *it->second;
+    throw_invalid(std::string(entry), "the module has no such entry");
   }
 
  private:
-  std::unordered_map<std::string, std::unique_ptr<CpuFunction>> functions_;
+  std::shared_ptr<Code> code_;
+  std::vector<std::unique_ptr<CpuFunction>> functions_;  ///< by entry
 };
 
 class CpuEvent final : public Event {
