@@ -270,6 +270,12 @@ TEST(Ptx, ABrokenKernelLeavesTheOthersOfItsFile) {
   const auto refused = run("other", "zero:f32:16");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("two.ptx:15: unknown register '%envreg2'"));
+  // A wild pointer is an error of the run.
+  const auto wild = run("good", "i64:64");
+  EXPECT_EQ(wild.exit_code, 1);
+  EXPECT_THAT(wild.err, HasSubstr("braid: error: " + file +
+                                  ": kernel good: an access to 0x40, "
+                                  "which is not the device's memory: rank 0, block (0, 0, 0)"));
 }
 
 TEST(Ptx, AFileIncludesWhatLiesBesideIt) {
