@@ -53,7 +53,7 @@ class Function {
 class Module {
  public:
   virtual ~Module() = default;
-  /// Throws kInvalidArgument when there is no such entry.
+  /// Throws kInvalidArgument when there is no such entry, or one that the device cannot run.
   [[nodiscard]] virtual Function& function(std::string_view entry) = 0;
 };
 

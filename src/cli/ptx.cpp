@@ -180,7 +180,7 @@ std::string read_text(const std::string& path) {
 
 /// Runs `work`, which reads PTX; an error at "ptx:LINE" becomes one of FILE.
 template <class Work>
-auto in_file(const std::string& file, Work work) {
+decltype(auto) in_file(const std::string& file, Work work) {
   try {
     return work();
   } catch (const Error& error) {
@@ -219,7 +219,8 @@ int ptx(const PtxOptions& options) {
   Device& device = world.device();
   const KernelImage image = load_kernel(options, device.target());
   const auto module = in_file(options.file, [&] { return device.load(0, image); });
-  Function& function = module->function(options.entry);
+  Function& function =
+      in_file(options.file, [&]() -> Function& { return module->function(options.entry); });
   reserve_shared(function, options.shared);
   const auto stream = device.create_stream(0);
   std::mt19937_64 random(options.seed);

@@ -7,6 +7,7 @@
 #include "braid/error.h"
 #include "runtime/checks.h"
 #include "runtime/device_loader.h"
+#include "runtime/dynamic_library.h"
 
 namespace braid {
 namespace {
@@ -41,12 +42,14 @@ World World::open(const WorldOptions& options) {
     throw_invalid("schedule", "only a checked run can be scheduled; expected sanitize as well");
   }
   impl->line_info = checks != kCheckNothing || options.count;
-  impl->device = open_device(options.device, {.world = options.world,
-                                              .threads = options.threads,
-                                              .cache = impl->cache.get(),
-                                              .checks = checks,
-                                              .count = options.count,
-                                              .schedule = parse_schedule(options.schedule)});
+  impl->device =
+      open_device(options.device, {.world = options.world,
+                                   .threads = options.threads,
+                                   .cache = impl->cache.get(),
+                                   .checks = checks,
+                                   .count = options.count,
+                                   .schedule = parse_schedule(options.schedule),
+                                   .catch_faults = environment("BRAID_CPU_FAULTS") != "0"});
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) {
     timeout_s = impl->device->kind() == "cuda" ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;

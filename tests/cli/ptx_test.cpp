@@ -242,6 +242,42 @@ TEST(Ptx, ABlockKeepsToItsDeclaredShape) {
   EXPECT_THAT(other.err, HasSubstr("not 32 x 1 x 1"));
 }
 
+TEST(Ptx, ABrokenKernelLeavesTheOthersOfItsFile) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "two.ptx";
+  test::write_file(file, R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry good(.param .u64 p)
+{
+  .reg .b32 %r<2>; .reg .b64 %rd<2>;
+  ld.param.b64 %rd1, [p];
+  ld.global.b32 { %r1 }, [ %rd1 + 0 ];
+  st.global.b32 [ %rd1 + 4 ], { %r1 };
+  ret;
+}
+.visible .entry other()
+{
+  .reg .b32 %r<2>;
+  mov.u32 %r1, %envreg2;
+  ret;
+}
+)");
+  const auto run = [&](const std::string& entry, const std::string& argument) {
+    return run_braid({"ptx", file, "--entry", entry, "--arg", argument});
+  };
+  EXPECT_EQ(run("good", "zero:f32:16").exit_code, 0);
+  const auto refused = run("other", "zero:f32:16");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("two.ptx:15: unknown register '%envreg2'"));
+  // A wild pointer is an error of the run.
+  const auto wild = run("good", "i64:64");
+  EXPECT_EQ(wild.exit_code, 1);
+  EXPECT_THAT(wild.err, HasSubstr("braid: error: " + file +
+                                  ": kernel good: an access to 0x40, "
+                                  "which is not the device's memory: rank 0, block (0, 0, 0)"));
+}
+
 TEST(Ptx, AFileIncludesWhatLiesBesideIt) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "mine.cuh",

@@ -55,6 +55,71 @@ TEST(PtxParser, RejectsMalformedText) {
   EXPECT_THAT(load_error("garbage"), HasSubstr("ptx:1:"));
 }
 
+/// A module with a kernel of every kind of defect. Asked for, each says its line; the others run.
+TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
+  const std::string text = R"(.version 9.0
+.target sm_80
+.address_size 64
+.extern .global .b32 elsewhere;
+.global .b32 here = 7;
+.func broken() { .reg .b32 %r<2>; mov.u32 %r1, %envreg2; ret; }
+.visible .entry first() { ret; }
+.visible .entry opcode() {
+  .reg .b32 %r<2>;
+  frobnicate.u32 %r1, 1;
+  ret; }
+.visible .entry special() { .reg .b32 %r<2>;
+  mov.u32 %r1, %envreg2; ret; }
+.visible .entry caller() {
+  call.uni broken;
+  ret; }
+.visible .entry character() {
+  @\x01;
+  ret; }
+.visible .entry number() { .reg .b32 %r<2>;
+  mov.b32 %r1, 0f12;
+  ret; }
+.visible .entry header(.param .texref t) { ret; }
+.visible .entry variable() { .reg .b32 %r<2>;
+  ld.global.b32 %r1, [elsewhere]; ret; }
+.visible .entry large() { .local .b8 x[99999999]; ret; }
+.visible .entry shared_bytes() { .shared .b8 s[40000]; frobnicate; }
+.visible .entry open() { {
+.visible .entry last() { .reg .b32 %r<2>; .shared .b8 t[16000]; .shared .b8 u[32000];
+  ld.global.b32 %r1, [here]; ret; }
+)";
+  const auto device = create_cpu_device({.threads = 1});
+  const auto module = device->load(0, {"", text, {}});
+  const auto error_of = [&](const char* entry) -> std::string {
+    try {
+      module->function(entry);
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return error.what();
+    }
+  };
+  EXPECT_EQ(error_of("first"), "");
+  EXPECT_EQ(error_of("last"), "");
+  EXPECT_EQ(error_of("opcode"), "ptx:10: unknown opcode 'frobnicate.u32'");
+  EXPECT_EQ(error_of("special"), "ptx:13: unknown register '%envreg2'");
+  EXPECT_EQ(error_of("caller"), "ptx:6: unknown register '%envreg2'");
+  EXPECT_EQ(error_of("character"), "ptx:18: unexpected character with code 92");
+  EXPECT_EQ(error_of("number"), "ptx:21: bad floating-point literal");
+  EXPECT_EQ(error_of("header"), "ptx:23: unknown directive '.texref'");
+  EXPECT_EQ(error_of("variable"), "ptx:4: external variable 'elsewhere' is not supported");
+  EXPECT_EQ(error_of("large"), "large: too much local or shared memory");
+  EXPECT_EQ(error_of("shared_bytes"), "ptx:27: unknown opcode 'frobnicate'");
+  EXPECT_THAT(error_of("open"), HasSubstr("ptx:29: "));
+  EXPECT_THAT(error_of("none"), HasSubstr("no such entry"));
+  // A launch of the last one needs all of the 48 KB that a block may have; it has no others' part.
+  const auto stream = device->create_stream(0);
+  stream->launch(module->function("last"), {1}, {32}, 0, {});
+  stream->synchronize();
+  // Loaded for the sake of a broken kernel, the module is refused at once.
+  EXPECT_THROW(device->load(0, {"opcode", text, {}}), Error);
+}
+
 /// Fewer operands than needed: the analyses come before the translator counts them.
 TEST(PtxParser, CountsOperands) {
   const std::pair<const char*, int> opcodes[] = {

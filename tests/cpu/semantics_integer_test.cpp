@@ -399,6 +399,19 @@ TEST(SemanticsInteger, Comparisons) {
   check(rows, make_inputs(integer_edges(), 4));
 }
 
+TEST(SemanticsInteger, BitMasks) {
+  // By the manual: ((1 << size) - 1) << position, which 32 bits hold the low part of.
+  const auto mask = [](u64 position, u64 size) {
+    return static_cast<u32>(((u64{1} << size) - 1) << position);
+  };
+  std::vector<Row> rows;
+  rows.push_back(row("bmsk.clamp.b32 %d, %a, %b;",
+                     [=](u32 a, u32 b) { return mask(std::min(a, 32U), std::min(b, 32U)); }));
+  rows.push_back(
+      row("bmsk.wrap.b32 %d, %a, %b;", [=](u32 a, u32 b) { return mask(a % 32, b % 32); }));
+  check(rows, make_inputs({0, 1, 2, 5, 16, 31, 32, 33, 64, 100, 0xffffffff}, 9));
+}
+
 TEST(SemanticsInteger, RefusesOtherForms) {
   for (const char* text :
        {"mad.hi.sat.u32 %d, %a, %b, %c;", "mul24.lo.u16 %h, %ha, %hb;", "addc.f32 %d, %a, %b;",

@@ -16,10 +16,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const Program program(std::string(reinterpret_cast<const char*>(data), size));
     // Every variant now and then.
-    llvm::LLVMContext context;
-    llvm::Module module("fuzz", context);
-    Jit::translate(module, program, size % 2 == 0,
-                   {.checks = size % 3 == 0, .counts = size % 5 == 0});
+    for (std::size_t entry = 0; entry < program.entries().size(); ++entry) {
+      llvm::LLVMContext context;
+      llvm::Module module("fuzz", context);
+      Jit::translate(module, program, entry, size % 2 == 0,
+                     {.checks = size % 3 == 0, .counts = size % 5 == 0});
+    }
   } catch (const braid::Error& error) {
     // The error is the answer, unless it is our own.
     if (error.code() == braid::ErrorCode::kInternal) {

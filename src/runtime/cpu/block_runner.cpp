@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <new>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -32,8 +31,6 @@ std::vector<std::uint32_t> values_at(const std::vector<std::uint64_t>& words) {
 
 }  // namespace
 
-void BlockRunner::Free::operator()(std::uint8_t* memory) const { std::free(memory); }
-
 void BlockRunner::start(const Launch& launch, std::uint64_t index) {
   launch_ = &launch;
   error_.clear();
@@ -46,16 +43,15 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
   warp_count_ = (threads + 31) / 32;
   live_warps_ = warp_count_;
   const std::uint32_t shared = launch.kernel.info.shared_bytes + launch.dynamic_shared;
-  if (shared > shared_size_ || shared_ == nullptr) {
-    shared_size_ = (shared + 256) / 256 * 256;
-    shared_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(256, shared_size_)));
-    if (shared_ == nullptr) throw std::bad_alloc();
+  if (shared > shared_memory_.size() || shared_ == nullptr) {
+    shared_memory_ = GuardedMemory(*launch.memory, shared);
     for (const auto& warp : warps_) warp->set_up_for = 0;
   }
+  shared_ = shared_memory_.last(shared);
   if (launch.sanitizer != nullptr && shared > 0) {
     launch.sanitizer->add_memory(launch.check->stream->rank,
-                                 reinterpret_cast<std::uint64_t>(shared_.get()), shared,
-                                 "shared memory", false);
+                                 reinterpret_cast<std::uint64_t>(shared_), shared, "shared memory",
+                                 false);
   }
   const bool waits = launch.takes_turns();
   const std::uint32_t needed = waits ? warp_count_ : 1;
@@ -101,10 +97,12 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
   warp.runner = this;
   warp.params = reinterpret_cast<const std::uint8_t*>(launch.params.data());
-  warp.shared = shared_.get();
-  warp.local = launch.kernel.info.local_bytes == 0
-                   ? nullptr
-                   : warp.fiber.local(32ULL * launch.kernel.info.local_bytes);
+  warp.shared = shared_;
+  warp.local = nullptr;
+  if (const std::size_t local = 32ULL * launch.kernel.info.local_bytes; local != 0) {
+    if (local > warp.local_memory.size()) warp.local_memory = GuardedMemory(*launch.memory, local);
+    warp.local = warp.local_memory.last(local);
+  }
   // The files of a block's warps begin in different parts of a page.
   const std::size_t skip = launch.takes_turns() ? index * kRegisterStep % kPage : 0;
   warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes + kPage) + skip;
@@ -200,13 +198,33 @@ BlockRunner::State BlockRunner::run() {
   return state;
 }
 
+/// As Fiber::resume; a fault becomes the error of the block.
+bool BlockRunner::resume(Fiber& fiber) {
+  const bool returned = fiber.resume();
+  if (const auto& fault = fiber.fault()) {
+    std::ostringstream text;
+    text << "an access to ";
+    if (fault->has_address) {
+      const std::string place = launch_->memory->describe(fault->address);
+      text << "0x" << std::hex << fault->address << ", "
+           << (place.empty() ? "which is not the device's memory" : place);
+    } else {
+      text << "an address that is not aligned, or that no memory can have";
+    }
+    text << std::dec << ": rank " << launch_->rank << ", block (" << ctaid_[0] << ", " << ctaid_[1]
+         << ", " << ctaid_[2] << ")";
+    error_ = text.str();
+  }
+  return returned;
+}
+
 BlockRunner::State BlockRunner::run_straight() {
   Warp& warp = *warps_[0];
   warp.runner = this;
   // Buffers first: nothing may throw on a fiber.
   set_up(warp, 0);
   warp.fiber.start(&BlockRunner::straight_main, &warp);
-  while (!warp.fiber.resume()) {
+  while (!resume(warp.fiber)) {
     if (error_.empty()) continue;
     warp.fiber.reset();
     return State::kFailed;
@@ -218,7 +236,7 @@ BlockRunner::State BlockRunner::run_straight() {
 BlockRunner::State BlockRunner::run_on_one_stack() {
   Fiber& fiber = warps_[0]->fiber;
   fiber.start(&BlockRunner::block_main, this);
-  while (!fiber.resume()) {
+  while (!resume(fiber)) {
     if (error_.empty()) continue;
     fiber.reset();
     return State::kFailed;
@@ -270,7 +288,7 @@ BlockRunner::State BlockRunner::run_waiting() {
       }
       ran = true;
       warp.yielded = false;
-      const bool returned = warp.fiber.resume();
+      const bool returned = resume(warp.fiber);
       if (!error_.empty()) break;
       if (returned) warp_done(warp);
       progress = progress || !warp.yielded;
@@ -479,7 +497,7 @@ void BlockRunner::abandon() {
 
 void BlockRunner::end_block() {
   if (Sanitizer* s = sanitizer()) {
-    s->remove_memory(reinterpret_cast<std::uint64_t>(shared_.get()));
+    s->remove_memory(reinterpret_cast<std::uint64_t>(shared_));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/cpu/control_flow.h"
 #include "runtime/cpu/counter.h"
 #include "runtime/cpu/fiber.h"
+#include "runtime/cpu/guarded_memory.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/runtime_helpers.h"
 #include "runtime/cpu/sanitizer.h"
@@ -24,6 +25,8 @@ struct Launch {
   Dim3 grid;
   Dim3 block;
   std::uint32_t dynamic_shared = 0;
+  AddressRange* memory = nullptr;  ///< of the device
+  int rank = 0;
   std::uint32_t grid_id = 0;
   std::uint64_t ordinal = 0;  ///< among the launches of its stream since the run began
   bool aligned = false;
@@ -65,6 +68,7 @@ class BlockRunner {
     BlockRunner* runner = nullptr;
     Fiber fiber;
     std::uint8_t* registers = nullptr;
+    GuardedMemory local_memory;
     Status status = Status::kReady;
     std::uint64_t set_up_for = 0;  ///< launch and index in the block
     bool yielded = false;
@@ -120,6 +124,7 @@ class BlockRunner {
     VectorClock clock;  ///< what those that arrived know, when the launch is checked
   };
 
+  bool resume(Fiber& fiber);
   void set_up(Warp& warp, std::uint32_t index);
   void set_up_launch(Warp& warp, std::uint32_t index);
   void start_checks(Warp& warp, std::uint32_t index);
@@ -150,11 +155,8 @@ class BlockRunner {
   std::uint32_t live_warps_ = 0;
   std::array<Barrier, 16> barriers_{};
   std::uint32_t used_barriers_ = 0;  ///< bit per barrier that somebody came to
-  struct Free {
-    void operator()(std::uint8_t* memory) const;
-  };
-  std::unique_ptr<std::uint8_t, Free> shared_;
-  std::uint32_t shared_size_ = 0;
+  GuardedMemory shared_memory_;
+  std::uint8_t* shared_ = nullptr;  ///< of this launch
   std::string error_;
 };
 

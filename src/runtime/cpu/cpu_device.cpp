@@ -1,15 +1,16 @@
 #include "runtime/cpu/cpu_device.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <unordered_map>
 
 #include "braid/error.h"
 #include "runtime/cpu/counter.h"
 #include "runtime/cpu/engine.h"
+#include "runtime/cpu/fault.h"
+#include "runtime/cpu/guarded_memory.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/sanitizer.h"
 
@@ -32,6 +33,7 @@ struct Core {
                       : std::make_unique<Scheduler>(options.schedule, options.world)),
         counter(options.count ? std::make_unique<Counter>() : nullptr),
         jit(options.cache, {.checks = options.checks != 0, .counts = options.count}),
+        faults(options.catch_faults ? std::make_unique<FaultHandler>() : nullptr),
         engine(threads, sanitizer.get(), scheduler.get(), counter.get()) {}
 
   /// Ranks load the same text: it is parsed once while any of them holds it.
@@ -48,30 +50,17 @@ struct Core {
   std::unique_ptr<Scheduler> scheduler;  ///< null to take turns
   std::unique_ptr<Counter> counter;      ///< null when nothing is counted
   Jit jit;
+  AddressRange range;
+  std::unique_ptr<FaultHandler> faults;  ///< null where the host has its own
   Engine engine;
   std::mutex mutex;
   std::unordered_map<std::string, std::weak_ptr<const Program>> programs;
 };
 
-struct AlignedFree {
-  void operator()(std::uint8_t* memory) const { std::free(memory); }
-};
-using AlignedBytes = std::unique_ptr<std::uint8_t, AlignedFree>;
-
-AlignedBytes allocate_aligned(std::size_t bytes) {
-  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + 255) / 256 * 256;
-  if (rounded < bytes) throw_environment("cpu", "allocation is too large");
-  AlignedBytes memory(static_cast<std::uint8_t*>(std::aligned_alloc(256, rounded)));
-  if (memory == nullptr) {
-    throw_environment("cpu", "cannot allocate " + std::to_string(bytes) + " bytes");
-  }
-  return memory;
-}
-
 class CpuMemory final : public Memory {
  public:
   CpuMemory(std::shared_ptr<Core> core, int rank, std::size_t bytes)
-      : core_(std::move(core)), memory_(allocate_aligned(bytes)), size_(bytes) {
+      : core_(std::move(core)), memory_(core_->range, bytes) {
     if (core_->sanitizer != nullptr) {
       core_->sanitizer->add_memory(rank, CpuMemory::address(), bytes, "memory", false);
     }
@@ -84,14 +73,13 @@ class CpuMemory final : public Memory {
   CpuMemory(const CpuMemory&) = delete;
   CpuMemory& operator=(const CpuMemory&) = delete;
   [[nodiscard]] std::uint64_t address() const override {
-    return reinterpret_cast<std::uint64_t>(memory_.get());
+    return reinterpret_cast<std::uint64_t>(memory_.data());
   }
-  [[nodiscard]] std::size_t size() const override { return size_; }
+  [[nodiscard]] std::size_t size() const override { return memory_.size(); }
 
  private:
   std::shared_ptr<Core> core_;
-  AlignedBytes memory_;
-  std::size_t size_;
+  GuardedMemory memory_;
 };
 
 std::string shape(Dim3 block) {
@@ -106,55 +94,52 @@ class Code {
       : core_(std::move(core)),
         program_(core_->parse(image.ptx)),
         file_(image.file),
-        globals_(allocate_aligned(program_->globals_bytes())) {
+        globals_(core_->range, program_->globals_bytes()) {
     fill_globals();
     if (core_->sanitizer != nullptr) {
-      core_->sanitizer->add_memory(rank, reinterpret_cast<std::uint64_t>(globals_.get()),
+      core_->sanitizer->add_memory(rank, reinterpret_cast<std::uint64_t>(globals_.data()),
                                    program_->globals_bytes(), "a variable of the module", true);
     }
-    bool aligned = program_->entries().empty();
-    bool general = false;
-    for (const Program::Entry& entry : program_->entries()) {
-      (entry.needs_general ? general : aligned) = true;
+    variants_.resize(program_->entries().size());
+    for (std::size_t e = 0; e < variants_.size(); ++e) {
+      if (program_->entries()[e].name == image.entry) prepare(e);
     }
-    if (aligned) link(true);
-    if (general) link(false);
   }
 
   ~Code() {
     if (core_->sanitizer == nullptr) return;
-    core_->sanitizer->remove_memory(reinterpret_cast<std::uint64_t>(globals_.get()));
+    core_->sanitizer->remove_memory(reinterpret_cast<std::uint64_t>(globals_.data()));
   }
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;
 
   [[nodiscard]] const Program& program() const { return *program_; }
   [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] AddressRange& memory() const { return core_->range; }
   [[nodiscard]] std::shared_ptr<const Program> shared_program() const { return program_; }
+
+  /// Compiles the variant of an entry that its launches most likely want. Throws when it cannot
+  /// run.
+  void prepare(std::size_t entry) { kernel(entry, !program_->entries()[entry].needs_general); }
 
   /// The variant for full rows of 32 threads, or for any block; compiled on first use.
   const Kernel& kernel(std::size_t entry, bool aligned) {
     const std::lock_guard lock(mutex_);
-    return link(aligned).kernel(entry);
+    auto& variant = variants_[entry][aligned ? 1 : 0];
+    if (variant == nullptr) variant = core_->jit.load(*program_, entry, aligned, globals_.data());
+    return variant->kernel();
   }
 
  private:
-  Jit::Linked& link(bool aligned) {
-    auto& variant = variants_[aligned ? 1 : 0];
-    if (variant == nullptr) variant = core_->jit.load(*program_, aligned, globals_.get());
-    return *variant;
-  }
-
   void fill_globals() {
-    std::memset(globals_.get(), 0, program_->globals_bytes());
     const auto& variables = program_->module().variables;
     for (std::size_t v = 0; v < variables.size(); ++v) {
       if (variables[v].init.empty()) continue;
-      std::uint8_t* at = globals_.get() + program_->offsets()[v];
+      std::uint8_t* at = globals_.data() + program_->offsets()[v];
       std::memcpy(at, variables[v].init.data(), variables[v].init.size());
       for (const ptx::Variable::Relocation& relocation : variables[v].relocations) {
         const std::uint64_t target =
-            reinterpret_cast<std::uint64_t>(globals_.get()) +
+            reinterpret_cast<std::uint64_t>(globals_.data()) +
             static_cast<std::uint64_t>(
                 program_->offsets()[static_cast<std::size_t>(relocation.variable)]) +
             static_cast<std::uint64_t>(relocation.addend);
@@ -166,9 +151,9 @@ class Code {
   std::shared_ptr<Core> core_;
   std::shared_ptr<const Program> program_;
   std::string file_;
-  AlignedBytes globals_;
+  GuardedMemory globals_;
   std::mutex mutex_;
-  std::unique_ptr<Jit::Linked> variants_[2];
+  std::vector<std::array<std::unique_ptr<Jit::Linked>, 2>> variants_;  ///< by entry
 };
 
 class CpuFunction final : public Function {
@@ -207,6 +192,7 @@ class CpuFunction final : public Function {
     launch.grid = grid;
     launch.block = block;
     launch.dynamic_shared = shared;
+    launch.memory = &code_->memory();
     launch.params.resize((entry().parameter_bytes + 7) / 8 + 1);
     auto* bytes = reinterpret_cast<std::uint8_t*>(launch.params.data());
     for (std::size_t p = 0; p < args.size(); ++p) {
@@ -278,23 +264,23 @@ class CpuFunction final : public Function {
 
 class CpuModule final : public Module {
  public:
-  explicit CpuModule(const std::shared_ptr<Code>& code) {
-    const auto& entries = code->program().entries();
-    for (std::size_t e = 0; e < entries.size(); ++e) {
-      functions_.emplace(entries[e].name, std::make_unique<CpuFunction>(code, e));
-    }
-  }
+  explicit CpuModule(std::shared_ptr<Code> code)
+      : code_(std::move(code)), functions_(code_->program().entries().size()) {}
 
   Function& function(std::string_view entry) override {
-    const auto it = functions_.find(std::string(entry));
-    if (it == functions_.end()) {
-      throw_invalid(std::string(entry), "the module has no such entry");
+    const auto& entries = code_->program().entries();
+    for (std::size_t e = 0; e < entries.size(); ++e) {
+      if (entries[e].name != entry) continue;
+      code_->prepare(e);
+      if (functions_[e] == nullptr) functions_[e] = std::make_unique<CpuFunction>(code_, e);
+      return *functions_[e];
     }
-    return *it->second;
+    throw_invalid(std::string(entry), "the module has no such entry");
   }
 
  private:
-  std::unordered_map<std::string, std::unique_ptr<CpuFunction>> functions_;
+  std::shared_ptr<Code> code_;
+  std::vector<std::unique_ptr<CpuFunction>> functions_;  ///< by entry
 };
 
 class CpuEvent final : public Event {

@@ -18,6 +18,9 @@ struct CpuOptions {
   unsigned checks = 0;  ///< of the sanitizer (runtime/checks.h); with any there is one worker
   bool count = false;   ///< count what kernels do; there is one worker then, too
   Schedule schedule;    ///< of a checked run
+  /// Whether a fault of a kernel becomes an error: takes SIGSEGV and SIGBUS of the device's
+  /// threads.
+  bool catch_faults = true;
 };
 
 std::unique_ptr<Device> create_cpu_device(const CpuOptions& options);

@@ -1,15 +1,29 @@
 #include "runtime/cpu/engine.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace braid::cpu {
 
 Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter)
     : sanitizer_(sanitizer), scheduler_(scheduler), counter_(counter) {
-  for (int t = 0; t < threads; ++t) workers_.emplace_back([this] { worker(); });
+  start_workers(threads);
 }
 
-Engine::~Engine() {
+Engine::~Engine() { stop_workers(); }
+
+void Engine::start_workers(int threads) {
+  try {
+    for (int t = 0; t < threads; ++t) workers_.emplace_back([this] { worker(); });
+  } catch (const std::system_error& failure) {
+    const std::size_t started = workers_.size();
+    stop_workers();
+    throw_environment("cpu", "cannot start worker thread " + std::to_string(started + 1) + " of " +
+                                 std::to_string(threads) + ": " + failure.code().message());
+  }
+}
+
+void Engine::stop_workers() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -109,6 +123,7 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
     grid->op = std::move(std::get<std::unique_ptr<LaunchOp>>(op));
     Launch& launch = grid->op->launch;
     launch.grid_id = next_grid_id_++;
+    launch.rank = stream->rank;
     if (stream->run != run_) stream->launches = 0;
     stream->run = run_;
     launch.ordinal = stream->launches++;
@@ -158,6 +173,7 @@ bool Engine::prefer_new() {
 }
 
 void Engine::worker() {
+  const SignalStack signals;
   std::unique_ptr<BlockRunner> spare;
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -218,6 +234,8 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
       if (state == BlockRunner::State::kFailed) error = spare->error();
     } catch (const std::bad_alloc&) {
       error = "out of memory";
+    } catch (const Error& failure) {
+      error = failure.what();
     }
     if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kStopped) {
       lock.lock();

@@ -70,7 +70,7 @@ class Engine {
  public:
   /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
   /// With a counter, too, there is one thread. With a scheduler work begins when the host waits for
-  /// it: then a seed is a run.
+  /// it: then a seed is a run. Throws kEnvironment when a thread does not start.
   Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -108,6 +108,8 @@ class Engine {
     HostOp op;
   };
 
+  void start_workers(int threads);
+  void stop_workers();
   void worker();
   void advance(const std::shared_ptr<StreamState>& stream);
   bool advance_one(const std::shared_ptr<StreamState>& stream);

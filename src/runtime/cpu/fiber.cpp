@@ -1,9 +1,15 @@
 #include "runtime/cpu/fiber.h"
 
 #include <sys/mman.h>
+#include <ucontext.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <new>
+#include <string>
+
+#include "braid/error.h"
 
 namespace braid::cpu {
 namespace {
@@ -13,13 +19,21 @@ constexpr std::size_t kGuardBytes = 4096;
 
 namespace ctx = boost::context::detail;
 
+/// For the signal handler, so without anything that is made at the first access.
+__attribute__((tls_model("initial-exec"))) thread_local Fiber* running_fiber = nullptr;
+
 }  // namespace
 
 Fiber::Fiber()
     : stack_(mmap(nullptr, kStackBytes + kGuardBytes, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-  if (stack_ == MAP_FAILED || mprotect(stack_, kGuardBytes, PROT_NONE) != 0) throw std::bad_alloc();
-  reset();
+  if (stack_ != MAP_FAILED && mprotect(stack_, kGuardBytes, PROT_NONE) == 0) {
+    reset();
+    return;
+  }
+  const int error = errno;
+  if (stack_ != MAP_FAILED) munmap(stack_, kStackBytes + kGuardBytes);
+  throw_environment("cpu", std::string("cannot map the stack of a warp: ") + std::strerror(error));
 }
 
 Fiber::~Fiber() {
@@ -28,6 +42,7 @@ Fiber::~Fiber() {
 }
 
 void Fiber::reset() {
+  fault_.reset();
   sanitizer_.forget(static_cast<std::uint8_t*>(stack_) + kGuardBytes, kStackBytes);
   auto* top = static_cast<std::uint8_t*>(stack_) + kStackBytes + kGuardBytes;
   self_ = ctx::make_fcontext(top, kStackBytes, &Fiber::main);
@@ -47,7 +62,9 @@ void Fiber::main(ctx::transfer_t from) {
 bool Fiber::resume() {
   returned_ = false;
   sanitizer_.before_resume(static_cast<std::uint8_t*>(stack_) + kGuardBytes, kStackBytes);
+  running_fiber = this;
   const ctx::transfer_t back = ctx::jump_fcontext(self_, this);
+  running_fiber = nullptr;
   sanitizer_.after_resume();
   self_ = back.fctx;
   return returned_;
@@ -60,19 +77,37 @@ void Fiber::suspend() {
   caller_ = again.fctx;
 }
 
-void Fiber::Free::operator()(std::uint8_t* memory) const { std::free(memory); }
+Fiber* Fiber::running() { return running_fiber; }
 
-std::uint8_t* Fiber::Buffer::at_least(std::size_t bytes) {
-  if (bytes > size) {
-    const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
-    memory.reset(static_cast<std::uint8_t*>(std::aligned_alloc(64, rounded)));
-    if (memory == nullptr) throw std::bad_alloc();
-    size = rounded;
-  }
-  return memory.get();
+void Fiber::leave_for_good(Fiber* fiber) {
+  for (;;) fiber->suspend();
 }
 
-std::uint8_t* Fiber::registers(std::size_t bytes) { return registers_.at_least(bytes); }
-std::uint8_t* Fiber::local(std::size_t bytes) { return local_.at_least(bytes); }
+bool Fiber::leave_at(const Fault& fault, long long* registers) {
+  constexpr std::uint64_t kRedZone = 128;
+  constexpr std::uint64_t kEnough = 8192;
+  const auto stack = reinterpret_cast<std::uint64_t>(stack_) + kGuardBytes;
+  const auto top = static_cast<std::uint64_t>(registers[REG_RSP]) - kRedZone;
+  if (top - stack >= kStackBytes || top - stack < kEnough) return false;
+  running_fiber = nullptr;
+  fault_ = fault;
+  // As behind a call.
+  registers[REG_RSP] = static_cast<long long>((top & ~63ULL) - 8);
+  registers[REG_RDI] = reinterpret_cast<long long>(this);
+  registers[REG_RIP] = reinterpret_cast<long long>(&Fiber::leave_for_good);
+  return true;
+}
+
+void Fiber::Free::operator()(std::uint8_t* memory) const { std::free(memory); }
+
+std::uint8_t* Fiber::registers(std::size_t bytes) {
+  if (bytes > register_bytes_) {
+    const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
+    registers_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(64, rounded)));
+    register_bytes_ = registers_ == nullptr ? 0 : rounded;
+    if (registers_ == nullptr) throw std::bad_alloc();
+  }
+  return registers_.get();
+}
 
 }  // namespace braid::cpu

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
+#include "runtime/cpu/fault.h"
 #include "runtime/cpu/fiber_sanitizer.h"
 
 namespace braid::cpu {
@@ -19,6 +21,7 @@ class Fiber {
  public:
   using Entry = void (*)(void* argument);
 
+  /// Throws kEnvironment when there is no memory for its stack.
   Fiber();
   ~Fiber();
   Fiber(const Fiber&) = delete;
@@ -29,27 +32,29 @@ class Fiber {
     entry_ = entry;
     argument_ = argument;
   }
-  /// Runs until the function suspends or returns; true when it returned.
+  /// Runs until the function suspends, faults or returns; true when it returned.
   bool resume();
   /// Called on the fiber: goes back to the caller of `resume`.
   void suspend();
   void reset();
 
+  /// The access that it cannot go on from, until it is reset.
+  [[nodiscard]] const std::optional<Fault>& fault() const { return fault_; }
+  /// The one that the calling thread is on, or null.
+  static Fiber* running();
+  /// Called by a signal handler with what the thread is to go on with behind it (a gregset_t): that
+  /// is to leave the fiber for good. False when it has no stack left to do so.
+  bool leave_at(const Fault& fault, long long* registers);
+
   /// 64-byte aligned memory for the register file, at least `bytes` long.
   std::uint8_t* registers(std::size_t bytes);
-  /// The same for the local memory of a warp.
-  std::uint8_t* local(std::size_t bytes);
 
  private:
   static void main(boost::context::detail::transfer_t from);
+  static void leave_for_good(Fiber* fiber);
 
   struct Free {
     void operator()(std::uint8_t* memory) const;
-  };
-  struct Buffer {
-    std::unique_ptr<std::uint8_t, Free> memory;
-    std::size_t size = 0;
-    std::uint8_t* at_least(std::size_t bytes);
   };
 
   void* stack_ = nullptr;  ///< mapping, guard page first
@@ -58,9 +63,10 @@ class Fiber {
   Entry entry_ = nullptr;
   void* argument_ = nullptr;
   bool returned_ = false;
+  std::optional<Fault> fault_;
   FiberSanitizer sanitizer_;
-  Buffer registers_;
-  Buffer local_;
+  std::unique_ptr<std::uint8_t, Free> registers_;
+  std::size_t register_bytes_ = 0;
 };
 
 }  // namespace braid::cpu

@@ -35,8 +35,8 @@ void check(llvm::Error error) {
 }
 
 std::string variable_symbol(std::size_t index) { return "ptx.variable." + std::to_string(index); }
-std::string kernel_symbol(std::size_t entry) { return "ptx.kernel." + std::to_string(entry); }
-std::string info_symbol(std::size_t entry) { return "ptx.info." + std::to_string(entry); }
+constexpr const char* kKernelSymbol = "ptx.kernel";
+constexpr const char* kInfoSymbol = "ptx.info";
 
 /// The feature level by what was detected; names of processors say less.
 std::string host_cpu(const llvm::StringMap<bool>& features) {
@@ -127,8 +127,10 @@ Jit::Linked::~Linked() {
   llvm::consumeError(jit_.state_->lljit->getExecutionSession().removeJITDylib(library_));
 }
 
-void Jit::translate(llvm::Module& out, const Program& program, bool aligned,
+void Jit::translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
                     Instrumentation instrumentation) {
+  const Program::Entry& kernel = program.entries()[entry];
+  if (kernel.error) throw Error(*kernel.error);
   Layout layout;
   layout.offsets = program.offsets();
   layout.globals.resize(layout.offsets.size());
@@ -139,39 +141,33 @@ void Jit::translate(llvm::Module& out, const Program& program, bool aligned,
         new llvm::GlobalVariable(out, llvm::Type::getInt8Ty(out.getContext()), false,
                                  llvm::GlobalValue::ExternalLinkage, nullptr, variable_symbol(v));
   }
-  for (std::size_t e = 0; e < program.entries().size(); ++e) {
-    layout.local_bytes = program.local_bytes(static_cast<int>(e));
-    layout.shared_bytes = program.shared_bytes(static_cast<int>(e));
-    std::vector<std::int64_t> offsets = layout.offsets;
-    for (std::size_t v = 0; v < offsets.size(); ++v) {
-      if (program.module().variables[v].dynamic) offsets[v] = layout.shared_bytes;
-    }
-    Layout own = layout;
-    own.offsets = std::move(offsets);
-    const auto& function =
-        program.module().functions[static_cast<std::size_t>(program.entries()[e].function)];
-    Translator translator(out, program.module(), function, own, aligned, instrumentation);
-    const KernelInfo info = translator.run(kernel_symbol(e));
-    const std::uint32_t words[] = {info.register_bytes, info.local_bytes, info.shared_bytes,
-                                   info.waits};
-    auto* data = llvm::ConstantDataArray::get(out.getContext(), words);
-    new llvm::GlobalVariable(out, data->getType(), true, llvm::GlobalValue::ExternalLinkage, data,
-                             info_symbol(e));
+  layout.local_bytes = program.local_bytes(static_cast<int>(entry));
+  layout.shared_bytes = program.shared_bytes(static_cast<int>(entry));
+  for (std::size_t v = 0; v < layout.offsets.size(); ++v) {
+    if (program.module().variables[v].dynamic) layout.offsets[v] = layout.shared_bytes;
   }
+  const auto& function = program.module().functions[static_cast<std::size_t>(kernel.function)];
+  Translator translator(out, program.module(), function, layout, aligned, instrumentation);
+  const KernelInfo info = translator.run(kKernelSymbol);
+  const std::uint32_t words[] = {info.register_bytes, info.local_bytes, info.shared_bytes,
+                                 info.waits};
+  auto* data = llvm::ConstantDataArray::get(out.getContext(), words);
+  new llvm::GlobalVariable(out, data->getType(), true, llvm::GlobalValue::ExternalLinkage, data,
+                           kInfoSymbol);
   std::string problem;
   llvm::raw_string_ostream problems(problem);
   if (llvm::verifyModule(out, &problems))
     throw_internal("cpu", "bad code was generated: " + problem);
 }
 
-std::string Jit::compile(const Program& program, bool aligned) {
+std::string Jit::compile(const Program& program, std::size_t entry, bool aligned) {
   llvm::LLVMContext context;
   llvm::Module out("ptx", context);
   const auto machine = state_->target_machine();
   out.setTargetTriple(machine->getTargetTriple().str());
   out.setDataLayout(machine->createDataLayout());
   out.setPICLevel(llvm::PICLevel::BigPIC);
-  translate(out, program, aligned, instrumentation_);
+  translate(out, program, entry, aligned, instrumentation_);
 
   llvm::PassBuilder builder(machine.get());
   llvm::LoopAnalysisManager loops;
@@ -201,24 +197,25 @@ std::string Jit::compile(const Program& program, bool aligned) {
   return std::string(object.begin(), object.end());
 }
 
-std::string Jit::object_for(const Program& program, bool aligned) {
+std::string Jit::object_for(const Program& program, std::size_t entry, bool aligned) {
   const std::string key = "braid-cpu-object\nversion " + std::to_string(kCodegenVersion) +
                           "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu + "\nfeatures " +
                           state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
                           (instrumentation_.checks ? ", checked" : "") +
-                          (instrumentation_.counts ? ", counted" : "") + "\nptx\n" + program.text();
+                          (instrumentation_.counts ? ", counted" : "") + "\nentry " +
+                          program.entries()[entry].name + "\nptx\n" + program.text();
   const auto it = objects_.find(key);
   if (it != objects_.end()) return it->second;
-  const auto make = [&] { return compile(program, aligned); };
+  const auto make = [&] { return compile(program, entry, aligned); };
   std::string object = cache_ == nullptr ? make() : cache_->get_or_create({key}, make);
   objects_.emplace(key, object);
   return object;
 }
 
-std::unique_ptr<Jit::Linked> Jit::load(const Program& program, bool aligned,
+std::unique_ptr<Jit::Linked> Jit::load(const Program& program, std::size_t entry, bool aligned,
                                        std::uint8_t* globals) {
   const std::lock_guard lock(mutex_);
-  const std::string object = object_for(program, aligned);
+  const std::string object = object_for(program, entry, aligned);
   llvm::orc::LLJIT& lljit = *state_->lljit;
   auto& library = check(lljit.createJITDylib("ptx." + std::to_string(next_library_++)));
   library.addToLinkOrder(*state_->helpers);
@@ -241,16 +238,12 @@ std::unique_ptr<Jit::Linked> Jit::load(const Program& program, bool aligned,
   }
   if (!symbols.empty()) check(library.define(llvm::orc::absoluteSymbols(std::move(symbols))));
   check(lljit.addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(object, "ptx.o")));
-  std::vector<Kernel> kernels;
-  for (std::size_t e = 0; e < program.entries().size(); ++e) {
-    Kernel kernel;
-    kernel.run = check(lljit.lookup(library, kernel_symbol(e))).toPtr<WarpFunction>();
-    kernel.info = *check(lljit.lookup(library, info_symbol(e))).toPtr<const KernelInfo*>();
-    kernels.push_back(kernel);
-  }
+  Kernel kernel;
+  kernel.run = check(lljit.lookup(library, kKernelSymbol)).toPtr<WarpFunction>();
+  kernel.info = *check(lljit.lookup(library, kInfoSymbol)).toPtr<const KernelInfo*>();
   unload.library = nullptr;
   auto linked = std::make_unique<Linked>(*this, library);
-  linked->kernels_ = std::move(kernels);
+  linked->kernel_ = kernel;
   return linked;
 }
 

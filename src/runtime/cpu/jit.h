@@ -4,9 +4,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "braid/error.h"
 #include "runtime/cpu/ptx.h"
 #include "runtime/cpu/warp_context.h"
 
@@ -38,7 +40,7 @@ struct Kernel {
 /// Parsed PTX with its calls inlined, its variables placed and its parameters laid out.
 class Program {
  public:
-  /// Throws braid::Error on bad PTX.
+  /// Throws braid::Error on bad PTX outside of its functions.
   explicit Program(std::string text);
 
   struct Parameter {
@@ -51,6 +53,7 @@ class Program {
     std::vector<Parameter> parameters;
     std::uint32_t parameter_bytes = 0;
     bool needs_general = false;  ///< its declared block shape has warps that are not full rows
+    std::optional<Error> error;  ///< why it cannot run
   };
 
   [[nodiscard]] const std::string& text() const { return text_; }
@@ -93,38 +96,39 @@ class Jit {
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;
 
-  /// One linked copy of one variant of a program; unloaded when it dies.
+  /// One linked copy of one variant of an entry; unloaded when it dies.
   class Linked {
    public:
     Linked(Jit& jit, llvm::orc::JITDylib& library) : jit_(jit), library_(library) {}
     ~Linked();
     Linked(const Linked&) = delete;
     Linked& operator=(const Linked&) = delete;
-    [[nodiscard]] const Kernel& kernel(std::size_t entry) const { return kernels_[entry]; }
+    [[nodiscard]] const Kernel& kernel() const { return kernel_; }
 
    private:
     friend class Jit;
     Jit& jit_;
     llvm::orc::JITDylib& library_;
-    std::vector<Kernel> kernels_;
+    Kernel kernel_;
   };
 
-  /// Writes the functions of all kernels into a module, and verifies it. Throws braid::Error for
-  /// what the device does not know.
-  static void translate(llvm::Module& out, const Program& program, bool aligned,
+  /// Writes the function of a kernel into a module, and verifies it. Throws the entry's error, or
+  /// one for what the device does not know.
+  static void translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
                         Instrumentation instrumentation);
 
   /// `aligned` picks the variant for blocks whose x extent is a multiple of 32; `globals` is where
-  /// the program's global variables live.
-  std::unique_ptr<Linked> load(const Program& program, bool aligned, std::uint8_t* globals);
+  /// the program's global variables live. Throws as translate().
+  std::unique_ptr<Linked> load(const Program& program, std::size_t entry, bool aligned,
+                               std::uint8_t* globals);
 
   /// Name and features of the host processor, for people.
   [[nodiscard]] const std::string& host() const { return host_; }
 
  private:
   struct State;
-  std::string compile(const Program& program, bool aligned);
-  std::string object_for(const Program& program, bool aligned);
+  std::string compile(const Program& program, std::size_t entry, bool aligned);
+  std::string object_for(const Program& program, std::size_t entry, bool aligned);
 
   const DiskCache* cache_;
   Instrumentation instrumentation_;

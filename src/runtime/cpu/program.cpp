@@ -19,8 +19,12 @@ Program::Program(std::string text) : text_(std::move(text)), module_(ptx::parse(
   for (std::size_t f = 0; f < module_.functions.size(); ++f) {
     if (!module_.functions[f].is_entry || !module_.functions[f].has_body) continue;
     ptx::Function entry = module_.functions[f];
-    ptx::inline_calls(module_, entry);
-    module_.functions[f] = std::move(entry);
+    try {
+      ptx::inline_calls(module_, entry);
+      module_.functions[f] = std::move(entry);
+    } catch (const Error& why) {
+      module_.functions[f].error = why;
+    }
   }
   offsets_.assign(module_.variables.size(), 0);
   std::vector<bool> inside(module_.variables.size());
@@ -51,7 +55,14 @@ Program::Program(std::string text) : text_(std::move(text)), module_(ptx::parse(
     for (const auto* shape : {&function.required_threads, &function.max_threads}) {
       if ((*shape)[0] % 32 != 0) entry.needs_general = true;
     }
-    place(entry);
+    local_bytes_.push_back(0);
+    shared_bytes_.push_back(0);
+    entry.error = function.error;
+    try {
+      if (!entry.error) place(entry);
+    } catch (const Error& why) {
+      entry.error = why;
+    }
     entries_.push_back(std::move(entry));
   }
   std::vector<std::uint32_t> lines;
@@ -98,8 +109,8 @@ void Program::place(Entry& entry) {
   if (local > kMaxPrivateBytes / 32 || shared > kMaxPrivateBytes) {
     throw_invalid(entry.name, "too much local or shared memory");
   }
-  local_bytes_.push_back(static_cast<std::uint32_t>(local));
-  shared_bytes_.push_back(static_cast<std::uint32_t>(shared));
+  local_bytes_.back() = static_cast<std::uint32_t>(local);
+  shared_bytes_.back() = static_cast<std::uint32_t>(shared);
 }
 
 }  // namespace braid::cpu

@@ -28,6 +28,13 @@ std::optional<Type> parse_type(std::string_view name) {
   return it->second;
 }
 
+std::optional<Type> Instruction::type() const {
+  for (auto it = modifiers.rbegin(); it != modifiers.rend(); ++it) {
+    if (const auto type = parse_type(*it)) return type;
+  }
+  return std::nullopt;
+}
+
 std::string Instruction::full_name() const {
   std::string name = opcode;
   for (const std::string& modifier : modifiers) name += "." + modifier;

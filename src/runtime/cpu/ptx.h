@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/error.h"
+
 namespace braid::cpu::ptx {
 
 /// The syntax tree of a PTX module: names are resolved to indices, nothing else is interpreted.
@@ -119,6 +121,8 @@ struct Instruction {
   std::uint32_t line = 0;
   std::uint32_t source_line = 0;  ///< of the CUDA text, by the last `.loc`; 0 if none
   [[nodiscard]] std::string full_name() const;
+  /// The last of the modifiers that is a type.
+  [[nodiscard]] std::optional<Type> type() const;
 };
 
 struct Function {
@@ -135,6 +139,7 @@ struct Function {
   std::array<std::uint32_t, 3> max_threads{};       ///< .maxntid, zeros when absent
   std::array<std::uint32_t, 3> required_threads{};  ///< .reqntid, zeros when absent
   std::uint32_t line = 0;
+  std::optional<Error> error;  ///< why it cannot run; then only the name is known
 };
 
 struct Module {
@@ -145,12 +150,12 @@ struct Module {
 /// Throws braid::Error (kInvalidArgument, place "ptx") for `line`.
 [[noreturn]] void fail(std::uint32_t line, const std::string& message);
 
-/// Parses PTX text (a trailing NUL is fine). Throws braid::Error "ptx:LINE: ..." on any text that
-/// it does not fully understand; never crashes.
+/// Parses PTX text (a trailing NUL is fine). What it does not fully understand of a function
+/// becomes that function's error, "ptx:LINE: ..."; of anything else it throws that. Never crashes.
 Module parse(std::string_view text);
 
 /// Replaces the calls in `entry` by the bodies of their functions. Throws on recursion, indirect
-/// calls and functions without a body.
+/// calls and functions without a body, and the error of a function that is called.
 void inline_calls(Module& module, Function& entry);
 
 }  // namespace braid::cpu::ptx

@@ -109,6 +109,7 @@ class Inliner {
       out_.body.push_back(std::move(trap));
       return;
     }
+    if (callee.error) throw Error(*callee.error);
     if (!callee.has_body || callee.is_entry) bad("function '" + callee.name + "' has no body");
     if (instruction.guard >= 0) bad("a predicate is not supported");
     if (results.size() != callee.results.size() || arguments.size() != callee.params.size()) {

@@ -4,8 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <string>
-
-#include "runtime/cpu/ptx.h"
+#include <utility>
 
 namespace braid::cpu::ptx {
 namespace {
@@ -30,6 +29,10 @@ class Lexer {
       token.line = line_;
       token.glued = before == at_ && at_ != 0;
       if (at_ >= text_.size()) {
+        if (!comment_ends_) {
+          tokens_.push_back(token);
+          bad(tokens_.back(), "comment without an end");
+        }
         tokens_.push_back(token);
         return std::move(tokens_);
       }
@@ -54,13 +57,12 @@ class Lexer {
       } else if (c == '/' && peek(1) == '/') {
         while (at_ < text_.size() && text_[at_] != '\n') ++at_;
       } else if (c == '/' && peek(1) == '*') {
-        const std::uint32_t start = line_;
         at_ += 2;
         while (at_ < text_.size() && !(text_[at_] == '*' && peek(1) == '/')) {
           if (text_[at_++] == '\n') ++line_;
         }
-        if (at_ >= text_.size()) fail(start, "comment without an end");
-        at_ += 2;
+        comment_ends_ = at_ < text_.size();
+        at_ = std::min(at_ + 2, text_.size());
       } else {
         return;
       }
@@ -74,6 +76,8 @@ class Lexer {
       token.kind = TokenKind::kIdentifier;
       while (is_name(peek())) ++at_;
       token.text = text_.substr(start, at_ - start);
+    } else if (c == '.' && is_digit(peek(1)) && !token.glued) {
+      decimal_float(token);
     } else if (c == '.' && is_name(peek(1))) {
       token.kind = TokenKind::kDot;
       ++at_;
@@ -87,7 +91,7 @@ class Lexer {
       token.kind = TokenKind::kString;
       ++at_;
       while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\n') ++at_;
-      if (peek() != '"') fail(line_, "string without an end");
+      if (peek() != '"') return bad(token, "string without an end");
       token.text = text_.substr(start + 1, at_ - start - 1);
       ++at_;
     } else if (std::string_view("{}()[]<>,;:+-|!@=~*/&^?").find(c) != std::string_view::npos) {
@@ -95,9 +99,16 @@ class Lexer {
       token.text = text_.substr(start, 1);
       ++at_;
     } else {
-      fail(line_,
-           "unexpected character with code " + std::to_string(static_cast<unsigned char>(c)));
+      ++at_;
+      bad(token, "unexpected character with code");
+      token.bits = static_cast<unsigned char>(c);
     }
+  }
+
+  /// It belongs to whoever reads it: other kernels of the text may be sound.
+  void bad(Token& token, std::string_view why) {
+    token = {.kind = TokenKind::kBad, .text = why, .line = token.line};
+    while (is_name(peek())) ++at_;
   }
 
   void hex_float(Token& token, std::size_t digits, TokenKind kind) {
@@ -105,7 +116,8 @@ class Lexer {
     const auto [end, status] =
         std::from_chars(body.data(), body.data() + body.size(), token.bits, 16);
     if (body.size() != digits || status != std::errc() || end != body.data() + digits) {
-      fail(line_, "bad floating-point literal");
+      at_ += 2;
+      return bad(token, "bad floating-point literal");
     }
     token.kind = kind;
     at_ += 2 + digits;
@@ -127,7 +139,7 @@ class Lexer {
       const char* begin = text_.data() + at_;
       const auto [end, status] =
           std::from_chars(begin, text_.data() + text_.size(), token.bits, base);
-      if (status != std::errc()) fail(line_, "bad number");
+      if (status != std::errc()) return bad(token, "bad number");
       at_ += static_cast<std::size_t>(end - begin);
       token.kind = TokenKind::kInteger;
       if (base == 10 && (peek() == '.' || peek() == 'e' || peek() == 'E')) {
@@ -137,8 +149,8 @@ class Lexer {
         ++at_;
       }
     }
-    if (is_name(peek())) fail(line_, "bad number");
-    token.text = text_.substr(start, at_ - start);
+    if (is_name(peek())) return bad(token, "bad number");
+    if (token.kind != TokenKind::kBad) token.text = text_.substr(start, at_ - start);
   }
 
   void decimal_float(Token& token) {
@@ -149,7 +161,7 @@ class Lexer {
     }
     char* end = nullptr;
     const double value = std::strtod(body.c_str(), &end);
-    if (*end != '\0') fail(line_, "bad floating-point literal");
+    if (*end != '\0') return bad(token, "bad floating-point literal");
     token.kind = TokenKind::kFloat64;
     token.bits = std::bit_cast<std::uint64_t>(value);
   }
@@ -157,6 +169,7 @@ class Lexer {
   std::string_view text_;
   std::size_t at_ = 0;
   std::uint32_t line_ = 1;
+  bool comment_ends_ = true;
   std::vector<Token> tokens_;
 };
 

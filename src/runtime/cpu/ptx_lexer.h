@@ -14,6 +14,7 @@ enum class TokenKind : std::uint8_t {
   kFloat64,
   kString,
   kPunct,
+  kBad,  ///< no token of PTX: `text` says why, `bits` may be the character
   kEnd
 };
 
@@ -27,7 +28,7 @@ struct Token {
   bool glued = false;  ///< no space before it
 };
 
-/// Cuts PTX text into tokens; the last one is kEnd. Debug lines (.loc, .file) are dropped.
+/// Cuts any text into tokens; the last one is kEnd.
 std::vector<Token> tokenize(std::string_view text);
 
 }  // namespace braid::cpu::ptx

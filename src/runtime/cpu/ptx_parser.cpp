@@ -12,8 +12,16 @@ Parser::Parser(std::string_view text) : tokens_(tokenize(text)) {
   source_file_ = kernel_source_file();
 }
 
+void Parser::error(const std::string& message) const {
+  const Token& found = peek();
+  if (found.kind != TokenKind::kBad) fail(found.line, message);
+  fail(found.line,
+       std::string(found.text) + (found.bits == 0 ? "" : " " + std::to_string(found.bits)));
+}
+
 const Token& Parser::take() {
   const Token& token = tokens_[at_];
+  if (token.kind == TokenKind::kBad) error("");
   if (token.kind != TokenKind::kEnd) ++at_;
   return token;
 }
@@ -109,10 +117,78 @@ Module Parser::run() {
       const std::uint32_t line = take().line;
       while (peek().kind != TokenKind::kEnd && peek().line == line) take();
     } else {
-      declaration();
+      const std::size_t start = at_;
+      const std::size_t variables = module_.variables.size();
+      try {
+        declaration();
+      } catch (const Error& why) {
+        give_up(start, variables, why);
+      }
     }
   }
   return std::move(module_);
+}
+
+/// The declaration at `start` cannot be read: that is for who uses what it declares to know.
+void Parser::give_up(std::size_t start, std::size_t variables, const Error& why) {
+  scope_ = depth_ = 0;
+  function_ = nullptr;
+  bool is_entry = false;
+  bool is_function = false;
+  int open = 0;
+  for (at_ = start; peek().kind != TokenKind::kEnd; ++at_) {
+    if (is_punct("(")) ++open;
+    if (is_punct(")")) --open;
+    if (peek().kind == TokenKind::kIdentifier && open == 0) break;
+    is_entry = is_entry || (peek().kind == TokenKind::kDot && peek().text == "entry");
+    is_function =
+        is_entry || is_function || (peek().kind == TokenKind::kDot && peek().text == "func");
+  }
+  if (peek().kind == TokenKind::kEnd) throw Error(why);
+  const std::string name(peek().text);
+  if (!is_function) {
+    while (peek().kind != TokenKind::kEnd && !is_punct(";")) ++at_;
+    accept(";");
+    scopes_[0].symbols[name] = {Symbol::kBroken, static_cast<int>(broken_.size())};
+    broken_.push_back(why);
+    return;
+  }
+  skip_body();
+  // Variables of its body take no room.
+  module_.variables.resize(variables);
+  const auto known = std::find_if(module_.functions.begin(), module_.functions.end(),
+                                  [&](const Function& f) { return f.name == name; });
+  const auto index = static_cast<std::size_t>(known - module_.functions.begin());
+  if (known == module_.functions.end()) {
+    module_.functions.emplace_back();
+    scopes_[0].symbols[name] = {Symbol::kFunction, static_cast<int>(index)};
+  }
+  Function& function = module_.functions[index];
+  function = {};
+  function.name = name;
+  function.is_entry = is_entry;
+  function.has_body = true;
+  function.error = why;
+}
+
+/// From a function's name on, to what follows it. Where its braces do not match, that is the next
+/// function.
+void Parser::skip_body() {
+  int open = 0;
+  for (; peek().kind != TokenKind::kEnd; ++at_) {
+    const std::string_view text = peek().text;
+    if (peek().kind == TokenKind::kDot &&
+        (text == "entry" || text == "func" || text == "visible" || text == "weak")) {
+      return;
+    }
+    if (peek().kind != TokenKind::kPunct) continue;
+    if (text == "{") ++open;
+    if (text == "}") --open;
+    if ((text == "}" || text == ";") && open <= 0) {
+      ++at_;
+      return;
+    }
+  }
 }
 
 void Parser::skip_section() {
@@ -220,6 +296,9 @@ void Parser::initializer(Variable& variable, Type type) {
     }
     if (peek().kind == TokenKind::kIdentifier) {
       const Symbol* symbol = lookup(std::string(peek().text));
+      if (symbol != nullptr && symbol->kind == Symbol::kBroken) {
+        throw Error(broken_[static_cast<std::size_t>(symbol->index)]);
+      }
       if (symbol == nullptr || symbol->kind != Symbol::kVariable || bytes != 8) {
         error("unsupported initial value " + describe());
       }

@@ -24,7 +24,7 @@ class Parser {
   static constexpr std::uint64_t kMaxVariableBytes = 1ULL << 30;
 
   struct Symbol {
-    enum SymbolKind : std::uint8_t { kRegister, kVariable, kLabel, kFunction } kind;
+    enum SymbolKind : std::uint8_t { kRegister, kVariable, kLabel, kFunction, kBroken } kind;
     int index;
   };
   struct Scope {
@@ -49,7 +49,7 @@ class Parser {
   std::string identifier(const char* what);
   std::uint64_t integer();
   [[nodiscard]] std::string describe() const;
-  [[noreturn]] void error(const std::string& message) const { fail(peek().line, message); }
+  [[noreturn]] void error(const std::string& message) const;
 
   void declare(const std::string& name, Symbol symbol);
   [[nodiscard]] const Symbol* lookup(const std::string& name) const;
@@ -57,6 +57,8 @@ class Parser {
   void pop_scope();
 
   void declaration();
+  void give_up(std::size_t start, std::size_t variables, const Error& why);
+  void skip_body();
   void skip_section();
   Variable declarator(Space space, std::uint32_t& align, std::optional<Type>& type,
                       unsigned& vector);
@@ -78,7 +80,10 @@ class Parser {
   void lower_indexed_branch(Instruction branch);
   void expose_carry(Instruction& instruction);
   Operand operand();
+  Operand elements(std::string_view close);
   Operand atom();
+  std::uint64_t expression(int strength = 0);
+  std::uint64_t expression_atom();
   Operand memory();
   Operand label_use(const std::string& name);
 
@@ -89,6 +94,7 @@ class Parser {
   int scope_ = 0;
   int depth_ = 0;
   Function* function_ = nullptr;
+  std::vector<Error> broken_;  ///< why a variable of the module cannot be used
   std::vector<LabelUse> label_uses_;
   std::uint32_t source_line_ = 0;
   std::uint64_t source_file_ = 1;  ///< whose lines count: that of the first kernel

@@ -267,7 +267,8 @@ void Parser::instruction() {
   while (!accept(";")) {
     if (peek().kind == TokenKind::kEnd) error("instruction without an end");
     if (result.operands.size() >= kMaxOperands) error("too many operands");
-    result.operands.push_back(operand());
+    const bool list = result.opcode == "call" && accept("(");
+    result.operands.push_back(list ? elements(")") : operand());
     if (!accept(",") && !is_punct(";")) error("expected ',' or ';', found " + describe());
   }
   if (result.opcode == "brx") {
@@ -304,25 +305,25 @@ void Parser::expose_carry(Instruction& instruction) {
 }
 
 Operand Parser::operand() {
-  Operand result;
-  const bool list = is_punct("(");
-  if (accept("{") || accept("(")) {
-    result.form = Operand::Form::kVector;
-    const std::string_view close = list ? ")" : "}";
-    while (!accept(close)) {
-      if (result.elements.size() >= kMaxOperands) error("too many operands");
-      result.elements.push_back(atom());
-      if (!accept(",") && !is_punct(close)) error("expected ',', found " + describe());
-    }
-    return result;
-  }
+  if (accept("{")) return elements("}");
   if (accept("[")) return memory();
-  result = atom();
+  Operand result = atom();
   if (accept("|")) {
     Operand pair;
     pair.form = Operand::Form::kPair;
     pair.elements = {std::move(result), atom()};
     return pair;
+  }
+  return result;
+}
+
+Operand Parser::elements(std::string_view close) {
+  Operand result;
+  result.form = Operand::Form::kVector;
+  while (!accept(close)) {
+    if (result.elements.size() >= kMaxOperands) error("too many operands");
+    result.elements.push_back(atom());
+    if (!accept(",") && !is_punct(close)) error("expected ',', found " + describe());
   }
   return result;
 }
@@ -338,21 +339,95 @@ Operand Parser::memory() {
   result.bits = std::exchange(base.bits, 0);
   if (base.form == Operand::Form::kInteger) std::swap(result.bits, base.bits);
   result.elements.push_back(std::move(base));
-  while (is_punct("+") || is_punct("-")) {
-    bool minus = accept("-");
-    if (!minus) {
-      accept("+");
-      minus = accept("-");
-    }
-    const std::uint64_t value = integer();
-    result.bits += minus ? 0 - value : value;
-  }
+  if (accept("+") || is_punct("-")) result.bits += expression();
   expect("]");
   return result;
 }
 
+/// An integer constant of operators that bind more tightly than `strength`.
+std::uint64_t Parser::expression(int strength) {
+  static constexpr std::pair<std::string_view, int> kOperators[] = {
+      {"|", 1}, {"^", 2}, {"&", 3}, {"<<", 4}, {">>", 4}, {"+", 5}, {"-", 5}, {"*", 6}, {"/", 6}};
+  std::uint64_t value = expression_atom();
+  for (;;) {
+    const bool shift = peek(1).kind == TokenKind::kPunct && peek(1).glued &&
+                       (is_punct("<") || is_punct(">")) && peek(1).text == peek().text;
+    const std::string op = std::string(peek().text) + (shift ? std::string(peek().text) : "");
+    const auto* it = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                  [&](const auto& known) { return known.first == op; });
+    if (peek().kind != TokenKind::kPunct || it == std::end(kOperators) || it->second <= strength) {
+      return value;
+    }
+    at_ += op.size();
+    const std::uint64_t right = expression(it->second);
+    const auto a = static_cast<std::int64_t>(value);
+    const auto b = static_cast<std::int64_t>(right);
+    switch (op[0]) {
+      case '|':
+        value |= right;
+        break;
+      case '^':
+        value ^= right;
+        break;
+      case '&':
+        value &= right;
+        break;
+      case '<':
+        value = right > 63 ? 0 : value << right;
+        break;
+      case '>':
+        value = static_cast<std::uint64_t>(a >> std::min<std::uint64_t>(right, 63));
+        break;
+      case '+':
+        value += right;
+        break;
+      case '-':
+        value -= right;
+        break;
+      case '*':
+        value *= right;
+        break;
+      default:
+        if (b == 0) error("division by zero");
+        value = b == -1 ? 0 - value : static_cast<std::uint64_t>(a / b);
+        break;
+    }
+  }
+}
+
+std::uint64_t Parser::expression_atom() {
+  if (++depth_ > 200) error("an expression is nested too deeply");
+  std::uint64_t value = 0;
+  if (accept("(")) {
+    value = expression();
+    expect(")");
+  } else if (accept("-")) {
+    value = 0 - expression_atom();
+  } else if (accept("+")) {
+    value = expression_atom();
+  } else if (accept("~")) {
+    value = ~expression_atom();
+  } else if (accept("!")) {
+    value = expression_atom() == 0 ? 1 : 0;
+  } else if (peek().text == "WARP_SZ") {
+    take();
+    value = 32;
+  } else {
+    value = integer();
+  }
+  --depth_;
+  return value;
+}
+
 Operand Parser::atom() {
   Operand result;
+  const bool sign = is_punct("-") || is_punct("+") || is_punct("~") || is_punct("!");
+  const Token& number = peek(sign ? 1 : 0);
+  if (number.kind == TokenKind::kInteger || number.text == "WARP_SZ" ||
+      (number.kind == TokenKind::kPunct && number.text == "(")) {
+    result.bits = expression();
+    return result;
+  }
   const Token token = take();
   if (token.kind == TokenKind::kPunct && token.text == "!") {
     result = atom();
@@ -363,9 +438,7 @@ Operand Parser::atom() {
   if (token.kind == TokenKind::kPunct && token.text == "-") {
     if (peek().kind == TokenKind::kPunct) error("expected a number, found " + describe());
     result = atom();
-    if (result.form == Operand::Form::kInteger) {
-      result.bits = 0 - result.bits;
-    } else if (result.form == Operand::Form::kFloat32) {
+    if (result.form == Operand::Form::kFloat32) {
       result.bits ^= 1ULL << 31;
     } else if (result.form == Operand::Form::kFloat64) {
       result.bits ^= 1ULL << 63;
@@ -376,8 +449,6 @@ Operand Parser::atom() {
   }
   result.bits = token.bits;
   switch (token.kind) {
-    case TokenKind::kInteger:
-      return result;
     case TokenKind::kFloat32:
       result.form = Operand::Form::kFloat32;
       return result;
@@ -394,10 +465,6 @@ Operand Parser::atom() {
     result.form = Operand::Form::kSink;
     return result;
   }
-  if (name == "WARP_SZ") {
-    result.bits = 32;
-    return result;
-  }
   if (const Symbol* symbol = lookup(name)) {
     result.index = symbol->index;
     switch (symbol->kind) {
@@ -409,11 +476,10 @@ Operand Parser::atom() {
         return result;
       case Symbol::kVariable:
         result.form = Operand::Form::kVariable;
-        if (is_punct("+") && peek(1).kind == TokenKind::kInteger) {
-          take();
-          result.bits = take().bits;
-        }
+        if (accept("+")) result.bits = expression();
         return result;
+      case Symbol::kBroken:
+        throw Error(broken_[static_cast<std::size_t>(symbol->index)]);
       case Symbol::kLabel:
         break;
     }

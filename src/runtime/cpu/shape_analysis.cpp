@@ -54,12 +54,12 @@ Shape make_table(unsigned align, bool negative, Function&& element) {
 /// Pure operations whose result is uniform when their operands are.
 bool is_arithmetic(std::string_view op) {
   static const std::set<std::string_view> kOps = {
-      "add",   "sub",   "mul",      "mad",   "mul24", "mad24", "div",  "rem",  "min",
-      "max",   "abs",   "neg",      "and",   "or",    "xor",   "not",  "cnot", "shl",
-      "shr",   "bfe",   "bfi",      "bfind", "clz",   "popc",  "brev", "prmt", "shf",
-      "lop3",  "selp",  "setp",     "set",   "slct",  "cvt",   "cvta", "mov",  "fma",
-      "sqrt",  "rsqrt", "rcp",      "ex2",   "lg2",   "sin",   "cos",  "tanh", "copysign",
-      "testp", "sad",   "isspacep", "dp4a",  "dp2a",  "addc",  "subc", "madc", "fns"};
+      "add",  "sub",   "mul",  "mad",  "mul24",    "mad24", "div",  "rem",      "min",  "max",
+      "abs",  "neg",   "and",  "or",   "xor",      "not",   "cnot", "shl",      "shr",  "bfe",
+      "bfi",  "bfind", "clz",  "popc", "brev",     "prmt",  "shf",  "lop3",     "selp", "setp",
+      "set",  "slct",  "cvt",  "cvta", "mov",      "fma",   "sqrt", "rsqrt",    "rcp",  "ex2",
+      "lg2",  "sin",   "cos",  "tanh", "copysign", "testp", "sad",  "isspacep", "dp4a", "dp2a",
+      "addc", "subc",  "madc", "fns",  "bmsk"};
   return kOps.contains(op);
 }
 
@@ -398,8 +398,7 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
   if (operands.size() < (op == "mad" ? 4U : kBinary.contains(op) ? 3U : 2U)) return Shape::vector();
   const Shape a = operand_shape(operands[1]);
   const Shape b = operands.size() > 2 ? operand_shape(operands[2]) : Shape::uniform(63);
-  const auto parsed =
-      instruction.modifiers.empty() ? std::nullopt : ptx::parse_type(instruction.modifiers.back());
+  const auto parsed = instruction.type();
   const ptx::Type type = parsed.value_or(ptx::Type{});
   const bool integer = parsed && !type.is_float() && type.bits >= 32 && type.lanes == 1 &&
                        !has_modifier(instruction, "sat") && !has_modifier(instruction, "cc");

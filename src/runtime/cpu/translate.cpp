@@ -7,39 +7,40 @@
 
 namespace braid::cpu {
 
-bool Modifiers::take(std::string_view name) {
-  if (done() || instruction_.modifiers[at_] != name) return false;
-  ++at_;
-  return true;
-}
+bool Modifiers::take(std::string_view name) { return take_one({name}) == 0; }
 
 int Modifiers::take_one(std::initializer_list<std::string_view> names) {
-  int index = 0;
-  for (const std::string_view name : names) {
-    if (take(name)) return index;
-    ++index;
-  }
-  return -1;
+  const auto it = std::find_first_of(left_.begin(), left_.end(), names.begin(), names.end());
+  if (it == left_.end()) return -1;
+  const auto index = std::find(names.begin(), names.end(), *it) - names.begin();
+  left_.erase(it);
+  return static_cast<int>(index);
 }
 
-std::string_view Modifiers::next() {
-  if (done()) unknown();
-  return instruction_.modifiers[at_++];
+int Modifiers::take_head(std::initializer_list<std::string_view> names) {
+  if (left_.empty()) return -1;
+  const auto it = std::find(names.begin(), names.end(), left_.front());
+  if (it == names.end()) return -1;
+  left_.erase(left_.begin());
+  return static_cast<int>(it - names.begin());
 }
 
 ptx::Type Modifiers::type() {
-  if (done()) unknown();
-  const auto type = ptx::parse_type(instruction_.modifiers[at_]);
-  if (!type) unknown();
-  ++at_;
-  return *type;
+  const auto it = std::find_if(left_.begin(), left_.end(),
+                               [](std::string_view m) { return ptx::parse_type(m).has_value(); });
+  if (it == left_.end()) unknown();
+  const ptx::Type type = *ptx::parse_type(*it);
+  left_.erase(it);
+  return type;
 }
 
 void Modifiers::unknown() const {
-  if (done()) {
-    ptx::fail(instruction_.line, "'" + instruction_.full_name() + "' lacks a modifier");
+  if (left_.empty()) {
+    ptx::fail(instruction_.line,
+              "'" + instruction_.full_name() +
+                  "' lacks a modifier, or is an unsupported combination of them");
   }
-  ptx::fail(instruction_.line, "unknown modifier '." + instruction_.modifiers[at_] + "' of '" +
+  ptx::fail(instruction_.line, "unknown modifier '." + std::string(left_.front()) + "' of '" +
                                    instruction_.full_name() + "'");
 }
 
@@ -75,6 +76,7 @@ const std::unordered_map<std::string_view, Translator::Handler>& Translator::han
       {"brev", &T::op_count_bits},
       {"fns", &T::op_find_set},
       {"bfind", &T::op_count_bits},
+      {"bmsk", &T::op_bit_mask},
       {"prmt", &T::op_permute},
       {"shf", &T::op_funnel},
       {"lop3", &T::op_lop3},
@@ -113,6 +115,7 @@ const std::unordered_map<std::string_view, Translator::Handler>& Translator::han
       {"discard", &T::op_nothing},
       {"applypriority", &T::op_nothing},
       {"pmevent", &T::op_nothing},
+      {"griddepcontrol", &T::op_nothing},  // grids of a stream do not overlap
       {"createpolicy", &T::op_policy},
       {"shfl", &T::op_shuffle},
       {"vote", &T::op_vote},

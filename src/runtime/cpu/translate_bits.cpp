@@ -141,6 +141,25 @@ void Translator::op_find_set(const Instruction& i) {
                   {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)}));
 }
 
+/// Ones: `b` of them from bit `a` on. Positions and sizes of 32 and above are 32, or wrap.
+void Translator::op_bit_mask(const Instruction& i) {
+  Modifiers mods(i);
+  const int mode = mods.take_one({"clamp", "wrap"});
+  if (mode < 0 || !mods.take("b32")) mods.unknown();
+  mods.finish();
+  need(i, 3);
+  const auto amount = [&](const Operand& operand) {
+    Value* value = resize(read(operand, 32), 64, false);
+    const auto c = [&](std::uint64_t v) { return llvm::ConstantInt::get(value->getType(), v); };
+    return mode == 1 ? b_.CreateAnd(value, c(31))
+                     : intrinsic(llvm::Intrinsic::umin, {value, c(32)});
+  };
+  Value* size = amount(i.operands[2]);
+  Value* one = llvm::ConstantInt::get(size->getType(), 1);
+  Value* ones = b_.CreateSub(b_.CreateShl(one, size), one);
+  write(i.operands[0], resize(b_.CreateShl(ones, amount(i.operands[1])), 32, false));
+}
+
 void Translator::op_permute(const Instruction& i) {
   Modifiers mods(i);
   if (!mods.take("b32")) mods.unknown();
@@ -190,7 +209,7 @@ void Translator::op_permute(const Instruction& i) {
 
 void Translator::op_funnel(const Instruction& i) {
   Modifiers mods(i);
-  const int direction = mods.take_one({"l", "r"});
+  const int direction = mods.take_head({"l", "r"});
   const int mode = mods.take_one({"clamp", "wrap"});
   if (direction < 0 || mode < 0 || !mods.take("b32")) mods.unknown();
   mods.finish();
@@ -310,7 +329,12 @@ void Translator::write_set(const Instruction& i, Type result, llvm::ArrayRef<Val
 
 void Translator::op_compare(const Instruction& i) {
   Modifiers mods(i);
-  const std::string_view how = mods.next();
+  static const std::initializer_list<std::string_view> kComparisons = {
+      "eq", "ne",  "lt",  "le",  "gt",  "ge",  "lo",  "ls",  "hi",
+      "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+  const int which = mods.take_one(kComparisons);
+  if (which < 0) mods.unknown();
+  const std::string_view how = kComparisons.begin()[which];
   const int combine = mods.take_one({"and", "or", "xor"});
   const bool ftz = mods.take("ftz");
   const bool to_register = i.opcode == "set";
@@ -355,7 +379,7 @@ void Translator::op_move(const Instruction& i) {
   if (bits > 64) bad(i, "128-bit values are not supported");
   const auto part_bits = [&](const Operand& vector) {
     const std::size_t parts = vector.elements.size();
-    if ((parts != 2 && parts != 4) || bits / parts < 8) bad(i, "bad vector");
+    if ((parts != 1 && parts != 2 && parts != 4) || bits / parts < 8) bad(i, "bad vector");
     return bits / static_cast<unsigned>(parts);
   };
   if (type.kind == Kind::kPred) {
@@ -382,7 +406,7 @@ void Translator::op_move(const Instruction& i) {
 
 void Translator::op_cvta(const Instruction& i) {
   Modifiers mods(i);
-  const bool to = mods.take("to");
+  const bool to = mods.take_head({"to"}) == 0;
   const int space = mods.take_one({"global", "shared::cta", "shared", "local", "const", "param"});
   const Type type = mods.type();
   mods.finish();

@@ -82,10 +82,13 @@ void Translator::convert_float8(const Instruction& i) {
     if (k != 0) bits = b_.CreateLShr(bits, 16);
     return bits_to_float(resize(bits, 16, false), Type{Kind::kFloat, 16, 1});
   };
-  const int to = mods.take_one({"e4m3x2", "e5m2x2"});
-  if (to >= 0) {
-    const int from = mods.take_one({"f32", "f16x2"});
-    mods.finish();
+  static const std::initializer_list<std::string_view> kTypes = {"e4m3x2", "e5m2x2", "f32",
+                                                                 "f16x2"};
+  const int to = mods.take_one(kTypes);
+  const int source = mods.take_one(kTypes);
+  mods.finish();
+  if (to == 0 || to == 1) {
+    const int from = source - 2;
     if (from < 0 || !finite) mods.unknown();
     need(i, from == 0 ? 3 : 2);
     const auto code = [&](Value* value) {
@@ -101,10 +104,8 @@ void Translator::convert_float8(const Instruction& i) {
     write(i.operands[0], resize(b_.CreateOr(b_.CreateShl(high, 8), low), 16, false));
     return;
   }
-  if (finite || !mods.take("f16x2")) mods.unknown();
-  const int from = mods.take_one({"e4m3x2", "e5m2x2"});
-  mods.finish();
-  if (from < 0) mods.unknown();
+  const int from = source;
+  if (finite || to != 3 || from < 0 || from > 1) mods.unknown();
   need(i, 2);
   Value* codes = resize(read(i.operands[1], 16), 32, false);
   Value* result = nullptr;
@@ -124,7 +125,7 @@ void Translator::convert_tensor_float(const Instruction& i) {
   Modifiers mods(i);
   const int rounding = mods.take_one({"rna", "rn", "rz"});
   const bool positive = mods.take("relu");
-  if (rounding < 0 || !mods.take("tf32") || !mods.take("f32")) mods.unknown();
+  if (rounding < 0 || mods.take_one({"tf32", "f32"}) != 0 || !mods.take("f32")) mods.unknown();
   mods.finish();
   need(i, 2);
   Value* value = read_float(i.operands[1], {Kind::kFloat, 32, 1});

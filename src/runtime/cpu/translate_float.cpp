@@ -146,7 +146,7 @@ void Translator::op_fma(const Instruction& i) {
 
 void Translator::op_float_divide(const Instruction& i) {
   Modifiers mods(i);
-  const bool loose = mods.take_one({"approx", "full"}) >= 0;
+  const bool loose = mods.take_head({"full"}) == 0 || mods.take("approx");
   const Rounding rounding = loose ? Rounding::kNearest : take_rounding(mods);
   const bool ftz = mods.take("ftz");
   const Type type = mods.type();

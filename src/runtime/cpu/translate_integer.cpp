@@ -8,12 +8,9 @@ using llvm::Intrinsic::ID;
 using ptx::Type;
 
 void Translator::op_add_sub(const Instruction& i) {
-  if (!i.modifiers.empty()) {
-    const auto type = ptx::parse_type(i.modifiers.back());
-    if (type && type->is_float()) {
-      float_add_multiply(i);
-      return;
-    }
+  if (const auto type = i.type(); type && type->is_float()) {
+    float_add_multiply(i);
+    return;
   }
   Modifiers mods(i);
   const bool saturate = mods.take("sat");
@@ -99,20 +96,17 @@ llvm::Value* Translator::multiply_high(Value* a, Value* b, unsigned bits, bool i
 }
 
 void Translator::op_multiply(const Instruction& i) {
-  if (!i.modifiers.empty()) {
-    const auto type = ptx::parse_type(i.modifiers.back());
-    if (type && type->is_float()) {
-      if (i.opcode == "mad") {
-        op_fma(i);
-      } else {
-        float_add_multiply(i);
-      }
-      return;
+  if (const auto type = i.type(); type && type->is_float()) {
+    if (i.opcode == "mad") {
+      op_fma(i);
+    } else {
+      float_add_multiply(i);
     }
+    return;
   }
   Modifiers mods(i);
   const bool short_form = i.opcode == "mul24" || i.opcode == "mad24";
-  const int part = mods.take_one({"lo", "hi", "wide"});
+  const int part = mods.take_head({"lo", "hi", "wide"});
   const bool saturate = mods.take("sat");
   const bool takes_carry = i.opcode == "madc";
   const bool sets_carry = mods.take("cc");
@@ -167,12 +161,9 @@ void Translator::op_multiply(const Instruction& i) {
 }
 
 void Translator::op_divide(const Instruction& i) {
-  if (!i.modifiers.empty()) {
-    const auto type = ptx::parse_type(i.modifiers.back());
-    if (type && type->is_float()) {
-      op_float_divide(i);
-      return;
-    }
+  if (const auto type = i.type(); type && type->is_float()) {
+    op_float_divide(i);
+    return;
   }
   Modifiers mods(i);
   const Type type = mods.type();
@@ -201,12 +192,9 @@ void Translator::op_divide(const Instruction& i) {
 }
 
 void Translator::op_min_max(const Instruction& i) {
-  if (!i.modifiers.empty()) {
-    const auto type = ptx::parse_type(i.modifiers.back());
-    if (type && type->is_float()) {
-      float_min_max(i);
-      return;
-    }
+  if (const auto type = i.type(); type && type->is_float()) {
+    float_min_max(i);
+    return;
   }
   Modifiers mods(i);
   const bool relu = mods.take("relu");
@@ -226,12 +214,9 @@ void Translator::op_min_max(const Instruction& i) {
 }
 
 void Translator::op_sign(const Instruction& i) {
-  if (!i.modifiers.empty()) {
-    const auto type = ptx::parse_type(i.modifiers.back());
-    if (type && type->is_float()) {
-      float_sign(i);
-      return;
-    }
+  if (const auto type = i.type(); type && type->is_float()) {
+    float_sign(i);
+    return;
   }
   Modifiers mods(i);
   const Type type = mods.type();
@@ -261,7 +246,7 @@ void Translator::op_dot_product(const Instruction& i) {
   Modifiers mods(i);
   // dp4a multiplies bytes; dp2a the halves of a and the low or high bytes of b.
   const bool halves = i.opcode == "dp2a";
-  const int part = halves ? mods.take_one({"lo", "hi"}) : 0;
+  const int part = halves ? mods.take_head({"lo", "hi"}) : 0;
   if (part < 0) mods.unknown();
   const Type left = mods.type();
   const Type right = mods.type();

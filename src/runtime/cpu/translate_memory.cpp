@@ -246,6 +246,15 @@ void Translator::load_apart(const Access& access, Value* lanes, llvm::ArrayRef<O
   }
 }
 
+/// What a vector operand holds. One of one element may do without braces.
+std::vector<ptx::Operand> Translator::elements_of(const Instruction& i, const Operand& operand,
+                                                  std::size_t count) const {
+  std::vector<Operand> elements = operand.elements;
+  if (operand.form != Operand::Form::kVector && count == 1) elements = {operand};
+  if (elements.size() != count) bad(i, "the vector has the wrong number of elements");
+  return elements;
+}
+
 void Translator::op_load(const Instruction& i) {
   Modifiers mods(i);
   const Access access = parse_access(i, mods, false);
@@ -254,9 +263,7 @@ void Translator::op_load(const Instruction& i) {
   } else {
     need(i, 2);
   }
-  std::vector<Operand> results{i.operands[0]};
-  if (access.count > 1) results = i.operands[0].elements;
-  if (results.size() != access.count) bad(i, "the vector has the wrong number of elements");
+  const std::vector<Operand> results = elements_of(i, i.operands[0], access.count);
   Address where = address(i, i.operands[1], access.space);
   check(where, access, AccessCode::kLoad, results);
   const unsigned bits = access.type.total_bits();
@@ -334,9 +341,7 @@ void Translator::op_store(const Instruction& i) {
   Modifiers mods(i);
   const Access access = parse_access(i, mods, true);
   if (i.operands.size() != 3) need(i, 2);
-  std::vector<Operand> sources{i.operands[1]};
-  if (access.count > 1) sources = i.operands[1].elements;
-  if (sources.size() != access.count) bad(i, "the vector has the wrong number of elements");
+  const std::vector<Operand> sources = elements_of(i, i.operands[1], access.count);
   Address where = address(i, i.operands[0], access.space);
   check(where, access, AccessCode::kStore, {});
   check_overlap(where, access, sources);
@@ -405,10 +410,8 @@ void Translator::op_atomic(const Instruction& i) {
     code.order = kOrders[order];
   }
   code.scope = 2;  // an atomic without a scope reaches the device
-  int scope = mods.take_one({"cta", "cluster", "gpu", "sys"});
+  const int scope = mods.take_one({"cta", "cluster", "gpu", "sys"});
   const int space_index = mods.take_one({"global", "shared::cta", "shared"});
-  // Older code has it behind the space.
-  if (scope < 0) scope = mods.take_one({"cta", "cluster", "gpu", "sys"});
   if (scope >= 0) code.scope = static_cast<std::uint8_t>(scope == 0 ? 1 : scope == 3 ? 3 : 2);
   const int op =
       mods.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
@@ -467,8 +470,8 @@ void Translator::op_fence(const Instruction& i) {
 /// Copies at once: a copy may be over at any time before its wait.
 void Translator::op_copy_async(const Instruction& i) {
   Modifiers mods(i);
-  if (!mods.take("async")) mods.unknown();
-  const int group = mods.take_one({"commit_group", "wait_all", "wait_group"});
+  if (mods.take_head({"async"}) < 0) mods.unknown();
+  const int group = mods.take_head({"commit_group", "wait_all", "wait_group"});
   if (group >= 0) {
     mods.finish();
     need(i, group == 2 ? 1 : 0);
@@ -480,8 +483,8 @@ void Translator::op_copy_async(const Instruction& i) {
     call("braid_cpu_check_wait", b_.getVoidTy(), {context_, pending});
     return;
   }
-  if (mods.take_one({"ca", "cg"}) < 0 || mods.take_one({"shared::cta", "shared"}) < 0 ||
-      !mods.take("global")) {
+  const int to_space = mods.take_one({"shared::cta", "shared", "global"});
+  if (to_space < 0 || to_space > 1 || !mods.take("global") || mods.take_one({"ca", "cg"}) < 0) {
     mods.unknown();
   }
   while (mods.take_one({"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"}) >= 0) {

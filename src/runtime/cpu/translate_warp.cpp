@@ -218,16 +218,16 @@ void Translator::op_reduce(const Instruction& i) {
 
 void Translator::op_barrier(const Instruction& i) {
   Modifiers mods(i);
-  if (mods.take("warp")) {
-    if (!mods.take("sync")) mods.unknown();
+  if (mods.take_head({"warp"}) == 0) {
+    if (mods.take_head({"sync"}) < 0) mods.unknown();
     mods.finish();
     need(i, 1);
     b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
     return;
   }
-  if (mods.take("cluster")) bad(i, "clusters are not supported");
-  mods.take("cta");
-  const int kind = mods.take_one({"sync", "red", "arrive"});
+  if (mods.take_head({"cluster"}) == 0) bad(i, "clusters are not supported");
+  mods.take_head({"cta"});
+  const int kind = mods.take_head({"sync", "red", "arrive"});
   if (kind < 0) mods.unknown();
   int reduction = -1;
   if (kind == 1) {
@@ -325,10 +325,7 @@ Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_
   mods.finish();
   need(i, 2);
   const std::size_t count = std::size_t{1} << size;
-  const Operand& registers = i.operands[1 - memory];
-  matrices.registers = registers.elements;
-  if (registers.is_register()) matrices.registers = {registers};
-  if (matrices.registers.size() != count) bad(i, "wrong number of matrices");
+  matrices.registers = elements_of(i, i.operands[1 - memory], count);
   matrices.where = address(i, i.operands[memory], ptx::Space::kShared);
   check(matrices.where, {.kind = kind, .bytes = 16},
         b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << (8 * count)) - 1)));
@@ -425,16 +422,16 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
   Modifiers mods(head);
   if (!mods.take("sync") || !mods.take("aligned")) mods.unknown();
   const int shape = mods.take_one({"m16n8k16", "m16n8k8", "m16n8k32", "m16n8k4"});
-  if (shape < 0 || !mods.take("row") || !mods.take("col")) mods.unknown();
+  if (shape < 0 || mods.take_one({"row", "col"}) != 0 || !mods.take("col")) mods.unknown();
   // By the size of an element of A: how deep a k fills four registers.
   constexpr int kDepths[] = {16, 8, 32, 4};
   const int depth = kDepths[shape];
   std::uint32_t code = 0;
   int full_depth = 16;
-  const std::size_t types = head.modifiers.size() - 4;
-  const auto is = [&](std::size_t k, std::string_view name) {
-    return head.modifiers[types + k] == name;
-  };
+  const bool saturate = mods.take("satfinite");
+  const std::vector<std::string_view> types = mods.rest();
+  if (types.size() != 4) bad(head, "expected the types of D, A, B and C");
+  const auto is = [&](std::size_t k, std::string_view name) { return types[k] == name; };
   const auto one_of = [&](std::size_t k, std::string_view first, std::string_view second) {
     return is(k, first) || is(k, second);
   };
@@ -446,7 +443,6 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
     if (depth != 32) bad(head, "unsupported shape");
     code |= kMmaFloat8 | (is(1, "e5m2") ? kMmaE5m2A : 0U) | (is(2, "e5m2") ? kMmaE5m2B : 0U);
   } else if (one_of(1, "s8", "u8")) {
-    const bool saturate = mods.take("satfinite");
     if (!is(0, "s32") || !one_of(2, "s8", "u8") || !is(3, "s32")) bad(head, "unsupported types");
     full_depth = 32;
     code |= kMmaInt8 | (is(1, "s8") ? kMmaSignedA : 0U) | (is(2, "s8") ? kMmaSignedB : 0U) |
@@ -456,11 +452,15 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
     full_depth = 8;
     code |= kMmaTf32;
   } else {
-    const Type d = mods.type();
-    const Type a = mods.type();
-    const Type b = mods.type();
-    const Type c = mods.type();
-    mods.finish();
+    const auto type = [&](std::size_t k) {
+      const auto parsed = ptx::parse_type(types[k]);
+      if (!parsed) bad(head, "unsupported types");
+      return *parsed;
+    };
+    const Type d = type(0);
+    const Type a = type(1);
+    const Type b = type(2);
+    const Type c = type(3);
     if (a != b || a.bits != 16 || a.lanes != 1 || !a.is_float() || c != d ||
         d.kind != Kind::kFloat || (d.bits == 16 && a.kind != Kind::kFloat)) {
       bad(head, "unsupported types");
@@ -468,10 +468,7 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
     code |= (a.kind == Kind::kBfloat ? kMmaBfloat : 0U) | (d.bits == 16 ? kMmaHalfSum : 0U);
   }
   const bool half_sum = (code & kMmaHalfSum) != 0;
-  if ((code & (kMmaFloat8 | kMmaInt8 | kMmaTf32)) != 0) {
-    for (int k = 0; k < 4; ++k) mods.next();
-    mods.finish();
-  }
+  if (saturate && (code & kMmaInt8) == 0) bad(head, ".satfinite is for integers");
   if (depth != full_depth && 2 * depth != full_depth) bad(head, "unsupported shape");
   if (depth != full_depth) code |= kMmaShort;
   const unsigned a_count = depth == full_depth ? 4 : 2;

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime/cpu/control_flow.h"
@@ -30,24 +31,31 @@ struct Layout {
   std::uint32_t shared_bytes = 0;
 };
 
-/// Reads the modifiers of an instruction in order; every one must be taken.
+/// Takes the modifiers of an instruction; every one must be taken. As for ptxas they may stand in
+/// any order, but for those that belong to the opcode ("mul.wide", "cp.async"), which come first,
+/// and those of one kind (two types, two state spaces), whose order tells them apart.
 class Modifiers {
  public:
-  explicit Modifiers(const ptx::Instruction& instruction) : instruction_(instruction) {}
+  explicit Modifiers(const ptx::Instruction& instruction)
+      : instruction_(instruction),
+        left_(instruction.modifiers.begin(), instruction.modifiers.end()) {}
   bool take(std::string_view name);
-  /// Takes one of `names`; returns its index or -1.
+  /// Takes the first that is one of `names`; returns its index there or -1.
   int take_one(std::initializer_list<std::string_view> names);
-  std::string_view next();
+  /// The same for what belongs to the opcode: nothing else may stand before it.
+  int take_head(std::initializer_list<std::string_view> names);
+  /// Takes the next type.
   ptx::Type type();
-  [[nodiscard]] bool done() const { return at_ == instruction_.modifiers.size(); }
+  /// Takes all that are left, in order.
+  std::vector<std::string_view> rest() { return std::exchange(left_, {}); }
   [[noreturn]] void unknown() const;
   void finish() const {
-    if (!done()) unknown();
+    if (!left_.empty()) unknown();
   }
 
  private:
   const ptx::Instruction& instruction_;
-  std::size_t at_ = 0;
+  std::vector<std::string_view> left_;
 };
 
 /// Turns one PTX kernel into one LLVM function that runs one warp.
@@ -203,6 +211,7 @@ class Translator {
   void op_bit_field(const Instruction& i);
   void op_count_bits(const Instruction& i);
   void op_find_set(const Instruction& i);
+  void op_bit_mask(const Instruction& i);
   void op_permute(const Instruction& i);
   void op_funnel(const Instruction& i);
   void op_lop3(const Instruction& i);
@@ -261,6 +270,8 @@ class Translator {
   void check_overlap(const Address& address, const Access& access, llvm::ArrayRef<Operand> sources);
   void check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes);
   Access parse_access(const Instruction& i, Modifiers& mods, bool store);
+  std::vector<Operand> elements_of(const Instruction& i, const Operand& operand,
+                                   std::size_t count) const;
   void op_load(const Instruction& i);
   void op_store(const Instruction& i);
   void load_strong(const Instruction& i, const Access& access, Address& address,

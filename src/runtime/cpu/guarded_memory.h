@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace braid::cpu {
+
+/// The addresses of a device's memory: a reserved range in which pieces lie far apart, so that what
+/// reaches beyond one of them, or uses it after its end, meets pages that nobody may touch.
+class AddressRange {
+ public:
+  /// Throws kEnvironment when the process may not have so many addresses.
+  AddressRange();
+  ~AddressRange();
+  AddressRange(const AddressRange&) = delete;
+  AddressRange& operator=(const AddressRange&) = delete;
+
+  /// Where an address is: "4 bytes after 400 bytes of memory"; "" when none of it is near.
+  std::string describe(std::uint64_t address);
+
+ private:
+  friend class GuardedMemory;
+  struct Piece {
+    std::size_t span;  ///< of its pages
+    std::uint64_t data;
+    std::size_t bytes;
+  };
+
+  std::uint64_t take(std::size_t bytes);
+  void give(std::uint64_t data);
+  std::uint64_t find_room(std::size_t span);
+
+  std::mutex mutex_;
+  std::size_t size_ = 0;
+  std::size_t gap_ = 0;  ///< between pieces
+  std::uint64_t base_ = 0;
+  std::uint64_t first_ = 0;  ///< before it is room for negative offsets
+  std::uint64_t next_ = 0;   ///< where to look for room: old addresses are used again last
+  std::map<std::uint64_t, Piece> pieces_;
+};
+
+/// Memory of a range: zeros at first, and 256-byte aligned. Rounded up to that it ends where a page
+/// begins that nobody may touch.
+class GuardedMemory {
+ public:
+  GuardedMemory() = default;
+  /// Throws kEnvironment when there is not so much.
+  GuardedMemory(AddressRange& range, std::size_t bytes);
+  ~GuardedMemory();
+  GuardedMemory(GuardedMemory&& other) noexcept;
+  GuardedMemory& operator=(GuardedMemory&& other) noexcept;
+
+  [[nodiscard]] std::uint8_t* data() const { return reinterpret_cast<std::uint8_t*>(data_); }
+  [[nodiscard]] std::size_t size() const { return bytes_; }
+  /// The last `bytes` (at most size(), a multiple of 256), which end at the guard.
+  [[nodiscard]] std::uint8_t* last(std::size_t bytes) const;
+
+ private:
+  AddressRange* range_ = nullptr;
+  std::uint64_t data_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace braid::cpu

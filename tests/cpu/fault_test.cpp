@@ -1,0 +1,263 @@
+// Wild accesses of kernels that nothing checks: errors, and a process that goes on.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csetjmp>
+#include <csignal>
+#include <fstream>
+
+#include "braid/error.h"
+#include "cpu/cpu_harness.h"
+
+namespace braid::cpu_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+/// Every thread does `body` with %rd1 = the pointer and %rd2 = the offset it was given, in kernels
+/// that run their warps in each of the ways there are.
+std::string text(const std::string& body, const std::string& before_end = "") {
+  return R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 offset)
+{
+  .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<2>;
+  .shared .align 16 .b8 sm[256]; .local .align 16 .b8 loc[32];
+  ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [offset]; add.u64 %rd3, %rd1, %rd2;
+  cvt.u32.u64 %r2, %rd2; mov.u32 %r1, %laneid; mul.wide.u32 %rd4, %r1, 4;
+  )" + body +
+         "\n  " + before_end + "\n  ret;\n}\n";
+}
+
+constexpr const char* kWays[] = {
+    "", "bar.sync 0;",
+    // A loop that may wait for others.
+    "WAIT: ld.volatile.global.u32 %r7, [%rd1]; setp.ne.u32 %p1, %r7, 0; @%p1 bra WAIT;"};
+
+std::string error_of(Bench& bench, std::uint64_t pointer, std::uint64_t offset,
+                     unsigned blocks = 1) {
+  try {
+    bench.run({blocks}, {64}, 0, pointer, offset);
+    return "";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInternal);
+    return error.what();
+  }
+}
+
+TEST(Fault, EndsTheKernelAndNothingElse) {
+  for (const char* way : kWays) {
+    Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;", way));
+    const std::uint64_t p =
+        bench.upload(std::vector<std::uint32_t>(100));  // 512 bytes with its end
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_EQ(error_of(bench, p, 64), "");
+      EXPECT_THAT(error_of(bench, p, 512),
+                  MatchesRegex("kernel k: an access to 0x[0-9a-f]+, 112 bytes after 400 bytes of "
+                               "memory: rank 0, block \\(0, 0, 0\\)"))
+          << way;
+      EXPECT_THAT(error_of(bench, p, 1U << 20), HasSubstr("1048176 bytes after 400 bytes"));
+      EXPECT_THAT(error_of(bench, p, ~0ULL << 20), HasSubstr("1048576 bytes before 400 bytes"));
+      EXPECT_THAT(error_of(bench, p, 0 - p, 50),
+                  HasSubstr("an access to 0x0, which is not the device's memory: rank 0"));
+      EXPECT_THAT(error_of(bench, p, 1ULL << 62), HasSubstr("that no memory can have"));
+    }
+    EXPECT_EQ(bench.download<std::uint32_t>(p, 17)[16], 64U);
+  }
+}
+
+TEST(Fault, OfEveryKindOfAccess) {
+  for (const char* body : {
+           "ld.global.u32 %r3, [%rd3]; st.global.u32 [%rd1], %r3;",
+           "add.u64 %rd3, %rd3, %rd4; st.global.u32 [%rd3], %r1;",
+           "mul.lo.u64 %rd4, %rd4, %rd4; add.u64 %rd3, %rd3, %rd4; st.global.u32 [%rd3], %r1;",
+           "mul.lo.u64 %rd4, %rd4, %rd4; add.u64 %rd3, %rd3, %rd4; ld.global.u32 %r3, [%rd3];"
+           "st.global.u32 [%rd1], %r3;",
+           "atom.global.add.u32 %r3, [%rd3], 1;",
+           "ld.acquire.sys.global.u32 %r3, [%rd3];",
+           "mov.u32 %r4, sm; cp.async.ca.shared.global [%r4], [%rd3], 16; cp.async.wait_all;",
+           "mov.u32 %r4, sm; add.u32 %r4, %r4, %r2; st.shared.u32 [%r4], %r1;",
+           "mov.u32 %r4, sm; sub.u32 %r4, %r4, %r2; ld.shared.u32 %r3, [%r4];"
+           "st.global.u32 [%rd1], %r3;",
+           "mov.u64 %rd5, loc; add.u64 %rd5, %rd5, %rd2; st.local.u32 [%rd5], %r1;",
+       }) {
+    Bench bench = Bench::from_ptx(text(body, "bar.sync 0;"));
+    const std::uint64_t p = bench.upload(std::vector<std::uint32_t>(4096));
+    EXPECT_EQ(error_of(bench, p, 0), "") << body;
+    EXPECT_THAT(error_of(bench, p, 1U << 20), HasSubstr("an access to 0x")) << body;
+    EXPECT_EQ(error_of(bench, p, 0), "") << body;
+  }
+}
+
+/// An access that is not aligned is an error on a GPU; here only where the host minds.
+TEST(Fault, OfMatricesThatAreNotAligned) {
+  Bench bench = Bench::from_ptx(
+      text("mov.u32 %r4, sm; add.u32 %r4, %r4, %r2;"
+           "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r4]; st.global.u32 [%rd1], %r3;"));
+  const std::uint64_t p = bench.upload(std::vector<std::uint32_t>(4096));
+  EXPECT_EQ(error_of(bench, p, 16), "");
+  EXPECT_THAT(error_of(bench, p, 2), HasSubstr("not aligned"));
+}
+
+TEST(Fault, NamesTheRankAndSparesTheOthers) {
+  const auto device = create_cpu_device({.world = 2, .threads = 2});
+  const std::string ptx = text("st.global.u32 [%rd3], %r2;");
+  std::vector<std::unique_ptr<Memory>> memory;
+  std::vector<std::unique_ptr<Module>> modules;
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int rank = 0; rank < 2; ++rank) {
+    memory.push_back(device->allocate(rank, 256));
+    modules.push_back(device->load(rank, {"k", ptx, {}}));
+    streams.push_back(device->create_stream(rank));
+    const std::uint64_t p = memory.back()->address();
+    const std::uint64_t offset = rank == 1 ? 256 : 4;
+    const void* arguments[] = {&p, &offset};
+    streams.back()->launch(modules.back()->function("k"), {1000}, {64}, 0, arguments);
+  }
+  streams[0]->synchronize();
+  EXPECT_EQ(reinterpret_cast<const std::uint32_t*>(memory[0]->address())[1], 4U);
+  try {
+    streams[1]->synchronize();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("0 bytes after 256 bytes of memory: rank 1, block"));
+  }
+  streams[1]->fill(memory[1]->address(), 1, 256);
+  streams[1]->synchronize();
+}
+
+TEST(Fault, OfFreedMemory) {
+  Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"));
+  auto memory = bench.device().allocate(0, 4096);
+  const std::uint64_t p = memory->address();
+  EXPECT_EQ(error_of(bench, p, 8), "");
+  memory.reset();
+  EXPECT_THAT(error_of(bench, p, 8), HasSubstr("an access to 0x"));
+}
+
+sigjmp_buf back;
+void host_handler(int /*signal*/) { siglongjmp(back, 1); }
+
+void touch_nothing() { *reinterpret_cast<volatile int*>(8) = 1; }
+
+/// The host's own faults are its own, before, with and after a device.
+int faults_of_the_host() {
+  struct sigaction own {};
+  own.sa_handler = &host_handler;
+  own.sa_flags = SA_NODEFER;
+  sigaction(SIGSEGV, &own, nullptr);
+  int caught = 0;
+  const auto fault = [&] {
+    if (sigsetjmp(back, 1) == 0) {
+      touch_nothing();
+    } else {
+      ++caught;
+    }
+  };
+  {
+    Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"));
+    fault();
+    const std::uint64_t p = bench.upload(std::vector<std::uint32_t>(100));
+    if (error_of(bench, p, 512).empty()) return -1;
+    fault();
+  }
+  fault();
+  struct sigaction after {};
+  sigaction(SIGSEGV, nullptr, &after);
+  return after.sa_handler == &host_handler ? caught : -2;
+}
+
+/// In a process of its own: other tests keep devices open.
+TEST(FaultDeathTest, LeavesThoseOfTheHostAlone) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(std::_Exit(faults_of_the_host()), testing::ExitedWithCode(3), "");
+}
+
+TEST(FaultDeathTest, WithoutAHandlerTheProcessEnds) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"),
+                                      {.threads = 1, .catch_faults = false});
+        error_of(bench, bench.upload(std::vector<std::uint32_t>(100)), 512);
+      },
+      "");
+  EXPECT_DEATH(
+      {
+        Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"));
+        touch_nothing();
+      },
+      "");
+}
+
+std::uint64_t addresses_in_use() {
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+void limit_addresses(std::uint64_t more) {
+  rlimit limit{addresses_in_use() + more, RLIM_INFINITY};
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+/// Says what was thrown, and ends the process.
+template <class F>
+[[noreturn]] void tell(F&& body) {
+  try {
+    body();
+    std::fputs("nothing was thrown\n", stderr);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "[%d] %s\n", static_cast<int>(error.code()), error.what());
+  }
+  std::_Exit(0);
+}
+
+TEST(LimitsDeathTest, AThreadThatCannotStartIsAnError) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(tell([] {
+                limit_addresses(std::uint64_t{2} << 30);
+                create_cpu_device({.threads = 4096});
+              }),
+              testing::ExitedWithCode(0),
+              "\\[1\\] cpu: cannot start worker thread [0-9]+ of 4096: Resource temporarily");
+}
+
+TEST(LimitsDeathTest, AStackThatCannotBeMappedIsAnError) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(tell([] {
+                Bench bench = Bench::from_ptx(text("", kWays[2]), {.threads = 1});
+                const std::uint64_t p = bench.upload(std::vector<std::uint32_t>(4));
+                const std::uint64_t none = 0;
+                bench.run({1}, {32}, 0, p, none);
+                limit_addresses(std::uint64_t{1} << 20);
+                bench.run({1}, {1024}, 0, p, none);
+              }),
+              testing::ExitedWithCode(0),
+              "\\[3\\] kernel k: cpu: cannot map the stack of a warp: Cannot allocate memory");
+}
+
+TEST(LimitsDeathTest, FewAddressesAreEnough) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(tell([] {
+                limit_addresses(std::uint64_t{2} << 30);
+                Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"), {.threads = 2});
+                bench.run({1}, {32}, 0, bench.upload(std::vector<std::uint32_t>(100)),
+                          std::uint64_t{4});
+              }),
+              testing::ExitedWithCode(0), "nothing was thrown");
+  EXPECT_EXIT(tell([] {
+                limit_addresses(std::uint64_t{64} << 20);
+                create_cpu_device({.threads = 1});
+              }),
+              testing::ExitedWithCode(0), "\\[1\\] cpu: cannot reserve 256 MiB of addresses");
+}
+
+}  // namespace
+}  // namespace braid::cpu_test
