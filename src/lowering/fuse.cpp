@@ -145,7 +145,7 @@ class Fuser {
     if (n.op->op_class != OpClass::kView || op == "cat") return false;
     if (op != "transpose" && op != "permute") return true;
     const std::size_t rank = graph_.type(n.inputs[0]).shape.size();
-    return permutation(op, n.attrs, rank).back() == rank - 1 || only_matmuls_read(id);
+    return rank == 0 || permutation(op, n.attrs, rank).back() == rank - 1 || only_matmuls_read(id);
   }
 
   bool only_matmuls_read(NodeId id) const {
