@@ -1,6 +1,7 @@
 #include "lowering/micro_pipeline.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -271,6 +272,33 @@ bool check_collective(PipelineState& state, NodeId candidate, std::int64_t& dim,
   return true;
 }
 
+namespace {
+
+/// The matmuls as the estimate takes them: "f32[256, 64] x f32[64, 8] at T=256".
+std::string sizes_of(const PipelineState& state, const std::vector<NodeId>& matmuls) {
+  std::vector<std::string> sizes;
+  std::set<std::string> symbols;
+  const auto at = [&](ValueId value) {
+    TensorType type = state.graph.type(value);
+    for (Dim& dim : type.shape) {
+      for (const Dim::Term& term : dim.terms()) {
+        symbols.insert(fmt::format("{}={}", term.symbol, state.bindings.at(term.symbol)));
+      }
+      dim = dim.evaluate(state.bindings);
+    }
+    return type.str();
+  };
+  for (NodeId id : matmuls) {
+    const std::vector<ValueId>& inputs = state.graph.node(id).inputs;
+    sizes.push_back(fmt::format("{} x {}", at(inputs[0]), at(inputs[1])));
+  }
+  std::string text = fmt::format("{}", fmt::join(sizes, ", "));
+  if (!symbols.empty()) text += fmt::format(" at {}", fmt::join(symbols, ", "));
+  return text;
+}
+
+}  // namespace
+
 std::optional<std::string> check_profit(PipelineState& state, NodeId candidate,
                                         const std::vector<PipelinedMatmul>& matmuls,
                                         PipelinedDim dim) {
@@ -286,8 +314,9 @@ std::optional<std::string> check_profit(PipelineState& state, NodeId candidate,
     return "; " + times;
   }
   state.missed(candidate,
-               fmt::format("no gain: {}, with {:.0f} multiplications for each element of a chunk",
-                           times, estimate.intensity));
+               fmt::format("no gain: {}, with {:.0f} multiplications for each element of a chunk, "
+                           "for {}",
+                           times, estimate.intensity, sizes_of(state, ids)));
   return std::nullopt;
 }
 

@@ -50,6 +50,13 @@ void PassContext::missed(std::string_view pass, std::string_view node, std::stri
   remarks.push_back({std::string(pass), std::string(node), false, std::move(reason)});
 }
 
+std::string PassContext::why_missed(std::string_view pass, std::string_view node) const {
+  for (const Remark& remark : remarks) {
+    if (!remark.applied && remark.pass == pass && remark.node == node) return remark.reason;
+  }
+  return "";
+}
+
 std::span<const Pass> all_passes() { return kPasses; }
 
 bool runs(const Pass& pass, const PassConfig& config) {

@@ -29,6 +29,8 @@ struct PassContext {
   std::vector<Remark> remarks;
   void applied(std::string_view pass, std::string_view node, std::string reason);
   void missed(std::string_view pass, std::string_view node, std::string reason);
+  /// Why that pass left the node alone, for a later one that meets the consequence; else empty.
+  [[nodiscard]] std::string why_missed(std::string_view pass, std::string_view node) const;
 };
 
 struct Pass {

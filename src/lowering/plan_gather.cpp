@@ -89,7 +89,7 @@ class GatherPlanner {
     const auto found = find_matmul(state_, node.outputs[0], reason);
     if (!found) {
       if (node.op->op_class != OpClass::kMatmul) {
-        reason = fmt::format("'{}' ({}) reads it", node.name, node.op_name());
+        reason = fmt::format("'{}' ({}) reads it{}", node.name, node.op_name(), why_cut(node));
       }
     } else if (found->a != left) {
       reason = fmt::format("'{}' reads it as its right operand", node.name);
@@ -111,6 +111,21 @@ class GatherPlanner {
     others_.push_back(std::move(reason));
   }
 
+  /// Of a reader that cuts the value into parts: why canonicalize did not join them again.
+  std::string why_cut(const Node& cut) const {
+    for (ValueId part : cut.outputs) {
+      for (NodeId user : state_.uses.of(part)) {
+        const std::string& joiner = state_.graph.node(user).name;
+        const std::string reason = state_.context.why_missed("canonicalize", joiner);
+        if (!reason.empty()) {
+          return fmt::format(", for canonicalize left '{}' as it is: {}", joiner, reason);
+        }
+      }
+    }
+    return "";
+  }
+
+  const Shape& shape(ValueId value) const { return state_.shape(value); }
   const Shape& shape_of_a() const { return state_.shape(a_); }
   bool is_last_dim() const {
     return plan_.dim + 1 == static_cast<std::int64_t>(shape_of_a().size());

@@ -56,7 +56,10 @@ class ScatterPlanner {
     const ValueId source = is_view ? state_.graph.node(producer).inputs[0] : plan_.product;
     std::string reason;
     const auto found = find_matmul(state_, source, reason);
-    if (!found) return reason;
+    if (!found) {
+      const std::string cause = state_.context.why_missed("canonicalize", node_.name);
+      return cause.empty() ? reason : fmt::format("{}: in canonicalize, {}", reason, cause);
+    }
     plan_.matmul = *found;
     const std::string& name = state_.graph.node(found->id).name;
     if (state_.is_taken(found->id)) {

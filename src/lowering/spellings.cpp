@@ -163,10 +163,12 @@ class SplitCat {
                                                                                          : nullptr;
   }
 
-  /// What the operands of a cat are parts of; -1 when the first one is no part of anything.
+  /// What the first part among the operands of a cat is a part of; -1 when none is.
   ValueId whole_of(const Node& cat) const {
-    const Node* cut = cutter(cat.inputs[0]);
-    return cut == nullptr ? -1 : cut->inputs[0];
+    for (ValueId operand : cat.inputs) {
+      if (const Node* cut = cutter(operand)) return cut->inputs[0];
+    }
+    return -1;
   }
 
   /// Why the operands of the cat are not the `ranks` equal parts of `whole`, in order, along one
