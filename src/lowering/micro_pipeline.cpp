@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "lowering/rewrite.h"
 #include "lowering/unexposed.h"
@@ -27,6 +28,8 @@
 //   - matmuls with different scales or dtypes of the result on one gather;
 //   - the last dim for scaled matmuls; for a gather along it also a short K and other readers;
 //   - products that someone reads before the scatter, and views that cut the columns;
+//   - products with regrouped rows that are overwritten later: the fused node gives them with other
+//     dims, and no view of that could be read after the write under the product's name;
 //   - what the cost model sees no gain in, unless PassConfig::always_pipeline says so;
 //   - what other matmuls can hide, where PassConfig::leave_unexposed says so.
 namespace braid {
@@ -218,6 +221,7 @@ PipelineState::PipelineState(const Graph& old, PassContext& pass_context)
       context(pass_context),
       uses(old),
       writes(old),
+      overwritten(overwritten_values(old)),
       device(device_model(pass_context.target)),
       bindings(max_bindings(old.symbols())),
       taken_by(old.nodes().size(), -1),
@@ -360,6 +364,10 @@ Reshaped reshaped(const PipelineState& state, ValueId value, Shape shape) {
     if (view) value = view.value("base");
   }
   return {value, std::move(shape)};
+}
+
+std::string regrouped_and_overwritten(const PipelineState& state, ValueId product) {
+  return fmt::format("'{}', whose rows are regrouped, is overwritten", state.name(product));
 }
 
 Graph micro_pipeline(const Graph& graph, PassContext& context) {

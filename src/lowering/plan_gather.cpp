@@ -95,6 +95,8 @@ class GatherPlanner {
       reason = fmt::format("'{}' reads it as its right operand", node.name);
     } else if (state_.hides.contains(user)) {
       reason = fmt::format("'{}' hides another collective", node.name);
+    } else if (shape(left) != shape_of_a() && state_.is_overwritten(node.outputs[0])) {
+      reason = regrouped_and_overwritten(state_, node.outputs[0]);
     } else {
       PipelinedMatmul matmul = *found;
       if (matmul.scaled())

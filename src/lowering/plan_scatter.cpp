@@ -103,6 +103,9 @@ class ScatterPlanner {
   /// Who else reads the product gets it from the fused node, which stands at the scatter.
   std::string find_other_readers() {
     const ValueId matmul = state_.graph.node(plan_.matmul.id).outputs[0];
+    if (state_.shape(matmul) != state_.shape(plan_.product) && state_.is_overwritten(matmul)) {
+      return regrouped_and_overwritten(state_, matmul);
+    }
     const NodeId view = state_.graph.value(plan_.product).producer;
     for (ValueId value : {matmul, plan_.product}) {
       if (state_.uses.is_output(value)) plan_.return_mm = true;

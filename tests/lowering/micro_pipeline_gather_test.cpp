@@ -234,6 +234,27 @@ TEST_P(PipelineGather, MutationsInBetween) {
       ElementsAre("g_fused = fused_all_gather_matmul(x, w)", "c = copy_(w, u)", "-> g_fused, c"));
 }
 
+// The fused node gives the product with A's dims: its rows as a matrix would be a view, which
+// nobody may read under an older name once the memory is overwritten.
+TEST_P(PipelineGather, ARegroupedProductThatIsOverwrittenLater) {
+  const std::string inputs =
+      join(input("x", "2, 2, 4"), input("w", "4, 5"), input("y", std::to_string(4 * n()) + ", 5"));
+  const std::string nodes = join(gather("g", "x"), view("v", "g_w", "-1, 4"), mm("m", "v", "w"));
+  const std::string write = node("c", "copy_", R"("m", "y")");
+  expect_refused(graph(inputs, join(nodes, write, node("o", "relu", R"("m")")), R"("o")"), "g",
+                 "'m', whose rows are regrouped, is overwritten");
+  // A matrix is what the fused node gives.
+  PassContext context = eager();
+  EXPECT_THAT(lines(pipelined(graph(join(input("x", "3, 4"), input("w", "4, 5"),
+                                         input("y", std::to_string(3 * n()) + ", 5")),
+                                    join(gather("g", "x"), mm("m", "g_w", "w"), write,
+                                         node("o", "relu", R"("m")")),
+                                    R"("o")"),
+                              context)),
+              ElementsAre("g_fused = fused_all_gather_matmul(x, w)", "c = copy_(g_fused, y)",
+                          "o = relu(g_fused)", "-> o"));
+}
+
 // A0-11, C-09: along K the sums are split, which pays for long ones only.
 TEST_P(PipelineGather, TheLastDim) {
   const auto inputs = [&](int k) {

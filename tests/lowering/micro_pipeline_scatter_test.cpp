@@ -194,6 +194,27 @@ TEST_P(PipelineScatter, MutationsInBetween) {
       "r", "'a' is overwritten before the scatter");
 }
 
+TEST_P(PipelineScatter, ARegroupedProductThatIsOverwrittenLater) {
+  const std::string inputs = join(input("a", "8, 6"), input("b", "6, 4"), input("u", "8, 4"));
+  const std::string write = node("c", "copy_", R"("m", "u")");
+  const auto nodes = [&](const std::string& read) {
+    return join(mm("m", "a", "b"), view("v", "m", "4, 2, 4"), scatter("r", "v"), write, read);
+  };
+  expect_refused(graph(inputs, nodes(node("o", "relu", R"("m")")), R"("r_w", "o")"), "r",
+                 "'m', whose rows are regrouped, is overwritten");
+  expect_refused(graph(inputs, nodes(node("o", "relu", R"("c")")), R"("r_w", "o", "m")"), "r",
+                 "'m', whose rows are regrouped, is overwritten");
+  // A matrix is what the fused node gives.
+  PassContext context = eager();
+  EXPECT_THAT(lines(pipelined(graph(inputs,
+                                    join(mm("m", "a", "b"), scatter("r", "m"), write,
+                                         node("o", "relu", R"("m")")),
+                                    R"("r_w", "o")"),
+                              context)),
+              ElementsAre("r_fused:0, r_fused:1 = fused_matmul_reduce_scatter(a, b)",
+                          "c = copy_(r_fused:1, u)", "o = relu(r_fused:1)", "-> r_fused:0, o"));
+}
+
 // A matmul between a gather and a scatter goes with the gather.
 TEST_P(PipelineScatter, TheGatherGoesFirst) {
   PassContext context = eager();
