@@ -80,7 +80,7 @@ class Emitter {
     const Graph& graph = state_.graph;
     needed_ = graph.output_flags();
     const auto mark_operands = [&](const PipelinedMatmul& matmul, ValueId a, ValueId a_scale) {
-      for (ValueId value : {a, matmul.b, a_scale, matmul.b_scale}) mark(value);
+      for (ValueId value : {a, matmul.b, a_scale, matmul.b_scale, matmul.bias}) mark(value);
     };
     for (const auto& [id, plan] : gathers_) {
       for (const PipelinedMatmul& matmul : plan.matmuls) {
@@ -123,6 +123,7 @@ class Emitter {
     if (scaled) {
       inputs.push_back(as(plan.a_scale, gather.name + "_scale"));
       for (const PipelinedMatmul& matmul : plan.matmuls) inputs.push_back(rewrite_(matmul.b_scale));
+      for (const PipelinedMatmul& matmul : plan.matmuls) add_bias(matmul, inputs);
     }
     Attrs attrs{{"gather_dim", plan.dim}, {"return_A", plan.return_a}};
     const std::vector<ValueId> results =
@@ -145,6 +146,7 @@ class Emitter {
     if (scaled) {
       inputs.push_back(as(plan.a_scale, scatter.name + "_scale"));
       inputs.push_back(rewrite_(plan.matmul.b_scale));
+      add_bias(plan.matmul, inputs);
     }
     Attrs attrs{{"reduce_op", scatter.attrs.at("reduce_op")},
                 {"scatter_dim", plan.dim},
@@ -159,12 +161,17 @@ class Emitter {
     map_product(product, results[1]);
   }
 
+  void add_bias(const PipelinedMatmul& matmul, std::vector<ValueId>& inputs) {
+    if (matmul.bias >= 0) inputs.push_back(rewrite_(matmul.bias));
+  }
+
   /// The name comes from the collective: "x" becomes "x_fused".
   std::vector<ValueId> add_fused(std::string_view op, const Node& collective,
                                  const PipelinedMatmul& matmul, std::vector<ValueId> inputs,
                                  Attrs attrs, std::size_t results) {
     attrs.emplace("group", collective.attrs.at("group"));
     if (matmul.out_dtype) attrs.emplace("out_dtype", *matmul.out_dtype);
+    if (matmul.bias >= 0) attrs.emplace("bias", true);
     Graph& graph = rewrite_.graph();
     const NodeId id = graph.add_node(rewrite_.fresh_name(collective.name + "_fused", results), op,
                                      std::move(inputs), std::move(attrs));
@@ -336,6 +343,7 @@ std::optional<PipelinedMatmul> find_matmul(const PipelineState& state, ValueId v
                          .b = m.value("B"),
                          .a_scale = m.has("A_scale") ? m.value("A_scale") : -1,
                          .b_scale = m.has("B_scale") ? m.value("B_scale") : -1,
+                         .bias = m.has("bias") ? m.value("bias") : -1,
                          .out_dtype = std::nullopt};
   if (state.shape(matmul.b).size() != 2) {
     reason = fmt::format("the right operand of '{}' is {}; expected a matrix", state.name(value),

@@ -23,6 +23,7 @@ struct PipelinedMatmul {
   ValueId b = -1;
   ValueId a_scale = -1;  ///< of a scaled one
   ValueId b_scale = -1;
+  ValueId bias = -1;  ///< of a scaled one, if it has any
   std::optional<DType> out_dtype;
   [[nodiscard]] bool scaled() const { return a_scale >= 0; }
 };
@@ -61,9 +62,10 @@ struct ScatterPlan {
 struct PipelineState {
   PipelineState(const Graph& old, PassContext& pass_context);
 
-  const Pattern product =
-      either(op("mm|matmul", any("A"), any("B")),
-             op("scaled_mm", any("A"), any("B"), any("A_scale"), any("B_scale")));
+  const Pattern product = either(
+      op("mm|matmul", any("A"), any("B")),
+      either(op("scaled_mm", any("A"), any("B"), any("A_scale"), any("B_scale")),
+             op("scaled_mm", any("A"), any("B"), any("A_scale"), any("B_scale"), any("bias"))));
   const Graph& graph;
   PassContext& context;
   Uses uses;

@@ -163,6 +163,7 @@ class GatherPlanner {
     std::vector<ValueId> operands{matmul.b};
     if (matmul.scaled())
       operands.insert(operands.end(), {scales_[matmul.id].value, matmul.b_scale});
+    if (matmul.bias >= 0) operands.push_back(matmul.bias);
     for (ValueId operand : operands) {
       if (state_.writes.between(operand, plan_.gather, matmul.id)) {
         return fmt::format("'{}' reads '{}', which is overwritten after the gather", name,
@@ -235,6 +236,9 @@ class GatherPlanner {
                                            state_.graph.node(other.id).name);
       if (other.out_dtype != first.out_dtype) {
         return fmt::format("{} have different out_dtypes; expected one", both);
+      }
+      if ((other.bias < 0) != (first.bias < 0)) {
+        return fmt::format("of {} one has a bias; expected both or none", both);
       }
       if (first.scaled() && scales_.at(other.id) != scales_.at(first.id)) {
         return fmt::format("{} scale A by '{}' and '{}'; expected one scale", both,

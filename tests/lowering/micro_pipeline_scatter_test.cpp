@@ -151,6 +151,14 @@ TEST_P(PipelineScatter, Scaled) {
         lines(result),
         ElementsAre("r_fused = fused_scaled_matmul_reduce_scatter(a, b, sa, sb)", "-> r_fused"));
   }
+  PassContext biased = eager();
+  EXPECT_THAT(
+      lines(pipelined(graph(join(f8, input("sa", ""), input("bias", "8")),
+                            join(scaled("m", R"("a", "b", "sa", "sb", "bias")"), scatter("r", "m")),
+                            R"("r_w")"),
+                      biased)),
+      ElementsAre("r_fused = fused_scaled_matmul_reduce_scatter(a, b, sa, sb, bias)",
+                  "-> r_fused"));
   const std::string more =
       join(f8_input("a", "4, 8, 6"), f8_input("b", "6, 8"), input("sb", ""), input("sa", "32, 1"));
   for (const int dim : {0, 1}) {
