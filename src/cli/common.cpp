@@ -47,6 +47,12 @@ void add_graph_options(CLI::App& command, GraphOptions* options) {
       ->check(CLI::Range(1, kMaxWorld));
 }
 
+void add_target_option(CLI::App& command, std::string* target) {
+  command.add_option("--target", *target,
+                     "What kernels are compiled for: sm_80, sm_90a, sm_100a, ... (default: the "
+                     "GPU's own when they run on one, else the first that the graph can run on)");
+}
+
 void add_pass_settings(CLI::App& command, PassConfig* config) {
   command.add_option("--sequence-dim", config->sequence_dim,
                      "sequence_parallel: the dim of the tokens (default: 0 of a matrix, else 1)");

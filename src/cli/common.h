@@ -27,6 +27,9 @@ struct GraphOptions {
 /// Adds GRAPH and --world to a command.
 void add_graph_options(CLI::App& command, GraphOptions* options);
 
+/// Adds --target to a command: what choose_target takes.
+void add_target_option(CLI::App& command, std::string* target);
+
 /// Adds --sequence-dim, --always-pipeline and --leave-unexposed to a command.
 void add_pass_settings(CLI::App& command, PassConfig* config);
 /// These and --enable.

@@ -8,6 +8,7 @@
 #include "cli/common.h"
 #include "cli/kernel_report.h"
 #include "cli/progress.h"
+#include "codegen/graph_target.h"
 #include "runtime/artifact.h"
 #include "runtime/disk_cache.h"
 
@@ -23,8 +24,8 @@ struct CompileOptions {
 };
 
 int compile(const CompileOptions& options) {
-  const Target target = Target::parse(options.target);
   const Graph graph = load(options.graph);
+  const Target target = choose_target(graph, options.target);
   prepare_output_directory(options.output, "--output");
   const DiskCache cache(cache_directory(options.cache_dir));
   ArtifactOptions artifact;
@@ -63,7 +64,7 @@ void add_compile(CLI::App& app, int* exit_code) {
       app.add_subcommand("compile", "Compile a graph's kernels for a target, without a device");
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
-  command->add_option("--target", options->target, "sm_80, sm_90a, sm_100a, ...")->required();
+  add_target_option(*command, &options->target);
   command->add_option("-o,--output", options->output, "Directory to write (made if need be)")
       ->required();
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");

@@ -8,6 +8,7 @@
 
 #include "braid/error.h"
 #include "cli/common.h"
+#include "codegen/graph_target.h"
 #include "lowering/passes.h"
 
 namespace braid::cli {
@@ -21,7 +22,7 @@ struct OptOptions {
   PassConfig config;
   std::vector<std::string> passes;
   std::string output = "-";
-  std::string target = "sm_80";
+  std::string target;
   bool stats = false;
 };
 
@@ -32,7 +33,6 @@ int opt(const OptOptions& options) {
     prepare_output_directory(parent, "--output");
   }
   PassContext context;
-  context.target = Target::parse(options.target);
   context.config = options.config;
   std::vector<std::string> passes = options.passes;
   const bool to_program = !passes.empty() && passes.back() == kBuildProgram;
@@ -42,6 +42,7 @@ int opt(const OptOptions& options) {
   }
 
   Graph graph = load(options.graph);
+  context.target = choose_target(graph, options.target);
   std::vector<std::string> output_names;
   for (ValueId output : graph.outputs()) output_names.push_back(graph.value(output).name);
   std::vector<std::vector<std::string>> stats = {
@@ -99,7 +100,7 @@ void add_opt(CLI::App& app, int* exit_code) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("-o,--output", options->output, "File to write; - is standard output");
-  command->add_option("--target", options->target, "What the passes plan for (default sm_80)");
+  add_target_option(*command, &options->target);
   add_pass_settings(*command, &options->config);
   command->add_flag("--stats", options->stats, "Print what each pass did to standard error");
   command->callback([options, exit_code] { *exit_code = opt(*options); });

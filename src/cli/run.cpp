@@ -28,7 +28,7 @@ namespace {
 struct RunOptions {
   GraphOptions graph;
   PassConfig passes;
-  std::string device;
+  std::string device, target;
   std::string inputs, outputs, cache_dir;
   std::uint64_t seed = 1;
   std::vector<std::string> bind;
@@ -231,6 +231,7 @@ int run(const RunOptions& options) {
   bar->phase("plan and compile");
   WorldOptions world_options;
   world_options.device = options.device;
+  world_options.target = options.target;
   world_options.world = static_cast<int>(report.world);
   world_options.threads = options.threads;
   world_options.sanitize = options.sanitize;
@@ -323,6 +324,7 @@ void add_run(CLI::App& app, int* exit_code) {
   add_pass_options(*command, &options->passes);
   command->add_option("--device", options->device, "Default: cuda where there is a GPU, else cpu")
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  add_target_option(*command, &options->target);
   command->add_option("--inputs", options->inputs,
                       "A .safetensors file for all ranks, or a directory with "
                       "rank0.safetensors, ...; what is missing is generated");

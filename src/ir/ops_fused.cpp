@@ -191,6 +191,7 @@ void add_fused_ops(std::vector<OpDef>& ops) {
         .flops = [=](auto inputs, auto,
                      const Bindings& bindings) { return fused_flops(name, inputs, bindings); },
         .evaluate = evaluate_fused,
+        .least_sm = name.find("scaled") == std::string::npos ? kLeastSm : kLeastSmOfFloat8Mma,
     });
   };
   // As those of mm and scaled_mm.

@@ -237,6 +237,7 @@ void add_matmul_ops(std::vector<OpDef>& ops) {
   // A, B, their scales, and a bias if there is one.
   add("scaled_mm", 4, 5, {{"out_dtype", AttrType::kDType, DType::kBF16}}, infer_scaled_mm,
       evaluate_scaled_mm);
+  ops.back().least_sm = kLeastSmOfFloat8Mma;
 }
 
 }  // namespace braid

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "braid/error.h"
+#include "codegen/graph_target.h"
 
 namespace braid {
 namespace {
@@ -74,6 +75,7 @@ Graph run_passes(const Graph& graph, std::span<const std::string> names, PassCon
 
 Program lower(const Graph& graph, PassContext& context) {
   for (const std::string& name : context.config.enable) static_cast<void>(find_pass(name));
+  check_target(graph, context.target);
   Graph lowered = graph;
   for (const Pass& pass : kPasses) {
     if (runs(pass, context.config)) lowered = run_verified(pass, lowered, context);

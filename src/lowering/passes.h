@@ -63,7 +63,8 @@ Program build_program(const Graph& graph, PassContext& context,
 /// Runs the passes in order and verifies after each. Unknown names throw kInvalidArgument with the
 /// list of names.
 Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context);
-/// The default passes and the enabled ones, then build_program.
+/// The default passes and the enabled ones, then build_program. Refuses a target that some node of
+/// the graph cannot run on.
 Program lower(const Graph& graph, PassContext& context);
 
 }  // namespace braid
