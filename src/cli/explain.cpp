@@ -3,12 +3,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
 
+#include "braid/error.h"
 #include "cli/common.h"
+#include "codegen/graph_target.h"
 #include "lowering/passes.h"
 
 namespace braid::cli {
@@ -18,7 +22,7 @@ namespace {
 struct ExplainOptions {
   GraphOptions graph;
   PassConfig passes;
-  std::string target = "sm_80";
+  std::string target;
   bool json = false;
 };
 
@@ -106,10 +110,16 @@ void print_config(const Graph& graph, const PassContext& context) {
   }
 }
 
-void print_text(const Graph& graph, const Program& program, const PassContext& context) {
+/// `program` is null where a pass failed.
+void print_text(const Graph& graph, const Program* program, const PassContext& context) {
   constexpr std::size_t kNodesShown = 4;
-  fmt::print("{}: {} nodes become {} steps and {} kernels on {} ranks\n", one_line(graph.name()),
-             graph.nodes().size(), program.steps.size(), program.kernels.size(), program.world);
+  fmt::print("{}: {} nodes ", one_line(graph.name()), graph.nodes().size());
+  if (program == nullptr) {
+    fmt::print("on {} ranks; no plan, for a pass failed\n", world_size(graph));
+  } else {
+    fmt::print("become {} steps and {} kernels on {} ranks\n", program->steps.size(),
+               program->kernels.size(), program->world);
+  }
   print_config(graph, context);
   std::string_view pass;
   for (const Line& line : group_remarks(context.remarks)) {
@@ -127,16 +137,8 @@ void print_text(const Graph& graph, const Program& program, const PassContext& c
   }
 }
 
-int explain(const ExplainOptions& options) {
-  PassContext context;
-  context.target = Target::parse(options.target);
-  context.config = options.passes;
-  const Graph graph = load(options.graph);
-  const Program program = lower(graph, context);
-  if (!options.json) {
-    print_text(graph, program, context);
-    return kGood;
-  }
+nlohmann::ordered_json json_of(const Graph& graph, const Program* program,
+                               const PassContext& context) {
   auto remarks = nlohmann::ordered_json::array();
   for (const Remark& remark : context.remarks) {
     remarks.push_back({{"pass", remark.pass},
@@ -148,20 +150,49 @@ int explain(const ExplainOptions& options) {
   for (const auto& [name, group] : graph.groups()) {
     groups[name] = {{"size", group.size}, {"symmetric", group.symmetric}};
   }
+  const PassConfig& passes = context.config;
   const nlohmann::ordered_json config = {{"target", context.target.str()},
-                                         {"passes", passes_of(options.passes)},
-                                         {"sequence_dim", sequence_dim_of(options.passes)},
-                                         {"always_pipeline", options.passes.always_pipeline},
-                                         {"leave_unexposed", options.passes.leave_unexposed},
+                                         {"passes", passes_of(passes)},
+                                         {"sequence_dim", sequence_dim_of(passes)},
+                                         {"always_pipeline", passes.always_pipeline},
+                                         {"leave_unexposed", passes.leave_unexposed},
                                          {"groups", groups}};
-  const nlohmann::ordered_json document = {{"graph", graph.name()},
-                                           {"config", config},
-                                           {"world", program.world},
-                                           {"nodes", graph.nodes().size()},
-                                           {"steps", program.steps.size()},
-                                           {"kernels", program.kernels.size()},
-                                           {"remarks", remarks}};
-  fmt::print("{}\n", document.dump(2));
+  nlohmann::ordered_json document = {{"graph", graph.name()},
+                                     {"config", config},
+                                     {"world", world_size(graph)},
+                                     {"nodes", graph.nodes().size()}};
+  if (program != nullptr) {
+    document["steps"] = program->steps.size();
+    document["kernels"] = program->kernels.size();
+  }
+  document["remarks"] = remarks;
+  return document;
+}
+
+int explain(const ExplainOptions& options) {
+  PassContext context;
+  context.config = options.passes;
+  const Graph graph = load(options.graph);
+  context.target = choose_target(graph, options.target);
+  std::optional<Program> program;
+  std::string failure;
+  std::exception_ptr thrown;
+  try {
+    program = lower(graph, context);
+  } catch (const Error& error) {
+    if (context.remarks.empty()) throw;
+    failure = error.what();
+    thrown = std::current_exception();  // what led to it is among the remarks
+  }
+  const Program* plan = program ? &*program : nullptr;
+  if (options.json) {
+    nlohmann::ordered_json document = json_of(graph, plan, context);
+    if (thrown) document["error"] = failure;
+    fmt::print("{}\n", document.dump(2));
+  } else {
+    print_text(graph, plan, context);
+  }
+  if (thrown) std::rethrow_exception(thrown);
   return kGood;
 }
 
@@ -173,7 +204,7 @@ void add_explain(CLI::App& app, int* exit_code) {
       app.add_subcommand("explain", "Say what each pass did, and why it did not do more");
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
-  command->add_option("--target", options->target, "What the passes plan for (default sm_80)");
+  add_target_option(*command, &options->target);
   command->add_flag("--json", options->json, "Print one JSON document");
   command->callback([options, exit_code] { *exit_code = explain(*options); });
 }
