@@ -130,7 +130,8 @@ std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& c
              axis));
   }
   TensorType chunk = product;
-  const auto extent = chunk.shape[axis].divide_exactly(group_size(context));
+  const auto extent =
+      chunk.shape[axis].divide_exactly(group_size(context), context.graph.symbols());
   if (!extent) {
     fail("/attrs/scatter_dim",
          fmt::format("dim {} of the product {} does not divide among the {} ranks of the group",

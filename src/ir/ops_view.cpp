@@ -28,7 +28,7 @@ std::vector<TensorType> infer_view(const InferContext& context) {
   Shape others = shape;
   others.erase(others.begin() + (inferred - shape.begin()));
   std::optional<Dim> extent = missing_extent(x.shape, others);
-  if (!extent) mismatch();
+  if (!extent || !extent->is_whole(context.graph.symbols())) mismatch();
   *inferred = *extent;
   return {{x.dtype, shape}};
 }

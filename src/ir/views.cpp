@@ -62,7 +62,7 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
   if (step > 1 && length.is_constant()) {
     length = (length.constant() + step - 1) / step;
   } else if (step > 1) {
-    const auto steps = length.divide_exactly(step);
+    const auto steps = length.divide_exactly(step, symbols);
     if (!steps) {
       fail("/attrs/step", fmt::format("{} does not divide the {} elements", step, length.str()));
     }

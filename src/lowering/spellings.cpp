@@ -197,7 +197,7 @@ class SplitCat {
       }
       const SliceRange& range = ranges[static_cast<std::size_t>(graph_.value(part).result)];
       if (i == 0) axis = range.axis;
-      const auto length = shape[axis].divide_exactly(ranks);
+      const auto length = shape[axis].divide_exactly(ranks, graph_.symbols());
       if (!length) {
         return fmt::format("dim {} of '{}' does not divide among the {} ranks", axis, name, ranks);
       }
