@@ -150,6 +150,7 @@ std::string Graph::fresh_name() {
 NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueId> inputs,
                        Attrs attrs) {
   if (name.empty()) name = fresh_name();
+  op = overload_of(op, attrs.find("dtype") != attrs.end());
   Node node;
   std::vector<TensorType> results;
   std::vector<std::string> names;

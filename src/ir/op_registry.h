@@ -107,6 +107,8 @@ struct OpDef {
 /// algorithm. (shard_dim_alltoall waits by itself.)
 [[nodiscard]] bool is_asynchronous(const Node& node);
 
+/// The op that a name stands for: `view` with a dtype is ATen's other view, view_dtype here.
+[[nodiscard]] std::string_view overload_of(std::string_view op, bool has_dtype);
 /// Nothing when there is no such op.
 [[nodiscard]] const OpDef* find_op(std::string_view name);
 /// All ops, by name.

@@ -130,4 +130,6 @@ bool is_flat_view(std::string_view op) {
   return op == "view" || op == "reshape" || op == "_unsafe_view" || op == "getitem";
 }
 
+bool names_bytes(std::string_view op) { return op == "view" || op == "view_dtype"; }
+
 }  // namespace braid

@@ -20,6 +20,8 @@
 //   transpose of a transpose of the same two dims               -> the innermost operand
 //   shard of an all_gather over the same group and dim          -> what was gathered
 //   a cast to the dtype its operand has                         -> the operand
+//   view_dtype of a view_dtype                                  -> one of the base
+//   view_dtype to the dtype its operand has                     -> the operand
 //   a wait_tensor of what no collective computes                -> the operand
 //   negative or unordered dims, a view's -1                     -> plain dims
 //   nodes that overwrite nothing and that no output needs       -> gone
@@ -165,7 +167,7 @@ class Canonicalizer {
     if (op == "to" && graph_.type(inputs[0]) == graph_.type(node.outputs[0])) {
       return equal_cast(node, inputs[0]);
     }
-    if (op == "view") return equal_view(node, inputs);
+    if (names_bytes(op)) return equal_view(node, inputs);
     if (op == "transpose") return equal_transpose(node, inputs);
     if (op == "shard") return equal_shard(node, inputs);
     return std::nullopt;
@@ -185,13 +187,15 @@ class Canonicalizer {
   std::optional<std::pair<ValueId, std::string>> equal_view(const Node& node,
                                                             std::vector<ValueId>& inputs) {
     const Node* source = producer(inputs[0]);
-    if (source != nullptr && source->op_name() == "view") {
+    const std::string_view op = node.op_name();
+    if (source != nullptr && source->op_name() == op) {
       inputs[0] = operands(inputs[0])[0];
       context_.applied(kPass, node.name,
-                       fmt::format("view of the view '{}': one view of the base", source->name));
+                       fmt::format("{0} of the {0} '{1}': one {0} of the base", op, source->name));
     }
     if (graph_.type(inputs[0]) != graph_.type(node.outputs[0])) return std::nullopt;
-    return {{inputs[0], "a view to the shape it has"}};
+    return {
+        {inputs[0], op == "view" ? "a view to the shape it has" : "a view to the dtype it has"}};
   }
 
   std::optional<std::pair<ValueId, std::string>> equal_transpose(

@@ -314,6 +314,43 @@ TEST_P(PipelineGather, ScaledByAllKinds) {
   }
 }
 
+TEST_P(PipelineGather, ScaledWithABias) {
+  const std::string inputs = join(kScaled, input("s", ""), input("b", "5"), input("d", "2"));
+  const std::string m = scaled("m", R"("g_w", "w", "s", "sw", "b")");
+  PassContext context = eager();
+  EXPECT_THAT(
+      lines(pipelined(
+          graph(inputs, join(gather("g", "x"), m, scaled("k", R"("g_w", "v", "s", "sv", "d")")),
+                R"("m", "k")"),
+          context)),
+      ElementsAre("g_fused:0, g_fused:1 = "
+                  "fused_all_gather_scaled_matmul(x, w, v, s, sw, sv, b, d)",
+                  "-> g_fused:0, g_fused:1"));
+  expect_refused(graph(inputs, join(gather("g", "x"), m, scaled("k", R"("g_w", "v", "s", "sv")")),
+                       R"("m", "k")"),
+                 "g", "of 'm' and 'k' one has a bias; expected both or none");
+}
+
+// A0-14: gathered as bytes, seen as 8-bit floats again; also along another dim, by split and cat.
+TEST_P(PipelineGather, GatheredAsBytes) {
+  const auto seen = [](const char* name, const char* x, const char* dtype) {
+    return node(name, "view", '"' + std::string(x) + '"',
+                R"("dtype": ")" + std::string(dtype) + '"');
+  };
+  for (const int dim : {0, 1}) {
+    PassContext context = eager();
+    const Graph result = pipelined(
+        graph(
+            join(f8_input("x", "2, 3, 4"), f8_input("w", "4, 5"), input("s", ""), input("sw", "")),
+            join(seen("u", "x", "u8"), gather("g", "u", dim), seen("f", "g_w", "f8e4m3"),
+                 view("r", "f", "-1, 4"), scaled("m", R"("r", "w", "s", "sw")")),
+            R"("m")"),
+        context);
+    EXPECT_THAT(lines(result), ElementsAre("g_fused = fused_all_gather_scaled_matmul(x, w, s, sw)",
+                                           "m = view(g_fused)", "-> m"));
+  }
+}
+
 // C-04: rows of scales under views, with more dims.
 TEST_P(PipelineGather, ScaledWithMoreDims) {
   const std::string inputs = join(f8_input("x", "3, 2, 4"), f8_input("w", "4, 5"), input("sw", ""),
