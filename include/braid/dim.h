@@ -21,14 +21,14 @@ using SymbolTable = std::map<std::string, Symbol, std::less<>>;
 /// Values of symbols at run time.
 using Bindings = std::map<std::string, std::int64_t, std::less<>>;
 
-/// One extent of a shape: an affine expression of symbols, such as `2*T + 1`. Canonical, so that
-/// two equal expressions compare equal.
+/// One extent of a shape: an affine expression of symbols, such as `2*T + 1`, or `T/2` of a symbol
+/// that is always even. Canonical, so that two equal expressions compare equal.
 class Dim {
  public:
   Dim(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
   static Dim symbol(std::string_view name);
 
-  /// Reads "T", "2*T", "2*T+1", "T-S". Nothing when the text is not such an expression.
+  /// Reads "T", "2*T", "2*T+1", "T-S", "3*T/2". Nothing when the text is not such an expression.
   static std::optional<Dim> parse(std::string_view text);
 
   [[nodiscard]] bool is_constant() const { return terms_.empty(); }
@@ -37,6 +37,7 @@ class Dim {
   struct Term {
     std::string symbol;
     std::int64_t factor;
+    std::int64_t divisor = 1;  ///< positive, without a divisor in common with the factor
     bool operator==(const Term&) const = default;
   };
   /// Sorted by symbol, no zero factor.
@@ -49,8 +50,14 @@ class Dim {
   [[nodiscard]] std::int64_t min(const SymbolTable& symbols) const;
   /// The largest number that divides every value this expression can take (0 for the constant 0).
   [[nodiscard]] std::int64_t divisor(const SymbolTable& symbols) const;
-  /// This divided by `by` where every term divides.
-  [[nodiscard]] std::optional<Dim> divide_exactly(std::int64_t by) const;
+  /// Whether it is an integer for all values of the symbols: each divisor divides what its symbol
+  /// is a multiple of.
+  [[nodiscard]] bool is_whole(const SymbolTable& symbols) const;
+  /// This divided by `by`, where that is whole: by its factors, or by a symbol's `multiple_of`.
+  [[nodiscard]] std::optional<Dim> divide_exactly(std::int64_t by,
+                                                  const SymbolTable& symbols) const;
+  /// This divided by `by`, whole or not; nothing where `by` is 0 or does not divide the constant.
+  [[nodiscard]] std::optional<Dim> over(std::int64_t by) const;
 
   Dim& operator+=(const Dim& other);
   friend Dim operator+(Dim a, const Dim& b) { return a += b; }
@@ -58,10 +65,13 @@ class Dim {
   friend Dim operator-(const Dim& a, const Dim& b) { return a + b * -1; }
   bool operator==(const Dim&) const = default;
 
-  /// "2*T+1"; a plain number for a constant.
+  /// "2*T+1", "3*T/2"; a plain number for a constant.
   [[nodiscard]] std::string str() const;
 
  private:
+  /// A term of the reduced factor; none where that is 0.
+  void append(std::string symbol, std::int64_t factor, std::int64_t divisor);
+
   std::int64_t constant_;
   std::vector<Term> terms_;
 };

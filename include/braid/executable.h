@@ -22,6 +22,9 @@ struct WorldOptions {
   int threads = 0;        ///< worker threads of the cpu device; 0 = all cores
   std::string cache_dir;  ///< "" = the default directory (README)
   bool use_cache = true;
+  /// What kernels are compiled for, "sm_90a"; "": the GPU's own on cuda, on cpu the first one that
+  /// can run the graph. Executable::compile refuses a graph that needs a later one.
+  std::string target;
   /// Checks of the cpu device: "all", or some of "bounds,init,race,sync"; "" for none. What they
   /// find is in Device::findings(). A checked run uses one thread.
   std::string sanitize;

@@ -52,6 +52,13 @@ void add_graph_options(CLI::App& command, GraphOptions* options) {
                   1, kMaxWorld);
 }
 
+/// Adds --target to a command: what choose_target takes.
+void add_target_option(CLI::App& command, std::string* target) {
+  command.add_option("--target", *target,
+                     "What kernels are compiled for: sm_80, sm_90a, sm_100a, ... (default: the "
+                     "GPU's own when they run on one, else the first that the graph can run on)");
+}
+
 /// Adds --sequence-dim, --always-pipeline and --leave-unexposed to a command.
 void add_pass_settings(CLI::App& command, PassConfig* config) {
   require_integer(*command.add_option(
@@ -83,6 +90,7 @@ void add_run(CLI::App& app, int* exit_code) {
   add_pass_options(*command, &options->passes);
   command->add_option("--device", options->device, "Default: cuda where there is a GPU, else cpu")
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  add_target_option(*command, &options->target);
   command->add_option("--inputs", options->inputs,
                       "A .safetensors file for all ranks, or a directory with "
                       "rank0.safetensors, ...; what is missing is generated");
@@ -121,7 +129,7 @@ void add_compile(CLI::App& app, int* exit_code) {
       app.add_subcommand("compile", "Compile a graph's kernels for a target, without a device");
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
-  command->add_option("--target", options->target, "sm_80, sm_90a, sm_100a, ...")->required();
+  add_target_option(*command, &options->target);
   command->add_option("-o,--output", options->output, "Directory to write (made if need be)")
       ->required();
   command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
@@ -142,7 +150,7 @@ void add_opt(CLI::App& app, int* exit_code) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("-o,--output", options->output, "File to write; - is standard output");
-  command->add_option("--target", options->target, "What the passes plan for (default sm_80)");
+  add_target_option(*command, &options->target);
   add_pass_settings(*command, &options->config);
   command->add_flag("--stats", options->stats, "Print what each pass did to standard error");
   command->callback([options, exit_code] { *exit_code = opt(*options); });
@@ -154,7 +162,7 @@ void add_explain(CLI::App& app, int* exit_code) {
       app.add_subcommand("explain", "Say what each pass did, and why it did not do more");
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
-  command->add_option("--target", options->target, "What the passes plan for (default sm_80)");
+  add_target_option(*command, &options->target);
   command->add_flag("--json", options->json, "Print one JSON document");
   command->callback([options, exit_code] { *exit_code = explain(*options); });
 }

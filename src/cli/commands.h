@@ -16,7 +16,7 @@ namespace braid::cli {
 struct RunOptions {
   GraphOptions graph;
   PassConfig passes;
-  std::string device;
+  std::string device, target;
   std::string inputs, outputs, cache_dir;
   std::uint64_t seed = 1;
   std::vector<std::string> bind;
@@ -42,7 +42,7 @@ struct OptOptions {
   PassConfig config;
   std::vector<std::string> passes;
   std::string output = "-";
-  std::string target = "sm_80";
+  std::string target;
   bool stats = false;
 };
 [[nodiscard]] int opt(const OptOptions& options);
@@ -50,7 +50,7 @@ struct OptOptions {
 struct ExplainOptions {
   GraphOptions graph;
   PassConfig passes;
-  std::string target = "sm_80";
+  std::string target;
   bool json = false;
 };
 [[nodiscard]] int explain(const ExplainOptions& options);

@@ -6,17 +6,16 @@
 #include "cli/common.h"
 #include "cli/kernel_report.h"
 #include "cli/progress.h"
+#include "codegen/graph_target.h"
 #include "runtime/artifact.h"
 #include "runtime/disk_cache.h"
 #include "runtime/output_file.h"
 
 namespace braid::cli {
 
-namespace {}  // namespace
-
 int compile(const CompileOptions& options) {
-  const Target target = Target::parse(options.target);
   const Graph graph = load(options.graph);
+  const Target target = choose_target(graph, options.target);
   prepare_output_directory(options.output, "--output");
   const DiskCache cache(cache_directory(options.cache_dir));
   ArtifactOptions artifact;

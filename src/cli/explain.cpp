@@ -2,11 +2,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
 #include <map>
+#include <optional>
 #include <tuple>
 
+#include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "codegen/graph_target.h"
 #include "ir/json_value.h"
 #include "lowering/passes.h"
 
@@ -98,10 +102,16 @@ void print_config(const Graph& graph, const PassContext& context) {
   }
 }
 
-void print_text(const Graph& graph, const Program& program, const PassContext& context) {
+/// `program` is null where a pass failed.
+void print_text(const Graph& graph, const Program* program, const PassContext& context) {
   constexpr std::size_t kNodesShown = 4;
-  fmt::print("{}: {} nodes become {} steps and {} kernels on {} ranks\n", one_line(graph.name()),
-             graph.nodes().size(), program.steps.size(), program.kernels.size(), program.world);
+  fmt::print("{}: {} nodes ", one_line(graph.name()), graph.nodes().size());
+  if (program == nullptr) {
+    fmt::print("on {} ranks; no plan, for a pass failed\n", world_size(graph));
+  } else {
+    fmt::print("become {} steps and {} kernels on {} ranks\n", program->steps.size(),
+               program->kernels.size(), program->world);
+  }
   print_config(graph, context);
   std::string_view pass;
   for (const Line& line : group_remarks(context.remarks)) {
@@ -119,18 +129,7 @@ void print_text(const Graph& graph, const Program& program, const PassContext& c
   }
 }
 
-}  // namespace
-
-int explain(const ExplainOptions& options) {
-  PassContext context;
-  context.target = Target::parse(options.target);
-  context.config = options.passes;
-  const Graph graph = load(options.graph);
-  const Program program = lower(graph, context);
-  if (!options.json) {
-    print_text(graph, program, context);
-    return kGood;
-  }
+Json json_of(const Graph& graph, const Program* program, const PassContext& context) {
   Json remarks = Json::array();
   for (const Remark& remark : context.remarks) {
     remarks.push_back(Json::object({{"pass", remark.pass},
@@ -142,20 +141,51 @@ int explain(const ExplainOptions& options) {
   for (const auto& [name, group] : graph.groups()) {
     groups.set(name, Json::object({{"size", group.size}, {"symmetric", group.symmetric}}));
   }
+  const PassConfig& passes = context.config;
   const Json config = Json::object({{"target", context.target.str()},
-                                    {"passes", passes_of(options.passes)},
-                                    {"sequence_dim", sequence_dim_of(options.passes)},
-                                    {"always_pipeline", options.passes.always_pipeline},
-                                    {"leave_unexposed", options.passes.leave_unexposed},
+                                    {"passes", passes_of(passes)},
+                                    {"sequence_dim", sequence_dim_of(passes)},
+                                    {"always_pipeline", passes.always_pipeline},
+                                    {"leave_unexposed", passes.leave_unexposed},
                                     {"groups", groups}});
-  const Json document = Json::object({{"graph", graph.name()},
-                                      {"config", config},
-                                      {"world", program.world},
-                                      {"nodes", graph.nodes().size()},
-                                      {"steps", program.steps.size()},
-                                      {"kernels", program.kernels.size()},
-                                      {"remarks", remarks}});
-  fmt::print("{}\n", document.indented());
+  Json document = Json::object({{"graph", graph.name()},
+                                {"config", config},
+                                {"world", world_size(graph)},
+                                {"nodes", graph.nodes().size()}});
+  if (program != nullptr) {
+    document.set("steps", program->steps.size());
+    document.set("kernels", program->kernels.size());
+  }
+  document.set("remarks", remarks);
+  return document;
+}
+
+}  // namespace
+
+int explain(const ExplainOptions& options) {
+  PassContext context;
+  context.config = options.passes;
+  const Graph graph = load(options.graph);
+  context.target = choose_target(graph, options.target);
+  std::optional<Program> program;
+  std::string failure;
+  std::exception_ptr thrown;
+  try {
+    program = lower(graph, context);
+  } catch (const Error& error) {
+    if (context.remarks.empty()) throw;
+    failure = error.what();
+    thrown = std::current_exception();  // what led to it is among the remarks
+  }
+  const Program* plan = program ? &*program : nullptr;
+  if (options.json) {
+    Json document = json_of(graph, plan, context);
+    if (thrown) document.set("error", failure);
+    fmt::print("{}\n", document.indented());
+  } else {
+    print_text(graph, plan, context);
+  }
+  if (thrown) std::rethrow_exception(thrown);
   return kGood;
 }
 

@@ -6,6 +6,7 @@
 #include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "codegen/graph_target.h"
 #include "lowering/passes.h"
 #include "runtime/output_file.h"
 
@@ -14,7 +15,6 @@ namespace braid::cli {
 int opt(const OptOptions& options) {
   if (options.output != "-") prepare_output_file(options.output, "--output");
   PassContext context;
-  context.target = Target::parse(options.target);
   context.config = options.config;
   std::vector<std::string> passes = options.passes;
   const bool to_program = !passes.empty() && passes.back() == kBuildProgram;
@@ -24,6 +24,7 @@ int opt(const OptOptions& options) {
   }
 
   Graph graph = load(options.graph);
+  context.target = choose_target(graph, options.target);
   std::vector<std::string> output_names;
   for (ValueId output : graph.outputs()) output_names.push_back(graph.value(output).name);
   std::vector<std::vector<std::string>> stats = {

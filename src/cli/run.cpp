@@ -223,6 +223,7 @@ int run(const RunOptions& options) {
   bar->phase("plan and compile");
   WorldOptions world_options;
   world_options.device = options.device;
+  world_options.target = options.target;
   world_options.world = static_cast<int>(report.world);
   world_options.threads = options.threads;
   world_options.sanitize = options.sanitize;

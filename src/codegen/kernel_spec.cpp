@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "braid/error.h"
+#include "codegen/graph_target.h"
 #include "codegen/templates/body.h"
 #include "ir/op_registry.h"
 
@@ -24,6 +25,7 @@ std::string entry_name(const KernelSpec& spec) {
 
 /// The tile program of a spec after all passes.
 tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_device) {
+  check_target(*spec.body, target);
   const BodyInfo info = analyze(*spec.body, spec.template_name);
   if (!info.refusal.empty()) throw_invalid(spec.template_name, info.refusal);
   tile::Program program;
@@ -33,11 +35,6 @@ tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_
   if (spec.template_name == "row") build_row(spec, info, program);
   if (spec.template_name == "collective") build_collective(spec, info, ranks_per_device, program);
   if (spec.template_name == "gemm") {
-    if (is_float8(spec.body->type(info.matmuls[0]->inputs[0]).dtype) && target.sm < 89) {
-      throw_invalid("scaled_mm", fmt::format("a matmul of 8-bit floats needs sm_90a or later; the "
-                                             "target is {}",
-                                             target.str()));
-    }
     build_gemm(spec, info, program);
     tile::pipeline(program, static_cast<int>(spec.config.at("num_stages")));
   }

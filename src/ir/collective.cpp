@@ -145,21 +145,22 @@ std::int64_t Collective::operand_start(std::int64_t from, std::int64_t to) const
   return std::accumulate(row, row + to, std::int64_t{0});
 }
 
-Shape Collective::result_shape(const Shape& operand) const {
+Shape Collective::result_shape(const Shape& operand, const SymbolTable& symbols) const {
   Shape shape = operand;
   if (!splits.empty()) {
     shape[0] = result_start(ranks, 0);
     return shape;
   }
   if (scatter_dim) {
-    const std::optional<Dim> chunk = shape[*scatter_dim].divide_exactly(ranks);
+    const std::optional<Dim> chunk = shape[*scatter_dim].divide_exactly(ranks, symbols);
     if (!chunk) {
       fail("/inputs/0",
-           fmt::format(
-               "dim {} is {}; expected a multiple of {}, the ranks of the "
-               "group{}",
-               *scatter_dim, shape[*scatter_dim].str(), ranks,
-               shape[*scatter_dim].is_constant() ? "" : fmt::format(", such as {}*T", ranks)));
+           fmt::format("dim {} is {}; expected a multiple of {}, the ranks of the "
+                       "group{}",
+                       *scatter_dim, shape[*scatter_dim].str(), ranks,
+                       shape[*scatter_dim].is_constant()
+                           ? ""
+                           : fmt::format(", such as {0}*T, or T with multiple_of {0}", ranks)));
     }
     shape[*scatter_dim] = *chunk;
   }

@@ -48,7 +48,7 @@ struct Collective {
   [[nodiscard]] std::int64_t operand_start(std::int64_t from, std::int64_t to) const;
 
   /// The result's shape. Fails where a dim does not divide, at a place relative to the node.
-  [[nodiscard]] Shape result_shape(const Shape& operand) const;
+  [[nodiscard]] Shape result_shape(const Shape& operand, const SymbolTable& symbols) const;
 };
 
 /// Of a collective's op, in-place, `_out` and `_coalesced` forms alike. Throws kInvalidArgument

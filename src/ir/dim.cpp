@@ -26,6 +26,21 @@ std::int64_t smallest(const Symbol& s) {
   return checked_mul((s.min - 1) / s.multiple_of + 1, s.multiple_of);
 }
 
+/// What every value of the symbol is a multiple of; the value itself where there is only one.
+std::int64_t multiple(const Symbol& s) {
+  return smallest(s) == largest(s) ? largest(s) : s.multiple_of;
+}
+
+/// The term at a value of its symbol, which is a multiple of what the divisor wants.
+std::int64_t term_at(const Dim::Term& term, std::int64_t value) {
+  const std::int64_t product = checked_mul(term.factor, value);
+  if (product % term.divisor != 0) {
+    throw_invalid("", fmt::format("symbol {} is {}; expected a multiple of {}", quote(term.symbol),
+                                  value, term.divisor));
+  }
+  return product / term.divisor;
+}
+
 /// Reads one affine expression from left to right.
 class Reader {
  public:
@@ -64,12 +79,14 @@ class Reader {
 
   std::optional<Dim> read_term() {
     std::optional<Dim> left = read_factor();
-    if (!left || !accept('*')) return left;
-    std::optional<Dim> right = read_factor();
-    if (!right) return std::nullopt;
-    if (left->is_constant()) return *right * left->constant();
-    if (right->is_constant()) return *left * right->constant();
-    return std::nullopt;
+    if (left && accept('*')) {
+      const std::optional<Dim> right = read_factor();
+      if (!right || (!left->is_constant() && !right->is_constant())) return std::nullopt;
+      left = left->is_constant() ? *right * left->constant() : *left * right->constant();
+    }
+    if (!left || !accept('/')) return left;
+    const std::optional<Dim> by = read_factor();
+    return by && by->is_constant() ? left->over(by->constant()) : std::nullopt;
   }
 
   std::optional<Dim> read_factor() {
@@ -93,7 +110,7 @@ class Reader {
 
 Dim Dim::symbol(std::string_view name) {
   Dim dim;
-  dim.terms_.push_back({std::string(name), 1});
+  dim.append(std::string(name), 1, 1);
   return dim;
 }
 
@@ -113,7 +130,7 @@ std::int64_t Dim::evaluate(const Bindings& bindings) const {
     if (it == bindings.end()) {
       throw_invalid("", fmt::format("symbol {} has no value", quote(term.symbol)));
     }
-    sum = checked_add(sum, checked_mul(term.factor, it->second));
+    sum = checked_add(sum, term_at(term, it->second));
   }
   return sum;
 }
@@ -122,7 +139,7 @@ std::int64_t Dim::max(const SymbolTable& symbols) const {
   std::int64_t sum = constant_;
   for (const Term& term : terms_) {
     const Symbol& s = lookup(symbols, term.symbol);
-    sum = checked_add(sum, checked_mul(term.factor, term.factor > 0 ? largest(s) : smallest(s)));
+    sum = checked_add(sum, term_at(term, term.factor > 0 ? largest(s) : smallest(s)));
   }
   return sum;
 }
@@ -131,7 +148,7 @@ std::int64_t Dim::min(const SymbolTable& symbols) const {
   std::int64_t sum = constant_;
   for (const Term& term : terms_) {
     const Symbol& s = lookup(symbols, term.symbol);
-    sum = checked_add(sum, checked_mul(term.factor, term.factor > 0 ? smallest(s) : largest(s)));
+    sum = checked_add(sum, term_at(term, term.factor > 0 ? smallest(s) : largest(s)));
   }
   return sum;
 }
@@ -139,50 +156,65 @@ std::int64_t Dim::min(const SymbolTable& symbols) const {
 std::int64_t Dim::divisor(const SymbolTable& symbols) const {
   std::int64_t result = constant_;
   for (const Term& term : terms_) {
-    const Symbol& s = lookup(symbols, term.symbol);
-    const bool single = smallest(s) == largest(s);
-    result = std::gcd(result, checked_mul(term.factor, single ? largest(s) : s.multiple_of));
+    result = std::gcd(result, term_at(term, multiple(lookup(symbols, term.symbol))));
   }
   return result < 0 ? -result : result;
 }
 
-std::optional<Dim> Dim::divide_exactly(std::int64_t by) const {
+bool Dim::is_whole(const SymbolTable& symbols) const {
+  return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+    return multiple(lookup(symbols, term.symbol)) % term.divisor == 0;
+  });
+}
+
+std::optional<Dim> Dim::divide_exactly(std::int64_t by, const SymbolTable& symbols) const {
+  std::optional<Dim> result = over(by);
+  if (result && !result->is_whole(symbols)) result.reset();
+  return result;
+}
+
+std::optional<Dim> Dim::over(std::int64_t by) const {
   if (by == 0 || constant_ % by != 0) return std::nullopt;
   Dim result(constant_ / by);
   for (const Term& term : terms_) {
-    if (term.factor % by != 0) return std::nullopt;
-    result.terms_.push_back({term.symbol, term.factor / by});
+    result.append(term.symbol, term.factor, checked_mul(term.divisor, by));
   }
   return result;
 }
 
+void Dim::append(std::string symbol, std::int64_t factor, std::int64_t divisor) {
+  if (factor == 0) return;
+  const std::int64_t common = std::gcd(factor, divisor);
+  const std::int64_t sign = divisor < 0 ? -1 : 1;
+  terms_.push_back({std::move(symbol), factor / common * sign, divisor / common * sign});
+}
+
 Dim& Dim::operator+=(const Dim& other) {
-  std::vector<Term> merged;
-  merged.reserve(terms_.size() + other.terms_.size());
+  Dim merged(checked_add(constant_, other.constant_));
+  merged.terms_.reserve(terms_.size() + other.terms_.size());
   auto a = terms_.begin();
   auto b = other.terms_.begin();
   while (a != terms_.end() || b != other.terms_.end()) {
     if (b == other.terms_.end() || (a != terms_.end() && a->symbol < b->symbol)) {
-      merged.push_back(*a++);
+      merged.terms_.push_back(*a++);
     } else if (a == terms_.end() || b->symbol < a->symbol) {
-      merged.push_back(*b++);
+      merged.terms_.push_back(*b++);
     } else {
-      const std::int64_t factor = checked_add(a->factor, b->factor);
-      if (factor != 0) merged.push_back({a->symbol, factor});
+      merged.append(
+          a->symbol,
+          checked_add(checked_mul(a->factor, b->divisor), checked_mul(b->factor, a->divisor)),
+          checked_mul(a->divisor, b->divisor));
       ++a;
       ++b;
     }
   }
-  constant_ = checked_add(constant_, other.constant_);
-  terms_ = std::move(merged);
-  return *this;
+  return *this = std::move(merged);
 }
 
 Dim operator*(const Dim& a, std::int64_t factor) {
   Dim result(checked_mul(a.constant_, factor));
-  if (factor == 0) return result;
   for (const Dim::Term& term : a.terms_) {
-    result.terms_.push_back({term.symbol, checked_mul(term.factor, factor)});
+    result.append(term.symbol, checked_mul(term.factor, factor), term.divisor);
   }
   return result;
 }
@@ -199,6 +231,7 @@ std::string Dim::str() const {
     const std::uint64_t magnitude = term.factor < 0 ? 0 - static_cast<std::uint64_t>(term.factor)
                                                     : static_cast<std::uint64_t>(term.factor);
     text += magnitude == 1 ? term.symbol : fmt::format("{}*{}", magnitude, term.symbol);
+    if (term.divisor != 1) text += fmt::format("/{}", term.divisor);
   }
   if (terms_.empty()) return fmt::format("{}", constant_);
   if (constant_ != 0) text += fmt::format("{:+}", constant_);

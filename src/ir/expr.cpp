@@ -38,7 +38,17 @@ bool is_plain_term(const Dim& dim) {
 }
 /// The same for a product.
 bool is_plain_factor(const Dim& dim) {
-  return is_plain_term(dim) && (dim.is_constant() || dim.terms()[0].factor == 1);
+  return is_plain_term(dim) &&
+         (dim.is_constant() || (dim.terms()[0].factor == 1 && dim.terms()[0].divisor == 1));
+}
+
+/// a / by where a's own factors show that it is whole.
+std::optional<Dim> divide_factors(const Dim& a, std::int64_t by) {
+  std::optional<Dim> result = a.over(by);
+  for (std::size_t i = 0; result && i < a.terms().size(); ++i) {
+    if (result->terms()[i].divisor != a.terms()[i].divisor) return std::nullopt;
+  }
+  return result;
 }
 
 }  // namespace
@@ -80,7 +90,7 @@ Expr ceil_div(const Expr& a, const Expr& b) {
     if (by <= 0) divide_up(0, by);
     if (by == 1) return a;
     if (a.dim()) {
-      if (auto exact = a.dim()->divide_exactly(by)) return *exact;
+      if (auto exact = divide_factors(*a.dim(), by)) return *exact;
     }
   }
   return Expr::make(Expr::Kind::kCeilDiv, a, b);
@@ -216,12 +226,21 @@ class Reader {
 
   std::optional<Expr> product(int depth) {
     std::optional<Expr> left = atom(depth);
-    while (left && accept('*')) {
-      std::optional<Expr> right = atom(depth);
+    while (left) {
+      const bool divides = accept('/');
+      if (!divides && !accept('*')) return left;
+      const std::optional<Expr> right = atom(depth);
       if (!right) return std::nullopt;
-      left = *left * *right;
+      left = divides ? quotient(*left, *right) : *left * *right;
     }
     return left;
+  }
+
+  /// Of an affine expression by a number.
+  static std::optional<Expr> quotient(const Expr& a, const Expr& by) {
+    if (!a.dim() || !by.is_constant()) return std::nullopt;
+    const std::optional<Dim> result = a.dim()->over(by.dim()->constant());
+    return result ? std::optional<Expr>(*result) : std::nullopt;
   }
 
   std::optional<Expr> atom(int depth) {

@@ -37,7 +37,8 @@ class Expr {
 
   /// "ceil_div(2048*T+1, 1024) * 3"; `parse` reads it back to an equal expression.
   [[nodiscard]] std::string str() const;
-  /// Integers, symbols, + - *, parentheses, ceil_div, min, max. Nothing when the text is not one.
+  /// Integers, symbols, + - *, / by a number, parentheses, ceil_div, min, max. Nothing when the
+  /// text is not one.
   static std::optional<Expr> parse(std::string_view text);
 
   /// Structural: the same operations on equal operands.

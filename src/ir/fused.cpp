@@ -1,7 +1,9 @@
 #include "ir/fused.h"
 
+#include <fmt/format.h>
+
 #include "ir/numel.h"
-#include "ir/op_registry.h"
+#include "ir/ops.h"
 
 namespace braid {
 namespace {
@@ -14,7 +16,7 @@ class Composition {
         node_(node),
         operands_(operands),
         name_(name),
-        form_(fused_operands(node.op_name(), operands.size())) {}
+        form_(fused_operands(node.op_name(), node.attrs, operands.size())) {}
 
   std::vector<ValueId> run() { return form_.gathers ? gather() : scatter(); }
 
@@ -60,6 +62,7 @@ class Composition {
   ValueId multiplied(ValueId rows, ValueId scale, std::size_t i) {
     std::vector<ValueId> inputs{rows, operands_[form_.b(i)]};
     if (form_.scaled) inputs.insert(inputs.end(), {scale, operands_[form_.b_scale(i)]});
+    if (form_.biased) inputs.push_back(operands_[form_.bias(i)]);
     Attrs attrs;
     if (const auto* dtype = node_.attr<DType>("out_dtype")) attrs.emplace("out_dtype", *dtype);
     return add("_mm", form_.scaled ? "scaled_mm" : "mm", std::move(inputs), std::move(attrs));
@@ -97,11 +100,21 @@ class Composition {
 
 }  // namespace
 
-FusedOperands fused_operands(std::string_view op, std::size_t operands) {
+FusedOperands fused_operands(std::string_view op, const Attrs& attrs, std::size_t operands) {
   FusedOperands form;
   form.gathers = op.starts_with("fused_all_gather");
   form.scaled = op.find("scaled") != std::string_view::npos;
-  if (form.gathers) form.matmuls = form.scaled ? (operands - 2) / 2 : operands - 1;
+  form.biased = form.scaled && get_attr<bool>(attrs, "bias");
+  const std::size_t shared = form.scaled ? 2 : 1;  // A and its scale
+  const std::size_t each = form.biased ? 3 : form.scaled ? 2 : 1;
+  if (form.gathers) form.matmuls = (operands - shared) / each;
+  if (form.matmuls == 0 || operands != shared + each * form.matmuls) {
+    const std::string_view a = form.gathers ? "A_shard" : "A";
+    const std::string_view many = form.gathers ? "..." : "";
+    fail("/inputs",
+         fmt::format("{} operands; expected {}, B{}, A_scale, B_scale{}{}{}", operands, a, many,
+                     many, form.biased ? ", bias" : "", form.biased ? many : ""));
+  }
   return form;
 }
 

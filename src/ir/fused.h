@@ -14,25 +14,31 @@ namespace braid {
 // and attributes are those of torch.ops.symm_mem; the lists among their operands lie flat:
 //
 //     fused_all_gather_matmul              A_shard, B...                      [A,] A @ B...
-//     fused_all_gather_scaled_matmul       A_shard, B..., A_scale, B_scale...  [A,] A @ B...
+//     fused_all_gather_scaled_matmul       A_shard, B..., A_scale, B_scale..., [A,] A @ B...
+//                                          bias...
 //     fused_matmul_reduce_scatter          A, B                               chunk [, A @ B]
-//     fused_scaled_matmul_reduce_scatter   A, B, A_scale, B_scale             chunk [, A @ B]
+//     fused_scaled_matmul_reduce_scatter   A, B, A_scale, B_scale, bias       chunk [, A @ B]
 //
 // A has two dims or more, B two. A_scale is f32[], or one number for each row: [..., 1] as A, or,
-// of a gather, as A_shard (it is gathered, too). B_scale is that of scaled_mm.
+// of a gather, as A_shard (it is gathered, too). B_scale and bias are those of scaled_mm; there is
+// a bias for each B where the attribute `bias` says so, else none.
 
 /// Which operand is which.
 struct FusedOperands {
   bool gathers = false;  ///< else it scatters
   bool scaled = false;
+  bool biased = false;  ///< only where scaled
   std::size_t matmuls = 1;
 
   [[nodiscard]] std::size_t b(std::size_t i) const { return 1 + i; }
   [[nodiscard]] std::size_t a_scale() const { return 1 + matmuls; }
   [[nodiscard]] std::size_t b_scale(std::size_t i) const { return 2 + matmuls + i; }
+  [[nodiscard]] std::size_t bias(std::size_t i) const { return 2 + 2 * matmuls + i; }
 };
-/// Of a fused op with so many operands.
-[[nodiscard]] FusedOperands fused_operands(std::string_view op, std::size_t operands);
+/// Of a fused op with so many operands. Throws kInvalidArgument at "/inputs" where no matmuls have
+/// so many.
+[[nodiscard]] FusedOperands fused_operands(std::string_view op, const Attrs& attrs,
+                                           std::size_t operands);
 
 /// All dims but the last as one, where that is an affine expression of the symbols.
 [[nodiscard]] std::optional<Dim> rows_of(const Shape& shape);

@@ -47,6 +47,12 @@ void check_shape(const SymbolTable& symbols, const TensorType& type, const std::
                                     list_names(symbols)));
       }
     }
+    if (!dim.is_whole(symbols)) {
+      fail(dim_place,
+           fmt::format("{} is not whole for all values of its symbols; expected symbols whose "
+                       "multiple_of the divisors divide",
+                       dim.str()));
+    }
     if (dim.min(symbols) < 1) {
       fail(dim_place, fmt::format("the extent {} can be {}; expected at least 1", dim.str(),
                                   dim.min(symbols)));
@@ -144,6 +150,7 @@ std::string Graph::fresh_name() {
 NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueId> inputs,
                        Attrs attrs) {
   if (name.empty()) name = fresh_name();
+  op = overload_of(op, attrs.find("dtype") != attrs.end());
   Node node;
   std::vector<TensorType> results;
   std::vector<std::string> names;

@@ -249,9 +249,12 @@ class Reader {
     if (name.empty()) fail_at(place / "name", "empty; expected a name");
     const std::string& op = read_string(fields.get("op"), place / "op");
     const Place inputs_place = place / "inputs";
-    const OpDef* def = find_op(op);  // add_node has the message for an unknown one
+    const json* value = fields.find("attrs");
+    const bool has_dtype = value != nullptr && value->is_object() && value->contains("dtype");
+    // add_node has the message for an unknown one
+    const OpDef* def = find_op(overload_of(op, has_dtype));
     Attrs attrs;
-    if (const json* value = fields.find("attrs"); value != nullptr && def != nullptr) {
+    if (value != nullptr && def != nullptr) {
       attrs = read_attributes(graph, *def, *value, place);
     }
     std::vector<ValueId> operands;

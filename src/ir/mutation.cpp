@@ -120,6 +120,7 @@ class Verifier {
     }
     check_apart(node, here);
     const std::span<const ValueId> mutated = mutated_operands(node);
+    for (ValueId value : mutated) check_dtype(node, value, here);
     for (ValueId value : mutated) {
       Memory& m = memory(value);
       if (!m.in_use.empty()) {
@@ -149,6 +150,17 @@ class Verifier {
     for (std::size_t i = 0; i < collective.inputs.size(); ++i) {
       if (result_of_operand(collective, i) != result) continue;
       std::erase(memory(collective.inputs[i]).in_use, result);
+    }
+  }
+
+  /// What is written under another dtype would be values of the one and bytes of the other.
+  void check_dtype(const Node& node, ValueId value, const std::string& here) const {
+    for (const Step& step : steps_to(graph_, value)) {
+      if (step.node->op_name() != "view_dtype") continue;
+      throw_invalid(here, fmt::format("{} overwrites {} through {}, which reads it as {}; expected "
+                                      "the tensor itself",
+                                      node.op_name(), quoted(step.node->inputs[0]), quoted(value),
+                                      graph_.type(step.node->outputs[0]).str()));
     }
   }
 

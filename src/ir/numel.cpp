@@ -9,25 +9,37 @@
 namespace braid {
 namespace {
 
-/// constant * product of `factors`; each factor is symbolic, its coefficients have no common
-/// divisor and the first is positive.
+/// constant / divisor * product of `factors`; each factor is symbolic, its coefficients are
+/// integers that have no common divisor and the first is positive.
 struct Product {
   std::int64_t constant = 1;
+  std::int64_t divisor = 1;
   std::vector<Dim> factors;
+
+  void times(std::int64_t numerator, std::int64_t denominator) {
+    constant = checked_mul(constant, numerator);
+    divisor = checked_mul(divisor, denominator);
+    const std::int64_t common = std::gcd(constant, divisor);
+    constant /= common;
+    divisor /= common;
+  }
 };
 
 Product factor(const Shape& shape) {
   Product product;
   for (const Dim& dim : shape) {
     if (dim.is_constant()) {
-      product.constant = checked_mul(product.constant, dim.constant());
+      product.times(dim.constant(), 1);
       continue;
     }
-    std::int64_t content = dim.constant();
-    for (const Dim::Term& term : dim.terms()) content = std::gcd(content, term.factor);
-    if (dim.terms().front().factor < 0) content = -content;
-    product.constant = checked_mul(product.constant, content);
-    product.factors.push_back(*dim.divide_exactly(content));
+    std::int64_t divisor = 1;
+    for (const Dim::Term& term : dim.terms()) divisor = std::lcm(divisor, term.divisor);
+    const Dim integral = dim * divisor;
+    std::int64_t content = integral.constant();
+    for (const Dim::Term& term : integral.terms()) content = std::gcd(content, term.factor);
+    if (integral.terms().front().factor < 0) content = -content;
+    product.times(content, divisor);
+    product.factors.push_back(*integral.over(content));
   }
   return product;
 }
@@ -47,16 +59,18 @@ bool cancel(std::vector<Dim>& whole, const std::vector<Dim>& part) {
 bool same_numel(const Shape& a, const Shape& b) {
   Product pa = factor(a);
   const Product pb = factor(b);
-  return pa.constant == pb.constant && cancel(pa.factors, pb.factors) && pa.factors.empty();
+  return pa.constant == pb.constant && pa.divisor == pb.divisor && cancel(pa.factors, pb.factors) &&
+         pa.factors.empty();
 }
 
 std::optional<Dim> missing_extent(const Shape& whole, const Shape& part) {
   Product pw = factor(whole);
   const Product pp = factor(part);
-  if (pp.constant == 0 || pw.constant % pp.constant != 0) return std::nullopt;
+  if (pp.constant == 0) return std::nullopt;
   if (!cancel(pw.factors, pp.factors) || pw.factors.size() > 1) return std::nullopt;
   const Dim rest = pw.factors.empty() ? Dim(1) : pw.factors.front();
-  return rest * (pw.constant / pp.constant);
+  pw.times(pp.divisor, pp.constant);
+  return (rest * pw.constant).over(pw.divisor);
 }
 
 }  // namespace braid

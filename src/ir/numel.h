@@ -11,6 +11,7 @@ namespace braid {
 [[nodiscard]] bool same_numel(const Shape& a, const Shape& b);
 
 /// The extent d with numel(whole) == numel(part) * d, or nothing when it is no affine expression.
+/// It is whole where the shapes are of one value (Dim::is_whole else).
 [[nodiscard]] std::optional<Dim> missing_extent(const Shape& whole, const Shape& part);
 
 }  // namespace braid

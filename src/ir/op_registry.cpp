@@ -42,6 +42,10 @@ const Registry& registry() {
 
 }  // namespace
 
+std::string_view overload_of(std::string_view op, bool has_dtype) {
+  return op == "view" && has_dtype ? "view_dtype" : op;
+}
+
 const OpDef* find_op(std::string_view name) {
   const auto& sorted = registry().sorted;
   auto it = std::lower_bound(sorted.begin(), sorted.end(), name,

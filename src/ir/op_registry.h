@@ -77,6 +77,11 @@ struct EvalContext {
   const Bindings& bindings;
 };
 
+/// The first GPU architecture that braid compiles for.
+inline constexpr int kLeastSm = 80;
+/// The first one whose `mma` takes 8-bit floats (PTX ISA).
+inline constexpr int kLeastSmOfFloat8Mma = 89;
+
 /// One op: everything the system knows about it stands in its entry.
 struct OpDef {
   std::string name;
@@ -94,12 +99,16 @@ struct OpDef {
   /// All ranks at once: inputs[rank][operand] -> outputs[rank][result], not yet rounded.
   std::function<EvalTensors(const EvalContext&, const EvalTensors&)> evaluate;
   Mutates mutates = Mutates::kNothing;
+  /// The GPU architecture that can run it, or any later one: 89 is sm_89.
+  int least_sm = kLeastSm;
 };
 
 /// A collective that runs in the background until its wait_tensor: lowering has not given it an
 /// algorithm. (shard_dim_alltoall waits by itself.)
 [[nodiscard]] bool is_asynchronous(const Node& node);
 
+/// The op that a name stands for: `view` with a dtype is ATen's other view, view_dtype here.
+[[nodiscard]] std::string_view overload_of(std::string_view op, bool has_dtype);
 /// Nothing when there is no such op.
 [[nodiscard]] const OpDef* find_op(std::string_view name);
 /// All ops, by name.

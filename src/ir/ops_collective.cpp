@@ -16,7 +16,7 @@ std::vector<TensorType> infer_collective(std::string_view op, std::size_t operan
   for (std::size_t i = 0; i < operands; ++i) {
     const TensorType& operand = context.inputs[i];
     const Collective form = collective_of(context.graph, op, context.attrs, operand);
-    results.push_back({operand.dtype, form.result_shape(operand.shape)});
+    results.push_back({operand.dtype, form.result_shape(operand.shape, context.graph.symbols())});
   }
   return results;
 }

@@ -178,7 +178,8 @@ std::vector<TensorType> infer_chunk_cat(const InferContext& context) {
                               describe(context.inputs), axis, axis));
     }
     TensorType chunk{x.dtype, Shape(x.shape.begin() + cut, x.shape.end())};
-    const std::optional<Dim> extent = chunk.shape[0].divide_exactly(chunks);
+    const std::optional<Dim> extent =
+        chunk.shape[0].divide_exactly(chunks, context.graph.symbols());
     if (!extent) {
       fail(place, fmt::format("dim {} of {} does not divide into {} chunks; expected a multiple "
                               "(nothing is padded)",

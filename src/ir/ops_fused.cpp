@@ -77,6 +77,10 @@ TensorType infer_matmul_of(const InferContext& context, const FusedOperands& for
     operands.push_back(context.inputs[form.b_scale(i)]);
     places.insert(places.end(), {form.a_scale(), form.b_scale(i)});
   }
+  if (form.biased) {
+    operands.push_back(context.inputs[form.bias(i)]);
+    places.push_back(form.bias(i));
+  }
   TensorType result = infer_product(context, form.scaled, operands, places);
   result.shape.insert(result.shape.begin(), a.shape.begin(), a.shape.end() - 1);
   result.shape.erase(result.shape.end() - 2);
@@ -88,12 +92,7 @@ std::int64_t group_size(const InferContext& context) {
 }
 
 std::vector<TensorType> infer_gather(std::string_view op, const InferContext& context) {
-  const std::size_t operands = context.inputs.size();
-  if (op == "fused_all_gather_scaled_matmul" && operands % 2 != 0) {
-    fail("/inputs",
-         fmt::format("{} operands; expected A_shard, B..., A_scale and as many B_scale", operands));
-  }
-  const FusedOperands form = fused_operands(op, operands);
+  const FusedOperands form = fused_operands(op, context.attrs, context.inputs.size());
   const TensorType& shard = context.inputs[0];
   static_cast<void>(flattened(shard));
   const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "gather_dim"),
@@ -115,7 +114,7 @@ std::vector<TensorType> infer_gather(std::string_view op, const InferContext& co
 }
 
 std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& context) {
-  const FusedOperands form = fused_operands(op, context.inputs.size());
+  const FusedOperands form = fused_operands(op, context.attrs, context.inputs.size());
   const TensorType& a = context.inputs[0];
   const auto& reduce_op = get_attr<std::string>(context.attrs, "reduce_op");
   if (reduce_op != "sum" && reduce_op != "avg") {
@@ -131,7 +130,8 @@ std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& c
              axis));
   }
   TensorType chunk = product;
-  const auto extent = chunk.shape[axis].divide_exactly(group_size(context));
+  const auto extent =
+      chunk.shape[axis].divide_exactly(group_size(context), context.graph.symbols());
   if (!extent) {
     fail("/attrs/scatter_dim",
          fmt::format("dim {} of the product {} does not divide among the {} ranks of the group",
@@ -161,14 +161,15 @@ EvalTensors evaluate_fused(const EvalContext& context, const EvalTensors& inputs
 /// The products alone, and an operation for each element that is reduced.
 double fused_flops(std::string_view op, std::span<const TensorType> inputs,
                    const Bindings& bindings) {
-  const FusedOperands form = fused_operands(op, inputs.size());
+  const bool gathers = op.starts_with("fused_all_gather");
   // Of a gather along the last dim, A_shard has only a part of K.
   const double k = inputs[1].shape[0].evaluate(bindings);
   const double rows = numel_at(inputs[0], bindings) / inputs[0].shape.back().evaluate(bindings);
   double flops = 0;
-  for (std::size_t i = 0; i < form.matmuls; ++i) {
-    const double columns = inputs[form.b(i)].shape[1].evaluate(bindings);
-    flops += (2 * k + (form.gathers ? 0 : 1)) * rows * columns;
+  for (const TensorType& b : inputs.subspan(1)) {
+    if (is_float8(b.dtype) != is_float8(inputs[0].dtype)) break;  // scales and what follows them
+    const double columns = b.shape[1].evaluate(bindings);
+    flops += (2 * k + (gathers ? 0 : 1)) * rows * columns;
   }
   return flops;
 }
@@ -191,6 +192,7 @@ void add_fused_ops(std::vector<OpDef>& ops) {
         .flops = [=](auto inputs, auto,
                      const Bindings& bindings) { return fused_flops(name, inputs, bindings); },
         .evaluate = evaluate_fused,
+        .least_sm = name.find("scaled") == std::string::npos ? kLeastSm : kLeastSmOfFloat8Mma,
     });
   };
   // As those of mm and scaled_mm.
@@ -201,11 +203,13 @@ void add_fused_ops(std::vector<OpDef>& ops) {
   const AttrDef scatter_dim = {"scatter_dim", AttrType::kInt, {}};
   const AttrDef reduce_op = {"reduce_op", AttrType::kReduceOp, {}};
   const AttrDef return_mm = {"return_mm", AttrType::kBool, false};
+  const AttrDef bias = {"bias", AttrType::kBool, false};
   add("fused_all_gather_matmul", 2, kMany, {gather_dim, return_a, plain}, infer_gather);
-  add("fused_all_gather_scaled_matmul", 4, kMany, {gather_dim, return_a, scaled}, infer_gather);
+  add("fused_all_gather_scaled_matmul", 4, kMany, {gather_dim, return_a, scaled, bias},
+      infer_gather);
   add("fused_matmul_reduce_scatter", 2, 2, {reduce_op, scatter_dim, return_mm, plain},
       infer_scatter);
-  add("fused_scaled_matmul_reduce_scatter", 4, 4, {reduce_op, scatter_dim, return_mm, scaled},
+  add("fused_scaled_matmul_reduce_scatter", 4, 5, {reduce_op, scatter_dim, return_mm, scaled, bias},
       infer_scatter);
 }
 

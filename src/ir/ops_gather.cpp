@@ -86,7 +86,8 @@ std::vector<TensorType> infer_rotary(const InferContext& context) {
   expect_float("rotary_embedding", context.inputs);
   expect_same_dtype("rotary_embedding", context.inputs);
   const TensorType& x = context.inputs[0];
-  const auto half = x.shape.empty() ? std::optional<Dim>() : x.shape.back().divide_exactly(2);
+  const auto half = x.shape.empty() ? std::optional<Dim>()
+                                    : x.shape.back().divide_exactly(2, context.graph.symbols());
   if (!half) {
     fail("/inputs/0", fmt::format("the operand of rotary_embedding is {}; expected an even last "
                                   "extent",

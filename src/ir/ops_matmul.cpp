@@ -87,7 +87,8 @@ std::vector<TensorType> infer_addmm(const InferContext& context) {
   return {result};
 }
 
-/// A scale is one number, or one for each row of A ([M, 1]) or column of B ([1, N]).
+/// A scale is one number, or one for each row of A ([M, 1]) or column of B ([1, N]). A bias is one
+/// number for each column, of the result's dtype.
 std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
   for (std::size_t i = 0; i < 2; ++i) {
     if (is_float8(context.inputs[i].dtype)) continue;
@@ -115,6 +116,11 @@ std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
     fail(fmt::format("/inputs/{}", 2 + i),
          fmt::format("the scale of scaled_mm is {}; expected f32[] or {}", scale.str(),
                      TensorType{DType::kF32, row_wise[i]}.str()));
+  }
+  const TensorType bias{dtype, {shape[1]}};
+  if (context.inputs.size() > 4 && context.inputs[4] != bias) {
+    fail("/inputs/4", fmt::format("the bias of scaled_mm is {}; expected {}",
+                                  context.inputs[4].str(), bias.str()));
   }
   return {{dtype, shape}};
 }
@@ -190,6 +196,9 @@ EvalTensors evaluate_scaled_mm(const EvalContext& context, const EvalTensors& in
     for (std::size_t i = 2; i < 4; ++i) {
       visit_broadcast(result, operands[i], [](double& y, double scale) { y *= scale; });
     }
+    if (operands.size() > 4) {
+      visit_broadcast(result, operands[4], [](double& y, double bias) { y += bias; });
+    }
     return std::vector<EvalTensor>{std::move(result)};
   });
 }
@@ -197,18 +206,18 @@ EvalTensors evaluate_scaled_mm(const EvalContext& context, const EvalTensors& in
 }  // namespace
 
 void add_matmul_ops(std::vector<OpDef>& ops) {
-  const auto add = [&](const char* name, int operands, const std::vector<AttrDef>& attrs,
-                       auto infer, auto evaluate) {
+  const auto add = [&](std::string_view name, int min_inputs, int max_inputs,
+                       const std::vector<AttrDef>& attrs, auto infer, auto evaluate) {
     ops.push_back({
-        .name = name,
+        .name = std::string(name),
         .op_class = OpClass::kMatmul,
-        .min_inputs = operands,
-        .max_inputs = operands,
+        .min_inputs = min_inputs,
+        .max_inputs = max_inputs,
         .attrs = attrs,
         .infer = infer,
         // addmm's bias comes first.
         .flops =
-            [a = operands == 3 ? 1 : 0](auto inputs, auto outputs, const Bindings& bindings) {
+            [a = name == "addmm" ? 1 : 0](auto inputs, auto outputs, const Bindings& bindings) {
               const auto k = inputs[static_cast<std::size_t>(a)].shape.back().evaluate(bindings);
               return 2 * static_cast<double>(k) * numel_at(outputs[0], bindings);
             },
@@ -220,13 +229,15 @@ void add_matmul_ops(std::vector<OpDef>& ops) {
   };
   // As torch.mm's: the accumulators as they are, when it is f32.
   const std::vector<AttrDef> out{{"out_dtype", AttrType::kDType, {}, true}};
-  add("mm", 2, out, infer("mm", 2), evaluate_matmul);
-  add("bmm", 2, out, infer("bmm", 3), evaluate_matmul);
-  add("matmul", 2, out, infer("matmul", 0), evaluate_matmul);
-  add("addmm", 3, {{"beta", AttrType::kDouble, 1.0}, {"alpha", AttrType::kDouble, 1.0}},
+  add("mm", 2, 2, out, infer("mm", 2), evaluate_matmul);
+  add("bmm", 2, 2, out, infer("bmm", 3), evaluate_matmul);
+  add("matmul", 2, 2, out, infer("matmul", 0), evaluate_matmul);
+  add("addmm", 3, 3, {{"beta", AttrType::kDouble, 1.0}, {"alpha", AttrType::kDouble, 1.0}},
       infer_addmm, evaluate_addmm);
-  add("scaled_mm", 4, {{"out_dtype", AttrType::kDType, DType::kBF16}}, infer_scaled_mm,
+  // A, B, their scales, and a bias if there is one.
+  add("scaled_mm", 4, 5, {{"out_dtype", AttrType::kDType, DType::kBF16}}, infer_scaled_mm,
       evaluate_scaled_mm);
+  ops.back().least_sm = kLeastSmOfFloat8Mma;
 }
 
 }  // namespace braid

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "braid/tensor.h"
 #include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"
@@ -28,9 +29,37 @@ std::vector<TensorType> infer_view(const InferContext& context) {
   Shape others = shape;
   others.erase(others.begin() + (inferred - shape.begin()));
   std::optional<Dim> extent = missing_extent(x.shape, others);
-  if (!extent) mismatch();
+  if (!extent || !extent->is_whole(context.graph.symbols())) mismatch();
   *inferred = *extent;
   return {{x.dtype, shape}};
+}
+
+/// Tensor.view(dtype): the bytes of each row, read as elements of another size where the dtypes
+/// differ in it.
+std::vector<TensorType> infer_view_dtype(const InferContext& context) {
+  TensorType result = context.inputs[0];
+  const TensorType& x = context.inputs[0];
+  result.dtype = get_attr<DType>(context.attrs, "dtype");
+  if (result.dtype == DType::kBool && x.dtype != DType::kBool) {
+    fail("/attrs/dtype", fmt::format("bool of {}: its bytes may be other than 0 and 1; expected "
+                                     "another dtype, or `ne`",
+                                     x.str()));
+  }
+  const auto from = static_cast<std::int64_t>(dtype_size(x.dtype));
+  const auto to = static_cast<std::int64_t>(dtype_size(result.dtype));
+  if (from == to) return {result};
+  if (x.shape.empty()) {
+    fail("/attrs/dtype", fmt::format("{} of the scalar {}; expected a dtype of {} bytes",
+                                     dtype_name(result.dtype), x.str(), from));
+  }
+  const auto extent = (x.shape.back() * from).divide_exactly(to, context.graph.symbols());
+  if (!extent) {
+    fail("/attrs/dtype",
+         fmt::format("{} of {}: the last dim has {} bytes; expected a multiple of {}",
+                     dtype_name(result.dtype), x.str(), (x.shape.back() * from).str(), to));
+  }
+  result.shape.back() = *extent;
+  return {result};
 }
 
 std::vector<TensorType> infer_permute(std::string_view op, const InferContext& context) {
@@ -106,6 +135,18 @@ EvalTensors evaluate_same(const EvalContext& context, const EvalTensors& inputs)
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
     result.data = operands[0].data;
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
+EvalTensors evaluate_view_dtype(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    const EvalTensor& x = operands[0];
+    EvalTensor result = make_result(context, 0);
+    HostTensor bytes = HostTensor::from_doubles(x.dtype, x.shape, x.data);
+    bytes.dtype = result.dtype;
+    bytes.shape = result.shape;
+    result.data = bytes.to_doubles();
     return std::vector<EvalTensor>{std::move(result)};
   });
 }
@@ -232,6 +273,7 @@ void add_view_ops(std::vector<OpDef>& ops) {
   for (const char* name : {"view", "reshape", "_unsafe_view"}) {
     add(name, {{"shape", AttrType::kShape, {}}}, infer_view, evaluate_same);
   }
+  add("view_dtype", {{"dtype", AttrType::kDType, {}}}, infer_view_dtype, evaluate_view_dtype);
   add(
       "transpose", {{"dim0", AttrType::kInt, {}}, {"dim1", AttrType::kInt, {}}},
       [](const InferContext& context) { return infer_permute("transpose", context); },

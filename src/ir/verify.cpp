@@ -4,6 +4,7 @@
 #include "braid/graph.h"
 #include "ir/mutation.h"
 #include "ir/text.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -44,7 +45,7 @@ void verify_waits(const Graph& graph, const std::string& place) {
 ValueId base_of(const Graph& graph, ValueId value) {
   for (;;) {
     const NodeId producer = graph.value(value).producer;
-    if (producer < 0 || graph.node(producer).op_name() != "view") return value;
+    if (producer < 0 || !names_bytes(graph.node(producer).op_name())) return value;
     value = graph.node(producer).inputs[0];
   }
 }

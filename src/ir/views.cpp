@@ -62,7 +62,7 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
   if (step > 1 && length.is_constant()) {
     length = (length.constant() + step - 1) / step;
   } else if (step > 1) {
-    const auto steps = length.divide_exactly(step);
+    const auto steps = length.divide_exactly(step, symbols);
     if (!steps) {
       fail("/attrs/step", fmt::format("{} does not divide the {} elements", step, length.str()));
     }
@@ -129,5 +129,7 @@ std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape) {
 bool is_flat_view(std::string_view op) {
   return op == "view" || op == "reshape" || op == "_unsafe_view" || op == "getitem";
 }
+
+bool names_bytes(std::string_view op) { return op == "view" || op == "view_dtype"; }
 
 }  // namespace braid

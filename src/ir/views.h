@@ -32,4 +32,8 @@ struct SliceRange {
 /// Whether the op keeps its operand's elements in their order: `view` and its other spellings.
 [[nodiscard]] bool is_flat_view(std::string_view op);
 
+/// Whether the op, in a canonical graph, only gives its operand's bytes another name: `view` and
+/// `view_dtype`. It costs nothing, wherever the operand lies.
+[[nodiscard]] bool names_bytes(std::string_view op);
+
 }  // namespace braid

@@ -7,6 +7,7 @@
 #include "braid/error.h"
 #include "codegen/protocol.h"
 #include "ir/op_registry.h"
+#include "ir/views.h"
 #include "lowering/cost.h"
 #include "lowering/kernel_body.h"
 #include "lowering/passes.h"
@@ -96,7 +97,7 @@ class Builder {
   ValueId base(ValueId value) const {
     for (;;) {
       const NodeId producer = graph_.value(value).producer;
-      if (producer < 0 || graph_.node(producer).op_name() != "view") return value;
+      if (producer < 0 || !names_bytes(graph_.node(producer).op_name())) return value;
       value = graph_.node(producer).inputs[0];
     }
   }
@@ -128,7 +129,7 @@ class Builder {
     step.name = node.name;
     switch (node.op->op_class) {
       case OpClass::kView:
-        if (node.op_name() != "view") break;
+        if (!names_bytes(node.op_name())) break;
         buffer_of(node.outputs[0]) = buffer_of(node.inputs[0]);
         return;
       case OpClass::kCopy:

@@ -5,6 +5,8 @@
 
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
+#include "ir/views.h"
+#include "lowering/gathered.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 #include "lowering/spellings.h"
@@ -16,7 +18,10 @@
 //   view of a view                                              -> one view of the base
 //   view to the shape its operand has                           -> the operand
 //   transpose of a transpose of the same two dims               -> the innermost operand
+//   shard of an all_gather over the same group and dim          -> what was gathered
 //   a cast to the dtype its operand has                         -> the operand
+//   view_dtype of a view_dtype                                  -> one of the base
+//   view_dtype to the dtype its operand has                     -> the operand
 //   a wait_tensor of what no collective computes                -> the operand
 //   negative or unordered dims, a view's -1                     -> plain dims
 //   nodes that overwrite nothing and that no output needs       -> gone
@@ -162,8 +167,9 @@ class Canonicalizer {
     if (op == "to" && graph_.type(inputs[0]) == graph_.type(node.outputs[0])) {
       return equal_cast(node, inputs[0]);
     }
-    if (op == "view") return equal_view(node, inputs);
+    if (names_bytes(op)) return equal_view(node, inputs);
     if (op == "transpose") return equal_transpose(node, inputs);
+    if (op == "shard") return equal_shard(node, inputs);
     return std::nullopt;
   }
 
@@ -181,13 +187,15 @@ class Canonicalizer {
   std::optional<std::pair<ValueId, std::string>> equal_view(const Node& node,
                                                             std::vector<ValueId>& inputs) {
     const Node* source = producer(inputs[0]);
-    if (source != nullptr && source->op_name() == "view") {
+    const std::string_view op = node.op_name();
+    if (source != nullptr && source->op_name() == op) {
       inputs[0] = operands(inputs[0])[0];
       context_.applied(kPass, node.name,
-                       fmt::format("view of the view '{}': one view of the base", source->name));
+                       fmt::format("{0} of the {0} '{1}': one {0} of the base", op, source->name));
     }
     if (graph_.type(inputs[0]) != graph_.type(node.outputs[0])) return std::nullopt;
-    return {{inputs[0], "a view to the shape it has"}};
+    return {
+        {inputs[0], op == "view" ? "a view to the shape it has" : "a view to the dtype it has"}};
   }
 
   std::optional<std::pair<ValueId, std::string>> equal_transpose(
@@ -199,6 +207,27 @@ class Canonicalizer {
       return std::nullopt;
     }
     return {{operands(inputs[0])[0], fmt::format("undoes the transpose '{}'", source->name)}};
+  }
+
+  std::optional<std::pair<ValueId, std::string>> equal_shard(const Node& node,
+                                                             std::vector<ValueId>& inputs) {
+    std::int64_t dim = *node.attr<std::int64_t>("dim");
+    if (dim < 0) dim += static_cast<std::int64_t>(rank(inputs[0]));
+    const ValueId found =
+        gathered_from(graph_, overwritten_, inputs[0], *node.attr<std::string>("group"),
+                      static_cast<std::size_t>(dim));
+    if (found < 0) return std::nullopt;
+    const ValueId chunk = same(found);
+    if (graph_.value(node.outputs[0]).comm_group != graph_.value(chunk).comm_group) {
+      return std::nullopt;
+    }
+    const std::string reason =
+        fmt::format("this rank's chunk of '{}' is what was gathered", graph_.value(inputs[0]).name);
+    if (may_stand_for(chunk, node.outputs[0])) return {{chunk, reason}};
+    inputs[0] = chunk;
+    copied_[operands_.size()] = true;
+    context_.applied(kPass, node.name, reason + ": a copy");
+    return std::nullopt;
   }
 
   std::pair<std::int64_t, std::int64_t> transposed_dims(const Node& node) const {

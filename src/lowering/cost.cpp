@@ -8,6 +8,7 @@
 #include "braid/error.h"
 #include "ir/collective.h"
 #include "ir/op_registry.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -152,7 +153,7 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
     case OpClass::kWait:
       return 0;
     case OpClass::kView:
-      if (node.op_name() == "view") return 0;
+      if (names_bytes(node.op_name())) return 0;
       break;
     case OpClass::kCollective:
       return device.launch_ns + collective_node_ns(graph, node, bindings, device);

@@ -31,7 +31,8 @@ Graph decompose_fused(const Graph& graph, PassContext& context) {
         "lower_collectives", node.name,
         fmt::format("{} becomes its collective and {} matmuls: there is no kernel that "
                     "pipelines them yet",
-                    node.op_name(), fused_operands(node.op_name(), node.inputs.size()).matmuls));
+                    node.op_name(),
+                    fused_operands(node.op_name(), node.attrs, node.inputs.size()).matmuls));
   }
   return rewrite.finish();
 }

@@ -31,7 +31,8 @@
 //     per element of a larger one;
 //   - around an all_reduce's operand, unless it is pointwise and so small that the collective's own
 //     blocks compute it into the arena before they signal.
-// A view that something else than a kernel reads stays outside as well: a name, not work.
+// A view that something else than a kernel reads stays outside as well: a name, not work. So does
+// each view_dtype: bytes have another dtype only in memory.
 //
 // Cycles: every item (a kernel, or a node that stays) has a level above those of the items it
 // reads. Nothing that an item reads can depend on an item of the same or a higher level, so a merge
@@ -113,6 +114,8 @@ class Fuser {
       case OpClass::kMutation:
         return keep(id);
       case OpClass::kView:
+        if (n.op_name() == "view_dtype") return keep(id);
+        [[fallthrough]];
       case OpClass::kPointwise:
         folded_[static_cast<std::size_t>(id)] = folds(id);
         if (folded(id) && !needs_a_name(id)) return;
@@ -142,10 +145,10 @@ class Fuser {
     const Node& n = node(id);
     const std::string_view op = n.op_name();
     if (op == "full") return true;
-    if (n.op->op_class != OpClass::kView || op == "cat") return false;
+    if (n.op->op_class != OpClass::kView || op == "cat" || op == "view_dtype") return false;
     if (op != "transpose" && op != "permute") return true;
     const std::size_t rank = graph_.type(n.inputs[0]).shape.size();
-    return permutation(op, n.attrs, rank).back() == rank - 1 || only_matmuls_read(id);
+    return rank == 0 || permutation(op, n.attrs, rank).back() == rank - 1 || only_matmuls_read(id);
   }
 
   bool only_matmuls_read(NodeId id) const {
@@ -172,7 +175,8 @@ class Fuser {
       for (NodeId user : users_[static_cast<std::size_t>(value)]) {
         if (!live_[static_cast<std::size_t>(user)]) continue;
         const OpClass c = node(user).op->op_class;
-        if (c == OpClass::kCollective || c == OpClass::kKernel || c == OpClass::kMutation) {
+        if (c == OpClass::kCollective || c == OpClass::kKernel || c == OpClass::kMutation ||
+            node(user).op_name() == "view_dtype") {
           return true;
         }
       }

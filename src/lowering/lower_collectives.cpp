@@ -2,6 +2,7 @@
 
 #include "braid/error.h"
 #include "ir/mutation.h"
+#include "ir/views.h"
 #include "lowering/cost.h"
 #include "lowering/decompose_fused.h"
 #include "lowering/passes.h"
@@ -34,7 +35,7 @@ bool is_view(const Graph& graph, ValueId value) {
   const NodeId producer = graph.value(value).producer;
   if (producer < 0) return false;
   const Node& node = graph.node(producer);
-  return node.op_name() == "view" || node.op->op_class == OpClass::kWait || is_marker(node);
+  return names_bytes(node.op_name()) || node.op->op_class == OpClass::kWait || is_marker(node);
 }
 
 class Lowering {

@@ -1,10 +1,12 @@
 #include "lowering/micro_pipeline.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "lowering/rewrite.h"
 #include "lowering/unexposed.h"
@@ -26,6 +28,8 @@
 //   - matmuls with different scales or dtypes of the result on one gather;
 //   - the last dim for scaled matmuls; for a gather along it also a short K and other readers;
 //   - products that someone reads before the scatter, and views that cut the columns;
+//   - products with regrouped rows that are overwritten later: the fused node gives them with other
+//     dims, and no view of that could be read after the write under the product's name;
 //   - what the cost model sees no gain in, unless PassConfig::always_pipeline says so;
 //   - what other matmuls can hide, where PassConfig::leave_unexposed says so.
 namespace braid {
@@ -76,7 +80,7 @@ class Emitter {
     const Graph& graph = state_.graph;
     needed_ = graph.output_flags();
     const auto mark_operands = [&](const PipelinedMatmul& matmul, ValueId a, ValueId a_scale) {
-      for (ValueId value : {a, matmul.b, a_scale, matmul.b_scale}) mark(value);
+      for (ValueId value : {a, matmul.b, a_scale, matmul.b_scale, matmul.bias}) mark(value);
     };
     for (const auto& [id, plan] : gathers_) {
       for (const PipelinedMatmul& matmul : plan.matmuls) {
@@ -119,6 +123,7 @@ class Emitter {
     if (scaled) {
       inputs.push_back(as(plan.a_scale, gather.name + "_scale"));
       for (const PipelinedMatmul& matmul : plan.matmuls) inputs.push_back(rewrite_(matmul.b_scale));
+      for (const PipelinedMatmul& matmul : plan.matmuls) add_bias(matmul, inputs);
     }
     Attrs attrs{{"gather_dim", plan.dim}, {"return_A", plan.return_a}};
     const std::vector<ValueId> results =
@@ -141,6 +146,7 @@ class Emitter {
     if (scaled) {
       inputs.push_back(as(plan.a_scale, scatter.name + "_scale"));
       inputs.push_back(rewrite_(plan.matmul.b_scale));
+      add_bias(plan.matmul, inputs);
     }
     Attrs attrs{{"reduce_op", scatter.attrs.at("reduce_op")},
                 {"scatter_dim", plan.dim},
@@ -155,12 +161,17 @@ class Emitter {
     map_product(product, results[1]);
   }
 
+  void add_bias(const PipelinedMatmul& matmul, std::vector<ValueId>& inputs) {
+    if (matmul.bias >= 0) inputs.push_back(rewrite_(matmul.bias));
+  }
+
   /// The name comes from the collective: "x" becomes "x_fused".
   std::vector<ValueId> add_fused(std::string_view op, const Node& collective,
                                  const PipelinedMatmul& matmul, std::vector<ValueId> inputs,
                                  Attrs attrs, std::size_t results) {
     attrs.emplace("group", collective.attrs.at("group"));
     if (matmul.out_dtype) attrs.emplace("out_dtype", *matmul.out_dtype);
+    if (matmul.bias >= 0) attrs.emplace("bias", true);
     Graph& graph = rewrite_.graph();
     const NodeId id = graph.add_node(rewrite_.fresh_name(collective.name + "_fused", results), op,
                                      std::move(inputs), std::move(attrs));
@@ -217,6 +228,7 @@ PipelineState::PipelineState(const Graph& old, PassContext& pass_context)
       context(pass_context),
       uses(old),
       writes(old),
+      overwritten(overwritten_values(old)),
       device(device_model(pass_context.target)),
       bindings(max_bindings(old.symbols())),
       taken_by(old.nodes().size(), -1),
@@ -271,6 +283,33 @@ bool check_collective(PipelineState& state, NodeId candidate, std::int64_t& dim,
   return true;
 }
 
+namespace {
+
+/// The matmuls as the estimate takes them: "f32[256, 64] x f32[64, 8] at T=256".
+std::string sizes_of(const PipelineState& state, const std::vector<NodeId>& matmuls) {
+  std::vector<std::string> sizes;
+  std::set<std::string> symbols;
+  const auto at = [&](ValueId value) {
+    TensorType type = state.graph.type(value);
+    for (Dim& dim : type.shape) {
+      for (const Dim::Term& term : dim.terms()) {
+        symbols.insert(fmt::format("{}={}", term.symbol, state.bindings.at(term.symbol)));
+      }
+      dim = dim.evaluate(state.bindings);
+    }
+    return type.str();
+  };
+  for (NodeId id : matmuls) {
+    const std::vector<ValueId>& inputs = state.graph.node(id).inputs;
+    sizes.push_back(fmt::format("{} x {}", at(inputs[0]), at(inputs[1])));
+  }
+  std::string text = fmt::format("{}", fmt::join(sizes, ", "));
+  if (!symbols.empty()) text += fmt::format(" at {}", fmt::join(symbols, ", "));
+  return text;
+}
+
+}  // namespace
+
 std::optional<std::string> check_profit(PipelineState& state, NodeId candidate,
                                         const std::vector<PipelinedMatmul>& matmuls,
                                         PipelinedDim dim) {
@@ -286,8 +325,9 @@ std::optional<std::string> check_profit(PipelineState& state, NodeId candidate,
     return "; " + times;
   }
   state.missed(candidate,
-               fmt::format("no gain: {}, with {:.0f} multiplications for each element of a chunk",
-                           times, estimate.intensity));
+               fmt::format("no gain: {}, with {:.0f} multiplications for each element of a chunk, "
+                           "for {}",
+                           times, estimate.intensity, sizes_of(state, ids)));
   return std::nullopt;
 }
 
@@ -303,6 +343,7 @@ std::optional<PipelinedMatmul> find_matmul(const PipelineState& state, ValueId v
                          .b = m.value("B"),
                          .a_scale = m.has("A_scale") ? m.value("A_scale") : -1,
                          .b_scale = m.has("B_scale") ? m.value("B_scale") : -1,
+                         .bias = m.has("bias") ? m.value("bias") : -1,
                          .out_dtype = std::nullopt};
   if (state.shape(matmul.b).size() != 2) {
     reason = fmt::format("the right operand of '{}' is {}; expected a matrix", state.name(value),
@@ -331,6 +372,10 @@ Reshaped reshaped(const PipelineState& state, ValueId value, Shape shape) {
     if (view) value = view.value("base");
   }
   return {value, std::move(shape)};
+}
+
+std::string regrouped_and_overwritten(const PipelineState& state, ValueId product) {
+  return fmt::format("'{}', whose rows are regrouped, is overwritten", state.name(product));
 }
 
 Graph micro_pipeline(const Graph& graph, PassContext& context) {

@@ -23,6 +23,7 @@ struct PipelinedMatmul {
   ValueId b = -1;
   ValueId a_scale = -1;  ///< of a scaled one
   ValueId b_scale = -1;
+  ValueId bias = -1;  ///< of a scaled one, if it has any
   std::optional<DType> out_dtype;
   [[nodiscard]] bool scaled() const { return a_scale >= 0; }
 };
@@ -61,13 +62,15 @@ struct ScatterPlan {
 struct PipelineState {
   PipelineState(const Graph& old, PassContext& pass_context);
 
-  const Pattern product =
-      either(op("mm|matmul", any("A"), any("B")),
-             op("scaled_mm", any("A"), any("B"), any("A_scale"), any("B_scale")));
+  const Pattern product = either(
+      op("mm|matmul", any("A"), any("B")),
+      either(op("scaled_mm", any("A"), any("B"), any("A_scale"), any("B_scale")),
+             op("scaled_mm", any("A"), any("B"), any("A_scale"), any("B_scale"), any("bias"))));
   const Graph& graph;
   PassContext& context;
   Uses uses;
   Writes writes;
+  std::vector<bool> overwritten;  ///< of each value
   const DeviceModel& device;
   Bindings bindings;
   std::vector<int> collectives;        ///< before each node
@@ -81,6 +84,10 @@ struct PipelineState {
   [[nodiscard]] const Shape& shape(ValueId value) const { return graph.type(value).shape; }
   [[nodiscard]] bool is_taken(NodeId id) const {
     return taken_by[static_cast<std::size_t>(id)] >= 0;
+  }
+  /// Whether some node overwrites the memory that the value names.
+  [[nodiscard]] bool is_overwritten(ValueId value) const {
+    return overwritten[static_cast<std::size_t>(value)];
   }
   /// The node's results are there from the candidate on.
   void take(NodeId id, NodeId candidate);
@@ -105,6 +112,9 @@ struct PipelineState {
 [[nodiscard]] Reshaped scale_for(const PipelineState& state, ValueId scale, const Shape& a);
 /// `value`, or where it has another shape, what it is a view of.
 [[nodiscard]] Reshaped reshaped(const PipelineState& state, ValueId value, Shape shape);
+
+/// Why a product that the fused node gives with other dims must not be overwritten.
+[[nodiscard]] std::string regrouped_and_overwritten(const PipelineState& state, ValueId product);
 
 /// Each leaves exactly one remark at the candidate and marks what its plan takes.
 std::optional<GatherPlan> plan_gather(PipelineState& state, NodeId gather);

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "braid/error.h"
+#include "codegen/graph_target.h"
 
 namespace braid {
 namespace {
@@ -50,6 +51,13 @@ void PassContext::missed(std::string_view pass, std::string_view node, std::stri
   remarks.push_back({std::string(pass), std::string(node), false, std::move(reason)});
 }
 
+std::string PassContext::why_missed(std::string_view pass, std::string_view node) const {
+  for (const Remark& remark : remarks) {
+    if (!remark.applied && remark.pass == pass && remark.node == node) return remark.reason;
+  }
+  return "";
+}
+
 std::span<const Pass> all_passes() { return kPasses; }
 
 bool runs(const Pass& pass, const PassConfig& config) {
@@ -67,6 +75,7 @@ Graph run_passes(const Graph& graph, std::span<const std::string> names, PassCon
 
 Program lower(const Graph& graph, PassContext& context) {
   for (const std::string& name : context.config.enable) static_cast<void>(find_pass(name));
+  check_target(graph, context.target);
   Graph lowered = graph;
   for (const Pass& pass : kPasses) {
     if (runs(pass, context.config)) lowered = run_verified(pass, lowered, context);

@@ -29,6 +29,8 @@ struct PassContext {
   std::vector<Remark> remarks;
   void applied(std::string_view pass, std::string_view node, std::string reason);
   void missed(std::string_view pass, std::string_view node, std::string reason);
+  /// Why that pass left the node alone, for a later one that meets the consequence; else empty.
+  [[nodiscard]] std::string why_missed(std::string_view pass, std::string_view node) const;
 };
 
 struct Pass {
@@ -61,7 +63,8 @@ Program build_program(const Graph& graph, PassContext& context,
 /// Runs the passes in order and verifies after each. Unknown names throw kInvalidArgument with the
 /// list of names.
 Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context);
-/// The default passes and the enabled ones, then build_program.
+/// The default passes and the enabled ones, then build_program. Refuses a target that some node of
+/// the graph cannot run on.
 Program lower(const Graph& graph, PassContext& context);
 
 }  // namespace braid

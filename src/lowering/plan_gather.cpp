@@ -89,12 +89,14 @@ class GatherPlanner {
     const auto found = find_matmul(state_, node.outputs[0], reason);
     if (!found) {
       if (node.op->op_class != OpClass::kMatmul) {
-        reason = fmt::format("'{}' ({}) reads it", node.name, node.op_name());
+        reason = fmt::format("'{}' ({}) reads it{}", node.name, node.op_name(), why_cut(node));
       }
     } else if (found->a != left) {
       reason = fmt::format("'{}' reads it as its right operand", node.name);
     } else if (state_.hides.contains(user)) {
       reason = fmt::format("'{}' hides another collective", node.name);
+    } else if (shape(left) != shape_of_a() && state_.is_overwritten(node.outputs[0])) {
+      reason = regrouped_and_overwritten(state_, node.outputs[0]);
     } else {
       PipelinedMatmul matmul = *found;
       if (matmul.scaled())
@@ -111,6 +113,21 @@ class GatherPlanner {
     others_.push_back(std::move(reason));
   }
 
+  /// Of a reader that cuts the value into parts: why canonicalize did not join them again.
+  std::string why_cut(const Node& cut) const {
+    for (ValueId part : cut.outputs) {
+      for (NodeId user : state_.uses.of(part)) {
+        const std::string& joiner = state_.graph.node(user).name;
+        const std::string reason = state_.context.why_missed("canonicalize", joiner);
+        if (!reason.empty()) {
+          return fmt::format(", for canonicalize left '{}' as it is: {}", joiner, reason);
+        }
+      }
+    }
+    return "";
+  }
+
+  const Shape& shape(ValueId value) const { return state_.shape(value); }
   const Shape& shape_of_a() const { return state_.shape(a_); }
   bool is_last_dim() const {
     return plan_.dim + 1 == static_cast<std::int64_t>(shape_of_a().size());
@@ -146,6 +163,7 @@ class GatherPlanner {
     std::vector<ValueId> operands{matmul.b};
     if (matmul.scaled())
       operands.insert(operands.end(), {scales_[matmul.id].value, matmul.b_scale});
+    if (matmul.bias >= 0) operands.push_back(matmul.bias);
     for (ValueId operand : operands) {
       if (state_.writes.between(operand, plan_.gather, matmul.id)) {
         return fmt::format("'{}' reads '{}', which is overwritten after the gather", name,
@@ -218,6 +236,9 @@ class GatherPlanner {
                                            state_.graph.node(other.id).name);
       if (other.out_dtype != first.out_dtype) {
         return fmt::format("{} have different out_dtypes; expected one", both);
+      }
+      if ((other.bias < 0) != (first.bias < 0)) {
+        return fmt::format("of {} one has a bias; expected both or none", both);
       }
       if (first.scaled() && scales_.at(other.id) != scales_.at(first.id)) {
         return fmt::format("{} scale A by '{}' and '{}'; expected one scale", both,

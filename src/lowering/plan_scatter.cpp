@@ -56,7 +56,10 @@ class ScatterPlanner {
     const ValueId source = is_view ? state_.graph.node(producer).inputs[0] : plan_.product;
     std::string reason;
     const auto found = find_matmul(state_, source, reason);
-    if (!found) return reason;
+    if (!found) {
+      const std::string cause = state_.context.why_missed("canonicalize", node_.name);
+      return cause.empty() ? reason : fmt::format("{}: in canonicalize, {}", reason, cause);
+    }
     plan_.matmul = *found;
     const std::string& name = state_.graph.node(found->id).name;
     if (state_.is_taken(found->id)) {
@@ -100,6 +103,9 @@ class ScatterPlanner {
   /// Who else reads the product gets it from the fused node, which stands at the scatter.
   std::string find_other_readers() {
     const ValueId matmul = state_.graph.node(plan_.matmul.id).outputs[0];
+    if (state_.shape(matmul) != state_.shape(plan_.product) && state_.is_overwritten(matmul)) {
+      return regrouped_and_overwritten(state_, matmul);
+    }
     const NodeId view = state_.graph.value(plan_.product).producer;
     for (ValueId value : {matmul, plan_.product}) {
       if (state_.uses.is_output(value)) plan_.return_mm = true;

@@ -67,6 +67,18 @@ std::vector<bool> live_nodes(const Graph& graph) {
   return live;
 }
 
+Graph without_dead_nodes(const Graph& graph) {
+  const std::vector<bool> live = live_nodes(graph);
+  Rewriter rewrite(graph);
+  for (std::size_t id = 0; id < live.size(); ++id) {
+    const Node& node = graph.nodes()[id];
+    const NodeId waited =
+        node.op->op_class == OpClass::kWait ? graph.value(node.inputs[0]).producer : -1;
+    if (live[id] || (waited >= 0 && live[static_cast<std::size_t>(waited)])) rewrite.copy(node);
+  }
+  return rewrite.finish();
+}
+
 bool is_marker(const Node& node) {
   const std::string_view op = node.op_name();
   return op == "mark_region_begin" || op == "mark_region_end" || op == "copy_region";

@@ -43,6 +43,9 @@ class Rewriter {
 /// For each node whether a graph output needs it, or whether it overwrites memory.
 [[nodiscard]] std::vector<bool> live_nodes(const Graph& graph);
 
+/// The graph without the others, but for the waits of collectives that stay.
+[[nodiscard]] Graph without_dead_nodes(const Graph& graph);
+
 /// mark_region_begin, mark_region_end or copy_region: another name for its operand.
 [[nodiscard]] bool is_marker(const Node& node);
 

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
+#include "lowering/gathered.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 #include "lowering/shards.h"
@@ -22,7 +24,8 @@
 // so between the layers nothing is gathered. What is a chunk is known by where it comes from, the
 // same group and the same dim, never by its shape.
 //
-// A residual that is no chunk yet is cut (`shard`) when it is the same on all ranks.
+// A residual that is no chunk yet is cut (`shard`) when it is the same on all ranks; of one that
+// was gathered along the same dim, what it was gathered from is the chunk.
 //
 // Refuses, with a remark at the norm:
 //   - groups of one rank, reduce ops other than sum and avg, fewer than two dims;
@@ -39,7 +42,12 @@ namespace {
 class SequenceParallel {
  public:
   SequenceParallel(const Graph& graph, const ShardPlan& plan)
-      : graph_(graph), plan_(plan), uses_(graph), rewrite_(graph), local_(graph.values().size()) {}
+      : graph_(graph),
+        plan_(plan),
+        uses_(graph),
+        overwritten_(overwritten_values(graph)),
+        rewrite_(graph),
+        local_(graph.values().size()) {}
 
   Graph run() {
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) emit(static_cast<NodeId>(id));
@@ -137,6 +145,8 @@ class SequenceParallel {
   /// The new value that is this chunk of an old one: computed as such, or cut once.
   ValueId chunk(ValueId value, const Shard& shard) {
     if (plan_.shard(value) == shard) return local(value);
+    const ValueId before = gathered_from(graph_, overwritten_, value, shard.group, shard.dim);
+    if (before >= 0) return rewrite_(before);
     const auto [it, is_new] = cuts_.try_emplace({value, shard});
     if (is_new) {
       it->second =
@@ -163,6 +173,7 @@ class SequenceParallel {
   const Graph& graph_;
   const ShardPlan& plan_;
   Uses uses_;
+  std::vector<bool> overwritten_;
   Rewriter rewrite_;
   std::vector<ValueId> local_;  ///< of each old value that has one, the new chunk
   std::map<std::pair<ValueId, Shard>, ValueId> cuts_;
@@ -184,7 +195,7 @@ Graph sequence_parallel(const Graph& graph, PassContext& context) {
       if (remark.applied) remarks[it->second] = remark;
     }
     changed = !plan.empty();
-    if (changed) result = SequenceParallel(result, plan).run();
+    if (changed) result = without_dead_nodes(SequenceParallel(result, plan).run());
   }
   context.remarks.insert(context.remarks.end(), remarks.begin(), remarks.end());
   return result;

@@ -32,11 +32,11 @@ bool is_name(const Node& node) {
 /// The dim of `to` whose chunks are the elements of the chunks of `from` along `dim`: as much lies
 /// in front of it, and it divides by the ranks. (Extents of 1 do not, so there is only one.)
 std::optional<std::size_t> dim_after_view(const Shape& from, std::size_t dim, const Shape& to,
-                                          std::int64_t ranks) {
+                                          std::int64_t ranks, const SymbolTable& symbols) {
   const Shape before(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(dim));
   for (std::size_t d = 0; d < to.size(); ++d) {
     const Shape front(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(d));
-    if (to[d].divide_exactly(ranks) && same_numel(before, front)) return d;
+    if (to[d].divide_exactly(ranks, symbols) && same_numel(before, front)) return d;
   }
   return std::nullopt;
 }
@@ -91,7 +91,8 @@ bool ShardPlan::takes_chunk(NodeId node, std::size_t index) const {
 
 TensorType ShardPlan::chunk_type(ValueId value, const Shard& shard) const {
   TensorType type = graph_.type(value);
-  type.shape[shard.dim] = *type.shape[shard.dim].divide_exactly(ranks(shard.group));
+  type.shape[shard.dim] =
+      *type.shape[shard.dim].divide_exactly(ranks(shard.group), graph_.symbols());
   return type;
 }
 
@@ -131,13 +132,15 @@ ShardPlan::Answer ShardPlan::ask_wait(const Node& node) const {
                               graph_.type(node.outputs[0]).str(), dim));
   }
   const auto axis = static_cast<std::size_t>(dim);
-  if (!shape[axis].divide_exactly(ranks(group))) {
+  if (!shape[axis].divide_exactly(ranks(group), graph_.symbols())) {
     return refuse(fmt::format(
         "has {} along dim {}; expected a multiple of {}, the ranks of '{}'{}", shape[axis].str(),
         dim, ranks(group), group,
         shape[axis].is_constant()
             ? ""
-            : fmt::format(", for all values of the symbols: such as {}*T", ranks(group))));
+            : fmt::format(
+                  ", for all values of the symbols: such as {0}*T, or T with multiple_of {0}",
+                  ranks(group))));
   }
   if (overwritten_[static_cast<std::size_t>(comm.inputs[0])]) {
     return refuse(fmt::format("reduces {}, which is overwritten in place", quoted(comm.inputs[0])));
@@ -153,7 +156,8 @@ ShardPlan::Answer ShardPlan::ask_view(const Node& node) const {
   if (node.op_name() != "view") return {in, in, ""};
   const TensorType& from = graph_.type(x);
   const TensorType& to = graph_.type(node.outputs[0]);
-  const auto dim = dim_after_view(from.shape, in->dim, to.shape, ranks(in->group));
+  const auto dim =
+      dim_after_view(from.shape, in->dim, to.shape, ranks(in->group), graph_.symbols());
   if (dim) return {in, Shard{in->group, *dim}, ""};
   return {{},
           {},

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/match.h"
@@ -20,6 +22,8 @@
 //   bmm of one matrix expanded over the batch  -> matmul with that matrix
 //   cat(parts of wait(all_gather(x)), dim)     -> wait(all_gather(x, dim))
 //   reduce_scatter(cat(parts of x along dim))  -> reduce_scatter(x, dim)
+//   view_dtype(wait(all_gather(view_dtype(x)))) back to x's dtype, of equal size
+//                                              -> the same of wait(view_dtype(all_gather(x)))
 // Parts are the results of a split or are slices. There must be one for each rank of the group, in
 // order, each as long as any other and as its place says: else the chunks of the ranks would be
 // swapped, doubled or cut elsewhere. The gathered value must have no other reader, as its shape
@@ -163,10 +167,12 @@ class SplitCat {
                                                                                          : nullptr;
   }
 
-  /// What the operands of a cat are parts of; -1 when the first one is no part of anything.
+  /// What the first part among the operands of a cat is a part of; -1 when none is.
   ValueId whole_of(const Node& cat) const {
-    const Node* cut = cutter(cat.inputs[0]);
-    return cut == nullptr ? -1 : cut->inputs[0];
+    for (ValueId operand : cat.inputs) {
+      if (const Node* cut = cutter(operand)) return cut->inputs[0];
+    }
+    return -1;
   }
 
   /// Why the operands of the cat are not the `ranks` equal parts of `whole`, in order, along one
@@ -195,7 +201,7 @@ class SplitCat {
       }
       const SliceRange& range = ranges[static_cast<std::size_t>(graph_.value(part).result)];
       if (i == 0) axis = range.axis;
-      const auto length = shape[axis].divide_exactly(ranks);
+      const auto length = shape[axis].divide_exactly(ranks, graph_.symbols());
       if (!length) {
         return fmt::format("dim {} of '{}' does not divide among the {} ranks", axis, name, ranks);
       }
@@ -305,6 +311,70 @@ class SplitCat {
   std::map<ValueId, ValueId> same_;  ///< the value that a node's first result is; -1: it goes
 };
 
+/// Gathers of bytes that are seen as another dtype (8-bit floats as u8) and seen back: the gather
+/// takes the operand itself, and its wait is seen as the other dtype.
+class DTypeViews {
+ public:
+  DTypeViews(const Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), uses_(graph), overwritten_(overwritten_values(graph)) {}
+
+  std::optional<Graph> run() {
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) find(static_cast<NodeId>(id));
+    if (gathers_.empty()) return std::nullopt;
+    Rewriter rewrite(graph_);
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
+      const Node& node = graph_.nodes()[id];
+      if (const auto gather = gathers_.find(static_cast<NodeId>(id)); gather != gathers_.end()) {
+        rewrite.copy(node, {rewrite(gather->second)}, node.attrs);
+      } else if (waits_.contains(static_cast<NodeId>(id))) {
+        Graph& graph = rewrite.graph();
+        const DType dtype = graph_.type(node.outputs[0]).dtype;
+        const NodeId wait = graph.add_node(rewrite.fresh_name(node.name + "_itself"), "wait_tensor",
+                                           rewrite(node.inputs));
+        const NodeId view =
+            graph.add_node(node.name, "view_dtype", graph.node(wait).outputs, {{"dtype", dtype}});
+        rewrite.map(node.outputs[0], graph.node(view).outputs[0]);
+      } else {
+        rewrite.copy(node);
+      }
+    }
+    return rewrite.finish();
+  }
+
+ private:
+  void find(NodeId id) {
+    const Node& gather = graph_.node(id);
+    if (gather.op_name() != "all_gather_into_tensor" || !is_asynchronous(gather)) return;
+    const NodeId producer = graph_.value(gather.inputs[0]).producer;
+    if (producer < 0 || graph_.node(producer).op_name() != "view_dtype") return;
+    const ValueId operand = graph_.node(producer).inputs[0];
+    const DType dtype = graph_.type(operand).dtype;
+    if (dtype_size(dtype) != dtype_size(graph_.type(gather.inputs[0]).dtype)) return;
+    bool seen_back = false;
+    for (NodeId wait : uses_.of(gather.outputs[0])) {
+      const ValueId whole = graph_.node(wait).outputs[0];
+      if (overwritten_[static_cast<std::size_t>(whole)]) return;
+      for (NodeId reader : uses_.of(whole)) {
+        seen_back = seen_back || (graph_.node(reader).op_name() == "view_dtype" &&
+                                  graph_.type(graph_.node(reader).outputs[0]).dtype == dtype);
+      }
+    }
+    if (!seen_back) return;
+    gathers_[id] = operand;
+    for (NodeId wait : uses_.of(gather.outputs[0])) waits_.insert(wait);
+    context_.applied(
+        kPass, gather.name,
+        fmt::format("gathers '{}' as {}", graph_.value(operand).name, dtype_name(dtype)));
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  Uses uses_;
+  std::vector<bool> overwritten_;
+  std::map<NodeId, ValueId> gathers_;  ///< with what they take instead
+  std::set<NodeId> waits_;             ///< of those
+};
+
 }  // namespace
 
 std::optional<Graph> normalize_spellings(const Graph& graph, PassContext& context) {
@@ -318,6 +388,10 @@ std::optional<Graph> normalize_spellings(const Graph& graph, PassContext& contex
   const Graph& renamed = result ? *result : graph;
   if (any(renamed, [](const Node& node) { return node.op_name() == "cat"; })) {
     if (auto joined = SplitCat(renamed, context).run()) result = std::move(joined);
+  }
+  const Graph& joined = result ? *result : graph;
+  if (any(joined, [](const Node& node) { return node.op_name() == "view_dtype"; })) {
+    if (auto lifted = DTypeViews(joined, context).run()) result = std::move(lifted);
   }
   return result;
 }

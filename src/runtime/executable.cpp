@@ -8,6 +8,7 @@
 
 #include "braid/error.h"
 #include "braid/reference.h"
+#include "codegen/graph_target.h"
 #include "codegen/protocol.h"
 #include "ir/expr.h"
 #include "lowering/passes.h"
@@ -22,21 +23,17 @@ namespace {
 constexpr std::uint32_t kSharedBytesWithoutOptIn = 48 << 10;
 constexpr std::uint64_t kBoundAlignment = 16;
 
-Program lower_for(const Graph& graph, const Device& device, const PassConfig& passes) {
+Program lower_for(const Graph& graph, const Device& device, const std::string& target,
+                  const PassConfig& passes) {
   if (const std::int64_t ranks = world_size(graph); ranks != device.world()) {
     throw_invalid(graph.name(),
                   fmt::format("the graph is a program of {} rank(s), the world has {}", ranks,
                               device.world()));
   }
   PassContext context;
-  context.target = Target::parse(device.target());
-  // The cpu device runs what was compiled for any target; some ops exist on later ones only.
-  const auto& nodes = graph.nodes();
-  if (device.kind() == "cpu" && std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
-        return node.op_name() == "scaled_mm";
-      })) {
-    context.target = Target::parse("sm_90a");
-  }
+  // The cpu device runs what was compiled for any target.
+  const bool any = device.kind() == "cpu";
+  context.target = choose_target(graph, target.empty() && !any ? device.target() : target);
   context.ranks_per_device = device.ranks_per_device();
   context.config = passes;
   return lower(graph, context);
@@ -70,7 +67,7 @@ struct Executable::Impl {
 
   Impl(const Graph& graph, World::Impl& world_impl, const PassConfig& passes)
       : world(world_impl),
-        program(lower_for(graph, *world.device, passes)),
+        program(lower_for(graph, *world.device, world.target, passes)),
         code(compile_program(program, world.cache.get(), world.progress, world.line_info)),
         ranks(static_cast<std::size_t>(world.device->world())) {
     for (std::size_t r = 0; r < ranks.size(); ++r) {

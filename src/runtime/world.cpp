@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "braid/error.h"
+#include "codegen/target.h"
 #include "runtime/checks.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
@@ -30,6 +31,8 @@ World World::open(const WorldOptions& options) {
   if (!(options.timeout_s >= 0 && options.timeout_s <= kLongestTimeoutSeconds)) {
     throw_invalid("timeout", fmt::format("{} s; expected 0 to 1e9 s", options.timeout_s));
   }
+  const bool names_target = !options.target.empty();
+  const Target target = names_target ? Target::parse(options.target) : Target();
   auto impl = std::make_unique<Impl>();
   if (options.use_cache) {
     impl->cache = std::make_unique<DiskCache>(options.cache_dir.empty()
@@ -50,6 +53,12 @@ World World::open(const WorldOptions& options) {
                                    .count = options.count,
                                    .schedule = parse_schedule(options.schedule),
                                    .catch_faults = environment("BRAID_CPU_FAULTS") != "0"});
+  impl->target = options.target;
+  if (names_target && impl->device->kind() == "cuda" &&
+      target.sm > Target::parse(impl->device->target()).sm) {
+    throw_invalid("target", fmt::format("{}; expected {} or earlier, which the GPU is",
+                                        target.str(), impl->device->target()));
+  }
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) {
     timeout_s = impl->device->kind() == "cuda" ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;

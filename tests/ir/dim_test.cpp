@@ -9,9 +9,11 @@ const SymbolTable kSymbols = {{"T", {3, 250, 8}}, {"S", {1, 10, 1}}, {"F", {5, 5
 
 TEST(Dim, ParseAndStrAgree) {
   const std::vector<std::pair<const char*, const char*>> cases = {
-      {"7", "7"},       {"T", "T"},        {"2*T", "2*T"},           {"T*2", "2*T"},
-      {"T+T", "2*T"},   {"T - S", "-S+T"}, {" 2 * T + 1 ", "2*T+1"}, {"T-T", "0"},
-      {"-T+3", "-T+3"}, {"2*3", "6"},      {"1+T+1", "T+2"},         {"0*T", "0"}};
+      {"7", "7"},       {"T", "T"},           {"2*T", "2*T"},           {"T*2", "2*T"},
+      {"T+T", "2*T"},   {"T - S", "-S+T"},    {" 2 * T + 1 ", "2*T+1"}, {"T-T", "0"},
+      {"-T+3", "-T+3"}, {"2*3", "6"},         {"1+T+1", "T+2"},         {"0*T", "0"},
+      {"T/2", "T/2"},   {"T*3/2", "3*T/2"},   {"6*T/2", "3*T"},         {"4/2", "2"},
+      {"T/2+T/2", "T"}, {"-T/4-1", "-T/4-1"}, {"T/2-T/3", "T/6"}};
   for (const auto& [text, canonical] : cases) {
     const std::optional<Dim> dim = Dim::parse(text);
     ASSERT_TRUE(dim) << text;
@@ -22,8 +24,8 @@ TEST(Dim, ParseAndStrAgree) {
 
 TEST(Dim, ParseRefusesOtherText) {
   for (const char* text :
-       {"", "T*S", "T/2", "2T", "T+", "+T", "(T)", "T T", "--T", "99999999999999999999",
-        "9223372036854775807*T+9223372036854775807*T", "T;"}) {
+       {"", "T*S", "T/0", "T/S", "7/2", "(T+1)/2", "T/-2", "2T", "T+", "+T", "(T)", "T T", "--T",
+        "99999999999999999999", "9223372036854775807*T+9223372036854775807*T", "T;"}) {
     EXPECT_FALSE(Dim::parse(text)) << text;
   }
   EXPECT_FALSE(Dim::parse(std::string(5000, 'T')));
@@ -58,10 +60,30 @@ TEST(Dim, DivisorDividesEveryValue) {
 }
 
 TEST(Dim, DividesExactly) {
-  EXPECT_EQ((sym("T") * 6 + 4).divide_exactly(2), sym("T") * 3 + 2);
-  EXPECT_FALSE((sym("T") * 6 + 3).divide_exactly(2));
-  EXPECT_FALSE((sym("T") * 3).divide_exactly(2));
-  EXPECT_FALSE(Dim(4).divide_exactly(0));
+  EXPECT_EQ((sym("S") * 6 + 4).divide_exactly(2, kSymbols), sym("S") * 3 + 2);
+  EXPECT_FALSE((sym("S") * 6 + 3).divide_exactly(2, kSymbols));
+  EXPECT_FALSE((sym("S") * 3).divide_exactly(2, kSymbols));
+  EXPECT_FALSE(Dim(4).divide_exactly(0, kSymbols));
+}
+
+// T is a multiple of 8, F is always 5.
+TEST(Dim, WhatASymbolIsAMultipleOfDivides) {
+  const std::optional<Dim> eighth = (sym("T") * 3).divide_exactly(8, kSymbols);
+  ASSERT_TRUE(eighth);
+  EXPECT_EQ(eighth->str(), "3*T/8");
+  EXPECT_EQ(eighth->evaluate({{"T", 16}}), 6);
+  EXPECT_EQ(eighth->min(kSymbols), 3);
+  EXPECT_EQ(eighth->max(kSymbols), 93);
+  EXPECT_EQ(eighth->divisor(kSymbols), 3);
+  EXPECT_EQ(*eighth * 8, sym("T") * 3);
+  EXPECT_FALSE(sym("T").divide_exactly(16, kSymbols));
+  EXPECT_FALSE(eighth->divide_exactly(2, kSymbols));
+  EXPECT_EQ((sym("T") + 4).divide_exactly(4, kSymbols)->str(), "T/4+1");
+  EXPECT_EQ(sym("F").divide_exactly(5, kSymbols)->evaluate({{"F", 5}}), 1);
+  EXPECT_TRUE(is_error(error_of([&] {
+                         static_cast<void>(eighth->evaluate({{"T", 7}}));
+                       }),
+                       "", "symbol \"T\" is 7; expected a multiple of 8"));
 }
 
 TEST(Dim, OverflowIsAnError) {

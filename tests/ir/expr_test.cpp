@@ -15,6 +15,8 @@ TEST(Expr, FoldsConstantsAndAffineParts) {
   EXPECT_EQ(ceil_div(Expr(10), 4), Expr(3));
   EXPECT_EQ(ceil_div(kT * 2048, 1024), Expr(sym("T") * 2));
   EXPECT_EQ(ceil_div(kT, 1), kT);
+  EXPECT_NE(ceil_div(kT, 2), Expr(*sym("T").over(2)));  // T may be odd
+  EXPECT_EQ(ceil_div(*(sym("T") * 4).over(3), 2), Expr(*(sym("T") * 2).over(3)));
   EXPECT_EQ(kT * kS * 1 + 0, kT * kS);
   EXPECT_EQ(kT * kS * 0, Expr(0));
   EXPECT_EQ(min(Expr(3), 5), Expr(3));
@@ -56,6 +58,9 @@ TEST(Expr, StrReadsBack) {
                         d + kT * kS,
                         kT * kS + (kT * kS + 1),
                         ceil_div(d, 1024),
+                        Expr(*sym("T").over(2)),
+                        Expr(*(sym("T") * 3).over(4) + 1) * kS,
+                        kS * Expr(*sym("T").over(2)),
                         ceil_div(kT, kS) * 3 + 2,
                         kT * (kS * kS),
                         kT * kS * kS,

@@ -89,6 +89,21 @@ TEST_F(Mutation, RefusesAnOlderNameOfOverwrittenMemory) {
       is_error(error(), "/nodes/2/inputs/0", "\"t\" names memory that copy_ \"k\" overwrote"));
 }
 
+TEST_F(Mutation, RefusesToOverwriteThroughAnotherDType) {
+  const ValueId v = add("v", "view", {x_}, {{"dtype", DType::kI32}});
+  const ValueId y = add("w", "view", {y_}, {{"dtype", DType::kI32}});
+  graph_.add_output(add("c", "copy_", {v, y}));
+  EXPECT_TRUE(is_error(error(), "/nodes/2",
+                       "copy_ overwrites \"a\" through \"v\", which reads it as i32[2, 3]"));
+}
+
+TEST_F(Mutation, AnotherDTypeIsANameForItsOperand) {
+  const ValueId v = add("v", "view", {x_}, {{"dtype", DType::kI32}});
+  add("c", "copy_", {x_, y_});
+  graph_.add_output(add("n", "neg", {v}));
+  EXPECT_TRUE(is_error(error(), "/nodes/2/inputs/0", "\"v\" names memory that copy_ \"c\""));
+}
+
 TEST_F(Mutation, AViewMadeAfterwardsSeesTheNewValues) {
   add("k", "copy_", {y_, x_});
   graph_.add_output(transposed("t", y_));

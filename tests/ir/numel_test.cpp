@@ -15,6 +15,10 @@ TEST(Numel, ComparesSymbolicProductsExactly) {
   EXPECT_FALSE(same_numel({t, 8}, {t, 4}));
   EXPECT_FALSE(same_numel({t, t}, {t, s}));
   EXPECT_FALSE(same_numel({t + 1}, {t}));
+  const Dim half = *t.over(2);
+  EXPECT_TRUE(same_numel({half, 4}, {t, 2}));
+  EXPECT_TRUE(same_numel({half + 1, 6}, {t + 2, 3}));
+  EXPECT_FALSE(same_numel({half, 2}, {t, 2}));
 }
 
 TEST(Numel, FindsTheMissingExtent) {
@@ -22,6 +26,8 @@ TEST(Numel, FindsTheMissingExtent) {
   EXPECT_EQ(missing_extent({t, 32, 64}, {t, 64}), Dim(32));
   EXPECT_EQ(missing_extent({t, 32, 64}, {64, 4}), t * 8);
   EXPECT_EQ(missing_extent({12}, {3, 4}), Dim(1));
+  EXPECT_EQ(missing_extent({t, 3}, {6}), t.over(2));
+  EXPECT_EQ(missing_extent({*t.over(2), 4, 8}, {8}), t * 2);
   EXPECT_FALSE(missing_extent({12}, {5}));
   EXPECT_FALSE(missing_extent({t, sym("S")}, {1}));
   EXPECT_FALSE(missing_extent({12}, {t}));

@@ -63,14 +63,30 @@ TEST(FusedGather, RefusesAtTheOperandOrAttribute) {
                        "affine expression"));
   const TensorType f8{kF8, {2, 4}}, w{kF8, {4, 3}}, one{kF32, {}};
   op = "fused_all_gather_scaled_matmul";
-  EXPECT_TRUE(
-      is_error(refused({f8, w, w, one, one}, op, gather(0)), "n/inputs", "as many B_scale"));
+  EXPECT_TRUE(is_error(refused({f8, w, w, one, one}, op, gather(0)), "n/inputs",
+                       "expected A_shard, B..., A_scale, B_scale..."));
   EXPECT_TRUE(is_error(refused({f8, w, {kF32, {3, 1}}, one}, op, gather(0)), "n/inputs/2",
                        "expected f32[] or f32[4, 1] or f32[2, 1]"));
   EXPECT_TRUE(is_error(refused({f8, w, w, one, one, {kF32, {5}}}, op, gather(0)), "n/inputs/5",
                        "the scale of scaled_mm"));
   EXPECT_TRUE(
       is_error(refused({f8, w, one, one}, op, gather(-1)), "n/attrs/gather_dim", "along K"));
+}
+
+TEST(FusedGather, AddsABiasForEachProduct) {
+  const TensorType a{kF8, {1, 1}}, b{kF8, {1, 2}}, one{kF32, {}}, bias{kF32, {2}};
+  Attrs attrs = gather(0, false);
+  attrs.emplace("out_dtype", kF32);
+  attrs.emplace("bias", true);
+  const char* op = "fused_all_gather_scaled_matmul";
+  const auto results = computed({a, b, b, one, one, one, bias, bias}, op, attrs,
+                                {{{1}, {1, 2}, {3, 4}, {1}, {1}, {1}, {10, 20}, {30, 40}},
+                                 {{2}, {1, 2}, {3, 4}, {1}, {1}, {1}, {10, 20}, {30, 40}}});
+  EXPECT_EQ(results[0], (std::vector<Values>{{11, 22, 12, 24}, {33, 44, 36, 48}}));
+  EXPECT_TRUE(is_error(refused({a, b, one, one}, op, attrs), "n/inputs",
+                       "4 operands; expected A_shard, B..., A_scale, B_scale..., bias..."));
+  EXPECT_TRUE(is_error(refused({a, b, one, one, {kF32, {3}}}, op, attrs), "n/inputs/4",
+                       "the bias of scaled_mm is f32[3]; expected f32[2]"));
 }
 
 // C-02: every scatter_dim of two and three dims.
@@ -106,6 +122,20 @@ TEST(FusedScatter, ScalesByRows) {
                {{{1, 2}, {1}, {1, 10}, {1}}, {{3, 4}, {1}, {100, 1000}, {1}}});
   EXPECT_EQ(results[0][0], Values{301});
   EXPECT_EQ(results[1][0], Values{4020});
+}
+
+TEST(FusedScatter, AddsTheBiasBeforeItReduces) {
+  const TensorType a{kF8, {2, 1}}, b{kF8, {1, 1}}, one{kF32, {}}, bias{kF32, {1}};
+  Attrs attrs = scatter(0);
+  attrs.emplace("out_dtype", kF32);
+  attrs.emplace("bias", true);
+  const char* op = "fused_scaled_matmul_reduce_scatter";
+  const auto results = computed({a, b, one, one, bias}, op, attrs,
+                                {{{1, 2}, {1}, {1}, {1}, {10}}, {{3, 4}, {1}, {1}, {1}, {100}}});
+  EXPECT_EQ(results[0][0], Values{114});
+  EXPECT_EQ(results[1][0], Values{116});
+  EXPECT_TRUE(is_error(refused({a, b, one, one}, op, attrs), "n/inputs",
+                       "4 operands; expected A, B, A_scale, B_scale, bias"));
 }
 
 //

@@ -76,6 +76,22 @@ TEST(Matmul, ScaledWantsFloat8AndScalesThatFit) {
                        "n/attrs/out_dtype", "expected f32, f16 or bf16"));
 }
 
+// As torch._scaled_mm: the bias comes after the scales, before the result is rounded.
+TEST(Matmul, ScaledAddsABiasOfItsColumns) {
+  const TensorType a{DType::kF8E4M3, {2, 1}}, b{DType::kF8E4M3, {1, 2}}, one{DType::kF32, {}};
+  const TensorType bias{DType::kBF16, {2}};
+  EXPECT_EQ(computed_one({a, b, one, one, bias}, "scaled_mm", {},
+                         {{1, 2}, {1, 2}, {257}, {1}, {1, 0.75}}),
+            (Values{258, 516, 516, 1032}));  // not of 256, 512, 512, 1024
+  EXPECT_EQ(
+      inferred({a, b, one, one, {DType::kF32, {2}}}, "scaled_mm", {{"out_dtype", DType::kF32}}),
+      "f32[2, 2]");
+  EXPECT_TRUE(is_error(refused({a, b, one, one, {DType::kF32, {2}}}, "scaled_mm"), "n/inputs/4",
+                       "the bias of scaled_mm is f32[2]; expected bf16[2]"));
+  EXPECT_TRUE(is_error(refused({a, b, one, one, {DType::kBF16, {1, 2}}}, "scaled_mm"), "n/inputs/4",
+                       "expected bf16[2]"));
+}
+
 TEST(Matmul, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(is_error(refused({{DType::kF32, {2, 2, 3}}, {DType::kF32, {3, 3, 4}}}, "bmm"),
                        "n/inputs/1", "2 and 3 do not broadcast"));

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "support.h"
 
 namespace braid {
@@ -33,6 +35,50 @@ TEST(View, RefusesOtherNumbersOfElements) {
 TEST(View, KeepsTheOrder) {
   EXPECT_EQ(computed_one({{kF32, {2, 3}}}, "view", shape({3, -1}), {{1, 2, 3, 4, 5, 6}}),
             (Values{1, 2, 3, 4, 5, 6}));
+}
+
+Attrs as(DType dtype) { return {{"dtype", dtype}}; }
+
+// Tensor.view(dtype): the last dim grows or shrinks with the size of the elements.
+TEST(ViewDType, InfersTheShape) {
+  const Dim t = sym("T");
+  EXPECT_EQ(inferred({{DType::kF8E4M3, {t, 3}}}, "view", as(DType::kU8)), "u8[T, 3]");
+  EXPECT_EQ(inferred({{kF32, {}}}, "view", as(DType::kI32)), "i32[]");
+  EXPECT_EQ(inferred({{kF32, {t, 3}}}, "view", as(DType::kBF16)), "bf16[T, 6]");
+  EXPECT_EQ(inferred({{kF32, {2, t}}}, "view", as(DType::kU8)), "u8[2, 4*T]");
+  EXPECT_EQ(inferred({{DType::kU8, {3, 16}}}, "view", as(DType::kI64)), "i64[3, 2]");
+  EXPECT_EQ(inferred({{DType::kBool, {4}}}, "view", as(DType::kU8)), "u8[4]");
+}
+
+TEST(ViewDType, RefusesWhatDoesNotDivide) {
+  EXPECT_TRUE(is_error(refused({{DType::kU8, {3, 6}}}, "view", as(kF32)), "n/attrs/dtype",
+                       "f32 of u8[3, 6]: the last dim has 6 bytes; expected a multiple of 4"));
+  EXPECT_TRUE(is_error(refused({{DType::kU8, {sym("T")}}}, "view", as(kF32)), "n/attrs/dtype",
+                       "the last dim has T bytes"));
+  EXPECT_TRUE(is_error(refused({{kF32, {}}}, "view", as(DType::kU8)), "n/attrs/dtype",
+                       "u8 of the scalar f32[]; expected a dtype of 4 bytes"));
+  EXPECT_TRUE(is_error(refused({{DType::kU8, {2}}}, "view", as(DType::kBool)), "n/attrs/dtype",
+                       "other than 0 and 1"));
+  Attrs both = shape({2});
+  both.emplace("dtype", DType::kU8);
+  EXPECT_TRUE(is_error(refused({{DType::kU8, {2}}}, "view", both), "n/attrs/shape",
+                       "has no attribute \"shape\""));
+}
+
+// The formats' own tables (IEEE 754, OCP 8-bit floats), little endian.
+TEST(ViewDType, KeepsTheBytes) {
+  const auto seen = [](DType from, const Values& values, DType to) {
+    return computed_one({{from, {static_cast<std::int64_t>(values.size())}}}, "view", as(to),
+                        {values});
+  };
+  EXPECT_EQ(seen(kF32, {1.0, -2.5}, DType::kU8), (Values{0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0}));
+  EXPECT_EQ(seen(kF32, {1.0, -0.0}, DType::kI32), (Values{0x3f800000, -2147483648.0}));
+  EXPECT_EQ(seen(DType::kI32, {0x40490fdb}, kF32), Values{3.1415927410125732});
+  EXPECT_EQ(seen(DType::kF8E4M3, {1, 448, -0.001953125}, DType::kU8), (Values{0x38, 0x7e, 0x81}));
+  EXPECT_EQ(seen(DType::kU8, {0x3c, 0x7b, 0xfc}, DType::kF8E5M2), (Values{1, 57344, -INFINITY}));
+  EXPECT_EQ(seen(DType::kF16, {1}, DType::kBF16), Values{0.0078125});
+  EXPECT_EQ(seen(DType::kBF16, {1, 2}, DType::kI32), Values{0x40003f80});
+  EXPECT_EQ(seen(DType::kI64, {-2}, DType::kI32), (Values{-2, -1}));
 }
 
 TEST(Transpose, InfersAndEvaluates) {

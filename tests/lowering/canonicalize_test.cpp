@@ -50,6 +50,100 @@ TEST(Canonicalize, ViewsOfViewsMerge) {
   expect_same_values(graph, result);
 }
 
+std::string gather_of(const std::string& x, const std::string& dim, const std::string& more = "") {
+  return node("g", "all_gather_into_tensor", '"' + x + '"',
+              R"("group": "tp", "dim": )" + dim + more) +
+         "," + node("w", "wait_tensor", R"("g")");
+}
+std::string shard_of(const std::string& x, const std::string& dim) {
+  return node("s", "shard", '"' + x + '"', R"("group": "tp", "dim": )" + dim);
+}
+
+TEST(Canonicalize, AShardOfAGatherIsWhatWasGathered) {
+  const std::string x = input("x", "4, 8");
+  for (const auto& [gathered, cut] : {std::pair("0", "0"), {"1", "-1"}, {"-2", "0"}}) {
+    PassContext context = sm80();
+    const Graph graph = graph_of(
+        x, gather_of("x", gathered) + "," + shard_of("w", cut) + "," + node("y", "neg", R"("s")"),
+        R"("y", "s")");
+    const Graph result = canonicalize(graph, context);
+    verify(result);
+    EXPECT_THAT(lines(result), ElementsAre("y = neg(x)", "-> y, x"));
+    EXPECT_THAT(remarks_of(context, "s"),
+                Contains("applied: this rank's chunk of 'w' is what was gathered"));
+    expect_same_values(graph, result);
+  }
+}
+
+TEST(Canonicalize, AGatherWithOtherReadersStaysWithoutItsShard) {
+  const Graph graph =
+      graph_of(input("x", R"("T", 4)"),
+               gather_of("x", "0") + "," + shard_of("w", "0") + "," + node("y", "neg", R"("w")"),
+               R"("y", "s")");
+  PassContext context = sm80();
+  const Graph result = canonicalize(graph, context);
+  EXPECT_THAT(lines(result), ElementsAre("g = all_gather_into_tensor(x)", "w = wait_tensor(g)",
+                                         "y = neg(w)", "-> y, x"));
+  expect_same_values(graph, result);
+}
+
+TEST(Canonicalize, OtherShardsOfGathersStay) {
+  const std::string inputs =
+      input("x", "4, 8") + "," + input("o", "4, 8") + "," + input("q", "16, 8");
+  const auto stays = [&](const std::string& nodes) {
+    const Graph graph = graph_of(inputs, nodes, R"("y")");
+    verify(graph);
+    PassContext context = sm80();
+    EXPECT_EQ(lines(canonicalize(graph, context)), lines(graph)) << nodes;
+  };
+  const std::string y = "," + node("y", "neg", R"("s")");
+  stays(gather_of("x", "0") + "," + shard_of("w", "1") + y);
+  // The chunk, or the whole, is another one by then.
+  stays(gather_of("x", "0") + "," + node("c", "copy_", R"("x", "o")") + "," + shard_of("w", "0") +
+        y);
+  stays(gather_of("x", "0") + "," + node("c", "copy_", R"("w", "q")") + "," + shard_of("c", "0") +
+        y);
+  const std::string mesh =
+      R"({"braid": 1, "name": "m", "groups": {"tp": {"size": 2, "ranks": [[0, 1], [2, 3]]},
+          "dp": {"size": 2, "ranks": [[0, 2], [1, 3]]}}, "inputs": [)" +
+      inputs + R"(], "nodes": [)" + gather_of("x", "0") + "," +
+      node("s", "shard", R"("w")", R"("group": "dp", "dim": 0)") + R"(], "outputs": ["s"]})";
+  PassContext context = sm80();
+  EXPECT_EQ(lines(canonicalize(parse_graph(mesh), context)), lines(parse_graph(mesh)));
+}
+
+TEST(Canonicalize, AShardThatIsOverwrittenIsACopyOfWhatWasGathered) {
+  const Graph graph = graph_of(input("x", "4, 8") + "," + input("o", "4, 8"),
+                               gather_of("x", "0") + "," + shard_of("w", "0") + "," +
+                                   node("c", "copy_", R"("s", "o")") + "," +
+                                   node("y", "neg", R"("c")") + "," + node("z", "neg", R"("x")"),
+                               R"("y", "z")");
+  PassContext context = sm80();
+  const Graph result = canonicalize(graph, context);
+  verify(result);
+  EXPECT_THAT(lines(result),
+              ElementsAre("s = copy(x)", "c = copy_(s, o)", "y = neg(c)", "z = neg(x)", "-> y, z"));
+  expect_same_values(graph, result);
+}
+
+TEST(Canonicalize, ViewsToOtherDTypesMerge) {
+  const auto seen = [](const char* name, const char* x, const char* dtype) {
+    return node(name, "view", '"' + std::string(x) + '"',
+                R"("dtype": ")" + std::string(dtype) + '"');
+  };
+  const Graph graph =
+      graph_of(input("x", "4, 2"),
+               seen("a", "x", "u8") + "," + seen("b", "a", "bf16") + "," + seen("c", "b", "f32") +
+                   "," + node("y", "neg", R"("c")") + "," + node("z", "neg", R"("b")"),
+               R"("y", "z")");
+  PassContext context = sm80();
+  const Graph result = canonicalize(graph, context);
+  verify(result);
+  EXPECT_THAT(lines(result),
+              ElementsAre("b = view_dtype(x)", "y = neg(x)", "z = neg(b)", "-> y, z"));
+  expect_same_values(graph, result);
+}
+
 TEST(Canonicalize, TransposesCancel) {
   const Graph graph =
       graph_of(kX,

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "lowering/micro_pipeline_testing.h"
 
 namespace braid::testing {
@@ -232,6 +234,27 @@ TEST_P(PipelineGather, MutationsInBetween) {
       ElementsAre("g_fused = fused_all_gather_matmul(x, w)", "c = copy_(w, u)", "-> g_fused, c"));
 }
 
+// The fused node gives the product with A's dims: its rows as a matrix would be a view, which
+// nobody may read under an older name once the memory is overwritten.
+TEST_P(PipelineGather, ARegroupedProductThatIsOverwrittenLater) {
+  const std::string inputs =
+      join(input("x", "2, 2, 4"), input("w", "4, 5"), input("y", std::to_string(4 * n()) + ", 5"));
+  const std::string nodes = join(gather("g", "x"), view("v", "g_w", "-1, 4"), mm("m", "v", "w"));
+  const std::string write = node("c", "copy_", R"("m", "y")");
+  expect_refused(graph(inputs, join(nodes, write, node("o", "relu", R"("m")")), R"("o")"), "g",
+                 "'m', whose rows are regrouped, is overwritten");
+  // A matrix is what the fused node gives.
+  PassContext context = eager();
+  EXPECT_THAT(lines(pipelined(graph(join(input("x", "3, 4"), input("w", "4, 5"),
+                                         input("y", std::to_string(3 * n()) + ", 5")),
+                                    join(gather("g", "x"), mm("m", "g_w", "w"), write,
+                                         node("o", "relu", R"("m")")),
+                                    R"("o")"),
+                              context)),
+              ElementsAre("g_fused = fused_all_gather_matmul(x, w)", "c = copy_(g_fused, y)",
+                          "o = relu(g_fused)", "-> o"));
+}
+
 // A0-11, C-09: along K the sums are split, which pays for long ones only.
 TEST_P(PipelineGather, TheLastDim) {
   const auto inputs = [&](int k) {
@@ -288,6 +311,43 @@ TEST_P(PipelineGather, ScaledByAllKinds) {
                                            "-> g_fused:0, g_fused:1"));
     EXPECT_THAT(remarks_of(context, "h"),
                 ElementsAre("applied: nothing reads it now: a fused node gathers it"));
+  }
+}
+
+TEST_P(PipelineGather, ScaledWithABias) {
+  const std::string inputs = join(kScaled, input("s", ""), input("b", "5"), input("d", "2"));
+  const std::string m = scaled("m", R"("g_w", "w", "s", "sw", "b")");
+  PassContext context = eager();
+  EXPECT_THAT(
+      lines(pipelined(
+          graph(inputs, join(gather("g", "x"), m, scaled("k", R"("g_w", "v", "s", "sv", "d")")),
+                R"("m", "k")"),
+          context)),
+      ElementsAre("g_fused:0, g_fused:1 = "
+                  "fused_all_gather_scaled_matmul(x, w, v, s, sw, sv, b, d)",
+                  "-> g_fused:0, g_fused:1"));
+  expect_refused(graph(inputs, join(gather("g", "x"), m, scaled("k", R"("g_w", "v", "s", "sv")")),
+                       R"("m", "k")"),
+                 "g", "of 'm' and 'k' one has a bias; expected both or none");
+}
+
+// A0-14: gathered as bytes, seen as 8-bit floats again; also along another dim, by split and cat.
+TEST_P(PipelineGather, GatheredAsBytes) {
+  const auto seen = [](const char* name, const char* x, const char* dtype) {
+    return node(name, "view", '"' + std::string(x) + '"',
+                R"("dtype": ")" + std::string(dtype) + '"');
+  };
+  for (const int dim : {0, 1}) {
+    PassContext context = eager();
+    const Graph result = pipelined(
+        graph(
+            join(f8_input("x", "2, 3, 4"), f8_input("w", "4, 5"), input("s", ""), input("sw", "")),
+            join(seen("u", "x", "u8"), gather("g", "u", dim), seen("f", "g_w", "f8e4m3"),
+                 view("r", "f", "-1, 4"), scaled("m", R"("r", "w", "s", "sw")")),
+            R"("m")"),
+        context);
+    EXPECT_THAT(lines(result), ElementsAre("g_fused = fused_all_gather_scaled_matmul(x, w, s, sw)",
+                                           "m = view(g_fused)", "-> m"));
   }
 }
 
@@ -380,7 +440,10 @@ TEST_P(PipelineGather, RefusesTheGroupOrTheWait) {
 // A0-02, C-10, C-31: small ones do not gain, unless told.
 TEST_P(PipelineGather, TheCostModelDecides) {
   const std::string nodes = join(gather("g", "x"), mm("m", "g_w", "w"));
-  expect_refused(graph(kInputs, nodes, R"("m")"), "g", "no gain: ", sm80());
+  expect_refused(graph(kInputs, nodes, R"("m")"), "g",
+                 fmt::format(" for f32[{}, 4] x f32[4, 5]", 3 * n()), sm80());
+  expect_refused(graph(join(input("x", R"("T", 4)"), input("w", "4, 5")), nodes, R"("m")"), "g",
+                 fmt::format(" for f32[{}, 4] x f32[4, 5] at T=64", 64 * n()), sm80());
   const Graph large =
       graph(join(input("x", "8192, 8192"), input("w", "8192, 8192")), nodes, R"("m")");
   PassContext context = sm80();

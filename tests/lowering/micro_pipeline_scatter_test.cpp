@@ -151,6 +151,14 @@ TEST_P(PipelineScatter, Scaled) {
         lines(result),
         ElementsAre("r_fused = fused_scaled_matmul_reduce_scatter(a, b, sa, sb)", "-> r_fused"));
   }
+  PassContext biased = eager();
+  EXPECT_THAT(
+      lines(pipelined(graph(join(f8, input("sa", ""), input("bias", "8")),
+                            join(scaled("m", R"("a", "b", "sa", "sb", "bias")"), scatter("r", "m")),
+                            R"("r_w")"),
+                      biased)),
+      ElementsAre("r_fused = fused_scaled_matmul_reduce_scatter(a, b, sa, sb, bias)",
+                  "-> r_fused"));
   const std::string more =
       join(f8_input("a", "4, 8, 6"), f8_input("b", "6, 8"), input("sb", ""), input("sa", "32, 1"));
   for (const int dim : {0, 1}) {
@@ -192,6 +200,27 @@ TEST_P(PipelineScatter, MutationsInBetween) {
             join(mm("m", "a", "b"), node("c", "copy_", R"("a", "u")"), scatter("r", "m")),
             R"("r_w", "c")"),
       "r", "'a' is overwritten before the scatter");
+}
+
+TEST_P(PipelineScatter, ARegroupedProductThatIsOverwrittenLater) {
+  const std::string inputs = join(input("a", "8, 6"), input("b", "6, 4"), input("u", "8, 4"));
+  const std::string write = node("c", "copy_", R"("m", "u")");
+  const auto nodes = [&](const std::string& read) {
+    return join(mm("m", "a", "b"), view("v", "m", "4, 2, 4"), scatter("r", "v"), write, read);
+  };
+  expect_refused(graph(inputs, nodes(node("o", "relu", R"("m")")), R"("r_w", "o")"), "r",
+                 "'m', whose rows are regrouped, is overwritten");
+  expect_refused(graph(inputs, nodes(node("o", "relu", R"("c")")), R"("r_w", "o", "m")"), "r",
+                 "'m', whose rows are regrouped, is overwritten");
+  // A matrix is what the fused node gives.
+  PassContext context = eager();
+  EXPECT_THAT(lines(pipelined(graph(inputs,
+                                    join(mm("m", "a", "b"), scatter("r", "m"), write,
+                                         node("o", "relu", R"("m")")),
+                                    R"("r_w", "o")"),
+                              context)),
+              ElementsAre("r_fused:0, r_fused:1 = fused_matmul_reduce_scatter(a, b)",
+                          "c = copy_(r_fused:1, u)", "o = relu(r_fused:1)", "-> r_fused:0, o"));
 }
 
 // A matmul between a gather and a scatter goes with the gather.

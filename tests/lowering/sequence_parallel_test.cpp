@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "braid/reference.h"
 #include "lowering/lowering_testing.h"
 
 namespace braid::testing {
@@ -290,7 +291,55 @@ TEST(SequenceParallel, AGatheredResidualIsWhole) {
             R"("n:0")", world);
       },
       context);
+  // Its chunk is there already: no gather, no cut.
+  EXPECT_THAT(lines(graph), ElementsAre("s_c_scatter = reduce_scatter_tensor(x)",
+                                        "s_local = wait_tensor(s_c_scatter)",
+                                        "n:0, n:1 = add_rms_norm2(s_local, p, g)",
+                                        "n_0_gather = all_gather_into_tensor(n:0)",
+                                        "n_0_full = wait_tensor(n_0_gather)", "-> n_0_full"));
+}
+
+// The same of a residual that someone else overwrites meanwhile: no chunk of it may be read later.
+TEST(SequenceParallel, AGatheredChunkThatIsOverwrittenIsCut) {
+  PassContext context = sm80();
+  const Graph graph = sequence_parallel(
+      graph_of(kX + "," + kG + "," + input("p", R"("T", 8)") + "," + input("o", R"("T", 8)"),
+               joined({node("q", "all_gather_into_tensor", R"("p")", R"("group": "tp")"),
+                       node("r", "wait_tensor", R"("q")"), node("c", "copy_", R"("p", "o")"),
+                       sum_of("s", "x"), add_rms("n", "s", "r")}),
+               R"("n:0")"),
+      context);
   EXPECT_THAT(lines(graph), ::testing::Contains("r_cut = shard(r)"));
+}
+
+// T is a multiple of 4: the ranks divide it.
+TEST(SequenceParallel, MultipleOfIsAProof) {
+  const auto run = [](int multiple_of) {
+    const Graph graph = parse_graph(
+        R"({"braid": 1, "name": "t", "groups": {"tp": {"size": 4}}, "symbols": {"T": {"max": 64,
+            "multiple_of": )" +
+        std::to_string(multiple_of) + R"(}}, "inputs": [)" + input("x", R"(2, "T", 8)") + "," + kG +
+        R"(], "nodes": [)" +
+        joined({sum_of("s", "x"), node("v", "view", R"("s")", R"("shape": [2, "T", 8])"),
+                rms("n", "v")}) +
+        R"(], "outputs": ["n"]})");
+    PassContext context = sm80();
+    const Graph result = sequence_parallel(graph, context);
+    verify(result);
+    // What it writes is read back.
+    EXPECT_EQ(to_json(parse_graph(to_json(result))), to_json(result));
+    const Bindings bindings = {{"T", 12}};
+    const RankTensors inputs = random_inputs(graph, bindings, 3);
+    const RankTensors before = evaluate(graph, inputs, bindings);
+    const RankTensors after = evaluate(result, inputs, bindings);
+    for (std::size_t rank = 0; rank < before.size(); ++rank) {
+      EXPECT_EQ(after[rank][0].data, before[rank][0].data);
+    }
+    return remarks_of(context, "n").at(0);
+  };
+  EXPECT_THAT(run(4), HasSubstr("applied: on f32[2, T/4, 8]"));
+  EXPECT_THAT(run(12), HasSubstr("applied: on f32[2, T/4, 8]"));
+  EXPECT_THAT(run(2), HasSubstr("such as 4*T, or T with multiple_of 4"));
 }
 
 /// Groups tp = {0,1},{2,3} and dp = {0,2},{1,3}.

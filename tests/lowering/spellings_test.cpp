@@ -5,6 +5,7 @@
 namespace braid::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -175,7 +176,8 @@ TEST_P(SplitCat, OtherPartsStay) {
         {split(whole, 4), parts(n - 1), "it joins " + std::to_string(n - 1) + " parts"},
         {split(whole, 2), parts(n), "its operand 0, 'p:0', is [0:2:1] of dim 0"},
         {split(whole, 2), parts(2 * n), "it joins " + std::to_string(2 * n) + " parts"},
-        {split(whole, 4) + "," + node("f", "neg", R"("p:0")"), R"("f",)" + parts(n).substr(6), ""},
+        {split(whole, 4) + "," + node("f", "neg", R"("p:0")"), R"("f",)" + parts(n).substr(6),
+         "its operand 0, 'f', is no part of"},
         {split(whole, 4) + "," + node("f", "neg", R"("p:1")"),
          n == 2 ? std::string(R"("p:0", "f")") : R"("p:0", "f", "p:2", "p:3")",
          "its operand 1, 'f', is no part of"}};
@@ -187,7 +189,15 @@ TEST_P(SplitCat, OtherPartsStay) {
     if (!near.reason.empty()) expect_missed(graph, "c", "missed: 'g' stays gathered along dim 0");
     if (!near.reason.empty()) expect_missed(graph, "c", near.reason);
     PassContext context = sm80();
-    EXPECT_EQ(dim_of(canonical(graph, context), "g"), 0);
+    const Graph result = canonical(graph, context);
+    EXPECT_EQ(dim_of(result, "g"), 0);
+    // Who meets the split later says so, too.
+    static_cast<void>(micro_pipeline(result, context));
+    if (!near.reason.empty()) {
+      EXPECT_THAT(remarks_of(context, "g").back(),
+                  AllOf(HasSubstr("for canonicalize left 'c' as it is: 'g' stays gathered"),
+                        HasSubstr(near.reason)));
+    }
   }
   for (const Near& near : nears("x")) {
     SCOPED_TRACE(near.joined + " into a scatter: " + near.reason);
@@ -201,7 +211,14 @@ TEST_P(SplitCat, OtherPartsStay) {
                  R"("z", "t")", n);
     if (!near.reason.empty()) expect_missed(graph, "r", near.reason);
     PassContext context = sm80();
-    EXPECT_THAT(lines(canonical(graph, context)), Contains("r = reduce_scatter_tensor(c)"));
+    const Graph result = canonical(graph, context);
+    EXPECT_THAT(lines(result), Contains("r = reduce_scatter_tensor(c)"));
+    static_cast<void>(micro_pipeline(result, context));
+    if (!near.reason.empty()) {
+      EXPECT_THAT(remarks_of(context, "r").back(),
+                  AllOf(HasSubstr("expected mm or matmul: in canonicalize, 'c' stays its operand"),
+                        HasSubstr(near.reason)));
+    }
   }
 }
 

@@ -97,6 +97,8 @@ class Analysis {
         info_.matmuls.push_back(&node);
       } else if (is_reduction(node) && reduction_ == nullptr) {
         reduction_ = &node;
+      } else if (node.op_name() == "view_dtype") {
+        return "only bytes in memory have another dtype: view_dtype stands outside of kernels";
       } else if (node.op->op_class == OpClass::kOpaque) {
         return "an opaque node has a cost and no meaning";
       }

@@ -207,7 +207,7 @@ Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
 Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
   const Shape& shape = body_.type(node.inputs[0]).shape;
   const std::size_t last = shape.size() - 1;
-  const Dim half = *shape[last].divide_exactly(2);
+  const Dim half = *shape[last].divide_exactly(2, body_.symbols());
   const Id i = coords_.index_of(at, last);
   const auto scalar = [&](const Dim& d) { return coords_.scalar_like(i, Expr(d)); };
   Id partner, pair, is_first;

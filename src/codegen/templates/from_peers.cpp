@@ -111,7 +111,7 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   const std::size_t dim = *form.gather_dim;
   const Id index = coords_.index_of(at, dim);
   const Dim chunk = even && form.scatter_dim == form.gather_dim
-                        ? *type.shape[dim].divide_exactly(form.ranks)
+                        ? *type.shape[dim].divide_exactly(form.ranks, body_.symbols())
                         : type.shape[dim];
   const auto like_index = [&](Id scalar) {
     return b_.type(index).kind == Kind::kI32 ? b_.map(Fn::kToI32, {scalar}) : scalar;
@@ -191,7 +191,7 @@ Coords BodyEmitter::own_chunk(const Collective& form, const std::string& group,
   Axis& axis = from[coords_.isolate(from, dim)];
   const Id rank =
       b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group});
-  const Dim chunk = *operand[dim].divide_exactly(form.ranks);
+  const Dim chunk = *operand[dim].divide_exactly(form.ranks, body_.symbols());
   Id start = b_.map(Fn::kMul, {rank, scalar_of(b_, Expr(chunk), body_.symbols())});
   if (b_.type(axis.index).kind == Kind::kI32) start = b_.map(Fn::kToI32, {start});
   axis.index = b_.map(Fn::kAdd, {axis.index, start});

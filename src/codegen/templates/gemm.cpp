@@ -209,7 +209,8 @@ class Gemm {
       return factor == 1 ? x : b_.map(Fn::kMul, {x, b_.constant(Kind::kF32, factor)});
     };
     if (mm.op->name == "scaled_mm") {
-      return b_.map(Fn::kMul, {b_.map(Fn::kMul, {sum, term(2)}), term(3)});
+      const Id product = b_.map(Fn::kMul, {b_.map(Fn::kMul, {sum, term(2)}), term(3)});
+      return mm.inputs.size() > 4 ? b_.map(Fn::kAdd, {product, term(4)}) : product;
     }
     if (mm.op->name != "addmm") return sum;
     return b_.map(Fn::kAdd, {times(sum, *mm.attr<double>("alpha")),
