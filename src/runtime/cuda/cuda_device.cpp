@@ -103,12 +103,13 @@ class CudaFunction final : public Function {
     const Current current(gpu_);
     const cuda::Result result = gpu_.api().cuFuncSetAttribute(
         handle_, cuda::kFunctionMaxDynamicShared, static_cast<int>(bytes));
-    if (result != cuda::kSuccess) {
+    if (result == cuda::kInvalidValue) {
       throw_environment("CUDA driver",
                         fmt::format("this GPU cannot give a block {} bytes of dynamic shared "
-                                    "memory (cuFuncSetAttribute: error {})",
-                                    bytes, result));
+                                    "memory (cuFuncSetAttribute)",
+                                    bytes));
     }
+    gpu_.api().check(result, "cuFuncSetAttribute");
   }
   [[nodiscard]] cuda::FunctionHandle handle() const { return handle_; }
 
@@ -147,9 +148,10 @@ class CudaModule final : public Module {
     const Current current(*gpu_);
     const std::string name(entry);
     cuda::FunctionHandle handle = nullptr;
-    if (gpu_->api().cuModuleGetFunction(&handle, handle_, name.c_str()) != cuda::kSuccess) {
-      throw_invalid(name, "the module has no such entry");
-    }
+    const cuda::Result result = gpu_->api().cuModuleGetFunction(&handle, handle_, name.c_str());
+    if (result == cuda::kNotFound) throw_invalid(name, "the module has no such entry");
+    // Where modules load lazily, what is wrong with the code shows only here.
+    gpu_->api().check(result, "cuModuleGetFunction", "kernel " + name);
     return functions_.emplace(name, CudaFunction(*gpu_, handle)).first->second;
   }
 
