@@ -4,6 +4,7 @@
 
 #include "braid/error.h"
 #include "runtime/checks.h"
+#include "runtime/compiler.h"
 #include "runtime/device_loader.h"
 
 namespace braid {
@@ -36,6 +37,7 @@ World World::open(const WorldOptions& options) {
                                               .checks = checks,
                                               .count = options.count,
                                               .schedule = parse_schedule(options.schedule)});
+  if (impl->device->kind() == "cuda") check_nvrtc_fits_driver();
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) {
     timeout_s = impl->device->kind() == "cuda" ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;
