@@ -47,7 +47,8 @@ struct WorldOptions {
 /// outlives them.
 class World {
  public:
-  /// Throws kEnvironment, with how to get it, when something is missing.
+  /// Throws kEnvironment, with how to get it, when something is missing, and when the kernels of
+  /// several ranks could not run at the same time or not reach each other's memory.
   static World open(const WorldOptions& options);
   World(World&&) noexcept;
   World& operator=(World&&) noexcept;
@@ -88,7 +89,8 @@ struct BufferReport {
   std::int64_t offset = 0, bytes = 0;
 };
 
-/// A graph compiled for a world. Not thread safe; runs of one executable are in order.
+/// A graph compiled for a world. Not thread safe; runs of one executable are in order. Threads may
+/// use different executables of one world at the same time.
 class Executable {
  public:
   /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the

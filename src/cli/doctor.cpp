@@ -14,12 +14,15 @@ namespace {
 
 // Enough to compile a graph and run it somewhere.
 bool can_run(const std::vector<Checkup>& findings) {
-  auto found = [&](std::string_view component) {
+  auto found = [&](std::string_view component, bool good) {
     return std::any_of(findings.begin(), findings.end(), [&](const Checkup& finding) {
-      return finding.component == component && finding.found;
+      return finding.component == component && finding.found &&
+             (!good || finding.how_to_get.empty());
     });
   };
-  return found("NVRTC") && (found("cpu device") || found("GPU"));
+  // The cpu device runs what any NVRTC makes, a GPU what its driver loads.
+  return (found("NVRTC", false) && found("cpu device", true)) ||
+         (found("NVRTC", true) && found("GPU", true));
 }
 
 }  // namespace
@@ -41,12 +44,12 @@ int doctor(const DoctorOptions& options) {
   } else {
     std::vector<std::vector<std::string>> rows = {{"component", "", "version", "where"}};
     for (const Checkup& finding : findings) {
-      rows.push_back({finding.component, finding.found ? "ok" : "missing",
-                      one_line(finding.version), one_line(finding.path)});
+      const char* state = !finding.found ? "missing" : finding.how_to_get.empty() ? "ok" : "unfit";
+      rows.push_back({finding.component, state, one_line(finding.version), one_line(finding.path)});
     }
     fmt::print("{}", format_table(rows));
     for (const Checkup& finding : findings) {
-      if (!finding.found) {
+      if (!finding.how_to_get.empty()) {
         fmt::print("\n  {}: {}\n", finding.component, one_line(finding.how_to_get));
       }
     }

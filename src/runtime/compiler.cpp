@@ -200,6 +200,16 @@ KernelResources parse_ptxas_log(std::string_view log) {
 }
 
 std::string nvrtc_version() { return NvrtcApi::get().version; }
+void check_nvrtc_fits_driver() {
+  std::string problem;
+  try {
+    problem = NvrtcApi::get().driver_problem();
+  } catch (const Error&) {
+    return;
+  }
+  if (!problem.empty()) throw_environment("NVRTC", problem);
+}
+
 std::string nvrtc_path() { return NvrtcApi::get().library.path(); }
 
 CompiledKernel compile_kernel(const KernelSource& source, const Target& target,

@@ -33,6 +33,10 @@ struct CompiledKernel {
 /// The file it was loaded from.
 [[nodiscard]] std::string nvrtc_path();
 
+/// Throws kEnvironment, naming both versions and what to install, where NVRTC makes code that the
+/// installed CUDA driver cannot load. A missing NVRTC is told when something is to be compiled.
+void check_nvrtc_fits_driver();
+
 /// Reads what `ptxas -v` printed for one kernel; what a line lacks stays 0.
 [[nodiscard]] KernelResources parse_ptxas_log(std::string_view log);
 

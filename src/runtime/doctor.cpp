@@ -17,7 +17,7 @@ namespace {
 Checkup find_nvrtc() {
   try {
     const NvrtcApi& api = NvrtcApi::get();
-    return {"NVRTC", true, api.version, api.library.path(), ""};
+    return {"NVRTC", true, api.version, api.library.path(), api.driver_problem()};
   } catch (const Error& error) {
     return {"NVRTC", false, "", "", error.what()};
   }

@@ -12,7 +12,7 @@ struct Checkup {
   bool found = false;
   std::string version;     ///< may be empty
   std::string path;        ///< where it is, or where it was looked for
-  std::string how_to_get;  ///< empty when found
+  std::string how_to_get;  ///< or what to mend; empty when it is there and good
 };
 
 /// Looks for NVRTC, the CUDA driver and its GPUs, NCCL, the cpu device with its LLVM, and the cache

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <span>
 
 #include "braid/error.h"
@@ -327,6 +328,7 @@ void Executable::run() {
   impl_->require_prepared("run");
   impl_->has_run = true;
   impl_->unchecked = true;
+  const std::lock_guard lock(impl_->world.enqueue);
   impl_->plan.run();
 }
 

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "braid/error.h"
+#include "runtime/cuda/cuda_api.h"
 #include "runtime/python_packages.h"
 
 namespace braid {
@@ -51,6 +54,32 @@ std::vector<std::string> candidates() {
   return result;
 }
 
+NvrtcApi open(DynamicLibrary library) {
+  NvrtcApi api;
+  api.library = std::move(library);
+  std::string missing;
+#define BRAID_BIND(name, result, parameters) bind_symbol(api.library, #name, api.name, missing);
+  BRAID_NVRTC_FUNCTIONS(BRAID_BIND)
+#undef BRAID_BIND
+  if (!missing.empty()) {
+    throw_environment("NVRTC", fmt::format("{} lacks {}; {}", api.library.path(), missing,
+                                           NvrtcApi::how_to_get()));
+  }
+  int minor = 0;
+  if (const int result = api.nvrtcVersion(&api.major, &minor); result != 0) {
+    throw_environment("NVRTC", fmt::format("{}: nvrtcVersion: {}", api.library.path(),
+                                           api.nvrtcGetErrorString(result)));
+  }
+  api.version = fmt::format("{}.{}", api.major, minor);
+  // NVRTC opens this one by its plain name, which the loader finds when it is there already: a
+  // wheel lies where the loader does not look.
+  const std::string directory = std::filesystem::path(api.library.path()).parent_path();
+  api.builtins =
+      DynamicLibrary({fmt::format("{}/libnvrtc-builtins.so.{}", directory, api.version)});
+  api.identity = fmt::format("{} {}", api.version, api.library.identity());
+  return api;
+}
+
 }  // namespace
 
 const char* NvrtcApi::how_to_get() {
@@ -60,34 +89,36 @@ const char* NvrtcApi::how_to_get() {
 }
 
 NvrtcApi NvrtcApi::load() {
-  NvrtcApi api;
-  api.library = DynamicLibrary(candidates());
-  if (!api.library.loaded()) {
-    throw_environment("NVRTC",
-                      fmt::format("not found; {}. Tried: {}", how_to_get(), api.library.failure()));
+  const int driver = cuda::driver_cuda_version();
+  std::optional<NvrtcApi> too_new;
+  std::string failures;
+  for (const std::string& candidate : candidates()) {
+    DynamicLibrary library({candidate});
+    if (!library.loaded()) {
+      failures += (failures.empty() ? "" : "; ") + library.failure();
+      continue;
+    }
+    NvrtcApi api = open(std::move(library));
+    if (api.fits(driver)) return api;
+    if (!too_new) too_new = std::move(api);
   }
-  std::string missing;
-#define BRAID_BIND(name, result, parameters) bind_symbol(api.library, #name, api.name, missing);
-  BRAID_NVRTC_FUNCTIONS(BRAID_BIND)
-#undef BRAID_BIND
-  if (!missing.empty()) {
-    throw_environment("NVRTC",
-                      fmt::format("{} lacks {}; {}", api.library.path(), missing, how_to_get()));
-  }
-  int major = 0;
-  int minor = 0;
-  if (const int result = api.nvrtcVersion(&major, &minor); result != 0) {
-    throw_environment("NVRTC", fmt::format("{}: nvrtcVersion: {}", api.library.path(),
-                                           api.nvrtcGetErrorString(result)));
-  }
-  api.version = fmt::format("{}.{}", major, minor);
-  // NVRTC opens this one by its plain name, which the loader finds when it is there already: a
-  // wheel lies where the loader does not look.
-  const std::string directory = std::filesystem::path(api.library.path()).parent_path();
-  api.builtins =
-      DynamicLibrary({fmt::format("{}/libnvrtc-builtins.so.{}", directory, api.version)});
-  api.identity = fmt::format("{} {}", api.version, api.library.identity());
-  return api;
+  if (too_new) return *std::move(too_new);  // the cpu device runs what any of them makes
+  throw_environment("NVRTC", fmt::format("not found; {}. Tried: {}", how_to_get(), failures));
+}
+
+bool NvrtcApi::fits(int driver) const { return driver == 0 || major <= driver / 1000; }
+
+std::string NvrtcApi::driver_problem() const {
+  const int driver = cuda::driver_cuda_version();
+  if (fits(driver)) return {};
+  const int wanted = driver / 1000;
+  // From CUDA 13 on the name of the wheel is without the version.
+  const std::string wheel = wanted < 13 ? fmt::format("nvidia-cuda-nvrtc-cu{}", wanted)
+                                        : fmt::format("nvidia-cuda-nvrtc=={}.*", wanted);
+  return fmt::format(
+      "version {} ({}) makes code that the driver, which runs CUDA {} and older, cannot load; "
+      "install NVRTC {} (`pip install {}`, BRAID_NVRTC may name it) or a driver of CUDA {}",
+      version, library.path(), cuda::cuda_version_text(driver), wanted, wheel, major);
 }
 
 const NvrtcApi& NvrtcApi::get() {

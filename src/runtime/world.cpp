@@ -7,6 +7,7 @@
 #include "braid/error.h"
 #include "codegen/target.h"
 #include "runtime/checks.h"
+#include "runtime/compiler.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
 
@@ -53,6 +54,7 @@ World World::open(const WorldOptions& options) {
                                    .count = options.count,
                                    .schedule = parse_schedule(options.schedule),
                                    .catch_faults = environment("BRAID_CPU_FAULTS") != "0"});
+  if (impl->device->kind() == "cuda") check_nvrtc_fits_driver();
   impl->target = options.target;
   if (names_target && impl->device->kind() == "cuda" &&
       target.sm > Target::parse(impl->device->target()).sm) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "braid/executable.h"
@@ -17,6 +18,10 @@ struct World::Impl {
   std::uint64_t timeout_ns = 0;  ///< of a wait for a peer
   bool line_info = false;        ///< kernels are compiled with the lines of their text
   Progress progress;
+  /// Held while a run is enqueued on all ranks. Kernels of one run wait for each other; with those
+  /// of two threads' runs between each other, both could wait for room on a GPU that neither
+  /// leaves.
+  std::mutex enqueue;
 };
 
 }  // namespace braid

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
 
 #include "braid/error.h"
 #include "braid/reference.h"
@@ -187,6 +188,29 @@ TEST_F(ExecutableTest, RunOnlyLaunchesInterleaved) {
   for (int i = 0; i < 100; ++i) executable.run();
   EXPECT_EQ(fake().launches, 200);
   EXPECT_EQ(fake().live_handles, handles);
+}
+
+TEST_F(ExecutableTest, RunsOfTwoThreadsAreEnqueuedOneAfterTheOther) {
+  World world = open_world();
+  std::vector<Executable> executables;
+  for (int i = 0; i < 2; ++i) {
+    executables.push_back(Executable::compile(small_graph(), world));
+    executables.back().prepare({{"T", 8}});
+  }
+  fake().launch_us = 500;
+  std::vector<std::thread> threads;
+  for (Executable& executable : executables) {
+    threads.emplace_back([&executable] {
+      for (int i = 0; i < 20; ++i) executable.run();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (Executable& executable : executables) executable.synchronize();
+  const std::vector<std::thread::id>& launches = fake().launch_threads;
+  ASSERT_EQ(launches.size(), 80);
+  for (std::size_t i = 0; i < launches.size(); i += 2) {
+    ASSERT_EQ(launches[i], launches[i + 1]) << "between the two ranks of run " << i / 2;
+  }
 }
 
 TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {

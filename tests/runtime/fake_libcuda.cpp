@@ -1,183 +1,180 @@
 // A stand-in for the CUDA driver: the calls of src/runtime/cuda/cuda_api.h over host memory. It
-// checks handles, ranges, launch configurations and the current context as the driver does, counts
-// live handles and fails the call it is told to fail. Work runs in order and at once, and kernels
-// do nothing; or, when told so, work goes to streams of the cpu device, which runs the kernels'
+// checks handles, ranges, launch configurations, images and the current context as the driver does,
+// counts live handles and fails the call it is told to fail. Streams work in the background through
+// a GPU's queues (fake_hardware.h). Kernels do nothing; or, when told so, the cpu device runs their
 // PTX.
 #include "runtime/fake_libcuda.h"
 
-#include <cstddef>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <memory>
-#include <set>
-#include <string>
-#include <vector>
+#include <thread>
 
-#include "braid/device.h"
 #include "braid/error.h"
-#include "runtime/device_loader.h"
-#include "runtime/disk_cache.h"
+#include "runtime/fake_state.h"
 
 namespace {
 
+using namespace braid::fake;  // NOLINT(google-build-using-namespace)
+
 constexpr int kInvalidValue = 1;
-constexpr int kInvalidContext = 201;
+constexpr int kInvalidPtx = 218;
 constexpr int kInvalidHandle = 400;
+constexpr int kNotFound = 500;
+constexpr int kIllegalAddress = 700;
+constexpr int kAlreadyEnabled = 704;
 constexpr int kLaunchFailed = 719;
+constexpr const char* kMeet = "braid_meet";  // the kernel of src/runtime/cuda/meeting.cpp
 
-enum class Kind { kStream, kEvent, kModule };
-
-struct FakeFunction {
-  std::string entry;
-  std::size_t parameters = 0;
-  int max_shared = 48 << 10;
-  braid::Function* cpu = nullptr;
-};
-
-/// What a handle points at.
-struct Handle {
-  Kind kind;
-  std::unique_ptr<braid::Stream> stream;
-  std::unique_ptr<braid::Event> event;
-  std::unique_ptr<braid::Module> module;
-  std::string ptx;
-  std::map<std::string, FakeFunction> functions;
-};
-
-struct State {
-  braid::FakeCuda control;
-  std::multiset<const void*> live;  ///< handles, memory and retained contexts
-  std::map<unsigned long long, std::size_t> memory;
-  std::vector<void*> context_stack{nullptr};
-  std::unique_ptr<braid::Device> cpu;
-
-  State() {
-    const char* run = std::getenv("FAKE_CUDA_RUN");
-    control.run_kernels = run != nullptr && *run == '1';
-    const char* fail = std::getenv("FAKE_CUDA_FAIL_CALL");
-    if (fail != nullptr) control.fail_call = std::atoi(fail);
-  }
-  ~State() {
-    if (!live.empty()) std::fprintf(stderr, "stand-in: %zu handles leaked\n", live.size());
-  }
-};
-
-State& state() {
-  static State instance;
-  return instance;
-}
-
-int enter(const char* call) {
-  braid::FakeCuda& control = state().control;
-  const bool now = ++control.calls == control.fail_call;
-  return now || control.fail == call ? control.error : 0;
-}
-
-// A call that works in the current context.
-int enter_context(const char* call) {
-  if (const int error = enter(call)) return error;
-  return state().context_stack.back() == nullptr ? kInvalidContext : 0;
-}
-
-/// The cpu device that runs kernels, or nothing.
-braid::Device* cpu() {
-  if (!state().control.run_kernels) return nullptr;
-  static const braid::DiskCache kCache(braid::DiskCache::default_directory());
-  if (state().cpu == nullptr)
-    state().cpu = braid::open_device("cpu", {.world = 8, .cache = &kCache});
-  return state().cpu.get();
-}
-
-int create(const char* call, Kind kind, void** handle) {
-  if (const int error = enter_context(call)) return error;
-  auto made = std::make_unique<Handle>(Handle{.kind = kind});
-  if (braid::Device* device = cpu()) {
-    if (kind == Kind::kStream) made->stream = device->create_stream(0);
-    if (kind == Kind::kEvent) made->event = device->create_event(0);
-  }
-  *handle = made.release();
-  state().live.insert(*handle);
-  return 0;
-}
-
-Handle* find(void* handle, Kind kind) {
-  if (!state().live.contains(handle)) return nullptr;
-  auto* found = static_cast<Handle*>(handle);
-  return found->kind == kind ? found : nullptr;
-}
-
-int destroy(void* handle, Kind kind) {
-  Handle* found = find(handle, kind);
-  if (found == nullptr || state().context_stack.back() == nullptr) return kInvalidHandle;
-  state().live.erase(state().live.find(handle));
-  delete found;
-  return 0;
-}
-
-/// Whether [address, address + bytes) lies in one allocation. Callers may bind memory of their own
-/// where kernels do not run.
-bool in_memory(unsigned long long address, std::size_t bytes) {
-  if (!state().control.run_kernels) return true;
-  auto next = state().memory.upper_bound(address);
-  if (next == state().memory.begin()) return false;
-  const auto& [start, size] = *--next;
-  return address - start <= size && bytes <= size - (address - start);
-}
-
-/// Work on a stream: on the cpu device's, else at once.
-template <class OnStream, class AtOnce>
-int enqueue(const char* call, void* stream, bool good, OnStream on_stream, AtOnce at_once) {
+/// Work on a stream.
+int enqueue(const char* call, void* stream, bool good, Work work, bool block = false) {
   if (const int error = enter_context(call)) return error;
   Handle* found = find(stream, Kind::kStream);
   if (found == nullptr) return kInvalidHandle;
   if (!good) return kInvalidValue;
-  found->stream != nullptr ? on_stream(*found->stream) : at_once();
+  const auto mark = found->stream->submit(std::move(work));
+  if (block) found->stream->wait(mark);
+  return block ? enter_context(call) : 0;
+}
+
+template <class Body>
+Work at_once(Body body) {
+  return {[body] {
+            body();
+            return 0;
+          },
+          0, nullptr};
+}
+
+/// Whether a call may name this stretch. Callers may bind memory of their own where kernels do not
+/// run.
+bool is_known(unsigned long long address, std::size_t bytes) {
+  return !braid::fake::state().control.run_kernels || owner_of(address, bytes).known;
+}
+
+/// The driver stages pageable memory of the host, and returns when it is done with it.
+bool is_pageable(const void* host, std::size_t bytes) {
+  return !owner_of(reinterpret_cast<unsigned long long>(host), bytes).known;
+}
+
+// The kernel kMeet, for when kernels do nothing.
+int meet(int gpu, const std::vector<std::vector<std::uint8_t>>& arguments) {
+  std::uint64_t mine = 0;
+  std::uint64_t other = 0;
+  std::uint64_t timeout_ns = 0;
+  std::uint32_t token = 0;
+  std::memcpy(&mine, arguments[0].data(), sizeof mine);
+  std::memcpy(&other, arguments[1].data(), sizeof other);
+  std::memcpy(&timeout_ns, arguments[2].data(), sizeof timeout_ns);
+  std::memcpy(&token, arguments[3].data(), sizeof token);
+  const auto word = [](std::uint64_t base, int index) {
+    return std::atomic_ref<std::uint32_t>(reinterpret_cast<std::uint32_t*>(base)[index]);
+  };
+  const std::pair<int, int> way{gpu, owner_of(other, 4).gpu};
+  const bool lost = way == state().control.lossy;
+  if (!lost) word(other, 0) = token;
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < std::chrono::nanoseconds(timeout_ns)) {
+    if (word(mine, 0) == token) {
+      word(mine, 1) = 1;
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  word(mine, 2) = lost ? 0 : word(other, 0).load();
   return 0;
 }
 
-/// The names of the entries in a PTX text and the number of their parameters.
-std::map<std::string, FakeFunction> entries_of(const std::string& ptx) {
-  std::map<std::string, FakeFunction> entries;
-  const std::string mark = ".entry ";
-  for (std::size_t at = ptx.find(mark); at != std::string::npos; at = ptx.find(mark, at)) {
-    at += mark.size();
-    const std::size_t open = ptx.find('(', at);
-    const std::size_t close = ptx.find(')', at);
-    FakeFunction function;
-    function.entry = ptx.substr(at, ptx.find_first_of("( \t\r\n", at) - at);
-    for (std::size_t p = ptx.find(".param", open); p < close; p = ptx.find(".param", p + 1)) {
-      ++function.parameters;
+struct LaunchWork {
+  FakeFunction* function;
+  braid::Stream* cpu;
+  braid::Dim3 grid, block;
+  unsigned shared;
+  void** raw;  ///< the caller's, for kernels whose parameters are unknown
+  std::vector<std::vector<std::uint8_t>> arguments;
+
+  int operator()() {
+    std::vector<const void*> pointers;
+    for (const auto& argument : arguments) {
+      pointers.push_back(argument.data());
+      for (std::size_t at = 0; at + 8 <= argument.size(); at += 8) {
+        std::uint64_t address = 0;
+        std::memcpy(&address, argument.data() + at, 8);
+        if (!reaches(function->gpu, address)) return kIllegalAddress;
+      }
     }
-    entries.emplace(function.entry, function);
+    if (function->cpu != nullptr) {
+      try {
+        cpu->launch(*function->cpu, grid, block, shared, pointers);
+        cpu->synchronize();
+      } catch (const braid::Error& error) {
+        std::fprintf(stderr, "stand-in: %s\n", error.what());
+        return kLaunchFailed;
+      }
+      return 0;
+    }
+    if (function->entry == kMeet) return meet(function->gpu, arguments);
+    const auto on_launch = state().control.on_launch;
+    void** args = arguments.empty() ? raw : const_cast<void**>(pointers.data());
+    if (on_launch != nullptr) on_launch(function->entry.c_str(), args);
+    return 0;
   }
-  return entries;
+};
+
+/// Compiles the PTX where kernels run.
+int load_for_cpu(Handle& made, const std::string& ptx) {
+  braid::Device* device = cpu();
+  if (device == nullptr || made.image.entries.empty()) return 0;
+  try {
+    made.module = device->load(0, {made.image.entries.begin()->first, ptx, {}, {}});
+    return 0;
+  } catch (const braid::Error& problem) {
+    std::fprintf(stderr, "stand-in: %s\n", problem.what());
+    return kInvalidPtx;
+  }
 }
 
-int contexts[8];
+const std::map<int, std::pair<const char*, const char*>>& texts() {
+  static const std::map<int, std::pair<const char*, const char*>> kTexts{
+      {2, {"CUDA_ERROR_OUT_OF_MEMORY", "out of memory"}},
+      {200, {"CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"}},
+      {218, {"CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"}},
+      {221, {"CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "PTX JIT compiler library not found"}},
+      {222,
+       {"CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+        "the provided PTX was compiled with an unsupported toolchain."}},
+      {700, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}}};
+  return kTexts;
+}
 
 }  // namespace
 
 extern "C" {
 
 braid::FakeCuda* fake_cuda() {
+  const std::lock_guard lock(state().mutex);
   state().control.live_handles = state().live.size();
-  state().control.current_context = state().context_stack.back();
+  state().control.current_context = context_stack().back();
   return &state().control;
 }
 
 int cuInit(unsigned) { return enter("cuInit"); }
 int cuDriverGetVersion(int* version) {
-  *version = 13000;
+  *version = state().control.driver_version;
   return enter("cuDriverGetVersion");
 }
 int cuGetErrorName(int error, const char** name) {
-  *name = error == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+  const auto found = texts().find(error);
+  *name = found == texts().end() ? "CUDA_ERROR_FAKE" : found->second.first;
   return 0;
 }
 int cuGetErrorString(int error, const char** text) {
-  *text = error == 2 ? "out of memory" : "fake error";
+  const auto found = texts().find(error);
+  *text = found == texts().end() ? "fake error" : found->second.second;
   return 0;
 }
 int cuDeviceGetCount(int* count) {
@@ -193,7 +190,7 @@ int cuDeviceGetName(char* name, int bytes, int) {
   return enter("cuDeviceGetName");
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
-  const int capability = state().control.capability[device];
+  const int capability = state().control.capability[static_cast<std::size_t>(device)];
   *value = attribute == 75 ? capability / 10 : capability % 10;
   return enter("cuDeviceGetAttribute");
 }
@@ -203,79 +200,80 @@ int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
 }
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   if (const int error = enter("cuDevicePrimaryCtxRetain")) return error;
-  *context = &contexts[device];
+  const std::lock_guard lock(state().mutex);
+  *context = context_of(device);
   state().live.insert(*context);
   return 0;
 }
 int cuDevicePrimaryCtxRelease_v2(int device) {
-  state().live.erase(state().live.find(&contexts[device]));
+  release_context(device);
   return 0;
 }
 int cuCtxGetCurrent(void** context) {
-  *context = state().context_stack.back();
+  *context = context_stack().back();
   return enter("cuCtxGetCurrent");
 }
 int cuCtxPushCurrent_v2(void* context) {
   if (const int error = enter("cuCtxPushCurrent")) return error;
-  state().context_stack.push_back(context);
+  context_stack().push_back(context);
   return 0;
 }
 int cuCtxPopCurrent_v2(void** context) {
-  *context = state().context_stack.back();
-  state().context_stack.pop_back();
+  *context = context_stack().back();
+  context_stack().pop_back();
   return 0;
 }
 int cuDeviceCanAccessPeer(int* can, int, int) {
   *can = state().control.peer_access ? 1 : 0;
   return enter("cuDeviceCanAccessPeer");
 }
-int cuCtxEnablePeerAccess(void*, unsigned) {
+int cuCtxEnablePeerAccess(void* peer, unsigned) {
   if (const int error = enter_context("cuCtxEnablePeerAccess")) return error;
-  return state().control.peer_links++ < 2 ? 0 : 704;
+  const std::lock_guard lock(state().mutex);
+  ++state().control.peer_links;
+  const auto to = static_cast<int>(static_cast<int*>(peer) - static_cast<int*>(context_of(0)));
+  const std::pair<int, int> link{current_gpu(), to};
+  if (link == state().control.unlinked) return 0;
+  return state().links.insert(link).second ? 0 : kAlreadyEnabled;
 }
 int cuMemAlloc_v2(unsigned long long* address, std::size_t bytes) {
-  if (const int error = enter_context("cuMemAlloc")) return error;
-  if (bytes == 0) return kInvalidValue;
-  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  state().live.insert(memory);
-  *address = reinterpret_cast<unsigned long long>(memory);
-  state().memory[*address] = bytes;
-  return 0;
+  return allocate("cuMemAlloc", bytes, current_gpu(), address);
 }
-int cuMemFree_v2(unsigned long long address) {
-  if (state().memory.erase(address) == 0 || state().context_stack.back() == nullptr) {
-    return kInvalidValue;
-  }
-  void* memory = reinterpret_cast<void*>(address);
-  state().live.erase(state().live.find(memory));
-  std::free(memory);
-  return 0;
+int cuMemFree_v2(unsigned long long address) { return free_memory(address); }
+int cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
+  unsigned long long memory = 0;
+  const int error = allocate("cuMemHostAlloc", bytes, kHost, &memory);
+  if (error == 0) *address = reinterpret_cast<void*>(memory);
+  return error;
+}
+int cuMemFreeHost(void* address) {
+  return free_memory(reinterpret_cast<unsigned long long>(address));
 }
 int cuMemcpyAsync(unsigned long long dst, unsigned long long src, std::size_t bytes, void* stream) {
   return enqueue(
-      "cuMemcpyAsync", stream, in_memory(dst, bytes) && in_memory(src, bytes),
-      [&](braid::Stream& s) { s.copy(dst, src, bytes); },
-      [&] {
+      "cuMemcpyAsync", stream, is_known(dst, bytes) && is_known(src, bytes), at_once([=] {
         std::memmove(reinterpret_cast<void*>(dst), reinterpret_cast<const void*>(src), bytes);
-      });
+      }));
 }
 int cuMemcpyHtoDAsync_v2(unsigned long long dst, const void* src, std::size_t bytes, void* stream) {
-  return enqueue(
-      "cuMemcpyHtoDAsync", stream, in_memory(dst, bytes),
-      [&](braid::Stream& s) { s.copy_from_host(dst, src, bytes); },
-      [&] { std::memcpy(reinterpret_cast<void*>(dst), src, bytes); });
+  return enqueue("cuMemcpyHtoDAsync", stream, is_known(dst, bytes),
+                 at_once([=] { std::memcpy(reinterpret_cast<void*>(dst), src, bytes); }),
+                 is_pageable(src, bytes));
 }
 int cuMemcpyDtoHAsync_v2(void* dst, unsigned long long src, std::size_t bytes, void* stream) {
-  return enqueue(
-      "cuMemcpyDtoHAsync", stream, in_memory(src, bytes),
-      [&](braid::Stream& s) { s.copy_to_host(dst, src, bytes); },
-      [&] { std::memcpy(dst, reinterpret_cast<const void*>(src), bytes); });
+  return enqueue("cuMemcpyDtoHAsync", stream, is_known(src, bytes),
+                 at_once([=] { std::memcpy(dst, reinterpret_cast<const void*>(src), bytes); }),
+                 is_pageable(dst, bytes));
 }
 int cuMemsetD8Async(unsigned long long dst, unsigned char value, std::size_t bytes, void* stream) {
-  return enqueue(
-      "cuMemsetD8Async", stream, in_memory(dst, bytes),
-      [&](braid::Stream& s) { s.fill(dst, value, bytes); },
-      [&] { std::memset(reinterpret_cast<void*>(dst), value, bytes); });
+  const int gpu = current_gpu();
+  Work work;
+  work.run = [=] {
+    if (!reaches(gpu, dst)) return kIllegalAddress;
+    std::memset(reinterpret_cast<void*>(dst), value, bytes);
+    return 0;
+  };
+  return enqueue("cuMemsetD8Async", stream, is_known(dst, bytes), std::move(work));
 }
 int cuStreamCreate(void** stream, unsigned) {
   return create("cuStreamCreate", Kind::kStream, stream);
@@ -285,68 +283,67 @@ int cuStreamSynchronize(void* stream) {
   if (const int error = enter_context("cuStreamSynchronize")) return error;
   Handle* found = find(stream, Kind::kStream);
   if (found == nullptr) return kInvalidHandle;
-  try {
-    if (found->stream != nullptr) found->stream->synchronize();
-  } catch (const braid::Error& error) {
-    std::fprintf(stderr, "stand-in: %s\n", error.what());
-    return kLaunchFailed;
-  }
-  return 0;
+  found->stream->wait_idle();
+  const std::lock_guard lock(state().hardware.mutex);
+  return state().hardware.gpus[static_cast<std::size_t>(found->gpu)].fault;
 }
 int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   Handle* found = find(event, Kind::kEvent);
-  return enqueue(
-      "cuStreamWaitEvent", stream, found != nullptr,
-      [&](braid::Stream& s) { s.wait(*found->event); }, [] {});
+  Work work = at_once([] {});
+  if (found != nullptr) work.after = found->mark;
+  return enqueue("cuStreamWaitEvent", stream, found != nullptr, std::move(work));
 }
 int cuEventCreate(void** event, unsigned) { return create("cuEventCreate", Kind::kEvent, event); }
 int cuEventDestroy_v2(void* event) { return destroy(event, Kind::kEvent); }
 int cuEventRecord(void* event, void* stream) {
+  if (const int error = enter_context("cuEventRecord")) return error;
   Handle* found = find(event, Kind::kEvent);
-  return enqueue(
-      "cuEventRecord", stream, found != nullptr, [&](braid::Stream& s) { s.record(*found->event); },
-      [] {});
+  Handle* on = find(stream, Kind::kStream);
+  if (found == nullptr || on == nullptr || found->gpu != on->gpu) return kInvalidHandle;
+  found->mark = on->stream->submit(at_once([] {}));
+  return 0;
 }
 int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void** values) {
   state().control.image = static_cast<const char*>(image);
-  const int error = create("cuModuleLoadDataEx", Kind::kModule, module);
-  if (error != 0) {
-    std::strcpy(static_cast<char*>(values[0]), "fake log");
-    return error;
+  int error = create("cuModuleLoadDataEx", Kind::kModule, module);
+  if (error == 0) {
+    auto& made = *static_cast<Handle*>(*module);
+    made.image = read_image(image);
+    const int capability = state().control.capability[static_cast<std::size_t>(made.gpu)];
+    error = check_image(made.image, state().control.driver_version, capability);
+    if (error == 0) error = load_for_cpu(made, state().control.image);
+    if (error != 0 && state().control.lazy_loading) std::swap(error, made.late_error);
+    if (error != 0) destroy(*module, Kind::kModule);
   }
-  auto* made = static_cast<Handle*>(*module);
-  made->functions = entries_of(state().control.image);
-  if (braid::Device* device = cpu(); device != nullptr && !made->functions.empty()) {
-    try {
-      made->module = device->load(0, {made->functions.begin()->first, state().control.image, {}});
-    } catch (const braid::Error& problem) {
-      std::fprintf(stderr, "stand-in: %s\n", problem.what());
-      destroy(*module, Kind::kModule);
-      return 218;  // CUDA_ERROR_INVALID_PTX
-    }
-  }
-  return 0;
+  if (error != 0) std::strcpy(static_cast<char*>(values[0]), "fake log");
+  return error;
 }
 int cuModuleUnload(void* module) { return destroy(module, Kind::kModule); }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   if (const int error = enter_context("cuModuleGetFunction")) return error;
   Handle* found = find(module, Kind::kModule);
   if (found == nullptr) return kInvalidHandle;
-  if (std::strcmp(name, "missing") == 0) return 500;
-  // Images that are no PTX have every entry.
-  auto it = found->functions.find(name);
-  if (it == found->functions.end()) {
-    if (found->module != nullptr) return 500;
-    it = found->functions.emplace(name, FakeFunction{name}).first;
+  if (found->late_error != 0) return found->late_error;
+  const auto declared = found->image.entries.find(name);
+  const bool is_ptx = found->image.kind == Image::Kind::kPtx;
+  if (std::strcmp(name, "missing") == 0 || (is_ptx && declared == found->image.entries.end())) {
+    return kNotFound;
   }
-  if (found->module != nullptr) it->second.cpu = &found->module->function(name);
-  *function = &it->second;
+  FakeFunction made{.entry = name, .gpu = found->gpu};
+  if (is_ptx) {
+    made.declared = &declared->second;
+    made.max_shared -= declared->second.static_shared;
+  }
+  if (found->module != nullptr) made.cpu = &found->module->function(name);
+  *function = &found->functions.try_emplace(name, made).first->second;
   return 0;
 }
 int cuFuncSetAttribute(void* function, int, int value) {
-  if (value > 227 << 10) return kInvalidValue;
   if (const int error = enter_context("cuFuncSetAttribute")) return error;
   auto* fake = static_cast<FakeFunction*>(function);
+  const int capability = state().control.capability[static_cast<std::size_t>(fake->gpu)];
+  const int fixed = fake->declared == nullptr ? 0 : fake->declared->static_shared;
+  if (value > max_shared_opt_in(capability) - fixed) return kInvalidValue;
   fake->max_shared = value;
   if (fake->cpu != nullptr) fake->cpu->set_max_dynamic_shared(static_cast<std::uint32_t>(value));
   return 0;
@@ -355,21 +352,46 @@ int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned gr
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    void* stream, void** args, void**) {
   auto* fake = static_cast<FakeFunction*>(function);
-  const bool good = grid_x * grid_y * grid_z > 0 && block_x * block_y * block_z > 0 &&
-                    block_x * block_y * block_z <= 1024 &&
+  braid::FakeCuda& control = state().control;
+  const unsigned blocks = grid_x * grid_y * grid_z;
+  const unsigned threads = block_x * block_y * block_z;
+  const bool good = blocks > 0 && threads > 0 && threads <= 1024 &&
                     static_cast<int>(shared_bytes) <= fake->max_shared;
-  return enqueue(
-      "cuLaunchKernel", stream, good,
-      [&](braid::Stream& s) {
-        s.launch(*fake->cpu, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes,
-                 {args, fake->parameters});
-      },
-      [&] {
-        braid::FakeCuda& control = state().control;
-        control.launch = {grid_x, block_x, shared_bytes, *static_cast<int*>(args[0])};
-        ++control.launches;
-        if (control.on_launch != nullptr) control.on_launch(fake->entry.c_str(), args);
-      });
+  Handle* on = find(stream, Kind::kStream);
+  if (on != nullptr && (on->gpu != current_gpu() || fake->gpu != current_gpu())) {
+    return kInvalidHandle;
+  }
+  LaunchWork work{fake,
+                  on == nullptr ? nullptr : on->cpu_stream.get(),
+                  {grid_x, grid_y, grid_z},
+                  {block_x, block_y, block_z},
+                  shared_bytes,
+                  args,
+                  {}};
+  if (fake->declared != nullptr) {
+    for (std::size_t i = 0; i < fake->declared->parameters.size(); ++i) {
+      const auto* bytes = static_cast<const std::uint8_t*>(args[i]);
+      work.arguments.emplace_back(bytes, bytes + fake->declared->parameters[i]);
+    }
+  }
+  {
+    const std::lock_guard lock(state().hardware.mutex);
+    state().hardware.gpus[static_cast<std::size_t>(fake->gpu)].capacity =
+        static_cast<unsigned>(control.resident_blocks);
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds(control.launch_us));
+  const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  const bool block =
+      control.launch_blocking || (blocking != nullptr && std::strcmp(blocking, "1") == 0);
+  const int error =
+      enqueue("cuLaunchKernel", stream, good, {std::move(work), blocks, nullptr}, block);
+  if (error == 0 && fake->entry != kMeet) {
+    const std::lock_guard lock(state().mutex);
+    control.launch = {grid_x, block_x, shared_bytes, *static_cast<int*>(args[0])};
+    control.launch_threads.push_back(std::this_thread::get_id());
+    ++control.launches;
+  }
+  return error;
 }
 
 }  // extern "C"

@@ -3,19 +3,34 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace braid {
 
-/// What a test tells the stand-in driver, and what it tells the test.
+/// What a test tells the stand-in driver, and what it tells the test. Programs that do not know the
+/// stand-in set some of it by the environment variables named here.
 struct FakeCuda {
   int gpus = 2;
   std::array<int, 8> capability{90, 90, 90, 90, 90, 90, 90, 90};
-  bool peer_access = true;
+  int driver_version = 13000;  ///< $FAKE_CUDA_VERSION
   /// Kernels run on the cpu device, from the PTX that CUDA_FORCE_PTX_JIT=1 makes braid load; else
-  /// they do nothing. $FAKE_CUDA_RUN=1 sets it in programs that do not know the stand-in.
+  /// they do nothing. $FAKE_CUDA_RUN=1.
   bool run_kernels = false;
+
+  bool peer_access = true;               ///< between any two GPUs
+  std::pair<int, int> lossy{-1, -1};     ///< the first cannot reach the second, and says it can
+  std::pair<int, int> unlinked{-1, -1};  ///< the same, and kernels that try are faults
+  bool launch_blocking = false;          ///< $CUDA_LAUNCH_BLOCKING=1, a profiler
+  bool lazy_loading = false;             ///< what is wrong with code shows at its look-up
+  int queues = 0;           ///< of a GPU, in order; 0: $CUDA_DEVICE_MAX_CONNECTIONS, else 8
+  int resident_blocks = 0;  ///< that a GPU holds at once; 0: any number
+  int delay_ms = 0;         ///< before each work of the streams made from now on
+  int launch_us = 0;        ///< that cuLaunchKernel keeps its caller
+
   std::string fail;   ///< the call that fails, if any
-  int fail_call = 0;  ///< the n-th call from now fails, counted from 1
+  int fail_call = 0;  ///< the n-th call from now fails, counted from 1. $FAKE_CUDA_FAIL_CALL
   int error = 2;      ///< with this CUresult
 
   int calls = 0;  ///< that could fail, so far
@@ -28,7 +43,8 @@ struct FakeCuda {
     unsigned grid, block, shared;
     int argument;  ///< the first, as an int
   } launch{};
-  int launches = 0;
+  std::vector<std::thread::id> launch_threads;  ///< which threads launched, in order
+  int launches = 0;                             ///< without those of the meeting when a world opens
   void (*on_launch)(const char* entry, void** args) = nullptr;  ///< runs in place of the kernel
 };
 

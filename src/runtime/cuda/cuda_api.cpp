@@ -21,10 +21,13 @@ bool is_environment(Result result) {
     case 100:  // no device
     case 101:  // invalid device
     case 102:  // device not licensed
+    case kInvalidImage:
     case 209:  // no binary for GPU
     case 214:  // ECC uncorrectable
-    case 217:  // peer access unsupported
-    case 222:  // unsupported PTX version
+    case kPeerAccessUnsupported:
+    case kJitCompilerNotFound:
+    case kUnsupportedPtxVersion:
+    case kJitCompilationDisabled:
     case 304:  // operating system
     case 802:  // system not ready
     case 803:  // system driver mismatch
@@ -33,6 +36,37 @@ bool is_environment(Result result) {
     default:
       return false;
   }
+}
+
+// What the driver's refusal of a kernel's code means, and what to do; empty for other results.
+std::string advice(Result result, const std::string& version) {
+  switch (result) {
+    case kInvalidImage:
+      return fmt::format(
+          "the driver (CUDA {}) cannot read this machine code: a newer CUDA made it, or it is "
+          "damaged. Run `braid cache clear`, and use an NVRTC of the driver's CUDA or older, or "
+          "update the driver",
+          version);
+    case kInvalidPtx:
+      return "the driver's compiler rejects this PTX for this GPU. Where braid made it, this is a "
+             "bug in braid";
+    case kJitCompilerNotFound:
+      return "the driver's PTX compiler, libnvidia-ptxjitcompiler.so.1, is not there: install all "
+             "of the driver (in a container: with the driver capability `compute`), or unset "
+             "CUDA_FORCE_PTX_JIT, since machine code needs no compiler";
+    case kUnsupportedPtxVersion:
+      return fmt::format(
+          "this PTX is newer than the driver, which reads that of CUDA {} and older: use an NVRTC "
+          "of that CUDA or older, or update the driver",
+          version);
+    default:
+      return {};
+  }
+}
+
+std::string driver_library() {
+  std::string path = environment("BRAID_LIBCUDA");
+  return path.empty() ? "libcuda.so.1" : path;
 }
 
 int attribute(const Api& api, int which, Ordinal device) {
@@ -61,15 +95,16 @@ void Api::check(Result result, const char* call, const std::string& detail) cons
   if (cuGetErrorName(result, &name) != kSuccess || name == nullptr) name = "unknown error";
   if (cuGetErrorString(result, &text) != kSuccess || text == nullptr) text = "no description";
   const ErrorCode code = is_environment(result) ? ErrorCode::kEnvironment : ErrorCode::kInternal;
-  throw Error(code, "CUDA driver",
-              fmt::format("{}: {} ({}, {}){}{}", call, text, name, result,
-                          detail.empty() ? "" : "; ", detail));
+  std::string message = fmt::format("{}: {} ({}, {})", call, text, name, result);
+  for (const std::string& more : {advice(result, version), detail}) {
+    if (!more.empty()) message += "; " + more;
+  }
+  throw DriverError(code, result, message);
 }
 
 Api Api::load(bool virtual_ranks) {
   Api api;
-  const std::string override_path = environment("BRAID_LIBCUDA");
-  api.library = DynamicLibrary({override_path.empty() ? "libcuda.so.1" : override_path});
+  api.library = DynamicLibrary({driver_library()});
   if (!api.library.loaded()) {
     throw_environment("CUDA driver",
                       fmt::format("not found; {}. Tried: {}", how_to_get(), api.library.failure()));
@@ -91,7 +126,7 @@ Api Api::load(bool virtual_ranks) {
   api.check(api.cuInit(0), "cuInit", how_to_get());
   int version = 0;
   api.check(api.cuDriverGetVersion(&version), "cuDriverGetVersion");
-  api.version = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  api.version = cuda_version_text(version);
   api.check(api.cuDeviceGetCount(&api.gpus), "cuDeviceGetCount");
   if (api.gpus == 0) {
     throw_environment("CUDA driver", fmt::format("no GPU is visible; {}", how_to_get()));
@@ -102,6 +137,19 @@ Api Api::load(bool virtual_ranks) {
 const Api& Api::get(bool virtual_ranks) {
   static const Api kApi = load(virtual_ranks);
   return kApi;
+}
+
+int driver_cuda_version() {
+  const DynamicLibrary library({driver_library()});
+  Result (*get_version)(int*) = nullptr;
+  std::string missing;
+  bind_symbol(library, "cuDriverGetVersion", get_version, missing);
+  int version = 0;
+  return get_version != nullptr && get_version(&version) == kSuccess ? version : 0;
+}
+
+std::string cuda_version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 std::string describe_gpu(const Api& api, int ordinal) {

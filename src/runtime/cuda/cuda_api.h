@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "braid/error.h"
 #include "runtime/dynamic_library.h"
 
 namespace braid::cuda {
@@ -20,6 +21,14 @@ using StreamHandle = struct StreamTag*;
 using EventHandle = struct EventTag*;
 
 inline constexpr Result kSuccess = 0;
+inline constexpr Result kInvalidValue = 1;
+inline constexpr Result kInvalidImage = 200;
+inline constexpr Result kPeerAccessUnsupported = 217;
+inline constexpr Result kInvalidPtx = 218;
+inline constexpr Result kJitCompilerNotFound = 221;
+inline constexpr Result kUnsupportedPtxVersion = 222;
+inline constexpr Result kJitCompilationDisabled = 223;
+inline constexpr Result kNotFound = 500;
 inline constexpr Result kPeerAccessAlreadyEnabled = 704;
 inline constexpr int kStreamNonBlocking = 1;
 inline constexpr int kEventDisableTiming = 2;
@@ -76,6 +85,17 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
      unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream, void** args,  \
      void** extra))
 
+/// A call of the driver that failed.
+class DriverError : public Error {
+ public:
+  DriverError(ErrorCode code, Result result, const std::string& message)
+      : Error(code, "CUDA driver", message), result_(result) {}
+  [[nodiscard]] Result result() const { return result_; }
+
+ private:
+  Result result_;
+};
+
 struct Api {
   DynamicLibrary library;
   std::string version;  ///< of the CUDA API the driver implements, "13.0"
@@ -84,9 +104,9 @@ struct Api {
   BRAID_CUDA_FUNCTIONS(BRAID_DECLARE)
 #undef BRAID_DECLARE
 
-  /// Throws braid::Error with the call's name and the driver's name and text of the error:
-  /// kEnvironment when the machine is at fault (no device, no memory, an old driver), else
-  /// kInternal. `detail`, when not empty, is appended.
+  /// Throws DriverError with the call's name, the driver's name and text of the error and, where
+  /// the driver refuses code, what to do: kEnvironment when the machine is at fault (no device, no
+  /// memory, an old driver), else kInternal. `detail`, when not empty, is appended.
   void check(Result result, const char* call, const std::string& detail = {}) const;
 
   /// Loads `$BRAID_LIBCUDA`, else libcuda.so.1, and initialises the driver. Throws kEnvironment
@@ -98,6 +118,13 @@ struct Api {
   static const Api& get(bool virtual_ranks);
   static const char* how_to_get();
 };
+
+/// The newest CUDA whose code the installed driver runs, as 1000 * major + 10 * minor (13000); 0
+/// where there is no driver. Initialises nothing.
+[[nodiscard]] int driver_cuda_version();
+
+/// "13.0" of 13000.
+[[nodiscard]] std::string cuda_version_text(int version);
 
 /// "GPU 0: NVIDIA H200, compute capability 9.0, 139.8 GiB", one line for each GPU.
 [[nodiscard]] std::string describe_gpu(const Api& api, int ordinal);

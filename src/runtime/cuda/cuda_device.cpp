@@ -9,6 +9,7 @@
 
 #include "braid/error.h"
 #include "runtime/cuda/cuda_api.h"
+#include "runtime/cuda/meeting.h"
 
 namespace braid {
 namespace {
@@ -103,12 +104,13 @@ class CudaFunction final : public Function {
     const Current current(gpu_);
     const cuda::Result result = gpu_.api().cuFuncSetAttribute(
         handle_, cuda::kFunctionMaxDynamicShared, static_cast<int>(bytes));
-    if (result != cuda::kSuccess) {
+    if (result == cuda::kInvalidValue) {
       throw_environment("CUDA driver",
                         fmt::format("this GPU cannot give a block {} bytes of dynamic shared "
-                                    "memory (cuFuncSetAttribute: error {})",
-                                    bytes, result));
+                                    "memory (cuFuncSetAttribute)",
+                                    bytes));
     }
+    gpu_.api().check(result, "cuFuncSetAttribute");
   }
   [[nodiscard]] cuda::FunctionHandle handle() const { return handle_; }
 
@@ -147,9 +149,10 @@ class CudaModule final : public Module {
     const Current current(*gpu_);
     const std::string name(entry);
     cuda::FunctionHandle handle = nullptr;
-    if (gpu_->api().cuModuleGetFunction(&handle, handle_, name.c_str()) != cuda::kSuccess) {
-      throw_invalid(name, "the module has no such entry");
-    }
+    const cuda::Result result = gpu_->api().cuModuleGetFunction(&handle, handle_, name.c_str());
+    if (result == cuda::kNotFound) throw_invalid(name, "the module has no such entry");
+    // Where modules load lazily, what is wrong with the code shows only here.
+    gpu_->api().check(result, "cuModuleGetFunction", "kernel " + name);
     return functions_.emplace(name, CudaFunction(*gpu_, handle)).first->second;
   }
 
@@ -231,30 +234,27 @@ class CudaStream final : public Stream {
   cuda::StreamHandle handle_ = nullptr;
 };
 
-void enable_peer_access(const std::vector<GpuRef>& gpus) {
-  for (std::size_t i = 0; i < gpus.size(); ++i) {
-    for (std::size_t j = 0; j < gpus.size(); ++j) {
-      if (i == j) continue;
-      const Api& api = gpus[i]->api();
-      int can = 0;
-      api.check(api.cuDeviceCanAccessPeer(&can, gpus[i]->device(), gpus[j]->device()),
-                "cuDeviceCanAccessPeer");
-      if (can == 0) {
-        throw_environment("CUDA driver",
-                          fmt::format("GPU {} cannot address the memory of GPU {} (no peer "
-                                      "access); choose GPUs with CUDA_VISIBLE_DEVICES",
-                                      i, j));
-      }
-      const Current current(*gpus[i]);
-      const cuda::Result result = api.cuCtxEnablePeerAccess(gpus[j]->context(), 0);
-      if (result != cuda::kPeerAccessAlreadyEnabled) api.check(result, "cuCtxEnablePeerAccess");
-    }
+// Maps the memory of GPU `to` into the context of GPU `from`.
+void enable_peer_access(const std::vector<GpuRef>& gpus, std::size_t from, std::size_t to) {
+  const Api& api = gpus[from]->api();
+  int can = 0;
+  api.check(api.cuDeviceCanAccessPeer(&can, gpus[from]->device(), gpus[to]->device()),
+            "cuDeviceCanAccessPeer");
+  if (can == 0) cuda::throw_no_peer_access(from, to, "the driver offers no peer access");
+  const Current current(*gpus[from]);
+  const cuda::Result result = api.cuCtxEnablePeerAccess(gpus[to]->context(), 0);
+  if (result == cuda::kPeerAccessUnsupported) {
+    cuda::throw_no_peer_access(from, to, "peer access cannot be enabled");
+  }
+  if (result != cuda::kPeerAccessAlreadyEnabled) {
+    api.check(result, "cuCtxEnablePeerAccess", fmt::format("from GPU {} to GPU {}", from, to));
   }
 }
 
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int world) : api_(Api::get(world > 1)), world_(world) {
+    if (world > 1) cuda::refuse_blocking_launches();
     const int used = std::min(world, api_.gpus);
     target_ = cuda::gpu_target(api_, 0);
     for (int ordinal = 0; ordinal < used; ++ordinal) {
@@ -266,7 +266,12 @@ class CudaDevice final : public Device {
       }
       gpus_.push_back(std::make_shared<const Gpu>(api_, ordinal));
     }
-    enable_peer_access(gpus_);
+    for (std::size_t from = 0; from < gpus_.size(); ++from) {
+      for (std::size_t to = 0; to < gpus_.size(); ++to) {
+        if (from != to) enable_peer_access(gpus_, from, to);
+      }
+    }
+    cuda::check_ranks_meet(*this, static_cast<int>(gpus_.size()));
   }
 
   [[nodiscard]] std::string_view kind() const override { return "cuda"; }

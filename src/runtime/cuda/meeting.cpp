@@ -1,0 +1,153 @@
+#include "runtime/cuda/meeting.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "braid/error.h"
+#include "runtime/cuda/cuda_api.h"
+
+namespace braid::cuda {
+namespace {
+
+constexpr std::uint32_t kToken = 0x6d656574;
+// The second launch follows the first at once; this is only reached where it cannot run.
+constexpr std::uint64_t kTimeoutNs = 2'000'000'000;
+
+// What one of the two kernels leaves in its own memory.
+struct Words {
+  std::uint32_t arrived;    ///< the token, written by the other
+  std::uint32_t met;        ///< 1 when it arrived while this kernel waited
+  std::uint32_t read_back;  ///< what was read where this kernel wrote, in the memory of the other
+};
+
+// The oldest PTX that has the instructions, so that every driver reads it.
+constexpr const char* kEntry = "braid_meet";
+constexpr const char* kPtx = R"(
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry braid_meet(.param .u64 mine, .param .u64 other, .param .u64 timeout_ns,
+                           .param .u32 token)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<9>;
+  ld.param.u64 %rd1, [mine];
+  ld.param.u64 %rd2, [other];
+  ld.param.u64 %rd3, [timeout_ns];
+  ld.param.u32 %r1, [token];
+  cvta.to.global.u64 %rd4, %rd1;
+  cvta.to.global.u64 %rd5, %rd2;
+  st.release.sys.global.u32 [%rd5], %r1;
+  mov.u64 %rd6, %globaltimer;
+WAIT:
+  ld.acquire.sys.global.u32 %r2, [%rd4];
+  setp.eq.u32 %p1, %r2, %r1;
+  @%p1 bra MET;
+  mov.u64 %rd7, %globaltimer;
+  sub.s64 %rd8, %rd7, %rd6;
+  setp.lt.s64 %p2, %rd8, %rd3;
+  @%p2 bra WAIT;
+  bra DONE;
+MET:
+  mov.u32 %r3, 1;
+  st.global.u32 [%rd4+4], %r3;
+DONE:
+  ld.acquire.sys.global.u32 %r4, [%rd5];
+  st.global.u32 [%rd4+8], %r4;
+  ret;
+}
+)";
+
+struct Side {
+  std::unique_ptr<Module> module;
+  std::unique_ptr<Memory> memory;
+  std::unique_ptr<Stream> stream;
+  Words words{};
+};
+
+Side open_side(Device& device, int rank) {
+  Side side;
+  side.module = device.load(rank, {kEntry, kPtx, {}, {}});
+  side.memory = device.allocate(rank, sizeof(Words));
+  side.stream = device.create_stream(rank);
+  side.stream->fill(side.memory->address(), 0, sizeof(Words));
+  side.stream->synchronize();
+  return side;
+}
+
+void launch(Side& side, const Side& other) {
+  const std::uint64_t mine = side.memory->address();
+  const std::uint64_t theirs = other.memory->address();
+  const std::array<const void*, 4> args{&mine, &theirs, &kTimeoutNs, &kToken};
+  side.stream->launch(side.module->function(kEntry), {1}, {1}, 0, args);
+}
+
+void meet(Device& device, int rank, int other_rank, int gpus) {
+  std::array<Side, 2> sides{open_side(device, rank), open_side(device, other_rank)};
+  for (Side& side : sides) (void)side.module->function(kEntry);  // loads what loads lazily
+  launch(sides[0], sides[1]);
+  launch(sides[1], sides[0]);
+  const std::array<std::size_t, 2> gpu{static_cast<std::size_t>(rank % gpus),
+                                       static_cast<std::size_t>(other_rank % gpus)};
+  for (const std::size_t from : {0, 1}) {
+    try {
+      sides[from].stream->synchronize();
+    } catch (const DriverError& error) {
+      if (gpu[0] == gpu[1]) throw;
+      throw_no_peer_access(gpu[from], gpu[1 - from], error.what());
+    }
+  }
+  for (Side& side : sides) {
+    side.stream->copy_to_host(&side.words, side.memory->address(), sizeof(Words));
+    side.stream->synchronize();
+  }
+  for (const std::size_t from : {0, 1}) {
+    const std::size_t to = 1 - from;
+    if (sides[to].words.arrived != kToken || sides[from].words.read_back != kToken) {
+      throw_no_peer_access(gpu[from], gpu[to], "what it writes there is not found there");
+    }
+  }
+  if (sides[0].words.met == 1 && sides[1].words.met == 1) return;
+  throw_environment(
+      "CUDA driver",
+      fmt::format("a kernel on GPU {} that waits for one on GPU {} ran into its timeout: kernels "
+                  "run one after the other here, and those of several ranks wait for each other. "
+                  "A debugger, or a profiler that serialises kernels, does that: run without it, "
+                  "or on the cpu device",
+                  gpu[0], gpu[1]));
+}
+
+}  // namespace
+
+void refuse_blocking_launches() {
+  if (environment("CUDA_LAUNCH_BLOCKING") != "1") return;
+  throw_environment("CUDA_LAUNCH_BLOCKING",
+                    "is 1: each launch would wait for its kernel to end, and the kernels of "
+                    "several ranks wait for each other; unset it, or use one rank or the cpu "
+                    "device");
+}
+
+void throw_no_peer_access(std::size_t from, std::size_t to, const char* reason) {
+  throw_environment(
+      "CUDA driver",
+      fmt::format("GPU {} cannot use the memory of GPU {}: {}; choose other GPUs or one GPU with "
+                  "CUDA_VISIBLE_DEVICES, or groups with \"symmetric\": false",
+                  from, to, reason));
+}
+
+void check_ranks_meet(Device& device, int gpus) {
+  try {
+    for (int from = 0; from < gpus; ++from) {
+      for (int to = from + 1; to < gpus; ++to) meet(device, from, to, gpus);
+    }
+    if (device.world() > gpus) meet(device, 0, gpus, gpus);
+  } catch (const DriverError& error) {
+    if (error.result() != kJitCompilerNotFound && error.result() != kJitCompilationDisabled) throw;
+  }
+}
+
+}  // namespace braid::cuda
