@@ -76,6 +76,7 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         EvalTensor& result = results[rank][i];
         for (double& x : result.data) x = round_to(result.dtype, x);
+        for (std::int64_t& x : result.integers) x = wrap_to(result.dtype, x);
         values[rank][static_cast<std::size_t>(node.outputs[i])] = std::move(result);
       }
     }
@@ -85,9 +86,9 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
       if (last[written] <= id) continue;  // nobody looks
       const auto elements = storage_elements(graph, value, bindings);
       for (std::vector<EvalTensor>& of_rank : values) {
-        for (std::size_t e = 0; e < elements.size(); ++e) {
-          of_rank[written].data[elements[e]] = of_rank[result].data[e];
-        }
+        move_elements(of_rank[written], of_rank[result], [&](auto& to, const auto& from) {
+          for (std::size_t e = 0; e < elements.size(); ++e) to[elements[e]] = from[e];
+        });
       }
     }
   }
@@ -115,14 +116,24 @@ RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindin
     for (std::size_t i = 0; i < inputs[rank].size(); ++i) {
       const HostTensor& tensor = inputs[rank][i];
       check_input(graph.inputs()[i], tensor, bound, rank);
-      operands[rank].push_back({tensor.dtype, tensor.shape, tensor.to_doubles()});
+      EvalTensor& operand = operands[rank].emplace_back();
+      operand.dtype = tensor.dtype;
+      operand.shape = tensor.shape;
+      if (is_float(tensor.dtype)) {
+        operand.data = tensor.to_doubles();
+      } else {
+        operand.integers = tensor.to_integers();
+      }
     }
   }
   const EvalTensors results = evaluate_nodes(graph, std::move(operands), bound);
   RankTensors outputs(results.size());
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     for (const EvalTensor& result : results[rank]) {
-      outputs[rank].push_back(HostTensor::from_doubles(result.dtype, result.shape, result.data));
+      outputs[rank].push_back(
+          is_float(result.dtype)
+              ? HostTensor::from_doubles(result.dtype, result.shape, result.data)
+              : HostTensor::from_integers(result.dtype, result.shape, result.integers));
     }
   }
   return outputs;

@@ -53,9 +53,9 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
         case ReduceOp::kMin:
           return b_.map(Fn::kMin, {a, b});
         case ReduceOp::kProduct:
-          return b_.map(Fn::kMul, {a, b});
+          return b_.map(is_float(type.dtype) ? Fn::kMul : Fn::kWrapMul, {a, b});
         default:
-          return b_.map(Fn::kAdd, {a, b});
+          return b_.map(is_float(type.dtype) ? Fn::kAdd : Fn::kWrapAdd, {a, b});
       }
     };
     for (int rank = 0; rank < world; ++rank) {
