@@ -11,10 +11,10 @@ namespace braid {
 /// Tensors of all ranks: [rank][i].
 using RankTensors = std::vector<std::vector<HostTensor>>;
 
-/// Runs the graph on world_size(graph) ranks in lockstep, in float64 inside an op, rounding each
-/// result to its declared dtype. Slow and plain: the oracle of every test. Lowered and kernel nodes
-/// run too. `inputs[rank][i]` is graph input i. Throws kInvalidArgument on a shape or dtype
-/// mismatch.
+/// Runs the graph on world_size(graph) ranks in lockstep, in float64 or int64 inside an op,
+/// rounding each result to its declared dtype. Slow and plain: the oracle of every test. Lowered
+/// and kernel nodes run too. `inputs[rank][i]` is graph input i. Throws kInvalidArgument on a shape
+/// or dtype mismatch.
 [[nodiscard]] RankTensors evaluate(const Graph& graph, const RankTensors& inputs,
                                    const Bindings& bindings);
 
@@ -36,8 +36,9 @@ using RankTensors = std::vector<std::vector<HostTensor>>;
 [[nodiscard]] double tolerance(const Graph& graph, ValueId output,
                                const std::vector<std::int64_t>& shape);
 
-/// ‖out−ref‖/‖ref‖ over all elements; NaN anywhere, or an infinity on one side only, gives
-/// infinity.
+/// ‖out−ref‖/‖ref‖ over all elements that are finite in both. Infinity where one is NaN or infinite
+/// and the other is not the same, and where `out` has an element that Executable::poison_outputs
+/// left. Integers are compared exactly.
 [[nodiscard]] double relative_error(const HostTensor& out, const HostTensor& ref);
 
 /// Inputs from a seed, scaled as real weights are: activations N(0,1), matrices N(0,1/sqrt(K)) with

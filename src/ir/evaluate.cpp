@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "braid/error.h"
 #include "braid/reference.h"
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
+#include "ir/poison.h"
 #include "ir/text.h"
 
 namespace braid {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// For each value the last node that reads it; the number of nodes when it is a graph output.
 std::vector<std::size_t> last_uses(const Graph& graph) {
@@ -197,16 +201,52 @@ double tolerance(const Graph& graph, ValueId output, const std::vector<std::int6
   return allowed;
 }
 
-double relative_error(const HostTensor& out, const HostTensor& ref) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (out.shape != ref.shape) return kInfinity;
-  const std::vector<double> a = out.to_doubles();
-  const std::vector<double> b = ref.to_doubles();
+namespace {
+
+/// The bits of element `i`.
+std::uint64_t element_bits(const HostTensor& tensor, std::size_t i) {
+  const std::size_t size = dtype_size(tensor.dtype);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, tensor.data.data() + i * size, size);
+  return bits;
+}
+
+double relative_error_of_integers(const HostTensor& out, const HostTensor& ref) {
+  const std::vector<std::int64_t> a = out.to_integers();
+  const std::vector<std::int64_t> b = ref.to_integers();
   double difference = 0;
   double norm = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
+    // A bool that is neither 0 nor 1 is wrong, too.
+    if (out.dtype == DType::kBool && element_bits(out, i) > 1) return kInfinity;
+    const std::uint64_t apart =
+        a[i] < b[i] ? static_cast<std::uint64_t>(b[i]) - static_cast<std::uint64_t>(a[i])
+                    : static_cast<std::uint64_t>(a[i]) - static_cast<std::uint64_t>(b[i]);
+    difference += static_cast<double>(apart) * static_cast<double>(apart);
+    norm += static_cast<double>(b[i]) * static_cast<double>(b[i]);
+  }
+  if (difference == 0) return 0;
+  return norm == 0 ? kInfinity : std::sqrt(difference / norm);
+}
+
+}  // namespace
+
+double relative_error(const HostTensor& out, const HostTensor& ref) {
+  if (out.shape != ref.shape || out.dtype != ref.dtype) return kInfinity;
+  if (!is_float(out.dtype)) return relative_error_of_integers(out, ref);
+  const std::vector<double> a = out.to_doubles();
+  const std::vector<double> b = ref.to_doubles();
+  const std::uint64_t poison = poison_bits(out.dtype);
+  double difference = 0;
+  double norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) || std::isnan(b[i])) {
+      const bool written = element_bits(out, i) != poison;
+      if (!std::isnan(a[i]) || !std::isnan(b[i]) || !written) return kInfinity;
+      continue;
+    }
     if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
-      if (a[i] != b[i]) return kInfinity;  // NaN differs from everything
+      if (a[i] != b[i]) return kInfinity;
       continue;
     }
     difference += (a[i] - b[i]) * (a[i] - b[i]);
