@@ -43,9 +43,15 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI32, kI6
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || is_float8(dtype);
 }
 
-/// The value nearest to `value` that `dtype` can hold (ties to even for floats; integers truncate
-/// towards zero and wrap; bool is value != 0). NaN stays NaN in floats; what lies past the largest
-/// value of f8e4m3 becomes NaN, as in PyTorch.
+/// The value nearest to `value` that `dtype` can hold, as a cast gives it (docs/numerics.md): ties
+/// to even for floats, where NaN stays NaN and what lies past the largest value becomes infinity,
+/// or in f8e4m3, which has none, that largest value. For integers and bool it is to_integer.
 [[nodiscard]] double round_to(DType dtype, double value);
+
+/// A float as an integer dtype: truncated towards zero, and to the nearest end of the range where
+/// it lies outside. NaN becomes 0, or INT64_MIN in i64. bool is value != 0, so that NaN is true.
+[[nodiscard]] std::int64_t to_integer(DType dtype, double value);
+/// An integer as another integer dtype: its low bits in two's complement; bool is value != 0.
+[[nodiscard]] std::int64_t wrap_to(DType dtype, std::int64_t value);
 
 }  // namespace braid

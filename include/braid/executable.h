@@ -120,8 +120,8 @@ class Executable {
   /// peer expired.
   void synchronize();
 
-  /// Fills every output of every rank with 0xff bytes (NaN in floats), so that what no kernel
-  /// writes shows (after prepare).
+  /// Fills every output of every rank with what no kernel writes (in floats a NaN of its own kind,
+  /// which relative_error never accepts), so that an unwritten element shows (after prepare).
   void poison_outputs();
 
   /// An output of a rank (synchronizes).

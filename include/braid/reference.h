@@ -16,10 +16,10 @@ using RankTensors = std::vector<std::vector<HostTensor>>;
 /// Called as long work goes on: `done` of `total` pieces are done.
 using PieceProgress = std::function<void(std::size_t done, std::size_t total)>;
 
-/// Runs the graph on world_size(graph) ranks in lockstep, in float64 inside an op, rounding each
-/// result to its declared dtype. Slow and plain: the oracle of every test. Lowered and kernel nodes
-/// run too. `inputs[rank][i]` is graph input i. Throws kInvalidArgument on a shape or dtype
-/// mismatch.
+/// Runs the graph on world_size(graph) ranks in lockstep, in float64 or int64 inside an op,
+/// rounding each result to its declared dtype. Slow and plain: the oracle of every test. Lowered
+/// and kernel nodes run too. `inputs[rank][i]` is graph input i. Throws kInvalidArgument on a shape
+/// or dtype mismatch.
 [[nodiscard]] RankTensors evaluate(const Graph& graph, const RankTensors& inputs,
                                    const Bindings& bindings, const PieceProgress& progress = {});
 
@@ -41,8 +41,9 @@ using PieceProgress = std::function<void(std::size_t done, std::size_t total)>;
 [[nodiscard]] double tolerance(const Graph& graph, ValueId output,
                                const std::vector<std::int64_t>& shape);
 
-/// ‖out−ref‖/‖ref‖ over all elements; NaN anywhere, or an infinity on one side only, gives
-/// infinity.
+/// ‖out−ref‖/‖ref‖ over all elements that are finite in both. Infinity where one is NaN or infinite
+/// and the other is not the same, and where `out` has an element that Executable::poison_outputs
+/// left. Integers are compared exactly.
 [[nodiscard]] double relative_error(const HostTensor& out, const HostTensor& ref);
 
 /// Inputs from a seed, scaled as real weights are: activations N(0,1), matrices N(0,1/sqrt(K)) with

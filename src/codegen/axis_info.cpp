@@ -34,7 +34,7 @@ AxisInfo AxisAnalysis::compute(Id id) {
   const Inst& inst = program_.at(id);
   switch (inst.op) {
     case Op::kConstant:
-      return constant_info(static_cast<std::int64_t>(inst.number));
+      return constant_info(inst.integer);
     case Op::kParam:
       return constant_info(program_.params[static_cast<std::size_t>(inst.index)].divisor);
     case Op::kForArg: {

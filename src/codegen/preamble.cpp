@@ -60,12 +60,13 @@ __device__ __forceinline__ unsigned nearest_code(float x) {
   return (r >> (23 - M)) - ((unsigned)(127 - Bias) << M);
 }
 __device__ __forceinline__ void narrow(f8e4m3& y, float x) {
-  const unsigned m = x != x ? 0x7fu : nearest_code<3, 7>(x);
-  y.bits = (m > 0x7eu ? 0x7fu : m) | (__float_as_uint(x) >> 24 & 0x80u);
+  const unsigned m = nearest_code<3, 7>(x);
+  // No infinity: what is too large becomes the largest value.
+  y.bits = x != x ? 0x7fu : (m > 0x7eu ? 0x7eu : m) | (__float_as_uint(x) >> 24 & 0x80u);
 }
 __device__ __forceinline__ void narrow(f8e5m2& y, float x) {
   const unsigned m = nearest_code<2, 15>(x);
-  y.bits = (x != x ? 0x7fu : m > 0x7cu ? 0x7cu : m) | (__float_as_uint(x) >> 24 & 0x80u);
+  y.bits = x != x ? 0x7fu : (m > 0x7cu ? 0x7cu : m) | (__float_as_uint(x) >> 24 & 0x80u);
 }
 __device__ __forceinline__ void take(f8e4m3& e, const unsigned* w, int i) { e.bits = w[i / 4] >> (i % 4 * 8); }
 __device__ __forceinline__ void take(f8e5m2& e, const unsigned* w, int i) { e.bits = w[i / 4] >> (i % 4 * 8); }
@@ -163,11 +164,38 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
 )";
 
 constexpr std::string_view kMath = R"(
-// NaN wins.
-__device__ __forceinline__ float max_of(float a, float b) { return a != a || a > b ? a : b; }
+// NaN wins, and -0 is below +0.
+__device__ __forceinline__ float max_of(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+__device__ __forceinline__ float min_of(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
 __device__ __forceinline__ long long max_of(long long a, long long b) { return a > b ? a : b; }
+__device__ __forceinline__ long long min_of(long long a, long long b) { return a < b ? a : b; }
 __device__ __forceinline__ float abs_of(float a) { return fabsf(a); }
-__device__ __forceinline__ long long abs_of(long long a) { return a < 0 ? -a : a; }
+__device__ __forceinline__ long long abs_of(long long a) {
+  return a < 0 ? (long long)(0 - (unsigned long long)a) : a;
+}
+)";
+
+constexpr std::string_view kSaturate = R"(
+// x as one cvt makes it an E: towards zero, into E's range.
+template <class E>
+__device__ __forceinline__ long long saturate(float x);
+template <>
+__device__ __forceinline__ long long saturate<int>(float x) { return __float2int_rz(x); }
+template <>
+__device__ __forceinline__ long long saturate<long long>(float x) { return __float2ll_rz(x); }
+template <>
+__device__ __forceinline__ long long saturate<unsigned char>(float x) {
+  const unsigned y = __float2uint_rz(x);
+  return y < 255u ? y : 255u;
+}
 )";
 
 constexpr std::string_view kShared = R"(
@@ -344,6 +372,7 @@ std::string preamble(const std::set<Helper>& used, int world) {
   if (used.contains(Helper::kTypes)) text += kRounding;
   if (used.contains(Helper::kAccess)) text += kAccess;
   if (used.contains(Helper::kMath)) text += kMath;
+  if (used.contains(Helper::kSaturate)) text += kSaturate;
   if (used.contains(Helper::kShared)) text += kShared;
   if (used.contains(Helper::kCopyAsync)) text += kCopyAsync;
   if (used.contains(Helper::kMatrix)) text += kMatrix;

@@ -12,7 +12,8 @@ enum class Helper {
   kTypes,      ///< bf16, f16, widen, narrow
   kFloat8,     ///< f8e4m3, f8e5m2
   kAccess,     ///< load, store
-  kMath,       ///< NaN-propagating max
+  kMath,       ///< max_of, min_of, which keep NaN; abs_of
+  kSaturate,   ///< floats to integers
   kShared,     ///< swizzle, shared_address
   kCopyAsync,  ///< copy_async, commit_group, wait_group
   kMatrix,     ///< ldmatrix, mma

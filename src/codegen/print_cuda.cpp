@@ -99,8 +99,7 @@ class Printer {
       const Id id = static_cast<Id>(at);
       switch (by.op) {
         case Op::kMap:
-          inlined_[at] =
-              by.fn != Fn::kMin && by.type.rows == inst.type.rows && by.type.cols == inst.type.cols;
+          inlined_[at] = by.type.rows == inst.type.rows && by.type.cols == inst.type.cols;
           break;
         case Op::kPtrAdd:
         case Op::kReduce:
@@ -217,8 +216,7 @@ class Printer {
     const Inst& inst = p_.at(id);
     if (inst.op == Op::kConstant) {
       if (inst.type.kind == Kind::kF32) return float_text(inst.number);
-      const auto value = static_cast<std::int64_t>(inst.number);
-      return fmt::format("{}{}", value, std::abs(value) < std::int64_t{1} << 31 ? "" : "LL");
+      return integer_text(inst.integer);
     }
     if (inst.op == Op::kParam) {
       const Param& param = p_.params[static_cast<std::size_t>(inst.index)];
@@ -314,7 +312,13 @@ class Printer {
       used_.insert(Helper::kTypes);
       return fmt::format("round_to<{}>({})", element(inst.dtype), x[0]);
     }
-    if (inst.fn == Fn::kAbs || inst.fn == Fn::kMax) used_.insert(Helper::kMath);
+    if (inst.fn == Fn::kSaturate) {
+      used_.insert({Helper::kTypes, Helper::kSaturate});
+      return fmt::format("saturate<{}>({})", memory_type(inst.dtype), x[0]);
+    }
+    if (inst.fn == Fn::kAbs || inst.fn == Fn::kMax || inst.fn == Fn::kMin) {
+      used_.insert(Helper::kMath);
+    }
     const auto operand = [&](std::size_t i) { return i < x.size() ? x[i] : std::string(); };
     return fmt::format(fmt::runtime(function_format(inst.fn)), operand(0), operand(1), operand(2));
   }
@@ -404,14 +408,13 @@ class Printer {
   void reduce(Id id) {
     const Inst& inst = p_.at(id);
     const Layout& from = layout_of(inst.args[0]);
-    const bool is_max = inst.fn == Fn::kMax;
     const bool is_float = inst.type.kind == Kind::kF32;
+    if (inst.fn != Fn::kAdd) used_.insert(Helper::kMath);
     const auto combine = [&](const std::string& a, const std::string& b) {
-      if (is_max) used_.insert(Helper::kMath);
-      return is_max ? fmt::format("max_of({}, {})", a, b) : fmt::format("{} + {}", a, b);
+      return fmt::format(fmt::runtime(function_format(inst.fn)), a, b);
     };
-    std::string identity = is_float ? "0.0f" : "0LL";
-    if (is_max) identity = is_float ? float_text(-INFINITY) : "(-0x7fffffffffffffffLL - 1)";
+    const std::string identity =
+        is_float ? float_text(float_identity(inst.fn)) : integer_text(integer_identity(inst.fn));
     const std::string v = name(id);
     const int count = registers(id);
     out_.line(fmt::format("{} {}[{}];", c_type(inst.type.kind), v, count));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 
 #include "braid/error.h"
 
@@ -62,7 +64,11 @@ std::string_view function_format(Fn fn) {
       {Fn::kRem, "{0} % {1}"},
       {Fn::kNeg, "-{0}"},
       {Fn::kAbs, "abs_of({0})"},
-      {Fn::kMin, "{0} < {1} ? {0} : {1}"},
+      {Fn::kWrapAdd, "(long long)((unsigned long long){0} + (unsigned long long){1})"},
+      {Fn::kWrapSub, "(long long)((unsigned long long){0} - (unsigned long long){1})"},
+      {Fn::kWrapMul, "(long long)((unsigned long long){0} * (unsigned long long){1})"},
+      {Fn::kWrapNeg, "(long long)(0 - (unsigned long long){0})"},
+      {Fn::kMin, "min_of({0}, {1})"},
       {Fn::kMax, "max_of({0}, {1})"},
       {Fn::kExp, "expf({0})"},
       {Fn::kLog, "logf({0})"},
@@ -139,6 +145,12 @@ std::string float_text(double value) {
   std::string text = fmt::format("{:.9g}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + "f";
+}
+
+std::string integer_text(std::int64_t value) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  if (value == Limits::min()) return fmt::format("({}LL - 1)", value + 1);
+  return fmt::format("{}{}", value, std::abs(value) < std::int64_t{1} << 31 ? "" : "LL");
 }
 
 }  // namespace braid::tile

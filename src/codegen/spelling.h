@@ -16,6 +16,8 @@ std::string_view c_type(Kind kind);
 std::string_view memory_type(DType dtype);
 /// A float literal that reads back to the same f32.
 std::string float_text(double value);
+/// An integer literal, `LL` where int does not hold it.
+std::string integer_text(std::int64_t value);
 
 /// How a function of up to three operands is written, for fmt; not of kRound, which has a dtype.
 std::string_view function_format(Fn fn);

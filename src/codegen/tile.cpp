@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "braid/error.h"
@@ -14,7 +15,7 @@ namespace {
 bool is_integer(Kind kind) { return kind == Kind::kI32 || kind == Kind::kI64; }
 
 /// The result of an integer function on constants, where there is one worth folding.
-std::optional<double> fold(Fn fn, const std::vector<double>& x) {
+std::optional<std::int64_t> fold(Fn fn, const std::vector<std::int64_t>& x) {
   switch (fn) {
     case Fn::kAdd:
       return x[0] + x[1];
@@ -36,6 +37,13 @@ std::optional<double> fold(Fn fn, const std::vector<double>& x) {
 
 }  // namespace
 
+double float_identity(Fn fn) { return fn == Fn::kMax ? -INFINITY : fn == Fn::kMin ? INFINITY : 0; }
+
+std::int64_t integer_identity(Fn fn) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  return fn == Fn::kMax ? Limits::min() : fn == Fn::kMin ? Limits::max() : 0;
+}
+
 Id Builder::append(Inst inst) {
   // A tile full of a constant may start an accumulator, so it is not shared.
   const bool pure = inst.op <= Op::kPeer && !(inst.op == Op::kConstant && !inst.type.is_scalar());
@@ -44,10 +52,10 @@ Id Builder::append(Inst inst) {
     block_->push_back(id);
     return id;
   }
-  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", static_cast<int>(inst.op),
+  std::string key = fmt::format("{} {} {} {} {} {} {} {} {} {}", static_cast<int>(inst.op),
                                 static_cast<int>(inst.type.kind), inst.type.rows, inst.type.cols,
                                 static_cast<int>(inst.fn), static_cast<int>(inst.dtype), inst.index,
-                                inst.number, fmt::join(inst.args, ","));
+                                inst.number, inst.integer, fmt::join(inst.args, ","));
   for (const auto& table : known_) {
     if (auto it = table.find(key); it != table.end()) return it->second;
   }
@@ -83,7 +91,12 @@ Id Builder::scalar(const Expr& expr, std::int64_t divisor) {
 }
 
 Id Builder::constant(Kind kind, double value) {
+  if (kind != Kind::kF32) return integer(static_cast<std::int64_t>(value), kind);
   return append({.op = Op::kConstant, .type = {kind}, .args = {}, .number = value});
+}
+
+Id Builder::integer(std::int64_t value, Kind kind) {
+  return append({.op = Op::kConstant, .type = {kind}, .args = {}, .integer = value});
 }
 
 Id Builder::range(int rows, int cols, int axis) {
@@ -92,38 +105,39 @@ Id Builder::range(int rows, int cols, int axis) {
 
 Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
   Type type = p_.at(args[0]).type;
-  std::vector<double> constants;
+  std::vector<std::int64_t> constants;
   bool all_small = true;  // so far only constants that fit any integer type
   for (Id arg : args) {
     const Inst& inst = p_.at(arg);
     type.rows = std::max(type.rows, inst.type.rows);
     type.cols = std::max(type.cols, inst.type.cols);
-    const bool fits =
-        inst.op == Op::kConstant && inst.type.is_scalar() && std::abs(inst.number) < 1 << 30;
+    constexpr std::int64_t kSmall = 1 << 30;
+    const bool fits = inst.op == Op::kConstant && inst.type.is_scalar() && inst.integer > -kSmall &&
+                      inst.integer < kSmall;
     if (is_integer(type.kind) && inst.type.kind == Kind::kI64 && !fits) type.kind = Kind::kI64;
     if (is_integer(type.kind) && inst.type.kind == Kind::kI32 && all_small) type.kind = Kind::kI32;
     all_small = all_small && fits;
     if (inst.op == Op::kConstant && inst.type.is_scalar() && is_integer(inst.type.kind)) {
-      constants.push_back(inst.number);
+      constants.push_back(inst.integer);
     }
   }
   if (constants.size() == args.size()) {
-    if (auto value = fold(fn, constants)) return constant(type.kind, *value);
+    if (auto value = fold(fn, constants)) return integer(*value, type.kind);
   }
-  const auto is_constant = [&](Id id, double value) {
+  const auto is_constant = [&](Id id, std::int64_t value) {
     const Inst& inst = p_.at(id);
     return inst.op == Op::kConstant && inst.type.is_scalar() && is_integer(type.kind) &&
-           inst.number == value;
+           inst.integer == value;
   };
   if (is_integer(type.kind) && args.size() == 2) {
     const bool one_neutral = fn == Fn::kMul;
-    const double neutral = one_neutral ? 1 : 0;
+    const std::int64_t neutral = one_neutral ? 1 : 0;
     if (fn == Fn::kAdd || fn == Fn::kMul) {
       if (is_constant(args[0], neutral)) return args[1];
       if (is_constant(args[1], neutral)) return args[0];
     }
     if (fn == Fn::kMul && (is_constant(args[0], 0) || is_constant(args[1], 0))) {
-      return constant(type.kind, 0);
+      return integer(0, type.kind);
     }
   }
   switch (fn) {
@@ -143,6 +157,7 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
       type.kind = Kind::kI32;
       break;
     case Fn::kToI64:
+    case Fn::kSaturate:
       type.kind = Kind::kI64;
       break;
     case Fn::kToF32:
@@ -156,7 +171,7 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
 
 Id Builder::ptr_add(Id pointer, Id elements, DType dtype) {
   const Id bytes = map(Fn::kMul, {elements, integer(static_cast<std::int64_t>(dtype_size(dtype)))});
-  if (p_.at(bytes).op == Op::kConstant && p_.at(bytes).number == 0) return pointer;
+  if (p_.at(bytes).op == Op::kConstant && p_.at(bytes).integer == 0) return pointer;
   return append({.op = Op::kPtrAdd, .type = {Kind::kPtr}, .args = {pointer, bytes}});
 }
 
@@ -195,7 +210,21 @@ Id Builder::dot(Id a, Id b, Id accumulator, bool trans_a, bool trans_b, DType dt
 }
 
 Id Builder::splat(Kind kind, int rows, int cols, double value) {
-  return append({.op = Op::kConstant, .type = {kind, rows, cols}, .args = {}, .number = value});
+  return append({.op = Op::kConstant,
+                 .type = {kind, rows, cols},
+                 .args = {},
+                 .number = value,
+                 .integer = kind == Kind::kF32 ? 0 : static_cast<std::int64_t>(value)});
+}
+
+Id Builder::splat_integer(int rows, int cols, std::int64_t value) {
+  return append(
+      {.op = Op::kConstant, .type = {Kind::kI64, rows, cols}, .args = {}, .integer = value});
+}
+
+Id Builder::spread(Id value, int rows, int cols) {
+  // -0, which added leaves every float as it is, -0 too.
+  return map(Fn::kAdd, {splat(type(value).kind, rows, cols, -0.0), value});
 }
 
 void Builder::signal(int phase, Id predicate) {

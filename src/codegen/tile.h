@@ -33,7 +33,7 @@ struct Type {
 
 enum class Op : std::uint8_t {
   kParam,        ///< scalar or pointer parameter `index`
-  kConstant,     ///< scalar `number`
+  kConstant,     ///< scalar `number`, or `integer` of the integer kinds
   kProgramId,    ///< block index
   kNumPrograms,  ///< blocks in the grid
   kRange,        ///< tile: the row (`index` 0) or column (`index` 1) of each element
@@ -42,7 +42,7 @@ enum class Op : std::uint8_t {
   kPeer,         ///< address of symmetric-arena offset args[0] on rank args[1], a scalar
   kLoad,         ///< pointer, offset tile (elements), [mask]; masked elements are 0
   kStore,        ///< pointer, offset tile, value, [mask]
-  kReduce,       ///< over columns -> [rows, 1]; `fn` is kAdd or kMax
+  kReduce,       ///< over columns -> [rows, 1]; `fn` is kAdd, kMax or kMin
   kDot,          ///< a, b, accumulator: a x b + accumulator, in the accumulator's place
   kFor,     ///< low, high, step, initial values...; `body`; the induction variable is body_args[0]
   kForArg,  ///< the induction variable (index 0) or carried value index - 1 inside a loop
@@ -57,7 +57,9 @@ enum class Op : std::uint8_t {
   kWait,  ///< waits for every peer's flag of phase `index`, then a block barrier; [predicate]
 };
 
-/// Scalar functions of kMap. Comparison and logic give predicates.
+/// Scalar functions of kMap. Comparison and logic give predicates. Of floats, kMin and kMax keep
+/// NaN and order -0 below +0. Integers that may overflow (values, not indices) take the kWrap
+/// forms.
 enum class Fn : std::uint8_t {
   kAdd,
   kSub,
@@ -66,6 +68,10 @@ enum class Fn : std::uint8_t {
   kRem,
   kNeg,
   kAbs,
+  kWrapAdd,
+  kWrapSub,
+  kWrapMul,
+  kWrapNeg,
   kMin,
   kMax,
   kExp,
@@ -86,8 +92,13 @@ enum class Fn : std::uint8_t {
   kToI32,
   kToI64,
   kToF32,
+  kSaturate,  ///< f32 to an integer dtype, as to_integer
   kRound
 };
+
+/// What a reduction by `fn` begins with.
+double float_identity(Fn fn);
+std::int64_t integer_identity(Fn fn);
 
 struct Inst {
   Op op;
@@ -97,6 +108,7 @@ struct Inst {
   DType dtype = DType::kF32;  ///< in memory (load, store, shared) or to round to
   int index = 0;
   double number = 0;
+  std::int64_t integer = 0;
   bool trans_a = false, trans_b = false;    ///< kDot: the operand tile is stored transposed
   int stages = 1;                           ///< kAllocShared
   std::vector<Id> body, body_args, yields;  ///< kFor
@@ -137,7 +149,7 @@ class Builder {
   /// The value of an expression over symbols: a constant, or an i64 parameter.
   Id scalar(const Expr& expr, std::int64_t divisor = 1);
   Id constant(Kind kind, double value);
-  Id integer(std::int64_t value) { return constant(Kind::kI64, static_cast<double>(value)); }
+  Id integer(std::int64_t value, Kind kind = Kind::kI64);
   Id program_id() { return append({.op = Op::kProgramId, .type = {Kind::kI64}, .args = {}}); }
   Id num_programs() { return append({.op = Op::kNumPrograms, .type = {Kind::kI64}, .args = {}}); }
   Id range(int rows, int cols, int axis);
@@ -155,6 +167,9 @@ class Builder {
   Id dot(Id a, Id b, Id accumulator, bool trans_a, bool trans_b, DType dtype);
   /// A tile full of a constant.
   Id splat(Kind kind, int rows, int cols, double value);
+  Id splat_integer(int rows, int cols, std::int64_t value);
+  /// A tile of one column, or a scalar, spread over a tile of this shape.
+  Id spread(Id value, int rows, int cols);
   void signal(int phase, Id predicate = kNone);
   void wait(int phase, Id predicate = kNone);
 
@@ -197,19 +212,22 @@ struct TileExpr {
   Builder* builder;
   Id id;
 };
+inline bool is_float(TileExpr a) { return a.builder->type(a.id).kind == Kind::kF32; }
 inline TileExpr operator+(TileExpr a, TileExpr b) {
-  return {a.builder, a.builder->map(Fn::kAdd, {a.id, b.id})};
+  return {a.builder, a.builder->map(is_float(a) ? Fn::kAdd : Fn::kWrapAdd, {a.id, b.id})};
 }
 inline TileExpr operator-(TileExpr a, TileExpr b) {
-  return {a.builder, a.builder->map(Fn::kSub, {a.id, b.id})};
+  return {a.builder, a.builder->map(is_float(a) ? Fn::kSub : Fn::kWrapSub, {a.id, b.id})};
 }
 inline TileExpr operator*(TileExpr a, TileExpr b) {
-  return {a.builder, a.builder->map(Fn::kMul, {a.id, b.id})};
+  return {a.builder, a.builder->map(is_float(a) ? Fn::kMul : Fn::kWrapMul, {a.id, b.id})};
 }
 inline TileExpr operator/(TileExpr a, TileExpr b) {
   return {a.builder, a.builder->map(Fn::kDiv, {a.id, b.id})};
 }
-inline TileExpr operator-(TileExpr a) { return {a.builder, a.builder->map(Fn::kNeg, {a.id})}; }
+inline TileExpr operator-(TileExpr a) {
+  return {a.builder, a.builder->map(is_float(a) ? Fn::kNeg : Fn::kWrapNeg, {a.id})};
+}
 inline TileExpr abs(TileExpr a) { return {a.builder, a.builder->map(Fn::kAbs, {a.id})}; }
 inline TileExpr exp(TileExpr a) { return {a.builder, a.builder->map(Fn::kExp, {a.id})}; }
 inline TileExpr log(TileExpr a) { return {a.builder, a.builder->map(Fn::kLog, {a.id})}; }
@@ -228,6 +246,9 @@ inline TileExpr pow(TileExpr a, TileExpr b) {
 inline TileExpr maximum(TileExpr a, TileExpr b) {
   return {a.builder, a.builder->map(Fn::kMax, {a.id, b.id})};
 }
+inline TileExpr minimum(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kMin, {a.id, b.id})};
+}
 /// Truth values are the integers 0 and 1.
 inline TileExpr less(TileExpr a, TileExpr b) {
   return {a.builder, a.builder->map(Fn::kToI64, {a.builder->map(Fn::kLt, {a.id, b.id})})};
@@ -242,6 +263,10 @@ inline TileExpr select(TileExpr condition, TileExpr a, TileExpr b) {
 }
 inline TileExpr like(TileExpr a, double constant) {
   return {a.builder, a.builder->constant(a.builder->type(a.id).kind, constant)};
+}
+inline TileExpr like(TileExpr a, std::int64_t constant) {
+  if (is_float(a)) return like(a, static_cast<double>(static_cast<float>(constant)));
+  return {a.builder, a.builder->integer(constant, a.builder->type(a.id).kind)};
 }
 
 // The tile passes, in order.

@@ -14,7 +14,8 @@
 namespace braid {
 namespace {
 
-/// Which alternative of AttrValue holds an attribute of this type.
+/// Which alternative of AttrValue holds an attribute of this type; a number's may be an integer,
+/// too.
 std::size_t alternative(AttrType type) {
   switch (type) {
     case AttrType::kBool:
@@ -22,6 +23,7 @@ std::size_t alternative(AttrType type) {
     case AttrType::kInt:
       return 1;
     case AttrType::kDouble:
+    case AttrType::kNumber:
       return 2;
     case AttrType::kString:
     case AttrType::kGroup:
@@ -47,7 +49,8 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
     if (def.type == AttrType::kDouble) value = static_cast<double>(*integer);
     if (def.type == AttrType::kInts) value = std::vector<std::int64_t>{*integer};
   }
-  if (value.index() != alternative(def.type)) {
+  const bool is_integer = std::holds_alternative<std::int64_t>(value);
+  if (value.index() != alternative(def.type) && !(is_integer && def.type == AttrType::kNumber)) {
     fail(place, fmt::format("wrong type; expected {}", describe_attr_type(def.type)));
   }
   if (const auto* text = std::get_if<std::string>(&value); text && !is_utf8(*text)) {
@@ -94,6 +97,7 @@ std::string_view describe_attr_type(AttrType type) {
     case AttrType::kInt:
       return "an integer";
     case AttrType::kDouble:
+    case AttrType::kNumber:
       return "a number";
     case AttrType::kString:
       return "a string";

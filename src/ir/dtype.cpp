@@ -39,13 +39,15 @@ double round_to_format(double value, int precision, int min_exponent, int max_ex
   return std::copysign(rounded, value);
 }
 
-/// The low 64 bits of the truncated value in two's complement; NaN and infinity count as 0.
-std::uint64_t wrap(double value) {
-  if (!std::isfinite(value)) return 0;
-  constexpr double kTwo64 = 18446744073709551616.0;
-  const double magnitude = std::fmod(std::trunc(std::fabs(value)), kTwo64);
-  const auto bits = static_cast<std::uint64_t>(magnitude);
-  return value < 0 ? 0 - bits : bits;
+template <class Int>
+std::int64_t saturate(double value) {
+  using Limits = std::numeric_limits<Int>;
+  // One past the largest, which a double may not hold.
+  const double end = std::ldexp(1.0, Limits::digits);
+  if (std::isnan(value)) return Limits::digits == 63 ? Limits::min() : 0;
+  if (value <= static_cast<double>(Limits::min())) return Limits::min();
+  if (value >= end) return Limits::max();
+  return static_cast<std::int64_t>(value);
 }
 
 }  // namespace
@@ -92,20 +94,39 @@ double round_to(DType dtype, double value) {
     case DType::kF8E4M3: {
       constexpr double kLargest = 448;
       const double rounded = round_to_format(value, 4, -6, 8);
-      return std::fabs(rounded) > kLargest ? std::numeric_limits<double>::quiet_NaN() : rounded;
+      return std::fabs(rounded) > kLargest ? std::copysign(kLargest, value) : rounded;
     }
     case DType::kF8E5M2:
       return round_to_format(value, 3, -14, 15);
+    default:
+      return static_cast<double>(to_integer(dtype, value));
+  }
+}
+
+std::int64_t to_integer(DType dtype, double value) {
+  switch (dtype) {
     case DType::kI32:
-      return static_cast<std::int32_t>(wrap(value));
-    case DType::kI64:
-      return static_cast<double>(static_cast<std::int64_t>(wrap(value)));
+      return saturate<std::int32_t>(value);
     case DType::kU8:
-      return static_cast<std::uint8_t>(wrap(value));
+      return saturate<std::uint8_t>(value);
     case DType::kBool:
       return value != 0 ? 1 : 0;
+    default:
+      return saturate<std::int64_t>(value);
   }
-  return value;
+}
+
+std::int64_t wrap_to(DType dtype, std::int64_t value) {
+  switch (dtype) {
+    case DType::kI32:
+      return static_cast<std::int32_t>(value);
+    case DType::kU8:
+      return static_cast<std::uint8_t>(value);
+    case DType::kBool:
+      return value != 0 ? 1 : 0;
+    default:
+      return value;
+  }
 }
 
 }  // namespace braid

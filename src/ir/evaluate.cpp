@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "braid/error.h"
 #include "braid/reference.h"
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
+#include "ir/poison.h"
 #include "ir/text.h"
 
 namespace braid {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// For each value the last node that reads it; the number of nodes when it is a graph output.
 std::vector<std::size_t> last_uses(const Graph& graph) {
@@ -96,6 +100,7 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         EvalTensor& result = results[rank][i];
         for (double& x : result.data) x = round_to(result.dtype, x);
+        for (std::int64_t& x : result.integers) x = wrap_to(result.dtype, x);
         values[rank][static_cast<std::size_t>(node.outputs[i])] = std::move(result);
       }
     }
@@ -105,9 +110,9 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
       if (last[written] <= id) continue;  // nobody looks
       const auto elements = storage_elements(graph, value, bindings);
       for (std::vector<EvalTensor>& of_rank : values) {
-        for (std::size_t e = 0; e < elements.size(); ++e) {
-          of_rank[written].data[elements[e]] = of_rank[result].data[e];
-        }
+        move_elements(of_rank[written], of_rank[result], [&](auto& to, const auto& from) {
+          for (std::size_t e = 0; e < elements.size(); ++e) to[elements[e]] = from[e];
+        });
       }
     }
   }
@@ -136,14 +141,24 @@ RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindin
     for (std::size_t i = 0; i < inputs[rank].size(); ++i) {
       const HostTensor& tensor = inputs[rank][i];
       check_input(graph.inputs()[i], tensor, bound, rank);
-      operands[rank].push_back({tensor.dtype, tensor.shape, tensor.to_doubles()});
+      EvalTensor& operand = operands[rank].emplace_back();
+      operand.dtype = tensor.dtype;
+      operand.shape = tensor.shape;
+      if (is_float(tensor.dtype)) {
+        operand.data = tensor.to_doubles();
+      } else {
+        operand.integers = tensor.to_integers();
+      }
     }
   }
   const EvalTensors results = evaluate_nodes(graph, std::move(operands), bound, progress);
   RankTensors outputs(results.size());
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     for (const EvalTensor& result : results[rank]) {
-      outputs[rank].push_back(HostTensor::from_doubles(result.dtype, result.shape, result.data));
+      outputs[rank].push_back(
+          is_float(result.dtype)
+              ? HostTensor::from_doubles(result.dtype, result.shape, result.data)
+              : HostTensor::from_integers(result.dtype, result.shape, result.integers));
     }
   }
   return outputs;
@@ -207,16 +222,52 @@ double tolerance(const Graph& graph, ValueId output, const std::vector<std::int6
   return allowed;
 }
 
-double relative_error(const HostTensor& out, const HostTensor& ref) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (out.shape != ref.shape) return kInfinity;
-  const std::vector<double> a = out.to_doubles();
-  const std::vector<double> b = ref.to_doubles();
+namespace {
+
+/// The bits of element `i`.
+std::uint64_t element_bits(const HostTensor& tensor, std::size_t i) {
+  const std::size_t size = dtype_size(tensor.dtype);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, tensor.data.data() + i * size, size);
+  return bits;
+}
+
+double relative_error_of_integers(const HostTensor& out, const HostTensor& ref) {
+  const std::vector<std::int64_t> a = out.to_integers();
+  const std::vector<std::int64_t> b = ref.to_integers();
   double difference = 0;
   double norm = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
+    // A bool that is neither 0 nor 1 is wrong, too.
+    if (out.dtype == DType::kBool && element_bits(out, i) > 1) return kInfinity;
+    const std::uint64_t apart =
+        a[i] < b[i] ? static_cast<std::uint64_t>(b[i]) - static_cast<std::uint64_t>(a[i])
+                    : static_cast<std::uint64_t>(a[i]) - static_cast<std::uint64_t>(b[i]);
+    difference += static_cast<double>(apart) * static_cast<double>(apart);
+    norm += static_cast<double>(b[i]) * static_cast<double>(b[i]);
+  }
+  if (difference == 0) return 0;
+  return norm == 0 ? kInfinity : std::sqrt(difference / norm);
+}
+
+}  // namespace
+
+double relative_error(const HostTensor& out, const HostTensor& ref) {
+  if (out.shape != ref.shape || out.dtype != ref.dtype) return kInfinity;
+  if (!is_float(out.dtype)) return relative_error_of_integers(out, ref);
+  const std::vector<double> a = out.to_doubles();
+  const std::vector<double> b = ref.to_doubles();
+  const std::uint64_t poison = poison_bits(out.dtype);
+  double difference = 0;
+  double norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) || std::isnan(b[i])) {
+      const bool written = element_bits(out, i) != poison;
+      if (!std::isnan(a[i]) || !std::isnan(b[i]) || !written) return kInfinity;
+      continue;
+    }
     if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
-      if (a[i] != b[i]) return kInfinity;  // NaN differs from everything
+      if (a[i] != b[i]) return kInfinity;
       continue;
     }
     difference += (a[i] - b[i]) * (a[i] - b[i]);

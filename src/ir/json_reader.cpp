@@ -65,11 +65,15 @@ bool read_bool(const json& value, const Place& place) {
   if (!value.is_boolean()) fail_type(value, place, "true or false");
   return value.get<bool>();
 }
-std::int64_t read_int(const json& value, const Place& place,
-                      std::string_view expected = "an integer") {
+/// An integer that 64 bits hold with their sign.
+bool is_int(const json& value) {
   const bool too_large =
       value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
-  if (!value.is_number_integer() || too_large) fail_type(value, place, expected);
+  return value.is_number_integer() && !too_large;
+}
+std::int64_t read_int(const json& value, const Place& place,
+                      std::string_view expected = "an integer") {
+  if (!is_int(value)) fail_type(value, place, expected);
   return value.get<std::int64_t>();
 }
 double read_number(const json& value, const Place& place) {
@@ -337,6 +341,9 @@ class Reader {
       case AttrType::kInt:
         return read_int(value, place);
       case AttrType::kDouble:
+        return read_number(value, place);
+      case AttrType::kNumber:
+        if (is_int(value)) return value.get<std::int64_t>();
         return read_number(value, place);
       case AttrType::kString:
       case AttrType::kGroup:

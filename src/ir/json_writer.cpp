@@ -198,6 +198,9 @@ std::string json_attribute(const AttrValue& value) {
             text += fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", json_string(key), number);
           }
           return text + '}';
+        } else if constexpr (std::is_same_v<T, double>) {
+          const std::string text = fmt::format("{}", v);  // 2.0 and -0.0 stay floats
+          return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
         } else if constexpr (std::is_same_v<T, std::shared_ptr<const Graph>>) {
           throw_internal("json_attribute", "a graph is not printed on one line");
         } else {

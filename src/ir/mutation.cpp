@@ -267,13 +267,16 @@ std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
     next = v.producer < 0 ? std::nullopt : named_operand(graph.node(v.producer), v.result);
   }
   EvalTensor elements;
+  elements.dtype = graph.type(path.back()).dtype;
   for (const Dim& dim : graph.type(path.back()).shape) {
     elements.shape.push_back(dim.evaluate(bindings));
   }
   const std::int64_t count = std::accumulate(elements.shape.begin(), elements.shape.end(),
                                              std::int64_t{1}, std::multiplies<>());
-  elements.data.resize(static_cast<std::size_t>(count));
-  std::iota(elements.data.begin(), elements.data.end(), 0.0);
+  move_elements(elements, elements, [&](auto& numbers, const auto&) {
+    numbers.resize(static_cast<std::size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), 0);
+  });
   // The views move the numbers as they would move the elements.
   for (std::size_t i = path.size() - 1; i-- > 0;) {
     const Value& v = graph.value(path[i]);
@@ -282,7 +285,11 @@ std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
     EvalTensors results = node.op->evaluate({graph, node, bindings}, {{std::move(elements)}});
     elements = std::move(results[0][static_cast<std::size_t>(v.result)]);
   }
-  return {elements.data.begin(), elements.data.end()};
+  std::vector<std::size_t> result;
+  move_elements(elements, elements, [&](const auto& numbers, const auto&) {
+    result.assign(numbers.begin(), numbers.end());
+  });
+  return result;
 }
 
 void verify_mutations(const Graph& graph, const std::string& place) {

@@ -173,7 +173,7 @@ EvalTensor make_result(const EvalContext& context, std::size_t index) {
     result.shape.push_back(dim.evaluate(context.bindings));
     size *= static_cast<std::size_t>(result.shape.back());
   }
-  result.data.resize(size);
+  is_float(type.dtype) ? result.data.resize(size) : result.integers.resize(size);
   return result;
 }
 

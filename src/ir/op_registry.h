@@ -23,7 +23,8 @@ enum class AttrType : std::uint8_t {
   kConfig,
   kGraph,
   kGroup,
-  kReduceOp
+  kReduceOp,
+  kNumber,  ///< an integer or a float, told apart
 };
 
 struct AttrDef {
@@ -54,12 +55,22 @@ enum class OpClass : std::uint8_t {
 /// reads such an operand later reads the result.
 enum class Mutates : std::uint8_t { kNothing, kFirst, kLast, kAll };
 
-/// The values of one operand on one rank, as the evaluator sees them.
+/// The values of one operand on one rank, as the evaluator sees them: floats in double, integers
+/// and bool (0 or 1) in int64.
 struct EvalTensor {
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;
-  std::vector<double> data;
+  std::vector<double> data;            ///< of a float dtype
+  std::vector<std::int64_t> integers;  ///< of any other
+
+  [[nodiscard]] std::size_t size() const { return is_float(dtype) ? data.size() : integers.size(); }
 };
+/// Calls move(elements of `to`, elements of `from`), two tensors of one dtype: what moves elements
+/// does not look at them.
+template <class To, class From, class Move>
+void move_elements(To& to, From& from, const Move& move) {
+  is_float(to.dtype) ? move(to.data, from.data) : move(to.integers, from.integers);
+}
 /// [rank][operand]
 using EvalTensors = std::vector<std::vector<EvalTensor>>;
 

@@ -5,6 +5,7 @@
 #include "ir/collective.h"
 #include "ir/groups.h"
 #include "ir/ops.h"
+#include "ir/pointwise.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -41,27 +42,44 @@ std::vector<TensorType> infer_out(std::string_view op, const InferContext& conte
   return results;
 }
 
-double reduced(ReduceOp op, const std::vector<double>& values) {
-  double result = values[0];
+/// T is double or Int.
+template <class T>
+T reduced(ReduceOp op, const std::vector<T>& values) {
+  T result = values[0];
   for (std::size_t r = 1; r < values.size(); ++r) {
-    const double x = values[r];
+    const T x = values[r];
     switch (op) {
       case ReduceOp::kSum:
       case ReduceOp::kAvg:
-        result += x;
+        result = result + x;
         break;
       case ReduceOp::kProduct:
-        result *= x;
+        result = result * x;
         break;
-      case ReduceOp::kMax:  // a NaN stays, as in torch
-        result = x > result || x != x ? x : result;
+      case ReduceOp::kMax:
+        result = maximum(result, x);
         break;
       case ReduceOp::kMin:
-        result = x < result || x != x ? x : result;
+        result = minimum(result, x);
         break;
     }
   }
-  return op == ReduceOp::kAvg ? result / static_cast<double>(values.size()) : result;
+  return result;
+}
+
+/// Element `at` of the result: the ranks' elements at `offset`, reduced in rank order.
+void reduce_element(ReduceOp op, const std::vector<const EvalTensor*>& operands, std::size_t offset,
+                    EvalTensor& result, std::size_t at) {
+  if (!is_float(result.dtype)) {
+    std::vector<Int> values;
+    for (const EvalTensor* operand : operands) values.push_back({operand->integers[offset]});
+    result.integers[at] = reduced(op, values).value;
+    return;
+  }
+  std::vector<double> values;
+  for (const EvalTensor* operand : operands) values.push_back(operand->data[offset]);
+  result.data[at] = reduced(op, values);
+  if (op == ReduceOp::kAvg) result.data[at] /= static_cast<double>(values.size());
 }
 
 /// The result of rank `me`, whose operands are those of the group's members in order.
@@ -73,8 +91,7 @@ void fill(const Collective& form, std::int64_t me, const std::vector<const EvalT
   const std::int64_t own = form.scatter_dim ? me * (shape[*form.scatter_dim] / form.ranks) : 0;
   std::vector<std::int64_t> index(result.shape.size(), 0);
   std::vector<std::int64_t> at;
-  std::vector<double> values(operands.size());
-  for (double& element : result.data) {
+  for (std::size_t i = 0; i < result.size(); ++i) {
     at = index;
     std::int64_t from = form.gather_dim ? 0 : form.src.value_or(me);
     if (form.gather_dim && even) {
@@ -90,10 +107,10 @@ void fill(const Collective& form, std::int64_t me, const std::vector<const EvalT
       offset = offset * static_cast<std::size_t>(shape[d]) + static_cast<std::size_t>(at[d]);
     }
     if (form.reduce) {
-      for (std::size_t r = 0; r < values.size(); ++r) values[r] = operands[r]->data[offset];
-      element = reduced(*form.reduce, values);
+      reduce_element(*form.reduce, operands, offset, result, i);
     } else {
-      element = operands[static_cast<std::size_t>(from)]->data[offset];
+      move_elements(result, *operands[static_cast<std::size_t>(from)],
+                    [&](auto& out, const auto& in) { out[i] = in[offset]; });
     }
     for (std::size_t d = index.size(); d-- > 0 && ++index[d] == result.shape[d];) index[d] = 0;
   }

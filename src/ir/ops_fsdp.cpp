@@ -52,8 +52,8 @@ EvalTensors evaluate_resize(const EvalContext& context, const EvalTensors& input
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = operands[0];
     if (freed) {
-      const double stale = is_float(result.dtype) ? std::numeric_limits<double>::quiet_NaN() : 0.0;
-      std::fill(result.data.begin(), result.data.end(), stale);
+      result.data.assign(result.data.size(), std::numeric_limits<double>::quiet_NaN());
+      result.integers.assign(result.integers.size(), 0);
     }
     return std::vector<EvalTensor>{std::move(result)};
   });
@@ -86,12 +86,16 @@ EvalTensors evaluate_copy_in(const EvalContext& context, const EvalTensors& inpu
       const auto rank = static_cast<std::size_t>(members[me]);
       EvalTensor part = make_result(context, 0);
       EvalTensor whole = inputs[rank].back();
-      auto to = part.data.begin();
+      std::size_t at = 0;
       for (std::size_t i = 0; i + 1 < inputs[rank].size(); ++i) {
-        to = std::copy(inputs[rank][i].data.begin(), inputs[rank][i].data.end(), to);
+        move_elements(part, inputs[rank][i], [&](auto& out, const auto& in) {
+          std::copy(in.begin(), in.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
+          at += in.size();
+        });
       }
-      std::copy(part.data.begin(), part.data.end(),
-                whole.data.begin() + static_cast<std::ptrdiff_t>(me * part.data.size()));
+      move_elements(whole, part, [&](auto& out, const auto& in) {
+        std::copy(in.begin(), in.end(), out.begin() + static_cast<std::ptrdiff_t>(me * in.size()));
+      });
       outputs[rank] = {std::move(part), std::move(whole)};
     }
   }
@@ -133,13 +137,14 @@ std::size_t rows_before(const Sizes& shape, std::size_t axis) {
 template <class Move>
 void side_by_side(EvalTensor& whole, std::vector<EvalTensor>& parts, std::size_t rows,
                   const Move& move) {
-  const std::size_t width = whole.data.size() / rows;
+  const std::size_t width = whole.size() / rows;
   for (std::size_t row = 0; row < rows; ++row) {
     std::size_t at = row * width;
     for (EvalTensor& part : parts) {
-      const std::size_t columns = part.data.size() / rows;
-      for (std::size_t c = 0; c < columns; ++c)
-        move(whole.data[at++], part.data[row * columns + c]);
+      const std::size_t columns = part.size() / rows;
+      move_elements(whole, part, [&](auto& all, auto& own) {
+        for (std::size_t c = 0; c < columns; ++c) move(all[at++], own[row * columns + c]);
+      });
     }
   }
 }
@@ -154,7 +159,7 @@ EvalTensors evaluate_split(const EvalContext& context, const EvalTensors& inputs
     const std::size_t axis =
         normalize_axis(*context.node.attr<std::int64_t>("dim"), x.shape.size(), "/attrs/dim");
     side_by_side(x, parts, rows_before(x.shape, axis),
-                 [](double whole, double& part) { part = whole; });
+                 [](const auto& whole, auto& part) { part = whole; });
     return parts;
   });
 }
@@ -198,7 +203,7 @@ EvalTensors evaluate_chunk_cat(const EvalContext& context, const EvalTensors& in
     EvalTensor result = make_result(context, 0);
     std::vector<EvalTensor> parts = operands;
     side_by_side(result, parts, rows_before(result.shape, result.shape.size() - 1),
-                 [](double& whole, double part) { whole = part; });
+                 [](auto& whole, const auto& part) { whole = part; });
     return std::vector<EvalTensor>{std::move(result)};
   });
 }

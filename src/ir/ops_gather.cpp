@@ -14,8 +14,8 @@ void expect_indices(std::string_view op, const InferContext& context, std::size_
 }
 
 /// Indices outside [0, extent) are an error here; a kernel gives zeros for them.
-std::size_t checked_index(const EvalContext& context, double index, std::int64_t extent) {
-  if (index >= 0 && index < static_cast<double>(extent)) return static_cast<std::size_t>(index);
+std::size_t checked_index(const EvalContext& context, std::int64_t index, std::int64_t extent) {
+  if (index >= 0 && index < extent) return static_cast<std::size_t>(index);
   throw_invalid(context.node.name,
                 fmt::format("index {} is out of range; expected [0, {})", index, extent));
 }
@@ -35,12 +35,13 @@ EvalTensors evaluate_embedding(const EvalContext& context, const EvalTensors& in
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
     const auto columns = static_cast<std::size_t>(operands[0].shape[1]);
-    for (std::size_t i = 0; i < operands[1].data.size(); ++i) {
-      const std::size_t row = checked_index(context, operands[1].data[i], operands[0].shape[0]);
-      for (std::size_t c = 0; c < columns; ++c) {
-        result.data[i * columns + c] = operands[0].data[row * columns + c];
+    const std::vector<std::int64_t>& indices = operands[1].integers;
+    move_elements(result, operands[0], [&](auto& out, const auto& table) {
+      for (std::size_t i = 0; i < indices.size(); ++i) {
+        const std::size_t row = checked_index(context, indices[i], operands[0].shape[0]);
+        for (std::size_t c = 0; c < columns; ++c) out[i * columns + c] = table[row * columns + c];
       }
-    }
+    });
     return std::vector<EvalTensor>{std::move(result)};
   });
 }
@@ -69,14 +70,15 @@ EvalTensors evaluate_index_select(const EvalContext& context, const EvalTensors&
     for (std::size_t d = axis + 1; d < x.shape.size(); ++d) {
       inner *= static_cast<std::size_t>(x.shape[d]);
     }
-    const std::size_t count = operands[1].data.size();
-    for (std::size_t i = 0; i < result.data.size(); ++i) {
-      const std::size_t nth = i / inner % count;
-      const std::size_t from = checked_index(context, operands[1].data[nth], x.shape[axis]);
-      const std::size_t outer = i / inner / count;
-      result.data[i] =
-          x.data[(outer * static_cast<std::size_t>(x.shape[axis]) + from) * inner + i % inner];
-    }
+    const std::vector<std::int64_t>& indices = operands[1].integers;
+    const std::size_t count = indices.size();
+    move_elements(result, x, [&](auto& out, const auto& in) {
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::size_t from = checked_index(context, indices[i / inner % count], x.shape[axis]);
+        const std::size_t outer = i / inner / count;
+        out[i] = in[(outer * static_cast<std::size_t>(x.shape[axis]) + from) * inner + i % inner];
+      }
+    });
     return std::vector<EvalTensor>{std::move(result)};
   });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/ops.h"
+#include "ir/pointwise.h"
 
 namespace braid {
 namespace {
@@ -69,7 +70,7 @@ EvalTensors evaluate_softmax(const EvalContext& context, const EvalTensors& inpu
       const double* in = x.data.data() + row;
       double* out = result.data.data() + row;
       double largest = in[0];
-      for (std::size_t c = 1; c < columns; ++c) largest = std::max(largest, in[c]);
+      for (std::size_t c = 1; c < columns; ++c) largest = maximum(largest, in[c]);
       double sum = 0;
       for (std::size_t c = 0; c < columns; ++c) sum += out[c] = std::exp(in[c] - largest);
       for (std::size_t c = 0; c < columns; ++c) out[c] /= sum;

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "ir/json_writer.h"
 #include "ir/ops.h"
 #include "ir/pointwise.h"
 #include "ir/text.h"
@@ -40,6 +42,47 @@ constexpr PointwiseOp kOps[] = {
     {"logical_and", 2, Operands::kAny, true, 1}, {"logical_or", 2, Operands::kAny, true, 1},
     {"logical_not", 1, Operands::kAny, true, 1},
 };
+
+/// Whether a value of `dtype` can be `number`: an integer in its range, or a float that does not
+/// round to infinity. As truth values all numbers do.
+bool can_hold(DType dtype, const AttrValue& number) {
+  if (dtype == DType::kBool) return true;
+  if (const auto* integer = std::get_if<std::int64_t>(&number)) {
+    return is_float(dtype) ? can_hold(dtype, static_cast<double>(*integer))
+                           : wrap_to(dtype, *integer) == *integer;
+  }
+  const double value = std::get<double>(number);
+  if (is_float8(dtype)) return std::fabs(value) <= (dtype == DType::kF8E4M3 ? 448 : 57344);
+  if (is_float(dtype)) return std::isfinite(round_to(dtype, value));
+  // 2^63 would become the largest i64.
+  return round_to(dtype, value) == value && value < 0x1p63;
+}
+
+void expect_held(DType dtype, const Attrs& attrs, const std::string& key) {
+  const AttrValue& number = attrs.find(key)->second;
+  if (can_hold(dtype, number)) return;
+  fail("/attrs/" + key,
+       fmt::format("{} is no value of {}", json_attribute(number), dtype_name(dtype)));
+}
+
+/// Integers are clamped by integers: with a float for a bound the result would be one.
+std::vector<TensorType> infer_clamp(const InferContext& context) {
+  const DType dtype = context.inputs[0].dtype;
+  if (context.attrs.empty()) fail("/attrs", "clamp has no bound; expected min, max or both");
+  for (const char* key : {"min", "max"}) {
+    const auto bound = context.attrs.find(key);
+    if (bound == context.attrs.end()) continue;
+    if (!is_float(dtype) && std::holds_alternative<double>(bound->second)) {
+      fail(
+          std::string("/attrs/") + key,
+          fmt::format("{} is a float and the operand {}; expected an integer: insert `to` to clamp "
+                      "as floats",
+                      json_attribute(bound->second), context.inputs[0].str()));
+    }
+    expect_held(dtype, context.attrs, key);
+  }
+  return {context.inputs[0]};
+}
 
 void expect_operand(std::string_view op, Operands takes, std::span<const TensorType> inputs) {
   if (takes == Operands::kFloat) return expect_float(op, inputs);
@@ -94,6 +137,25 @@ std::vector<std::size_t> broadcast_offsets(const std::vector<std::int64_t>& resu
   return offsets;
 }
 
+double real_element(const EvalTensor& x, std::size_t i) {
+  return is_float(x.dtype) ? x.data[i] : static_cast<double>(x.integers[i]);
+}
+void set_element(EvalTensor& result, std::size_t i, double value) {
+  if (is_float(result.dtype)) {
+    result.data[i] = value;
+  } else {
+    result.integers[i] = to_integer(result.dtype, value);
+  }
+}
+/// An integer becomes a narrow float by way of f32.
+void set_element(EvalTensor& result, std::size_t i, Int value) {
+  if (is_float(result.dtype)) {
+    result.data[i] = static_cast<float>(value.value);
+  } else {
+    result.integers[i] = value.value;
+  }
+}
+
 EvalTensors evaluate_pointwise(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
@@ -104,12 +166,22 @@ EvalTensors evaluate_pointwise(const EvalContext& context, const EvalTensors& in
                             ? std::vector<std::size_t>()
                             : broadcast_offsets(result.shape, operand.shape));
     }
-    std::vector<double> x(operands.size());
-    for (std::size_t i = 0; i < result.data.size(); ++i) {
-      for (std::size_t k = 0; k < x.size(); ++k) {
-        x[k] = operands[k].data[offsets[k].empty() ? i : offsets[k][i]];
+    const auto at = [&](std::size_t k, std::size_t i) {
+      return offsets[k].empty() ? i : offsets[k][i];
+    };
+    // A condition is bool whatever the others are.
+    if (is_float(operands.back().dtype)) {
+      std::vector<double> x(operands.size());
+      for (std::size_t i = 0; i < result.size(); ++i) {
+        for (std::size_t k = 0; k < x.size(); ++k) x[k] = real_element(operands[k], at(k, i));
+        set_element(result, i, pointwise<double>(context.node.op->name, x, context.node.attrs));
       }
-      result.data[i] = pointwise<double>(context.node.op->name, x, context.node.attrs);
+    } else {
+      std::vector<Int> x(operands.size());
+      for (std::size_t i = 0; i < result.size(); ++i) {
+        for (std::size_t k = 0; k < x.size(); ++k) x[k] = {operands[k].integers[at(k, i)]};
+        set_element(result, i, pointwise<Int>(context.node.op->name, x, context.node.attrs));
+      }
     }
     return std::vector<EvalTensor>{std::move(result)};
   });
@@ -160,11 +232,10 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
       .op_class = OpClass::kPointwise,
       .min_inputs = 1,
       .max_inputs = 1,
-      .attrs = {{"min", AttrType::kDouble, {}, true}, {"max", AttrType::kDouble, {}, true}},
+      .attrs = {{"min", AttrType::kNumber, {}, true}, {"max", AttrType::kNumber, {}, true}},
       .infer = [](const InferContext& context) -> std::vector<TensorType> {
         expect_operand("clamp", Operands::kNumber, context.inputs);
-        if (context.attrs.empty()) fail("/attrs", "clamp has no bound; expected min, max or both");
-        return {context.inputs[0]};
+        return infer_clamp(context);
       },
       .flops = flops_per_element(2),
       .evaluate = evaluate_pointwise,
@@ -192,18 +263,21 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
       .min_inputs = 0,
       .max_inputs = 0,
       .attrs = {{"shape", AttrType::kShape, Shape{}},
-                {"value", AttrType::kDouble, {}},
+                {"value", AttrType::kNumber, {}},
                 {"dtype", AttrType::kDType, {}}},
       .infer = [](const InferContext& context) -> std::vector<TensorType> {
-        return {{get_attr<DType>(context.attrs, "dtype"), get_attr<Shape>(context.attrs, "shape")}};
+        const DType dtype = get_attr<DType>(context.attrs, "dtype");
+        expect_held(dtype, context.attrs, "value");
+        return {{dtype, get_attr<Shape>(context.attrs, "shape")}};
       },
       .flops = flops_per_element(0),
       .evaluate =
           [](const EvalContext& context, const EvalTensors& inputs) {
             return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>&) {
               EvalTensor result = make_result(context, 0);
-              std::fill(result.data.begin(), result.data.end(),
-                        *context.node.attr<double>("value"));
+              const AttrValue& value = context.node.attrs.find("value")->second;
+              result.data.assign(result.data.size(), number_like(0.0, value));
+              result.integers.assign(result.integers.size(), integer_of(result.dtype, value));
               return std::vector<EvalTensor>{std::move(result)};
             });
           },

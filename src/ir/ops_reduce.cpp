@@ -10,18 +10,23 @@ namespace braid {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using Limits = std::numeric_limits<std::int64_t>;
 
+/// Of floats, and of integers where it takes them: what it begins with and how it goes on.
 struct ReduceOp {
   const char* name;
   bool float_only;
   double start;
   double (*combine)(double, double);
+  Int integer_start = {0};
+  Int (*combine_integers)(Int, Int) = nullptr;
 };
+double sum_of(double a, double b) { return a + b; }
 constexpr ReduceOp kOps[] = {
-    {"sum", true, 0.0, [](double a, double b) { return a + b; }},
-    {"mean", true, 0.0, [](double a, double b) { return a + b; }},
-    {"amax", false, -kInfinity, maximum},
-    {"amin", false, kInfinity, [](double a, double b) { return -maximum(-a, -b); }},
+    {"sum", true, 0.0, sum_of},
+    {"mean", true, 0.0, sum_of},
+    {"amax", false, -kInfinity, maximum, {Limits::min()}, maximum},
+    {"amin", false, kInfinity, minimum, {Limits::max()}, minimum},
 };
 
 /// For each dim whether it is reduced; an empty list means all.
@@ -36,12 +41,13 @@ std::vector<bool> reduced_dims(const Attrs& attrs, std::size_t rank) {
   return reduced;
 }
 
-std::vector<TensorType> infer_reduce(const ReduceOp& op, const InferContext& context) {
-  if (op.float_only) expect_float(op.name, context.inputs);
+std::vector<TensorType> infer_reduce(std::string_view op, bool float_only,
+                                     const InferContext& context) {
+  if (float_only) expect_float(op, context.inputs);
   const TensorType& input = context.inputs[0];
   if (input.dtype == DType::kBool || is_float8(input.dtype)) {
-    fail("/inputs/0", fmt::format("the operand of {} is {}; expected a number: insert `to`",
-                                  op.name, input.str()));
+    fail("/inputs/0",
+         fmt::format("the operand of {} is {}; expected a number: insert `to`", op, input.str()));
   }
   const std::vector<bool> reduced = reduced_dims(context.attrs, input.shape.size());
   const bool keepdim = get_attr<bool>(context.attrs, "keepdim");
@@ -56,7 +62,7 @@ std::vector<TensorType> infer_reduce(const ReduceOp& op, const InferContext& con
   return {result};
 }
 
-/// Calls visit(element, its place in the result, its index among those that go there).
+/// Calls visit(an element's place, its place in the result, its index among those that go there).
 template <class Visit>
 void visit_reduced(const EvalTensor& x, const std::vector<bool>& reduced, const Visit& visit) {
   // Strides of the operand's dims in the result; a reduced dim stays in place and counts.
@@ -71,8 +77,8 @@ void visit_reduced(const EvalTensor& x, const std::vector<bool>& reduced, const 
   std::vector<std::int64_t> index(x.shape.size(), 0);
   std::size_t at = 0;
   std::size_t nth = 0;
-  for (double value : x.data) {
-    visit(value, at, nth);
+  for (std::size_t from = 0; from < x.size(); ++from) {
+    visit(from, at, nth);
     for (std::size_t d = index.size(); d-- > 0;) {
       at += strides[d];
       nth += counts[d];
@@ -89,10 +95,16 @@ EvalTensors evaluate_reduce(const ReduceOp& op, const EvalContext& context,
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     const EvalTensor& x = operands[0];
     EvalTensor result = make_result(context, 0);
-    std::fill(result.data.begin(), result.data.end(), op.start);
+    result.data.assign(result.data.size(), op.start);
+    result.integers.assign(result.integers.size(), op.integer_start.value);
     visit_reduced(x, reduced_dims(context.node.attrs, x.shape.size()),
-                  [&](double value, std::size_t at, std::size_t) {
-                    result.data[at] = op.combine(result.data[at], value);
+                  [&](std::size_t from, std::size_t at, std::size_t) {
+                    if (is_float(x.dtype)) {
+                      result.data[at] = op.combine(result.data[at], x.data[from]);
+                    } else {
+                      std::int64_t& y = result.integers[at];
+                      y = op.combine_integers({y}, {x.integers[from]}).value;
+                    }
                   });
     if (std::string_view(op.name) == "mean") {
       const auto count =
@@ -104,8 +116,7 @@ EvalTensors evaluate_reduce(const ReduceOp& op, const EvalContext& context,
 }
 
 std::vector<TensorType> infer_argmax(const InferContext& context) {
-  const ReduceOp any_number{"argmax", false, 0, maximum};
-  std::vector<TensorType> result = infer_reduce(any_number, context);
+  std::vector<TensorType> result = infer_reduce("argmax", false, context);
   result[0].dtype = DType::kI64;
   if (get_attr<std::vector<std::int64_t>>(context.attrs, "dim").size() > 1) {
     fail("/attrs/dim", "argmax over several dims; expected one, or none for all");
@@ -118,14 +129,17 @@ EvalTensors evaluate_argmax(const EvalContext& context, const EvalTensors& input
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     const EvalTensor& x = operands[0];
     EvalTensor result = make_result(context, 0);
-    std::vector<double> best(result.data.size(), 0);
+    std::vector<std::size_t> best(result.size(), 0);  // the place of the largest so far
+    const auto is_better = [&](std::size_t from, std::size_t than) {
+      if (!is_float(x.dtype)) return x.integers[from] > x.integers[than];
+      if (std::isnan(x.data[than])) return false;
+      return std::isnan(x.data[from]) || x.data[from] > x.data[than];
+    };
     visit_reduced(x, reduced_dims(context.node.attrs, x.shape.size()),
-                  [&](double value, std::size_t at, std::size_t nth) {
-                    const bool better = nth == 0 || value > best[at] ||
-                                        (std::isnan(value) && !std::isnan(best[at]));
-                    if (!better) return;
-                    best[at] = value;
-                    result.data[at] = static_cast<double>(nth);
+                  [&](std::size_t from, std::size_t at, std::size_t nth) {
+                    if (nth != 0 && !is_better(from, best[at])) return;
+                    best[at] = from;
+                    result.integers[at] = static_cast<std::int64_t>(nth);
                   });
     return std::vector<EvalTensor>{std::move(result)};
   });
@@ -152,7 +166,10 @@ void add_reduce_ops(std::vector<OpDef>& ops) {
         .min_inputs = 1,
         .max_inputs = 1,
         .attrs = reduce_attributes(),
-        .infer = [op](const InferContext& context) { return infer_reduce(op, context); },
+        .infer =
+            [op](const InferContext& context) {
+              return infer_reduce(op.name, op.float_only, context);
+            },
         .flops = reduce_flops,
         .evaluate = [op](
                         const EvalContext& context,

@@ -135,6 +135,7 @@ EvalTensors evaluate_same(const EvalContext& context, const EvalTensors& inputs)
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
     result.data = operands[0].data;
+    result.integers = operands[0].integers;
     return std::vector<EvalTensor>{std::move(result)};
   });
 }
@@ -180,8 +181,10 @@ void visit_strided(const std::vector<std::int64_t>& shape, const std::vector<std
 
 EvalTensor strided(EvalTensor result, const EvalTensor& x, const std::vector<std::size_t>& strides,
                    std::size_t start = 0) {
-  visit_strided(result.shape, strides, start,
-                [&](std::size_t to, std::size_t from) { result.data[to] = x.data[from]; });
+  move_elements(result, x, [&](auto& out, const auto& in) {
+    visit_strided(result.shape, strides, start,
+                  [&](std::size_t to, std::size_t from) { out[to] = in[from]; });
+  });
   return result;
 }
 
@@ -244,8 +247,10 @@ EvalTensors evaluate_cat(const EvalContext& context, const EvalTensors& inputs) 
     const std::vector<std::size_t> strides = dense_strides(result.shape);
     std::size_t start = 0;
     for (const EvalTensor& x : operands) {
-      visit_strided(x.shape, strides, start,
-                    [&](std::size_t from, std::size_t to) { result.data[to] = x.data[from]; });
+      move_elements(result, x, [&](auto& out, const auto& in) {
+        visit_strided(x.shape, strides, start,
+                      [&](std::size_t from, std::size_t to) { out[to] = in[from]; });
+      });
       start += static_cast<std::size_t>(x.shape[axis]) * strides[axis];
     }
     return std::vector<EvalTensor>{std::move(result)};

@@ -60,11 +60,13 @@ HostTensor random_tensor(const GraphInput& input, const Bindings& bindings, Rand
     mean = 1;
     deviation = 0.1;
   }
-  std::vector<double> values(size);
-  for (double& value : values) {
-    value = is_float(input.type.dtype) ? mean + deviation * random.normal()
-                                       : static_cast<double>(random.next() % 8);
+  if (!is_float(input.type.dtype)) {
+    std::vector<std::int64_t> values(size);
+    for (std::int64_t& value : values) value = static_cast<std::int64_t>(random.next() % 8);
+    return HostTensor::from_integers(input.type.dtype, std::move(shape), values);
   }
+  std::vector<double> values(size);
+  for (double& value : values) value = mean + deviation * random.normal();
   return HostTensor::from_doubles(input.type.dtype, std::move(shape), values);
 }
 

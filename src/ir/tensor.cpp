@@ -111,13 +111,35 @@ std::vector<std::byte> write_all(DType dtype, const std::vector<double>& values,
   return data;
 }
 
-/// A double to an integer it was rounded to; 2^63, the rounded form of the largest i64, stays in
-/// range.
-template <class Int>
-Int to_int(double value) {
-  constexpr double kTwo63 = 9223372036854775808.0;
-  if (value >= kTwo63) return static_cast<Int>(std::numeric_limits<std::int64_t>::max());
-  return static_cast<Int>(static_cast<std::int64_t>(value));
+template <class Stored>
+std::vector<std::int64_t> read_integers(const std::vector<std::byte>& data) {
+  std::vector<std::int64_t> result(data.size() / sizeof(Stored));
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    Stored stored;
+    std::memcpy(&stored, data.data() + i * sizeof(Stored), sizeof(Stored));
+    result[i] = stored;
+  }
+  return result;
+}
+
+template <class Stored>
+std::vector<std::byte> write_integers(DType dtype, const std::vector<std::int64_t>& values) {
+  std::vector<std::byte> data(values.size() * sizeof(Stored));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto stored = static_cast<Stored>(wrap_to(dtype, values[i]));
+    std::memcpy(data.data() + i * sizeof(Stored), &stored, sizeof(Stored));
+  }
+  return data;
+}
+
+[[noreturn]] void fail_float(DType dtype) {
+  throw_invalid("",
+                fmt::format("the dtype is {}; expected an integer one or bool", dtype_name(dtype)));
+}
+
+void check_count(const HostTensor& tensor, std::size_t count) {
+  if (tensor.numel() == static_cast<std::int64_t>(count)) return;
+  throw_invalid("", fmt::format("{} values for a tensor of {} elements", count, tensor.numel()));
 }
 
 }  // namespace
@@ -141,25 +163,41 @@ std::vector<double> HostTensor::to_doubles() const {
       return read_all<std::uint8_t>(data, [](auto x) { return float8_to_double(kE4M3, x); });
     case DType::kF8E5M2:
       return read_all<std::uint8_t>(data, [](auto x) { return float8_to_double(kE5M2, x); });
-    case DType::kI32:
-      return read_all<std::int32_t>(data, same);
-    case DType::kI64:
-      return read_all<std::int64_t>(data, same);
-    case DType::kU8:
-      return read_all<std::uint8_t>(data, same);
-    case DType::kBool:
-      return read_all<std::uint8_t>(data, [](auto x) { return x != 0; });
+    default: {
+      const std::vector<std::int64_t> integers = to_integers();
+      return {integers.begin(), integers.end()};
+    }
   }
-  return {};
+}
+
+std::vector<std::int64_t> HostTensor::to_integers() const {
+  switch (dtype) {
+    case DType::kI32:
+      return read_integers<std::int32_t>(data);
+    case DType::kI64:
+      return read_integers<std::int64_t>(data);
+    case DType::kU8:
+      return read_integers<std::uint8_t>(data);
+    case DType::kBool: {
+      std::vector<std::int64_t> truths = read_integers<std::uint8_t>(data);
+      for (std::int64_t& truth : truths) truth = wrap_to(dtype, truth);
+      return truths;
+    }
+    default:
+      fail_float(dtype);
+  }
 }
 
 HostTensor HostTensor::from_doubles(DType dtype, std::vector<std::int64_t> shape,
                                     const std::vector<double>& values) {
-  HostTensor tensor{dtype, std::move(shape), {}};
-  if (tensor.numel() != static_cast<std::int64_t>(values.size())) {
-    throw_invalid(
-        "", fmt::format("{} values for a tensor of {} elements", values.size(), tensor.numel()));
+  if (!is_float(dtype)) {
+    std::vector<std::int64_t> integers;
+    integers.reserve(values.size());
+    for (double value : values) integers.push_back(to_integer(dtype, value));
+    return from_integers(dtype, std::move(shape), integers);
   }
+  HostTensor tensor{dtype, std::move(shape), {}};
+  check_count(tensor, values.size());
   auto narrow = [](double x) { return static_cast<float>(x); };
   switch (dtype) {
     case DType::kF32:
@@ -181,16 +219,29 @@ HostTensor HostTensor::from_doubles(DType dtype, std::vector<std::int64_t> shape
       tensor.data = write_all<std::uint8_t>(dtype, values,
                                             [](double x) { return double_to_float8(kE5M2, x); });
       break;
+    default:
+      break;
+  }
+  return tensor;
+}
+
+HostTensor HostTensor::from_integers(DType dtype, std::vector<std::int64_t> shape,
+                                     const std::vector<std::int64_t>& values) {
+  HostTensor tensor{dtype, std::move(shape), {}};
+  check_count(tensor, values.size());
+  switch (dtype) {
     case DType::kI32:
-      tensor.data = write_all<std::int32_t>(dtype, values, to_int<std::int32_t>);
+      tensor.data = write_integers<std::int32_t>(dtype, values);
       break;
     case DType::kI64:
-      tensor.data = write_all<std::int64_t>(dtype, values, to_int<std::int64_t>);
+      tensor.data = write_integers<std::int64_t>(dtype, values);
       break;
     case DType::kU8:
     case DType::kBool:
-      tensor.data = write_all<std::uint8_t>(dtype, values, to_int<std::uint8_t>);
+      tensor.data = write_integers<std::uint8_t>(dtype, values);
       break;
+    default:
+      fail_float(dtype);
   }
   return tensor;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <span>
@@ -12,6 +13,7 @@
 #include "codegen/graph_target.h"
 #include "codegen/protocol.h"
 #include "ir/expr.h"
+#include "ir/poison.h"
 #include "lowering/passes.h"
 #include "runtime/compile_program.h"
 #include "runtime/launch_plan.h"
@@ -338,10 +340,17 @@ void Executable::poison_outputs() {
   impl_->require_prepared("poison_outputs");
   for (Impl::Rank& rank : impl_->ranks) {
     for (const ProgramTensor& output : impl_->program.outputs) {
-      const std::int64_t bytes = numel(output.type.shape).evaluate(*impl_->bindings) *
-                                 static_cast<std::int64_t>(dtype_size(output.type.dtype));
-      rank.stream->fill(impl_->address(rank, static_cast<std::size_t>(output.buffer)), 0xff,
-                        static_cast<std::size_t>(bytes));
+      const std::size_t size = dtype_size(output.type.dtype);
+      const std::uint64_t element = poison_bits(output.type.dtype);
+      std::vector<std::byte> bytes(
+          static_cast<std::size_t>(numel(output.type.shape).evaluate(*impl_->bindings)) * size);
+      for (std::size_t at = 0; at < bytes.size(); at += size) {
+        std::memcpy(bytes.data() + at, &element, size);
+      }
+      if (bytes.empty()) continue;
+      rank.stream->copy_from_host(impl_->address(rank, static_cast<std::size_t>(output.buffer)),
+                                  bytes.data(), bytes.size());
+      rank.stream->synchronize();  // the bytes go away
     }
   }
 }

@@ -66,15 +66,18 @@ TEST(Dtype, F32AgreesWithTheHardware) {
   }
 }
 
-TEST(Dtype, IntegersTruncateAndWrap) {
+TEST(Dtype, IntegersTruncateAndSaturate) {
   EXPECT_EQ(round_to(DType::kI32, 2.9), 2);
   EXPECT_EQ(round_to(DType::kI32, -2.9), -2);
-  EXPECT_EQ(round_to(DType::kI32, 2147483648.0), -2147483648.0);
+  EXPECT_EQ(round_to(DType::kI32, 2147483648.0), 2147483647);
   EXPECT_EQ(round_to(DType::kI64, -5e3), -5000);
-  EXPECT_EQ(round_to(DType::kU8, 257), 1);
-  EXPECT_EQ(round_to(DType::kU8, -1), 255);
+  EXPECT_EQ(round_to(DType::kU8, 257), 255);
+  EXPECT_EQ(round_to(DType::kU8, -1), 0);
   EXPECT_EQ(round_to(DType::kI32, std::nan("")), 0);
-  EXPECT_EQ(round_to(DType::kI32, kInfinity), 0);
+  EXPECT_EQ(round_to(DType::kI32, kInfinity), 2147483647);
+  EXPECT_EQ(wrap_to(DType::kI32, std::int64_t{1} << 31), -2147483648);
+  EXPECT_EQ(wrap_to(DType::kU8, 257), 1);
+  EXPECT_EQ(wrap_to(DType::kBool, 256), 1);
 }
 
 TEST(Dtype, BoolIsNotZero) {
@@ -93,7 +96,9 @@ TEST(Dtype, NamesReadBack) {
 TEST(DType, RoundsToEightBitFloats) {
   EXPECT_EQ(round_to(DType::kF8E4M3, 17), 16);
   EXPECT_EQ(round_to(DType::kF8E4M3, 464), 448);  // a tie, to the even neighbour
-  EXPECT_TRUE(std::isnan(round_to(DType::kF8E4M3, 465)));
+  EXPECT_EQ(round_to(DType::kF8E4M3, 465), 448);
+  EXPECT_EQ(round_to(DType::kF8E4M3, -kInfinity), -448);
+  EXPECT_TRUE(std::isnan(round_to(DType::kF8E4M3, std::nan(""))));
   EXPECT_EQ(round_to(DType::kF8E4M3, 0x1p-10), 0);
   EXPECT_EQ(round_to(DType::kF8E4M3, 0x1.8p-9), 0x1p-8);
   EXPECT_EQ(round_to(DType::kF8E5M2, 57344), 57344);

@@ -98,8 +98,11 @@ std::vector<Case> pointwise_cases() {
   each("where", {kF32, kF16, kI32, kBool}, [](Build& b, DType d) {
     return b.op("where", {b.in(kBool, {kT, 1}), b.in(d, {kT, 48}), b.in(d, {48})});
   });
-  each("clamp", {kF32, kBF16, kI32}, [](Build& b, DType d) {
+  each("clamp", {kF32, kBF16}, [](Build& b, DType d) {
     return b.op("clamp", {b.in(d, {kT, 40})}, {{"min", -0.5}, {"max", 2.0}});
+  });
+  each("clamp", {kI32, kI64}, [](Build& b, DType d) {
+    return b.op("clamp", {b.in(d, {kT, 40})}, {{"min", std::int64_t{1}}, {"max", std::int64_t{5}}});
   });
   each("clamp_low", {kF32}, [](Build& b, DType d) {
     return b.op("clamp", {b.in(d, {kT, 40})}, {{"min", 0.25}});

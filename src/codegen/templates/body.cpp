@@ -83,11 +83,12 @@ Id BodyEmitter::to_kind(Id id, DType dtype) {
   const bool to_float = is_float(dtype);
   if (to_float == (b_.type(id).kind == Kind::kF32)) return id;
   if (dtype == DType::kBool) return b_.round(dtype, id);  // 0.5 is true
-  return b_.map(to_float ? Fn::kToF32 : Fn::kToI64, {id});
+  return to_float ? b_.map(Fn::kToF32, {id}) : b_.map(Fn::kSaturate, {id}, dtype);
 }
 
-Id BodyEmitter::constant(DType dtype, double number) {
-  return b_.splat(is_float(dtype) ? Kind::kF32 : Kind::kI64, rows_, 1, round_to(dtype, number));
+Id BodyEmitter::constant(DType dtype, const AttrValue& number) {
+  if (!is_float(dtype)) return b_.splat_integer(rows_, 1, integer_of(dtype, number));
+  return b_.splat(Kind::kF32, rows_, 1, round_to(dtype, number_like(0.0, number)));
 }
 
 Id BodyEmitter::count_of(const Shape& shape) {
@@ -111,7 +112,7 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
       return b_.round(dtype, to_kind(reduced_.at(&node)[0], dtype));
     case OpClass::kPointwise:
     case OpClass::kCopy:
-      if (node.op_name() == "full") return constant(dtype, *node.attr<double>("value"));
+      if (node.op_name() == "full") return constant(dtype, node.attrs.at("value"));
       return b_.round(dtype, to_kind(pointwise_value(node, at, mask), dtype));
     default:
       throw_internal(node.name, fmt::format("no tile form of '{}'", node.op_name()));
@@ -283,13 +284,9 @@ void BodyEmitter::reduce_all(const Reduce& reduce, const Column& column) {
         return value(input, coords_.reshape(at, body_.type(input).shape), mask);
       };
       const Kind kind = is_float(body_.type(input).dtype) ? Kind::kF32 : Kind::kI64;
-      // -max(-x): the same order, and NaN wins.
-      const auto negated = [&](const auto& of) {
-        return [&](const Coords& at, const Mask& mask) { return b_.map(Fn::kNeg, {of(at, mask)}); };
-      };
       Id result;
       if (op == "amin") {
-        result = b_.map(Fn::kNeg, {reduce(Fn::kMax, kind, negated(x))});
+        result = reduce(Fn::kMin, kind, x);
       } else if (op == "amax") {
         result = reduce(Fn::kMax, kind, x);
       } else if (op == "argmax") {
@@ -301,10 +298,10 @@ void BodyEmitter::reduce_all(const Reduce& reduce, const Column& column) {
           if (b_.type(y).kind == Kind::kF32) {
             missed = b_.map(Fn::kAnd, {missed, b_.map(Fn::kEq, {y, y})});
           }
-          const Id far = b_.integer(std::numeric_limits<std::int32_t>::max());
+          const Id far = b_.integer(std::numeric_limits<std::int64_t>::max());
           return b_.map(Fn::kSelect, {missed, far, b_.map(Fn::kToI64, {column()})});
         };
-        result = b_.map(Fn::kNeg, {reduce(Fn::kMax, Kind::kI64, negated(index))});
+        result = reduce(Fn::kMin, Kind::kI64, index);
       } else {
         result = reduce(Fn::kAdd, kind, x);
         if (op == "mean") result = b_.map(Fn::kDiv, {result, count_of(info_.reduced_dims())});
@@ -343,10 +340,11 @@ void BodyEmitter::store(std::size_t output, const Coords& at, const Mask& mask) 
   if (offset.tile == kNone) offset.tile = b_.splat(Kind::kI32, rows_, 1, 0);
   // Where one of the two is the same for all columns, it is spread over them.
   const auto spread = [&](Id narrow, Id wide) {
-    const tile::Type from = b_.type(narrow);
     const tile::Type to = b_.type(wide);
-    if (from.cols >= to.cols) return narrow;
-    return b_.map(Fn::kAdd, {b_.splat(from.kind, to.rows, to.cols, 0), narrow});
+    // A constant has no registers that a store could take.
+    const bool is_constant = b_.program().at(narrow).op == tile::Op::kConstant && narrow == id;
+    if (b_.type(narrow).cols >= to.cols && !is_constant) return narrow;
+    return b_.spread(narrow, to.rows, to.cols);
   };
   offset.tile = spread(offset.tile, id);
   b_.store(pointer, offset.tile, spread(id, offset.tile),

@@ -98,7 +98,7 @@ class BodyEmitter {
   tile::Id norm_operand(const Node& node, const Coords& at, const Mask& mask);
   tile::Id norm(const Node& node, const Coords& at, const Mask& mask);
   tile::Id pointwise_value(const Node& node, const Coords& at, const Mask& mask);
-  tile::Id constant(DType dtype, double number);
+  tile::Id constant(DType dtype, const AttrValue& number);
   tile::Id conjunction(const Mask& mask, int cols);
   tile::Id to_kind(tile::Id id, DType dtype);
   tile::Id count_of(const Shape& shape);

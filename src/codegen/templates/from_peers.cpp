@@ -89,9 +89,9 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
         case ReduceOp::kMin:
           return b_.map(Fn::kMin, {a, b});
         case ReduceOp::kProduct:
-          return b_.map(Fn::kMul, {a, b});
+          return b_.map(is_float(type.dtype) ? Fn::kMul : Fn::kWrapMul, {a, b});
         default:
-          return b_.map(Fn::kAdd, {a, b});
+          return b_.map(is_float(type.dtype) ? Fn::kAdd : Fn::kWrapAdd, {a, b});
       }
     };
     const auto part = [&](Id rank) { return load(b_.peer(offset, rank), own, type.dtype, mask); };

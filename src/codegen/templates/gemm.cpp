@@ -175,7 +175,7 @@ class Gemm {
     Id tile = emitter_.value(value, at, mask);
     if (b_.type(tile).cols != inner.block || b_.type(tile).rows != outer.block) {
       // One element, or one per row, for the whole tile: nothing past the bounds.
-      tile = b_.map(Fn::kAdd, {b_.splat(Kind::kF32, outer.block, inner.block, 0), tile});
+      tile = b_.spread(tile, outer.block, inner.block);
       for (Id inside : mask) {
         tile = b_.map(Fn::kSelect, {inside, tile, b_.constant(Kind::kF32, 0)});
       }
@@ -213,8 +213,10 @@ class Gemm {
       return mm.inputs.size() > 4 ? b_.map(Fn::kAdd, {product, term(4)}) : product;
     }
     if (mm.op->name != "addmm") return sum;
-    return b_.map(Fn::kAdd, {times(sum, *mm.attr<double>("alpha")),
-                             times(term(0), *mm.attr<double>("beta"))});
+    const Id product = times(sum, *mm.attr<double>("alpha"));
+    const double beta = *mm.attr<double>("beta");
+    // With beta 0 the bias is not looked at, whatever it holds.
+    return beta == 0 ? product : b_.map(Fn::kAdd, {product, times(term(0), beta)});
   }
 
   const KernelSpec& spec_;

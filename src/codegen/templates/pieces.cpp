@@ -173,25 +173,24 @@ class Piece {
     return emitter_.coords().pick({rows_, cols_}, picks);
   }
 
-  static double identity(Fn fn, Kind kind) {
-    if (fn != Fn::kMax) return 0;
-    return kind == Kind::kF32 ? -INFINITY : -9223372036854775808.0;
-  }
-
   /// The operand on this tile, neutral past the end of the row.
   Id reducible(Fn fn, Kind kind, const BodyEmitter::Operand& operand) {
     Id x = operand(full(), mask());
     if (in_row_ != kNone) {
-      x = b_.map(Fn::kSelect, {in_row_, x, b_.constant(kind, identity(fn, kind))});
+      const Id neutral = kind == Kind::kF32 ? b_.constant(kind, tile::float_identity(fn))
+                                            : b_.integer(tile::integer_identity(fn), kind);
+      x = b_.map(Fn::kSelect, {in_row_, x, neutral});
     }
     // A value that is the same for the whole row (every operand was) is spread over it.
     if (b_.type(x).cols == work_.cols && b_.type(x).rows == work_.rows) return x;
-    return b_.map(Fn::kAdd, {b_.splat(kind, work_.rows, work_.cols, 0), x});
+    return b_.spread(x, work_.rows, work_.cols);
   }
 
   Id reduce(Fn fn, Kind kind, const BodyEmitter::Operand& operand) {
     if (info_.rows == Rows::kHeld) return b_.reduce(fn, reducible(fn, kind, operand));
-    const Id start = b_.splat(kind, 1, work_.cols, identity(fn, kind));
+    const Id start = kind == Kind::kF32
+                         ? b_.splat(kind, 1, work_.cols, tile::float_identity(fn))
+                         : b_.splat_integer(1, work_.cols, tile::integer_identity(fn));
     const Id sum = sweep({start}, [&](Id loop) {
       return std::vector{b_.map(fn, {b_.carried(loop, 0), reducible(fn, kind, operand)})};
     })[0];

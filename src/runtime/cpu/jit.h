@@ -26,7 +26,7 @@ class DiskCache;
 namespace braid::cpu {
 
 /// Changes whenever generated code or WarpContext changes.
-inline constexpr int kCodegenVersion = 23;
+inline constexpr int kCodegenVersion = 24;
 
 /// The version of LLVM, e.g. "19.1.7".
 const char* llvm_version();

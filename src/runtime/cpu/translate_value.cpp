@@ -278,7 +278,10 @@ llvm::Value* Translator::bits_to_float(Value* bits, ptx::Type type) {
   }
   llvm::Type* half = llvm::Type::getHalfTy(llvm_);
   Value* value = b_.CreateBitCast(bits, scalar ? half : FixedVectorType::get(half, 32));
-  return b_.CreateFPExt(value, floating(single, scalar));
+  Value* wide = b_.CreateFPExt(value, floating(single, scalar));
+  // Else LLVM narrows what follows to half, which x86 computes lane by lane, and loses the sign of
+  // a zero in a select.
+  return b_.CreateArithmeticFence(wide, wide->getType());
 }
 
 llvm::Value* Translator::float_to_bits(Value* value, ptx::Type type) {

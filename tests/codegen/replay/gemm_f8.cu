@@ -48,12 +48,13 @@ __device__ __forceinline__ unsigned nearest_code(float x) {
   return (r >> (23 - M)) - ((unsigned)(127 - Bias) << M);
 }
 __device__ __forceinline__ void narrow(f8e4m3& y, float x) {
-  const unsigned m = x != x ? 0x7fu : nearest_code<3, 7>(x);
-  y.bits = (m > 0x7eu ? 0x7fu : m) | (__float_as_uint(x) >> 24 & 0x80u);
+  const unsigned m = nearest_code<3, 7>(x);
+  // No infinity: what is too large becomes the largest value.
+  y.bits = x != x ? 0x7fu : (m > 0x7eu ? 0x7eu : m) | (__float_as_uint(x) >> 24 & 0x80u);
 }
 __device__ __forceinline__ void narrow(f8e5m2& y, float x) {
   const unsigned m = nearest_code<2, 15>(x);
-  y.bits = (x != x ? 0x7fu : m > 0x7cu ? 0x7cu : m) | (__float_as_uint(x) >> 24 & 0x80u);
+  y.bits = x != x ? 0x7fu : (m > 0x7cu ? 0x7cu : m) | (__float_as_uint(x) >> 24 & 0x80u);
 }
 __device__ __forceinline__ void take(f8e4m3& e, const unsigned* w, int i) { e.bits = w[i / 4] >> (i % 4 * 8); }
 __device__ __forceinline__ void take(f8e5m2& e, const unsigned* w, int i) { e.bits = w[i / 4] >> (i % 4 * 8); }

@@ -125,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_add(long long p0,
   long long v14[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v14[i] = round_to<int>((v10[i] + v12[i]));
+    v14[i] = round_to<int>(((long long)((unsigned long long)v10[i] + (unsigned long long)v12[i])));
 #pragma unroll
   for (int i = 0; i < 8; i += 4)
     store<4>((int*)p3 + (v3 + (col0 + i % 8)), v14 + i, ((v3 + (col0 + i % 8)) < p0));

@@ -108,11 +108,23 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
-// NaN wins.
-__device__ __forceinline__ float max_of(float a, float b) { return a != a || a > b ? a : b; }
+// NaN wins, and -0 is below +0.
+__device__ __forceinline__ float max_of(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+__device__ __forceinline__ float min_of(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
 __device__ __forceinline__ long long max_of(long long a, long long b) { return a > b ? a : b; }
+__device__ __forceinline__ long long min_of(long long a, long long b) { return a < b ? a : b; }
 __device__ __forceinline__ float abs_of(float a) { return fabsf(a); }
-__device__ __forceinline__ long long abs_of(long long a) { return a < 0 ? -a : a; }
+__device__ __forceinline__ long long abs_of(long long a) {
+  return a < 0 ? (long long)(0 - (unsigned long long)a) : a;
+}
 
 extern __shared__ __align__(1024) unsigned char smem[];
 
@@ -157,28 +169,26 @@ extern "C" __global__ void __launch_bounds__(128, 1) row_argmax(unsigned char* _
   for (int w = 1; w < 4; ++w) {
     v13[0] = max_of(v13[0], s13[row1 * 4 + w]);
   }
-  long long v24[1];
-  v24[0] = (-0x7fffffffffffffffLL - 1);
+  long long v22[1];
+  v22[0] = 9223372036854775807LL;
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v24[0] = max_of(v24[0], (((col0 + i % 8) < 1001) ? (-(((!(v10[i] == v13[0])) && (v10[i] == v10[i])) ? 2147483647 : ((long long)(col0 + i % 8)))) : -9223372036854775808));
-  v24[0] = max_of(v24[0], __shfl_xor_sync(0xffffffffu, v24[0], 1));
-  v24[0] = max_of(v24[0], __shfl_xor_sync(0xffffffffu, v24[0], 2));
-  v24[0] = max_of(v24[0], __shfl_xor_sync(0xffffffffu, v24[0], 4));
-  v24[0] = max_of(v24[0], __shfl_xor_sync(0xffffffffu, v24[0], 8));
-  v24[0] = max_of(v24[0], __shfl_xor_sync(0xffffffffu, v24[0], 16));
-  long long* const s24 = (long long*)(smem + 128);
+    v22[0] = min_of(v22[0], (((col0 + i % 8) < 1001) ? (((!(v10[i] == v13[0])) && (v10[i] == v10[i])) ? 9223372036854775807LL : ((long long)(col0 + i % 8))) : 9223372036854775807LL));
+  v22[0] = min_of(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 1));
+  v22[0] = min_of(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 2));
+  v22[0] = min_of(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 4));
+  v22[0] = min_of(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 8));
+  v22[0] = min_of(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 16));
+  long long* const s22 = (long long*)(smem + 128);
   if ((lane & 31) == 0) {
-    s24[row1 * 4 + warp % 4] = v24[0];
+    s22[row1 * 4 + warp % 4] = v22[0];
   }
   __syncthreads();
-  v24[0] = s24[row1 * 4];
+  v22[0] = s22[row1 * 4];
 #pragma unroll
   for (int w = 1; w < 4; ++w) {
-    v24[0] = max_of(v24[0], s24[row1 * 4 + w]);
+    v22[0] = min_of(v22[0], s22[row1 * 4 + w]);
   }
-  long long v25[1];
-  v25[0] = -v24[0];
-  unsigned char* const v29 = p1 + ((long long)blockIdx.x * 8);
-  store<1>((long long*)v29 + 0, v25 + 0, (lane & 31) == 0 && (warp & 3) == 0);
+  unsigned char* const v26 = p1 + ((long long)blockIdx.x * 8);
+  store<1>((long long*)v26 + 0, v22 + 0, (lane & 31) == 0 && (warp & 3) == 0);
 }

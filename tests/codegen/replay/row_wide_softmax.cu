@@ -108,11 +108,23 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
-// NaN wins.
-__device__ __forceinline__ float max_of(float a, float b) { return a != a || a > b ? a : b; }
+// NaN wins, and -0 is below +0.
+__device__ __forceinline__ float max_of(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+__device__ __forceinline__ float min_of(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
 __device__ __forceinline__ long long max_of(long long a, long long b) { return a > b ? a : b; }
+__device__ __forceinline__ long long min_of(long long a, long long b) { return a < b ? a : b; }
 __device__ __forceinline__ float abs_of(float a) { return fabsf(a); }
-__device__ __forceinline__ long long abs_of(long long a) { return a < 0 ? -a : a; }
+__device__ __forceinline__ long long abs_of(long long a) {
+  return a < 0 ? (long long)(0 - (unsigned long long)a) : a;
+}
 
 extern __shared__ __align__(1024) unsigned char smem[];
 

@@ -1,0 +1,255 @@
+// Graphs of all dtypes with NaN, infinities, -0, subnormals and integer extremes among their inputs
+// against the evaluator (whose own tables are tests/ir/numerics_test.cpp), and what no evaluator
+// can say: the bits that the kernels write, by hand.
+
+#include "run/edge_graph.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <string_view>
+
+#include "run/run_graph.h"
+
+namespace braid {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// Every element equal, the sign of zero included; NaN for NaN.
+bool is_same(const HostTensor& got, const HostTensor& expected) {
+  if (relative_error(got, expected) != 0) return false;
+  if (!is_float(got.dtype)) return true;
+  const std::vector<double> a = got.to_doubles();
+  const std::vector<double> b = expected.to_doubles();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!std::isnan(b[i]) && std::signbit(a[i]) != std::signbit(b[i])) return false;
+  }
+  return true;
+}
+
+/// NaN and infinities in the same places; the rest within a rounding or two of the tensor, or a few
+/// of the least subnormals.
+bool is_near(const HostTensor& got, const HostTensor& expected, double allowed) {
+  const bool is_half = got.dtype == DType::kF16;
+  const bool is_bf16 = got.dtype == DType::kBF16;
+  const double roundings = is_half ? 0x1p-10 : is_bf16 ? 0x1p-7 : 0;
+  const double error = relative_error(got, expected);
+  if (error <= std::max(allowed, roundings)) return true;
+  const std::vector<double> a = got.to_doubles();
+  const std::vector<double> b = expected.to_doubles();
+  const double quantum = is_half ? 0x1p-24 : is_bf16 ? 0x1p-133 : 0x1p-149;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool equal = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+    if (!equal && !(std::fabs(a[i] - b[i]) <= 4 * quantum)) return false;
+  }
+  return relative_error(got, got) == 0;  // every NaN was written
+}
+
+std::string differing(const HostTensor& got, const HostTensor& expected) {
+  const std::vector<double> a = got.to_doubles();
+  const std::vector<double> b = expected.to_doubles();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool equal = (a[i] == b[i] && std::signbit(a[i]) == std::signbit(b[i])) ||
+                       (std::isnan(a[i]) && std::isnan(b[i]));
+    if (!equal) {
+      return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + " instead of " +
+             std::to_string(b[i]);
+    }
+  }
+  return "an element was not written, or differs past 2^53";
+}
+
+::testing::AssertionResult equals_the_evaluator(std::uint64_t seed) {
+  const testing::EdgeGraph edge = testing::edge_graph(seed);
+  const Graph& graph = edge.graph;
+  const std::int64_t sizes[] = {1, 2, 7, 16, 33};
+  const Bindings bindings{{"T", sizes[seed % 5]}};
+  const RankTensors inputs = testing::edge_inputs(graph, bindings, seed);
+  World world = World::open(testing::world_options(world_size(graph)));
+  Executable executable = Executable::compile(graph, world);
+  const RankTensors got = testing::run_once(executable, graph, bindings, inputs);
+  const RankTensors expected = evaluate(graph, inputs, bindings);
+  for (std::size_t rank = 0; rank < got.size(); ++rank) {
+    for (std::size_t i = 0; i < got[rank].size(); ++i) {
+      const HostTensor& x = got[rank][i];
+      const HostTensor& y = expected[rank][i];
+      const double allowed = tolerance(graph, graph.outputs()[i], y.shape);
+      if (edge.exact[i] ? is_same(x, y) : is_near(x, y, allowed)) continue;
+      return ::testing::AssertionFailure()
+             << "output " << graph.value(graph.outputs()[i]).name << " of rank " << rank << ": "
+             << differing(x, y) << "; relative error " << relative_error(x, y);
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// `make test` always runs the same graphs; `make soak` sets BRAID_SEED=fresh.
+std::uint64_t base_seed() {
+  const char* given = std::getenv("BRAID_SEED");
+  if (given == nullptr) return 1;
+  if (std::string_view(given) == "fresh") return std::random_device{}();
+  return std::strtoull(given, nullptr, 10);
+}
+
+class EdgeGraph : public ::testing::TestWithParam<int> {};
+
+TEST_P(EdgeGraph, EqualsTheEvaluator) {
+  const std::uint64_t base = base_seed();
+  RecordProperty("seed", std::to_string(base));
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    const std::uint64_t seed = base + static_cast<std::uint64_t>(GetParam()) * 1000003 + i;
+    ASSERT_TRUE(equals_the_evaluator(seed))
+        << "BRAID_SEED=" << base << ", graph seed " << seed << "\n"
+        << to_text(testing::edge_graph(seed).graph);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shards, EdgeGraph, ::testing::Range(0, 4));
+
+// --- by hand
+// ---------------------------------------------------------------------------------------
+
+class ByHand {
+ public:
+  ValueId in(const HostTensor& x) {
+    inputs_.push_back(x);
+    return graph_.add_input(
+        {"x" + std::to_string(inputs_.size()), {x.dtype, Shape(x.shape.begin(), x.shape.end())}});
+  }
+  ValueId reals(DType dtype, const std::vector<double>& x) {
+    return in(HostTensor::from_doubles(dtype, {static_cast<std::int64_t>(x.size())}, x));
+  }
+  ValueId integers(DType dtype, const std::vector<std::int64_t>& x) {
+    return in(HostTensor::from_integers(dtype, {static_cast<std::int64_t>(x.size())}, x));
+  }
+  ValueId op(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
+    return graph_.node(graph_.add_node("", name, std::move(inputs), std::move(attrs))).outputs[0];
+  }
+  void out(ValueId v) { graph_.add_output(v); }
+  std::vector<HostTensor> run() {
+    World world = World::open(testing::world_options(1));
+    Executable executable = Executable::compile(graph_, world);
+    return testing::run_once(executable, graph_, {}, {inputs_})[0];
+  }
+
+ private:
+  Graph graph_{"by_hand"};
+  std::vector<HostTensor> inputs_;
+};
+
+void expect_same(const HostTensor& got, const std::vector<double>& expected) {
+  EXPECT_TRUE(is_same(got, HostTensor::from_doubles(got.dtype, got.shape, expected)))
+      << differing(got, HostTensor::from_doubles(got.dtype, got.shape, expected));
+}
+
+TEST(Edges, CastsAreOneCvtEach) {
+  ByHand b;
+  const ValueId x = b.reals(DType::kF32, {0.9, -2.5, 300, 3e9, -3e9, 1e19, -1e19, kInfinity, kNan});
+  for (DType dtype : {DType::kI32, DType::kI64, DType::kU8, DType::kBool}) {
+    b.out(b.op("to", {x}, {{"dtype", dtype}}));
+  }
+  const ValueId y =
+      b.reals(DType::kF32, {464, 465, 1e30, kInfinity, -kInfinity, kNan, -0.0, 61440});
+  for (DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) {
+    b.out(b.op("to", {y}, {{"dtype", dtype}}));
+  }
+  const auto out = b.run();
+  using Ints = std::vector<std::int64_t>;
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(out[0].to_integers(), (Ints{0, -2, 300, 2147483647, -2147483648LL, 2147483647,
+                                        -2147483648LL, 2147483647, 0}));
+  EXPECT_EQ(out[1].to_integers(),
+            (Ints{0, -2, 300, 3000000000, -3000000000, kMax, kMin, kMax, kMin}));
+  EXPECT_EQ(out[2].to_integers(), (Ints{0, 0, 255, 255, 0, 255, 0, 255, 0}));
+  EXPECT_EQ(out[3].to_integers(), (Ints{1, 1, 1, 1, 1, 1, 1, 1, 1}));
+  expect_same(out[4], {448, 448, 448, 448, -448, kNan, -0.0, 448});
+  expect_same(out[5], {448, 448, kInfinity, kInfinity, -kInfinity, kNan, -0.0, kInfinity});
+}
+
+// Signed overflow is undefined in C++: a compiler may take x - 1 < x for true.
+TEST(Edges, FusedIntegersWrap) {
+  ByHand b;
+  using Ints = std::vector<std::int64_t>;
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  const ValueId x = b.integers(DType::kI64, Ints{kMin, kMin, 5});
+  const ValueId y = b.integers(DType::kI64, Ints{1, 2, 7});
+  const ValueId zero = b.op("full", {}, {{"value", std::int64_t{0}}, {"dtype", DType::kI64}});
+  b.out(b.op("lt", {b.op("sub", {x, y}), zero}));
+  b.out(b.op("lt", {b.op("abs", {x}), zero}));
+  b.out(b.op("lt", {b.op("neg", {x}), zero}));
+  b.out(b.op("gt", {b.op("sub", {x, y}), x}));
+  const auto out = b.run();
+  EXPECT_EQ(out[0].to_integers(), (Ints{0, 0, 1}));
+  EXPECT_EQ(out[1].to_integers(), (Ints{1, 1, 0}));
+  EXPECT_EQ(out[2].to_integers(), (Ints{1, 1, 1}));
+  EXPECT_EQ(out[3].to_integers(), (Ints{1, 1, 0}));
+}
+
+TEST(Edges, ReluAndClampKeepNanAndMinusZero) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    ByHand b;
+    const ValueId x = b.reals(dtype, {-0.0, 0.0, kNan, -1, 1, -kInfinity, kInfinity});
+    b.out(b.op("relu", {x}));
+    b.out(b.op("clamp", {x}, {{"min", 0.0}}));
+    b.out(b.op("clamp", {x}, {{"max", 0.0}}));
+    b.out(b.op("to", {b.op("relu", {x})}, {{"dtype", DType::kF32}}));
+    const auto out = b.run();
+    for (const std::size_t i : {0, 1, 3}) expect_same(out[i], {-0.0, 0, kNan, 0, 1, 0, kInfinity});
+    expect_same(out[2], {-0.0, 0, kNan, -1, 0, -kInfinity, 0});
+  }
+}
+
+TEST(Edges, SubnormalsAreKept) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    const double least = dtype == DType::kF16    ? 0x1p-24
+                         : dtype == DType::kBF16 ? 0x1p-133
+                                                 : 0x1p-149;
+    ByHand b;
+    const ValueId x = b.reals(dtype, {least, -least, 3 * least, 64 * least});
+    const ValueId half = b.reals(dtype, {0.5, 1, 0.5, 0.5});
+    b.out(b.op("mul", {x, half}));
+    b.out(b.op("add", {x, x}));
+    b.out(b.op("to", {x}, {{"dtype", DType::kF32}}));
+    b.out(b.op("sub", {x, x}));
+    b.out(b.op("sum", {x}));
+    const auto out = b.run();
+    expect_same(out[0], {0, -least, 2 * least, 32 * least});  // ties to even
+    expect_same(out[1], {2 * least, -2 * least, 6 * least, 128 * least});
+    expect_same(out[2], {least, -least, 3 * least, 64 * least});
+    expect_same(out[3], {0, 0, 0, 0});
+    expect_same(out[4], {67 * least});
+  }
+}
+
+TEST(Edges, OneElementConstantIsAnOutput) {
+  for (DType dtype : {DType::kF32, DType::kI64, DType::kBF16, DType::kBool}) {
+    for (const Shape& shape : {Shape{1}, Shape{}, Shape{3}}) {
+      ByHand b;
+      b.out(b.op("full", {}, {{"value", std::int64_t{1}}, {"dtype", dtype}, {"shape", shape}}));
+      const HostTensor y = b.run()[0];
+      for (double element : y.to_doubles()) EXPECT_EQ(element, 1);
+    }
+  }
+  ByHand b;
+  b.out(b.op("full", {}, {{"value", -0.0}, {"dtype", DType::kF32}, {"shape", Shape{2}}}));
+  expect_same(b.run()[0], {-0.0, -0.0});
+}
+
+TEST(Edges, AddmmWithBetaZeroIgnoresTheBias) {
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    ByHand b;
+    const HostTensor eye = HostTensor::from_doubles(dtype, {2, 2}, {1, 0, 0, 1});
+    const HostTensor x = HostTensor::from_doubles(dtype, {2, 2}, {1, 2, 3, 4});
+    b.out(b.op("addmm", {b.reals(dtype, {kNan, kInfinity}), b.in(x), b.in(eye)}, {{"beta", 0.0}}));
+    expect_same(b.run()[0], {1, 2, 3, 4});
+  }
+}
+
+}  // namespace
+}  // namespace braid
