@@ -100,6 +100,10 @@ struct OpDef {
 /// algorithm. (shard_dim_alltoall waits by itself.)
 [[nodiscard]] bool is_asynchronous(const Node& node);
 
+/// Whether the values of an operand are indices (embedding, index_select), which may be out of
+/// range.
+[[nodiscard]] bool takes_indices(const Node& node);
+
 /// Nothing when there is no such op.
 [[nodiscard]] const OpDef* find_op(std::string_view name);
 /// All ops, by name.

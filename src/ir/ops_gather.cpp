@@ -13,11 +13,13 @@ void expect_indices(std::string_view op, const InferContext& context, std::size_
        fmt::format("the indices of {} are {}; expected i32 or i64", op, indices.str()));
 }
 
-/// Indices outside [0, extent) are an error here; a kernel gives zeros for them.
-std::size_t checked_index(const EvalContext& context, double index, std::int64_t extent) {
+/// Negative indices do not count from the end, as in PyTorch's ops of these names.
+std::size_t checked_index(const EvalContext& context, std::ptrdiff_t rank, double index,
+                          std::int64_t extent) {
   if (index >= 0 && index < static_cast<double>(extent)) return static_cast<std::size_t>(index);
-  throw_invalid(context.node.name,
-                fmt::format("index {} is out of range; expected [0, {})", index, extent));
+  throw_invalid(
+      context.node.name,
+      fmt::format("rank {}: index {} is out of range; expected [0, {})", rank, index, extent));
 }
 
 std::vector<TensorType> infer_embedding(const InferContext& context) {
@@ -34,9 +36,11 @@ std::vector<TensorType> infer_embedding(const InferContext& context) {
 EvalTensors evaluate_embedding(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
+    const std::ptrdiff_t rank = &operands - inputs.data();
     const auto columns = static_cast<std::size_t>(operands[0].shape[1]);
     for (std::size_t i = 0; i < operands[1].data.size(); ++i) {
-      const std::size_t row = checked_index(context, operands[1].data[i], operands[0].shape[0]);
+      const std::size_t row =
+          checked_index(context, rank, operands[1].data[i], operands[0].shape[0]);
       for (std::size_t c = 0; c < columns; ++c) {
         result.data[i * columns + c] = operands[0].data[row * columns + c];
       }
@@ -61,6 +65,7 @@ std::vector<TensorType> infer_index_select(const InferContext& context) {
 
 EvalTensors evaluate_index_select(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    const std::ptrdiff_t rank = &operands - inputs.data();
     const EvalTensor& x = operands[0];
     EvalTensor result = make_result(context, 0);
     const std::size_t axis =
@@ -72,7 +77,7 @@ EvalTensors evaluate_index_select(const EvalContext& context, const EvalTensors&
     const std::size_t count = operands[1].data.size();
     for (std::size_t i = 0; i < result.data.size(); ++i) {
       const std::size_t nth = i / inner % count;
-      const std::size_t from = checked_index(context, operands[1].data[nth], x.shape[axis]);
+      const std::size_t from = checked_index(context, rank, operands[1].data[nth], x.shape[axis]);
       const std::size_t outer = i / inner / count;
       result.data[i] =
           x.data[(outer * static_cast<std::size_t>(x.shape[axis]) + from) * inner + i % inner];

@@ -200,15 +200,21 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
     for (int rank = 0; rank < 2; ++rank) {
       *reinterpret_cast<std::uint32_t*>(arenas[rank] + protocol::kAbortOffset) = 1;
     }
-    const protocol::Record record{1, 1, 1, 2, 0, 0, 4, 3};
-    std::memcpy(reinterpret_cast<void*>(arenas[1] + protocol::kRecordOffset), &record,
-                sizeof record);
+    static int launch = 0;
+    if (launch++ != 1) return;  // rank 1
+    // Behind the arenas, the rank, the channel and the timeout.
+    **static_cast<protocol::Record**>(args[4]) = {.kind = protocol::Record::kLostWait,
+                                                  .step = 0,
+                                                  .block = 2,
+                                                  .peer = 0,
+                                                  .expected = 4,
+                                                  .seen = 3};
   };
   executable.run();
   const auto [code, text] = error_of([&] { executable.synchronize(); });
   EXPECT_EQ(code, ErrorCode::kTimeout);
   EXPECT_THAT(text, HasSubstr("1.5 s"));
-  EXPECT_THAT(text, HasSubstr("rank 1, step 1 "));
+  EXPECT_THAT(text, HasSubstr("rank 1, step 0 "));
   EXPECT_THAT(text,
               HasSubstr("block 2, channel 0: waited for rank 0 to reach epoch 4, last saw 3"));
   EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("before a run"));
@@ -227,8 +233,8 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
 }
 
 TEST_F(ExecutableTest, FailuresLeakNothing) {
-  for (const char* call : {"cuMemAlloc", "cuModuleLoadDataEx", "cuStreamCreate", "cuMemsetD8Async",
-                           "cuStreamSynchronize"}) {
+  for (const char* call : {"cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadDataEx", "cuStreamCreate",
+                           "cuMemsetD8Async", "cuStreamSynchronize"}) {
     {
       World world = open_world();
       fake().fail = call;

@@ -126,6 +126,15 @@ bool in_memory(unsigned long long address, std::size_t bytes) {
   return address - start <= size && bytes <= size - (address - start);
 }
 
+int allocate(std::size_t bytes, unsigned long long* address) {
+  if (bytes == 0) return kInvalidValue;
+  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  state().live.insert(memory);
+  *address = reinterpret_cast<unsigned long long>(memory);
+  state().memory[*address] = bytes;
+  return 0;
+}
+
 /// Work on a stream: on the cpu device's, else at once.
 template <class OnStream, class AtOnce>
 int enqueue(const char* call, void* stream, bool good, OnStream on_stream, AtOnce at_once) {
@@ -235,12 +244,7 @@ int cuCtxEnablePeerAccess(void*, unsigned) {
 }
 int cuMemAlloc_v2(unsigned long long* address, std::size_t bytes) {
   if (const int error = enter_context("cuMemAlloc")) return error;
-  if (bytes == 0) return kInvalidValue;
-  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  state().live.insert(memory);
-  *address = reinterpret_cast<unsigned long long>(memory);
-  state().memory[*address] = bytes;
-  return 0;
+  return allocate(bytes, address);
 }
 int cuMemFree_v2(unsigned long long address) {
   if (state().memory.erase(address) == 0 || state().context_stack.back() == nullptr) {
@@ -250,6 +254,16 @@ int cuMemFree_v2(unsigned long long address) {
   state().live.erase(state().live.find(memory));
   std::free(memory);
   return 0;
+}
+int cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
+  if (const int error = enter_context("cuMemHostAlloc")) return error;
+  unsigned long long memory = 0;
+  const int error = allocate(bytes, &memory);
+  *address = reinterpret_cast<void*>(memory);
+  return error;
+}
+int cuMemFreeHost(void* address) {
+  return cuMemFree_v2(reinterpret_cast<unsigned long long>(address));
 }
 int cuMemcpyAsync(unsigned long long dst, unsigned long long src, std::size_t bytes, void* stream) {
   return enqueue(

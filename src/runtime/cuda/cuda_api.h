@@ -21,6 +21,8 @@ using EventHandle = struct EventTag*;
 
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kPeerAccessAlreadyEnabled = 704;
+inline constexpr unsigned kHostAllocPortable = 1;
+inline constexpr unsigned kHostAllocMapped = 2;
 inline constexpr int kStreamNonBlocking = 1;
 inline constexpr int kEventDisableTiming = 2;
 inline constexpr int kAttributeComputeCapabilityMajor = 75;
@@ -48,6 +50,8 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
   X(cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int* can, Ordinal device, Ordinal peer))      \
   X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (Context peer, unsigned flags))                \
   X(cuMemAlloc, "cuMemAlloc_v2", (Address * address, std::size_t bytes))                           \
+  X(cuMemHostAlloc, "cuMemHostAlloc", (void** address, std::size_t bytes, unsigned flags))         \
+  X(cuMemFreeHost, "cuMemFreeHost", (void* address))                                               \
   X(cuMemFree, "cuMemFree_v2", (Address address))                                                  \
   X(cuMemcpyAsync, "cuMemcpyAsync",                                                                \
     (Address dst, Address src, std::size_t bytes, StreamHandle stream))                            \
