@@ -22,6 +22,17 @@ namespace {
 constexpr std::uint32_t kSharedBytesWithoutOptIn = 48 << 10;
 constexpr std::uint64_t kBoundAlignment = 16;
 
+// A grid that waits runs only if it is resident with those it waits for: a block on some
+// multiprocessor and a hardware queue for each rank of a GPU. The cpu device runs them all.
+void check_resident(const Program& program, const Device& device) {
+  if (program.channels == 0 || device.kind() == "cpu") return;
+  if (device.ranks_per_device() <= protocol::kMaxBlocks) return;
+  throw_invalid(program.name,
+                fmt::format("{} ranks share a GPU, where the kernels of at most {} can wait for "
+                            "each other; expected fewer ranks, more GPUs or the cpu device",
+                            device.ranks_per_device(), protocol::kMaxBlocks));
+}
+
 Program lower_for(const Graph& graph, const Device& device, const PassConfig& passes) {
   if (const std::int64_t ranks = world_size(graph); ranks != device.world()) {
     throw_invalid(graph.name(),
@@ -39,7 +50,9 @@ Program lower_for(const Graph& graph, const Device& device, const PassConfig& pa
   }
   context.ranks_per_device = device.ranks_per_device();
   context.config = passes;
-  return lower(graph, context);
+  Program program = lower(graph, context);
+  check_resident(program, device);
+  return program;
 }
 
 // Ranks that disagree about layout, grids or kernels would hang or read garbage: refuse before the

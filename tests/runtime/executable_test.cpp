@@ -232,6 +232,29 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   EXPECT_NO_THROW((void)executable.output(0, "y"));
 }
 
+TEST_F(ExecutableTest, MoreRanksOnAGpuThanCanWaitForEachOtherAreRefused) {
+  constexpr const char* kText = R"({
+    "braid": 1, "name": "crowd", "groups": {"tp": {"size": 65}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [4], "per_rank": true}],
+    "nodes": [{"name": "c", "op": "broadcast", "inputs": ["x"], "attrs": {"src": 0, "group": "tp"}},
+              {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["y"]})";
+  World world = open_world(65);  // on two GPUs
+  const auto [code, text] = error_of([&] { (void)Executable::compile(parse_graph(kText), world); });
+  EXPECT_EQ(code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(text,
+            "crowd: 33 ranks share a GPU, where the kernels of at most 32 can wait for each other; "
+            "expected fewer ranks, more GPUs or the cpu device");
+  EXPECT_TRUE(progress_.empty());  // nothing was compiled
+  // Ranks that do not wait are as many as one likes.
+  constexpr const char* kLocal = R"({
+    "braid": 1, "name": "local", "groups": {"tp": {"size": 65}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [4], "per_rank": true}],
+    "nodes": [{"name": "y", "op": "neg", "inputs": ["x"]}],
+    "outputs": ["y"]})";
+  EXPECT_NO_THROW((void)Executable::compile(parse_graph(kLocal), world));
+}
+
 TEST_F(ExecutableTest, FailuresLeakNothing) {
   for (const char* call : {"cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadDataEx", "cuStreamCreate",
                            "cuMemsetD8Async", "cuStreamSynchronize"}) {
