@@ -94,6 +94,10 @@ class Device {
   [[nodiscard]] virtual int world() const = 0;                ///< number of ranks
   [[nodiscard]] virtual int ranks_per_device() const = 0;     ///< ranks that share one device
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) = 0;
+  /// Memory that both the host and the kernels of all ranks use by its address: the host reads what
+  /// work on a stream wrote there once it has synchronized that stream. Small and slow to reach for
+  /// a GPU.
+  [[nodiscard]] virtual std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) = 0;
   [[nodiscard]] virtual std::unique_ptr<Module> load(int rank, const KernelImage& image) = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> create_stream(int rank) = 0;
   [[nodiscard]] virtual std::unique_ptr<Event> create_event(int rank) = 0;

@@ -117,7 +117,8 @@ class Executable {
   void run();
 
   /// Waits for all runs; throws kTimeout naming rank, step, block and channel when a wait for a
-  /// peer expired.
+  /// peer expired, kInvalidArgument naming node, rank and index when an index that a kernel looked
+  /// up is out of range. The outputs are lost then; the next run starts afresh.
   void synchronize();
 
   /// Fills every output of every rank with what no kernel writes (in floats a NaN of its own kind,

@@ -72,6 +72,7 @@ void for_each_broadcast(const Inst& inst, Id id, const Body& body) {
       if (inst.args.size() > 2) body(inst.args[2], id);
       break;
     case Op::kStore:
+    case Op::kCheckIndex:
       for (std::size_t i = 2; i < inst.args.size(); ++i) body(inst.args[i], inst.args[1]);
       break;
     case Op::kCopyToShared:
@@ -113,6 +114,7 @@ void assign_layouts(Program& p) {
         if (inst.args.size() > 2) join(inst.args[2], id);
         break;
       case Op::kStore:
+      case Op::kCheckIndex:
         for (std::size_t i = 2; i < inst.args.size(); ++i) join(inst.args[i], inst.args[1]);
         break;
       case Op::kCopyToShared:

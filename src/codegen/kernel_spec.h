@@ -37,10 +37,11 @@ struct KernelParam {
     kResultOffset,  ///< the same of body output `index`
     kRank,          ///< i32: this rank's index in `group`
     kChannel,       ///< i32: the flag channel of this step (protocol.h)
-    kStep,     ///< i32: index of the step in the program, for the record of a wait that timed out
+    kStep,          ///< i32: index of the step in the program, for the record
+    kRecord,        ///< u64: address of this rank's protocol::Record
     kClosing,  ///< i32: 1 when this step ends with a barrier, so that no remote read outlives the
                ///< run
-    kTimeout,  ///< u64: nanoseconds a wait may take
+    kTimeout,  ///< i64: nanoseconds a wait may take
   };
   Kind kind;
   int index = 0;

@@ -112,6 +112,9 @@ void pipeline(Program& p, int num_stages) {
                   .args = {ring.shared, slot, pointer, offset, mask, inside},
                   .dtype = load.dtype});
       }
+      for (Id id : loop.body) {
+        if (p.at(id).op == Op::kCheckIndex) clone(id);
+      }
       b.append({.op = Op::kCommitGroup, .type = {}, .args = {}});
     };
     const Id stages = b.integer(num_stages);

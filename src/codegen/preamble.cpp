@@ -271,15 +271,38 @@ __device__ __forceinline__ void mma({0}, {1}, float* c, const unsigned* a, const
 }}
 )";
 
-// {0} world, {1} channels offset, {2} bytes per channel, {3} bytes of one phase's flags, {4} record
-// offset, {5} ranks that are unrolled
+constexpr std::string_view kRecord = R"(
+// What went wrong first on this rank, for the host.
+struct Record {
+  unsigned kind, step, block, channel, peer, expected, seen, node;
+  long long index, extent;
+};
+__device__ __forceinline__ bool claim(Record* record, unsigned kind) {
+  return atomicCAS(&record->kind, 0u, kind) == 0u;
+}
+)";
+
+constexpr std::string_view kBadIndex = R"(
+__device__ __forceinline__ void bad_index(Record* record, int step, int node, long long index,
+                                          long long extent) {
+  if (!claim(record, 2)) return;
+  record->step = step;
+  record->node = node;
+  record->index = index;
+  record->extent = extent;
+}
+)";
+
+// {0} world, {1} channels offset, {2} bytes per channel, {3} bytes of one phase's flags, {4}
+// threads, {5} ranks that are unrolled
 constexpr std::string_view kComm = R"(
 // Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
 struct Peers {{ unsigned char* base[{0}]; }};
 struct Comm {{
   unsigned char* self;
+  Record* record;
   int rank, channel, step;
-  unsigned long long timeout;
+  long long timeout;
   unsigned epoch;
 }};
 
@@ -304,11 +327,12 @@ __device__ __forceinline__ unsigned long long global_timer() {{
 }}
 
 __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int channel, int step,
-                                          unsigned long long timeout) {{
+                                          Record* record, long long timeout) {{
   Comm c;
   c.self = peers.base[0];
 #pragma unroll {5}
   for (int r = 1; r < {0}; ++r) c.self = r == rank ? peers.base[r] : c.self;
+  c.record = record;
   c.rank = rank;
   c.channel = channel;
   c.step = step;
@@ -320,25 +344,24 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
 __device__ __forceinline__ void close_comm(const Comm& c) {{
   if (threadIdx.x == 0) *epoch_at(c.self, c.channel) = c.epoch;
 }}
-// Everything this block did before is visible to a peer that sees the flag.
+// Everything this block did before is visible to a peer that sees the flag. Where there are more
+// peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {{
   __syncthreads();
 #pragma unroll {5}
   for (int r = 0; r < {0}; ++r) {{
-    if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
+    if (threadIdx.x == r % {4}) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }}
 }}
 // Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
 __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {{
-  unsigned* record = (unsigned*)(c.self + {4});
-  if (atomicCAS(record, 0u, 1u) == 0u) {{
-    record[1] = c.rank;
-    record[2] = c.step;
-    record[3] = blockIdx.x;
-    record[4] = c.channel;
-    record[5] = peer;
-    record[6] = c.epoch;
-    record[7] = seen;
+  if (claim(c.record, 1)) {{
+    c.record->step = c.step;
+    c.record->block = blockIdx.x;
+    c.record->channel = c.channel;
+    c.record->peer = peer;
+    c.record->expected = c.epoch;
+    c.record->seen = seen;
   }}
 #pragma unroll {5}
   for (int r = 0; r < {0}; ++r) store_release((unsigned*)peers.base[r], 1u);
@@ -346,14 +369,18 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
 // False when the run is lost; then the block must leave.
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phase) {{
   bool lost = false;
-  if (threadIdx.x < {0}) {{
-    const unsigned* flag = flag_at(c.self, c.channel, phase, threadIdx.x);
+#pragma unroll
+  for (int first = 0; first < {0}; first += {4}) {{
+    const int peer = first + threadIdx.x;
+    if (peer >= {0} || lost) break;
+    const unsigned* flag = flag_at(c.self, c.channel, phase, peer);
     const unsigned long long start = global_timer();
     unsigned seen = load_acquire(flag);
     while ((int)(seen - c.epoch) < 0 && !lost) {{
       lost = load_acquire((const unsigned*)c.self) != 0;
-      if (!lost && global_timer() - start > c.timeout) {{
-        give_up(c, peers, threadIdx.x, seen);
+      // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
+      if (!lost && (long long)(global_timer() - start) > c.timeout) {{
+        give_up(c, peers, peer, seen);
         lost = true;
       }}
       seen = load_acquire(flag);
@@ -365,7 +392,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
 
 }  // namespace
 
-std::string preamble(const std::set<Helper>& used, int world) {
+std::string preamble(const std::set<Helper>& used, int world, int threads) {
   std::string text;
   if (used.contains(Helper::kTypes)) text += kTypes;
   if (used.contains(Helper::kFloat8)) text += kFloat8;
@@ -381,9 +408,11 @@ std::string preamble(const std::set<Helper>& used, int world) {
     text += fmt::format(kMatrix8, "f8e4m3", "f8e5m2", "e4m3", "e5m2");
     text += fmt::format(kMatrix8, "f8e5m2", "f8e4m3", "e5m2", "e4m3");
   }
+  if (used.contains(Helper::kRecord)) text += kRecord;
+  if (used.contains(Helper::kBadIndex)) text += kBadIndex;
   if (used.contains(Helper::kComm)) {
     text += fmt::format(kComm, world, protocol::kChannelsOffset, protocol::channel_bytes(world),
-                        protocol::flags_bytes(world), protocol::kRecordOffset, kUnrolledRanks);
+                        protocol::flags_bytes(world), threads, kUnrolledRanks);
   }
   return text;
 }

@@ -18,14 +18,17 @@ enum class Helper {
   kCopyAsync,  ///< copy_async, commit_group, wait_group
   kMatrix,     ///< ldmatrix, mma
   kMatrix8,    ///< mma of 8-bit floats
-  kComm,       ///< flags, signal, wait
+  kRecord,     ///< what a kernel that can fail tells the host
+  kBadIndex,   ///< bad_index; needs kRecord
+  kComm,       ///< flags, signal, wait; needs kRecord
 };
 
 /// A loop over more ranks than this stays a loop: unrolled, the text and the time to compile it
 /// grow with the ranks.
 inline constexpr int kUnrolledRanks = 16;
 
-/// The text of the helpers, each once, in a fixed order. `world` is a constant of kComm.
-std::string preamble(const std::set<Helper>& used, int world);
+/// The text of the helpers, each once, in a fixed order. `world` and `threads` (of a block) are
+/// constants of kComm.
+std::string preamble(const std::set<Helper>& used, int world, int threads);
 
 }  // namespace braid::tile

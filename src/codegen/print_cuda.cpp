@@ -29,12 +29,12 @@ class Printer {
     out_.line("const int warp = threadIdx.x >> 5;");
     for (std::size_t i = 0; i < p_.layouts.size(); ++i) thread_coordinates(static_cast<int>(i));
     if (p_.communicates) {
-      out_.line("Comm comm = open_comm(peers, rank, channel, step, timeout);");
+      out_.line("Comm comm = open_comm(peers, rank, channel, step, record, timeout);");
     }
     block(p_.body);
     if (p_.communicates) out_.line("close_comm(comm);");
     out_.line("}");
-    return preamble(used_, p_.world) + out_.take();
+    return preamble(used_, p_.world, p_.num_warps * 32) + out_.take();
   }
 
  private:
@@ -105,6 +105,7 @@ class Printer {
         case Op::kReduce:
           inlined_[at] = true;
           break;
+        case Op::kCheckIndex:
         case Op::kLoad:
         case Op::kStore: {
           // A mask of one column is kept, to be spread over the columns of the access.
@@ -154,11 +155,15 @@ class Printer {
         case KernelParam::Kind::kStep:
           text += "int step";
           break;
+        case KernelParam::Kind::kRecord:
+          used_.insert(Helper::kRecord);
+          text += "Record* record";
+          break;
         case KernelParam::Kind::kClosing:
           text += fmt::format("int p{}", i);
           break;
         case KernelParam::Kind::kTimeout:
-          text += "unsigned long long timeout";
+          text += "long long timeout";
           break;
       }
     }
@@ -268,6 +273,9 @@ class Printer {
         break;
       case Op::kStore:
         store(id);
+        break;
+      case Op::kCheckIndex:
+        check_index(id);
         break;
       case Op::kReduce:
         reduce(id);
@@ -403,6 +411,25 @@ class Printer {
                          ref(inst.args[0]), ref(offset, i), name(storage(value)), i,
                          ok.empty() ? "true" : ok);
     });
+  }
+
+  void check_index(Id id) {
+    const Inst& inst = p_.at(id);
+    used_.insert(Helper::kBadIndex);
+    const std::string extent = ref(inst.args[0]);
+    const Id index = inst.args[1];
+    out_.line(fmt::format("bool bad{} = false;", id));
+    out_.line(fmt::format("long long index{} = 0;", id));
+    broadcast_into_ = &layout_of(index);
+    each(registers(index), 1, [&](std::string_view i) {
+      const std::string value = ref(index, i);
+      std::string mask;
+      if (inst.args.size() > 2) mask = ref(inst.args[2], i, p_.at(index).type.cols) + " && ";
+      return fmt::format("if ({0}({1} < 0 || {1} >= {2})) bad{3} = true, index{3} = {1};", mask,
+                         value, extent, id);
+    });
+    out_.line(fmt::format("if (bad{0}) bad_index(record, step, {1}, index{0}, {2});", id,
+                          inst.index, extent));
   }
 
   void reduce(Id id) {

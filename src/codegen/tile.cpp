@@ -195,6 +195,19 @@ void Builder::store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
   append({.op = Op::kStore, .type = {}, .args = std::move(args), .dtype = dtype});
 }
 
+void Builder::can_fail() {
+  for (const auto kind : {KernelParam::Kind::kRecord, KernelParam::Kind::kStep}) {
+    param({.kind = kind, .index = 0, .expr = 0, .group = {}});
+  }
+}
+
+void Builder::check_index(Id index, Id extent, Id mask, int node) {
+  can_fail();
+  std::vector<Id> args{extent, index};
+  if (mask != kNone) args.push_back(mask);
+  append({.op = Op::kCheckIndex, .type = {}, .args = std::move(args), .index = node});
+}
+
 Id Builder::reduce(Fn fn, Id tile) {
   const Type from = type(tile);
   return append({.op = Op::kReduce, .type = {from.kind, from.rows, 1}, .args = {tile}, .fn = fn});

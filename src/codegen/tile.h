@@ -42,6 +42,8 @@ enum class Op : std::uint8_t {
   kPeer,         ///< address of symmetric-arena offset args[0] on rank args[1], a scalar
   kLoad,         ///< pointer, offset tile (elements), [mask]; masked elements are 0
   kStore,        ///< pointer, offset tile, value, [mask]
+  kCheckIndex,   ///< scalar extent, index tile, [mask]: an index outside of [0, extent) goes to the
+                 ///< record, as one of node `index` of the body
   kReduce,       ///< over columns -> [rows, 1]; `fn` is kAdd, kMax or kMin
   kDot,          ///< a, b, accumulator: a x b + accumulator, in the accumulator's place
   kFor,     ///< low, high, step, initial values...; `body`; the induction variable is body_args[0]
@@ -163,6 +165,9 @@ class Builder {
   Id peer(Id offset, Id rank);
   Id load(Id pointer, Id offset, Id mask, DType dtype);
   void store(Id pointer, Id offset, Id value, Id mask, DType dtype);
+  /// Adds the parameters with which a kernel tells what went wrong.
+  void can_fail();
+  void check_index(Id index, Id extent, Id mask, int node);
   Id reduce(Fn fn, Id tile);
   Id dot(Id a, Id b, Id accumulator, bool trans_a, bool trans_b, DType dtype);
   /// A tile full of a constant.

@@ -104,6 +104,10 @@ bool is_asynchronous(const Node& node) {
   return node.attr<std::string>("algorithm")->empty();
 }
 
+bool takes_indices(const Node& node) {
+  return node.op->op_class == OpClass::kGather && node.op_name() != "rotary_embedding";
+}
+
 void fail(std::string place, const std::string& message) {
   throw_invalid(std::move(place), message);
 }

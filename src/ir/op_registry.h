@@ -120,6 +120,11 @@ struct OpDef {
 
 /// The op that a name stands for: `view` with a dtype is ATen's other view, view_dtype here.
 [[nodiscard]] std::string_view overload_of(std::string_view op, bool has_dtype);
+
+/// Whether the values of an operand are indices (embedding, index_select), which may be out of
+/// range.
+[[nodiscard]] bool takes_indices(const Node& node);
+
 /// Nothing when there is no such op.
 [[nodiscard]] const OpDef* find_op(std::string_view name);
 /// All ops, by name.

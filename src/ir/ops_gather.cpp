@@ -13,11 +13,13 @@ void expect_indices(std::string_view op, const InferContext& context, std::size_
        fmt::format("the indices of {} are {}; expected i32 or i64", op, indices.str()));
 }
 
-/// Indices outside [0, extent) are an error here; a kernel gives zeros for them.
-std::size_t checked_index(const EvalContext& context, std::int64_t index, std::int64_t extent) {
+/// Negative indices do not count from the end, as in PyTorch's ops of these names.
+std::size_t checked_index(const EvalContext& context, std::ptrdiff_t rank, std::int64_t index,
+                          std::int64_t extent) {
   if (index >= 0 && index < extent) return static_cast<std::size_t>(index);
-  throw_invalid(context.node.name,
-                fmt::format("index {} is out of range; expected [0, {})", index, extent));
+  throw_invalid(
+      context.node.name,
+      fmt::format("rank {}: index {} is out of range; expected [0, {})", rank, index, extent));
 }
 
 std::vector<TensorType> infer_embedding(const InferContext& context) {
@@ -34,11 +36,12 @@ std::vector<TensorType> infer_embedding(const InferContext& context) {
 EvalTensors evaluate_embedding(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
+    const std::ptrdiff_t rank = &operands - inputs.data();
     const auto columns = static_cast<std::size_t>(operands[0].shape[1]);
     const std::vector<std::int64_t>& indices = operands[1].integers;
     move_elements(result, operands[0], [&](auto& out, const auto& table) {
       for (std::size_t i = 0; i < indices.size(); ++i) {
-        const std::size_t row = checked_index(context, indices[i], operands[0].shape[0]);
+        const std::size_t row = checked_index(context, rank, indices[i], operands[0].shape[0]);
         for (std::size_t c = 0; c < columns; ++c) out[i * columns + c] = table[row * columns + c];
       }
     });
@@ -62,6 +65,7 @@ std::vector<TensorType> infer_index_select(const InferContext& context) {
 
 EvalTensors evaluate_index_select(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    const std::ptrdiff_t rank = &operands - inputs.data();
     const EvalTensor& x = operands[0];
     EvalTensor result = make_result(context, 0);
     const std::size_t axis =
@@ -74,7 +78,8 @@ EvalTensors evaluate_index_select(const EvalContext& context, const EvalTensors&
     const std::size_t count = indices.size();
     move_elements(result, x, [&](auto& out, const auto& in) {
       for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::size_t from = checked_index(context, indices[i / inner % count], x.shape[axis]);
+        const std::size_t from =
+            checked_index(context, rank, indices[i / inner % count], x.shape[axis]);
         const std::size_t outer = i / inner / count;
         out[i] = in[(outer * static_cast<std::size_t>(x.shape[axis]) + from) * inner + i % inner];
       }

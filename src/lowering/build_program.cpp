@@ -147,6 +147,7 @@ class Builder {
         return;
       case OpClass::kKernel:
         step.kernel = find_kernel(node);
+        if (const auto* indexed = node.attr<Config>("indexed")) step.indexed = *indexed;
         for (ValueId input : node.inputs) step.inputs.push_back(buffer_of(input));
         for (ValueId output : node.outputs) step.outputs.push_back(add_result(output));
         program_.steps.push_back(std::move(step));

@@ -568,9 +568,14 @@ class Fuser {
       return;
     }
     const KernelSpec& spec = shared_spec(it);
-    const NodeId id = rewrite_.graph().add_node(
-        kernel_name(it), "kernel", rewrite_(it.body.inputs),
-        {{"body", spec.body}, {"template", spec.template_name}, {"config", spec.config}});
+    Attrs attrs{{"body", spec.body}, {"template", spec.template_name}, {"config", spec.config}};
+    std::map<std::string, std::int64_t> indexed;
+    for (std::size_t n = 0; n < it.nodes.size(); ++n) {
+      if (takes_indices(node(it.nodes[n]))) indexed.emplace(node(it.nodes[n]).name, n);
+    }
+    if (!indexed.empty()) attrs.emplace("indexed", std::move(indexed));
+    const NodeId id = rewrite_.graph().add_node(kernel_name(it), "kernel", rewrite_(it.body.inputs),
+                                                std::move(attrs));
     const Node& kernel = rewrite_.graph().node(id);
     std::string ops;
     for (NodeId n : it.nodes) {

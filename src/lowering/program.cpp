@@ -29,6 +29,8 @@ std::string_view param_kind(KernelParam::Kind kind) {
       return "channel";
     case KernelParam::Kind::kStep:
       return "step";
+    case KernelParam::Kind::kRecord:
+      return "record";
     case KernelParam::Kind::kClosing:
       return "closing";
     case KernelParam::Kind::kTimeout:
@@ -141,6 +143,7 @@ class Writer {
     ints(s.inputs);
     out_ += ", \"outputs\": ";
     ints(s.outputs);
+    if (!s.indexed.empty()) put(", \"indexed\": {}", json_attribute(AttrValue(s.indexed)));
     if (s.channel >= 0) {
       put(", \"channel\": {}, \"closing_barrier\": {}", s.channel, s.closing_barrier);
     }

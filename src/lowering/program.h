@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct Step {
   std::vector<int> outputs;  ///< buffers of the body's outputs
   int channel = -1;          ///< flag channel of a kernel that waits
   bool closing_barrier = false;
+  std::map<std::string, std::int64_t> indexed;  ///< names of the body's nodes that take indices
   // kCopy: buffer to buffer, of equal size
   int source = -1;
   int destination = -1;

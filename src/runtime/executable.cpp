@@ -17,7 +17,7 @@
 #include "lowering/passes.h"
 #include "runtime/compile_program.h"
 #include "runtime/launch_plan.h"
-#include "runtime/wait_record.h"
+#include "runtime/run_record.h"
 #include "runtime/world.h"
 
 namespace braid {
@@ -25,6 +25,17 @@ namespace {
 
 constexpr std::uint32_t kSharedBytesWithoutOptIn = 48 << 10;
 constexpr std::uint64_t kBoundAlignment = 16;
+
+// A grid that waits runs only if it is resident with those it waits for: a block on some
+// multiprocessor and a hardware queue for each rank of a GPU. The cpu device runs them all.
+void check_resident(const Program& program, const Device& device) {
+  if (program.channels == 0 || device.kind() == "cpu") return;
+  if (device.ranks_per_device() <= protocol::kMaxBlocks) return;
+  throw_invalid(program.name,
+                fmt::format("{} ranks share a GPU, where the kernels of at most {} can wait for "
+                            "each other; expected fewer ranks, more GPUs or the cpu device",
+                            device.ranks_per_device(), protocol::kMaxBlocks));
+}
 
 Program lower_for(const Graph& graph, const Device& device, const std::string& target,
                   const PassConfig& passes) {
@@ -39,7 +50,9 @@ Program lower_for(const Graph& graph, const Device& device, const std::string& t
   context.target = choose_target(graph, target.empty() && !any ? device.target() : target);
   context.ranks_per_device = device.ranks_per_device();
   context.config = passes;
-  return lower(graph, context);
+  Program program = lower(graph, context);
+  check_resident(program, device);
+  return program;
 }
 
 // Ranks that disagree about layout, grids or kernels would hang or read garbage: refuse before the
@@ -62,6 +75,7 @@ std::string shape_text(std::span<const std::int64_t> shape) {
 struct Executable::Impl {
   // What one rank owns. Destroyed in reverse: streams before modules before memory.
   struct Rank {
+    std::unique_ptr<Memory> record;                ///< a protocol::Record that the host sees
     std::vector<std::unique_ptr<Memory>> arenas;   ///< null until needed
     std::vector<std::unique_ptr<Module>> modules;  ///< of each source
     std::vector<std::uint64_t> bound;              ///< the caller's address of each buffer, or 0
@@ -78,6 +92,10 @@ struct Executable::Impl {
       rank.arenas.resize(program.arenas.size());
       rank.bound.resize(program.buffers.size());
       rank.stream = world.device->create_stream(static_cast<int>(r));
+      rank.record = world.device->allocate_host(static_cast<int>(r), sizeof(protocol::Record));
+      world.device->name_parts(
+          rank.record->address(),
+          std::vector<MemoryPart>{{rank.record->address(), sizeof(protocol::Record), "record"}});
       for (const CompiledKernel& kernel : code.compiled) {
         rank.modules.push_back(world.device->load(static_cast<int>(r), kernel.image));
       }
@@ -86,7 +104,7 @@ struct Executable::Impl {
         if (kind == ArenaKind::kSymmetric || kind == ArenaKind::kWorkspace) allocate(r, a);
       }
     }
-    reset_heads();
+    reset();
     check_equal_hashes(std::vector<std::string>(ranks.size(), program.hash));
   }
   Impl(const Impl&) = delete;
@@ -109,7 +127,10 @@ struct Executable::Impl {
   }
 
   // Zeroes flags, epochs, abort words and records on all ranks. Nothing may be in flight.
-  void reset_heads() {
+  void reset() {
+    for (Rank& rank : ranks) {
+      rank.stream->fill(rank.record->address(), 0, sizeof(protocol::Record));
+    }
     for (std::size_t a = 0; a < program.arenas.size(); ++a) {
       if (program.arenas[a].kind != ArenaKind::kSymmetric) continue;
       const std::int64_t head =
@@ -134,34 +155,25 @@ struct Executable::Impl {
     if (first) std::rethrow_exception(first);
   }
 
-  // Reads the heads of the symmetric arenas; throws when a wait of a run since the last check timed
-  // out, with everything reset for another run.
-  void check_waits() {
-    if (program.channels == 0) return;
-    std::string text;
-    for (std::size_t a = 0; a < program.arenas.size(); ++a) {
-      if (program.arenas[a].kind != ArenaKind::kSymmetric) continue;
-      std::vector<WaitHead> heads(ranks.size());
-      for (std::size_t r = 0; r < ranks.size(); ++r) {
-        ranks[r].stream->copy_to_host(&heads[r], ranks[r].arenas[a]->address(), sizeof(WaitHead));
-      }
-      synchronize_streams();
-      const std::string found = describe_timeouts(program, program.arenas[a].group, heads);
-      if (!found.empty()) text += (text.empty() ? "" : "; ") + found;
+  // Reads the records; throws when something went wrong in a run since the last check, with
+  // everything reset for another run.
+  void check_records() {
+    std::vector<protocol::Record> records;
+    for (const Rank& rank : ranks) {
+      records.push_back(*reinterpret_cast<const protocol::Record*>(rank.record->address()));
     }
-    if (text.empty()) return;
+    const std::optional<Error> error = run_error(program, records, world.timeout_ns);
+    if (!error) return;
     has_run = false;
-    reset_heads();
-    throw Error(ErrorCode::kTimeout, program.name,
-                fmt::format("a wait for a peer took longer than {:g} s: {}",
-                            static_cast<double>(world.timeout_ns) * 1e-9, text));
+    reset();
+    throw Error(*error);
   }
 
   void synchronize() {
     synchronize_streams();
     if (!unchecked) return;
     unchecked = false;
-    check_waits();
+    check_records();
   }
 
   Rank& rank_at(int rank) {
@@ -242,6 +254,7 @@ struct Executable::Impl {
       }
       name_memory(rank, complete);
       places[r].stream = rank.stream.get();
+      places[r].record_address = rank.record->address();
       for (const auto& memory : rank.arenas) {
         places[r].arena_addresses.push_back(memory == nullptr ? 0 : memory->address());
       }
@@ -267,7 +280,7 @@ struct Executable::Impl {
   std::optional<Bindings> bindings;  ///< complete; none when prepare() is due
   LaunchPlan plan;
   bool has_run = false;    ///< outputs are there, or under way
-  bool unchecked = false;  ///< runs whose waits were not looked at yet
+  bool unchecked = false;  ///< runs whose records were not looked at yet
 };
 
 Executable Executable::compile(const Graph& graph, World& world, const PassConfig& passes) {

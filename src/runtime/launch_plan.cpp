@@ -144,6 +144,8 @@ class LaunchPlan::Builder {
         return add_word(step_->channel);
       case KernelParam::Kind::kStep:
         return add_word(step_index_);
+      case KernelParam::Kind::kRecord:
+        return add_word(ranks_[rank_].record_address);
       case KernelParam::Kind::kClosing:
         return add_word(step_->closing_barrier ? 1 : 0);
       case KernelParam::Kind::kTimeout:

@@ -15,6 +15,7 @@ struct RankPlaces {
   std::vector<Function*> functions;             ///< of each kernel of the program
   std::vector<std::uint64_t> arena_addresses;   ///< of each arena; 0 when it is not allocated
   std::vector<std::uint64_t> buffer_addresses;  ///< of each buffer, in its arena or the caller's
+  std::uint64_t record_address = 0;             ///< of its protocol::Record
 };
 
 /// The members of a rank's instance of a group, in order of their index in the group.

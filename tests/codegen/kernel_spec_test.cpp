@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "braid/error.h"
@@ -48,6 +49,28 @@ TEST(KernelSpec, TheTextIsTheSameEveryTime) {
   const auto second = sample_specs(Target{});
   for (std::size_t i = 0; i < first.size(); ++i) {
     EXPECT_EQ(emit(first[i].spec, Target{}).text, emit(second[i].spec, Target{}).text);
+  }
+}
+
+// Signed: the timers of two multiprocessors may differ by more than a wait took.
+TEST(KernelSpec, ATimerThatStepsBackIsNoTimeout) {
+  for (const auto& sample : sample_specs(Target{})) {
+    if (sample.spec.template_name != "collective") continue;
+    const std::string text = emit(sample.spec, Target{}).text;
+    EXPECT_NE(text.find("(long long)(global_timer() - start) > c.timeout"), std::string::npos);
+    EXPECT_NE(text.find("  long long timeout;"), std::string::npos);
+  }
+}
+
+TEST(KernelSpec, OnlyKernelsThatCanFailHaveARecord) {
+  for (const auto& sample : sample_specs(Target{})) {
+    const Requirements needs = requirements(sample.spec, Target{});
+    const bool has = std::any_of(needs.params.begin(), needs.params.end(), [](const auto& param) {
+      return param.kind == KernelParam::Kind::kRecord;
+    });
+    const bool can_fail =
+        sample.spec.template_name == "collective" || sample.name == "pointwise_embedding";
+    EXPECT_EQ(has, can_fail) << sample.name;
   }
 }
 

@@ -245,5 +245,23 @@ TEST(BufferSafety, CollectivesInARowShareTheArena) {
   EXPECT_TRUE(testing::runs_clean(graph, {{"T", 5}}, 4));
 }
 
+// Each thread of a block signals to several peers and waits for several; the last rank's flags are
+// those that a block of one thread for each peer would miss.
+TEST(LargeWorlds, MoreRanksThanThreadsOfABlock) {
+  const auto graph = [](std::int64_t world) {
+    Builder b(world);
+    const ValueId x = b.op("neg", {b.input({kT})});
+    return b.take({b.waited("broadcast", {x}, with(kGroup, "src", world - 1))});
+  };
+  EXPECT_TRUE(testing::matches_reference(graph(257), {{"T", 5}}, 3));
+  EXPECT_TRUE(testing::runs_clean(graph(130), {{"T", 5}}, 4));
+}
+
+TEST(LargeWorlds, TheSumOfMoreRanksThanThreads) {
+  Builder b(130);
+  const Graph graph = b.take({b.waited("all_reduce", {b.input({kT})}, reducing("sum"))});
+  EXPECT_TRUE(testing::matches_reference(graph, {{"T", 5}}, 3));
+}
+
 }  // namespace
 }  // namespace braid

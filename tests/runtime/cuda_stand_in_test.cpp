@@ -88,6 +88,40 @@ TEST_F(CudaStandIn, RanksMeetInOneQueueOfAGpu) {
   EXPECT_LE(run(graph, {{"T", 2}}), 1);
 }
 
+// The record lies in pinned memory, which kernels and the host reach by one address.
+TEST_F(CudaStandIn, AnIndexOutOfRangeIsAnErrorOfTheRun) {
+  const Graph graph = parse_graph(R"({
+    "braid": 1, "name": "lookup",
+    "inputs": [{"name": "t", "dtype": "f32", "shape": [4, 8]},
+               {"name": "i", "dtype": "i64", "shape": [3]}],
+    "nodes": [{"name": "e", "op": "embedding", "inputs": ["t", "i"]}],
+    "outputs": ["e"]})");
+  const auto indices = [](double last) {
+    return HostTensor::from_doubles(DType::kI64, {3}, {0, 3, last});
+  };
+  {
+    WorldOptions options;
+    options.device = "cuda";
+    World world = World::open(options);
+    Executable executable = Executable::compile(graph, world);
+    executable.prepare({});
+    executable.set_input(
+        0, "t", HostTensor::from_doubles(DType::kF32, {4, 8}, std::vector<double>(32, 1.5)));
+    executable.set_input(0, "i", indices(-1));
+    executable.run();
+    try {
+      executable.synchronize();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "e: rank 0: index -1 is out of range; expected [0, 4)");
+    }
+    executable.set_input(0, "i", indices(2));
+    executable.run();
+    EXPECT_EQ(executable.output(0, "e").to_doubles(), std::vector<double>(24, 1.5));
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
 TEST_F(CudaStandIn, EveryCallThatFailsOnceIsOneErrorAndLeaksNothing) {
   const Graph graph = parse_graph(R"({
     "braid": 1, "name": "small",

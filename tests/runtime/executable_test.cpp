@@ -224,15 +224,21 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
     for (int rank = 0; rank < 2; ++rank) {
       *reinterpret_cast<std::uint32_t*>(arenas[rank] + protocol::kAbortOffset) = 1;
     }
-    const protocol::Record record{1, 1, 1, 2, 0, 0, 4, 3};
-    std::memcpy(reinterpret_cast<void*>(arenas[1] + protocol::kRecordOffset), &record,
-                sizeof record);
+    static int launch = 0;
+    if (launch++ != 1) return;  // rank 1
+    // Behind the arenas, the rank, the channel and the timeout.
+    **static_cast<protocol::Record**>(args[4]) = {.kind = protocol::Record::kLostWait,
+                                                  .step = 0,
+                                                  .block = 2,
+                                                  .peer = 0,
+                                                  .expected = 4,
+                                                  .seen = 3};
   };
   executable.run();
   const auto [code, text] = error_of([&] { executable.synchronize(); });
   EXPECT_EQ(code, ErrorCode::kTimeout);
   EXPECT_THAT(text, HasSubstr("1.5 s"));
-  EXPECT_THAT(text, HasSubstr("rank 1, step 1 "));
+  EXPECT_THAT(text, HasSubstr("rank 1, step 0 "));
   EXPECT_THAT(text,
               HasSubstr("block 2, channel 0: waited for rank 0 to reach epoch 4, last saw 3"));
   EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("before a run"));
@@ -250,9 +256,32 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   EXPECT_NO_THROW((void)executable.output(0, "y"));
 }
 
+TEST_F(ExecutableTest, MoreRanksOnAGpuThanCanWaitForEachOtherAreRefused) {
+  constexpr const char* kText = R"({
+    "braid": 1, "name": "crowd", "groups": {"tp": {"size": 65}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [4], "per_rank": true}],
+    "nodes": [{"name": "c", "op": "broadcast", "inputs": ["x"], "attrs": {"src": 0, "group": "tp"}},
+              {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["y"]})";
+  World world = open_world(65);  // on two GPUs
+  const auto [code, text] = error_of([&] { (void)Executable::compile(parse_graph(kText), world); });
+  EXPECT_EQ(code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(text,
+            "crowd: 33 ranks share a GPU, where the kernels of at most 32 can wait for each other; "
+            "expected fewer ranks, more GPUs or the cpu device");
+  EXPECT_TRUE(progress_.empty());  // nothing was compiled
+  // Ranks that do not wait are as many as one likes.
+  constexpr const char* kLocal = R"({
+    "braid": 1, "name": "local", "groups": {"tp": {"size": 65}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [4], "per_rank": true}],
+    "nodes": [{"name": "y", "op": "neg", "inputs": ["x"]}],
+    "outputs": ["y"]})";
+  EXPECT_NO_THROW((void)Executable::compile(parse_graph(kLocal), world));
+}
+
 TEST_F(ExecutableTest, FailuresLeakNothing) {
-  for (const char* call : {"cuMemAlloc", "cuModuleLoadDataEx", "cuStreamCreate", "cuMemsetD8Async",
-                           "cuStreamSynchronize"}) {
+  for (const char* call : {"cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadDataEx", "cuStreamCreate",
+                           "cuMemsetD8Async", "cuStreamSynchronize"}) {
     {
       World world = open_world();
       fake().fail = call;

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "braid/error.h"
-#include "runtime/wait_record.h"
+#include "runtime/run_record.h"
 
 namespace braid {
 namespace {
@@ -84,6 +84,7 @@ class LaunchPlanTest : public ::testing::Test {
                         {"z", type, 0, 1024, 256, 0, 1}};
     ProgramKernel kernel;
     kernel.spec.template_name = "collective";
+    kernel.needs.comm_group = "tp";
     kernel.needs.grid = ceil_div(Expr(t), Expr(4));
     kernel.needs.threads = 128;
     kernel.needs.shared_bytes = 64;
@@ -91,7 +92,7 @@ class LaunchPlanTest : public ::testing::Test {
     kernel.needs.params = {param(Kind::kPeers),   param(Kind::kOffset), param(Kind::kInput),
                            param(Kind::kOutput),  param(Kind::kScalar), param(Kind::kRank),
                            param(Kind::kChannel), param(Kind::kStep),   param(Kind::kClosing),
-                           param(Kind::kTimeout)};
+                           param(Kind::kTimeout), param(Kind::kRecord)};
     program_.kernels = {kernel};
     Step launch;
     launch.name = "reduce";
@@ -109,11 +110,12 @@ class LaunchPlanTest : public ::testing::Test {
     for (int rank = 0; rank < 2; ++rank) {
       const std::uint64_t base = 0x10000 * static_cast<std::uint64_t>(rank + 1);
       streams_.push_back(std::make_unique<FakeStream>(
-          rank, calls_, std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+          rank, calls_, std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
       places_.push_back({streams_.back().get(),
                          {&functions_[rank]},
                          {base, base + 0x8000},
-                         {base + 0x9000, base + 512, base + 1024}});
+                         {base + 0x9000, base + 512, base + 1024},
+                         base + 0xa000});
     }
   }
 
@@ -144,8 +146,8 @@ TEST_F(LaunchPlanTest, ResolvesEveryKindOfParameter) {
   EXPECT_EQ(launch.grid, 2);
   EXPECT_EQ(launch.block, 128);
   EXPECT_EQ(launch.shared, 64);
-  EXPECT_THAT(launch.words,
-              ElementsAre(0x18000, 0x28000, 4096, 0x29000, 0x20000 + 512, 21, 1, 5, 0, 1, 1000));
+  EXPECT_THAT(launch.words, ElementsAre(0x18000, 0x28000, 4096, 0x29000, 0x20000 + 512, 21, 1, 5, 0,
+                                        1, 1000, 0x2a000));
   const Call& copy = calls_.at(3);
   EXPECT_EQ(copy.dst, 0x20000 + 1024);
   EXPECT_EQ(copy.src, 0x20000 + 512);
@@ -186,17 +188,45 @@ TEST_F(LaunchPlanTest, ContradictionsAreInternalErrors) {
   EXPECT_THROW(plan(), Error);
 }
 
+using protocol::Record;
+
 TEST_F(LaunchPlanTest, TimeoutsAreNamed) {
-  std::vector<WaitHead> heads(2);
-  EXPECT_EQ(describe_timeouts(program_, "tp", heads), "");
-  heads[0].abort = heads[1].abort = 1;
-  EXPECT_NE(describe_timeouts(program_, "tp", heads), "");
-  heads[1].record = {1, 1, 0, 3, 5, 0, 9, 8};
-  EXPECT_EQ(describe_timeouts(program_, "tp", heads),
-            "rank 1, step 0 'reduce' (collective kernel), block 3, channel 5: waited for rank 0 to "
-            "reach epoch 9, last saw 8");
-  heads[0].record = {1, 0, 77, 0, 0, 99, 1, 0};
-  EXPECT_THAT(describe_timeouts(program_, "tp", heads), HasSubstr("rank 0, step 77, block 0"));
+  std::vector<Record> records(2);
+  EXPECT_FALSE(run_error(program_, records, 1500000000));
+  records[1] = {.kind = Record::kLostWait,
+                .step = 0,
+                .block = 3,
+                .channel = 5,
+                .peer = 0,
+                .expected = 9,
+                .seen = 8};
+  const auto error = run_error(program_, records, 1500000000);
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::kTimeout);
+  EXPECT_STREQ(error->what(),
+               "a wait for a peer took longer than 1.5 s: rank 1, step 0 'reduce' (collective "
+               "kernel), block 3, channel 5: waited for rank 0 to reach epoch 9, last saw 8");
+  records[0] = {.kind = Record::kLostWait, .step = 77, .peer = 99, .expected = 1};
+  EXPECT_THAT(run_error(program_, records, 1)->what(), HasSubstr("rank 0, step 77, block 0"));
+}
+
+TEST_F(LaunchPlanTest, TheEarliestBadIndexIsNamed) {
+  program_.steps[0].indexed = {{"e", 2}, {"f", 4}};
+  std::vector<Record> records(2);
+  records[0] = {.kind = Record::kBadIndex, .step = 1, .node = 0, .index = 70, .extent = 7};
+  const auto text = [&] { return std::string(run_error(program_, records, 1)->what()); };
+  EXPECT_EQ(run_error(program_, records, 1)->code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(text(), "copy: rank 0: index 70 is out of range; expected [0, 7)");
+  // What a rank made of a bad index may be another rank's bad index, in a later step.
+  records[1] = {.kind = Record::kBadIndex, .step = 0, .node = 4, .index = -1, .extent = 7};
+  EXPECT_EQ(text(), "f: rank 1: index -1 is out of range; expected [0, 7)");
+  records[1].step = 9;
+  records[0] = {};
+  EXPECT_EQ(text(), "step 9: rank 1: index -1 is out of range; expected [0, 7)");
+  // What was computed after a wait was lost is worth nothing.
+  records[0] = {.kind = Record::kLostWait, .step = 0, .peer = 1, .expected = 1};
+  EXPECT_THAT(text(), HasSubstr("waited for rank 1"));
+  EXPECT_THAT(text(), ::testing::Not(HasSubstr("index")));
 }
 
 }  // namespace

@@ -347,7 +347,7 @@ class Analysis {
 
   std::string place_gather(const Node& node) {
     const Token at = token(node.outputs[0]);
-    if (node.op_name() == "rotary_embedding" && !is_moved_input(body_, node.inputs[0])) {
+    if (!takes_indices(node) && !is_moved_input(body_, node.inputs[0])) {
       return "rotary_embedding reads each element twice: its operand must be in memory";
     }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {

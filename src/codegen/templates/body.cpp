@@ -103,8 +103,8 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
     case OpClass::kView:
       return moved(node, result, at, mask);
     case OpClass::kGather:
-      return node.op_name() == "rotary_embedding" ? b_.round(dtype, rotary(node, at, mask))
-                                                  : gathered(node, at, mask);
+      return takes_indices(node) ? gathered(node, at, mask)
+                                 : b_.round(dtype, rotary(node, at, mask));
     case OpClass::kNorm:
       if (result == 1) return norm_operand(node, at, mask);
       return b_.round(dtype, norm(node, at, mask));
@@ -181,7 +181,7 @@ Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
   return result;
 }
 
-/// Elements whose index is out of range are zero.
+/// An index out of range is an error of the run; its elements are zero.
 Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
   const bool embedding = node.op_name() == "embedding";
   const Shape& table = body_.type(node.inputs[0]).shape;
@@ -190,9 +190,12 @@ Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
   std::vector<std::optional<std::size_t>> picks;
   for (std::size_t d = 0; d < (embedding ? rank - 1 : 1); ++d) picks.emplace_back(dim + d);
   Id index = value(node.inputs[1], coords_.pick(at, picks), mask);
+  const Id extent = scalar_of(b_, Expr(table[dim]), body_.symbols());
+  b_.check_index(index, extent, conjunction(mask, b_.type(index).cols),
+                 static_cast<int>(&node - body_.nodes().data()));
   Mask own = mask;
   own.push_back(b_.map(Fn::kLt, {b_.integer(-1), index}));
-  own.push_back(b_.map(Fn::kLt, {index, scalar_of(b_, Expr(table[dim]), body_.symbols())}));
+  own.push_back(b_.map(Fn::kLt, {index, extent}));
   if (info_.narrow) index = b_.map(Fn::kToI32, {index});
   Coords from;
   if (embedding) {

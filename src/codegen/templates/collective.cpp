@@ -25,9 +25,10 @@ void build_collective(const KernelSpec& spec, const BodyInfo& info, int ranks_pe
   const std::int64_t most = std::max<std::int64_t>(1, protocol::kMaxBlocks / ranks_per_device);
   program.grid = std::clamp<std::int64_t>(work.count.max(spec.body->symbols()), 1, most);
   using P = KernelParam::Kind;
-  for (P kind : {P::kPeers, P::kRank, P::kChannel, P::kStep, P::kTimeout}) {
+  for (P kind : {P::kPeers, P::kRank, P::kChannel, P::kTimeout}) {
     b.param({.kind = kind, .index = 0, .expr = 0, .group = group});
   }
+  b.can_fail();
   const tile::Id closing = b.param({.kind = P::kClosing, .index = 0, .expr = 0, .group = group});
   const auto for_each_piece = [&](auto emit) {
     const tile::Id loop = b.begin_for(b.program_id(), b.scalar(work.count), b.num_programs(), {});

@@ -393,6 +393,9 @@ class CpuDevice final : public Device {
     check(rank);
     return std::make_unique<CpuMemory>(core_, rank, bytes);
   }
+  std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) override {
+    return CpuDevice::allocate(rank, bytes);
+  }
   std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     check(rank);
     return std::make_unique<CpuModule>(std::make_shared<Code>(core_, rank, image));

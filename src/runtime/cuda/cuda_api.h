@@ -30,6 +30,8 @@ inline constexpr Result kUnsupportedPtxVersion = 222;
 inline constexpr Result kJitCompilationDisabled = 223;
 inline constexpr Result kNotFound = 500;
 inline constexpr Result kPeerAccessAlreadyEnabled = 704;
+inline constexpr unsigned kHostAllocPortable = 1;
+inline constexpr unsigned kHostAllocMapped = 2;
 inline constexpr int kStreamNonBlocking = 1;
 inline constexpr int kEventDisableTiming = 2;
 inline constexpr int kAttributeComputeCapabilityMajor = 75;
@@ -57,6 +59,8 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
   X(cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int* can, Ordinal device, Ordinal peer))      \
   X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (Context peer, unsigned flags))                \
   X(cuMemAlloc, "cuMemAlloc_v2", (Address * address, std::size_t bytes))                           \
+  X(cuMemHostAlloc, "cuMemHostAlloc", (void** address, std::size_t bytes, unsigned flags))         \
+  X(cuMemFreeHost, "cuMemFreeHost", (void* address))                                               \
   X(cuMemFree, "cuMemFree_v2", (Address address))                                                  \
   X(cuMemcpyAsync, "cuMemcpyAsync",                                                                \
     (Address dst, Address src, std::size_t bytes, StreamHandle stream))                            \

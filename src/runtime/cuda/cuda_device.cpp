@@ -97,6 +97,30 @@ class CudaMemory final : public Memory {
   cuda::Address address_ = 0;
 };
 
+// Pinned memory of the host. With unified addressing, which every 64-bit system has, all GPUs reach
+// it under the host's own address.
+class CudaHostMemory final : public Memory {
+ public:
+  CudaHostMemory(GpuRef gpu, std::size_t bytes) : gpu_(std::move(gpu)), bytes_(bytes) {
+    const Current current(*gpu_);
+    gpu_->api().check(gpu_->api().cuMemHostAlloc(&memory_, std::max<std::size_t>(bytes, 256),
+                                                 cuda::kHostAllocPortable | cuda::kHostAllocMapped),
+                      "cuMemHostAlloc", fmt::format("{} bytes", bytes));
+  }
+  ~CudaHostMemory() override {
+    release(gpu_, [this](const Api& api) { api.cuMemFreeHost(memory_); });
+  }
+  [[nodiscard]] std::uint64_t address() const override {
+    return reinterpret_cast<std::uint64_t>(memory_);
+  }
+  [[nodiscard]] std::size_t size() const override { return bytes_; }
+
+ private:
+  GpuRef gpu_;
+  std::size_t bytes_;
+  void* memory_ = nullptr;
+};
+
 class CudaFunction final : public Function {
  public:
   CudaFunction(const Gpu& gpu, cuda::FunctionHandle handle) : gpu_(gpu), handle_(handle) {}
@@ -287,6 +311,9 @@ class CudaDevice final : public Device {
   }
   [[nodiscard]] std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
     return std::make_unique<CudaMemory>(gpu(rank), bytes);
+  }
+  [[nodiscard]] std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) override {
+    return std::make_unique<CudaHostMemory>(gpu(rank), bytes);
   }
   [[nodiscard]] std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     return std::make_unique<CudaModule>(gpu(rank), image);

@@ -108,12 +108,22 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
+// What went wrong first on this rank, for the host.
+struct Record {
+  unsigned kind, step, block, channel, peer, expected, seen, node;
+  long long index, extent;
+};
+__device__ __forceinline__ bool claim(Record* record, unsigned kind) {
+  return atomicCAS(&record->kind, 0u, kind) == 0u;
+}
+
 // Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
 struct Peers { unsigned char* base[4]; };
 struct Comm {
   unsigned char* self;
+  Record* record;
   int rank, channel, step;
-  unsigned long long timeout;
+  long long timeout;
   unsigned epoch;
 };
 
@@ -138,11 +148,12 @@ __device__ __forceinline__ unsigned long long global_timer() {
 }
 
 __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int channel, int step,
-                                          unsigned long long timeout) {
+                                          Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll 16
+#pragma unroll
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
+  c.record = record;
   c.rank = rank;
   c.channel = channel;
   c.step = step;
@@ -154,40 +165,43 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
 __device__ __forceinline__ void close_comm(const Comm& c) {
   if (threadIdx.x == 0) *epoch_at(c.self, c.channel) = c.epoch;
 }
-// Everything this block did before is visible to a peer that sees the flag.
+// Everything this block did before is visible to a peer that sees the flag. Where there are more
+// peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll 16
+#pragma unroll
   for (int r = 0; r < 4; ++r) {
-    if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
+    if (threadIdx.x == r % 128) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
 }
 // Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
 __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {
-  unsigned* record = (unsigned*)(c.self + 64);
-  if (atomicCAS(record, 0u, 1u) == 0u) {
-    record[1] = c.rank;
-    record[2] = c.step;
-    record[3] = blockIdx.x;
-    record[4] = c.channel;
-    record[5] = peer;
-    record[6] = c.epoch;
-    record[7] = seen;
+  if (claim(c.record, 1)) {
+    c.record->step = c.step;
+    c.record->block = blockIdx.x;
+    c.record->channel = c.channel;
+    c.record->peer = peer;
+    c.record->expected = c.epoch;
+    c.record->seen = seen;
   }
-#pragma unroll 16
+#pragma unroll
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phase) {
   bool lost = false;
-  if (threadIdx.x < 4) {
-    const unsigned* flag = flag_at(c.self, c.channel, phase, threadIdx.x);
+#pragma unroll
+  for (int first = 0; first < 4; first += 128) {
+    const int peer = first + threadIdx.x;
+    if (peer >= 4 || lost) break;
+    const unsigned* flag = flag_at(c.self, c.channel, phase, peer);
     const unsigned long long start = global_timer();
     unsigned seen = load_acquire(flag);
     while ((int)(seen - c.epoch) < 0 && !lost) {
       lost = load_acquire((const unsigned*)c.self) != 0;
-      if (!lost && global_timer() - start > c.timeout) {
-        give_up(c, peers, threadIdx.x, seen);
+      // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
+      if (!lost && (long long)(global_timer() - start) > c.timeout) {
+        give_up(c, peers, peer, seen);
         lost = true;
       }
       seen = load_acquire(flag);
@@ -196,46 +210,46 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, unsigned char* p16) {
+extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, long long p16, unsigned char* p17) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
-  Comm comm = open_comm(peers, rank, channel, step, timeout);
+  Comm comm = open_comm(peers, rank, channel, step, record, timeout);
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
-  for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
-    const int v15 = (int)(v11 * 1024);
-    const int v27 = (int)p9;
-    unsigned char* const v29 = peers.base[0] + p8;
-    float v33[8];
-    load<8>(v33 + 0, (const bf16*)v29 + ((((v15 + col0) / 2048) * 2048) + ((v15 + col0) % 2048)), (((v15 + col0) < p7) && (((v15 + col0) / 2048) < v27)));
-    const int v35 = (int)p10;
-    const int v38 = (int)p11;
-    unsigned char* const v41 = peers.base[1] + p8;
-    float v46[8];
-    load<8>(v46 + 0, (const bf16*)v41 + (((((v15 + col0) / 2048) + v35) * 2048) + ((v15 + col0) % 2048)), ((((v15 + col0) < p7) && (!(((v15 + col0) / 2048) < v27))) && (((v15 + col0) / 2048) < v38)));
-    const int v48 = (int)p12;
-    const int v51 = (int)p13;
-    unsigned char* const v55 = peers.base[2] + p8;
+  for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
+    const int v16 = (int)(v12 * 1024);
+    const int v28 = (int)p10;
+    unsigned char* const v30 = peers.base[0] + p9;
+    float v34[8];
+    load<8>(v34 + 0, (const bf16*)v30 + ((((v16 + col0) / 2048) * 2048) + ((v16 + col0) % 2048)), (((v16 + col0) < p8) && (((v16 + col0) / 2048) < v28)));
+    const int v36 = (int)p11;
+    const int v39 = (int)p12;
+    unsigned char* const v42 = peers.base[1] + p9;
+    float v47[8];
+    load<8>(v47 + 0, (const bf16*)v42 + (((((v16 + col0) / 2048) + v36) * 2048) + ((v16 + col0) % 2048)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v28))) && (((v16 + col0) / 2048) < v39)));
+    const int v49 = (int)p13;
+    const int v52 = (int)p14;
+    unsigned char* const v55 = peers.base[2] + p9;
     float v60[8];
-    load<8>(v60 + 0, (const bf16*)v55 + (((((v15 + col0) / 2048) + v48) * 2048) + ((v15 + col0) % 2048)), ((((v15 + col0) < p7) && (!(((v15 + col0) / 2048) < v38))) && (((v15 + col0) / 2048) < v51)));
-    const int v62 = (int)p14;
-    const int v65 = (int)p15;
-    unsigned char* const v69 = peers.base[3] + p8;
-    float v73[8];
-    load<8>(v73 + 0, (const bf16*)v69 + (((((v15 + col0) / 2048) + v62) * 2048) + ((v15 + col0) % 2048)), (((v15 + col0) < p7) && (!(((v15 + col0) / 2048) < v51))));
-    float v76[8];
+    load<8>(v60 + 0, (const bf16*)v55 + (((((v16 + col0) / 2048) + v49) * 2048) + ((v16 + col0) % 2048)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v39))) && (((v16 + col0) / 2048) < v52)));
+    const int v62 = (int)p15;
+    const int v65 = (int)p16;
+    unsigned char* const v68 = peers.base[3] + p9;
+    float v72[8];
+    load<8>(v72 + 0, (const bf16*)v68 + (((((v16 + col0) / 2048) + v62) * 2048) + ((v16 + col0) % 2048)), (((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v52))));
+    float v75[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v76[i] = (((v15 + (col0 + i % 8)) / 2048) < v27) ? v33[i] : ((((v15 + (col0 + i % 8)) / 2048) < v38) ? v46[i] : ((((v15 + (col0 + i % 8)) / 2048) < v51) ? v60[i] : v73[i]));
-    float v81[8];
+      v75[i] = (((v16 + (col0 + i % 8)) / 2048) < v28) ? v34[i] : ((((v16 + (col0 + i % 8)) / 2048) < v39) ? v47[i] : ((((v16 + (col0 + i % 8)) / 2048) < v52) ? v60[i] : v72[i]));
+    float v80[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v81[i] = v76[i] / (1.0f + (expf((-v76[i]))));
-    store<8>((bf16*)p16 + (v15 + col0), v81 + 0, ((v15 + col0) < p7));
+      v80[i] = v75[i] / (1.0f + (expf((-v75[i]))));
+    store<8>((bf16*)p17 + (v16 + col0), v80 + 0, ((v16 + col0) < p8));
   }
-  if (p5) signal(comm, peers, 1);
-  if (p5 && !wait(comm, peers, 1)) return;
+  if (p6) signal(comm, peers, 1);
+  if (p6 && !wait(comm, peers, 1)) return;
   close_comm(comm);
 }

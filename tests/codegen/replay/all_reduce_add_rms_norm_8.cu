@@ -119,12 +119,22 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
 
+// What went wrong first on this rank, for the host.
+struct Record {
+  unsigned kind, step, block, channel, peer, expected, seen, node;
+  long long index, extent;
+};
+__device__ __forceinline__ bool claim(Record* record, unsigned kind) {
+  return atomicCAS(&record->kind, 0u, kind) == 0u;
+}
+
 // Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
 struct Peers { unsigned char* base[8]; };
 struct Comm {
   unsigned char* self;
+  Record* record;
   int rank, channel, step;
-  unsigned long long timeout;
+  long long timeout;
   unsigned epoch;
 };
 
@@ -149,11 +159,12 @@ __device__ __forceinline__ unsigned long long global_timer() {
 }
 
 __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int channel, int step,
-                                          unsigned long long timeout) {
+                                          Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll 16
+#pragma unroll
   for (int r = 1; r < 8; ++r) c.self = r == rank ? peers.base[r] : c.self;
+  c.record = record;
   c.rank = rank;
   c.channel = channel;
   c.step = step;
@@ -165,40 +176,43 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
 __device__ __forceinline__ void close_comm(const Comm& c) {
   if (threadIdx.x == 0) *epoch_at(c.self, c.channel) = c.epoch;
 }
-// Everything this block did before is visible to a peer that sees the flag.
+// Everything this block did before is visible to a peer that sees the flag. Where there are more
+// peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll 16
+#pragma unroll
   for (int r = 0; r < 8; ++r) {
-    if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
+    if (threadIdx.x == r % 256) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
 }
 // Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
 __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {
-  unsigned* record = (unsigned*)(c.self + 64);
-  if (atomicCAS(record, 0u, 1u) == 0u) {
-    record[1] = c.rank;
-    record[2] = c.step;
-    record[3] = blockIdx.x;
-    record[4] = c.channel;
-    record[5] = peer;
-    record[6] = c.epoch;
-    record[7] = seen;
+  if (claim(c.record, 1)) {
+    c.record->step = c.step;
+    c.record->block = blockIdx.x;
+    c.record->channel = c.channel;
+    c.record->peer = peer;
+    c.record->expected = c.epoch;
+    c.record->seen = seen;
   }
-#pragma unroll 16
+#pragma unroll
   for (int r = 0; r < 8; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phase) {
   bool lost = false;
-  if (threadIdx.x < 8) {
-    const unsigned* flag = flag_at(c.self, c.channel, phase, threadIdx.x);
+#pragma unroll
+  for (int first = 0; first < 8; first += 256) {
+    const int peer = first + threadIdx.x;
+    if (peer >= 8 || lost) break;
+    const unsigned* flag = flag_at(c.self, c.channel, phase, peer);
     const unsigned long long start = global_timer();
     unsigned seen = load_acquire(flag);
     while ((int)(seen - c.epoch) < 0 && !lost) {
       lost = load_acquire((const unsigned*)c.self) != 0;
-      if (!lost && global_timer() - start > c.timeout) {
-        give_up(c, peers, threadIdx.x, seen);
+      // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
+      if (!lost && (long long)(global_timer() - start) > c.timeout) {
+        give_up(c, peers, peer, seen);
         lost = true;
       }
       seen = load_acquire(flag);
@@ -207,93 +221,93 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, unsigned char* p8, unsigned char* p9, unsigned char* p10, unsigned char* p11) {
+extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 8 * 256;
   const int row1 = 0;
   const int col1 = 0;
-  Comm comm = open_comm(peers, rank, channel, step, timeout);
+  Comm comm = open_comm(peers, rank, channel, step, record, timeout);
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
-  for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
-    unsigned char* const v16 = peers.base[0] + p7;
-    const long long v21 = (v11 * 2048) * 2;
+  for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
+    unsigned char* const v16 = peers.base[0] + p8;
+    const long long v21 = (v12 * 2048) * 2;
     unsigned char* const v22 = v16 + v21;
     float v23[8];
     load<8>(v23 + 0, (const bf16*)v22 + col0, true);
-    unsigned char* const v24 = peers.base[1] + p7;
+    unsigned char* const v24 = peers.base[1] + p8;
     unsigned char* const v25 = v24 + v21;
     float v26[8];
     load<8>(v26 + 0, (const bf16*)v25 + col0, true);
-    unsigned char* const v28 = peers.base[2] + p7;
+    unsigned char* const v28 = peers.base[2] + p8;
     unsigned char* const v29 = v28 + v21;
     float v30[8];
     load<8>(v30 + 0, (const bf16*)v29 + col0, true);
-    unsigned char* const v33 = peers.base[3] + p7;
-    unsigned char* const v34 = v33 + v21;
-    float v35[8];
-    load<8>(v35 + 0, (const bf16*)v34 + col0, true);
-    unsigned char* const v38 = peers.base[4] + p7;
-    unsigned char* const v39 = v38 + v21;
-    float v40[8];
-    load<8>(v40 + 0, (const bf16*)v39 + col0, true);
-    unsigned char* const v43 = peers.base[5] + p7;
-    unsigned char* const v44 = v43 + v21;
-    float v45[8];
-    load<8>(v45 + 0, (const bf16*)v44 + col0, true);
-    unsigned char* const v48 = peers.base[6] + p7;
+    unsigned char* const v32 = peers.base[3] + p8;
+    unsigned char* const v33 = v32 + v21;
+    float v34[8];
+    load<8>(v34 + 0, (const bf16*)v33 + col0, true);
+    unsigned char* const v36 = peers.base[4] + p8;
+    unsigned char* const v37 = v36 + v21;
+    float v38[8];
+    load<8>(v38 + 0, (const bf16*)v37 + col0, true);
+    unsigned char* const v40 = peers.base[5] + p8;
+    unsigned char* const v41 = v40 + v21;
+    float v42[8];
+    load<8>(v42 + 0, (const bf16*)v41 + col0, true);
+    unsigned char* const v44 = peers.base[6] + p8;
+    unsigned char* const v45 = v44 + v21;
+    float v46[8];
+    load<8>(v46 + 0, (const bf16*)v45 + col0, true);
+    unsigned char* const v48 = peers.base[7] + p8;
     unsigned char* const v49 = v48 + v21;
     float v50[8];
     load<8>(v50 + 0, (const bf16*)v49 + col0, true);
-    unsigned char* const v53 = peers.base[7] + p7;
-    unsigned char* const v54 = v53 + v21;
+    unsigned char* const v54 = p9 + v21;
     float v55[8];
     load<8>(v55 + 0, (const bf16*)v54 + col0, true);
-    unsigned char* const v59 = p8 + v21;
-    float v60[8];
-    load<8>(v60 + 0, (const bf16*)v59 + col0, true);
-    float v62[8];
+    float v57[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v62[i] = round_to<bf16>(((round_to<bf16>((((((((v23[i] + v26[i]) + v30[i]) + v35[i]) + v40[i]) + v45[i]) + v50[i]) + v55[i]))) + v60[i]));
-    float v64[1];
-    v64[0] = 0.0f;
+      v57[i] = round_to<bf16>(((round_to<bf16>((((((((v23[i] + v26[i]) + v30[i]) + v34[i]) + v38[i]) + v42[i]) + v46[i]) + v50[i]))) + v55[i]));
+    float v59[1];
+    v59[0] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v64[0] = v64[0] + (v62[i] * v62[i]);
-    v64[0] = v64[0] + __shfl_xor_sync(0xffffffffu, v64[0], 1);
-    v64[0] = v64[0] + __shfl_xor_sync(0xffffffffu, v64[0], 2);
-    v64[0] = v64[0] + __shfl_xor_sync(0xffffffffu, v64[0], 4);
-    v64[0] = v64[0] + __shfl_xor_sync(0xffffffffu, v64[0], 8);
-    v64[0] = v64[0] + __shfl_xor_sync(0xffffffffu, v64[0], 16);
-    float* const s64 = (float*)(smem + 0);
+      v59[0] = v59[0] + (v57[i] * v57[i]);
+    v59[0] = v59[0] + __shfl_xor_sync(0xffffffffu, v59[0], 1);
+    v59[0] = v59[0] + __shfl_xor_sync(0xffffffffu, v59[0], 2);
+    v59[0] = v59[0] + __shfl_xor_sync(0xffffffffu, v59[0], 4);
+    v59[0] = v59[0] + __shfl_xor_sync(0xffffffffu, v59[0], 8);
+    v59[0] = v59[0] + __shfl_xor_sync(0xffffffffu, v59[0], 16);
+    float* const s59 = (float*)(smem + 0);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s64[row1 * 8 + warp % 8] = v64[0];
+      s59[row1 * 8 + warp % 8] = v59[0];
     }
     __syncthreads();
-    v64[0] = s64[row1 * 8];
+    v59[0] = s59[row1 * 8];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v64[0] = v64[0] + s64[row1 * 8 + w];
+      v59[0] = v59[0] + s59[row1 * 8 + w];
     }
-    const float v66 = (float)2048;
-    float v69[1];
-    v69[0] = rsqrtf(((v64[0] / v66) + 1e-05f));
-    float v72[8];
-    load<8>(v72 + 0, (const bf16*)p9 + col0, true);
-    float v73[8];
+    const float v61 = (float)2048;
+    float v64[1];
+    v64[0] = rsqrtf(((v59[0] / v61) + 1e-05f));
+    float v67[8];
+    load<8>(v67 + 0, (const bf16*)p10 + col0, true);
+    float v68[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v73[i] = (v62[i] * v69[0]) * v72[i];
-    unsigned char* const v76 = p10 + v21;
-    store<8>((bf16*)v76 + col0, v73 + 0, true);
-    unsigned char* const v79 = p11 + v21;
-    store<8>((bf16*)v79 + col0, v62 + 0, true);
+      v68[i] = (v57[i] * v64[0]) * v67[i];
+    unsigned char* const v71 = p11 + v21;
+    store<8>((bf16*)v71 + col0, v68 + 0, true);
+    unsigned char* const v74 = p12 + v21;
+    store<8>((bf16*)v74 + col0, v57 + 0, true);
   }
-  if (p5) signal(comm, peers, 1);
-  if (p5 && !wait(comm, peers, 1)) return;
+  if (p6) signal(comm, peers, 1);
+  if (p6 && !wait(comm, peers, 1)) return;
   close_comm(comm);
 }

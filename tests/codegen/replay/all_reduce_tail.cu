@@ -108,12 +108,22 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
+// What went wrong first on this rank, for the host.
+struct Record {
+  unsigned kind, step, block, channel, peer, expected, seen, node;
+  long long index, extent;
+};
+__device__ __forceinline__ bool claim(Record* record, unsigned kind) {
+  return atomicCAS(&record->kind, 0u, kind) == 0u;
+}
+
 // Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
 struct Peers { unsigned char* base[3]; };
 struct Comm {
   unsigned char* self;
+  Record* record;
   int rank, channel, step;
-  unsigned long long timeout;
+  long long timeout;
   unsigned epoch;
 };
 
@@ -138,11 +148,12 @@ __device__ __forceinline__ unsigned long long global_timer() {
 }
 
 __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int channel, int step,
-                                          unsigned long long timeout) {
+                                          Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll 16
+#pragma unroll
   for (int r = 1; r < 3; ++r) c.self = r == rank ? peers.base[r] : c.self;
+  c.record = record;
   c.rank = rank;
   c.channel = channel;
   c.step = step;
@@ -154,40 +165,43 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
 __device__ __forceinline__ void close_comm(const Comm& c) {
   if (threadIdx.x == 0) *epoch_at(c.self, c.channel) = c.epoch;
 }
-// Everything this block did before is visible to a peer that sees the flag.
+// Everything this block did before is visible to a peer that sees the flag. Where there are more
+// peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll 16
+#pragma unroll
   for (int r = 0; r < 3; ++r) {
-    if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
+    if (threadIdx.x == r % 128) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
 }
 // Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
 __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {
-  unsigned* record = (unsigned*)(c.self + 64);
-  if (atomicCAS(record, 0u, 1u) == 0u) {
-    record[1] = c.rank;
-    record[2] = c.step;
-    record[3] = blockIdx.x;
-    record[4] = c.channel;
-    record[5] = peer;
-    record[6] = c.epoch;
-    record[7] = seen;
+  if (claim(c.record, 1)) {
+    c.record->step = c.step;
+    c.record->block = blockIdx.x;
+    c.record->channel = c.channel;
+    c.record->peer = peer;
+    c.record->expected = c.epoch;
+    c.record->seen = seen;
   }
-#pragma unroll 16
+#pragma unroll
   for (int r = 0; r < 3; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phase) {
   bool lost = false;
-  if (threadIdx.x < 3) {
-    const unsigned* flag = flag_at(c.self, c.channel, phase, threadIdx.x);
+#pragma unroll
+  for (int first = 0; first < 3; first += 128) {
+    const int peer = first + threadIdx.x;
+    if (peer >= 3 || lost) break;
+    const unsigned* flag = flag_at(c.self, c.channel, phase, peer);
     const unsigned long long start = global_timer();
     unsigned seen = load_acquire(flag);
     while ((int)(seen - c.epoch) < 0 && !lost) {
       lost = load_acquire((const unsigned*)c.self) != 0;
-      if (!lost && global_timer() - start > c.timeout) {
-        give_up(c, peers, threadIdx.x, seen);
+      // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
+      if (!lost && (long long)(global_timer() - start) > c.timeout) {
+        give_up(c, peers, peer, seen);
         lost = true;
       }
       seen = load_acquire(flag);
@@ -196,40 +210,40 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, long long p8, unsigned char* p9) {
+extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, unsigned char* p10) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
-  Comm comm = open_comm(peers, rank, channel, step, timeout);
+  Comm comm = open_comm(peers, rank, channel, step, record, timeout);
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
-  for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
-    const int v15 = (int)(v11 * 1024);
-    unsigned char* const v22 = peers.base[0] + p8;
+  for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
+    const int v16 = (int)(v12 * 1024);
+    unsigned char* const v22 = peers.base[0] + p9;
     float v24[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v24 + i, (const float*)v22 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
-    unsigned char* const v25 = peers.base[1] + p8;
+      load<1>(v24 + i, (const float*)v22 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
+    unsigned char* const v25 = peers.base[1] + p9;
     float v26[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v26 + i, (const float*)v25 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
-    unsigned char* const v29 = peers.base[2] + p8;
+      load<1>(v26 + i, (const float*)v25 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
+    unsigned char* const v28 = peers.base[2] + p9;
+    float v29[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      load<1>(v29 + i, (const float*)v28 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
     float v30[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v30 + i, (const float*)v29 + (v15 + (col0 + i % 8)), ((v15 + (col0 + i % 8)) < p7));
-    float v31[8];
+      v30[i] = (v24[i] + v26[i]) + v29[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v31[i] = (v24[i] + v26[i]) + v30[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      store<1>((float*)p9 + (v15 + (col0 + i % 8)), v31 + i, ((v15 + (col0 + i % 8)) < p7));
+      store<1>((float*)p10 + (v16 + (col0 + i % 8)), v30 + i, ((v16 + (col0 + i % 8)) < p8));
   }
-  if (p5) signal(comm, peers, 1);
-  if (p5 && !wait(comm, peers, 1)) return;
+  if (p6) signal(comm, peers, 1);
+  if (p6 && !wait(comm, peers, 1)) return;
   close_comm(comm);
 }

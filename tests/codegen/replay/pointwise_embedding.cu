@@ -108,7 +108,25 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) pointwise_embedding(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3) {
+// What went wrong first on this rank, for the host.
+struct Record {
+  unsigned kind, step, block, channel, peer, expected, seen, node;
+  long long index, extent;
+};
+__device__ __forceinline__ bool claim(Record* record, unsigned kind) {
+  return atomicCAS(&record->kind, 0u, kind) == 0u;
+}
+
+__device__ __forceinline__ void bad_index(Record* record, int step, int node, long long index,
+                                          long long extent) {
+  if (!claim(record, 2)) return;
+  record->step = step;
+  record->node = node;
+  record->index = index;
+  record->extent = extent;
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1) pointwise_embedding(long long p0, unsigned char* __restrict__ p1, Record* record, int step, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -118,7 +136,13 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_embedding(long lo
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     load<1>(v12 + i, (const long long*)p1 + ((v3 + (col0 + i % 8)) / 2048), ((v3 + (col0 + i % 8)) < p0));
-  float v24[8];
-  load<8>(v24 + 0, (const bf16*)p2 + ((((int)v12[0]) * 2048) + ((v3 + col0) % 2048)), ((((v3 + col0) < p0) && (-1 < v12[0])) && (v12[0] < 1000)));
-  store<8>((bf16*)p3 + (v3 + col0), v24 + 0, ((v3 + col0) < p0));
+  bool bad16 = false;
+  long long index16 = 0;
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    if (((v3 + (col0 + i % 8)) < p0) && (v12[i] < 0 || v12[i] >= 1000)) bad16 = true, index16 = v12[i];
+  if (bad16) bad_index(record, step, 0, index16, 1000);
+  float v27[8];
+  load<8>(v27 + 0, (const bf16*)p4 + ((((int)v12[0]) * 2048) + ((v3 + col0) % 2048)), ((((v3 + col0) < p0) && (-1 < v12[0])) && (v12[0] < 1000)));
+  store<8>((bf16*)p5 + (v3 + col0), v27 + 0, ((v3 + col0) < p0));
 }

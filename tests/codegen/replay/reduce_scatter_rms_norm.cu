@@ -119,12 +119,22 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
 
+// What went wrong first on this rank, for the host.
+struct Record {
+  unsigned kind, step, block, channel, peer, expected, seen, node;
+  long long index, extent;
+};
+__device__ __forceinline__ bool claim(Record* record, unsigned kind) {
+  return atomicCAS(&record->kind, 0u, kind) == 0u;
+}
+
 // Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
 struct Peers { unsigned char* base[4]; };
 struct Comm {
   unsigned char* self;
+  Record* record;
   int rank, channel, step;
-  unsigned long long timeout;
+  long long timeout;
   unsigned epoch;
 };
 
@@ -149,11 +159,12 @@ __device__ __forceinline__ unsigned long long global_timer() {
 }
 
 __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int channel, int step,
-                                          unsigned long long timeout) {
+                                          Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll 16
+#pragma unroll
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
+  c.record = record;
   c.rank = rank;
   c.channel = channel;
   c.step = step;
@@ -165,40 +176,43 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
 __device__ __forceinline__ void close_comm(const Comm& c) {
   if (threadIdx.x == 0) *epoch_at(c.self, c.channel) = c.epoch;
 }
-// Everything this block did before is visible to a peer that sees the flag.
+// Everything this block did before is visible to a peer that sees the flag. Where there are more
+// peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll 16
+#pragma unroll
   for (int r = 0; r < 4; ++r) {
-    if (threadIdx.x == r) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
+    if (threadIdx.x == r % 256) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
 }
 // Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
 __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {
-  unsigned* record = (unsigned*)(c.self + 64);
-  if (atomicCAS(record, 0u, 1u) == 0u) {
-    record[1] = c.rank;
-    record[2] = c.step;
-    record[3] = blockIdx.x;
-    record[4] = c.channel;
-    record[5] = peer;
-    record[6] = c.epoch;
-    record[7] = seen;
+  if (claim(c.record, 1)) {
+    c.record->step = c.step;
+    c.record->block = blockIdx.x;
+    c.record->channel = c.channel;
+    c.record->peer = peer;
+    c.record->expected = c.epoch;
+    c.record->seen = seen;
   }
-#pragma unroll 16
+#pragma unroll
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phase) {
   bool lost = false;
-  if (threadIdx.x < 4) {
-    const unsigned* flag = flag_at(c.self, c.channel, phase, threadIdx.x);
+#pragma unroll
+  for (int first = 0; first < 4; first += 256) {
+    const int peer = first + threadIdx.x;
+    if (peer >= 4 || lost) break;
+    const unsigned* flag = flag_at(c.self, c.channel, phase, peer);
     const unsigned long long start = global_timer();
     unsigned seen = load_acquire(flag);
     while ((int)(seen - c.epoch) < 0 && !lost) {
       lost = load_acquire((const unsigned*)c.self) != 0;
-      if (!lost && global_timer() - start > c.timeout) {
-        give_up(c, peers, threadIdx.x, seen);
+      // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
+      if (!lost && (long long)(global_timer() - start) > c.timeout) {
+        give_up(c, peers, peer, seen);
         lost = true;
       }
       seen = load_acquire(flag);
@@ -207,72 +221,72 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_norm(const __grid_constant__ Peers peers, int rank, int channel, int step, unsigned long long timeout, int p5, long long p6, long long p7, unsigned char* p8, unsigned char* p9) {
+extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_norm(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 8 * 256;
   const int row1 = 0;
   const int col1 = 0;
-  Comm comm = open_comm(peers, rank, channel, step, timeout);
+  Comm comm = open_comm(peers, rank, channel, step, record, timeout);
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
-  for (long long v11 = (long long)blockIdx.x; v11 < p6; v11 += (long long)gridDim.x) {
-    unsigned char* const v18 = peers.base[0] + p7;
-    const long long v23 = ((v11 + ((long long)rank * p6)) * 2048) * 2;
+  for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
+    unsigned char* const v18 = peers.base[0] + p8;
+    const long long v23 = ((v12 + ((long long)rank * p7)) * 2048) * 2;
     unsigned char* const v24 = v18 + v23;
     float v25[8];
     load<8>(v25 + 0, (const bf16*)v24 + col0, true);
-    unsigned char* const v26 = peers.base[1] + p7;
+    unsigned char* const v26 = peers.base[1] + p8;
     unsigned char* const v27 = v26 + v23;
     float v28[8];
     load<8>(v28 + 0, (const bf16*)v27 + col0, true);
-    unsigned char* const v30 = peers.base[2] + p7;
+    unsigned char* const v30 = peers.base[2] + p8;
     unsigned char* const v31 = v30 + v23;
     float v32[8];
     load<8>(v32 + 0, (const bf16*)v31 + col0, true);
-    unsigned char* const v35 = peers.base[3] + p7;
-    unsigned char* const v36 = v35 + v23;
-    float v37[8];
-    load<8>(v37 + 0, (const bf16*)v36 + col0, true);
-    float v41[8];
+    unsigned char* const v34 = peers.base[3] + p8;
+    unsigned char* const v35 = v34 + v23;
+    float v36[8];
+    load<8>(v36 + 0, (const bf16*)v35 + col0, true);
+    float v40[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v41[i] = round_to<bf16>(((((v25[i] + v28[i]) + v32[i]) + v37[i]) / 4.0f));
-    float v43[1];
-    v43[0] = 0.0f;
+      v40[i] = round_to<bf16>(((((v25[i] + v28[i]) + v32[i]) + v36[i]) / 4.0f));
+    float v42[1];
+    v42[0] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v43[0] = v43[0] + (v41[i] * v41[i]);
-    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 1);
-    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 2);
-    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 4);
-    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 8);
-    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 16);
-    float* const s43 = (float*)(smem + 0);
+      v42[0] = v42[0] + (v40[i] * v40[i]);
+    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 1);
+    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 2);
+    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 4);
+    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 8);
+    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 16);
+    float* const s42 = (float*)(smem + 0);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s43[row1 * 8 + warp % 8] = v43[0];
+      s42[row1 * 8 + warp % 8] = v42[0];
     }
     __syncthreads();
-    v43[0] = s43[row1 * 8];
+    v42[0] = s42[row1 * 8];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v43[0] = v43[0] + s43[row1 * 8 + w];
+      v42[0] = v42[0] + s42[row1 * 8 + w];
     }
-    const float v45 = (float)2048;
-    float v48[1];
-    v48[0] = rsqrtf(((v43[0] / v45) + 1e-05f));
+    const float v44 = (float)2048;
+    float v47[1];
+    v47[0] = rsqrtf(((v42[0] / v44) + 1e-05f));
+    float v50[8];
+    load<8>(v50 + 0, (const bf16*)p9 + col0, true);
     float v51[8];
-    load<8>(v51 + 0, (const bf16*)p8 + col0, true);
-    float v52[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v52[i] = (v41[i] * v48[0]) * v51[i];
-    unsigned char* const v57 = p9 + ((v11 * 2048) * 2);
-    store<8>((bf16*)v57 + col0, v52 + 0, true);
+      v51[i] = (v40[i] * v47[0]) * v50[i];
+    unsigned char* const v56 = p10 + ((v12 * 2048) * 2);
+    store<8>((bf16*)v56 + col0, v51 + 0, true);
   }
-  if (p5) signal(comm, peers, 1);
-  if (p5 && !wait(comm, peers, 1)) return;
+  if (p6) signal(comm, peers, 1);
+  if (p6 && !wait(comm, peers, 1)) return;
   close_comm(comm);
 }
