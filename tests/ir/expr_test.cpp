@@ -77,8 +77,9 @@ TEST(Expr, StrReadsBack) {
 }
 
 TEST(Expr, ParseRefusesOtherText) {
-  for (const char* text : {"", "T/2", "ceil_div(T)", "ceil_div(T, 0)", "floor(T, 2)", "min(T, S",
-                           "(T", "T)", "2T", "T+", "99999999999999999999"}) {
+  for (const char* text :
+       {"", "T/0", "T/S", "(T+1)/2", "T*S/2", "ceil_div(T)", "ceil_div(T, 0)", "floor(T, 2)",
+        "min(T, S", "(T", "T)", "2T", "T+", "99999999999999999999"}) {
     EXPECT_FALSE(Expr::parse(text)) << text;
   }
   EXPECT_FALSE(Expr::parse(std::string(5000, '(') + "T" + std::string(5000, ')')));
