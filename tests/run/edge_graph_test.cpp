@@ -241,6 +241,54 @@ TEST(Edges, OneElementConstantIsAnOutput) {
   expect_same(b.run()[0], {-0.0, -0.0});
 }
 
+// Rows that a block sweeps in pieces, and reductions cut into parts.
+TEST(Edges, ExtremesOfLongRows) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kColumns = 20000;
+  const std::size_t count = 2 * kColumns;
+  std::vector<double> reals(count, 1);
+  reals[7] = -0.0;
+  reals[kColumns + 12345] = kNan;
+  reals[kColumns + 12346] = kInfinity;
+  std::vector<std::int64_t> integers(count, kMin + 1);
+  integers[kColumns + 19999] = kMin;
+  ByHand b;
+  const ValueId x = b.in(HostTensor::from_doubles(DType::kF32, {2, kColumns}, reals));
+  const ValueId n = b.in(HostTensor::from_integers(DType::kI64, {2, kColumns}, integers));
+  const Attrs rows{{"dim", std::vector<std::int64_t>{1}}};
+  b.out(b.op("amin", {x}, rows));
+  b.out(b.op("amax", {x}, rows));
+  b.out(b.op("amin", {n}, rows));
+  b.out(b.op("amax", {n}));
+  b.out(b.op("argmax", {x}, rows));
+  b.out(b.op("amin", {x}));
+  const auto out = b.run();
+  expect_same(out[0], {-0.0, kNan});
+  expect_same(out[1], {1, kNan});
+  EXPECT_EQ(out[2].to_integers(), (std::vector<std::int64_t>{kMin + 1, kMin}));
+  EXPECT_EQ(out[3].to_integers(), (std::vector<std::int64_t>{kMin + 1}));
+  EXPECT_EQ(out[4].to_integers(), (std::vector<std::int64_t>{0, 12345}));
+  expect_same(out[5], {kNan});
+}
+
+TEST(Edges, AnUnwrittenElementFailsWhateverIsExpected) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3, DType::kF8E5M2,
+                      DType::kI64, DType::kI32, DType::kU8, DType::kBool}) {
+    Graph graph("unwritten");
+    const ValueId x = graph.add_input({"x", {DType::kF32, {8}}});
+    graph.add_output(graph.node(graph.add_node("y", "to", {x}, {{"dtype", dtype}})).outputs[0]);
+    World world = World::open(testing::world_options(1));
+    Executable executable = Executable::compile(graph, world);
+    const RankTensors inputs = {
+        {HostTensor::from_doubles(DType::kF32, {8}, std::vector<double>(8, kNan))}};
+    const HostTensor written = testing::run_once(executable, graph, {}, inputs)[0][0];
+    const HostTensor expected = evaluate(graph, inputs, {})[0][0];
+    EXPECT_EQ(relative_error(written, expected), 0) << dtype_name(dtype);
+    executable.poison_outputs();
+    EXPECT_GT(relative_error(executable.output(0, "y"), expected), 0) << dtype_name(dtype);
+  }
+}
+
 TEST(Edges, AddmmWithBetaZeroIgnoresTheBias) {
   for (DType dtype : {DType::kF32, DType::kBF16}) {
     ByHand b;
