@@ -15,7 +15,7 @@ enum class ErrorCode {
 
 /// The one exception type of braid. `where` is a place the user knows: a JSON pointer
 /// (`/nodes/3/attrs/group`), a file, an option; it may be empty. `what()` reads
-/// "where: message" on one line.
+/// "where: message" on one line. Only running out of memory is std::bad_alloc, as everywhere.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string where, const std::string& message)
