@@ -87,6 +87,8 @@ TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
 .visible .entry open() { {
 .visible .entry last() { .reg .b32 %r<2>; .shared .b8 t[16000]; .shared .b8 u[32000];
   ld.global.b32 %r1, [here]; ret; }
+.global .b32 cut =
+.visible .entry behind() { ret; }
 )";
   const auto device = create_cpu_device({.threads = 1});
   const auto module = device->load(0, {"", text, {}});
@@ -101,6 +103,7 @@ TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
   };
   EXPECT_EQ(error_of("first"), "");
   EXPECT_EQ(error_of("last"), "");
+  EXPECT_EQ(error_of("behind"), "");
   EXPECT_EQ(error_of("opcode"), "ptx:10: unknown opcode 'frobnicate.u32'");
   EXPECT_EQ(error_of("special"), "ptx:13: unknown register '%envreg2'");
   EXPECT_EQ(error_of("caller"), "ptx:6: unknown register '%envreg2'");

@@ -147,7 +147,7 @@ void Parser::give_up(std::size_t start, std::size_t variables, const Error& why)
   if (peek().kind == TokenKind::kEnd) throw Error(why);
   const std::string name(peek().text);
   if (!is_function) {
-    while (peek().kind != TokenKind::kEnd && !is_punct(";")) ++at_;
+    while (peek().kind != TokenKind::kEnd && !is_punct(";") && !starts_function()) ++at_;
     accept(";");
     scopes_[0].symbols[name] = {Symbol::kBroken, static_cast<int>(broken_.size())};
     broken_.push_back(why);
@@ -171,16 +171,20 @@ void Parser::give_up(std::size_t start, std::size_t variables, const Error& why)
   function.error = why;
 }
 
+/// Whether this is what only a declaration of the module begins with.
+bool Parser::starts_function() const {
+  const std::string_view text = peek().text;
+  return peek().kind == TokenKind::kDot &&
+         (text == "entry" || text == "func" || text == "visible" || text == "weak");
+}
+
 /// From a function's name on, to what follows it. Where its braces do not match, that is the next
 /// function.
 void Parser::skip_body() {
   int open = 0;
   for (; peek().kind != TokenKind::kEnd; ++at_) {
     const std::string_view text = peek().text;
-    if (peek().kind == TokenKind::kDot &&
-        (text == "entry" || text == "func" || text == "visible" || text == "weak")) {
-      return;
-    }
+    if (starts_function()) return;
     if (peek().kind != TokenKind::kPunct) continue;
     if (text == "{") ++open;
     if (text == "}") --open;

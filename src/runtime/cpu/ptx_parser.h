@@ -59,6 +59,7 @@ class Parser {
   void declaration();
   void give_up(std::size_t start, std::size_t variables, const Error& why);
   void skip_body();
+  [[nodiscard]] bool starts_function() const;
   void skip_section();
   Variable declarator(Space space, std::uint32_t& align, std::optional<Type>& type,
                       unsigned& vector);
