@@ -2,7 +2,6 @@
 
 #include <elf.h>
 
-#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -91,26 +90,15 @@ Image read_ptx(std::string_view text) {
   return image;
 }
 
-// The note .note.nv.cuinfo: its version, the architecture and the CUDA that made the file.
-Image read_cubin(const std::uint8_t* bytes) {
+// The ELF header tells the CUDA by the version of its ABI, and the architecture by its flags.
+Image read_cubin(const void* data) {
   Image image;
   image.kind = Image::Kind::kCubin;
   Elf64_Ehdr header;
-  std::memcpy(&header, bytes, sizeof header);
-  for (int i = 0; i < header.e_shnum; ++i) {
-    Elf64_Shdr section;
-    std::memcpy(&section, bytes + header.e_shoff + static_cast<std::size_t>(i) * sizeof section,
-                sizeof section);
-    if (section.sh_type != SHT_NOTE) continue;
-    Elf64_Nhdr note;
-    std::memcpy(&note, bytes + section.sh_offset, sizeof note);
-    if (note.n_type != 1000) continue;
-    std::uint16_t words[3];
-    std::memcpy(words, bytes + section.sh_offset + sizeof note + (note.n_namesz + 3) / 4 * 4,
-                sizeof words);
-    image.sm = words[1];
-    image.version = words[2];
-  }
+  std::memcpy(&header, data, sizeof header);
+  const bool since_13 = header.e_ident[EI_ABIVERSION] >= 8;
+  image.version = since_13 ? 13 : 12;
+  image.sm = static_cast<int>((since_13 ? header.e_flags >> 8 : header.e_flags) & 0xff);
   return image;
 }
 
@@ -119,7 +107,7 @@ Image read_cubin(const std::uint8_t* bytes) {
 Image read_image(const void* data) {
   const auto* text = static_cast<const char*>(data);
   if (std::memcmp(text, "\177ELF", 4) == 0) {
-    return read_cubin(static_cast<const std::uint8_t*>(data));
+    return read_cubin(data);
   }
   return std::strstr(text, ".version ") != nullptr ? read_ptx(text) : Image{};
 }
@@ -132,7 +120,7 @@ int check_image(const Image& image, int driver, int capability) {
                          : (image.sm <= capability ? 0 : kInvalidPtx);
     case Image::Kind::kCubin:
       // Within one major version of CUDA, old drivers run what new compilers made.
-      if (image.version / 10 > driver / 1000) return kInvalidImage;
+      if (image.version > driver / 1000) return kInvalidImage;
       return image.sm / 10 == capability / 10 && image.sm <= capability ? 0 : kNoBinaryForGpu;
     case Image::Kind::kOther:
       return 0;

@@ -17,7 +17,7 @@ struct Entry {
 struct Image {
   enum class Kind { kPtx, kCubin, kOther };
   Kind kind = Kind::kOther;
-  int version = 0;     ///< of PTX, 90 for 9.0; of the CUDA that made a cubin, 130 for 13.0
+  int version = 0;     ///< of PTX, 90 for 9.0; of a cubin the major one of its CUDA, 12 or 13
   int sm = 0;          ///< what it was made for: 90
   bool exact = false;  ///< of an architecture's own instructions: sm_90a
   std::map<std::string, Entry> entries;  ///< of PTX

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "braid/error.h"
@@ -31,22 +32,28 @@ class NvrtcChoice : public ::testing::Test {
     bind_symbol(library_, "fake_cuda", control_, missing);
     if (control_ == nullptr) throw std::runtime_error(library_.failure());
     *control_() = {};
-    std::filesystem::create_directories(home_.path() / "lib64");
-    ::setenv("BRAID_CUDA_HOME", home_.path().c_str(), 1);
   }
   ~NvrtcChoice() override {
     *control_() = {};
-    ::unsetenv("BRAID_CUDA_HOME");
-    ::unsetenv("BRAID_NVRTC");
+    for (const auto& [name, value] : before_) {
+      value.empty() ? ::unsetenv(name) : ::setenv(name, value.c_str(), 1);
+    }
   }
 
+  /// Makes this one, and those installed so before, the first that are found.
   std::string install(const std::string& major) {
+    std::filesystem::create_directories(home_.path() / "lib64");
+    ::setenv("BRAID_CUDA_HOME", home_.path().c_str(), 1);
+    ::unsetenv("BRAID_NVRTC");
     const auto file = home_.path() / "lib64" / ("libnvrtc.so." + major);
     std::filesystem::copy_file(BRAID_FAKE_NVRTC, file);
     return file.string();
   }
   static std::string choose() { return NvrtcApi::load().version; }
 
+  const std::map<const char*, std::string> before_{
+      {"BRAID_CUDA_HOME", environment("BRAID_CUDA_HOME")},
+      {"BRAID_NVRTC", environment("BRAID_NVRTC")}};
   TemporaryDirectory home_;
   DynamicLibrary library_;
   decltype(&::fake_cuda) control_ = nullptr;
