@@ -10,7 +10,7 @@
 #include "braid/error.h"
 #include "braid/reference.h"
 #include "ir/mutation.h"
-#include "ir/op_registry.h"
+#include "ir/ops.h"
 #include "ir/poison.h"
 #include "ir/text.h"
 
@@ -141,25 +141,13 @@ RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindin
     for (std::size_t i = 0; i < inputs[rank].size(); ++i) {
       const HostTensor& tensor = inputs[rank][i];
       check_input(graph.inputs()[i], tensor, bound, rank);
-      EvalTensor& operand = operands[rank].emplace_back();
-      operand.dtype = tensor.dtype;
-      operand.shape = tensor.shape;
-      if (is_float(tensor.dtype)) {
-        operand.data = tensor.to_doubles();
-      } else {
-        operand.integers = tensor.to_integers();
-      }
+      operands[rank].push_back(from_host(tensor));
     }
   }
   const EvalTensors results = evaluate_nodes(graph, std::move(operands), bound, progress);
   RankTensors outputs(results.size());
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
-    for (const EvalTensor& result : results[rank]) {
-      outputs[rank].push_back(
-          is_float(result.dtype)
-              ? HostTensor::from_doubles(result.dtype, result.shape, result.data)
-              : HostTensor::from_integers(result.dtype, result.shape, result.integers));
-    }
+    for (const EvalTensor& result : results[rank]) outputs[rank].push_back(to_host(result));
   }
   return outputs;
 }

@@ -169,6 +169,22 @@ double numel_at(const TensorType& type, const Bindings& bindings) {
   return product;
 }
 
+EvalTensor from_host(const HostTensor& tensor) {
+  EvalTensor result{.dtype = tensor.dtype, .shape = tensor.shape};
+  if (is_float(tensor.dtype)) {
+    result.data = tensor.to_doubles();
+  } else {
+    result.integers = tensor.to_integers();
+  }
+  return result;
+}
+
+HostTensor to_host(const EvalTensor& tensor) {
+  return is_float(tensor.dtype)
+             ? HostTensor::from_doubles(tensor.dtype, tensor.shape, tensor.data)
+             : HostTensor::from_integers(tensor.dtype, tensor.shape, tensor.integers);
+}
+
 EvalTensor make_result(const EvalContext& context, std::size_t index) {
   const TensorType& type = context.graph.type(context.node.outputs[index]);
   EvalTensor result{type.dtype, {}, {}};

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/tensor.h"
 #include "ir/op_registry.h"
 
 namespace braid {
@@ -58,6 +59,10 @@ inline auto flops_per_element(double count) {
 
 /// Result `index` of the node: its dtype, shape at the bindings and data of zeros.
 [[nodiscard]] EvalTensor make_result(const EvalContext& context, std::size_t index);
+
+/// A tensor as the evaluator sees it, and back: each element rounded or wrapped to the dtype.
+[[nodiscard]] EvalTensor from_host(const HostTensor& tensor);
+[[nodiscard]] HostTensor to_host(const EvalTensor& tensor);
 
 /// Runs `one_rank(operands) -> results` for each rank by itself.
 template <class OneRank>

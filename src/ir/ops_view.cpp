@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "braid/tensor.h"
 #include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"
@@ -142,13 +141,11 @@ EvalTensors evaluate_same(const EvalContext& context, const EvalTensors& inputs)
 
 EvalTensors evaluate_view_dtype(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
-    const EvalTensor& x = operands[0];
-    EvalTensor result = make_result(context, 0);
-    HostTensor bytes = HostTensor::from_doubles(x.dtype, x.shape, x.data);
+    const EvalTensor result = make_result(context, 0);
+    HostTensor bytes = to_host(operands[0]);
     bytes.dtype = result.dtype;
     bytes.shape = result.shape;
-    result.data = bytes.to_doubles();
-    return std::vector<EvalTensor>{std::move(result)};
+    return std::vector<EvalTensor>{from_host(bytes)};
   });
 }
 
