@@ -151,7 +151,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.record = record;
   c.rank = rank;
@@ -169,7 +169,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) {
     if (threadIdx.x == r % 128) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -184,7 +184,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     c.record->expected = c.epoch;
     c.record->seen = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -210,7 +210,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, long long p16, unsigned char* p17) {
+extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu(const __grid_constant__ Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, long long p16, unsigned char* p17) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -231,23 +231,23 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu
     load<8>(v47 + 0, (const bf16*)v42 + (((((v16 + col0) / 2048) + v36) * 2048) + ((v16 + col0) % 2048)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v28))) && (((v16 + col0) / 2048) < v39)));
     const int v49 = (int)p13;
     const int v52 = (int)p14;
-    unsigned char* const v55 = peers.base[2] + p9;
-    float v60[8];
-    load<8>(v60 + 0, (const bf16*)v55 + (((((v16 + col0) / 2048) + v49) * 2048) + ((v16 + col0) % 2048)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v39))) && (((v16 + col0) / 2048) < v52)));
-    const int v62 = (int)p15;
-    const int v65 = (int)p16;
-    unsigned char* const v68 = peers.base[3] + p9;
-    float v72[8];
-    load<8>(v72 + 0, (const bf16*)v68 + (((((v16 + col0) / 2048) + v62) * 2048) + ((v16 + col0) % 2048)), (((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v52))));
-    float v75[8];
+    unsigned char* const v56 = peers.base[2] + p9;
+    float v61[8];
+    load<8>(v61 + 0, (const bf16*)v56 + (((((v16 + col0) / 2048) + v49) * 2048) + ((v16 + col0) % 2048)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v39))) && (((v16 + col0) / 2048) < v52)));
+    const int v63 = (int)p15;
+    const int v66 = (int)p16;
+    unsigned char* const v70 = peers.base[3] + p9;
+    float v74[8];
+    load<8>(v74 + 0, (const bf16*)v70 + (((((v16 + col0) / 2048) + v63) * 2048) + ((v16 + col0) % 2048)), (((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v52))));
+    float v77[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v75[i] = (((v16 + (col0 + i % 8)) / 2048) < v28) ? v34[i] : ((((v16 + (col0 + i % 8)) / 2048) < v39) ? v47[i] : ((((v16 + (col0 + i % 8)) / 2048) < v52) ? v60[i] : v72[i]));
-    float v80[8];
+      v77[i] = (((v16 + (col0 + i % 8)) / 2048) < v28) ? v34[i] : ((((v16 + (col0 + i % 8)) / 2048) < v39) ? v47[i] : ((((v16 + (col0 + i % 8)) / 2048) < v52) ? v61[i] : v74[i]));
+    float v82[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v80[i] = v75[i] / (1.0f + (expf((-v75[i]))));
-    store<8>((bf16*)p17 + (v16 + col0), v80 + 0, ((v16 + col0) < p8));
+      v82[i] = v77[i] / (1.0f + (expf((-v77[i]))));
+    store<8>((bf16*)p17 + (v16 + col0), v82 + 0, ((v16 + col0) < p8));
   }
   if (p6) signal(comm, peers, 1);
   if (p6 && !wait(comm, peers, 1)) return;

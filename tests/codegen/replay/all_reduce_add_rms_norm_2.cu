@@ -162,7 +162,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 2; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.record = record;
   c.rank = rank;
@@ -180,7 +180,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 2; ++r) {
     if (threadIdx.x == r % 256) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -195,7 +195,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     c.record->expected = c.epoch;
     c.record->seen = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 2; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -221,7 +221,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
+extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -232,56 +232,56 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    unsigned char* const v16 = peers.base[0] + p8;
-    const long long v21 = (v12 * 2048) * 2;
-    unsigned char* const v22 = v16 + v21;
-    float v23[8];
-    load<8>(v23 + 0, (const bf16*)v22 + col0, true);
-    unsigned char* const v24 = peers.base[1] + p8;
-    unsigned char* const v25 = v24 + v21;
-    float v26[8];
-    load<8>(v26 + 0, (const bf16*)v25 + col0, true);
-    unsigned char* const v30 = p9 + v21;
-    float v31[8];
-    load<8>(v31 + 0, (const bf16*)v30 + col0, true);
-    float v33[8];
+    unsigned char* const v17 = peers.base[0] + p8;
+    const long long v22 = (v12 * 2048) * 2;
+    unsigned char* const v23 = v17 + v22;
+    float v24[8];
+    load<8>(v24 + 0, (const bf16*)v23 + col0, true);
+    unsigned char* const v25 = peers.base[1] + p8;
+    unsigned char* const v26 = v25 + v22;
+    float v27[8];
+    load<8>(v27 + 0, (const bf16*)v26 + col0, true);
+    unsigned char* const v31 = p9 + v22;
+    float v32[8];
+    load<8>(v32 + 0, (const bf16*)v31 + col0, true);
+    float v34[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v33[i] = round_to<bf16>(((round_to<bf16>((v23[i] + v26[i]))) + v31[i]));
-    float v35[1];
-    v35[0] = 0.0f;
+      v34[i] = round_to<bf16>(((round_to<bf16>((v24[i] + v27[i]))) + v32[i]));
+    float v36[1];
+    v36[0] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v35[0] = v35[0] + (v33[i] * v33[i]);
-    v35[0] = v35[0] + __shfl_xor_sync(0xffffffffu, v35[0], 1);
-    v35[0] = v35[0] + __shfl_xor_sync(0xffffffffu, v35[0], 2);
-    v35[0] = v35[0] + __shfl_xor_sync(0xffffffffu, v35[0], 4);
-    v35[0] = v35[0] + __shfl_xor_sync(0xffffffffu, v35[0], 8);
-    v35[0] = v35[0] + __shfl_xor_sync(0xffffffffu, v35[0], 16);
-    float* const s35 = (float*)(smem + 0);
+      v36[0] = v36[0] + (v34[i] * v34[i]);
+    v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 1);
+    v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 2);
+    v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 4);
+    v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 8);
+    v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 16);
+    float* const s36 = (float*)(smem + 0);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s35[row1 * 8 + warp % 8] = v35[0];
+      s36[row1 * 8 + warp % 8] = v36[0];
     }
     __syncthreads();
-    v35[0] = s35[row1 * 8];
+    v36[0] = s36[row1 * 8];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v35[0] = v35[0] + s35[row1 * 8 + w];
+      v36[0] = v36[0] + s36[row1 * 8 + w];
     }
-    const float v37 = (float)2048;
-    float v40[1];
-    v40[0] = rsqrtf(((v35[0] / v37) + 1e-05f));
-    float v43[8];
-    load<8>(v43 + 0, (const bf16*)p10 + col0, true);
+    const float v38 = (float)2048;
+    float v41[1];
+    v41[0] = rsqrtf(((v36[0] / v38) + 1e-05f));
     float v44[8];
+    load<8>(v44 + 0, (const bf16*)p10 + col0, true);
+    float v45[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v44[i] = (v33[i] * v40[0]) * v43[i];
-    unsigned char* const v47 = p11 + v21;
-    store<8>((bf16*)v47 + col0, v44 + 0, true);
-    unsigned char* const v50 = p12 + v21;
-    store<8>((bf16*)v50 + col0, v33 + 0, true);
+      v45[i] = (v34[i] * v41[0]) * v44[i];
+    unsigned char* const v48 = p11 + v22;
+    store<8>((bf16*)v48 + col0, v45 + 0, true);
+    unsigned char* const v51 = p12 + v22;
+    store<8>((bf16*)v51 + col0, v34 + 0, true);
   }
   if (p6) signal(comm, peers, 1);
   if (p6 && !wait(comm, peers, 1)) return;

@@ -162,7 +162,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.record = record;
   c.rank = rank;
@@ -180,7 +180,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) {
     if (threadIdx.x == r % 256) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -195,7 +195,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     c.record->expected = c.epoch;
     c.record->seen = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -221,7 +221,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
+extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -232,64 +232,64 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    unsigned char* const v16 = peers.base[0] + p8;
-    const long long v21 = (v12 * 2048) * 2;
-    unsigned char* const v22 = v16 + v21;
-    float v23[8];
-    load<8>(v23 + 0, (const bf16*)v22 + col0, true);
-    unsigned char* const v24 = peers.base[1] + p8;
-    unsigned char* const v25 = v24 + v21;
-    float v26[8];
-    load<8>(v26 + 0, (const bf16*)v25 + col0, true);
-    unsigned char* const v28 = peers.base[2] + p8;
-    unsigned char* const v29 = v28 + v21;
-    float v30[8];
-    load<8>(v30 + 0, (const bf16*)v29 + col0, true);
-    unsigned char* const v32 = peers.base[3] + p8;
-    unsigned char* const v33 = v32 + v21;
-    float v34[8];
-    load<8>(v34 + 0, (const bf16*)v33 + col0, true);
-    unsigned char* const v38 = p9 + v21;
-    float v39[8];
-    load<8>(v39 + 0, (const bf16*)v38 + col0, true);
+    unsigned char* const v17 = peers.base[0] + p8;
+    const long long v22 = (v12 * 2048) * 2;
+    unsigned char* const v23 = v17 + v22;
+    float v24[8];
+    load<8>(v24 + 0, (const bf16*)v23 + col0, true);
+    unsigned char* const v25 = peers.base[1] + p8;
+    unsigned char* const v26 = v25 + v22;
+    float v27[8];
+    load<8>(v27 + 0, (const bf16*)v26 + col0, true);
+    unsigned char* const v29 = peers.base[2] + p8;
+    unsigned char* const v30 = v29 + v22;
+    float v31[8];
+    load<8>(v31 + 0, (const bf16*)v30 + col0, true);
+    unsigned char* const v34 = peers.base[3] + p8;
+    unsigned char* const v35 = v34 + v22;
+    float v36[8];
+    load<8>(v36 + 0, (const bf16*)v35 + col0, true);
+    unsigned char* const v40 = p9 + v22;
     float v41[8];
+    load<8>(v41 + 0, (const bf16*)v40 + col0, true);
+    float v43[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v41[i] = round_to<bf16>(((round_to<bf16>((((v23[i] + v26[i]) + v30[i]) + v34[i]))) + v39[i]));
-    float v43[1];
-    v43[0] = 0.0f;
+      v43[i] = round_to<bf16>(((round_to<bf16>((((v24[i] + v27[i]) + v31[i]) + v36[i]))) + v41[i]));
+    float v45[1];
+    v45[0] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v43[0] = v43[0] + (v41[i] * v41[i]);
-    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 1);
-    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 2);
-    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 4);
-    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 8);
-    v43[0] = v43[0] + __shfl_xor_sync(0xffffffffu, v43[0], 16);
-    float* const s43 = (float*)(smem + 0);
+      v45[0] = v45[0] + (v43[i] * v43[i]);
+    v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 1);
+    v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 2);
+    v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 4);
+    v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 8);
+    v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 16);
+    float* const s45 = (float*)(smem + 0);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s43[row1 * 8 + warp % 8] = v43[0];
+      s45[row1 * 8 + warp % 8] = v45[0];
     }
     __syncthreads();
-    v43[0] = s43[row1 * 8];
+    v45[0] = s45[row1 * 8];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v43[0] = v43[0] + s43[row1 * 8 + w];
+      v45[0] = v45[0] + s45[row1 * 8 + w];
     }
-    const float v45 = (float)2048;
-    float v48[1];
-    v48[0] = rsqrtf(((v43[0] / v45) + 1e-05f));
-    float v51[8];
-    load<8>(v51 + 0, (const bf16*)p10 + col0, true);
-    float v52[8];
+    const float v47 = (float)2048;
+    float v50[1];
+    v50[0] = rsqrtf(((v45[0] / v47) + 1e-05f));
+    float v53[8];
+    load<8>(v53 + 0, (const bf16*)p10 + col0, true);
+    float v54[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v52[i] = (v41[i] * v48[0]) * v51[i];
-    unsigned char* const v55 = p11 + v21;
-    store<8>((bf16*)v55 + col0, v52 + 0, true);
-    unsigned char* const v58 = p12 + v21;
-    store<8>((bf16*)v58 + col0, v41 + 0, true);
+      v54[i] = (v43[i] * v50[0]) * v53[i];
+    unsigned char* const v57 = p11 + v22;
+    store<8>((bf16*)v57 + col0, v54 + 0, true);
+    unsigned char* const v60 = p12 + v22;
+    store<8>((bf16*)v60 + col0, v43 + 0, true);
   }
   if (p6) signal(comm, peers, 1);
   if (p6 && !wait(comm, peers, 1)) return;

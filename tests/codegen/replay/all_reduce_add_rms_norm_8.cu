@@ -162,7 +162,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 8; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.record = record;
   c.rank = rank;
@@ -180,7 +180,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 8; ++r) {
     if (threadIdx.x == r % 256) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -195,7 +195,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     c.record->expected = c.epoch;
     c.record->seen = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 8; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -221,7 +221,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
+extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -232,80 +232,80 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    unsigned char* const v16 = peers.base[0] + p8;
-    const long long v21 = (v12 * 2048) * 2;
-    unsigned char* const v22 = v16 + v21;
-    float v23[8];
-    load<8>(v23 + 0, (const bf16*)v22 + col0, true);
-    unsigned char* const v24 = peers.base[1] + p8;
-    unsigned char* const v25 = v24 + v21;
-    float v26[8];
-    load<8>(v26 + 0, (const bf16*)v25 + col0, true);
-    unsigned char* const v28 = peers.base[2] + p8;
-    unsigned char* const v29 = v28 + v21;
-    float v30[8];
-    load<8>(v30 + 0, (const bf16*)v29 + col0, true);
-    unsigned char* const v32 = peers.base[3] + p8;
-    unsigned char* const v33 = v32 + v21;
-    float v34[8];
-    load<8>(v34 + 0, (const bf16*)v33 + col0, true);
-    unsigned char* const v36 = peers.base[4] + p8;
-    unsigned char* const v37 = v36 + v21;
-    float v38[8];
-    load<8>(v38 + 0, (const bf16*)v37 + col0, true);
-    unsigned char* const v40 = peers.base[5] + p8;
-    unsigned char* const v41 = v40 + v21;
-    float v42[8];
-    load<8>(v42 + 0, (const bf16*)v41 + col0, true);
-    unsigned char* const v44 = peers.base[6] + p8;
-    unsigned char* const v45 = v44 + v21;
+    unsigned char* const v17 = peers.base[0] + p8;
+    const long long v22 = (v12 * 2048) * 2;
+    unsigned char* const v23 = v17 + v22;
+    float v24[8];
+    load<8>(v24 + 0, (const bf16*)v23 + col0, true);
+    unsigned char* const v25 = peers.base[1] + p8;
+    unsigned char* const v26 = v25 + v22;
+    float v27[8];
+    load<8>(v27 + 0, (const bf16*)v26 + col0, true);
+    unsigned char* const v29 = peers.base[2] + p8;
+    unsigned char* const v30 = v29 + v22;
+    float v31[8];
+    load<8>(v31 + 0, (const bf16*)v30 + col0, true);
+    unsigned char* const v34 = peers.base[3] + p8;
+    unsigned char* const v35 = v34 + v22;
+    float v36[8];
+    load<8>(v36 + 0, (const bf16*)v35 + col0, true);
+    unsigned char* const v39 = peers.base[4] + p8;
+    unsigned char* const v40 = v39 + v22;
+    float v41[8];
+    load<8>(v41 + 0, (const bf16*)v40 + col0, true);
+    unsigned char* const v44 = peers.base[5] + p8;
+    unsigned char* const v45 = v44 + v22;
     float v46[8];
     load<8>(v46 + 0, (const bf16*)v45 + col0, true);
-    unsigned char* const v48 = peers.base[7] + p8;
-    unsigned char* const v49 = v48 + v21;
-    float v50[8];
-    load<8>(v50 + 0, (const bf16*)v49 + col0, true);
-    unsigned char* const v54 = p9 + v21;
-    float v55[8];
-    load<8>(v55 + 0, (const bf16*)v54 + col0, true);
-    float v57[8];
+    unsigned char* const v49 = peers.base[6] + p8;
+    unsigned char* const v50 = v49 + v22;
+    float v51[8];
+    load<8>(v51 + 0, (const bf16*)v50 + col0, true);
+    unsigned char* const v54 = peers.base[7] + p8;
+    unsigned char* const v55 = v54 + v22;
+    float v56[8];
+    load<8>(v56 + 0, (const bf16*)v55 + col0, true);
+    unsigned char* const v60 = p9 + v22;
+    float v61[8];
+    load<8>(v61 + 0, (const bf16*)v60 + col0, true);
+    float v63[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v57[i] = round_to<bf16>(((round_to<bf16>((((((((v23[i] + v26[i]) + v30[i]) + v34[i]) + v38[i]) + v42[i]) + v46[i]) + v50[i]))) + v55[i]));
-    float v59[1];
-    v59[0] = 0.0f;
+      v63[i] = round_to<bf16>(((round_to<bf16>((((((((v24[i] + v27[i]) + v31[i]) + v36[i]) + v41[i]) + v46[i]) + v51[i]) + v56[i]))) + v61[i]));
+    float v65[1];
+    v65[0] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v59[0] = v59[0] + (v57[i] * v57[i]);
-    v59[0] = v59[0] + __shfl_xor_sync(0xffffffffu, v59[0], 1);
-    v59[0] = v59[0] + __shfl_xor_sync(0xffffffffu, v59[0], 2);
-    v59[0] = v59[0] + __shfl_xor_sync(0xffffffffu, v59[0], 4);
-    v59[0] = v59[0] + __shfl_xor_sync(0xffffffffu, v59[0], 8);
-    v59[0] = v59[0] + __shfl_xor_sync(0xffffffffu, v59[0], 16);
-    float* const s59 = (float*)(smem + 0);
+      v65[0] = v65[0] + (v63[i] * v63[i]);
+    v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 1);
+    v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 2);
+    v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 4);
+    v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 8);
+    v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 16);
+    float* const s65 = (float*)(smem + 0);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s59[row1 * 8 + warp % 8] = v59[0];
+      s65[row1 * 8 + warp % 8] = v65[0];
     }
     __syncthreads();
-    v59[0] = s59[row1 * 8];
+    v65[0] = s65[row1 * 8];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v59[0] = v59[0] + s59[row1 * 8 + w];
+      v65[0] = v65[0] + s65[row1 * 8 + w];
     }
-    const float v61 = (float)2048;
-    float v64[1];
-    v64[0] = rsqrtf(((v59[0] / v61) + 1e-05f));
-    float v67[8];
-    load<8>(v67 + 0, (const bf16*)p10 + col0, true);
-    float v68[8];
+    const float v67 = (float)2048;
+    float v70[1];
+    v70[0] = rsqrtf(((v65[0] / v67) + 1e-05f));
+    float v73[8];
+    load<8>(v73 + 0, (const bf16*)p10 + col0, true);
+    float v74[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v68[i] = (v57[i] * v64[0]) * v67[i];
-    unsigned char* const v71 = p11 + v21;
-    store<8>((bf16*)v71 + col0, v68 + 0, true);
-    unsigned char* const v74 = p12 + v21;
-    store<8>((bf16*)v74 + col0, v57 + 0, true);
+      v74[i] = (v63[i] * v70[0]) * v73[i];
+    unsigned char* const v77 = p11 + v22;
+    store<8>((bf16*)v77 + col0, v74 + 0, true);
+    unsigned char* const v80 = p12 + v22;
+    store<8>((bf16*)v80 + col0, v63 + 0, true);
   }
   if (p6) signal(comm, peers, 1);
   if (p6 && !wait(comm, peers, 1)) return;

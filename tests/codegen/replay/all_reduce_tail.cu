@@ -151,7 +151,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 3; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.record = record;
   c.rank = rank;
@@ -169,7 +169,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 3; ++r) {
     if (threadIdx.x == r % 128) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -184,7 +184,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     c.record->expected = c.epoch;
     c.record->seen = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 3; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -210,7 +210,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, unsigned char* p10) {
+extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_constant__ Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, unsigned char* p10) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -220,28 +220,28 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const Peers peer
   if (!wait(comm, peers, 0)) return;
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
     const int v16 = (int)(v12 * 1024);
-    unsigned char* const v22 = peers.base[0] + p9;
-    float v24[8];
+    unsigned char* const v23 = peers.base[0] + p9;
+    float v25[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v24 + i, (const float*)v22 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
-    unsigned char* const v25 = peers.base[1] + p9;
-    float v26[8];
+      load<1>(v25 + i, (const float*)v23 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
+    unsigned char* const v26 = peers.base[1] + p9;
+    float v27[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v26 + i, (const float*)v25 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
-    unsigned char* const v28 = peers.base[2] + p9;
-    float v29[8];
+      load<1>(v27 + i, (const float*)v26 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
+    unsigned char* const v30 = peers.base[2] + p9;
+    float v31[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load<1>(v29 + i, (const float*)v28 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
-    float v30[8];
+      load<1>(v31 + i, (const float*)v30 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
+    float v32[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v30[i] = (v24[i] + v26[i]) + v29[i];
+      v32[i] = (v25[i] + v27[i]) + v31[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      store<1>((float*)p10 + (v16 + (col0 + i % 8)), v30 + i, ((v16 + (col0 + i % 8)) < p8));
+      store<1>((float*)p10 + (v16 + (col0 + i % 8)), v32 + i, ((v16 + (col0 + i % 8)) < p8));
   }
   if (p6) signal(comm, peers, 1);
   if (p6 && !wait(comm, peers, 1)) return;

@@ -162,7 +162,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.record = record;
   c.rank = rank;
@@ -180,7 +180,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) {
     if (threadIdx.x == r % 256) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -195,7 +195,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     c.record->expected = c.epoch;
     c.record->seen = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -221,7 +221,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_norm(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10) {
+extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_norm(const __grid_constant__ Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -232,59 +232,59 @@ extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_n
   signal(comm, peers, 0);
   if (!wait(comm, peers, 0)) return;
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    unsigned char* const v18 = peers.base[0] + p8;
-    const long long v23 = ((v12 + ((long long)rank * p7)) * 2048) * 2;
-    unsigned char* const v24 = v18 + v23;
-    float v25[8];
-    load<8>(v25 + 0, (const bf16*)v24 + col0, true);
-    unsigned char* const v26 = peers.base[1] + p8;
-    unsigned char* const v27 = v26 + v23;
-    float v28[8];
-    load<8>(v28 + 0, (const bf16*)v27 + col0, true);
-    unsigned char* const v30 = peers.base[2] + p8;
-    unsigned char* const v31 = v30 + v23;
-    float v32[8];
-    load<8>(v32 + 0, (const bf16*)v31 + col0, true);
-    unsigned char* const v34 = peers.base[3] + p8;
-    unsigned char* const v35 = v34 + v23;
-    float v36[8];
-    load<8>(v36 + 0, (const bf16*)v35 + col0, true);
-    float v40[8];
+    unsigned char* const v19 = peers.base[0] + p8;
+    const long long v24 = ((v12 + ((long long)rank * p7)) * 2048) * 2;
+    unsigned char* const v25 = v19 + v24;
+    float v26[8];
+    load<8>(v26 + 0, (const bf16*)v25 + col0, true);
+    unsigned char* const v27 = peers.base[1] + p8;
+    unsigned char* const v28 = v27 + v24;
+    float v29[8];
+    load<8>(v29 + 0, (const bf16*)v28 + col0, true);
+    unsigned char* const v31 = peers.base[2] + p8;
+    unsigned char* const v32 = v31 + v24;
+    float v33[8];
+    load<8>(v33 + 0, (const bf16*)v32 + col0, true);
+    unsigned char* const v36 = peers.base[3] + p8;
+    unsigned char* const v37 = v36 + v24;
+    float v38[8];
+    load<8>(v38 + 0, (const bf16*)v37 + col0, true);
+    float v42[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v40[i] = round_to<bf16>(((((v25[i] + v28[i]) + v32[i]) + v36[i]) / 4.0f));
-    float v42[1];
-    v42[0] = 0.0f;
+      v42[i] = round_to<bf16>(((((v26[i] + v29[i]) + v33[i]) + v38[i]) / 4.0f));
+    float v44[1];
+    v44[0] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v42[0] = v42[0] + (v40[i] * v40[i]);
-    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 1);
-    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 2);
-    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 4);
-    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 8);
-    v42[0] = v42[0] + __shfl_xor_sync(0xffffffffu, v42[0], 16);
-    float* const s42 = (float*)(smem + 0);
+      v44[0] = v44[0] + (v42[i] * v42[i]);
+    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 1);
+    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 2);
+    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 4);
+    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 8);
+    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 16);
+    float* const s44 = (float*)(smem + 0);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s42[row1 * 8 + warp % 8] = v42[0];
+      s44[row1 * 8 + warp % 8] = v44[0];
     }
     __syncthreads();
-    v42[0] = s42[row1 * 8];
+    v44[0] = s44[row1 * 8];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v42[0] = v42[0] + s42[row1 * 8 + w];
+      v44[0] = v44[0] + s44[row1 * 8 + w];
     }
-    const float v44 = (float)2048;
-    float v47[1];
-    v47[0] = rsqrtf(((v42[0] / v44) + 1e-05f));
-    float v50[8];
-    load<8>(v50 + 0, (const bf16*)p9 + col0, true);
-    float v51[8];
+    const float v46 = (float)2048;
+    float v49[1];
+    v49[0] = rsqrtf(((v44[0] / v46) + 1e-05f));
+    float v52[8];
+    load<8>(v52 + 0, (const bf16*)p9 + col0, true);
+    float v53[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v51[i] = (v40[i] * v47[0]) * v50[i];
-    unsigned char* const v56 = p10 + ((v12 * 2048) * 2);
-    store<8>((bf16*)v56 + col0, v51 + 0, true);
+      v53[i] = (v42[i] * v49[0]) * v52[i];
+    unsigned char* const v58 = p10 + ((v12 * 2048) * 2);
+    store<8>((bf16*)v58 + col0, v53 + 0, true);
   }
   if (p6) signal(comm, peers, 1);
   if (p6 && !wait(comm, peers, 1)) return;

@@ -151,7 +151,7 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int chan
                                           Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
-#pragma unroll
+#pragma unroll 16
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.record = record;
   c.rank = rank;
@@ -169,7 +169,7 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
   __syncthreads();
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) {
     if (threadIdx.x == r % 128) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
   }
@@ -184,7 +184,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
     c.record->expected = c.epoch;
     c.record->seen = seen;
   }
-#pragma unroll
+#pragma unroll 16
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
 // False when the run is lost; then the block must leave.
@@ -210,7 +210,7 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phas
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) shard_dim_alltoall(const Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, unsigned char* p16) {
+extern "C" __global__ void __launch_bounds__(128, 1) shard_dim_alltoall(const __grid_constant__ Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, unsigned char* p16) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -232,19 +232,19 @@ extern "C" __global__ void __launch_bounds__(128, 1) shard_dim_alltoall(const Pe
     load<8>(v50 + 0, (const bf16*)v45 + (((((v16 + col0) / 512) + v40) * 2048) + (((v16 + col0) % 512) + v26)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 512) < v31))) && (((v16 + col0) / 512) < v42)));
     const int v52 = (int)p12;
     const int v55 = (int)p13;
-    unsigned char* const v58 = peers.base[2] + p9;
-    float v63[8];
-    load<8>(v63 + 0, (const bf16*)v58 + (((((v16 + col0) / 512) + v52) * 2048) + (((v16 + col0) % 512) + v26)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 512) < v42))) && (((v16 + col0) / 512) < v55)));
-    const int v65 = (int)p14;
-    const int v68 = (int)p15;
-    unsigned char* const v71 = peers.base[3] + p9;
-    float v75[8];
-    load<8>(v75 + 0, (const bf16*)v71 + (((((v16 + col0) / 512) + v65) * 2048) + (((v16 + col0) % 512) + v26)), (((v16 + col0) < p8) && (!(((v16 + col0) / 512) < v55))));
-    float v78[8];
+    unsigned char* const v59 = peers.base[2] + p9;
+    float v64[8];
+    load<8>(v64 + 0, (const bf16*)v59 + (((((v16 + col0) / 512) + v52) * 2048) + (((v16 + col0) % 512) + v26)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 512) < v42))) && (((v16 + col0) / 512) < v55)));
+    const int v66 = (int)p14;
+    const int v69 = (int)p15;
+    unsigned char* const v73 = peers.base[3] + p9;
+    float v77[8];
+    load<8>(v77 + 0, (const bf16*)v73 + (((((v16 + col0) / 512) + v66) * 2048) + (((v16 + col0) % 512) + v26)), (((v16 + col0) < p8) && (!(((v16 + col0) / 512) < v55))));
+    float v80[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v78[i] = (((v16 + (col0 + i % 8)) / 512) < v31) ? v38[i] : ((((v16 + (col0 + i % 8)) / 512) < v42) ? v50[i] : ((((v16 + (col0 + i % 8)) / 512) < v55) ? v63[i] : v75[i]));
-    store<8>((bf16*)p16 + (v16 + col0), v78 + 0, ((v16 + col0) < p8));
+      v80[i] = (((v16 + (col0 + i % 8)) / 512) < v31) ? v38[i] : ((((v16 + (col0 + i % 8)) / 512) < v42) ? v50[i] : ((((v16 + (col0 + i % 8)) / 512) < v55) ? v64[i] : v77[i]));
+    store<8>((bf16*)p16 + (v16 + col0), v80 + 0, ((v16 + col0) < p8));
   }
   if (p6) signal(comm, peers, 1);
   if (p6 && !wait(comm, peers, 1)) return;
