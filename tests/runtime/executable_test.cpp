@@ -224,9 +224,8 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
     for (int rank = 0; rank < 2; ++rank) {
       *reinterpret_cast<std::uint32_t*>(arenas[rank] + protocol::kAbortOffset) = 1;
     }
-    static int launch = 0;
-    if (launch++ != 1) return;  // rank 1
-    // Behind the arenas, the rank, the channel and the timeout.
+    // Behind the arenas: the rank, the channel, the timeout and the record.
+    if (*static_cast<const int*>(args[1]) != 1) return;
     **static_cast<protocol::Record**>(args[4]) = {.kind = protocol::Record::kLostWait,
                                                   .step = 0,
                                                   .block = 2,

@@ -190,7 +190,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
 // False when the run is lost; then the block must leave.
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phase) {
   bool lost = false;
-#pragma unroll
+#pragma unroll 1
   for (int first = 0; first < 4; first += 128) {
     const int peer = first + threadIdx.x;
     if (peer >= 4 || lost) break;

@@ -201,7 +201,7 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
 // False when the run is lost; then the block must leave.
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phase) {
   bool lost = false;
-#pragma unroll
+#pragma unroll 1
   for (int first = 0; first < 2; first += 256) {
     const int peer = first + threadIdx.x;
     if (peer >= 2 || lost) break;
