@@ -43,6 +43,7 @@ std::vector<std::string> commands(const TemporaryDirectory& directory) {
   test::write_file(directory / "graph.json", small_graph().dump());
   test::write_file(directory / "long.json", long_graph(3000).dump());
   const std::string graph = directory / "graph.json";
+  const std::string cache = " --cache-dir " + (directory / "cache").string();
   return {"--help",
           "--version",
           "run --help",
@@ -52,8 +53,8 @@ std::vector<std::string> commands(const TemporaryDirectory& directory) {
           "explain --json " + graph,
           "doctor",
           "doctor --json",
-          "cache ls",
-          "cache verify --json",
+          "cache ls" + cache,
+          "cache verify --json" + cache,
           "run --device cpu " + graph,
           "run --device cpu --json " + graph,
           "compile --target sm_80 -o " + (directory / "out").string() + " " + graph};
