@@ -81,7 +81,7 @@ TEST_F(CudaDeviceTest, Works) {
     EXPECT_EQ(fake().launch.argument, 42);
     const auto module = device->load(0, {"entry", "the ptx", {'c', 'u', 'b', 'i', 'n', 0}});
     EXPECT_EQ(fake().image, "cubin");
-    EXPECT_THROW(module->function("missing"), Error);
+    EXPECT_THROW((void)module->function("missing"), Error);
     EXPECT_THROW(module->function("entry").set_max_dynamic_shared(1 << 20), Error);
     EXPECT_THROW((void)device->allocate(4, 1), Error);
     // A second device finds peer access enabled already.
