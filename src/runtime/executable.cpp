@@ -169,8 +169,23 @@ struct Executable::Impl {
     throw Error(*error);
   }
 
+  // Ranks that stopped at different places would wait for epochs that never come.
+  void recover() {
+    has_run = unchecked = false;
+    try {
+      reset();
+    } catch (const std::exception&) {
+      // A device that is lost says so at every call.
+    }
+  }
+
   void synchronize() {
-    synchronize_streams();
+    try {
+      synchronize_streams();
+    } catch (const std::exception&) {
+      recover();
+      throw;
+    }
     if (!unchecked) return;
     unchecked = false;
     check_records();

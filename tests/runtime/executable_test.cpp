@@ -255,6 +255,31 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   EXPECT_NO_THROW((void)executable.output(0, "y"));
 }
 
+TEST_F(ExecutableTest, AStreamThatFailsLeavesNoFlagsForTheNextRun) {
+  World world = open_world();
+  Executable executable = Executable::compile(small_graph(), world);
+  executable.prepare({{"T", 8}});
+  static bool first = true;
+  fake().on_launch = [](const char* entry, void** args) {
+    if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
+    const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
+    const int rank = *static_cast<const int*>(args[1]);
+    for (std::int64_t at = 0; at < protocol::head_bytes(1, 2); ++at) {
+      auto& byte = *reinterpret_cast<std::uint8_t*>(arenas[rank] + at);
+      ASSERT_EQ(byte, 0) << at;
+      if (first && at != protocol::kAbortOffset) byte = 7;
+    }
+  };
+  executable.run();
+  fake().fail = "cuStreamSynchronize";
+  EXPECT_THROW(executable.synchronize(), Error);
+  fake().fail.clear();
+  EXPECT_THROW((void)executable.output(0, "y"), Error);  // there is none
+  first = false;
+  executable.run();
+  EXPECT_NO_THROW((void)executable.output(0, "y"));
+}
+
 TEST_F(ExecutableTest, MoreRanksOnAGpuThanCanWaitForEachOtherAreRefused) {
   constexpr const char* kText = R"({
     "braid": 1, "name": "crowd", "groups": {"tp": {"size": 65}},
