@@ -21,7 +21,9 @@ kPackages=(
 )
 kPythonPackages=()
 if [[ "$kLevel" != demo ]]; then
-  kPackages+=(git clang-14 clang-format-14 libclang-rt-14-dev libgtest-dev libgmock-dev libbenchmark-dev)
+  # llvm-14 has the symbolizer, without which no name in tests/lsan.supp is ever met.
+  kPackages+=(git clang-14 clang-format-14 libclang-rt-14-dev llvm-14 libgtest-dev libgmock-dev
+              libbenchmark-dev)
   kPythonPackages+=('numpy>=1.26' 'ml_dtypes>=0.4' 'safetensors>=0.5,<1')
 fi
 [[ "$kLevel" == develop ]] && kPackages+=(make ccache clang-tidy-14)
