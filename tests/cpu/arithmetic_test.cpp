@@ -71,7 +71,6 @@ void PrintTo(const PtxCase& c, std::ostream* out) { *out << c.ptx; }
 class Arithmetic : public testing::TestWithParam<PtxCase> {};
 
 TEST_P(Arithmetic, MatchesTheHost) {
-  BRAID_NEEDS_NVRTC();
   check_ptx(GetParam().ptx, GetParam().expected, GetParam().as_float, GetParam().tolerance);
 }
 
@@ -278,7 +277,6 @@ INSTANTIATE_TEST_SUITE_P(Ptx, Arithmetic, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Arithmetic64, IntegersAndDoubles) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       R"(extern "C" __global__ void k(long long* o, double* d, const long long* a, const long long* b) {
     int i = blockIdx.x * blockDim.x + threadIdx.x; long long x = a[i], y = b[i] | 1; unsigned long long ux = x, uy = y;
@@ -322,7 +320,6 @@ TEST(Arithmetic64, IntegersAndDoubles) {
 }
 
 TEST(Arithmetic, LibraryFunctions) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       R"(extern "C" __global__ void k(float* o, const float* a) { int i = threadIdx.x; float x = a[i];
     o[i * 4] = expf(x); o[i * 4 + 1] = logf(fabsf(x) + 1e-3f); o[i * 4 + 2] = sinf(x * 100.f); o[i * 4 + 3] = powf(fabsf(x), 1.7f); })");

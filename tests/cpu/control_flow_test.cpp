@@ -26,7 +26,6 @@ void compare_function(const std::string& body, int (*host)(int, int)) {
 
 #define BOTH(name, body)                                        \
   int name##_host(int x, int n){body} TEST(ControlFlow, name) { \
-    BRAID_NEEDS_NVRTC();                                        \
     compare_function(#body, &name##_host);                      \
   }
 
@@ -98,7 +97,6 @@ BOTH(
     } return s;)
 
 TEST(ControlFlow, DeviceFunctionCalls) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(R"(
     struct P { int a; int b[3]; };
     __noinline__ __device__ int mix(int a, P p) { if (a & 1) return a * p.a + p.b[a % 3]; return p.b[1] - a; }
@@ -120,7 +118,6 @@ TEST(ControlFlow, DeviceFunctionCalls) {
 }
 
 TEST(ControlFlow, LocalArrays) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(R"(extern "C" __global__ void k(int* o, int n) { int a[20]; int i = threadIdx.x;
     for (int j = 0; j < 20; ++j) a[(j * 7 + i) % 20] = j * i + n; int s = 0;
     for (int j = 0; j < i % 20; ++j) s = s * 3 + a[(j + n) % 20]; o[i] = s; })");
@@ -138,7 +135,6 @@ TEST(ControlFlow, LocalArrays) {
 }
 
 TEST(ControlFlow, LanesOfOneWarpWaitForEachOther) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(R"(extern "C" __global__ void k(volatile int* flag, int* o) { int i = threadIdx.x;
     if (i < 16) { while (flag[0] != 16) {} o[i] = 1; } else { o[i] = 2; atomicAdd((int*)flag, 1); } })",
               {.threads = 1});
@@ -150,7 +146,6 @@ TEST(ControlFlow, LanesOfOneWarpWaitForEachOther) {
 }
 
 TEST(ControlFlow, UnsignedIndexBelowZeroIsGuarded) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       R"(extern "C" __global__ void k(int* o, const int* a, unsigned n) { unsigned i = threadIdx.x;
     o[i] = (i > 0 ? a[i - 1u] : -1) + (i + 1 < n ? a[i + 1] : -2); })");

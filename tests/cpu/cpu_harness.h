@@ -13,11 +13,9 @@
 
 namespace braid::cpu_test {
 
-/// Compiles CUDA C++ to PTX with NVRTC (found in $BRAID_NVRTC or the CUDA folder). Throws
+/// Compiles CUDA C++ to PTX with the NVRTC that braid uses. Throws
 /// std::runtime_error with the log.
 std::string compile_cuda(const std::string& source);
-/// False where there is no NVRTC; tests then skip.
-bool have_nvrtc();
 
 /// A device with one rank (by default), one stream and one loaded kernel "k".
 class Bench {
@@ -74,8 +72,5 @@ class Random {
  private:
   std::uint64_t state_;
 };
-
-#define BRAID_NEEDS_NVRTC() \
-  if (!::braid::cpu_test::have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine"
 
 }  // namespace braid::cpu_test

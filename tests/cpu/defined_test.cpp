@@ -183,7 +183,6 @@ TEST(Defined, ShufflesMoveIt) {
 }
 
 TEST(Defined, InCuda) {
-  BRAID_NEEDS_NVRTC();
   const auto run = [](const std::string& initial) {
     Bench bench(fmt::format(R"(extern "C" __global__ void k(const float* x, float* out, int n) {{
   float v{};

@@ -41,7 +41,6 @@ TEST(Device, TellsTheVersionOfLlvm) {
 }
 
 TEST(Device, ChecksLaunches) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       "extern \"C\" __global__ void k(int* p) { extern __shared__ int s[]; s[threadIdx.x] = 1; "
       "p[0] = s[0]; }");
@@ -59,7 +58,6 @@ TEST(Device, ChecksLaunches) {
 }
 
 TEST(Device, TrapAndDeadlockBecomeErrors) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       "extern \"C\" __global__ void k(int mode) { if (mode == 1 && threadIdx.x == 40) __trap(); "
       "if (mode == 2) { if (threadIdx.x < 32) asm volatile(\"bar.sync 1, 64;\"); else asm "
@@ -88,7 +86,6 @@ constexpr const char* kBarrier =
 class CrossRank : public testing::TestWithParam<std::pair<int, int>> {};
 
 TEST_P(CrossRank, FlagsMakeProgress) {
-  BRAID_NEEDS_NVRTC();
   const auto [world, threads] = GetParam();
   static const std::string kPtx = compile_cuda(kBarrier);
   const auto device = create_cpu_device({.world = world, .threads = threads});
@@ -127,7 +124,6 @@ INSTANTIATE_TEST_SUITE_P(Worlds, CrossRank,
                                          std::pair{5, 2}, std::pair{8, 1}, std::pair{8, 3}));
 
 TEST(Device, AWaitingGridLargerThanTheLimitStillStartsItsPartner) {
-  BRAID_NEEDS_NVRTC();
   // 600 blocks wait for the one behind them.
   Bench bench(
       "extern \"C\" __global__ void k(volatile int* f, int* done) { if (blockIdx.x == gridDim.x - "
@@ -141,7 +137,6 @@ TEST(Device, AWaitingGridLargerThanTheLimitStillStartsItsPartner) {
 }
 
 TEST(Device, StreamsAndEvents) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       "extern \"C\" __global__ void k(int* p, int a, int b) { int i = blockIdx.x * blockDim.x + "
       "threadIdx.x; p[i] = p[i] * a + b; }");
@@ -173,7 +168,6 @@ TEST(Device, StreamsAndEvents) {
 }
 
 TEST(Device, CopiesKeepStreamOrder) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       "extern \"C\" __global__ void k(int* p) { for (int r = 0; r < 200; ++r) p[threadIdx.x] += 1; "
       "}");
@@ -196,7 +190,6 @@ TEST(Device, CopiesKeepStreamOrder) {
 }
 
 TEST(Device, GlobalTimerAndVolatileVectors) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       R"(extern "C" __global__ void k(unsigned* o, unsigned long long* t) { unsigned long long a, b; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(a));
     int i = threadIdx.x; asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(o + i * 4), "r"(i), "r"(7), "r"(i + 1), "r"(9) : "memory");

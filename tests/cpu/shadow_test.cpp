@@ -32,7 +32,6 @@ std::vector<Finding> findings_of(unsigned row, const std::string& second, unsign
 }
 
 TEST(Shadow, ARaceNamesTheLaneOfTheRow) {
-  BRAID_NEEDS_NVRTC();
   struct Case {
     unsigned row;
     std::string second;
@@ -56,7 +55,6 @@ TEST(Shadow, ARaceNamesTheLaneOfTheRow) {
 }
 
 TEST(Shadow, AWideAccessNamesTheLaneThatRacesOrLeaves) {
-  BRAID_NEEDS_NVRTC();
   const CpuOptions options{.threads = 1, .checks = kCheckRace | kCheckBounds};
   // Warp 1 writes the row of which thread 3 wrote one word; thread 60 runs out of the memory.
   Bench bench(R"(extern "C" __global__ void k(int4* p, int n) { int t = threadIdx.x;
@@ -77,7 +75,6 @@ if (t >= 32 && t < n) p[t - 32] = int4{}; })",
 }
 
 TEST(Shadow, LanesOfOneStoreRaceWhereTheyDiffer) {
-  BRAID_NEEDS_NVRTC();
   const auto findings = [](const std::string& store) {
     Bench bench(
         "extern \"C\" __global__ void k(int* p, int n) { int t = threadIdx.x;\n" + store + "\n}",

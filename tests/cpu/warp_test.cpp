@@ -10,7 +10,6 @@ namespace braid::cpu_test {
 namespace {
 
 TEST(Warp, Shuffles) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(R"(extern "C" __global__ void k(int* o, int n) { int i = threadIdx.x, x = i * 3 + 1;
     int* p = o + i * 8; p[0] = __shfl_xor_sync(-1, x, 5); p[1] = __shfl_up_sync(-1, x, 3); p[2] = __shfl_down_sync(-1, x, 2, 8);
     p[3] = __shfl_sync(-1, x, (i * 7 + n) & 31); p[4] = __shfl_sync(-1, x, 2, 16); p[5] = __shfl_up_sync(-1, x, n, 16);
@@ -43,7 +42,6 @@ TEST(Warp, Shuffles) {
 }
 
 TEST(Warp, VotesAndMatch) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       R"(extern "C" __global__ void k(unsigned* o) { int i = threadIdx.x; unsigned* p = o + i * 6;
     p[0] = __ballot_sync(-1, i % 3 == 0); p[1] = __all_sync(-1, i < 40); p[2] = __any_sync(-1, i == 35);
@@ -67,7 +65,6 @@ TEST(Warp, VotesAndMatch) {
 }
 
 TEST(Warp, SharedTransposeAndDynamicShared) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       R"(extern __shared__ float dyn[]; extern "C" __global__ void k(float* o, const float* a, int n) {
     __shared__ float t[32][33]; int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32;
@@ -90,7 +87,6 @@ TEST(Warp, SharedTransposeAndDynamicShared) {
 }
 
 TEST(Warp, ThreeDimensionalGridsAndBlocks) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(R"(extern "C" __global__ void k(unsigned* o) {
     unsigned b = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
     unsigned t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -110,7 +106,6 @@ TEST(Warp, ThreeDimensionalGridsAndBlocks) {
 }
 
 TEST(Warp, Atomics) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(R"(extern "C" __global__ void k(int* o, float* f, unsigned long long* u) {
     __shared__ int h[16]; int i = blockIdx.x * blockDim.x + threadIdx.x; if (threadIdx.x < 16) h[threadIdx.x] = 0; __syncthreads();
     atomicAdd(&h[i % 16], 1); __syncthreads(); if (threadIdx.x < 16) atomicAdd(o + threadIdx.x, h[threadIdx.x]);
@@ -135,7 +130,6 @@ TEST(Warp, Atomics) {
 }
 
 TEST(Warp, VectorAndNarrowAccess) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       R"(extern "C" __global__ void k(int4* o, const int4* a, unsigned char* b, const short* s, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return; int4 v = a[i]; int4 w = a[(i * 5) % n];
@@ -223,7 +217,6 @@ st.global.u64 [%d1], %d6; ret; })");
 }
 
 TEST(Warp, ConstantAndGlobalVariables) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       R"(__constant__ float c[4] = {1.5f, 2.5f, -3.f, 0.25f}; __device__ int g = 40; __device__ int* q = &g;
     extern "C" __global__ void k(float* o) { int i = threadIdx.x; o[i] = c[i & 3] + g; if (i == 0) atomicAdd(q, 2); })");
@@ -237,7 +230,6 @@ TEST(Warp, ConstantAndGlobalVariables) {
 
 /// A 64 x 64 tile GEMM with a ring of three stages, as the code generator writes them.
 TEST(Warp, GemmWithMmaLdmatrixAndCpAsync) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(R"(
 typedef unsigned short u16; typedef unsigned u32;
 __device__ __forceinline__ u32 sm(const void* p) { return (u32)__cvta_generic_to_shared(p); }
@@ -294,7 +286,6 @@ extern "C" __global__ __launch_bounds__(128) void k(const u16* __restrict__ A, c
 
 /// The small shapes and f16, element by element against the layout tables of the PTX manual.
 TEST(Warp, MmaShapesAndTypes) {
-  BRAID_NEEDS_NVRTC();
   Bench bench(
       R"(typedef unsigned u32; extern "C" __global__ void k(const u32* a, const u32* b, float* c, float* c8, u32* ch) {
     int l = threadIdx.x; float d[4] = {1, 2, 3, 4}; u32 h[2] = {0x3c003c00, 0x40004000};
