@@ -39,6 +39,16 @@ TEST(Views, OfScalars) {
   EXPECT_TRUE(testing::matches_reference(graph, {{"T", 2}}, 5));
 }
 
+// Behind the last row of the operand lies a guard page.
+TEST(Views, OneValueTwiceInACat) {
+  const Graph graph = parsed(R"(, {"name": "row", "dtype": "i32", "shape": [40]})", R"(
+      {"name": "rows", "op": "expand", "inputs": ["row"], "attrs": {"shape": [9, 40]}},
+      {"name": "above", "op": "clamp", "inputs": ["rows"], "attrs": {"min": 3}},
+      {"name": "twice", "op": "cat", "inputs": ["above", "above"], "attrs": {"dim": 1}})",
+                             R"("twice")");
+  EXPECT_TRUE(testing::matches_reference(graph, {{"T", 2}}, 7));
+}
+
 TEST(Views, CollectivesOfScalars) {
   const Graph graph = parsed("", R"(
       {"name": "c", "op": "all_reduce", "inputs": ["x"], "attrs": {"reduce_op": "sum", "group": "tp"}},

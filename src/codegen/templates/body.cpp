@@ -171,7 +171,8 @@ Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
     if (!inside.empty()) own.push_back(b_.map(Fn::kNot, {inside.back()}));
     end = end + shape[dim];
     inside.push_back(b_.map(Fn::kLt, {index, coords_.scalar_like(index, Expr(end))}));
-    if (x != node.inputs.back()) own.push_back(inside.back());
+    // The last by its place: one value may stand in several.
+    if (inside.size() < node.inputs.size()) own.push_back(inside.back());
     parts.push_back(value(x, from, own));
   }
   Id result = parts.back();
