@@ -6,9 +6,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csetjmp>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
@@ -130,6 +132,49 @@ TEST(Fault, NamesTheRankAndSparesTheOthers) {
   }
   streams[1]->fill(memory[1]->address(), 1, 256);
   streams[1]->synchronize();
+}
+
+/// Rank 1 waits for what rank 0 does not come to write, launched before it or after.
+TEST(Fault, EndsWaitsOfOtherRanks) {
+  const auto device = create_cpu_device({.world = 2, .threads = 2});
+  const std::string wild = text("st.global.u32 [%rd3], %r2;");
+  const std::string waits = text("", kWays[2]);
+  for (const int first : {0, 1, 0}) {
+    std::vector<std::unique_ptr<Memory>> memory;
+    std::vector<std::unique_ptr<Module>> modules;
+    std::vector<std::unique_ptr<Stream>> streams;
+    for (int rank = 0; rank < 2; ++rank) {
+      memory.push_back(device->allocate(rank, 256));
+      modules.push_back(device->load(rank, {"k", rank == 0 ? wild : waits, {}}));
+      streams.push_back(device->create_stream(rank));
+      streams[static_cast<std::size_t>(rank)]->fill(memory.back()->address(), 1, 256);
+    }
+    for (const int rank : {first, 1 - first}) {
+      const auto r = static_cast<std::size_t>(rank);
+      const std::uint64_t p = memory[r]->address();
+      const std::uint64_t offset = rank == 0 ? 256 : 0;
+      const void* arguments[] = {&p, &offset};
+      streams[r]->launch(modules[r]->function("k"), {40}, {64}, 0, arguments);
+      if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    try {
+      streams[1]->synchronize();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(),
+                  MatchesRegex("kernel k: polls, and another kernel failed: k: an access .*"
+                               "256 bytes of memory: rank 0, block .*"));
+    }
+    EXPECT_THROW(streams[0]->synchronize(), Error);
+    // A wait that ends is none of this.
+    const std::uint64_t p = memory[1]->address();
+    const std::uint64_t offset = 0;
+    const void* arguments[] = {&p, &offset};
+    streams[1]->launch(modules[1]->function("k"), {1}, {64}, 0, arguments);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    streams[0]->fill(p, 0, 4);
+    streams[1]->synchronize();
+  }
 }
 
 TEST(Fault, OfFreedMemory) {

@@ -77,6 +77,8 @@ std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
   if (scheduler_ != nullptr) work_.notify_all();
   idle_.wait(lock, [&] { return !stream->busy && stream->queue.empty(); });
   --draining_;
+  // Not before: the launches of other ranks may still be on their way.
+  if (unfinished_ == 0) failure_.clear();
   if (sanitizer_ != nullptr) sanitizer_->host_waited(*stream->clock);
   return std::exchange(stream->error, {});
 }
@@ -135,6 +137,7 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
                                    launch.block, grid->op->program->cuda_lines());
     }
     grid->total = launch.grid.count();
+    ++unfinished_;
     if (counter_ != nullptr) {
       launch.counter = counter_;
       launch.count = counter_->start_launch(stream->rank, grid->op->name, *grid->op->function,
@@ -268,19 +271,27 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
       lock.lock();
       ++resumed_in_vain_;
       suspended_.push_back(std::move(block));
-      if (sanitizer_ == nullptr || !stuck(*suspended_.back().runner)) return;
       // One of them is given up at a time: that may free the others.
-      block = std::move(suspended_.front());
-      suspended_.pop_front();
-      block.runner->abandon();
-      resumed_in_vain_ = 0;
-      finish_blocks(block.grid, 1, "deadlock: every block polls what no one will write");
+      if (sanitizer_ == nullptr) {
+        if (failure_.empty()) return;
+        give_up(suspended_.size() - 1, "polls, and another kernel failed: " + failure_);
+      } else if (stuck(*suspended_.back().runner)) {
+        give_up(0, "deadlock: every block polls what no one will write");
+      }
       return;
     }
     if (state == BlockRunner::State::kFailed) error = block.runner->error();
     lock.lock();
     if (spare == nullptr && error.empty()) spare = std::move(block.runner);
   }
+  resumed_in_vain_ = 0;
+  finish_blocks(block.grid, 1, error);
+}
+
+void Engine::give_up(std::size_t which, const std::string& error) {
+  const Suspended block = std::move(suspended_[which]);
+  suspended_.erase(suspended_.begin() + static_cast<std::ptrdiff_t>(which));
+  block.runner->abandon();
   resumed_in_vain_ = 0;
   finish_blocks(block.grid, 1, error);
 }
@@ -346,11 +357,13 @@ void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t coun
   if (!error.empty() && !grid->failed) {
     grid->failed = true;
     if (grid->stream->error.empty()) grid->stream->error = grid->op->name + ": " + error;
+    if (failure_.empty()) failure_ = grid->op->name + ": " + error;
   }
   if (grid->finished < grid->total) return;
   if (sanitizer_ != nullptr) sanitizer_->end_launch(*grid->op->launch.check);
   if (counter_ != nullptr) Counter::end_launch(*grid->op->launch.count);
   grid->op.reset();
+  --unfinished_;
   complete(grid->stream);
 }
 

@@ -66,6 +66,9 @@ struct StreamState {
 /// Blocks that only spin are put aside and others are started, so that grids which wait for each
 /// other make progress with any number of threads: beyond kMaxLive started blocks, a new one is
 /// started after every full round in which none finished.
+///
+/// Where a kernel fails, what the others wait for may never come: until the device is idle again,
+/// blocks that spin are given up, and their streams fail with its error.
 class Engine {
  public:
   /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
@@ -122,6 +125,7 @@ class Engine {
   void run_task(std::unique_lock<std::mutex>& lock);
   void push(StreamState& stream, StreamOp op);
   bool stuck(BlockRunner& block);
+  void give_up(std::size_t which, const std::string& error);
   void finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t count,
                      const std::string& error);
 
@@ -143,6 +147,8 @@ class Engine {
   std::size_t draining_ = 0;  ///< host threads that wait, and hand over no more work
   bool turn_ = false;
   std::uint64_t run_ = 0;  ///< interleavings so far
+  std::size_t unfinished_ = 0;  ///< grids
+  std::string failure_;         ///< of the first kernel that failed since no grid was unfinished
   bool stop_ = false;
   std::uint32_t next_grid_id_ = 0;
   std::vector<std::thread> workers_;
