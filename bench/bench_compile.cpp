@@ -9,8 +9,8 @@
 
 #include "braid/executable.h"
 #include "lowering/passes.h"
-#include "runtime/compile_program.h"
-#include "runtime/compiler.h"
+#include "runtime/compile/compile_program.h"
+#include "runtime/compile/compiler.h"
 
 namespace braid::bench {
 namespace {

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "braid/executable.h"
-#include "lowering/cost.h"
-#include "runtime/compiler.h"
+#include "lowering/plan/cost.h"
+#include "runtime/compile/compiler.h"
 
 namespace braid::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "ir/json_value.h"
-#include "runtime/disk_cache.h"
+#include "runtime/compile/disk_cache.h"
 
 namespace braid::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "braid/error.h"
 #include "braid/reference.h"
 #include "ir/text.h"
-#include "runtime/disk_cache.h"
+#include "runtime/compile/disk_cache.h"
 
 namespace braid::cli {
 

@@ -7,8 +7,8 @@
 #include "cli/kernel_report.h"
 #include "cli/progress.h"
 #include "codegen/graph_target.h"
-#include "runtime/artifact.h"
-#include "runtime/disk_cache.h"
+#include "runtime/compile/artifact.h"
+#include "runtime/compile/disk_cache.h"
 #include "runtime/output_file.h"
 
 namespace braid::cli {

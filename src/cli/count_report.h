@@ -5,7 +5,7 @@
 
 #include "braid/counts.h"
 #include "ir/json_value.h"
-#include "lowering/cost.h"
+#include "lowering/plan/cost.h"
 
 namespace braid::cli {
 

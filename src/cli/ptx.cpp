@@ -17,7 +17,7 @@
 #include "cli/count_report.h"
 #include "cli/kernel_report.h"
 #include "cli/safetensors.h"
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 
 // braid ptx: any kernel, PTX or CUDA, on the cpu device.
 

@@ -6,7 +6,7 @@
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
-#include "lowering/gathered.h"
+#include "lowering/fsdp/gathered.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 #include "lowering/spellings.h"

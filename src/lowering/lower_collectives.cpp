@@ -3,9 +3,9 @@
 #include "braid/error.h"
 #include "ir/mutation.h"
 #include "ir/views.h"
-#include "lowering/cost.h"
 #include "lowering/decompose_fused.h"
 #include "lowering/passes.h"
+#include "lowering/plan/cost.h"
 #include "lowering/rewrite.h"
 
 // lower_collectives: decides how each collective runs, and nothing else does.

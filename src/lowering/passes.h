@@ -7,7 +7,7 @@
 
 #include "braid/graph.h"
 #include "braid/pass_config.h"
-#include "lowering/program.h"
+#include "lowering/plan/program.h"
 
 namespace braid {
 

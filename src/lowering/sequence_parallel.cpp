@@ -7,10 +7,10 @@
 
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
-#include "lowering/gathered.h"
+#include "lowering/analysis/shards.h"
+#include "lowering/fsdp/gathered.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
-#include "lowering/shards.h"
 
 // sequence_parallel: norms after an all_reduce run on a chunk of the tokens on each rank, and the
 // residual stream between layers stays split.

@@ -9,9 +9,9 @@
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
-#include "lowering/match.h"
+#include "lowering/analysis/match.h"
+#include "lowering/analysis/writes.h"
 #include "lowering/rewrite.h"
-#include "lowering/writes.h"
 
 // Matches
 //   getitem                                    -> the value that it names

@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "ir/op_registry.h"
-#include "lowering/cost.h"
-#include "lowering/kernel_body.h"
+#include "lowering/fuse/kernel_body.h"
 #include "lowering/passes.h"
+#include "lowering/plan/cost.h"
 #include "lowering/rewrite.h"
 
 // split_reductions: cuts a long reduction with few results into parts that run side by side, then

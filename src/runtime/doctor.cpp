@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include "braid/error.h"
+#include "runtime/compile/disk_cache.h"
+#include "runtime/compile/nvrtc_api.h"
+#include "runtime/compile/python_packages.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/device_loader.h"
-#include "runtime/disk_cache.h"
 #include "runtime/dynamic_library.h"
-#include "runtime/nvrtc_api.h"
-#include "runtime/python_packages.h"
 
 namespace braid {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/nvrtc_api.h"
+#include "runtime/compile/nvrtc_api.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "codegen/axis_info.h"
+#include "codegen/passes/axis_info.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/sample_specs.h"
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 
 namespace braid {
 namespace {

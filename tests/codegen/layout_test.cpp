@@ -1,4 +1,4 @@
-#include "codegen/layout.h"
+#include "codegen/tile/layout.h"
 
 #include <gtest/gtest.h>
 

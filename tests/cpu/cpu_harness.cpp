@@ -2,8 +2,8 @@
 
 #include <stdexcept>
 
+#include "runtime/compile/nvrtc_api.h"
 #include "runtime/cpu/cpu_device.h"
-#include "runtime/nvrtc_api.h"
 
 namespace braid::cpu_test {
 

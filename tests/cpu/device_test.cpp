@@ -8,8 +8,8 @@
 
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
+#include "runtime/compile/disk_cache.h"
 #include "runtime/cpu/cpu_device.h"
-#include "runtime/disk_cache.h"
 
 namespace braid::cpu_test {
 namespace {

@@ -1,6 +1,6 @@
 // What the sanitizer remembers: of memory, in cells that cover many lanes, and of time.
 
-#include "runtime/cpu/shadow.h"
+#include "runtime/cpu/check/shadow.h"
 
 #include <gtest/gtest.h>
 

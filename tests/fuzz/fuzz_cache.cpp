@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz/temporary_file.h"
-#include "runtime/disk_cache.h"
+#include "runtime/compile/disk_cache.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const braid::DiskCache cache(braid::fuzz::directory() / "cache");

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "braid/error.h"
-#include "runtime/cpu/jit.h"
+#include "runtime/cpu/translate/jit.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace braid::cpu;

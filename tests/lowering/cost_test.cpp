@@ -1,4 +1,4 @@
-#include "lowering/cost.h"
+#include "lowering/plan/cost.h"
 
 #include <gtest/gtest.h>
 

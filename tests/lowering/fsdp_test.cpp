@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
+#include "lowering/analysis/match.h"
 #include "lowering/fsdp_testing.h"
-#include "lowering/match.h"
 
 namespace braid::testing {
 namespace {

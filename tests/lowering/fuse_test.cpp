@@ -4,8 +4,8 @@
 
 #include "braid/error.h"
 #include "ir/op_registry.h"
-#include "lowering/cost.h"
 #include "lowering/lowering_testing.h"
+#include "lowering/plan/cost.h"
 
 namespace braid::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "lowering/match.h"
+#include "lowering/analysis/match.h"
 
 #include "lowering/lowering_testing.h"
 

@@ -1,4 +1,4 @@
-#include "lowering/pipeline_cost.h"
+#include "lowering/micro_pipeline/pipeline_cost.h"
 
 #include "lowering/lowering_testing.h"
 

@@ -1,4 +1,4 @@
-#include "lowering/plan_memory.h"
+#include "lowering/plan/plan_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "lowering/replicated.h"
+#include "lowering/analysis/replicated.h"
 
 #include "lowering/lowering_testing.h"
 

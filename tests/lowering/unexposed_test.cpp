@@ -1,4 +1,4 @@
-#include "lowering/unexposed.h"
+#include "lowering/fsdp/unexposed.h"
 
 #include <gmock/gmock.h>
 

@@ -12,7 +12,7 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 
 namespace braid {
 namespace {

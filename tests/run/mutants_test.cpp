@@ -11,8 +11,8 @@
 #include "braid/error.h"
 #include "lowering/passes.h"
 #include "run/run_graph.h"
-#include "runtime/compile_program.h"
-#include "runtime/world.h"
+#include "runtime/compile/compile_program.h"
+#include "runtime/exec/world.h"
 
 namespace braid {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "codegen/kernel_spec.h"
 #include "lowering/passes.h"
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 
 namespace braid {
 namespace {

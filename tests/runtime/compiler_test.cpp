@@ -1,11 +1,11 @@
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/error.h"
-#include "runtime/disk_cache.h"
-#include "runtime/nvrtc_api.h"
+#include "runtime/compile/disk_cache.h"
+#include "runtime/compile/nvrtc_api.h"
 #include "runtime/temporary_directory.h"
 
 namespace braid {

@@ -1,4 +1,4 @@
-#include "runtime/disk_cache.h"
+#include "runtime/compile/disk_cache.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "braid/error.h"
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/dynamic_library.h"

@@ -11,7 +11,7 @@
 #include "braid/error.h"
 #include "braid/reference.h"
 #include "codegen/protocol.h"
-#include "runtime/artifact.h"
+#include "runtime/compile/artifact.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/fake_libcuda.h"
 #include "runtime/temporary_directory.h"

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "braid/error.h"
+#include "runtime/compile/disk_cache.h"
 #include "runtime/device_loader.h"
-#include "runtime/disk_cache.h"
 
 namespace braid::fake {
 namespace {

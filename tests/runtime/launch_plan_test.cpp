@@ -1,4 +1,4 @@
-#include "runtime/launch_plan.h"
+#include "runtime/exec/launch_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "braid/error.h"
-#include "runtime/run_record.h"
+#include "runtime/exec/run_record.h"
 
 namespace braid {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "braid/error.h"
 #include "braid/executable.h"
+#include "runtime/compile/nvrtc_api.h"
 #include "runtime/doctor.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/fake_libcuda.h"
-#include "runtime/nvrtc_api.h"
 #include "runtime/temporary_directory.h"
 
 namespace braid {

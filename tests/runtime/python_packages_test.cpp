@@ -1,4 +1,4 @@
-#include "runtime/python_packages.h"
+#include "runtime/compile/python_packages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@
 
 #include "braid/error.h"
 #include "braid/executable.h"
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 
 namespace braid {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/tile.h"
+#include "codegen/tile/tile.h"
 
 namespace braid {
 

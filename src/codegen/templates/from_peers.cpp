@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "codegen/preamble.h"
+#include "codegen/cuda/preamble.h"
 #include "codegen/templates/body.h"
 #include "ir/collective.h"
 

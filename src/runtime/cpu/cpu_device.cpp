@@ -7,12 +7,12 @@
 #include <unordered_map>
 
 #include "braid/error.h"
-#include "runtime/cpu/counter.h"
-#include "runtime/cpu/engine.h"
-#include "runtime/cpu/fault.h"
-#include "runtime/cpu/guarded_memory.h"
-#include "runtime/cpu/jit.h"
-#include "runtime/cpu/sanitizer.h"
+#include "runtime/cpu/check/counter.h"
+#include "runtime/cpu/check/sanitizer.h"
+#include "runtime/cpu/run/engine.h"
+#include "runtime/cpu/run/fault.h"
+#include "runtime/cpu/run/guarded_memory.h"
+#include "runtime/cpu/translate/jit.h"
 
 namespace braid {
 namespace cpu {

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "braid/error.h"
-#include "runtime/cpu/jit.h"
+#include "runtime/cpu/translate/jit.h"
 
 namespace braid::cpu {
 namespace {

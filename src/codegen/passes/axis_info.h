@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/tile/tile.h"
+
+namespace braid::tile {
+
+/// What is known of an integer tile along its columns, as in Triton's axis analysis. All numbers
+/// are powers of two.
+struct AxisInfo {
+  std::int64_t contiguity = 1;    ///< aligned runs of this many columns count up by one
+  std::int64_t divisibility = 1;  ///< the first value of each such run is a multiple of this
+  std::int64_t constancy = 1;     ///< aligned runs of this many columns are equal
+};
+
+/// Computes AxisInfo on demand; scalars count as constant tiles.
+class AxisAnalysis {
+ public:
+  explicit AxisAnalysis(const Program& program)
+      : program_(program), known_(program.insts.size(), false), info_(program.insts.size()) {}
+
+  const AxisInfo& of(Id id);
+
+  /// How many elements of `dtype` one access may move: consecutive columns at consecutive, aligned
+  /// addresses, under one mask; at most 16 bytes and at most `limit` elements.
+  int access_width(Id pointer, Id offset, Id mask, DType dtype, int limit);
+
+ private:
+  AxisInfo compute(Id id);
+  std::int64_t pointer_alignment(Id pointer);
+
+  const Program& program_;
+  std::vector<bool> known_;
+  std::vector<AxisInfo> info_;
+};
+
+}  // namespace braid::tile

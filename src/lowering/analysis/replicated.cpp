@@ -1,0 +1,52 @@
+#include "lowering/analysis/replicated.h"
+
+#include <algorithm>
+
+#include "ir/collective.h"
+#include "ir/mutation.h"
+#include "ir/op_registry.h"
+
+namespace braid {
+namespace {
+
+/// Whether the ranks of the collective's group get equal results from any operands.
+bool gives_all_the_same(const Graph& graph, const Node& node) {
+  const Collective form =
+      collective_of(graph, node.op_name(), node.attrs, graph.type(node.inputs[0]));
+  return !form.scatter_dim;
+}
+
+/// Whether ranks may get different results from equal operands. (The body of a kernel may hold
+/// collectives, and nobody knows what an opaque node does.)
+bool may_depend_on_rank(const Node& node) {
+  const OpClass c = node.op->op_class;
+  return c == OpClass::kKernel || c == OpClass::kOpaque || c == OpClass::kFusedMatmul ||
+         node.op_name() == "shard";
+}
+
+}  // namespace
+
+std::vector<bool> replicated_values(const Graph& graph, std::string_view group) {
+  const std::vector<bool> overwritten = overwritten_values(graph);
+  std::vector<bool> same(graph.values().size(), false);
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const auto value = static_cast<std::size_t>(graph.input_values()[i]);
+    same[value] = !graph.inputs()[i].per_rank && !overwritten[value];
+  }
+  for (const Node& node : graph.nodes()) {
+    bool result = false;
+    if (node.op->op_class == OpClass::kCollective) {
+      result = *node.attr<std::string>("group") == group && gives_all_the_same(graph, node);
+    } else if (!may_depend_on_rank(node)) {
+      result = std::all_of(node.inputs.begin(), node.inputs.end(),
+                           [&](ValueId input) { return same[static_cast<std::size_t>(input)]; });
+    }
+    for (ValueId output : node.outputs) {
+      const auto value = static_cast<std::size_t>(output);
+      same[value] = result && !overwritten[value];
+    }
+  }
+  return same;
+}
+
+}  // namespace braid

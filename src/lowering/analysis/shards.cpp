@@ -1,0 +1,311 @@
+#include "lowering/analysis/shards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/mutation.h"
+#include "ir/numel.h"
+#include "ir/op_registry.h"
+#include "lowering/analysis/replicated.h"
+#include "lowering/rewrite.h"
+
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "sequence_parallel";
+
+bool is_norm(const Node& node) {
+  const std::string_view op = node.op_name();
+  return op == "rms_norm" || op == "add_rms_norm" || op == "add_rms_norm2";
+}
+bool is_sum(const Node& node) {
+  const std::string_view op = node.op_name();
+  return op == "add" || op == "add_rms_norm" || op == "add_rms_norm2";
+}
+/// Another name for its operand, perhaps of another shape.
+bool is_name(const Node& node) {
+  const std::string_view op = node.op_name();
+  return op == "view" || op == "getitem" || is_marker(node);
+}
+
+/// The dim of `to` whose chunks are the elements of the chunks of `from` along `dim`: as much lies
+/// in front of it, and it divides by the ranks. (Extents of 1 do not, so there is only one.)
+std::optional<std::size_t> dim_after_view(const Shape& from, std::size_t dim, const Shape& to,
+                                          std::int64_t ranks, const SymbolTable& symbols) {
+  const Shape before(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(dim));
+  for (std::size_t d = 0; d < to.size(); ++d) {
+    const Shape front(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(d));
+    if (to[d].divide_exactly(ranks, symbols) && same_numel(before, front)) return d;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ShardPlan::ShardPlan(const Graph& graph, const PassConfig& config)
+    : graph_(graph),
+      config_(config),
+      uses_(graph),
+      sum_(op("wait_tensor", op("all_reduce", any()).as("comm"))),
+      overwritten_(overwritten_values(graph)),
+      on_(graph.nodes().size()),
+      shard_(graph.values().size()),
+      why_not_(graph.values().size()),
+      whole_(graph.output_flags()),
+      whole_reader_(graph.values().size(), -1) {
+  std::vector<std::string> refusals(graph.nodes().size());
+  for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
+    const Node& node = graph.nodes()[id];
+    Answer answer = ask(node);
+    const auto overwritten = std::find_if(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+      return overwritten_[static_cast<std::size_t>(v)];
+    });
+    if (answer.out && overwritten != node.outputs.end()) {
+      // A whole and a local version would be two memories, of which only one is written.
+      answer = {{}, {}, fmt::format("{} is overwritten in place", quoted(*overwritten))};
+    }
+    on_[id] = answer.in;
+    for (ValueId output : node.outputs) {
+      shard_[static_cast<std::size_t>(output)] = answer.out;
+      why_not_[static_cast<std::size_t>(output)] = answer.reason;
+    }
+    refusals[id] = std::move(answer.reason);
+  }
+  drop_idle_nodes();
+  find_whole_values();
+  for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
+    if (is_norm(graph.nodes()[id])) report(static_cast<NodeId>(id), refusals[id]);
+  }
+}
+
+std::optional<Shard> ShardPlan::shard(ValueId value) const {
+  const NodeId producer = graph_.value(value).producer;
+  if (producer < 0 || !local(producer)) return std::nullopt;
+  return shard_[static_cast<std::size_t>(value)];
+}
+
+bool ShardPlan::takes_chunk(NodeId node, std::size_t index) const {
+  return index == 0 || (index == 1 && is_sum(graph_.node(node)));
+}
+
+TensorType ShardPlan::chunk_type(ValueId value, const Shard& shard) const {
+  TensorType type = graph_.type(value);
+  type.shape[shard.dim] =
+      *type.shape[shard.dim].divide_exactly(ranks(shard.group), graph_.symbols());
+  return type;
+}
+
+ShardPlan::Answer ShardPlan::ask(const Node& node) {
+  if (node.op_name() == "wait_tensor") return ask_wait(node);
+  if (is_name(node)) return ask_view(node);
+  if (node.op_name() == "add") return ask_sum(node);
+  if (node.op_name() == "rms_norm") return ask_norm(node, ask_view(node));
+  if (is_norm(node)) return ask_norm(node, ask_sum(node));
+  return {};
+}
+
+/// A reduced sum, where chunks begin.
+ShardPlan::Answer ShardPlan::ask_wait(const Node& node) const {
+  const Match found = match(graph_, uses_, node.outputs[0], sum_);
+  if (!found) return {};
+  const Node& comm = found.node("comm");
+  if (!is_asynchronous(comm)) return {};  // lowered already
+  const std::string& group = *comm.attr<std::string>("group");
+  const std::string& reduce_op = *comm.attr<std::string>("reduce_op");
+  const Shape& shape = graph_.type(node.outputs[0]).shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const std::int64_t dim = config_.sequence_dim.value_or(rank == 2 ? 0 : 1);
+  const auto refuse = [&](const std::string& reason) -> Answer {
+    return {{}, {}, fmt::format("all_reduce '{}' {}", comm.name, reason)};
+  };
+  if (ranks(group) == 1) return refuse(fmt::format("has one rank in its group '{}'", group));
+  if (reduce_op != "sum" && reduce_op != "avg") {
+    return refuse(fmt::format("has reduce_op {}; expected sum or avg", reduce_op));
+  }
+  if (rank < 2) {
+    return refuse(fmt::format("gives {}; expected at least two dims, one of tokens",
+                              graph_.type(node.outputs[0]).str()));
+  }
+  if (dim < 0 || dim >= rank) {
+    return refuse(fmt::format("gives {}, which has no dim {}: set sequence_dim",
+                              graph_.type(node.outputs[0]).str(), dim));
+  }
+  const auto axis = static_cast<std::size_t>(dim);
+  if (!shape[axis].divide_exactly(ranks(group), graph_.symbols())) {
+    return refuse(fmt::format(
+        "has {} along dim {}; expected a multiple of {}, the ranks of '{}'{}", shape[axis].str(),
+        dim, ranks(group), group,
+        shape[axis].is_constant()
+            ? ""
+            : fmt::format(
+                  ", for all values of the symbols: such as {0}*T, or T with multiple_of {0}",
+                  ranks(group))));
+  }
+  if (overwritten_[static_cast<std::size_t>(comm.inputs[0])]) {
+    return refuse(fmt::format("reduces {}, which is overwritten in place", quoted(comm.inputs[0])));
+  }
+  const Shard shard{group, axis};
+  return {shard, shard, ""};
+}
+
+ShardPlan::Answer ShardPlan::ask_view(const Node& node) const {
+  const ValueId x = node.inputs[0];
+  const std::optional<Shard>& in = shard_[static_cast<std::size_t>(x)];
+  if (!in) return {{}, {}, why_not_[static_cast<std::size_t>(x)]};
+  if (node.op_name() != "view") return {in, in, ""};
+  const TensorType& from = graph_.type(x);
+  const TensorType& to = graph_.type(node.outputs[0]);
+  const auto dim =
+      dim_after_view(from.shape, in->dim, to.shape, ranks(in->group), graph_.symbols());
+  if (dim) return {in, Shard{in->group, *dim}, ""};
+  return {{},
+          {},
+          fmt::format("view '{}' from {} to {}: no dim of the result has the {} chunks of "
+                      "dim {}",
+                      node.name, from.str(), to.str(), ranks(in->group), in->dim)};
+}
+
+/// Of add and the norms with a residual: one operand is chunks already, and the other can be.
+ShardPlan::Answer ShardPlan::ask_sum(const Node& node) {
+  const ValueId a = node.inputs[0];
+  const ValueId b = node.inputs[1];
+  const std::optional<Shard>& of_a = shard_[static_cast<std::size_t>(a)];
+  const std::optional<Shard>& of_b = shard_[static_cast<std::size_t>(b)];
+  if (!of_a && !of_b) {
+    const std::string& reason = why_not_[static_cast<std::size_t>(a)];
+    return {{}, {}, reason.empty() ? why_not_[static_cast<std::size_t>(b)] : reason};
+  }
+  if (graph_.type(a).shape != graph_.type(b).shape) {
+    return {{},
+            {},
+            fmt::format("operands of '{}' are {} and {}; expected one shape", node.name,
+                        graph_.type(a).str(), graph_.type(b).str())};
+  }
+  std::string reason;
+  if (of_a) reason = cannot_cut(b, *of_a);
+  if (of_a && reason.empty()) return {of_a, of_a, ""};
+  if (of_b) reason = cannot_cut(a, *of_b);
+  if (of_b && reason.empty()) return {of_b, of_b, ""};
+  if (of_a && of_b) {
+    reason = fmt::format("{} is in chunks of dim {} over '{}', {} of dim {} over '{}'", quoted(a),
+                         of_a->dim, of_a->group, quoted(b), of_b->dim, of_b->group);
+  }
+  return {{}, {}, std::move(reason)};
+}
+
+ShardPlan::Answer ShardPlan::ask_norm(const Node& node, Answer stream) {
+  if (!stream.in) return stream;
+  const Shard& in = *stream.in;
+  const ValueId x = node.inputs[0];
+  if (in.dim + 1 == graph_.type(x).shape.size()) {
+    return {{},
+            {},
+            fmt::format("{} would be split along dim {}, which the norm works along", quoted(x),
+                        in.dim)};
+  }
+  for (std::size_t i = is_sum(node) ? 2 : 1; i < node.inputs.size(); ++i) {
+    if (replicated(in.group)[static_cast<std::size_t>(node.inputs[i])]) continue;
+    return {{},
+            {},
+            fmt::format("weight {} may differ between the ranks of '{}'", quoted(node.inputs[i]),
+                        in.group)};
+  }
+  return {in, in, ""};
+}
+
+/// Why no rank can take its chunk of the value; else empty. All ranks must have the same (as they
+/// do of what is in chunks of their group): else the gathered result is made of different sums.
+std::string ShardPlan::cannot_cut(ValueId value, const Shard& shard) {
+  const auto v = static_cast<std::size_t>(value);
+  if (overwritten_[v]) return fmt::format("residual {} is overwritten in place", quoted(value));
+  if (replicated(shard.group)[v]) return "";
+  return fmt::format("residual {} may differ between the ranks of '{}'", quoted(value),
+                     shard.group);
+}
+
+const std::vector<bool>& ShardPlan::replicated(std::string_view group) {
+  auto it = replicated_.find(group);
+  if (it == replicated_.end()) {
+    it = replicated_.emplace(group, replicated_values(graph_, group)).first;
+  }
+  return it->second;
+}
+
+bool ShardPlan::reads_chunk(NodeId reader, ValueId value) const {
+  const std::optional<Shard>& on = local(reader);
+  if (!on || on != shard_[static_cast<std::size_t>(value)]) return false;
+  const std::vector<ValueId>& inputs = graph_.node(reader).inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == value && takes_chunk(reader, i)) return true;
+  }
+  return false;
+}
+
+/// Only norms are worth it: what leads to none stays whole.
+void ShardPlan::drop_idle_nodes() {
+  for (std::size_t id = on_.size(); id-- > 0;) {
+    if (!on_[id]) continue;
+    const Node& node = graph_.nodes()[id];
+    if (is_norm(node)) {
+      empty_ = false;
+      continue;
+    }
+    const std::vector<NodeId>& readers = uses_.of(node.outputs[0]);
+    const bool used = std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
+      return reads_chunk(reader, node.outputs[0]);
+    });
+    if (!used) on_[id].reset();
+  }
+}
+
+/// A name is needed whole when one of its readers needs it so, and then its operand is.
+void ShardPlan::find_whole_values() {
+  for (std::size_t id = on_.size(); id-- > 0;) {
+    const Node& node = graph_.nodes()[id];
+    const bool whole_name = is_name(node) && whole_[static_cast<std::size_t>(node.outputs[0])];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      const bool chunk = on_[id] && takes_chunk(static_cast<NodeId>(id), i) &&
+                         shard(input) == on_[id] && !whole_name;
+      if (chunk) continue;
+      whole_[static_cast<std::size_t>(input)] = true;
+      whole_reader_[static_cast<std::size_t>(input)] = static_cast<NodeId>(id);
+    }
+  }
+}
+
+void ShardPlan::report(NodeId id, const std::string& reason) {
+  const Node& node = graph_.node(id);
+  const std::optional<Shard>& on = local(id);
+  if (!on) {
+    if (!reason.empty()) remarks_.push_back({std::string(kPass), node.name, false, reason});
+    return;
+  }
+  std::string text =
+      fmt::format("on {} of each rank, chunks of dim {} over the {} ranks of '{}'",
+                  chunk_type(node.inputs[0], *on).str(), on->dim, ranks(on->group), on->group);
+  for (std::size_t i = 0; i < node.inputs.size() && takes_chunk(id, i); ++i) {
+    if (shard(node.inputs[i]) != on) {
+      text += fmt::format("; {}, equal on all ranks, is cut", quoted(node.inputs[i]));
+    } else if (is_needed_whole(node.inputs[i])) {
+      text += fmt::format("; {} is also needed whole, by {}", quoted(node.inputs[i]),
+                          whole_reader(node.inputs[i]));
+    }
+  }
+  for (ValueId output : node.outputs) {
+    if (is_needed_whole(output)) {
+      text += fmt::format("; {} is gathered for {}", quoted(output), whole_reader(output));
+    } else {
+      text += fmt::format("; {} stays local", quoted(output));
+    }
+  }
+  remarks_.push_back({std::string(kPass), node.name, true, std::move(text)});
+}
+
+std::string ShardPlan::whole_reader(ValueId value) const {
+  const NodeId reader = whole_reader_[static_cast<std::size_t>(value)];
+  return reader < 0 ? "the graph output" : fmt::format("'{}'", graph_.node(reader).name);
+}
+
+}  // namespace braid

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lowering/analysis/match.h"
+#include "lowering/passes.h"
+
+namespace braid {
+
+/// One rank's part of a value: the chunk of that rank along `dim`.
+struct Shard {
+  std::string_view group;
+  std::size_t dim = 0;
+  auto operator<=>(const Shard&) const = default;
+};
+
+/// Which nodes sequence_parallel moves to the local chunks, all of it decided before anything is
+/// rewritten. A local node computes chunks from chunks; the waits of a reduced sum are local nodes
+/// too, where a reduce_scatter takes the place of the all_reduce.
+class ShardPlan {
+ public:
+  ShardPlan(const Graph& graph, const PassConfig& config);
+
+  [[nodiscard]] bool empty() const { return empty_; }
+  /// One for each norm that is, or just is not, behind an all_reduce.
+  [[nodiscard]] const std::vector<Remark>& remarks() const { return remarks_; }
+  /// The chunks that the node computes on; nothing when it is no local node.
+  [[nodiscard]] const std::optional<Shard>& local(NodeId node) const {
+    return on_[static_cast<std::size_t>(node)];
+  }
+  /// What a local node computes of the value; nothing when no local node gives it.
+  [[nodiscard]] std::optional<Shard> shard(ValueId value) const;
+  /// Whether operand `index` of a local node is a chunk (and not, as a weight is, whole).
+  [[nodiscard]] bool takes_chunk(NodeId node, std::size_t index) const;
+  /// Whether someone reads the whole value.
+  [[nodiscard]] bool is_needed_whole(ValueId value) const {
+    return whole_[static_cast<std::size_t>(value)];
+  }
+  /// The type of the chunk.
+  [[nodiscard]] TensorType chunk_type(ValueId value, const Shard& shard) const;
+
+ private:
+  /// What a node could do: compute on chunks `in`, which gives chunks `out`; or why it cannot. None
+  /// of them: the pass has nothing to do with it.
+  struct Answer {
+    std::optional<Shard> in;
+    std::optional<Shard> out;
+    std::string reason;
+  };
+  [[nodiscard]] Answer ask(const Node& node);
+  [[nodiscard]] Answer ask_wait(const Node& node) const;
+  [[nodiscard]] Answer ask_view(const Node& node) const;
+  [[nodiscard]] Answer ask_sum(const Node& node);
+  [[nodiscard]] Answer ask_norm(const Node& node, Answer stream);
+  [[nodiscard]] std::string cannot_cut(ValueId value, const Shard& shard);
+  [[nodiscard]] const std::vector<bool>& replicated(std::string_view group);
+  [[nodiscard]] bool reads_chunk(NodeId reader, ValueId value) const;
+  void drop_idle_nodes();
+  void find_whole_values();
+  void report(NodeId id, const std::string& reason);
+  [[nodiscard]] std::string whole_reader(ValueId value) const;
+
+  [[nodiscard]] std::int64_t ranks(std::string_view group) const {
+    return graph_.groups().find(group)->second.size;
+  }
+  [[nodiscard]] std::string quoted(ValueId value) const {
+    return "'" + graph_.value(value).name + "'";
+  }
+
+  const Graph& graph_;
+  const PassConfig& config_;
+  Uses uses_;
+  Pattern sum_;
+  std::vector<bool> overwritten_;
+  std::map<std::string_view, std::vector<bool>> replicated_;
+  bool empty_ = true;
+  std::vector<Remark> remarks_;
+  std::vector<std::optional<Shard>> on_;     ///< of each node
+  std::vector<std::optional<Shard>> shard_;  ///< of each value
+  std::vector<std::string> why_not_;         ///< of each value that stems from an all_reduce
+  std::vector<bool> whole_;                  ///< of each value
+  std::vector<NodeId> whole_reader_;         ///< the first; -1: none or the graph output
+};
+
+}  // namespace braid

@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "braid/error.h"
+#include "ir/mutation.h"
+#include "ir/numel.h"
+#include "ir/op_registry.h"
+#include "lowering/fsdp/fsdp.h"
+#include "lowering/passes.h"
+#include "lowering/rewrite.h"
+
+// decompose_fsdp: FSDP's copies in plain ops, which every later pass knows.
+//
+// Matches
+//   - fsdp.all_gather_copy_in(x..., output): a cat of the flattened operands; result 1 is `output`
+//   - fsdp.split_with_sizes_copy(x): a split, and a copy of each part where x or the part is
+//     overwritten later on
+//   - fsdp.chunk_cat(x...): a cat of the operands, seen as their chunks
+//   - getitem of these: the result it names
+// fsdp.copy_ and resize_storage_bytes_ stay: they are mutations, like copy_.
+// Refuses, with an error, an output buffer of all_gather_copy_in that anything reads before a
+// gather overwrites all of it: where a rank's part lies depends on the rank, and no plain op does.
+// What the buffer holds otherwise is the gather's business.
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "decompose_fsdp";
+constexpr std::string_view kCopyIn = "fsdp.all_gather_copy_in";
+constexpr std::string_view kSplit = "fsdp.split_with_sizes_copy";
+constexpr std::string_view kChunkCat = "fsdp.chunk_cat";
+
+class Decomposer {
+ public:
+  Decomposer(const Graph& graph, PassContext& context)
+      : graph_(graph),
+        context_(context),
+        storage_(storages(graph)),
+        overwritten_(graph.values().size(), -1),
+        rewrite_(graph) {
+    for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
+      for (ValueId value : mutated_operands(graph.nodes()[id])) {
+        overwritten_[index(storage(value))] = static_cast<NodeId>(id);
+      }
+    }
+  }
+
+  Graph run() {
+    check_buffers();
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
+      const Node& node = graph_.nodes()[id];
+      const std::string_view op = node.op_name();
+      if (op == kCopyIn) {
+        copy_in(node);
+      } else if (op == kSplit) {
+        split(node, static_cast<NodeId>(id));
+      } else if (op == kChunkCat) {
+        chunk_cat(node);
+      } else if (op == "getitem" && is_taken_apart(node.inputs[0])) {
+        rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
+      } else {
+        rewrite_.copy(node);
+      }
+    }
+    return rewrite_.finish();
+  }
+
+ private:
+  static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
+  ValueId storage(ValueId value) const { return storage_[index(value)]; }
+
+  bool is_taken_apart(ValueId value) const {
+    const Source source = source_of(graph_, value);
+    return source.node != nullptr &&
+           (source.node->op_name() == kCopyIn || source.node->op_name() == kSplit);
+  }
+
+  /// Backwards: whether what a storage holds is still going to be read.
+  void check_buffers() const {
+    std::vector<const Node*> reader(graph_.values().size(), nullptr);
+    std::vector<bool> is_output(graph_.values().size(), false);
+    for (ValueId output : graph_.outputs()) is_output[index(storage(output))] = true;
+    for (std::size_t id = graph_.nodes().size(); id-- > 0;) {
+      const Node& node = graph_.nodes()[id];
+      if (node.op_name() == kCopyIn) {
+        const std::size_t buffer = index(storage(node.inputs.back()));
+        if (reader[buffer] != nullptr || is_output[buffer]) {
+          throw_invalid(
+              node.name,
+              fmt::format(
+                  "{} reads the output buffer, in which this rank's part lies among what "
+                  "was there before; expected a gather that overwrites all of it first",
+                  reader[buffer] == nullptr
+                      ? "the caller"
+                      : fmt::format("{} '{}'", reader[buffer]->op_name(), reader[buffer]->name)));
+        }
+        for (std::size_t i = 0; i + 1 < node.inputs.size(); ++i) {
+          reader[index(storage(node.inputs[i]))] = &node;
+        }
+        continue;
+      }
+      const ValueId written = overwrites_all(node);
+      if (written >= 0) {
+        reader[index(storage(written))] = nullptr;
+        is_output[index(storage(written))] = false;
+      }
+      for (ValueId input : node.inputs) {
+        if (input != written && !names_only(node)) reader[index(storage(input))] = &node;
+      }
+    }
+  }
+
+  /// The operand whose whole storage the node overwrites without reading it, or -1.
+  ValueId overwrites_all(const Node& node) const {
+    const std::string_view op = node.op_name();
+    ValueId value = -1;
+    if (op == "all_gather_into_tensor_out") value = node.inputs[1];
+    if (op == "copy_" || op == "fsdp.copy_") value = node.inputs[0];
+    if (value < 0) return -1;
+    const bool whole = same_numel(graph_.type(value).shape, graph_.type(storage(value)).shape);
+    return whole ? value : -1;
+  }
+
+  /// A view or a wait reads nothing: it makes a name.
+  static bool names_only(const Node& node) {
+    return mutated_operands(node).empty() && named_operand(node, 0).has_value();
+  }
+
+  /// The only result of a new node.
+  ValueId add(std::string name, std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {
+    Graph& graph = rewrite_.graph();
+    return graph.node(graph.add_node(std::move(name), op, std::move(inputs), std::move(attrs)))
+        .outputs[0];
+  }
+  std::string fresh(const Node& node, const char* suffix) const {
+    return rewrite_.fresh_name(node.name + suffix);
+  }
+
+  void copy_in(const Node& node) {
+    std::vector<ValueId> flat;
+    for (std::size_t i = 0; i + 1 < node.inputs.size(); ++i) {
+      flat.push_back(add(fresh(node, "_flat"), "view", {rewrite_(node.inputs[i])},
+                         {{"shape", Shape{Dim(-1)}}}));
+    }
+    rewrite_.map(node.outputs[0], add(node.name, "cat", std::move(flat), {}));
+    rewrite_.map(node.outputs[1], rewrite_(node.inputs.back()));
+    context_.applied(kPass, node.name, "a cat of the flattened operands");
+  }
+
+  void split(const Node& node, NodeId id) {
+    const Graph& graph = rewrite_.graph();
+    const NodeId parts =
+        rewrite_.copy(node, "split", rewrite_(node.inputs),
+                      {{"split_size", *node.attr<std::vector<std::int64_t>>("split_sizes")},
+                       {"dim", *node.attr<std::int64_t>("dim")}});
+    const bool lost = overwritten_[index(storage(node.inputs[0]))] > id;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (!lost && overwritten_[index(node.outputs[i])] < 0) continue;
+      const ValueId part = graph.node(parts).outputs[i];
+      rewrite_.map(node.outputs[i], add(fresh(node, "_copy"), "copy", {part}, {}));
+    }
+    context_.applied(kPass, node.name, "a split");
+  }
+
+  void chunk_cat(const Node& node) {
+    const auto rank = static_cast<std::int64_t>(graph_.type(node.inputs[0]).shape.size());
+    std::int64_t dim = *node.attr<std::int64_t>("dim");
+    if (dim < 0) dim += rank;
+    const Shape& result = graph_.type(node.outputs[0]).shape;
+    std::vector<ValueId> chunks;
+    for (ValueId input : node.inputs) {
+      Shape shape(result.begin(), result.end() - 1);
+      shape.emplace_back(-1);
+      chunks.push_back(
+          add(fresh(node, "_chunks"), "view", {rewrite_(input)}, {{"shape", std::move(shape)}}));
+    }
+    rewrite_.map(node.outputs[0], add(node.name, "cat", std::move(chunks), {{"dim", dim + 1}}));
+    context_.applied(kPass, node.name, "a cat of the operands' chunks");
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  std::vector<ValueId> storage_;
+  std::vector<NodeId> overwritten_;  ///< for each storage the last node that does
+  Rewriter rewrite_;
+};
+
+}  // namespace
+
+Graph decompose_fsdp(const Graph& graph, PassContext& context) {
+  const bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
+    const std::string_view op = node.op_name();
+    return op == kCopyIn || op == kSplit || op == kChunkCat;
+  });
+  return any ? Decomposer(graph, context).run() : graph;
+}
+
+}  // namespace braid

@@ -1,0 +1,173 @@
+#include "lowering/fsdp/fsdp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "ir/mutation.h"
+#include "lowering/analysis/match.h"
+#include "lowering/rewrite.h"
+
+// fsdp: what fully sharded data parallelism (FSDP2 of PyTorch) leaves in a graph, put in order.
+//
+//   1. unsharded parameters go, their readers read what was copied into them   (fsdp_params.cpp)
+//   2. the all-gathers write where their operand lies already                  (here)
+//   3. gathers and scatters are kept together and take turns                   (fsdp_order.cpp)
+// It comes first of all passes, because it works on mutation, and does nothing on a graph without
+// FSDP's own ops.
+//
+// Second rewrite: all-gathers in place.
+//
+// Matches
+//     all_gather_into_tensor(copy_in:0)  ->  all_gather_into_tensor_out(copy_in:0, copy_in:1)
+// where copy_in is an fsdp.all_gather_copy_in: its result 0 is this rank's part of its result 1, so
+// that the part need not move. getitem nodes between the two are looked through; those of result 1
+// that nobody reads go.
+// Refuses
+//   - a gather of result 1, of a result 0 that others read, or over another group;
+//   - an output buffer that is used again after the gather, or is a graph output: it would hold
+//     what the gather wrote.
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "fsdp";
+constexpr std::string_view kCopyIn = "fsdp.all_gather_copy_in";
+
+class Reinplace {
+ public:
+  Reinplace(const Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), uses_(graph), storage_(storages(graph)) {
+    last_use_.resize(graph.values().size(), -1);
+    for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
+      const Node& node = graph.nodes()[id];
+      if (is_unread_getitem(node)) continue;
+      use(node, static_cast<NodeId>(id));
+      if (node.op->op_class != OpClass::kWait) continue;
+      // Until here, the collective reads its operands.
+      const NodeId waited = graph.value(node.inputs[0]).producer;
+      if (waited >= 0) use(graph.node(waited), static_cast<NodeId>(id));
+    }
+  }
+
+  Graph run() {
+    std::vector<bool> in_place(graph_.nodes().size(), false);
+    bool changes = false;
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
+      const Node& node = graph_.nodes()[id];
+      if (node.op_name() != "all_gather_into_tensor") continue;
+      const Source source = source_of(graph_, node.inputs[0]);
+      if (source.node == nullptr || source.node->op_name() != kCopyIn) continue;
+      if (const std::string reason = obstacle(static_cast<NodeId>(id)); !reason.empty()) {
+        context_.missed(kPass, node.name, "not in place: " + reason);
+        continue;
+      }
+      const std::string& buffer = graph_.value(source.node->outputs[1]).name;
+      context_.applied(kPass, node.name,
+                       fmt::format("in place: it writes '{}', where its operand lies", buffer));
+      in_place[id] = changes = true;
+    }
+    return changes ? rewritten(in_place) : graph_;
+  }
+
+ private:
+  ValueId storage(ValueId value) const { return storage_[static_cast<std::size_t>(value)]; }
+
+  void use(const Node& node, NodeId at) {
+    for (ValueId value : node.inputs) last_use_[static_cast<std::size_t>(storage(value))] = at;
+  }
+
+  bool is_unread_getitem(const Node& node) const {
+    return node.op_name() == "getitem" && uses_.of(node.outputs[0]).empty() &&
+           !uses_.is_output(node.outputs[0]);
+  }
+
+  std::string obstacle(NodeId id) const {
+    const Node& gather = graph_.node(id);
+    const Pattern part = op(kCopyIn).as("copy_in").result(0).single();
+    const Pattern pattern =
+        op("all_gather_into_tensor", either(part, op("getitem", part).single()));
+    const Match found = match(graph_, uses_, gather.outputs[0], pattern);
+    if (!found) return found.reason();
+    const Node& copy_in = found.node("copy_in");
+    const std::string& group = *gather.attr<std::string>("group");
+    if (const auto& other = *copy_in.attr<std::string>("group"); other != group) {
+      return fmt::format("it gathers over group '{}', and '{}' copies in for group '{}'", group,
+                         copy_in.name, other);
+    }
+    const ValueId buffer = storage(copy_in.outputs[1]);
+    for (ValueId output : graph_.outputs()) {
+      if (storage(output) == buffer) {
+        return fmt::format("'{}' is a graph output, and in the memory that it would write",
+                           graph_.value(output).name);
+      }
+    }
+    if (const NodeId last = last_use_[static_cast<std::size_t>(buffer)]; last > id) {
+      return fmt::format("'{}' uses the memory that it would write, after it",
+                         graph_.node(last).name);
+    }
+    return "";
+  }
+
+  Graph rewritten(const std::vector<bool>& in_place) const {
+    std::vector<bool> taken(graph_.nodes().size(), false);  // a copy_in whose buffer is written
+    for (std::size_t id = 0; id < in_place.size(); ++id) {
+      if (!in_place[id]) continue;
+      const Source source = source_of(graph_, graph_.nodes()[id].inputs[0]);
+      taken[static_cast<std::size_t>(graph_.value(source.node->outputs[0]).producer)] = true;
+    }
+    Rewriter rewrite(graph_);
+    for (std::size_t id = 0; id < in_place.size(); ++id) {
+      const Node& node = graph_.nodes()[id];
+      if (in_place[id]) {
+        const Source source = source_of(graph_, node.inputs[0]);
+        rewrite.copy(node, "all_gather_into_tensor_out",
+                     rewrite({node.inputs[0], source.node->outputs[1]}), node.attrs);
+        continue;
+      }
+      if (is_unread_getitem(node)) {
+        const NodeId producer = graph_.value(node.inputs[0]).producer;
+        if (producer >= 0 && taken[static_cast<std::size_t>(producer)]) continue;
+      }
+      rewrite.copy(node);
+    }
+    return rewrite.finish();
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  Uses uses_;
+  std::vector<ValueId> storage_;
+  std::vector<NodeId> last_use_;  ///< of each storage
+};
+
+bool has_fsdp_ops(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
+    return node.op_name().starts_with("fsdp.") || node.op_name() == "resize_storage_bytes_";
+  });
+}
+
+}  // namespace
+
+Graph reinplace_all_gathers(const Graph& graph, PassContext& context) {
+  return Reinplace(graph, context).run();
+}
+
+Source source_of(const Graph& graph, ValueId value) {
+  while (true) {
+    const Value& v = graph.value(value);
+    if (v.producer < 0) return {};
+    const Node& node = graph.node(v.producer);
+    if (node.op_name() != "getitem") return {&node, v.result};
+    value = node.inputs[0];
+  }
+}
+
+Graph fsdp(const Graph& graph, PassContext& context) {
+  if (!has_fsdp_ops(graph)) return graph;
+  Graph result = remove_unsharded_params(graph, context);
+  result = reinplace_all_gathers(result, context);
+  return order_fsdp_collectives(result, context);
+}
+
+}  // namespace braid

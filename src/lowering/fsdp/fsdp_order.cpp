@@ -1,0 +1,377 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <set>
+#include <vector>
+
+#include "ir/mutation.h"
+#include "lowering/analysis/match.h"
+#include "lowering/fsdp/fsdp.h"
+#include "lowering/rewrite.h"
+
+// fsdp, third rewrite: gathers and scatters are kept together and take turns. Nodes only change
+// places.
+//
+// A block is two groups of nodes that stay together:
+//   - of a gather: the casts, views and buffers made for it alone, fsdp.all_gather_copy_in and
+//     all_gather_into_tensor_out; then its wait_tensor and, through views, the first
+//     fsdp.split_with_sizes_copy that reads it;
+//   - of a scatter: fsdp.chunk_cat, what it goes through alone and reduce_scatter_tensor; then its
+//     wait_tensor. The first reader is not part of it.
+// The gathers take turns, in the order they have: the copy-in of one comes after the second group
+// of the one before. So do the scatters, independently of the gathers. Collectives do not pass each
+// other, nor accesses to memory that is overwritten. A group stands where its first node stood, or
+// as soon after it as all of that allows.
+// A node that two blocks could claim belongs to neither.
+// Refuses blocks whose copy-in is read by others, and all of them where a node would have to run in
+// the middle of a group.
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "fsdp";
+constexpr std::string_view kCopyIn = "fsdp.all_gather_copy_in";
+constexpr std::string_view kSplit = "fsdp.split_with_sizes_copy";
+
+struct Block {
+  NodeId head = -1;  ///< which remarks name: the copy_in, the chunk_cat
+  bool is_gather = false;
+  std::vector<NodeId> launch;  ///< in program order; its last node is the collective
+  std::vector<NodeId> finish;
+};
+
+class Blocks {
+ public:
+  Blocks(const Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), uses_(graph) {}
+
+  /// In the order of their collectives.
+  std::vector<Block> find() {
+    for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+      const auto id = static_cast<NodeId>(i);
+      const Node& node = graph_.node(id);
+      if (node.op_name() == "all_gather_into_tensor_out") {
+        find_gather(id);
+      } else if (node.op_name() == "fsdp.chunk_cat") {
+        find_scatter(id);
+      }
+    }
+    std::sort(blocks_.begin(), blocks_.end(),
+              [](const Block& a, const Block& b) { return a.launch.back() < b.launch.back(); });
+    return std::move(blocks_);
+  }
+
+ private:
+  static bool is_view(const Node& node) {
+    return node.op->op_class == OpClass::kView && node.inputs.size() == 1;
+  }
+  NodeId producer(ValueId value) const { return graph_.value(value).producer; }
+  bool is_dead(NodeId id) const {
+    const Node& node = graph_.node(id);
+    return is_view(node) && std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+             return uses_.of(v).empty() && !uses_.is_output(v);
+           });
+  }
+  void missed(NodeId head, const std::string& reason) {
+    context_.missed(kPass, graph_.node(head).name, "not kept together: " + reason);
+  }
+
+  void find_gather(NodeId gather) {
+    ValueId part = graph_.node(gather).inputs[0];
+    while (producer(part) >= 0 && is_view(graph_.node(producer(part)))) {
+      part = graph_.node(producer(part)).inputs[0];
+    }
+    const NodeId head = producer(part);
+    if (head < 0 || graph_.node(head).op_name() != kCopyIn) return;
+    Block block{.head = head, .is_gather = true};
+    std::string outsider;
+    block.launch = copy_in_nodes(gather, outsider);
+    if (std::find(block.launch.begin(), block.launch.end(), head) == block.launch.end()) {
+      return missed(head, outsider);
+    }
+    block.finish = wait_nodes(gather);
+    if (block.finish.empty()) return missed(head, "nothing waits for its gather");
+    blocks_.push_back(std::move(block));
+  }
+
+  /// The gather and what is made for it alone; `outsider` says who else reads the copy_in.
+  std::vector<NodeId> copy_in_nodes(NodeId gather, std::string& outsider) const {
+    std::set<NodeId> nodes{gather};
+    std::set<NodeId, std::greater<>> next;  // the latest first: after all of its readers
+    const auto add_operands = [&](NodeId id) {
+      for (ValueId operand : graph_.node(id).inputs) {
+        if (producer(operand) >= 0) next.insert(producer(operand));
+      }
+    };
+    add_operands(gather);
+    while (!next.empty()) {
+      const NodeId id = *next.begin();
+      next.erase(next.begin());
+      const Node& node = graph_.node(id);
+      const bool copy_in = node.op_name() == kCopyIn;
+      const bool prepares = is_view(node) || node.op_name() == "to" || node.op_name() == "full";
+      if (!copy_in && !prepares) continue;
+      const std::string reason = read_elsewhere(node, nodes);
+      if (copy_in) outsider = reason;
+      if (!reason.empty()) continue;
+      nodes.insert(id);
+      add_operands(id);
+    }
+    return {nodes.begin(), nodes.end()};
+  }
+
+  std::string read_elsewhere(const Node& node, const std::set<NodeId>& nodes) const {
+    for (ValueId value : node.outputs) {
+      const std::string& name = graph_.value(value).name;
+      if (uses_.is_output(value)) return fmt::format("'{}' is a graph output", name);
+      for (NodeId user : uses_.of(value)) {
+        if (nodes.contains(user) || is_dead(user)) continue;
+        return fmt::format("'{}' reads '{}', too", graph_.node(user).name, name);
+      }
+    }
+    return "";
+  }
+
+  /// The collective's wait, and what leads from there to the first copy out.
+  std::vector<NodeId> wait_nodes(NodeId collective) const {
+    const std::vector<NodeId>& waits = uses_.of(graph_.node(collective).outputs[0]);
+    if (waits.empty()) return {};
+    std::map<NodeId, NodeId> found{{waits[0], -1}};  // and whose result each reads
+    std::set<NodeId> next{waits[0]};
+    while (!next.empty()) {
+      const NodeId id = *next.begin();
+      next.erase(next.begin());
+      if (graph_.node(id).op_name() == kSplit) {
+        std::vector<NodeId> path;
+        for (NodeId step = id; step >= 0; step = found.at(step)) path.push_back(step);
+        std::reverse(path.begin(), path.end());
+        return path;
+      }
+      for (ValueId value : graph_.node(id).outputs) {
+        for (NodeId user : uses_.of(value)) {
+          const Node& node = graph_.node(user);
+          if (!is_view(node) && node.op_name() != kSplit) continue;
+          if (found.emplace(user, id).second) next.insert(user);
+        }
+      }
+    }
+    return {waits[0]};
+  }
+
+  void find_scatter(NodeId head) {
+    Block block{.head = head};
+    NodeId id = head;
+    while (true) {
+      block.launch.push_back(id);
+      if (graph_.node(id).op_name() == "reduce_scatter_tensor") break;
+      const ValueId value = graph_.node(id).outputs[0];
+      const std::string& name = graph_.value(value).name;
+      if (graph_.node(id).outputs.size() > 1 || !uses_.is_single(value)) {
+        return missed(head,
+                      fmt::format("'{}' goes elsewhere than into one reduce_scatter_tensor", name));
+      }
+      id = uses_.of(value)[0];
+      const Node& node = graph_.node(id);
+      const bool simple = is_view(node) || node.op->op_class == OpClass::kPointwise;
+      if (!simple && node.op_name() != "reduce_scatter_tensor") {
+        return missed(head, fmt::format("{} '{}' reads '{}'; expected a reduce_scatter_tensor",
+                                        node.op_name(), node.name, name));
+      }
+    }
+    const std::vector<NodeId>& waits = uses_.of(graph_.node(id).outputs[0]);
+    if (waits.empty()) return missed(head, "nothing waits for its scatter");
+    block.finish = {waits[0]};
+    blocks_.push_back(std::move(block));
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  Uses uses_;
+  std::vector<Block> blocks_;
+};
+
+/// Sorts units, each a node or a group of nodes, so that what must run before another does.
+class Order {
+ public:
+  Order(const Graph& graph, const std::vector<Block>& blocks)
+      : graph_(graph), unit_of_(graph.nodes().size(), -1) {
+    for (const Block& block : blocks) {
+      for (const std::vector<NodeId>* group : {&block.launch, &block.finish}) add_unit(*group);
+    }
+    for (std::size_t id = 0; id < unit_of_.size(); ++id) {
+      if (unit_of_[id] < 0) add_unit({static_cast<NodeId>(id)});
+    }
+    before_.resize(units_.size());
+    after_count_.resize(units_.size(), 0);
+    add_data_edges();
+    add_memory_edges();
+    add_turns(blocks);
+  }
+
+  /// All nodes in their new order, or fewer when there is none. Of the units that may come next,
+  /// always the one that stood first: so an order that is right stays as it is.
+  std::vector<NodeId> sorted() {
+    using Entry = std::pair<NodeId, int>;  // the unit's first node
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    const auto push = [&](int unit) { ready.emplace(units_[index(unit)].front(), unit); };
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      if (after_count_[u] == 0) push(static_cast<int>(u));
+    }
+    std::vector<NodeId> order;
+    while (!ready.empty()) {
+      const int unit = ready.top().second;
+      ready.pop();
+      order.insert(order.end(), units_[index(unit)].begin(), units_[index(unit)].end());
+      for (int later : before_[index(unit)]) {
+        if (--after_count_[index(later)] == 0) push(later);
+      }
+    }
+    return order;
+  }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  void add_unit(std::vector<NodeId> nodes) {
+    for (NodeId id : nodes) unit_of_[index(id)] = static_cast<int>(units_.size());
+    units_.push_back(std::move(nodes));
+  }
+
+  void add_edge(NodeId first, NodeId second) {
+    if (first < 0) return;
+    const int a = unit_of_[index(first)];
+    const int b = unit_of_[index(second)];
+    if (a == b) return;
+    before_[index(a)].push_back(b);
+    ++after_count_[index(b)];
+  }
+
+  void add_data_edges() {
+    NodeId collective = -1;
+    for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+      const auto id = static_cast<NodeId>(i);
+      const Node& node = graph_.node(id);
+      for (ValueId input : node.inputs) add_edge(graph_.value(input).producer, id);
+      if (node.op->op_class != OpClass::kCollective) continue;
+      add_edge(collective, id);
+      collective = id;
+    }
+  }
+
+  /// Reads and writes of memory that is overwritten somewhere. A collective reads its operands, and
+  /// writes what it overwrites, until its wait. So that the other rewrites would decide as they
+  /// did: who reads an unsharded parameter reads what was copied into it, too, and a gather that
+  /// was not put in place writes its output buffer all the same.
+  void add_memory_edges() {
+    const std::vector<ValueId> storage = storages(graph_);
+    struct Memory {
+      bool overwritten = false;
+      NodeId written = -1;
+      std::vector<NodeId> reads;  ///< since then
+      ValueId copied = -1;        ///< the storage that an fsdp.copy_ filled it from
+    };
+    std::vector<Memory> memory(graph_.values().size());
+    const auto of = [&](ValueId value) -> Memory& { return memory[index(storage[index(value)])]; };
+    for (const Node& node : graph_.nodes()) {
+      for (ValueId value : mutated_operands(node)) of(value).overwritten = true;
+    }
+    const auto read = [&](Memory& m, NodeId at) {
+      if (!m.overwritten) return;
+      add_edge(m.written, at);
+      m.reads.push_back(at);
+    };
+    const auto write = [&](Memory& m, NodeId at) {
+      for (NodeId reader : m.reads) add_edge(reader, at);
+      m.reads.clear();
+      m.written = at;
+    };
+    const auto touch = [&](const Node& node, NodeId at) {
+      for (ValueId value : node.inputs) {
+        Memory& m = of(value);
+        read(m, at);
+        if (m.copied >= 0) read(of(m.copied), at);
+      }
+      for (ValueId value : mutated_operands(node)) write(of(value), at);
+    };
+    for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+      const auto id = static_cast<NodeId>(i);
+      const Node& node = graph_.node(id);
+      touch(node, id);
+      if (node.op->op_class == OpClass::kWait) {
+        const NodeId waited = graph_.value(node.inputs[0]).producer;
+        if (waited >= 0 && is_asynchronous(graph_.node(waited))) touch(graph_.node(waited), id);
+      } else if (node.op_name() == "fsdp.copy_") {
+        of(node.inputs[0]).copied = storage[index(node.inputs[1])];
+      } else if (node.op_name() == "all_gather_into_tensor") {
+        const Source source = source_of(graph_, node.inputs[0]);
+        if (source.node == nullptr || source.node->op_name() != kCopyIn) continue;
+        Memory& buffer = of(source.node->outputs[1]);
+        read(buffer, id);
+        write(buffer, id);
+      }
+    }
+  }
+
+  void add_turns(const std::vector<Block>& blocks) {
+    NodeId last[2] = {-1, -1};
+    for (const Block& block : blocks) {
+      NodeId& done = last[block.is_gather ? 1 : 0];
+      add_edge(done, block.launch.front());
+      done = block.finish.front();
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<int> unit_of_;  ///< of each node
+  std::vector<std::vector<NodeId>> units_;
+  std::vector<std::vector<int>> before_;  ///< for each unit those that it must run before
+  std::vector<int> after_count_;          ///< how many must run before it
+};
+
+/// Whether nodes of a block have others between them, or it does not wait for its turn.
+std::vector<bool> displaced(const std::vector<Block>& blocks) {
+  const auto scattered = [](const std::vector<NodeId>& nodes) {
+    return nodes.back() - nodes.front() + 1 != static_cast<NodeId>(nodes.size());
+  };
+  std::vector<bool> result;
+  NodeId done[2] = {-1, -1};
+  for (const Block& block : blocks) {
+    NodeId& before = done[block.is_gather ? 1 : 0];
+    result.push_back(scattered(block.launch) || scattered(block.finish) ||
+                     block.launch.front() < before);
+    before = block.finish.back();
+  }
+  return result;
+}
+
+}  // namespace
+
+Graph order_fsdp_collectives(const Graph& graph, PassContext& context) {
+  const std::vector<Block> blocks = Blocks(graph, context).find();
+  const std::vector<bool> moves = displaced(blocks);
+  if (std::find(moves.begin(), moves.end(), true) == moves.end()) return graph;
+  const std::vector<NodeId> order = Order(graph, blocks).sorted();
+  const bool possible = order.size() == graph.nodes().size();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (!moves[i]) continue;
+    const std::string& head = graph.node(blocks[i].head).name;
+    const std::string& last = graph.node(blocks[i].launch.back()).name;
+    if (possible) {
+      context.applied(kPass, head,
+                      fmt::format("kept together with '{}' and '{}', after the {} before it", last,
+                                  graph.node(blocks[i].finish.back()).name,
+                                  blocks[i].is_gather ? "gather" : "scatter"));
+    } else {
+      context.missed(kPass, head,
+                     "not kept together: some node would have to run in the middle of a group");
+    }
+  }
+  if (!possible) return graph;
+  Rewriter rewrite(graph);
+  for (NodeId id : order) rewrite.copy(graph.node(id));
+  return rewrite.finish();
+}
+
+}  // namespace braid

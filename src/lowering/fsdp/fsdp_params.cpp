@@ -1,0 +1,244 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "ir/mutation.h"
+#include "lowering/fsdp/fsdp.h"
+#include "lowering/rewrite.h"
+
+// fsdp, first rewrite: unsharded parameters go.
+//
+// FSDP keeps a graph input for each unsharded parameter and fills it again and again:
+//
+//     resize_storage_bytes_(p) {size > 0}     a window opens: p has memory
+//     fsdp.copy_(p, y)                        p holds y
+//     ... readers of p, or of views of it ...
+//     resize_storage_bytes_(p) {size = 0}     the window closes
+//
+// Matches a graph input on which resizes and fsdp.copy_ act. Its readers read what was copied last,
+// the copies and the resizes are gone. Windows may repeat (a layer that is used again); a window
+// may hold several copies, each for the readers up to the next one. A parameter that is never
+// resized is one window from its first copy on: what it holds after the graph is nobody's.
+// Refuses a parameter, and leaves it as it is,
+//   - whose resizes do not take turns, full first, zero last;
+//   - that is read or copied into outside its windows, or read before the first copy of one;
+//   - that is a graph output;
+//   - that anything else overwrites, or that is resized or copied into through a view of it;
+//   - whose copied value is overwritten before its last reader, or is another such parameter, which
+//     then stays too.
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "fsdp";
+constexpr std::string_view kResize = "resize_storage_bytes_";
+constexpr std::string_view kCopy = "fsdp.copy_";
+
+/// What is known of a graph input at a place of the graph.
+struct Param {
+  bool managed = false;  ///< resized or copied into: an unsharded parameter
+  bool resized = false;
+  bool open = false;    ///< inside a window
+  NodeId opened = -1;   ///< the last resize
+  NodeId copy = -1;     ///< the last fsdp.copy_
+  ValueId copied = -1;  ///< what it copied; none since the window opened: -1
+  std::vector<ValueId> sources;
+  std::string obstacle;  ///< the first one; none: eligible
+};
+
+class Params {
+ public:
+  explicit Params(const Graph& graph)
+      : graph_(graph),
+        storage_(storages(graph)),
+        whole_(graph.values().size(), false),
+        written_(graph.values().size(), -1),
+        params_(graph.inputs().size()) {
+    for (ValueId input : graph.input_values()) whole_[index(input)] = true;
+    for (const Node& node : graph.nodes()) {
+      Param* param = is_managed(node) ? input_of(node.inputs[0]) : nullptr;
+      if (param == nullptr) continue;
+      param->managed = true;
+      param->resized = param->resized || node.op_name() == kResize;
+    }
+    for (Param& param : params_) param.open = !param.resized;
+  }
+
+  Graph run(PassContext& context) {
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) visit(static_cast<NodeId>(id));
+    finish();
+    for (const Node& node : graph_.nodes()) {
+      if (!is_managed(node) || input_of(node.inputs[0]) != nullptr) continue;
+      context.missed(kPass, node.name,
+                     fmt::format("{} acts on {}, which is no graph input", node.op_name(),
+                                 quoted(node.inputs[0])));
+    }
+    bool changes = false;
+    for (std::size_t i = 0; i < params_.size(); ++i) {
+      if (!params_[i].managed) continue;
+      changes = changes || params_[i].obstacle.empty();
+      report(graph_.inputs()[i].name, params_[i], context);
+    }
+    return changes ? rewritten() : graph_;
+  }
+
+ private:
+  static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
+  static bool is_managed(const Node& node) {
+    return node.op_name() == kResize || node.op_name() == kCopy;
+  }
+  ValueId storage(ValueId value) const { return storage_[index(value)]; }
+  std::string quoted(ValueId value) const { return fmt::format("'{}'", graph_.value(value).name); }
+  std::string named(NodeId id) const {
+    return fmt::format("{} '{}'", graph_.node(id).op_name(), graph_.node(id).name);
+  }
+  /// The graph input whose memory the value names; null when that is none.
+  Param* input_of(ValueId value) {
+    const Value& target = graph_.value(storage(value));
+    return target.producer < 0 ? &params_[static_cast<std::size_t>(target.result)] : nullptr;
+  }
+  /// The same where it is an unsharded parameter.
+  Param* param_of(ValueId value) {
+    Param* param = input_of(value);
+    return param != nullptr && param->managed ? param : nullptr;
+  }
+  static void refuse(Param& param, std::string obstacle) {
+    if (param.obstacle.empty()) param.obstacle = std::move(obstacle);
+  }
+
+  void visit(NodeId id) {
+    const Node& node = graph_.node(id);
+    for (ValueId value : mutated_operands(node)) written_[index(storage(value))] = id;
+    std::size_t first = 0;
+    if (is_managed(node)) {
+      first = 1;  // the target is written, not read
+      if (Param* param = param_of(node.inputs[0])) manage(*param, id);
+    } else {
+      for (ValueId value : mutated_operands(node)) {
+        if (Param* param = param_of(value)) {
+          refuse(*param, fmt::format("{} overwrites it", named(id)));
+        }
+      }
+    }
+    for (std::size_t i = first; i < node.inputs.size(); ++i) read(node.inputs[i], id);
+    if (node.op->op_class == OpClass::kWait) {
+      // Until here, the collective reads its operands.
+      const NodeId waited = graph_.value(node.inputs[0]).producer;
+      if (waited >= 0 && graph_.node(waited).op->op_class == OpClass::kCollective) {
+        for (ValueId value : graph_.node(waited).inputs) read(value, id);
+      }
+    }
+  }
+
+  void manage(Param& param, NodeId id) {
+    const Node& node = graph_.node(id);
+    const ValueId target = node.inputs[0];
+    whole_[index(node.outputs[0])] = whole_[index(target)];
+    if (!whole_[index(target)]) {
+      refuse(param, fmt::format("{} acts on {}, a view of it", named(id), quoted(target)));
+    }
+    if (node.op_name() == kCopy) return copy(param, id);
+    const bool full = *node.attr<std::int64_t>("size") > 0;
+    if (full && param.open) {
+      refuse(param, fmt::format("{} resizes it to full, as {} did, without a resize to 0 between "
+                                "the two",
+                                named(id), named(param.opened)));
+    }
+    if (!full && !param.open) {
+      refuse(param, fmt::format("{} resizes it to 0 before it is resized to full", named(id)));
+    }
+    param.open = full;
+    param.opened = id;
+    param.copied = -1;
+  }
+
+  void copy(Param& param, NodeId id) {
+    const ValueId source = graph_.node(id).inputs[1];
+    if (!param.open) {
+      refuse(param, fmt::format("{} writes it while it has no memory", named(id)));
+    }
+    if (Param* other = param_of(source)) {
+      const std::string reason =
+          fmt::format("{} copies one unsharded parameter into another", named(id));
+      refuse(param, reason);
+      refuse(*other, reason);
+    }
+    param.copied = source;
+    param.copy = id;
+    param.sources.push_back(source);
+  }
+
+  void read(ValueId value, NodeId id) {
+    Param* param = param_of(value);
+    if (param == nullptr) return;
+    if (!param->open) {
+      return refuse(*param, fmt::format("{} reads it while it has no memory", named(id)));
+    }
+    if (param->copied < 0) {
+      return refuse(*param,
+                    fmt::format("{} reads it before an fsdp.copy_ has filled it", named(id)));
+    }
+    const NodeId writer = written_[index(storage(param->copied))];
+    if (writer > param->copy) {
+      refuse(*param, fmt::format("{}, which was copied into it, is overwritten by {} before {} is "
+                                 "done with it",
+                                 quoted(param->copied), named(writer), named(id)));
+    }
+  }
+
+  void finish() {
+    for (ValueId output : graph_.outputs()) {
+      if (Param* param = param_of(output)) {
+        refuse(*param, fmt::format("{} is a graph output", quoted(output)));
+      }
+    }
+    for (Param& param : params_) {
+      if (param.resized && param.open) {
+        refuse(param, fmt::format("{} resizes it to full and nothing to 0 afterwards",
+                                  named(param.opened)));
+      }
+    }
+  }
+
+  void report(const std::string& name, const Param& param, PassContext& context) const {
+    if (!param.obstacle.empty()) {
+      return context.missed(kPass, name, "unsharded parameter stays: " + param.obstacle);
+    }
+    std::string text;
+    for (ValueId source : param.sources) text += (text.empty() ? "" : ", ") + quoted(source);
+    context.applied(kPass, name,
+                    text.empty() ? "unsharded parameter gone: nothing reads it"
+                                 : fmt::format("unsharded parameter gone: its readers read {}, "
+                                               "which was copied into it",
+                                               text));
+  }
+
+  Graph rewritten() {
+    Rewriter rewrite(graph_);
+    for (const Node& node : graph_.nodes()) {
+      const Param* param = is_managed(node) ? param_of(node.inputs[0]) : nullptr;
+      if (param == nullptr || !param->obstacle.empty()) {
+        rewrite.copy(node);
+      } else if (node.op_name() == kCopy) {
+        const ValueId source = rewrite(node.inputs[1]);
+        rewrite.map(storage(node.inputs[0]), source);
+        rewrite.map(node.outputs[0], source);
+      }
+    }
+    return rewrite.finish();
+  }
+
+  const Graph& graph_;
+  std::vector<ValueId> storage_;
+  std::vector<bool> whole_;      ///< a name for all of a graph input, in its shape
+  std::vector<NodeId> written_;  ///< for each storage the last node that overwrote it
+  std::vector<Param> params_;    ///< of each graph input
+};
+
+}  // namespace
+
+Graph remove_unsharded_params(const Graph& graph, PassContext& context) {
+  return Params(graph).run(context);
+}
+
+}  // namespace braid

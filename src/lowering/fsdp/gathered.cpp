@@ -1,0 +1,30 @@
+#include "lowering/fsdp/gathered.h"
+
+#include "ir/op_registry.h"
+
+namespace braid {
+
+ValueId gathered_from(const Graph& graph, const std::vector<bool>& overwritten, ValueId whole,
+                      std::string_view group, std::size_t dim) {
+  const auto is_overwritten = [&](ValueId value) {
+    return overwritten[static_cast<std::size_t>(value)];
+  };
+  ValueId result = whole;  // of the collective
+  NodeId producer = graph.value(result).producer;
+  if (producer >= 0 && graph.node(producer).op->op_class == OpClass::kWait) {
+    result = graph.node(producer).inputs[0];
+    producer = graph.value(result).producer;
+  }
+  if (producer < 0 || is_overwritten(whole)) return -1;
+  const Node& gather = graph.node(producer);
+  const std::string_view op = gather.op_name();
+  if (op != "all_gather_into_tensor" && op != "all_gather_into_tensor_coalesced") return -1;
+  const ValueId chunk = gather.inputs[static_cast<std::size_t>(graph.value(result).result)];
+  const auto rank = static_cast<std::int64_t>(graph.type(chunk).shape.size());
+  const std::int64_t own = *gather.attr<std::int64_t>("dim");
+  const bool same = *gather.attr<std::string>("group") == group &&
+                    (own < 0 ? own + rank : own) == static_cast<std::int64_t>(dim);
+  return same && !is_overwritten(chunk) ? chunk : -1;
+}
+
+}  // namespace braid

@@ -1,0 +1,214 @@
+#include "lowering/fuse/kernel_body.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "braid/error.h"
+#include "codegen/kernel_spec.h"
+#include "ir/op_registry.h"
+
+namespace braid {
+namespace {
+
+/// Old value -> value of the body. Bodies are small: a scan of a short list beats a hash map.
+class ValueMap {
+ public:
+  void add(ValueId from, ValueId to) { pairs_.emplace_back(from, to); }
+  [[nodiscard]] ValueId find(ValueId from) const {
+    for (const auto& [key, value] : pairs_) {
+      if (key == from) return value;
+    }
+    return -1;
+  }
+
+ private:
+  std::vector<std::pair<ValueId, ValueId>> pairs_;
+};
+
+void add_symbols(const SymbolTable& all, const Shape& shape, Graph& body) {
+  for (const Dim& dim : shape) {
+    for (const Dim::Term& term : dim.terms()) {
+      if (body.symbols().find(term.symbol) == body.symbols().end()) {
+        body.add_symbol(term.symbol, all.find(term.symbol)->second);
+      }
+    }
+  }
+}
+
+void add_group(const GroupTable& all, const std::string& name, Graph& body) {
+  if (body.groups().find(name) == body.groups().end()) {
+    body.add_group(name, all.find(name)->second);
+  }
+}
+
+/// One attribute as text.
+template <class T>
+void append_attr(const T& value, std::string& out) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    fmt::format_to(std::back_inserter(out), "{}'{}'", value.size(), value);
+  } else if constexpr (std::is_same_v<T, DType>) {
+    out += dtype_name(value);
+  } else if constexpr (std::is_same_v<T, Shape>) {
+    for (const Dim& dim : value) out += dim.str() + ",";
+  } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+    for (std::int64_t x : value) fmt::format_to(std::back_inserter(out), "{},", x);
+  } else if constexpr (std::is_same_v<T, std::map<std::string, std::int64_t>>) {
+    for (const auto& [key, x] : value) {
+      append_attr(key, out);
+      fmt::format_to(std::back_inserter(out), "{},", x);
+    }
+  } else if constexpr (std::is_same_v<T, std::shared_ptr<const Graph>>) {
+    out += body_key(*value);
+  } else {
+    fmt::format_to(std::back_inserter(out), "{}", value);
+  }
+}
+
+/// A setting that the code generator takes: a power of two, or any number, in a range.
+struct Setting {
+  std::string_view name;
+  std::int64_t min, max;
+  bool power_of_two;
+};
+constexpr Setting kWarps = {"num_warps", 1, 32, true};
+constexpr Setting kTiles[] = {{"BLOCK_M", 16, 256, true},
+                              {"BLOCK_N", 16, 256, true},
+                              {"BLOCK_K", 16, 256, true},
+                              {"num_stages", 1, 8, false}};
+
+void check_setting(const Node& kernel, const Setting& setting) {
+  const auto& config = *kernel.attr<Config>("config");
+  const auto found = config.find(std::string(setting.name));
+  const std::int64_t value = found == config.end() ? 0 : found->second;
+  const bool fits = value >= setting.min && value <= setting.max &&
+                    (!setting.power_of_two || (value & (value - 1)) == 0);
+  if (fits) return;
+  throw_invalid(
+      fmt::format("{}/attrs/config/{}", kernel.name, setting.name),
+      fmt::format("found {}; expected {} from {} to {}",
+                  found == config.end() ? "none" : std::to_string(value),
+                  setting.power_of_two ? "a power of two" : "a number", setting.min, setting.max));
+}
+
+bool runs_in_kernels(const Node& node) {
+  const OpClass c = node.op->op_class;
+  return !is_asynchronous(node) && c != OpClass::kWait && c != OpClass::kKernel &&
+         c != OpClass::kFusedMatmul && node.op->mutates == Mutates::kNothing;
+}
+
+}  // namespace
+
+void check_kernel(const Node& kernel) {
+  const Graph& body = **kernel.attr<std::shared_ptr<const Graph>>("body");
+  const auto& given = *kernel.attr<std::string>("template");
+  for (const Node& node : body.nodes()) {
+    if (runs_in_kernels(node)) continue;
+    throw_invalid(kernel.name + "/attrs/body",
+                  fmt::format("'{}' is {}; expected nodes that run inside a kernel", node.name,
+                              node.op_name()));
+  }
+  if (const std::string fitting = template_for(body); given != fitting) {
+    throw_invalid(kernel.name + "/attrs/template",
+                  fmt::format("found {}; expected {}, by the nodes of its body", given, fitting));
+  }
+  if (const std::string reason = cannot_fuse(body, given); !reason.empty()) {
+    throw_invalid(kernel.name + "/attrs/body",
+                  fmt::format("no {} kernel computes it: {}", given, reason));
+  }
+  check_setting(kernel, kWarps);
+  if (given != "gemm") return;
+  for (const Setting& setting : kTiles) check_setting(kernel, setting);
+}
+
+KernelBody make_body(const Graph& graph, std::span<const NodeId> nodes,
+                     std::vector<ValueId> outputs) {
+  KernelBody result{
+      .graph = std::make_shared<Graph>(), .inputs = {}, .outputs = std::move(outputs)};
+  Graph& body = *result.graph;
+  ValueMap map;
+  std::vector<ValueId> computed;
+  for (NodeId id : nodes) {
+    const Node& node = graph.node(id);
+    if (const auto* shape = node.attr<Shape>("shape")) add_symbols(graph.symbols(), *shape, body);
+    if (const auto* group = node.attr<std::string>("group")) {
+      add_group(graph.groups(), *group, body);
+    }
+    for (ValueId input : node.inputs) {
+      if (map.find(input) >= 0 ||
+          std::find(computed.begin(), computed.end(), input) != computed.end()) {
+        continue;
+      }
+      const TensorType& type = graph.type(input);
+      add_symbols(graph.symbols(), type.shape, body);
+      // A kernel knows nothing of what other ranks hold: every operand may differ.
+      map.add(input, body.add_input({.name = fmt::format("i{}", result.inputs.size()),
+                                     .type = type,
+                                     .kind = InputKind::kActivation,
+                                     .per_rank = true}));
+      result.inputs.push_back(input);
+    }
+    computed.insert(computed.end(), node.outputs.begin(), node.outputs.end());
+  }
+
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    const Node& node = graph.node(nodes[n]);
+    std::vector<ValueId> inputs;
+    inputs.reserve(node.inputs.size());
+    for (ValueId input : node.inputs) inputs.push_back(map.find(input));
+    if (node.op->op_class == OpClass::kCollective) {
+      body.set_comm_group(inputs[0], *node.attr<std::string>("group"));
+    }
+    const NodeId copy =
+        body.add_node(fmt::format("v{}", n), node.op_name(), std::move(inputs), node.attrs);
+    for (std::size_t r = 0; r < node.outputs.size(); ++r) {
+      map.add(node.outputs[r], body.node(copy).outputs[r]);
+    }
+  }
+  for (ValueId output : result.outputs) body.add_output(map.find(output));
+  return result;
+}
+
+std::string body_key(const Graph& body) {
+  std::string key;
+  auto out = std::back_inserter(key);
+  for (const auto& [name, symbol] : body.symbols()) {
+    append_attr(name, key);
+    fmt::format_to(out, "{},{},{};", symbol.min, symbol.max, symbol.multiple_of);
+  }
+  for (const auto& [name, group] : body.groups()) {
+    append_attr(name, key);
+    fmt::format_to(out, "{},{}", group.size, group.symmetric);
+    for (const auto& ranks : group.ranks) {
+      key += '[';
+      append_attr(ranks, key);
+    }
+    key += ';';
+  }
+  for (const GraphInput& input : body.inputs()) {
+    append_attr(input.name, key);
+    key += input.type.str();
+    fmt::format_to(out, "{}{};", static_cast<int>(input.kind), input.per_rank);
+  }
+  for (const Node& node : body.nodes()) {
+    append_attr(node.name, key);
+    key += node.op_name();
+    for (ValueId input : node.inputs) fmt::format_to(out, " {}", input);
+    for (const auto& [name, value] : node.attrs) {
+      fmt::format_to(out, " {}=", name);
+      std::visit([&](const auto& v) { append_attr(v, key); }, value);
+    }
+    key += ';';
+  }
+  for (ValueId output : body.outputs()) fmt::format_to(out, " {}", output);
+  for (std::size_t v = 0; v < body.values().size(); ++v) {
+    const std::string& group = body.values()[v].comm_group;
+    if (group.empty()) continue;
+    fmt::format_to(out, " {}:", v);
+    append_attr(group, key);
+  }
+  return key;
+}
+
+}  // namespace braid

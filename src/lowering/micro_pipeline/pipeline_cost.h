@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "lowering/plan/cost.h"
+
+namespace braid {
+
+/// Multiplications for each element that a matmul of [m, k] x [k, n] reads or writes; 0 of an empty
+/// one.
+[[nodiscard]] double arithmetic_intensity(double m, double n, double k);
+
+/// What of [M, K] x [K, N] a pipeline cuts into one chunk for each rank.
+enum class PipelinedDim : std::uint8_t { kM, kN, kK };
+
+struct PipelineEstimate {
+  double plain_ns = 0;      ///< the collective, then the matmuls
+  double pipelined_ns = 0;  ///< chunk by chunk, the next one under way during a chunk's matmuls
+  double intensity = 0;     ///< the least one of a chunk's matmuls
+};
+/// Of a gather or scatter and the matmuls behind or in front of it, whose right operands are
+/// matrices. A chunk's matmul has its share of the work, but reads a whole B, is a launch of its
+/// own, and cannot be faster than its traffic: that is why few rows do not gain.
+[[nodiscard]] PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
+                                                 std::span<const NodeId> matmuls, PipelinedDim dim,
+                                                 const Bindings& bindings,
+                                                 const DeviceModel& device);
+
+}  // namespace braid

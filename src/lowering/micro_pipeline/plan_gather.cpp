@@ -1,0 +1,298 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ir/fused.h"
+#include "ir/op_registry.h"
+#include "lowering/micro_pipeline/micro_pipeline.h"
+
+// The gathers of micro_pipeline: which matmuls a fused node takes, and what has to move.
+namespace braid {
+namespace {
+
+constexpr std::int64_t kLeastK = 1024;   ///< of a shard, where K is what is gathered
+constexpr std::size_t kMostMoved = 256;  ///< nodes that are moved in front of one gather
+
+class GatherPlanner {
+ public:
+  GatherPlanner(PipelineState& state, NodeId gather)
+      : state_(state), node_(state.graph.node(gather)) {
+    plan_.gather = gather;
+  }
+
+  std::optional<GatherPlan> run() {
+    if (!check_collective(state_, plan_.gather, plan_.dim, plan_.wait)) return std::nullopt;
+    a_ = state_.graph.node(plan_.wait).outputs[0];
+    const Shape& shape = state_.shape(a_);
+    if (shape.size() < 2 || !rows_of(shape)) {
+      return miss(fmt::format("'{}' is {}; expected a matrix, or more dims", state_.name(a_),
+                              state_.graph.type(a_).str()));
+    }
+    find_readers();
+    if (plan_.matmuls.empty()) {
+      if (others_.empty()) return miss("nothing reads it");
+      return miss(fmt::format("no matmul can take it: {}",
+                              matmul_obstacle_.empty() ? others_[0] : matmul_obstacle_));
+    }
+    if (const std::string mixed = mixed_kinds(); !mixed.empty()) return miss(mixed);
+    if (const std::string split_k = refuse_last_dim(); !split_k.empty()) return miss(split_k);
+    const auto gain = check_profit(state_, plan_.gather, plan_.matmuls,
+                                   is_last_dim() ? PipelinedDim::kK : PipelinedDim::kM);
+    if (!gain) return std::nullopt;
+    take();
+    std::vector<std::string> names;
+    for (const PipelinedMatmul& matmul : plan_.matmuls) {
+      names.push_back("'" + state_.graph.node(matmul.id).name + "'");
+    }
+    std::string reason = fmt::format("fused with {}{}", fmt::join(names, ", "), *gain);
+    if (!others_.empty()) reason += fmt::format("; A is returned: {}", others_[0]);
+    state_.applied(plan_.gather, std::move(reason));
+    return plan_;
+  }
+
+ private:
+  std::optional<GatherPlan> miss(std::string reason) {
+    state_.missed(plan_.gather, std::move(reason));
+    return std::nullopt;
+  }
+
+  /// Matmuls that read the gathered value itself or a matrix of its rows; who else reads it.
+  void find_readers() {
+    if (state_.uses.is_output(a_)) {
+      others_.push_back(fmt::format("'{}' is a graph output", state_.name(a_)));
+    }
+    for (NodeId user : state_.uses.of(a_)) {
+      const Node& reader = state_.graph.node(user);
+      if (reader.op_name() != "view") {
+        find_matmul_of(user, a_);
+        continue;
+      }
+      const ValueId rows = reader.outputs[0];
+      const Shape& shape = state_.shape(rows);
+      if (shape.size() != 2 || shape[1] != state_.shape(a_).back()) {
+        others_.push_back(
+            fmt::format("view '{}' is {}; expected its rows as a matrix of {} columns", reader.name,
+                        state_.graph.type(rows).str(), state_.shape(a_).back().str()));
+        continue;
+      }
+      if (state_.uses.is_output(rows)) {
+        others_.push_back(fmt::format("view '{}' is a graph output", reader.name));
+      }
+      for (NodeId inner : state_.uses.of(rows)) find_matmul_of(inner, rows);
+    }
+  }
+
+  void find_matmul_of(NodeId user, ValueId left) {
+    std::string reason;
+    const Node& node = state_.graph.node(user);
+    const auto found = find_matmul(state_, node.outputs[0], reason);
+    if (!found) {
+      if (node.op->op_class != OpClass::kMatmul) {
+        reason = fmt::format("'{}' ({}) reads it{}", node.name, node.op_name(), why_cut(node));
+      }
+    } else if (found->a != left) {
+      reason = fmt::format("'{}' reads it as its right operand", node.name);
+    } else if (state_.hides.contains(user)) {
+      reason = fmt::format("'{}' hides another collective", node.name);
+    } else if (shape(left) != shape_of_a() && state_.is_overwritten(node.outputs[0])) {
+      reason = regrouped_and_overwritten(state_, node.outputs[0]);
+    } else {
+      PipelinedMatmul matmul = *found;
+      if (matmul.scaled())
+        scales_[user] = shard_of(scale_for(state_, matmul.a_scale, shape_of_a()));
+      reason = why_not_earlier(matmul);
+      if (reason.empty()) {
+        plan_.matmuls.push_back(matmul);
+        return;
+      }
+    }
+    if (matmul_obstacle_.empty() && node.op->op_class == OpClass::kMatmul) {
+      matmul_obstacle_ = reason;
+    }
+    others_.push_back(std::move(reason));
+  }
+
+  /// Of a reader that cuts the value into parts: why canonicalize did not join them again.
+  std::string why_cut(const Node& cut) const {
+    for (ValueId part : cut.outputs) {
+      for (NodeId user : state_.uses.of(part)) {
+        const std::string& joiner = state_.graph.node(user).name;
+        const std::string reason = state_.context.why_missed("canonicalize", joiner);
+        if (!reason.empty()) {
+          return fmt::format(", for canonicalize left '{}' as it is: {}", joiner, reason);
+        }
+      }
+    }
+    return "";
+  }
+
+  const Shape& shape(ValueId value) const { return state_.shape(value); }
+  const Shape& shape_of_a() const { return state_.shape(a_); }
+  bool is_last_dim() const {
+    return plan_.dim + 1 == static_cast<std::int64_t>(shape_of_a().size());
+  }
+
+  /// A scale that is gathered as A is: its shard, which the fused node gathers, too.
+  Reshaped shard_of(Reshaped scale) const {
+    if (state_.shape(scale.value) != scale.shape) return scale;
+    const Match m =
+        match(state_.graph, state_.uses, scale.value,
+              op("wait_tensor", op("all_gather_into_tensor", any("shard")).single().as("gather")));
+    if (!m) return scale;
+    const Node& gather = m.node("gather");
+    const NodeId id = state_.graph.value(gather.outputs[0]).producer;
+    const auto rank = static_cast<std::int64_t>(scale.shape.size());
+    const std::int64_t dim = *gather.attr<std::int64_t>("dim");
+    const auto before = [&](NodeId node) {
+      return state_.collectives[static_cast<std::size_t>(node)];
+    };
+    const bool neighbours = std::abs(before(id) - before(plan_.gather)) == 1;
+    if (state_.is_taken(id) || !is_asynchronous(gather) || !neighbours ||
+        *gather.attr<std::string>("group") != *node_.attr<std::string>("group") ||
+        (dim < 0 ? dim + rank : dim) != plan_.dim) {
+      return scale;
+    }
+    return {m.value("shard"), state_.shape(m.value("shard"))};
+  }
+
+  /// Why the matmul cannot stand where the gather does: what its other operands need comes later
+  /// and must not be moved. Else adds that to the plan.
+  std::string why_not_earlier(const PipelinedMatmul& matmul) {
+    const std::string& name = state_.graph.node(matmul.id).name;
+    std::vector<ValueId> operands{matmul.b};
+    if (matmul.scaled())
+      operands.insert(operands.end(), {scales_[matmul.id].value, matmul.b_scale});
+    if (matmul.bias >= 0) operands.push_back(matmul.bias);
+    for (ValueId operand : operands) {
+      if (state_.writes.between(operand, plan_.gather, matmul.id)) {
+        return fmt::format("'{}' reads '{}', which is overwritten after the gather", name,
+                           state_.name(operand));
+      }
+    }
+    std::set<NodeId> moved = plan_.moved;
+    for (ValueId operand : operands) {
+      const std::string reason = collect_moved(operand, moved);
+      if (!reason.empty()) {
+        return fmt::format("'{}' needs '{}', which {}", name, state_.name(operand), reason);
+      }
+    }
+    plan_.moved = std::move(moved);
+    return "";
+  }
+
+  std::string collect_moved(ValueId root, std::set<NodeId>& moved) const {
+    std::vector<ValueId> open{root};
+    while (!open.empty()) {
+      const NodeId id = state_.graph.value(open.back()).producer;
+      open.pop_back();
+      if (id == plan_.gather) return "depends on the gathered value";
+      if (id < plan_.gather || state_.position[static_cast<std::size_t>(id)] < plan_.gather) {
+        continue;
+      }
+      if (!moved.insert(id).second) continue;
+      if (moved.size() > kMostMoved) {
+        return fmt::format("needs more than {} nodes that come after the gather", kMostMoved);
+      }
+      const Node& node = state_.graph.node(id);
+      const std::string reason = why_not_movable(id, node);
+      if (!reason.empty()) return reason;
+      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    }
+    return "";
+  }
+
+  std::string why_not_movable(NodeId id, const Node& node) const {
+    switch (node.op->op_class) {
+      case OpClass::kWait: {
+        const NodeId waited = state_.graph.value(node.inputs[0]).producer;
+        if (waited <= plan_.gather) return "";  // the gather itself is met next
+        return fmt::format("waits at '{}' for what comes after the gather", node.name);
+      }
+      case OpClass::kCollective:
+      case OpClass::kFusedMatmul:
+      case OpClass::kOpaque:
+      case OpClass::kKernel:
+        return fmt::format("needs {} '{}', which comes after the gather and stays there",
+                           node.op_name(), node.name);
+      default:
+        break;
+    }
+    for (ValueId input : node.inputs) {
+      if (state_.writes.between(input, plan_.gather, id)) {
+        return fmt::format("needs '{}', whose operand '{}' is overwritten after the gather",
+                           node.name, state_.name(input));
+      }
+    }
+    return "";
+  }
+
+  /// One fused node computes matmuls of one kind. (All are plain or all are scaled, as A's dtype
+  /// is.)
+  std::string mixed_kinds() const {
+    const PipelinedMatmul& first = plan_.matmuls[0];
+    for (const PipelinedMatmul& other : plan_.matmuls) {
+      const std::string both = fmt::format("'{}' and '{}'", state_.graph.node(first.id).name,
+                                           state_.graph.node(other.id).name);
+      if (other.out_dtype != first.out_dtype) {
+        return fmt::format("{} have different out_dtypes; expected one", both);
+      }
+      if ((other.bias < 0) != (first.bias < 0)) {
+        return fmt::format("of {} one has a bias; expected both or none", both);
+      }
+      if (first.scaled() && scales_.at(other.id) != scales_.at(first.id)) {
+        return fmt::format("{} scale A by '{}' and '{}'; expected one scale", both,
+                           state_.name(scales_.at(first.id).value),
+                           state_.name(scales_.at(other.id).value));
+      }
+    }
+    return "";
+  }
+
+  /// Each chunk is a part of K then: the sums are split, and A itself comes last.
+  std::string refuse_last_dim() const {
+    if (!is_last_dim()) return "";
+    if (plan_.matmuls[0].scaled()) {
+      return fmt::format("it gathers along the last dim, {}; expected another for scaled matmuls",
+                         plan_.dim);
+    }
+    if (!others_.empty()) {
+      return fmt::format("it gathers along the last dim, {}, and not only matmuls read it: {}",
+                         plan_.dim, others_[0]);
+    }
+    const Dim& k = state_.shape(node_.inputs[0]).back();
+    if (k.min(state_.graph.symbols()) < kLeastK) {
+      return fmt::format(
+          "it gathers along the last dim, {}, by {} on each rank; expected at least "
+          "{}",
+          plan_.dim, k.str(), kLeastK);
+    }
+    return "";
+  }
+
+  void take() {
+    plan_.return_a = !others_.empty();
+    if (plan_.matmuls[0].scaled()) plan_.a_scale = scales_.at(plan_.matmuls[0].id);
+    state_.take(plan_.gather, plan_.gather);
+    state_.take(plan_.wait, plan_.gather);
+    for (const PipelinedMatmul& matmul : plan_.matmuls) state_.take(matmul.id, plan_.gather);
+    // Later gathers find these in front of them.
+    for (NodeId id : plan_.moved) state_.position[static_cast<std::size_t>(id)] = plan_.gather;
+  }
+
+  PipelineState& state_;
+  const Node& node_;
+  GatherPlan plan_;
+  ValueId a_ = -1;                     ///< the gathered value
+  std::vector<std::string> others_;    ///< why someone reads it who is not in the plan
+  std::string matmul_obstacle_;        ///< the first of them that is about a matmul
+  std::map<NodeId, Reshaped> scales_;  ///< of A, in each scaled matmul
+};
+
+}  // namespace
+
+std::optional<GatherPlan> plan_gather(PipelineState& state, NodeId gather) {
+  return GatherPlanner(state, gather).run();
+}
+
+}  // namespace braid

@@ -1,0 +1,323 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "braid/error.h"
+#include "codegen/protocol.h"
+#include "ir/op_registry.h"
+#include "ir/views.h"
+#include "lowering/fuse/kernel_body.h"
+#include "lowering/passes.h"
+#include "lowering/plan/cost.h"
+#include "lowering/plan/plan_memory.h"
+
+// build_program: a graph of kernels becomes a plan.
+//
+// Each kernel (or bare copy) is a step on stream 0; equal kernels are one ProgramKernel. Views are
+// names for the buffer of the value behind them. A kernel writes an output of the graph straight
+// into its io buffer; a copy step at the end does it where that cannot be: for a graph input, a
+// communication buffer, and a value whose buffer is another output already. copy_ is a copy step
+// into a graph input.
+// A step that waits for other ranks gets a channel of its own. The last one of each group ends with
+// a barrier, so that no rank still reads when the next run starts to write.
+// Refuses any other node: it should be inside a kernel by now.
+namespace braid {
+namespace {
+
+constexpr std::int64_t kSymmetricAlignment = std::int64_t{2} << 20U;
+constexpr std::int64_t kAlignment = 256;
+
+class Builder {
+ public:
+  Builder(const Graph& graph, PassContext& context)
+      : graph_(graph),
+        context_(context),
+        buffer_of_(graph.values().size(), -1),
+        written_to_io_(graph.values().size(), false) {
+    program_.name = graph.name();
+    program_.target = context.target;
+    program_.ranks_per_device = context.ranks_per_device;
+    program_.symbols = graph.symbols();
+    program_.groups = graph.groups();
+    program_.world = world_size(graph);
+  }
+
+  Program run(std::span<const std::string> output_names) {
+    add_inputs();
+    choose_direct_outputs();
+    for (const Node& node : graph_.nodes()) add_node(node);
+    add_outputs(output_names);
+    add_channels();
+    set_lifetimes();
+    place_buffers();
+    program_.hash = hash_of(program_);
+    return std::move(program_);
+  }
+
+ private:
+  /// Where a buffer will lie, before the arenas have indices.
+  struct Place {
+    ArenaKind kind;
+    std::string group;
+    bool operator<(const Place& other) const {
+      return std::tie(kind, group) < std::tie(other.kind, other.group);
+    }
+  };
+
+  int& buffer_of(ValueId value) { return buffer_of_[static_cast<std::size_t>(value)]; }
+  Buffer& buffer(int id) { return program_.buffers[static_cast<std::size_t>(id)]; }
+  int last_step() const { return std::max(0, static_cast<int>(program_.steps.size()) - 1); }
+
+  int add_buffer(std::string name, const TensorType& type, Place place) {
+    program_.buffers.push_back({.name = std::move(name),
+                                .type = type,
+                                .arena = -1,
+                                .offset = 0,
+                                .bytes = max_bytes(type, graph_.symbols()),
+                                .first_step = -1,
+                                .last_step = -1});
+    places_.push_back(std::move(place));
+    return static_cast<int>(program_.buffers.size()) - 1;
+  }
+
+  void add_inputs() {
+    for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
+      const GraphInput& input = graph_.inputs()[i];
+      const bool parameter = input.kind == InputKind::kParameter;
+      const int id = add_buffer(input.name, input.type,
+                                {parameter ? ArenaKind::kParameters : ArenaKind::kIo, ""});
+      buffer_of(graph_.input_values()[i]) = id;
+      program_.inputs.push_back({input.name, id, input.type, input.kind, input.per_rank});
+    }
+  }
+
+  /// The value whose bytes a value names.
+  ValueId base(ValueId value) const {
+    for (;;) {
+      const NodeId producer = graph_.value(value).producer;
+      if (producer < 0 || !names_bytes(graph_.node(producer).op_name())) return value;
+      value = graph_.node(producer).inputs[0];
+    }
+  }
+
+  bool can_lie_in_io(ValueId value) const {
+    return graph_.value(value).producer >= 0 && graph_.value(value).comm_group.empty();
+  }
+
+  void choose_direct_outputs() {
+    for (ValueId output : graph_.outputs()) {
+      const ValueId value = base(output);
+      if (can_lie_in_io(value)) written_to_io_[static_cast<std::size_t>(value)] = true;
+    }
+  }
+
+  int add_result(ValueId value) {
+    const Value& v = graph_.value(value);
+    Place place{ArenaKind::kWorkspace, ""};
+    if (!v.comm_group.empty()) {
+      place = {ArenaKind::kSymmetric, v.comm_group};
+    } else if (written_to_io_[static_cast<std::size_t>(value)]) {
+      place = {ArenaKind::kIo, ""};
+    }
+    return buffer_of(value) = add_buffer(v.name, v.type, std::move(place));
+  }
+
+  void add_node(const Node& node) {
+    Step step;
+    step.name = node.name;
+    switch (node.op->op_class) {
+      case OpClass::kView:
+        if (!names_bytes(node.op_name())) break;
+        buffer_of(node.outputs[0]) = buffer_of(node.inputs[0]);
+        return;
+      case OpClass::kCopy:
+        step.kind = Step::Kind::kCopy;
+        step.source = buffer_of(node.inputs[0]);
+        step.destination = add_result(node.outputs[0]);
+        program_.steps.push_back(std::move(step));
+        return;
+      case OpClass::kMutation:
+        step.kind = Step::Kind::kCopy;
+        step.source = buffer_of(node.inputs[1]);
+        step.destination = buffer_of(node.inputs[0]);
+        buffer_of(node.outputs[0]) = step.destination;
+        program_.steps.push_back(std::move(step));
+        return;
+      case OpClass::kKernel:
+        step.kernel = find_kernel(node);
+        if (const auto* indexed = node.attr<Config>("indexed")) step.indexed = *indexed;
+        for (ValueId input : node.inputs) step.inputs.push_back(buffer_of(input));
+        for (ValueId output : node.outputs) step.outputs.push_back(add_result(output));
+        program_.steps.push_back(std::move(step));
+        return;
+      default:
+        break;
+    }
+    throw_invalid(node.name, fmt::format("found {}; expected kernel, view and copy nodes only: run "
+                                         "fuse first",
+                                         node.op_name()));
+  }
+
+  /// The index of the node's kernel. `fuse` shares bodies as objects; a graph that was read from
+  /// JSON has equal ones apart.
+  int find_kernel(const Node& node) {
+    const auto& body = *node.attr<std::shared_ptr<const Graph>>("body");
+    const auto& template_name = *node.attr<std::string>("template");
+    const auto& config = *node.attr<Config>("config");
+    auto [known, first_seen] = body_keys_.try_emplace(body.get());
+    if (first_seen) known->second = body_key(*body);
+    std::string key = template_name;
+    for (const auto& [name, value] : config)
+      fmt::format_to(std::back_inserter(key), ",{}={}", name, value);
+    key += ';';
+    key += known->second;
+    const auto [entry, is_new] =
+        kernels_.try_emplace(std::move(key), static_cast<int>(program_.kernels.size()));
+    if (is_new) {
+      check_kernel(node);
+      ProgramKernel kernel{.spec = {body, template_name, config}, .needs = {}};
+      kernel.needs = requirements(kernel.spec, context_.target, context_.ranks_per_device);
+      program_.kernels.push_back(std::move(kernel));
+    }
+    return entry->second;
+  }
+
+  void add_outputs(std::span<const std::string> names) {
+    std::vector<bool> given(program_.buffers.size(), false);
+    for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const ValueId output = graph_.outputs()[i];
+      const std::string& name = i < names.size() ? names[i] : graph_.value(output).name;
+      int id = buffer_of(output);
+      if (!can_lie_in_io(base(output)) || given[static_cast<std::size_t>(id)]) {
+        const int copy = add_buffer(name, graph_.type(output), {ArenaKind::kIo, ""});
+        Step step;
+        step.kind = Step::Kind::kCopy;
+        step.name = name;
+        step.source = id;
+        step.destination = copy;
+        program_.steps.push_back(std::move(step));
+        id = copy;
+      } else {
+        given[static_cast<std::size_t>(id)] = true;
+      }
+      program_.outputs.push_back({.name = name, .buffer = id, .type = graph_.type(output)});
+    }
+  }
+
+  const std::string& comm_group(const Step& step) const {
+    static const std::string kNone;
+    return step.kind == Step::Kind::kLaunch
+               ? program_.kernels[static_cast<std::size_t>(step.kernel)].needs.comm_group
+               : kNone;
+  }
+
+  void add_channels() {
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+      const std::string& group = comm_group(program_.steps[s]);
+      if (group.empty()) continue;
+      program_.steps[s].channel = program_.channels++;
+      waiting_[group].push_back(static_cast<int>(s));
+    }
+    for (const auto& [group, steps] : waiting_) {
+      program_.steps[static_cast<std::size_t>(steps.back())].closing_barrier = true;
+    }
+  }
+
+  void use(int id, int step) {
+    Buffer& b = buffer(id);
+    if (b.first_step < 0) b.first_step = step;
+    b.last_step = std::max(b.last_step, step);
+  }
+
+  void set_lifetimes() {
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+      const Step& step = program_.steps[s];
+      const int now = static_cast<int>(s);
+      if (step.kind == Step::Kind::kCopy) {
+        use(step.source, now);
+        use(step.destination, now);
+        continue;
+      }
+      for (int id : step.inputs) use(id, now);
+      for (int id : step.outputs) use(id, now);
+      const std::string& group = comm_group(step);
+      if (group.empty()) continue;
+      const KernelSpec& spec = program_.kernels[static_cast<std::size_t>(step.kernel)].spec;
+      for (int id : remote_buffers(spec, step)) use(id, next_barrier(group, now));
+    }
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+      // The caller may look at parameters and io between any two runs.
+      if (places_[i].kind == ArenaKind::kParameters || places_[i].kind == ArenaKind::kIo) {
+        program_.buffers[i].first_step = 0;
+        program_.buffers[i].last_step = last_step();
+      }
+    }
+  }
+
+  /// The step at whose barrier all ranks have done with what they read in `step`.
+  int next_barrier(const std::string& group, int step) const {
+    const std::vector<int>& steps = waiting_.find(group)->second;
+    const auto next = std::upper_bound(steps.begin(), steps.end(), step);
+    return next == steps.end() ? step : *next;  // the last one has its closing barrier
+  }
+
+  void place_buffers() {
+    std::map<Place, std::vector<int>> by_place;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      by_place[places_[i]].push_back(static_cast<int>(i));
+    }
+    for (const auto& [place, ids] : by_place) {
+      const int arena = static_cast<int>(program_.arenas.size());
+      std::vector<Lifetime> lifetimes;
+      for (int id : ids) {
+        const Buffer& b = buffer(id);
+        lifetimes.push_back({b.bytes, b.first_step, b.last_step, kAlignment});
+      }
+      const bool symmetric = place.kind == ArenaKind::kSymmetric;
+      const std::int64_t head =
+          symmetric ? protocol::head_bytes(program_.channels,
+                                           graph_.groups().find(place.group)->second.size)
+                    : 0;
+      const bool fixed = place.kind == ArenaKind::kParameters || place.kind == ArenaKind::kIo;
+      const MemoryPlan plan = fixed ? side_by_side(lifetimes) : plan_memory(lifetimes);
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        buffer(ids[i]).arena = arena;
+        buffer(ids[i]).offset = head + plan.offsets[i];
+      }
+      const std::int64_t bytes = round_up(head + plan.total, symmetric ? kSymmetricAlignment : 1);
+      program_.arenas.push_back({place.kind, place.group, bytes});
+    }
+  }
+
+  static MemoryPlan side_by_side(std::span<const Lifetime> buffers) {
+    MemoryPlan plan;
+    for (const Lifetime& b : buffers) {
+      plan.offsets.push_back(plan.total);
+      plan.total += round_up(b.size, b.alignment);
+    }
+    return plan;
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  Program program_;
+  std::vector<Place> places_;        ///< of each buffer
+  std::vector<int> buffer_of_;       ///< of each value
+  std::vector<bool> written_to_io_;  ///< values whose kernel writes an output
+  std::unordered_map<const Graph*, std::string> body_keys_;
+  std::unordered_map<std::string, int> kernels_;
+  std::map<std::string, std::vector<int>, std::less<>> waiting_;  ///< group -> steps that wait
+};
+
+}  // namespace
+
+Program build_program(const Graph& graph, PassContext& context,
+                      std::span<const std::string> output_names) {
+  Program program = Builder(graph, context).run(output_names);
+  verify(program);
+  return program;
+}
+
+}  // namespace braid

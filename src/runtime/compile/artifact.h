@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "braid/executable.h"
+#include "braid/graph.h"
+#include "codegen/target.h"
+#include "runtime/compile/compile_program.h"
+
+namespace braid {
+
+struct ArtifactOptions {
+  PassConfig passes;
+  int ranks_per_device = 1;          ///< bounds the grids of kernels that wait
+  const DiskCache* cache = nullptr;  ///< none when null
+  Progress progress;                 ///< may be empty
+};
+
+/// Lowers and compiles a graph for a target, without a device, and writes `program.json` and for
+/// each kernel its .cu, .ptx and .cubin into `directory`, which is made where needed. All files are
+/// written before the first takes its place (see OutputFile), so that none is ever half there.
+/// Grids in the reports are the largest. Throws kEnvironment when the directory cannot be written.
+std::vector<KernelReport> write_artifact(const Graph& graph, const Target& target,
+                                         const std::filesystem::path& directory,
+                                         const ArtifactOptions& options);
+
+}  // namespace braid

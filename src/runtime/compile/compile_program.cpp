@@ -1,0 +1,73 @@
+#include "runtime/compile/compile_program.h"
+
+#include <algorithm>
+#include <map>
+
+namespace braid {
+namespace {
+
+// "mm+silu": what a kernel computes, in program order.
+std::string op_names(const KernelSpec& spec) {
+  std::string names;
+  if (spec.body == nullptr) return names;
+  for (const Node& node : spec.body->nodes()) {
+    if (!names.empty()) names += '+';
+    names += node.op_name();
+  }
+  return names;
+}
+
+}  // namespace
+
+ProgramCode compile_program(const Program& program, const DiskCache* cache,
+                            const Progress& progress, bool line_info) {
+  ProgramCode code;
+  std::map<std::string, std::size_t> by_text;
+  for (const ProgramKernel& kernel : program.kernels) {
+    KernelSource source = emit(kernel.spec, program.target);
+    const auto [found, is_new] = by_text.try_emplace(source.text, code.sources.size());
+    code.code_of.push_back(found->second);
+    if (is_new) code.sources.push_back(std::move(source));
+  }
+  for (const KernelSource& source : code.sources) {
+    if (progress) progress(code.compiled.size(), code.sources.size(), source.entry);
+    code.compiled.push_back(compile_kernel(source, program.target, cache, line_info));
+  }
+  if (progress) progress(code.sources.size(), code.sources.size(), "");
+  return code;
+}
+
+std::vector<KernelReport> kernel_reports(const Program& program, const ProgramCode& code,
+                                         const Bindings* bindings) {
+  std::vector<KernelReport> reports(code.sources.size());
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    const KernelResources& resources = code.compiled[i].resources;
+    reports[i].name = code.sources[i].entry;
+    reports[i].shared_bytes = resources.shared_bytes;
+    reports[i].registers = resources.registers;
+    reports[i].spill_bytes = resources.spill_store_bytes + resources.spill_load_bytes;
+    reports[i].compile_ms = code.compiled[i].compile_ms;
+    reports[i].cache_hit = code.compiled[i].cache_hit;
+  }
+  for (std::size_t k = 0; k < program.kernels.size(); ++k) {
+    const ProgramKernel& kernel = program.kernels[k];
+    const std::size_t source = code.code_of[k];
+    KernelReport& report = reports[source];
+    report.template_name = kernel.spec.template_name;
+    report.ops = op_names(kernel.spec);
+    report.grid =
+        std::max(report.grid, bindings == nullptr ? kernel.needs.grid.max(program.symbols)
+                                                  : kernel.needs.grid.evaluate(*bindings));
+    report.threads = kernel.needs.threads;
+    report.shared_bytes =
+        std::max(report.shared_bytes,
+                 code.compiled[source].resources.shared_bytes + kernel.needs.shared_bytes);
+  }
+  for (const Step& step : program.steps) {
+    if (step.kind != Step::Kind::kLaunch) continue;
+    ++reports[code.code_of[static_cast<std::size_t>(step.kernel)]].launches;
+  }
+  return reports;
+}
+
+}  // namespace braid

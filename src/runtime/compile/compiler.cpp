@@ -1,0 +1,259 @@
+#include "runtime/compile/compiler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "braid/error.h"
+#include "runtime/bytes.h"
+#include "runtime/compile/disk_cache.h"
+#include "runtime/compile/nvrtc_api.h"
+
+namespace braid {
+namespace {
+
+constexpr std::uint32_t kPayloadMagic = 0x4b445242;  // "BRDK"
+constexpr int kPayloadFormat = 1;
+
+// An NVRTC program, destroyed on every way out.
+class NvrtcProgram {
+ public:
+  // `name` is what messages call the text.
+  NvrtcProgram(const NvrtcApi& api, const std::string& text, const std::string& name) : api_(api) {
+    check("nvrtcCreateProgram",
+          api_.nvrtcCreateProgram(&program_, text.c_str(), name.c_str(), 0, nullptr, nullptr));
+  }
+  NvrtcProgram(const NvrtcProgram&) = delete;
+  NvrtcProgram& operator=(const NvrtcProgram&) = delete;
+  ~NvrtcProgram() { api_.nvrtcDestroyProgram(&program_); }
+
+  // Returns nvrtcResult.
+  int compile(const std::vector<std::string>& options) {
+    std::vector<const char*> pointers;
+    pointers.reserve(options.size());
+    for (const std::string& option : options) pointers.push_back(option.c_str());
+    return api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
+  }
+
+  std::string log() {
+    return text("nvrtcGetProgramLog", api_.nvrtcGetProgramLogSize, api_.nvrtcGetProgramLog);
+  }
+  std::string ptx() { return text("nvrtcGetPTX", api_.nvrtcGetPTXSize, api_.nvrtcGetPTX); }
+  std::vector<std::uint8_t> cubin() {
+    const std::string bytes = fetch("nvrtcGetCUBIN", api_.nvrtcGetCUBINSize, api_.nvrtcGetCUBIN);
+    return {bytes.begin(), bytes.end()};
+  }
+
+ private:
+  using SizeFunction = int (*)(void*, std::size_t*);
+  using DataFunction = int (*)(void*, char*);
+
+  void check(const char* call, int result) const {
+    if (result != 0)
+      throw_internal("NVRTC", fmt::format("{}: {}", call, api_.nvrtcGetErrorString(result)));
+  }
+  std::string fetch(const char* call, SizeFunction size_of, DataFunction data_of) {
+    std::size_t size = 0;
+    check(call, size_of(program_, &size));
+    std::string bytes(size, '\0');
+    if (size > 0) check(call, data_of(program_, bytes.data()));
+    return bytes;
+  }
+  // The same for a text, whose size counts its trailing NUL.
+  std::string text(const char* call, SizeFunction size_of, DataFunction data_of) {
+    std::string bytes = fetch(call, size_of, data_of);
+    while (!bytes.empty() && bytes.back() == '\0') bytes.pop_back();
+    return bytes;
+  }
+
+  const NvrtcApi& api_;
+  void* program_ = nullptr;
+};
+
+// The number in front of `unit` in a line such as "Used 12 registers, 1024 bytes smem", or 0.
+int number_before(std::string_view line, std::string_view unit) {
+  const std::size_t at = line.find(unit);
+  if (at == std::string_view::npos) return 0;
+  std::size_t end = at;
+  while (end > 0 && line[end - 1] == ' ') --end;
+  std::size_t begin = end;
+  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
+  int value = 0;
+  std::from_chars(line.data() + begin, line.data() + end, value);
+  return value;
+}
+
+// For a real architecture ("sm_80") or a virtual one ("compute_80").
+std::vector<std::string> compile_options(const std::string& architecture, bool line_info) {
+  std::vector<std::string> options{"--gpu-architecture=" + architecture, "--fmad=false",
+                                   "--std=c++17"};
+  if (!architecture.starts_with("compute_")) options.emplace_back("--ptxas-options=-v");
+  if (line_info) options.emplace_back("--generate-line-info");
+  return options;
+}
+
+std::string key_material(const KernelSource& source, const Target& target,
+                         const std::vector<std::string>& options) {
+  return fmt::format("braid kernel, format {}\ntarget {}\noptions {}\nentry {}\n\n{}",
+                     kPayloadFormat, target.str(), fmt::join(options, " "), source.entry,
+                     source.text);
+}
+
+std::string encode(const CompiledKernel& kernel) {
+  ByteWriter out;
+  out.value(kPayloadMagic);
+  out.value(kPayloadFormat);
+  out.string(kernel.image.entry);
+  out.string(kernel.image.ptx);
+  out.string({reinterpret_cast<const char*>(kernel.image.cubin.data()), kernel.image.cubin.size()});
+  const KernelResources& r = kernel.resources;
+  for (int v :
+       {r.registers, r.shared_bytes, r.spill_store_bytes, r.spill_load_bytes, r.stack_bytes}) {
+    out.value(v);
+  }
+  return out.take();
+}
+
+// What was in the cache, if it is a kernel.
+std::optional<CompiledKernel> cached_kernel(const std::optional<std::string>& payload) {
+  if (!payload) return {};
+  ByteReader in(*payload);
+  if (in.value<std::uint32_t>() != kPayloadMagic || in.value<int>() != kPayloadFormat) return {};
+  CompiledKernel kernel;
+  kernel.image.entry = in.string();
+  kernel.image.ptx = in.string();
+  const std::string_view cubin = in.string();
+  kernel.image.cubin.assign(cubin.begin(), cubin.end());
+  KernelResources& r = kernel.resources;
+  for (int* v :
+       {&r.registers, &r.shared_bytes, &r.spill_store_bytes, &r.spill_load_bytes, &r.stack_bytes}) {
+    *v = in.value<int>();
+  }
+  if (!in.done()) return {};
+  kernel.cache_hit = true;
+  return kernel;
+}
+
+CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
+                       const std::vector<std::string>& options) {
+  const auto start = std::chrono::steady_clock::now();
+  NvrtcProgram program(api, source.text, source.entry + ".cu");
+  const int result = program.compile(options);
+  const std::string log = program.log();
+  if (result != 0) {
+    throw_internal(source.entry,
+                   fmt::format("NVRTC {} ({}) does not compile it: {}\n{}", api.version,
+                               fmt::join(options, " "), api.nvrtcGetErrorString(result), log));
+  }
+  CompiledKernel kernel;
+  // A real architecture (sm_XX) yields both the PTX and the cubin of one compilation.
+  kernel.image = {source.entry, program.ptx(), program.cubin()};
+  kernel.resources = parse_ptxas_log(log);
+  const std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
+  kernel.compile_ms = elapsed.count();
+  return kernel;
+}
+
+// The first error of a log, "FILE(LINE): error: MESSAGE", thrown as FILE:LINE; without any, `file`.
+[[noreturn]] void throw_first_error(std::string_view log, const std::string& file) {
+  constexpr std::string_view kError = "error: ";
+  while (!log.empty()) {
+    const std::string_view line = log.substr(0, log.find('\n'));
+    log.remove_prefix(std::min(log.size(), line.size() + 1));
+    const std::size_t at = line.find(kError);
+    if (at == std::string_view::npos) continue;
+    const std::string message(line.substr(at + kError.size()));
+    const std::size_t close = line.substr(0, at).rfind("): ");
+    const std::size_t open = line.substr(0, at).rfind('(', close);
+    if (close == std::string_view::npos || open == std::string_view::npos) {
+      throw_invalid(file, message);
+    }
+    throw_invalid(
+        fmt::format("{}:{}", line.substr(0, open), line.substr(open + 1, close - open - 1)),
+        message);
+  }
+  throw_invalid(file, "NVRTC does not compile it and does not say why");
+}
+
+}  // namespace
+
+KernelResources parse_ptxas_log(std::string_view log) {
+  KernelResources r;
+  while (!log.empty()) {
+    const std::string_view line = log.substr(0, log.find('\n'));
+    log.remove_prefix(std::min(log.size(), line.size() + 1));
+    // Device functions that were not inlined print lines of their own: the largest counts.
+    r.stack_bytes = std::max(r.stack_bytes, number_before(line, "bytes stack frame"));
+    r.spill_store_bytes = std::max(r.spill_store_bytes, number_before(line, "bytes spill stores"));
+    r.spill_load_bytes = std::max(r.spill_load_bytes, number_before(line, "bytes spill loads"));
+    r.registers = std::max(r.registers, number_before(line, "registers"));
+    r.shared_bytes = std::max(r.shared_bytes, number_before(line, "bytes smem"));
+  }
+  return r;
+}
+
+std::string nvrtc_version() { return NvrtcApi::get().version; }
+void check_nvrtc_fits_driver() {
+  std::string problem;
+  try {
+    problem = NvrtcApi::get().driver_problem();
+  } catch (const Error&) {
+    return;
+  }
+  if (!problem.empty()) throw_environment("NVRTC", problem);
+}
+
+std::string nvrtc_path() { return NvrtcApi::get().library.path(); }
+
+CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
+                              const DiskCache* cache, bool line_info) {
+  const std::vector<std::string> options = compile_options(target.str(), line_info);
+  if (cache == nullptr) return compile(NvrtcApi::get(), source, options);
+
+  const std::string material = key_material(source, target, options);
+  const NvrtcApi* api = nullptr;
+  try {
+    api = &NvrtcApi::get();
+  } catch (const Error&) {
+    // Where there is no NVRTC, what any of them made of the same text serves.
+    std::optional<CompiledKernel> made = cached_kernel(cache->get_of_any_maker(material));
+    if (!made) throw;
+    return *std::move(made);
+  }
+  std::optional<CompiledKernel> compiled;
+  auto make = [&] {
+    compiled = compile(*api, source, options);
+    return encode(*compiled);
+  };
+  const std::string maker = "nvrtc " + api->identity;
+  const CacheKey key{material, maker};
+  std::optional<CompiledKernel> made = cached_kernel(cache->get_or_create(key, make));
+  if (compiled) return *std::move(compiled);
+  if (made) return *std::move(made);
+  cache->put(key, make());  // what was found was written by something that is not this code
+  return *std::move(compiled);
+}
+
+std::string compile_file(const std::string& text, const std::string& path, const Target& target) {
+  const NvrtcApi& api = NvrtcApi::get();
+  NvrtcProgram program(api, text, path);
+  // A virtual architecture: PTX alone.
+  std::vector<std::string> options = compile_options("compute_" + target.str().substr(3), true);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  options.push_back("--include-path=" + (folder.empty() ? "." : folder.string()));
+  for (const std::string& headers : api.include_folders()) {
+    options.push_back("--include-path=" + headers);
+  }
+  const int result = program.compile(options);
+  if (result != 0) throw_first_error(program.log(), path);
+  return program.ptx();
+}
+
+}  // namespace braid

@@ -1,0 +1,149 @@
+#include "runtime/compile/nvrtc_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "braid/error.h"
+#include "runtime/compile/python_packages.h"
+#include "runtime/cuda/cuda_api.h"
+
+namespace braid {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where a CUDA toolkit may lie.
+std::vector<fs::path> toolkits() {
+  std::vector<fs::path> result;
+  for (const char* name : {"BRAID_CUDA_HOME", "CUDA_HOME"}) {
+    if (std::string home = environment(name); !home.empty()) result.emplace_back(home);
+  }
+  const fs::path usual = "/usr/local/cuda";
+  if (std::find(result.begin(), result.end(), usual) == result.end()) result.push_back(usual);
+  return result;
+}
+
+std::vector<std::string> candidates() {
+  if (std::string path = environment("BRAID_NVRTC"); !path.empty()) return {path};
+  std::vector<fs::path> directories;
+  for (const fs::path& home : toolkits()) {
+    directories.push_back(home / "lib64");
+    directories.push_back(home / "lib");
+  }
+  for (const fs::path& wheels : cuda_wheels()) {
+    directories.push_back(wheels / "cu13/lib");
+    directories.push_back(wheels / "cuda_nvrtc/lib");
+  }
+  if (const std::string conda = environment("CONDA_PREFIX"); !conda.empty()) {
+    directories.push_back(fs::path(conda) / "lib");
+  }
+  const std::vector<std::string> versions{"13", "12"};
+  std::vector<std::string> result;
+  for (const fs::path& directory : directories) {
+    for (std::string& file : library_files(directory.string(), "libnvrtc.so", versions)) {
+      result.push_back(std::move(file));
+    }
+  }
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
+    result.emplace_back(name);
+  }
+  return result;
+}
+
+NvrtcApi open(DynamicLibrary library) {
+  NvrtcApi api;
+  api.library = std::move(library);
+  std::string missing;
+#define BRAID_BIND(name, result, parameters) bind_symbol(api.library, #name, api.name, missing);
+  BRAID_NVRTC_FUNCTIONS(BRAID_BIND)
+#undef BRAID_BIND
+  if (!missing.empty()) {
+    throw_environment("NVRTC", fmt::format("{} lacks {}; {}", api.library.path(), missing,
+                                           NvrtcApi::how_to_get()));
+  }
+  int minor = 0;
+  if (const int result = api.nvrtcVersion(&api.major, &minor); result != 0) {
+    throw_environment("NVRTC", fmt::format("{}: nvrtcVersion: {}", api.library.path(),
+                                           api.nvrtcGetErrorString(result)));
+  }
+  api.version = fmt::format("{}.{}", api.major, minor);
+  // NVRTC opens this one by its plain name, which the loader finds when it is there already: a
+  // wheel lies where the loader does not look.
+  const std::string directory = std::filesystem::path(api.library.path()).parent_path();
+  api.builtins =
+      DynamicLibrary({fmt::format("{}/libnvrtc-builtins.so.{}", directory, api.version)});
+  api.identity = fmt::format("{} {}", api.version, api.library.identity());
+  return api;
+}
+
+}  // namespace
+
+const char* NvrtcApi::how_to_get() {
+  return "install the CUDA Toolkit 13, or `pip install nvidia-cuda-nvrtc` into the active Python "
+         "environment, or set BRAID_NVRTC to the full path of a libnvrtc.so.13 "
+         "(libnvrtc-builtins must lie beside it)";
+}
+
+NvrtcApi NvrtcApi::load() {
+  const int driver = cuda::driver_cuda_version();
+  std::optional<NvrtcApi> too_new;
+  std::string failures;
+  for (const std::string& candidate : candidates()) {
+    DynamicLibrary library({candidate});
+    if (!library.loaded()) {
+      failures += (failures.empty() ? "" : "; ") + library.failure();
+      continue;
+    }
+    NvrtcApi api = open(std::move(library));
+    if (api.fits(driver)) return api;
+    if (!too_new) too_new = std::move(api);
+  }
+  if (too_new) return *std::move(too_new);  // the cpu device runs what any of them makes
+  throw_environment("NVRTC", fmt::format("not found; {}. Tried: {}", how_to_get(), failures));
+}
+
+bool NvrtcApi::fits(int driver) const { return driver == 0 || major <= driver / 1000; }
+
+std::string NvrtcApi::driver_problem() const {
+  const int driver = cuda::driver_cuda_version();
+  if (fits(driver)) return {};
+  const int wanted = driver / 1000;
+  // From CUDA 13 on the name of the wheel is without the version.
+  const std::string wheel = wanted < 13 ? fmt::format("nvidia-cuda-nvrtc-cu{}", wanted)
+                                        : fmt::format("nvidia-cuda-nvrtc=={}.*", wanted);
+  return fmt::format(
+      "version {} ({}) makes code that the driver, which runs CUDA {} and older, cannot load; "
+      "install NVRTC {} (`pip install {}`, BRAID_NVRTC may name it) or a driver of CUDA {}",
+      version, library.path(), cuda::cuda_version_text(driver), wanted, wheel, major);
+}
+
+const NvrtcApi& NvrtcApi::get() {
+  static const NvrtcApi kApi = load();
+  return kApi;
+}
+
+std::vector<std::string> NvrtcApi::include_folders() const {
+  std::vector<fs::path> candidates;
+  if (const std::string home = environment("BRAID_CUDA_HOME"); !home.empty()) {
+    candidates.push_back(fs::path(home) / "include");
+  }
+  candidates.push_back(fs::path(library.path()).parent_path().parent_path() / "include");
+  for (const fs::path& wheels : cuda_wheels()) {
+    candidates.push_back(wheels / "cu13/include");
+    candidates.push_back(wheels / "cuda_runtime/include");
+  }
+  for (const fs::path& home : toolkits()) candidates.push_back(home / "include");
+  std::error_code error;
+  for (const fs::path& folder : candidates) {
+    if (!fs::exists(folder / "cuda_fp16.h", error)) continue;
+    // cooperative_groups.h of CUDA 13 needs the second, which nvcc adds by itself, too.
+    return {folder, folder / "cccl"};
+  }
+  return {};
+}
+
+}  // namespace braid

@@ -1,0 +1,55 @@
+#include "runtime/compile/python_packages.h"
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/dynamic_library.h"
+
+namespace braid {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the order of their names, so that a directory reads the same way each time.
+std::vector<fs::path> children(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> result;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    result.push_back(it->path());
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+}  // namespace
+
+std::vector<fs::path> cuda_wheels() {
+  std::vector<fs::path> environments;
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (std::string path = environment(name); !path.empty()) environments.emplace_back(path);
+  }
+  // build/release/lib/libbraid.so stands beside build/venv.
+  if (const fs::path folder = library_folder(); !folder.empty()) {
+    environments.push_back(folder.parent_path().parent_path() / "venv");
+  }
+  if (std::string home = environment("HOME"); !home.empty()) {
+    environments.push_back(fs::path(home) / ".local");
+  }
+  environments.emplace_back("/usr/local");
+  environments.emplace_back("/usr");
+
+  std::vector<fs::path> result;
+  for (const fs::path& environment : environments) {
+    for (const fs::path& python : children(environment / "lib")) {
+      if (!python.filename().string().starts_with("python3")) continue;
+      for (const char* packages : {"site-packages", "dist-packages"}) {
+        std::error_code error;
+        const fs::path wheels = python / packages / "nvidia";
+        if (fs::is_directory(wheels, error)) result.push_back(wheels);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace braid

@@ -1,0 +1,107 @@
+// Written in pieces of one register of the widest hosts, two to two: of longer vectors LLVM makes
+// shuffles of many inputs, which cost three instructions where two stages of these cost two. A
+// piece has 32 elements at most, so that there is one for each value.
+
+#include "runtime/cpu/check/interleave.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace braid::cpu {
+namespace {
+
+using llvm::Value;
+using Pieces = std::vector<Value*>;
+
+constexpr unsigned kPieceBits = 512;
+
+unsigned elements(const Value* vector) {
+  return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+}
+
+Pieces split(llvm::IRBuilder<>& b, Value* vector) {
+  const unsigned count = elements(vector);
+  const unsigned width = std::min(32U, kPieceBits / vector->getType()->getScalarSizeInBits());
+  Pieces pieces;
+  for (unsigned at = 0; at < count; at += width) {
+    std::vector<int> order(width);
+    std::iota(order.begin(), order.end(), static_cast<int>(at));
+    pieces.push_back(count == width ? vector : b.CreateShuffleVector(vector, order));
+  }
+  return pieces;
+}
+
+Value* join(llvm::IRBuilder<>& b, Pieces pieces) {
+  while (pieces.size() > 1) {
+    std::vector<int> order(2 * static_cast<std::size_t>(elements(pieces[0])));
+    std::iota(order.begin(), order.end(), 0);
+    Pieces longer;
+    for (std::size_t p = 0; p < pieces.size(); p += 2) {
+      longer.push_back(b.CreateShuffleVector(pieces[p], pieces[p + 1], order));
+    }
+    pieces = std::move(longer);
+  }
+  return pieces[0];
+}
+
+/// Every second element of both, from `first` on.
+Value* every_second(llvm::IRBuilder<>& b, Value* low, Value* high, int first) {
+  std::vector<int> order(elements(low));
+  for (std::size_t e = 0; e < order.size(); ++e) order[e] = static_cast<int>(2 * e) + first;
+  return b.CreateShuffleVector(low, high, order);
+}
+
+/// Elements of both in turns, from element `first` of each on.
+Value* in_turns(llvm::IRBuilder<>& b, Value* even, Value* odd, int first) {
+  const auto width = static_cast<int>(elements(even));
+  std::vector<int> order;
+  for (int e = first; e < first + width / 2; ++e) {
+    order.push_back(e);
+    order.push_back(e + width);
+  }
+  return b.CreateShuffleVector(even, odd, order);
+}
+
+std::vector<Pieces> take_apart(llvm::IRBuilder<>& b, const Pieces& pieces, unsigned n) {
+  if (n == 1) return {pieces};
+  std::vector<Pieces> halves[2];
+  for (int odd = 0; odd < 2; ++odd) {
+    Pieces half;
+    for (std::size_t p = 0; p < pieces.size(); p += 2) {
+      half.push_back(every_second(b, pieces[p], pieces[p + 1], odd));
+    }
+    halves[odd] = take_apart(b, half, n / 2);
+  }
+  std::vector<Pieces> parts;
+  for (unsigned k = 0; k < n; ++k) parts.push_back(std::move(halves[k % 2][k / 2]));
+  return parts;
+}
+
+}  // namespace
+
+Value* interleave(llvm::IRBuilder<>& b, std::vector<Value*> values) {
+  std::vector<Pieces> parts;
+  for (Value* value : values) parts.push_back(split(b, value));
+  while (parts.size() > 1) {
+    const std::size_t half = parts.size() / 2;
+    std::vector<Pieces> pairs(half);
+    for (std::size_t k = 0; k < half; ++k) {
+      const int middle = static_cast<int>(elements(parts[k][0]) / 2);
+      for (std::size_t p = 0; p < parts[k].size(); ++p) {
+        pairs[k].push_back(in_turns(b, parts[k][p], parts[k + half][p], 0));
+        pairs[k].push_back(in_turns(b, parts[k][p], parts[k + half][p], middle));
+      }
+    }
+    parts = std::move(pairs);
+  }
+  return join(b, std::move(parts[0]));
+}
+
+std::vector<Value*> deinterleave(llvm::IRBuilder<>& b, Value* all, unsigned n) {
+  if (n == 1) return {all};
+  std::vector<Value*> values;
+  for (Pieces& part : take_apart(b, split(b, all), n)) values.push_back(join(b, std::move(part)));
+  return values;
+}
+
+}  // namespace braid::cpu

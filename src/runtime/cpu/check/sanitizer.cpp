@@ -1,0 +1,659 @@
+#include "runtime/cpu/check/sanitizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "runtime/checks.h"
+
+namespace braid::cpu {
+namespace {
+
+std::uint32_t word_at(std::uint64_t address) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof(value));
+  return value;
+}
+
+constexpr std::uint64_t kHostBlock = ~std::uint64_t{0};
+constexpr std::size_t kMostFindings = 100;
+
+Dim3 position(std::uint64_t index, Dim3 extent) {
+  return {static_cast<std::uint32_t>(index % extent.x),
+          static_cast<std::uint32_t>(index / extent.x % extent.y),
+          static_cast<std::uint32_t>(index / extent.x / extent.y)};
+}
+
+std::string_view verb(AccessCode::Kind kind) {
+  switch (kind) {
+    case AccessCode::kLoad:
+      return "read";
+    case AccessCode::kStore:
+      return "write";
+    case AccessCode::kAtomic:
+    case AccessCode::kSwap:
+      return "atomic";
+    case AccessCode::kCopyFrom:
+      return "cp.async read";
+    case AccessCode::kCopyTo:
+      return "cp.async write";
+  }
+  return "";
+}
+
+/// Code without a file is called after its kernel, and so is the CUDA file behind a PTX file.
+SourceLines source_lines(const std::string& kernel, std::string_view file,
+                         std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines) {
+  const std::filesystem::path path(file.empty() ? kernel + ".cu" : std::string(file));
+  if (path.extension() != ".cu") return {path.string(), kernel + ".cu", std::move(cuda_lines)};
+  return {path.stem().string() + ".ptx", path.string(), std::move(cuda_lines)};
+}
+
+std::uint32_t cuda_line(const std::vector<std::uint32_t>* lines, std::uint32_t ptx_line) {
+  return lines != nullptr && ptx_line < lines->size() ? (*lines)[ptx_line] : 0;
+}
+
+}  // namespace
+
+// --- memory --------------------------------------------------------------------------------------
+
+void Sanitizer::add_memory(int rank, std::uint64_t address, std::size_t bytes, std::string name,
+                           bool initialized, std::size_t lane_bytes) {
+  const std::lock_guard lock(mutex_);
+  last_region_ = nullptr;
+  Region& region = regions_[address];
+  region.address = address;
+  region.bytes = bytes;
+  region.rank = rank;
+  region.lane_bytes = lane_bytes;
+  region.name = std::move(name);
+  region.parts.clear();
+  region.shadow = std::make_unique<Shadow>(address, bytes, initialized);
+}
+
+void Sanitizer::remove_memory(std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  last_region_ = nullptr;
+  regions_.erase(address);
+}
+
+void Sanitizer::name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) {
+  const std::lock_guard lock(mutex_);
+  Region* region = find(memory);
+  if (region == nullptr) return;
+  region->parts.assign(parts.begin(), parts.end());
+  std::sort(region->parts.begin(), region->parts.end(),
+            [](const MemoryPart& a, const MemoryPart& b) { return a.address < b.address; });
+  region->covered.clear();
+  for (const MemoryPart& part : region->parts) {
+    const std::uint64_t end = part.address + part.bytes;
+    if (region->covered.empty() || std::prev(region->covered.end())->second < part.address) {
+      region->covered.emplace(part.address, end);
+    } else {
+      std::uint64_t& last = std::prev(region->covered.end())->second;
+      last = std::max(last, end);
+    }
+  }
+}
+
+Sanitizer::Region* Sanitizer::find(std::uint64_t address) {
+  const auto holds = [&](const Region& region) {
+    return address >= region.address && address - region.address < region.bytes;
+  };
+  if (last_region_ != nullptr && holds(*last_region_)) return last_region_;
+  auto next = regions_.upper_bound(address);
+  if (next == regions_.begin()) return nullptr;
+  Region& region = std::prev(next)->second;
+  if (!holds(region)) return nullptr;
+  return last_region_ = &region;
+}
+
+std::pair<std::string, std::int64_t> Sanitizer::name_of(const Region& region,
+                                                        std::uint64_t address) const {
+  const MemoryPart* before = nullptr;  // what was run out of, where no part holds the address
+  for (const MemoryPart& part : region.parts) {
+    if (address < part.address) break;
+    before = &part;
+    if (address - part.address < part.bytes) break;
+  }
+  if (before == nullptr && !region.parts.empty() && address < region.address) {
+    before = &region.parts.front();
+  }
+  if (before != nullptr) {
+    return {before->name, static_cast<std::int64_t>(address - before->address)};
+  }
+  return {region.name, static_cast<std::int64_t>(address - region.address)};
+}
+
+// --- the host ------------------------------------------------------------------------------------
+
+std::shared_ptr<StreamClock> Sanitizer::open_stream(int rank) {
+  const std::lock_guard lock(mutex_);
+  auto stream = std::make_shared<StreamClock>();
+  stream->rank = rank;
+  stream->agent = static_cast<std::uint32_t>(agents_.size());
+  agents_.push_back({rank, kHostBlock, 0, streams_++});
+  return stream;
+}
+
+VectorClock Sanitizer::host_clock() {
+  const std::lock_guard lock(mutex_);
+  return host_;
+}
+
+void Sanitizer::host_waited(const StreamClock& stream) {
+  const std::lock_guard lock(mutex_);
+  host_.join(stream.seen);
+}
+
+void Sanitizer::join(StreamClock& stream, const VectorClock& clock) {
+  const std::lock_guard lock(mutex_);
+  stream.seen.join(clock);
+}
+
+VectorClock Sanitizer::clock_of(const StreamClock& stream) {
+  const std::lock_guard lock(mutex_);
+  return stream.seen;
+}
+
+void Sanitizer::host_wrote(StreamClock& stream, std::uint64_t address, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  ++progress_;
+  const Access access{.when = {stream.agent, ++stream.time}};
+  stream.seen.add(access.when);
+  Region* region = find(address);
+  if (region == nullptr) return;
+  region->shadow->visit(address, std::min(bytes, region->bytes - (address - region->address)),
+                        [&](Cell& cell, std::uint64_t) {
+                          cell = {};
+                          cell.write = access;
+                          cell.initialized = true;
+                        });
+}
+
+// --- kernels -------------------------------------------------------------------------------------
+
+std::shared_ptr<LaunchCheck> Sanitizer::start_launch(
+    std::shared_ptr<StreamClock> stream, std::string kernel, std::string_view file, Dim3 grid,
+    Dim3 block, std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines) {
+  const std::lock_guard lock(mutex_);
+  auto launch = std::make_shared<LaunchCheck>();
+  const auto known = std::find(kernels_.begin(), kernels_.end(), kernel);
+  const auto index = static_cast<std::size_t>(known - kernels_.begin());
+  if (known == kernels_.end()) {
+    kernels_.push_back(kernel);
+    block_shapes_.emplace_back();
+    grid_shapes_.emplace_back();
+    sources_.emplace_back();
+  }
+  launch->kernel_index = static_cast<std::uint16_t>(index);
+  block_shapes_[index] = block;
+  grid_shapes_[index] = grid;
+  sources_[index] = source_lines(kernel, file, std::move(cuda_lines));
+  launch->source = sources_[index];
+  launch->kernel = std::move(kernel);
+  launch->grid = grid;
+  launch->block = block;
+  launch->start = stream->seen.as_base();
+  launch->end = launch->start;
+  launch->stream = std::move(stream);
+  return launch;
+}
+
+void Sanitizer::end_launch(LaunchCheck& launch) {
+  const std::lock_guard lock(mutex_);
+  ++progress_;
+  launch.stream->seen.join(launch.end);
+}
+
+void Sanitizer::start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch,
+                           std::uint64_t block, std::uint32_t index) {
+  const std::lock_guard lock(mutex_);
+  warp = {};
+  StreamClock& stream = *launch->stream;
+  const auto [known, is_new] = stream.warps.try_emplace(block * 32 + index, agents_.size());
+  if (is_new) agents_.push_back({stream.rank, block, index, stream.agent});
+  warp.agent = known->second;
+  warp.block = block;
+  warp.warp = index;
+  warp.seen = launch->start;
+  warp.launch = std::move(launch);
+  // Later than all that earlier kernels of the stream did as this agent.
+  warp.time = warp.seen.time_of(warp.agent) + 1;
+}
+
+void Sanitizer::end_warp(WarpCheck& warp) {
+  const std::lock_guard lock(mutex_);
+  ++progress_;
+  warp.launch->end.join(warp.seen);
+  warp.launch->end.add({warp.agent, warp.time});
+}
+
+VectorClock Sanitizer::now(const WarpCheck& warp) const {
+  VectorClock clock = warp.seen;
+  clock.add({warp.agent, warp.time});
+  return clock;
+}
+
+bool Sanitizer::ordered(const WarpCheck& warp, const Access& before) const {
+  return before.when.agent == warp.agent ? before.when.time <= warp.time
+                                         : warp.seen.knows(before.when);
+}
+
+/// Whether the scope of an access by `warp` holds the agent.
+bool Sanitizer::in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const {
+  if (scope >= 3) return true;
+  const AgentInfo& mine = agents_[warp.agent];
+  const AgentInfo& other = agents_[agent];
+  if (mine.rank != other.rank) return false;
+  return scope == 2 || (mine.stream == other.stream && mine.block == other.block);
+}
+
+/// Morally strong: both strong, each within the other's scope. They do not race.
+bool Sanitizer::both_strong(const Lane& lane, const Access& before) const {
+  if (lane.code.scope == 0 || before.scope == 0) return false;
+  if (!in_scope(lane.warp, lane.code.scope, before.when.agent)) return false;
+  if (before.scope >= 3) return true;
+  return in_scope(lane.warp, before.scope, before.when.agent);
+}
+
+std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                              AccessCode code, std::uint32_t line) {
+  const std::lock_guard lock(mutex_);
+  const bool atomic = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kSwap;
+  const bool writes = atomic || code.kind == AccessCode::kStore || code.kind == AccessCode::kCopyTo;
+  const bool loads = atomic || !writes;
+  for (const auto& [word, value] : warp.atomics) {
+    if (word_at(word) != value) ++progress_;
+  }
+  warp.atomics.clear();
+  for (std::uint32_t rest = mask; rest != 0;) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
+    const Lane lane{warp, l, line, code, addresses[l]};
+    // Weak accesses side by side are one.
+    std::uint32_t lanes = 1;
+    const auto next_is_at = [&](std::uint64_t address) {
+      return l + lanes < 32 && (rest >> (l + lanes) & 1U) != 0 && addresses[l + lanes] == address;
+    };
+    while (code.scope == 0 && next_is_at(lane.address + lanes * code.bytes)) ++lanes;
+    const Region* region = find(lane.address);
+    std::size_t bytes = std::size_t{lanes} * code.bytes;
+    if (!holds(region, lane, bytes) || lane.address % code.bytes != 0) {
+      lanes = 1;
+      bytes = code.bytes;
+      if (std::string refusal = judge_place(lane, region); !refusal.empty()) return refusal;
+    }
+    if (code.scope != 0) synchronize(lane, lane.address, loads, writes);
+    region->shadow->visit(lane.address, bytes, [&](Cell& cell, std::uint64_t address) {
+      check_cell(lane, *region, cell, address, writes);
+    });
+    if (code.kind == AccessCode::kCopyTo) {
+      warp.open.push_back({lane.address, static_cast<std::uint32_t>(bytes)});
+    }
+    if (code.scope != 0 && loads) {
+      warp.polled = lane.address;
+      warp.polled_line = line;
+      warp.polled_lane = static_cast<std::uint8_t>(l);
+    }
+    if (atomic) {
+      const std::uint64_t word = lane.address / 4 * 4;
+      warp.atomics.emplace_back(word, word_at(word));
+    }
+    // Lanes that read the same are one, too.
+    while (code.scope == 0 && !writes && lanes < 32 && next_is_at(lane.address)) ++lanes;
+    rest = l + lanes == 32 ? 0 : rest >> (l + lanes) << (l + lanes);
+  }
+  if (writes && !atomic) ++progress_;
+  return "";
+}
+
+/// Whether `bytes` bytes from the lane's address are in the region, and in its own stretch or in
+/// planned buffers if there are some. Parts that touch are one stretch here: an element never lies
+/// across two buffers.
+bool Sanitizer::holds(const Region* region, const Lane& lane, std::size_t bytes) const {
+  const std::uint64_t address = lane.address;
+  if (region == nullptr || address - region->address + bytes > region->bytes) return false;
+  if (region->lane_bytes != 0 && (checks_ & kCheckBounds) != 0) {
+    const std::uint64_t own = region->address + lane.lane * region->lane_bytes;
+    return address >= own && address + bytes <= own + region->lane_bytes;
+  }
+  if (region->parts.empty() || (checks_ & kCheckBounds) == 0) return true;
+  const auto next = region->covered.upper_bound(address);
+  return next != region->covered.begin() && address + bytes <= std::prev(next)->second;
+}
+
+/// Records what is wrong with the place of one lane's access. Returns a message when it must not be
+/// done.
+std::string Sanitizer::judge_place(const Lane& lane, const Region* region) {
+  const AccessCode code = lane.code;
+  const std::string what = fmt::format("{} of {} bytes ", verb(code.kind), code.bytes);
+  if (region == nullptr || lane.address - region->address + code.bytes > region->bytes) {
+    const char* where = region == nullptr ? "in no allocation" : "at the end of an allocation";
+    std::string message = what + fmt::format("at {:#x}, which is {}", lane.address, where);
+    // The neighbour it ran out of, if there is one.
+    if (region == nullptr) region = nearest(lane.address);
+    if ((checks_ & kCheckBounds) != 0) add(lane, "bounds", message, region);
+    return message;
+  }
+  if (!holds(region, lane, code.bytes)) {
+    add(lane, "bounds",
+        what + (region->lane_bytes != 0 ? "outside of the thread's own part"
+                                        : "outside of every planned buffer"),
+        region);
+  }
+  if (lane.address % code.bytes == 0) return "";
+  std::string message = what + "at an address that is no multiple";
+  add(lane, "misaligned", message, region);
+  return message;
+}
+
+/// The region that begins or ends next to an address in none.
+const Sanitizer::Region* Sanitizer::nearest(std::uint64_t address) const {
+  const auto next = regions_.upper_bound(address);
+  const Region* above = next == regions_.end() ? nullptr : &next->second;
+  const Region* below = next == regions_.begin() ? nullptr : &std::prev(next)->second;
+  if (above == nullptr || below == nullptr) return above == nullptr ? below : above;
+  const std::uint64_t past = address - (below->address + below->bytes);
+  return above->address - address < past ? above : below;
+}
+
+void Sanitizer::race(const Lane& lane, const Region& region, const Access& before,
+                     std::string_view what) {
+  if ((checks_ & kCheckRace) == 0) return;
+  const AgentInfo& agent = agents_[before.when.agent];
+  const bool host = agent.block == kHostBlock;
+  const std::uint64_t side = host ? kHostBlock - static_cast<unsigned>(agent.rank) : before.line;
+  if (!is_new(lane, "race", side)) return;
+  record(lane, "race", fmt::format("{} that nothing orders after {}", verb(lane.code.kind), what),
+         &region, "the other side: " + place(before));
+}
+
+void Sanitizer::check_cell(const Lane& run, const Region& region, Cell& cell, std::uint64_t address,
+                           bool writes) {
+  WarpCheck& warp = run.warp;
+  const Lane lane = run.at(address);
+  const Access access{.when = {warp.agent, warp.time},
+                      .line = lane.line,
+                      .kernel = warp.launch->kernel_index,
+                      .lane = static_cast<std::uint8_t>(lane.lane),
+                      .scope = lane.code.scope,
+                      .width = static_cast<std::uint8_t>(std::countr_zero(lane.code.bytes))};
+  const bool loads =
+      !writes || lane.code.kind == AccessCode::kAtomic || lane.code.kind == AccessCode::kSwap;
+  const auto is_read = [&] {
+    return (address - run.address) % run.code.bytes <
+           static_cast<std::uint64_t>(run.code.bytes - run.code.unread);
+  };
+  if (loads && !cell.initialized && (checks_ & kCheckInit) != 0 && is_read()) {
+    add(lane, "uninitialized", fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
+        &region);
+  }
+  const auto races = [&](const Access& before) {
+    return !ordered(warp, before) && !both_strong(lane, before);
+  };
+  if (cell.async != 0 && cell.write.when.time != 0) {
+    race(lane, region, cell.write, "a cp.async that is not waited for");
+  } else if (cell.write.when.time != 0 && races(cell.write)) {
+    race(lane, region, cell.write, "a write");
+  }
+  for (std::uint8_t o = 0; o < cell.other_count; ++o) {
+    if ((writes || cell.is_write(o)) && races(cell.others[o])) {
+      race(lane, region, cell.others[o], cell.is_write(o) ? "a write" : "a read");
+      break;
+    }
+  }
+  if (writes) {
+    cell.replace_write(access);
+    cell.initialized = true;
+    cell.async = lane.code.kind == AccessCode::kCopyTo ? warp.next_group : 0;
+    return;
+  }
+  // A read takes the place of one that it follows and stands for.
+  for (std::uint8_t o = 0; o < cell.other_count; ++o) {
+    const Access& before = cell.others[o];
+    if (cell.is_write(o) || !ordered(warp, before)) continue;
+    if (before.scope == 0 && access.scope != 0) continue;
+    cell.others[o] = access;
+    return;
+  }
+  cell.keep(access, false);
+}
+
+/// What strong accesses hand on: a release publishes what its warp knows, an acquire learns it,
+/// both only where each is within the other's scope. With fences around, relaxed ones do the same.
+void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores) {
+  WarpCheck& warp = lane.warp;
+  const AccessCode code = lane.code;
+  const bool acquires =
+      code.order == AccessCode::kAcquire || code.order == AccessCode::kAcquireRelease;
+  const bool releases =
+      code.order == AccessCode::kRelease || code.order == AccessCode::kAcquireRelease;
+  const int rank = agents_[warp.agent].rank;
+  // How far off the writer is, where that is within the scope.
+  std::size_t distance = 0;
+  const auto found = published_.find(address);
+  if (loads && found != published_.end()) {
+    const Published& from = found->second;
+    distance = from.rank != rank                                              ? 3
+               : from.launch != warp.launch.get() || from.block != warp.block ? 2
+                                                                              : 1;
+    if (distance > code.scope) distance = 0;
+  }
+  if (distance != 0) {
+    (acquires ? warp.seen : warp.acquired[distance]).join(found->second.clocks[distance]);
+  }
+  if (!stores) return;
+  Published next{{}, rank, warp.block, warp.launch.get()};
+  const VectorClock all = releases ? now(warp) : VectorClock();
+  for (std::size_t reach = 1; reach <= code.scope; ++reach) {
+    next.clocks[reach] = releases ? all : warp.fenced[reach];
+    // A read-modify-write continues the release that it read.
+    if (distance != 0) next.clocks[reach].join(found->second.clocks[std::max(reach, distance)]);
+  }
+  if (releases) ++warp.time;
+  published_.insert_or_assign(address, std::move(next));
+}
+
+bool Sanitizer::Values::same(std::uint32_t a, std::uint32_t b) const {
+  constexpr std::size_t kStride = 256;  // of elements
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::uint8_t* element = start + k * kStride;
+    if (std::memcmp(element + a * bytes, element + b * bytes, bytes) != 0) return false;
+  }
+  return true;
+}
+
+void Sanitizer::stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                       const Values& values, std::uint32_t line) {
+  if ((checks_ & kCheckRace) == 0) return;
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
+    for (std::uint32_t before = mask & ((1U << l) - 1); before != 0; before &= before - 1) {
+      const auto other = static_cast<std::uint32_t>(std::countr_zero(before));
+      if (addresses[other] != addresses[l] || values.same(other, l)) continue;
+      const std::lock_guard lock(mutex_);
+      const Region* region = find(addresses[l]);
+      const AccessCode code{.kind = AccessCode::kStore,
+                            .bytes = static_cast<std::uint8_t>(values.bytes * values.count)};
+      const Access access{.when = {warp.agent, warp.time},
+                          .line = line,
+                          .kernel = warp.launch->kernel_index,
+                          .lane = static_cast<std::uint8_t>(other)};
+      if (region != nullptr) {
+        race({warp, l, line, code, addresses[l]}, *region, access,
+             "a write of another value by its own warp");
+      }
+      return;
+    }
+  }
+}
+
+void Sanitizer::fence(WarpCheck& warp, std::uint8_t scope) {
+  const std::lock_guard lock(mutex_);
+  for (std::uint8_t reach = 1; reach <= scope; ++reach) warp.seen.join(warp.acquired[reach]);
+  const VectorClock clock = now(warp);
+  for (std::uint8_t reach = 1; reach <= scope; ++reach) warp.fenced[reach] = clock;
+  ++warp.time;
+}
+
+void Sanitizer::members(WarpCheck& warp, const std::uint32_t* members, std::uint32_t here,
+                        std::uint32_t live, std::uint32_t line) {
+  if ((checks_ & kCheckSync) == 0) return;
+  for (std::uint32_t rest = here; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
+    const std::uint32_t absent = members[l] & live & ~here;
+    if (absent == 0 && (members[l] >> l & 1U) != 0) continue;
+    std::string what = "a lane that its own member mask leaves out";
+    if (absent != 0)
+      what = fmt::format("the member mask names lanes that are elsewhere: {:#x}", absent);
+    const std::lock_guard lock(mutex_);
+    add({warp, l, line, {}}, "mask", std::move(what), nullptr);
+    return;
+  }
+}
+
+void Sanitizer::commit_group(WarpCheck& warp) {
+  const std::lock_guard lock(mutex_);
+  warp.groups.emplace_back(warp.next_group++, std::exchange(warp.open, {}));
+}
+
+/// The bytes of all but the `pending` youngest groups are there, written now.
+void Sanitizer::wait_group(WarpCheck& warp, std::uint32_t pending) {
+  const std::lock_guard lock(mutex_);
+  while (warp.groups.size() > pending) {
+    const auto [group, copies] = std::move(warp.groups.front());
+    warp.groups.pop_front();
+    for (const WarpCheck::Copy& copy : copies) {
+      Region* region = find(copy.address);
+      if (region == nullptr) continue;
+      region->shadow->visit(copy.address, copy.bytes,
+                            [&, number = group](Cell& cell, std::uint64_t) {
+                              if (cell.async != number || cell.write.when.agent != warp.agent)
+                                return;
+                              cell.async = 0;
+                              cell.write.when.time = warp.time;
+                            });
+    }
+  }
+}
+
+void Sanitizer::arrive(WarpCheck& warp, VectorClock& barrier) {
+  const std::lock_guard lock(mutex_);
+  barrier.join(now(warp));
+  ++warp.time;
+}
+
+void Sanitizer::depart(WarpCheck& warp, const VectorClock& barrier) {
+  const std::lock_guard lock(mutex_);
+  warp.seen.join(barrier);
+}
+
+// --- findings ------------------------------------------------------------------------------------
+
+std::uint64_t Sanitizer::progress() {
+  const std::lock_guard lock(mutex_);
+  return progress_;
+}
+
+std::string Sanitizer::place(const Access& access) const {
+  const AgentInfo& agent = agents_[access.when.agent];
+  if (agent.block == kHostBlock) return fmt::format("rank {}, the host", agent.rank);
+  const std::size_t k = access.kernel;
+  const Dim3 block = position(agent.block, grid_shapes_[k]);
+  const Dim3 thread = position(agent.warp * 32ULL + access.lane, block_shapes_[k]);
+  std::string text =
+      fmt::format("rank {}, kernel {}, block ({}, {}, {}), thread ({}, {}, {})", agent.rank,
+                  kernels_[k], block.x, block.y, block.z, thread.x, thread.y, thread.z);
+  const SourceLines& source = sources_[k];
+  if (const std::uint32_t cuda = cuda_line(source.cuda_lines.get(), access.line); cuda != 0) {
+    text += fmt::format(", {}:{}", source.cuda_file, cuda);
+  }
+  return text + fmt::format(", {}:{}", source.ptx_file, access.line);
+}
+
+bool Sanitizer::is_new(const Lane& lane, std::string_view kind, std::uint64_t other) {
+  Known known{std::string(kind), lane.warp.launch->kernel_index, lane.line, other};
+  return findings_.size() < kMostFindings && known_.insert(std::move(known)).second;
+}
+
+void Sanitizer::add(const Lane& lane, std::string_view kind, std::string message,
+                    const Region* region, std::string other) {
+  if (is_new(lane, kind, 0)) record(lane, kind, std::move(message), region, std::move(other));
+}
+
+void Sanitizer::record(const Lane& lane, std::string_view kind, std::string message,
+                       const Region* region, std::string other) {
+  const WarpCheck& warp = lane.warp;
+  const LaunchCheck& launch = *warp.launch;
+  Finding finding;
+  finding.kind = kind;
+  finding.message = std::move(message);
+  finding.rank = launch.stream->rank;
+  finding.kernel = launch.kernel;
+  finding.block = position(warp.block, launch.grid);
+  finding.thread = position(warp.warp * 32ULL + lane.lane, launch.block);
+  finding.ptx_line = lane.line;
+  const SourceLines& source = launch.source;
+  finding.cuda_line = cuda_line(source.cuda_lines.get(), lane.line);
+  finding.ptx_file = source.ptx_file;
+  finding.cuda_file = source.cuda_file;
+  if (region != nullptr) {
+    std::tie(finding.buffer, finding.offset) = name_of(*region, lane.address);
+    if (region->rank != finding.rank) finding.buffer += fmt::format(" of rank {}", region->rank);
+  }
+  finding.other = std::move(other);
+  findings_.push_back(std::move(finding));
+}
+
+void Sanitizer::report(WarpCheck& warp, std::string_view kind, std::string message,
+                       std::uint32_t line) {
+  const std::lock_guard lock(mutex_);
+  add({warp, 0, line, {}}, kind, std::move(message), nullptr);
+}
+
+void Sanitizer::undefined(WarpCheck& warp, std::uint32_t lanes, std::string what, std::uint32_t reg,
+                          std::uint32_t line) {
+  if ((checks_ & kCheckInit) == 0) return;
+  const std::lock_guard lock(mutex_);
+  const Lane lane{warp, static_cast<std::uint32_t>(std::countr_zero(lanes)), line, {}};
+  if (is_new(lane, "uninitialized", reg + 1)) {
+    record(lane, "uninitialized", std::move(what), nullptr, "");
+  }
+}
+
+void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {
+  const std::lock_guard lock(mutex_);
+  std::string chain;
+  const WarpCheck* first = nullptr;
+  int more = 0;
+  for (const WarpCheck* warp : warps) {
+    if (warp->polled == 0) continue;
+    if (first == nullptr) first = warp;
+    const Access access{.when = {warp->agent, warp->time},
+                        .line = warp->polled_line,
+                        .kernel = warp->launch->kernel_index,
+                        .lane = warp->polled_lane};
+    if (++more > 8) continue;
+    std::string what = fmt::format("{:#x}", warp->polled);
+    if (const Region* region = find(warp->polled)) {
+      const auto [name, offset] = name_of(*region, warp->polled);
+      what = fmt::format("{}{:+} of rank {}", name, offset, region->rank);
+    }
+    chain += fmt::format("{}{} waits for {}", chain.empty() ? "" : "; ", place(access), what);
+  }
+  if (first == nullptr || (checks_ & kCheckSync) == 0) return;
+  if (more > 8) chain += fmt::format("; and {} more warps", more - 8);
+  add({const_cast<WarpCheck&>(*first), first->polled_lane, first->polled_line, {}}, "deadlock",
+      "every block polls what no one will write", nullptr, std::move(chain));
+}
+
+std::vector<Finding> Sanitizer::findings() {
+  const std::lock_guard lock(mutex_);
+  return findings_;
+}
+
+}  // namespace braid::cpu

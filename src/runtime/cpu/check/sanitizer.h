@@ -1,0 +1,262 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "braid/device.h"
+#include "runtime/cpu/check/shadow.h"
+#include "runtime/cpu/check/vector_clock.h"
+
+namespace braid::cpu {
+
+/// What an instruction does to memory, as generated code tells it: one word.
+struct AccessCode {
+  enum Kind : std::uint8_t { kLoad, kStore, kAtomic, kSwap, kCopyFrom, kCopyTo };
+  enum Order : std::uint8_t { kWeak, kRelaxed, kAcquire, kRelease, kAcquireRelease };
+  Kind kind = kLoad;
+  Order order = kWeak;
+  std::uint8_t scope = 0;   ///< as Access::scope
+  std::uint8_t bytes = 0;   ///< of one lane
+  std::uint8_t unread = 0;  ///< of these at the end: loaded into registers that nothing reads
+  [[nodiscard]] std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(kind) | static_cast<std::uint32_t>(unread) << 3U |
+           static_cast<std::uint32_t>(order) << 8U | static_cast<std::uint32_t>(scope) << 16U |
+           static_cast<std::uint32_t>(bytes) << 24U;
+  }
+  static AccessCode unpack(std::uint32_t code) {
+    return {static_cast<Kind>(code & 7U), static_cast<Order>(code >> 8U & 0xffU),
+            static_cast<std::uint8_t>(code >> 16U & 0xffU), static_cast<std::uint8_t>(code >> 24U),
+            static_cast<std::uint8_t>(code >> 3U & 0x1fU)};
+  }
+};
+
+/// What the checker knows of one stream: its host work is an agent of its own.
+struct StreamClock {
+  int rank = 0;
+  std::uint32_t agent = 0;
+  std::uint32_t time = 0;
+  VectorClock seen;
+  /// Agents of the warps of its kernels, by block and warp: kernels of one stream are ordered, so
+  /// they use the same ones again.
+  std::unordered_map<std::uint64_t, std::uint32_t> warps;
+};
+
+/// Where the lines of a kernel are, for people.
+struct SourceLines {
+  std::string ptx_file, cuda_file;
+  std::shared_ptr<const std::vector<std::uint32_t>>
+      cuda_lines;  ///< by line of the PTX; may be null
+};
+
+/// One launch under check.
+struct LaunchCheck {
+  std::shared_ptr<StreamClock> stream;
+  std::string kernel;
+  std::uint16_t kernel_index = 0;
+  Dim3 grid, block;
+  SourceLines source;
+  VectorClock start;  ///< what has happened before it
+  VectorClock end;    ///< what its finished warps know
+};
+
+/// One warp under check.
+struct WarpCheck {
+  std::shared_ptr<LaunchCheck> launch;
+  std::uint64_t block = 0;
+  std::uint32_t warp = 0;
+  std::uint32_t agent = 0;
+  std::uint32_t time = 0;
+  VectorClock seen;
+  /// By relaxed loads: counts from the next fence on whose scope reaches as far as the writer is:
+  /// in the block (1), on the device (2), elsewhere (3).
+  std::array<VectorClock, 4> acquired;
+  /// Up to the last fence whose scope reaches that far: what a relaxed store hands on there.
+  std::array<VectorClock, 4> fenced;
+  // cp.async: bytes on their way, by group; the open group is the last one.
+  struct Copy {
+    std::uint64_t address;
+    std::uint32_t bytes;
+  };
+  std::deque<std::pair<std::uint32_t, std::vector<Copy>>> groups;
+  std::uint32_t next_group = 1;
+  std::vector<Copy> open;
+  /// Words of its last atomic with their values before: one that changed nothing may be a poll.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> atomics;
+  // What it last polled, for a deadlock's report.
+  std::uint64_t polled = 0;
+  std::uint32_t polled_line = 0;
+  std::uint8_t polled_lane = 0;
+};
+
+/// Finds what a kernel may not do: accesses out of bounds and misaligned, reads of memory that
+/// nobody wrote, uses of registers that the thread did not write, races by happens-before over the
+/// scopes of the PTX memory model, and deadlocks. Warps are the agents: lanes of one are taken as
+/// ordered, but for those of one store. It judges one interleaving, but a race is found in any in
+/// which both sides happen. Thread safe.
+class Sanitizer {
+ public:
+  /// Of runtime/checks.h.
+  explicit Sanitizer(unsigned checks) : checks_(checks) {}
+
+  // --- memory ---
+  /// `lane_bytes`: of the stretch that each lane of a warp has for itself, 0 where all may go.
+  void add_memory(int rank, std::uint64_t address, std::size_t bytes, std::string name,
+                  bool initialized, std::size_t lane_bytes = 0);
+  void remove_memory(std::uint64_t address);
+  /// As Device::name_parts.
+  void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts);
+
+  // --- the host ---
+  std::shared_ptr<StreamClock> open_stream(int rank);
+  /// What the host knows when it hands work to a stream.
+  VectorClock host_clock();
+  /// The host waited for the stream.
+  void host_waited(const StreamClock& stream);
+  /// The stream goes on with what was known elsewhere.
+  void join(StreamClock& stream, const VectorClock& clock);
+  VectorClock clock_of(const StreamClock& stream);
+  /// The stream's host work wrote there. That is not judged, only remembered.
+  void host_wrote(StreamClock& stream, std::uint64_t address, std::size_t bytes);
+
+  // --- kernels ---
+  /// `file` is KernelImage::file.
+  std::shared_ptr<LaunchCheck> start_launch(
+      std::shared_ptr<StreamClock> stream, std::string kernel, std::string_view file, Dim3 grid,
+      Dim3 block, std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines);
+  void end_launch(LaunchCheck& launch);
+  void start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch, std::uint64_t block,
+                  std::uint32_t index);
+  void end_warp(WarpCheck& warp);
+
+  /// One access of the lanes of `mask`. Returns a message when it must not be done.
+  std::string access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                     AccessCode code, std::uint32_t line);
+  /// The values of a store, `count` elements of `bytes` to a lane.
+  struct Values {
+    const std::uint8_t* start;
+    std::uint32_t bytes;
+    std::uint32_t count;
+    [[nodiscard]] bool same(std::uint32_t a, std::uint32_t b) const;
+  };
+  /// A weak store of the lanes of `mask`, after access(): no two may differ on one place.
+  void stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+              const Values& values, std::uint32_t line);
+  void fence(WarpCheck& warp, std::uint8_t scope);
+  /// An operation over lanes, run by those of `here`; members[lane] is the mask that a lane gives.
+  void members(WarpCheck& warp, const std::uint32_t* members, std::uint32_t here,
+               std::uint32_t live, std::uint32_t line);
+  void commit_group(WarpCheck& warp);
+  void wait_group(WarpCheck& warp, std::uint32_t pending);
+  /// A warp comes to a block's barrier, and is let go by it.
+  void arrive(WarpCheck& warp, VectorClock& barrier);
+  void depart(WarpCheck& warp, const VectorClock& barrier);
+
+  /// Stores and finished blocks so far: what can let a waiting block go on.
+  [[nodiscard]] std::uint64_t progress();
+  /// Records that these warps, of blocks that only poll, wait for ever.
+  void deadlock(const std::vector<const WarpCheck*>& warps);
+  /// Those lanes use a register that they did not write, as `what` says.
+  void undefined(WarpCheck& warp, std::uint32_t lanes, std::string what, std::uint32_t reg,
+                 std::uint32_t line);
+  /// Records a finding of the executor itself.
+  void report(WarpCheck& warp, std::string_view kind, std::string message, std::uint32_t line);
+
+  [[nodiscard]] std::vector<Finding> findings();
+
+ private:
+  struct Region {
+    std::uint64_t address = 0;
+    std::size_t bytes = 0;
+    int rank = 0;
+    std::size_t lane_bytes = 0;
+    std::string name;
+    std::vector<MemoryPart> parts;                   ///< may overlap: buffers that live in turn
+    std::map<std::uint64_t, std::uint64_t> covered;  ///< start -> end, apart from each other
+    std::unique_ptr<Shadow> shadow;
+  };
+  /// What a release published at an address.
+  struct Published {
+    std::array<VectorClock, 4> clocks;  ///< by how far off the reader is, as WarpCheck::acquired
+    int rank = 0;
+    std::uint64_t block = 0;
+    const LaunchCheck* launch = nullptr;
+  };
+  /// What one instruction does by lanes that follow each other in memory, `lane` the first.
+  struct Lane {
+    WarpCheck& warp;
+    std::uint32_t lane;
+    std::uint32_t line;
+    AccessCode code;
+    std::uint64_t address = 0;
+    [[nodiscard]] Lane at(std::uint64_t later) const {
+      Lane result = *this;
+      result.lane += static_cast<std::uint32_t>((later - address) / code.bytes);
+      result.address = later;
+      return result;
+    }
+  };
+  /// Findings that say the same.
+  struct Known {
+    std::string kind;
+    std::uint16_t kernel;
+    std::uint32_t line;
+    std::uint64_t other;
+    auto operator<=>(const Known&) const = default;
+  };
+
+  Region* find(std::uint64_t address);
+  VectorClock now(const WarpCheck& warp) const;
+  [[nodiscard]] bool holds(const Region* region, const Lane& lane, std::size_t bytes) const;
+  const Region* nearest(std::uint64_t address) const;
+  std::string judge_place(const Lane& lane, const Region* region);
+  void check_cell(const Lane& run, const Region& region, Cell& cell, std::uint64_t address,
+                  bool writes);
+  void race(const Lane& lane, const Region& region, const Access& before, std::string_view what);
+  [[nodiscard]] bool ordered(const WarpCheck& warp, const Access& before) const;
+  [[nodiscard]] bool both_strong(const Lane& lane, const Access& before) const;
+  [[nodiscard]] bool in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const;
+  void synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores);
+  /// One finding for each kind, kernel, line and other side.
+  bool is_new(const Lane& lane, std::string_view kind, std::uint64_t other);
+  void add(const Lane& lane, std::string_view kind, std::string message, const Region* region,
+           std::string other = "");
+  void record(const Lane& lane, std::string_view kind, std::string message, const Region* region,
+              std::string other);
+  [[nodiscard]] std::string place(const Access& access) const;
+  std::pair<std::string, std::int64_t> name_of(const Region& region, std::uint64_t address) const;
+
+  struct AgentInfo {
+    int rank;
+    std::uint64_t block;  ///< ~0 for the host work of a stream
+    std::uint32_t warp;
+    std::uint32_t stream;
+  };
+
+  std::mutex mutex_;
+  unsigned checks_;
+  std::map<std::uint64_t, Region> regions_;
+  Region* last_region_ = nullptr;
+  std::vector<AgentInfo> agents_;
+  std::vector<std::string> kernels_;
+  std::vector<Dim3> block_shapes_;  ///< of each kernel, the last launch's
+  std::vector<Dim3> grid_shapes_;
+  std::vector<SourceLines> sources_;
+  std::uint32_t streams_ = 0;
+  VectorClock host_;
+  std::unordered_map<std::uint64_t, Published> published_;
+  std::uint64_t progress_ = 0;
+  std::vector<Finding> findings_;
+  std::set<Known> known_;
+};
+
+}  // namespace braid::cpu

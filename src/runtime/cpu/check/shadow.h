@@ -1,0 +1,128 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/cpu/check/vector_clock.h"
+
+namespace braid::cpu {
+
+/// One access that a stretch of bytes remembers, by consecutive lanes of a warp.
+struct Access {
+  Epoch when;
+  std::uint32_t line = 0;       ///< of the PTX; 0 for the host
+  std::uint16_t kernel = 0;     ///< index of its name
+  std::uint8_t lane = 0;        ///< that accessed the first byte
+  std::uint8_t scope : 2 = 0;   ///< of a strong access: 1 cta, 2 gpu, 3 sys; 0 for a weak one
+  std::uint8_t width : 4 = 15;  ///< each lane accessed 2^width bytes
+
+  /// The same access for the bytes from `distance` on.
+  [[nodiscard]] Access after(std::size_t distance) const {
+    Access access = *this;
+    access.lane = static_cast<std::uint8_t>(lane + (distance >> width));
+    return access;
+  }
+};
+
+/// What is known of bytes with one history: their last write, and earlier accesses that it does not
+/// stand for. Those are the reads since then that are not ordered, and weak accesses before a
+/// strong write: another strong access may race with them, but not with that write.
+struct Cell {
+  static constexpr std::size_t kOthers = 4;
+  Access write;
+  std::array<Access, kOthers> others;  ///< the first `other_count` of them
+  std::uint8_t other_count = 0;
+  std::uint8_t other_writes = 0;  ///< bit i: others[i] is a write
+  bool initialized = false;
+  std::uint32_t async =
+      0;  ///< number of the cp.async group that writes it, until that is waited for
+
+  [[nodiscard]] bool is_write(std::size_t other) const { return (other_writes >> other & 1U) != 0; }
+  /// What finds no room is forgotten.
+  void keep(const Access& access, bool writes) {
+    if (other_count == kOthers) return;
+    if (writes) other_writes |= static_cast<std::uint8_t>(1U << other_count);
+    others[other_count++] = access;
+  }
+  /// A new last write. A strong one does not stand for the weak accesses before it.
+  void replace_write(const Access& access) {
+    const Access before = std::exchange(write, access);
+    const std::size_t count = std::exchange(other_count, std::uint8_t{0});
+    const std::uint8_t written = std::exchange(other_writes, std::uint8_t{0});
+    if (access.scope == 0) return;
+    for (std::size_t o = 0; o < count; ++o) {
+      if (others[o].scope == 0) keep(others[o], (written >> o & 1U) != 0);
+    }
+    if (before.scope == 0 && before.when.time != 0) keep(before, true);
+  }
+  /// The same for the bytes from `distance` on.
+  [[nodiscard]] Cell after(std::size_t distance) const {
+    Cell cell = *this;
+    cell.write = write.after(distance);
+    for (std::size_t o = 0; o < other_count; ++o) cell.others[o] = others[o].after(distance);
+    return cell;
+  }
+};
+
+/// The shadow of one stretch of memory: one cell for each 512 bytes, what a warp accesses at most
+/// at a time, and smaller ones where an access touched a part of them.
+class Shadow {
+ public:
+  Shadow(std::uint64_t address, std::size_t bytes, bool initialized)
+      : start_(address / kSizes[0] * kSizes[0]),
+        rows_((address + bytes - start_ + kSizes[0] - 1) / kSizes[0]) {
+    for (Node& row : rows_) row.cell.initialized = initialized;
+  }
+
+  /// Calls visit(cell, address of its first byte) for cells that make up [address, address +
+  /// bytes), in order.
+  template <class Visit>
+  void visit(std::uint64_t address, std::size_t bytes, const Visit& visit) {
+    const std::uint64_t end = address + bytes;
+    for (std::size_t r = (address - start_) / kSizes[0]; r < rows_.size(); ++r) {
+      const std::uint64_t row = start_ + r * kSizes[0];
+      if (row >= end) return;
+      visit_part<0>(rows_[r], row, address, end, visit);
+    }
+  }
+
+ private:
+  static constexpr std::array<std::size_t, 5> kSizes = {512, 64, 16, 4, 1};
+  struct Node {
+    Cell cell;
+    std::unique_ptr<Node[]> parts;  ///< of the next size; then the cell says nothing
+  };
+
+  template <std::size_t Level, class Visit>
+  static void visit_part(Node& node, std::uint64_t start, std::uint64_t from, std::uint64_t to,
+                         const Visit& visit) {
+    if (node.parts == nullptr && from <= start && start + kSizes[Level] <= to) {
+      visit(node.cell, start);
+      return;
+    }
+    if constexpr (Level + 1 < kSizes.size()) {
+      constexpr std::size_t kPart = kSizes[Level + 1];
+      if (node.parts == nullptr) {
+        node.parts = std::make_unique<Node[]>(kSizes[Level] / kPart);
+        for (std::size_t p = 0; p < kSizes[Level] / kPart; ++p) {
+          node.parts[p].cell = node.cell.after(p * kPart);
+        }
+      }
+      const std::uint64_t end = std::min(to, start + kSizes[Level]);
+      for (std::size_t p = from <= start ? 0 : (from - start) / kPart; start + p * kPart < end;
+           ++p) {
+        visit_part<Level + 1>(node.parts[p], start + p * kPart, from, end, visit);
+      }
+    }
+  }
+
+  std::uint64_t start_;
+  std::vector<Node> rows_;
+};
+
+}  // namespace braid::cpu

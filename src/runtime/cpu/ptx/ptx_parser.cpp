@@ -1,0 +1,439 @@
+#include "runtime/cpu/ptx/ptx_parser.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace braid::cpu::ptx {
+
+Module parse(std::string_view text) { return Parser(text).run(); }
+
+Parser::Parser(std::string_view text) : tokens_(tokenize(text)) {
+  scopes_.push_back({-1, {}});
+  source_file_ = kernel_source_file();
+}
+
+void Parser::error(const std::string& message) const {
+  const Token& found = peek();
+  if (found.kind != TokenKind::kBad) fail(found.line, message);
+  fail(found.line,
+       std::string(found.text) + (found.bits == 0 ? "" : " " + std::to_string(found.bits)));
+}
+
+const Token& Parser::take() {
+  const Token& token = tokens_[at_];
+  if (token.kind == TokenKind::kBad) error("");
+  if (token.kind != TokenKind::kEnd) ++at_;
+  return token;
+}
+
+bool Parser::is_punct(std::string_view text) const {
+  return peek().kind == TokenKind::kPunct && peek().text == text;
+}
+
+bool Parser::accept(std::string_view punct) {
+  if (!is_punct(punct)) return false;
+  take();
+  return true;
+}
+
+bool Parser::accept_dot(std::string_view name) {
+  if (peek().kind != TokenKind::kDot || peek().text != name) return false;
+  take();
+  return true;
+}
+
+void Parser::expect(std::string_view punct) {
+  if (!accept(punct)) error("expected '" + std::string(punct) + "', found " + describe());
+}
+
+std::string Parser::identifier(const char* what) {
+  if (peek().kind != TokenKind::kIdentifier) {
+    error(std::string("expected ") + what + ", found " + describe());
+  }
+  return std::string(take().text);
+}
+
+std::uint64_t Parser::integer() {
+  if (peek().kind != TokenKind::kInteger) error("expected an integer, found " + describe());
+  return take().bits;
+}
+
+std::string Parser::describe() const {
+  if (peek().kind == TokenKind::kEnd) return "the end of the text";
+  return "'" + std::string(peek().kind == TokenKind::kDot ? "." : "") + std::string(peek().text) +
+         "'";
+}
+
+void Parser::declare(const std::string& name, Symbol symbol) {
+  const auto [it, fresh] = scopes_[scope_].symbols.emplace(name, symbol);
+  // A function or an external variable may be declared again.
+  if (!fresh && !(symbol.kind == it->second.kind && symbol.index == it->second.index)) {
+    error("'" + name + "' is declared twice");
+  }
+}
+
+const Parser::Symbol* Parser::lookup(const std::string& name) const {
+  for (int scope = scope_; scope >= 0; scope = scopes_[scope].parent) {
+    const auto it = scopes_[scope].symbols.find(name);
+    if (it != scopes_[scope].symbols.end()) return &it->second;
+  }
+  return nullptr;
+}
+
+void Parser::push_scope() {
+  if (++depth_ > 200) error("blocks are nested too deeply");
+  scopes_.push_back({scope_, {}});
+  scope_ = static_cast<int>(scopes_.size()) - 1;
+}
+
+void Parser::pop_scope() {
+  --depth_;
+  scope_ = scopes_[scope_].parent;
+}
+
+Module Parser::run() {
+  while (peek().kind != TokenKind::kEnd) {
+    if (peek().kind != TokenKind::kDot) error("expected a directive, found " + describe());
+    const std::string_view name = peek().text;
+    if (name == "version") {
+      take();
+      if (peek().kind != TokenKind::kFloat64 && peek().kind != TokenKind::kInteger) {
+        error("expected a version number, found " + describe());
+      }
+      take();
+    } else if (name == "target") {
+      take();
+      do {
+        identifier("a target");
+      } while (accept(","));
+    } else if (name == "address_size") {
+      take();
+      if (integer() != 64) error("only 64-bit addresses are supported");
+    } else if (name == "section") {
+      skip_section();
+    } else if (name == "pragma") {
+      while (peek().kind != TokenKind::kEnd && !accept(";")) take();
+    } else if (name == "file") {
+      const std::uint32_t line = take().line;
+      while (peek().kind != TokenKind::kEnd && peek().line == line) take();
+    } else {
+      const std::size_t start = at_;
+      const std::size_t variables = module_.variables.size();
+      try {
+        declaration();
+      } catch (const Error& why) {
+        give_up(start, variables, why);
+      }
+    }
+  }
+  return std::move(module_);
+}
+
+/// The declaration at `start` cannot be read: that is for who uses what it declares to know.
+void Parser::give_up(std::size_t start, std::size_t variables, const Error& why) {
+  scope_ = depth_ = 0;
+  function_ = nullptr;
+  bool is_entry = false;
+  bool is_function = false;
+  int open = 0;
+  for (at_ = start; peek().kind != TokenKind::kEnd; ++at_) {
+    if (is_punct("(")) ++open;
+    if (is_punct(")")) --open;
+    if (peek().kind == TokenKind::kIdentifier && open == 0) break;
+    is_entry = is_entry || (peek().kind == TokenKind::kDot && peek().text == "entry");
+    is_function =
+        is_entry || is_function || (peek().kind == TokenKind::kDot && peek().text == "func");
+  }
+  if (peek().kind == TokenKind::kEnd) throw Error(why);
+  const std::string name(peek().text);
+  if (!is_function) {
+    while (peek().kind != TokenKind::kEnd && !is_punct(";") && !starts_function()) ++at_;
+    accept(";");
+    scopes_[0].symbols[name] = {Symbol::kBroken, static_cast<int>(broken_.size())};
+    broken_.push_back(why);
+    return;
+  }
+  skip_body();
+  // Variables of its body take no room.
+  module_.variables.resize(variables);
+  const auto known = std::find_if(module_.functions.begin(), module_.functions.end(),
+                                  [&](const Function& f) { return f.name == name; });
+  const auto index = static_cast<std::size_t>(known - module_.functions.begin());
+  if (known == module_.functions.end()) {
+    module_.functions.emplace_back();
+    scopes_[0].symbols[name] = {Symbol::kFunction, static_cast<int>(index)};
+  }
+  Function& function = module_.functions[index];
+  function = {};
+  function.name = name;
+  function.is_entry = is_entry;
+  function.has_body = true;
+  function.error = why;
+}
+
+/// Whether this is what only a declaration of the module begins with.
+bool Parser::starts_function() const {
+  const std::string_view text = peek().text;
+  return peek().kind == TokenKind::kDot &&
+         (text == "entry" || text == "func" || text == "visible" || text == "weak");
+}
+
+/// From a function's name on, to what follows it. Where its braces do not match, that is the next
+/// function.
+void Parser::skip_body() {
+  int open = 0;
+  for (; peek().kind != TokenKind::kEnd; ++at_) {
+    const std::string_view text = peek().text;
+    if (starts_function()) return;
+    if (peek().kind != TokenKind::kPunct) continue;
+    if (text == "{") ++open;
+    if (text == "}") --open;
+    if ((text == "}" || text == ";") && open <= 0) {
+      ++at_;
+      return;
+    }
+  }
+}
+
+void Parser::skip_section() {
+  take();
+  while (peek().kind != TokenKind::kEnd && !is_punct("{")) take();
+  int open = 0;
+  do {
+    if (peek().kind == TokenKind::kEnd) error("section without an end");
+    if (is_punct("{")) ++open;
+    if (is_punct("}")) --open;
+    take();
+  } while (open > 0);
+}
+
+void Parser::declaration() {
+  bool external = false;
+  while (peek().kind == TokenKind::kDot) {
+    const std::string_view name = peek().text;
+    if (name == "visible" || name == "weak" || name == "common") {
+      take();
+    } else if (name == "extern") {
+      external = true;
+      take();
+    } else if (name == "entry" || name == "func") {
+      function(name == "entry");
+      return;
+    } else if (name == "global" || name == "const" || name == "shared") {
+      variables(external);
+      return;
+    } else {
+      error("unknown directive '." + std::string(name) + "'");
+    }
+  }
+  error("expected a declaration, found " + describe());
+}
+
+/// One declarator of a variable: alignment, type, name and array suffix, after the space.
+Variable Parser::declarator(Space space, std::uint32_t& align, std::optional<Type>& type,
+                            unsigned& vector) {
+  while (peek().kind == TokenKind::kDot) {
+    const std::string_view name = peek().text;
+    if (accept_dot("align")) {
+      const std::uint64_t value = integer();
+      if (value == 0 || value > 4096 || (value & (value - 1)) != 0) error("bad alignment");
+      align = static_cast<std::uint32_t>(value);
+    } else if (name == "v2" || name == "v4") {
+      vector = name == "v2" ? 2 : 4;
+      take();
+    } else if (accept_dot("attribute")) {
+      expect("(");
+      while (peek().kind != TokenKind::kEnd && !accept(")")) take();
+    } else if (accept_dot("ptr")) {
+      for (const char* pointee : {"global", "shared", "const", "local"}) accept_dot(pointee);
+      if (accept_dot("align")) integer();
+    } else if (const auto parsed = parse_type(name)) {
+      type = parsed;
+      take();
+    } else {
+      error("unknown directive '." + std::string(name) + "'");
+    }
+  }
+  if (!type || type->kind == Kind::kPred) error("a variable needs a type");
+  Variable variable;
+  variable.space = space;
+  variable.name = identifier("a name");
+  const std::uint64_t element = type->total_bits() / 8 * vector;
+  variable.align = align != 0 ? align : static_cast<std::uint32_t>(element);
+  variable.size = element;
+  while (accept("[")) {
+    if (accept("]")) {
+      variable.dynamic = true;
+      variable.size = 0;
+      continue;
+    }
+    const std::uint64_t count = integer();
+    if (count > kMaxVariableBytes || variable.size * count > kMaxVariableBytes) {
+      error("'" + variable.name + "' is too large");
+    }
+    variable.size *= count;
+    expect("]");
+  }
+  return variable;
+}
+
+void Parser::initializer(Variable& variable, Type type) {
+  const unsigned bytes = type.total_bits() / 8;
+  variable.init.assign(variable.size, 0);
+  std::uint64_t at = 0;
+  int open = 0;
+  do {
+    if (accept("{")) {
+      ++open;
+      continue;
+    }
+    if (accept("}")) {
+      --open;
+      continue;
+    }
+    if (accept(",")) continue;
+    if (at + bytes > variable.size) error("too many initial values");
+    const bool generic = peek().kind == TokenKind::kIdentifier && peek().text == "generic";
+    if (generic) {
+      take();
+      expect("(");
+    }
+    if (peek().kind == TokenKind::kIdentifier) {
+      const Symbol* symbol = lookup(std::string(peek().text));
+      if (symbol != nullptr && symbol->kind == Symbol::kBroken) {
+        throw Error(broken_[static_cast<std::size_t>(symbol->index)]);
+      }
+      if (symbol == nullptr || symbol->kind != Symbol::kVariable || bytes != 8) {
+        error("unsupported initial value " + describe());
+      }
+      take();
+      std::int64_t addend = 0;
+      if (accept("+")) addend = static_cast<std::int64_t>(integer());
+      variable.relocations.push_back({at, symbol->index, addend});
+    } else {
+      const bool minus = accept("-");
+      const Token& token = take();
+      std::uint64_t bits = token.bits;
+      if (token.kind == TokenKind::kFloat64 && type.is_float() && type.bits == 32) {
+        bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
+        if (minus) bits ^= 1ULL << 31;
+      } else if (token.kind == TokenKind::kFloat64 && type.bits == 64) {
+        if (minus) bits ^= 1ULL << 63;
+      } else if (token.kind == TokenKind::kFloat32 && type.bits == 32) {
+        if (minus) bits ^= 1ULL << 31;
+      } else if (token.kind == TokenKind::kInteger && !type.is_float()) {
+        if (minus) bits = 0 - bits;
+      } else {
+        error("unsupported initial value");
+      }
+      for (unsigned i = 0; i < bytes && i < 8; ++i) {
+        variable.init[at + i] = static_cast<std::uint8_t>(bits >> (8 * i));
+      }
+    }
+    if (generic) expect(")");
+    at += bytes;
+  } while (open > 0);
+}
+
+void Parser::variables(bool external) {
+  const std::string_view name = take().text;
+  const Space space = name == "global"   ? Space::kGlobal
+                      : name == "const"  ? Space::kConst
+                      : name == "shared" ? Space::kShared
+                      : name == "local"  ? Space::kLocal
+                                         : Space::kParam;
+  std::uint32_t align = 0;
+  std::optional<Type> type;
+  unsigned vector = 1;
+  do {
+    Variable variable = declarator(space, align, type, vector);
+    if (external && space != Space::kShared) {
+      error("external variable '" + variable.name + "' is not supported");
+    }
+    if (accept("=")) {
+      if (space != Space::kGlobal && space != Space::kConst) error("unexpected initial value");
+      initializer(variable, *type);
+    }
+    if (variable.dynamic && !(external && space == Space::kShared)) {
+      error("array '" + variable.name + "' has no size");
+    }
+    const Symbol* old = lookup(variable.name);
+    if (old != nullptr && external && old->kind == Symbol::kVariable) continue;
+    const int index = static_cast<int>(module_.variables.size());
+    declare(variable.name, {Symbol::kVariable, index});
+    module_.variables.push_back(std::move(variable));
+    if (function_ != nullptr) function_->locals.push_back(index);
+  } while (accept(","));
+  expect(";");
+}
+
+std::vector<int> Parser::parameter_list() {
+  std::vector<int> list;
+  expect("(");
+  if (accept(")")) return list;
+  do {
+    if (!accept_dot("param") && !accept_dot("reg")) error("expected .param, found " + describe());
+    std::uint32_t align = 0;
+    std::optional<Type> type;
+    unsigned vector = 1;
+    Variable variable = declarator(Space::kParam, align, type, vector);
+    if (variable.dynamic) error("parameter '" + variable.name + "' has no size");
+    const int index = static_cast<int>(module_.variables.size());
+    declare(variable.name, {Symbol::kVariable, index});
+    list.push_back(index);
+    module_.variables.push_back(std::move(variable));
+  } while (accept(","));
+  expect(")");
+  return list;
+}
+
+void Parser::function(bool is_entry) {
+  Function result;
+  result.line = take().line;
+  result.is_entry = is_entry;
+  push_scope();
+  if (is_punct("(")) result.results = parameter_list();
+  result.name = identifier("a function name");
+  if (is_punct("(")) result.params = parameter_list();
+  while (peek().kind == TokenKind::kDot) {
+    const std::string_view name = take().text;
+    if (name == "maxntid" || name == "reqntid") {
+      std::array<std::uint32_t, 3> extent{1, 1, 1};
+      std::size_t axis = 0;
+      do {
+        const std::uint64_t value = integer();
+        if (axis == 3 || value == 0 || value > 1024) error("bad block extent");
+        extent[axis++] = static_cast<std::uint32_t>(value);
+      } while (accept(","));
+      (name == "maxntid" ? result.max_threads : result.required_threads) = extent;
+    } else if (name == "minnctapersm" || name == "maxnctapersm" || name == "maxnreg") {
+      integer();
+    } else if (name == "pragma") {
+      while (peek().kind == TokenKind::kString || is_punct(",")) take();
+      expect(";");
+    } else if (name != "noreturn") {
+      error("unknown directive '." + std::string(name) + "'");
+    }
+  }
+  const auto known = std::find_if(module_.functions.begin(), module_.functions.end(),
+                                  [&](const Function& f) { return f.name == result.name; });
+  if (known != module_.functions.end() && known->has_body) {
+    error("function '" + result.name + "' is defined twice");
+  }
+  std::size_t index = static_cast<std::size_t>(known - module_.functions.begin());
+  if (known == module_.functions.end()) {
+    const int scope = std::exchange(scope_, 0);
+    declare(result.name, {Symbol::kFunction, static_cast<int>(index)});
+    scope_ = scope;
+    module_.functions.push_back(result);
+  }
+  if (!accept(";")) {
+    result.has_body = true;
+    expect("{");
+    body(result);
+  }
+  module_.functions[index] = std::move(result);
+  pop_scope();
+}
+
+}  // namespace braid::cpu::ptx

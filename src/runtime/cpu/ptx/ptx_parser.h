@@ -1,0 +1,108 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/ptx/ptx_lexer.h"
+
+namespace braid::cpu::ptx {
+
+/// A recursive descent parser of PTX modules: declarations are in ptx_parser.cpp, function bodies
+/// in ptx_parser_body.cpp. Nested `{ }` blocks are scopes of registers, variables and labels.
+class Parser {
+ public:
+  explicit Parser(std::string_view text);
+  Module run();
+
+ private:
+  static constexpr std::uint64_t kMaxVariableBytes = 1ULL << 30;
+
+  struct Symbol {
+    enum SymbolKind : std::uint8_t { kRegister, kVariable, kLabel, kFunction, kBroken } kind;
+    int index;
+  };
+  struct Scope {
+    int parent;
+    std::unordered_map<std::string, Symbol> symbols;
+  };
+  /// A use of a label that may be declared later: resolved at the end of the function.
+  struct LabelUse {
+    std::string name;
+    int scope;
+    std::uint32_t line;
+  };
+
+  [[nodiscard]] const Token& peek(std::size_t ahead = 0) const {
+    return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
+  const Token& take();
+  [[nodiscard]] bool is_punct(std::string_view text) const;
+  bool accept(std::string_view punct);
+  bool accept_dot(std::string_view name);
+  void expect(std::string_view punct);
+  std::string identifier(const char* what);
+  std::uint64_t integer();
+  [[nodiscard]] std::string describe() const;
+  [[noreturn]] void error(const std::string& message) const;
+
+  void declare(const std::string& name, Symbol symbol);
+  [[nodiscard]] const Symbol* lookup(const std::string& name) const;
+  void push_scope();
+  void pop_scope();
+
+  void declaration();
+  void give_up(std::size_t start, std::size_t variables, const Error& why);
+  void skip_body();
+  [[nodiscard]] bool starts_function() const;
+  void skip_section();
+  Variable declarator(Space space, std::uint32_t& align, std::optional<Type>& type,
+                      unsigned& vector);
+  void initializer(Variable& variable, Type type);
+  void variables(bool external);
+  std::vector<int> parameter_list();
+  void function(bool is_entry);
+
+  void body(Function& function);
+  void block();
+  void registers();
+  [[nodiscard]] std::uint64_t kernel_source_file() const;
+  std::uint32_t source_line(std::array<std::uint64_t, 3>& place);
+  void location();
+  void label(const std::string& name);
+  void branch_targets(const std::string& name);
+  void instruction();
+  void resolve_labels(std::vector<Operand>& operands);
+  void lower_indexed_branch(Instruction branch);
+  void expose_carry(Instruction& instruction);
+  Operand operand();
+  Operand elements(std::string_view close);
+  Operand atom();
+  std::uint64_t expression(int strength = 0);
+  std::uint64_t expression_atom();
+  Operand memory();
+  Operand label_use(const std::string& name);
+
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+  Module module_;
+  std::vector<Scope> scopes_;
+  int scope_ = 0;
+  int depth_ = 0;
+  Function* function_ = nullptr;
+  std::vector<Error> broken_;  ///< why a variable of the module cannot be used
+  std::vector<LabelUse> label_uses_;
+  std::uint32_t source_line_ = 0;
+  std::uint64_t source_file_ = 1;  ///< whose lines count: that of the first kernel
+  /// FILE, LINE and COLUMN of a .loc -> the line of source_file_ that it stands for.
+  std::map<std::array<std::uint64_t, 3>, std::uint32_t> places_;
+  std::int32_t carry_ = -1;  ///< the predicate that stands for the carry flag, once used
+  std::map<std::pair<int, std::string>, std::vector<Operand>> target_tables_;
+};
+
+}  // namespace braid::cpu::ptx

@@ -1,0 +1,497 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "runtime/cpu/ptx/ptx_parser.h"
+
+namespace braid::cpu::ptx {
+namespace {
+
+const std::unordered_map<std::string_view, Special>& special_registers() {
+  static const std::unordered_map<std::string_view, Special> kNames = {
+      {"%tid.x", Special::kTidX},
+      {"%tid.y", Special::kTidY},
+      {"%tid.z", Special::kTidZ},
+      {"%ntid.x", Special::kNtidX},
+      {"%ntid.y", Special::kNtidY},
+      {"%ntid.z", Special::kNtidZ},
+      {"%ctaid.x", Special::kCtaidX},
+      {"%ctaid.y", Special::kCtaidY},
+      {"%ctaid.z", Special::kCtaidZ},
+      {"%nctaid.x", Special::kNctaidX},
+      {"%nctaid.y", Special::kNctaidY},
+      {"%nctaid.z", Special::kNctaidZ},
+      {"%laneid", Special::kLaneId},
+      {"%warpid", Special::kWarpId},
+      {"%nwarpid", Special::kNwarpId},
+      {"%smid", Special::kSmId},
+      {"%nsmid", Special::kNsmId},
+      {"%gridid", Special::kGridId},
+      {"%lanemask_eq", Special::kLaneMaskEq},
+      {"%lanemask_le", Special::kLaneMaskLe},
+      {"%lanemask_lt", Special::kLaneMaskLt},
+      {"%lanemask_ge", Special::kLaneMaskGe},
+      {"%lanemask_gt", Special::kLaneMaskGt},
+      {"%clock", Special::kClock},
+      {"%clock_hi", Special::kClockHi},
+      {"%clock64", Special::kClock64},
+      {"%globaltimer", Special::kGlobalTimer},
+      {"%globaltimer_lo", Special::kGlobalTimerLo},
+      {"%globaltimer_hi", Special::kGlobalTimerHi},
+      {"%dynamic_smem_size", Special::kDynamicSharedSize},
+      {"%total_smem_size", Special::kTotalSharedSize},
+      {"%tid.w", Special::kZero},
+      {"%ctaid.w", Special::kZero},
+  };
+  return kNames;
+}
+
+constexpr std::size_t kMaxRegisters = 1 << 20;
+constexpr std::size_t kMaxOperands = 64;
+
+}  // namespace
+
+void Parser::body(Function& function) {
+  function_ = &function;
+  label_uses_.clear();
+  target_tables_.clear();
+  carry_ = -1;
+  block();
+  // From here on an unresolved name is a label that never came.
+  std::vector<std::uint32_t> resolved(label_uses_.size());
+  for (std::size_t i = 0; i < label_uses_.size(); ++i) {
+    const LabelUse& use = label_uses_[i];
+    const int scope = std::exchange(scope_, use.scope);
+    const Symbol* symbol = lookup(use.name);
+    scope_ = scope;
+    if (symbol == nullptr || symbol->kind != Symbol::kLabel) {
+      fail(use.line, "unknown label '" + use.name + "'");
+    }
+    resolved[i] = static_cast<std::uint32_t>(symbol->index);
+  }
+  for (Instruction& instruction : function.body) {
+    for (Operand& operand : instruction.operands) {
+      if (operand.form == Operand::Form::kLabel) {
+        operand.index =
+            static_cast<std::int32_t>(resolved[static_cast<std::size_t>(operand.index)]);
+      }
+    }
+  }
+  function_ = nullptr;
+}
+
+void Parser::block() {
+  while (!accept("}")) {
+    if (peek().kind == TokenKind::kEnd) error("function without an end");
+    if (accept("{")) {
+      push_scope();
+      block();
+      pop_scope();
+    } else if (peek().kind == TokenKind::kDot) {
+      const std::string_view name = peek().text;
+      if (name == "reg") {
+        registers();
+      } else if (name == "local" || name == "shared" || name == "param") {
+        variables(false);
+      } else if (name == "pragma") {
+        while (peek().kind != TokenKind::kEnd && !accept(";")) take();
+      } else if (name == "section") {
+        skip_section();
+      } else if (name == "loc") {
+        location();
+      } else {
+        error("unknown directive '." + std::string(name) + "'");
+      }
+    } else if (peek().kind == TokenKind::kIdentifier && peek(1).kind == TokenKind::kPunct &&
+               peek(1).text == ":") {
+      const std::string name(take().text);
+      take();
+      label(name);
+    } else {
+      instruction();
+    }
+  }
+}
+
+/// The file of the first .loc in the first kernel; 1 without any.
+std::uint64_t Parser::kernel_source_file() const {
+  bool in_kernel = false;
+  for (std::size_t t = 0; t + 1 < tokens_.size(); ++t) {
+    if (tokens_[t].kind != TokenKind::kDot) continue;
+    in_kernel = in_kernel || tokens_[t].text == "entry";
+    if (in_kernel && tokens_[t].text == "loc") return tokens_[t + 1].bits;
+  }
+  return 1;
+}
+
+/// Reads FILE LINE COLUMN: the line in the kernel's file; for a header the line that an earlier
+/// .loc gave as its caller, or 0.
+std::uint32_t Parser::source_line(std::array<std::uint64_t, 3>& place) {
+  for (std::uint64_t& value : place) value = integer();
+  if (place[0] == source_file_) return static_cast<std::uint32_t>(place[1]);
+  const auto known = places_.find(place);
+  return known == places_.end() ? 0 : known->second;
+}
+
+/// .loc FILE LINE COLUMN [, function_name LABEL, inlined_at FILE LINE COLUMN]: of code that was
+/// inlined, the line that called it says more than the helper's own. A helper of a header that was
+/// inlined into another is followed up to the kernel's file.
+void Parser::location() {
+  const std::uint32_t line = take().line;
+  std::array<std::uint64_t, 3> place{};
+  source_line_ = source_line(place);
+  while (peek().kind != TokenKind::kEnd && peek().line == line) {
+    if (take().text != "inlined_at") continue;
+    std::array<std::uint64_t, 3> caller{};
+    const std::uint32_t of_caller = source_line(caller);
+    if (place[0] != source_file_) places_[place] = source_line_ = of_caller;
+    if (of_caller != 0) source_line_ = of_caller;
+  }
+}
+
+void Parser::registers() {
+  take();
+  if (peek().kind != TokenKind::kDot) error("expected a type, found " + describe());
+  const auto type = parse_type(peek().text);
+  if (!type || type->total_bits() > 64 || type->bits == 8) {
+    error("registers of type " + describe() + " are not supported");
+  }
+  take();
+  do {
+    const std::string name = identifier("a register");
+    std::uint64_t count = 0;
+    const bool range = accept("<");
+    if (range) {
+      count = integer();
+      expect(">");
+    }
+    if (function_->registers.size() + count > kMaxRegisters) error("too many registers");
+    for (std::uint64_t i = 0; i < (range ? count : 1); ++i) {
+      const std::string full = range ? name + std::to_string(i) : name;
+      declare(full, {Symbol::kRegister, static_cast<int>(function_->registers.size())});
+      function_->registers.push_back({full, *type});
+    }
+  } while (accept(","));
+  expect(";");
+}
+
+void Parser::label(const std::string& name) {
+  if (peek().kind == TokenKind::kDot && peek().text == "branchtargets") {
+    branch_targets(name);
+    return;
+  }
+  if (peek().kind == TokenKind::kDot && peek().text == "callprototype") {
+    error("indirect calls are not supported");
+  }
+  declare(name, {Symbol::kLabel, static_cast<int>(function_->labels.size())});
+  function_->labels.push_back(static_cast<std::uint32_t>(function_->body.size()));
+}
+
+void Parser::branch_targets(const std::string& name) {
+  take();
+  std::vector<Operand> targets;
+  do {
+    if (targets.size() > 4096) error("too many branch targets");
+    targets.push_back(label_use(identifier("a label")));
+  } while (accept(","));
+  expect(";");
+  target_tables_[{scope_, name}] = std::move(targets);
+}
+
+Operand Parser::label_use(const std::string& name) {
+  Operand operand;
+  operand.form = Operand::Form::kLabel;
+  operand.index = static_cast<std::int32_t>(label_uses_.size());
+  label_uses_.push_back({name, scope_, peek().line});
+  return operand;
+}
+
+/// brx.idx becomes a chain of compares and branches; an index out of range takes the last target.
+void Parser::lower_indexed_branch(Instruction branch) {
+  if (branch.operands.size() != 2 || !branch.operands[0].is_register() || branch.guard >= 0 ||
+      branch.operands[1].form != Operand::Form::kLabel) {
+    fail(branch.line, "bad operands of '" + branch.full_name() + "'");
+  }
+  const LabelUse use = label_uses_[static_cast<std::size_t>(branch.operands[1].index)];
+  label_uses_.pop_back();
+  auto table = target_tables_.end();
+  for (int scope = use.scope; scope >= 0 && table == target_tables_.end();
+       scope = scopes_[static_cast<std::size_t>(scope)].parent) {
+    table = target_tables_.find({scope, use.name});
+  }
+  if (table == target_tables_.end()) fail(branch.line, "unknown branch targets '" + use.name + "'");
+  const std::vector<Operand>& targets = table->second;
+  for (std::size_t i = 0; i + 1 < targets.size(); ++i) {
+    const auto predicate = static_cast<std::int32_t>(function_->registers.size());
+    function_->registers.push_back({"%brx" + std::to_string(predicate), {Kind::kPred, 1, 1}});
+    Operand destination;
+    destination.form = Operand::Form::kRegister;
+    destination.index = predicate;
+    Operand index;
+    index.bits = i;
+    Instruction compare;
+    compare.opcode = "setp";
+    compare.modifiers = {"eq", "b32"};
+    compare.operands = {destination, branch.operands[0], index};
+    compare.line = branch.line;
+    function_->body.push_back(std::move(compare));
+    Instruction jump;
+    jump.opcode = "bra";
+    jump.operands = {targets[i]};
+    jump.guard = predicate;
+    jump.line = branch.line;
+    function_->body.push_back(std::move(jump));
+  }
+  Instruction last;
+  last.opcode = "bra";
+  last.operands = {targets.back()};
+  last.line = branch.line;
+  function_->body.push_back(std::move(last));
+}
+
+void Parser::instruction() {
+  Instruction result;
+  result.line = peek().line;
+  result.source_line = source_line_;
+  if (accept("@")) {
+    result.guard_negated = accept("!");
+    const std::string name = identifier("a predicate");
+    const Symbol* symbol = lookup(name);
+    if (symbol == nullptr || symbol->kind != Symbol::kRegister ||
+        function_->registers[static_cast<std::size_t>(symbol->index)].type.kind != Kind::kPred) {
+      error("'" + name + "' is not a predicate");
+    }
+    result.guard = symbol->index;
+  }
+  result.opcode = identifier("an instruction");
+  while (peek().kind == TokenKind::kDot) result.modifiers.emplace_back(take().text);
+  while (!accept(";")) {
+    if (peek().kind == TokenKind::kEnd) error("instruction without an end");
+    if (result.operands.size() >= kMaxOperands) error("too many operands");
+    const bool list = result.opcode == "call" && accept("(");
+    result.operands.push_back(list ? elements(")") : operand());
+    if (!accept(",") && !is_punct(";")) error("expected ',' or ';', found " + describe());
+  }
+  if (result.opcode == "brx") {
+    lower_indexed_branch(std::move(result));
+    return;
+  }
+  expose_carry(result);
+  function_->body.push_back(std::move(result));
+}
+
+/// The carry flag becomes a predicate: a second result of what writes it, the last operand of what
+/// reads it.
+void Parser::expose_carry(Instruction& instruction) {
+  const std::string& op = instruction.opcode;
+  const bool reads = op == "addc" || op == "subc" || op == "madc";
+  const auto& modifiers = instruction.modifiers;
+  const bool writes = (reads || op == "add" || op == "sub" || op == "mad") &&
+                      std::find(modifiers.begin(), modifiers.end(), "cc") != modifiers.end();
+  if ((!reads && !writes) || instruction.operands.empty()) return;
+  if (carry_ < 0) {
+    carry_ = static_cast<std::int32_t>(function_->registers.size());
+    function_->registers.push_back({"%cc", {Kind::kPred, 1, 1}});
+  }
+  Operand carry;
+  carry.form = Operand::Form::kRegister;
+  carry.index = carry_;
+  if (writes) {
+    Operand pair;
+    pair.form = Operand::Form::kPair;
+    pair.elements = {std::move(instruction.operands[0]), carry};
+    instruction.operands[0] = std::move(pair);
+  }
+  if (reads) instruction.operands.push_back(std::move(carry));
+}
+
+Operand Parser::operand() {
+  if (accept("{")) return elements("}");
+  if (accept("[")) return memory();
+  Operand result = atom();
+  if (accept("|")) {
+    Operand pair;
+    pair.form = Operand::Form::kPair;
+    pair.elements = {std::move(result), atom()};
+    return pair;
+  }
+  return result;
+}
+
+Operand Parser::elements(std::string_view close) {
+  Operand result;
+  result.form = Operand::Form::kVector;
+  while (!accept(close)) {
+    if (result.elements.size() >= kMaxOperands) error("too many operands");
+    result.elements.push_back(atom());
+    if (!accept(",") && !is_punct(close)) error("expected ',', found " + describe());
+  }
+  return result;
+}
+
+Operand Parser::memory() {
+  Operand result;
+  result.form = Operand::Form::kMemory;
+  Operand base = atom();
+  if (base.form != Operand::Form::kRegister && base.form != Operand::Form::kVariable &&
+      base.form != Operand::Form::kInteger) {
+    error("unsupported address");
+  }
+  result.bits = std::exchange(base.bits, 0);
+  if (base.form == Operand::Form::kInteger) std::swap(result.bits, base.bits);
+  result.elements.push_back(std::move(base));
+  if (accept("+") || is_punct("-")) result.bits += expression();
+  expect("]");
+  return result;
+}
+
+/// An integer constant of operators that bind more tightly than `strength`.
+std::uint64_t Parser::expression(int strength) {
+  static constexpr std::pair<std::string_view, int> kOperators[] = {
+      {"|", 1}, {"^", 2}, {"&", 3}, {"<<", 4}, {">>", 4}, {"+", 5}, {"-", 5}, {"*", 6}, {"/", 6}};
+  std::uint64_t value = expression_atom();
+  for (;;) {
+    const bool shift = peek(1).kind == TokenKind::kPunct && peek(1).glued &&
+                       (is_punct("<") || is_punct(">")) && peek(1).text == peek().text;
+    const std::string op = std::string(peek().text) + (shift ? std::string(peek().text) : "");
+    const auto* it = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                  [&](const auto& known) { return known.first == op; });
+    if (peek().kind != TokenKind::kPunct || it == std::end(kOperators) || it->second <= strength) {
+      return value;
+    }
+    at_ += op.size();
+    const std::uint64_t right = expression(it->second);
+    const auto a = static_cast<std::int64_t>(value);
+    const auto b = static_cast<std::int64_t>(right);
+    switch (op[0]) {
+      case '|':
+        value |= right;
+        break;
+      case '^':
+        value ^= right;
+        break;
+      case '&':
+        value &= right;
+        break;
+      case '<':
+        value = right > 63 ? 0 : value << right;
+        break;
+      case '>':
+        value = static_cast<std::uint64_t>(a >> std::min<std::uint64_t>(right, 63));
+        break;
+      case '+':
+        value += right;
+        break;
+      case '-':
+        value -= right;
+        break;
+      case '*':
+        value *= right;
+        break;
+      default:
+        if (b == 0) error("division by zero");
+        value = b == -1 ? 0 - value : static_cast<std::uint64_t>(a / b);
+        break;
+    }
+  }
+}
+
+std::uint64_t Parser::expression_atom() {
+  if (++depth_ > 200) error("an expression is nested too deeply");
+  std::uint64_t value = 0;
+  if (accept("(")) {
+    value = expression();
+    expect(")");
+  } else if (accept("-")) {
+    value = 0 - expression_atom();
+  } else if (accept("+")) {
+    value = expression_atom();
+  } else if (accept("~")) {
+    value = ~expression_atom();
+  } else if (accept("!")) {
+    value = expression_atom() == 0 ? 1 : 0;
+  } else if (peek().text == "WARP_SZ") {
+    take();
+    value = 32;
+  } else {
+    value = integer();
+  }
+  --depth_;
+  return value;
+}
+
+Operand Parser::atom() {
+  Operand result;
+  const bool sign = is_punct("-") || is_punct("+") || is_punct("~") || is_punct("!");
+  const Token& number = peek(sign ? 1 : 0);
+  if (number.kind == TokenKind::kInteger || number.text == "WARP_SZ" ||
+      (number.kind == TokenKind::kPunct && number.text == "(")) {
+    result.bits = expression();
+    return result;
+  }
+  const Token token = take();
+  if (token.kind == TokenKind::kPunct && token.text == "!") {
+    result = atom();
+    if (!result.is_register() || result.negated) error("'!' needs a predicate");
+    result.negated = true;
+    return result;
+  }
+  if (token.kind == TokenKind::kPunct && token.text == "-") {
+    if (peek().kind == TokenKind::kPunct) error("expected a number, found " + describe());
+    result = atom();
+    if (result.form == Operand::Form::kFloat32) {
+      result.bits ^= 1ULL << 31;
+    } else if (result.form == Operand::Form::kFloat64) {
+      result.bits ^= 1ULL << 63;
+    } else {
+      error("expected a number after '-'");
+    }
+    return result;
+  }
+  result.bits = token.bits;
+  switch (token.kind) {
+    case TokenKind::kFloat32:
+      result.form = Operand::Form::kFloat32;
+      return result;
+    case TokenKind::kFloat64:
+      result.form = Operand::Form::kFloat64;
+      return result;
+    case TokenKind::kIdentifier:
+      break;
+    default:
+      fail(token.line, "unexpected '" + std::string(token.text) + "'");
+  }
+  std::string name(token.text);
+  if (name == "_") {
+    result.form = Operand::Form::kSink;
+    return result;
+  }
+  if (const Symbol* symbol = lookup(name)) {
+    result.index = symbol->index;
+    switch (symbol->kind) {
+      case Symbol::kRegister:
+        result.form = Operand::Form::kRegister;
+        return result;
+      case Symbol::kFunction:
+        result.form = Operand::Form::kFunction;
+        return result;
+      case Symbol::kVariable:
+        result.form = Operand::Form::kVariable;
+        if (accept("+")) result.bits = expression();
+        return result;
+      case Symbol::kBroken:
+        throw Error(broken_[static_cast<std::size_t>(symbol->index)]);
+      case Symbol::kLabel:
+        break;
+    }
+  } else if (name[0] == '%') {
+    if (peek().kind == TokenKind::kDot && peek().glued) name += "." + std::string(take().text);
+    const auto it = special_registers().find(name);
+    if (it == special_registers().end()) fail(token.line, "unknown register '" + name + "'");
+    result.form = Operand::Form::kSpecial;
+    result.index = static_cast<std::int32_t>(it->second);
+    return result;
+  }
+  return label_use(name);
+}
+
+}  // namespace braid::cpu::ptx

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "braid/device.h"
+#include "runtime/cpu/check/counter.h"
+#include "runtime/cpu/check/sanitizer.h"
+#include "runtime/cpu/check/scheduler.h"
+#include "runtime/cpu/run/fiber.h"
+#include "runtime/cpu/run/guarded_memory.h"
+#include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/cpu/run/warp_context.h"
+#include "runtime/cpu/translate/control_flow.h"
+#include "runtime/cpu/translate/jit.h"
+
+namespace braid::cpu {
+
+/// One kernel launch as the blocks see it; constant while they run.
+struct Launch {
+  Kernel kernel;
+  Dim3 grid;
+  Dim3 block;
+  std::uint32_t dynamic_shared = 0;
+  AddressRange* memory = nullptr;  ///< of the device
+  int rank = 0;
+  std::uint32_t grid_id = 0;
+  std::uint64_t ordinal = 0;  ///< among the launches of its stream since the run began
+  bool aligned = false;
+  Sanitizer* sanitizer = nullptr;      ///< null when nothing is checked
+  std::shared_ptr<LaunchCheck> check;  ///< of this launch, then
+  Scheduler* scheduler = nullptr;      ///< null to take turns
+  Counter* counter = nullptr;          ///< null when nothing is counted
+  std::shared_ptr<LaunchCount> count;  ///< of this launch, then
+  std::vector<std::uint64_t> params;   ///< 8-byte words, so that parameters are aligned
+  /// Whether warps take turns; else each runs to its end.
+  [[nodiscard]] bool takes_turns() const {
+    return waits() != Waits::kNever || scheduler != nullptr;
+  }
+  /// Whether they can do so on one stack.
+  [[nodiscard]] bool one_stack() const {
+    return waits() == Waits::kAtBarriers && scheduler == nullptr;
+  }
+  [[nodiscard]] Waits waits() const { return static_cast<Waits>(kernel.info.waits); }
+};
+
+/// Runs the warps of one block of a launch on fibers of the calling thread. Reused from block to
+/// block; a block that spins can be put aside and run on by another thread.
+class BlockRunner {
+ public:
+  /// kStopped: all its warps are before an operation that the scheduler has to grant, or wait.
+  enum class State : std::uint8_t { kDone, kSpinning, kStopped, kFailed };
+
+  /// Readies block number `index` of `launch`.
+  void start(const Launch& launch, std::uint64_t index);
+  /// Runs until the block is done, fails, only spins, or is left.
+  State run();
+  [[nodiscard]] const std::string& error() const { return error_; }
+  /// Ends a block that only spins.
+  void abandon();
+
+  // Called by generated code through helpers, on a fiber.
+  struct Warp : WarpContext {
+    enum class Status : std::uint8_t { kReady, kWaiting, kDone };
+    BlockRunner* runner = nullptr;
+    Fiber fiber;
+    std::uint8_t* registers = nullptr;
+    GuardedMemory local_memory;
+    Status status = Status::kReady;
+    std::uint64_t set_up_for = 0;  ///< launch and index in the block
+    bool yielded = false;
+    BarrierKind barrier_kind = BarrierKind::kSync;
+    std::uint32_t barrier_result = 0;
+    std::uint32_t barrier_line = 0;
+    WarpCheck check;                 ///< only when the launch is checked
+    std::size_t registers_then = 0;  ///< a hash, where it last yielded
+    bool moved = false;
+
+    // Under a scheduler: where it stopped, and what it read before.
+    struct Read {
+      std::uint32_t line = 0;
+      std::vector<std::uint64_t> words;
+      std::vector<std::uint32_t> values;
+    };
+    bool stopped = false;
+    Operation operation;
+    Read done;                ///< its last operation, with the values before
+    std::vector<Read> reads;  ///< since it last changed anything
+  };
+  /// The warps that wait for a grant. Those that poll, having seen what is still there, come only
+  /// when `polling`.
+  void stopped_warps(bool polling, std::vector<std::pair<BlockRunner*, Warp*>>& warps);
+  /// Lets a stopped warp do its operation in the next run().
+  static void grant(Warp& warp);
+  std::uint32_t barrier(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t here,
+                        std::uint32_t live, std::uint32_t votes, BarrierKind kind,
+                        std::uint32_t line);
+  /// Leaves the fiber for good; the block fails. `kind` is that of a finding.
+  [[noreturn]] void fail(Warp& warp, const char* kind, const char* message, std::uint32_t line);
+  /// Ends the fiber when the access may not be done.
+  void check_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                    std::uint32_t code, std::uint32_t line);
+  void count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                    std::uint32_t code, std::uint32_t line);
+  [[nodiscard]] LaunchCount& count() const { return *launch_->count; }
+  [[nodiscard]] Sanitizer* sanitizer() const { return launch_->sanitizer; }
+  /// Where a warp yields: a loop that changes its own registers may end by itself.
+  void note_registers(Warp& warp) const;
+  /// Whether a warp changed its own registers between yields since the last call.
+  bool moved();
+  /// The warps that have not ended.
+  [[nodiscard]] std::vector<const WarpCheck*> live_checks() const;
+
+ private:
+  struct Barrier {
+    std::uint32_t arrived = 0;   ///< warps
+    std::uint32_t waiting = 0;   ///< bit per warp
+    std::uint32_t expected = 0;  ///< warps, 0 for all
+    std::uint32_t popc = 0;
+    bool all = true;
+    VectorClock clock;  ///< what those that arrived know, when the launch is checked
+  };
+
+  bool resume(Fiber& fiber);
+  void set_up(Warp& warp, std::uint32_t index);
+  void set_up_launch(Warp& warp, std::uint32_t index);
+  void start_checks(Warp& warp, std::uint32_t index);
+  State run_straight();
+  State run_on_one_stack();
+  State run_waiting();
+  void run_warps_in_turns();
+  void report_deadlock();
+  void arrive(Warp& warp);
+  void check_barrier(std::uint32_t id);
+  void release_barrier(std::uint32_t id);
+  void warp_done(Warp& warp);
+  void end_block();
+  void end_checks(Warp& warp);
+  void stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
+            std::uint32_t line);
+  static void note_done(Warp& warp);
+  static bool reads_are_stale(const Warp& warp);
+  static void warp_main(void* warp);
+  static void block_main(void* runner);
+  static void straight_main(void* warp);
+  [[noreturn]] void leave_for_good(Warp& warp);
+
+  const Launch* launch_ = nullptr;
+  std::array<std::uint32_t, 3> ctaid_{};
+  std::vector<std::unique_ptr<Warp>> warps_;
+  std::uint32_t warp_count_ = 0;
+  std::uint32_t live_warps_ = 0;
+  std::array<Barrier, 16> barriers_{};
+  std::uint32_t used_barriers_ = 0;  ///< bit per barrier that somebody came to
+  GuardedMemory shared_memory_;
+  std::uint8_t* shared_ = nullptr;  ///< of this launch
+  std::string error_;
+};
+
+}  // namespace braid::cpu

@@ -1,0 +1,370 @@
+#include "runtime/cpu/run/engine.h"
+
+#include <algorithm>
+#include <system_error>
+
+namespace braid::cpu {
+
+Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter)
+    : sanitizer_(sanitizer), scheduler_(scheduler), counter_(counter) {
+  start_workers(threads);
+}
+
+Engine::~Engine() { stop_workers(); }
+
+void Engine::start_workers(int threads) {
+  try {
+    for (int t = 0; t < threads; ++t) workers_.emplace_back([this] { worker(); });
+  } catch (const std::system_error& failure) {
+    const std::size_t started = workers_.size();
+    stop_workers();
+    throw_environment("cpu", "cannot start worker thread " + std::to_string(started + 1) + " of " +
+                                 std::to_string(threads) + ": " + failure.code().message());
+  }
+}
+
+void Engine::stop_workers() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& thread : workers_) thread.join();
+}
+
+void Engine::submit(const std::shared_ptr<StreamState>& stream, StreamOp op) {
+  const std::lock_guard lock(mutex_);
+  push(*stream, std::move(op));
+  advance(stream);
+}
+
+void Engine::push(StreamState& stream, StreamOp op) {
+  stream.queue.push_back({std::move(op), {}});
+  if (sanitizer_ != nullptr) stream.queue.back().host = sanitizer_->host_clock();
+}
+
+bool Engine::run_if_idle(const std::shared_ptr<StreamState>& stream,
+                         const std::function<void()>& body) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stream->busy || !stream->queue.empty() || !stream->error.empty()) return false;
+    stream->busy = true;
+    if (sanitizer_ != nullptr) sanitizer_->join(*stream->clock, sanitizer_->host_clock());
+  }
+  body();
+  const std::lock_guard lock(mutex_);
+  complete(stream);
+  return true;
+}
+
+void Engine::record(const std::shared_ptr<StreamState>& stream,
+                    const std::shared_ptr<EventState>& event) {
+  const std::lock_guard lock(mutex_);
+  push(*stream, RecordOp{event, ++event->recorded});
+  advance(stream);
+}
+
+void Engine::wait(const std::shared_ptr<StreamState>& stream,
+                  const std::shared_ptr<EventState>& event) {
+  const std::lock_guard lock(mutex_);
+  push(*stream, WaitOp{event, event->recorded});
+  advance(stream);
+}
+
+std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
+  std::unique_lock lock(mutex_);
+  ++draining_;
+  if (scheduler_ != nullptr) work_.notify_all();
+  idle_.wait(lock, [&] { return !stream->busy && stream->queue.empty(); });
+  --draining_;
+  // Not before: the launches of other ranks may still be on their way.
+  if (unfinished_ == 0) failure_.clear();
+  if (sanitizer_ != nullptr) sanitizer_->host_waited(*stream->clock);
+  return std::exchange(stream->error, {});
+}
+
+/// Starts what the stream can start now.
+void Engine::advance(const std::shared_ptr<StreamState>& stream) {
+  while (!stream->busy && !stream->queue.empty()) {
+    if (!advance_one(stream)) return;
+  }
+  if (!stream->busy && stream->queue.empty()) idle_.notify_all();
+}
+
+/// Takes one operation off the queue; false when the stream now waits for an event.
+bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
+  auto [op, host] = std::move(stream->queue.front());
+  stream->queue.pop_front();
+  if (sanitizer_ != nullptr) sanitizer_->join(*stream->clock, host);
+  if (auto* record = std::get_if<RecordOp>(&op)) {
+    record->event->reached = std::max(record->event->reached, record->count);
+    if (sanitizer_ != nullptr) record->event->clock = sanitizer_->clock_of(*stream->clock);
+    for (const auto& waiter : std::exchange(record->event->waiting, {})) {
+      waiter->busy = false;
+      advance(waiter);
+    }
+    return true;
+  }
+  if (auto* wait = std::get_if<WaitOp>(&op)) {
+    if (wait->event->reached >= wait->count) {
+      if (sanitizer_ != nullptr) sanitizer_->join(*stream->clock, wait->event->clock);
+      return true;
+    }
+    wait->event->waiting.push_back(stream);
+    stream->busy = true;
+    stream->queue.push_front({std::move(op), std::move(host)});
+    return false;
+  }
+  if (!stream->error.empty()) return true;
+  stream->busy = true;
+  if (auto* host = std::get_if<HostOp>(&op)) {
+    tasks_.push_back({stream, std::move(*host)});
+  } else {
+    auto grid = std::make_shared<Grid>();
+    grid->stream = stream;
+    grid->op = std::move(std::get<std::unique_ptr<LaunchOp>>(op));
+    Launch& launch = grid->op->launch;
+    launch.grid_id = next_grid_id_++;
+    launch.rank = stream->rank;
+    if (stream->run != run_) stream->launches = 0;
+    stream->run = run_;
+    launch.ordinal = stream->launches++;
+    if (sanitizer_ != nullptr) {
+      launch.sanitizer = sanitizer_;
+      launch.scheduler = scheduler_;
+      launch.check =
+          sanitizer_->start_launch(stream->clock, grid->op->name, grid->op->file, launch.grid,
+                                   launch.block, grid->op->program->cuda_lines());
+    }
+    grid->total = launch.grid.count();
+    ++unfinished_;
+    if (counter_ != nullptr) {
+      launch.counter = counter_;
+      launch.count = counter_->start_launch(stream->rank, grid->op->name, *grid->op->function,
+                                            grid->op->program, grid->total);
+    }
+    if (grid->total > 1 && sleeping_ > 1) work_.notify_all();
+    grids_.push_back(std::move(grid));
+  }
+  if (sleeping_ > 0) work_.notify_one();
+  return true;
+}
+
+void Engine::complete(const std::shared_ptr<StreamState>& stream) {
+  stream->busy = false;
+  advance(stream);
+}
+
+bool Engine::have_work() const {
+  if (scheduler_ != nullptr && draining_ == 0) return false;
+  return !tasks_.empty() || !grids_.empty() || !suspended_.empty();
+}
+
+/// Whether to start blocks before resuming those that spin.
+bool Engine::prefer_new() {
+  if (grids_.empty()) return false;
+  if (suspended_.empty()) return true;
+  // Everyone who can be there takes part in a choice.
+  if (scheduler_ != nullptr && suspended_.size() < kMaxLive) return true;
+  if (suspended_.size() >= kMaxLive) {
+    if (resumed_in_vain_ < suspended_.size()) return false;
+    resumed_in_vain_ = 0;
+    return true;
+  }
+  turn_ = !turn_;
+  return turn_;
+}
+
+void Engine::worker() {
+  const SignalStack signals;
+  std::unique_ptr<BlockRunner> spare;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (!have_work()) {
+      if (stop_) return;
+      ++sleeping_;
+      work_.wait(lock, [&] { return stop_ || have_work(); });
+      --sleeping_;
+      continue;
+    }
+    if (!tasks_.empty()) {
+      run_task(lock);
+    } else if (prefer_new()) {
+      start_blocks(lock, spare);
+    } else {
+      resume_block(lock, spare);
+    }
+  }
+}
+
+void Engine::run_task(std::unique_lock<std::mutex>& lock) {
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  lock.unlock();
+  task.op.run();
+  lock.lock();
+  complete(task.stream);
+}
+
+void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
+  // Grids take turns, so that ranks that wait for each other start together.
+  const std::shared_ptr<Grid> grid = std::move(grids_.front());
+  grids_.pop_front();
+  const Launch& launch = grid->op->launch;
+  const std::uint64_t left = grid->total - grid->next;
+  std::uint64_t count = 1;
+  // Blocks that never wait for others run to their end once started.
+  if (!launch.takes_turns() || launch.one_stack()) {
+    count = std::clamp<std::uint64_t>(left / (4 * workers_.size()), 1, kMaxChunk);
+  }
+  if (grid->failed) count = left;
+  const std::uint64_t first = grid->next;
+  grid->next += count;
+  if (grid->next < grid->total) grids_.push_back(grid);
+  if (grid->failed) {
+    finish_blocks(grid, count, {});
+    return;
+  }
+  lock.unlock();
+  std::string error;
+  std::uint64_t finished = 0;
+  for (; finished < count && error.empty(); ++finished) {
+    BlockRunner::State state = BlockRunner::State::kFailed;
+    try {
+      if (spare == nullptr) spare = std::make_unique<BlockRunner>();
+      spare->start(launch, first + finished);
+      state = spare->run();
+      if (state == BlockRunner::State::kFailed) error = spare->error();
+    } catch (const std::bad_alloc&) {
+      error = "out of memory";
+    } catch (const Error& failure) {
+      error = failure.what();
+    }
+    if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kStopped) {
+      lock.lock();
+      suspended_.push_back({grid, std::move(spare)});
+      return;
+    }
+  }
+  lock.lock();
+  finish_blocks(grid, count, error);
+}
+
+void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
+  const std::size_t which = scheduler_ == nullptr ? 0 : grant();
+  Suspended block = std::move(suspended_[which]);
+  suspended_.erase(suspended_.begin() + static_cast<std::ptrdiff_t>(which));
+  std::string error;
+  if (!block.grid->failed) {
+    const bool lonely = suspended_.empty();
+    lock.unlock();
+    const BlockRunner::State state = block.runner->run();
+    if (state == BlockRunner::State::kStopped && !polling_) {
+      lock.lock();
+      polls_ = 0;
+      suspended_.push_back(std::move(block));
+      return;
+    }
+    if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kStopped) {
+      // What it waits for may be running on a thread that wants this core.
+      if (lonely) std::this_thread::yield();
+      lock.lock();
+      ++resumed_in_vain_;
+      suspended_.push_back(std::move(block));
+      // One of them is given up at a time: that may free the others.
+      if (sanitizer_ == nullptr) {
+        if (failure_.empty()) return;
+        give_up(suspended_.size() - 1, "polls, and another kernel failed: " + failure_);
+      } else if (stuck(*suspended_.back().runner)) {
+        give_up(0, "deadlock: every block polls what no one will write");
+      }
+      return;
+    }
+    if (state == BlockRunner::State::kFailed) error = block.runner->error();
+    lock.lock();
+    if (spare == nullptr && error.empty()) spare = std::move(block.runner);
+  }
+  resumed_in_vain_ = 0;
+  finish_blocks(block.grid, 1, error);
+}
+
+void Engine::give_up(std::size_t which, const std::string& error) {
+  const Suspended block = std::move(suspended_[which]);
+  suspended_.erase(suspended_.begin() + static_cast<std::ptrdiff_t>(which));
+  block.runner->abandon();
+  resumed_in_vain_ = 0;
+  finish_blocks(block.grid, 1, error);
+}
+
+/// Lets a stopped warp do its operation; returns the place of its block.
+std::size_t Engine::grant() {
+  std::vector<std::pair<BlockRunner*, BlockRunner::Warp*>> warps;
+  for (const Suspended& block : suspended_) block.runner->stopped_warps(false, warps);
+  std::size_t chosen = 0;
+  polling_ = warps.empty();
+  if (!polling_) {
+    std::vector<const Operation*> operations;
+    operations.reserve(warps.size());
+    for (const auto& [runner, warp] : warps) operations.push_back(&warp->operation);
+    chosen = scheduler_->choose(operations);
+  } else {
+    // Nobody can go on but by polling once more.
+    suspended_.front().runner->stopped_warps(true, warps);
+    if (warps.empty()) return 0;
+    chosen = (polls_ + moves_) % warps.size();
+  }
+  const auto [runner, warp] = warps[chosen];
+  BlockRunner::grant(*warp);
+  std::size_t place = 0;
+  while (suspended_[place].runner.get() != runner) ++place;
+  return place;
+}
+
+bool Engine::next_interleaving() {
+  const std::lock_guard lock(mutex_);
+  ++run_;
+  return scheduler_ != nullptr && scheduler_->next_interleaving();
+}
+
+/// Whether all there is are blocks that polled for long while nobody wrote anything: for very long
+/// where a loop counts, which may end by itself. `block` has just polled.
+bool Engine::stuck(BlockRunner& block) {
+  constexpr std::size_t kRounds = 32;
+  constexpr std::size_t kMoves = 1 << 18;
+  const bool moved = block.moved();
+  const std::uint64_t now = sanitizer_->progress();
+  if (now != progress_ || !grids_.empty() || !tasks_.empty() || draining_ == 0) {
+    progress_ = now;
+    polls_ = moves_ = 0;
+    return false;
+  }
+  if (moved && ++moves_ < kMoves) {
+    polls_ = 0;
+    return false;
+  }
+  if (++polls_ < kRounds * suspended_.size()) return false;
+  std::vector<const WarpCheck*> warps;
+  for (const Suspended& block : suspended_) {
+    for (const WarpCheck* warp : block.runner->live_checks()) warps.push_back(warp);
+  }
+  sanitizer_->deadlock(warps);
+  return true;
+}
+
+void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t count,
+                           const std::string& error) {
+  grid->finished += count;
+  if (!error.empty() && !grid->failed) {
+    grid->failed = true;
+    if (grid->stream->error.empty()) grid->stream->error = grid->op->name + ": " + error;
+    if (failure_.empty()) failure_ = grid->op->name + ": " + error;
+  }
+  if (grid->finished < grid->total) return;
+  if (sanitizer_ != nullptr) sanitizer_->end_launch(*grid->op->launch.check);
+  if (counter_ != nullptr) Counter::end_launch(*grid->op->launch.count);
+  grid->op.reset();
+  --unfinished_;
+  complete(grid->stream);
+}
+
+}  // namespace braid::cpu

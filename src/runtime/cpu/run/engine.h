@@ -1,0 +1,157 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "braid/error.h"
+#include "runtime/cpu/run/block_runner.h"
+
+namespace braid::cpu {
+
+/// A point in a stream. `recorded` counts calls of record, `reached` those that were executed.
+struct EventState {
+  std::uint64_t recorded = 0;
+  std::uint64_t reached = 0;
+  std::vector<std::shared_ptr<struct StreamState>> waiting;
+  VectorClock clock;  ///< of the stream that recorded it
+};
+
+struct RecordOp {
+  std::shared_ptr<EventState> event;
+  std::uint64_t count;
+};
+struct WaitOp {
+  std::shared_ptr<EventState> event;
+  std::uint64_t count;
+};
+/// Runs on a worker: copies and fills.
+struct HostOp {
+  std::function<void()> run;
+};
+struct LaunchOp {
+  Launch launch;
+  std::string name;
+  std::string_view file;       ///< KernelImage::file; of the code
+  std::shared_ptr<void> keep;  ///< the code
+  std::shared_ptr<const Program> program;
+  const ptx::Function* function = nullptr;  ///< of the program
+};
+using StreamOp = std::variant<RecordOp, WaitOp, HostOp, std::unique_ptr<LaunchOp>>;
+
+struct StreamState {
+  struct Queued {
+    StreamOp op;
+    VectorClock host;  ///< what the host knew then
+  };
+  int rank = 0;
+  std::uint64_t run = 0;       ///< of the engine, when `launches` was last counted
+  std::uint64_t launches = 0;  ///< in that run
+  std::deque<Queued> queue;
+  std::shared_ptr<StreamClock> clock;  ///< null when nothing is checked
+  bool busy = false;                   ///< an operation is running or waiting
+  std::string error;  ///< the first one since the last synchronize; later work is skipped
+};
+
+/// The worker threads that run the blocks of all streams of all ranks.
+///
+/// Blocks that only spin are put aside and others are started, so that grids which wait for each
+/// other make progress with any number of threads: beyond kMaxLive started blocks, a new one is
+/// started after every full round in which none finished.
+///
+/// Where a kernel fails, what the others wait for may never come: until the device is idle again,
+/// blocks that spin are given up, and their streams fail with its error.
+class Engine {
+ public:
+  /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
+  /// With a counter, too, there is one thread. With a scheduler work begins when the host waits for
+  /// it: then a seed is a run. Throws kEnvironment when a thread does not start.
+  Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  void submit(const std::shared_ptr<StreamState>& stream, StreamOp op);
+  /// Runs `body` at once if nothing is queued before it; returns whether it did.
+  bool run_if_idle(const std::shared_ptr<StreamState>& stream, const std::function<void()>& body);
+  void record(const std::shared_ptr<StreamState>& stream, const std::shared_ptr<EventState>& event);
+  void wait(const std::shared_ptr<StreamState>& stream, const std::shared_ptr<EventState>& event);
+  /// Blocks until the stream is empty; returns and clears its error.
+  std::string drain(const std::shared_ptr<StreamState>& stream);
+  /// As Device::next_interleaving.
+  bool next_interleaving();
+  [[nodiscard]] int threads() const { return static_cast<int>(workers_.size()); }
+
+ private:
+  static constexpr std::size_t kMaxLive = 256;
+  static constexpr std::uint64_t kMaxChunk = 64;
+
+  struct Grid {
+    std::shared_ptr<StreamState> stream;
+    std::unique_ptr<LaunchOp> op;
+    std::uint64_t total = 0;
+    std::uint64_t next = 0;
+    std::uint64_t finished = 0;
+    bool failed = false;
+  };
+  struct Suspended {
+    std::shared_ptr<Grid> grid;
+    std::unique_ptr<BlockRunner> runner;
+  };
+  struct Task {
+    std::shared_ptr<StreamState> stream;
+    HostOp op;
+  };
+
+  void start_workers(int threads);
+  void stop_workers();
+  void worker();
+  void advance(const std::shared_ptr<StreamState>& stream);
+  bool advance_one(const std::shared_ptr<StreamState>& stream);
+  void complete(const std::shared_ptr<StreamState>& stream);
+  [[nodiscard]] bool have_work() const;
+  [[nodiscard]] bool prefer_new();
+  void start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
+  void resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
+  std::size_t grant();
+  void run_task(std::unique_lock<std::mutex>& lock);
+  void push(StreamState& stream, StreamOp op);
+  bool stuck(BlockRunner& block);
+  void give_up(std::size_t which, const std::string& error);
+  void finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t count,
+                     const std::string& error);
+
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::condition_variable idle_;
+  int sleeping_ = 0;
+  std::deque<std::shared_ptr<Grid>> grids_;  ///< with blocks that are not started
+  std::deque<Suspended> suspended_;
+  std::deque<Task> tasks_;
+  std::size_t resumed_in_vain_ = 0;
+  Sanitizer* sanitizer_;
+  Scheduler* scheduler_;
+  Counter* counter_;
+  std::uint64_t progress_ = 0;
+  bool polling_ = false;      ///< the last grant was that of a poll, as nobody else could go on
+  std::size_t polls_ = 0;     ///< since the sanitizer last saw progress, or a loop went on
+  std::size_t moves_ = 0;     ///< polls in loops that went on, since the sanitizer saw progress
+  std::size_t draining_ = 0;  ///< host threads that wait, and hand over no more work
+  bool turn_ = false;
+  std::uint64_t run_ = 0;       ///< interleavings so far
+  std::size_t unfinished_ = 0;  ///< grids
+  std::string failure_;         ///< of the first kernel that failed since no grid was unfinished
+  bool stop_ = false;
+  std::uint32_t next_grid_id_ = 0;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace braid::cpu

@@ -1,0 +1,140 @@
+#include "runtime/cpu/run/guarded_memory.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "braid/error.h"
+
+namespace braid::cpu {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kAlign = 256;
+constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
+constexpr std::size_t kLeastAddresses = std::size_t{1} << 28;
+
+std::size_t align_up(std::size_t value, std::size_t align) {
+  return (value + align - 1) / align * align;
+}
+
+void* reserve(void* where, std::size_t bytes, int fixed) {
+  return mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+}
+
+}  // namespace
+
+AddressRange::AddressRange() {
+  // A limit on the addresses of the process leaves room for fewer; others need some, too.
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  for (size_ = kMostAddresses; size_ >= kLeastAddresses; size_ /= 2) {
+    if (size_ > kLeastAddresses && size_ > limit.rlim_cur / 2) continue;
+    void* const range = reserve(nullptr, size_, 0);
+    if (range == MAP_FAILED) continue;
+    base_ = reinterpret_cast<std::uint64_t>(range);
+    gap_ = std::max(size_ >> 16, kPage);
+    first_ = next_ = base_ + size_ / 8;
+    return;
+  }
+  throw_environment("cpu", "cannot reserve " + std::to_string(kLeastAddresses >> 20) +
+                               " MiB of addresses: " + std::strerror(errno));
+}
+
+AddressRange::~AddressRange() { munmap(reinterpret_cast<void*>(base_), size_); }
+
+/// The address of `span` bytes with a gap behind them, or 0.
+std::uint64_t AddressRange::find_room(std::size_t span) {
+  const std::uint64_t limit = base_ + size_;
+  if (span > size_ - gap_) return 0;
+  for (const std::uint64_t from : {next_, first_}) {
+    std::uint64_t at = from;
+    auto piece = pieces_.upper_bound(from);
+    if (piece != pieces_.begin()) {
+      const auto before = std::prev(piece);
+      at = std::max(at, before->first + before->second.span + gap_);
+    }
+    for (; piece != pieces_.end() && at + span + gap_ > piece->first; ++piece) {
+      at = piece->first + piece->second.span + gap_;
+    }
+    if (at <= limit && span + gap_ <= limit - at) return at;
+  }
+  return 0;
+}
+
+std::uint64_t AddressRange::take(std::size_t bytes) {
+  const std::size_t whole = align_up(std::max<std::size_t>(bytes, 1), kAlign);
+  if (bytes > size_) throw_environment("cpu", "allocation is too large");
+  const std::size_t span = align_up(whole, kPage);
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t at = find_room(span);
+  errno = ENOMEM;
+  void* const pages = reinterpret_cast<void*>(at);
+  if (at == 0 || mmap(pages, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                      -1, 0) == MAP_FAILED) {
+    throw_environment(
+        "cpu", "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
+  }
+  next_ = at + span + gap_;
+  const std::uint64_t data = at + span - whole;
+  pieces_.emplace(at, Piece{span, data, bytes});
+  return data;
+}
+
+void AddressRange::give(std::uint64_t data) {
+  const std::lock_guard lock(mutex_);
+  const auto piece = std::prev(pieces_.upper_bound(data));
+  reserve(reinterpret_cast<void*>(piece->first), piece->second.span, MAP_FIXED);
+  pieces_.erase(piece);
+}
+
+std::string AddressRange::describe(std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  if (address - base_ >= size_) return {};
+  std::string text;
+  std::uint64_t nearest = ~0ULL;
+  const auto consider = [&](const Piece& piece, std::uint64_t distance, const char* side) {
+    if (distance >= nearest) return;
+    nearest = distance;
+    text = std::to_string(distance) + " bytes " + side + " " + std::to_string(piece.bytes) +
+           " bytes of memory";
+  };
+  const auto above = pieces_.upper_bound(address);
+  if (above != pieces_.end()) consider(above->second, above->second.data - address, "before");
+  if (above != pieces_.begin()) {
+    const Piece& below = std::prev(above)->second;
+    if (address < below.data) {
+      consider(below, below.data - address, "before");
+    } else if (address >= below.data + below.bytes) {
+      consider(below, address - below.data - below.bytes, "after");
+    }
+  }
+  return text;
+}
+
+GuardedMemory::GuardedMemory(AddressRange& range, std::size_t bytes)
+    : range_(&range), data_(range.take(bytes)), bytes_(bytes) {}
+
+GuardedMemory::~GuardedMemory() {
+  if (range_ != nullptr) range_->give(data_);
+}
+
+GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
+    : range_(std::exchange(other.range_, nullptr)), data_(other.data_), bytes_(other.bytes_) {}
+
+GuardedMemory& GuardedMemory::operator=(GuardedMemory&& other) noexcept {
+  std::swap(range_, other.range_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+std::uint8_t* GuardedMemory::last(std::size_t bytes) const {
+  return data() + align_up(bytes_, kAlign) - align_up(bytes, kAlign);
+}
+
+}  // namespace braid::cpu

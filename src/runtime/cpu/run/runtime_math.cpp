@@ -1,0 +1,268 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cfenv>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+
+#include "runtime/cpu/run/runtime_helpers.h"
+
+// Elementwise helpers over 32 lanes. The hot ones are cloned for the vector units of the host.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    defined(__GNUC__) && !defined(__clang__)
+#define BRAID_CPU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define BRAID_CPU_CLONES
+#endif
+
+namespace braid::cpu {
+namespace {
+
+constexpr int kLanes = 32;
+constexpr std::array<int, 4> kHostRounding = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+
+/// Sets the host's rounding mode while it lives. Arithmetic between a load and a store within it
+/// stays there: no access to memory moves past the calls that set the mode.
+class RoundingScope {
+ public:
+  explicit RoundingScope(std::uint32_t mode) : saved_(std::fegetround()) {
+    std::fesetround(kHostRounding[mode & 3]);
+  }
+  ~RoundingScope() { std::fesetround(saved_); }
+  RoundingScope(const RoundingScope&) = delete;
+  RoundingScope& operator=(const RoundingScope&) = delete;
+
+ private:
+  int saved_;
+};
+
+/// `.ftz`: a subnormal becomes a zero of its sign.
+inline float flushed(float x, bool ftz) {
+  return ftz && std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x;
+}
+
+template <class Operation>
+void each(float* out, const float* in, std::uint32_t ftz, Operation&& operation) {
+  for (int l = 0; l < kLanes; ++l) {
+    out[l] = flushed(operation(flushed(in[l], ftz != 0)), ftz != 0);
+  }
+}
+
+/// 2^x within 2 ulp: a polynomial on [-0.5, 0.5], scaled in two steps so that subnormal results
+/// come out right.
+inline float exp2_lane(float x) {
+  const float clamped = x < -160.0F ? -160.0F : (x > 130.0F ? 130.0F : x);
+  constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
+  const float shifted = clamped + kMagic;
+  const int n = std::bit_cast<int>(shifted) - std::bit_cast<int>(kMagic);
+  const float f = clamped - (shifted - kMagic);
+  float p = 1.5403530e-4F;
+  p = p * f + 1.3333558e-3F;
+  p = p * f + 9.6181291e-3F;
+  p = p * f + 5.5504109e-2F;
+  p = p * f + 2.4022651e-1F;
+  p = p * f + 6.9314718e-1F;
+  p = p * f + 1.0F;
+  const int half = n >> 1;
+  const int rest = n - half;
+  const float low = std::bit_cast<float>((half + 127) << 23);
+  const float high = std::bit_cast<float>((rest + 127) << 23);
+  const float result = p * low * high;
+  return x != x ? x : result;
+}
+
+/// Rounds to e4m3 (7 bits below the sign: 4 of exponent) or e5m2, beyond the largest to that.
+std::uint32_t to_float8(std::uint32_t bits, bool e5m2) {
+  const std::uint32_t sign = (bits >> 24) & 0x80U;
+  const std::uint32_t largest = e5m2 ? 0x7b : 0x7e;
+  const float size = std::fabs(std::bit_cast<float>(bits));
+  if (size != size) return 0x7f;
+  const int mantissa = e5m2 ? 2 : 3;
+  const int lowest = e5m2 ? -14 : -6;
+  if (size >= 65536.0F) return sign | largest;
+  const int exponent = std::max(size == 0 ? lowest : std::ilogb(size), lowest);
+  // A power of two scales exactly, so only this rounds.
+  const float steps = std::nearbyint(std::ldexp(size, mantissa - exponent));
+  const auto code = static_cast<std::uint32_t>(steps) +
+                    (static_cast<std::uint32_t>(exponent - lowest) << mantissa);
+  return sign | std::min(code, largest);
+}
+
+std::uint32_t from_float8(std::uint32_t code, bool e5m2) {
+  const std::uint32_t sign = (code & 0x80U) << 24;
+  const std::uint32_t size = code & 0x7fU;
+  if (!e5m2 && size == 0x7f) return 0x7fffffff;
+  if (e5m2 && size > 0x7b) return sign | (size == 0x7c ? 0x7f800000U : 0x7fffffffU);
+  const int mantissa = e5m2 ? 2 : 3;
+  const float scaled = std::bit_cast<float>(size << (23 - mantissa));
+  const float value = scaled * (e5m2 ? 0x1p112F : 0x1p120F);
+  return std::bit_cast<std::uint32_t>(value) | sign;
+}
+
+/// fns: the bit of the n-th one at or above (n > 0) or below (n < 0) `base`, or all ones.
+std::uint32_t find_set(std::uint32_t mask, std::uint32_t base, std::int32_t n) {
+  if (base > 31) return ~0U;
+  if (n == 0) return ((mask >> base) & 1) != 0 ? base : ~0U;
+  std::int64_t left = n > 0 ? n : -std::int64_t{n};
+  const std::int32_t step = n > 0 ? 1 : -1;
+  for (auto at = static_cast<std::int32_t>(base); at >= 0 && at < 32; at += step) {
+    if (((mask >> at) & 1) != 0 && --left == 0) return static_cast<std::uint32_t>(at);
+  }
+  return ~0U;
+}
+
+/// No subnormal changes what 2^x is.
+BRAID_CPU_CLONES void exp2_lanes(float* out, const float* in, bool ftz) {
+  for (int l = 0; l < kLanes; ++l) out[l] = flushed(exp2_lane(in[l]), ftz);
+}
+
+BRAID_CPU_CLONES void fma_lanes(float* out, const float* a, const float* b, const float* c) {
+  for (int l = 0; l < kLanes; ++l) out[l] = std::fma(a[l], b[l], c[l]);
+}
+
+template <class T, class Operation>
+void rounded(T* out, const T* a, const T* b, std::uint32_t mode, Operation&& operation) {
+  const RoundingScope scope(mode);
+  for (int l = 0; l < kLanes; ++l) out[l] = operation(a[l], b[l]);
+}
+
+}  // namespace
+}  // namespace braid::cpu
+
+extern "C" {
+
+static void braid_cpu_ex2(float* out, const float* in, std::uint32_t ftz) {
+  braid::cpu::exp2_lanes(out, in, ftz != 0);
+}
+static void braid_cpu_lg2(float* out, const float* in, std::uint32_t ftz) {
+  braid::cpu::each(out, in, ftz, [](float x) { return std::log2(x); });
+}
+static void braid_cpu_sin(float* out, const float* in, std::uint32_t ftz) {
+  braid::cpu::each(out, in, ftz, [](float x) { return std::sin(x); });
+}
+static void braid_cpu_cos(float* out, const float* in, std::uint32_t ftz) {
+  braid::cpu::each(out, in, ftz, [](float x) { return std::cos(x); });
+}
+static void braid_cpu_tanh(float* out, const float* in, std::uint32_t ftz) {
+  braid::cpu::each(out, in, ftz, [](float x) { return std::tanh(x); });
+}
+
+static void braid_cpu_to_float8(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {
+  for (int l = 0; l < braid::cpu::kLanes; ++l) out[l] = braid::cpu::to_float8(in[l], mode == 1);
+}
+static void braid_cpu_from_float8(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {
+  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+    out[l] = braid::cpu::from_float8(in[l] & 0xff, mode == 1);
+  }
+}
+static void braid_cpu_find_set(std::uint32_t* out, const std::uint32_t* mask,
+                               const std::uint32_t* base, const std::uint32_t* n) {
+  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+    out[l] = braid::cpu::find_set(mask[l], base[l], static_cast<std::int32_t>(n[l]));
+  }
+}
+
+#define BRAID_CPU_ROUNDED(name, type, expression)                                            \
+  static void name(type* out, const type* a, const type* b, std::uint32_t mode) {            \
+    braid::cpu::rounded(out, a, b, mode, [](type x, type y) -> type { return expression; }); \
+  }
+BRAID_CPU_ROUNDED(braid_cpu_add_f32, float, x + y)
+BRAID_CPU_ROUNDED(braid_cpu_sub_f32, float, x - y)
+BRAID_CPU_ROUNDED(braid_cpu_mul_f32, float, x* y)
+BRAID_CPU_ROUNDED(braid_cpu_div_f32, float, x / y)
+BRAID_CPU_ROUNDED(braid_cpu_add_f64, double, x + y)
+BRAID_CPU_ROUNDED(braid_cpu_sub_f64, double, x - y)
+BRAID_CPU_ROUNDED(braid_cpu_mul_f64, double, x* y)
+BRAID_CPU_ROUNDED(braid_cpu_div_f64, double, x / y)
+#undef BRAID_CPU_ROUNDED
+
+static void braid_cpu_sqrt_f32(float* out, const float* a, std::uint32_t mode) {
+  braid::cpu::rounded(out, a, a, mode, [](float x, float) { return std::sqrt(x); });
+}
+static void braid_cpu_sqrt_f64(double* out, const double* a, std::uint32_t mode) {
+  braid::cpu::rounded(out, a, a, mode, [](double x, double) { return std::sqrt(x); });
+}
+static void braid_cpu_fma_f32(float* out, const float* a, const float* b, const float* c,
+                              std::uint32_t mode) {
+  const braid::cpu::RoundingScope scope(mode);
+  braid::cpu::fma_lanes(out, a, b, c);
+}
+static void braid_cpu_fma_f64(double* out, const double* a, const double* b, const double* c,
+                              std::uint32_t mode) {
+  const braid::cpu::RoundingScope scope(mode);
+  for (int l = 0; l < braid::cpu::kLanes; ++l) out[l] = std::fma(a[l], b[l], c[l]);
+}
+
+/// The f32 result lies in the low half of each 64-bit lane.
+static void braid_cpu_f64_to_f32(std::uint64_t* out, const double* in, std::uint32_t mode) {
+  const braid::cpu::RoundingScope scope(mode);
+  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+    const auto value = static_cast<float>(in[l]);
+    out[l] = std::bit_cast<std::uint32_t>(value);
+  }
+}
+
+/// mode: the rounding, 4 for signed input, 8 to truncate with a sticky last bit.
+static void braid_cpu_int_to_f32(std::uint64_t* out, const std::uint64_t* in, std::uint32_t mode) {
+  const bool sticky = (mode & 8) != 0;
+  const braid::cpu::RoundingScope scope(sticky ? 1 : mode);
+  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+    const long double wide = (mode & 4) != 0
+                                 ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
+                                 : static_cast<long double>(in[l]);
+    const auto value = static_cast<float>(wide);
+    const bool inexact = sticky && static_cast<long double>(value) != wide;
+    out[l] = std::bit_cast<std::uint32_t>(value) | static_cast<std::uint32_t>(inexact);
+  }
+}
+
+static void braid_cpu_int_to_f64(std::uint64_t* out, const std::uint64_t* in, std::uint32_t mode) {
+  const braid::cpu::RoundingScope scope(mode);
+  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+    const long double wide = (mode & 4) != 0
+                                 ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
+                                 : static_cast<long double>(in[l]);
+    const auto value = static_cast<double>(wide);
+    out[l] = std::bit_cast<std::uint64_t>(value);
+  }
+}
+
+static std::uint64_t braid_cpu_clock() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+static std::uint64_t braid_cpu_globaltimer() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
+}
+
+}  // extern "C"
+
+namespace braid::cpu {
+
+#define BRAID_CPU_HELPER(name) \
+  RuntimeHelper { #name, reinterpret_cast < void*>(&name) }
+
+std::span<const RuntimeHelper> math_helpers() {
+  static const std::array kHelpers = {
+      BRAID_CPU_HELPER(braid_cpu_ex2),        BRAID_CPU_HELPER(braid_cpu_lg2),
+      BRAID_CPU_HELPER(braid_cpu_sin),        BRAID_CPU_HELPER(braid_cpu_cos),
+      BRAID_CPU_HELPER(braid_cpu_tanh),       BRAID_CPU_HELPER(braid_cpu_add_f32),
+      BRAID_CPU_HELPER(braid_cpu_sub_f32),    BRAID_CPU_HELPER(braid_cpu_mul_f32),
+      BRAID_CPU_HELPER(braid_cpu_div_f32),    BRAID_CPU_HELPER(braid_cpu_add_f64),
+      BRAID_CPU_HELPER(braid_cpu_sub_f64),    BRAID_CPU_HELPER(braid_cpu_mul_f64),
+      BRAID_CPU_HELPER(braid_cpu_div_f64),    BRAID_CPU_HELPER(braid_cpu_sqrt_f32),
+      BRAID_CPU_HELPER(braid_cpu_sqrt_f64),   BRAID_CPU_HELPER(braid_cpu_fma_f32),
+      BRAID_CPU_HELPER(braid_cpu_fma_f64),    BRAID_CPU_HELPER(braid_cpu_f64_to_f32),
+      BRAID_CPU_HELPER(braid_cpu_int_to_f32), BRAID_CPU_HELPER(braid_cpu_int_to_f64),
+      BRAID_CPU_HELPER(braid_cpu_clock),      BRAID_CPU_HELPER(braid_cpu_globaltimer),
+      BRAID_CPU_HELPER(braid_cpu_to_float8),  BRAID_CPU_HELPER(braid_cpu_from_float8),
+      BRAID_CPU_HELPER(braid_cpu_find_set),
+  };
+  return kHelpers;
+}
+
+#undef BRAID_CPU_HELPER
+
+}  // namespace braid::cpu

@@ -1,0 +1,359 @@
+#include "runtime/cpu/translate/control_flow.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace braid::cpu {
+namespace {
+
+using ptx::Instruction;
+using ptx::Operand;
+
+bool has_modifier(const Instruction& instruction, std::string_view name) {
+  return std::find(instruction.modifiers.begin(), instruction.modifiers.end(), name) !=
+         instruction.modifiers.end();
+}
+
+void collect(const Operand& operand, std::vector<int>& out) {
+  if (operand.is_register()) out.push_back(operand.index);
+  for (const Operand& element : operand.elements) collect(element, out);
+}
+
+bool is_exit(const Instruction& i) { return i.opcode == "ret" || i.opcode == "exit"; }
+bool is_branch(const Instruction& i) { return i.opcode == "bra"; }
+
+/// A loop around one of these may be waiting for another thread.
+bool may_wait(const Instruction& i) {
+  if (i.opcode == "atom" || i.opcode == "nanosleep" || i.opcode == "fence" ||
+      i.opcode == "membar") {
+    return true;
+  }
+  return i.opcode == "ld" && (has_modifier(i, "volatile") || has_modifier(i, "relaxed") ||
+                              has_modifier(i, "acquire") || has_modifier(i, "mmio"));
+}
+
+bool is_barrier(const Instruction& i) {
+  return (i.opcode == "bar" || i.opcode == "barrier") && !has_modifier(i, "warp");
+}
+
+/// A barrier that gives no result: a warp can leave the kernel there and come back later.
+bool parks(const Instruction& i) {
+  return is_barrier(i) && i.guard < 0 && !has_modifier(i, "red") && !has_modifier(i, "arrive");
+}
+
+}  // namespace
+
+bool has_result(const Instruction& i) {
+  static const std::set<std::string_view> kNone = {"st",        "red",
+                                                   "bra",       "ret",
+                                                   "exit",      "trap",
+                                                   "brkpt",     "membar",
+                                                   "fence",     "cp",
+                                                   "prefetch",  "call",
+                                                   "nanosleep", "prefetchu",
+                                                   "discard",   "applypriority",
+                                                   "pmevent",   "griddepcontrol",
+                                                   "stmatrix"};
+  if (i.opcode == "bar" || i.opcode == "barrier") return has_modifier(i, "red");
+  return !kNone.contains(i.opcode);
+}
+
+RegisterUse register_use(const Instruction& instruction) {
+  RegisterUse use;
+  std::size_t first = 0;
+  if (has_result(instruction) && !instruction.operands.empty()) {
+    if (instruction.operands[0].form != Operand::Form::kMemory) {
+      collect(instruction.operands[0], use.writes);
+      first = 1;
+    }
+  }
+  for (std::size_t i = first; i < instruction.operands.size(); ++i) {
+    collect(instruction.operands[i], use.reads);
+  }
+  if (instruction.guard >= 0) {
+    use.reads.push_back(instruction.guard);
+    use.reads.insert(use.reads.end(), use.writes.begin(), use.writes.end());
+  }
+  return use;
+}
+
+bool BitSet::merge(const BitSet& in, const BitSet* without) {
+  bool grew = false;
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    const std::uint64_t add =
+        without != nullptr ? in.words_[i] & ~without->words_[i] : in.words_[i];
+    grew = grew || (add & ~words_[i]) != 0;
+    words_[i] |= add;
+  }
+  return grew;
+}
+
+ControlFlow::ControlFlow(const ptx::Function& function) {
+  build(function);
+  order_blocks();
+  find_post_dominators();
+  find_liveness(function);
+  find_spins(function);
+}
+
+void ControlFlow::build(const ptx::Function& function) {
+  const auto& body = function.body;
+  const auto size = static_cast<std::uint32_t>(body.size());
+  // Cut at labels, after terminators and after barriers; one empty exit block stands for the end of
+  // the text.
+  std::vector<int> block_at(size + 1, -1);
+  std::vector<std::uint32_t> starts{0, size};
+  for (const std::uint32_t label : function.labels) starts.push_back(label);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    if (is_branch(body[i]) || is_exit(body[i]) || parks(body[i])) starts.push_back(i + 1);
+  }
+  std::sort(starts.begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  for (std::size_t b = 0; b < starts.size(); ++b) block_at[starts[b]] = static_cast<int>(b);
+  blocks_.resize(starts.size());
+  for (std::size_t b = 0; b + 1 < starts.size(); ++b) {
+    Block& block = blocks_[b];
+    block.first = starts[b];
+    block.last = starts[b + 1];
+    const Instruction& last = body[block.last - 1];
+    block.line = last.line;
+    block.next = static_cast<int>(b) + 1;
+    block.end = BlockEnd::kJump;
+    block.parks = parks(last);
+    if (!is_branch(last) && !is_exit(last)) continue;
+    --block.last;
+    block.predicate = last.guard;
+    block.negated = last.guard_negated;
+    if (is_exit(last)) {
+      block.end = last.guard >= 0 ? BlockEnd::kGuardedExit : BlockEnd::kExit;
+      if (last.guard < 0) block.next = -1;
+      continue;
+    }
+    if (last.operands.size() != 1 || last.operands[0].form != Operand::Form::kLabel) {
+      ptx::fail(last.line, "bad operands of '" + last.full_name() + "'");
+    }
+    const int target = block_at[function.labels[static_cast<std::size_t>(last.operands[0].index)]];
+    if (last.guard >= 0 && target != block.next) {
+      block.end = BlockEnd::kBranch;
+      block.taken = target;
+    } else {
+      block.predicate = -1;
+      block.next = target;
+    }
+  }
+  // A branch to a bare return is a guarded exit, so that it does not count as divergence.
+  const auto returns = [&](int b) {
+    const Block& block = blocks_[static_cast<std::size_t>(b)];
+    return block.end == BlockEnd::kExit && block.first == block.last;
+  };
+  for (Block& block : blocks_) {
+    if (block.end == BlockEnd::kBranch && (returns(block.taken) || returns(block.next))) {
+      if (!returns(block.taken)) {
+        std::swap(block.taken, block.next);
+        block.negated = !block.negated;
+      }
+      block.taken = -1;
+      block.end = returns(block.next) ? BlockEnd::kExit : BlockEnd::kGuardedExit;
+    } else if (block.end == BlockEnd::kGuardedExit && returns(block.next)) {
+      block.end = BlockEnd::kExit;
+    }
+    if (block.end == BlockEnd::kExit) {
+      block.next = block.taken = -1;
+      block.predicate = -1;
+    }
+  }
+}
+
+void ControlFlow::order_blocks() {
+  // Iterative depth-first search; `taken` first, so that the fall-through comes earlier.
+  std::vector<int> post;
+  std::vector<std::uint8_t> state(blocks_.size());
+  std::vector<int> stack{0};
+  while (!stack.empty()) {
+    const int b = stack.back();
+    const Block& block = blocks_[static_cast<std::size_t>(b)];
+    auto& step = state[static_cast<std::size_t>(b)];
+    if (step == 0 || step == 1) {
+      const int target = step == 0 ? block.taken : block.next;
+      ++step;
+      if (target >= 0 && state[static_cast<std::size_t>(target)] == 0) stack.push_back(target);
+      continue;
+    }
+    if (step == 2) {
+      step = 3;
+      post.push_back(b);
+    }
+    stack.pop_back();
+  }
+  std::vector<int> position(blocks_.size(), -1);
+  for (std::size_t i = 0; i < post.size(); ++i) {
+    position[static_cast<std::size_t>(post[post.size() - 1 - i])] = static_cast<int>(i);
+  }
+  std::vector<Block> ordered(post.size());
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    if (position[b] < 0) continue;
+    Block& block = ordered[static_cast<std::size_t>(position[b])];
+    block = std::move(blocks_[b]);
+    if (block.taken >= 0) block.taken = position[static_cast<std::size_t>(block.taken)];
+    if (block.next >= 0) block.next = position[static_cast<std::size_t>(block.next)];
+  }
+  blocks_ = std::move(ordered);
+  for (int b = 0; b < size(); ++b) {
+    for (const int target :
+         {blocks_[static_cast<std::size_t>(b)].taken, blocks_[static_cast<std::size_t>(b)].next}) {
+      if (target >= 0) blocks_[static_cast<std::size_t>(target)].predecessors.push_back(b);
+    }
+  }
+}
+
+void ControlFlow::find_post_dominators() {
+  // Cooper, Harvey and Kennedy's iteration on the reversed graph. Lanes that die at a guarded exit
+  // do not count as a way to the end, except in loops that have no other.
+  const int n = size();
+  const int end = n;
+  std::vector<int> order;  // post order of the reversed graph
+  std::vector<int> rank(static_cast<std::size_t>(n) + 1, -1);
+  std::vector<int> roots;
+  for (const BlockEnd kind : {BlockEnd::kExit, BlockEnd::kGuardedExit}) {
+    for (int b = 0; b < n; ++b) {
+      if (block(b).end == kind) roots.push_back(b);
+    }
+  }
+  std::vector<std::pair<int, std::size_t>> stack;
+  std::vector<bool> seen(static_cast<std::size_t>(n));
+  std::vector<bool> leaves(static_cast<std::size_t>(n));
+  for (const int root : roots) {
+    if (seen[static_cast<std::size_t>(root)]) continue;
+    seen[static_cast<std::size_t>(root)] = true;
+    leaves[static_cast<std::size_t>(root)] = true;
+    stack.emplace_back(root, 0);
+    while (!stack.empty()) {
+      auto& [b, step] = stack.back();
+      const auto& predecessors = block(b).predecessors;
+      if (step < predecessors.size()) {
+        const int p = predecessors[step++];
+        if (!seen[static_cast<std::size_t>(p)]) {
+          seen[static_cast<std::size_t>(p)] = true;
+          stack.emplace_back(p, 0);
+        }
+        continue;
+      }
+      rank[static_cast<std::size_t>(b)] = static_cast<int>(order.size());
+      order.push_back(b);
+      stack.pop_back();
+    }
+  }
+  for (int b = 0; b < n; ++b) {
+    blocks_[static_cast<std::size_t>(b)].endless = !seen[static_cast<std::size_t>(b)];
+  }
+  rank[static_cast<std::size_t>(end)] = static_cast<int>(order.size());
+  post_dominator_.assign(static_cast<std::size_t>(n) + 1, -1);
+  post_dominator_[static_cast<std::size_t>(end)] = end;
+  const auto meet = [&](int a, int b) {
+    while (a != b) {
+      while (rank[static_cast<std::size_t>(a)] < rank[static_cast<std::size_t>(b)]) {
+        a = post_dominator_[static_cast<std::size_t>(a)];
+      }
+      while (rank[static_cast<std::size_t>(b)] < rank[static_cast<std::size_t>(a)]) {
+        b = post_dominator_[static_cast<std::size_t>(b)];
+      }
+    }
+    return a;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      const Block& current = block(*it);
+      int result = -1;
+      if (leaves[static_cast<std::size_t>(*it)]) result = end;
+      for (const int target : {current.taken, current.next}) {
+        if (target < 0 || post_dominator_[static_cast<std::size_t>(target)] < 0) continue;
+        result = result < 0 ? target : meet(result, target);
+      }
+      if (result >= 0 && post_dominator_[static_cast<std::size_t>(*it)] != result) {
+        post_dominator_[static_cast<std::size_t>(*it)] = result;
+        changed = true;
+      }
+    }
+  }
+  post_dominator_.resize(static_cast<std::size_t>(n));
+  for (int& p : post_dominator_) {
+    if (p == end) p = -1;
+  }
+}
+
+int ControlFlow::divergent_region(int from, std::vector<int>& region) const {
+  const int stop = post_dominator_[static_cast<std::size_t>(from)];
+  std::vector<bool> seen(blocks_.size());
+  std::vector<int> work{block(from).taken, block(from).next};
+  while (!work.empty()) {
+    const int b = work.back();
+    work.pop_back();
+    if (b < 0 || b == stop || seen[static_cast<std::size_t>(b)]) continue;
+    seen[static_cast<std::size_t>(b)] = true;
+    region.push_back(b);
+    work.push_back(block(b).taken);
+    work.push_back(block(b).next);
+  }
+  return stop;
+}
+
+void ControlFlow::find_liveness(const ptx::Function& function) {
+  const std::size_t registers = function.registers.size();
+  std::vector<BitSet> killed(blocks_.size(), BitSet(registers));
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    Block& block = blocks_[b];
+    block.live_in = BitSet(registers);
+    block.live_out = BitSet(registers);
+    for (std::uint32_t i = block.first; i < block.last; ++i) {
+      const RegisterUse use = register_use(function.body[i]);
+      for (const int r : use.reads) {
+        if (!killed[b].has(r)) block.live_in.add(r);
+      }
+      for (const int r : use.writes) killed[b].add(r);
+    }
+    if (block.predicate >= 0 && !killed[b].has(block.predicate)) {
+      block.live_in.add(block.predicate);
+    }
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t b = blocks_.size(); b-- > 0;) {
+      Block& block = blocks_[b];
+      for (const int target : {block.taken, block.next}) {
+        if (target < 0) continue;
+        block.live_out.merge(blocks_[static_cast<std::size_t>(target)].live_in);
+      }
+      if (block.live_in.merge(block.live_out, &killed[b])) changed = true;
+    }
+  }
+}
+
+void ControlFlow::find_spins(const ptx::Function& function) {
+  std::vector<bool> waits(blocks_.size());
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    for (std::uint32_t i = blocks_[b].first; i < blocks_[b].last; ++i) {
+      const Instruction& instruction = function.body[i];
+      if (may_wait(instruction)) waits[b] = true;
+      const bool in_place =
+          instruction.opcode == "nanosleep" ||
+          (is_barrier(instruction) && !parks(instruction) && !has_modifier(instruction, "arrive"));
+      if (in_place) waits_ = Waits::kAnywhere;
+      if (is_barrier(instruction)) waits_ = std::max(waits_, Waits::kAtBarriers);
+    }
+  }
+  for (int b = 0; b < size(); ++b) {
+    for (const int target : {block(b).taken, block(b).next}) {
+      if (target < 0 || target > b) continue;
+      for (int inside = target; inside <= b; ++inside) {
+        if (waits[static_cast<std::size_t>(inside)]) {
+          blocks_[static_cast<std::size_t>(b)].spins = true;
+          waits_ = Waits::kAnywhere;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace braid::cpu

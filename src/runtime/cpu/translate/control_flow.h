@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/cpu/ptx/ptx.h"
+
+namespace braid::cpu {
+
+/// Registers an instruction writes and reads. A guarded write also reads its register.
+struct RegisterUse {
+  std::vector<int> writes;
+  std::vector<int> reads;
+};
+
+/// True when the first operand is a result.
+bool has_result(const ptx::Instruction& instruction);
+RegisterUse register_use(const ptx::Instruction& instruction);
+
+/// A set of small integers of fixed capacity.
+class BitSet {
+ public:
+  explicit BitSet(std::size_t capacity = 0) : words_((capacity + 63) / 64) {}
+  [[nodiscard]] bool has(int i) const {
+    return ((words_[static_cast<std::size_t>(i) / 64] >> (i % 64)) & 1) != 0;
+  }
+  void add(int i) { words_[static_cast<std::size_t>(i) / 64] |= 1ULL << (i % 64); }
+  /// this |= (in & ~without); returns whether this grew.
+  bool merge(const BitSet& in, const BitSet* without = nullptr);
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+/// How a block ends. Lanes that leave by an exit die; nothing waits for them.
+enum class BlockEnd : std::uint8_t {
+  kJump,         ///< to `next`
+  kBranch,       ///< to `taken` where the predicate holds, else to `next`
+  kExit,         ///< all lanes return
+  kGuardedExit,  ///< lanes where the predicate holds return, the others go to `next`
+};
+
+struct Block {
+  std::uint32_t first = 0;  ///< instructions [first, last), without the terminator
+  std::uint32_t last = 0;
+  BlockEnd end = BlockEnd::kExit;
+  int predicate = -1;
+  bool negated = false;
+  int taken = -1;
+  int next = -1;
+  std::uint32_t line = 0;
+  std::vector<int> predecessors;
+  bool parks = false;    ///< its last instruction is a barrier where the warp may leave
+  bool spins = false;    ///< ends a loop that may wait for other threads: its back edges yield
+  bool endless = false;  ///< no way leads from it to an exit
+  BitSet live_in, live_out;
+};
+
+/// Where a kernel waits for other threads.
+enum class Waits : std::uint8_t {
+  kNever,
+  kAtBarriers,  ///< only at the ends of blocks that park
+  kAnywhere,    ///< it sleeps, spins, or reduces over a barrier: it needs a stack of its own
+};
+
+/// Blocks in reverse post order (block 0 is the entry; unreachable code is dropped).
+class ControlFlow {
+ public:
+  explicit ControlFlow(const ptx::Function& function);
+
+  [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
+  [[nodiscard]] const Block& block(int i) const { return blocks_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] int size() const { return static_cast<int>(blocks_.size()); }
+
+  /// The blocks that lanes may be spread over after a divergent end of `block`: all on the way to
+  /// its post-dominator. Returns that post-dominator, or -1 when only the end of the kernel is.
+  int divergent_region(int block, std::vector<int>& region) const;
+
+  [[nodiscard]] Waits waits() const { return waits_; }
+
+ private:
+  void build(const ptx::Function& function);
+  void order_blocks();
+  void find_post_dominators();
+  void find_liveness(const ptx::Function& function);
+  void find_spins(const ptx::Function& function);
+
+  std::vector<Block> blocks_;
+  std::vector<int> post_dominator_;
+  Waits waits_ = Waits::kNever;
+};
+
+}  // namespace braid::cpu

@@ -1,0 +1,250 @@
+#include "runtime/cpu/translate/jit.h"
+
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <algorithm>
+
+#include "braid/error.h"
+#include "runtime/compile/disk_cache.h"
+#include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/cpu/translate/translator.h"
+
+namespace braid::cpu {
+namespace {
+
+template <class T>
+T check(llvm::Expected<T> value) {
+  if (!value) throw_internal("cpu", llvm::toString(value.takeError()));
+  return static_cast<T&&>(*value);
+}
+
+void check(llvm::Error error) {
+  if (error) throw_internal("cpu", llvm::toString(std::move(error)));
+}
+
+std::string variable_symbol(std::size_t index) { return "ptx.variable." + std::to_string(index); }
+constexpr const char* kKernelSymbol = "ptx.kernel";
+constexpr const char* kInfoSymbol = "ptx.info";
+
+/// The feature level by what was detected; names of processors say less.
+std::string host_cpu(const llvm::StringMap<bool>& features) {
+  const auto has = [&](const char* name) { return features.lookup(name); };
+  if (has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq") && has("avx512cd")) {
+    return "x86-64-v4";
+  }
+  if (has("avx2") && has("fma") && has("bmi2") && has("f16c")) return "x86-64-v3";
+  return "x86-64-v2";
+}
+
+}  // namespace
+
+const char* llvm_version() { return LLVM_VERSION_STRING; }
+
+struct Jit::State {
+  std::string cpu;
+  std::string features;
+  std::unique_ptr<llvm::orc::LLJIT> lljit;
+  llvm::orc::JITDylib* helpers = nullptr;
+
+  [[nodiscard]] std::unique_ptr<llvm::TargetMachine> target_machine() const {
+    const std::string triple = llvm::sys::getProcessTriple();
+    std::string error;
+    const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+    if (target == nullptr) throw_environment("cpu", error);
+    llvm::TargetOptions options;
+    options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+    std::unique_ptr<llvm::TargetMachine> machine(
+        target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_,
+                                    llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less, true));
+    if (machine == nullptr) throw_environment("cpu", "LLVM has no code generator for this host");
+    return machine;
+  }
+};
+
+namespace {
+
+/// LLVM offers these choices only on its command line. Domain reassignment takes minutes on kernels
+/// with thousands of narrow accesses, and gains nothing on ours. Our blocks are straight and keep
+/// in memory what lives across them: splitting live ranges and reordering instructions take a
+/// fifth of the translation and gain nothing either.
+void choose_passes() {
+  auto& options = llvm::cl::getRegisteredOptions();
+  const auto choose = [&](const char* name, const char* value) {
+    const auto found = options.find(name);
+    if (found != options.end()) found->second->addOccurrence(0, found->first(), value);
+  };
+  choose("disable-x86-domain-reassignment", "true");
+  choose("enable-misched", "false");
+  choose("regalloc", "basic");
+}
+
+}  // namespace
+
+Jit::Jit(const DiskCache* cache, Instrumentation instrumentation)
+    : cache_(cache), instrumentation_(instrumentation), state_(std::make_unique<State>()) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  [[maybe_unused]] static const bool kOnce = (choose_passes(), true);
+  const llvm::StringMap<bool> detected = llvm::sys::getHostCPUFeatures();
+  std::vector<std::string> names;
+  for (const auto& feature : detected) {
+    if (feature.second) names.push_back("+" + feature.first().str());
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    state_->features += (state_->features.empty() ? "" : ",") + name;
+  }
+  state_->cpu = host_cpu(detected);
+  host_ = llvm::sys::getHostCPUName().str() + " (" + state_->cpu + ")";
+  state_->lljit = check(llvm::orc::LLJITBuilder().create());
+  state_->helpers = &check(state_->lljit->createJITDylib("braid.helpers"));
+  llvm::orc::SymbolMap symbols;
+  for (const auto helpers : {math_helpers(), memory_helpers(), mma_helpers(), control_helpers()}) {
+    for (const RuntimeHelper& helper : helpers) {
+      symbols[state_->lljit->mangleAndIntern(helper.name)] = {
+          llvm::orc::ExecutorAddr::fromPtr(helper.address), llvm::JITSymbolFlags::Exported};
+    }
+  }
+  check(state_->helpers->define(llvm::orc::absoluteSymbols(std::move(symbols))));
+}
+
+Jit::~Jit() = default;
+
+Jit::Linked::~Linked() {
+  const std::lock_guard lock(jit_.mutex_);
+  llvm::consumeError(jit_.state_->lljit->getExecutionSession().removeJITDylib(library_));
+}
+
+void Jit::translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
+                    Instrumentation instrumentation) {
+  const Program::Entry& kernel = program.entries()[entry];
+  if (kernel.error) throw Error(*kernel.error);
+  Layout layout;
+  layout.offsets = program.offsets();
+  layout.globals.resize(layout.offsets.size());
+  for (std::size_t v = 0; v < layout.offsets.size(); ++v) {
+    const ptx::Space space = program.module().variables[v].space;
+    if (space != ptx::Space::kGlobal && space != ptx::Space::kConst) continue;
+    layout.globals[v] =
+        new llvm::GlobalVariable(out, llvm::Type::getInt8Ty(out.getContext()), false,
+                                 llvm::GlobalValue::ExternalLinkage, nullptr, variable_symbol(v));
+  }
+  layout.local_bytes = program.local_bytes(static_cast<int>(entry));
+  layout.shared_bytes = program.shared_bytes(static_cast<int>(entry));
+  for (std::size_t v = 0; v < layout.offsets.size(); ++v) {
+    if (program.module().variables[v].dynamic) layout.offsets[v] = layout.shared_bytes;
+  }
+  const auto& function = program.module().functions[static_cast<std::size_t>(kernel.function)];
+  Translator translator(out, program.module(), function, layout, aligned, instrumentation);
+  const KernelInfo info = translator.run(kKernelSymbol);
+  const std::uint32_t words[] = {info.register_bytes, info.local_bytes, info.shared_bytes,
+                                 info.waits};
+  auto* data = llvm::ConstantDataArray::get(out.getContext(), words);
+  new llvm::GlobalVariable(out, data->getType(), true, llvm::GlobalValue::ExternalLinkage, data,
+                           kInfoSymbol);
+  std::string problem;
+  llvm::raw_string_ostream problems(problem);
+  if (llvm::verifyModule(out, &problems))
+    throw_internal("cpu", "bad code was generated: " + problem);
+}
+
+std::string Jit::compile(const Program& program, std::size_t entry, bool aligned) {
+  llvm::LLVMContext context;
+  llvm::Module out("ptx", context);
+  const auto machine = state_->target_machine();
+  out.setTargetTriple(machine->getTargetTriple().str());
+  out.setDataLayout(machine->createDataLayout());
+  out.setPICLevel(llvm::PICLevel::BigPIC);
+  translate(out, program, entry, aligned, instrumentation_);
+
+  llvm::PassBuilder builder(machine.get());
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  for (llvm::Function& function : out) {
+    if (!function.isDeclaration()) passes.run(function, functions);
+  }
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager emit;
+  if (machine->addPassesToEmitFile(emit, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+    throw_environment("cpu", "LLVM cannot write objects for this host");
+  }
+  emit.run(out);
+  return std::string(object.begin(), object.end());
+}
+
+std::string Jit::object_for(const Program& program, std::size_t entry, bool aligned) {
+  const std::string key = "braid-cpu-object\nversion " + std::to_string(kCodegenVersion) +
+                          "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu + "\nfeatures " +
+                          state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
+                          (instrumentation_.checks ? ", checked" : "") +
+                          (instrumentation_.counts ? ", counted" : "") + "\nentry " +
+                          program.entries()[entry].name + "\nptx\n" + program.text();
+  const auto it = objects_.find(key);
+  if (it != objects_.end()) return it->second;
+  const auto make = [&] { return compile(program, entry, aligned); };
+  std::string object = cache_ == nullptr ? make() : cache_->get_or_create({key}, make);
+  objects_.emplace(key, object);
+  return object;
+}
+
+std::unique_ptr<Jit::Linked> Jit::load(const Program& program, std::size_t entry, bool aligned,
+                                       std::uint8_t* globals) {
+  const std::lock_guard lock(mutex_);
+  const std::string object = object_for(program, entry, aligned);
+  llvm::orc::LLJIT& lljit = *state_->lljit;
+  auto& library = check(lljit.createJITDylib("ptx." + std::to_string(next_library_++)));
+  library.addToLinkOrder(*state_->helpers);
+  struct Unload {
+    llvm::orc::LLJIT& jit;
+    llvm::orc::JITDylib* library;
+    ~Unload() {
+      if (library != nullptr) {
+        llvm::consumeError(jit.getExecutionSession().removeJITDylib(*library));
+      }
+    }
+  } unload{lljit, &library};
+  llvm::orc::SymbolMap symbols;
+  for (std::size_t v = 0; v < program.module().variables.size(); ++v) {
+    const ptx::Space space = program.module().variables[v].space;
+    if (space != ptx::Space::kGlobal && space != ptx::Space::kConst) continue;
+    symbols[lljit.mangleAndIntern(variable_symbol(v))] = {
+        llvm::orc::ExecutorAddr::fromPtr(globals + program.offsets()[v]),
+        llvm::JITSymbolFlags::Exported};
+  }
+  if (!symbols.empty()) check(library.define(llvm::orc::absoluteSymbols(std::move(symbols))));
+  check(lljit.addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(object, "ptx.o")));
+  Kernel kernel;
+  kernel.run = check(lljit.lookup(library, kKernelSymbol)).toPtr<WarpFunction>();
+  kernel.info = *check(lljit.lookup(library, kInfoSymbol)).toPtr<const KernelInfo*>();
+  unload.library = nullptr;
+  auto linked = std::make_unique<Linked>(*this, library);
+  linked->kernel_ = kernel;
+  return linked;
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "braid/error.h"
+#include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/run/warp_context.h"
+
+namespace llvm {
+class Module;
+namespace orc {
+class JITDylib;
+}
+}  // namespace llvm
+
+namespace braid {
+class DiskCache;
+}
+
+namespace braid::cpu {
+
+/// Changes whenever generated code or WarpContext changes.
+inline constexpr int kCodegenVersion = 24;
+
+/// The version of LLVM, e.g. "19.1.7".
+const char* llvm_version();
+
+/// A kernel ready to run.
+struct Kernel {
+  WarpFunction run = nullptr;
+  KernelInfo info;
+};
+
+/// Parsed PTX with its calls inlined, its variables placed and its parameters laid out.
+class Program {
+ public:
+  /// Throws braid::Error on bad PTX outside of its functions.
+  explicit Program(std::string text);
+
+  struct Parameter {
+    std::uint32_t offset;
+    std::uint32_t size;
+  };
+  struct Entry {
+    std::string name;
+    int function;
+    std::vector<Parameter> parameters;
+    std::uint32_t parameter_bytes = 0;
+    bool needs_general = false;  ///< its declared block shape has warps that are not full rows
+    std::optional<Error> error;  ///< why it cannot run
+  };
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// For each line of the text the line of the CUDA source, or 0; null without line information.
+  [[nodiscard]] const std::shared_ptr<const std::vector<std::uint32_t>>& cuda_lines() const {
+    return cuda_lines_;
+  }
+  [[nodiscard]] const ptx::Module& module() const { return module_; }
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  /// Offsets of variables: in the globals block, in parameters, in shared or local memory; the
+  /// private ones per entry.
+  [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return offsets_; }
+  [[nodiscard]] std::uint64_t globals_bytes() const { return globals_bytes_; }
+  [[nodiscard]] std::uint32_t local_bytes(int entry) const {
+    return local_bytes_[static_cast<std::size_t>(entry)];
+  }
+  [[nodiscard]] std::uint32_t shared_bytes(int entry) const {
+    return shared_bytes_[static_cast<std::size_t>(entry)];
+  }
+
+ private:
+  void place(Entry& entry);
+
+  std::string text_;
+  ptx::Module module_;
+  std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines_;
+  std::vector<Entry> entries_;
+  std::vector<std::int64_t> offsets_;
+  std::uint64_t globals_bytes_ = 0;
+  std::uint32_t module_shared_bytes_ = 0;
+  std::vector<std::uint32_t> local_bytes_;
+  std::vector<std::uint32_t> shared_bytes_;
+};
+
+/// Compiles programs to host objects (kept in memory and in the disk cache) and links them.
+class Jit {
+ public:
+  Jit(const DiskCache* cache, Instrumentation instrumentation);
+  ~Jit();
+  Jit(const Jit&) = delete;
+  Jit& operator=(const Jit&) = delete;
+
+  /// One linked copy of one variant of an entry; unloaded when it dies.
+  class Linked {
+   public:
+    Linked(Jit& jit, llvm::orc::JITDylib& library) : jit_(jit), library_(library) {}
+    ~Linked();
+    Linked(const Linked&) = delete;
+    Linked& operator=(const Linked&) = delete;
+    [[nodiscard]] const Kernel& kernel() const { return kernel_; }
+
+   private:
+    friend class Jit;
+    Jit& jit_;
+    llvm::orc::JITDylib& library_;
+    Kernel kernel_;
+  };
+
+  /// Writes the function of a kernel into a module, and verifies it. Throws the entry's error, or
+  /// one for what the device does not know.
+  static void translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
+                        Instrumentation instrumentation);
+
+  /// `aligned` picks the variant for blocks whose x extent is a multiple of 32; `globals` is where
+  /// the program's global variables live. Throws as translate().
+  std::unique_ptr<Linked> load(const Program& program, std::size_t entry, bool aligned,
+                               std::uint8_t* globals);
+
+  /// Name and features of the host processor, for people.
+  [[nodiscard]] const std::string& host() const { return host_; }
+
+ private:
+  struct State;
+  std::string compile(const Program& program, std::size_t entry, bool aligned);
+  std::string object_for(const Program& program, std::size_t entry, bool aligned);
+
+  const DiskCache* cache_;
+  Instrumentation instrumentation_;
+  std::string host_;
+  std::unique_ptr<State> state_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> objects_;
+  int next_library_ = 0;
+};
+
+}  // namespace braid::cpu

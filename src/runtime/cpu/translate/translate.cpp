@@ -1,0 +1,363 @@
+#include <llvm/IR/Constants.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/cpu/translate/translator.h"
+
+namespace braid::cpu {
+
+bool Modifiers::take(std::string_view name) { return take_one({name}) == 0; }
+
+int Modifiers::take_one(std::initializer_list<std::string_view> names) {
+  const auto it = std::find_first_of(left_.begin(), left_.end(), names.begin(), names.end());
+  if (it == left_.end()) return -1;
+  const auto index = std::find(names.begin(), names.end(), *it) - names.begin();
+  left_.erase(it);
+  return static_cast<int>(index);
+}
+
+int Modifiers::take_head(std::initializer_list<std::string_view> names) {
+  if (left_.empty()) return -1;
+  const auto it = std::find(names.begin(), names.end(), left_.front());
+  if (it == names.end()) return -1;
+  left_.erase(left_.begin());
+  return static_cast<int>(it - names.begin());
+}
+
+ptx::Type Modifiers::type() {
+  const auto it = std::find_if(left_.begin(), left_.end(),
+                               [](std::string_view m) { return ptx::parse_type(m).has_value(); });
+  if (it == left_.end()) unknown();
+  const ptx::Type type = *ptx::parse_type(*it);
+  left_.erase(it);
+  return type;
+}
+
+void Modifiers::unknown() const {
+  if (left_.empty()) {
+    ptx::fail(instruction_.line,
+              "'" + instruction_.full_name() +
+                  "' lacks a modifier, or is an unsupported combination of them");
+  }
+  ptx::fail(instruction_.line, "unknown modifier '." + std::string(left_.front()) + "' of '" +
+                                   instruction_.full_name() + "'");
+}
+
+const std::unordered_map<std::string_view, Translator::Handler>& Translator::handlers() {
+  using T = Translator;
+  static const std::unordered_map<std::string_view, Handler> kHandlers = {
+      {"add", &T::op_add_sub},
+      {"sub", &T::op_add_sub},
+      {"mul", &T::op_multiply},
+      {"addc", &T::op_add_sub},
+      {"subc", &T::op_add_sub},
+      {"mad", &T::op_multiply},
+      {"madc", &T::op_multiply},
+      {"mul24", &T::op_multiply},
+      {"mad24", &T::op_multiply},
+      {"div", &T::op_divide},
+      {"rem", &T::op_divide},
+      {"min", &T::op_min_max},
+      {"max", &T::op_min_max},
+      {"abs", &T::op_sign},
+      {"neg", &T::op_sign},
+      {"and", &T::op_logic},
+      {"or", &T::op_logic},
+      {"xor", &T::op_logic},
+      {"not", &T::op_logic},
+      {"cnot", &T::op_logic},
+      {"shl", &T::op_shift},
+      {"shr", &T::op_shift},
+      {"bfe", &T::op_bit_field},
+      {"bfi", &T::op_bit_field},
+      {"clz", &T::op_count_bits},
+      {"popc", &T::op_count_bits},
+      {"brev", &T::op_count_bits},
+      {"fns", &T::op_find_set},
+      {"bfind", &T::op_count_bits},
+      {"bmsk", &T::op_bit_mask},
+      {"prmt", &T::op_permute},
+      {"shf", &T::op_funnel},
+      {"lop3", &T::op_lop3},
+      {"selp", &T::op_select},
+      {"slct", &T::op_select},
+      {"setp", &T::op_compare},
+      {"set", &T::op_compare},
+      {"mov", &T::op_move},
+      {"cvta", &T::op_cvta},
+      {"isspacep", &T::op_isspacep},
+      {"sad", &T::op_sad},
+      {"dp4a", &T::op_dot_product},
+      {"dp2a", &T::op_dot_product},
+      {"fma", &T::op_fma},
+      {"sqrt", &T::op_root},
+      {"rsqrt", &T::op_root},
+      {"rcp", &T::op_root},
+      {"ex2", &T::op_transcendental},
+      {"lg2", &T::op_transcendental},
+      {"sin", &T::op_transcendental},
+      {"cos", &T::op_transcendental},
+      {"tanh", &T::op_transcendental},
+      {"copysign", &T::op_copysign},
+      {"testp", &T::op_testp},
+      {"cvt", &T::op_convert},
+      {"ld", &T::op_load},
+      {"ldu", &T::op_load},
+      {"st", &T::op_store},
+      {"atom", &T::op_atomic},
+      {"red", &T::op_atomic},
+      {"fence", &T::op_fence},
+      {"membar", &T::op_fence},
+      {"cp", &T::op_copy_async},
+      {"prefetch", &T::op_nothing},
+      {"prefetchu", &T::op_nothing},
+      {"discard", &T::op_nothing},
+      {"applypriority", &T::op_nothing},
+      {"pmevent", &T::op_nothing},
+      {"griddepcontrol", &T::op_nothing},  // grids of a stream do not overlap
+      {"createpolicy", &T::op_policy},
+      {"shfl", &T::op_shuffle},
+      {"vote", &T::op_vote},
+      {"activemask", &T::op_active_mask},
+      {"match", &T::op_match},
+      {"redux", &T::op_reduce},
+      {"bar", &T::op_barrier},
+      {"barrier", &T::op_barrier},
+      {"nanosleep", &T::op_sleep},
+      {"trap", &T::op_trap},
+      {"brkpt", &T::op_nothing},
+      {"ldmatrix", &T::op_ldmatrix},
+      {"stmatrix", &T::op_stmatrix},
+      {"movmatrix", &T::op_movmatrix},
+  };
+  return kHandlers;
+}
+
+Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
+                       const Layout& layout, bool aligned, Instrumentation instrumentation)
+    : out_(out),
+      llvm_(out.getContext()),
+      module_(module),
+      function_(function),
+      layout_(layout),
+      aligned_(aligned),
+      instrumentation_(instrumentation),
+      flow_(function),
+      shapes_(module, function, flow_, aligned),
+      b_(out.getContext()) {}
+
+void Translator::bad(const Instruction& instruction, const std::string& why) const {
+  ptx::fail(instruction.line, "'" + instruction.full_name() + "': " + why);
+}
+
+void Translator::need(const Instruction& instruction, std::size_t operands) const {
+  if (instruction.operands.size() != operands) {
+    bad(instruction, "expected " + std::to_string(operands) + " operands, found " +
+                         std::to_string(instruction.operands.size()));
+  }
+}
+
+/// Gives a place in the register file to every register that lives across blocks.
+void Translator::assign_slots() {
+  slots_.assign(function_.registers.size(), -1);
+  std::uint32_t at = 0;
+  const auto place = [&](std::uint32_t bytes) {
+    at = (at + bytes - 1) / bytes * bytes;
+    const std::uint32_t result = at;
+    at += bytes;
+    return result;
+  };
+  // So do those that a run-time helper reads or writes in place.
+  std::vector<bool> in_place(slots_.size());
+  for (const Instruction& instruction : function_.body) {
+    const bool all = instruction.opcode == "mma";
+    if (!all && instruction.opcode != "ldmatrix") continue;
+    const RegisterUse use = register_use(instruction);
+    for (const int r : use.writes) in_place[static_cast<std::size_t>(r)] = true;
+    if (!all) continue;
+    for (const int r : use.reads) in_place[static_cast<std::size_t>(r)] = true;
+  }
+  for (std::size_t r = 0; r < slots_.size(); ++r) {
+    const int reg = static_cast<int>(r);
+    const bool crosses = std::any_of(
+        flow_.blocks().begin(), flow_.blocks().end(),
+        [&](const Block& block) { return block.live_in.has(reg) || block.live_out.has(reg); });
+    if (!crosses && !in_place[r]) continue;
+    const unsigned bits = register_bits(reg);
+    std::uint32_t bytes = 8;
+    if (shapes_.shape(reg).is_vector()) bytes = bits == 1 ? 4 : std::max(64U, bits * 4);
+    slots_[r] = static_cast<std::int32_t>(place(bytes));
+  }
+  find_undefined(place);
+  for (int b = 0; b < flow_.size(); ++b) pending_slots_.push_back(place(4));
+  live_slot_ = place(4);
+  mask_slot_ = place(4);
+  component_order_.assign(flow_.blocks().size(), -1);
+  bits_words_.assign(static_cast<std::size_t>(shapes_.components()), 0);
+  std::vector<int> sizes(bits_words_.size());
+  for (int b = 0; b < flow_.size(); ++b) {
+    const int c = shapes_.component(b);
+    if (c < 0) continue;
+    component_order_[static_cast<std::size_t>(b)] = sizes[static_cast<std::size_t>(c)]++;
+  }
+  for (std::size_t c = 0; c < sizes.size(); ++c) {
+    bits_words_[c] = static_cast<unsigned>(sizes[c]) / 64 + 1;
+    rotate_slots_.push_back(place(4));
+    bits_slots_.push_back(place(8));
+    for (unsigned word = 1; word < bits_words_[c]; ++word) place(8);
+  }
+  register_bytes_ = (at + 63) / 64 * 64 + kScratchBytes;
+}
+
+KernelInfo Translator::run(const std::string& name) {
+  assign_slots();
+  find_partial_warps();
+  auto* pointer = llvm::PointerType::getUnqual(llvm_);
+  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer}, false);
+  kernel_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, out_);
+  kernel_->addFnAttr(llvm::Attribute::NoUnwind);
+  kernel_->addFnAttr("prefer-vector-width", "512");
+  kernel_->addFnAttr("min-legal-vector-width", "512");
+  context_ = kernel_->getArg(0);
+  registers_ = kernel_->getArg(1);
+  kernel_->addParamAttr(0, llvm::Attribute::getWithAlignment(llvm_, llvm::Align(64)));
+  kernel_->addParamAttr(1, llvm::Attribute::NoAlias);
+  kernel_->addParamAttr(1, llvm::Attribute::getWithAlignment(llvm_, llvm::Align(64)));
+
+  llvm::BasicBlock* entry = new_block("entry");
+  llvm::BasicBlock* begin = new_block("begin");
+  dispatchers_.assign(bits_words_.size(), nullptr);
+  may_pend_.assign(flow_.blocks().size(), false);
+  for (auto& copies : copies_) copies.assign(flow_.blocks().size(), nullptr);
+  llvm::BasicBlock* first = copy_of(0, aligned_);
+  while (!work_.empty()) {
+    const auto [block, full] = work_.back();
+    work_.pop_back();
+    emit_block(block, full);
+  }
+  for (int c = 0; c < shapes_.components(); ++c) {
+    if (dispatchers_[static_cast<std::size_t>(c)] != nullptr) emit_dispatcher(c);
+  }
+  b_.SetInsertPoint(begin);
+  for (int c = 0; c < shapes_.components(); ++c) {
+    if (!may_pend(c)) continue;
+    const auto at = static_cast<std::size_t>(c);
+    b_.CreateAlignedStore(b_.getIntN(64 * bits_words_[at], 0), register_file(bits_slots_[at]),
+                          llvm::Align(8));
+    b_.CreateStore(b_.getInt32(0), register_file(rotate_slots_[at]));
+  }
+  for (int b = 0; b < flow_.size(); ++b) {
+    if (!may_pend_[static_cast<std::size_t>(b)]) continue;
+    b_.CreateStore(b_.getInt32(0), register_file(pending_slots_[static_cast<std::size_t>(b)]));
+  }
+  for (const std::int32_t slot : defined_slots_) {
+    if (slot < 0) continue;
+    b_.CreateStore(b_.getInt32(0), register_file(static_cast<std::uint32_t>(slot)));
+  }
+  Value* live = aligned_ ? b_.getInt32(~0U) : field(offsetof(WarpContext, live), 32);
+  b_.CreateStore(live, register_file(live_slot_));
+  b_.CreateStore(live, register_file(mask_slot_));
+  b_.CreateBr(first);
+  b_.SetInsertPoint(entry);
+  Value* resume = b_.CreateLoad(b_.getInt32Ty(), resume_pointer());
+  llvm::SwitchInst* choose = b_.CreateSwitch(resume, begin);
+  for (std::size_t r = 0; r < resumes_.size(); ++r) {
+    choose->addCase(b_.getInt32(static_cast<std::uint32_t>(r) + 1), resumes_[r]);
+  }
+  return KernelInfo{register_bytes_, layout_.local_bytes, layout_.shared_bytes,
+                    static_cast<std::uint32_t>(flow_.waits())};
+}
+
+void Translator::emit_block(int index, bool full) {
+  b_.SetInsertPoint(copy_of(index, full));
+  cache_.clear();
+  divergent_ = shapes_.component(index) >= 0;
+  mask_ = nullptr;
+  mask_bits_ = nullptr;
+  if (!full) {
+    mask_bits_ = b_.CreateLoad(b_.getInt32Ty(), register_file(mask_slot_));
+    mask_ = b_.CreateBitCast(mask_bits_, integer(1, false));
+  }
+  emit_body(index);
+  emit_end(index, full);
+}
+
+/// The instructions of a block under the present mask.
+void Translator::emit_body(int index) {
+  const Block& block = flow_.block(index);
+  if (instrumentation_.counts) {
+    call("braid_cpu_count_block", b_.getVoidTy(),
+         {context_, b_.getInt32(static_cast<std::uint32_t>(index)),
+          mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_});
+  }
+  for (std::uint32_t i = block.first; i < block.last; ++i) {
+    const Instruction& instruction = function_.body[i];
+    if (instruction.opcode == "mma") {
+      const std::uint32_t count = emit_mma(i, block.last);
+      for (std::uint32_t k = 0; k < count; ++k) track(function_.body[i + k]);
+      i += count - 1;
+    } else {
+      track(instruction);
+      emit(instruction);
+    }
+  }
+}
+
+void Translator::emit(const Instruction& instruction) {
+  const auto it = handlers().find(instruction.opcode);
+  if (it == handlers().end()) {
+    ptx::fail(instruction.line, "unknown opcode '" + instruction.full_name() + "'");
+  }
+  line_ = instruction.line;
+  result_shape_ = has_result(instruction) ? shapes_.result_shape(instruction) : Shape::vector();
+  if (result_shape_.form == Shape::Form::kUnknown) result_shape_ = Shape::vector();
+  scalar_ = result_shape_.is_table();
+  guard_lanes_ = guard_scalar_ = nullptr;
+  if (instruction.guard < 0) {
+    (this->*it->second)(instruction);
+    return;
+  }
+  static const std::set<std::string_view> kEffects = {
+      "ld",        "ldu",  "st",       "atom",     "red",       "fence",     "membar",
+      "cp",        "shfl", "vote",     "match",    "redux",     "bar",       "barrier",
+      "nanosleep", "trap", "ldmatrix", "stmatrix", "movmatrix", "activemask"};
+  const bool effects = kEffects.contains(instruction.opcode);
+  const bool uniform = !shapes_.shape(instruction.guard).is_vector();
+  Value* guard = load_register(instruction.guard).value;
+  if (instruction.guard_negated) guard = b_.CreateNot(guard);
+  if (uniform && effects) {
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    const RegisterUse use = register_use(instruction);
+    std::vector<Value*> old;
+    for (const int r : use.writes) old.push_back(load_register(r).value);
+    auto saved = cache_;
+    llvm::BasicBlock* then = new_block("then");
+    llvm::BasicBlock* after = new_block("after");
+    b_.CreateCondBr(guard, then, after);
+    b_.SetInsertPoint(then);
+    (this->*it->second)(instruction);
+    std::vector<Value*> fresh;
+    for (const int r : use.writes) fresh.push_back(load_register(r).value);
+    llvm::BasicBlock* end = b_.GetInsertBlock();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    cache_ = std::move(saved);
+    for (std::size_t i = 0; i < use.writes.size(); ++i) {
+      llvm::PHINode* phi = b_.CreatePHI(old[i]->getType(), 2);
+      phi->addIncoming(old[i], before);
+      phi->addIncoming(fresh[i], end);
+      cache_[use.writes[i]] = Cached{phi, nullptr, true};
+    }
+    return;
+  }
+  if (uniform) {
+    guard_scalar_ = guard;
+  } else {
+    guard_lanes_ = guard;
+  }
+  (this->*it->second)(instruction);
+  guard_lanes_ = guard_scalar_ = nullptr;
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,452 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include "runtime/cpu/translate/translator.h"
+
+namespace braid::cpu {
+
+using llvm::Intrinsic::ID;
+using ptx::Kind;
+using ptx::Type;
+
+void Translator::op_logic(const Instruction& i) {
+  Modifiers mods(i);
+  const Type type = mods.type();
+  mods.finish();
+  const bool unary = i.opcode == "not" || i.opcode == "cnot";
+  need(i, unary ? 2 : 3);
+  const auto input = [&](std::size_t n) {
+    return type.kind == Kind::kPred ? read_predicate(i.operands[n])
+                                    : read(i.operands[n], type.bits);
+  };
+  Value* a = input(1);
+  if (i.opcode == "not") {
+    write(i.operands[0], b_.CreateNot(a));
+  } else if (i.opcode == "cnot") {
+    write(i.operands[0],
+          resize(b_.CreateICmpEQ(a, llvm::Constant::getNullValue(a->getType())), type.bits, false));
+  } else if (i.opcode == "and") {
+    write(i.operands[0], b_.CreateAnd(a, input(2)));
+  } else if (i.opcode == "or") {
+    write(i.operands[0], b_.CreateOr(a, input(2)));
+  } else {
+    write(i.operands[0], b_.CreateXor(a, input(2)));
+  }
+}
+
+/// PTX shifts clamp the amount; LLVM's are undefined past the width.
+void Translator::op_shift(const Instruction& i) {
+  Modifiers mods(i);
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  const unsigned bits = type.bits;
+  Value* a = read(i.operands[1], bits);
+  Value* amount = read(i.operands[2], 32);
+  const bool arithmetic = i.opcode == "shr" && type.is_signed();
+  llvm::Type* wide = amount->getType();
+  Value* limit = llvm::ConstantInt::get(wide, bits - 1);
+  Value* over = b_.CreateICmpUGT(amount, limit);
+  Value* safe = resize(b_.CreateSelect(over, limit, amount), bits, false);
+  if (arithmetic) {
+    write(i.operands[0], b_.CreateAShr(a, safe));
+    return;
+  }
+  Value* shifted = i.opcode == "shl" ? b_.CreateShl(a, safe) : b_.CreateLShr(a, safe);
+  write(i.operands[0], b_.CreateSelect(over, llvm::Constant::getNullValue(a->getType()), shifted));
+}
+
+void Translator::op_bit_field(const Instruction& i) {
+  Modifiers mods(i);
+  const Type type = mods.type();
+  mods.finish();
+  const bool insert = i.opcode == "bfi";
+  need(i, insert ? 5 : 4);
+  const unsigned bits = type.bits;
+  const auto as_position = [&](const Operand& operand) {
+    Value* value = read(operand, 32);
+    return resize(b_.CreateAnd(value, llvm::ConstantInt::get(value->getType(), 0xff)), bits, false);
+  };
+  llvm::Type* t = integer(bits, scalar_);
+  Value* width = llvm::ConstantInt::get(t, bits);
+  Value* zero = llvm::Constant::getNullValue(t);
+  const auto shl = [&](Value* v, Value* by) {
+    Value* over = b_.CreateICmpUGE(by, width);
+    return b_.CreateSelect(over, zero, b_.CreateShl(v, b_.CreateSelect(over, zero, by)));
+  };
+  const auto lshr = [&](Value* v, Value* by) {
+    Value* over = b_.CreateICmpUGE(by, width);
+    return b_.CreateSelect(over, zero, b_.CreateLShr(v, b_.CreateSelect(over, zero, by)));
+  };
+  Value* position = as_position(i.operands[insert ? 3 : 2]);
+  Value* length = as_position(i.operands[insert ? 4 : 3]);
+  Value* ones = b_.CreateNot(shl(llvm::Constant::getAllOnesValue(t), length));
+  if (insert) {
+    Value* field = shl(ones, position);
+    Value* from = shl(read(i.operands[1], bits), position);
+    Value* into = read(i.operands[2], bits);
+    write(i.operands[0],
+          b_.CreateOr(b_.CreateAnd(from, field), b_.CreateAnd(into, b_.CreateNot(field))));
+    return;
+  }
+  Value* a = read(i.operands[1], bits);
+  Value* result = b_.CreateAnd(lshr(a, position), ones);
+  if (type.is_signed()) {
+    // The sign is the last bit of the field, or of the value when the field reaches beyond it.
+    Value* last = b_.CreateAdd(position, b_.CreateSub(length, llvm::ConstantInt::get(t, 1)));
+    last = intrinsic(llvm::Intrinsic::umin, {last, llvm::ConstantInt::get(t, bits - 1)});
+    Value* sign = b_.CreateTrunc(lshr(a, last), integer(1, scalar_));
+    Value* empty = b_.CreateICmpEQ(length, zero);
+    sign = b_.CreateAnd(sign, b_.CreateNot(empty));
+    // Bits past the end of the value are sign bits, too.
+    Value* have = b_.CreateSub(width, intrinsic(llvm::Intrinsic::umin, {position, width}));
+    Value* kept = intrinsic(llvm::Intrinsic::umin, {length, have});
+    Value* filled = b_.CreateOr(result, shl(llvm::Constant::getAllOnesValue(t), kept));
+    result = b_.CreateSelect(sign, filled, result);
+  }
+  write(i.operands[0], result);
+}
+
+void Translator::op_count_bits(const Instruction& i) {
+  Modifiers mods(i);
+  const bool shift_amount = mods.take("shiftamt");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  Value* a = read(i.operands[1], type.bits);
+  Value* no = b_.getFalse();
+  if (i.opcode == "popc") {
+    write(i.operands[0], resize(intrinsic(llvm::Intrinsic::ctpop, {a}), 32, false));
+  } else if (i.opcode == "brev") {
+    write(i.operands[0], intrinsic(llvm::Intrinsic::bitreverse, {a}));
+  } else if (i.opcode == "clz") {
+    write(i.operands[0], resize(intrinsic(llvm::Intrinsic::ctlz, {a, no}), 32, false));
+  } else {
+    if (type.is_signed()) a = b_.CreateXor(a, b_.CreateAShr(a, type.bits - 1));
+    Value* leading = resize(intrinsic(llvm::Intrinsic::ctlz, {a, no}), 32, false);
+    Value* top = llvm::ConstantInt::get(leading->getType(), type.bits - 1);
+    Value* none = b_.CreateICmpEQ(a, llvm::Constant::getNullValue(a->getType()));
+    Value* found = shift_amount ? leading : b_.CreateSub(top, leading);
+    write(i.operands[0],
+          b_.CreateSelect(none, llvm::Constant::getAllOnesValue(leading->getType()), found));
+  }
+}
+
+void Translator::op_find_set(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("b32")) mods.unknown();
+  mods.finish();
+  need(i, 4);
+  write(i.operands[0],
+        map_lanes("braid_cpu_find_set",
+                  {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)}));
+}
+
+/// Ones: `b` of them from bit `a` on. Positions and sizes of 32 and above are 32, or wrap.
+void Translator::op_bit_mask(const Instruction& i) {
+  Modifiers mods(i);
+  const int mode = mods.take_one({"clamp", "wrap"});
+  if (mode < 0 || !mods.take("b32")) mods.unknown();
+  mods.finish();
+  need(i, 3);
+  const auto amount = [&](const Operand& operand) {
+    Value* value = resize(read(operand, 32), 64, false);
+    const auto c = [&](std::uint64_t v) { return llvm::ConstantInt::get(value->getType(), v); };
+    return mode == 1 ? b_.CreateAnd(value, c(31))
+                     : intrinsic(llvm::Intrinsic::umin, {value, c(32)});
+  };
+  Value* size = amount(i.operands[2]);
+  Value* one = llvm::ConstantInt::get(size->getType(), 1);
+  Value* ones = b_.CreateSub(b_.CreateShl(one, size), one);
+  write(i.operands[0], resize(b_.CreateShl(ones, amount(i.operands[1])), 32, false));
+}
+
+void Translator::op_permute(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("b32")) mods.unknown();
+  const int mode = mods.take_one({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
+  mods.finish();
+  need(i, 4);
+  Value* low = resize(read(i.operands[1], 32), 64, false);
+  Value* high = resize(read(i.operands[2], 32), 64, false);
+  Value* bytes = b_.CreateOr(low, b_.CreateShl(high, 32));
+  Value* selector = resize(read(i.operands[3], 32), 64, false);
+  llvm::Type* t = bytes->getType();
+  Value* result = llvm::Constant::getNullValue(t);
+  // The modes name byte k of the result by the low bits of the selector.
+  Value* control = b_.CreateAnd(selector, llvm::ConstantInt::get(t, 3));
+  const auto by_mode = [&](unsigned k) {
+    Value* constant = llvm::ConstantInt::get(t, k);
+    switch (mode) {
+      case 0:
+        return b_.CreateAdd(control, constant);
+      case 1:
+        return b_.CreateAnd(b_.CreateSub(control, constant), llvm::ConstantInt::get(t, 7));
+      case 2:
+        return control;
+      case 3:
+        return intrinsic(llvm::Intrinsic::umax, {control, constant});
+      case 4:
+        return intrinsic(llvm::Intrinsic::umin, {control, constant});
+      default: {
+        Value* upper = b_.CreateAnd(control, llvm::ConstantInt::get(t, 1));
+        return b_.CreateAdd(b_.CreateShl(upper, 1), llvm::ConstantInt::get(t, k & 1));
+      }
+    }
+  };
+  for (unsigned k = 0; k < 4; ++k) {
+    Value* pick = mode >= 0 ? by_mode(k) : b_.CreateLShr(selector, 4 * k);
+    Value* by = b_.CreateShl(b_.CreateAnd(pick, llvm::ConstantInt::get(t, 7)), 3);
+    Value* byte = b_.CreateAnd(b_.CreateLShr(bytes, by), llvm::ConstantInt::get(t, 0xff));
+    Value* replicate = b_.CreateICmpNE(b_.CreateAnd(pick, llvm::ConstantInt::get(t, 8)),
+                                       llvm::Constant::getNullValue(t));
+    Value* sign = b_.CreateICmpUGT(byte, llvm::ConstantInt::get(t, 0x7f));
+    Value* filled =
+        b_.CreateSelect(sign, llvm::ConstantInt::get(t, 0xff), llvm::Constant::getNullValue(t));
+    result = b_.CreateOr(result, b_.CreateShl(b_.CreateSelect(replicate, filled, byte), 8 * k));
+  }
+  write(i.operands[0], resize(result, 32, false));
+}
+
+void Translator::op_funnel(const Instruction& i) {
+  Modifiers mods(i);
+  const int direction = mods.take_head({"l", "r"});
+  const int mode = mods.take_one({"clamp", "wrap"});
+  if (direction < 0 || mode < 0 || !mods.take("b32")) mods.unknown();
+  mods.finish();
+  need(i, 4);
+  Value* low = resize(read(i.operands[1], 32), 64, false);
+  Value* high = resize(read(i.operands[2], 32), 64, false);
+  Value* both = b_.CreateOr(low, b_.CreateShl(high, 32));
+  Value* by = read(i.operands[3], 32);
+  by = mode == 1
+           ? b_.CreateAnd(by, llvm::ConstantInt::get(by->getType(), 31))
+           : intrinsic(llvm::Intrinsic::umin, {by, llvm::ConstantInt::get(by->getType(), 32)});
+  by = resize(by, 64, false);
+  Value* result =
+      direction == 0 ? b_.CreateLShr(b_.CreateShl(both, by), 32) : b_.CreateLShr(both, by);
+  write(i.operands[0], resize(result, 32, false));
+}
+
+void Translator::op_lop3(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("b32")) mods.unknown();
+  mods.finish();
+  need(i, 5);
+  if (i.operands[4].form != Operand::Form::kInteger) bad(i, "the table must be a constant");
+  Value* in[3] = {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)};
+  Value* result = llvm::Constant::getNullValue(in[0]->getType());
+  for (unsigned row = 0; row < 8; ++row) {
+    if (((i.operands[4].bits >> row) & 1) == 0) continue;
+    Value* term = nullptr;
+    for (unsigned k = 0; k < 3; ++k) {
+      Value* bit = ((row >> (2 - k)) & 1) != 0 ? in[k] : b_.CreateNot(in[k]);
+      term = term == nullptr ? bit : b_.CreateAnd(term, bit);
+    }
+    result = b_.CreateOr(result, term);
+  }
+  write(i.operands[0], result);
+}
+
+void Translator::op_select(const Instruction& i) {
+  Modifiers mods(i);
+  const bool by_sign = i.opcode == "slct";
+  const bool ftz = by_sign && mods.take("ftz");
+  const Type type = mods.type();
+  need(i, 4);
+  Value* a = read(i.operands[1], type.total_bits());
+  Value* b = read(i.operands[2], type.total_bits());
+  Value* first = nullptr;
+  if (by_sign) {
+    const Type test = mods.type();
+    if (test.bits != 32) mods.unknown();
+    if (test.is_float()) {
+      Value* c = flush(read_float(i.operands[3], test), ftz);
+      first = b_.CreateFCmpOGE(c, llvm::Constant::getNullValue(c->getType()));
+    } else {
+      Value* c = read(i.operands[3], 32);
+      first = b_.CreateICmpSGE(c, llvm::Constant::getNullValue(c->getType()));
+    }
+  } else {
+    first = read_predicate(i.operands[3]);
+  }
+  mods.finish();
+  write(i.operands[0], b_.CreateSelect(first, a, b));
+}
+
+/// Compares operands 1 and 2; of a packed type their low or high halves.
+llvm::Value* Translator::compare(const Instruction& i, std::string_view how, Type type, bool ftz,
+                                 unsigned half) {
+  using P = llvm::CmpInst::Predicate;
+  if (type.is_float()) {
+    static const std::unordered_map<std::string_view, P> kFloat = {
+        {"eq", P::FCMP_OEQ},  {"ne", P::FCMP_ONE},  {"lt", P::FCMP_OLT},  {"le", P::FCMP_OLE},
+        {"gt", P::FCMP_OGT},  {"ge", P::FCMP_OGE},  {"equ", P::FCMP_UEQ}, {"neu", P::FCMP_UNE},
+        {"ltu", P::FCMP_ULT}, {"leu", P::FCMP_ULE}, {"gtu", P::FCMP_UGT}, {"geu", P::FCMP_UGE},
+        {"num", P::FCMP_ORD}, {"nan", P::FCMP_UNO}};
+    const auto it = kFloat.find(how);
+    if (it == kFloat.end()) bad(i, "unknown comparison");
+    const auto input = [&](std::size_t n) {
+      Value* bits = read(i.operands[n], type.total_bits());
+      if (half != 0) bits = b_.CreateLShr(bits, 16);
+      return flush(bits_to_float(resize(bits, type.bits, false), {type.kind, type.bits, 1}), ftz,
+                   type);
+    };
+    return b_.CreateFCmp(it->second, input(1), input(2));
+  }
+  static const std::unordered_map<std::string_view, std::pair<P, P>> kInteger = {
+      {"eq", {P::ICMP_EQ, P::ICMP_EQ}},   {"ne", {P::ICMP_NE, P::ICMP_NE}},
+      {"lt", {P::ICMP_SLT, P::ICMP_ULT}}, {"le", {P::ICMP_SLE, P::ICMP_ULE}},
+      {"gt", {P::ICMP_SGT, P::ICMP_UGT}}, {"ge", {P::ICMP_SGE, P::ICMP_UGE}},
+      {"lo", {P::ICMP_ULT, P::ICMP_ULT}}, {"ls", {P::ICMP_ULE, P::ICMP_ULE}},
+      {"hi", {P::ICMP_UGT, P::ICMP_UGT}}, {"hs", {P::ICMP_UGE, P::ICMP_UGE}}};
+  const auto it = kInteger.find(how);
+  if (it == kInteger.end()) bad(i, "unknown comparison");
+  return b_.CreateICmp(type.is_signed() ? it->second.first : it->second.second,
+                       read(i.operands[1], type.bits), read(i.operands[2], type.bits));
+}
+
+/// The result of `set`: all bits or 1.0, in each half for packed operands.
+void Translator::write_set(const Instruction& i, Type result, llvm::ArrayRef<Value*> truths) {
+  const unsigned bits = result.total_bits();
+  const bool packed = truths.size() == 2;
+  const unsigned part = packed ? 16 : bits;
+  std::uint64_t yes = ~0ULL >> (64 - part);
+  if (result.is_float()) {
+    yes = result.bits == 32 ? 0x3f800000 : result.kind == Kind::kBfloat ? 0x3f80 : 0x3c00;
+  }
+  if (bits > 32 || (packed ? bits != 32 || (result.is_float() && result.lanes != 2)
+                           : result.lanes != 1 || bits < 16)) {
+    bad(i, "unsupported result");
+  }
+  Value* out = llvm::Constant::getNullValue(integer(bits, scalar_));
+  for (unsigned k = 0; k < truths.size(); ++k) {
+    llvm::Constant* set = llvm::ConstantInt::get(out->getType(), yes << (16 * k));
+    out = b_.CreateOr(
+        out, b_.CreateSelect(truths[k], set, llvm::Constant::getNullValue(out->getType())));
+  }
+  write(i.operands[0], out);
+}
+
+void Translator::op_compare(const Instruction& i) {
+  Modifiers mods(i);
+  static const std::initializer_list<std::string_view> kComparisons = {
+      "eq", "ne",  "lt",  "le",  "gt",  "ge",  "lo",  "ls",  "hi",
+      "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+  const int which = mods.take_one(kComparisons);
+  if (which < 0) mods.unknown();
+  const std::string_view how = kComparisons.begin()[which];
+  const int combine = mods.take_one({"and", "or", "xor"});
+  const bool ftz = mods.take("ftz");
+  const bool to_register = i.opcode == "set";
+  Type result{Kind::kPred, 1, 1};
+  if (to_register) result = mods.type();
+  const Type type = mods.type();
+  mods.finish();
+  need(i, combine >= 0 ? 4 : 3);
+  const bool packed = type.lanes == 2;
+  Value* value = compare(i, how, type, ftz, 0);
+  const auto joined = [&](Value* v) {
+    if (combine < 0) return v;
+    Value* other = read_predicate(i.operands[3]);
+    return combine == 0   ? b_.CreateAnd(v, other)
+           : combine == 1 ? b_.CreateOr(v, other)
+                          : b_.CreateXor(v, other);
+  };
+  if (to_register) {
+    std::vector<Value*> truths{joined(value)};
+    if (packed) truths.push_back(joined(compare(i, how, type, ftz, 1)));
+    write_set(i, result, truths);
+    return;
+  }
+  if (i.operands[0].form == Operand::Form::kPair) {
+    Value* first = joined(value);
+    Value* second = joined(packed ? compare(i, how, type, ftz, 1) : b_.CreateNot(value));
+    write(i.operands[0].elements[0], first);
+    write(i.operands[0].elements[1], second);
+    return;
+  }
+  write(i.operands[0], joined(value));
+}
+
+void Translator::op_move(const Instruction& i) {
+  Modifiers mods(i);
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  const Operand& to = i.operands[0];
+  const Operand& from = i.operands[1];
+  const unsigned bits = type.total_bits();
+  if (bits > 64) bad(i, "128-bit values are not supported");
+  const auto part_bits = [&](const Operand& vector) {
+    const std::size_t parts = vector.elements.size();
+    if ((parts != 1 && parts != 2 && parts != 4) || bits / parts < 8) bad(i, "bad vector");
+    return bits / static_cast<unsigned>(parts);
+  };
+  if (type.kind == Kind::kPred) {
+    write(to, read_predicate(from));
+  } else if (from.form == Operand::Form::kVector) {
+    const unsigned part = part_bits(from);
+    Value* result = nullptr;
+    for (std::size_t k = 0; k < from.elements.size(); ++k) {
+      Value* piece = resize(read(from.elements[k], part), bits, false);
+      piece = b_.CreateShl(piece, part * k);
+      result = result == nullptr ? piece : b_.CreateOr(result, piece);
+    }
+    write(to, result);
+  } else if (to.form == Operand::Form::kVector) {
+    const unsigned part = part_bits(to);
+    Value* whole = read(from, bits);
+    for (std::size_t k = 0; k < to.elements.size(); ++k) {
+      write(to.elements[k], resize(b_.CreateLShr(whole, part * k), part, false));
+    }
+  } else {
+    write(to, read(from, bits));
+  }
+}
+
+void Translator::op_cvta(const Instruction& i) {
+  Modifiers mods(i);
+  const bool to = mods.take_head({"to"}) == 0;
+  const int space = mods.take_one({"global", "shared::cta", "shared", "local", "const", "param"});
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  if (space < 0 || type.bits != 64) mods.unknown();
+  Value* value = read(i.operands[1], 64);
+  if (space == 1 || space == 2) {
+    Value* window = field(offsetof(WarpContext, shared), 64);
+    if (!scalar_) window = splat(window);
+    value = to ? b_.CreateSub(value, window) : b_.CreateAdd(value, window);
+  }
+  write(i.operands[0], value);
+}
+
+void Translator::op_isspacep(const Instruction& i) {
+  Modifiers mods(i);
+  const int space = mods.take_one({"shared::cta", "shared", "local", "global", "const"});
+  mods.finish();
+  need(i, 2);
+  if (space < 0) mods.unknown();
+  Value* value = read(i.operands[1], 64);
+  const auto inside = [&](std::size_t offset, Value* size) {
+    Value* start = field(offset, 64);
+    if (!scalar_) {
+      start = splat(start);
+      size = splat(size);
+    }
+    return b_.CreateICmpULT(b_.CreateSub(value, start), size);
+  };
+  Value* shared =
+      inside(offsetof(WarpContext, shared),
+             b_.CreateZExt(field(offsetof(WarpContext, total_shared), 32), b_.getInt64Ty()));
+  Value* local = inside(offsetof(WarpContext, local), b_.getInt64(32ULL * layout_.local_bytes));
+  if (space == 4) {
+    write(i.operands[0], llvm::Constant::getNullValue(shared->getType()));
+  } else {
+    write(i.operands[0], space < 2    ? shared
+                         : space == 2 ? local
+                                      : b_.CreateNot(b_.CreateOr(shared, local)));
+  }
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,240 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "runtime/cpu/translate/translator.h"
+
+namespace braid::cpu {
+namespace {
+
+using ptx::Instruction;
+using ptx::Operand;
+
+void collect(const Operand& operand, std::vector<int>& out) {
+  if (operand.is_register()) out.push_back(operand.index);
+  for (const Operand& element : operand.elements) collect(element, out);
+}
+
+bool is_one_of(const Instruction& i, std::initializer_list<std::string_view> opcodes) {
+  return std::find(opcodes.begin(), opcodes.end(), i.opcode) != opcodes.end();
+}
+
+bool is_bitwise(const Instruction& i) {
+  return is_one_of(i, {"and", "or"}) && i.operands.size() == 3;
+}
+
+/// The registers that the results of an instruction are computed from. Results from memory, and
+/// those of a matrix product but for its addend, count as defined.
+std::vector<int> sources(const Instruction& i) {
+  std::vector<int> registers;
+  if (is_one_of(i, {"ld", "ldu", "atom", "ldmatrix", "movmatrix", "activemask", "match"}))
+    return {};
+  for (std::size_t o = i.opcode == "mma" ? 3 : 1; o < i.operands.size(); ++o) {
+    collect(i.operands[o], registers);
+  }
+  return registers;
+}
+
+/// Whether a lane may get the value of one that does not take part.
+bool may_leave_group(const Instruction& i) {
+  if (i.opcode != "shfl" || i.operands.size() != 5) return false;
+  const Operand& members = i.operands[4];
+  return members.form != Operand::Form::kInteger || static_cast<std::uint32_t>(members.bits) != ~0U;
+}
+
+}  // namespace
+
+bool Translator::is_unread(const Operand& result) const {
+  return result.form == Operand::Form::kSink || (result.is_register() && !read_.has(result.index));
+}
+
+/// Finds the registers that a thread may read before it wrote them, which are those that live on
+/// entry, those that lanes outside of a shuffle give, and those computed from them; gives each a
+/// word with the lanes where it is defined.
+void Translator::find_undefined(const std::function<std::uint32_t(std::uint32_t)>& place) {
+  defined_slots_.assign(function_.registers.size(), -1);
+  read_ = BitSet(function_.registers.size());
+  if (!instrumentation_.checks) return;
+  for (const Instruction& i : function_.body) {
+    for (const int reg : register_use(i).reads) read_.add(reg);
+  }
+  const auto track = [&](int reg) {
+    std::int32_t& slot = defined_slots_[static_cast<std::size_t>(reg)];
+    if (slot >= 0) return false;
+    slot = static_cast<std::int32_t>(place(4));
+    return true;
+  };
+  bool grew = true;
+  for (std::size_t r = 0; r < defined_slots_.size(); ++r) {
+    const int reg = static_cast<int>(r);
+    if (flow_.block(0).live_in.has(reg)) track(reg);
+  }
+  while (std::exchange(grew, false)) {
+    for (const Instruction& i : function_.body) {
+      if (!has_result(i) || (!any_tracked(sources(i)) && !may_leave_group(i))) continue;
+      for (const int reg : register_use(i).writes) grew = track(reg) || grew;
+    }
+  }
+}
+
+bool Translator::is_tracked(int reg) const {
+  return defined_slots_[static_cast<std::size_t>(reg)] >= 0;
+}
+
+bool Translator::any_tracked(const std::vector<int>& registers) const {
+  return std::any_of(registers.begin(), registers.end(), [&](int r) { return is_tracked(r); });
+}
+
+llvm::Value* Translator::defined_pointer(int reg) {
+  return register_file(static_cast<std::uint32_t>(defined_slots_[static_cast<std::size_t>(reg)]));
+}
+
+/// The lanes where the registers of an operand are defined.
+llvm::Value* Translator::defined(const Operand& operand) {
+  std::vector<int> registers;
+  collect(operand, registers);
+  Value* lanes = b_.getInt32(~0U);
+  for (const int reg : registers) {
+    if (!is_tracked(reg)) continue;
+    lanes = b_.CreateAnd(lanes, b_.CreateLoad(b_.getInt32Ty(), defined_pointer(reg)));
+  }
+  return lanes;
+}
+
+/// The lanes that run the instruction, of those of the current block.
+llvm::Value* Translator::lanes_of_guard(const Instruction& i) {
+  Value* lanes = mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_;
+  if (i.guard < 0) return lanes;
+  Value* guard = load_register(i.guard).value;
+  if (i.guard_negated) guard = b_.CreateNot(guard);
+  if (!guard->getType()->isVectorTy()) return b_.CreateSelect(guard, lanes, b_.getInt32(0));
+  return b_.CreateAnd(lanes, b_.CreateBitCast(guard, b_.getInt32Ty()));
+}
+
+/// Tells the sanitizer of those of `lanes` where a register of the operand is undefined.
+void Translator::check_defined(const Operand& operand, Value* lanes, std::string_view use) {
+  std::vector<int> registers;
+  collect(operand, registers);
+  for (const int reg : registers) {
+    if (!is_tracked(reg)) continue;
+    Value* known = b_.CreateLoad(b_.getInt32Ty(), defined_pointer(reg));
+    Value* bad = b_.CreateAnd(lanes, b_.CreateNot(known));
+    const bool own = flow_.block(0).live_in.has(reg);
+    const std::string message =
+        fmt::format("{} {}, which {}", use, function_.registers[static_cast<std::size_t>(reg)].name,
+                    own ? "the thread did not write"
+                        : "comes from a register that the thread did not write, or from a lane "
+                          "outside of a shuffle");
+    split_unlikely(b_.CreateICmpNE(bad, b_.getInt32(0)), [&] {
+      call("braid_cpu_check_defined", b_.getVoidTy(),
+           {context_, bad, b_.CreateGlobalString(message), b_.getInt32(static_cast<unsigned>(reg)),
+            b_.getInt32(line_)});
+    });
+  }
+}
+
+/// Checks what an instruction that is emitted next reads for a branch, an address or a store, and
+/// notes where its results are defined.
+void Translator::track(const Instruction& i) {
+  const RegisterUse use = register_use(i);
+  if (!any_tracked(use.reads) && !any_tracked(use.writes)) return;
+  line_ = i.line;
+  Value* lanes = lanes_of_guard(i);
+  if (i.guard >= 0) {
+    Operand guard;
+    guard.form = Operand::Form::kRegister;
+    guard.index = i.guard;
+    check_defined(guard, mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_, "branch on");
+  }
+  if (is_one_of(i, {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix"})) {
+    Value* addressing = lanes;
+    // The addresses are those of as many lanes as there are rows.
+    const auto has = [&](std::string_view name) {
+      return std::find(i.modifiers.begin(), i.modifiers.end(), name) != i.modifiers.end();
+    };
+    if (i.opcode.ends_with("matrix") && !has("x4")) {
+      addressing = b_.CreateAnd(lanes, b_.getInt32(has("x2") ? 0xffffU : 0xffU));
+    }
+    for (std::size_t o = has_result(i) ? 1 : 0; o < i.operands.size(); ++o) {
+      const bool memory = i.operands[o].form == Operand::Form::kMemory;
+      const bool address = memory || i.opcode == "cp";
+      check_defined(i.operands[o], memory ? addressing : lanes,
+                    address ? "address from" : "write of");
+    }
+  }
+  if (!any_tracked(use.writes)) return;
+  Value* results = defined_results(i, lanes);
+  for (std::size_t k = 0; k < use.writes.size(); ++k) {
+    const int reg = use.writes[k];
+    if (!is_tracked(reg)) continue;
+    Value* result = results;
+    // Each element of a matrix product has its own addend.
+    if (i.opcode == "mma") {
+      const Operand& addend = i.operands[3];
+      result = defined(addend.elements.empty() ? addend : addend.elements[k]);
+    }
+    Value* before = b_.CreateLoad(b_.getInt32Ty(), defined_pointer(reg));
+    b_.CreateStore(
+        b_.CreateOr(b_.CreateAnd(before, b_.CreateNot(lanes)), b_.CreateAnd(result, lanes)),
+        defined_pointer(reg));
+  }
+}
+
+/// The lanes of `lanes` where the results of an instruction are defined. Generous where a part of
+/// an undefined value may not count, so that right code has no finding.
+llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {
+  const auto& operands = i.operands;
+  Value* all = b_.getInt32(~0U);
+  if (!any_tracked(sources(i)) && !may_leave_group(i)) return all;
+  const auto bits = [&](Value* truth) { return b_.CreateBitCast(truth, b_.getInt32Ty()); };
+  if (i.opcode == "selp") {
+    Value* chosen = bits(read_lanes(operands[3], 1));
+    Value* from = b_.CreateOr(b_.CreateAnd(chosen, defined(operands[1])),
+                              b_.CreateAnd(b_.CreateNot(chosen), defined(operands[2])));
+    return b_.CreateAnd(from, defined(operands[3]));
+  }
+  if (is_bitwise(i)) {
+    // One side may decide: zeros in an `and`, ones in an `or`.
+    const unsigned width = register_bits(operands[0].index);
+    llvm::Type* type = integer(width, false);
+    Value* decides = i.opcode == "and" ? llvm::Constant::getNullValue(type)
+                                       : llvm::Constant::getAllOnesValue(type);
+    const auto decided = [&](const Operand& side) {
+      return b_.CreateAnd(defined(side), bits(b_.CreateICmpEQ(read_lanes(side, width), decides)));
+    };
+    return b_.CreateOr(b_.CreateAnd(defined(operands[1]), defined(operands[2])),
+                       b_.CreateOr(decided(operands[1]), decided(operands[2])));
+  }
+  if (i.opcode == "mov" && operands[1].form == Operand::Form::kVector) {
+    // Only a part of it may be used.
+    Value* some = b_.getInt32(0);
+    for (const Operand& element : operands[1].elements) some = b_.CreateOr(some, defined(element));
+    return some;
+  }
+  if (i.opcode == "shfl") {
+    // As the values go. Where all lanes are named, lanes elsewhere are another check's.
+    constexpr std::string_view kModes[] = {"up", "down", "bfly", "idx"};
+    std::uint32_t mode = 0;
+    while (std::find(i.modifiers.begin(), i.modifiers.end(), kModes[mode]) == i.modifiers.end()) {
+      if (++mode == std::size(kModes)) bad(i, "unknown mode");
+    }
+    Value* known = may_leave_group(i) ? b_.CreateAnd(defined(operands[1]), lanes)
+                                      : b_.CreateOr(defined(operands[1]), b_.CreateNot(lanes));
+    to_scratch(0, b_.CreateZExt(b_.CreateBitCast(known, integer(1, false)), integer(32, false)));
+    to_scratch(2, read_lanes(operands[2], 32));
+    to_scratch(4, read_lanes(operands[3], 32));
+    call("braid_cpu_shuffle", b_.getInt32Ty(),
+         {scratch(6), scratch(0), scratch(2), scratch(4), b_.getInt32(mode)});
+    Value* moved = b_.CreateTrunc(from_scratch(6, integer(32, false)), integer(1, false));
+    return b_.CreateAnd(bits(moved), b_.CreateAnd(defined(operands[2]), defined(operands[3])));
+  }
+  for (std::size_t o = 1; o < operands.size(); ++o) all = b_.CreateAnd(all, defined(operands[o]));
+  if (!is_one_of(i, {"vote", "redux", "bar", "barrier"})) return all;
+  // All lanes have what all lanes gave.
+  Value* whole = b_.CreateICmpEQ(b_.CreateAnd(all, lanes), lanes);
+  return b_.CreateSelect(whole, b_.getInt32(~0U), b_.getInt32(0));
+}
+
+}  // namespace braid::cpu

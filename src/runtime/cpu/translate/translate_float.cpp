@@ -1,0 +1,314 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include "runtime/cpu/translate/translator.h"
+
+namespace braid::cpu {
+
+using ptx::Kind;
+using ptx::Type;
+
+Translator::Rounding Translator::take_rounding(Modifiers& mods) {
+  const int index = mods.take_one({"rn", "rz", "rm", "rp"});
+  return index < 0 ? Rounding::kNearest : static_cast<Rounding>(index);
+}
+
+/// `.ftz`: a subnormal f32, or a value that is or rounds to a subnormal f16, becomes a zero of its
+/// sign.
+llvm::Value* Translator::flush(Value* value, bool ftz, Type type) {
+  if (!ftz || !value->getType()->getScalarType()->isFloatTy()) return value;
+  const bool half = type.kind == Kind::kFloat && type.bits == 16;
+  const double limit = half ? 0x1p-14 - 0x1p-25 : 0x1p-126;
+  Value* size = intrinsic(llvm::Intrinsic::fabs, {value});
+  Value* small = b_.CreateFCmpOLT(size, llvm::ConstantFP::get(value->getType(), limit));
+  Value* zero =
+      intrinsic(llvm::Intrinsic::copysign, {llvm::Constant::getNullValue(value->getType()), value});
+  return b_.CreateSelect(small, zero, value);
+}
+
+/// `.relu`: what is not above zero becomes +0; NaN stays.
+llvm::Value* Translator::relu(Value* value) {
+  Value* zero = llvm::Constant::getNullValue(value->getType());
+  return b_.CreateSelect(b_.CreateFCmpOLE(value, zero), zero, value);
+}
+
+/// `.sat`: into [0, 1], NaN to 0.
+llvm::Value* Translator::clamp(Value* value, bool saturate) {
+  if (!saturate) return value;
+  Value* zero = llvm::Constant::getNullValue(value->getType());
+  Value* one = llvm::ConstantFP::get(value->getType(), 1.0);
+  value = b_.CreateSelect(b_.CreateFCmpOGT(value, zero), value, zero);
+  return b_.CreateSelect(b_.CreateFCmpOLT(value, one), value, one);
+}
+
+/// Rounds f64 to f32 so that the sticky bit survives: a second rounding to 16 bits is then exact.
+llvm::Value* Translator::odd_float(Value* value) {
+  const bool scalar = !value->getType()->isVectorTy();
+  const Type single{Kind::kFloat, 32, 1};
+  Value* near = b_.CreateFPTrunc(value, floating(single, scalar));
+  Value* back = b_.CreateFPExt(near, value->getType());
+  Value* exact = b_.CreateNot(b_.CreateFCmpONE(back, value));
+  Value* too_big = b_.CreateFCmpOGT(intrinsic(llvm::Intrinsic::fabs, {back}),
+                                    intrinsic(llvm::Intrinsic::fabs, {value}));
+  return make_odd(near, exact, too_big);
+}
+
+/// The last bit of `near` set unless it is exact, after a step towards zero if it is too big.
+llvm::Value* Translator::make_odd(Value* near, Value* exact, Value* too_big) {
+  llvm::Type* word =
+      integer(near->getType()->getScalarSizeInBits(), !near->getType()->isVectorTy());
+  Value* bits = b_.CreateBitCast(near, word);
+  Value* lower = b_.CreateSub(bits, b_.CreateZExt(too_big, word));
+  Value* odd = b_.CreateOr(lower, llvm::ConstantInt::get(word, 1));
+  return b_.CreateBitCast(b_.CreateSelect(exact, bits, odd), near->getType());
+}
+
+/// a * b + c of values whose product is exact in f64, with the sticky bit.
+llvm::Value* Translator::fused_double(Value* a, Value* b, Value* c) {
+  Value* product = b_.CreateFMul(a, b);
+  Value* sum = b_.CreateFAdd(product, c);
+  Value* part = b_.CreateFSub(sum, product);
+  Value* error =
+      b_.CreateFAdd(b_.CreateFSub(product, b_.CreateFSub(sum, part)), b_.CreateFSub(c, part));
+  Value* zero = llvm::Constant::getNullValue(sum->getType());
+  Value* exact = b_.CreateNot(b_.CreateFCmpONE(error, zero));
+  Value* too_big = b_.CreateXor(b_.CreateFCmpOLT(error, zero), b_.CreateFCmpOLT(sum, zero));
+  return make_odd(sum, exact, too_big);
+}
+
+llvm::Value* Translator::fused(Type type, Rounding rounding, Value* a, Value* b, Value* c) {
+  if (type.bits == 16) {
+    const Type wide{Kind::kFloat, 64, 1};
+    llvm::Type* to = floating(wide, !a->getType()->isVectorTy());
+    a = b_.CreateFPExt(a, to);
+    b = b_.CreateFPExt(b, to);
+    c = b_.CreateFPExt(c, to);
+    // The few exponents of f16 keep what an f64 sum loses away from its rounding; bf16 has many.
+    return odd_float(type.kind == Kind::kBfloat ? fused_double(a, b, c)
+                                                : intrinsic(llvm::Intrinsic::fma, {a, b, c}));
+  }
+  if (rounding == Rounding::kNearest) return intrinsic(llvm::Intrinsic::fma, {a, b, c});
+  return map_lanes(type.bits == 64 ? "braid_cpu_fma_f64" : "braid_cpu_fma_f32", {a, b, c},
+                   static_cast<unsigned>(rounding));
+}
+
+llvm::Value* Translator::float_binary(const Instruction& i, Type type, Rounding rounding, Value* a,
+                                      Value* b) {
+  if (rounding != Rounding::kNearest && type.bits >= 32) {
+    const bool wide = type.bits == 64;
+    const char* helper = i.opcode == "add"   ? (wide ? "braid_cpu_add_f64" : "braid_cpu_add_f32")
+                         : i.opcode == "sub" ? (wide ? "braid_cpu_sub_f64" : "braid_cpu_sub_f32")
+                         : i.opcode == "mul" ? (wide ? "braid_cpu_mul_f64" : "braid_cpu_mul_f32")
+                                             : (wide ? "braid_cpu_div_f64" : "braid_cpu_div_f32");
+    return map_lanes(helper, {a, b}, static_cast<unsigned>(rounding));
+  }
+  if (i.opcode == "add") return b_.CreateFAdd(a, b);
+  if (i.opcode == "sub") return b_.CreateFSub(a, b);
+  if (i.opcode == "mul") return b_.CreateFMul(a, b);
+  return b_.CreateFDiv(a, b);
+}
+
+void Translator::float_add_multiply(const Instruction& i) {
+  Modifiers mods(i);
+  const Rounding rounding = take_rounding(mods);
+  const bool ftz = mods.take("ftz");
+  const bool saturate = mods.take("sat");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
+  // 16-bit operands are exact in float; float results round correctly a second time, because 24
+  // bits are at least 2 * 11 + 2.
+  both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
+    Value* result =
+        float_binary(i, type, rounding, flush(in[0], ftz, type), flush(in[1], ftz, type));
+    return clamp(flush(result, ftz, type), saturate);
+  });
+}
+
+void Translator::op_fma(const Instruction& i) {
+  Modifiers mods(i);
+  const Rounding rounding = take_rounding(mods);
+  const bool ftz = mods.take("ftz");
+  const bool positive = mods.take("relu");
+  const bool saturate = mods.take("sat");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 4);
+  if (!type.is_float()) mods.unknown();
+  if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
+  both_halves(i, type, 3, [&](llvm::ArrayRef<Value*> in) {
+    Value* result = fused(type, rounding, flush(in[0], ftz, type), flush(in[1], ftz, type),
+                          flush(in[2], ftz, type));
+    result = flush(result, ftz, type);
+    return clamp(positive ? relu(result) : result, saturate);
+  });
+}
+
+void Translator::op_float_divide(const Instruction& i) {
+  Modifiers mods(i);
+  const bool loose = mods.take_head({"full"}) == 0 || mods.take("approx");
+  const Rounding rounding = loose ? Rounding::kNearest : take_rounding(mods);
+  const bool ftz = mods.take("ftz");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  if (type.bits < 32) mods.unknown();
+  both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
+    return flush(float_binary(i, type, rounding, flush(in[0], ftz), flush(in[1], ftz)), ftz);
+  });
+}
+
+void Translator::op_root(const Instruction& i) {
+  Modifiers mods(i);
+  const bool loose = mods.take("approx");
+  const Rounding rounding = loose ? Rounding::kNearest : take_rounding(mods);
+  const bool ftz = mods.take("ftz");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  if (type.bits < 32 || !type.is_float()) mods.unknown();
+  both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
+    Value* a = flush(in[0], ftz);
+    Value* one = llvm::ConstantFP::get(a->getType(), 1.0);
+    const bool wide = type.bits == 64;
+    Value* result = nullptr;
+    if (i.opcode == "rcp") {
+      result = rounding == Rounding::kNearest
+                   ? b_.CreateFDiv(one, a)
+                   : map_lanes(wide ? "braid_cpu_div_f64" : "braid_cpu_div_f32", {one, a},
+                               static_cast<unsigned>(rounding));
+    } else if (rounding == Rounding::kNearest) {
+      result = intrinsic(llvm::Intrinsic::sqrt, {a});
+      if (i.opcode == "rsqrt") result = b_.CreateFDiv(one, result);
+    } else {
+      result = map_lanes(wide ? "braid_cpu_sqrt_f64" : "braid_cpu_sqrt_f32", {a},
+                         static_cast<unsigned>(rounding));
+    }
+    return flush(result, ftz);
+  });
+}
+
+void Translator::op_transcendental(const Instruction& i) {
+  Modifiers mods(i);
+  if (!mods.take("approx")) mods.unknown();
+  const bool ftz = mods.take("ftz");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  if (!type.is_float() || type.bits == 64) mods.unknown();
+  const char* helper = i.opcode == "ex2"   ? "braid_cpu_ex2"
+                       : i.opcode == "lg2" ? "braid_cpu_lg2"
+                       : i.opcode == "sin" ? "braid_cpu_sin"
+                       : i.opcode == "cos" ? "braid_cpu_cos"
+                                           : "braid_cpu_tanh";
+  both_halves(i, type, 1,
+              [&](llvm::ArrayRef<Value*> in) { return map_lanes(helper, {in[0]}, ftz ? 1 : 0); });
+}
+
+void Translator::op_copysign(const Instruction& i) {
+  Modifiers mods(i);
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  if (type.bits < 32 || !type.is_float()) mods.unknown();
+  // copysign d, a, b: the sign of a, the size of b.
+  write_float(i.operands[0],
+              intrinsic(llvm::Intrinsic::copysign,
+                        {read_float(i.operands[2], type), read_float(i.operands[1], type)}),
+              type);
+}
+
+void Translator::op_testp(const Instruction& i) {
+  Modifiers mods(i);
+  const int what =
+      mods.take_one({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  if (what < 0 || type.bits < 32) mods.unknown();
+  Value* size = intrinsic(llvm::Intrinsic::fabs, {read_float(i.operands[1], type)});
+  llvm::Type* t = size->getType();
+  Value* infinity = llvm::ConstantFP::getInfinity(t);
+  Value* smallest = llvm::ConstantFP::get(t, type.bits == 64 ? 0x1p-1022 : 0x1p-126);
+  Value* zero = llvm::Constant::getNullValue(t);
+  Value* result = nullptr;
+  if (what == 0) result = b_.CreateFCmpOLT(size, infinity);
+  if (what == 1) result = b_.CreateFCmpOEQ(size, infinity);
+  if (what == 2) result = b_.CreateFCmpORD(size, size);
+  if (what == 3) result = b_.CreateFCmpUNO(size, size);
+  if (what == 4) {
+    // Zeros count as normal.
+    Value* large = b_.CreateOr(b_.CreateFCmpOGE(size, smallest), b_.CreateFCmpOEQ(size, zero));
+    result = b_.CreateAnd(large, b_.CreateFCmpOLT(size, infinity));
+  }
+  if (what == 5)
+    result = b_.CreateAnd(b_.CreateFCmpOLT(size, smallest), b_.CreateFCmpOGT(size, zero));
+  write(i.operands[0], result);
+}
+
+/// -0 is below +0. Without `propagate` a NaN gives way to the other operand.
+llvm::Value* Translator::float_extreme(bool minimum, bool propagate, Value* a, Value* b) {
+  Value* result = intrinsic(minimum ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, {a, b});
+  const bool scalar = !a->getType()->isVectorTy();
+  const unsigned bits = a->getType()->getScalarSizeInBits();
+  Value* quiet = constant(bits, bits == 64 ? 0x7fffffffffffffff : 0x7fffffff);
+  if (!scalar) quiet = splat(quiet);
+  quiet = b_.CreateBitCast(quiet, a->getType());
+  Value* nan_a = b_.CreateFCmpUNO(a, a);
+  Value* nan_b = b_.CreateFCmpUNO(b, b);
+  if (propagate) return b_.CreateSelect(b_.CreateOr(nan_a, nan_b), quiet, result);
+  result = b_.CreateSelect(nan_b, a, b_.CreateSelect(nan_a, b, result));
+  return b_.CreateSelect(b_.CreateAnd(nan_a, nan_b), quiet, result);
+}
+
+void Translator::float_min_max(const Instruction& i) {
+  Modifiers mods(i);
+  const bool ftz = mods.take("ftz");
+  const bool propagate = mods.take("NaN");
+  const bool by_size = mods.take("xorsign");
+  const bool sizes = mods.take("abs");
+  const Type type = mods.type();
+  mods.finish();
+  const bool three = i.operands.size() == 4 && type == Type{Kind::kFloat, 32, 1};
+  if (!three) need(i, 3);
+  // Two operands know .xorsign.abs, three know .abs.
+  if (by_size != (sizes && !three)) bad(i, "expected .xorsign.abs, or .abs and three operands");
+  const bool minimum = i.opcode == "min";
+  both_halves(i, type, three ? 3 : 2, [&](llvm::ArrayRef<Value*> in) {
+    llvm::SmallVector<Value*, 3> operands;
+    for (Value* value : in) {
+      value = flush(value, ftz, type);
+      operands.push_back(sizes ? intrinsic(llvm::Intrinsic::fabs, {value}) : value);
+    }
+    Value* result = float_extreme(minimum, propagate, operands[0], operands[1]);
+    if (three) return float_extreme(minimum, propagate, result, operands[2]);
+    if (!by_size) return result;
+    llvm::Type* bits = integer(type.bits == 64 ? 64 : 32, scalar_);
+    Value* sign = b_.CreateXor(b_.CreateBitCast(in[0], bits), b_.CreateBitCast(in[1], bits));
+    return intrinsic(llvm::Intrinsic::copysign,
+                     {result, b_.CreateBitCast(sign, result->getType())});
+  });
+}
+
+void Translator::float_sign(const Instruction& i) {
+  Modifiers mods(i);
+  const bool ftz = mods.take("ftz");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  if (ftz && type.bits <= 32) {
+    both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
+      Value* a = flush(in[0], true, type);
+      return i.opcode == "neg" ? b_.CreateFNeg(a) : intrinsic(llvm::Intrinsic::fabs, {a});
+    });
+    return;
+  }
+  Value* a = read(i.operands[1], type.total_bits());
+  std::uint64_t sign = 1ULL << (type.bits - 1);
+  if (type.lanes == 2) sign |= sign << 16;
+  Value* mask = constant(type.total_bits(), i.opcode == "neg" ? sign : ~sign);
+  if (!scalar_) mask = splat(mask);
+  write(i.operands[0], i.opcode == "neg" ? b_.CreateXor(a, mask) : b_.CreateAnd(a, mask));
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,272 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include "runtime/cpu/translate/translator.h"
+
+namespace braid::cpu {
+
+using llvm::Intrinsic::ID;
+using ptx::Type;
+
+void Translator::op_add_sub(const Instruction& i) {
+  if (const auto type = i.type(); type && type->is_float()) {
+    float_add_multiply(i);
+    return;
+  }
+  Modifiers mods(i);
+  const bool saturate = mods.take("sat");
+  const bool takes_carry = i.opcode.ends_with('c');
+  const bool sets_carry = mods.take("cc");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, takes_carry ? 4 : 3);
+  const bool add = i.opcode.starts_with("add");
+  Value* a = read(i.operands[1], type.total_bits());
+  Value* b = read(i.operands[2], type.total_bits());
+  if (type.lanes == 2) bad(i, "packed integers are not supported");
+  if (takes_carry || sets_carry) {
+    if (saturate || type.bits < 32) bad(i, "unsupported combination");
+    add_with_carry(i, add, a, b);
+    return;
+  }
+  if (saturate) {
+    if (type.bits != 32 || !type.is_signed()) mods.unknown();
+    write(i.operands[0],
+          intrinsic(add ? llvm::Intrinsic::sadd_sat : llvm::Intrinsic::ssub_sat, {a, b}));
+    return;
+  }
+  write(i.operands[0], add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b));
+}
+
+/// Writes a + b or a - b with the carry (or borrow) flag as Parser::expose_carry() shows it.
+void Translator::add_with_carry(const Instruction& i, bool add, Value* a, Value* b) {
+  Value* result = add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b);
+  Value* carry = add ? b_.CreateICmpULT(result, a) : b_.CreateICmpULT(a, b);
+  if (i.opcode.ends_with('c')) {
+    const unsigned bits = a->getType()->getScalarSizeInBits();
+    Value* in = resize(read(i.operands.back(), 1), bits, false);
+    Value* next = add ? b_.CreateAdd(result, in) : b_.CreateSub(result, in);
+    carry = b_.CreateOr(carry, b_.CreateICmpULT(add ? next : result, in));
+    result = next;
+  }
+  if (i.operands[0].form == Operand::Form::kPair) {
+    write(i.operands[0].elements[0], result);
+    write(i.operands[0].elements[1], carry);
+  } else {
+    write(i.operands[0], result);
+  }
+}
+
+/// Stops the kernel if base + table leaves 32 bits, where the other lanes would not follow the
+/// base.
+void Translator::check_no_wrap(const Operand& operand, Value* base, bool is_signed) {
+  const Shape shape = shapes_.operand_shape(operand);
+  if (!shape.is_table() || shape.is_uniform() || (shape.is_disjoint() && shape.align < 31)) return;
+  if (shape.align == 63) return;
+  Value* wide =
+      is_signed ? b_.CreateSExt(base, b_.getInt64Ty()) : b_.CreateZExt(base, b_.getInt64Ty());
+  const auto edge = [&](std::int32_t t) {
+    return b_.CreateAdd(wide, b_.getInt64(static_cast<std::uint64_t>(std::int64_t{t})));
+  };
+  const auto outside = [&](Value* value) -> Value* {
+    Value* narrow = b_.CreateTrunc(value, b_.getInt32Ty());
+    Value* again =
+        is_signed ? b_.CreateSExt(narrow, b_.getInt64Ty()) : b_.CreateZExt(narrow, b_.getInt64Ty());
+    return b_.CreateICmpNE(again, value);
+  };
+  Value* wraps = nullptr;
+  if (shape.max() > 0) wraps = outside(edge(shape.max()));
+  if (shape.min() < 0) {
+    Value* low = outside(edge(shape.min()));
+    wraps = wraps == nullptr ? low : b_.CreateOr(wraps, low);
+  }
+  split_unlikely(wraps, [&] {
+    call("braid_cpu_wrap", b_.getVoidTy(), {context_, b_.getInt32(line_)});
+  });
+}
+
+llvm::Value* Translator::widen(const Operand& operand, Type from, unsigned to) {
+  Value* value = read(operand, from.bits);
+  if (scalar_ && from.bits == 32 && to == 64) check_no_wrap(operand, value, from.is_signed());
+  return resize(value, to, from.is_signed());
+}
+
+llvm::Value* Translator::multiply_high(Value* a, Value* b, unsigned bits, bool is_signed) {
+  Value* wide = b_.CreateMul(resize(a, 2 * bits, is_signed), resize(b, 2 * bits, is_signed));
+  return resize(b_.CreateLShr(wide, bits), bits, false);
+}
+
+void Translator::op_multiply(const Instruction& i) {
+  if (const auto type = i.type(); type && type->is_float()) {
+    if (i.opcode == "mad") {
+      op_fma(i);
+    } else {
+      float_add_multiply(i);
+    }
+    return;
+  }
+  Modifiers mods(i);
+  const bool short_form = i.opcode == "mul24" || i.opcode == "mad24";
+  const int part = mods.take_head({"lo", "hi", "wide"});
+  const bool saturate = mods.take("sat");
+  const bool takes_carry = i.opcode == "madc";
+  const bool sets_carry = mods.take("cc");
+  const Type type = mods.type();
+  mods.finish();
+  const bool add = i.opcode.starts_with("mad");
+  need(i, takes_carry ? 5 : add ? 4 : 3);
+  const bool carries = takes_carry || sets_carry;
+  if ((saturate && (!add || part != 1 || type.bits != 32 || !type.is_signed())) ||
+      (carries && (part == 2 || saturate || type.bits < 32)) || (short_form && type.bits != 32)) {
+    bad(i, "unsupported combination");
+  }
+  if (part < 0 || type.lanes != 1 || type.bits < 16) mods.unknown();
+  Value* result = nullptr;
+  unsigned bits = type.bits;
+  if (part == 2) {
+    if (bits == 64 || short_form) mods.unknown();
+    bits *= 2;
+    result = b_.CreateMul(widen(i.operands[1], type, bits), widen(i.operands[2], type, bits));
+  } else {
+    Value* a = read(i.operands[1], bits);
+    Value* b = read(i.operands[2], bits);
+    if (short_form) {
+      const auto cut = [&](Value* v) {
+        v = b_.CreateShl(v, 8);
+        return type.is_signed() ? b_.CreateAShr(v, 8) : b_.CreateLShr(v, 8);
+      };
+      a = cut(a);
+      b = cut(b);
+    }
+    if (part == 0) {
+      result = b_.CreateMul(a, b);
+    } else if (short_form) {
+      Value* wide = b_.CreateMul(resize(a, 64, type.is_signed()), resize(b, 64, type.is_signed()));
+      result = resize(b_.CreateLShr(wide, 16), 32, false);
+    } else {
+      result = multiply_high(a, b, bits, type.is_signed());
+    }
+  }
+  if (!add) {
+    write(i.operands[0], result);
+    return;
+  }
+  Value* c = read(i.operands[3], bits);
+  if (carries) {
+    add_with_carry(i, true, result, c);
+  } else if (saturate) {
+    write(i.operands[0], intrinsic(llvm::Intrinsic::sadd_sat, {result, c}));
+  } else {
+    write(i.operands[0], b_.CreateAdd(result, c));
+  }
+}
+
+void Translator::op_divide(const Instruction& i) {
+  if (const auto type = i.type(); type && type->is_float()) {
+    op_float_divide(i);
+    return;
+  }
+  Modifiers mods(i);
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  const bool is_signed = type.is_signed();
+  const bool quotient = i.opcode == "div";
+  Value* a = read(i.operands[1], type.bits);
+  Value* b = read(i.operands[2], type.bits);
+  // Host division traps on zero and on the one signed overflow; idle lanes may hold anything.
+  Value* zero = llvm::Constant::getNullValue(b->getType());
+  Value* ones = llvm::Constant::getAllOnesValue(b->getType());
+  Value* one = b_.CreateSub(zero, ones);
+  Value* by_zero = b_.CreateICmpEQ(b, zero);
+  if (!is_signed) {
+    Value* divisor = b_.CreateSelect(by_zero, one, b);
+    Value* result = quotient ? b_.CreateUDiv(a, divisor) : b_.CreateURem(a, divisor);
+    write(i.operands[0], b_.CreateSelect(by_zero, quotient ? ones : a, result));
+    return;
+  }
+  Value* minus = b_.CreateICmpEQ(b, ones);
+  Value* divisor = b_.CreateSelect(b_.CreateOr(by_zero, minus), one, b);
+  Value* result = quotient ? b_.CreateSDiv(a, divisor) : b_.CreateSRem(a, divisor);
+  result = b_.CreateSelect(minus, quotient ? b_.CreateSub(zero, a) : zero, result);
+  write(i.operands[0], b_.CreateSelect(by_zero, quotient ? ones : a, result));
+}
+
+void Translator::op_min_max(const Instruction& i) {
+  if (const auto type = i.type(); type && type->is_float()) {
+    float_min_max(i);
+    return;
+  }
+  Modifiers mods(i);
+  const bool relu = mods.take("relu");
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 3);
+  const bool minimum = i.opcode == "min";
+  ID id = minimum ? llvm::Intrinsic::umin : llvm::Intrinsic::umax;
+  if (type.is_signed()) id = minimum ? llvm::Intrinsic::smin : llvm::Intrinsic::smax;
+  Value* result = intrinsic(id, {read(i.operands[1], type.bits), read(i.operands[2], type.bits)});
+  if (relu) {
+    if (!type.is_signed()) mods.unknown();
+    result =
+        intrinsic(llvm::Intrinsic::smax, {result, llvm::Constant::getNullValue(result->getType())});
+  }
+  write(i.operands[0], result);
+}
+
+void Translator::op_sign(const Instruction& i) {
+  if (const auto type = i.type(); type && type->is_float()) {
+    float_sign(i);
+    return;
+  }
+  Modifiers mods(i);
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 2);
+  Value* a = read(i.operands[1], type.bits);
+  Value* negated = b_.CreateNeg(a);
+  if (i.opcode == "abs") {
+    negated = intrinsic(llvm::Intrinsic::smax, {a, negated});
+  }
+  write(i.operands[0], negated);
+}
+
+void Translator::op_sad(const Instruction& i) {
+  Modifiers mods(i);
+  const Type type = mods.type();
+  mods.finish();
+  need(i, 4);
+  Value* a = read(i.operands[1], type.bits);
+  Value* b = read(i.operands[2], type.bits);
+  Value* less = type.is_signed() ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
+  Value* distance = b_.CreateSelect(less, b_.CreateSub(b, a), b_.CreateSub(a, b));
+  write(i.operands[0], b_.CreateAdd(distance, read(i.operands[3], type.bits)));
+}
+
+void Translator::op_dot_product(const Instruction& i) {
+  Modifiers mods(i);
+  // dp4a multiplies bytes; dp2a the halves of a and the low or high bytes of b.
+  const bool halves = i.opcode == "dp2a";
+  const int part = halves ? mods.take_head({"lo", "hi"}) : 0;
+  if (part < 0) mods.unknown();
+  const Type left = mods.type();
+  const Type right = mods.type();
+  mods.finish();
+  need(i, 4);
+  if (left.bits != 32 || right.bits != 32) mods.unknown();
+  Value* a = read(i.operands[1], 32);
+  Value* b = read(i.operands[2], 32);
+  Value* sum = read(i.operands[3], 32);
+  const auto field = [&](Value* v, unsigned bits, unsigned k, bool is_signed) {
+    v = b_.CreateShl(v, 32 - bits - bits * k);
+    return is_signed ? b_.CreateAShr(v, 32 - bits) : b_.CreateLShr(v, 32 - bits);
+  };
+  const unsigned count = halves ? 2 : 4;
+  for (unsigned k = 0; k < count; ++k) {
+    Value* x = field(a, 32 / count, k, left.is_signed());
+    Value* y = field(b, 8, k + (part == 1 ? 2 : 0), right.is_signed());
+    sum = b_.CreateAdd(sum, b_.CreateMul(x, y));
+  }
+  write(i.operands[0], sum);
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,544 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include <algorithm>
+
+#include "runtime/cpu/check/interleave.h"
+#include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/cpu/translate/translator.h"
+
+namespace braid::cpu {
+
+using llvm::FixedVectorType;
+using ptx::Kind;
+using ptx::Space;
+using ptx::Type;
+
+/// The host addresses of a memory operand.
+Translator::Address Translator::address(const Instruction& i, const Operand& operand, Space space) {
+  if (operand.form != Operand::Form::kMemory) bad(i, "expected an address in brackets");
+  const Operand& base = operand.elements[0];
+  const auto offset = static_cast<std::int64_t>(operand.bits);
+  Address result;
+  if (base.form == Operand::Form::kVariable) {
+    const Space home = module_.variables[static_cast<std::size_t>(base.index)].space;
+    if (space != Space::kGeneric && home != space) bad(i, "the variable is in another space");
+    if (space == Space::kGeneric && home == Space::kShared)
+      bad(i, "a shared variable needs .shared");
+    space = home;
+  }
+  const auto add_offset = [&](Value* value) {
+    return offset == 0 ? value
+                       : b_.CreateAdd(value, llvm::ConstantInt::get(
+                                                 value->getType(),
+                                                 static_cast<std::uint64_t>(offset), true));
+  };
+  if (base.form == Operand::Form::kVariable &&
+      (space == Space::kLocal ||
+       (space == Space::kParam && !shapes_.operand_shape(base).is_table()))) {
+    result.table = true;
+    result.base = add_offset(scalar_address(base));
+    result.shape = Shape::uniform();
+    for (unsigned l = 0; l < 32; ++l)
+      result.shape.table[l] = static_cast<std::int32_t>(l * layout_.local_bytes);
+    return result;
+  }
+  const Shape shape = shapes_.operand_shape(base);
+  result.table = shape.is_table();
+  const bool narrow = base.is_register() && register_bits(base.index) == 32;
+  if (narrow && space != Space::kShared) bad(i, "a 32-bit address outside of shared memory");
+  const unsigned bits = space == Space::kShared ? 32 : 64;
+  result.shape = shape;
+  if (space != Space::kShared) {
+    if (result.table) {
+      result.base = add_offset(read_scalar(base, bits));
+    } else {
+      result.lanes = add_offset(read_lanes(base, bits));
+    }
+    return result;
+  }
+  // Only the low half counts. Sign extension keeps base + table right for bases below zero.
+  result.base = add_offset(field(offsetof(WarpContext, shared), 64));
+  if (result.table) {
+    result.base =
+        b_.CreateAdd(b_.CreateSExt(read_scalar(base, bits), integer(64, true)), result.base);
+  } else {
+    result.offsets = read_lanes(base, bits);
+  }
+  return result;
+}
+
+llvm::Value* Translator::address_lanes(Address& address) {
+  if (address.lanes == nullptr) {
+    address.lanes = address.table ? lanes_of(address.base, address.shape)
+                                  : b_.CreateAdd(b_.CreateSExt(address.offsets, integer(64, false)),
+                                                 splat(address.base));
+  }
+  return address.lanes;
+}
+
+/// Where 32 words lie that the lanes add to the base of an address in shared memory.
+llvm::Value* Translator::address_offsets(Address& address, unsigned scratch_index) {
+  if (!address.table) return to_scratch(scratch_index, address.offsets);
+  std::vector<std::uint32_t> words(address.shape.table.begin(), address.shape.table.end());
+  return constant_words(words);
+}
+
+/// As AccessCode::scope; a strong access without one reaches everywhere.
+std::uint8_t Translator::take_scope(Modifiers& mods) {
+  constexpr std::uint8_t kScopes[] = {1, 2, 2, 2, 3};
+  const int scope = mods.take_one({"cta", "cluster", "gpu", "gl", "sys"});
+  return scope < 0 ? 3 : kScopes[scope];
+}
+
+/// Tells the sanitizer and the counter what the active lanes, or `lanes`, are about to do.
+void Translator::check(Address& address, AccessCode code, Value* lanes) {
+  if (!instrumentation_.checks && !instrumentation_.counts) return;
+  Value* addresses = to_scratch(0, address_lanes(address));
+  if (lanes == nullptr) lanes = execution_bits();
+  const auto tell = [&](const char* helper) {
+    call(helper, b_.getVoidTy(),
+         {context_, addresses, lanes, b_.getInt32(code.pack()), b_.getInt32(line_)});
+  };
+  if (instrumentation_.checks) tell("braid_cpu_check");
+  if (instrumentation_.counts) tell("braid_cpu_count_access");
+}
+
+/// The same for a load or store, but of parameters. `results`: what a load writes.
+void Translator::check(Address& address, const Access& access, AccessCode::Kind kind,
+                       llvm::ArrayRef<Operand> results) {
+  if (access.space == Space::kParam) return;
+  AccessCode code{.kind = kind};
+  // The compiler reads padding along with the values beside it.
+  while (!results.empty() && is_unread(results.back())) {
+    code.unread = static_cast<std::uint8_t>(code.unread + access.type.total_bits() / 8);
+    results = results.drop_back();
+  }
+  code.scope = access.scope;
+  code.bytes = static_cast<std::uint8_t>(access.count * access.type.total_bits() / 8);
+  if (access.strong) code.order = AccessCode::kRelaxed;
+  if (access.ordering == llvm::AtomicOrdering::Acquire) code.order = AccessCode::kAcquire;
+  if (access.ordering == llvm::AtomicOrdering::Release) code.order = AccessCode::kRelease;
+  check(address, code);
+}
+
+Translator::Access Translator::parse_access(const Instruction& i, Modifiers& mods, bool store) {
+  Access access;
+  if (mods.take("weak")) {
+  } else if (mods.take("volatile") || mods.take("relaxed") || mods.take("mmio")) {
+    access.strong = true;
+  } else if (!store && mods.take("acquire")) {
+    access.strong = true;
+    access.ordering = llvm::AtomicOrdering::Acquire;
+  } else if (store && mods.take("release")) {
+    access.strong = true;
+    access.ordering = llvm::AtomicOrdering::Release;
+  }
+  if (access.strong) access.scope = take_scope(mods);
+  const int space = mods.take_one({"param", "global", "shared::cta", "shared", "local", "const",
+                                   "param::entry", "param::func"});
+  constexpr Space kSpaces[] = {Space::kParam, Space::kGlobal, Space::kShared, Space::kShared,
+                               Space::kLocal, Space::kConst,  Space::kParam,  Space::kParam};
+  if (space >= 0) access.space = kSpaces[space];
+  for (bool more = true; more;) {
+    more = mods.take_one({"ca",
+                          "cg",
+                          "cs",
+                          "lu",
+                          "cv",
+                          "wb",
+                          "wt",
+                          "nc",
+                          "L1::evict_normal",
+                          "L1::evict_unchanged",
+                          "L1::evict_first",
+                          "L1::evict_last",
+                          "L1::no_allocate",
+                          "L2::evict_first",
+                          "L2::evict_last",
+                          "L2::evict_normal",
+                          "L2::cache_hint",
+                          "L2::64B",
+                          "L2::128B",
+                          "L2::256B"}) >= 0;
+  }
+  const int vector = mods.take_one({"v2", "v4", "v8"});
+  access.count = vector < 0 ? 1 : 2U << vector;
+  access.type = mods.type();
+  mods.finish();
+  if (access.type.kind == Kind::kPred || access.type.bits > 64) bad(i, "unsupported type");
+  if (access.count * access.type.total_bits() > 256) bad(i, "the vector is too wide");
+  return access;
+}
+
+/// Fills a wider register from a loaded value by the sign of the loaded type.
+void Translator::write_loaded(const Operand& result, Value* value, Type type) {
+  if (result.is_register()) {
+    const unsigned bits = register_bits(result.index);
+    if (bits > type.total_bits()) value = resize(value, bits, type.is_signed());
+  }
+  write(result, value);
+}
+
+void Translator::load_consecutive(const Access& access, Address& address,
+                                  llvm::ArrayRef<Operand> results) {
+  const unsigned bits = access.type.total_bits();
+  const unsigned n = access.count;
+  auto* type = FixedVectorType::get(b_.getIntNTy(bits), 32 * n);
+  Value* pointer = b_.CreateIntToPtr(address.base, b_.getPtrTy());
+  const llvm::Align align(bits / 8);
+  Value* mask = execution_mask();
+  Value* all = nullptr;
+  if (mask == nullptr) {
+    all = b_.CreateAlignedLoad(type, pointer, align);
+  } else {
+    if (n > 1) {
+      std::vector<int> repeat;
+      for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
+      mask = b_.CreateShuffleVector(mask, repeat);
+    }
+    all = b_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type));
+  }
+  const std::vector<Value*> parts = deinterleave(b_, all, n);
+  for (unsigned k = 0; k < n; ++k) write_loaded(results[k], parts[k], access.type);
+}
+
+/// Strong accesses: each lane once, in lane order, with the ordering asked for.
+void Translator::load_strong(const Instruction& i, const Access& access, Address& address,
+                             llvm::ArrayRef<Operand> results) {
+  const unsigned bits = access.type.total_bits();
+  if (scalar_ && access.count == 1 && guard_lanes_ == nullptr) {
+    Value* pointer = b_.CreateIntToPtr(address.base, b_.getPtrTy());
+    llvm::LoadInst* load =
+        b_.CreateAlignedLoad(integer(bits, true), pointer, llvm::Align(bits / 8));
+    load->setAtomic(access.ordering);
+    write_loaded(results[0], load, access.type);
+    return;
+  }
+  if (bits * access.count > 128) bad(i, "a strong access is too wide");
+  Value* addresses = to_scratch(0, address_lanes(address));
+  call("braid_cpu_load_strong", b_.getVoidTy(),
+       {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count),
+        context_});
+  if (scalar_) result_shape_ = Shape::vector();
+  for (unsigned k = 0; k < access.count; ++k) {
+    Value* value = from_scratch(8 + 2 * k, integer(bits, false));
+    if (scalar_) value = call_first_active(value);
+    write_loaded(results[k], value, access.type);
+  }
+}
+
+llvm::Value* Translator::call_first_active(Value* lanes) {
+  Value* first =
+      b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::cttz, {execution_bits(), b_.getFalse()});
+  result_shape_ = Shape::uniform();
+  return b_.CreateExtractElement(lanes, b_.CreateAnd(first, 31));
+}
+
+/// A call costs the code generator one instruction; the host's own gathers of 32 addresses cost it
+/// dozens, and take as long to run.
+void Translator::load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results) {
+  const unsigned bits = access.type.total_bits();
+  Value* addresses = to_scratch(0, lanes);
+  call("braid_cpu_load_apart", b_.getVoidTy(),
+       {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count)});
+  for (unsigned k = 0; k < access.count; ++k) {
+    write_loaded(results[k], from_scratch(8 + 2 * k, integer(bits, false)), access.type);
+  }
+}
+
+/// What a vector operand holds. One of one element may do without braces.
+std::vector<ptx::Operand> Translator::elements_of(const Instruction& i, const Operand& operand,
+                                                  std::size_t count) const {
+  std::vector<Operand> elements = operand.elements;
+  if (operand.form != Operand::Form::kVector && count == 1) elements = {operand};
+  if (elements.size() != count) bad(i, "the vector has the wrong number of elements");
+  return elements;
+}
+
+void Translator::op_load(const Instruction& i) {
+  Modifiers mods(i);
+  const Access access = parse_access(i, mods, false);
+  if (i.operands.size() == 3) {
+    // A cache policy; it has no meaning here.
+  } else {
+    need(i, 2);
+  }
+  const std::vector<Operand> results = elements_of(i, i.operands[0], access.count);
+  Address where = address(i, i.operands[1], access.space);
+  check(where, access, AccessCode::kLoad, results);
+  const unsigned bits = access.type.total_bits();
+  if (access.strong) {
+    load_strong(i, access, where, results);
+    return;
+  }
+  if (scalar_) {
+    Value* base = where.base;
+    if (guard_lanes_ != nullptr) {
+      Value* any = b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
+      base = b_.CreateSelect(any, base, dump_address());
+    }
+    for (unsigned k = 0; k < access.count; ++k) {
+      Value* pointer =
+          b_.CreateIntToPtr(b_.CreateAdd(base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
+      llvm::LoadInst* load =
+          b_.CreateAlignedLoad(integer(bits, true), pointer, llvm::Align(bits / 8));
+      if (access.space == Space::kParam) {
+        load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
+      }
+      write_loaded(results[k], load, access.type);
+    }
+    return;
+  }
+  if (where.table && is_consecutive(where.shape, access.count * bits / 8)) {
+    load_consecutive(access, where, results);
+    return;
+  }
+  load_apart(access, address_lanes(where), results);
+}
+
+llvm::Value* Translator::dump_address() {
+  return b_.CreateAdd(b_.CreatePtrToInt(context_, b_.getInt64Ty()),
+                      b_.getInt64(offsetof(WarpContext, dump)));
+}
+
+bool Translator::is_consecutive(const Shape& shape, unsigned bytes) {
+  for (unsigned l = 0; l < 32; ++l) {
+    if (shape.table[l] != static_cast<std::int32_t>(l * bytes)) return false;
+  }
+  return true;
+}
+
+void Translator::store_strong(const Access& access, Address& address,
+                              llvm::ArrayRef<Value*> values) {
+  const unsigned bits = access.type.total_bits();
+  if (bits * access.count > 128) ptx::fail(line_, "a strong access is too wide");
+  Value* addresses = to_scratch(0, address_lanes(address));
+  for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
+  call("braid_cpu_store_strong", b_.getVoidTy(),
+       {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count),
+        context_});
+}
+
+/// Lanes that store at one place at once race, unless they store the same.
+void Translator::check_overlap(const Address& address, const Access& access,
+                               llvm::ArrayRef<Operand> sources) {
+  if (!instrumentation_.checks || access.strong) return;
+  if (access.space == Space::kParam || access.space == Space::kLocal) return;
+  if (address.table) {
+    std::array<std::int32_t, 32> offsets = address.shape.table;
+    std::sort(offsets.begin(), offsets.end());
+    if (std::adjacent_find(offsets.begin(), offsets.end()) == offsets.end()) return;
+  }
+  const unsigned bits = access.type.total_bits();
+  for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, read_lanes(sources[k], bits));
+  // The addresses lie where check() put them.
+  call("braid_cpu_check_overlap", b_.getVoidTy(),
+       {context_, scratch(0), execution_bits(), scratch(8), b_.getInt32(bits / 8),
+        b_.getInt32(access.count), b_.getInt32(line_)});
+}
+
+void Translator::op_store(const Instruction& i) {
+  Modifiers mods(i);
+  const Access access = parse_access(i, mods, true);
+  if (i.operands.size() != 3) need(i, 2);
+  const std::vector<Operand> sources = elements_of(i, i.operands[1], access.count);
+  Address where = address(i, i.operands[0], access.space);
+  check(where, access, AccessCode::kStore, {});
+  check_overlap(where, access, sources);
+  const unsigned bits = access.type.total_bits();
+  const llvm::Align align(bits / 8);
+  const bool uniform_address = where.table && where.shape.is_uniform() && guard_lanes_ == nullptr;
+  if (uniform_address && (!access.strong || access.count == 1)) {
+    // The last active lane wins, as one of them must.
+    Value* last = nullptr;
+    for (unsigned k = 0; k < access.count; ++k) {
+      Value* value = nullptr;
+      if (shapes_.operand_shape(sources[k]).is_uniform()) {
+        value = read_scalar(sources[k], bits);
+      } else {
+        if (last == nullptr) {
+          last = b_.CreateXor(b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::ctlz,
+                                                 {execution_bits(), b_.getFalse()}),
+                              31);
+        }
+        value = b_.CreateExtractElement(read_lanes(sources[k], bits), last);
+      }
+      Value* pointer =
+          b_.CreateIntToPtr(b_.CreateAdd(where.base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
+      llvm::StoreInst* store = b_.CreateAlignedStore(value, pointer, align);
+      if (access.strong) store->setAtomic(access.ordering);
+    }
+    return;
+  }
+  std::vector<Value*> values;
+  values.reserve(sources.size());
+  for (const Operand& source : sources) values.push_back(read_lanes(source, bits));
+  if (access.strong) {
+    store_strong(access, where, values);
+    return;
+  }
+  Value* mask = execution_mask();
+  if (where.table && is_consecutive(where.shape, access.count * bits / 8)) {
+    const unsigned n = access.count;
+    Value* all = interleave(b_, values);
+    if (mask != nullptr && n > 1) {
+      std::vector<int> repeat;
+      for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
+      mask = b_.CreateShuffleVector(mask, repeat);
+    }
+    Value* pointer = b_.CreateIntToPtr(where.base, b_.getPtrTy());
+    if (mask == nullptr) {
+      b_.CreateAlignedStore(all, pointer, align);
+    } else {
+      b_.CreateMaskedStore(all, pointer, align, mask);
+    }
+    return;
+  }
+  for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
+  call("braid_cpu_store_apart", b_.getVoidTy(),
+       {scratch(8), to_scratch(0, address_lanes(where)), execution_bits(), b_.getInt32(bits / 8),
+        b_.getInt32(access.count)});
+}
+
+void Translator::op_atomic(const Instruction& i) {
+  Modifiers mods(i);
+  const bool returns = i.opcode == "atom";
+  AccessCode code{.kind = AccessCode::kAtomic, .order = AccessCode::kRelaxed};
+  constexpr AccessCode::Order kOrders[] = {AccessCode::kRelaxed, AccessCode::kAcquire,
+                                           AccessCode::kRelease, AccessCode::kAcquireRelease};
+  if (const int order = mods.take_one({"relaxed", "acquire", "release", "acq_rel"}); order >= 0) {
+    code.order = kOrders[order];
+  }
+  code.scope = 2;  // an atomic without a scope reaches the device
+  const int scope = mods.take_one({"cta", "cluster", "gpu", "sys"});
+  const int space_index = mods.take_one({"global", "shared::cta", "shared"});
+  if (scope >= 0) code.scope = static_cast<std::uint8_t>(scope == 0 ? 1 : scope == 3 ? 3 : 2);
+  const int op =
+      mods.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
+  mods.take("noftz");
+  mods.take("L2::cache_hint");
+  const Type type = mods.type();
+  mods.finish();
+  if (op < 0) mods.unknown();
+  const Space space = space_index < 0    ? Space::kGeneric
+                      : space_index == 0 ? Space::kGlobal
+                                         : Space::kShared;
+  const bool swap = op == static_cast<int>(AtomicOp::kCas);
+  need(i, (returns ? 1U : 0U) + 2U + (swap ? 1U : 0U));
+  const std::size_t first = returns ? 1 : 0;
+  const unsigned bits = type.total_bits();
+  AtomicKind kind = AtomicKind::kUnsigned;
+  if (type.is_signed()) kind = AtomicKind::kSigned;
+  if (type.kind == Kind::kFloat) {
+    kind = type.bits == 16 ? AtomicKind::kHalf : AtomicKind::kFloat;
+  }
+  if (type.kind == Kind::kBfloat) kind = AtomicKind::kBfloat;
+  const bool is_float = type.is_float();
+  const auto operation = static_cast<AtomicOp>(op);
+  if ((is_float && operation != AtomicOp::kAdd) || bits < 16 ||
+      (bits == 16 && !is_float && !swap && operation != AtomicOp::kExch)) {
+    bad(i, "unsupported combination");
+  }
+  Address where = address(i, i.operands[first], space);
+  if (swap) code.kind = AccessCode::kSwap;
+  code.bytes = static_cast<std::uint8_t>(bits / 8);
+  check(where, code);
+  Value* addresses = to_scratch(0, address_lanes(where));
+  to_scratch(8, read_lanes(i.operands[first + 1], bits));
+  if (swap) to_scratch(12, read_lanes(i.operands[first + 2], bits));
+  const unsigned packed =
+      static_cast<unsigned>(operation) | (static_cast<unsigned>(kind) << 8) | (bits << 16);
+  call("braid_cpu_atomic", b_.getVoidTy(),
+       {scratch(16), addresses, scratch(8), scratch(12), execution_bits(), b_.getInt32(packed)});
+  if (returns) write(i.operands[0], from_scratch(16, integer(bits, false)));
+}
+
+void Translator::op_fence(const Instruction& i) {
+  Modifiers mods(i);
+  if (i.opcode == "fence") mods.take_one({"sc", "acq_rel", "acquire", "release"});
+  const int scope = mods.take_one({"cta", "gl", "cluster", "gpu", "sys"});
+  mods.finish();
+  need(i, 0);
+  if (scope < 0) mods.unknown();
+  if (instrumentation_.checks) {
+    constexpr unsigned kScopes[] = {1, 2, 2, 2, 3};
+    call("braid_cpu_check_fence", b_.getVoidTy(), {context_, b_.getInt32(kScopes[scope])});
+  }
+  b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
+}
+
+/// Copies at once: a copy may be over at any time before its wait.
+void Translator::op_copy_async(const Instruction& i) {
+  Modifiers mods(i);
+  if (mods.take_head({"async"}) < 0) mods.unknown();
+  const int group = mods.take_head({"commit_group", "wait_all", "wait_group"});
+  if (group >= 0) {
+    mods.finish();
+    need(i, group == 2 ? 1 : 0);
+    if (!instrumentation_.checks) return;
+    // wait_all counts what is not committed as well.
+    if (group < 2) call("braid_cpu_check_commit", b_.getVoidTy(), {context_});
+    if (group == 0) return;
+    Value* pending = group == 1 ? b_.getInt32(0) : read_scalar(i.operands[0], 32);
+    call("braid_cpu_check_wait", b_.getVoidTy(), {context_, pending});
+    return;
+  }
+  const int to_space = mods.take_one({"shared::cta", "shared", "global"});
+  if (to_space < 0 || to_space > 1 || !mods.take("global") || mods.take_one({"ca", "cg"}) < 0) {
+    mods.unknown();
+  }
+  while (mods.take_one({"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"}) >= 0) {
+  }
+  mods.finish();
+  if (i.operands.size() < 3 || i.operands.size() > 5) need(i, 3);
+  if (i.operands[2].form != Operand::Form::kInteger) bad(i, "the size must be a constant");
+  const std::uint64_t bytes = i.operands[2].bits;
+  if (bytes != 4 && bytes != 8 && bytes != 16) bad(i, "the size must be 4, 8 or 16");
+  Address to = address(i, i.operands[0], Space::kShared);
+  Address from = address(i, i.operands[1], Space::kGlobal);
+  Value* size = nullptr;
+  if (i.operands.size() > 3) {
+    const Operand& operand = i.operands[3];
+    const bool predicate = operand.is_register() && register_bits(operand.index) == 1;
+    if (predicate) {
+      // ignore-src: true means zeros.
+      size = b_.CreateSelect(
+          b_.CreateXor(read_lanes(operand, 1),
+                       operand.negated ? llvm::Constant::getAllOnesValue(integer(1, false))
+                                       : llvm::Constant::getNullValue(integer(1, false))),
+          splat(b_.getInt32(0)), splat(b_.getInt32(static_cast<std::uint32_t>(bytes))));
+    } else {
+      size = read_lanes(operand, 32);
+    }
+  }
+  check_copy(to, from, size, static_cast<std::uint8_t>(bytes));
+  Value* sources = to_scratch(0, address_lanes(from));
+  Value* offsets = address_offsets(to, 4);
+  Value* target = b_.CreateIntToPtr(to.base, b_.getPtrTy());
+  Value* sizes =
+      size == nullptr ? llvm::ConstantPointerNull::get(b_.getPtrTy()) : to_scratch(8, size);
+  call("braid_cpu_copy_async", b_.getVoidTy(),
+       {target, offsets, sources, sizes, execution_bits(),
+        b_.getInt32(static_cast<std::uint32_t>(bytes))});
+}
+
+/// Lanes that copy nothing read nothing. Those that copy a part of `bytes` count as whole.
+void Translator::check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes) {
+  if (!instrumentation_.checks && !instrumentation_.counts) return;
+  Value* reading = execution_bits();
+  if (sizes != nullptr) {
+    Value* some = b_.CreateICmpNE(sizes, llvm::Constant::getNullValue(sizes->getType()));
+    reading = b_.CreateAnd(reading, b_.CreateBitCast(some, b_.getInt32Ty()));
+  }
+  check(from, {.kind = AccessCode::kCopyFrom, .bytes = bytes}, reading);
+  check(to, {.kind = AccessCode::kCopyTo, .bytes = bytes});
+}
+
+void Translator::op_nothing(const Instruction& /*i*/) {}
+
+void Translator::op_policy(const Instruction& i) {
+  if (i.operands.empty()) bad(i, "expected a result");
+  write_uniform(i.operands[0], b_.getInt64(0));
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,422 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include <algorithm>
+
+#include "runtime/cpu/translate/translator.h"
+
+namespace braid::cpu {
+
+using llvm::FixedVectorType;
+using ptx::Space;
+using ptx::Special;
+
+llvm::Type* Translator::integer(unsigned bits, bool scalar) const {
+  llvm::Type* type = llvm::IntegerType::get(llvm_, bits);
+  return scalar ? type : FixedVectorType::get(type, 32);
+}
+
+/// The type arithmetic runs in: half and bfloat compute in float.
+llvm::Type* Translator::floating(ptx::Type type, bool scalar) const {
+  llvm::Type* result =
+      type.bits == 64 ? llvm::Type::getDoubleTy(llvm_) : llvm::Type::getFloatTy(llvm_);
+  return scalar ? result : FixedVectorType::get(result, 32);
+}
+
+llvm::Value* Translator::constant(unsigned bits, std::uint64_t value) const {
+  return llvm::ConstantInt::get(llvm::IntegerType::get(llvm_, bits), llvm::APInt(bits, value));
+}
+
+llvm::Value* Translator::splat(Value* scalar) { return b_.CreateVectorSplat(32, scalar); }
+
+llvm::Value* Translator::table_vector(const Shape& shape, unsigned bits) {
+  std::vector<llvm::Constant*> elements;
+  for (const std::int32_t t : shape.table) {
+    elements.push_back(llvm::ConstantInt::get(
+        llvm::IntegerType::get(llvm_, bits),
+        llvm::APInt(64, static_cast<std::uint64_t>(std::int64_t{t})).trunc(bits)));
+  }
+  return llvm::ConstantVector::get(elements);
+}
+
+llvm::Value* Translator::lanes_of(Value* base, const Shape& shape) {
+  if (base->getType()->isVectorTy()) return base;
+  if (shape.align == 63) return table_vector(shape, base->getType()->getIntegerBitWidth());
+  Value* all = splat(base);
+  if (shape.is_uniform()) return all;
+  return b_.CreateAdd(all, table_vector(shape, base->getType()->getIntegerBitWidth()));
+}
+
+unsigned Translator::register_bits(int reg) const {
+  return function_.registers[static_cast<std::size_t>(reg)].type.total_bits();
+}
+
+llvm::Value* Translator::register_file(std::uint32_t offset) {
+  return b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), registers_, offset);
+}
+
+llvm::Value* Translator::slot_pointer(int reg) {
+  return register_file(static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(reg)]));
+}
+
+Translator::Cached& Translator::load_register(int reg) {
+  Cached& cached = cache_[reg];
+  if (cached.value != nullptr) return cached;
+  const unsigned bits = register_bits(reg);
+  const bool scalar = !shapes_.shape(reg).is_vector();
+  if (slots_[static_cast<std::size_t>(reg)] < 0) {
+    cached.value = llvm::Constant::getNullValue(integer(bits, scalar));
+  } else if (bits == 1) {
+    cached.value =
+        scalar ? b_.CreateTrunc(b_.CreateLoad(b_.getInt8Ty(), slot_pointer(reg)), b_.getInt1Ty())
+               : b_.CreateBitCast(b_.CreateLoad(b_.getInt32Ty(), slot_pointer(reg)),
+                                  integer(1, false));
+  } else {
+    cached.value = b_.CreateAlignedLoad(integer(bits, scalar), slot_pointer(reg),
+                                        llvm::Align(scalar ? 8 : 64));
+  }
+  return cached;
+}
+
+llvm::Value* Translator::resize(Value* value, unsigned bits, bool is_signed) {
+  llvm::Type* type = value->getType();
+  llvm::Type* to = integer(bits, !type->isVectorTy());
+  return is_signed ? b_.CreateSExtOrTrunc(value, to) : b_.CreateZExtOrTrunc(value, to);
+}
+
+llvm::Value* Translator::field(std::size_t offset, unsigned bits) {
+  Value* pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offset);
+  llvm::LoadInst* load = b_.CreateLoad(integer(bits, true), pointer);
+  load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
+  return load;
+}
+
+llvm::Value* Translator::special(Special special, bool scalar) {
+  const auto axis = [&](std::size_t offset, Special first) {
+    return field(offset + 4 * (static_cast<unsigned>(special) - static_cast<unsigned>(first)), 32);
+  };
+  const auto lane_table = [&](auto&& element) {
+    std::vector<llvm::Constant*> elements;
+    for (unsigned l = 0; l < 32; ++l) elements.push_back(b_.getInt32(element(l)));
+    return llvm::ConstantVector::get(elements);
+  };
+  switch (special) {
+    case Special::kTidX:
+    case Special::kTidY:
+    case Special::kTidZ: {
+      if (aligned_) {
+        Value* base = axis(offsetof(WarpContext, tid_base), Special::kTidX);
+        if (scalar) return base;
+        return lanes_of(base, special == Special::kTidX ? Shape::lanes(5) : Shape::uniform());
+      }
+      const std::size_t row =
+          static_cast<unsigned>(special) - static_cast<unsigned>(Special::kTidX);
+      Value* pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_,
+                                                     offsetof(WarpContext, tid) + 128 * row);
+      return b_.CreateAlignedLoad(integer(32, false), pointer, llvm::Align(64));
+    }
+    case Special::kLaneId:
+      return scalar ? b_.getInt32(0) : table_vector(Shape::lanes(63), 32);
+    case Special::kLaneMaskEq:
+      return lane_table([](unsigned l) { return 1U << l; });
+    case Special::kLaneMaskLt:
+      return lane_table([](unsigned l) { return (1U << l) - 1; });
+    case Special::kLaneMaskLe:
+      return lane_table([](unsigned l) { return (2U << l) - 1; });
+    case Special::kLaneMaskGe:
+      return lane_table([](unsigned l) { return ~((1U << l) - 1); });
+    case Special::kLaneMaskGt:
+      return lane_table([](unsigned l) { return l == 31 ? 0U : ~((2U << l) - 1); });
+    default:
+      break;
+  }
+  Value* value = nullptr;
+  switch (special) {
+    case Special::kNtidX:
+    case Special::kNtidY:
+    case Special::kNtidZ:
+      value = axis(offsetof(WarpContext, ntid), Special::kNtidX);
+      break;
+    case Special::kCtaidX:
+    case Special::kCtaidY:
+    case Special::kCtaidZ:
+      value = axis(offsetof(WarpContext, ctaid), Special::kCtaidX);
+      break;
+    case Special::kNctaidX:
+    case Special::kNctaidY:
+    case Special::kNctaidZ:
+      value = axis(offsetof(WarpContext, nctaid), Special::kNctaidX);
+      break;
+    case Special::kWarpId:
+      value = field(offsetof(WarpContext, warp), 32);
+      break;
+    case Special::kNwarpId:
+      value = field(offsetof(WarpContext, warps), 32);
+      break;
+    case Special::kDynamicSharedSize:
+      value = field(offsetof(WarpContext, dynamic_shared), 32);
+      break;
+    case Special::kTotalSharedSize:
+      value = field(offsetof(WarpContext, total_shared), 32);
+      break;
+    case Special::kGridId:
+      value = field(offsetof(WarpContext, grid_id), 32);
+      break;
+    case Special::kNsmId:
+      value = b_.getInt32(1);
+      break;
+    case Special::kClock:
+    case Special::kClockHi:
+    case Special::kClock64: {
+      value = call("braid_cpu_clock", b_.getInt64Ty(), {});
+      if (special == Special::kClockHi) value = b_.CreateLShr(value, 32);
+      break;
+    }
+    case Special::kGlobalTimer:
+    case Special::kGlobalTimerLo:
+    case Special::kGlobalTimerHi: {
+      value = call("braid_cpu_globaltimer", b_.getInt64Ty(), {});
+      if (special == Special::kGlobalTimerHi) value = b_.CreateLShr(value, 32);
+      break;
+    }
+    default:
+      value = b_.getInt32(0);
+      break;
+  }
+  return scalar ? value : splat(value);
+}
+
+/// The address of a variable in its own space; local and call-parameter variables are host
+/// addresses of lane 0.
+llvm::Value* Translator::scalar_address(const Operand& operand) {
+  const auto index = static_cast<std::size_t>(operand.index);
+  const ptx::Variable& variable = module_.variables[index];
+  Value* base = nullptr;
+  if (variable.space == Space::kGlobal || variable.space == Space::kConst) {
+    base = b_.CreatePtrToInt(layout_.globals[index], b_.getInt64Ty());
+  } else if (variable.space == Space::kShared) {
+    base = b_.getInt64(static_cast<std::uint64_t>(layout_.offsets[index]));
+  } else {
+    const bool parameter = std::find(function_.params.begin(), function_.params.end(),
+                                     operand.index) != function_.params.end();
+    base = b_.CreateAdd(
+        field(parameter ? offsetof(WarpContext, params) : offsetof(WarpContext, local), 64),
+        b_.getInt64(static_cast<std::uint64_t>(layout_.offsets[index])));
+  }
+  return operand.bits == 0 ? base : b_.CreateAdd(base, b_.getInt64(operand.bits));
+}
+
+llvm::Value* Translator::read_scalar(const Operand& operand, unsigned bits) {
+  switch (operand.form) {
+    case Operand::Form::kInteger:
+    case Operand::Form::kFloat32:
+      return constant(
+          bits, bits == 64 && operand.form == Operand::Form::kFloat32
+                    ? llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, operand.bits))
+                          .bitcastToAPInt()
+                          .getZExtValue()
+                    : operand.bits);
+    case Operand::Form::kFloat64: {
+      if (bits == 64) return constant(64, operand.bits);
+      llvm::APFloat value(llvm::APFloat::IEEEdouble(), llvm::APInt(64, operand.bits));
+      bool inexact = false;
+      value.convert(bits == 16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::IEEEsingle(),
+                    llvm::APFloat::rmNearestTiesToEven, &inexact);
+      return b_.getInt(value.bitcastToAPInt());
+    }
+    case Operand::Form::kRegister:
+      return resize(load_register(operand.index).value, bits, false);
+    case Operand::Form::kSpecial:
+      return resize(special(static_cast<Special>(operand.index), true), bits, false);
+    case Operand::Form::kVariable:
+      return resize(scalar_address(operand), bits, false);
+    default:
+      ptx::fail(line_, "an operand is of the wrong form");
+  }
+}
+
+llvm::Value* Translator::read_lanes(const Operand& operand, unsigned bits) {
+  if (operand.form == Operand::Form::kRegister) {
+    load_register(operand.index);
+    Cached& cached = cache_[operand.index];
+    if (cached.lanes == nullptr) {
+      cached.lanes = lanes_of(cached.value, shapes_.shape(operand.index));
+    }
+    return resize(cached.lanes, bits, false);
+  }
+  if (operand.form == Operand::Form::kSpecial) {
+    return resize(special(static_cast<Special>(operand.index), false), bits, false);
+  }
+  if (operand.form == Operand::Form::kVariable) {
+    const Space space = module_.variables[static_cast<std::size_t>(operand.index)].space;
+    Value* base = scalar_address(operand);
+    if (space != Space::kLocal && space != Space::kParam) return resize(splat(base), bits, false);
+    std::vector<llvm::Constant*> offsets;
+    for (unsigned l = 0; l < 32; ++l) {
+      offsets.push_back(b_.getInt64(std::uint64_t{l} * layout_.local_bytes));
+    }
+    return resize(b_.CreateAdd(splat(base), llvm::ConstantVector::get(offsets)), bits, false);
+  }
+  return splat(read_scalar(operand, bits));
+}
+
+llvm::Value* Translator::read(const Operand& operand, unsigned bits) {
+  return scalar_ ? read_scalar(operand, bits) : read_lanes(operand, bits);
+}
+
+llvm::Value* Translator::read_predicate(const Operand& operand) {
+  Value* value = read(operand, 1);
+  return operand.negated ? b_.CreateNot(value) : value;
+}
+
+llvm::Value* Translator::bits_to_float(Value* bits, ptx::Type type) {
+  const bool scalar = !bits->getType()->isVectorTy();
+  if (type.bits >= 32) return b_.CreateBitCast(bits, floating(type, scalar));
+  const ptx::Type single{ptx::Kind::kFloat, 32, 1};
+  if (type.kind == ptx::Kind::kBfloat) {
+    Value* wide = b_.CreateShl(b_.CreateZExt(bits, integer(32, scalar)), 16);
+    return b_.CreateBitCast(wide, floating(single, scalar));
+  }
+  llvm::Type* half = llvm::Type::getHalfTy(llvm_);
+  Value* value = b_.CreateBitCast(bits, scalar ? half : FixedVectorType::get(half, 32));
+  Value* wide = b_.CreateFPExt(value, floating(single, scalar));
+  // Else LLVM narrows what follows to half, which x86 computes lane by lane, and loses the sign of
+  // a zero in a select.
+  return b_.CreateArithmeticFence(wide, wide->getType());
+}
+
+llvm::Value* Translator::float_to_bits(Value* value, ptx::Type type) {
+  const bool scalar = !value->getType()->isVectorTy();
+  if (type.bits >= 32) return b_.CreateBitCast(value, integer(type.bits, scalar));
+  if (type.kind == ptx::Kind::kBfloat) return round_to_bfloat(value, Rounding::kNearest);
+  return round_to_half(value, Rounding::kNearest);
+}
+
+llvm::Value* Translator::read_float(const Operand& operand, ptx::Type type) {
+  return bits_to_float(read(operand, type.bits), type);
+}
+
+void Translator::write_float(const Operand& operand, Value* value, ptx::Type type) {
+  write(operand, float_to_bits(value, type));
+}
+
+void Translator::write(const Operand& operand, Value* value) {
+  if (operand.form == Operand::Form::kSink) return;
+  if (!operand.is_register()) ptx::fail(line_, "a result must be a register");
+  write_register(operand.index, value);
+}
+
+void Translator::write_register(int reg, Value* value) {
+  const unsigned bits = register_bits(reg);
+  if (value->getType()->getScalarSizeInBits() != bits) value = resize(value, bits, false);
+  const Shape& shape = shapes_.shape(reg);
+  if (shape.is_vector()) value = lanes_of(value, result_shape_);
+  if (guard_lanes_ != nullptr) {
+    value = b_.CreateSelect(guard_lanes_, value, load_register(reg).value);
+  } else if (guard_scalar_ != nullptr) {
+    value = b_.CreateSelect(guard_scalar_, value, load_register(reg).value);
+  }
+  cache_[reg] = Cached{value, nullptr, true};
+}
+
+/// Writes a scalar that the instruction made for the whole warp.
+void Translator::write_uniform(const Operand& operand, Value* scalar) {
+  result_shape_ = Shape::uniform();
+  write(operand, scalar);
+}
+
+llvm::Value* Translator::intrinsic(llvm::Intrinsic::ID id,
+                                   std::initializer_list<Value*> arguments) {
+  return b_.CreateIntrinsic((*arguments.begin())->getType(), id,
+                            llvm::ArrayRef<Value*>(arguments.begin(), arguments.size()));
+}
+
+std::uint32_t Translator::scratch_place(unsigned index) const {
+  return register_bytes_ - kScratchBytes + 128 * index;
+}
+
+llvm::Value* Translator::scratch(unsigned index) { return register_file(scratch_place(index)); }
+
+/// The address of these words.
+llvm::Value* Translator::constant_words(llvm::ArrayRef<std::uint32_t> words) {
+  llvm::Constant* data = llvm::ConstantDataArray::get(llvm_, words);
+  auto* variable = new llvm::GlobalVariable(out_, data->getType(), true,
+                                            llvm::GlobalValue::PrivateLinkage, data);
+  variable->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  return variable;
+}
+
+llvm::Value* Translator::to_scratch(unsigned index, Value* lanes) {
+  Value* pointer = scratch(index);
+  b_.CreateAlignedStore(lanes, pointer, llvm::Align(64));
+  return pointer;
+}
+
+llvm::Value* Translator::from_scratch(unsigned index, llvm::Type* type) {
+  return b_.CreateAlignedLoad(type, scratch(index), llvm::Align(64));
+}
+
+llvm::Value* Translator::call(const char* name, llvm::Type* result,
+                              llvm::ArrayRef<Value*> arguments) {
+  std::vector<llvm::Type*> types;
+  for (Value* argument : arguments) types.push_back(argument->getType());
+  auto callee = out_.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false));
+  if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
+    function->setDoesNotThrow();
+  }
+  return b_.CreateCall(callee, arguments);
+}
+
+/// Calls helper(out, in0, in1, .. [, mode]) over 32 lanes of one type; in scalar mode on one value.
+llvm::Value* Translator::map_lanes(const char* helper, std::initializer_list<Value*> arguments,
+                                   std::optional<unsigned> mode) {
+  llvm::Type* type = (*arguments.begin())->getType();
+  const bool scalar = !type->isVectorTy();
+  std::vector<Value*> pointers{scratch(0)};
+  unsigned index = 2;
+  for (Value* argument : arguments) {
+    pointers.push_back(to_scratch(index, scalar ? splat(argument) : argument));
+    index += 2;
+  }
+  if (mode) pointers.push_back(b_.getInt32(*mode));
+  call(helper, b_.getVoidTy(), pointers);
+  return from_scratch(0, type);
+}
+
+llvm::Value* Translator::execution_mask() {
+  if (guard_lanes_ == nullptr) return mask_;
+  return mask_ == nullptr ? guard_lanes_ : b_.CreateAnd(mask_, guard_lanes_);
+}
+
+llvm::Value* Translator::execution_bits() {
+  Value* mask = execution_mask();
+  return mask == nullptr ? b_.getInt32(~0U) : b_.CreateBitCast(mask, b_.getInt32Ty());
+}
+
+/// Runs `body` on the values (as floats) of operands 1..inputs and writes operand 0; packed types
+/// half by half.
+void Translator::both_halves(const Instruction& instruction, ptx::Type type, std::size_t inputs,
+                             const std::function<Value*(llvm::ArrayRef<Value*>)>& body) {
+  const ptx::Type element{type.kind, type.bits, 1};
+  std::vector<Value*> whole;
+  for (std::size_t i = 1; i <= inputs; ++i) {
+    whole.push_back(read(instruction.operands[i], type.total_bits()));
+  }
+  if (type.lanes == 1) {
+    for (Value*& value : whole) value = bits_to_float(value, element);
+    write(instruction.operands[0], float_to_bits(body(whole), element));
+    return;
+  }
+  Value* result = nullptr;
+  for (unsigned half = 0; half < 2; ++half) {
+    std::vector<Value*> parts;
+    for (Value* value : whole) {
+      Value* part = half == 0 ? value : b_.CreateLShr(value, 16);
+      parts.push_back(bits_to_float(resize(part, 16, false), element));
+    }
+    Value* bits = resize(float_to_bits(body(parts), element), 32, false);
+    result = half == 0 ? bits : b_.CreateOr(result, b_.CreateShl(bits, 16));
+  }
+  write(instruction.operands[0], result);
+}
+
+}  // namespace braid::cpu

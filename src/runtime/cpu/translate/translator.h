@@ -1,0 +1,360 @@
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/cpu/check/sanitizer.h"
+#include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/run/warp_context.h"
+#include "runtime/cpu/translate/control_flow.h"
+#include "runtime/cpu/translate/shape_analysis.h"
+
+namespace braid::cpu {
+
+/// Bytes at the end of the register file through which values pass to run-time helpers.
+inline constexpr std::uint32_t kScratchBytes = 128 * 160;
+
+/// Where the variables of a kernel live.
+struct Layout {
+  std::vector<std::int64_t> offsets;           ///< by variable: in params, shared or local memory
+  std::vector<llvm::GlobalVariable*> globals;  ///< by variable, for .global and .const
+  std::uint32_t local_bytes = 0;
+  std::uint32_t shared_bytes = 0;
+};
+
+/// Takes the modifiers of an instruction; every one must be taken. As for ptxas they may stand in
+/// any order, but for those that belong to the opcode ("mul.wide", "cp.async"), which come first,
+/// and those of one kind (two types, two state spaces), whose order tells them apart.
+class Modifiers {
+ public:
+  explicit Modifiers(const ptx::Instruction& instruction)
+      : instruction_(instruction),
+        left_(instruction.modifiers.begin(), instruction.modifiers.end()) {}
+  bool take(std::string_view name);
+  /// Takes the first that is one of `names`; returns its index there or -1.
+  int take_one(std::initializer_list<std::string_view> names);
+  /// The same for what belongs to the opcode: nothing else may stand before it.
+  int take_head(std::initializer_list<std::string_view> names);
+  /// Takes the next type.
+  ptx::Type type();
+  /// Takes all that are left, in order.
+  std::vector<std::string_view> rest() { return std::exchange(left_, {}); }
+  [[noreturn]] void unknown() const;
+  void finish() const {
+    if (!left_.empty()) unknown();
+  }
+
+ private:
+  const ptx::Instruction& instruction_;
+  std::vector<std::string_view> left_;
+};
+
+/// Turns one PTX kernel into one LLVM function that runs one warp.
+///
+/// Values are iN, or <32 x iN> when they differ over the lanes (see Shape); floats are bitcast
+/// where an operation needs them. Registers that live across blocks are kept in a register file in
+/// memory; inside a block they are SSA values. Every block may exist twice: for a full warp, and
+/// under a mask. Divergent components have a dispatcher that runs the lowest pending block first; a
+/// single block that some lanes skip runs in place.
+class Translator {
+ public:
+  Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
+             const Layout& layout, bool aligned, Instrumentation instrumentation);
+
+  /// Emits the function under `name` and returns what its launcher needs to know.
+  KernelInfo run(const std::string& name);
+
+ private:
+  using Instruction = ptx::Instruction;
+  using Operand = ptx::Operand;
+  using Value = llvm::Value;
+  using Handler = void (Translator::*)(const Instruction&);
+
+  /// A register inside a block: `value` in its own shape, `lanes` as a vector once needed.
+  struct Cached {
+    Value* value = nullptr;
+    Value* lanes = nullptr;
+    bool dirty = false;
+  };
+  struct Address {
+    bool table = false;
+    Value* base = nullptr;     ///< i64, when `table` or `offsets`
+    Shape shape;               ///< when `table`
+    Value* offsets = nullptr;  ///< <32 x i32>: what the lanes add to `base` in shared memory
+    Value* lanes = nullptr;    ///< <32 x i64>, made when needed
+  };
+  struct Access {
+    ptx::Space space = ptx::Space::kGeneric;
+    ptx::Type type;
+    unsigned count = 1;
+    bool strong = false;
+    std::uint8_t scope = 0;  ///< as AccessCode::scope
+    llvm::AtomicOrdering ordering = llvm::AtomicOrdering::Monotonic;
+  };
+  /// Operands of ldmatrix and stmatrix.
+  struct Matrices {
+    bool exchanged = false;  ///< .trans
+    std::vector<Operand> registers;
+    Address where;
+  };
+  enum class Rounding : std::uint8_t { kNearest, kZero, kDown, kUp };
+
+  // Control flow: translate_control.cpp
+  void assign_slots();
+  llvm::BasicBlock* copy_of(int block, bool full);
+  void emit_block(int block, bool full);
+  void emit_body(int block);
+  void emit_end(int block, bool full);
+  void go(int from, int to, bool full);
+  void spread(int from, Value* taken_mask, Value* next_mask);
+  int conditional_block(const Block& block) const;
+  bool gains_from_full_mask(const Block& block) const;
+  void emit_conditional(int from, int block, bool full, Value* lanes);
+  void add_pending(int component, int block, Value* mask);
+  void leave(int from, bool full, Value* dying);
+  void find_partial_warps();
+  llvm::BasicBlock* dispatcher(int component);
+  bool may_pend(int component) const;
+  void emit_dispatcher(int component);
+  void back_edge(int from, int to);
+  Value* resume_pointer();
+  void park();
+  void count_branch(Value* taken, Value* mask);
+  Value* predicate_of_end(const Block& block);
+  void write_back(int block);
+  void store_register(int reg, Value* value);
+  llvm::BasicBlock* new_block(const char* name);
+  void split_unlikely(Value* condition, llvm::function_ref<void()> body);
+
+  // One instruction: translate.cpp
+  static const std::unordered_map<std::string_view, Handler>& handlers();
+  void emit(const Instruction& instruction);
+  [[noreturn]] void bad(const Instruction& instruction, const std::string& why) const;
+  void need(const Instruction& instruction, std::size_t operands) const;
+
+  // Values: translate_value.cpp
+  llvm::Type* integer(unsigned bits, bool scalar) const;
+  llvm::Type* floating(ptx::Type type, bool scalar) const;
+  Value* constant(unsigned bits, std::uint64_t value) const;
+  Value* splat(Value* scalar);
+  Value* table_vector(const Shape& shape, unsigned bits);
+  Value* lanes_of(Value* base, const Shape& shape);
+  unsigned register_bits(int reg) const;
+  Value* register_file(std::uint32_t offset);
+  Value* slot_pointer(int reg);
+  Cached& load_register(int reg);
+  Value* read_scalar(const Operand& operand, unsigned bits);
+  Value* read_lanes(const Operand& operand, unsigned bits);
+  Value* read(const Operand& operand, unsigned bits);
+  Value* read_predicate(const Operand& operand);
+  Value* read_float(const Operand& operand, ptx::Type type);
+  Value* resize(Value* value, unsigned bits, bool is_signed);
+  void write(const Operand& operand, Value* value);
+  void write_register(int reg, Value* value);
+  void write_float(const Operand& operand, Value* value, ptx::Type type);
+  Value* special(ptx::Special special, bool scalar);
+  Value* field(std::size_t offset, unsigned bits);
+  Value* scalar_address(const Operand& variable);
+  Value* bits_to_float(Value* bits, ptx::Type type);
+  Value* float_to_bits(Value* value, ptx::Type type);
+  Value* intrinsic(llvm::Intrinsic::ID id, std::initializer_list<Value*> arguments);
+  Value* scratch(unsigned index);
+  Value* to_scratch(unsigned index, Value* lanes);
+  std::uint32_t scratch_place(unsigned index) const;
+  Value* constant_words(llvm::ArrayRef<std::uint32_t> words);
+  Value* from_scratch(unsigned index, llvm::Type* type);
+  Value* call(const char* name, llvm::Type* result, llvm::ArrayRef<Value*> arguments);
+  Value* map_lanes(const char* helper, std::initializer_list<Value*> arguments,
+                   std::optional<unsigned> mode = std::nullopt);
+  Value* execution_mask();
+  Value* execution_bits();
+  bool in_full_mask() const { return mask_ == nullptr && guard_lanes_ == nullptr; }
+  void both_halves(const Instruction& instruction, ptx::Type type, std::size_t inputs,
+                   const std::function<Value*(llvm::ArrayRef<Value*>)>& body);
+
+  // Which registers are defined, under checks: translate_defined.cpp
+  void find_undefined(const std::function<std::uint32_t(std::uint32_t)>& place);
+  bool is_tracked(int reg) const;
+  bool any_tracked(const std::vector<int>& registers) const;
+  Value* defined_pointer(int reg);
+  Value* defined(const Operand& operand);
+  Value* lanes_of_guard(const Instruction& i);
+  void check_defined(const Operand& operand, Value* lanes, std::string_view use);
+  void track(const Instruction& i);
+  Value* defined_results(const Instruction& i, Value* lanes);
+
+  // Integer arithmetic: translate_integer.cpp
+  void op_add_sub(const Instruction& i);
+  void op_multiply(const Instruction& i);
+  void op_divide(const Instruction& i);
+  void op_min_max(const Instruction& i);
+  void op_sign(const Instruction& i);
+  void op_sad(const Instruction& i);
+  void op_dot_product(const Instruction& i);
+  Value* multiply_high(Value* a, Value* b, unsigned bits, bool is_signed);
+  Value* widen(const Operand& operand, ptx::Type from, unsigned to);
+  void add_with_carry(const Instruction& i, bool add, Value* a, Value* b);
+  void check_no_wrap(const Operand& operand, Value* base, bool is_signed);
+
+  // Bits, comparisons and moves: translate_bits.cpp
+  void op_logic(const Instruction& i);
+  void op_shift(const Instruction& i);
+  void op_bit_field(const Instruction& i);
+  void op_count_bits(const Instruction& i);
+  void op_find_set(const Instruction& i);
+  void op_bit_mask(const Instruction& i);
+  void op_permute(const Instruction& i);
+  void op_funnel(const Instruction& i);
+  void op_lop3(const Instruction& i);
+  void op_select(const Instruction& i);
+  void op_compare(const Instruction& i);
+  void op_move(const Instruction& i);
+  void op_cvta(const Instruction& i);
+  void op_isspacep(const Instruction& i);
+  Value* compare(const Instruction& i, std::string_view how, ptx::Type type, bool ftz,
+                 unsigned half);
+  void write_set(const Instruction& i, ptx::Type result, llvm::ArrayRef<Value*> truths);
+
+  // Floats: translate_float.cpp
+  Rounding take_rounding(Modifiers& mods);
+  Value* flush(Value* value, bool ftz, ptx::Type type = {ptx::Kind::kFloat, 32, 1});
+  Value* relu(Value* value);
+  Value* clamp(Value* value, bool saturate);
+  Value* float_binary(const Instruction& i, ptx::Type type, Rounding rounding, Value* a, Value* b);
+  Value* fused(ptx::Type type, Rounding rounding, Value* a, Value* b, Value* c);
+  Value* fused_double(Value* a, Value* b, Value* c);
+  Value* odd_float(Value* value);
+  Value* make_odd(Value* near, Value* exact, Value* too_big);
+  Value* float_extreme(bool minimum, bool propagate, Value* a, Value* b);
+  void float_add_multiply(const Instruction& i);
+  void op_fma(const Instruction& i);
+  void op_float_divide(const Instruction& i);
+  void op_root(const Instruction& i);
+  void op_transcendental(const Instruction& i);
+  void op_copysign(const Instruction& i);
+  void op_testp(const Instruction& i);
+  void float_min_max(const Instruction& i);
+  void float_sign(const Instruction& i);
+
+  // Conversions: translate_convert.cpp
+  void op_convert(const Instruction& i);
+  Value* round_integral(Value* value, int mode);
+  Value* round_to_bfloat(Value* value, Rounding rounding);
+  Value* round_to_half(Value* value, Rounding rounding);
+  Value* float_to_integer(Value* value, ptx::Type from, ptx::Type to);
+  void convert_float8(const Instruction& i);
+  void convert_tensor_float(const Instruction& i);
+
+  // Memory: translate_memory.cpp
+  Address address(const Instruction& i, const Operand& operand, ptx::Space space);
+  Value* address_lanes(Address& address);
+  Value* address_offsets(Address& address, unsigned scratch_index);
+  Value* call_first_active(Value* lanes);
+  Value* dump_address();
+  static bool is_consecutive(const Shape& shape, unsigned bytes);
+  static std::uint8_t take_scope(Modifiers& mods);
+  void check(Address& address, AccessCode code, Value* lanes = nullptr);
+  void check(Address& address, const Access& access, AccessCode::Kind kind,
+             llvm::ArrayRef<Operand> results);
+  /// Whether no instruction reads the register.
+  [[nodiscard]] bool is_unread(const Operand& result) const;
+  void check_overlap(const Address& address, const Access& access, llvm::ArrayRef<Operand> sources);
+  void check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes);
+  Access parse_access(const Instruction& i, Modifiers& mods, bool store);
+  std::vector<Operand> elements_of(const Instruction& i, const Operand& operand,
+                                   std::size_t count) const;
+  void op_load(const Instruction& i);
+  void op_store(const Instruction& i);
+  void load_strong(const Instruction& i, const Access& access, Address& address,
+                   llvm::ArrayRef<Operand> results);
+  void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
+  void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
+  void load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
+  void write_loaded(const Operand& result, Value* value, ptx::Type type);
+  void op_atomic(const Instruction& i);
+  void op_fence(const Instruction& i);
+  void op_copy_async(const Instruction& i);
+  void op_nothing(const Instruction& i);
+  void op_policy(const Instruction& i);
+
+  // Whole warps: translate_warp.cpp
+  void check_members(const Operand& members);
+  void op_shuffle(const Instruction& i);
+  void op_vote(const Instruction& i);
+  void op_active_mask(const Instruction& i);
+  void op_match(const Instruction& i);
+  void op_reduce(const Instruction& i);
+  void op_barrier(const Instruction& i);
+  void op_sleep(const Instruction& i);
+  void op_trap(const Instruction& i);
+  Matrices parse_matrices(const Instruction& i, std::size_t memory, AccessCode::Kind kind);
+  void op_ldmatrix(const Instruction& i);
+  void op_stmatrix(const Instruction& i);
+  void op_movmatrix(const Instruction& i);
+  Value* transposed(Value* matrix);
+  Value* row_pointer(Address& address, unsigned lane);
+  std::uint32_t emit_mma(std::uint32_t first, std::uint32_t last);
+  bool passes_in_slot(const Operand& operand) const;
+  std::uint32_t place_of_input(const Operand& operand, unsigned scratch_index);
+  std::uint32_t place_of_result(const Operand& operand, unsigned scratch_index) const;
+  void take_result(const Operand& operand, unsigned scratch_index);
+  void write_uniform(const Operand& operand, Value* scalar);
+
+  llvm::Module& out_;
+  llvm::LLVMContext& llvm_;
+  const ptx::Module& module_;
+  const ptx::Function& function_;
+  const Layout& layout_;
+  bool aligned_;
+  Instrumentation instrumentation_;
+  ControlFlow flow_;
+  ShapeAnalysis shapes_;
+  llvm::IRBuilder<> b_;
+
+  llvm::Function* kernel_ = nullptr;
+  Value* context_ = nullptr;
+  Value* registers_ = nullptr;
+  std::vector<std::int32_t> slots_;
+  std::vector<std::int32_t> defined_slots_;  ///< by register: lanes that wrote it; -1 for all
+  std::uint32_t register_bytes_ = 0;
+
+  // Where the state of the control flow lives in the register file. In memory, as its values would
+  // otherwise meet in a phi at every join, which costs the code generator more than all the rest.
+  std::vector<std::uint32_t> pending_slots_;  ///< by block: lanes that wait to run it
+  std::uint32_t live_slot_ = 0;
+  std::uint32_t mask_slot_ = 0;
+  std::vector<std::uint32_t> bits_slots_;  ///< by component: its pending blocks
+  std::vector<unsigned> bits_words_;       ///< by component: size of that in 64-bit words
+  std::vector<std::uint32_t> rotate_slots_;
+  std::vector<llvm::BasicBlock*> dispatchers_;
+  std::vector<llvm::BasicBlock*> copies_[2];
+  std::vector<std::pair<int, bool>> work_;
+  std::vector<llvm::BasicBlock*> resumes_;  ///< where a parked warp goes on
+  std::vector<bool> may_pend_;
+  std::vector<bool> may_be_partial_;
+  BitSet read_;  ///< registers that some instruction reads, where accesses are checked
+  std::vector<int> component_order_;  ///< position of a block in its component
+
+  // While a block is emitted.
+  std::unordered_map<int, Cached> cache_;
+  Value* mask_ = nullptr;       ///< <32 x i1>, null for all lanes
+  Value* mask_bits_ = nullptr;  ///< i32
+  Value* parked_ = nullptr;     ///< of its last barrier: how the run ends, kEnds to go on
+  Value* guard_lanes_ = nullptr;
+  Value* guard_scalar_ = nullptr;
+  bool divergent_ = false;
+  bool scalar_ = false;  ///< the current instruction computes on bases
+  Shape result_shape_;
+  std::uint32_t line_ = 0;
+};
+
+}  // namespace braid::cpu

@@ -1,0 +1,196 @@
+#include "runtime/exec/launch_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "braid/error.h"
+
+namespace braid {
+namespace {
+
+template <class T>
+const T& element(const std::vector<T>& items, std::int64_t index, const char* what,
+                 const Step& step) {
+  if (index < 0 || index >= static_cast<std::int64_t>(items.size())) {
+    throw_internal(step.name, fmt::format("{} {} of {}", what, index, items.size()));
+  }
+  return items[static_cast<std::size_t>(index)];
+}
+
+std::size_t bytes_of(const TensorType& type, const Bindings& bindings) {
+  return static_cast<std::size_t>(numel(type.shape).evaluate(bindings)) * dtype_size(type.dtype);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> group_members(const Program& program, std::string_view group,
+                                        std::int64_t rank) {
+  const auto found = program.groups.find(group);
+  if (found == program.groups.end()) throw_internal(std::string(group), "unknown group");
+  for (const std::vector<std::int64_t>& members : found->second.ranks) {
+    if (std::find(members.begin(), members.end(), rank) != members.end()) return members;
+  }
+  if (!found->second.ranks.empty() || found->second.size != program.world) {
+    throw_internal(std::string(group), fmt::format("rank {} is in no instance of it", rank));
+  }
+  std::vector<std::int64_t> all(static_cast<std::size_t>(program.world));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+  return all;
+}
+
+class LaunchPlan::Builder {
+ public:
+  Builder(const Program& program, const Bindings& bindings, std::span<const RankPlaces> ranks,
+          std::uint64_t timeout_ns, LaunchPlan& plan)
+      : program_(program),
+        bindings_(bindings),
+        ranks_(ranks),
+        timeout_ns_(timeout_ns),
+        plan_(plan) {}
+
+  void build() {
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+      const Step& step = program_.steps[s];
+      if (step.stream != 0) throw_internal(step.name, "steps on several streams are not supported");
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+        step_ = &step;
+        step_index_ = s;
+        rank_ = rank;
+        if (step.kind == Step::Kind::kCopy) {
+          add_copy();
+        } else {
+          add_launch();
+        }
+      }
+    }
+    // Only now: words_ does not move any more.
+    plan_.arguments_.reserve(word_of_argument_.size());
+    for (const std::size_t word : word_of_argument_) {
+      plan_.arguments_.push_back(&plan_.words_[word]);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t address(int buffer) const {
+    return element(ranks_[rank_].buffer_addresses, buffer, "buffer", *step_);
+  }
+  [[nodiscard]] const Buffer& buffer(int index) const {
+    return element(program_.buffers, index, "buffer", *step_);
+  }
+
+  void add_copy() {
+    Record record;
+    record.stream = ranks_[rank_].stream;
+    record.destination = address(step_->destination);
+    record.source = address(step_->source);
+    record.bytes = bytes_of(buffer(step_->source).type, bindings_);
+    if (record.bytes != bytes_of(buffer(step_->destination).type, bindings_)) {
+      throw_internal(step_->name, "a copy between buffers of different size");
+    }
+    if (record.bytes > 0) plan_.records_.push_back(record);
+  }
+
+  void add_launch() {
+    const ProgramKernel& kernel = element(program_.kernels, step_->kernel, "kernel", *step_);
+    const std::int64_t grid = kernel.needs.grid.evaluate(bindings_);
+    if (grid == 0) return;
+    if (grid < 0 || grid > std::numeric_limits<std::int32_t>::max() || kernel.needs.threads < 1) {
+      throw_internal(step_->name, fmt::format("a launch of {} blocks of {} threads", grid,
+                                              kernel.needs.threads));
+    }
+    Record record;
+    record.stream = ranks_[rank_].stream;
+    record.function = element(ranks_[rank_].functions, step_->kernel, "kernel", *step_);
+    record.grid.x = static_cast<std::uint32_t>(grid);
+    record.block.x = static_cast<std::uint32_t>(kernel.needs.threads);
+    record.shared_bytes = static_cast<std::uint32_t>(kernel.needs.shared_bytes);
+    record.first_argument = word_of_argument_.size();
+    record.argument_count = kernel.needs.params.size();
+    for (const KernelParam& param : kernel.needs.params) {
+      word_of_argument_.push_back(plan_.words_.size());
+      add_argument(param);
+    }
+    plan_.records_.push_back(record);
+  }
+
+  // Appends the words of one argument. The machine is little endian: a 32-bit argument is the first
+  // half of its word.
+  void add_argument(const KernelParam& param) {
+    switch (param.kind) {
+      case KernelParam::Kind::kInput:
+        return add_word(address(element(step_->inputs, param.index, "input", *step_)));
+      case KernelParam::Kind::kOutput:
+        return add_word(address(element(step_->outputs, param.index, "output", *step_)));
+      case KernelParam::Kind::kScalar:
+        return add_word(param.expr.evaluate(bindings_));
+      case KernelParam::Kind::kPeers:
+        for (const std::int64_t peer : members(param.group)) {
+          const auto& places = ranks_[static_cast<std::size_t>(peer)];
+          add_word(places.arena_addresses[symmetric_arena(param.group)]);
+        }
+        return;
+      case KernelParam::Kind::kOffset:
+        return add_word(buffer(element(step_->inputs, param.index, "input", *step_)).offset);
+      case KernelParam::Kind::kResultOffset:
+        return add_word(buffer(element(step_->outputs, param.index, "output", *step_)).offset);
+      case KernelParam::Kind::kRank: {
+        const std::vector<std::int64_t> all = members(param.group);
+        return add_word(std::find(all.begin(), all.end(), static_cast<std::int64_t>(rank_)) -
+                        all.begin());
+      }
+      case KernelParam::Kind::kChannel:
+        return add_word(step_->channel);
+      case KernelParam::Kind::kStep:
+        return add_word(step_index_);
+      case KernelParam::Kind::kRecord:
+        return add_word(ranks_[rank_].record_address);
+      case KernelParam::Kind::kClosing:
+        return add_word(step_->closing_barrier ? 1 : 0);
+      case KernelParam::Kind::kTimeout:
+        return add_word(timeout_ns_);
+    }
+  }
+
+  template <class T>
+  void add_word(T value) {
+    plan_.words_.push_back(static_cast<std::uint64_t>(value));
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> members(const std::string& group) const {
+    std::vector<std::int64_t> all =
+        group_members(program_, group, static_cast<std::int64_t>(rank_));
+    for (const std::int64_t member : all) {
+      if (member < 0 || member >= static_cast<std::int64_t>(ranks_.size())) {
+        throw_internal(group, fmt::format("member {} of a world of {}", member, ranks_.size()));
+      }
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::size_t symmetric_arena(const std::string& group) const {
+    for (std::size_t i = 0; i < program_.arenas.size(); ++i) {
+      const Arena& arena = program_.arenas[i];
+      if (arena.kind == ArenaKind::kSymmetric && arena.group == group) return i;
+    }
+    throw_internal(step_->name, fmt::format("there is no arena symmetric:{}", group));
+  }
+
+  const Program& program_;
+  const Bindings& bindings_;
+  std::span<const RankPlaces> ranks_;
+  std::uint64_t timeout_ns_;
+  LaunchPlan& plan_;
+  std::vector<std::size_t> word_of_argument_;
+  const Step* step_ = nullptr;
+  std::size_t step_index_ = 0;
+  std::size_t rank_ = 0;
+};
+
+LaunchPlan::LaunchPlan(const Program& program, const Bindings& bindings,
+                       std::span<const RankPlaces> ranks, std::uint64_t timeout_ns) {
+  Builder(program, bindings, ranks, timeout_ns, *this).build();
+}
+
+}  // namespace braid

@@ -1,0 +1,76 @@
+#include "runtime/exec/run_record.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "runtime/exec/launch_plan.h"
+
+namespace braid {
+namespace {
+
+using protocol::Record;
+
+/// Null where the program has none such.
+const Step* step_at(const Program& program, std::uint32_t index) {
+  return index < program.steps.size() ? &program.steps[index] : nullptr;
+}
+const ProgramKernel* kernel_of(const Program& program, const Step* step) {
+  if (step == nullptr || step->kernel < 0) return nullptr;
+  const auto kernel = static_cast<std::size_t>(step->kernel);
+  return kernel < program.kernels.size() ? &program.kernels[kernel] : nullptr;
+}
+
+std::string lost_wait(const Program& program, std::size_t rank, const Record& r) {
+  const Step* step = step_at(program, r.step);
+  const ProgramKernel* kernel = kernel_of(program, step);
+  std::int64_t peer = r.peer;
+  std::string where = fmt::format("step {}", r.step);
+  if (kernel != nullptr) {
+    where += fmt::format(" '{}' ({} kernel)", step->name, kernel->spec.template_name);
+    // Kernels know ranks by their index in the group.
+    const auto members =
+        group_members(program, kernel->needs.comm_group, static_cast<std::int64_t>(rank));
+    if (r.peer < members.size()) peer = members[r.peer];
+  }
+  return fmt::format(
+      "rank {}, {}, block {}, channel {}: waited for rank {} to reach epoch {}, last saw {}", rank,
+      where, r.block, r.channel, peer, r.expected, r.seen);
+}
+
+/// The name that the node had before it stood in a kernel.
+std::string node_name(const Program& program, const Record& r) {
+  const Step* step = step_at(program, r.step);
+  if (step == nullptr) return fmt::format("step {}", r.step);
+  for (const auto& [name, node] : step->indexed) {
+    if (node == r.node) return name;
+  }
+  return step->name;
+}
+
+}  // namespace
+
+std::optional<Error> run_error(const Program& program, std::span<const Record> records,
+                               std::uint64_t timeout_ns) {
+  std::string lost;
+  const Record* bad = nullptr;
+  for (std::size_t rank = 0; rank < records.size(); ++rank) {
+    const Record& r = records[rank];
+    if (r.kind == Record::kLostWait) {
+      lost += (lost.empty() ? "" : "; ") + lost_wait(program, rank, r);
+    } else if (r.kind == Record::kBadIndex && (bad == nullptr || r.step < bad->step)) {
+      bad = &r;
+    }
+  }
+  if (!lost.empty()) {
+    return Error(ErrorCode::kTimeout, program.name,
+                 fmt::format("a wait for a peer took longer than {:g} s: {}",
+                             static_cast<double>(timeout_ns) * 1e-9, lost));
+  }
+  if (bad == nullptr) return std::nullopt;
+  return Error(ErrorCode::kInvalidArgument, node_name(program, *bad),
+               fmt::format("rank {}: index {} is out of range; expected [0, {})",
+                           bad - records.data(), bad->index, bad->extent));
+}
+
+}  // namespace braid

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "braid/executable.h"
+#include "runtime/compile/compile_program.h"
+#include "runtime/compile/disk_cache.h"
+
+namespace braid {
+
+struct World::Impl {
+  std::unique_ptr<DiskCache> cache;  ///< null when not used; outlives the device
+  std::unique_ptr<Device> device;
+  std::string target;  ///< what the user asked for, "sm_90a"; empty: see WorldOptions::target
+  std::uint64_t timeout_ns = 0;  ///< of a wait for a peer
+  bool line_info = false;        ///< kernels are compiled with the lines of their text
+  Progress progress;
+  /// Held while a run is enqueued on all ranks. Kernels of one run wait for each other; with those
+  /// of two threads' runs between each other, both could wait for room on a GPU that neither
+  /// leaves.
+  std::mutex enqueue;
+};
+
+}  // namespace braid
