@@ -123,6 +123,30 @@ TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
   EXPECT_THROW(device->load(0, {"opcode", text, {}}), Error);
 }
 
+/// What a broken kernel holds is passed over: a modifier of that name begins no declaration.
+TEST(PtxParser, AWeakAccessBeginsNoFunction) {
+  const std::string text = R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry bad(.param .u64 p) { .reg .b32 %r<3>; .reg .b64 %rd<2>;
+  mov.u32 %r2, %envreg2;
+  ld.weak.global.u32 %r1, [%rd1];
+  ret; }.visible .entry good() { ret; }
+.visible .entry open() { frobnicate; {
+.weak .entry last() { ret; }
+)";
+  const auto device = create_cpu_device({.threads = 1});
+  const auto module = device->load(0, {"", text, {}});
+  EXPECT_NO_THROW(module->function("good"));
+  EXPECT_NO_THROW(module->function("last"));
+  try {
+    module->function("bad");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "ptx:5: unknown register '%envreg2'");
+  }
+}
+
 /// Fewer operands than needed: the analyses come before the translator counts them.
 TEST(PtxParser, CountsOperands) {
   const std::pair<const char*, int> opcodes[] = {
