@@ -53,6 +53,9 @@ TEST(PtxParser, RejectsMalformedText) {
     EXPECT_THAT(load_error(wrap(body)), HasSubstr("ptx:")) << body;
   }
   EXPECT_THAT(load_error("garbage"), HasSubstr("ptx:1:"));
+  // As deep as one likes.
+  EXPECT_EQ(load_error(wrap(".reg .b32 %r; mov.u32 %r, " + std::string(2'000'000, '!') + "%r;")),
+            "ptx:6: expected a predicate, found '!'");
 }
 
 /// A module with a kernel of every kind of defect. Asked for, each says its line; the others run.
