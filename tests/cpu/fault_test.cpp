@@ -2,14 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csetjmp>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "braid/error.h"
@@ -286,6 +290,62 @@ TEST(LimitsDeathTest, AStackThatCannotBeMappedIsAnError) {
               }),
               testing::ExitedWithCode(0),
               "\\[3\\] kernel k: cpu: cannot map the stack of a warp: Cannot allocate memory");
+}
+
+std::ptrdiff_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+}
+
+TEST(Limits, RanksShareTheirCode) {
+  const auto device = create_cpu_device({.world = 200, .threads = 1});
+  const std::string ptx = text("st.global.u32 [%rd3], %r2;");
+  std::vector<std::unique_ptr<Module>> modules;
+  const std::ptrdiff_t before = mappings();
+  for (int rank = 0; rank < 200; ++rank) modules.push_back(device->load(rank, {"k", ptx, {}}));
+  EXPECT_LT(mappings() - before, 50);
+}
+
+/// Uses up the mappings of the process, but leaves malloc enough in one that it has.
+void use_up_mappings() {
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  std::free(std::malloc(std::size_t{256} << 20));
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t pages = 1 << 19;
+  auto* const memory = static_cast<std::uint8_t*>(
+      mmap(nullptr, pages * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  std::size_t p = 1;
+  while (p < pages && mprotect(memory + p * page, page, PROT_READ) == 0) p += 2;
+  if (p >= pages) std::_Exit(77);  // there are too many
+}
+
+TEST(LimitsDeathTest, MappingsThatRunOutAreNamed) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  std::size_t limit = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> limit;
+  if (limit == 0 || limit > 200'000) GTEST_SKIP() << "as many mappings as one likes";
+  const auto load = [] {
+    const auto device = create_cpu_device({.threads = 1});
+    std::vector<std::unique_ptr<Module>> modules;
+    use_up_mappings();
+    for (int i = 0; i < 64; ++i) {
+      modules.push_back(
+          device->load(0, {"k", text("mov.u32 %r3, " + std::to_string(i) + ";"), {}}));
+    }
+  };
+  EXPECT_EXIT(
+      tell(load), testing::ExitedWithCode(0),
+      testing::MatchesRegex("\\[1\\] cpu: no room for the code of a kernel: Cannot allocate "
+                            "memory; .*vm.max_map_count.*\n"));
+  const auto allocate = [] {
+    const auto device = create_cpu_device({.threads = 1});
+    use_up_mappings();
+    std::vector<std::unique_ptr<Memory>> memory;
+    for (;;) memory.push_back(device->allocate(0, 4096));
+  };
+  EXPECT_EXIT(tell(allocate), testing::ExitedWithCode(0),
+              "\\[1\\] cpu: cannot allocate 4096 bytes: Cannot allocate .*vm.max_map_count");
 }
 
 TEST(LimitsDeathTest, FewAddressesAreEnough) {

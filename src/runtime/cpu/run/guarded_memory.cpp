@@ -28,6 +28,14 @@ void* reserve(void* where, std::size_t bytes, int fixed) {
 
 }  // namespace
 
+std::string mapping_error(int code) {
+  std::string text = std::strerror(code);
+  if (code == ENOMEM) {
+    text += "; where memory is left, the process has as many mappings as vm.max_map_count allows";
+  }
+  return text;
+}
+
 AddressRange::AddressRange() {
   // A limit on the addresses of the process leaves room for fewer; others need some, too.
   rlimit limit{};
@@ -77,7 +85,7 @@ std::uint64_t AddressRange::take(std::size_t bytes) {
   if (at == 0 || mmap(pages, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
                       -1, 0) == MAP_FAILED) {
     throw_environment(
-        "cpu", "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
+        "cpu", "cannot allocate " + std::to_string(bytes) + " bytes: " + mapping_error(errno));
   }
   next_ = at + span + gap_;
   const std::uint64_t data = at + span - whole;

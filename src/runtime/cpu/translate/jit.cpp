@@ -15,9 +15,12 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 #include "braid/error.h"
 #include "runtime/compile/disk_cache.h"
+#include "runtime/cpu/run/guarded_memory.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/translate/translator.h"
 
@@ -57,6 +60,25 @@ struct Jit::State {
   std::string features;
   std::unique_ptr<llvm::orc::LLJIT> lljit;
   llvm::orc::JITDylib* helpers = nullptr;
+  std::string failure;         ///< why the code that is being linked cannot be
+  bool out_of_memory = false;  ///< that is why
+
+  /// LLVM tells the session why it fails, and its caller only that it does.
+  void take(llvm::Error error) {
+    llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase& info) {
+      failure += (failure.empty() ? "" : "; ") + info.message();
+      out_of_memory = out_of_memory || info.convertToErrorCode() == std::errc::not_enough_memory;
+    });
+  }
+
+  /// Where a symbol of the code was linked to.
+  llvm::orc::ExecutorAddr find(llvm::orc::JITDylib& library, const char* symbol) {
+    llvm::Expected<llvm::orc::ExecutorAddr> found = lljit->lookup(library, symbol);
+    if (found) return *found;
+    take(found.takeError());
+    if (!out_of_memory) throw_internal("cpu", failure);
+    throw_environment("cpu", "no room for the code of a kernel: " + mapping_error(ENOMEM));
+  }
 
   [[nodiscard]] std::unique_ptr<llvm::TargetMachine> target_machine() const {
     const std::string triple = llvm::sys::getProcessTriple();
@@ -109,6 +131,8 @@ Jit::Jit(const DiskCache* cache, Instrumentation instrumentation)
   state_->cpu = host_cpu(detected);
   host_ = llvm::sys::getHostCPUName().str() + " (" + state_->cpu + ")";
   state_->lljit = check(llvm::orc::LLJITBuilder().create());
+  state_->lljit->getExecutionSession().setErrorReporter(
+      [this](llvm::Error error) { state_->take(std::move(error)); });
   state_->helpers = &check(state_->lljit->createJITDylib("braid.helpers"));
   llvm::orc::SymbolMap symbols;
   for (const auto helpers : {math_helpers(), memory_helpers(), mma_helpers(), control_helpers()}) {
@@ -239,8 +263,10 @@ std::unique_ptr<Jit::Linked> Jit::load(const Program& program, std::size_t entry
   if (!symbols.empty()) check(library.define(llvm::orc::absoluteSymbols(std::move(symbols))));
   check(lljit.addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(object, "ptx.o")));
   Kernel kernel;
-  kernel.run = check(lljit.lookup(library, kKernelSymbol)).toPtr<WarpFunction>();
-  kernel.info = *check(lljit.lookup(library, kInfoSymbol)).toPtr<const KernelInfo*>();
+  state_->failure.clear();
+  state_->out_of_memory = false;
+  kernel.run = state_->find(library, kKernelSymbol).toPtr<WarpFunction>();
+  kernel.info = *state_->find(library, kInfoSymbol).toPtr<const KernelInfo*>();
   unload.library = nullptr;
   auto linked = std::make_unique<Linked>(*this, library);
   linked->kernel_ = kernel;
