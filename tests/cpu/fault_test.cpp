@@ -228,6 +228,65 @@ TEST(FaultDeathTest, LeavesThoseOfTheHostAlone) {
   EXPECT_EXIT(std::_Exit(faults_of_the_host()), testing::ExitedWithCode(3), "");
 }
 
+/// The host puts in a handler of its own while a device is there: the next one is as good as the
+/// first, and the host's handlers are asked in their order.
+struct sigaction theirs {};
+int asked = 0;
+void later_handler(int signal, siginfo_t* info, void* context) {
+  if (++asked > 9) std::_Exit(9);
+  theirs.sa_sigaction(signal, info, context);
+}
+
+int faults_behind_a_later_handler(bool calls_ours) {
+  struct sigaction own {};
+  own.sa_handler = &host_handler;
+  own.sa_flags = SA_NODEFER;
+  sigaction(SIGSEGV, &own, nullptr);
+  const auto kernel_faults = [](Bench& bench) {
+    return !error_of(bench, bench.upload(std::vector<std::uint32_t>(100)), 512).empty();
+  };
+  const auto fault = [&] {
+    if (sigsetjmp(back, 1) == 0) touch_nothing();
+  };
+  {
+    Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"));
+    struct sigaction later {};
+    later.sa_sigaction = &later_handler;
+    later.sa_flags = SA_NODEFER | SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGSEGV, calls_ours ? &later : &own, &theirs);
+  }
+  for (int round = 0; round < 2; ++round) {
+    Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"));
+    if (!kernel_faults(bench)) return 50;
+    fault();
+    fault();
+    if (!kernel_faults(bench)) return 51;
+  }
+  fault();
+  return asked;
+}
+
+TEST(FaultDeathTest, SurvivesAHandlerThatComesLater) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(std::_Exit(faults_behind_a_later_handler(false)), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::_Exit(faults_behind_a_later_handler(true)), testing::ExitedWithCode(5), "");
+}
+
+/// SA_SIGINFO says how a handler is called, and there is none.
+TEST(FaultDeathTest, AnActionThatIsNoHandlerIsNotCalled) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto raised = [] {
+    struct sigaction none {};
+    none.sa_handler = SIG_IGN;
+    none.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &none, nullptr);
+    Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"));
+    raise(SIGSEGV);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(raised(), testing::ExitedWithCode(0), "");
+}
+
 TEST(FaultDeathTest, WithoutAHandlerTheProcessEnds) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
