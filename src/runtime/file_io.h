@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -30,6 +31,11 @@ class File {
  private:
   int descriptor_ = -1;
 };
+
+/// Whether both are of one file, whatever it is called.
+[[nodiscard]] inline bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
 
 /// False, with errno, when not all of it could be written.
 [[nodiscard]] bool write_all(const File& file, std::string_view bytes);

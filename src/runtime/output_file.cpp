@@ -20,10 +20,6 @@ namespace fs = std::filesystem;
   throw_environment(path.string(), std::strerror(code));
 }
 
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 bool write_parts(const File& file, std::span<const std::string_view> parts) {
   for (const std::string_view part : parts) {
     if (!write_all(file, part)) return false;

@@ -154,7 +154,7 @@ class FileLock {
     }
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
       if (::fstatat(directory_.get(), name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-          locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
+          same_file(locked, named)) {
         file_ = std::move(file);
         return true;
       }

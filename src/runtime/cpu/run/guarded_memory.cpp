@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "runtime/cpu/align.h"
 
 namespace braid::cpu {
 namespace {
@@ -17,10 +18,6 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kAlign = 256;
 constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
 constexpr std::size_t kLeastAddresses = std::size_t{1} << 28;
-
-std::size_t align_up(std::size_t value, std::size_t align) {
-  return (value + align - 1) / align * align;
-}
 
 void* reserve(void* where, std::size_t bytes, int fixed) {
   return mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
