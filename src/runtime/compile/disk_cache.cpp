@@ -177,7 +177,10 @@ std::vector<std::string> names_in(const File& directory) {
   std::vector<std::string> names;
   const int own = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const stream = own < 0 ? nullptr : ::fdopendir(own);
-  if (stream == nullptr) return names;
+  if (stream == nullptr) {
+    if (own >= 0) ::close(own);
+    return names;
+  }
   while (const dirent* entry = ::readdir(stream)) names.emplace_back(entry->d_name);
   ::closedir(stream);
   return names;
