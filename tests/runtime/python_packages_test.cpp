@@ -36,6 +36,17 @@ TEST(PythonPackages, OfTheActiveEnvironmentAndTheUser) {
   EXPECT_THAT(cuda_wheels(), Not(Contains(active)));
 }
 
+TEST(PythonPackages, NothingIsLoadedFromBesideAnInstalledLibrary) {
+  const TemporaryDirectory temporary;
+  const fs::path libraries = temporary.path() / "stage" / "lib";
+  fs::create_directories(libraries);
+  fs::create_directories(temporary.path() / "venv/lib/python3.11/site-packages/nvidia");
+  EXPECT_EQ(build_environment(libraries), "");
+  EXPECT_EQ(build_environment(""), "");
+  write_file(temporary.path() / "stage" / "CMakeCache.txt", "");
+  EXPECT_EQ(build_environment(libraries), temporary.path() / "venv");
+}
+
 TEST(PythonPackages, TheLibraryKnowsItsFolder) {
   EXPECT_EQ(library_folder(), fs::canonical(fs::path(BRAID_BINARY_DIR) / "lib"));
 }
