@@ -72,6 +72,28 @@ TEST_F(NvrtcChoice, IsNeverNewerThanTheDriverWhereThereIsAnother) {
   EXPECT_EQ(choose(), "13.4");
 }
 
+TEST_F(NvrtcChoice, AFileThatOnlyBearsTheNameIsPassedOver) {
+  const std::string foreign = install("13");
+  install("12");
+  std::filesystem::copy_file(BRAID_FAKE_LIBCUDA, foreign,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(choose(), "12.4");
+  ::setenv("BRAID_NVRTC", foreign.c_str(), 1);
+  try {
+    (void)choose();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("NVRTC: not found; install"),
+                                    EndsWith(foreign + " lacks nvrtcVersion, " +
+                                             "nvrtcCreateProgram, nvrtcDestroyProgram, "
+                                             "nvrtcCompileProgram, nvrtcGetPTXSize, nvrtcGetPTX, "
+                                             "nvrtcGetCUBINSize, nvrtcGetCUBIN, "
+                                             "nvrtcGetProgramLogSize, nvrtcGetProgramLog, "
+                                             "nvrtcGetErrorString")));
+  }
+}
+
 TEST_F(NvrtcChoice, OneThatIsTooNewServesTheCpuDeviceOnly) {
   const std::string file = install("13");
   ::setenv("BRAID_NVRTC", file.c_str(), 1);
