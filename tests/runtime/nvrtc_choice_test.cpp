@@ -103,6 +103,8 @@ TEST_F(NvrtcChoice, OneThatIsTooNewServesTheCpuDeviceOnly) {
   EXPECT_THAT(api.driver_problem(),
               AllOf(HasSubstr("version 13.4 (" + file), HasSubstr("CUDA 12.4"),
                     HasSubstr("nvidia-cuda-nvrtc-cu12"), EndsWith("or a driver of CUDA 13")));
+  control_()->driver_version = 11080;  // nothing as old as that is looked for
+  EXPECT_THAT(api.driver_problem(), EndsWith("cannot load; install a driver of CUDA 13"));
   control_()->driver_version = 13000;
   EXPECT_EQ(api.driver_problem(), "");
   ::setenv("BRAID_LIBCUDA", "/nonexistent/libcuda.so.1", 1);

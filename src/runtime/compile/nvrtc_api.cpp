@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kOldest = 12;  // the oldest version that is looked for
+
 // Where a CUDA toolkit may lie.
 std::vector<fs::path> toolkits() {
   std::vector<fs::path> result;
@@ -68,8 +70,8 @@ std::optional<NvrtcApi> open(DynamicLibrary library, std::string& problem) {
   }
   int minor = 0;
   if (const int result = api.nvrtcVersion(&api.major, &minor); result != 0) {
-    problem = fmt::format("{}: nvrtcVersion: {}", api.library.path(),
-                          api.nvrtcGetErrorString(result));
+    problem =
+        fmt::format("{}: nvrtcVersion: {}", api.library.path(), api.nvrtcGetErrorString(result));
     return {};
   }
   api.version = fmt::format("{}.{}", api.major, minor);
@@ -117,13 +119,17 @@ std::string NvrtcApi::driver_problem() const {
   const int driver = cuda::driver_cuda_version();
   if (fits(driver)) return {};
   const int wanted = driver / 1000;
-  // From CUDA 13 on the name of the wheel is without the version.
-  const std::string wheel = wanted < 13 ? fmt::format("nvidia-cuda-nvrtc-cu{}", wanted)
-                                        : fmt::format("nvidia-cuda-nvrtc=={}.*", wanted);
+  std::string older;
+  if (wanted >= kOldest) {
+    // From CUDA 13 on the name of the wheel is without the version.
+    const std::string wheel = wanted < 13 ? fmt::format("nvidia-cuda-nvrtc-cu{}", wanted)
+                                          : fmt::format("nvidia-cuda-nvrtc=={}.*", wanted);
+    older = fmt::format("NVRTC {} (`pip install {}`, BRAID_NVRTC may name it) or ", wanted, wheel);
+  }
   return fmt::format(
       "version {} ({}) makes code that the driver, which runs CUDA {} and older, cannot load; "
-      "install NVRTC {} (`pip install {}`, BRAID_NVRTC may name it) or a driver of CUDA {}",
-      version, library.path(), cuda::cuda_version_text(driver), wanted, wheel, major);
+      "install {}a driver of CUDA {}",
+      version, library.path(), cuda::cuda_version_text(driver), older, major);
 }
 
 const NvrtcApi& NvrtcApi::get() {

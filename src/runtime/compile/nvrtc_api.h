@@ -9,7 +9,7 @@
 namespace braid {
 
 // The part of NVRTC that braid calls, as NVIDIA documents it; no CUDA header is needed to build.
-// X(name, parameters); every function returns int (nvrtcResult, 0 is success) but the last.
+// X(name, result, parameters); a result of type int is an nvrtcResult, 0 for success.
 #define BRAID_NVRTC_FUNCTIONS(X)                                                             \
   X(nvrtcVersion, int, (int* major, int* minor))                                             \
   X(nvrtcCreateProgram, int,                                                                 \
