@@ -45,6 +45,10 @@ class File {
 [[nodiscard]] std::optional<std::size_t> read_up_to(const File& file, void* data,
                                                     std::size_t bytes);
 
+/// Gives an open file that has no name (O_TMPFILE) one, made as that of create_temporary. Sets
+/// `path`; false, with errno, when it cannot have one.
+[[nodiscard]] bool name_temporary(const File& file, std::string_view prefix, std::string* path);
+
 /// A new file, open for writing, whose path is `prefix` and a random end that nobody can foresee;
 /// it never opens or follows what is there. Relative to a directory's descriptor, or AT_FDCWD. Sets
 /// `path`; the result is not open, with errno, when it cannot be made.
