@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <new>
 #include <thread>
 
 #include "braid/error.h"
@@ -323,6 +324,8 @@ template <class F>
     std::fputs("nothing was thrown\n", stderr);
   } catch (const Error& error) {
     std::fprintf(stderr, "[%d] %s\n", static_cast<int>(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    std::fputs("out of memory\n", stderr);
   }
   std::_Exit(0);
 }
@@ -405,6 +408,24 @@ TEST(LimitsDeathTest, MappingsThatRunOutAreNamed) {
   };
   EXPECT_EXIT(tell(allocate), testing::ExitedWithCode(0),
               "\\[1\\] cpu: cannot allocate 4096 bytes: Cannot allocate .*vm.max_map_count");
+}
+
+/// Wherever the memory ends in a translation, the process does not. With the last it is enough.
+TEST(LimitsDeathTest, MemoryThatRunsOutInLlvmIsAnError) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  std::string body;
+  for (int i = 0; i < 4000; ++i) body += "add.u32 %r3, %r2, %r1; st.global.u32 [%rd1], %r3;\n";
+  for (const std::uint64_t mib : {2, 6, 7, 8, 9, 10, 11, 64}) {
+    EXPECT_EXIT(tell([&] {
+                  const auto device = create_cpu_device({.threads = 1});
+                  device->load(0, {"k", text(""), {}});
+                  limit_addresses(mib << 20);
+                  device->load(0, {"k", text(body), {}});
+                }),
+                testing::ExitedWithCode(0),
+                mib == 64 ? "nothing" : "nothing|out of memory|Cannot allocate memory")
+        << mib;
+  }
 }
 
 TEST(LimitsDeathTest, FewAddressesAreEnough) {

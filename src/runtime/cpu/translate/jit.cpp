@@ -6,6 +6,7 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <system_error>
 
 #include "braid/error.h"
@@ -112,13 +114,21 @@ void choose_passes() {
   choose("regalloc", "basic");
 }
 
+/// What would end the process becomes an exception of who asked for the code.
+void throw_where_llvm_gives_up() {
+  llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
+  llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
+    throw_internal("cpu", std::string("LLVM: ") + reason);
+  });
+}
+
 }  // namespace
 
 Jit::Jit(const DiskCache* cache, Instrumentation instrumentation)
     : cache_(cache), instrumentation_(instrumentation), state_(std::make_unique<State>()) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
-  [[maybe_unused]] static const bool kOnce = (choose_passes(), true);
+  [[maybe_unused]] static const bool kOnce = (choose_passes(), throw_where_llvm_gives_up(), true);
   const llvm::StringMap<bool> detected = llvm::sys::getHostCPUFeatures();
   std::vector<std::string> names;
   for (const auto& feature : detected) {
