@@ -13,6 +13,7 @@
 #include "codegen/protocol.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/dynamic_library.h"
+#include "runtime/error_of.h"
 #include "runtime/fake_libcuda.h"
 #include "runtime/temporary_directory.h"
 
@@ -75,18 +76,6 @@ class ExecutableTest : public ::testing::Test {
   decltype(&::fake_cuda) control_ = nullptr;
   std::vector<std::pair<std::size_t, std::size_t>> progress_;
 };
-
-// The code and the text of the error that `call` throws.
-template <class Call>
-std::pair<ErrorCode, std::string> error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return {error.code(), error.what()};
-  }
-  ADD_FAILURE() << "no error";
-  return {};
-}
 
 TEST_F(ExecutableTest, ReportsWhatItBuilt) {
   World world = open_world();

@@ -15,19 +15,13 @@
 #include <thread>
 
 #include "braid/error.h"
+#include "runtime/fake_result.h"
 #include "runtime/fake_state.h"
 
 namespace {
 
 using namespace braid::fake;  // NOLINT(google-build-using-namespace)
 
-constexpr int kInvalidValue = 1;
-constexpr int kInvalidPtx = 218;
-constexpr int kInvalidHandle = 400;
-constexpr int kNotFound = 500;
-constexpr int kIllegalAddress = 700;
-constexpr int kAlreadyEnabled = 704;
-constexpr int kLaunchFailed = 719;
 constexpr const char* kMeet = "braid_meet";  // the kernel of src/runtime/cuda/meeting.cpp
 
 /// Work on a stream.

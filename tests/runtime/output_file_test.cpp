@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "runtime/child.h"
 #include "runtime/temporary_directory.h"
 
 namespace braid {
@@ -47,16 +47,6 @@ int outcome(const fs::path& path, std::string_view content) {
 }
 constexpr int kRefused = 1 + static_cast<int>(ErrorCode::kInvalidArgument);
 constexpr int kFailed = 1 + static_cast<int>(ErrorCode::kEnvironment);
-
-// Runs `body` in a forked child and returns what it returns.
-template <class Body>
-int in_child(Body body) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(body());
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 class OutputFileTest : public ::testing::Test {
  protected:
