@@ -167,14 +167,27 @@ void reserve_shared(Function& function, std::uint32_t bytes) {
   }
 }
 
+/// Many times the largest kernels there are; a device file may never end.
+constexpr std::size_t kMostText = std::size_t{64} << 20U;
+
 std::string read_text(const std::string& path) {
   std::error_code none;
   if (std::filesystem::is_directory(path, none)) {
     throw_invalid(path, "is a directory; expected a .ptx or .cu file");
   }
   std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in) throw_invalid(path, "cannot be read");
+  const bool opened = in.is_open();
+  std::string text;
+  std::array<char, 1 << 16> piece;
+  while (in && text.size() <= kMostText) {
+    in.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  if (!opened || in.bad()) throw_invalid(path, "cannot be read");
+  if (text.size() > kMostText) {
+    throw_invalid(
+        path, fmt::format("is larger than {} MiB; expected a .ptx or .cu file", kMostText >> 20U));
+  }
   return text;
 }
 

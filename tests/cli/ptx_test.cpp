@@ -26,6 +26,13 @@ constexpr const char* kScaleKernel =
 }
 )";
 
+TEST(Ptx, AFileWithoutAnEndIsRefused) {
+  const auto result = run_braid({"ptx", "/dev/zero", "--entry", "e"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err,
+            "braid: error: /dev/zero: is larger than 64 MiB; expected a .ptx or .cu file\n");
+}
+
 TEST(Ptx, RunsACudaFileAndItsPtx) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "scale.cu", kScaleKernel);
