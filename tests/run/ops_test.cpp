@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "run/graph_builder.h"
 #include "run/run_graph.h"
 
 namespace braid {
@@ -22,27 +23,15 @@ constexpr DType kBool = DType::kBool;
 
 using Ints = std::vector<std::int64_t>;
 
-class Build {
+class Build : public testing::GraphBuilder {
  public:
-  Build() : graph_("case") { graph_.add_symbol("T", {1, 64, 1}); }
-  ValueId in(DType dtype, Shape shape) {
-    GraphInput input{"in" + std::to_string(graph_.inputs().size()), {dtype, std::move(shape)}};
-    return graph_.add_input(std::move(input));
-  }
-  ValueId op(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}, int result = 0) {
-    const NodeId id = graph_.add_node("", name, std::move(inputs), std::move(attrs));
-    return graph_.node(id).outputs[static_cast<std::size_t>(result)];
-  }
+  Build() : GraphBuilder(64) {}
   ValueId to(ValueId x, DType dtype) { return op("to", {x}, {{"dtype", dtype}}); }
   /// In (0, 1], and some exact ones.
   ValueId positive(DType dtype, Shape shape) {
     return op("exp", {op("neg", {op("relu", {in(dtype, std::move(shape))})})});
   }
-  void out(ValueId v) { graph_.add_output(v); }
-  const Graph& graph() const { return graph_; }
-
- private:
-  Graph graph_;
+  void out(ValueId v) { graph().add_output(v); }
 };
 
 struct Case {
