@@ -176,6 +176,15 @@ TEST_F(DriverModels, GridsThatDoNotFitTogetherAreRefused) {
   EXPECT_NO_THROW((void)create_cuda_device(3));
 }
 
+TEST_F(DriverModels, EveryGpuMeetsEveryOtherWithOneModule) {
+  fake().gpus = 8;
+  EXPECT_NO_THROW((void)create_cuda_device(9));
+  EXPECT_EQ(fake().modules, 9);
+  fake().lossy = {6, 3};
+  EXPECT_THAT(error_of([] { (void)create_cuda_device(8); }).second,
+              HasSubstr("GPU 6 cannot use the memory of GPU 3"));
+}
+
 TEST_F(DriverModels, StreamsThatShareAQueueNeedTheRanksInTurns) {
   fake().queues = 1;
   Pair pair;

@@ -59,6 +59,14 @@ class ExecutableTest : public ::testing::Test {
   }
   FakeCuda& fake() { return *control_(); }
 
+  /// What kernels that communicate on two ranks do. Their first parameters are the arenas, the
+  /// rank, the channel, the timeout and the record.
+  void on_launch(void (*body)(const char* entry, void** args)) {
+    fake().parameters = {2 * sizeof(std::uint64_t), sizeof(int), sizeof(int), sizeof(std::int64_t),
+                         sizeof(protocol::Record*)};
+    fake().on_launch = body;
+  }
+
   World open_world(int ranks = 2) {
     WorldOptions options;
     options.device = "cuda";
@@ -206,14 +214,13 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   World world = open_world();
   Executable executable = Executable::compile(small_graph(), world);
   executable.prepare({{"T", 8}});
-  // As the kernel does when rank 1 waits for rank 0 in vain: its first argument are the arenas.
-  fake().on_launch = [](const char* entry, void** args) {
+  // As the kernel does when rank 1 waits for rank 0 in vain.
+  on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
     for (int rank = 0; rank < 2; ++rank) {
       *reinterpret_cast<std::uint32_t*>(arenas[rank] + protocol::kAbortOffset) = 1;
     }
-    // Behind the arenas: the rank, the channel, the timeout and the record.
     if (*static_cast<const int*>(args[1]) != 1) return;
     **static_cast<protocol::Record**>(args[4]) = {.kind = protocol::Record::kLostWait,
                                                   .step = 0,
@@ -221,7 +228,7 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
                                                   .peer = 0,
                                                   .expected = 4,
                                                   .seen = 3};
-  };
+  });
   executable.run();
   const auto [code, text] = error_of([&] { executable.synchronize(); });
   EXPECT_EQ(code, ErrorCode::kTimeout);
@@ -231,7 +238,7 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
               HasSubstr("block 2, channel 0: waited for rank 0 to reach epoch 4, last saw 3"));
   EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("before a run"));
   executable.synchronize();  // told once
-  fake().on_launch = [](const char* entry, void** args) {
+  on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
     for (int rank = 0; rank < 2; ++rank) {
@@ -239,7 +246,7 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
         ASSERT_EQ(*reinterpret_cast<const std::uint8_t*>(arenas[rank] + at), 0) << at;
       }
     }
-  };
+  });
   executable.run();
   EXPECT_NO_THROW((void)executable.output(0, "y"));
 }
@@ -249,7 +256,7 @@ TEST_F(ExecutableTest, AStreamThatFailsLeavesNoFlagsForTheNextRun) {
   Executable executable = Executable::compile(small_graph(), world);
   executable.prepare({{"T", 8}});
   static bool first = true;
-  fake().on_launch = [](const char* entry, void** args) {
+  on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
     const int rank = *static_cast<const int*>(args[1]);
@@ -258,7 +265,7 @@ TEST_F(ExecutableTest, AStreamThatFailsLeavesNoFlagsForTheNextRun) {
       ASSERT_EQ(byte, 0) << at;
       if (first && at != protocol::kAbortOffset) byte = 7;
     }
-  };
+  });
   executable.run();
   fake().fail = "cuStreamSynchronize";
   EXPECT_THROW(executable.synchronize(), Error);

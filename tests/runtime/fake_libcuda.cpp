@@ -88,7 +88,6 @@ struct LaunchWork {
   braid::Stream* cpu;
   braid::Dim3 grid, block;
   unsigned shared;
-  void** raw;  ///< the caller's, for kernels whose parameters are unknown
   std::vector<std::vector<std::uint8_t>> arguments;
 
   int operator()() {
@@ -113,8 +112,9 @@ struct LaunchWork {
     }
     if (function->entry == kMeet) return meet(function->gpu, arguments);
     const auto on_launch = state().control.on_launch;
-    void** args = arguments.empty() ? raw : const_cast<void**>(pointers.data());
-    if (on_launch != nullptr) on_launch(function->entry.c_str(), args);
+    if (on_launch != nullptr) {
+      on_launch(function->entry.c_str(), const_cast<void**>(pointers.data()));
+    }
     return 0;
   }
 };
@@ -299,6 +299,7 @@ int cuEventRecord(void* event, void* stream) {
 }
 int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void** values) {
   state().control.image = static_cast<const char*>(image);
+  ++state().control.modules;
   int error = create("cuModuleLoadDataEx", Kind::kModule, module);
   if (error == 0) {
     auto& made = *static_cast<Handle*>(*module);
@@ -360,13 +361,11 @@ int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned gr
                   {grid_x, grid_y, grid_z},
                   {block_x, block_y, block_z},
                   shared_bytes,
-                  args,
                   {}};
-  if (fake->declared != nullptr) {
-    for (std::size_t i = 0; i < fake->declared->parameters.size(); ++i) {
-      const auto* bytes = static_cast<const std::uint8_t*>(args[i]);
-      work.arguments.emplace_back(bytes, bytes + fake->declared->parameters[i]);
-    }
+  const auto& sizes = fake->declared == nullptr ? control.parameters : fake->declared->parameters;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto* bytes = static_cast<const std::uint8_t*>(args[i]);
+    work.arguments.emplace_back(bytes, bytes + sizes[i]);
   }
   {
     const std::lock_guard lock(state().hardware.mutex);
