@@ -347,6 +347,18 @@ TEST_F(ExecutableTest, ArtifactHoldsEveryFile) {
   EXPECT_EQ(names().size(), 5);
   EXPECT_THAT(read_file(directory / "program.json"), HasSubstr("{"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.parent_path()), {}), 1);
+  // What is said of the kernels is one of them: all take their places, or none does.
+  ArtifactOptions options;
+  options.report = [](const std::vector<KernelReport>& kernels) { return kernels[0].name; };
+  std::filesystem::create_directory(directory / "kernels.json");
+  write_file(directory / "program.json", "old");
+  EXPECT_EQ(error_of([&] { write_artifact(small_graph(), target, directory, options); }).first,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(read_file(directory / "program.json"), "old");
+  std::filesystem::remove(directory / "kernels.json");
+  write_artifact(small_graph(), target, directory, options);
+  EXPECT_EQ(read_file(directory / "kernels.json"), k);
+  EXPECT_THAT(read_file(directory / "program.json"), HasSubstr("{"));
   EXPECT_EQ(error_of([&] { write_artifact(small_graph(), target, directory / "notes", {}); }).first,
             ErrorCode::kEnvironment);
   EXPECT_EQ(error_of([&] { write_artifact(small_graph(), target, "/proc/braid", {}); }).first,
