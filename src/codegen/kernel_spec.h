@@ -13,6 +13,10 @@
 
 namespace braid {
 
+namespace tile {
+struct Program;
+}
+
 /// Meta-parameters, named as in Triton: BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, num_warps, num_stages.
 using Config = std::map<std::string, std::int64_t>;
 
@@ -77,6 +81,9 @@ struct KernelSource {
 [[nodiscard]] Requirements requirements(const KernelSpec& spec, const Target& target,
                                         int ranks_per_device = 1);
 [[nodiscard]] Config default_config(const KernelSpec& spec, const Target& target);
+/// The tile program of a spec after all passes: what `emit` prints.
+[[nodiscard]] tile::Program tile_program(const KernelSpec& spec, const Target& target,
+                                         int ranks_per_device);
 [[nodiscard]] KernelSource emit(const KernelSpec& spec, const Target& target);
 
 }  // namespace braid

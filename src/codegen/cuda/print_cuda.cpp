@@ -1,6 +1,8 @@
 // The CUDA printer: one C array per tile, one loop over its registers per instruction. It decides
 // nothing but spelling; layouts, widths and offsets come from the passes.
 
+#include "codegen/cuda/print_cuda.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include "codegen/cuda/spelling.h"
 #include "codegen/cuda/text_writer.h"
 #include "codegen/passes/axis_info.h"
-#include "codegen/tile/tile.h"
 
 namespace braid::tile {
 namespace {
