@@ -116,7 +116,7 @@ class Executable {
   /// Enqueues one run on every rank and returns. No allocation, no lookup, no compile.
   void run();
 
-  /// Waits for all runs; throws kTimeout naming rank, step, block and channel when a wait for a
+  /// Waits for all runs; throws kTimeout naming rank, step, block and slot when a wait for a
   /// peer expired, kInvalidArgument naming node, rank and index when an index that a kernel looked
   /// up is out of range. The outputs are lost then; the next run starts afresh.
   void synchronize();

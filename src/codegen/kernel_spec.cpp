@@ -102,6 +102,10 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
     needs.params.push_back(param.what);
     if (param.what.kind == KernelParam::Kind::kPeers) needs.comm_group = param.what.group;
   }
+  if (program.communicates) {
+    needs.flag_words = program.grid.evaluate({}) + program.flag_slots * program.world;
+    needs.scratch_bytes = program.scratch_bytes;
+  }
   return needs;
 }
 

@@ -76,6 +76,9 @@ class ExecutableTest : public ::testing::Test {
   std::vector<std::pair<std::size_t, std::size_t>> progress_;
 };
 
+// The flag words of one block and two ranks: an epoch, and two slots.
+constexpr std::int64_t kFlagBytes = 20;
+
 // The code and the text of the error that `call` throws.
 template <class Call>
 std::pair<ErrorCode, std::string> error_of(Call call) {
@@ -108,7 +111,7 @@ TEST_F(ExecutableTest, ReportsWhatItBuilt) {
   EXPECT_THAT(arenas, ::testing::IsSupersetOf({"parameters", "io", "symmetric:tp"}));
   for (const BufferReport& buffer : executable.buffers()) {
     if (buffer.arena == "symmetric:tp") {
-      EXPECT_GE(buffer.offset, protocol::head_bytes(1, 2));
+      EXPECT_GE(buffer.offset, protocol::kHeadBytes);
     }
   }
   // The same program again: from the cache, with the same plan.
@@ -224,7 +227,7 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
     for (int rank = 0; rank < 2; ++rank) {
       *reinterpret_cast<std::uint32_t*>(arenas[rank] + protocol::kAbortOffset) = 1;
     }
-    // Behind the arenas: the rank, the channel, the timeout and the record.
+    // Behind the arenas: the rank, the flags, the timeout and the record.
     if (*static_cast<const int*>(args[1]) != 1) return;
     **static_cast<protocol::Record**>(args[4]) = {.kind = protocol::Record::kLostWait,
                                                   .step = 0,
@@ -238,15 +241,15 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   EXPECT_EQ(code, ErrorCode::kTimeout);
   EXPECT_THAT(text, HasSubstr("1.5 s"));
   EXPECT_THAT(text, HasSubstr("rank 1, step 0 "));
-  EXPECT_THAT(text,
-              HasSubstr("block 2, channel 0: waited for rank 0 to reach epoch 4, last saw 3"));
+  EXPECT_THAT(text, HasSubstr("block 2, slot 0: waited for rank 0 to reach epoch 4, last saw 3"));
   EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("before a run"));
   executable.synchronize();  // told once
   fake().on_launch = [](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
+    const auto end = *static_cast<const std::int64_t*>(args[2]) + kFlagBytes;
     for (int rank = 0; rank < 2; ++rank) {
-      for (std::int64_t at = 0; at < protocol::head_bytes(1, 2); ++at) {
+      for (std::int64_t at = 0; at < end; ++at) {
         ASSERT_EQ(*reinterpret_cast<const std::uint8_t*>(arenas[rank] + at), 0) << at;
       }
     }
@@ -264,7 +267,8 @@ TEST_F(ExecutableTest, AStreamThatFailsLeavesNoFlagsForTheNextRun) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
     const int rank = *static_cast<const int*>(args[1]);
-    for (std::int64_t at = 0; at < protocol::head_bytes(1, 2); ++at) {
+    const auto flags = *static_cast<const std::int64_t*>(args[2]);
+    for (std::int64_t at : {protocol::kAbortOffset, flags, flags + kFlagBytes - 1}) {
       auto& byte = *reinterpret_cast<std::uint8_t*>(arenas[rank] + at);
       ASSERT_EQ(byte, 0) << at;
       if (first && at != protocol::kAbortOffset) byte = 7;

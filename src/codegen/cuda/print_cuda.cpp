@@ -30,7 +30,7 @@ class Printer {
     out_.line("const int warp = threadIdx.x >> 5;");
     for (std::size_t i = 0; i < p_.layouts.size(); ++i) thread_coordinates(static_cast<int>(i));
     if (p_.communicates) {
-      out_.line("Comm comm = open_comm(peers, rank, channel, step, record, timeout);");
+      out_.line("Comm comm = open_comm(peers, rank, flags, step, record, timeout);");
     }
     block(p_.body);
     if (p_.communicates) out_.line("close_comm(comm);");
@@ -140,6 +140,7 @@ class Printer {
         case KernelParam::Kind::kScalar:
         case KernelParam::Kind::kOffset:
         case KernelParam::Kind::kResultOffset:
+        case KernelParam::Kind::kScratch:
           text += fmt::format("long long p{}", i);
           break;
         case KernelParam::Kind::kPeers:
@@ -150,8 +151,8 @@ class Printer {
         case KernelParam::Kind::kRank:
           text += "int rank";
           break;
-        case KernelParam::Kind::kChannel:
-          text += "int channel";
+        case KernelParam::Kind::kFlags:
+          text += "long long flags";
           break;
         case KernelParam::Kind::kStep:
           text += "int step";
@@ -301,18 +302,24 @@ class Printer {
         out_.line(fmt::format("wait_group<{}>();", inst.index));
         break;
       case Op::kSignal:
-        out_.line(fmt::format("{}signal(comm, peers, {});", condition(inst), inst.index));
+        out_.line(inst.args[2] == kNone
+                      ? to_peers(inst, "signal") + ";"
+                      : fmt::format("if ({}) {};", ref(inst.args[2]), to_peers(inst, "signal")));
         break;
       case Op::kWait:
-        out_.line(inst.args.empty() ? fmt::format("if (!wait(comm, peers, {})) return;", inst.index)
-                                    : fmt::format("if ({} && !wait(comm, peers, {})) return;",
-                                                  ref(inst.args[0]), inst.index));
+        out_.line(fmt::format("if ({}!{}) return;",
+                              inst.args[2] == kNone ? "" : ref(inst.args[2]) + " && ",
+                              to_peers(inst, "wait")));
         break;
     }
   }
 
-  std::string condition(const Inst& inst) {
-    return inst.args.empty() ? "" : fmt::format("if ({}) ", ref(inst.args[0]));
+  /// The call for all ranks, or for one.
+  std::string to_peers(const Inst& inst, std::string_view what) {
+    const bool all = inst.args[1] == kNone;
+    if (!all) used_.insert(Helper::kCommOne);
+    return fmt::format("{}{}(comm, peers, {}{})", what, all ? "" : "_one", ref(inst.args[0]),
+                       all ? "" : ", " + ref(inst.args[1]));
   }
 
   /// A number in the text, or a choice of two.

@@ -27,8 +27,8 @@ constexpr OpInfo kOps[] = {
     {Op::kStoreShared, "store_shared", 3, 3, false, true, false},
     {Op::kCommitGroup, "commit_group", 0, 0, false, false, false},
     {Op::kWaitGroup, "wait_group", 0, 0, false, false, true},
-    {Op::kSignal, "signal", 0, 1, false, false, true},
-    {Op::kWait, "wait", 0, 1, false, false, true},
+    {Op::kSignal, "signal", 3, 3, false, false, false},
+    {Op::kWait, "wait", 3, 3, false, false, false},
 };
 
 struct FnInfo {
@@ -88,9 +88,10 @@ constexpr ParamName kParams[] = {
     {KernelParam::Kind::kInput, "input"},     {KernelParam::Kind::kOutput, "output"},
     {KernelParam::Kind::kScalar, "scalar"},   {KernelParam::Kind::kPeers, "peers"},
     {KernelParam::Kind::kOffset, "offset"},   {KernelParam::Kind::kResultOffset, "result_offset"},
-    {KernelParam::Kind::kRank, "rank"},       {KernelParam::Kind::kChannel, "channel"},
-    {KernelParam::Kind::kStep, "step"},       {KernelParam::Kind::kRecord, "record"},
-    {KernelParam::Kind::kClosing, "closing"}, {KernelParam::Kind::kTimeout, "timeout"},
+    {KernelParam::Kind::kRank, "rank"},       {KernelParam::Kind::kFlags, "flags"},
+    {KernelParam::Kind::kScratch, "scratch"}, {KernelParam::Kind::kStep, "step"},
+    {KernelParam::Kind::kRecord, "record"},   {KernelParam::Kind::kClosing, "closing"},
+    {KernelParam::Kind::kTimeout, "timeout"},
 };
 
 template <class Table, class Test>

@@ -52,8 +52,10 @@ enum class Op : std::uint8_t {
   kStoreShared,   ///< shared, slot, tile
   kCommitGroup,   ///< ends a group of asynchronous copies
   kWaitGroup,     ///< waits until at most `index` groups are in flight, then a block barrier
-  kSignal,        ///< block barrier, then releases flag phase `index` at every peer; [predicate]
-  kWait,  ///< waits for every peer's flag of phase `index`, then a block barrier; [predicate]
+  kSignal,        ///< slot, rank or none, predicate or none, scalars: block barrier, then releases
+                  ///< this rank's flag of the slot at the rank, or at every rank
+  kWait,          ///< slot, rank or none, predicate or none: waits for the flag of the rank, or of
+                  ///< every rank, in this rank's slot, then a block barrier
 };
 
 /// Scalar functions of kMap. Comparison and logic give predicates. Of floats, kMin and kMax keep
@@ -130,6 +132,8 @@ struct Program {
   int warps_m = 1;  ///< arrangement of warps over a dot's result
   int world = 0;    ///< ranks of the group, when it communicates
   bool communicates = false;
+  std::int64_t flag_slots = 0;     ///< of the step: a slot has a flag of each rank
+  std::int64_t scratch_bytes = 0;  ///< that peers write, in the symmetric arena
   std::vector<Layout> layouts;
   int shared_bytes = 0;
   Expr grid = 1;

@@ -29,12 +29,15 @@ constexpr std::uint64_t kBoundAlignment = 16;
 // A grid that waits runs only if it is resident with those it waits for: a block on some
 // multiprocessor and a hardware queue for each rank of a GPU. The cpu device runs them all.
 void check_resident(const Program& program, const Device& device) {
-  if (program.channels == 0 || device.kind() == "cpu") return;
-  if (device.ranks_per_device() <= protocol::kMaxBlocks) return;
+  const bool waits =
+      std::any_of(program.kernels.begin(), program.kernels.end(),
+                  [](const ProgramKernel& k) { return !k.needs.comm_group.empty(); });
+  if (!waits || device.kind() == "cpu") return;
+  if (device.ranks_per_device() <= kMaxCollectiveBlocks) return;
   throw_invalid(program.name,
                 fmt::format("{} ranks share a GPU, where the kernels of at most {} can wait for "
                             "each other; expected fewer ranks, more GPUs or the cpu device",
-                            device.ranks_per_device(), protocol::kMaxBlocks));
+                            device.ranks_per_device(), kMaxCollectiveBlocks));
 }
 
 Program lower_for(const Graph& graph, const Device& device, const std::string& target,
@@ -126,17 +129,22 @@ struct Executable::Impl {
                                     static_cast<std::size_t>(program.arenas[arena].bytes));
   }
 
-  // Zeroes flags, epochs, abort words and records on all ranks. Nothing may be in flight.
+  // Zeroes flags, scratch, abort words and records on all ranks. Nothing may be in flight.
   void reset() {
     for (Rank& rank : ranks) {
       rank.stream->fill(rank.record->address(), 0, sizeof(protocol::Record));
     }
     for (std::size_t a = 0; a < program.arenas.size(); ++a) {
       if (program.arenas[a].kind != ArenaKind::kSymmetric) continue;
-      const std::int64_t head =
-          protocol::head_bytes(program.channels, program.groups.at(program.arenas[a].group).size);
       for (Rank& rank : ranks) {
-        rank.stream->fill(rank.arenas[a]->address(), 0, static_cast<std::size_t>(head));
+        rank.stream->fill(rank.arenas[a]->address(), 0, protocol::kHeadBytes);
+      }
+    }
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      const Buffer& buffer = program.buffers[b];
+      if (buffer.kind == BufferKind::kTensor) continue;
+      for (Rank& rank : ranks) {
+        rank.stream->fill(address(rank, b), 0, static_cast<std::size_t>(buffer.bytes));
       }
     }
     synchronize_streams();
@@ -220,10 +228,8 @@ struct Executable::Impl {
     std::vector<std::vector<MemoryPart>> parts(program.arenas.size());
     for (std::size_t a = 0; a < program.arenas.size(); ++a) {
       if (program.arenas[a].kind != ArenaKind::kSymmetric || rank.arenas[a] == nullptr) continue;
-      const std::int64_t head =
-          protocol::head_bytes(program.channels, program.groups.at(program.arenas[a].group).size);
-      parts[a].push_back({rank.arenas[a]->address(), static_cast<std::size_t>(head),
-                          program.arenas[a].name() + " flags"});
+      parts[a].push_back(
+          {rank.arenas[a]->address(), protocol::kHeadBytes, program.arenas[a].name() + " head"});
     }
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
       const Buffer& buffer = program.buffers[b];
