@@ -60,7 +60,7 @@ class ExecutableTest : public ::testing::Test {
 
   World open_world(int ranks = 2) {
     WorldOptions options;
-    options.device = "cuda";
+    options.device = DeviceKind::kCuda;
     options.world = ranks;
     options.cache_dir = cache_.path().string();
     options.timeout_s = 1.5;
