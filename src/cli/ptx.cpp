@@ -221,13 +221,13 @@ int ptx(const PtxOptions& options) {
   const Dim3 grid = extent(options.grid, "--grid");
   const Dim3 block = extent(options.block, "--block");
   WorldOptions world_options;
-  world_options.device = "cpu";
+  world_options.device = DeviceKind::kCpu;
   world_options.threads = options.threads;
   world_options.cache_dir = options.cache_dir;
-  world_options.sanitize = options.sanitize;
+  world_options.sanitize = parse_checks(options.sanitize);
   const DeviceModel* const count_on = count_device(options.count);
   world_options.count = count_on != nullptr;
-  world_options.schedule = options.schedule;
+  world_options.schedule = parse_schedule(options.schedule);
   World world = World::open(world_options);
   Device& device = world.device();
   const KernelImage image = load_kernel(options, device.target());

@@ -222,13 +222,13 @@ int run(const RunOptions& options) {
 
   bar->phase("plan and compile");
   WorldOptions world_options;
-  world_options.device = options.device;
+  world_options.device = parse_device_kind(options.device);
   world_options.target = options.target;
   world_options.world = static_cast<int>(report.world);
   world_options.threads = options.threads;
-  world_options.sanitize = options.sanitize;
+  world_options.sanitize = parse_checks(options.sanitize);
   world_options.count = report.count_on != nullptr;
-  world_options.schedule = options.schedule;
+  world_options.schedule = parse_schedule(options.schedule);
   world_options.cache_dir = options.cache_dir;
   world_options.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
     bar->update(done, total, what);

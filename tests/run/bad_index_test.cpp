@@ -79,7 +79,7 @@ std::string error_of(Call call) {
   return "no error";
 }
 
-World open(const std::string& sanitize, bool count = false) {
+World open(Checks sanitize, bool count = false) {
   WorldOptions options = testing::world_options(2);
   options.sanitize = sanitize;
   options.count = count;
@@ -119,7 +119,7 @@ TEST_P(BadIndex, IsNamedAndTheNextRunIsWell) {
   const std::string expected = fmt::format("e: rank 1: index {}", c.expected);
   EXPECT_EQ(error_of([&] { (void)evaluate(graph, bad, bindings); }), expected);
   const RankTensors reference = evaluate(graph, good, bindings);
-  for (const char* sanitize : {"", "all"}) {
+  for (const Checks sanitize : {kCheckNothing, kCheckAll}) {
     World world = open(sanitize);
     Executable executable = Executable::compile(graph, world);
     executable.prepare(bindings);
@@ -272,7 +272,7 @@ TEST(BadIndexes, OneOfManyIsTold) {
           fmt::format("e: rank 0: index {} is out of range; expected [0, 8)", index));
     }
   }
-  World world = open("");
+  World world = open(kCheckNothing);
   Executable executable = Executable::compile(graph, world);
   executable.prepare(bindings);
   set_inputs(executable, graph, inputs);
@@ -286,7 +286,7 @@ TEST(BadIndexes, AreFoundWhileKernelsAreCounted) {
   const Bindings bindings = {{"T", 11}};
   RankTensors inputs = random_inputs(graph, bindings, 5);
   set(inputs[0][input_of(graph, "i")], 3, -7);
-  World world = open("", /*count=*/true);
+  World world = open(kCheckNothing, /*count=*/true);
   Executable executable = Executable::compile(graph, world);
   executable.prepare(bindings);
   set_inputs(executable, graph, inputs);
@@ -321,7 +321,7 @@ TEST(BadIndexes, InTheOperandOfAMatmul) {
   const RankTensors good = random_inputs(graph, bindings, 5);
   RankTensors bad = good;
   set(bad[1][1], 18, 8);
-  World world = open("all");
+  World world = open(kCheckAll);
   Executable executable = Executable::compile(graph, world);
   executable.prepare(bindings);
   set_inputs(executable, graph, bad);

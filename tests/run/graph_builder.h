@@ -29,7 +29,8 @@ class GraphBuilder {
                    const char* name = "") {
     return graph_.node(graph_.add_node(name, op, std::move(inputs), std::move(attrs)));
   }
-  ValueId op(const char* op, std::vector<ValueId> inputs, Attrs attrs = {}, std::size_t result = 0) {
+  ValueId op(const char* op, std::vector<ValueId> inputs, Attrs attrs = {},
+             std::size_t result = 0) {
     return node(op, std::move(inputs), std::move(attrs)).outputs[result];
   }
   Graph take(const std::vector<ValueId>& outputs) {

@@ -176,13 +176,9 @@ TEST_F(DriverModels, GridsThatDoNotFitTogetherAreRefused) {
   EXPECT_NO_THROW((void)create_cuda_device(3));
 }
 
-TEST_F(DriverModels, EveryGpuMeetsEveryOtherWithOneModule) {
-  fake().gpus = 8;
-  EXPECT_NO_THROW((void)create_cuda_device(9));
-  EXPECT_EQ(fake().modules, 9);
-  fake().lossy = {6, 3};
-  EXPECT_THAT(error_of([] { (void)create_cuda_device(8); }).second,
-              HasSubstr("GPU 6 cannot use the memory of GPU 3"));
+TEST_F(DriverModels, EveryGpuMeetsTheOthersWithOneModule) {
+  EXPECT_NO_THROW((void)create_cuda_device(5));
+  EXPECT_EQ(fake().modules, 3);  // on two GPUs, and on the first for a second rank there
 }
 
 TEST_F(DriverModels, StreamsThatShareAQueueNeedTheRanksInTurns) {

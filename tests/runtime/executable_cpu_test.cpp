@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <string_view>
 
 #include "braid/error.h"
@@ -41,7 +42,7 @@ Graph tp_mlp(int world, int hidden) {
 
 World open_world(int ranks) {
   WorldOptions options;
-  options.device = "cpu";
+  options.device = DeviceKind::kCpu;
   options.world = ranks;
   return World::open(options);
 }
@@ -148,11 +149,27 @@ TEST(ExecutableOnCpu, OtherBindingsKeepEveryOffset) {
   }
 }
 
+TEST(ExecutableOnCpu, OutlivesTheHandleOfItsWorld) {
+  const Graph graph = tp_mlp(2, 64);
+  const Bindings bindings{{"T", 3}};
+  const RankTensors inputs = random_inputs(graph, bindings, 5);
+  std::optional<World> world = open_world(2);
+  std::vector<Executable> executables;
+  for (int i = 0; i < 2; ++i) executables.push_back(Executable::compile(graph, *world));
+  world.reset();
+  executables.erase(executables.begin());
+  executables[0].prepare(bindings);
+  set_inputs(executables[0], graph, inputs);
+  executables[0].run();
+  EXPECT_LT(relative_error(executables[0].output(1, "y"), evaluate(graph, inputs, bindings)[1][0]),
+            1e-3);
+}
+
 // A peer that never comes: the launch of one rank waits past its deadline. The world has two ranks;
 // the deadline is so short that no rank can make it.
 TEST(ExecutableOnCpu, DeadlineEndsInANamedError) {
   WorldOptions options;
-  options.device = "cpu";
+  options.device = DeviceKind::kCpu;
   options.world = 2;
   options.threads = 1;
   options.timeout_s = 1e-9;
@@ -184,7 +201,7 @@ TEST(ExecutableOnCpu, AFaultOfOneRankEndsTheCollectiveOfAll) {
               {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
     "outputs": ["y"]})");
   WorldOptions options;
-  options.device = "cpu";
+  options.device = DeviceKind::kCpu;
   options.world = 2;
   options.threads = 2;
   options.timeout_s = 60;

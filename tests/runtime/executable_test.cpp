@@ -60,16 +60,16 @@ class ExecutableTest : public ::testing::Test {
   FakeCuda& fake() { return *control_(); }
 
   /// What kernels that communicate on two ranks do. Their first parameters are the arenas, the
-  /// rank, the channel, the timeout and the record.
+  /// rank, the flags, the timeout and the record.
   void on_launch(void (*body)(const char* entry, void** args)) {
-    fake().parameters = {2 * sizeof(std::uint64_t), sizeof(int), sizeof(int), sizeof(std::int64_t),
-                         sizeof(protocol::Record*)};
+    fake().parameters = {2 * sizeof(std::uint64_t), sizeof(int), sizeof(std::int64_t),
+                         sizeof(std::int64_t), sizeof(protocol::Record*)};
     fake().on_launch = body;
   }
 
   World open_world(int ranks = 2) {
     WorldOptions options;
-    options.device = "cuda";
+    options.device = DeviceKind::kCuda;
     options.world = ranks;
     options.cache_dir = cache_.path().string();
     options.timeout_s = 1.5;
@@ -84,6 +84,9 @@ class ExecutableTest : public ::testing::Test {
   decltype(&::fake_cuda) control_ = nullptr;
   std::vector<std::pair<std::size_t, std::size_t>> progress_;
 };
+
+// The flag words of one block and two ranks: an epoch, and two slots.
+constexpr std::int64_t kFlagBytes = 20;
 
 TEST_F(ExecutableTest, ReportsWhatItBuilt) {
   World world = open_world();
@@ -105,7 +108,7 @@ TEST_F(ExecutableTest, ReportsWhatItBuilt) {
   EXPECT_THAT(arenas, ::testing::IsSupersetOf({"parameters", "io", "symmetric:tp"}));
   for (const BufferReport& buffer : executable.buffers()) {
     if (buffer.arena == "symmetric:tp") {
-      EXPECT_GE(buffer.offset, protocol::head_bytes(1, 2));
+      EXPECT_GE(buffer.offset, protocol::kHeadBytes);
     }
   }
   // The same program again: from the cache, with the same plan.
@@ -234,15 +237,15 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   EXPECT_EQ(code, ErrorCode::kTimeout);
   EXPECT_THAT(text, HasSubstr("1.5 s"));
   EXPECT_THAT(text, HasSubstr("rank 1, step 0 "));
-  EXPECT_THAT(text,
-              HasSubstr("block 2, channel 0: waited for rank 0 to reach epoch 4, last saw 3"));
+  EXPECT_THAT(text, HasSubstr("block 2, slot 0: waited for rank 0 to reach epoch 4, last saw 3"));
   EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("before a run"));
   executable.synchronize();  // told once
   on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
+    const auto end = *static_cast<const std::int64_t*>(args[2]) + kFlagBytes;
     for (int rank = 0; rank < 2; ++rank) {
-      for (std::int64_t at = 0; at < protocol::head_bytes(1, 2); ++at) {
+      for (std::int64_t at = 0; at < end; ++at) {
         ASSERT_EQ(*reinterpret_cast<const std::uint8_t*>(arenas[rank] + at), 0) << at;
       }
     }
@@ -260,7 +263,8 @@ TEST_F(ExecutableTest, AStreamThatFailsLeavesNoFlagsForTheNextRun) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
     const int rank = *static_cast<const int*>(args[1]);
-    for (std::int64_t at = 0; at < protocol::head_bytes(1, 2); ++at) {
+    const auto flags = *static_cast<const std::int64_t*>(args[2]);
+    for (std::int64_t at : {protocol::kAbortOffset, flags, flags + kFlagBytes - 1}) {
       auto& byte = *reinterpret_cast<std::uint8_t*>(arenas[rank] + at);
       ASSERT_EQ(byte, 0) << at;
       if (first && at != protocol::kAbortOffset) byte = 7;

@@ -77,7 +77,8 @@ Device* cpu() {
   if (!state().control.run_kernels) return nullptr;
   static const DiskCache kCache(DiskCache::default_directory());
   const std::lock_guard lock(state().mutex);
-  if (state().cpu == nullptr) state().cpu = open_device("cpu", {.world = 8, .cache = &kCache});
+  if (state().cpu == nullptr)
+    state().cpu = open_device(DeviceKind::kCpu, {.world = 8, .cache = &kCache});
   return state().cpu.get();
 }
 

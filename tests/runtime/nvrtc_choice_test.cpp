@@ -116,7 +116,7 @@ TEST_F(NvrtcChoice, AWorldOfGpusIsRefusedBeforeAnythingIsCompiled) {
   const NvrtcApi& api = NvrtcApi::get();
   control_()->driver_version = (api.major - 1) * 1000 + 20;
   WorldOptions options;
-  options.device = "cuda";
+  options.device = DeviceKind::kCuda;
   options.use_cache = false;
   try {
     (void)World::open(options);

@@ -433,6 +433,9 @@ class CpuDevice final : public Device {
     return std::make_unique<CpuEvent>();
   }
 
+  [[nodiscard]] bool watches() const override {
+    return core_->sanitizer != nullptr || core_->counter != nullptr;
+  }
   void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) override {
     if (core_->sanitizer != nullptr) core_->sanitizer->name_parts(memory, parts);
   }
