@@ -171,7 +171,7 @@ void add_ptx(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<PtxOptions>();
   CLI::App* command =
       app.add_subcommand("ptx", "Run a kernel of a PTX or CUDA file on the cpu device");
-  command->add_option("FILE", options->file, "A .ptx file, or a .cu file for NVRTC")->required();
+  command->add_option("FILE", options->file, "A .ptx file, or a .cu file for NVRTC; - reads PTX from standard input")->required();
   command->add_option("--entry", options->entry, "Name of the kernel (extern \"C\")")->required();
   command->add_option("--grid", options->grid, "Blocks: X,Y,Z (default 1)");
   command->add_option("--block", options->block, "Threads of a block: X,Y,Z (default 1)");

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -12,7 +11,7 @@
 
 #include "braid/error.h"
 #include "braid/reference.h"
-#include "ir/text.h"
+#include "ir/text_file.h"
 #include "runtime/compile/disk_cache.h"
 
 namespace braid::cli {
@@ -21,32 +20,17 @@ namespace {
 
 constexpr std::int64_t kDefaultExtent = 8;  // of a symbol that is not bound
 
-// No more of it than is enough for parse_graph to refuse: it may never end.
-std::string read_stdin() {
-  constexpr std::size_t kMost = std::size_t{1} << 30U;
-  std::string text;
-  std::array<char, 1 << 16> piece;
-  std::size_t bytes = 0;
-  while (text.size() <= kMost && (bytes = std::fread(piece.data(), 1, piece.size(), stdin)) > 0) {
-    text.append(piece.data(), bytes);
-  }
-  if (std::ferror(stdin) != 0) {
-    throw_environment("stdin", fmt::format("cannot be read: {}", std::strerror(errno)));
-  }
-  return text;
-}
-
 }  // namespace
 
+std::string input_name(const std::string& path) { return path == "-" ? "stdin" : path; }
+
 Graph load(const GraphOptions& options) {
-  Graph graph = [&] {
-    if (options.path != "-") return load_graph(options.path);
-    return parse_graph(read_stdin(), "stdin");
-  }();
+  const std::string name = input_name(options.path);
+  Graph graph = parse_graph(read_text(options.path, kMaxGraphBytes), name);
   try {
     verify(graph);
   } catch (const Error& error) {
-    throw Error(error.code(), "", fmt::format("{}:{}", options.path, error.what()));
+    throw Error(error.code(), "", fmt::format("{}:{}", name, error.what()));
   }
   if (options.world == 0) return graph;
   try {

@@ -21,6 +21,9 @@ struct GraphOptions {
   int world = 0;     ///< 0: as the graph says
 };
 
+/// What errors call the file that read_text reads.
+[[nodiscard]] std::string input_name(const std::string& path);
+
 /// Reads and verifies the graph. `--world` replaces the size of an only group without rank lists;
 /// of any other graph it must be the world size.
 [[nodiscard]] Graph load(const GraphOptions& options);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
@@ -17,6 +16,7 @@
 #include "cli/count_report.h"
 #include "cli/kernel_report.h"
 #include "cli/safetensors.h"
+#include "ir/text_file.h"
 #include "runtime/compile/compiler.h"
 
 // braid ptx: any kernel, PTX or CUDA, on the cpu device.
@@ -167,17 +167,6 @@ void reserve_shared(Function& function, std::uint32_t bytes) {
   }
 }
 
-std::string read_text(const std::string& path) {
-  std::error_code none;
-  if (std::filesystem::is_directory(path, none)) {
-    throw_invalid(path, "is a directory; expected a .ptx or .cu file");
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in) throw_invalid(path, "cannot be read");
-  return text;
-}
-
 /// Runs `work`, which reads PTX; an error at "ptx:LINE" becomes one of FILE.
 template <class Work>
 decltype(auto) in_file(const std::string& file, Work work) {
@@ -194,11 +183,12 @@ decltype(auto) in_file(const std::string& file, Work work) {
 }
 
 KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
-  std::string text = read_text(options.file);
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 28U;
+  std::string text = read_text(options.file, kMaxBytes);
   if (options.file.ends_with(".cu")) {
     text = compile_file(text, options.file, Target::parse(target));
   }
-  const std::filesystem::path path(options.file);
+  const std::filesystem::path path(input_name(options.file));
   return {options.entry, std::move(text), {}, one_line(path.filename().string())};
 }
 
@@ -218,9 +208,10 @@ int ptx(const PtxOptions& options) {
   World world = World::open(world_options);
   Device& device = world.device();
   const KernelImage image = load_kernel(options, device.target());
-  const auto module = in_file(options.file, [&] { return device.load(0, image); });
+  const std::string file = input_name(options.file);
+  const auto module = in_file(file, [&] { return device.load(0, image); });
   Function& function =
-      in_file(options.file, [&]() -> Function& { return module->function(options.entry); });
+      in_file(file, [&]() -> Function& { return module->function(options.entry); });
   reserve_shared(function, options.shared);
   const auto stream = device.create_stream(0);
   std::mt19937_64 random(options.seed);
@@ -249,7 +240,7 @@ int ptx(const PtxOptions& options) {
                              argument.tensor.data.size());
     }
     // Code for this shape of blocks may be made now.
-    in_file(options.file, [&] { stream->launch(function, grid, block, options.shared, pointers); });
+    in_file(file, [&] { stream->launch(function, grid, block, options.shared, pointers); });
     try {
       stream->synchronize();
     } catch (const Error& failure) {
@@ -286,7 +277,7 @@ int ptx(const PtxOptions& options) {
     if (!options.sanitize.empty()) print_findings(findings);
   }
   // A finding says it better.
-  if (!error.empty() && findings.empty()) throw Error(ErrorCode::kInternal, options.file, error);
+  if (!error.empty() && findings.empty()) throw Error(ErrorCode::kInternal, file, error);
   return error.empty() && findings.empty() ? kGood : kFailed;
 }
 

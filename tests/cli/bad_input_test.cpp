@@ -131,6 +131,9 @@ TEST(BadGraph, GroupsAndWaits) {
   expect_change_refused([](auto& g) { g["groups"]["tp"]["size"] = 0; }, {"/groups/tp"});
   expect_change_refused([](auto& g) { g["nodes"][4]["inputs"][0] = "c"; },
                         {"graph.json:/nodes/4/inputs", "wait_tensor"});
+  ordered_json graph = small_graph();
+  graph["nodes"][4]["inputs"][0] = "c";
+  expect_refused(run_braid({"run", "-"}, graph.dump()), {"error: stdin:/nodes/4/inputs"});
 }
 
 TEST(BadGraph, Symbols) {

@@ -84,8 +84,9 @@ TEST(Ptx, BadArgumentsAreRefused) {
     EXPECT_THAT(result.err, HasSubstr(why));
   };
   const std::string file = directory / "scale.cu";
-  refused({directory / "none.cu", "--entry", "scale"}, "none.cu: cannot be read");
-  refused({directory.path(), "--entry", "scale"}, "is a directory; expected a .ptx or .cu file");
+  refused({directory / "none.cu", "--entry", "scale"}, "none.cu: no such file");
+  refused({directory.path(), "--entry", "scale"}, "is a directory; expected a file");
+  refused({"/dev/zero", "--entry", "scale"}, "/dev/zero: more than 268435456 bytes");
   refused({directory / "bad.ptx", "--entry", "scale"},
           "error: " + std::string(directory / "bad.ptx") + ":3: ");
   refused({file, "--entry", "other"}, "no such entry");
