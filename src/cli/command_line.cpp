@@ -26,19 +26,15 @@ namespace {
 constexpr int kMaxWorld = 1024;
 constexpr int kMaxThreads = 4096;
 
-/// The option takes a decimal integer in [least, most] and refuses all else.
-void require_integer(CLI::Option& option, std::int64_t least, std::uint64_t most) {
+/// The option takes a decimal integer in [least, most] and refuses all else. So does it refuse a 0
+/// in front, which CLI11 takes for octal.
+void require_integer(CLI::Option& option, std::uint64_t least, std::uint64_t most) {
   option.check([least, most](const std::string& text) -> std::string {
     const char* const end = text.data() + text.size();
-    const auto parses = [&](auto* value) {
-      const auto [at, code] = std::from_chars(text.data(), end, *value);
-      return code == std::errc() && at == end;
-    };
-    std::int64_t low = 0;
-    std::uint64_t high = 0;
-    if (parses(&high) && high <= most && (least <= 0 || high >= static_cast<std::uint64_t>(least)))
-      return {};
-    if (parses(&low) && low < 0 && low >= least) return {};
+    std::uint64_t value = 0;
+    const auto [at, code] = std::from_chars(text.data(), end, value);
+    const bool decimal = code == std::errc() && at == end && (text[0] != '0' || text.size() == 1);
+    if (decimal && value >= least && value <= most) return {};
     return fmt::format("found {}; expected an integer from {} to {}", quote(text), least, most);
   });
 }

@@ -204,8 +204,9 @@ TEST(BadUsage, IntegersAreInRange) {
   const std::string graph = small_graph().dump();
   const std::string past_64_bits = "18446744073709551616";
   for (const std::string option : {"--seed", "--world", "--threads", "--sequence-dim"}) {
-    for (const std::string& value : {std::string("-1"), past_64_bits, std::string("1.5"),
-                                     std::string("0x2"), std::string("+1"), std::string()}) {
+    for (const std::string& value :
+         {std::string("-1"), past_64_bits, std::string("1.5"), std::string("0x2"),
+          std::string("+1"), std::string("010"), std::string("08"), std::string()}) {
       expect_refused(run_braid({"run", "-", option, value}, graph), {option, "an integer from"});
     }
   }
