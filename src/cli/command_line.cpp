@@ -77,6 +77,36 @@ void add_pass_options(CLI::App& command, PassConfig* config) {
   add_pass_settings(command, config);
 }
 
+/// Adds --cache-dir to a command.
+void add_cache_dir(CLI::App& command, std::string* directory) {
+  command.add_option("--cache-dir", *directory, "Directory of the compile cache");
+}
+
+/// Adds --json to a command.
+void add_json(CLI::App& command, bool* json) {
+  command.add_flag("--json", *json, "Print one JSON document");
+}
+
+/// Adds --seed, --threads, --sanitize, --count and --schedule to a command.
+void add_check_options(CLI::App& command, CheckOptions* options) {
+  require_integer(
+      *command.add_option("--seed", options->seed, "Of the inputs that are generated (default 1)"),
+      0, UINT64_MAX);
+  require_integer(
+      *command.add_option("--threads", options->threads, "Of the cpu device (default: all cores)"),
+      1, kMaxThreads);
+  command.add_flag("--sanitize{all}", options->sanitize,
+                   "Check the kernels on the cpu device: --sanitize for all, or "
+                   "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
+  command.add_flag("--count{A100}", options->count,
+                   "Count what each kernel and line does on the cpu device: instructions, "
+                   "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
+                   "(default A100)");
+  command.add_option("--schedule", options->schedule,
+                     "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
+                     "block or a store, or all for every one (default: in turns)");
+}
+
 // One function per command. Choosing the command runs it, and its exit code goes to `exit_code`.
 
 void add_run(CLI::App& app, int* exit_code) {
@@ -92,30 +122,15 @@ void add_run(CLI::App& app, int* exit_code) {
                       "rank0.safetensors, ...; what is missing is generated");
   command->add_option("--outputs", options->outputs,
                       "Directory for rank0.safetensors, ... (made if need be)");
-  require_integer(
-      *command->add_option("--seed", options->seed, "Of the generated inputs (default 1)"), 0,
-      UINT64_MAX);
   command
       ->add_option("--bind", options->bind,
                    "Value of a symbol, T=8 (default: 8, or the nearest its range allows)")
       ->allow_extra_args(false);
-  command->add_flag("--sanitize{all}", options->sanitize,
-                    "Check the kernels on the cpu device: --sanitize for all, or "
-                    "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
-  command->add_flag("--count{A100}", options->count,
-                    "Count what each kernel and line does on the cpu device: instructions, "
-                    "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
-                    "(default A100)");
-  command->add_option("--schedule", options->schedule,
-                      "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
-                      "block or a store, or all for every one (default: in turns)");
-  require_integer(
-      *command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)"),
-      1, kMaxThreads);
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
+  add_check_options(*command, &options->checks);
+  add_cache_dir(*command, &options->cache_dir);
   command->add_flag("--check", options->check,
                     "Compare with the reference evaluator; exit code 1 when it differs");
-  command->add_flag("--json", options->json, "Print one JSON document");
+  add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }
 
@@ -128,8 +143,8 @@ void add_compile(CLI::App& app, int* exit_code) {
   add_target_option(*command, &options->target);
   command->add_option("-o,--output", options->output, "Directory to write (made if need be)")
       ->required();
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-  command->add_flag("--json", options->json, "Print one JSON document");
+  add_cache_dir(*command, &options->cache_dir);
+  add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = compile(*options); });
 }
 
@@ -159,7 +174,7 @@ void add_explain(CLI::App& app, int* exit_code) {
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
   add_target_option(*command, &options->target);
-  command->add_flag("--json", options->json, "Print one JSON document");
+  add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = explain(*options); });
 }
 
@@ -167,7 +182,10 @@ void add_ptx(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<PtxOptions>();
   CLI::App* command =
       app.add_subcommand("ptx", "Run a kernel of a PTX or CUDA file on the cpu device");
-  command->add_option("FILE", options->file, "A .ptx file, or a .cu file for NVRTC; - reads PTX from standard input")->required();
+  command
+      ->add_option("FILE", options->file,
+                   "A .ptx file, or a .cu file for NVRTC; - reads PTX from standard input")
+      ->required();
   command->add_option("--entry", options->entry, "Name of the kernel (extern \"C\")")->required();
   command->add_option("--grid", options->grid, "Blocks: X,Y,Z (default 1)");
   command->add_option("--block", options->block, "Threads of a block: X,Y,Z (default 1)");
@@ -179,25 +197,11 @@ void add_ptx(CLI::App& app, int* exit_code) {
                    "The arguments in order: i32:7, f32:0.5, zero:f32:1024, random:f32:1024, "
                    "poison:f32:1024 (nobody wrote it), or FILE.safetensors:TENSOR")
       ->allow_extra_args(false);
-  require_integer(
-      *command->add_option("--seed", options->seed, "Of the random buffers (default 1)"), 0,
-      UINT64_MAX);
-  command->add_flag("--sanitize{all}", options->sanitize,
-                    "Check it: all, or --sanitize=bounds,init,race,sync; exit code 1 when "
-                    "something is found");
-  command->add_flag("--count{A100}", options->count,
-                    "Count what it does, line by line; --count=H200 estimates its time on that "
-                    "device (default A100)");
   command->add_option("--out", options->output,
                       "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
-  command->add_option("--schedule", options->schedule,
-                      "Interleaving under --sanitize: a seed, delay:SEED to hold back a block or a "
-                      "store, or all for every one (default: in turns)");
-  require_integer(
-      *command->add_option("--threads", options->threads, "Workers (default: all cores)"), 1,
-      kMaxThreads);
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-  command->add_flag("--json", options->json, "Print one JSON document");
+  add_check_options(*command, &options->checks);
+  add_cache_dir(*command, &options->cache_dir);
+  add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = ptx(*options); });
 }
 
@@ -205,8 +209,8 @@ void add_doctor(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<DoctorOptions>();
   CLI::App* command =
       app.add_subcommand("doctor", "Say what braid found on this machine and how to get the rest");
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-  command->add_flag("--json", options->json, "Print one JSON document");
+  add_cache_dir(*command, &options->cache_dir);
+  add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = doctor(*options); });
 }
 
@@ -216,8 +220,8 @@ void add_cache(CLI::App& app, int* exit_code) {
   const auto add = [&](const char* name, const char* what, int (*run)(const CacheOptions&)) {
     auto options = std::make_shared<CacheOptions>();
     CLI::App* sub = command->add_subcommand(name, what);
-    sub->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-    sub->add_flag("--json", options->json, "Print one JSON document");
+    add_cache_dir(*sub, &options->cache_dir);
+    add_json(*sub, &options->json);
     sub->callback([options, exit_code, run] { *exit_code = run(*options); });
     return std::pair(sub, options);
   };

@@ -21,6 +21,13 @@ struct GraphOptions {
   int world = 0;     ///< 0: as the graph says
 };
 
+/// What `run` and `ptx` say of inputs, and of the cpu device and how it watches its kernels.
+struct CheckOptions {
+  std::uint64_t seed = 1;  ///< of what is generated
+  int threads = 0;         ///< 0: all cores
+  std::string sanitize, count, schedule;
+};
+
 /// What errors call the file that read_text reads.
 [[nodiscard]] std::string input_name(const std::string& path);
 

@@ -199,12 +199,12 @@ int ptx(const PtxOptions& options) {
   const Dim3 block = extent(options.block, "--block");
   WorldOptions world_options;
   world_options.device = "cpu";
-  world_options.threads = options.threads;
+  world_options.threads = options.checks.threads;
   world_options.cache_dir = options.cache_dir;
-  world_options.sanitize = options.sanitize;
-  const DeviceModel* const count_on = count_device(options.count);
+  world_options.sanitize = options.checks.sanitize;
+  const DeviceModel* const count_on = count_device(options.checks.count);
   world_options.count = count_on != nullptr;
-  world_options.schedule = options.schedule;
+  world_options.schedule = options.checks.schedule;
   World world = World::open(world_options);
   Device& device = world.device();
   const KernelImage image = load_kernel(options, device.target());
@@ -214,7 +214,7 @@ int ptx(const PtxOptions& options) {
       in_file(file, [&]() -> Function& { return module->function(options.entry); });
   reserve_shared(function, options.shared);
   const auto stream = device.create_stream(0);
-  std::mt19937_64 random(options.seed);
+  std::mt19937_64 random(options.checks.seed);
   std::vector<Argument> arguments;
   for (const std::string& spec : options.args) {
     arguments.push_back(make_argument(arguments.size(), spec, device, random));
@@ -266,15 +266,15 @@ int ptx(const PtxOptions& options) {
                                   {"run_ms", elapsed.count()},
                                   {"ok", error.empty() && findings.empty()}});
     if (!error.empty()) document.set("error", error);
-    if (options.schedule == "all") document.set("interleavings", interleavings);
+    if (options.checks.schedule == "all") document.set("interleavings", interleavings);
     if (count_on != nullptr) document.set("counts", counts_json(device.counts(), *count_on));
-    if (!options.sanitize.empty()) document.set("findings", findings_json(findings));
+    if (!options.checks.sanitize.empty()) document.set("findings", findings_json(findings));
     fmt::print("{}\n", document.indented());
   } else {
     fmt::print("  {}: {:.1f} ms\n", one_line(options.entry), elapsed.count());
-    if (options.schedule == "all") fmt::print("  {} interleavings\n", interleavings);
+    if (options.checks.schedule == "all") fmt::print("  {} interleavings\n", interleavings);
     if (count_on != nullptr) fmt::print("\n{}\n", count_tables(device.counts(), *count_on));
-    if (!options.sanitize.empty()) print_findings(findings);
+    if (!options.checks.sanitize.empty()) print_findings(findings);
   }
   // A finding says it better.
   if (!error.empty() && findings.empty()) throw Error(ErrorCode::kInternal, file, error);
