@@ -123,8 +123,10 @@ void add_run(CLI::App& app, int* exit_code) {
   command->add_option("--outputs", options->outputs,
                       "Directory for rank0.safetensors, ... (made if need be)");
   command
-      ->add_option("--bind", options->bind,
-                   "Value of a symbol, T=8 (default: 8, or the nearest its range allows)")
+      ->add_option(
+          "--bind", options->bind,
+          "Value of a symbol, T=8 (default: 8, moved into the range and down to a multiple, up "
+          "where that would leave it)")
       ->allow_extra_args(false);
   add_check_options(*command, &options->checks);
   add_cache_dir(*command, &options->cache_dir);
