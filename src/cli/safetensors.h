@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -13,8 +15,9 @@
 
 namespace braid {
 
-/// Reads a .safetensors file: the header once, tensors when asked for. A pipe, or whatever else is
-/// read only once, is read as far as its header says, and must end there. Everything that the file
+/// Reads a .safetensors file: the header once, tensors when asked for, which opens it again: there
+/// may be more files than a process may hold open. A pipe, or whatever else is read only once, is
+/// read as far as its header says, and must end there. Everything that the file
 /// says is checked: kInvalidArgument names the file and the tensor, kEnvironment is an I/O error.
 class SafetensorsFile {
  public:
@@ -41,11 +44,12 @@ class SafetensorsFile {
 
  private:
   /// Throws when fewer bytes come.
-  void read_exactly(void* data, std::uint64_t bytes, std::string_view what) const;
+  void read_exactly(const File& file, void* data, std::uint64_t bytes, std::string_view what) const;
 
   std::filesystem::path path_;
-  File file_;
+  struct stat info_ {};           ///< of the file whose header was read
   bool ordinary_ = true;          ///< has a size, and bytes that can be read again
+  mutable File pipe_;             ///< open until it is drained, when it is not an ordinary file
   std::uint64_t data_start_ = 0;  ///< in the file
   std::uint64_t data_bytes_ = 0;
   mutable std::optional<std::string> drained_;  ///< the data, when it is not an ordinary file

@@ -67,6 +67,24 @@ TEST(Safetensors, LeavesNothingBehindWhenTheFileCannotBeWritten) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1);
 }
 
+TEST(Safetensors, HoldsNoDescriptorOfAFile) {
+  const test::TemporaryDirectory directory;
+  const std::map<std::string, HostTensor, std::less<>> tensors = {
+      {"x", HostTensor::from_doubles(DType::kU8, {1}, {7})}};
+  write_safetensors(directory / "t.safetensors", tensors);
+  const auto open_descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const auto before = open_descriptors();
+  const SafetensorsFile file(directory / "t.safetensors");
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(file.read("x").to_doubles(), (std::vector<double>{7}));
+  EXPECT_EQ(open_descriptors(), before);
+  // Another file in its place has another header.
+  write_safetensors(directory / "t.safetensors", tensors);
+  EXPECT_THROW((void)file.read("x"), Error);
+}
+
 TEST(Safetensors, AcceptsMetadataAndPadding) {
   EXPECT_EQ(error_of(R"({"__metadata__":{"format":"pt"},)"
                      R"("a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}   )",
