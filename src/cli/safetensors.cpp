@@ -65,6 +65,15 @@ std::string tensor_place(const std::filesystem::path& path, std::string_view ten
   return fmt::format("{}: tensor '{}'", path.string(), tensor);
 }
 
+// A kernel may take any other byte for true, and copy it.
+void check_bools(const HostTensor& tensor, const std::string& place) {
+  const auto wrong = std::find_if(tensor.data.begin(), tensor.data.end(),
+                                  [](std::byte value) { return value > std::byte{1}; });
+  if (wrong == tensor.data.end()) return;
+  throw_invalid(place, fmt::format("element {} is {}; expected 0 or 1 of a bool",
+                                   wrong - tensor.data.begin(), static_cast<int>(*wrong)));
+}
+
 File open_file(const std::filesystem::path& path, struct stat* info) {
   File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open() && errno == ENOENT) throw_invalid(path.string(), "no such file");
@@ -331,6 +340,7 @@ HostTensor SafetensorsFile::read(std::string_view name) const {
     std::copy_n(drained_->data() + entry.begin, tensor.data.size(),
                 reinterpret_cast<char*>(tensor.data.data()));
   }
+  if (*dtype == DType::kBool) check_bools(tensor, tensor_place(path_, name));
   return tensor;
 }
 

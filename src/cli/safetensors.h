@@ -39,7 +39,8 @@ class SafetensorsFile {
   /// Takes the data out of a pipe, so that its writer can go on. Does nothing the second time, and
   /// for an ordinary file.
   void drain() const;
-  /// Throws when there is no such tensor or when braid has no such dtype.
+  /// Throws when there is no such tensor, when braid has no such dtype, and when a bool is neither
+  /// 0 nor 1.
   [[nodiscard]] HostTensor read(std::string_view name) const;
 
  private:

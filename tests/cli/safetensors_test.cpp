@@ -105,6 +105,13 @@ TEST(Safetensors, RefusesWhatIsNoSafetensorsFile) {
   EXPECT_THAT(error_of("{\"a\":" + std::string(100'000, '['), ""), HasSubstr("tensor 'a'"));
 }
 
+TEST(Safetensors, RefusesABoolThatIsNone) {
+  const std::string header = R"({"a":{"dtype":"BOOL","shape":[2,2],"data_offsets":[0,4]}})";
+  EXPECT_EQ(error_of(header, std::string("\0\1\1\0", 4)), "");
+  EXPECT_THAT(error_of(header, std::string("\0\1\2\0", 4)),
+              HasSubstr("t.safetensors: tensor 'a': element 2 is 2; expected 0 or 1"));
+}
+
 TEST(Safetensors, RefusesMalformedEntries) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"({"a":1})", "wrong type"},
