@@ -11,6 +11,7 @@
 
 #include "braid/error.h"
 #include "braid/reference.h"
+#include "ir/text.h"
 #include "ir/text_file.h"
 #include "runtime/compile/disk_cache.h"
 
@@ -19,6 +20,7 @@ namespace braid::cli {
 namespace {
 
 constexpr std::int64_t kDefaultExtent = 8;  // of a symbol that is not bound
+constexpr std::size_t kPathShown = 300;     // characters of a path in an error
 
 }  // namespace
 
@@ -73,31 +75,55 @@ std::filesystem::path cache_directory(const std::string& option) {
   return option.empty() ? DiskCache::default_directory() : std::filesystem::path(option);
 }
 
+namespace {
+
+/// Bad input where the name itself is no good, else the machine's doing.
+[[noreturn]] void fail_at(std::string_view option, const std::filesystem::path& path,
+                          std::string_view what, const std::error_code& code) {
+  bool input = false;
+  for (const std::errc bad :
+       {std::errc::no_such_file_or_directory, std::errc::not_a_directory, std::errc::file_exists,
+        std::errc::filename_too_long, std::errc::too_many_symbolic_link_levels,
+        std::errc::invalid_argument}) {
+    input = input || code == bad;
+  }
+  throw Error(input ? ErrorCode::kInvalidArgument : ErrorCode::kEnvironment, std::string(option),
+              fmt::format("{} {}: {}", quote(path.string(), kPathShown), what, code.message()));
+}
+
+std::error_code last_error() { return {errno, std::generic_category()}; }
+
+}  // namespace
+
+bool names_directory(const std::filesystem::path& path, std::string_view option) {
+  std::error_code code;
+  const std::filesystem::file_type type = std::filesystem::status(path, code).type();
+  if (type == std::filesystem::file_type::none) fail_at(option, path, "cannot be read", code);
+  return type == std::filesystem::file_type::directory;
+}
+
 void prepare_output_directory(const std::filesystem::path& path, std::string_view option) {
   std::error_code code;
   std::filesystem::create_directories(path, code);
-  if (!std::filesystem::is_directory(path)) {
-    throw_invalid(std::string(option),
-                  fmt::format("'{}' cannot be made a directory", path.string()));
-  }
+  if (code) fail_at(option, path, "cannot be made a directory", code);
   if (::access(path.c_str(), W_OK | X_OK) != 0) {
-    throw_environment(std::string(option),
-                      fmt::format("'{}': {}", path.string(), std::strerror(errno)));
+    fail_at(option, path, "cannot be written", last_error());
   }
 }
 
 void prepare_output_file(const std::filesystem::path& path, std::string_view option) {
-  std::error_code code;
-  if (!path.has_filename() || std::filesystem::is_directory(path, code)) {
-    throw_invalid(std::string(option),
-                  fmt::format("'{}' is a directory; expected a file", path.string()));
+  if (path.empty()) throw_invalid(std::string(option), "found no name; expected a file");
+  if (!path.has_filename() || names_directory(path, option)) {
+    throw_invalid(std::string(option), fmt::format("{} is a directory; expected a file",
+                                                   quote(path.string(), kPathShown)));
   }
+  std::error_code code;
   if (!std::filesystem::exists(path, code)) {
-    prepare_output_directory(std::filesystem::absolute(path).lexically_normal().parent_path(),
-                             option);
+    const std::filesystem::path whole = std::filesystem::absolute(path, code);
+    if (code) fail_at(option, path, "cannot be made", code);
+    prepare_output_directory(whole.lexically_normal().parent_path(), option);
   } else if (std::filesystem::is_regular_file(path, code) && ::access(path.c_str(), W_OK) != 0) {
-    throw_environment(std::string(option),
-                      fmt::format("'{}': {}", path.string(), std::strerror(errno)));
+    fail_at(option, path, "cannot be written", last_error());
   }
 }
 

@@ -42,6 +42,9 @@ struct CheckOptions {
 /// The directory given by --cache-dir, else the default one.
 [[nodiscard]] std::filesystem::path cache_directory(const std::string& option);
 
+/// Whether a directory is there. Throws what keeps it from being known.
+[[nodiscard]] bool names_directory(const std::filesystem::path& path, std::string_view option);
+
 /// Creates the directory and checks that files can be made in it, before any work is done.
 void prepare_output_directory(const std::filesystem::path& path, std::string_view option);
 

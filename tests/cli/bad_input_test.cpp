@@ -200,6 +200,21 @@ TEST(BadUsage, OptionsAreChecked) {
   expect_refused(run_braid({"run", "-", "--world", "3"}, no_groups.dump()), {"--world", "3"});
 }
 
+TEST(BadUsage, PathsAreSaidWithTheirOption) {
+  const std::string graph = small_graph().dump();
+  const std::string name(5000, 'x');
+  const std::string too_long = "xxx...\" cannot be ";
+  expect_refused(run_braid({"run", "-", "--outputs", name}, graph),
+                 {"--outputs: \"", too_long, "File name too long"});
+  expect_refused(run_braid({"run", "-", "--inputs", name}, graph),
+                 {"--inputs: \"", too_long, "File name too long"});
+  expect_refused(run_braid({"compile", "-", "-o", name}, graph), {"--output: \"", too_long});
+  expect_refused(run_braid({"opt", "-", "-o", name}, graph), {"--output: \"", too_long});
+  expect_refused(run_braid({"opt", "-", "-o", ""}, graph), {"--output: found no name"});
+  expect_refused(run_braid({"run", "-", "--outputs", "/dev/null/x"}, graph),
+                 {"--outputs: \"/dev/null/x\" cannot be made a directory: Not a directory"});
+}
+
 TEST(BadUsage, IntegersAreInRange) {
   const std::string graph = small_graph().dump();
   const std::string past_64_bits = "18446744073709551616";
