@@ -238,6 +238,22 @@ void add_cache(CLI::App& app, int* exit_code) {
   add("clear", "Remove all entries", cache_prune);
 }
 
+/// The command that was chosen.
+const CLI::App& chosen_command(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
+}
+
+/// An error of the library at "target" is one of --target, where the command has that option.
+Error name_option(const CLI::App& command, const Error& error) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->check_lname(error.where())) continue;
+    return {error.code(), "--" + error.where(), std::string(message_of(error))};
+  }
+  return error;
+}
+
 /// What is wrong with the command line; what no command or option stands for comes first, with the
 /// names nearest to it.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
@@ -296,6 +312,8 @@ int run_command_line(int argc, char** argv) {
     fmt::print("{}", text.str());
   } catch (const CLI::ParseError& error) {
     throw_invalid("", usage_error(app, error));
+  } catch (const Error& error) {
+    throw name_option(chosen_command(app), error);
   }
   return exit_code;
 }

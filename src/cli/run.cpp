@@ -214,13 +214,6 @@ int run(const RunOptions& options) {
   report.count_on = count_device(options.checks.count);
   report.world = world_size(graph);
   std::optional<ProgressBar> bar(std::in_place);
-  bar->phase("inputs");
-  const Inputs inputs = gather_inputs(
-      graph, bindings, options.inputs, options.checks.seed,
-      [&bar](std::size_t done, std::size_t total) { bar->part("inputs", done, total); });
-  report.from_files = inputs.from_files;
-
-  bar->phase("plan and compile");
   WorldOptions world_options;
   world_options.device = options.device;
   world_options.target = options.target;
@@ -236,6 +229,14 @@ int run(const RunOptions& options) {
   world_options.warning = [&bar](std::string_view what) { bar->warn(what); };
   World world = World::open(world_options);
   report.device = world.device().description();
+
+  bar->phase("inputs");
+  const Inputs inputs = gather_inputs(
+      graph, bindings, options.inputs, options.checks.seed,
+      [&bar](std::size_t done, std::size_t total) { bar->part("inputs", done, total); });
+  report.from_files = inputs.from_files;
+
+  bar->phase("plan and compile");
   const auto compile_start = std::chrono::steady_clock::now();
   Executable executable = Executable::compile(graph, world, options.passes);
   executable.prepare(bindings);

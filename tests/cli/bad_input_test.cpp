@@ -215,6 +215,22 @@ TEST(BadUsage, PathsAreSaidWithTheirOption) {
                  {"--outputs: \"/dev/null/x\" cannot be made a directory: Not a directory"});
 }
 
+// Before any input is read.
+TEST(BadUsage, OptionsOfTheWorldAreNamed) {
+  const std::string graph = small_graph().dump();
+  const auto refused = [&](const std::string& option, const std::string& value) {
+    expect_refused(run_braid({"run", "-", "--inputs", "/none", option + "=" + value,
+                              option == "--schedule" ? "--sanitize" : "--check"},
+                             graph),
+                   {"error: " + option + ": ", value});
+  };
+  refused("--target", "sm_12");
+  refused("--sanitize", "races");
+  refused("--schedule", "some");
+  expect_refused(run_braid({"compile", "-", "--target", "sm_12", "-o", "/dev/null/x"}, graph),
+                 {"error: --target: "});
+}
+
 TEST(BadUsage, IntegersAreInRange) {
   const std::string graph = small_graph().dump();
   const std::string past_64_bits = "18446744073709551616";
