@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -99,13 +100,16 @@ bool same_bits(const RankTensors& a, const RankTensors& b) {
   return true;
 }
 
+/// Those of all ranks or of none.
 void write_outputs(const std::filesystem::path& directory, const std::vector<std::string>& names,
                    const RankTensors& outputs) {
+  std::deque<OutputFile> files;
   for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
     std::map<std::string, HostTensor, std::less<>> tensors;
     for (std::size_t i = 0; i < names.size(); ++i) tensors.emplace(names[i], outputs[rank][i]);
-    write_safetensors(directory / rank_file_name(static_cast<int>(rank)), tensors);
+    stage_safetensors(directory / rank_file_name(static_cast<int>(rank)), tensors, &files);
   }
+  for (OutputFile& file : files) file.publish();
 }
 
 std::string bindings_text(const Bindings& bindings) {

@@ -13,7 +13,6 @@
 
 #include "braid/error.h"
 #include "ir/json_value.h"
-#include "runtime/output_file.h"
 
 namespace braid {
 
@@ -344,8 +343,9 @@ HostTensor SafetensorsFile::read(std::string_view name) const {
   return tensor;
 }
 
-void write_safetensors(const std::filesystem::path& path,
-                       const std::map<std::string, HostTensor, std::less<>>& tensors) {
+void stage_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, HostTensor, std::less<>>& tensors,
+                       std::deque<OutputFile>* files) {
   // Wide element types first, so that every tensor is aligned to its element.
   std::vector<std::pair<const std::string*, const HostTensor*>> order;
   order.reserve(tensors.size());
@@ -373,7 +373,14 @@ void write_safetensors(const std::filesystem::path& path,
   for (const auto& [name, tensor] : order) {
     parts.emplace_back(reinterpret_cast<const char*>(tensor->data.data()), tensor->data.size());
   }
-  write_output_file(path, parts);
+  files->emplace_back(path, parts);
+}
+
+void write_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, HostTensor, std::less<>>& tensors) {
+  std::deque<OutputFile> files;
+  stage_safetensors(path, tensors, &files);
+  files.front().publish();
 }
 
 }  // namespace braid

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "braid/tensor.h"
 #include "runtime/file_io.h"
+#include "runtime/output_file.h"
 
 namespace braid {
 
@@ -57,8 +59,13 @@ class SafetensorsFile {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Writes a file that the Python package reads, whole or not at all (see OutputFile). Throws
-/// kEnvironment.
+/// Writes a file that the Python package reads beside its place and adds it to `files`, which the
+/// caller publishes. Throws kEnvironment.
+void stage_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, HostTensor, std::less<>>& tensors,
+                       std::deque<OutputFile>* files);
+
+/// The same for one file at once: whole or not at all.
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, HostTensor, std::less<>>& tensors);
 
