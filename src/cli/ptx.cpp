@@ -16,6 +16,7 @@
 #include "cli/count_report.h"
 #include "cli/kernel_report.h"
 #include "cli/safetensors.h"
+#include "ir/text.h"
 #include "ir/text_file.h"
 #include "runtime/compile/compiler.h"
 
@@ -36,11 +37,16 @@ struct Argument {
 };
 
 template <class T>
+bool parse_number(std::string_view text, T* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+template <class T>
 T number(std::string_view text, std::string_view place) {
   T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw_invalid(std::string(place), fmt::format("found '{}'; expected a number", text));
+  if (!parse_number(text, &value)) {
+    throw_invalid(std::string(place), fmt::format("found {}; expected a number", quote(text)));
   }
   return value;
 }
@@ -53,12 +59,15 @@ std::string_view next_part(std::string_view& text, char separator) {
 
 Dim3 extent(std::string_view text, std::string_view option) {
   std::array<std::uint32_t, 3> values{1, 1, 1};
-  std::size_t count = 0;
-  while (!text.empty()) {
-    if (count == 3) throw_invalid(std::string(option), "more than three numbers; expected X,Y,Z");
-    values[count++] = number<std::uint32_t>(next_part(text, ','), option);
+  std::string_view rest = text;
+  for (std::size_t i = 0;; ++i) {
+    const bool last = rest.find(',') == rest.npos;
+    if (i == values.size() || !parse_number(next_part(rest, ','), &values[i])) {
+      throw_invalid(std::string(option),
+                    fmt::format("found {}; expected X, X,Y or X,Y,Z", quote(text)));
+    }
+    if (last) return {values[0], values[1], values[2]};
   }
-  return {values[0], values[1], values[2]};
 }
 
 DType dtype_of(std::string_view name, const std::string& place) {

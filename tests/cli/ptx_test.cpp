@@ -95,7 +95,10 @@ TEST(Ptx, BadArgumentsAreRefused) {
   refused({file, "--entry", "scale", "--arg", "zero:f33:4"}, "unknown dtype 'f33'");
   refused({file, "--entry", "scale", "--arg", "zero:f32:0"}, "expected 1 to 2^32");
   refused({file, "--entry", "scale", "--arg", "seven"}, "expected i32:7");
-  refused({file, "--entry", "scale", "--block", "1,2,3,4"}, "expected X,Y,Z");
+  for (const char* block : {"", "128,", ",1", "1,,1", "1,2,3,4", "1,2,3,", "1;2"}) {
+    refused({file, "--entry", "scale", "--block", block},
+            "--block: found \"" + std::string(block) + "\"; expected X, X,Y or X,Y,Z");
+  }
   refused({file, "--entry", "scale", "--block", "2000", "--arg", "zero:f32:1", "--arg",
            "zero:f32:1", "--arg", "f32:1", "--arg", "i32:1"},
           "1 to 1024 threads");
