@@ -114,8 +114,8 @@ void add_run(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("run", "Compile a graph and run it on all its ranks");
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
-  command->add_option("--device", options->device, "Default: cuda where there is a GPU, else cpu")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_option("--device", options->device,
+                      "cpu or cuda (default: cuda where there is a GPU, else cpu)");
   add_target_option(*command, &options->target);
   command->add_option("--inputs", options->inputs,
                       "A .safetensors file for all ranks, or a directory with "

@@ -52,12 +52,12 @@ Bindings resolve_bindings(const Graph& graph, const std::vector<std::string>& it
       auto [at, code] = std::from_chars(item.data() + equals + 1, end, value);
       if (code == std::errc() && at == end && equals > 0) {
         if (!bindings.emplace(item.substr(0, equals), value).second) {
-          throw_invalid("--bind", fmt::format("'{}' is bound twice", item.substr(0, equals)));
+          throw_invalid("--bind", fmt::format("{} is bound twice", quote(item.substr(0, equals))));
         }
         continue;
       }
     }
-    throw_invalid("--bind", fmt::format("'{}' is not of the form SYMBOL=INTEGER", item));
+    throw_invalid("--bind", fmt::format("found {}; expected SYMBOL=INTEGER", quote(item)));
   }
   for (const auto& [name, symbol] : graph.symbols()) {
     const std::int64_t wanted = std::clamp(kDefaultExtent, symbol.min, symbol.max);
@@ -132,20 +132,7 @@ void note(std::string_view text) noexcept {
   std::fflush(stderr);
 }
 
-std::string one_line(std::string_view text) {
-  std::string line;
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      line += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      line += fmt::format("\\x{:02x}", byte);
-    } else {
-      line += c;
-    }
-  }
-  return line;
-}
+std::string one_line(std::string_view text) { return printable(text, text.npos); }
 
 std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   if (rows.empty()) return {};

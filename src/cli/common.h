@@ -54,7 +54,7 @@ void prepare_output_file(const std::filesystem::path& path, std::string_view opt
 /// Prints to stderr what may be lost: how far the work has come, and errors, which have exit codes.
 void note(std::string_view text) noexcept;
 
-/// One line of text: control characters escaped.
+/// All of a text on one line: see printable.
 [[nodiscard]] std::string one_line(std::string_view text);
 
 /// Rows of equal length; the first is the heading. Columns that hold only numbers are flush right.

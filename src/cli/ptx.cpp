@@ -72,7 +72,7 @@ Dim3 extent(std::string_view text, std::string_view option) {
 
 DType dtype_of(std::string_view name, const std::string& place) {
   const auto dtype = parse_dtype(name);
-  if (!dtype) throw_invalid(place, fmt::format("unknown dtype '{}'", name));
+  if (!dtype) throw_invalid(place, fmt::format("unknown dtype {}", quote(name)));
   return *dtype;
 }
 
@@ -111,7 +111,7 @@ Argument make_argument(std::size_t index, const std::string& spec, Device& devic
                        std::mt19937_64& random) {
   Argument argument;
   argument.name = fmt::format("arg{}", index);
-  const std::string place = fmt::format("--arg '{}'", one_line(spec));
+  const std::string place = "--arg " + quote(spec);
   std::string_view rest = spec;
   const std::string_view kind = next_part(rest, ':');
   constexpr std::string_view kExpected =
@@ -184,7 +184,7 @@ decltype(auto) in_file(const std::string& file, Work work) {
   } catch (const Error& error) {
     const std::string& where = error.where();
     if (where != "ptx" && !where.starts_with("ptx:")) throw;
-    const std::string message = std::string(error.what()).substr(where.size() + 2);
+    const std::string message(message_of(error));
     const std::string line = where.substr(3);  // ":12", or nothing
     if (!file.ends_with(".cu")) throw Error(error.code(), file + line, message);
     throw Error(error.code(), file, fmt::format("in its PTX{}: {}", line, message));

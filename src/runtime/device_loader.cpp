@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "braid/error.h"
+#include "ir/text.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/cuda_device.h"
@@ -72,7 +73,7 @@ std::unique_ptr<Device> open_device(std::string_view kind, const CpuOptions& opt
   }
   if (kind == "cuda") return create_cuda_device(options.world);
   if (kind == "cpu") return open_cpu_device(options);
-  throw_invalid("device", fmt::format("'{}' is unknown; expected cpu or cuda", kind));
+  throw_invalid("device", fmt::format("{} is unknown; expected cpu or cuda", quote(kind)));
 }
 
 }  // namespace braid

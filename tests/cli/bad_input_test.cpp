@@ -215,6 +215,25 @@ TEST(BadUsage, PathsAreSaidWithTheirOption) {
                  {"--outputs: \"/dev/null/x\" cannot be made a directory: Not a directory"});
 }
 
+TEST(BadUsage, TextsAreEchoedShortAndPrintable) {
+  const std::string graph = small_graph().dump();
+  const std::string text(5000, 'x');
+  for (const std::string option : {"--bind", "--count", "--device", "--sanitize", "--schedule",
+                                   "--target", "--world", "--seed"}) {
+    expect_refused(run_braid({"run", "-", option + "=" + text}, graph), {option + ": "});
+  }
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "k.ptx",
+                   ".version 9.0\n.target sm_80\n.address_size 64\n"
+                   ".visible .entry k(.param .u64 x) { ret; }\n");
+  for (const std::string& argument : {text, "zero:" + text, "zero:f32:" + text, "i32:" + text}) {
+    expect_refused(run_braid({"ptx", directory / "k.ptx", "--entry", "k", "--arg", argument}),
+                   {"--arg "});
+  }
+  // A terminal takes 0x9b for the start of an escape sequence.
+  expect_refused(run_braid({"opt", "/none\x9b\x5bJ\xff"}), {"/none\\x9b[J\\xff: no such file"});
+}
+
 // Before any input is read.
 TEST(BadUsage, OptionsOfTheWorldAreNamed) {
   const std::string graph = small_graph().dump();

@@ -92,7 +92,7 @@ TEST(Ptx, BadArgumentsAreRefused) {
   refused({file, "--entry", "other"}, "no such entry");
   refused({file, "--entry", "scale"}, "takes 4 parameters");
   refused({file, "--entry", "scale", "--arg", "f32:x"}, "expected a number");
-  refused({file, "--entry", "scale", "--arg", "zero:f33:4"}, "unknown dtype 'f33'");
+  refused({file, "--entry", "scale", "--arg", "zero:f33:4"}, "unknown dtype \"f33\"");
   refused({file, "--entry", "scale", "--arg", "zero:f32:0"}, "expected 1 to 2^32");
   refused({file, "--entry", "scale", "--arg", "seven"}, "expected i32:7");
   for (const char* block : {"", "128,", ",1", "1,,1", "1,2,3,4", "1,2,3,", "1;2"}) {
