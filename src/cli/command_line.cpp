@@ -254,17 +254,28 @@ Error name_option(const CLI::App& command, const Error& error) {
   return error;
 }
 
+/// The name of a command as its user writes it: "braid cache ls".
+std::string path_of(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : path_of(*parent) + " " + command.get_name();
+}
+
+/// What is wrong with the command line, where CLI11 says so: the place first, as in every error.
+std::string parse_error(const CLI::App& command, std::string_view message) {
+  constexpr std::size_t kShown = 300;
+  if (message.starts_with("--")) return printable(message, kShown);
+  return fmt::format("{}: {}", path_of(command), printable(message, kShown));
+}
+
 /// What is wrong with the command line; what no command or option stands for comes first, with the
 /// names nearest to it.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App* command = &app;
-  std::string path = "braid";
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-    path += " " + command->get_name();
-  }
+  const CLI::App& command = chosen_command(app);
+  const std::string path = path_of(command);
   const std::vector<std::string> extras = app.remaining(true);
-  if (extras.empty()) return fmt::format("{} (see {} --help)", error.what(), path);
+  if (extras.empty()) {
+    return fmt::format("{} (see {} --help)", parse_error(command, error.what()), path);
+  }
   // What follows an unknown option may be its value.
   const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& text) {
     return text.starts_with('-') && text != "-";
@@ -274,18 +285,20 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   found.erase(std::min(found.find('='), found.size()));
   std::vector<std::string> names;
   if (is_option) {
-    for (const CLI::Option* known : command->get_options()) {
+    for (const CLI::Option* known : command.get_options()) {
       for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
     }
   } else {
-    for (const CLI::App* known : command->get_subcommands(nullptr)) {
+    for (const CLI::App* known : command.get_subcommands(nullptr)) {
       names.push_back(known->get_name());
     }
   }
   const std::string_view kind = is_option ? "option" : names.empty() ? "argument" : "command";
   std::string text = fmt::format("{}: unknown {} {}", path, kind, quote(found));
   constexpr std::size_t kNamed = 3;
-  const std::vector<std::string_view> near = nearest(found, {names.begin(), names.end()}, kNamed);
+  // What differs by more than a third is another word.
+  const std::vector<std::string_view> near = nearest(found, {names.begin(), names.end()}, kNamed,
+                                                     std::max<std::size_t>(1, found.size() / 3));
   if (!near.empty()) text += fmt::format("; the nearest: {}", fmt::join(near, ", "));
   return text + fmt::format(" (see {} --help)", path);
 }

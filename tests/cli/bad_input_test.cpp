@@ -173,10 +173,12 @@ TEST(BadGraph, HugeAndDeep) {
 
 TEST(BadUsage, OptionsAreChecked) {
   const std::string graph = small_graph().dump();
-  expect_refused(run_braid({}), {"subcommand"});
+  expect_refused(run_braid({}), {"error: braid: A subcommand is required"});
   expect_refused(run_braid({"ran", "-"}), {"unknown command \"ran\"; the nearest: run", "--help"});
   expect_refused(run_braid({"cache", "lss"}), {"braid cache: unknown command \"lss\"", ": ls"});
-  expect_refused(run_braid({"run"}), {"GRAPH"});
+  expect_refused(run_braid({"run"}), {"error: braid run: GRAPH is required"});
+  expect_refused(run_braid({"opt", "-", "--stats=" + std::string(5000, 'x')}, graph),
+                 {"error: braid opt: ", "--stats"});
   expect_refused(run_braid({"run", "-", "--device", "tpu"}, graph), {"--device"});
   expect_refused(run_braid({"run", "-", "--world", "0"}, graph), {"--world"});
   expect_refused(run_braid({"run", "-", "--seed", "x"}, graph), {"--seed"});
@@ -186,6 +188,9 @@ TEST(BadUsage, OptionsAreChecked) {
                  {"braid run: unknown option \"--wrld\"; the nearest: --world"});
   expect_refused(run_braid({"run", "-", "--sede=4"}, graph), {"\"--sede\"; the nearest: --seed"});
   expect_refused(run_braid({"run", "-", "graph.json"}, graph), {"unknown argument \"graph.json\""});
+  // Nothing is near.
+  expect_refused(run_braid({"explain", "-", "--bind", "T=8"}, graph),
+                 {"unknown option \"--bind\" (see braid explain --help)"});
   expect_refused(run_braid({"run", "-", "--outputs", "/dev/null/x"}, graph), {"--outputs"});
   expect_refused(run_braid({"compile", "-", "--target", "sm_12", "-o", "/dev/null/x"}, graph),
                  {"sm_12"});
