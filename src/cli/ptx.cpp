@@ -191,6 +191,15 @@ decltype(auto) in_file(const std::string& file, Work work) {
   }
 }
 
+/// The device calls what it reads "ptx", also within a message.
+std::string with_file(const std::string& file, std::string message) {
+  constexpr std::string_view kPlace = "(ptx:";
+  const std::size_t at = message.find(kPlace);
+  if (at == message.npos) return message;
+  const std::string name = file.ends_with(".cu") ? "in its PTX" : file;
+  return message.replace(at + 1, kPlace.size() - 2, name);
+}
+
 KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 28U;
   std::string text = read_text(options.file, kMaxBytes);
@@ -253,7 +262,7 @@ int ptx(const PtxOptions& options) {
     try {
       stream->synchronize();
     } catch (const Error& failure) {
-      error = failure.what();
+      error = with_file(file, failure.what());
     }
     ++interleavings;
   } while (error.empty() && device.findings().empty() && device.next_interleaving());

@@ -282,6 +282,22 @@ TEST(Ptx, ABrokenKernelLeavesTheOthersOfItsFile) {
                                   "which is not the device's memory: rank 0, block (0, 0, 0)"));
 }
 
+TEST(Ptx, AnErrorOfTheRunHasTheLineOfTheFile) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "loop.ptx";
+  test::write_file(file, R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry k()
+{
+L: bra L;
+}
+)");
+  const auto result = run_braid({"ptx", file, "--entry", "k"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("no way leads out of it (" + file + ":6)"));
+}
+
 TEST(Ptx, AFileIncludesWhatLiesBesideIt) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "mine.cuh",
