@@ -42,7 +42,8 @@ int cache_ls(const CacheOptions& options) {
                                    {"kind", one_line(entry.kind)},
                                    {"bytes", entry.bytes},
                                    {"used_seconds_ago", age_seconds(entry)},
-                                   {"intact", entry.intact}}));
+                                   {"intact", entry.intact},
+                                   {"of_another_version", entry.of_another_version}}));
     }
     const Json document = Json::object(
         {{"directory", cache.directory().string()}, {"bytes", bytes}, {"entries", rows}});
@@ -51,8 +52,11 @@ int cache_ls(const CacheOptions& options) {
   }
   std::vector<std::vector<std::string>> rows = {{"entry", "kind", "bytes", "used s ago"}};
   for (const DiskCache::Entry& entry : entries) {
-    rows.push_back({entry.name.substr(0, 12), entry.intact ? one_line(entry.kind) : "CORRUPT",
-                    std::to_string(entry.bytes), std::to_string(age_seconds(entry))});
+    const std::string kind = entry.intact               ? one_line(entry.kind)
+                             : entry.of_another_version ? "of another version"
+                                                        : "CORRUPT";
+    rows.push_back({entry.name.substr(0, 12), kind, std::to_string(entry.bytes),
+                    std::to_string(age_seconds(entry))});
   }
   fmt::print("{}\n  {} entries, {} bytes in {}\n", format_table(rows), entries.size(), bytes,
              one_line(cache.directory().string()));
@@ -66,7 +70,7 @@ int cache_verify(const CacheOptions& options) {
   std::vector<std::string> corrupt;
   std::size_t left = 0;
   for (const DiskCache::Entry& entry : entries) {
-    if (entry.intact) continue;
+    if (entry.intact || entry.of_another_version) continue;
     corrupt.push_back(entry.name);
     const bool removed = cache.remove(entry.name);
     left += removed ? 0 : 1;

@@ -201,7 +201,7 @@ std::string with_file(const std::string& file, std::string message) {
 }
 
 KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
-  constexpr std::size_t kMaxBytes = std::size_t{1} << 28U;
+  constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;  // many times the largest kernel
   std::string text = read_text(options.file, kMaxBytes);
   if (options.file.ends_with(".cu")) {
     text = compile_file(text, options.file, Target::parse(target));
@@ -216,13 +216,13 @@ int ptx(const PtxOptions& options) {
   const Dim3 grid = extent(options.grid, "--grid");
   const Dim3 block = extent(options.block, "--block");
   WorldOptions world_options;
-  world_options.device = "cpu";
-  world_options.threads = options.checks.threads;
+  world_options.device = DeviceKind::kCpu;
+  world_options.checks.threads = options.checks.threads;
   world_options.cache_dir = options.cache_dir;
-  world_options.sanitize = options.checks.sanitize;
+  world_options.sanitize = parse_checks(options.checks.sanitize);
   const DeviceModel* const count_on = count_device(options.checks.count);
   world_options.count = count_on != nullptr;
-  world_options.schedule = options.checks.schedule;
+  world_options.schedule = parse_schedule(options.checks.schedule);
   World world = World::open(world_options);
   Device& device = world.device();
   const KernelImage image = load_kernel(options, device.target());

@@ -219,13 +219,13 @@ int run(const RunOptions& options) {
   report.world = world_size(graph);
   std::optional<ProgressBar> bar(std::in_place);
   WorldOptions world_options;
-  world_options.device = options.device;
+  world_options.device = parse_device_kind(options.device);
   world_options.target = options.target;
   world_options.world = static_cast<int>(report.world);
-  world_options.threads = options.checks.threads;
-  world_options.sanitize = options.checks.sanitize;
+  world_options.checks.threads = options.checks.threads;
+  world_options.sanitize = parse_checks(options.checks.sanitize);
   world_options.count = report.count_on != nullptr;
-  world_options.schedule = options.checks.schedule;
+  world_options.schedule = parse_schedule(options.checks.schedule);
   world_options.cache_dir = options.cache_dir;
   world_options.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
     bar->update(done, total, what);

@@ -1,4 +1,4 @@
-#include "runtime/checks.h"
+#include "braid/checks.h"
 
 #include <fmt/format.h>
 
@@ -10,13 +10,12 @@
 
 namespace braid {
 
-unsigned parse_checks(std::string_view text) {
-  constexpr std::pair<std::string_view, unsigned> kNames[] = {
-      {"all", kCheckBounds | kCheckInit | kCheckRace | kCheckSync},
-      {"bounds", kCheckBounds},
-      {"init", kCheckInit},
-      {"race", kCheckRace},
-      {"sync", kCheckSync}};
+Checks parse_checks(std::string_view text) {
+  constexpr std::pair<std::string_view, Checks> kNames[] = {{"all", kCheckAll},
+                                                            {"bounds", kCheckBounds},
+                                                            {"init", kCheckInit},
+                                                            {"race", kCheckRace},
+                                                            {"sync", kCheckSync}};
   unsigned checks = kCheckNothing;
   while (!text.empty()) {
     const std::string_view name = text.substr(0, text.find(','));
@@ -32,7 +31,7 @@ unsigned parse_checks(std::string_view text) {
     }
     checks |= found;
   }
-  return checks;
+  return static_cast<Checks>(checks);
 }
 
 Schedule parse_schedule(std::string_view text) {

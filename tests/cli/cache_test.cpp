@@ -14,6 +14,7 @@
 
 #include "cli/process.h"
 #include "cli/small_graph.h"
+#include "runtime/compile/disk_cache.h"
 
 namespace braid {
 namespace {
@@ -59,6 +60,26 @@ TEST(Cache, ListsVerifiesPrunesAndClears) {
       parse(run_braid({"cache", "ls", "--json", "--cache-dir", cache}).out)["entries"].empty());
   EXPECT_EQ(run_braid({"cache", "prune", "--cache-dir", cache}).exit_code, 2);
   EXPECT_EQ(run_braid({"cache"}).exit_code, 2);
+}
+
+// Versions may share a directory: what one of them does not read is not damaged.
+TEST(Cache, EntriesOfAnotherVersionAreNotCorrupt) {
+  const test::TemporaryDirectory directory;
+  const std::string cache = directory / "cache";
+  DiskCache(cache).put({"kernel\n"}, "payload");
+  const auto entry = std::filesystem::directory_iterator(cache)->path();
+  std::string bytes = test::read_file(entry);
+  bytes.at(8) = 99;  // behind the magic
+  test::write_file(entry, bytes);
+  EXPECT_THAT(run_braid({"cache", "ls", "--cache-dir", cache}).out,
+              HasSubstr("of another version"));
+  const json listed = parse(run_braid({"cache", "ls", "--json", "--cache-dir", cache}).out);
+  EXPECT_EQ(listed["entries"][0]["of_another_version"], true);
+  EXPECT_EQ(listed["entries"][0]["intact"], false);
+  const auto verified = run_braid({"cache", "verify", "--cache-dir", cache});
+  EXPECT_EQ(verified.exit_code, 0);
+  EXPECT_THAT(verified.out, HasSubstr("1 entries, 0 corrupt"));
+  EXPECT_TRUE(std::filesystem::exists(entry));
 }
 
 TEST(Cache, EightProcessesCompileEachKernelOnce) {

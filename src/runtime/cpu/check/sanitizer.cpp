@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "runtime/checks.h"
+#include "braid/checks.h"
 
 namespace braid::cpu {
 namespace {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "runtime/cpu/align.h"
 
 namespace braid::cpu {
 namespace {
@@ -19,15 +20,19 @@ constexpr std::size_t kAlign = 256;
 constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
 constexpr std::size_t kLeastAddresses = std::size_t{1} << 28;
 
-std::size_t align_up(std::size_t value, std::size_t align) {
-  return (value + align - 1) / align * align;
-}
-
 void* reserve(void* where, std::size_t bytes, int fixed) {
   return mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
 }
 
 }  // namespace
+
+std::string mapping_error(int code) {
+  std::string text = std::strerror(code);
+  if (code == ENOMEM) {
+    text += "; where memory is left, the process has as many mappings as vm.max_map_count allows";
+  }
+  return text;
+}
 
 AddressRange::AddressRange() {
   // A limit on the addresses of the process leaves room for fewer; others need some, too.
@@ -78,7 +83,7 @@ std::uint64_t AddressRange::take(std::size_t bytes) {
   if (at == 0 || mmap(pages, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
                       -1, 0) == MAP_FAILED) {
     throw_environment(
-        "cpu", "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
+        "cpu", "cannot allocate " + std::to_string(bytes) + " bytes: " + mapping_error(errno));
   }
   next_ = at + span + gap_;
   const std::uint64_t data = at + span - whole;
