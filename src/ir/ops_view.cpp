@@ -17,6 +17,12 @@ std::vector<TensorType> infer_view(const InferContext& context) {
     fail("/attrs/shape", fmt::format("{} cannot be viewed as {}; expected equally many elements",
                                      x.str(), TensorType{x.dtype, shape}.str()));
   };
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i].is_constant() && shape[i].constant() < -1) {
+      fail(fmt::format("/attrs/shape/{}", i),
+           fmt::format("the extent {}; expected at least 1, or -1", shape[i].str()));
+    }
+  }
   const auto inferred = std::find(shape.begin(), shape.end(), Dim(-1));
   if (inferred == shape.end()) {
     if (!same_numel(x.shape, shape)) mismatch();

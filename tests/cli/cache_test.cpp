@@ -183,6 +183,35 @@ TEST(Cache, ADirectoryOfOthersIsNotUsedAndSaidSoOnce) {
   EXPECT_THAT(run_braid({"doctor", "--cache-dir", cache}).out, HasSubstr("others may write to it"));
 }
 
+// A directory with something in it, where an entry should be.
+TEST(Cache, WhatCannotBeRemovedIsAnError) {
+  const test::TemporaryDirectory directory;
+  const std::string cache = directory / "cache";
+  std::filesystem::create_directories(directory / "cache/ab.entry/child");
+  std::filesystem::permissions(cache, std::filesystem::perms::owner_all);
+  const auto verified = run_braid({"cache", "verify", "--cache-dir", cache});
+  EXPECT_EQ(verified.exit_code, 3);
+  EXPECT_THAT(verified.out, HasSubstr("ab: corrupt, cannot be removed"));
+  EXPECT_EQ(verified.err, "braid: error: cache: 1 corrupt entries are left in " + cache +
+                              ": they cannot be removed\n");
+  const auto cleared = run_braid({"cache", "clear", "--cache-dir", cache});
+  EXPECT_EQ(cleared.exit_code, 3);
+  EXPECT_EQ(cleared.err,
+            "braid: error: cache: 1 entries are left in " + cache + ": they cannot be removed\n");
+}
+
+TEST(Cache, AFileIsNoCache) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "file";
+  test::write_file(file, "");
+  for (const char* command : {"ls", "clear"}) {
+    const auto result = run_braid({"cache", command, "--cache-dir", file});
+    EXPECT_EQ(result.exit_code, 3);
+    EXPECT_EQ(result.err,
+              "braid: error: cache: the cache " + file + " is not used: it is no directory\n");
+  }
+}
+
 // A file system of 64 KiB for the cache: not every entry fits.
 TEST(Cache, FullDiskGivesRightResults) {
   const test::TemporaryDirectory directory;

@@ -75,6 +75,9 @@ TEST(Fault, EndsTheKernelAndNothingElse) {
                   HasSubstr("an access to 0x0, which is not the device's memory: rank 0"));
       EXPECT_THAT(error_of(bench, p, 1ULL << 62), HasSubstr("that no memory can have"));
     }
+    // Nothing is near to memory of no bytes.
+    const std::uint64_t none = bench.upload(std::vector<std::uint32_t>());
+    EXPECT_THAT(error_of(bench, p, none + 4096 - p), HasSubstr("bytes after 400 bytes"));
     EXPECT_EQ(bench.download<std::uint32_t>(p, 17)[16], 64U);
   }
 }

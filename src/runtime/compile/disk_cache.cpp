@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -245,7 +246,14 @@ fs::path DiskCache::default_directory() {
 
 std::string DiskCache::problem() const {
   struct stat info {};
-  if (::stat(directory_.c_str(), &info) != 0 || is_safe(info)) return {};
+  if (::stat(directory_.c_str(), &info) != 0) {
+    if (errno == ENOENT) return {};  // made at the first write
+    return fmt::format("the cache {} is not used: {}", directory_.string(), std::strerror(errno));
+  }
+  if (!S_ISDIR(info.st_mode)) {
+    return fmt::format("the cache {} is not used: it is no directory", directory_.string());
+  }
+  if (is_safe(info)) return {};
   if (info.st_uid != ::geteuid()) {
     return fmt::format("the cache {} is not used: it belongs to user {}, not to user {}",
                        directory_.string(), info.st_uid, ::geteuid());

@@ -240,7 +240,8 @@ class CpuFunction final : public Function {
     }
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
         grid.x > 0x7fffffffU) {
-      throw_invalid(name(), "the grid is empty or too large");
+      throw_invalid(name(),
+                    "a grid has 1 to 2147483647 x 65535 x 65535 blocks, not " + shape(grid));
     }
     if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > kMaxThreads ||
         block.y > kMaxThreads || block.z > 64 || block.count() > kMaxThreads) {

@@ -6,6 +6,7 @@
 
 #include "braid/error.h"
 #include "codegen/target.h"
+#include "ir/text.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
@@ -31,7 +32,7 @@ DeviceKind parse_device_kind(std::string_view text) {
   if (text.empty()) return DeviceKind::kAny;
   if (text == "cuda") return DeviceKind::kCuda;
   if (text == "cpu") return DeviceKind::kCpu;
-  throw_invalid("device", fmt::format("'{}' is unknown; expected cpu or cuda", text));
+  throw_invalid("device", fmt::format("{} is unknown; expected cpu or cuda", quote(text)));
 }
 
 World::Impl::Impl(const WorldOptions& options) : target(options.target) {

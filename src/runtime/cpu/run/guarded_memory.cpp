@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "braid/error.h"
@@ -108,10 +109,14 @@ std::string AddressRange::describe(std::uint64_t address) {
     text = std::to_string(distance) + " bytes " + side + " " + std::to_string(piece.bytes) +
            " bytes of memory";
   };
-  const auto above = pieces_.upper_bound(address);
+  const auto end = pieces_.upper_bound(address);
+  // Nothing lies before or after no bytes.
+  const auto some = [](const auto& piece) { return piece.second.bytes != 0; };
+  const auto above = std::find_if(end, pieces_.end(), some);
   if (above != pieces_.end()) consider(above->second, above->second.data - address, "before");
-  if (above != pieces_.begin()) {
-    const Piece& below = std::prev(above)->second;
+  const auto found = std::find_if(std::make_reverse_iterator(end), pieces_.rend(), some);
+  if (found != pieces_.rend()) {
+    const Piece& below = found->second;
     if (address < below.data) {
       consider(below, below.data - address, "before");
     } else if (address >= below.data + below.bytes) {
