@@ -152,9 +152,7 @@ bool Opcode::has_address() const {
                      [](const OperandUse& operand) { return operand.use == Use::kAddress; });
 }
 
-bool Opcode::reads_carry() const {
-  return !operands.empty() && operands.back().use == Use::kCarry;
-}
+bool Opcode::reads_carry() const { return !operands.empty() && operands.back().use == Use::kCarry; }
 
 std::span<const Opcode> opcodes() {
   static const std::vector<Opcode> kOpcodes = [] {
@@ -221,8 +219,7 @@ void require_known(const Instruction& instruction) {
       fail(instruction.line, quoted + ": expected an address in brackets");
     }
     if (uses[k].use == Use::kConstant && form != Operand::Form::kInteger) {
-      fail(instruction.line,
-           quoted + ": operand " + std::to_string(k + 1) + " must be a constant");
+      fail(instruction.line, quoted + ": operand " + std::to_string(k + 1) + " must be a constant");
     }
   }
 }
@@ -245,8 +242,7 @@ Choices::Choices(const Opcode& entry, const Instruction& instruction)
                     modifiers.end(), [&](const std::string& modifier) { return pick(modifier); });
     bool complete = all;
     for (std::size_t g = 0; g < entry.groups.size(); ++g) {
-      complete = complete &&
-                 (picked_[g] >= 0 || entry.groups[g].need != Opcode::Group::Need::kOne);
+      complete = complete && (picked_[g] >= 0 || entry.groups[g].need != Opcode::Group::Need::kOne);
     }
     if (complete) return;
     name_ = -1;
