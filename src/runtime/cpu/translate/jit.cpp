@@ -17,7 +17,6 @@
 #include <algorithm>
 
 #include "braid/error.h"
-#include "runtime/compile/disk_cache.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/translate/translator.h"
 
@@ -92,7 +91,7 @@ void choose_passes() {
 
 }  // namespace
 
-Jit::Jit(const DiskCache* cache, Instrumentation instrumentation)
+Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation)
     : cache_(cache), instrumentation_(instrumentation), state_(std::make_unique<State>()) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
@@ -207,7 +206,7 @@ std::string Jit::object_for(const Program& program, std::size_t entry, bool alig
   const auto it = objects_.find(key);
   if (it != objects_.end()) return it->second;
   const auto make = [&] { return compile(program, entry, aligned); };
-  std::string object = cache_ == nullptr ? make() : cache_->get_or_create({key}, make);
+  std::string object = cache_ == nullptr ? make() : cache_->get_or_make(key, make);
   objects_.emplace(key, object);
   return object;
 }

@@ -11,6 +11,7 @@
 #include "braid/error.h"
 #include "runtime/cpu/ptx/ptx.h"
 #include "runtime/cpu/run/warp_context.h"
+#include "runtime/object_cache.h"
 
 namespace llvm {
 class Module;
@@ -18,10 +19,6 @@ namespace orc {
 class JITDylib;
 }
 }  // namespace llvm
-
-namespace braid {
-class DiskCache;
-}
 
 namespace braid::cpu {
 
@@ -91,7 +88,7 @@ class Program {
 /// Compiles programs to host objects (kept in memory and in the disk cache) and links them.
 class Jit {
  public:
-  Jit(const DiskCache* cache, Instrumentation instrumentation);
+  Jit(const ObjectCache* cache, Instrumentation instrumentation);
   ~Jit();
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;
@@ -130,7 +127,7 @@ class Jit {
   std::string compile(const Program& program, std::size_t entry, bool aligned);
   std::string object_for(const Program& program, std::size_t entry, bool aligned);
 
-  const DiskCache* cache_;
+  const ObjectCache* cache_;
   Instrumentation instrumentation_;
   std::string host_;
   std::unique_ptr<State> state_;
