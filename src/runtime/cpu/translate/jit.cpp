@@ -18,6 +18,7 @@
 
 #include "braid/error.h"
 #include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/cpu/translate/build_id.h"
 #include "runtime/cpu/translate/translator.h"
 
 namespace braid::cpu {
@@ -92,7 +93,12 @@ void choose_passes() {
 }  // namespace
 
 Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation)
-    : cache_(cache), instrumentation_(instrumentation), state_(std::make_unique<State>()) {
+    : cache_(cache),
+      build_(build_id()),
+      instrumentation_(instrumentation),
+      state_(std::make_unique<State>()) {
+  // Without one, what another build made could not be told from ours.
+  if (build_.empty()) cache_ = nullptr;
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   [[maybe_unused]] static const bool kOnce = (choose_passes(), true);
@@ -197,12 +203,11 @@ std::string Jit::compile(const Program& program, std::size_t entry, bool aligned
 }
 
 std::string Jit::object_for(const Program& program, std::size_t entry, bool aligned) {
-  const std::string key = "braid-cpu-object\nversion " + std::to_string(kCodegenVersion) +
-                          "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu + "\nfeatures " +
-                          state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
-                          (instrumentation_.checks ? ", checked" : "") +
-                          (instrumentation_.counts ? ", counted" : "") + "\nentry " +
-                          program.entries()[entry].name + "\nptx\n" + program.text();
+  const std::string key =
+      "braid-cpu-object\nbuild " + build_ + "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu +
+      "\nfeatures " + state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
+      (instrumentation_.checks ? ", checked" : "") + (instrumentation_.counts ? ", counted" : "") +
+      "\nentry " + program.entries()[entry].name + "\nptx\n" + program.text();
   const auto it = objects_.find(key);
   if (it != objects_.end()) return it->second;
   const auto make = [&] { return compile(program, entry, aligned); };

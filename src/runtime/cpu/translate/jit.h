@@ -22,9 +22,6 @@ class JITDylib;
 
 namespace braid::cpu {
 
-/// Changes whenever generated code or WarpContext changes.
-inline constexpr int kCodegenVersion = 24;
-
 /// The version of LLVM, e.g. "19.1.7".
 const char* llvm_version();
 
@@ -85,7 +82,8 @@ class Program {
   std::vector<std::uint32_t> shared_bytes_;
 };
 
-/// Compiles programs to host objects (kept in memory and in the disk cache) and links them.
+/// Compiles programs to host objects (kept in memory and in the cache) and links them. In the cache
+/// they belong to the build that made them: see build_id().
 class Jit {
  public:
   Jit(const ObjectCache* cache, Instrumentation instrumentation);
@@ -128,6 +126,7 @@ class Jit {
   std::string object_for(const Program& program, std::size_t entry, bool aligned);
 
   const ObjectCache* cache_;
+  std::string build_;
   Instrumentation instrumentation_;
   std::string host_;
   std::unique_ptr<State> state_;
