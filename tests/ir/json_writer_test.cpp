@@ -32,7 +32,6 @@ Graph full_graph() {
   const NodeId k = graph.add_node(
       "k", "kernel", {x, w},
       {{"body", std::shared_ptr<const Graph>(body)},
-       {"template", std::string("row")},
        {"config", std::map<std::string, std::int64_t>{{"BLOCK_M", 4}, {"num_warps", 8}}}});
   const std::vector<ValueId> results = graph.node(k).outputs;
   graph.set_comm_group(results[1], "tp");

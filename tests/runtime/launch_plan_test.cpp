@@ -83,7 +83,7 @@ class LaunchPlanTest : public ::testing::Test {
                         {"y", type, 0, 512, 256, 0, 1},
                         {"z", type, 0, 1024, 256, 0, 1}};
     ProgramKernel kernel;
-    kernel.spec.template_name = "collective";
+    kernel.needs.template_name = "collective";
     kernel.needs.comm_group = "tp";
     kernel.needs.grid = ceil_div(Expr(t), Expr(4));
     kernel.needs.threads = 128;

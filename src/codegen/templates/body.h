@@ -3,7 +3,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "codegen/kernel_spec.h"
@@ -41,7 +40,10 @@ struct BodyInfo {
 
 /// Every value is asked for at one place (DESIGN §6): the rule that makes a body one kernel without
 /// computing anything twice. An input may be read at several.
-[[nodiscard]] BodyInfo analyze(const Graph& body, std::string_view template_name);
+[[nodiscard]] BodyInfo analyze(const Graph& body);
+
+/// A reduction or a norm.
+[[nodiscard]] bool is_reduction(const Node& node);
 
 /// Whether the value is an input, or one seen through views and other movements alone.
 [[nodiscard]] bool is_moved_input(const Graph& body, ValueId value);
@@ -113,21 +115,17 @@ class BodyEmitter {
   std::vector<std::map<std::string, tile::Id>> known_{1};
 };
 
-// The templates. Each builds the tile program of a spec, before the tile passes.
-void build_pointwise(const KernelSpec& spec, const BodyInfo& info, tile::Program& program);
-void build_row(const KernelSpec& spec, const BodyInfo& info, tile::Program& program);
-void build_gemm(const KernelSpec& spec, const BodyInfo& info, tile::Program& program);
-void build_collective(const KernelSpec& spec, const BodyInfo& info, int ranks_per_device,
-                      tile::Program& program);
-
-/// Rows, or flat chunks, of a body without a matmul: what build_row, build_pointwise and
-/// build_collective share. Counts the pieces of work and emits the one numbered `piece`: all
-/// outputs but the prologue's, or that one alone.
+/// Rows, or flat chunks, of a body without a matmul: what the elementwise and the collective
+/// template share. Counts the pieces of work and emits the one numbered `piece`: all outputs but
+/// the prologue's, or that one alone.
 struct PieceWork {
   Expr count = 1;
   int rows = 1;  ///< of the tile
   int cols = 0;
 };
+inline constexpr Setting kWarpsSetting = {"num_warps", 1, 32, true};
+inline constexpr Setting kPieceSettings[] = {kWarpsSetting};
+[[nodiscard]] Config piece_config(const Graph& body, const BodyInfo& info);
 [[nodiscard]] PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info);
 void emit_piece(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
                 const PieceWork& work, tile::Id piece);

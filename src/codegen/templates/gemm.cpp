@@ -4,7 +4,11 @@
 // batches are strides; it is read in the order in which it lies in memory. Blocks go down the
 // columns first, so that neighbours share a panel of B.
 
+#include <algorithm>
+#include <array>
+
 #include "codegen/templates/body.h"
+#include "codegen/templates/template.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -231,10 +235,90 @@ class Gemm {
   Dim k_;
 };
 
+constexpr std::array kSettings = {
+    kWarpsSetting,
+    Setting{"BLOCK_M", 16, 256, true},
+    Setting{"BLOCK_N", 16, 256, true},
+    Setting{"BLOCK_K", 16, 256, true},
+    Setting{"num_stages", 1, 8, false},
+};
+
+bool is_matmul(const Node& node) { return node.op->op_class == OpClass::kMatmul; }
+
+/// Two matmuls share a kernel when they share the first operand and agree in everything else.
+bool is_pair(const Graph& body, const Node& one, const Node& other) {
+  return one.op == other.op && one.op->name != "addmm" && one.op->name != "scaled_mm" &&
+         one.inputs[0] == other.inputs[0] && body.type(one.inputs[1]) == body.type(other.inputs[1]);
+}
+
+std::string refuse(const Graph& body) {
+  const BodyInfo info = analyze(body);
+  if (std::any_of(body.nodes().begin(), body.nodes().end(), is_reduction)) {
+    return "a reduction needs whole rows, a matmul computes tiles of them";
+  }
+  const auto& pair = info.matmuls;
+  if (pair.size() > 2) return "a kernel holds one matmul, or a pair that shares an operand";
+  if (pair.size() == 2 && !is_pair(body, *pair[0], *pair[1])) {
+    return "a kernel holds one matmul, or a pair that shares its first operand";
+  }
+  return info.refusal;
+}
+
+Config default_config_of(const Graph& body, const Target&) {
+  const BodyInfo info = analyze(body);
+  // Small M: narrow tiles, so that the weights stream through many blocks.
+  const std::int64_t m = info.space[info.space.size() - 2].max(body.symbols());
+  const std::int64_t block_m = std::clamp<std::int64_t>(round_up_to_power_of_two(m), 16, 64);
+  const DType dtype = body.type(info.matmuls[0]->inputs[0]).dtype;
+  // 128 bytes of K, so that a row of a tile is one line.
+  const std::int64_t block_k = 128 / static_cast<std::int64_t>(dtype_size(dtype));
+  return {{"BLOCK_M", block_m},
+          {"BLOCK_N", 64},
+          {"BLOCK_K", block_k},
+          {"num_stages", 3},
+          {"num_warps", 4}};
+}
+
+/// Tiles of other sizes: each element of the result adds its products in the same order.
+std::vector<Config> candidates_of(const Graph& body, const Target& target) {
+  const Config base = default_config_of(body, target);
+  std::vector<Config> all{base};
+  for (const std::int64_t block_m : {16, 32, 64, 128}) {
+    if (block_m > 2 * base.at("BLOCK_M")) break;
+    for (const std::int64_t block_n : {32, 64, 128}) {
+      for (const std::int64_t stages : {3, 4}) {
+        Config config = base;
+        config["BLOCK_M"] = block_m;
+        config["BLOCK_N"] = block_n;
+        config["num_stages"] = stages;
+        config["num_warps"] = block_m * block_n >= 128 * 128 ? 8 : 4;
+        if (config != base) all.push_back(std::move(config));
+      }
+    }
+  }
+  return all;
+}
+
+tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_device*/) {
+  tile::Program program;
+  Gemm(spec, analyze(*spec.body), program).build();
+  return program;
+}
+
 }  // namespace
 
-void build_gemm(const KernelSpec& spec, const BodyInfo& info, tile::Program& program) {
-  Gemm(spec, info, program).build();
-}
+extern const Template gemm_template;
+const Template gemm_template = {
+    .name = "gemm",
+    .settings = kSettings,
+    .matches =
+        [](const Graph& body) {
+          return std::any_of(body.nodes().begin(), body.nodes().end(), is_matmul);
+        },
+    .refuse = refuse,
+    .default_config = default_config_of,
+    .candidates = candidates_of,
+    .build = build,
+};
 
 }  // namespace braid

@@ -121,7 +121,7 @@ class Writer {
   void kernel(const ProgramKernel& k) {
     put("{{\"template\": {}, \"config\": {}, \"grid\": {}, \"threads\": {}, \"shared_bytes\": {}, "
         "\"comm_group\": {},\n   \"params\": [",
-        json_string(k.spec.template_name), json_attribute(AttrValue(k.spec.config)),
+        json_string(k.needs.template_name), json_attribute(AttrValue(k.spec.config)),
         json_string(k.needs.grid.str()), k.needs.threads, k.needs.shared_bytes,
         json_string(k.needs.comm_group));
     const char* separator = "\n    ";
