@@ -234,6 +234,13 @@ TEST(Program, HashCoversWhatRanksMustAgreeOn) {
   other = program;
   other.kernels[0].spec.config["num_warps"] += 1;
   EXPECT_NE(hash_of(other), program.hash);
+  // The device that was planned for, also where it changes neither layout nor kernels.
+  other = program;
+  other.target = Target::parse("H100");
+  const std::string h100 = hash_of(other);
+  EXPECT_NE(h100, program.hash);
+  other.target = Target::parse("H200");
+  EXPECT_NE(hash_of(other), h100);
   other = program;
   other.hash = "";
   EXPECT_EQ(hash_of(other), program.hash);

@@ -123,7 +123,6 @@ class Judge {
     World world = open();
     PassContext context;
     context.target = Target::parse(world.device().target());
-    context.ranks_per_device = world.device().ranks_per_device();
     const ProgramCode code =
         compile_program(lower(graph_, context), world.impl().cache.get(), {}, true);
     for (std::size_t i = 0; i < code.sources.size(); ++i) {

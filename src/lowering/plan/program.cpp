@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "codegen/device_model.h"
 #include "ir/json_writer.h"
 
 namespace braid {
@@ -49,6 +50,7 @@ class Writer {
     put(" \"target\": {}, \"world\": {}, \"ranks_per_device\": {}, \"channels\": {},\n",
         json_string(program_.target.str()), program_.world, program_.ranks_per_device,
         program_.channels);
+    device(device_model(program_.target));
     list("symbols", program_.symbols, '{', [&](const auto& entry) {
       put("{}: {{\"min\": {}, \"max\": {}, \"multiple_of\": {}}}", json_string(entry.first),
           entry.second.min, entry.second.max, entry.second.multiple_of);
@@ -109,6 +111,15 @@ class Writer {
       ints(g.ranks[i]);
     }
     out_ += "]}";
+  }
+
+  /// What the plan was made for: ranks that know other facts would plan otherwise.
+  void device(const DeviceModel& d) {
+    put(" \"device\": {{\"name\": {}, \"multiprocessors\": {}, \"shared_kib\": {}, "
+        "\"memory_gbs\": {}, \"f32_tflops\": {}, \"f16_tflops\": {}, \"link_gbs\": {}, "
+        "\"ghz\": {}, \"launch_ns\": {}, \"barrier_ns\": {}}},\n",
+        json_string(d.name), d.sms, d.shared_kib, d.hbm_gbs, d.f32_tflops, d.f16_tflops,
+        d.nvlink_gbs, d.ghz, d.launch_ns, d.barrier_ns);
   }
 
   void buffer(const Buffer& b) {

@@ -37,8 +37,8 @@ void check_resident(const Program& program, const Device& device) {
                             device.ranks_per_device(), protocol::kMaxBlocks));
 }
 
-Program lower_for(const Graph& graph, const Device& device, const std::string& target,
-                  const PassConfig& passes) {
+Program lower_for(const Graph& graph, const World::Impl& world, const PassConfig& passes) {
+  const Device& device = *world.device;
   if (const std::int64_t ranks = world_size(graph); ranks != device.world()) {
     throw_invalid(graph.name(),
                   fmt::format("the graph is a program of {} rank(s), the world has {}", ranks,
@@ -47,8 +47,9 @@ Program lower_for(const Graph& graph, const Device& device, const std::string& t
   PassContext context;
   // The cpu device runs what was compiled for any target.
   const bool any = device.kind() == "cpu";
-  context.target = choose_target(graph, target.empty() && !any ? device.target() : target);
-  context.ranks_per_device = device.ranks_per_device();
+  context.target =
+      choose_target(graph, world.target.empty() && !any ? device.target() : world.target);
+  context.ranks_per_device = world.ranks_per_device;
   context.config = passes;
   Program program = lower(graph, context);
   check_resident(program, device);
@@ -84,7 +85,7 @@ struct Executable::Impl {
 
   Impl(const Graph& graph, World::Impl& world_impl, const PassConfig& passes)
       : world(world_impl),
-        program(lower_for(graph, *world.device, world.target, passes)),
+        program(lower_for(graph, world, passes)),
         code(compile_program(program, world.cache.get(), world.progress, world.line_info)),
         ranks(static_cast<std::size_t>(world.device->world())) {
     for (std::size_t r = 0; r < ranks.size(); ++r) {

@@ -61,6 +61,12 @@ World World::open(const WorldOptions& options) {
     throw_invalid("target", fmt::format("{}; expected {} or earlier, which the GPU is",
                                         target.str(), impl->device->target()));
   }
+  const int least = impl->device->kind() == "cuda" ? impl->device->ranks_per_device() : 1;
+  impl->ranks_per_device = options.ranks_per_device == 0 ? least : options.ranks_per_device;
+  if (impl->ranks_per_device < least) {
+    throw_invalid("ranks_per_device",
+                  fmt::format("{}; expected {} or more", options.ranks_per_device, least));
+  }
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) {
     timeout_s = impl->device->kind() == "cuda" ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;
