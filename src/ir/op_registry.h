@@ -37,8 +37,9 @@ struct AttrDef {
 /// How codegen and the fuser see an op.
 enum class OpClass : std::uint8_t {
   kPointwise,  ///< element by element, operands broadcast; arithmetic in pointwise.h
-  kReduction,  ///< sum, mean, amax, amin, argmax: over `dim`, with `keepdim`
-  kNorm,    ///< softmax and the norms: a row reduction with pointwise around it, over the last dim
+  kReduction,  ///< sum, mean, amax, amin, argmax: over `dim`, with `keepdim`; in row.h
+  kNorm,    ///< softmax and the norms: a row reduction with pointwise around it, over the last dim;
+            ///< in row.h
   kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm
   kView,    ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
   kGather,  ///< embedding, index_select, rotary_embedding: elements from elsewhere
@@ -112,6 +113,8 @@ struct OpDef {
   Mutates mutates = Mutates::kNothing;
   /// The GPU architecture that can run it, or any later one: 89 is sm_89.
   int least_sm = kLeastSm;
+  /// Of an op with arithmetic: its place in the list of pointwise.h, or of row.h.
+  int entry = -1;
 };
 
 /// A collective that runs in the background until its wait_tensor: lowering has not given it an

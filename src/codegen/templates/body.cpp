@@ -123,7 +123,7 @@ Id BodyEmitter::pointwise_value(const Node& node, const Coords& at, const Mask& 
   std::vector<tile::TileExpr> x;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     x.push_back({&b_, operand(node, i, at, mask)});
-  return pointwise<tile::TileExpr>(node.op_name(), x, node.attrs).id;
+  return arithmetic_of<tile::TileExpr>(*node.op)(x, node.attrs).id;
 }
 
 // --- movements
