@@ -24,10 +24,9 @@ struct Registry {
     add_kernel_ops(ops);
     add_gather_ops(ops);
     add_matmul_ops(ops);
-    add_norm_ops(ops);
     add_opaque_ops(ops);
     add_pointwise_ops(ops);
-    add_reduce_ops(ops);
+    add_row_ops(ops);
     add_view_ops(ops);
     for (const OpDef& op : ops) sorted.push_back(&op);
     std::sort(sorted.begin(), sorted.end(),

@@ -143,8 +143,8 @@ EvalTensors evaluate_rotary(const EvalContext& context, const EvalTensors& input
       for (std::size_t i = 0; i < half; ++i) {
         const std::size_t a = row + (interleaved ? 2 * i : i);
         const std::size_t b = interleaved ? a + 1 : a + half;
-        result.data[a] = x.data[a] * cos[i] - x.data[b] * sin[i];
-        result.data[b] = x.data[b] * cos[i] + x.data[a] * sin[i];
+        result.data[a] = rotated(x.data[a], x.data[b], cos[i], sin[i], true);
+        result.data[b] = rotated(x.data[b], x.data[a], cos[i], sin[i], false);
       }
       for (std::size_t d = index.size() - 1; d-- > 0;) {
         if (++index[d] < x.shape[d]) break;

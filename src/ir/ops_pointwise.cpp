@@ -89,22 +89,6 @@ std::vector<std::size_t> broadcast_offsets(const std::vector<std::int64_t>& resu
 double real_element(const EvalTensor& x, std::size_t i) {
   return is_float(x.dtype) ? x.data[i] : static_cast<double>(x.integers[i]);
 }
-void set_element(EvalTensor& result, std::size_t i, double value) {
-  if (is_float(result.dtype)) {
-    result.data[i] = value;
-  } else {
-    result.integers[i] = to_integer(result.dtype, value);
-  }
-}
-/// An integer becomes a narrow float by way of f32.
-void set_element(EvalTensor& result, std::size_t i, Int value) {
-  if (is_float(result.dtype)) {
-    result.data[i] = static_cast<float>(value.value);
-  } else {
-    result.integers[i] = value.value;
-  }
-}
-
 EvalTensors evaluate_pointwise(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);

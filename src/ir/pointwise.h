@@ -20,13 +20,6 @@ namespace braid {
 // element before it is rounded to the declared dtype, as a generic lambda of (x, attrs), where
 // x[0], x[1], ... are the elements of the operands.
 
-/// What an op takes. 8-bit floats are for storage: cast them first.
-enum class Operands : std::uint8_t {
-  kFloat,   ///< f32, f16, bf16
-  kNumber,  ///< and integers
-  kAny,     ///< and bool
-};
-
 struct PointwiseRow {
   std::string_view name;
   int operands;

@@ -16,6 +16,13 @@ namespace braid {
 // `like(T, number)` (a constant of the same kind). One of floats also has / and the functions of
 // scalar_functions.h. A truth value is 0 or 1.
 
+/// What an op takes. 8-bit floats are for storage: cast them first.
+enum class Operands : std::uint8_t {
+  kFloat,   ///< f32, f16, bf16
+  kNumber,  ///< and integers
+  kAny,     ///< and bool
+};
+
 /// An integer of any dtype: i64 arithmetic that wraps around, which the low bits of narrower dtypes
 /// do not see.
 struct Int {
@@ -55,6 +62,15 @@ template <class T>
 T number_like(T x, const AttrValue& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&number)) return like(x, *integer);
   return like(x, std::get<double>(number));
+}
+
+inline double choose(bool condition, double a, double b) { return condition ? a : b; }
+/// One element of a rotary embedding from that of its pair and their row of the tables;
+/// `choose(condition, a, b)` is a condition's own.
+template <class T, class Condition>
+T rotated(T x, T partner, T cosine, T sine, Condition is_first) {
+  const T turned = partner * sine;
+  return x * cosine + choose(is_first, -turned, turned);
 }
 
 /// The value of a full, as an integer dtype holds it.

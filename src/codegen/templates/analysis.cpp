@@ -13,6 +13,7 @@
 #include "codegen/templates/body.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
+#include "ir/row.h"
 #include "ir/views.h"
 
 namespace braid {
@@ -23,21 +24,6 @@ using Token = int;
 constexpr Token kUnset = 0;
 constexpr Token kFull = 1;
 constexpr Token kRow = 2;
-
-/// For each dim of a reduction's operand whether it is reduced.
-std::vector<bool> reduced_flags(const Node& node, std::size_t rank) {
-  std::vector<bool> reduced(rank, false);
-  if (node.op->op_class == OpClass::kNorm) {
-    reduced.back() = true;
-    return reduced;
-  }
-  const auto& dims = *node.attr<std::vector<std::int64_t>>("dim");
-  if (dims.empty()) reduced.assign(rank, true);
-  for (std::int64_t d : dims) {
-    reduced[static_cast<std::size_t>(d < 0 ? d + static_cast<std::int64_t>(rank) : d)] = true;
-  }
-  return reduced;
-}
 
 bool trailing(const std::vector<bool>& reduced) {
   return std::is_sorted(reduced.begin(), reduced.end());
@@ -104,7 +90,7 @@ class Analysis {
       info_.space = shape(info_.matmuls[0]->outputs[0]);
     } else if (reduction_ != nullptr) {
       info_.space = shape(reduction_->inputs[0]);
-      info_.reduced = reduced_flags(*reduction_, info_.space.size());
+      info_.reduced = row_dims(*reduction_->op, reduction_->attrs, info_.space.size());
       if (numel(info_.reduced_dims()) == Expr(1)) row_ = kFull;
       if (!trailing(info_.reduced)) {
         info_.rows = Rows::kStrided;
@@ -214,7 +200,7 @@ class Analysis {
 
   std::string place_reduction(const Node& node, Token at) {
     const ValueId x = node.inputs[0];
-    const std::vector<bool> reduced = reduced_flags(node, shape(x).size());
+    const std::vector<bool> reduced = row_dims(*node.op, node.attrs, shape(x).size());
     const bool same =
         info_.rows == Rows::kStrided
             ? shape(x) == info_.space && reduced == info_.reduced

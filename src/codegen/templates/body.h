@@ -85,10 +85,16 @@ class BodyEmitter {
   [[nodiscard]] CoordsBuilder& coords() { return coords_; }
 
  private:
+  class At;
+  class Row;
+  /// A result of a row op, at a column where it has any.
+  using RowResult = std::function<tile::TileExpr(const At&)>;
+
   tile::Id compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id load_input(ValueId value, const Coords& at, const Mask& mask);
   tile::Id load(tile::Id pointer, const Coords& at, DType dtype, const Mask& mask);
-  tile::Id operand(const Node& node, std::size_t index, const Coords& at, const Mask& mask);
+  tile::Id operand(const Node& node, std::size_t index, const Shape& whole, const Coords& at,
+                   const Mask& mask);
   tile::Id moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
@@ -97,13 +103,11 @@ class BodyEmitter {
   Coords own_chunk(const Collective& form, const std::string& group, const Shape& operand,
                    const Coords& at);
   tile::Id by_rank(const std::string& group, const std::vector<std::int64_t>& values);
-  tile::Id norm_operand(const Node& node, const Coords& at, const Mask& mask);
-  tile::Id norm(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id row_value(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id pointwise_value(const Node& node, const Coords& at, const Mask& mask);
   tile::Id constant(DType dtype, const AttrValue& number);
   tile::Id conjunction(const Mask& mask, int cols);
   tile::Id to_kind(tile::Id id, DType dtype);
-  tile::Id count_of(const Shape& shape);
 
   tile::Builder& b_;
   const Graph& body_;
@@ -111,7 +115,7 @@ class BodyEmitter {
   int rows_;
   CoordsBuilder coords_;
   std::map<ValueId, tile::Id> defined_;
-  std::map<const Node*, std::vector<tile::Id>> reduced_;  ///< what reduce_all found
+  std::map<const Node*, std::vector<RowResult>> row_results_;  ///< of row ops, once reduce_all ran
   std::vector<std::map<std::string, tile::Id>> known_{1};
 };
 
