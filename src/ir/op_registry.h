@@ -32,6 +32,7 @@ struct AttrDef {
   AttrType type;
   std::optional<AttrValue> fallback;  ///< required when empty, unless optional
   bool optional = false;              ///< may be absent, which means something
+  std::string_view about{};           ///< for people, in the schema
 };
 
 /// How codegen and the fuser see an op.

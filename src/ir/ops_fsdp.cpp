@@ -228,12 +228,14 @@ void add_fsdp_ops(std::vector<OpDef>& ops) {
         .mutates = mutates,
     });
   };
-  add("resize_storage_bytes_", OpClass::kMutation, 1, 1, {{"size", AttrType::kInt, {}}},
-      infer_resize, evaluate_resize, Mutates::kFirst);
+  add("resize_storage_bytes_", OpClass::kMutation, 1, 1,
+      {{"size", AttrType::kInt, {}, false, "Bytes; 0 frees the operand's memory."}}, infer_resize,
+      evaluate_resize, Mutates::kFirst);
   add("fsdp.all_gather_copy_in", OpClass::kMutation, 2, kMany, {{"group", AttrType::kGroup, {}}},
       infer_copy_in, evaluate_copy_in, Mutates::kLast);
   add("fsdp.split_with_sizes_copy", OpClass::kOpaque, 1, 1,
-      {{"split_sizes", AttrType::kInts, {}}, dim}, infer_split, evaluate_split, Mutates::kNothing);
+      {{"split_sizes", AttrType::kInts, {}, false, "Of each part."}, dim}, infer_split,
+      evaluate_split, Mutates::kNothing);
   add("fsdp.chunk_cat", OpClass::kOpaque, 1, kMany, {dim, {"num_chunks", AttrType::kInt, {}}},
       infer_chunk_cat, evaluate_chunk_cat, Mutates::kNothing);
 }

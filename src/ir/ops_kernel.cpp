@@ -54,8 +54,12 @@ void add_kernel_ops(std::vector<OpDef>& ops) {
       .max_inputs = std::numeric_limits<int>::max(),
       .attrs = {{"body", AttrType::kGraph, {}},
                 {"config", AttrType::kConfig, std::map<std::string, std::int64_t>{}},
-                // Of the body's nodes that take indices: the names they had, each with its place.
-                {"indexed", AttrType::kConfig, {}, /*optional=*/true}},
+                {"indexed",
+                 AttrType::kConfig,
+                 {},
+                 /*optional=*/true,
+                 "Of the body's nodes that take indices, the names they had, each with its place "
+                 "among the nodes."}},
       .infer = infer_kernel,
       .flops = [](auto, auto, const Bindings&) { return 0.0; },
       .evaluate =

@@ -239,11 +239,9 @@ std::vector<bool> row_dims(const OpDef& op, const Attrs& attrs, std::size_t rank
 }
 
 std::vector<AttrDef> eps_attribute() { return {{"eps", AttrType::kDouble, {}}}; }
-std::vector<AttrDef> softmax_attributes() {
-  return {{"dim", AttrType::kInt, std::int64_t{-1}}};
-}
+std::vector<AttrDef> softmax_attributes() { return {{"dim", AttrType::kInt, std::int64_t{-1}}}; }
 std::vector<AttrDef> reduce_attributes() {
-  return {{"dim", AttrType::kInts, std::vector<std::int64_t>{}},
+  return {{"dim", AttrType::kInts, std::vector<std::int64_t>{}, false, "None stands for all."},
           {"keepdim", AttrType::kBool, false}};
 }
 
@@ -292,9 +290,8 @@ std::vector<TensorType> infer_argmax(const InferContext& context) {
 }
 
 void add_row_ops(std::vector<OpDef>& ops) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (ops.push_back(definition<I>()), ...);
-  }(std::make_index_sequence<kRowCount>());
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (ops.push_back(definition<I>()), ...); }
+  (std::make_index_sequence<kRowCount>());
 }
 
 }  // namespace braid

@@ -273,31 +273,46 @@ void add_view_ops(std::vector<OpDef>& ops) {
   };
   // The last two are ATen's other spellings of it.
   for (const char* name : {"view", "reshape", "_unsafe_view"}) {
-    add(name, {{"shape", AttrType::kShape, {}}}, infer_view, evaluate_same);
+    add(name, {{"shape", AttrType::kShape, {}, false, "One extent may be -1."}}, infer_view,
+        evaluate_same);
   }
-  add("view_dtype", {{"dtype", AttrType::kDType, {}}}, infer_view_dtype, evaluate_view_dtype);
+  add("view_dtype",
+      {{"dtype",
+        AttrType::kDType,
+        {},
+        false,
+        "The bytes as elements of this dtype; the last extent follows the element's "
+        "size. As view: in place of a shape."}},
+      infer_view_dtype, evaluate_view_dtype);
   add(
       "transpose", {{"dim0", AttrType::kInt, {}}, {"dim1", AttrType::kInt, {}}},
       [](const InferContext& context) { return infer_permute("transpose", context); },
       evaluate_permute);
   add(
-      "permute", {{"dims", AttrType::kInts, {}}},
+      "permute",
+      {{"dims", AttrType::kInts, {}, false, "The operand's dim for each dim of the result."}},
       [](const InferContext& context) { return infer_permute("permute", context); },
       evaluate_permute);
-  add("expand", {{"shape", AttrType::kShape, {}}}, infer_expand, evaluate_expand);
+  add("expand", {{"shape", AttrType::kShape, {}, false, "-1 keeps an extent."}}, infer_expand,
+      evaluate_expand);
   add("slice",
       {{"dim", AttrType::kInt, std::int64_t{0}},
        {"start", AttrType::kInt, std::int64_t{0}},
-       {"end", AttrType::kInt, kToTheEnd},
+       {"end", AttrType::kInt, kToTheEnd, false, "None stands for the end of the dim."},
        {"step", AttrType::kInt, std::int64_t{1}}},
       infer_slice, evaluate_parts);
-  add("split", {{"split_size", AttrType::kInts, {}}, {"dim", AttrType::kInt, std::int64_t{0}}},
+  add("split",
+      {{"split_size", AttrType::kInts, {}, false, "Of every part, or of each."},
+       {"dim", AttrType::kInt, std::int64_t{0}}},
       infer_split, evaluate_parts);
-  add("chunk", {{"chunks", AttrType::kInt, {}}, {"dim", AttrType::kInt, std::int64_t{0}}},
+  add("chunk",
+      {{"chunks", AttrType::kInt, {}, false, "How many parts."},
+       {"dim", AttrType::kInt, std::int64_t{0}}},
       infer_split, evaluate_parts);
   add("cat", {{"dim", AttrType::kInt, std::int64_t{0}}}, infer_cat, evaluate_cat);
   // The reader turns its operand into the result that it names.
-  add("getitem", {{"index", AttrType::kInt, {}}}, infer_same, evaluate_same);
+  add("getitem", {{"index", AttrType::kInt, {}, false, "Which result of the operand's node."}},
+      infer_same, evaluate_same);
   // Where a region of the model, such as a repeated layer, begins and ends; `id` tells regions
   // apart. They move nothing: names for their operand, which lowering drops.
   for (const char* marker : {"mark_region_begin", "mark_region_end", "copy_region"}) {

@@ -118,20 +118,20 @@ inline constexpr auto kPointwiseOps = std::make_tuple(
         [](auto x, const Attrs&) { return like(x[0], 1.0) / (like(x[0], 1.0) + exp(-x[0])); }),
     pointwise_op({"silu", 1, Operands::kFloat, 4},
                  [](auto x, const Attrs&) { return x[0] / (like(x[0], 1.0) + exp(-x[0])); }),
-    pointwise_op(
-        {.name = "gelu",
-         .operands = 1,
-         .takes = Operands::kFloat,
-         .flops = 8,
-         .attrs =
-             [] {
-               return std::vector<AttrDef>{{"approximate", AttrType::kString, std::string("none")}};
-             },
-         .check = check_gelu},
-        [](auto x, const Attrs& attrs) {
-          const auto& form = std::get<std::string>(attrs.find("approximate")->second);
-          return form == "tanh" ? gelu_tanh(x[0]) : gelu_erf(x[0]);
-        }),
+    pointwise_op({.name = "gelu",
+                  .operands = 1,
+                  .takes = Operands::kFloat,
+                  .flops = 8,
+                  .attrs =
+                      [] {
+                        return std::vector<AttrDef>{{"approximate", AttrType::kString,
+                                                     std::string("none"), false, "none or tanh."}};
+                      },
+                  .check = check_gelu},
+                 [](auto x, const Attrs& attrs) {
+                   const auto& form = std::get<std::string>(attrs.find("approximate")->second);
+                   return form == "tanh" ? gelu_tanh(x[0]) : gelu_erf(x[0]);
+                 }),
     pointwise_op({.name = "clamp",
                   .operands = 1,
                   .takes = Operands::kNumber,

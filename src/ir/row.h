@@ -95,28 +95,28 @@ auto everywhere(T value) {
 }
 
 inline constexpr auto kRowOps = std::make_tuple(
-    row_op({"softmax", OpClass::kNorm, 1, 1, Operands::kFloat, 5, softmax_attributes,
-            infer_softmax},
-           [](auto& row, const Attrs&) {
-             const auto largest = row.max(kElement);
-             const auto power = [=](const auto& at) { return exp(at[0] - largest); };
-             const auto sum = row.sum(power);
-             return std::make_tuple([=](const auto& at) { return power(at) / sum; });
-           }),
-    row_op({"layer_norm", OpClass::kNorm, 1, 3, Operands::kFloat, 5, eps_attribute,
-            infer_layer_norm},
-           [](auto& row, const Attrs& attrs) {
-             const auto sum = row.sum(kElement);
-             const auto mean = sum / row.count();
-             const auto centered = [=](const auto& at) { return at[0] - mean; };
-             const auto scale = inverse_deviation(row, attrs, centered);
-             return std::make_tuple([=, count = row.operands()](const auto& at) {
-               auto y = centered(at) * scale;
-               if (count > 1) y = y * at[1];
-               if (count > 2) y = y + at[2];
-               return y;
-             });
-           }),
+    row_op(
+        {"softmax", OpClass::kNorm, 1, 1, Operands::kFloat, 5, softmax_attributes, infer_softmax},
+        [](auto& row, const Attrs&) {
+          const auto largest = row.max(kElement);
+          const auto power = [=](const auto& at) { return exp(at[0] - largest); };
+          const auto sum = row.sum(power);
+          return std::make_tuple([=](const auto& at) { return power(at) / sum; });
+        }),
+    row_op(
+        {"layer_norm", OpClass::kNorm, 1, 3, Operands::kFloat, 5, eps_attribute, infer_layer_norm},
+        [](auto& row, const Attrs& attrs) {
+          const auto sum = row.sum(kElement);
+          const auto mean = sum / row.count();
+          const auto centered = [=](const auto& at) { return at[0] - mean; };
+          const auto scale = inverse_deviation(row, attrs, centered);
+          return std::make_tuple([=, count = row.operands()](const auto& at) {
+            auto y = centered(at) * scale;
+            if (count > 1) y = y * at[1];
+            if (count > 2) y = y + at[2];
+            return y;
+          });
+        }),
     row_op({"rms_norm", OpClass::kNorm, 1, 2, Operands::kFloat, 4, eps_attribute, infer_rms_norm},
            [](auto& row, const Attrs& attrs) {
              return std::make_tuple(rms_norm(row, attrs, 1, kElement));

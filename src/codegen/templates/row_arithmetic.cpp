@@ -1,11 +1,10 @@
 // The arithmetic of row ops (ir/row.h) in tiles: a fold is a reduction by the template, a column a
 // tile of them.
 
-#include "ir/row.h"
-
 #include <limits>
 
 #include "codegen/templates/body.h"
+#include "ir/row.h"
 
 namespace braid {
 
@@ -118,8 +117,7 @@ Id BodyEmitter::row_value(const Node& node, std::size_t result, const Coords& at
   const Id id = to_kind(row_results_.at(&node)[result](At(*this, node, at, mask)).id, dtype);
   // The sum that a norm sees is rounded already.
   const tile::Inst& inst = b_.program().at(id);
-  const bool is_rounded =
-      inst.op == tile::Op::kMap && inst.fn == Fn::kRound && inst.dtype == dtype;
+  const bool is_rounded = inst.op == tile::Op::kMap && inst.fn == Fn::kRound && inst.dtype == dtype;
   return is_rounded ? id : b_.round(dtype, id);
 }
 
