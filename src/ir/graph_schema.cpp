@@ -210,8 +210,7 @@ std::string rule(const OpDef& op) {
     operands += fmt::format(", \"maxItems\": {}", op.max_inputs);
   }
   const std::string needed =
-      required.empty() ? ""
-                       : fmt::format("\"required\": [{}], ", fmt::join(required, ", "));
+      required.empty() ? "" : fmt::format("\"required\": [{}], ", fmt::join(required, ", "));
   return fmt::format(
       R"(        {{"if": {{"properties": {{"op": {{"const": {}}}}}}}, "then": {{{}"properties": {{)"
       R"("inputs": {{{}}}, "attrs": {{{}"additionalProperties": false, "properties": {{{}}}}}}}}}}})",
