@@ -26,14 +26,14 @@ void GraphBuilder::group(std::string name, Group group) {
 }
 
 GraphBuilder::Tensor GraphBuilder::input(std::string name, TensorType type, InputOptions options) {
-  return {*this, graph_.add_input({std::move(name), std::move(type), InputKind::kActivation,
-                                   options.per_rank})};
+  return {*this, graph_.add_input(
+                     {std::move(name), std::move(type), InputKind::kActivation, options.per_rank})};
 }
 
 GraphBuilder::Tensor GraphBuilder::parameter(std::string name, TensorType type,
                                              InputOptions options) {
-  return {*this, graph_.add_input({std::move(name), std::move(type), InputKind::kParameter,
-                                   options.per_rank})};
+  return {*this, graph_.add_input(
+                     {std::move(name), std::move(type), InputKind::kParameter, options.per_rank})};
 }
 
 GraphBuilder::Tensor GraphBuilder::op(std::string_view op, const std::vector<Tensor>& inputs,

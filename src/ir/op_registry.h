@@ -53,6 +53,26 @@ enum class OpClass : std::uint8_t {
   kKernel,       ///< kernel: a body graph run as one launch (made by lowering)
 };
 
+/// What a view does with the elements of its operand.
+enum class View : std::uint8_t {
+  kNone,     ///< the op is no view
+  kFlat,     ///< their order stays: view, reshape, _unsafe_view, getitem
+  kBytes,    ///< view_dtype: so do their bytes
+  kMark,     ///< nothing: the markers of regions
+  kPermute,  ///< transpose, permute
+  kExpand,   ///< repeats them
+  kPart,     ///< slice, split, chunk
+  kCat,      ///< appends those of the others
+  kShard     ///< this rank's chunk
+};
+
+/// How a matmul differs from a product of its two operands.
+enum class Matmul : std::uint8_t {
+  kPlain,
+  kAdd,    ///< addmm: a term in front of them, beta and alpha
+  kScaled  ///< scaled_mm: scales behind them, and a bias if there is one
+};
+
 /// The operands whose memory an op overwrites, each with one of its last results, in order. Who
 /// reads such an operand later reads the result.
 enum class Mutates : std::uint8_t { kNothing, kFirst, kLast, kAll };
@@ -114,6 +134,12 @@ struct OpDef {
   Mutates mutates = Mutates::kNothing;
   /// The GPU architecture that can run it, or any later one: 89 is sm_89.
   int least_sm = kLeastSm;
+  View view = View::kNone;
+  Matmul matmul = Matmul::kPlain;
+  /// The values of the second operand are indices into the first.
+  bool takes_indices = false;
+  /// A collective that waits by itself.
+  bool synchronous = false;
   /// Of an op with arithmetic: its place in the list of pointwise.h, or of row.h.
   int entry = -1;
 };

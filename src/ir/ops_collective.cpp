@@ -209,6 +209,7 @@ void add_collective_ops(std::vector<OpDef>& ops) {
   add("broadcast_", 1, Mutates::kAll, {{"src", AttrType::kInt, {}, false, "A rank of the group."}});
   add("shard_dim_alltoall", 1, Mutates::kNothing,
       {{"gather_dim", AttrType::kInt, {}}, {"shard_dim", AttrType::kInt, {}}});
+  ops.back().synchronous = true;
   ops.push_back({
       .name = "shard",
       .op_class = OpClass::kView,
@@ -218,6 +219,7 @@ void add_collective_ops(std::vector<OpDef>& ops) {
       .infer = [](const InferContext& context) { return infer_collective("shard", 1, context); },
       .flops = flops_per_element(0),
       .evaluate = evaluate_collective,
+      .view = View::kShard,
   });
   ops.push_back({
       .name = "wait_tensor",

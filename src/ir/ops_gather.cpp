@@ -2,6 +2,7 @@
 
 #include "braid/error.h"
 #include "ir/ops.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -51,8 +52,7 @@ EvalTensors evaluate_embedding(const EvalContext& context, const EvalTensors& in
 
 std::vector<TensorType> infer_index_select(const InferContext& context) {
   TensorType result = context.inputs[0];
-  const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"),
-                                          result.shape.size(), "/attrs/dim");
+  const std::size_t axis = axis_of(context.attrs, "dim", result.shape.size());
   expect_indices("index_select", context, 1);
   const TensorType& indices = context.inputs[1];
   if (indices.shape.size() != 1) {
@@ -68,8 +68,7 @@ EvalTensors evaluate_index_select(const EvalContext& context, const EvalTensors&
     const std::ptrdiff_t rank = &operands - inputs.data();
     const EvalTensor& x = operands[0];
     EvalTensor result = make_result(context, 0);
-    const std::size_t axis =
-        normalize_axis(*context.node.attr<std::int64_t>("dim"), x.shape.size(), "/attrs/dim");
+    const std::size_t axis = axis_of(context.node.attrs, "dim", x.shape.size());
     std::size_t inner = 1;
     for (std::size_t d = axis + 1; d < x.shape.size(); ++d) {
       inner *= static_cast<std::size_t>(x.shape[d]);
@@ -167,6 +166,7 @@ void add_gather_ops(std::vector<OpDef>& ops) {
       .infer = infer_embedding,
       .flops = flops_per_element(0),
       .evaluate = evaluate_embedding,
+      .takes_indices = true,
   });
   ops.push_back({
       .name = "index_select",
@@ -177,6 +177,7 @@ void add_gather_ops(std::vector<OpDef>& ops) {
       .infer = infer_index_select,
       .flops = flops_per_element(0),
       .evaluate = evaluate_index_select,
+      .takes_indices = true,
   });
   ops.push_back({
       .name = "rotary_embedding",

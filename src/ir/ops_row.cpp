@@ -4,6 +4,7 @@
 
 #include "ir/ops.h"
 #include "ir/row.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -249,8 +250,7 @@ std::vector<AttrDef> reduce_attributes() {
 std::vector<TensorType> infer_softmax(const InferContext& context) {
   check_norm("softmax", context.inputs, nullptr, 0);
   const std::size_t rank = context.inputs[0].shape.size();
-  if (normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"), rank, "/attrs/dim") + 1 !=
-      rank) {
+  if (axis_of(context.attrs, "dim", rank) + 1 != rank) {
     fail("/attrs/dim", "softmax along another dim than the last; transpose the operand");
   }
   return {context.inputs[0]};

@@ -16,11 +16,10 @@ TEST(GraphBuilder, WritesTheGraphThatJsonDoes) {
   const auto g = b.parameter("g", {DType::kBF16, {256}});
   const auto h = x.op("mm", {w}, {}, "h");
   EXPECT_EQ(h.type(), kRow);
-  const auto sum =
-      b.collective("all_reduce", {h.op("silu", {}, {}, "a")},
-                   {{"reduce_op", "sum"}, {"group", "tp"}}, "s");
-  const auto parts = b.results("split", {sum}, {{"split_size", std::vector<std::int64_t>{128}},
-                                                {"dim", 1}}, "p");
+  const auto sum = b.collective("all_reduce", {h.op("silu", {}, {}, "a")},
+                                {{"reduce_op", "sum"}, {"group", "tp"}}, "s");
+  const auto parts =
+      b.results("split", {sum}, {{"split_size", std::vector<std::int64_t>{128}}, {"dim", 1}}, "p");
   ASSERT_EQ(parts.size(), 2U);
   b.output(sum.op("rms_norm", {g}, {{"eps", 1e-5}}, "y"));
   b.output(parts[1]);
@@ -35,7 +34,8 @@ TEST(GraphBuilder, WritesTheGraphThatJsonDoes) {
               {"name": "a", "op": "silu", "inputs": ["h"]},
               {"name": ")" + wait_of + R"(", "op": "all_reduce", "inputs": ["a"],
                "attrs": {"reduce_op": "sum", "group": "tp"}},
-              {"name": "s", "op": "wait_tensor", "inputs": [")" + wait_of + R"("]},
+              {"name": "s", "op": "wait_tensor", "inputs": [")" +
+                                                    wait_of + R"("]},
               {"name": "p", "op": "split", "inputs": ["s"],
                "attrs": {"split_size": 128, "dim": 1}},
               {"name": "y", "op": "rms_norm", "inputs": ["s", "g"], "attrs": {"eps": 1e-5}}],

@@ -76,7 +76,7 @@ class Analysis {
         info_.matmuls.push_back(&node);
       } else if (is_reduction(node) && reduction_ == nullptr) {
         reduction_ = &node;
-      } else if (node.op_name() == "view_dtype") {
+      } else if (node.op->view == View::kBytes) {
         return "only bytes in memory have another dtype: view_dtype stands outside of kernels";
       } else if (node.op->op_class == OpClass::kOpaque) {
         return "an opaque node has a cost and no meaning";
@@ -233,7 +233,7 @@ class Analysis {
   std::string place_matmul(const Node& node, Token at) {
     if (at != kFull && at != kUnset) return moved_away(node);
     token(node.outputs[0]) = kFull;
-    const std::size_t first = node.op->name == "addmm" ? 1 : 0;
+    const std::size_t first = first_matrix(node);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const bool is_matrix = i == first || i == first + 1;
       // Both matmuls of a pair read the first operand at the same place.
@@ -260,7 +260,7 @@ class Analysis {
     for (std::size_t r = 0; r < node.outputs.size(); ++r) {
       const Token at = token(node.outputs[r]);
       if (at == kUnset) continue;
-      const bool flat = is_flat_view(node.op_name());
+      const bool flat = node.op->view == View::kFlat;
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         const Token place =
             flat && (at == kFull || at == kRow) ? at : beyond(at, &node, 100 * r + i);
@@ -297,6 +297,8 @@ bool is_reduction(const Node& node) {
   return node.op->op_class == OpClass::kReduction || node.op->op_class == OpClass::kNorm;
 }
 
+std::size_t first_matrix(const Node& matmul) { return matmul.op->matmul == Matmul::kAdd ? 1 : 0; }
+
 std::size_t BodyInfo::prologue_output(const Graph& body) const {
   const auto& outputs = body.outputs();
   if (prologue < 0) return outputs.size();
@@ -310,7 +312,7 @@ bool is_moved_input(const Graph& body, ValueId value) {
   const NodeId producer = body.value(value).producer;
   if (producer < 0) return true;
   const Node& node = body.node(producer);
-  if (node.op_name() == "full") return true;
+  if (node.inputs.empty()) return true;  // a constant
   if (node.op->op_class != OpClass::kView) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(),
                      [&](ValueId v) { return is_moved_input(body, v); });

@@ -35,11 +35,6 @@ tile::TileExpr choose(Condition condition, tile::TileExpr a, tile::TileExpr b) {
   return {condition.builder, condition.builder->map(Fn::kSelect, {condition.id, a.id, b.id})};
 }
 
-std::size_t axis_of(const Node& node, std::size_t rank) {
-  const std::int64_t dim = *node.attr<std::int64_t>("dim");
-  return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim);
-}
-
 }  // namespace
 
 Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
@@ -116,7 +111,7 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
       return row_value(node, result, at, mask);
     case OpClass::kPointwise:
     case OpClass::kCopy:
-      if (node.op_name() == "full") return constant(dtype, node.attrs.at("value"));
+      if (node.inputs.empty()) return constant(dtype, node.attrs.at("value"));
       return b_.round(dtype, to_kind(pointwise_value(node, at, mask), dtype));
     default:
       throw_internal(node.name, fmt::format("no tile form of '{}'", node.op_name()));
@@ -134,34 +129,41 @@ Id BodyEmitter::pointwise_value(const Node& node, const Coords& at, const Mask& 
 // ------------------------------------------------------------------------------------
 
 Id BodyEmitter::moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask) {
-  const std::string_view op = node.op_name();
   const ValueId x = node.inputs[0];
   const Shape& shape = body_.type(x).shape;
-  if (is_flat_view(op)) return value(x, coords_.reshape(at, shape), mask);
-  if (op == "expand") return value(x, coords_.broadcast(at, shape), mask);
-  if (op == "cat") return cat(node, at, mask);
-  if (op == "shard") {
-    const Collective form = collective_of(body_, op, node.attrs, body_.type(x));
-    return value(x, own_chunk(form, *node.attr<std::string>("group"), shape, at), mask);
+  switch (node.op->view) {
+    case View::kFlat:
+      return value(x, coords_.reshape(at, shape), mask);
+    case View::kExpand:
+      return value(x, coords_.broadcast(at, shape), mask);
+    case View::kCat:
+      return cat(node, at, mask);
+    case View::kShard: {
+      const Collective form = collective_of(body_, node.op_name(), node.attrs, body_.type(x));
+      return value(x, own_chunk(form, *node.attr<std::string>("group"), shape, at), mask);
+    }
+    case View::kPermute: {
+      const auto order = permutation(node.op_name(), node.attrs, shape.size());
+      std::vector<std::optional<std::size_t>> picks(order.size());
+      for (std::size_t i = 0; i < order.size(); ++i) picks[order[i]] = i;
+      return value(x, coords_.pick(at, picks), mask);
+    }
+    case View::kPart: {
+      const SliceRange range = part_ranges(node.attrs, shape, body_.symbols())[result];
+      Coords from = at;
+      Axis& axis = from[coords_.isolate(from, range.axis)];
+      axis.index = coords_.scaled(axis.index, range.start, range.step);
+      axis.dims = {shape[range.axis]};
+      return value(x, from, mask);
+    }
+    default:
+      throw_internal(node.name, fmt::format("no tile form of '{}'", node.op_name()));
   }
-  if (op == "transpose" || op == "permute") {
-    const auto order = permutation(op, node.attrs, shape.size());
-    std::vector<std::optional<std::size_t>> picks(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) picks[order[i]] = i;
-    return value(x, coords_.pick(at, picks), mask);
-  }
-  const SliceRange range = op == "slice" ? slice_range(node.attrs, shape, body_.symbols())
-                                         : split_ranges(node.attrs, shape)[result];
-  Coords from = at;
-  Axis& axis = from[coords_.isolate(from, range.axis)];
-  axis.index = coords_.scaled(axis.index, range.start, range.step);
-  axis.dims = {shape[range.axis]};
-  return value(x, from, mask);
 }
 
 /// Each operand is read under the condition that the element is its own.
 Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
-  const std::size_t dim = axis_of(node, body_.type(node.outputs[0]).shape.size());
+  const std::size_t dim = axis_of(node.attrs, "dim", body_.type(node.outputs[0]).shape.size());
   const Id index = coords_.index_of(at, dim);
   Dim end = 0;
   std::vector<Id> parts, inside;
@@ -188,10 +190,10 @@ Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
 
 /// An index out of range is an error of the run; its elements are zero.
 Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
-  const bool embedding = node.op_name() == "embedding";
+  const bool embedding = !node.attrs.contains("dim");  // not index_select
   const Shape& table = body_.type(node.inputs[0]).shape;
   const std::size_t rank = body_.type(node.outputs[0]).shape.size();
-  const std::size_t dim = embedding ? 0 : axis_of(node, rank);
+  const std::size_t dim = embedding ? 0 : axis_of(node.attrs, "dim", rank);
   std::vector<std::optional<std::size_t>> picks;
   for (std::size_t d = 0; d < (embedding ? rank - 1 : 1); ++d) picks.emplace_back(dim + d);
   Id index = value(node.inputs[1], coords_.pick(at, picks), mask);

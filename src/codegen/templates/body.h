@@ -45,6 +45,9 @@ struct BodyInfo {
 /// A reduction or a norm.
 [[nodiscard]] bool is_reduction(const Node& node);
 
+/// Which operand of a matmul is the left one.
+[[nodiscard]] std::size_t first_matrix(const Node& matmul);
+
 /// Whether the value is an input, or one seen through views and other movements alone.
 [[nodiscard]] bool is_moved_input(const Graph& body, ValueId value);
 

@@ -9,6 +9,8 @@
 //     for each piece:     sum over ranks, then the rest of the body
 //     signal, wait        only at the group's last step of a run: no remote read outlives it
 
+#include "ir/collective.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +29,9 @@ bool is_collective(const Node& node) { return node.op->op_class == OpClass::kCol
 /// else, since what comes after the wait would compute it again.
 std::string refuse_prologue(const Graph& body, const Node& collective) {
   const ValueId prologue = collective.inputs[0];
-  if (body.type(prologue).shape != body.type(collective.outputs[0]).shape ||
-      collective.op_name() == "all_to_all_single") {
+  const Collective form =
+      collective_of(body, collective.op_name(), collective.attrs, body.type(prologue));
+  if (form.gather_dim || form.scatter_dim) {
     return fmt::format("a block of '{}' reads what other blocks would compute",
                        collective.op_name());
   }

@@ -42,13 +42,13 @@ bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
     if (producer < 0) return dim + 1 == rank;
     const Node& node = body.node(producer);
     if (node.inputs.empty()) return false;
-    if (node.op_name() == "transpose" || node.op_name() == "permute") {
+    if (node.op->view == View::kPermute) {
       dim = permutation(node.op_name(), node.attrs, rank)[dim];
-    } else if (is_flat_view(node.op_name())) {
+    } else if (node.op->view == View::kFlat) {
       const auto base = dim_of_view(body.type(node.inputs[0]).shape, body.type(value).shape, dim);
       if (!base) return false;
       dim = *base;
-    } else if (node.op_name() == "expand" || node.op->op_class == OpClass::kPointwise) {
+    } else if (node.op->view == View::kExpand || node.op->op_class == OpClass::kPointwise) {
       const std::size_t lead = rank - body.type(node.inputs[0]).shape.size();
       if (dim < lead) return false;
       dim -= lead;
@@ -62,7 +62,7 @@ bool is_plain(const Graph& body, ValueId value) {
   const NodeId producer = body.value(value).producer;
   if (producer < 0) return true;
   const Node& node = body.node(producer);
-  return node.op->op_class == OpClass::kView && node.op_name() != "cat" &&
+  return node.op->op_class == OpClass::kView && node.op->view != View::kCat &&
          is_plain(body, node.inputs[0]);
 }
 
@@ -75,7 +75,7 @@ class Gemm {
         program_(program),
         b_(program),
         emitter_(b_, body_, info, config("BLOCK_M")),
-        first_(info.matmuls[0]->op->name == "addmm" ? 1 : 0) {}
+        first_(first_matrix(*info.matmuls[0])) {}
 
   void build() {
     place_block();
@@ -212,11 +212,11 @@ class Gemm {
     const auto times = [&](Id x, double factor) {
       return factor == 1 ? x : b_.map(Fn::kMul, {x, b_.constant(Kind::kF32, factor)});
     };
-    if (mm.op->name == "scaled_mm") {
+    if (mm.op->matmul == Matmul::kScaled) {
       const Id product = b_.map(Fn::kMul, {b_.map(Fn::kMul, {sum, term(2)}), term(3)});
       return mm.inputs.size() > 4 ? b_.map(Fn::kAdd, {product, term(4)}) : product;
     }
-    if (mm.op->name != "addmm") return sum;
+    if (mm.op->matmul != Matmul::kAdd) return sum;
     const Id product = times(sum, *mm.attr<double>("alpha"));
     const double beta = *mm.attr<double>("beta");
     // With beta 0 the bias is not looked at, whatever it holds.
@@ -247,7 +247,7 @@ bool is_matmul(const Node& node) { return node.op->op_class == OpClass::kMatmul;
 
 /// Two matmuls share a kernel when they share the first operand and agree in everything else.
 bool is_pair(const Graph& body, const Node& one, const Node& other) {
-  return one.op == other.op && one.op->name != "addmm" && one.op->name != "scaled_mm" &&
+  return one.op == other.op && one.op->matmul == Matmul::kPlain &&
          one.inputs[0] == other.inputs[0] && body.type(one.inputs[1]) == body.type(other.inputs[1]);
 }
 
