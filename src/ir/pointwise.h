@@ -132,6 +132,25 @@ inline constexpr auto kPointwiseOps = std::make_tuple(
                    const auto& form = std::get<std::string>(attrs.find("approximate")->second);
                    return form == "tanh" ? gelu_tanh(x[0]) : gelu_erf(x[0]);
                  }),
+    pointwise_op({.name = "softplus",
+                  .operands = 1,
+                  .takes = Operands::kFloat,
+                  .flops = 8,
+                  .attrs =
+                      [] {
+                        return std::vector<AttrDef>{
+                            {"beta", AttrType::kDouble, 1.0},
+                            {"threshold", AttrType::kDouble, 20.0, false,
+                             "Where beta times the element is above it, the element itself."}};
+                      }},
+                 [](auto x, const Attrs& attrs) {
+                   const auto beta = like(x[0], std::get<double>(attrs.find("beta")->second));
+                   const auto threshold =
+                       like(x[0], std::get<double>(attrs.find("threshold")->second));
+                   const auto scaled = x[0] * beta;
+                   const auto smooth = log1p(exp(scaled)) / beta;
+                   return select(less(threshold, scaled), x[0], smooth);
+                 }),
     pointwise_op({.name = "clamp",
                   .operands = 1,
                   .takes = Operands::kNumber,

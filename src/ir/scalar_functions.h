@@ -11,6 +11,7 @@ namespace braid {
 #define BRAID_SCALAR_FUNCTIONS(UNARY, BINARY)            \
   UNARY(Exp, exp, std::exp(a), "expf({0})")              \
   UNARY(Log, log, std::log(a), "logf({0})")              \
+  UNARY(Log1p, log1p, std::log1p(a), "log1pf({0})")      \
   UNARY(Sqrt, sqrt, std::sqrt(a), "sqrtf({0})")          \
   UNARY(Rsqrt, rsqrt, 1.0 / std::sqrt(a), "rsqrtf({0})") \
   UNARY(Tanh, tanh, std::tanh(a), "tanhf({0})")          \
