@@ -1,5 +1,6 @@
 #include "codegen/kernel_spec.h"
 
+#include "codegen/cuda/print_cuda.h"
 #include "codegen/templates/template.h"
 
 namespace braid {
@@ -16,6 +17,10 @@ Config default_config(const Graph& body, const Target& target) {
 
 std::vector<Config> candidates(const Graph& body, const Target& target) {
   return find_template(body).candidates(body, target);
+}
+
+tile::Program tile_program(const KernelSpec& spec, const Target& target, int ranks_per_device) {
+  return build_program(find_template(*spec.body), spec, target, ranks_per_device);
 }
 
 Requirements requirements(const KernelSpec& spec, const Target& target, int ranks_per_device) {
@@ -35,7 +40,7 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
 
 KernelSource emit(const KernelSpec& spec, const Target& target) {
   // The text does not depend on the grid, so neither on how many ranks share a device.
-  const tile::Program program = build_program(find_template(*spec.body), spec, target, 1);
+  const tile::Program program = tile_program(spec, target, 1);
   return {program.entry, tile::print_cuda(program)};
 }
 

@@ -14,6 +14,10 @@
 
 namespace braid {
 
+namespace tile {
+struct Program;
+}
+
 /// Meta-parameters, named as in Triton: BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, num_warps, num_stages.
 using Config = std::map<std::string, std::int64_t>;
 
@@ -88,6 +92,9 @@ struct Setting {
 /// `ranks_per_device` bounds the grid of a kernel that waits (DESIGN §7).
 [[nodiscard]] Requirements requirements(const KernelSpec& spec, const Target& target,
                                         int ranks_per_device = 1);
+/// The tile program of a spec after all passes: what `emit` prints.
+[[nodiscard]] tile::Program tile_program(const KernelSpec& spec, const Target& target,
+                                         int ranks_per_device);
 [[nodiscard]] KernelSource emit(const KernelSpec& spec, const Target& target);
 
 }  // namespace braid

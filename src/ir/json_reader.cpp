@@ -400,8 +400,6 @@ class Reader {
   }
 };
 
-/// Builds the document from the parser's events, which do not recurse, and bounds the depth for the
-/// reader, which does. Refuses a key that stands twice, of which the library would keep the last.
 /// Destroying a json of many elements takes memory, and the process ends where there is none. Taken
 /// apart from the inside it takes none; nesting is limited.
 void take_apart(json& value) {
@@ -423,6 +421,8 @@ struct Document {
   json root;
 };
 
+/// Builds the document from the parser's events, which do not recurse, and bounds the depth for the
+/// reader, which does. Refuses a key that stands twice, of which the library would keep the last.
 class DocumentBuilder : public nlohmann::json_sax<json> {
  public:
   DocumentBuilder(const Place& place, json& root) : place_(place), root_(root) {}

@@ -141,6 +141,8 @@ EvalTensors evaluate_same(const EvalContext& context, const EvalTensors& inputs)
 EvalTensors evaluate_view_dtype(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     const EvalTensor result = make_result(context, 0);
+    // Whatever the elements stand for (see storage_elements), they are not rounded.
+    if (operands[0].dtype == result.dtype) return operands;
     HostTensor bytes = to_host(operands[0]);
     bytes.dtype = result.dtype;
     bytes.shape = result.shape;

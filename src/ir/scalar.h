@@ -57,11 +57,11 @@ inline double like(double, double constant) { return constant; }
 /// An integer becomes a float by way of f32.
 inline double like(double, std::int64_t constant) { return static_cast<float>(constant); }
 
-/// A constant that is `number`, an attribute, of the kind of `x`.
+/// A constant that is `number`, an attribute, of the kind of `x`: of floats by way of f32.
 template <class T>
 T number_like(T x, const AttrValue& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&number)) return like(x, *integer);
-  return like(x, std::get<double>(number));
+  return like(x, round_to(DType::kF32, std::get<double>(number)));
 }
 
 inline double choose(bool condition, double a, double b) { return condition ? a : b; }

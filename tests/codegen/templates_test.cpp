@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "codegen/cuda/print_cuda.h"
 #include "codegen/sample_specs.h"
 #include "codegen/templates/template.h"
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ class Build {
     return graph_.node(id).outputs[static_cast<std::size_t>(result)];
   }
   ValueId to(ValueId x, DType dtype) { return op("to", {x}, {{"dtype", dtype}}); }
+  ValueId full(DType dtype, Shape shape, std::int64_t value) {
+    return op("full", {}, {{"shape", std::move(shape)}, {"value", value}, {"dtype", dtype}});
+  }
   /// In (0, 1], and some exact ones.
   ValueId positive(DType dtype, Shape shape) {
     return op("exp", {op("neg", {op("relu", {in(dtype, std::move(shape))})})});
@@ -104,6 +108,21 @@ std::vector<Case> pointwise_cases() {
   });
   each("clamp", {kI32, kI64}, [](Build& b, DType d) {
     return b.op("clamp", {b.in(d, {kT, 40})}, {{"min", std::int64_t{1}}, {"max", std::int64_t{5}}});
+  });
+  // Constants alone, which the kernel's compiler sees as literals.
+  for (const char* name :
+       {"neg", "abs", "relu", "exp", "sigmoid", "silu", "gelu", "tanh", "round"}) {
+    const bool of_floats = !std::set<std::string>{"neg", "abs", "relu"}.contains(name);
+    each(std::string(name) + "_full", of_floats ? floats : numbers,
+         [=](Build& b, DType d) { return b.op(name, {b.full(d, {5}, d == kU8 ? 3 : -3)}); });
+  }
+  for (const char* name : {"add", "sub", "mul", "minimum", "maximum"}) {
+    each(std::string(name) + "_full", numbers, [=](Build& b, DType d) {
+      return b.op(name, {b.full(d, {5}, d == kU8 ? 3 : -3), b.full(d, {5}, 2)});
+    });
+  }
+  each("abs_of_where_full", {kF32, kI64}, [](Build& b, DType d) {
+    return b.op("abs", {b.op("where", {b.in(kBool, {5}), b.full(d, {5}, -3), b.full(d, {5}, 2)})});
   });
   each("clamp_low", {kF32}, [](Build& b, DType d) {
     return b.op("clamp", {b.in(d, {kT, 40})}, {{"min", 0.25}});

@@ -1,6 +1,8 @@
 // The CUDA printer: one C array per tile, one loop over its registers per instruction. It decides
 // nothing but spelling; layouts, widths and offsets come from the passes.
 
+#include "codegen/cuda/print_cuda.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include "codegen/cuda/spelling.h"
 #include "codegen/cuda/text_writer.h"
 #include "codegen/passes/axis_info.h"
-#include "codegen/tile/tile.h"
 
 namespace braid::tile {
 namespace {
@@ -314,6 +315,15 @@ class Printer {
     return inst.args.empty() ? "" : fmt::format("if ({}) ", ref(inst.args[0]));
   }
 
+  /// A number in the text, or a choice of two.
+  bool is_literal(Id id) const {
+    const Inst& inst = p_.at(id);
+    const bool choice =
+        inst.op == Op::kMap && inst.fn == Fn::kSelect && inlined_[static_cast<std::size_t>(id)];
+    return inst.op == Op::kConstant ||
+           (choice && is_literal(inst.args[1]) && is_literal(inst.args[2]));
+  }
+
   std::string function(const Inst& inst, const std::vector<std::string>& x) {
     if (inst.fn == Fn::kRound) {
       if (inst.dtype == DType::kBool) return fmt::format("(long long)({} != 0)", x[0]);
@@ -324,10 +334,17 @@ class Printer {
       used_.insert({Helper::kTypes, Helper::kSaturate});
       return fmt::format("saturate<{}>({})", memory_type(inst.dtype), x[0]);
     }
-    if (inst.fn == Fn::kAbs || inst.fn == Fn::kMax || inst.fn == Fn::kMin) {
-      used_.insert(Helper::kMath);
-    }
-    const auto operand = [&](std::size_t i) { return i < x.size() ? x[i] : std::string(); };
+    const bool overloaded = inst.fn == Fn::kAbs || inst.fn == Fn::kMax || inst.fn == Fn::kMin;
+    if (overloaded) used_.insert(Helper::kMath);
+    const bool literals =
+        std::all_of(inst.args.begin(), inst.args.end(), [&](Id arg) { return is_literal(arg); });
+    const auto operand = [&](std::size_t i) {
+      if (i >= x.size()) return std::string();
+      if (literals && inst.fn == Fn::kNeg) return "(" + x[i] + ")";  // not --2.5f
+      // Nothing else would say which of the overloaded functions is meant.
+      if (literals && overloaded && inst.type.kind == Kind::kI64) return "(long long)" + x[i];
+      return x[i];
+    };
     return fmt::format(fmt::runtime(function_format(inst.fn)), operand(0), operand(1), operand(2));
   }
 

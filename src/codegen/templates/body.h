@@ -7,7 +7,7 @@
 
 #include "codegen/kernel_spec.h"
 #include "codegen/templates/coords.h"
-#include "codegen/tile/tile.h"
+#include "codegen/tile/tile_expr.h"
 #include "ir/collective.h"
 
 namespace braid {

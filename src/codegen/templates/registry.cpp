@@ -4,6 +4,9 @@
 
 #include "braid/error.h"
 #include "codegen/graph_target.h"
+#include "codegen/passes/allocate_shared.h"
+#include "codegen/passes/assign_layouts.h"
+#include "codegen/passes/pipeline.h"
 #include "codegen/templates/template.h"
 
 // The list, in the order in which a body asks.

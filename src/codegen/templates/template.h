@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/kernel_spec.h"
-#include "codegen/tile/tile.h"
+#include "codegen/tile/builder.h"
 
 namespace braid {
 

@@ -112,14 +112,20 @@ struct Operand {
   [[nodiscard]] bool is_register() const { return form == Form::kRegister; }
 };
 
+/// An entry of the table of instructions (opcodes.h).
+struct Opcode;
+enum class Op : std::uint8_t;
+
 struct Instruction {
-  std::string opcode;                  ///< "ld"
+  std::string name;                    ///< "ld", as it was written
+  const Opcode* entry = nullptr;       ///< what it is; null for what the table does not have
   std::vector<std::string> modifiers;  ///< "global", "v4", "f32", "L1::no_allocate"
   std::vector<Operand> operands;
   std::int32_t guard = -1;  ///< predicate register, or -1
   bool guard_negated = false;
   std::uint32_t line = 0;
   std::uint32_t source_line = 0;  ///< of the CUDA text, by the last `.loc`; 0 if none
+  [[nodiscard]] bool is(Op op) const;
   [[nodiscard]] std::string full_name() const;
   /// The last of the modifiers that is a type.
   [[nodiscard]] std::optional<Type> type() const;
