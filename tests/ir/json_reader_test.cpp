@@ -185,7 +185,7 @@ TEST(JsonReader, LongNamesAreReadAndCutInErrors) {
 
 TEST(JsonReader, FaultsInsideABodyHaveTheirPlace) {
   const std::string node =
-      R"({"name": "k", "op": "kernel", "inputs": ["x"], "attrs": {"template": "pointwise", "body": {
+      R"({"name": "k", "op": "kernel", "inputs": ["x"], "attrs": {"body": {
       "inputs": [{"name": "p", "dtype": "bf16", "shape": ["T", 8]}],
       "nodes": [{"name": "q", "op": "relu", "inputs": ["p"]}], "outputs": ["q"]}}}, )";
   auto with = [&](const std::string& from, const std::string& to) {
