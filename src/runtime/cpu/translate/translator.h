@@ -207,6 +207,7 @@ class Translator {
   void op_select_by_sign(const Instruction& i);
   void op_compare(const Instruction& i);
   void op_move(const Instruction& i);
+  void op_move_vector(const Instruction& i);
   void op_cvta(const Instruction& i);
   void op_isspacep(const Instruction& i);
   Value* compare(const Instruction& i, const Choices& mods, ptx::Type type, unsigned half);
