@@ -185,6 +185,17 @@ const std::vector<std::vector<std::string>> kSame = {
      "{ .const .b32 g[3] = {5, 6, 7}; ld.const.b32 %r10, g[2]; }",
      "{ .global .v2 .b16 g[2] = {5, 6, 7}; ld.global.u16 %r10, g[2]; }",
      "{ .global .b32 g[3] = {5, 6, 7}; mov.u64 %rd5, g[1]; ld.global.b32 %r10, [%rd5+4]; }"},
+    // Cache policies.
+    {"cp.async.cg.shared.global [%r6], [%rd3], 16; cp.async.wait_all; ld.shared.b32 %r10, [%r6];",
+     "createpolicy.fractional.L2::evict_first.b64 %rd5, 1.0;"
+     "cp.async.cg.shared.global.L2::cache_hint [%r6], [%rd3], 16, %rd5;"
+     "cp.async.wait_all; ld.shared.b32 %r10, [%r6];",
+     "createpolicy.fractional.L2::evict_first.b64 %rd5, 1.0; mov.u32 %r11, 16;"
+     "cp.async.cg.shared.global.L2::cache_hint [%r6], [%rd3], 16, %r11, %rd5;"
+     "cp.async.wait_all; ld.shared.b32 %r10, [%r6];"},
+    {"atom.global.add.u32 %r10, [%rd3], %r1;",
+     "createpolicy.fractional.L2::evict_first.b64 %rd5, 1.0;"
+     "atom.global.add.L2::cache_hint.u32 %r10, [%rd3], %r1, %rd5;"},
 };
 
 TEST(Spelling, ModifiersInAnyOrder) {
