@@ -35,11 +35,11 @@ const Parser::Operator* Parser::find_operator() const {
   using K = Operator::Kind;
   // Those of two characters first.
   static constexpr Operator kOperators[] = {
-      {"||", 1, K::kOrElse},  {"&&", 2, K::kAndThen},  {"==", 6, K::kEqual}, {"!=", 6, K::kUnequal},
-      {"<=", 7, K::kAtMost},  {">=", 7, K::kAtLeast},  {"<<", 8, K::kLeft},  {">>", 8, K::kRight},
-      {"|", 3, K::kOr},       {"^", 4, K::kXor},       {"&", 5, K::kAnd},    {"<", 7, K::kLess},
-      {">", 7, K::kMore},     {"+", 9, K::kPlus},      {"-", 9, K::kMinus},  {"*", 10, K::kTimes},
-      {"/", 10, K::kDivide},  {"%", 10, K::kRemainder}};
+      {"||", 1, K::kOrElse}, {"&&", 2, K::kAndThen},  {"==", 6, K::kEqual}, {"!=", 6, K::kUnequal},
+      {"<=", 7, K::kAtMost}, {">=", 7, K::kAtLeast},  {"<<", 8, K::kLeft},  {">>", 8, K::kRight},
+      {"|", 3, K::kOr},      {"^", 4, K::kXor},       {"&", 5, K::kAnd},    {"<", 7, K::kLess},
+      {">", 7, K::kMore},    {"+", 9, K::kPlus},      {"-", 9, K::kMinus},  {"*", 10, K::kTimes},
+      {"/", 10, K::kDivide}, {"%", 10, K::kRemainder}};
   const Token& first = peek();
   // A lone percent sign is a name to the lexer.
   if (first.kind != TokenKind::kPunct && first.text != "%") return nullptr;

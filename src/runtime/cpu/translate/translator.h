@@ -249,6 +249,7 @@ class Translator {
   void op_convert_to_float8(const Instruction& i);
   void op_convert_from_float8(const Instruction& i);
   void op_convert_tensor_float(const Instruction& i);
+  void op_pack(const Instruction& i);
 
   // Memory: translate_memory.cpp
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);
