@@ -26,7 +26,7 @@ static braid::Graph build_graph(int world) {
 
 int main() try {
   braid::WorldOptions options;
-  options.device = "cpu";
+  options.device = braid::DeviceKind::kCpu;
   options.world = 2;
   auto world = braid::World::open(options);
   auto executable = braid::Executable::compile(build_graph(world.size()), world);

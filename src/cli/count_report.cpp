@@ -6,6 +6,7 @@
 
 #include "braid/error.h"
 #include "cli/common.h"
+#include "ir/text.h"
 
 namespace braid::cli {
 
@@ -60,8 +61,8 @@ const DeviceModel* count_device(const std::string& name) {
   if (name.empty()) return nullptr;
   const DeviceModel* device = find_device_model(name);
   if (device == nullptr) {
-    throw_invalid("--count", fmt::format("'{}' is unknown; expected A100, H100, H200 or B200",
-                                         one_line(name)));
+    throw_invalid("--count",
+                  fmt::format("{} is unknown; expected A100, H100, H200 or B200", quote(name)));
   }
   return device;
 }

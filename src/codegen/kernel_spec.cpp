@@ -5,7 +5,11 @@
 #include <algorithm>
 
 #include "braid/error.h"
+#include "codegen/cuda/print_cuda.h"
 #include "codegen/graph_target.h"
+#include "codegen/passes/allocate_shared.h"
+#include "codegen/passes/assign_layouts.h"
+#include "codegen/passes/pipeline.h"
 #include "codegen/templates/body.h"
 #include "ir/op_registry.h"
 
@@ -23,8 +27,9 @@ std::string entry_name(const KernelSpec& spec) {
   return name;
 }
 
-/// The tile program of a spec after all passes.
-tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_device) {
+}  // namespace
+
+tile::Program tile_program(const KernelSpec& spec, const Target& target, int ranks_per_device) {
   check_target(*spec.body, target);
   const BodyInfo info = analyze(*spec.body, spec.template_name);
   if (!info.refusal.empty()) throw_invalid(spec.template_name, info.refusal);
@@ -47,8 +52,6 @@ tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_
   }
   return program;
 }
-
-}  // namespace
 
 std::string template_for(const Graph& body) {
   std::string name = "pointwise";
@@ -90,7 +93,7 @@ Config default_config(const KernelSpec& spec, const Target& /*target*/) {
 }
 
 Requirements requirements(const KernelSpec& spec, const Target& target, int ranks_per_device) {
-  const tile::Program program = build(spec, target, ranks_per_device);
+  const tile::Program program = tile_program(spec, target, ranks_per_device);
   Requirements needs;
   needs.grid = program.grid;
   needs.threads = program.num_warps * 32;
@@ -99,12 +102,16 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
     needs.params.push_back(param.what);
     if (param.what.kind == KernelParam::Kind::kPeers) needs.comm_group = param.what.group;
   }
+  if (program.communicates) {
+    needs.flag_words = program.grid.evaluate({}) + program.flag_slots * program.world;
+    needs.scratch_bytes = program.scratch_bytes;
+  }
   return needs;
 }
 
 KernelSource emit(const KernelSpec& spec, const Target& target) {
   // The text does not depend on the grid, so neither on how many ranks share a device.
-  const tile::Program program = build(spec, target, 1);
+  const tile::Program program = tile_program(spec, target, 1);
   return {program.entry, tile::print_cuda(program)};
 }
 

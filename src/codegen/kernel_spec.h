@@ -13,6 +13,10 @@
 
 namespace braid {
 
+namespace tile {
+struct Program;
+}
+
 /// Meta-parameters, named as in Triton: BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, num_warps, num_stages.
 using Config = std::map<std::string, std::int64_t>;
 
@@ -36,7 +40,8 @@ struct KernelParam {
     kOffset,  ///< u64: offset of body input `index` in the symmetric arena (the same on every rank)
     kResultOffset,  ///< the same of body output `index`
     kRank,          ///< i32: this rank's index in `group`
-    kChannel,       ///< i32: the flag channel of this step (protocol.h)
+    kFlags,         ///< u64: offset of this step's flag words in the arena of `group`
+    kScratch,       ///< u64: offset of this step's scratch in the arena of `group`
     kStep,          ///< i32: index of the step in the program, for the record
     kRecord,        ///< u64: address of this rank's protocol::Record
     kClosing,  ///< i32: 1 when this step ends with a barrier, so that no remote read outlives the
@@ -55,8 +60,16 @@ struct Requirements {
   int threads = 0;                  ///< threads per block
   int shared_bytes = 0;             ///< dynamic shared memory
   std::vector<KernelParam> params;  ///< in the order of the kernel's signature
-  std::string comm_group;           ///< the group whose peers it reads; empty for a local kernel
+  std::string comm_group;           ///< the group of its peers; empty for a local kernel
+  /// What a step that launches it owns in the symmetric arena of `comm_group`, zero before the
+  /// first run: 32-bit flag words (an epoch of each block, then for each slot a flag of each rank),
+  /// and bytes that peers write.
+  std::int64_t flag_words = 0;
+  std::int64_t scratch_bytes = 0;
 };
+
+/// The most blocks of a collective, on all ranks that share a device (DESIGN §7).
+inline constexpr std::int64_t kMaxCollectiveBlocks = 32;
 
 /// CUDA C++ of one kernel, self-contained. The text is the kernel's identity.
 struct KernelSource {
@@ -77,6 +90,9 @@ struct KernelSource {
 [[nodiscard]] Requirements requirements(const KernelSpec& spec, const Target& target,
                                         int ranks_per_device = 1);
 [[nodiscard]] Config default_config(const KernelSpec& spec, const Target& target);
+/// The tile program of a spec after all passes: what `emit` prints.
+[[nodiscard]] tile::Program tile_program(const KernelSpec& spec, const Target& target,
+                                         int ranks_per_device);
 [[nodiscard]] KernelSource emit(const KernelSpec& spec, const Target& target);
 
 }  // namespace braid

@@ -185,8 +185,9 @@ EvalTensors evaluate_addmm(const EvalContext& context, const EvalTensors& inputs
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = multiply(make_result(context, 0), operands[1], operands[2]);
     // As in BLAS: with beta 0 the bias is not looked at, whatever it holds.
-    visit_broadcast(result, operands[0],
-                    [&](double& y, double bias) { y = alpha * y + (beta == 0 ? 0 : beta * bias); });
+    visit_broadcast(result, operands[0], [&](double& y, double bias) {
+      y = beta == 0 ? alpha * y : alpha * y + beta * bias;
+    });
     return std::vector<EvalTensor>{std::move(result)};
   });
 }

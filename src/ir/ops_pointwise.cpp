@@ -53,9 +53,10 @@ bool can_hold(DType dtype, const AttrValue& number) {
   }
   const double value = std::get<double>(number);
   if (is_float8(dtype)) return std::fabs(value) <= (dtype == DType::kF8E4M3 ? 448 : 57344);
-  if (is_float(dtype)) return std::isfinite(round_to(dtype, value));
-  // 2^63 would become the largest i64.
-  return round_to(dtype, value) == value && value < 0x1p63;
+  if (is_float(dtype)) return std::isfinite(round_to(dtype, round_to(DType::kF32, value)));
+  // 2^63 would become the largest i64, and what an integer of more than 64 bits was rounded to is
+  // -2^63, too.
+  return round_to(dtype, value) == value && std::fabs(value) < 0x1p63;
 }
 
 void expect_held(DType dtype, const Attrs& attrs, const std::string& key) {

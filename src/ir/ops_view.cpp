@@ -17,6 +17,12 @@ std::vector<TensorType> infer_view(const InferContext& context) {
     fail("/attrs/shape", fmt::format("{} cannot be viewed as {}; expected equally many elements",
                                      x.str(), TensorType{x.dtype, shape}.str()));
   };
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i].is_constant() && shape[i].constant() < -1) {
+      fail(fmt::format("/attrs/shape/{}", i),
+           fmt::format("the extent {}; expected at least 1, or -1", shape[i].str()));
+    }
+  }
   const auto inferred = std::find(shape.begin(), shape.end(), Dim(-1));
   if (inferred == shape.end()) {
     if (!same_numel(x.shape, shape)) mismatch();
@@ -142,6 +148,8 @@ EvalTensors evaluate_same(const EvalContext& context, const EvalTensors& inputs)
 EvalTensors evaluate_view_dtype(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     const EvalTensor result = make_result(context, 0);
+    // Whatever the elements stand for (see storage_elements), they are not rounded.
+    if (operands[0].dtype == result.dtype) return operands;
     HostTensor bytes = to_host(operands[0]);
     bytes.dtype = result.dtype;
     bytes.shape = result.shape;

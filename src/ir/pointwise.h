@@ -96,11 +96,11 @@ std::optional<T> pointwise_of_floats(std::string_view name, std::span<const T> x
   return std::nullopt;
 }
 
-/// A constant that is `number`, an attribute, of the kind of `x`.
+/// A constant that is `number`, an attribute, of the kind of `x`: of floats by way of f32.
 template <class T>
 T number_like(T x, const AttrValue& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&number)) return like(x, *integer);
-  return like(x, std::get<double>(number));
+  return like(x, round_to(DType::kF32, std::get<double>(number)));
 }
 
 /// The value of a full, as an integer dtype holds it.

@@ -23,7 +23,7 @@
 //   cat(parts of wait(all_gather(x)), dim)     -> wait(all_gather(x, dim))
 //   reduce_scatter(cat(parts of x along dim))  -> reduce_scatter(x, dim)
 //   view_dtype(wait(all_gather(view_dtype(x)))) back to x's dtype, of equal size
-//                                              -> the same of wait(view_dtype(all_gather(x)))
+//                                              -> view_dtype(wait(all_gather(x)))
 // Parts are the results of a split or are slices. There must be one for each rank of the group, in
 // order, each as long as any other and as its place says: else the chunks of the ranks would be
 // swapped, doubled or cut elsewhere. The gathered value must have no other reader, as its shape

@@ -230,6 +230,7 @@ TEST(Environment, WithoutNvrtcItSaysHowToGetIt) {
   EXPECT_THAT(run.err, HasSubstr("nvidia-cuda-nvrtc"));
   const auto doctor = run_braid({"doctor"}, "", environment);
   EXPECT_EQ(doctor.exit_code, 3);
+  EXPECT_THAT(doctor.out, HasSubstr("  NVRTC: not found"));
   EXPECT_THAT(doctor.out, HasSubstr("nvidia-cuda-nvrtc"));
 }
 

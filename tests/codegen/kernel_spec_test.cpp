@@ -54,12 +54,34 @@ TEST(KernelSpec, TheTextIsTheSameEveryTime) {
 
 // Signed: the timers of two multiprocessors may differ by more than a wait took.
 TEST(KernelSpec, ATimerThatStepsBackIsNoTimeout) {
+  int seen = 0;
   for (const auto& sample : sample_specs(Target{})) {
     if (sample.spec.template_name != "collective") continue;
+    ++seen;
     const std::string text = emit(sample.spec, Target{}).text;
     EXPECT_NE(text.find("(long long)(global_timer() - start) > c.timeout"), std::string::npos);
     EXPECT_NE(text.find("  long long timeout;"), std::string::npos);
   }
+  EXPECT_GT(seen, 0);
+}
+
+// A tile of a gather over many ranks looks at the ranks whose chunks it reaches, not at all of
+// them.
+TEST(KernelSpec, AGatherLoopsOverTheRanksThatATileReaches) {
+  auto body = std::make_shared<Graph>();
+  body->add_group("tp", {32});
+  const ValueId x = body->add_input({"x", {DType::kF32, {8, 64}}});
+  body->set_comm_group(x, "tp");
+  const NodeId gather =
+      body->add_node("", "all_gather_into_tensor", {x},
+                     {{"group", std::string("tp")}, {"algorithm", std::string("one_shot")}});
+  body->add_output(body->node(gather).outputs[0]);
+  KernelSpec spec{body, template_for(*body), {}};
+  spec.config = default_config(spec, Target{});
+  std::string text = emit(spec, Target{}).text;
+  text.erase(0, text.find("__global__"));
+  EXPECT_NE(text.find("peers.base["), std::string::npos);
+  EXPECT_EQ(text.find("< 32; "), std::string::npos) << text;
 }
 
 TEST(KernelSpec, OnlyKernelsThatCanFailHaveARecord) {

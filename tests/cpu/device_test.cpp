@@ -49,7 +49,8 @@ TEST(Device, ChecksLaunches) {
       "p[0] = s[0]; }");
   const std::uint64_t p = bench.upload(std::vector<int>(1));
   EXPECT_THAT(error_of([&] { bench.run({1}, {1025}, 0, p); }), HasSubstr("1 to 1024 threads"));
-  EXPECT_THAT(error_of([&] { bench.run({0}, {32}, 0, p); }), HasSubstr("grid is empty"));
+  EXPECT_THAT(error_of([&] { bench.run({0}, {32}, 0, p); }),
+              HasSubstr("x 65535 blocks, not 0 x 1 x 1"));
   EXPECT_THAT(error_of([&] { bench.run({1}, {32}, 100000, p); }),
               HasSubstr("set_max_dynamic_shared"));
   EXPECT_THAT(error_of([&] { bench.function().set_max_dynamic_shared(300000); }),

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "braid/error.h"
+#include "codegen/tile/tile_expr.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
 #include "ir/views.h"

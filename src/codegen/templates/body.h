@@ -8,7 +8,7 @@
 
 #include "codegen/kernel_spec.h"
 #include "codegen/templates/coords.h"
-#include "codegen/tile/tile.h"
+#include "codegen/tile/builder.h"
 #include "ir/collective.h"
 
 namespace braid {

@@ -7,7 +7,6 @@
 
 #include "braid/error.h"
 #include "codegen/kernel_spec.h"
-#include "codegen/protocol.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -310,7 +309,7 @@ class Fuser {
     double bytes = most_bytes(operand);
     for (ValueId input : it.body.inputs) bytes += most_bytes(input);
     const DeviceModel& device = device_model(context_.target);
-    const std::int64_t blocks = protocol::kMaxBlocks / context_.ranks_per_device;
+    const std::int64_t blocks = kMaxCollectiveBlocks / context_.ranks_per_device;
     return memory_ns(bytes, std::max<std::int64_t>(1, blocks), device) <
            memory_ns(bytes, device.sms, device) + device.launch_ns;
   }

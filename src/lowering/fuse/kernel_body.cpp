@@ -61,6 +61,8 @@ void append_attr(const T& value, std::string& out) {
     }
   } else if constexpr (std::is_same_v<T, std::shared_ptr<const Graph>>) {
     out += body_key(*value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    fmt::format_to(std::back_inserter(out), "{}f", value);  // 3.0 is not 3
   } else {
     fmt::format_to(std::back_inserter(out), "{}", value);
   }

@@ -67,10 +67,11 @@ class DiskCache final : public ObjectCache {
 
   struct Entry {
     std::string name;  ///< of its file, without the suffix: the hash of its key
-    std::string kind;  ///< the first line of its key material; empty when it is corrupt
+    std::string kind;  ///< the first line of its key material; empty when it is not intact
     std::uint64_t bytes = 0;
     std::chrono::system_clock::time_point used;
-    bool intact = false;  ///< format and checksum hold
+    bool intact = false;              ///< format and checksum hold
+    bool of_another_version = false;  ///< the format is that of another version, which may read it
   };
   /// Reads and checks every entry, the most recently used first.
   [[nodiscard]] std::vector<Entry> list() const;

@@ -34,8 +34,8 @@ std::string lost_wait(const Program& program, std::size_t rank, const Record& r)
     if (r.peer < members.size()) peer = members[r.peer];
   }
   return fmt::format(
-      "rank {}, {}, block {}, channel {}: waited for rank {} to reach epoch {}, last saw {}", rank,
-      where, r.block, r.channel, peer, r.expected, r.seen);
+      "rank {}, {}, block {}, slot {}: waited for rank {} to reach epoch {}, last saw {}", rank,
+      where, r.block, r.slot, peer, r.expected, r.seen);
 }
 
 /// The name that the node had before it stood in a kernel.

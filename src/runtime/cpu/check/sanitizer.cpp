@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/checks.h"
+#include "braid/checks.h"
 
 namespace braid::cpu {
 namespace {

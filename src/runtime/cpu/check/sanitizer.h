@@ -109,7 +109,7 @@ struct WarpCheck {
 /// which both sides happen. Thread safe.
 class Sanitizer {
  public:
-  /// Of runtime/checks.h.
+  /// Of braid/checks.h.
   explicit Sanitizer(unsigned checks) : checks_(checks) {}
 
   // --- memory ---

@@ -1,10 +1,11 @@
 #include "runtime/cpu/run/block_runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <functional>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -202,18 +203,14 @@ BlockRunner::State BlockRunner::run() {
 bool BlockRunner::resume(Fiber& fiber) {
   const bool returned = fiber.resume();
   if (const auto& fault = fiber.fault()) {
-    std::ostringstream text;
-    text << "an access to ";
+    std::string what = "an address that is not aligned, or that no memory can have";
     if (fault->has_address) {
       const std::string place = launch_->memory->describe(fault->address);
-      text << "0x" << std::hex << fault->address << ", "
-           << (place.empty() ? "which is not the device's memory" : place);
-    } else {
-      text << "an address that is not aligned, or that no memory can have";
+      what = fmt::format("{:#x}, {}", fault->address,
+                         place.empty() ? "which is not the device's memory" : place);
     }
-    text << std::dec << ": rank " << launch_->rank << ", block (" << ctaid_[0] << ", " << ctaid_[1]
-         << ", " << ctaid_[2] << ")";
-    error_ = text.str();
+    error_ = fmt::format("an access to {}: rank {}, block ({}, {}, {})", what, launch_->rank,
+                         ctaid_[0], ctaid_[1], ctaid_[2]);
   }
   return returned;
 }

@@ -34,7 +34,7 @@ struct Kernel {
 /// Parsed PTX with its calls inlined, its variables placed and its parameters laid out.
 class Program {
  public:
-  /// Throws braid::Error on bad PTX outside of its functions.
+  /// Throws braid::Error on bad PTX outside of its functions and variables (see ptx::parse).
   explicit Program(std::string text);
 
   struct Parameter {
