@@ -434,6 +434,32 @@ TEST(SemanticsInteger, Extensions) {
         make_inputs({0, 1, 2, 7, 8, 31, 32, 33, 0x80, 0x8000, 0x7fffffff, 0x80000000, ~0U}, 11));
 }
 
+/// cvt.pack.sat d, a, b, c: a above b, saturated, above them the low bits of c.
+TEST(SemanticsInteger, Packs) {
+  const auto pack = [](u32 a, u32 b, u32 c, int bits, bool is_signed) {
+    const i64 top = (i64{1} << (is_signed ? bits - 1 : bits)) - 1;
+    const auto part = [&](u32 value) {
+      const i64 kept = std::clamp<i64>(static_cast<i32>(value), is_signed ? -top - 1 : 0, top);
+      return static_cast<u64>(kept) & ((u64{1} << bits) - 1);
+    };
+    return static_cast<u32>(part(a) << bits | part(b) | u64{c} << (2 * bits));
+  };
+  std::vector<Row> rows;
+  for (const int bits : {2, 4, 8, 16}) {
+    for (const bool is_signed : {false, true}) {
+      const std::string type = fmt::format("{}{}.s32", is_signed ? 's' : 'u', bits);
+      const bool halves = bits == 16;
+      rows.push_back(
+          row("cvt.pack.sat." + type + (halves ? " %d, %a, %b;" : ".b32 %d, %a, %b, %c;"),
+              [=](u32 a, u32 b, u32 c) { return pack(a, b, halves ? 0 : c, bits, is_signed); }));
+    }
+  }
+  check(rows, make_inputs({0,   1,   2,     3,     7,     8,       127,        128,
+                           255, 256, 32767, 32768, 65535, 65536,   0x7fffffff, 0x80000000,
+                           ~0U, ~1U, ~7U,   ~127U, ~128U, ~32767U, ~32768U},
+                          12));
+}
+
 TEST(SemanticsInteger, RefusesOtherForms) {
   for (const char* text :
        {"mad.hi.sat.u32 %d, %a, %b, %c;", "mul24.lo.u16 %h, %ha, %hb;", "addc.f32 %d, %a, %b;",

@@ -158,7 +158,44 @@ const std::vector<std::vector<std::string>> kSame = {
      "ld.global.b32 %r10, [%rd3+(4+8)];", "ld.global.b32 %r10, [%rd3+4*2+4];",
      "add.u64 %rd5, %rd3, 16; ld.global.b32 %r10, [%rd5+-4];"},
     {"ld.shared.b32 %r10, [sm+8];", "ld.shared.b32 %r10, [sm + 4 + 4];",
-     "mov.u32 %r11, sm + 4 * 2; ld.shared.b32 %r10, [%r11];"},
+     "mov.u32 %r11, sm + 4 * 2; ld.shared.b32 %r10, [%r11];", "ld.shared.b32 %r10, sm[4 + 4];"},
+    // Vectors of registers.
+    {"mov.b32 %r10, %r2;", "mov.v2.b32 {%r11, %r10}, {%r3, %r2};",
+     "mov.b32.v4 {%r11, _, %r12, %r10}, {%r3, %r3, 7, %r2};",
+     "mov.b32 %r10, %r3; mov.b32 %r11, %r2; mov.v2.b32 {%r10, %r11}, {%r11, %r10};",
+     "{ .reg .v2 .b32 %v, %w; mov.v2.b32 %v, {%r3, %r2}; mov.v2.b32 %w, %v; mov.b32 %r10, %w.y; }",
+     "{ .reg .v4 .b32 %v<2>; ld.global.v4.b32 %v1, [%rd3]; mov.b32 %r10, %v1.x; }",
+     "{ .reg .v2 .b32 %v; mov.b32 %v.g, %r2; mov.b32 %r10, %v.y; }"},
+    // Matrices at generic addresses, of which nothing is known and of which the lanes' steps are.
+    {"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r11,%r12,%r13,%r10}, [%r6];",
+     "cvt.u64.u32 %rd5, %r6; cvta.shared.u64 %rd5, %rd5;"
+     "ldmatrix.sync.aligned.m8n8.x4.b16 {%r11,%r12,%r13,%r10}, [%rd5];",
+     "ld.global.u32 %rd5, [%rd3+12]; shl.b64 %rd5, %rd5, 4; cvt.u64.u32 %rd6, %r7;"
+     "add.u64 %rd5, %rd5, %rd6; cvta.shared.u64 %rd5, %rd5;"
+     "ldmatrix.sync.aligned.m8n8.x4.b16 {%r11,%r12,%r13,%r10}, [%rd5];"},
+    {"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r2}; bar.sync 0;"
+     "ld.shared.b32 %r10, [%r6];",
+     "cvt.u64.u32 %rd5, %r6; cvta.shared.u64 %rd5, %rd5;"
+     "stmatrix.sync.aligned.m8n8.x1.b16 [%rd5], {%r2}; bar.sync 0; ld.shared.b32 %r10, [%r6];",
+     "ld.global.u32 %rd5, [%rd3+12]; shl.b64 %rd5, %rd5, 4; cvt.u64.u32 %rd6, %r7;"
+     "add.u64 %rd5, %rd5, %rd6; cvta.shared.u64 %rd5, %rd5;"
+     "stmatrix.sync.aligned.m8n8.x1.b16 [%rd5], {%r2}; bar.sync 0; ld.shared.b32 %r10, [%r6];"},
+    // Variables of a body, and their elements.
+    {"mov.u32 %r10, 7;", "{ .global .b32 g = 7; ld.global.b32 %r10, [g]; }",
+     "{ .const .b32 g[3] = {5, 6, 7}; ld.const.b32 %r10, g[2]; }",
+     "{ .global .v2 .b16 g[2] = {5, 6, 7}; ld.global.u16 %r10, g[2]; }",
+     "{ .global .b32 g[3] = {5, 6, 7}; mov.u64 %rd5, g[1]; ld.global.b32 %r10, [%rd5+4]; }"},
+    // Cache policies.
+    {"cp.async.cg.shared.global [%r6], [%rd3], 16; cp.async.wait_all; ld.shared.b32 %r10, [%r6];",
+     "createpolicy.fractional.L2::evict_first.b64 %rd5, 1.0;"
+     "cp.async.cg.shared.global.L2::cache_hint [%r6], [%rd3], 16, %rd5;"
+     "cp.async.wait_all; ld.shared.b32 %r10, [%r6];",
+     "createpolicy.fractional.L2::evict_first.b64 %rd5, 1.0; mov.u32 %r11, 16;"
+     "cp.async.cg.shared.global.L2::cache_hint [%r6], [%rd3], 16, %r11, %rd5;"
+     "cp.async.wait_all; ld.shared.b32 %r10, [%r6];"},
+    {"atom.global.add.u32 %r10, [%rd3], %r1;",
+     "createpolicy.fractional.L2::evict_first.b64 %rd5, 1.0;"
+     "atom.global.add.L2::cache_hint.u32 %r10, [%rd3], %r1, %rd5;"},
 };
 
 TEST(Spelling, ModifiersInAnyOrder) {
@@ -204,6 +241,11 @@ TEST(Spelling, OrdersThatMeanSomethingElse) {
         "mov.b32 {%r10}, {%r1};",
         "ld.global.b32 {%r10, %r11}, [%rd3];",
         "ld.global.v2.b32 {%r10}, [%rd3];",
+        "{ .reg .v2 .b32 %v; mov.b32 %r10, %v.z; }",
+        "{ .reg .v2 .b32 %v; mov.b32 %v, %r1; add.s32 %r10, %v, %v; }",
+        "mov.v2.b32 {%r10, %r11}, %rd3;",
+        "ldmatrix.sync.aligned.m8n8.x1.b16 {%r10}, [%r6];",
+        "ld.shared.b32 %r10, sm;",
         "ld.global.b32 %r10, [%rd3+%r1];"}) {
     EXPECT_THAT(error_of(line), HasSubstr("ptx:16: ")) << line;
   }
@@ -211,11 +253,48 @@ TEST(Spelling, OrdersThatMeanSomethingElse) {
 
 TEST(Spelling, Constants) {
   const std::pair<const char*, std::uint32_t> constants[] = {
-      {"7", 7},           {"+1", 1},         {"-1", ~0U},   {"(1+2)*3", 9},   {"-(1+2)", ~2U},
-      {"1 << 4", 16},     {"7 & 3 | 8", 11}, {"~0", ~0U},   {"!0", 1},        {"!5", 0},
-      {"WARP_SZ", 32},    {"WARP_SZ-1", 31}, {"2+3*4", 14}, {"10-3-2", 5},    {"64>>1>>1", 16},
-      {"-9/2", ~3U},      {"0x10U + 1", 17}, {"5 ^ 1", 4},  {"((((3))))", 3}, {"1 | 2 ^ 3 & 2", 1},
-      {"0b101 + 010", 13}};
+      {"7", 7},
+      {"+1", 1},
+      {"-1", ~0U},
+      {"(1+2)*3", 9},
+      {"-(1+2)", ~2U},
+      {"1 << 4", 16},
+      {"7 & 3 | 8", 11},
+      {"~0", ~0U},
+      {"!0", 1},
+      {"!5", 0},
+      {"WARP_SZ", 32},
+      {"WARP_SZ-1", 31},
+      {"2+3*4", 14},
+      {"10-3-2", 5},
+      {"64>>1>>1", 16},
+      {"-9/2", ~3U},
+      {"0x10U + 1", 17},
+      {"5 ^ 1", 4},
+      {"((((3))))", 3},
+      {"1 | 2 ^ 3 & 2", 1},
+      {"0b101 + 010", 13},
+      {"1 ? 2 : 0 ? 3 : 4", 2},
+      {"0 ? 2 : 0 ? 3 : 4", 4},
+      {"1 + 1 == 2 ? 7 : 8", 7},
+      {"4 & 4 == 4", 0},
+      {"2 && 4", 1},
+      {"0 || 0", 0},
+      {"1 << 2 < 3", 0},
+      {"3 >= 4", 0},
+      {"4 > 3", 1},
+      {"4 <= 4", 1},
+      {"1 != 2 != 1", 0},
+      // Of 64 bits, unsigned where one side is: by its suffix or its size.
+      {"-9 % 4", 3},
+      {"-1 < 0", 1},
+      {"-1 < 0U", 0},
+      {"0xffffffffffffffff < 0", 0},
+      {"(1 ? -1 : 0U) < 0", 1},
+      {"(-1 | 0U) < 0", 0},
+      {"(-1 << 0U) < 0", 1},
+      {"(-1 / 2U) >> 32", 0x7fffffff},
+      {"(0xffffffffffffffffU >> 1) >> 32", 0x7fffffff}};
   std::vector<std::string> lines;
   for (const auto& [text, value] : constants) {
     lines.push_back(std::string("mov.u32 %r10, ") + text + ";");
@@ -228,6 +307,8 @@ TEST(Spelling, Constants) {
   EXPECT_THAT(error_of("mov.u32 %r10, " + std::string(100000, '(') + "1;"),
               HasSubstr("too deeply"));
   EXPECT_THAT(error_of("mov.u32 %r10, 1 +;"), HasSubstr("expected an integer"));
+  EXPECT_THAT(error_of("mov.u32 %r10, 1 % 0;"), HasSubstr("division by zero"));
+  EXPECT_THAT(error_of("mov.u32 %r10, 1 ? 2;"), HasSubstr("expected ':'"));
 }
 
 }  // namespace

@@ -93,6 +93,7 @@ void Program::place(Entry& entry) {
   std::uint64_t dynamic_align = 16;
   for (const int l : function.locals) {
     const ptx::Variable& variable = module_.variables[static_cast<std::size_t>(l)];
+    if (variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst) continue;
     std::uint64_t& at = variable.space == ptx::Space::kShared ? shared : local;
     at = align_up(at, variable.align);
     offsets_[static_cast<std::size_t>(l)] = static_cast<std::int64_t>(at);

@@ -57,14 +57,14 @@ enum class ShapeRule : std::uint8_t {
 
 /// Where the results of an instruction are defined.
 enum class DefinedRule : std::uint8_t {
-  kInputs,   ///< where all operands are
-  kAlways,   ///< the sanitizer looks at memory, not at registers
-  kSelect,   ///< where the operand that is chosen is
-  kBitwise,  ///< where both sides are, or one that decides
-  kParts,    ///< of a vector operand any part may count
-  kShuffle,  ///< as the values go
-  kGroup,    ///< all lanes have what all lanes gave
-  kAddend,   ///< each element where its own addend (operand 3) is
+  kInputs,    ///< where all operands are
+  kAlways,    ///< the sanitizer looks at memory, not at registers
+  kSelect,    ///< where the operand that is chosen is
+  kBitwise,   ///< where both sides are, or one that decides
+  kParts,     ///< of a vector operand any part may count
+  kShuffle,   ///< as the values go
+  kGroup,     ///< all lanes have what all lanes gave
+  kElements,  ///< each element where its own element of the last operand is
 };
 
 struct Traits {

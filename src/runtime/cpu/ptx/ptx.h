@@ -49,7 +49,8 @@ struct Variable {
   Space space = Space::kGlobal;
   std::uint64_t size = 0;
   std::uint32_t align = 1;
-  bool dynamic = false;  ///< `.extern .shared x[]`: starts where the static shared memory ends
+  std::uint32_t element = 1;  ///< bytes of its type, without the vector
+  bool dynamic = false;       ///< `.extern .shared x[]`: starts where the static shared memory ends
   std::vector<std::uint8_t> init;
   std::vector<Relocation> relocations;
 };
@@ -138,8 +139,7 @@ struct Function {
   std::vector<int> params;   ///< variables
   std::vector<int> results;  ///< variables, of a `.func`
   std::vector<Register> registers;
-  std::vector<int>
-      locals;  ///< `.local`, `.shared` and call `.param` variables declared in the body
+  std::vector<int> locals;  ///< variables declared in the body
   std::vector<Instruction> body;
   std::vector<std::uint32_t> labels;  ///< label -> index of the instruction that follows it
   std::array<std::uint32_t, 3> max_threads{};       ///< .maxntid, zeros when absent

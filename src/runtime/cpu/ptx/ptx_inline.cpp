@@ -35,8 +35,9 @@ class Inliner {
     out_.labels.resize(out_.labels.size() + source.labels.size());
     for (const int local : source.locals) {
       int index = local;
-      // Shared variables of a function exist once; private ones once per inlined copy.
-      if (depth > 0 && module_.variables[static_cast<std::size_t>(local)].space != Space::kShared) {
+      // Private variables exist once per inlined copy, all others once.
+      const Space space = module_.variables[static_cast<std::size_t>(local)].space;
+      if (depth > 0 && (space == Space::kLocal || space == Space::kParam)) {
         index = static_cast<int>(module_.variables.size());
         module_.variables.push_back(Variable(module_.variables[static_cast<std::size_t>(local)]));
         variables[local] = index;

@@ -260,7 +260,8 @@ Variable Parser::declarator(Space space, std::uint32_t& align, std::optional<Typ
   Variable variable;
   variable.space = space;
   variable.name = identifier("a name");
-  const std::uint64_t element = type->total_bits() / 8 * vector;
+  variable.element = type->total_bits() / 8;
+  const std::uint64_t element = std::uint64_t{variable.element} * vector;
   variable.align = align != 0 ? align : static_cast<std::uint32_t>(element);
   variable.size = element;
   while (accept("[")) {

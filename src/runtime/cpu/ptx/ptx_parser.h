@@ -14,7 +14,8 @@
 namespace braid::cpu::ptx {
 
 /// A recursive descent parser of PTX modules: declarations are in ptx_parser.cpp, function bodies
-/// in ptx_parser_body.cpp. Nested `{ }` blocks are scopes of registers, variables and labels.
+/// in ptx_parser_body.cpp, constants in ptx_constants.cpp. Nested `{ }` blocks are scopes of
+/// registers, variables and labels.
 class Parser {
  public:
   explicit Parser(std::string_view text);
@@ -24,8 +25,16 @@ class Parser {
   static constexpr std::uint64_t kMaxVariableBytes = 1ULL << 30;
 
   struct Symbol {
-    enum SymbolKind : std::uint8_t { kRegister, kVariable, kLabel, kFunction, kBroken } kind;
+    enum SymbolKind : std::uint8_t {
+      kRegister,
+      kVector,  ///< `count` registers from `index` on
+      kVariable,
+      kLabel,
+      kFunction,
+      kBroken
+    } kind;
     int index;
+    int count = 1;
   };
   struct Scope {
     int parent;
@@ -80,11 +89,23 @@ class Parser {
   void resolve_labels(std::vector<Operand>& operands);
   void lower_indexed_branch(Instruction branch);
   void expose_carry(Instruction& instruction);
-  Operand operand();
+  Operand operand(bool address);
   Operand elements(std::string_view close);
   Operand atom();
-  std::uint64_t expression(int strength = 0);
-  std::uint64_t expression_atom();
+  Operand vector_register(const Symbol& symbol);
+
+  // Constants: ptx_constants.cpp
+  /// As in C, but of 64 bits.
+  struct Constant {
+    std::uint64_t bits = 0;
+    bool is_unsigned = false;
+  };
+  struct Operator;
+  [[nodiscard]] const Operator* find_operator() const;
+  Constant apply(const Operator& how, Constant a, Constant b) const;
+  Constant expression(int strength = 0);
+  Constant expression_atom();
+
   Operand memory();
   Operand label_use(const std::string& name);
 

@@ -91,7 +91,8 @@ void Parser::block() {
       const std::string_view name = peek().text;
       if (name == "reg") {
         registers();
-      } else if (name == "local" || name == "shared" || name == "param") {
+      } else if (name == "local" || name == "shared" || name == "param" || name == "global" ||
+                 name == "const") {
         variables(false);
       } else if (name == "pragma") {
         while (peek().kind != TokenKind::kEnd && !accept(";")) take();
@@ -151,6 +152,7 @@ void Parser::location() {
 
 void Parser::registers() {
   take();
+  const int lanes = accept_dot("v2") ? 2 : accept_dot("v4") ? 4 : 1;
   if (peek().kind != TokenKind::kDot) error("expected a type, found " + describe());
   const auto type = parse_type(peek().text);
   if (!type || type->total_bits() > 64 || type->bits == 8) {
@@ -165,11 +167,17 @@ void Parser::registers() {
       count = integer();
       expect(">");
     }
-    if (function_->registers.size() + count > kMaxRegisters) error("too many registers");
+    if (count > kMaxRegisters || function_->registers.size() + count * 4 > kMaxRegisters) {
+      error("too many registers");
+    }
     for (std::uint64_t i = 0; i < (range ? count : 1); ++i) {
       const std::string full = range ? name + std::to_string(i) : name;
-      declare(full, {Symbol::kRegister, static_cast<int>(function_->registers.size())});
-      function_->registers.push_back({full, *type});
+      const auto first = static_cast<int>(function_->registers.size());
+      declare(full, {lanes == 1 ? Symbol::kRegister : Symbol::kVector, first, lanes});
+      for (int lane = 0; lane < lanes; ++lane) {
+        const std::string part = lanes == 1 ? "" : std::string(".") + "xyzw"[lane];
+        function_->registers.push_back({full + part, *type});
+      }
     }
   } while (accept(","));
   expect(";");
@@ -258,7 +266,10 @@ void Parser::instruction() {
     if (peek().kind == TokenKind::kEnd) error("instruction without an end");
     if (result.operands.size() >= kMaxOperands) error("too many operands");
     const bool list = result.is(Op::kCall) && accept("(");
-    result.operands.push_back(list ? elements(")") : operand());
+    const auto* uses = result.entry == nullptr ? nullptr : &result.entry->operands;
+    const std::size_t k = result.operands.size();
+    const bool address = uses != nullptr && k < uses->size() && (*uses)[k].use == Use::kAddress;
+    result.operands.push_back(list ? elements(")") : operand(address));
     if (!accept(",") && !is_punct(";")) error("expected ',' or ';', found " + describe());
   }
   if (result.is(Op::kBrx)) {
@@ -292,10 +303,22 @@ void Parser::expose_carry(Instruction& instruction) {
   if (reads) instruction.operands.push_back(std::move(carry));
 }
 
-Operand Parser::operand() {
+/// a[2] is an element where an address in brackets stands, and elsewhere its address.
+Operand Parser::operand(bool address) {
   if (accept("{")) return elements("}");
   if (accept("[")) return memory();
   Operand result = atom();
+  if (result.form == Operand::Form::kVariable && accept("[")) {
+    const auto& array = module_.variables[static_cast<std::size_t>(result.index)];
+    result.bits += expression().bits * array.element;
+    expect("]");
+    if (!address) return result;
+    Operand place;
+    place.form = Operand::Form::kMemory;
+    place.bits = std::exchange(result.bits, 0);
+    place.elements = {std::move(result)};
+    return place;
+  }
   if (accept("|")) {
     Operand pair;
     pair.form = Operand::Form::kPair;
@@ -327,84 +350,28 @@ Operand Parser::memory() {
   result.bits = std::exchange(base.bits, 0);
   if (base.form == Operand::Form::kInteger) std::swap(result.bits, base.bits);
   result.elements.push_back(std::move(base));
-  if (accept("+") || is_punct("-")) result.bits += expression();
+  if (accept("+") || is_punct("-")) result.bits += expression().bits;
   expect("]");
   return result;
 }
 
-/// An integer constant of operators that bind more tightly than `strength`.
-std::uint64_t Parser::expression(int strength) {
-  static constexpr std::pair<std::string_view, int> kOperators[] = {
-      {"|", 1}, {"^", 2}, {"&", 3}, {"<<", 4}, {">>", 4}, {"+", 5}, {"-", 5}, {"*", 6}, {"/", 6}};
-  std::uint64_t value = expression_atom();
-  for (;;) {
-    const bool shift = peek(1).kind == TokenKind::kPunct && peek(1).glued &&
-                       (is_punct("<") || is_punct(">")) && peek(1).text == peek().text;
-    const std::string op = std::string(peek().text) + (shift ? std::string(peek().text) : "");
-    const auto* it = std::find_if(std::begin(kOperators), std::end(kOperators),
-                                  [&](const auto& known) { return known.first == op; });
-    if (peek().kind != TokenKind::kPunct || it == std::end(kOperators) || it->second <= strength) {
-      return value;
-    }
-    at_ += op.size();
-    const std::uint64_t right = expression(it->second);
-    const auto a = static_cast<std::int64_t>(value);
-    const auto b = static_cast<std::int64_t>(right);
-    switch (op[0]) {
-      case '|':
-        value |= right;
-        break;
-      case '^':
-        value ^= right;
-        break;
-      case '&':
-        value &= right;
-        break;
-      case '<':
-        value = right > 63 ? 0 : value << right;
-        break;
-      case '>':
-        value = static_cast<std::uint64_t>(a >> std::min<std::uint64_t>(right, 63));
-        break;
-      case '+':
-        value += right;
-        break;
-      case '-':
-        value -= right;
-        break;
-      case '*':
-        value *= right;
-        break;
-      default:
-        if (b == 0) error("division by zero");
-        value = b == -1 ? 0 - value : static_cast<std::uint64_t>(a / b);
-        break;
-    }
+/// All of it, or the part that a letter names.
+Operand Parser::vector_register(const Symbol& symbol) {
+  Operand whole;
+  whole.form = Operand::Form::kVector;
+  for (int k = 0; k < symbol.count; ++k) {
+    Operand part;
+    part.form = Operand::Form::kRegister;
+    part.index = symbol.index + k;
+    whole.elements.push_back(std::move(part));
   }
-}
-
-std::uint64_t Parser::expression_atom() {
-  if (++depth_ > 200) error("an expression is nested too deeply");
-  std::uint64_t value = 0;
-  if (accept("(")) {
-    value = expression();
-    expect(")");
-  } else if (accept("-")) {
-    value = 0 - expression_atom();
-  } else if (accept("+")) {
-    value = expression_atom();
-  } else if (accept("~")) {
-    value = ~expression_atom();
-  } else if (accept("!")) {
-    value = expression_atom() == 0 ? 1 : 0;
-  } else if (peek().text == "WARP_SZ") {
-    take();
-    value = 32;
-  } else {
-    value = integer();
+  if (peek().kind != TokenKind::kDot || !peek().glued) return whole;
+  const Token letter = take();
+  const std::size_t place = std::string_view("xyzwrgba").find(letter.text);
+  if (place > 7 || letter.text.size() != 1 || place % 4 >= whole.elements.size()) {
+    fail(letter.line, "a vector register has no part '." + std::string(letter.text) + "'");
   }
-  --depth_;
-  return value;
+  return whole.elements[place % 4];
 }
 
 Operand Parser::atom() {
@@ -413,7 +380,7 @@ Operand Parser::atom() {
   const Token& number = peek(sign ? 1 : 0);
   if (number.kind == TokenKind::kInteger || number.text == "WARP_SZ" ||
       (number.kind == TokenKind::kPunct && number.text == "(")) {
-    result.bits = expression();
+    result.bits = expression().bits;
     return result;
   }
   const Token token = take();
@@ -460,12 +427,14 @@ Operand Parser::atom() {
       case Symbol::kRegister:
         result.form = Operand::Form::kRegister;
         return result;
+      case Symbol::kVector:
+        return vector_register(*symbol);
       case Symbol::kFunction:
         result.form = Operand::Form::kFunction;
         return result;
       case Symbol::kVariable:
         result.form = Operand::Form::kVariable;
-        if (accept("+")) result.bits = expression();
+        if (accept("+")) result.bits = expression().bits;
         return result;
       case Symbol::kBroken:
         throw Error(broken_[static_cast<std::size_t>(symbol->index)]);

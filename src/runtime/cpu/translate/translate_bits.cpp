@@ -382,6 +382,23 @@ void Translator::op_move(const Instruction& i) {
   }
 }
 
+/// All elements are read before any is written.
+void Translator::op_move_vector(const Instruction& i) {
+  const Choices mods(i);
+  const std::size_t count = mods.has("v2") ? 2 : 4;
+  const unsigned bits = mods.type().total_bits();
+  if (bits < 16 || bits > 64 || i.operands[0].form != Operand::Form::kVector ||
+      i.operands[1].form != Operand::Form::kVector) {
+    bad(i, "expected two vectors, of elements of 16 to 64 bits");
+  }
+  const std::vector<Operand> results = elements_of(i, i.operands[0], count);
+  std::vector<Value*> values;
+  for (const Operand& element : elements_of(i, i.operands[1], count)) {
+    values.push_back(read(element, bits));
+  }
+  for (std::size_t k = 0; k < count; ++k) write(results[k], values[k]);
+}
+
 void Translator::op_cvta(const Instruction& i) {
   const Choices mods(i);
   const int space = mods.of("global");

@@ -128,6 +128,28 @@ void Translator::op_convert_tensor_float(const Instruction& i) {
   write(i.operands[0], b_.CreateSelect(b_.CreateFCmpUNO(value, value), c(0x7fffffff), rounded));
 }
 
+/// Two integers, saturated, the first above the second; above them the low bits of a third.
+void Translator::op_pack(const Instruction& i) {
+  const Choices mods(i);
+  const bool halves = i.is(Op::kCvtPackHalves);
+  const auto type = static_cast<unsigned>(mods.of(halves ? "s16" : "s8"));
+  const unsigned bits = halves ? 16 : 8U >> (type / 2);
+  const bool is_signed = type % 2 == 0;
+  llvm::Type* word = integer(32, scalar_);
+  const std::uint64_t ones = (1U << bits) - 1;
+  const std::int64_t high = static_cast<std::int64_t>(is_signed ? ones >> 1 : ones);
+  Value* top = llvm::ConstantInt::getSigned(word, high);
+  Value* bottom = llvm::ConstantInt::getSigned(word, is_signed ? -high - 1 : 0);
+  const auto part = [&](std::size_t n) {
+    Value* value = intrinsic(llvm::Intrinsic::smax, {read(i.operands[n], 32), bottom});
+    value = intrinsic(llvm::Intrinsic::smin, {value, top});
+    return b_.CreateAnd(value, llvm::ConstantInt::get(word, ones));
+  };
+  Value* result = b_.CreateOr(b_.CreateShl(part(1), bits), part(2));
+  if (!halves) result = b_.CreateOr(result, b_.CreateShl(read(i.operands[3], 32), 2 * bits));
+  write(i.operands[0], result);
+}
+
 /// An integer result; a narrow one fills a wider register by its own sign.
 void Translator::write_integer(const Operand& operand, Value* value, Type type) {
   if (operand.is_register() && register_bits(operand.index) > type.bits) {

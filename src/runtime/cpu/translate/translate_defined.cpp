@@ -25,11 +25,23 @@ DefinedRule rule_of(const Instruction& i) { return ptx::traits(i).defined; }
 /// those of a matrix product but for its addend, count as defined.
 std::vector<int> sources(const Instruction& i) {
   std::vector<int> registers;
-  if (rule_of(i) == DefinedRule::kAlways) return {};
-  for (std::size_t o = rule_of(i) == DefinedRule::kAddend ? 3 : 1; o < i.operands.size(); ++o) {
+  if (rule_of(i) == DefinedRule::kAlways || i.operands.empty()) return {};
+  const std::size_t last = i.operands.size() - 1;
+  for (std::size_t o = rule_of(i) == DefinedRule::kElements ? last : 1; o <= last; ++o) {
     collect(i.operands[o], registers);
   }
   return registers;
+}
+
+/// What an element of the results comes from.
+const Operand& source_of_element(const Instruction& i, int reg) {
+  const Operand& source = i.operands.back();
+  const auto& results = i.operands[0].elements;
+  const auto it = std::find_if(results.begin(), results.end(), [&](const Operand& element) {
+    return element.is_register() && element.index == reg;
+  });
+  const auto k = static_cast<std::size_t>(it - results.begin());
+  return k < source.elements.size() ? source.elements[k] : source;
 }
 
 /// Whether a lane may get the value of one that does not take part.
@@ -157,20 +169,17 @@ void Translator::track(const Instruction& i) {
   }
   if (!any_tracked(use.writes)) return;
   Value* results = defined_results(i, lanes);
-  for (std::size_t k = 0; k < use.writes.size(); ++k) {
-    const int reg = use.writes[k];
+  const bool by_element = rule_of(i) == DefinedRule::kElements;
+  // All are found before one is noted: a result may be the source of another.
+  std::vector<std::pair<int, Value*>> noted;
+  for (const int reg : use.writes) {
     if (!is_tracked(reg)) continue;
-    Value* result = results;
-    // Each element of a matrix product has its own addend.
-    if (rule_of(i) == DefinedRule::kAddend) {
-      const Operand& addend = i.operands[3];
-      result = defined(addend.elements.empty() ? addend : addend.elements[k]);
-    }
+    Value* result = by_element ? defined(source_of_element(i, reg)) : results;
     Value* before = b_.CreateLoad(b_.getInt32Ty(), defined_pointer(reg));
-    b_.CreateStore(
-        b_.CreateOr(b_.CreateAnd(before, b_.CreateNot(lanes)), b_.CreateAnd(result, lanes)),
-        defined_pointer(reg));
+    noted.emplace_back(
+        reg, b_.CreateOr(b_.CreateAnd(before, b_.CreateNot(lanes)), b_.CreateAnd(result, lanes)));
   }
+  for (const auto& [reg, known] : noted) b_.CreateStore(known, defined_pointer(reg));
 }
 
 /// The lanes of `lanes` where the results of an instruction are defined. Generous where a part of

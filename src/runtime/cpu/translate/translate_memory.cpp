@@ -376,7 +376,7 @@ void Translator::op_atomic(const Instruction& i) {
                       : space_index == 0 ? Space::kGlobal
                                          : Space::kShared;
   const bool swap = op == static_cast<int>(AtomicOp::kCas);
-  need(i, (returns ? 1U : 0U) + 2U + (swap ? 1U : 0U));
+  need(i, (returns ? 1U : 0U) + 2U + (swap ? 1U : 0U) + (mods.has("L2::cache_hint") ? 1U : 0U));
   const std::size_t first = returns ? 1 : 0;
   const unsigned bits = type.total_bits();
   AtomicKind kind = AtomicKind::kUnsigned;
@@ -428,7 +428,9 @@ void Translator::op_copy_async(const Instruction& i) {
   Address to = address(i, i.operands[0], Space::kShared);
   Address from = address(i, i.operands[1], Space::kGlobal);
   Value* size = nullptr;
-  if (i.operands.size() > 3) {
+  // A cache policy, the last operand then, has no meaning here.
+  const std::size_t policies = Choices(i).has("L2::cache_hint") ? 1 : 0;
+  if (i.operands.size() > 3 + policies) {
     const Operand& operand = i.operands[3];
     const bool predicate = operand.is_register() && register_bits(operand.index) == 1;
     if (predicate) {

@@ -287,7 +287,15 @@ Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_
   matrices.exchanged = mods.has("trans");
   const std::size_t count = std::size_t{1} << mods.of("x1");
   matrices.registers = elements_of(i, i.operands[1 - memory], count);
-  matrices.where = address(i, i.operands[memory], ptx::Space::kShared);
+  const bool shared = mods.of("shared::cta") >= 0;
+  matrices.where =
+      address(i, i.operands[memory], shared ? ptx::Space::kShared : ptx::Space::kGeneric);
+  if (!shared && !matrices.where.table) {
+    // Generic addresses, of the window.
+    matrices.where.base = field(offsetof(WarpContext, shared), 64);
+    matrices.where.offsets =
+        resize(b_.CreateSub(matrices.where.lanes, splat(matrices.where.base)), 32, false);
+  }
   check(matrices.where, {.kind = kind, .bytes = 16},
         b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << (8 * count)) - 1)));
   return matrices;

@@ -207,6 +207,7 @@ class Translator {
   void op_select_by_sign(const Instruction& i);
   void op_compare(const Instruction& i);
   void op_move(const Instruction& i);
+  void op_move_vector(const Instruction& i);
   void op_cvta(const Instruction& i);
   void op_isspacep(const Instruction& i);
   Value* compare(const Instruction& i, const Choices& mods, ptx::Type type, unsigned half);
@@ -248,6 +249,7 @@ class Translator {
   void op_convert_to_float8(const Instruction& i);
   void op_convert_from_float8(const Instruction& i);
   void op_convert_tensor_float(const Instruction& i);
+  void op_pack(const Instruction& i);
 
   // Memory: translate_memory.cpp
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);

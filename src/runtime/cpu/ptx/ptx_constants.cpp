@@ -1,0 +1,158 @@
+#include <algorithm>
+
+#include "runtime/cpu/ptx/ptx_parser.h"
+
+namespace braid::cpu::ptx {
+
+struct Parser::Operator {
+  enum class Kind : std::uint8_t {
+    kOrElse,
+    kAndThen,
+    kOr,
+    kXor,
+    kAnd,
+    kEqual,
+    kUnequal,
+    kLess,
+    kAtMost,
+    kMore,
+    kAtLeast,
+    kLeft,
+    kRight,
+    kPlus,
+    kMinus,
+    kTimes,
+    kDivide,
+    kRemainder
+  };
+  std::string_view text;
+  int strength;
+  Kind kind;
+};
+
+/// The binary operator that comes next, or null.
+const Parser::Operator* Parser::find_operator() const {
+  using K = Operator::Kind;
+  // Those of two characters first.
+  static constexpr Operator kOperators[] = {
+      {"||", 1, K::kOrElse}, {"&&", 2, K::kAndThen},  {"==", 6, K::kEqual}, {"!=", 6, K::kUnequal},
+      {"<=", 7, K::kAtMost}, {">=", 7, K::kAtLeast},  {"<<", 8, K::kLeft},  {">>", 8, K::kRight},
+      {"|", 3, K::kOr},      {"^", 4, K::kXor},       {"&", 5, K::kAnd},    {"<", 7, K::kLess},
+      {">", 7, K::kMore},    {"+", 9, K::kPlus},      {"-", 9, K::kMinus},  {"*", 10, K::kTimes},
+      {"/", 10, K::kDivide}, {"%", 10, K::kRemainder}};
+  const Token& first = peek();
+  // A lone percent sign is a name to the lexer.
+  if (first.kind != TokenKind::kPunct && first.text != "%") return nullptr;
+  const Token& second = peek(1);
+  const bool pair = second.kind == TokenKind::kPunct && second.glued;
+  const auto* it = std::find_if(std::begin(kOperators), std::end(kOperators), [&](const auto& o) {
+    if (o.text.size() == 1) return o.text == first.text;
+    return pair && o.text.substr(0, 1) == first.text && o.text.substr(1) == second.text;
+  });
+  return it == std::end(kOperators) ? nullptr : it;
+}
+
+/// Unsigned where one side is, but for shifts, which are as their left side; % always is.
+Parser::Constant Parser::apply(const Operator& how, Constant a, Constant b) const {
+  using K = Operator::Kind;
+  const bool is_unsigned = a.is_unsigned || b.is_unsigned;
+  const auto x = static_cast<std::int64_t>(a.bits);
+  const auto y = static_cast<std::int64_t>(b.bits);
+  const auto truth = [](bool value) { return Constant{value ? 1U : 0U, false}; };
+  const auto less = [&](bool swapped) {
+    if (swapped) return is_unsigned ? b.bits < a.bits : y < x;
+    return is_unsigned ? a.bits < b.bits : x < y;
+  };
+  switch (how.kind) {
+    case K::kOrElse:
+      return truth(a.bits != 0 || b.bits != 0);
+    case K::kAndThen:
+      return truth(a.bits != 0 && b.bits != 0);
+    case K::kOr:
+      return {a.bits | b.bits, is_unsigned};
+    case K::kXor:
+      return {a.bits ^ b.bits, is_unsigned};
+    case K::kAnd:
+      return {a.bits & b.bits, is_unsigned};
+    case K::kEqual:
+      return truth(a.bits == b.bits);
+    case K::kUnequal:
+      return truth(a.bits != b.bits);
+    case K::kLess:
+      return truth(less(false));
+    case K::kAtMost:
+      return truth(!less(true));
+    case K::kMore:
+      return truth(less(true));
+    case K::kAtLeast:
+      return truth(!less(false));
+    case K::kLeft:
+      return {b.bits > 63 ? 0 : a.bits << b.bits, a.is_unsigned};
+    case K::kRight:
+      if (a.is_unsigned) return {b.bits > 63 ? 0 : a.bits >> b.bits, true};
+      return {static_cast<std::uint64_t>(x >> std::min<std::uint64_t>(b.bits, 63)), false};
+    case K::kPlus:
+      return {a.bits + b.bits, is_unsigned};
+    case K::kMinus:
+      return {a.bits - b.bits, is_unsigned};
+    case K::kTimes:
+      return {a.bits * b.bits, is_unsigned};
+    case K::kDivide:
+      if (y == 0) error("division by zero");
+      if (is_unsigned) return {a.bits / b.bits, true};
+      return {y == -1 ? 0 - a.bits : static_cast<std::uint64_t>(x / y), false};
+    case K::kRemainder:
+      if (y == 0) error("division by zero");
+      return {a.bits % b.bits, is_unsigned};
+  }
+  return {};
+}
+
+/// A constant of operators that bind more tightly than `strength`; of any, and c ? a : b, by
+/// default.
+Parser::Constant Parser::expression(int strength) {
+  Constant value = expression_atom();
+  for (const Operator* next = find_operator(); next != nullptr && next->strength > strength;
+       next = find_operator()) {
+    at_ += next->text.size();
+    value = apply(*next, value, expression(next->strength));
+  }
+  if (strength > 0 || !is_punct("?")) return value;
+  if (++depth_ > 200) error("an expression is nested too deeply");
+  take();
+  const Constant yes = expression();
+  expect(":");
+  const Constant no = expression();
+  --depth_;
+  return value.bits != 0 ? yes : no;
+}
+
+Parser::Constant Parser::expression_atom() {
+  if (++depth_ > 200) error("an expression is nested too deeply");
+  Constant value;
+  if (accept("(")) {
+    value = expression();
+    expect(")");
+  } else if (accept("-")) {
+    value = expression_atom();
+    value.bits = 0 - value.bits;
+  } else if (accept("+")) {
+    value = expression_atom();
+  } else if (accept("~")) {
+    value = expression_atom();
+    value.bits = ~value.bits;
+  } else if (accept("!")) {
+    value = {expression_atom().bits == 0 ? 1U : 0U, false};
+  } else if (peek().text == "WARP_SZ") {
+    take();
+    value = {32, false};
+  } else {
+    const bool suffix = peek().text.ends_with('U');
+    value.bits = integer();
+    value.is_unsigned = suffix || value.bits >> 63 != 0;
+  }
+  --depth_;
+  return value;
+}
+
+}  // namespace braid::cpu::ptx
