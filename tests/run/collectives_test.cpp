@@ -1,7 +1,6 @@
 // Every collective with real data movement, on 2 to 5 ranks: every dim, reduction and form, what
 // stands in front of it and behind it, even and uneven chunks, groups on a mesh.
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "run/graph_builder.h"

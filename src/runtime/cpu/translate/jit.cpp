@@ -21,9 +21,9 @@
 #include <system_error>
 
 #include "braid/error.h"
-#include "runtime/compile/disk_cache.h"
 #include "runtime/cpu/run/guarded_memory.h"
 #include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/cpu/translate/build_id.h"
 #include "runtime/cpu/translate/translator.h"
 
 namespace braid::cpu {
@@ -124,8 +124,13 @@ void throw_where_llvm_gives_up() {
 
 }  // namespace
 
-Jit::Jit(const DiskCache* cache, Instrumentation instrumentation)
-    : cache_(cache), instrumentation_(instrumentation), state_(std::make_unique<State>()) {
+Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation)
+    : cache_(cache),
+      build_(build_id()),
+      instrumentation_(instrumentation),
+      state_(std::make_unique<State>()) {
+  // Without one, what another build made could not be told from ours.
+  if (build_.empty()) cache_ = nullptr;
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   [[maybe_unused]] static const bool kOnce = (choose_passes(), throw_where_llvm_gives_up(), true);
@@ -232,16 +237,15 @@ std::string Jit::compile(const Program& program, std::size_t entry, bool aligned
 }
 
 std::string Jit::object_for(const Program& program, std::size_t entry, bool aligned) {
-  const std::string key = "braid-cpu-object\nversion " + std::to_string(kCodegenVersion) +
-                          "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu + "\nfeatures " +
-                          state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
-                          (instrumentation_.checks ? ", checked" : "") +
-                          (instrumentation_.counts ? ", counted" : "") + "\nentry " +
-                          program.entries()[entry].name + "\nptx\n" + program.text();
+  const std::string key =
+      "braid-cpu-object\nbuild " + build_ + "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu +
+      "\nfeatures " + state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
+      (instrumentation_.checks ? ", checked" : "") + (instrumentation_.counts ? ", counted" : "") +
+      "\nentry " + program.entries()[entry].name + "\nptx\n" + program.text();
   const auto it = objects_.find(key);
   if (it != objects_.end()) return it->second;
   const auto make = [&] { return compile(program, entry, aligned); };
-  std::string object = cache_ == nullptr ? make() : cache_->get_or_create({key}, make);
+  std::string object = cache_ == nullptr ? make() : cache_->get_or_make(key, make);
   objects_.emplace(key, object);
   return object;
 }
