@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "runtime/checks.h"
+#include "braid/checks.h"
 #include "runtime/cpu/check/sanitizer.h"
 
 namespace braid::cpu {
