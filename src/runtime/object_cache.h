@@ -11,8 +11,8 @@ class ObjectCache {
  public:
   virtual ~ObjectCache() = default;
   /// What is stored under `key`, or what `make` returns, stored. Throws what `make` throws.
-  [[nodiscard]] virtual std::string get_or_make(
-      std::string_view key, const std::function<std::string()>& make) const = 0;
+  [[nodiscard]] virtual std::string get_or_make(std::string_view key,
+                                                const std::function<std::string()>& make) const = 0;
 
  protected:
   ObjectCache() = default;
