@@ -68,13 +68,17 @@ std::vector<TensorType> infer_reduce(std::string_view op, bool float_only,
   return {result};
 }
 
-/// Where rows lie: element `column` of row `r` at rows[r] + columns[column].
+/// Where rows lie: element `column` of row `r` at rows[r] + columns[column]; operands of another
+/// shape than the first are weights of the columns.
 struct Places {
   std::vector<std::size_t> rows{0};
   std::vector<std::size_t> columns{0};
+  std::vector<bool> is_weight;  ///< per operand
 };
-Places places_of(const std::vector<std::int64_t>& shape, const std::vector<bool>& in_row) {
+Places places_of(const std::vector<EvalTensor>& operands, const std::vector<bool>& in_row) {
+  const std::vector<std::int64_t>& shape = operands[0].shape;
   Places places;
+  for (const EvalTensor& operand : operands) places.is_weight.push_back(operand.shape != shape);
   std::size_t stride = 1;
   // From the last dim to the first: repeat the places of the inner dims once per index.
   for (std::size_t d = shape.size(); d-- > 0;) {
@@ -154,11 +158,10 @@ class EvalRow {
     }
     return value;
   }
-  /// Operands of another shape than the first are weights of the columns.
   [[nodiscard]] T element(std::size_t operand, std::size_t column) const {
     const EvalTensor& x = operands_[operand];
     const std::size_t place =
-        x.shape == operands_[0].shape ? start_ + places_.columns[column] : column;
+        places_.is_weight[operand] ? column : start_ + places_.columns[column];
     if constexpr (std::is_same_v<T, Int>) {
       return {x.integers[place]};
     } else {
@@ -180,7 +183,7 @@ std::vector<EvalTensor> evaluate_rows(const Arithmetic& arithmetic, const EvalCo
   for (std::size_t i = 0; i < context.node.outputs.size(); ++i) {
     results.push_back(make_result(context, i));
   }
-  const Places places = places_of(operands[0].shape, row_dims(op, attrs, operands[0].shape.size()));
+  const Places places = places_of(operands, row_dims(op, attrs, operands[0].shape.size()));
   for (std::size_t r = 0; r < places.rows.size(); ++r) {
     EvalRow<T> row(operands, places, r);
     const auto write = [&](EvalTensor& result, const auto& function) {

@@ -46,7 +46,7 @@ TEST(GraphBuilder, RefusesWhatNoGraphHas) {
   GraphBuilder b("bad");
   GraphBuilder other("other");
   const auto x = b.input("x", {DType::kF32, {4}});
-  EXPECT_TRUE(is_error(error_of([&] { x.op("sillu"); }), "", "unknown op"));
+  EXPECT_TRUE(is_error(error_of([&] { x.op("sillu", {}, {}, "n"); }), "n/op", "unknown op"));
   EXPECT_TRUE(is_error(error_of([&] { x.op("rms_norm", {}, {}, "n"); }), "n/attrs/eps", "missing"));
   EXPECT_TRUE(is_error(error_of([&] {
                          x.op("split", {}, {{"split_size", std::vector<std::int64_t>{2}}}, "p");

@@ -198,8 +198,7 @@ TEST(JsonReader, FaultsInsideABodyHaveTheirPlace) {
   EXPECT_TRUE(is_error(with("\"T\", 8", "\"T\", 9"), "/nodes/0/inputs/0", "expected bf16[T, 9]"));
   EXPECT_TRUE(is_error(with("\"outputs\"", "\"symbols\": {}, \"outputs\""),
                        "/nodes/0/attrs/body/symbols", "unknown key"));
-  EXPECT_TRUE(is_error(with("\"template\": \"pointwise\"",
-                            "\"template\": \"pointwise\", \"config\": {\"BLOCK\": 1.5}"),
+  EXPECT_TRUE(is_error(with("\"body\"", "\"config\": {\"BLOCK\": 1.5}, \"body\""),
                        "/nodes/0/attrs/config/BLOCK", "expected an integer"));
 }
 

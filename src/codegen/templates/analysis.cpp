@@ -82,6 +82,9 @@ class Analysis {
         return "an opaque node has a cost and no meaning";
       }
     }
+    if (!info_.matmuls.empty() && reduction_ != nullptr) {
+      return "a reduction needs whole rows, a matmul computes tiles of them";
+    }
     return "";
   }
 

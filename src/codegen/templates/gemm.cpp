@@ -253,9 +253,6 @@ bool is_pair(const Graph& body, const Node& one, const Node& other) {
 
 std::string refuse(const Graph& body) {
   const BodyInfo info = analyze(body);
-  if (std::any_of(body.nodes().begin(), body.nodes().end(), is_reduction)) {
-    return "a reduction needs whole rows, a matmul computes tiles of them";
-  }
   const auto& pair = info.matmuls;
   if (pair.size() > 2) return "a kernel holds one matmul, or a pair that shares an operand";
   if (pair.size() == 2 && !is_pair(body, *pair[0], *pair[1])) {
@@ -282,6 +279,12 @@ Config default_config_of(const Graph& body, const Target&) {
 /// Tiles of other sizes: each element of the result adds its products in the same order.
 std::vector<Config> candidates_of(const Graph& body, const Target& target) {
   const Config base = default_config_of(body, target);
+  const BodyInfo info = analyze(body);
+  const auto right = static_cast<std::int64_t>(info.matmuls.size());
+  // A row of a tile of operands is 128 bytes.
+  const auto fits = [&](std::int64_t m, std::int64_t n, std::int64_t stages) {
+    return (m + right * n) * 128 * stages <= target.max_shared_bytes();
+  };
   std::vector<Config> all{base};
   for (const std::int64_t block_m : {16, 32, 64, 128}) {
     if (block_m > 2 * base.at("BLOCK_M")) break;
@@ -292,7 +295,7 @@ std::vector<Config> candidates_of(const Graph& body, const Target& target) {
         config["BLOCK_N"] = block_n;
         config["num_stages"] = stages;
         config["num_warps"] = block_m * block_n >= 128 * 128 ? 8 : 4;
-        if (config != base) all.push_back(std::move(config));
+        if (config != base && fits(block_m, block_n, stages)) all.push_back(std::move(config));
       }
     }
   }
