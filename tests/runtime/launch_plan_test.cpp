@@ -53,6 +53,8 @@ class FakeStream : public Stream {
   void fill(std::uint64_t, std::uint8_t, std::size_t) override {}
   void record(Event&) override {}
   void wait(Event&) override {}
+  void write_value(std::uint64_t, std::uint32_t) override {}
+  void wait_value(std::uint64_t, std::uint32_t) override {}
   void synchronize() override {}
 
  private:
