@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "ir/text.h"
 
 namespace braid {
 
@@ -24,9 +25,9 @@ Checks parse_checks(std::string_view text) {
       if (name == known) found = bits;
     }
     if (found == kCheckNothing) {
-      throw_invalid(
-          "sanitize",
-          fmt::format("'{}' is unknown; expected all, or some of bounds, init, race, sync", name));
+      throw_invalid("sanitize",
+                    fmt::format("{} is unknown; expected all, or some of bounds, init, race, sync",
+                                quote(name)));
     }
     checks |= found;
   }
@@ -46,7 +47,7 @@ Schedule parse_schedule(std::string_view text) {
       std::from_chars(number.data(), number.data() + number.size(), schedule.seed);
   if (error != std::errc() || end != number.data() + number.size()) {
     throw_invalid("schedule",
-                  fmt::format("'{}' is unknown; expected a seed, delay:SEED or all", text));
+                  fmt::format("{} is unknown; expected a seed, delay:SEED or all", quote(text)));
   }
   return schedule;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "run/graph_builder.h"
 #include "run/run_graph.h"
 
 namespace braid {
@@ -23,17 +24,9 @@ constexpr DType kBool = DType::kBool;
 
 using Ints = std::vector<std::int64_t>;
 
-class Build {
+class Build : public testing::GraphBuilder {
  public:
-  Build() : graph_("case") { graph_.add_symbol("T", {1, 64, 1}); }
-  ValueId in(DType dtype, Shape shape) {
-    GraphInput input{"in" + std::to_string(graph_.inputs().size()), {dtype, std::move(shape)}};
-    return graph_.add_input(std::move(input));
-  }
-  ValueId op(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}, int result = 0) {
-    const NodeId id = graph_.add_node("", name, std::move(inputs), std::move(attrs));
-    return graph_.node(id).outputs[static_cast<std::size_t>(result)];
-  }
+  Build() : GraphBuilder(64) {}
   ValueId to(ValueId x, DType dtype) { return op("to", {x}, {{"dtype", dtype}}); }
   ValueId full(DType dtype, Shape shape, std::int64_t value) {
     return op("full", {}, {{"shape", std::move(shape)}, {"value", value}, {"dtype", dtype}});
@@ -42,11 +35,7 @@ class Build {
   ValueId positive(DType dtype, Shape shape) {
     return op("exp", {op("neg", {op("relu", {in(dtype, std::move(shape))})})});
   }
-  void out(ValueId v) { graph_.add_output(v); }
-  const Graph& graph() const { return graph_; }
-
- private:
-  Graph graph_;
+  void out(ValueId v) { graph().add_output(v); }
 };
 
 struct Case {
@@ -68,7 +57,8 @@ std::vector<Case> pointwise_cases() {
   };
   const std::vector<DType> floats{kF32, kF16, kBF16};
   const std::vector<DType> numbers{kF32, kBF16, kI32, kI64, kU8};
-  for (const char* name : {"exp", "tanh", "erf", "floor", "round", "sigmoid", "silu", "gelu"}) {
+  for (const char* name :
+       {"exp", "tanh", "erf", "floor", "round", "sigmoid", "silu", "gelu", "softplus"}) {
     each(name, floats, [=](Build& b, DType d) { return b.op(name, {b.in(d, {kT, 33})}); });
   }
   each("gelu_tanh", floats, [](Build& b, DType d) {

@@ -7,13 +7,10 @@
 #include "braid/error.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/device_loader.h"
+#include "runtime/fake_result.h"
 
 namespace braid::fake {
 namespace {
-
-constexpr int kInvalidValue = 1;
-constexpr int kInvalidContext = 201;
-constexpr int kInvalidHandle = 400;
 
 int contexts[8];
 

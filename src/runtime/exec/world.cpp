@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "codegen/target.h"
+#include "ir/text.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
@@ -33,7 +34,7 @@ DeviceKind parse_device_kind(std::string_view text) {
   if (text.empty()) return DeviceKind::kAny;
   if (text == "cuda") return DeviceKind::kCuda;
   if (text == "cpu") return DeviceKind::kCpu;
-  throw_invalid("device", fmt::format("'{}' is unknown; expected cpu or cuda", text));
+  throw_invalid("device", fmt::format("{} is unknown; expected cpu or cuda", quote(text)));
 }
 
 World::Impl::Impl(const WorldOptions& options) : target(options.target) {
@@ -71,6 +72,12 @@ void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device
       throw_invalid("target", fmt::format("{}; expected {} or earlier, which the GPU is",
                                           asked.str(), device->target()));
     }
+  }
+  const int least = cuda ? device->ranks_per_device() : 1;
+  ranks_per_device = options.ranks_per_device == 0 ? least : options.ranks_per_device;
+  if (ranks_per_device < least) {
+    throw_invalid("ranks_per_device",
+                  fmt::format("{}; expected {} or more", options.ranks_per_device, least));
   }
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) timeout_s = cuda ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;

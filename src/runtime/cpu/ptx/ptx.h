@@ -157,7 +157,8 @@ struct Module {
 [[noreturn]] void fail(std::uint32_t line, const std::string& message);
 
 /// Parses PTX text (a trailing NUL is fine). What it does not fully understand of a function
-/// becomes that function's error, "ptx:LINE: ..."; of anything else it throws that. Never crashes.
+/// becomes that function's error, "ptx:LINE: ...", and of a variable that of every function that
+/// uses it; of anything else it throws that. Never crashes.
 Module parse(std::string_view text);
 
 /// Replaces the calls in `entry` by the bodies of their functions. Throws on recursion, indirect

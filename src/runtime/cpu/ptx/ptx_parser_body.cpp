@@ -418,6 +418,7 @@ Operand Parser::atom() {
   }
   const Token token = take();
   if (token.kind == TokenKind::kPunct && token.text == "!") {
+    if (peek().kind == TokenKind::kPunct) error("expected a predicate, found " + describe());
     result = atom();
     if (!result.is_register() || result.negated) error("'!' needs a predicate");
     result.negated = true;

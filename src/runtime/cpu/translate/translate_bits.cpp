@@ -125,18 +125,40 @@ void Translator::op_find_set(const Instruction& i) {
                   {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)}));
 }
 
-/// Ones: `b` of them from bit `a` on. Positions and sizes of 32 and above are 32, or wrap.
+/// A number of bits, in 64: of 32 and above it is 32, or wraps.
+llvm::Value* Translator::bit_count(const Operand& operand, bool wraps) {
+  Value* value = resize(read(operand, 32), 64, false);
+  const auto c = [&](std::uint64_t v) { return llvm::ConstantInt::get(value->getType(), v); };
+  return wraps ? b_.CreateAnd(value, c(31)) : intrinsic(llvm::Intrinsic::umin, {value, c(32)});
+}
+
+/// So many ones, in 64 bits.
+llvm::Value* Translator::low_bits(const Operand& count, bool wraps) {
+  Value* size = bit_count(count, wraps);
+  Value* one = llvm::ConstantInt::get(size->getType(), 1);
+  return b_.CreateSub(b_.CreateShl(one, size), one);
+}
+
+/// Ones: `b` of them from bit `a` on.
 void Translator::op_bit_mask(const Instruction& i) {
   const bool wraps = Choices(i).has("wrap");
-  const auto amount = [&](const Operand& operand) {
-    Value* value = resize(read(operand, 32), 64, false);
-    const auto c = [&](std::uint64_t v) { return llvm::ConstantInt::get(value->getType(), v); };
-    return wraps ? b_.CreateAnd(value, c(31)) : intrinsic(llvm::Intrinsic::umin, {value, c(32)});
-  };
-  Value* size = amount(i.operands[2]);
-  Value* one = llvm::ConstantInt::get(size->getType(), 1);
-  Value* ones = b_.CreateSub(b_.CreateShl(one, size), one);
-  write(i.operands[0], resize(b_.CreateShl(ones, amount(i.operands[1])), 32, false));
+  Value* ones = low_bits(i.operands[2], wraps);
+  write(i.operands[0], resize(b_.CreateShl(ones, bit_count(i.operands[1], wraps)), 32, false));
+}
+
+/// The low `b` bits of `a`, with the sign or zeros above them.
+void Translator::op_extend(const Instruction& i) {
+  const Choices mods(i);
+  Value* a = read(i.operands[1], 32);
+  Value* field = resize(low_bits(i.operands[2], mods.has("wrap")), 32, false);
+  Value* result = b_.CreateAnd(a, field);
+  if (mods.has("s32")) {
+    Value* zero = llvm::Constant::getNullValue(a->getType());
+    Value* sign = b_.CreateXor(field, b_.CreateLShr(field, 1));
+    Value* negative = b_.CreateICmpNE(b_.CreateAnd(a, sign), zero);
+    result = b_.CreateOr(result, b_.CreateSelect(negative, b_.CreateNot(field), zero));
+  }
+  write(i.operands[0], result);
 }
 
 void Translator::op_permute(const Instruction& i) {

@@ -196,7 +196,10 @@ class Translator {
   void op_bit_field(const Instruction& i);
   void op_count_bits(const Instruction& i);
   void op_find_set(const Instruction& i);
+  Value* low_bits(const Operand& count, bool wraps);
+  Value* bit_count(const Operand& operand, bool wraps);
   void op_bit_mask(const Instruction& i);
+  void op_extend(const Instruction& i);
   void op_permute(const Instruction& i);
   void op_funnel(const Instruction& i);
   void op_lop3(const Instruction& i);
