@@ -6,9 +6,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "braid/checks.h"
 #include "braid/device.h"
+#include "braid/rendezvous.h"
 
 namespace braid {
 
@@ -41,6 +43,9 @@ struct WorldOptions {
   Schedule schedule;  ///< of a checked run; refused without checks unless it is kTurns
   /// Count what kernels do on the cpu device: Device::counts(). Such a run uses one thread, too.
   bool count = false;
+  /// Where the ranks of this world meet the others; its ranks() are those of this world. Null: all
+  /// ranks live here. The executables of such worlds are compiled in the same order in all of them.
+  std::shared_ptr<Rendezvous> rendezvous;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
   /// Called before each kernel that is compiled or taken from the cache, and once when all are
   /// there (`done == total`).
@@ -50,9 +55,9 @@ struct WorldOptions {
   std::function<void(std::string_view what)> warning;
 };
 
-/// N ranks in this process and the device they run on. Several executables may share a world. A
-/// handle: copies are the same world, which lives until the last of them and of its executables is
-/// gone.
+/// N ranks and the device they run on; all of them, or some (WorldOptions::rendezvous), live here.
+/// Several executables may share a world. A handle: copies are the same world, which lives until
+/// the last of them and of its executables is gone.
 class World {
  public:
   /// Throws kEnvironment, with how to get it, when something is missing, and when the kernels of
@@ -62,7 +67,8 @@ class World {
   /// say of the device does not count then, its number of ranks included.
   static World open(const WorldOptions& options, std::shared_ptr<Device> device);
 
-  [[nodiscard]] int size() const;
+  [[nodiscard]] int size() const;                       ///< ranks of all worlds that meet
+  [[nodiscard]] const std::vector<int>& ranks() const;  ///< those that live here
   [[nodiscard]] Device& device() const;
 
  private:
