@@ -20,7 +20,7 @@ struct ProgramCode;  // runtime/compile/compile_program.h
 /// Facts about one compiled kernel, as ptxas reports them.
 struct KernelReport {
   std::string name;           ///< of the entry
-  std::string template_name;  ///< "gemm", "row", ...
+  std::string template_name;  ///< "gemm", "elementwise", ...
   std::string ops;            ///< the ops it computes, "mm+silu"
   int launches = 0;           ///< steps that launch it
   std::int64_t grid = 0;      ///< blocks, at the bound symbols

@@ -27,9 +27,14 @@ struct WorldOptions {
   int threads = 0;        ///< worker threads of the cpu device; 0 = all cores
   std::string cache_dir;  ///< "" = the default directory (README)
   bool use_cache = true;
-  /// What kernels are compiled for, "sm_90a"; "": the GPU's own on cuda, on cpu the first one that
-  /// can run the graph. Executable::compile refuses a graph that needs a later one.
+  /// What kernels are compiled for, "sm_90a", or a device that they are planned for, "H100"; "":
+  /// the GPU's own on cuda, on cpu the first one that can run the graph. Executable::compile
+  /// refuses a graph that needs a later one.
   std::string target;
+  /// How many ranks the plan lets share a GPU, which bounds the grids of kernels that wait; 0: as
+  /// many as do on cuda (fewer are refused), one on cpu, so that the grids tested there are those
+  /// of one rank per GPU.
+  int ranks_per_device = 0;
   /// Checks of the cpu device. What they find is in Device::findings(). A checked run uses one
   /// thread.
   Checks sanitize = kCheckNothing;

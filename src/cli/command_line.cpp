@@ -15,6 +15,7 @@
 
 #include "braid/error.h"
 #include "cli/commands.h"
+#include "codegen/device_model.h"
 #include "ir/text.h"
 #include "lowering/passes.h"
 
@@ -51,8 +52,10 @@ void add_graph_options(CLI::App& command, GraphOptions* options) {
 /// Adds --target to a command: what choose_target takes.
 void add_target_option(CLI::App& command, std::string* target) {
   command.add_option("--target", *target,
-                     "What kernels are compiled for: sm_80, sm_90a, sm_100a, ... (default: the "
-                     "GPU's own when they run on one, else the first that the graph can run on)");
+                     fmt::format("What kernels are compiled for: sm_80, sm_90a, sm_100a, ..., or a "
+                                 "device that they are planned for: {} (default: the GPU's own "
+                                 "when they run on one, else the first that the graph can run on)",
+                                 device_names()));
 }
 
 /// Adds --sequence-dim, --always-pipeline and --leave-unexposed to a command.

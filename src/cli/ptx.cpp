@@ -217,7 +217,7 @@ int ptx(const PtxOptions& options) {
   const Dim3 block = extent(options.block, "--block");
   WorldOptions world_options;
   world_options.device = DeviceKind::kCpu;
-  world_options.checks.threads = options.checks.threads;
+  world_options.threads = options.checks.threads;
   world_options.cache_dir = options.cache_dir;
   world_options.sanitize = parse_checks(options.checks.sanitize);
   const DeviceModel* const count_on = count_device(options.checks.count);

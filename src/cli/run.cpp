@@ -222,7 +222,7 @@ int run(const RunOptions& options) {
   world_options.device = parse_device_kind(options.device);
   world_options.target = options.target;
   world_options.world = static_cast<int>(report.world);
-  world_options.checks.threads = options.checks.threads;
+  world_options.threads = options.checks.threads;
   world_options.sanitize = parse_checks(options.checks.sanitize);
   world_options.count = report.count_on != nullptr;
   world_options.schedule = parse_schedule(options.checks.schedule);

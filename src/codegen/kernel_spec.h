@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,6 @@ using Config = std::map<std::string, std::int64_t>;
 /// input, or an output that the kernel writes to its arena before it signals.
 struct KernelSpec {
   std::shared_ptr<const Graph> body;
-  std::string template_name;  ///< "pointwise", "row", "gemm", "collective"
   Config config;
 };
 
@@ -56,6 +56,7 @@ struct KernelParam {
 
 /// What must be known of a kernel before any text exists.
 struct Requirements {
+  std::string template_name;        ///< for people
   Expr grid = 1;                    ///< number of blocks; constant when the kernel waits for peers
   int threads = 0;                  ///< threads per block
   int shared_bytes = 0;             ///< dynamic shared memory
@@ -77,19 +78,29 @@ struct KernelSource {
   std::string text;
 };
 
-/// The template that a body needs: "collective" when it holds one, else "gemm" for an mm,
-/// "row" for a reduction or norm, else "pointwise".
-[[nodiscard]] std::string template_for(const Graph& body);
+/// A number of a config that the code generator takes: a power of two, or any, in a range.
+struct Setting {
+  std::string_view name;
+  std::int64_t min, max;
+  bool power_of_two;
+};
 
-/// Empty when the template can express the body as one kernel; else the reason, for people. The
-/// fuser builds the body that a merge would have and asks (profit is its own question); the cost is
-/// linear in the body.
-[[nodiscard]] std::string cannot_fuse(const Graph& body, std::string_view template_name);
+// A body's template (templates/template.h) answers:
+
+/// Its name, for people.
+[[nodiscard]] std::string_view template_name(const Graph& body);
+/// Empty when the body can be one kernel; else the reason, for people. The fuser builds the body
+/// that a merge would have and asks (profit is its own question); the cost is linear in the body.
+[[nodiscard]] std::string cannot_fuse(const Graph& body);
+/// What it reads of a config.
+[[nodiscard]] std::span<const Setting> settings(const Graph& body);
+[[nodiscard]] Config default_config(const Graph& body, const Target& target);
+/// What a tuner may choose from; results do not depend on the choice.
+[[nodiscard]] std::vector<Config> candidates(const Graph& body, const Target& target);
 
 /// `ranks_per_device` bounds the grid of a kernel that waits (DESIGN §7).
 [[nodiscard]] Requirements requirements(const KernelSpec& spec, const Target& target,
                                         int ranks_per_device = 1);
-[[nodiscard]] Config default_config(const KernelSpec& spec, const Target& target);
 /// The tile program of a spec after all passes: what `emit` prints.
 [[nodiscard]] tile::Program tile_program(const KernelSpec& spec, const Target& target,
                                          int ranks_per_device);

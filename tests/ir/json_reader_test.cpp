@@ -185,7 +185,7 @@ TEST(JsonReader, LongNamesAreReadAndCutInErrors) {
 
 TEST(JsonReader, FaultsInsideABodyHaveTheirPlace) {
   const std::string node =
-      R"({"name": "k", "op": "kernel", "inputs": ["x"], "attrs": {"template": "pointwise", "body": {
+      R"({"name": "k", "op": "kernel", "inputs": ["x"], "attrs": {"body": {
       "inputs": [{"name": "p", "dtype": "bf16", "shape": ["T", 8]}],
       "nodes": [{"name": "q", "op": "relu", "inputs": ["p"]}], "outputs": ["q"]}}}, )";
   auto with = [&](const std::string& from, const std::string& to) {
@@ -198,8 +198,7 @@ TEST(JsonReader, FaultsInsideABodyHaveTheirPlace) {
   EXPECT_TRUE(is_error(with("\"T\", 8", "\"T\", 9"), "/nodes/0/inputs/0", "expected bf16[T, 9]"));
   EXPECT_TRUE(is_error(with("\"outputs\"", "\"symbols\": {}, \"outputs\""),
                        "/nodes/0/attrs/body/symbols", "unknown key"));
-  EXPECT_TRUE(is_error(with("\"template\": \"pointwise\"",
-                            "\"template\": \"pointwise\", \"config\": {\"BLOCK\": 1.5}"),
+  EXPECT_TRUE(is_error(with("\"body\"", "\"config\": {\"BLOCK\": 1.5}, \"body\""),
                        "/nodes/0/attrs/config/BLOCK", "expected an integer"));
 }
 

@@ -125,7 +125,6 @@ class Judge {
     const auto device = open_checked();
     PassContext context;
     context.target = Target::parse(device->target());
-    context.ranks_per_device = device->ranks_per_device();
     const ProgramCode code = compile_program(lower(graph_, context), &cache(), {}, true);
     for (std::size_t i = 0; i < code.sources.size(); ++i) {
       kernels_.push_back({code.sources[i].entry, code.sources[i].text, code.compiled[i].image.ptx});

@@ -57,7 +57,8 @@ std::vector<Case> pointwise_cases() {
   };
   const std::vector<DType> floats{kF32, kF16, kBF16};
   const std::vector<DType> numbers{kF32, kBF16, kI32, kI64, kU8};
-  for (const char* name : {"exp", "tanh", "erf", "floor", "round", "sigmoid", "silu", "gelu"}) {
+  for (const char* name :
+       {"exp", "tanh", "erf", "floor", "round", "sigmoid", "silu", "gelu", "softplus"}) {
     each(name, floats, [=](Build& b, DType d) { return b.op(name, {b.in(d, {kT, 33})}); });
   }
   each("gelu_tanh", floats, [](Build& b, DType d) {

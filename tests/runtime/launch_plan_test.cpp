@@ -86,7 +86,7 @@ class LaunchPlanTest : public ::testing::Test {
                         {BufferKind::kFlags, "f", words, 1, 256, 256, 0, 1},
                         {BufferKind::kScratch, "s", words, 1, 512, 256, 0, 1}};
     ProgramKernel kernel;
-    kernel.spec.template_name = "collective";
+    kernel.needs.template_name = "collective";
     kernel.needs.comm_group = "tp";
     kernel.needs.grid = ceil_div(Expr(t), Expr(4));
     kernel.needs.threads = 128;

@@ -50,17 +50,12 @@ constexpr FnInfo kFns[] = {
     {Fn::kWrapNeg, "wrap_neg", 1},
     {Fn::kMin, "min", 2},
     {Fn::kMax, "max", 2},
-    {Fn::kExp, "exp", 1},
-    {Fn::kLog, "log", 1},
-    {Fn::kSqrt, "sqrt", 1},
-    {Fn::kRsqrt, "rsqrt", 1},
-    {Fn::kTanh, "tanh", 1},
-    {Fn::kErf, "erf", 1},
-    {Fn::kErfc, "erfc", 1},
-    {Fn::kPow, "pow", 2},
-    {Fn::kFloor, "floor", 1},
-    {Fn::kRoundEven, "rint", 1},
-    {Fn::kLt, "lt", 2},
+#define BRAID_UNARY(Name, name, value, cuda) {Fn::k##Name, #name, 1},
+#define BRAID_BINARY(Name, name, value, cuda) {Fn::k##Name, #name, 2},
+    BRAID_SCALAR_FUNCTIONS(BRAID_UNARY, BRAID_BINARY)
+#undef BRAID_UNARY
+#undef BRAID_BINARY
+        {Fn::kLt, "lt", 2},
     {Fn::kEq, "eq", 2},
     {Fn::kAnd, "and", 2},
     {Fn::kNot, "not", 1},

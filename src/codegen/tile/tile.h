@@ -6,6 +6,7 @@
 
 #include "codegen/kernel_spec.h"
 #include "codegen/tile/layout.h"
+#include "ir/scalar_functions.h"
 
 namespace braid::tile {
 
@@ -75,16 +76,9 @@ enum class Fn : std::uint8_t {
   kWrapNeg,
   kMin,
   kMax,
-  kExp,
-  kLog,
-  kSqrt,
-  kRsqrt,
-  kTanh,
-  kErf,
-  kErfc,
-  kPow,
-  kFloor,
-  kRoundEven,
+#define BRAID_FUNCTION(Name, name, value, cuda) k##Name,
+  BRAID_SCALAR_FUNCTIONS(BRAID_FUNCTION, BRAID_FUNCTION)  // kExp, ...
+#undef BRAID_FUNCTION
   kLt,
   kEq,
   kAnd,

@@ -166,20 +166,19 @@ class Builder {
   /// JSON has equal ones apart.
   int find_kernel(const Node& node) {
     const auto& body = *node.attr<std::shared_ptr<const Graph>>("body");
-    const auto& template_name = *node.attr<std::string>("template");
     const auto& config = *node.attr<Config>("config");
     auto [known, first_seen] = body_keys_.try_emplace(body.get());
     if (first_seen) known->second = body_key(*body);
-    std::string key = template_name;
+    std::string key;
     for (const auto& [name, value] : config)
-      fmt::format_to(std::back_inserter(key), ",{}={}", name, value);
+      fmt::format_to(std::back_inserter(key), "{}={},", name, value);
     key += ';';
     key += known->second;
     const auto [entry, is_new] =
         kernels_.try_emplace(std::move(key), static_cast<int>(program_.kernels.size()));
     if (is_new) {
       check_kernel(node);
-      ProgramKernel kernel{.spec = {body, template_name, config}, .needs = {}};
+      ProgramKernel kernel{.spec = {body, config}, .needs = {}};
       kernel.needs = requirements(kernel.spec, context_.target, context_.ranks_per_device);
       program_.kernels.push_back(std::move(kernel));
     }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "codegen/device_model.h"
 #include "ir/json_writer.h"
 
 namespace braid {
@@ -62,6 +63,7 @@ class Writer {
     put("{{\"braid_program\": 1,\n \"name\": {},\n", json_string(program_.name));
     put(" \"target\": {}, \"world\": {}, \"ranks_per_device\": {},\n",
         json_string(program_.target.str()), program_.world, program_.ranks_per_device);
+    device(device_model(program_.target));
     list("symbols", program_.symbols, '{', [&](const auto& entry) {
       put("{}: {{\"min\": {}, \"max\": {}, \"multiple_of\": {}}}", json_string(entry.first),
           entry.second.min, entry.second.max, entry.second.multiple_of);
@@ -124,6 +126,15 @@ class Writer {
     out_ += "]}";
   }
 
+  /// What the plan was made for: ranks that know other facts would plan otherwise.
+  void device(const DeviceModel& d) {
+    put(" \"device\": {{\"name\": {}, \"multiprocessors\": {}, \"shared_kib\": {}, "
+        "\"memory_gbs\": {}, \"f32_tflops\": {}, \"f16_tflops\": {}, \"link_gbs\": {}, "
+        "\"ghz\": {}, \"launch_ns\": {}, \"barrier_ns\": {}}},\n",
+        json_string(d.name), d.sms, d.shared_kib, d.hbm_gbs, d.f32_tflops, d.f16_tflops,
+        d.nvlink_gbs, d.ghz, d.launch_ns, d.barrier_ns);
+  }
+
   void buffer(const Buffer& b) {
     put("{{\"name\": {}, \"kind\": \"{}\", \"dtype\": \"{}\", \"shape\": {}, \"arena\": {}, "
         "\"offset\": {}, \"bytes\": {}, \"first_step\": {}, \"last_step\": {}}}",
@@ -134,7 +145,7 @@ class Writer {
   void kernel(const ProgramKernel& k) {
     put("{{\"template\": {}, \"config\": {}, \"grid\": {}, \"threads\": {}, \"shared_bytes\": {}, "
         "\"comm_group\": {}, \"flag_words\": {}, \"scratch_bytes\": {},\n   \"params\": [",
-        json_string(k.spec.template_name), json_attribute(AttrValue(k.spec.config)),
+        json_string(k.needs.template_name), json_attribute(AttrValue(k.spec.config)),
         json_string(k.needs.grid.str()), k.needs.threads, k.needs.shared_bytes,
         json_string(k.needs.comm_group), k.needs.flag_words, k.needs.scratch_bytes);
     const char* separator = "\n    ";

@@ -52,13 +52,13 @@ void check_fits(const Program& program, const Device& device) {
 }
 
 Program lower_for(const Graph& graph, const Device& device, const std::string& target,
-                  const PassConfig& passes) {
+                  int ranks_per_device, const PassConfig& passes) {
   check_ranks(graph.name(), world_size(graph), device);
   PassContext context;
   // The cpu device runs what was compiled for any target.
   const bool any = device.kind() == "cpu";
   context.target = choose_target(graph, target.empty() && !any ? device.target() : target);
-  context.ranks_per_device = device.ranks_per_device();
+  context.ranks_per_device = ranks_per_device;
   context.config = passes;
   return lower(graph, context);
 }
@@ -312,7 +312,7 @@ struct Executable::Impl {
 
 Executable Executable::compile(const Graph& graph, const World& world, const PassConfig& passes) {
   const World::Impl& w = *world.impl_;
-  Program program = lower_for(graph, *w.device, w.target, passes);
+  Program program = lower_for(graph, *w.device, w.target, w.ranks_per_device, passes);
   check_fits(program, *w.device);  // before anything is compiled
   ProgramCode code = compile_program(program, w.cache.get(), w.progress, w.line_info);
   return {world, std::move(program), std::move(code)};

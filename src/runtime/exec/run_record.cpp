@@ -27,7 +27,7 @@ std::string lost_wait(const Program& program, std::size_t rank, const Record& r)
   std::int64_t peer = r.peer;
   std::string where = fmt::format("step {}", r.step);
   if (kernel != nullptr) {
-    where += fmt::format(" '{}' ({} kernel)", step->name, kernel->spec.template_name);
+    where += fmt::format(" '{}' ({} kernel)", step->name, kernel->needs.template_name);
     // Kernels know ranks by their index in the group.
     const auto members =
         group_members(program, kernel->needs.comm_group, static_cast<std::int64_t>(rank));

@@ -61,6 +61,12 @@ void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device
                                           asked.str(), device->target()));
     }
   }
+  const int least = cuda ? device->ranks_per_device() : 1;
+  ranks_per_device = options.ranks_per_device == 0 ? least : options.ranks_per_device;
+  if (ranks_per_device < least) {
+    throw_invalid("ranks_per_device",
+                  fmt::format("{}; expected {} or more", options.ranks_per_device, least));
+  }
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) timeout_s = cuda ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;
   timeout_ns = static_cast<std::uint64_t>(timeout_s * 1e9);

@@ -108,7 +108,7 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) pointwise_cat_slice(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_cat_slice(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;

@@ -126,7 +126,7 @@ __device__ __forceinline__ void bad_index(Record* record, int step, int node, lo
   record->extent = extent;
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) pointwise_embedding(long long p0, unsigned char* __restrict__ p1, Record* record, int step, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_embedding(long long p0, unsigned char* __restrict__ p1, Record* record, int step, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;

@@ -108,7 +108,7 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) pointwise_rotary_embedding(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_rotary_embedding(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
@@ -120,15 +120,15 @@ extern "C" __global__ void __launch_bounds__(128, 1) pointwise_rotary_embedding(
   load<8>(v21 + 0, (const bf16*)p1 + ((((v3 + col0) / 64) * 64) + ((((v3 + col0) % 64) + 32) % 64)), ((v3 + col0) < p0));
   float v28[8];
   load<8>(v28 + 0, (const bf16*)p2 + (((((v3 + col0) / 64) / 8) * 32) + (((v3 + col0) % 64) % 32)), ((v3 + col0) < p0));
-  float v29[8];
+  float v30[8];
+  load<8>(v30 + 0, (const bf16*)p3 + (((((v3 + col0) / 64) / 8) * 32) + (((v3 + col0) % 64) % 32)), ((v3 + col0) < p0));
+  float v31[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v29[i] = v21[i] * v28[i];
-  float v33[8];
-  load<8>(v33 + 0, (const bf16*)p3 + (((((v3 + col0) / 64) / 8) * 32) + (((v3 + col0) % 64) % 32)), ((v3 + col0) < p0));
+    v31[i] = v21[i] * v28[i];
   float v35[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v35[i] = (v17[i] * v33[i]) + ((((v3 + (col0 + i % 8)) % 64) < 32) ? (-v29[i]) : v29[i]);
+    v35[i] = (v17[i] * v30[i]) + ((((v3 + (col0 + i % 8)) % 64) < 32) ? (-v31[i]) : v31[i]);
   store<8>((bf16*)p4 + (v3 + col0), v35 + 0, ((v3 + col0) < p0));
 }

@@ -137,7 +137,7 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) row_argmax(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_argmax(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = 0;
