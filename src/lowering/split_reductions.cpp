@@ -189,8 +189,8 @@ class Splitter {
                                      : stage.add_node("v", node.op_name(), inputs,
                                                       {{"dim", inner_dims(node, cut.dim)}});
     stage.add_output(stage.node(id).outputs[0]);
-    KernelSpec spec{std::make_shared<Graph>(std::move(stage)), is_matmul ? "gemm" : "row", {}};
-    spec.config = default_config(spec, context_.target);
+    const auto body = std::make_shared<Graph>(std::move(stage));
+    const KernelSpec spec{body, default_config(*body, context_.target)};
     return requirements(spec, context_.target).grid.max(graph_.symbols());
   }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/tile/builder.h"
+
 namespace braid::tile {
 namespace {
 

@@ -21,6 +21,7 @@ enum class Helper {
   kRecord,     ///< what a kernel that can fail tells the host
   kBadIndex,   ///< bad_index; needs kRecord
   kComm,       ///< flags, signal, wait; needs kRecord
+  kCommOne,    ///< signal_one, wait_one: one rank at a time; needs kComm
 };
 
 /// A loop over more ranks than this stays a loop: unrolled, the text and the time to compile it

@@ -1,6 +1,8 @@
 // The CUDA printer: one C array per tile, one loop over its registers per instruction. It decides
 // nothing but spelling; layouts, widths and offsets come from the passes.
 
+#include "codegen/cuda/print_cuda.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include "codegen/cuda/spelling.h"
 #include "codegen/cuda/text_writer.h"
 #include "codegen/passes/axis_info.h"
-#include "codegen/tile/tile.h"
 
 namespace braid::tile {
 namespace {
@@ -29,7 +30,7 @@ class Printer {
     out_.line("const int warp = threadIdx.x >> 5;");
     for (std::size_t i = 0; i < p_.layouts.size(); ++i) thread_coordinates(static_cast<int>(i));
     if (p_.communicates) {
-      out_.line("Comm comm = open_comm(peers, rank, channel, step, record, timeout);");
+      out_.line("Comm comm = open_comm(peers, rank, flags, step, record, timeout);");
     }
     block(p_.body);
     if (p_.communicates) out_.line("close_comm(comm);");
@@ -139,6 +140,7 @@ class Printer {
         case KernelParam::Kind::kScalar:
         case KernelParam::Kind::kOffset:
         case KernelParam::Kind::kResultOffset:
+        case KernelParam::Kind::kScratch:
           text += fmt::format("long long p{}", i);
           break;
         case KernelParam::Kind::kPeers:
@@ -149,8 +151,8 @@ class Printer {
         case KernelParam::Kind::kRank:
           text += "int rank";
           break;
-        case KernelParam::Kind::kChannel:
-          text += "int channel";
+        case KernelParam::Kind::kFlags:
+          text += "long long flags";
           break;
         case KernelParam::Kind::kStep:
           text += "int step";
@@ -300,18 +302,33 @@ class Printer {
         out_.line(fmt::format("wait_group<{}>();", inst.index));
         break;
       case Op::kSignal:
-        out_.line(fmt::format("{}signal(comm, peers, {});", condition(inst), inst.index));
+        out_.line(inst.args[2] == kNone
+                      ? to_peers(inst, "signal") + ";"
+                      : fmt::format("if ({}) {};", ref(inst.args[2]), to_peers(inst, "signal")));
         break;
       case Op::kWait:
-        out_.line(inst.args.empty() ? fmt::format("if (!wait(comm, peers, {})) return;", inst.index)
-                                    : fmt::format("if ({} && !wait(comm, peers, {})) return;",
-                                                  ref(inst.args[0]), inst.index));
+        out_.line(fmt::format("if ({}!{}) return;",
+                              inst.args[2] == kNone ? "" : ref(inst.args[2]) + " && ",
+                              to_peers(inst, "wait")));
         break;
     }
   }
 
-  std::string condition(const Inst& inst) {
-    return inst.args.empty() ? "" : fmt::format("if ({}) ", ref(inst.args[0]));
+  /// The call for all ranks, or for one.
+  std::string to_peers(const Inst& inst, std::string_view what) {
+    const bool all = inst.args[1] == kNone;
+    if (!all) used_.insert(Helper::kCommOne);
+    return fmt::format("{}{}(comm, peers, {}{})", what, all ? "" : "_one", ref(inst.args[0]),
+                       all ? "" : ", " + ref(inst.args[1]));
+  }
+
+  /// A number in the text, or a choice of two.
+  bool is_literal(Id id) const {
+    const Inst& inst = p_.at(id);
+    const bool choice =
+        inst.op == Op::kMap && inst.fn == Fn::kSelect && inlined_[static_cast<std::size_t>(id)];
+    return inst.op == Op::kConstant ||
+           (choice && is_literal(inst.args[1]) && is_literal(inst.args[2]));
   }
 
   std::string function(const Inst& inst, const std::vector<std::string>& x) {
@@ -324,10 +341,17 @@ class Printer {
       used_.insert({Helper::kTypes, Helper::kSaturate});
       return fmt::format("saturate<{}>({})", memory_type(inst.dtype), x[0]);
     }
-    if (inst.fn == Fn::kAbs || inst.fn == Fn::kMax || inst.fn == Fn::kMin) {
-      used_.insert(Helper::kMath);
-    }
-    const auto operand = [&](std::size_t i) { return i < x.size() ? x[i] : std::string(); };
+    const bool overloaded = inst.fn == Fn::kAbs || inst.fn == Fn::kMax || inst.fn == Fn::kMin;
+    if (overloaded) used_.insert(Helper::kMath);
+    const bool literals =
+        std::all_of(inst.args.begin(), inst.args.end(), [&](Id arg) { return is_literal(arg); });
+    const auto operand = [&](std::size_t i) {
+      if (i >= x.size()) return std::string();
+      if (literals && inst.fn == Fn::kNeg) return "(" + x[i] + ")";  // not --2.5f
+      // Nothing else would say which of the overloaded functions is meant.
+      if (literals && overloaded && inst.type.kind == Kind::kI64) return "(long long)" + x[i];
+      return x[i];
+    };
     return fmt::format(fmt::runtime(function_format(inst.fn)), operand(0), operand(1), operand(2));
   }
 

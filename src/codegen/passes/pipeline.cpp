@@ -10,12 +10,14 @@
 // One barrier per iteration is enough: the slot that is overwritten was last read in iteration i-1,
 // before it.
 
+#include "codegen/passes/pipeline.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "braid/error.h"
-#include "codegen/tile/tile.h"
+#include "codegen/tile/builder.h"
 
 namespace braid::tile {
 namespace {

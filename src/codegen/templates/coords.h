@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/tile/tile.h"
+#include "codegen/tile/builder.h"
 
 namespace braid {
 

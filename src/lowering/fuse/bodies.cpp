@@ -55,8 +55,9 @@ FusedNodes FusedBodies::find(std::span<const NodeId> nodes, std::vector<ValueId>
   if (found == bodies_.end()) {
     // Most bodies are only tried: the graph of one that is wanted is made again.
     const auto graph = make_body(graph_, nodes, result.inputs, result.outputs);
-    FusedBody body{.template_name = template_for(*graph), .refusal = {}, .spec = {}};
-    body.refusal = cannot_fuse(*graph, body.template_name);
+    FusedBody body{.template_name = std::string(template_name(*graph)),
+                   .refusal = cannot_fuse(*graph),
+                   .spec = std::nullopt};
     found = bodies_.emplace(key_, std::move(body)).first;
   }
   result.body = &found->second;
@@ -66,9 +67,8 @@ FusedNodes FusedBodies::find(std::span<const NodeId> nodes, std::vector<ValueId>
 const KernelSpec& FusedBodies::spec_of(std::span<const NodeId> nodes, const FusedNodes& kernel) {
   std::optional<KernelSpec>& spec = kernel.body->spec;
   if (!spec) {
-    spec.emplace(KernelSpec{
-        make_body(graph_, nodes, kernel.inputs, kernel.outputs), kernel.body->template_name, {}});
-    spec->config = default_config(*spec, target_);
+    const auto body = make_body(graph_, nodes, kernel.inputs, kernel.outputs);
+    spec.emplace(KernelSpec{body, default_config(*body, target_)});
   }
   return *spec;
 }

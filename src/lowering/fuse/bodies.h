@@ -15,7 +15,7 @@ namespace braid {
 
 /// What codegen says of a body; all kernels with equal bodies share one.
 struct FusedBody {
-  std::string template_name;
+  std::string template_name;       ///< for people
   std::string refusal;             ///< why the template cannot express it; else empty
   std::optional<KernelSpec> spec;  ///< once a kernel is emitted
 };

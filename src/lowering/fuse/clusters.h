@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "lowering/fuse/bodies.h"
@@ -10,15 +11,18 @@
 
 namespace braid {
 
+/// What a kernel is built around; a node rather joins a later kind than an earlier one.
+enum class Anchor : std::uint8_t { kNone, kReduction, kMatmul, kCollective };
+
 /// A kernel in the making, or one node that stays as it is (its body is null then).
 struct Item {
   std::vector<NodeId> nodes;  ///< in graph order, but a collective right after its operand
   FusedNodes kernel;
+  Anchor anchor = Anchor::kNone;
   int level = 0;
   bool consumed = false;  ///< an item outside reads it
   bool gone = false;      ///< became part of another one
   [[nodiscard]] bool is_kernel() const { return kernel.body != nullptr; }
-  [[nodiscard]] const std::string& template_name() const { return kernel.body->template_name; }
 };
 
 /// What is known of the graph, and what has become of its nodes so far.
@@ -52,7 +56,7 @@ struct Clusters {
   [[nodiscard]] const std::vector<NodeId>& users_of(ValueId value) const {
     return users[static_cast<std::size_t>(value)];
   }
-  /// The node that gave the item its template.
+  /// The node that the item is named after in remarks.
   [[nodiscard]] const Node& head(const Item& it) const;
 
   /// Makes these the marked nodes, instead of those before.

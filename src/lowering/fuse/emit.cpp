@@ -103,7 +103,7 @@ class Emitter {
       return;
     }
     const KernelSpec& spec = clusters_.bodies.spec_of(it.nodes, it.kernel);
-    Attrs attrs{{"body", spec.body}, {"template", spec.template_name}, {"config", spec.config}};
+    Attrs attrs{{"body", spec.body}, {"config", spec.config}};
     std::map<std::string, std::int64_t> indexed;
     for (std::size_t n = 0; n < it.nodes.size(); ++n) {
       if (takes_indices(node(it.nodes[n]))) indexed.emplace(node(it.nodes[n]).name, n);
@@ -118,7 +118,7 @@ class Emitter {
       ops += node(n).op_name();
     }
     clusters_.context.applied(kPass, kernel.name,
-                              Reason(why::kOneKernel, spec.template_name, std::move(ops)));
+                              Reason(why::kOneKernel, it.kernel.body->template_name, std::move(ops)));
     for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
       rewrite_.map(it.kernel.outputs[i], kernel.outputs[i]);
       const std::string& group = graph_.value(it.kernel.outputs[i]).comm_group;

@@ -13,12 +13,13 @@
 // fuse: clusters the compute nodes into kernel nodes.
 //
 // Matches, in graph order: a node joins the kernel of one of its operands (the host), preferring
-// collective to gemm to row to pointwise kernels; then the pointwise kernels of its other operands
-// join too, and the gemm of the other operand when the two matmuls share their first one (gate and
-// up). Views, slices and other movements that leave neighbours neighbours, and constants, stand in
-// the body of each kernel that reads them (index arithmetic there, no traffic); so does a transpose
-// that only matmuls read. A matmul takes in the casts and scales of its operands. Values that
-// others still read become further outputs, so nothing is computed twice. Refuses a merge
+// that of a collective to that of a matmul, of a reduction, of none of these (pointwise); then the
+// pointwise kernels of its other operands join too, and the matmul of the other operand when the
+// two share their first one (gate and up). Views, slices and other movements that leave neighbours
+// neighbours, and constants, stand in the body of each kernel that reads them (index arithmetic
+// there, no traffic); so does a transpose that only matmuls read. A matmul takes in the casts and
+// scales of its operands. Values that others still read become further outputs, so nothing is
+// computed twice. Refuses a merge
 //   - that the template cannot express (codegen answers that);
 //   - that could close a cycle through a node outside (see `level`);
 //   - that would repeat work: an operand computed inside a matmul, or a small value computed once
@@ -175,9 +176,9 @@ class Fuser {
       }
     }
     const auto before = [&](int a, int b) {
-      const int pa = priority(clusters_.item(a).template_name());
-      const int pb = priority(clusters_.item(b).template_name());
-      return pa != pb ? pa > pb : a > b;
+      const Anchor of_a = clusters_.item(a).anchor;
+      const Anchor of_b = clusters_.item(b).anchor;
+      return of_a != of_b ? of_a > of_b : a > b;
     };
     std::sort(hosts.begin(), hosts.end(), before);
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());

@@ -10,6 +10,20 @@ namespace {
 
 namespace why = fuse_reasons;
 
+Anchor anchor_of(const Node& node) {
+  switch (node.op->op_class) {
+    case OpClass::kCollective:
+      return Anchor::kCollective;
+    case OpClass::kMatmul:
+      return Anchor::kMatmul;
+    case OpClass::kReduction:
+    case OpClass::kNorm:
+      return Anchor::kReduction;
+    default:
+      return Anchor::kNone;
+  }
+}
+
 /// Orders sorted nodes: what a collective's operand is computed from, the collective, the rest.
 void collective_first(Clusters& clusters, std::vector<NodeId>& nodes) {
   const auto found = std::find_if(nodes.begin(), nodes.end(),
@@ -102,6 +116,9 @@ Reason merge(Clusters& clusters, const std::vector<int>& members, const std::vec
   if (level > cap) return Reason(why::kClosesCycle);
   merged.level = cap == INT_MAX ? level : cap;
 
+  for (NodeId n : merged.nodes) {
+    merged.anchor = std::max(merged.anchor, anchor_of(clusters.node(n)));
+  }
   merged.kernel = clusters.bodies.find(merged.nodes, escaping(clusters, merged.nodes));
   const std::string& refusal = merged.kernel.body->refusal;
   return refusal.empty() ? Reason() : Reason(why::kTemplateRefuses, refusal);

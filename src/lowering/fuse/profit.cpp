@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "codegen/protocol.h"
+#include "codegen/kernel_spec.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "lowering/plan/cost.h"
@@ -45,17 +45,10 @@ Reason would_repeat(const Clusters& clusters, int other, NodeId id,
 
 }  // namespace
 
-int priority(std::string_view template_name) {
-  return template_name == "collective" ? 3
-         : template_name == "gemm"     ? 2
-         : template_name == "row"      ? 1
-                                       : 0;
-}
-
 bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
   const Item& it = clusters.item(host);
   const ValueId operand = clusters.node(collective).inputs[0];
-  if (it.template_name() != "pointwise" || it.consumed ||
+  if (it.anchor != Anchor::kNone || it.consumed ||
       it.kernel.outputs != std::vector{operand} ||
       clusters.users_of(operand) != std::vector{collective} ||
       clusters.is_output[static_cast<std::size_t>(operand)]) {
@@ -64,14 +57,14 @@ bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
   double bytes = most_bytes(clusters.graph, operand);
   for (ValueId input : it.kernel.inputs) bytes += most_bytes(clusters.graph, input);
   const DeviceModel& device = device_model(clusters.context.target);
-  const std::int64_t blocks = protocol::kMaxBlocks / clusters.context.ranks_per_device;
+  const std::int64_t blocks = kMaxCollectiveBlocks / clusters.context.ranks_per_device;
   return memory_ns(bytes, std::max<std::int64_t>(1, blocks), device) <
          memory_ns(bytes, device.sms, device) + device.launch_ns;
 }
 
 bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
   const Item& it = clusters.item(host);
-  if (it.template_name() != "pointwise" || it.consumed) return false;
+  if (it.anchor != Anchor::kNone || it.consumed) return false;
   double bytes = 0;
   for (ValueId input : it.kernel.inputs) bytes += most_bytes(clusters.graph, input);
   double results = 0;
@@ -109,11 +102,11 @@ Reason cannot_absorb(const Clusters& clusters, int joined, int other, NodeId id,
   const Node& n = clusters.node(id);
   if (n.op->op_class == OpClass::kMatmul) return cannot_join(clusters, other, id, own);
   const Item& mine = clusters.item(joined);
-  const std::string& template_name = clusters.item(other).template_name();
-  const bool pair = mine.template_name() == "gemm" && template_name == "gemm";
-  if (template_name != "pointwise" && !pair) {
-    return Reason(why::kCannotJoin, n.name, mine.template_name(), clusters.head(mine).name,
-                  template_name);
+  const Item& its = clusters.item(other);
+  const bool pair = mine.anchor == Anchor::kMatmul && its.anchor == Anchor::kMatmul;
+  if (its.anchor != Anchor::kNone && !pair) {
+    return Reason(why::kCannotJoin, n.name, mine.kernel.body->template_name,
+                  clusters.head(mine).name, its.kernel.body->template_name);
   }
   return would_repeat(clusters, other, id, own);
 }

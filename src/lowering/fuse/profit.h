@@ -26,7 +26,4 @@ namespace braid {
 [[nodiscard]] Reason cannot_absorb(const Clusters& clusters, int joined, int other, NodeId id,
                                    const std::vector<NodeId>& own);
 
-/// Kernels to join, the best first: collective, gemm, row, pointwise.
-[[nodiscard]] int priority(std::string_view template_name);
-
 }  // namespace braid

@@ -110,7 +110,7 @@ __device__ __forceinline__ void store(E* p, const V* v, bool ok) {
 
 // What went wrong first on this rank, for the host.
 struct Record {
-  unsigned kind, step, block, channel, peer, expected, seen, node;
+  unsigned kind, step, block, slot, peer, expected, seen, node;
   long long index, extent;
 };
 __device__ __forceinline__ bool claim(Record* record, unsigned kind) {

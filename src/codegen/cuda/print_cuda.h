@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "codegen/tile/tile.h"
+
+namespace braid::tile {
+
+/// CUDA C++ of a program after all passes.
+std::string print_cuda(const Program& program);
+
+}  // namespace braid::tile

@@ -1,0 +1,289 @@
+#include "codegen/tile/builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "braid/error.h"
+#include "codegen/tile/op_info.h"
+
+namespace braid::tile {
+namespace {
+
+/// The result of an integer function on constants, where there is one worth folding.
+std::optional<std::int64_t> fold(Fn fn, const std::vector<std::int64_t>& x) {
+  switch (fn) {
+    case Fn::kAdd:
+      return x[0] + x[1];
+    case Fn::kSub:
+      return x[0] - x[1];
+    case Fn::kMul:
+      return x[0] * x[1];
+    case Fn::kMin:
+      return std::min(x[0], x[1]);
+    case Fn::kMax:
+      return std::max(x[0], x[1]);
+    case Fn::kToI32:
+    case Fn::kToI64:
+      return x[0];
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Id Builder::append(Inst inst) {
+  // A tile full of a constant may start an accumulator, so it is not shared.
+  const bool pure = inst.op <= Op::kPeer && !(inst.op == Op::kConstant && !inst.type.is_scalar());
+  if (!pure) {
+    const Id id = detached(std::move(inst));
+    block_->push_back(id);
+    return id;
+  }
+  std::string key = fmt::format("{} {} {} {} {} {} {} {} {} {}", static_cast<int>(inst.op),
+                                static_cast<int>(inst.type.kind), inst.type.rows, inst.type.cols,
+                                static_cast<int>(inst.fn), static_cast<int>(inst.dtype), inst.index,
+                                inst.number, inst.integer, fmt::join(inst.args, ","));
+  for (const auto& table : known_) {
+    if (auto it = table.find(key); it != table.end()) return it->second;
+  }
+  const Id id = detached(std::move(inst));
+  block_->push_back(id);
+  known_.back().emplace(std::move(key), id);
+  return id;
+}
+
+Id Builder::detached(Inst inst) {
+  p_.insts.push_back(std::move(inst));
+  return static_cast<Id>(p_.insts.size()) - 1;
+}
+
+Id Builder::param(const KernelParam& what, std::int64_t divisor) {
+  const auto same = [&](const Param& q) {
+    return q.what.kind == what.kind && q.what.index == what.index && q.what.group == what.group &&
+           q.what.expr == what.expr;
+  };
+  auto it = std::find_if(p_.params.begin(), p_.params.end(), same);
+  if (it == p_.params.end()) it = p_.params.insert(it, {what, divisor});
+  const bool pointer =
+      what.kind == KernelParam::Kind::kInput || what.kind == KernelParam::Kind::kOutput;
+  return append({.op = Op::kParam,
+                 .type = {pointer ? Kind::kPtr : Kind::kI64},
+                 .args = {},
+                 .index = static_cast<int>(it - p_.params.begin())});
+}
+
+Id Builder::scalar(const Expr& expr, std::int64_t divisor) {
+  if (expr.is_constant()) return integer(expr.evaluate({}));
+  return param({.kind = KernelParam::Kind::kScalar, .expr = expr, .group = {}}, divisor);
+}
+
+Id Builder::constant(Kind kind, double value) {
+  if (kind != Kind::kF32) return integer(static_cast<std::int64_t>(value), kind);
+  return append({.op = Op::kConstant, .type = {kind}, .args = {}, .number = value});
+}
+
+Id Builder::integer(std::int64_t value, Kind kind) {
+  return append({.op = Op::kConstant, .type = {kind}, .args = {}, .integer = value});
+}
+
+Id Builder::range(int rows, int cols, int axis) {
+  return append({.op = Op::kRange, .type = {Kind::kI32, rows, cols}, .args = {}, .index = axis});
+}
+
+Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
+  Type type = p_.at(args[0]).type;
+  std::vector<std::int64_t> constants;
+  bool all_small = true;  // so far only constants that fit any integer type
+  for (Id arg : args) {
+    const Inst& inst = p_.at(arg);
+    type.rows = std::max(type.rows, inst.type.rows);
+    type.cols = std::max(type.cols, inst.type.cols);
+    constexpr std::int64_t kSmall = 1 << 30;
+    const bool fits = inst.op == Op::kConstant && inst.type.is_scalar() && inst.integer > -kSmall &&
+                      inst.integer < kSmall;
+    if (is_integer(type.kind) && inst.type.kind == Kind::kI64 && !fits) type.kind = Kind::kI64;
+    if (is_integer(type.kind) && inst.type.kind == Kind::kI32 && all_small) type.kind = Kind::kI32;
+    all_small = all_small && fits;
+    if (inst.op == Op::kConstant && inst.type.is_scalar() && is_integer(inst.type.kind)) {
+      constants.push_back(inst.integer);
+    }
+  }
+  if (constants.size() == args.size()) {
+    if (auto value = fold(fn, constants)) return integer(*value, type.kind);
+  }
+  const auto is_constant = [&](Id id, std::int64_t value) {
+    const Inst& inst = p_.at(id);
+    return inst.op == Op::kConstant && inst.type.is_scalar() && is_integer(type.kind) &&
+           inst.integer == value;
+  };
+  if (is_integer(type.kind) && args.size() == 2) {
+    const bool one_neutral = fn == Fn::kMul;
+    const std::int64_t neutral = one_neutral ? 1 : 0;
+    if (fn == Fn::kAdd || fn == Fn::kMul) {
+      if (is_constant(args[0], neutral)) return args[1];
+      if (is_constant(args[1], neutral)) return args[0];
+    }
+    if (fn == Fn::kMul && (is_constant(args[0], 0) || is_constant(args[1], 0))) {
+      return integer(0, type.kind);
+    }
+  }
+  switch (fn) {
+    case Fn::kLt:
+    case Fn::kEq:
+    case Fn::kAnd:
+    case Fn::kNot:
+      type.kind = Kind::kPred;
+      break;
+    case Fn::kRound:
+      if (dtype == DType::kBool) type.kind = Kind::kI64;
+      break;
+    case Fn::kSelect:
+      type.kind = p_.at(args[1]).type.kind;
+      break;
+    case Fn::kToI32:
+      type.kind = Kind::kI32;
+      break;
+    case Fn::kToI64:
+    case Fn::kSaturate:
+      type.kind = Kind::kI64;
+      break;
+    case Fn::kToF32:
+      type.kind = Kind::kF32;
+      break;
+    default:
+      break;
+  }
+  return append({.op = Op::kMap, .type = type, .args = std::move(args), .fn = fn, .dtype = dtype});
+}
+
+Id Builder::ptr_add(Id pointer, Id elements, DType dtype) {
+  const Id bytes = map(Fn::kMul, {elements, integer(static_cast<std::int64_t>(dtype_size(dtype)))});
+  if (p_.at(bytes).op == Op::kConstant && p_.at(bytes).integer == 0) return pointer;
+  return append({.op = Op::kPtrAdd, .type = {Kind::kPtr}, .args = {pointer, bytes}});
+}
+
+Id Builder::peer(Id offset, Id rank) {
+  return append({.op = Op::kPeer, .type = {Kind::kPtr}, .args = {offset, rank}});
+}
+
+Id Builder::load(Id pointer, Id offset, Id mask, DType dtype) {
+  const Type& at = type(offset);
+  std::vector<Id> args{pointer, offset};
+  if (mask != kNone) args.push_back(mask);
+  return append({.op = Op::kLoad,
+                 .type = {is_float(dtype) ? Kind::kF32 : Kind::kI64, at.rows, at.cols},
+                 .args = std::move(args),
+                 .dtype = dtype});
+}
+
+void Builder::store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
+  std::vector<Id> args{pointer, offset, value};
+  if (mask != kNone) args.push_back(mask);
+  append({.op = Op::kStore, .type = {}, .args = std::move(args), .dtype = dtype});
+}
+
+void Builder::can_fail() {
+  for (const auto kind : {KernelParam::Kind::kRecord, KernelParam::Kind::kStep}) {
+    param({.kind = kind, .index = 0, .expr = 0, .group = {}});
+  }
+}
+
+void Builder::check_index(Id index, Id extent, Id mask, int node) {
+  can_fail();
+  std::vector<Id> args{extent, index};
+  if (mask != kNone) args.push_back(mask);
+  append({.op = Op::kCheckIndex, .type = {}, .args = std::move(args), .index = node});
+}
+
+Id Builder::reduce(Fn fn, Id tile) {
+  const Type from = type(tile);
+  return append({.op = Op::kReduce, .type = {from.kind, from.rows, 1}, .args = {tile}, .fn = fn});
+}
+
+Id Builder::dot(Id a, Id b, Id accumulator, bool trans_a, bool trans_b, DType dtype) {
+  return append({.op = Op::kDot,
+                 .type = type(accumulator),
+                 .args = {a, b, accumulator},
+                 .dtype = dtype,
+                 .trans_a = trans_a,
+                 .trans_b = trans_b});
+}
+
+Id Builder::splat(Kind kind, int rows, int cols, double value) {
+  return append({.op = Op::kConstant,
+                 .type = {kind, rows, cols},
+                 .args = {},
+                 .number = kind == Kind::kF32 ? value : 0,
+                 .integer = kind == Kind::kF32 ? 0 : static_cast<std::int64_t>(value)});
+}
+
+Id Builder::splat_integer(int rows, int cols, std::int64_t value) {
+  return append(
+      {.op = Op::kConstant, .type = {Kind::kI64, rows, cols}, .args = {}, .integer = value});
+}
+
+Id Builder::spread(Id value, int rows, int cols) {
+  // -0, which added leaves every float as it is, -0 too.
+  return map(Fn::kAdd, {splat(type(value).kind, rows, cols, -0.0), value});
+}
+
+void Builder::communicate(const std::string& group, int world) {
+  p_.communicates = true;
+  p_.world = world;
+  using P = KernelParam::Kind;
+  for (P kind : {P::kPeers, P::kRank, P::kFlags, P::kTimeout}) {
+    param({.kind = kind, .index = 0, .expr = 0, .group = group});
+  }
+  can_fail();
+}
+
+void Builder::signal(Id slot, Id rank, Id predicate) {
+  append({.op = Op::kSignal, .type = {}, .args = {slot, rank, predicate}});
+}
+
+void Builder::wait(Id slot, Id rank, Id predicate) {
+  append({.op = Op::kWait, .type = {}, .args = {slot, rank, predicate}});
+}
+
+Id Builder::begin_for(Id low, Id high, Id step, std::vector<Id> initial) {
+  Inst loop{.op = Op::kFor, .type = {}, .args = {low, high, step}};
+  loop.body_args.push_back(detached({.op = Op::kForArg, .type = {Kind::kI64}, .args = {}}));
+  for (std::size_t i = 0; i < initial.size(); ++i) {
+    loop.args.push_back(initial[i]);
+    loop.body_args.push_back(detached({.op = Op::kForArg,
+                                       .type = type(initial[i]),
+                                       .args = {initial[i]},
+                                       .index = static_cast<int>(i) + 1}));
+  }
+  const Id id = append(std::move(loop));
+  outer_.push_back(block_);
+  open_.push_back({id, std::make_unique<std::vector<Id>>()});
+  known_.emplace_back();
+  block_ = open_.back().body.get();
+  return id;
+}
+
+std::vector<Id> Builder::end_for(Id loop, std::vector<Id> yields) {
+  if (open_.empty() || open_.back().id != loop) throw_internal("", "loops must nest");
+  Inst& inst = p_.at(loop);
+  inst.body = std::move(*open_.back().body);
+  inst.yields = std::move(yields);
+  open_.pop_back();
+  block_ = outer_.back();
+  outer_.pop_back();
+  known_.pop_back();
+  std::vector<Id> results;
+  const std::size_t count = p_.at(loop).yields.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    results.push_back(append({.op = Op::kForResult,
+                              .type = type(p_.at(loop).body_args[i + 1]),
+                              .args = {loop},
+                              .index = static_cast<int>(i)}));
+  }
+  return results;
+}
+
+}  // namespace braid::tile

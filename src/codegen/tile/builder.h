@@ -1,0 +1,86 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/tile/tile.h"
+
+namespace braid::tile {
+
+/// Appends instructions to a program, folding integer constants and reusing equal pure
+/// instructions, so that the text stays small.
+class Builder {
+ public:
+  explicit Builder(Program& program) : p_(program), block_(&program.body) {}
+
+  Id param(const KernelParam& what, std::int64_t divisor = 1);
+  /// The value of an expression over symbols: a constant, or an i64 parameter.
+  Id scalar(const Expr& expr, std::int64_t divisor = 1);
+  Id constant(Kind kind, double value);
+  Id integer(std::int64_t value, Kind kind = Kind::kI64);
+  Id program_id() { return append({.op = Op::kProgramId, .type = {Kind::kI64}, .args = {}}); }
+  Id num_programs() { return append({.op = Op::kNumPrograms, .type = {Kind::kI64}, .args = {}}); }
+  Id range(int rows, int cols, int axis);
+  Id map(Fn fn, std::vector<Id> args, DType dtype = DType::kF32);
+  /// The value nearest to `value` that `dtype` holds.
+  Id round(DType dtype, Id value) {
+    if (dtype == DType::kF32 || dtype == DType::kI64) return value;
+    return map(Fn::kRound, {value}, dtype);
+  }
+  Id ptr_add(Id pointer, Id elements, DType dtype);
+  Id peer(Id offset, Id rank);
+  Id load(Id pointer, Id offset, Id mask, DType dtype);
+  void store(Id pointer, Id offset, Id value, Id mask, DType dtype);
+  /// Adds the parameters with which a kernel tells what went wrong.
+  void can_fail();
+  void check_index(Id index, Id extent, Id mask, int node);
+  Id reduce(Fn fn, Id tile);
+  Id dot(Id a, Id b, Id accumulator, bool trans_a, bool trans_b, DType dtype);
+  /// A tile full of a constant.
+  Id splat(Kind kind, int rows, int cols, double value);
+  Id splat_integer(int rows, int cols, std::int64_t value);
+  /// A tile of one column, or a scalar, spread over a tile of this shape.
+  Id spread(Id value, int rows, int cols);
+  /// Adds the parameters of a kernel that waits for peers of `group`.
+  void communicate(const std::string& group, int world);
+  /// With no rank: every rank of the group.
+  void signal(Id slot, Id rank = kNone, Id predicate = kNone);
+  void wait(Id slot, Id rank = kNone, Id predicate = kNone);
+
+  /// Opens a loop; returns its id. Inside, `induction` and `carried` give the values; `end_for`
+  /// closes it.
+  Id begin_for(Id low, Id high, Id step, std::vector<Id> initial);
+  Id induction(Id loop) { return p_.at(loop).body_args[0]; }
+  Id carried(Id loop, int index) {
+    return p_.at(loop).body_args[static_cast<std::size_t>(index) + 1];
+  }
+  /// Returns the carried values after the loop.
+  std::vector<Id> end_for(Id loop, std::vector<Id> yields);
+
+  Id append(Inst inst);
+  /// Makes an instruction that stands in no block (loop arguments).
+  Id detached(Inst inst);
+  /// Where the next instructions go (passes that insert).
+  void set_block(std::vector<Id>* block) {
+    block_ = block;
+    known_.assign(1, {});
+  }
+  [[nodiscard]] Program& program() { return p_; }
+  [[nodiscard]] const Type& type(Id id) const { return p_.at(id).type; }
+
+ private:
+  Program& p_;
+  std::vector<Id>* block_;
+  struct OpenLoop {
+    Id id;
+    std::unique_ptr<std::vector<Id>> body;  ///< stays in place while loops nest
+  };
+  std::vector<std::vector<Id>*> outer_;
+  std::vector<OpenLoop> open_;
+  std::vector<std::map<std::string, Id>> known_{
+      1};  ///< pure instructions, one table per open block
+};
+
+}  // namespace braid::tile

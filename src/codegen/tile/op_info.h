@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "codegen/tile/tile.h"
+
+namespace braid::tile {
+
+/// What the text form and the verifier need to know of an operation; a table, one entry each.
+struct OpInfo {
+  Op op;
+  std::string_view name;
+  int min_args;
+  int max_args;     ///< -1: any number
+  bool has_result;  ///< it names a value
+  bool has_dtype;   ///< written behind the name: load.bf16
+  bool has_index;   ///< written before the operands: range 1
+};
+
+/// Of a kMap, what holds for the operation; the name is that of its function.
+const OpInfo& op_info(Op op);
+std::optional<Op> op_named(std::string_view name);
+
+std::string_view fn_name(Fn fn);
+std::optional<Fn> fn_named(std::string_view name);
+/// The number of its operands.
+int fn_operands(Fn fn);
+/// Whether it rounds to a dtype, written behind the name: round.bf16.
+inline bool fn_has_dtype(Fn fn) { return fn == Fn::kSaturate || fn == Fn::kRound; }
+
+std::string_view kind_name(Kind kind);
+std::optional<Kind> kind_named(std::string_view name);
+inline bool is_integer(Kind kind) { return kind == Kind::kI32 || kind == Kind::kI64; }
+
+std::string_view param_name(KernelParam::Kind kind);
+std::optional<KernelParam::Kind> param_named(std::string_view name);
+
+}  // namespace braid::tile

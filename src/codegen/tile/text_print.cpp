@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "codegen/tile/op_info.h"
+#include "codegen/tile/text.h"
+
+namespace braid::tile {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::string basis_text(std::string_view name, const std::vector<Coord>& basis) {
+  std::string out = fmt::format(" {}", name);
+  for (Coord c : basis) out += fmt::format(" ({},{})", c.row, c.col);
+  return out;
+}
+
+class TextPrinter {
+ public:
+  explicit TextPrinter(const Program& program) : p_(program) {}
+
+  std::string print() {
+    header();
+    line("{");
+    ++depth_;
+    block(p_.body);
+    --depth_;
+    line("}");
+    return std::move(out_);
+  }
+
+ private:
+  void line(std::string_view text) {
+    out_.append(static_cast<std::size_t>(depth_) * 2, ' ').append(text).push_back('\n');
+  }
+
+  void header() {
+    line(fmt::format("kernel {}", p_.entry));
+    line(fmt::format("warps {}", p_.num_warps));
+    if (p_.warps_m != 1) line(fmt::format("warps_m {}", p_.warps_m));
+    if (p_.world != 0) line(fmt::format("world {}", p_.world));
+    if (p_.flag_slots != 0) line(fmt::format("flag_slots {}", p_.flag_slots));
+    if (p_.scratch_bytes != 0) line(fmt::format("scratch {}", p_.scratch_bytes));
+    line(fmt::format("grid {}", p_.grid.str()));
+    for (std::size_t i = 0; i < p_.params.size(); ++i) param(i);
+    for (std::size_t i = 0; i < p_.layouts.size(); ++i) {
+      const Layout& layout = p_.layouts[i];
+      line(fmt::format("layout {} [{}, {}]{}{}{}", i, layout.rows, layout.cols,
+                       basis_text("reg", layout.reg), basis_text("lane", layout.lane),
+                       basis_text("warp", layout.warp)));
+    }
+    if (p_.shared_bytes != 0) line(fmt::format("shared {}", p_.shared_bytes));
+  }
+
+  void param(std::size_t i) {
+    const Param& param = p_.params[i];
+    std::string text = fmt::format("param {} {}", i, param_name(param.what.kind));
+    if (param.what.kind == KernelParam::Kind::kScalar) {
+      text += " " + param.what.expr.str();
+    } else {
+      text += fmt::format(" {}", param.what.index);
+    }
+    if (!param.what.group.empty()) text += fmt::format(" group {}", quoted(param.what.group));
+    if (param.divisor != 1) text += fmt::format(" divisor {}", param.divisor);
+    line(text);
+  }
+
+  static std::string name(Id id) { return id == kNone ? "_" : fmt::format("%{}", id); }
+
+  static std::string type_text(const Inst& inst) {
+    std::string text(kind_name(inst.type.kind));
+    if (!inst.type.is_scalar()) text += fmt::format("[{}, {}]", inst.type.rows, inst.type.cols);
+    if (inst.layout >= 0) text += fmt::format(" #{}", inst.layout);
+    return text;
+  }
+
+  static std::string number_text(const Inst& inst) {
+    if (inst.type.kind != Kind::kF32) return fmt::format("{}", inst.integer);
+    if (std::isnan(inst.number)) return "nan";
+    return fmt::format("{:.17g}", inst.number);
+  }
+
+  static std::string attributes(const Inst& inst) {
+    std::vector<std::string> out;
+    if (inst.trans_a) out.emplace_back("trans_a");
+    if (inst.trans_b) out.emplace_back("trans_b");
+    if (inst.op == Op::kAllocShared) {
+      out.push_back(fmt::format("stages {}", inst.stages));
+      out.push_back(fmt::format("row_step {}", inst.index));
+    }
+    if (inst.shared_offset >= 0) out.push_back(fmt::format("at {}", inst.shared_offset));
+    return out.empty() ? "" : fmt::format(" {{{}}}", fmt::join(out, ", "));
+  }
+
+  void block(const std::vector<Id>& ids) {
+    for (Id id : ids) p_.at(id).op == Op::kFor ? loop(id) : instruction(id);
+  }
+
+  void instruction(Id id) {
+    const Inst& inst = p_.at(id);
+    const OpInfo& info = op_info(inst.op);
+    std::string text = info.has_result ? name(id) + " = " : "";
+    text += inst.op == Op::kMap ? fn_name(inst.fn) : info.name;
+    if (info.has_dtype || (inst.op == Op::kMap && fn_has_dtype(inst.fn))) {
+      text += fmt::format(".{}", dtype_name(inst.dtype));
+    }
+    if (inst.op == Op::kReduce) text += fmt::format(".{}", fn_name(inst.fn));
+    std::vector<std::string> operands;
+    if (info.has_index) operands.push_back(fmt::format("{}", inst.index));
+    if (inst.op == Op::kConstant) operands.push_back(number_text(inst));
+    for (Id arg : inst.args) operands.push_back(name(arg));
+    if (!operands.empty()) text += fmt::format(" {}", fmt::join(operands, ", "));
+    if (info.has_result) text += " : " + type_text(inst);
+    line(text + attributes(inst));
+  }
+
+  void loop(Id id) {
+    const Inst& inst = p_.at(id);
+    std::string text =
+        fmt::format("{} = for {} = {} to {} step {}", name(id), name(inst.body_args[0]),
+                    name(inst.args[0]), name(inst.args[1]), name(inst.args[2]));
+    for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
+      text += fmt::format("{} {} = {} : {}", i == 1 ? " carry" : ",", name(inst.body_args[i]),
+                          name(inst.args[i + 2]), type_text(p_.at(inst.body_args[i])));
+    }
+    line(text + " {");
+    ++depth_;
+    block(inst.body);
+    if (!inst.yields.empty()) {
+      std::vector<std::string> yields;
+      for (Id yield : inst.yields) yields.push_back(name(yield));
+      line(fmt::format("yield {}", fmt::join(yields, ", ")));
+    }
+    --depth_;
+    line("}");
+  }
+
+  const Program& p_;
+  std::string out_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::string print_text(const Program& program) { return TextPrinter(program).print(); }
+
+}  // namespace braid::tile

@@ -1,0 +1,395 @@
+#include "codegen/tile/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "braid/error.h"
+#include "codegen/tile/op_info.h"
+
+namespace braid::tile {
+namespace {
+
+std::string shown(const Type& type) {
+  std::string text(kind_name(type.kind));
+  if (!type.is_scalar()) text += fmt::format("[{}, {}]", type.rows, type.cols);
+  return text;
+}
+
+bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program) : p_(program) {}
+
+  void verify() {
+    if (!is_power_of_two(p_.num_warps) || !is_power_of_two(p_.warps_m) ||
+        p_.warps_m > p_.num_warps) {
+      throw_invalid(p_.entry, fmt::format("found {} warps, {} of them along M, expected powers of "
+                                          "two, the second within the first",
+                                          p_.num_warps, p_.warps_m));
+    }
+    for (const Layout& layout : p_.layouts) check_layout(layout);
+    block(p_.body, [] {});
+  }
+
+ private:
+  // What is wrong with the instruction at hand.
+  [[noreturn]] void fail(const std::string& found, const std::string& expected) const {
+    const Inst& inst = p_.at(at_);
+    const std::string_view name = inst.op == Op::kMap ? fn_name(inst.fn) : op_info(inst.op).name;
+    throw_invalid(fmt::format("%{} ({})", at_, name),
+                  fmt::format("found {}, expected {}", found, expected));
+  }
+
+  void check_layout(const Layout& layout) const {
+    if (layout.lane.size() != 5 || layout.warps() != p_.num_warps || !layout.covers_tile()) {
+      throw_invalid(p_.entry, fmt::format("a layout of [{}, {}] does not spread it over 32 lanes "
+                                          "and {} warps",
+                                          layout.rows, layout.cols, p_.num_warps));
+    }
+  }
+
+  /// Checks the instructions of a block and then, while its values are visible, what `last` checks.
+  template <class Last>
+  void block(const std::vector<Id>& ids, const Last& last) {
+    std::vector<Id> opened;
+    for (Id id : ids) {
+      at_ = id;
+      if (id < 0 || id >= static_cast<Id>(p_.insts.size())) {
+        throw_invalid(p_.entry, fmt::format("%{} is no instruction", id));
+      }
+      instruction(id);
+      define(id, opened);
+    }
+    last();
+    for (Id id : opened) visible_.erase(id);
+  }
+
+  void define(Id id, std::vector<Id>& opened) {
+    if (!defined_.insert(id).second) fail("a second definition", "one");
+    visible_.insert(id);
+    opened.push_back(id);
+  }
+
+  const Type& type(Id id) const { return p_.at(id).type; }
+
+  void expect(bool good, Id arg, std::string_view what, std::string_view expected) const {
+    if (!good) {
+      fail(fmt::format("{} %{} : {}", what, arg, arg == kNone ? "none" : shown(type(arg))),
+           std::string(expected));
+    }
+  }
+  void scalar_integer(Id arg, std::string_view what) const {
+    expect(arg != kNone && type(arg).is_scalar() && is_integer(type(arg).kind), arg, what,
+           "an integer scalar");
+  }
+  void scalar_predicate(Id arg) const {
+    expect(arg != kNone && type(arg).is_scalar() &&
+               (type(arg).kind == Kind::kPred || is_integer(type(arg).kind)),
+           arg, "the condition", "a scalar predicate or integer");
+  }
+  void pointer(Id arg) const {
+    expect(arg != kNone && type(arg).is_scalar() && type(arg).kind == Kind::kPtr, arg,
+           "the pointer", "ptr");
+  }
+  void offsets(Id arg) const {
+    expect(arg != kNone && !type(arg).is_scalar() && is_integer(type(arg).kind), arg, "the offsets",
+           "a tile of integers");
+  }
+  /// Whether a value can stand beside the elements of a tile: its equal, one per row, or one.
+  static bool broadcasts(const Type& x, const Type& into) {
+    if (x.is_scalar()) return true;
+    return x.rows == into.rows && (x.cols == into.cols || x.cols == 1);
+  }
+  void mask(Id arg, const Type& over) const {
+    expect(type(arg).kind == Kind::kPred && broadcasts(type(arg), over), arg, "the mask",
+           fmt::format("predicates over [{}, {}]", over.rows, over.cols));
+  }
+  void same_shape(Id arg, const Type& as, std::string_view what) const {
+    expect(arg != kNone && type(arg).rows == as.rows && type(arg).cols == as.cols, arg, what,
+           fmt::format("the shape [{}, {}]", as.rows, as.cols));
+  }
+
+  static bool may_be_none(Op op, std::size_t operand) {
+    if (op == Op::kCopyToShared) return operand == 4;
+    return (op == Op::kSignal || op == Op::kWait) && operand > 0;
+  }
+
+  void instruction(Id id) {
+    const Inst& inst = p_.at(id);
+    const OpInfo& info = op_info(inst.op);
+    const int count = static_cast<int>(inst.args.size());
+    const bool is_map = inst.op == Op::kMap;
+    const int least = is_map ? fn_operands(inst.fn) : info.min_args;
+    const int most = is_map ? least : info.max_args;
+    if (count < least || (most >= 0 && count > most)) {
+      fail(fmt::format("{} operands", count),
+           least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most));
+    }
+    for (std::size_t i = 0; i < inst.args.size(); ++i) {
+      const Id arg = inst.args[i];
+      if (arg == kNone && may_be_none(inst.op, i)) continue;
+      if (!visible_.contains(arg)) {
+        fail(fmt::format("operand {}", arg == kNone ? "none" : fmt::format("%{}", arg)),
+             "a value that is defined before it, in its own or an outer block");
+      }
+      const bool is_loop = p_.at(arg).op == Op::kFor;
+      if (is_loop != (inst.op == Op::kForResult)) {
+        fail(fmt::format("operand %{}", arg), is_loop ? "a value, not a loop" : "a loop");
+      }
+    }
+    own_type(inst);
+    operands(inst);
+  }
+
+  void own_type(const Inst& inst) const {
+    const Type& type = inst.type;
+    if (!type.is_scalar() && (!is_power_of_two(type.rows) || !is_power_of_two(type.cols))) {
+      fail(shown(type), "extents that are powers of two");
+    }
+    const bool in_table = inst.layout < static_cast<int>(p_.layouts.size());
+    if (inst.layout >= 0 && (!in_table || type.is_scalar())) fail("a layout", "none here");
+    if (inst.layout >= 0) {
+      const Layout& layout = p_.layouts[static_cast<std::size_t>(inst.layout)];
+      if (layout.rows != type.rows || layout.cols != type.cols) {
+        fail(fmt::format("a layout of [{}, {}]", layout.rows, layout.cols),
+             "one of " + shown(type));
+      }
+    }
+    if (inst.op == Op::kParam && inst.index >= static_cast<int>(p_.params.size())) {
+      fail(fmt::format("parameter {}", inst.index), fmt::format("one below {}", p_.params.size()));
+    }
+  }
+
+  void operands(const Inst& inst) {
+    const auto& args = inst.args;
+    switch (inst.op) {
+      case Op::kRange:
+        if (inst.index > 1 || inst.type.is_scalar() || !is_integer(inst.type.kind)) {
+          fail(fmt::format("{} of axis {}", shown(inst.type), inst.index),
+               "a tile of integers along axis 0 or 1");
+        }
+        break;
+      case Op::kMap:
+        map(inst);
+        break;
+      case Op::kPtrAdd:
+        pointer(args[0]);
+        scalar_integer(args[1], "the offset");
+        break;
+      case Op::kPeer:
+        scalar_integer(args[0], "the offset");
+        scalar_integer(args[1], "the rank");
+        break;
+      case Op::kLoad:
+        pointer(args[0]);
+        offsets(args[1]);
+        same_shape(args[1], inst.type, "the offsets");
+        memory_kind(inst.type, inst.dtype);
+        if (args.size() > 2) mask(args[2], inst.type);
+        break;
+      case Op::kStore:
+        pointer(args[0]);
+        offsets(args[1]);
+        same_shape(args[2], type(args[1]), "the value");
+        memory_kind(type(args[2]), inst.dtype);
+        if (args.size() > 3) mask(args[3], type(args[1]));
+        break;
+      case Op::kCheckIndex:
+        scalar_integer(args[0], "the extent");
+        offsets(args[1]);
+        if (args.size() > 2) mask(args[2], type(args[1]));
+        break;
+      case Op::kReduce:
+        reduce(inst);
+        break;
+      case Op::kDot:
+        dot(inst);
+        break;
+      case Op::kFor:
+        loop(inst);
+        break;
+      case Op::kForResult:
+        result(inst);
+        break;
+      case Op::kCopyToShared:
+        shared(args[0], args[1]);
+        pointer(args[2]);
+        offsets(args[3]);
+        same_shape(args[3], type(args[0]), "the offsets");
+        if (args[4] != kNone) mask(args[4], type(args[3]));
+        scalar_predicate(args[5]);
+        break;
+      case Op::kStoreShared:
+        shared(args[0], args[1]);
+        same_shape(args[2], type(args[0]), "the value");
+        break;
+      case Op::kSignal:
+      case Op::kWait:
+        scalar_integer(args[0], "the slot");
+        if (args[1] != kNone) scalar_integer(args[1], "the rank");
+        if (args[2] != kNone) scalar_predicate(args[2]);
+        break;
+      default:
+        break;
+    }
+  }
+
+  /// Floats are f32 values, the rest are integers.
+  void memory_kind(const Type& type, DType dtype) const {
+    if (is_float(dtype) != (type.kind == Kind::kF32) ||
+        !(type.kind == Kind::kF32 || is_integer(type.kind))) {
+      fail(fmt::format("{} as {}", shown(type), dtype_name(dtype)),
+           is_float(dtype) ? "f32 values" : "integers");
+    }
+  }
+
+  void map(const Inst& inst) const {
+    const auto all = [&](auto test, std::string_view expected) {
+      for (Id arg : inst.args) expect(test(type(arg).kind), arg, "operand", expected);
+    };
+    const auto is_pred = [](Kind kind) { return kind == Kind::kPred; };
+    const auto is_number = [](Kind kind) { return kind == Kind::kF32 || is_integer(kind); };
+    const auto alike = [&](std::size_t first) {
+      const bool floats = type(inst.args[first]).kind == Kind::kF32;
+      for (std::size_t i = first; i < inst.args.size(); ++i) {
+        expect((type(inst.args[i]).kind == Kind::kF32) == floats, inst.args[i], "operand",
+               "floats only or integers only");
+      }
+    };
+    Type wide;
+    for (Id arg : inst.args) {
+      wide.rows = std::max(wide.rows, type(arg).rows);
+      wide.cols = std::max(wide.cols, type(arg).cols);
+    }
+    for (Id arg : inst.args) {
+      expect(broadcasts(type(arg), wide), arg, "operand",
+             fmt::format("a scalar, [{}, 1] or [{}, {}]", wide.rows, wide.rows, wide.cols));
+    }
+    if (wide.rows != inst.type.rows || wide.cols != inst.type.cols) {
+      fail(shown(inst.type), fmt::format("a result of the shape [{}, {}]", wide.rows, wide.cols));
+    }
+    bool good = true;
+    switch (inst.fn) {
+      case Fn::kAnd:
+      case Fn::kNot:
+        all(is_pred, "predicates");
+        good = is_pred(inst.type.kind);
+        break;
+      case Fn::kLt:
+      case Fn::kEq:
+        all(is_number, "numbers");
+        alike(0);
+        good = is_pred(inst.type.kind);
+        break;
+      case Fn::kSelect:
+        expect(is_pred(type(inst.args[0]).kind), inst.args[0], "the condition", "predicates");
+        good = (inst.type.kind == Kind::kF32) == (type(inst.args[1]).kind == Kind::kF32);
+        if (type(inst.args[1]).kind != Kind::kPred) alike(1);
+        break;
+      case Fn::kToI32:
+        good = inst.type.kind == Kind::kI32;
+        break;
+      case Fn::kToI64:
+      case Fn::kSaturate:
+        good = inst.type.kind == Kind::kI64;
+        break;
+      case Fn::kToF32:
+        good = inst.type.kind == Kind::kF32;
+        break;
+      case Fn::kRound:
+        all(is_number, "numbers");
+        good = is_number(inst.type.kind);
+        break;
+      default:
+        all(is_number, "numbers");
+        alike(0);
+        good = (inst.type.kind == Kind::kF32) == (type(inst.args[0]).kind == Kind::kF32);
+    }
+    if (!good) fail(shown(inst.type), "a result of the function's kind");
+  }
+
+  void reduce(const Inst& inst) const {
+    const Type& from = type(inst.args[0]);
+    expect(!from.is_scalar(), inst.args[0], "operand", "a tile");
+    if (inst.fn != Fn::kAdd && inst.fn != Fn::kMax && inst.fn != Fn::kMin) {
+      fail(std::string(fn_name(inst.fn)), "add, max or min");
+    }
+    if (inst.type != Type{from.kind, from.rows, 1}) {
+      fail(shown(inst.type), shown({from.kind, from.rows, 1}));
+    }
+  }
+
+  void dot(const Inst& inst) const {
+    const auto& args = inst.args;
+    const Type& a = type(args[0]);
+    const Type& b = type(args[1]);
+    const int k = inst.trans_a ? a.rows : a.cols;
+    const bool good = inst.type.kind == Kind::kF32 && type(args[2]) == inst.type &&
+                      (inst.trans_a ? a.cols : a.rows) == inst.type.rows &&
+                      (inst.trans_b ? b.rows : b.cols) == inst.type.cols &&
+                      (inst.trans_b ? b.cols : b.rows) == k;
+    if (!good) {
+      fail(fmt::format("{} x {} + {} = {}", shown(a), shown(b), shown(type(args[2])),
+                       shown(inst.type)),
+           "[M, K] x [K, N] + f32[M, N]");
+    }
+    if (args.size() > 3) scalar_integer(args[3], "the slot");
+  }
+
+  void shared(Id tile, Id slot) const {
+    expect(type(tile).kind == Kind::kShared, tile, "the tile", "one in shared memory");
+    scalar_integer(slot, "the slot");
+  }
+
+  void loop(const Inst& inst) {
+    for (std::size_t i = 0; i < 3; ++i) scalar_integer(inst.args[i], "the bound");
+    const std::size_t carried = inst.args.size() - 3;
+    if (inst.body_args.size() != carried + 1 || inst.yields.size() != carried) {
+      fail(fmt::format("{} yields", inst.yields.size()), fmt::format("{}", carried));
+    }
+    const Id self = at_;
+    std::vector<Id> opened;
+    for (std::size_t i = 0; i <= carried; ++i) {
+      if (i > 0 && type(inst.body_args[i]) != type(inst.args[i + 2])) {
+        expect(false, inst.args[i + 2], "the initial value", shown(type(inst.body_args[i])));
+      }
+      define(inst.body_args[i], opened);
+    }
+    block(inst.body, [&] {
+      at_ = self;
+      for (std::size_t i = 0; i < carried; ++i) {
+        const Id yield = inst.yields[i];
+        if (!visible_.contains(yield)) fail(fmt::format("yield %{}", yield), "a value of its body");
+        expect(type(yield) == type(inst.body_args[i + 1]), yield, "the yield",
+               shown(type(inst.body_args[i + 1])));
+      }
+    });
+    for (Id id : opened) visible_.erase(id);
+  }
+
+  void result(const Inst& inst) const {
+    const Inst& loop = p_.at(inst.args[0]);
+    const auto index = static_cast<std::size_t>(inst.index) + 1;
+    if (index >= loop.body_args.size()) {
+      fail(fmt::format("result {}", inst.index),
+           fmt::format("one of {} carried values", loop.body_args.size() - 1));
+    }
+    if (type(loop.body_args[index]) != inst.type) {
+      fail(shown(inst.type), shown(type(loop.body_args[index])));
+    }
+  }
+
+  const Program& p_;
+  Id at_ = kNone;
+  std::set<Id> visible_;
+  std::set<Id> defined_;
+};
+
+}  // namespace
+
+void verify(const Program& program) { Verifier(program).verify(); }
+
+}  // namespace braid::tile

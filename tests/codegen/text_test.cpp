@@ -1,0 +1,146 @@
+// The text form: what it prints is read back to the same program, and what is wrong in a text is
+// told with its line.
+
+#include "codegen/tile/text.h"
+
+#include <gtest/gtest.h>
+
+#include "braid/error.h"
+#include "codegen/cuda/print_cuda.h"
+#include "codegen/sample_specs.h"
+#include "codegen/tile/verify.h"
+
+namespace braid::tile {
+namespace {
+
+constexpr std::string_view kScale = R"(kernel scale
+warps 4
+grid ceil_div(N, 1024)
+param 0 input 0 divisor 16
+param 1 output 0 divisor 16
+param 2 scalar 2*N+1 divisor 4
+layout 0 [1, 1024] reg (0,1) (0,2) (0,4) lane (0,8) (0,16) (0,32) (0,64) (0,128) warp (0,256) (0,512)
+{
+  %0 = param 0 : ptr
+  %2 = param 1 : ptr
+  %3 = range 1 : i32[1, 1024] #0
+  %7 = param 2 : i64
+  %8 = lt %3, %7 : pred[1, 1024] #0
+  %9 = constant -0.10000000000000001 : f32
+  %10 = constant inf : f32[1, 1024] #0
+  %12 = for %13 = %7 to %7 step %7 carry %14 = %10 : f32[1, 1024] #0 {
+    %15 = load.bf16 %0, %3, %8 : f32[1, 1024] #0
+    %16 = mul %15, %9 : f32[1, 1024] #0
+    %17 = add %16, %14 : f32[1, 1024] #0
+    yield %17
+  }
+  %18 = result 0, %12 : f32[1, 1024] #0
+  %19 = round.bf16 %18 : f32[1, 1024] #0
+  store.bf16 %2, %3, %19, %8
+}
+)";
+
+TEST(TileText, PrintsWhatItReads) {
+  const Program program = parse_text(kScale);
+  verify(program);
+  EXPECT_EQ(print_text(program), kScale);
+}
+
+// The programs of all sample kernels, before and after the passes.
+TEST(TileText, EveryKernelReadsBackAsItself) {
+  for (const auto& sample : testing::sample_specs(Target::parse("sm_90a"))) {
+    const Program built = tile_program(sample.spec, Target::parse("sm_90a"), 1);
+    const std::string text = print_text(built);
+    const Program read = parse_text(text);
+    ASSERT_NO_THROW(verify(read)) << sample.name << "\n" << text;
+    EXPECT_EQ(print_text(read), text) << sample.name;
+    EXPECT_EQ(print_cuda(read), print_cuda(built)) << sample.name;
+  }
+}
+
+TEST(TileText, NamesMayStandForNumbers) {
+  const Program program = parse_text(
+      "kernel k\nwarps 1\ngrid 1\nparam 0 input 0\n{\n"
+      "  %base = param 0 : ptr   // the input\n\n  %5 = constant 3 : i64\n"
+      "  %there = ptr_add %base, %5 : ptr\n}\n");
+  EXPECT_EQ(print_text(program),
+            "kernel k\nwarps 1\ngrid 1\nparam 0 input 0\n{\n  %0 = param 0 : ptr\n"
+            "  %5 = constant 3 : i64\n  %1 = ptr_add %0, %5 : ptr\n}\n");
+}
+
+std::string with(std::string_view line) {
+  return "kernel k\nwarps 1\ngrid 1\nparam 0 input 0\n{\n  %0 = param 0 : ptr\n  %1 = range 1 : "
+         "i32[1, 64]\n  %2 = constant 1 : i64\n  " +
+         std::string(line) + "\n}\n";
+}
+
+std::string error_of_text(const std::string& text) {
+  try {
+    verify(parse_text(text));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TileText, SaysWhereATextIsWrong) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "line 1: found the end, expected 'kernel'"},
+      {"kernel k\nthreads 4\n", "line 2: found 'threads', expected kernel, warps"},
+      {with("%0 = constant 1 : i64"),
+       "line 9: found '%0', expected a value that has no definition"},
+      {with("%9 = add %2, %7 : i64"), "line 9: %7 is defined nowhere"},
+      {with("%9 = frobnicate %2 : i64"), "line 9: found 'frobnicate', expected an operation"},
+      {with("%9 = load %0, %1 : f32[1, 64]"), "line 9: found 'load', expected a dtype behind it"},
+      {with("%9 = load.f7 %0, %1 : f32[1, 64]"), "line 9: found 'load.f7', expected a dtype"},
+      {with("%9 = range 1 : i32[1, 48]"), "line 9: found '48', expected a power of two"},
+      {with("%9 = range 1 : i32[1, 64] #0"), "line 9: found '0', expected a number from 0 to -1"},
+      {with("%9 = constant 1.5 : i64"), "line 9: found '1.5', expected a 64-bit integer"},
+      {with("constant 1 : i64"), "line 9: found 'constant', expected a name for its result"},
+      {with("%9 = neg %2"), "line 9: found the end of the line, expected ':'"},
+      {with("yield %2"), "line 9: found 'yield', expected an instruction"},
+      {with("%9 = for %8 = %2 to %2 step %2 {\n"), "line 12: found the end, expected `}`"},
+      {with("store.bf16 %0, \"\x01"), "line 9: found '\"', expected a string"},
+      {with("%99999999 = constant 1 : i64"), "expected a number below 1048576"},
+  };
+  for (const auto& [text, expected] : cases) {
+    EXPECT_NE(error_of_text(text).find(expected), std::string::npos)
+        << "found: " << error_of_text(text) << "\nexpected: " << expected;
+  }
+}
+
+TEST(TileVerify, RefusesWhatIsNoProgram) {
+  const std::pair<std::string, std::string> cases[] = {
+      {with("%9 = add %2 : i64"), "%9 (add): found 1 operands, expected 2"},
+      {with("%9 = add %8, %2 : i64\n  %8 = neg %2 : i64"),
+       "found operand %8, expected a value that is"},
+      {with("%9 = load.bf16 %2, %1 : f32[1, 64]"), "found the pointer %2 : i64, expected ptr"},
+      {with("%9 = load.bf16 %0, %2 : f32[1, 64]"), "the offsets %2 : i64, expected a tile"},
+      {with("%9 = load.bf16 %0, %1 : i64[1, 64]"), "found i64[1, 64] as bf16, expected f32 values"},
+      {with("%9 = load.bf16 %0, %1, %1 : f32[1, 64]"), "the mask %1 : i32[1, 64], expected pred"},
+      {with("%9 = add %2, %0 : i64"), "operand %0 : ptr, expected numbers"},
+      {with("%9 = lt %1, %2 : i64[1, 64]"), "expected a result of the function's kind"},
+      {with("%9 = add %1, %2 : i64[2, 64]"), "expected a result of the shape [1, 64]"},
+      {with("%9 = reduce.mul %1 : i32[1, 1]"), "found mul, expected add, max or min"},
+      {with("%9 = reduce.add %1 : i32[1, 64]"), "found i32[1, 64], expected i32[1, 1]"},
+      {with("%9 = for %8 = %2 to %2 step %2 {\n  %7 = neg %8 : i64\n  }\n  %6 = neg %7 : i64"),
+       "found operand %7"},
+      {with("%9 = for %8 = %2 to %2 step %2 carry %7 = %2 : i64 {\n  }"),
+       "found 0 yields, expected 1"},
+      {with("%9 = for %8 = %2 to %2 step %2 carry %7 = %2 : i64 {\n  yield %1\n  }"),
+       "the yield %1 : i32[1, 64], expected i64"},
+      {with("%9 = for %8 = %2 to %2 step %2 {\n  }\n  %6 = result 0, %9 : i64"), "found result 0"},
+      {with("%9 = result 0, %2 : i64"), "expected a loop"},
+      {with("%9 = param 3 : i64"), "found parameter 3, expected one below 1"},
+      {"kernel k\nwarps 3\ngrid 1\n{\n}\n", "found 3 warps"},
+      {"kernel k\nwarps 1\ngrid 1\nlayout 0 [1, 64] reg lane warp\n{\n}\n", "does not spread it"},
+  };
+  for (const auto& [text, expected] : cases) {
+    EXPECT_NE(error_of_text(text).find(expected), std::string::npos)
+        << "found: " << error_of_text(text) << "\nexpected: " << expected;
+  }
+}
+
+}  // namespace
+}  // namespace braid::tile
