@@ -15,7 +15,8 @@
 namespace braid {
 
 class Graph;
-struct OpDef;  // src/ir/op_registry.h
+class Rewriter;  // src/lowering/rewrite.h
+struct OpDef;    // src/ir/op_registry.h
 
 /// Index of a value in its graph.
 using ValueId = std::int32_t;
@@ -132,7 +133,16 @@ class Graph {
   [[nodiscard]] Graph clone_interface() const;
 
  private:
+  friend class Rewriter;
+  /// A place in the table of names: a value, or ~node for a node with several results.
+  struct NameSlot {
+    std::uint32_t hash = 0;
+    std::optional<ValueId> id;
+  };
+
   ValueId add_value(Value value);
+  [[nodiscard]] std::optional<ValueId> find_name(std::string_view name) const;
+  void add_name(std::string_view name, ValueId id);
   void check_free(const std::string& name) const;
   std::string fresh_name();
 
@@ -144,7 +154,8 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Value> values_;
   std::vector<ValueId> outputs_;
-  std::map<std::string, ValueId, std::less<>> by_name_;
+  std::vector<NameSlot> names_;  ///< open addressing, a power of two; ids say where the names stand
+  std::size_t name_count_ = 0;
   std::int64_t next_fresh_ = 0;
 };
 
