@@ -11,6 +11,7 @@
 #include "braid/counts.h"
 #include "braid/dim3.h"
 #include "braid/error.h"
+#include "braid/export.h"
 #include "braid/finding.h"
 
 namespace braid {
@@ -32,7 +33,7 @@ struct KernelImage {
 };
 
 /// One address for memory of many ranks: what is written there reaches each part that is bound.
-class Multicast {
+class BRAID_API Multicast {
  public:
   virtual ~Multicast() = default;
   [[nodiscard]] virtual std::uint64_t address() const = 0;
@@ -40,7 +41,7 @@ class Multicast {
 };
 
 /// Memory of one rank. Freed on destruction; no work that uses it may be in flight then.
-class Memory {
+class BRAID_API Memory {
  public:
   virtual ~Memory() = default;
   [[nodiscard]] virtual std::uint64_t address() const = 0;  ///< device address, 256-byte aligned
@@ -59,7 +60,7 @@ class Memory {
 };
 
 /// A kernel of a loaded module.
-class Function {
+class BRAID_API Function {
  public:
   virtual ~Function() = default;
   /// Raises the limit of dynamic shared memory (bytes); to be called before a launch that uses more
@@ -70,20 +71,20 @@ class Function {
 };
 
 /// Loaded code of one rank. The functions live as long as the module.
-class Module {
+class BRAID_API Module {
  public:
   virtual ~Module() = default;
   /// Throws kInvalidArgument when there is no such entry, or one that the device cannot run.
   [[nodiscard]] virtual Function& function(std::string_view entry) = 0;
 };
 
-class Event {
+class BRAID_API Event {
  public:
   virtual ~Event() = default;
 };
 
 /// Work in order on one rank. Calls return before the work is done, except `synchronize`.
-class Stream {
+class BRAID_API Stream {
  public:
   virtual ~Stream() = default;
   /// `args[i]` points at the value of the i-th parameter, as in cuLaunchKernel; the values are
@@ -110,7 +111,7 @@ class Stream {
 /// Where programs run: N ranks, each with its own memory and streams. On `cpu` all ranks are
 /// virtual and share one pool of worker threads; on `cuda` rank r runs on GPU r modulo the number
 /// of GPUs. Every rank can address every other rank's memory.
-class Device {
+class BRAID_API Device {
  public:
   virtual ~Device() = default;
   [[nodiscard]] virtual std::string_view kind() const = 0;    ///< "cpu" or "cuda"

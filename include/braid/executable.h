@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/export.h"
 #include "braid/graph.h"
 #include "braid/pass_config.h"
 #include "braid/tensor.h"
@@ -44,7 +45,7 @@ struct BufferReport {
 
 /// A graph compiled for a world, which lives as long as it. Not thread safe; runs of one executable
 /// are in order. Threads may use different executables of one world at the same time.
-class Executable {
+class BRAID_API Executable {
  public:
   /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the
   /// arenas. Throws kInvalidArgument when the graph's world is not the world's size.

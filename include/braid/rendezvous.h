@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "braid/export.h"
+
 namespace braid {
 
 /// Where the ranks of a world meet before they share memory. This is one end of it: that of the
 /// ranks that live together in one World; the others live in other worlds, of this process or of
 /// another one. Every end makes the same calls in the same order.
-class Rendezvous {
+class BRAID_API Rendezvous {
  public:
   virtual ~Rendezvous() = default;
   [[nodiscard]] virtual int world() const = 0;                      ///< ranks of all ends
@@ -25,7 +27,7 @@ class Rendezvous {
 /// The ends of a rendezvous within this process, one for each element of `parties`: the ranks that
 /// live together there. Every rank below their number is in one of them. Each end may be used from
 /// a thread of its own; a call waits for the others for at most `timeout_s`.
-[[nodiscard]] std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
+[[nodiscard]] BRAID_API std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
     const std::vector<std::vector<int>>& parties, double timeout_s = 30);
 
 }  // namespace braid

@@ -10,6 +10,7 @@
 
 #include "braid/checks.h"
 #include "braid/device.h"
+#include "braid/export.h"
 #include "braid/rendezvous.h"
 
 namespace braid {
@@ -20,7 +21,7 @@ enum class DeviceKind : std::uint8_t {
   kCpu,
 };
 /// Reads "", "cuda" or "cpu". Throws kInvalidArgument with what was expected.
-[[nodiscard]] DeviceKind parse_device_kind(std::string_view text);
+[[nodiscard]] BRAID_API DeviceKind parse_device_kind(std::string_view text);
 
 /// Where kernels run, and where their compiled forms are kept between processes.
 struct WorldOptions {
@@ -58,7 +59,7 @@ struct WorldOptions {
 /// N ranks and the device they run on; all of them, or some (WorldOptions::rendezvous), live here.
 /// Several executables may share a world. A handle: copies are the same world, which lives until
 /// the last of them and of its executables is gone.
-class World {
+class BRAID_API World {
  public:
   /// Throws kEnvironment, with how to get it, when something is missing, and when the kernels of
   /// several ranks could not run at the same time or not reach each other's memory.
