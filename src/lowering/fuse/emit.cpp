@@ -117,8 +117,8 @@ class Emitter {
       if (!ops.empty()) ops += '+';
       ops += node(n).op_name();
     }
-    clusters_.context.applied(kPass, kernel.name,
-                              Reason(why::kOneKernel, it.kernel.body->template_name, std::move(ops)));
+    clusters_.context.applied(
+        kPass, kernel.name, Reason(why::kOneKernel, it.kernel.body->template_name, std::move(ops)));
     for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
       rewrite_.map(it.kernel.outputs[i], kernel.outputs[i]);
       const std::string& group = graph_.value(it.kernel.outputs[i]).comm_group;

@@ -48,8 +48,7 @@ Reason would_repeat(const Clusters& clusters, int other, NodeId id,
 bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
   const Item& it = clusters.item(host);
   const ValueId operand = clusters.node(collective).inputs[0];
-  if (it.anchor != Anchor::kNone || it.consumed ||
-      it.kernel.outputs != std::vector{operand} ||
+  if (it.anchor != Anchor::kNone || it.consumed || it.kernel.outputs != std::vector{operand} ||
       clusters.users_of(operand) != std::vector{collective} ||
       clusters.is_output[static_cast<std::size_t>(operand)]) {
     return false;
