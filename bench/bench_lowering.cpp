@@ -1,5 +1,6 @@
-// From JSON text to Program, for a chain of decoder layers of a given number of nodes; then each
-// pass by itself, all of them enabled. The counters split the time; they are seconds per iteration.
+// From JSON text to Program, for a chain of decoder layers of a given number of nodes and for
+// shapes that a pass may be slow at; then each pass by itself, all of them enabled. The counters
+// split the time; they are seconds per iteration.
 
 #include <benchmark/benchmark.h>
 
@@ -13,8 +14,8 @@
 namespace braid::bench {
 namespace {
 
-void json_to_program(benchmark::State& state) {
-  const std::string text = decoder_chain_json(state.range(0));
+void json_to_program(benchmark::State& state, std::string (*shape)(std::int64_t)) {
+  const std::string text = shape(state.range(0));
   std::chrono::duration<double> parsing{}, lowering{};
   std::size_t nodes = 0, steps = 0;
   for (auto _ : state) {
@@ -34,7 +35,13 @@ void json_to_program(benchmark::State& state) {
   state.counters["parse_s"] = Counter(parsing.count(), Counter::kAvgIterations);
   state.counters["lower_s"] = Counter(lowering.count(), Counter::kAvgIterations);
 }
-BENCHMARK(json_to_program)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+void sizes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+}
+BENCHMARK_CAPTURE(json_to_program, decoder, decoder_chain_json)->Apply(sizes);
+BENCHMARK_CAPTURE(json_to_program, pointwise_chain, pointwise_chain_json)->Apply(sizes);
+BENCHMARK_CAPTURE(json_to_program, fan_out, fan_out_json)->Apply(sizes);
+BENCHMARK_CAPTURE(json_to_program, chains, chains_json)->Apply(sizes);
 
 void each_pass(benchmark::State& state) {
   const Graph graph = parse_graph(decoder_chain_json(state.range(0)));
@@ -43,11 +50,11 @@ void each_pass(benchmark::State& state) {
     PassContext context;
     context.config.always_pipeline = true;
     Graph now = graph;
-    for (const Pass& pass : all_passes()) {
+    for (const Pass* pass : all_passes()) {
       const auto start = std::chrono::steady_clock::now();
-      now = pass.run(now, context);
+      if (auto next = pass->run(now, context)) now = std::move(*next);
       const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-      seconds[std::string(pass.name)] += time.count();
+      seconds[std::string(pass->name)] += time.count();
     }
   }
   using benchmark::Counter;
@@ -56,7 +63,7 @@ void each_pass(benchmark::State& state) {
     state.counters[pass + "_s"] = Counter(time, Counter::kAvgIterations);
   }
 }
-BENCHMARK(each_pass)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(each_pass)->Apply(sizes);
 
 }  // namespace
 }  // namespace braid::bench

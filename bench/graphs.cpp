@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 namespace braid::bench {
 
 Graph gemm_graph(std::int64_t n) {
@@ -56,6 +60,68 @@ std::string decoder_chain_json(std::int64_t nodes) {
                      R"("groups":{{"tp":{{"size":4}}}},"inputs":[{}],"nodes":[{}],)"
                      R"("outputs":["{}"]}})",
                      inputs, body, residual);
+}
+
+namespace {
+
+/// A node of one operand and no attributes; a comma before all but the first.
+void add_unary(std::string& nodes, const std::string& name, std::string_view op,
+               const std::string& operand) {
+  nodes += fmt::format(R"({}{{"name":"{}","op":"{}","inputs":["{}"]}})", nodes.empty() ? "" : ",",
+                       name, op, operand);
+}
+
+std::string graph_of(const std::string& inputs, const std::string& nodes,
+                     const std::string& outputs) {
+  return fmt::format(R"({{"braid":1,"name":"shape","symbols":{{"T":{{"min":1,"max":64}}}},)"
+                     R"("inputs":[{}],"nodes":[{}],"outputs":[{}]}})",
+                     inputs, nodes, outputs);
+}
+
+std::string input_of(const std::string& name) {
+  return fmt::format(R"({{"name":"{}","dtype":"bf16","shape":["T",64]}})", name);
+}
+
+}  // namespace
+
+std::string pointwise_chain_json(std::int64_t nodes) {
+  constexpr std::string_view kOps[] = {"neg", "silu", "relu", "exp", "tanh", "sigmoid", "abs"};
+  std::string body;
+  std::uint32_t random = 1;
+  for (std::int64_t i = 0; i < nodes; ++i) {
+    random = random * 1664525 + 1013904223;
+    add_unary(body, fmt::format("n{}", i), kOps[(random >> 16U) % std::size(kOps)],
+              i == 0 ? "x" : fmt::format("n{}", i - 1));
+  }
+  return graph_of(input_of("x"), body, fmt::format("\"n{}\"", nodes - 1));
+}
+
+std::string fan_out_json(std::int64_t nodes) {
+  std::string body;
+  std::string outputs;
+  add_unary(body, "v", "silu", "x");
+  for (std::int64_t i = 1; i < nodes; ++i) {
+    add_unary(body, fmt::format("n{}", i), "neg", "v");
+    outputs += fmt::format("{}\"n{}\"", i == 1 ? "" : ",", i);
+  }
+  return graph_of(input_of("x"), body, outputs);
+}
+
+std::string chains_json(std::int64_t nodes) {
+  constexpr std::int64_t kLength = 5;
+  std::string inputs;
+  std::string body;
+  std::string outputs;
+  for (std::int64_t i = 0; i < nodes; ++i) {
+    const std::int64_t chain = i / kLength;
+    if (i % kLength == 0) {
+      inputs += (i == 0 ? "" : ",") + input_of(fmt::format("x{}", chain));
+      outputs += fmt::format("{}\"n{}\"", i == 0 ? "" : ",", std::min(i + kLength, nodes) - 1);
+    }
+    add_unary(body, fmt::format("n{}", i), "silu",
+              i % kLength == 0 ? fmt::format("x{}", chain) : fmt::format("n{}", i - 1));
+  }
+  return graph_of(inputs, body, outputs);
 }
 
 }  // namespace braid::bench

@@ -17,4 +17,12 @@ namespace braid::bench {
 /// ranks, as JSON, with at least `nodes` nodes.
 [[nodiscard]] std::string decoder_chain_json(std::int64_t nodes);
 
+// Shapes that a pass may be slow at, as JSON of so many nodes:
+/// One chain of pointwise ops in a random order.
+[[nodiscard]] std::string pointwise_chain_json(std::int64_t nodes);
+/// One value that all other nodes read.
+[[nodiscard]] std::string fan_out_json(std::int64_t nodes);
+/// Chains of five pointwise ops with nothing between them.
+[[nodiscard]] std::string chains_json(std::int64_t nodes);
+
 }  // namespace braid::bench

@@ -43,6 +43,7 @@ def lowering(binary):
     return {
         "json_to_program": [
             {
+                "shape": row["name"].split("/")[1],
                 "nodes": int(row["nodes"]),
                 "steps": int(row["steps"]),
                 "total_ms": row["real_time"],

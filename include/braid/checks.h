@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "braid/export.h"
+
 namespace braid {
 
 /// What the cpu device's sanitizer looks for; bits.
@@ -17,7 +19,7 @@ enum Checks : unsigned {
 
 /// Reads "all", or some of bounds, init, race, sync between commas; "" is nothing. Throws
 /// kInvalidArgument with what was expected.
-[[nodiscard]] Checks parse_checks(std::string_view text);
+[[nodiscard]] BRAID_API Checks parse_checks(std::string_view text);
 
 /// Who goes on where several warps could, in a checked run.
 struct Schedule {
@@ -34,6 +36,6 @@ struct Schedule {
 
 /// Reads "" (turns), "7" (a seed), "delay:7" or "all". Throws kInvalidArgument with what was
 /// expected.
-[[nodiscard]] Schedule parse_schedule(std::string_view text);
+[[nodiscard]] BRAID_API Schedule parse_schedule(std::string_view text);
 
 }  // namespace braid

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/export.h"
+
 namespace braid {
 
 /// What an instruction of a kernel is for.
@@ -22,11 +24,11 @@ enum class InstructionClass : std::uint8_t {
 };
 inline constexpr std::size_t kInstructionClasses = 9;
 /// "integer", "float", ...
-[[nodiscard]] std::string_view instruction_class_name(InstructionClass instruction_class);
+[[nodiscard]] BRAID_API std::string_view instruction_class_name(InstructionClass instruction_class);
 
 /// What a kernel, or one line of it, did: what a profiler's counters would show, by the rules that
 /// the vendor documents. Instructions are those of PTX.
-struct Counts {
+struct BRAID_API Counts {
   /// Times a warp issued an instruction, by class; where its guard was false too.
   std::array<std::uint64_t, kInstructionClasses> instructions{};
   std::uint64_t lanes = 0;  ///< active in those: 32 for each, less what is lost to divergence

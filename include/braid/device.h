@@ -10,6 +10,8 @@
 
 #include "braid/counts.h"
 #include "braid/dim3.h"
+#include "braid/error.h"
+#include "braid/export.h"
 #include "braid/finding.h"
 
 namespace braid {
@@ -30,16 +32,35 @@ struct KernelImage {
   std::string file;                 ///< of whoever wrote it, "sum.cu" or "sum.ptx"; may be empty
 };
 
+/// One address for memory of many ranks: what is written there reaches each part that is bound.
+class BRAID_API Multicast {
+ public:
+  virtual ~Multicast() = default;
+  [[nodiscard]] virtual std::uint64_t address() const = 0;
+  [[nodiscard]] virtual std::size_t size() const = 0;  ///< bytes
+};
+
 /// Memory of one rank. Freed on destruction; no work that uses it may be in flight then.
-class Memory {
+class BRAID_API Memory {
  public:
   virtual ~Memory() = default;
   [[nodiscard]] virtual std::uint64_t address() const = 0;  ///< device address, 256-byte aligned
   [[nodiscard]] virtual std::size_t size() const = 0;       ///< bytes
+  /// Bytes by which another rank, in another process too, imports this memory
+  /// (Device::import_memory). Throws kEnvironment where the device cannot hand it on.
+  [[nodiscard]] virtual std::string export_handle() const {
+    throw_environment("memory", "this device cannot hand it to other processes");
+  }
+  /// Makes all of it the rank's part of `multicast`, from byte `offset` of it on. Throws
+  /// kEnvironment on a device without.
+  virtual void bind_multicast(Multicast& multicast, std::size_t offset) {
+    (void)multicast, (void)offset;
+    throw_environment("multicast", "this device has none");
+  }
 };
 
 /// A kernel of a loaded module.
-class Function {
+class BRAID_API Function {
  public:
   virtual ~Function() = default;
   /// Raises the limit of dynamic shared memory (bytes); to be called before a launch that uses more
@@ -50,20 +71,20 @@ class Function {
 };
 
 /// Loaded code of one rank. The functions live as long as the module.
-class Module {
+class BRAID_API Module {
  public:
   virtual ~Module() = default;
   /// Throws kInvalidArgument when there is no such entry, or one that the device cannot run.
   [[nodiscard]] virtual Function& function(std::string_view entry) = 0;
 };
 
-class Event {
+class BRAID_API Event {
  public:
   virtual ~Event() = default;
 };
 
 /// Work in order on one rank. Calls return before the work is done, except `synchronize`.
-class Stream {
+class BRAID_API Stream {
  public:
   virtual ~Stream() = default;
   /// `args[i]` points at the value of the i-th parameter, as in cuLaunchKernel; the values are
@@ -78,6 +99,11 @@ class Stream {
   virtual void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) = 0;
   virtual void record(Event& event) = 0;
   virtual void wait(Event& event) = 0;
+  /// Writes a 32-bit word once all work so far is done, for every rank to see.
+  virtual void write_value(std::uint64_t address, std::uint32_t value) = 0;
+  /// Holds back later work until the word is `value` or past it: signed(word - value) >= 0. The
+  /// address of both is a multiple of 4.
+  virtual void wait_value(std::uint64_t address, std::uint32_t value) = 0;
   /// Blocks the host until all work so far is done; throws the first error of that work.
   virtual void synchronize() = 0;
 };
@@ -85,7 +111,7 @@ class Stream {
 /// Where programs run: N ranks, each with its own memory and streams. On `cpu` all ranks are
 /// virtual and share one pool of worker threads; on `cuda` rank r runs on GPU r modulo the number
 /// of GPUs. Every rank can address every other rank's memory.
-class Device {
+class BRAID_API Device {
  public:
   virtual ~Device() = default;
   [[nodiscard]] virtual std::string_view kind() const = 0;    ///< "cpu" or "cuda"
@@ -98,8 +124,28 @@ class Device {
   /// work on a stream wrote there once it has synchronized that stream. Small and slow to reach for
   /// a GPU.
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) = 0;
+  /// The memory of another rank, as `rank` reaches it, by its Memory::export_handle. Stays usable
+  /// until the memory itself is freed. Throws kInvalidArgument for bytes that are no handle of such
+  /// a device, kEnvironment where it cannot be reached.
+  [[nodiscard]] virtual std::unique_ptr<Memory> import_memory(int rank, std::string_view handle) {
+    (void)rank, (void)handle;
+    throw_environment("memory", "this device cannot take it from other processes");
+  }
+  /// For the memory of these ranks. Throws kEnvironment on a device without.
+  [[nodiscard]] virtual std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
+                                                                    std::size_t bytes) {
+    (void)ranks, (void)bytes;
+    throw_environment("multicast", "this device has none");
+  }
   [[nodiscard]] virtual std::unique_ptr<Module> load(int rank, const KernelImage& image) = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> create_stream(int rank) = 0;
+  /// A stream that the caller made with the device's own API (a CUstream) and keeps until this
+  /// object is gone and its work done. Throws kInvalidArgument on a device that has no other
+  /// streams than its own.
+  [[nodiscard]] virtual std::unique_ptr<Stream> wrap_stream(int rank, void* handle) {
+    (void)rank, (void)handle;
+    throw_invalid("stream", "this device has no raw streams; expected one of create_stream()");
+  }
   [[nodiscard]] virtual std::unique_ptr<Event> create_event(int rank) = 0;
 
   /// Whether it checks or counts what kernels do. Then code says which line of its text it came

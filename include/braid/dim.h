@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/export.h"
+
 namespace braid {
 
 /// The range of a symbol: min <= value <= max, value % multiple_of == 0.
@@ -21,9 +23,12 @@ using SymbolTable = std::map<std::string, Symbol, std::less<>>;
 /// Values of symbols at run time.
 using Bindings = std::map<std::string, std::int64_t, std::less<>>;
 
+class Dim;
+BRAID_API Dim operator*(const Dim& a, std::int64_t factor);
+
 /// One extent of a shape: an affine expression of symbols, such as `2*T + 1`, or `T/2` of a symbol
 /// that is always even. Canonical, so that two equal expressions compare equal.
-class Dim {
+class BRAID_API Dim {
  public:
   Dim(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
   static Dim symbol(std::string_view name);

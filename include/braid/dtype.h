@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "braid/export.h"
+
 namespace braid {
 
 /// Element types. The JSON names are those of `dtype_name`.
@@ -12,8 +14,8 @@ namespace braid {
 enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI32, kI64, kU8, kBool };
 
 /// "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "u8", "bool".
-[[nodiscard]] std::string_view dtype_name(DType dtype);
-[[nodiscard]] std::optional<DType> parse_dtype(std::string_view name);
+[[nodiscard]] BRAID_API std::string_view dtype_name(DType dtype);
+[[nodiscard]] BRAID_API std::optional<DType> parse_dtype(std::string_view name);
 
 /// Bytes per element (bool is one byte).
 [[nodiscard]] constexpr std::size_t dtype_size(DType dtype) {
@@ -46,12 +48,12 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI32, kI6
 /// The value nearest to `value` that `dtype` can hold, as a cast gives it (docs/numerics.md): ties
 /// to even for floats, where NaN stays NaN and what lies past the largest value becomes infinity,
 /// or in f8e4m3, which has none, that largest value. For integers and bool it is to_integer.
-[[nodiscard]] double round_to(DType dtype, double value);
+[[nodiscard]] BRAID_API double round_to(DType dtype, double value);
 
 /// A float as an integer dtype: truncated towards zero, and to the nearest end of the range where
 /// it lies outside. NaN becomes 0, or INT64_MIN in i64. bool is value != 0, so that NaN is true.
-[[nodiscard]] std::int64_t to_integer(DType dtype, double value);
+[[nodiscard]] BRAID_API std::int64_t to_integer(DType dtype, double value);
 /// An integer as another integer dtype: its low bits in two's complement; bool is value != 0.
-[[nodiscard]] std::int64_t wrap_to(DType dtype, std::int64_t value);
+[[nodiscard]] BRAID_API std::int64_t wrap_to(DType dtype, std::int64_t value);
 
 }  // namespace braid

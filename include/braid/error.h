@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "braid/export.h"
+
 namespace braid {
 
 /// What kind of thing went wrong. The command line turns it into its exit code.
@@ -16,7 +18,7 @@ enum class ErrorCode {
 /// The one exception type of braid. `where` is a place the user knows: a JSON pointer
 /// (`/nodes/3/attrs/group`), a file, an option; it may be empty. `what()` reads
 /// "where: message" on one line. Only running out of memory is std::bad_alloc, as everywhere.
-class Error : public std::runtime_error {
+class BRAID_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string where, const std::string& message)
       : std::runtime_error(where.empty() ? message : where + ": " + message),

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "braid/export.h"
 #include "braid/graph.h"
 #include "braid/pass_config.h"
 #include "braid/tensor.h"
@@ -43,7 +45,7 @@ struct BufferReport {
 
 /// A graph compiled for a world, which lives as long as it. Not thread safe; runs of one executable
 /// are in order. Threads may use different executables of one world at the same time.
-class Executable {
+class BRAID_API Executable {
  public:
   /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the
   /// arenas. Throws kInvalidArgument when the graph's world is not the world's size.
@@ -54,26 +56,52 @@ class Executable {
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
 
+  /// Every launch of one run, resolved for one set of symbol values and addresses. A value: many
+  /// live side by side, and none of them costs the others anything.
+  class Plan {
+   public:
+    [[nodiscard]] const Bindings& bindings() const;  ///< of every symbol
+
+   private:
+    friend class Executable;
+    struct Impl;
+    std::shared_ptr<const Impl> impl_;
+  };
+
   /// Binds the caller's own device memory to an input or output (row-major, dense, 16-byte
-  /// aligned). It is never copied and must stay valid while the executable may run. To be followed
-  /// by prepare().
+  /// aligned), for the plans made from now on: earlier ones keep their addresses. It is never
+  /// copied and must stay valid while such a plan may run. To be followed by prepare().
   void bind(int rank, std::string_view name, std::uint64_t address);
 
   /// Does everything that can fail or be slow: checks bindings, resolves every launch record. Must
-  /// be called before the first run and after a change of bindings or addresses.
-  void prepare(const Bindings& bindings);
+  /// be called before the first run and after a change of bindings or addresses. Runs under way go
+  /// on. The plan is the current one until another one is prepared or run.
+  Plan prepare(const Bindings& bindings);
 
   /// Copies a tensor into an input of a rank (after prepare; the shape must be that of the
   /// bindings).
   void set_input(int rank, std::string_view name, const HostTensor& tensor);
 
-  /// Enqueues one run on every rank and returns. No allocation, no lookup, no compile.
+  /// Enqueues one run of the current plan on every rank that lives here and returns. No allocation,
+  /// no lookup, no compile.
   void run();
+  /// The same on the caller's streams, one for each of these ranks in order (Device::create_stream,
+  /// Device::wrap_stream): the run follows what is on them, and what comes on them later follows
+  /// the run. Runs are in order whatever streams they are on. The streams may go away afterwards.
+  void run(std::span<Stream* const> streams);
+  /// The same with another plan of this executable, which becomes the current one; without streams
+  /// on the executable's own.
+  void run(const Plan& plan, std::span<Stream* const> streams = {});
 
   /// Waits for all runs; throws kTimeout naming rank, step, block and slot when a wait for a
   /// peer expired, kInvalidArgument naming node, rank and index when an index that a kernel looked
   /// up is out of range. The outputs are lost then; the next run starts afresh.
   void synchronize();
+
+  /// After a run that failed, in a world that has but some of the ranks: makes all by which ranks
+  /// wait for each other as before the first run. Every rank must call it; it waits for the others.
+  /// Where all ranks live in one world, this is done before synchronize() throws.
+  void recover();
 
   /// Fills every output of every rank with what no kernel writes (in floats a NaN of its own kind,
   /// which relative_error never accepts), so that an unwritten element shows (after prepare).

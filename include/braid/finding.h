@@ -4,12 +4,13 @@
 #include <string>
 
 #include "braid/dim3.h"
+#include "braid/export.h"
 
 namespace braid {
 
 /// Something a kernel did that its results cannot be trusted after: what the cpu device reports
 /// when it runs with checks on.
-struct Finding {
+struct BRAID_API Finding {
   std::string kind;     ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "mask",
                         ///< "deadlock"
   std::string message;  ///< what happened, without the place

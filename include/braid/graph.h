@@ -11,18 +11,20 @@
 
 #include "braid/dim.h"
 #include "braid/dtype.h"
+#include "braid/export.h"
 
 namespace braid {
 
 class Graph;
-struct OpDef;  // src/ir/op_registry.h
+class Rewriter;  // src/lowering/rewrite.h
+struct OpDef;    // src/ir/op_registry.h
 
 /// Index of a value in its graph.
 using ValueId = std::int32_t;
 /// Index of a node in its graph; nodes are in program order.
 using NodeId = std::int32_t;
 
-struct TensorType {
+struct BRAID_API TensorType {
   DType dtype = DType::kF32;
   Shape shape;
   bool operator==(const TensorType&) const = default;
@@ -64,7 +66,7 @@ struct GraphInput {
   bool per_rank = false;  ///< false: equal values on all ranks
 };
 
-struct Node {
+struct BRAID_API Node {
   std::string name;
   const OpDef* op = nullptr;
   std::vector<ValueId> inputs;
@@ -84,7 +86,7 @@ struct Node {
 /// The program of one rank; all ranks run it (SPMD). SSA over tensors, append-only: a node uses
 /// only values that exist already, so the nodes are always in topological order. A pass builds a
 /// new graph from an old one.
-class Graph {
+class BRAID_API Graph {
  public:
   Graph() = default;
   explicit Graph(std::string name) : name_(std::move(name)) {}
@@ -132,7 +134,16 @@ class Graph {
   [[nodiscard]] Graph clone_interface() const;
 
  private:
+  friend class Rewriter;
+  /// A place in the table of names: a value, or ~node for a node with several results.
+  struct NameSlot {
+    std::uint32_t hash = 0;
+    std::optional<ValueId> id;
+  };
+
   ValueId add_value(Value value);
+  [[nodiscard]] std::optional<ValueId> find_name(std::string_view name) const;
+  void add_name(std::string_view name, ValueId id);
   void check_free(const std::string& name) const;
   std::string fresh_name();
 
@@ -144,30 +155,31 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Value> values_;
   std::vector<ValueId> outputs_;
-  std::map<std::string, ValueId, std::less<>> by_name_;
+  std::vector<NameSlot> names_;  ///< open addressing, a power of two; ids say where the names stand
+  std::size_t name_count_ = 0;
   std::int64_t next_fresh_ = 0;
 };
 
 /// Reads the JSON form (docs/graph.schema.json). `where` names the file in errors. Limits on size
 /// and nesting come before work. Throws kInvalidArgument; load_graph kEnvironment for I/O, too.
-[[nodiscard]] Graph parse_graph(std::string_view json, std::string_view where = "");
-[[nodiscard]] Graph load_graph(const std::string& path);
+[[nodiscard]] BRAID_API Graph parse_graph(std::string_view json, std::string_view where = "");
+[[nodiscard]] BRAID_API Graph load_graph(const std::string& path);
 /// The JSON form, which parse_graph reads back to an equal graph, lowered and kernel nodes
 /// included.
-[[nodiscard]] std::string to_json(const Graph& graph);
+[[nodiscard]] BRAID_API std::string to_json(const Graph& graph);
 /// A text for people, one line per node: `%h = mm(%x, %w1) : bf16[T, 2048]`.
-[[nodiscard]] std::string to_text(const Graph& graph);
+[[nodiscard]] BRAID_API std::string to_text(const Graph& graph);
 
 /// Checks the rules of DESIGN §3 that building node by node cannot see: every collective passes
 /// through wait_tensor before use (unless lowered), names are unique, outputs exist. Throws.
-void verify(const Graph& graph);
+BRAID_API void verify(const Graph& graph);
 
 /// The number of ranks the graph runs on: the product over its mesh, the size of its only group, 1
 /// without groups.
 /// Throws kInvalidArgument when the groups do not agree.
-[[nodiscard]] std::int64_t world_size(const Graph& graph);
+[[nodiscard]] BRAID_API std::int64_t world_size(const Graph& graph);
 /// The same program on `world` ranks: its only group, which must have no rank lists, takes that
 /// size (shapes stay local). With other groups the sizes must agree already; otherwise throws.
-[[nodiscard]] Graph with_world_size(const Graph& graph, std::int64_t world);
+[[nodiscard]] BRAID_API Graph with_world_size(const Graph& graph, std::int64_t world);
 
 }  // namespace braid

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/export.h"
 #include "braid/graph.h"
 
 namespace braid {
@@ -21,7 +22,7 @@ namespace braid {
 ///     auto sum = b.collective("all_reduce", {x}, {{"reduce_op", "sum"}, {"group", "tp"}});
 ///     b.output(sum.op("rms_norm", {g}, {{"eps", 1e-5}}, "y"));
 ///     const Graph graph = b.build();
-class GraphBuilder {
+class BRAID_API GraphBuilder {
  public:
   /// A value of the graph that is being written. Valid while its builder stays where it is.
   class Tensor {

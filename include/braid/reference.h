@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "braid/export.h"
 #include "braid/graph.h"
 #include "braid/tensor.h"
 
@@ -20,8 +21,9 @@ using PieceProgress = std::function<void(std::size_t done, std::size_t total)>;
 /// rounding each result to its declared dtype. Slow and plain: the oracle of every test. Lowered
 /// and kernel nodes run too. `inputs[rank][i]` is graph input i. Throws kInvalidArgument on a shape
 /// or dtype mismatch.
-[[nodiscard]] RankTensors evaluate(const Graph& graph, const RankTensors& inputs,
-                                   const Bindings& bindings, const PieceProgress& progress = {});
+[[nodiscard]] BRAID_API RankTensors evaluate(const Graph& graph, const RankTensors& inputs,
+                                             const Bindings& bindings,
+                                             const PieceProgress& progress = {});
 
 /// What the relative error of an output may be when every op rounds where the reference does: by
 /// the coarsest float type among what it is computed from, and whether that is one block or a model
@@ -38,22 +40,23 @@ using PieceProgress = std::function<void(std::size_t done, std::size_t total)>;
 /// rounding of an operand that falls the other way moves a whole row by about an epsilon. f32
 /// arithmetic comes near enough to a tie for that once in some hundred small f16 graphs, so r rows
 /// of f16 may always differ by 2 epsilon / sqrt(r); bf16, eight times as coarse, does not need it.
-[[nodiscard]] double tolerance(const Graph& graph, ValueId output,
-                               const std::vector<std::int64_t>& shape);
+[[nodiscard]] BRAID_API double tolerance(const Graph& graph, ValueId output,
+                                         const std::vector<std::int64_t>& shape);
 
 /// ‖out−ref‖/‖ref‖ over all elements that are finite in both. Infinity where one is NaN or infinite
 /// and the other is not the same, and where `out` has an element that Executable::poison_outputs
 /// left. Integers are compared exactly.
-[[nodiscard]] double relative_error(const HostTensor& out, const HostTensor& ref);
+[[nodiscard]] BRAID_API double relative_error(const HostTensor& out, const HostTensor& ref);
 
 /// Inputs from a seed, scaled as real weights are: activations N(0,1), matrices N(0,1/sqrt(K)) with
 /// K the extent of dim 0, vectors 1 + 0.1 N(0,1); integers uniform in [0, 8). Equal on all ranks
 /// unless the input is per_rank.
-[[nodiscard]] RankTensors random_inputs(const Graph& graph, const Bindings& bindings,
-                                        std::uint64_t seed, const PieceProgress& progress = {});
+[[nodiscard]] BRAID_API RankTensors random_inputs(const Graph& graph, const Bindings& bindings,
+                                                  std::uint64_t seed,
+                                                  const PieceProgress& progress = {});
 
 /// Checks that every symbol has a value in its range and fills in symbols of a single value; other
 /// missing ones throw. Unknown names throw.
-[[nodiscard]] Bindings check_bindings(const Graph& graph, const Bindings& bindings);
+[[nodiscard]] BRAID_API Bindings check_bindings(const Graph& graph, const Bindings& bindings);
 
 }  // namespace braid

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "braid/dtype.h"
+#include "braid/export.h"
 
 namespace braid {
 
 /// A dense row-major tensor in host memory.
-struct HostTensor {
+struct BRAID_API HostTensor {
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;
   std::vector<std::byte> data;  ///< numel * dtype_size bytes, little endian

@@ -6,9 +6,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "braid/checks.h"
 #include "braid/device.h"
+#include "braid/export.h"
+#include "braid/rendezvous.h"
 
 namespace braid {
 
@@ -18,7 +21,7 @@ enum class DeviceKind : std::uint8_t {
   kCpu,
 };
 /// Reads "", "cuda" or "cpu". Throws kInvalidArgument with what was expected.
-[[nodiscard]] DeviceKind parse_device_kind(std::string_view text);
+[[nodiscard]] BRAID_API DeviceKind parse_device_kind(std::string_view text);
 
 /// Where kernels run, and where their compiled forms are kept between processes.
 struct WorldOptions {
@@ -41,6 +44,9 @@ struct WorldOptions {
   Schedule schedule;  ///< of a checked run; refused without checks unless it is kTurns
   /// Count what kernels do on the cpu device: Device::counts(). Such a run uses one thread, too.
   bool count = false;
+  /// Where the ranks of this world meet the others; its ranks() are those of this world. Null: all
+  /// ranks live here. The executables of such worlds are compiled in the same order in all of them.
+  std::shared_ptr<Rendezvous> rendezvous;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
   /// Called before each kernel that is compiled or taken from the cache, and once when all are
   /// there (`done == total`).
@@ -50,10 +56,10 @@ struct WorldOptions {
   std::function<void(std::string_view what)> warning;
 };
 
-/// N ranks in this process and the device they run on. Several executables may share a world. A
-/// handle: copies are the same world, which lives until the last of them and of its executables is
-/// gone.
-class World {
+/// N ranks and the device they run on; all of them, or some (WorldOptions::rendezvous), live here.
+/// Several executables may share a world. A handle: copies are the same world, which lives until
+/// the last of them and of its executables is gone.
+class BRAID_API World {
  public:
   /// Throws kEnvironment, with how to get it, when something is missing, and when the kernels of
   /// several ranks could not run at the same time or not reach each other's memory.
@@ -62,7 +68,8 @@ class World {
   /// say of the device does not count then, its number of ranks included.
   static World open(const WorldOptions& options, std::shared_ptr<Device> device);
 
-  [[nodiscard]] int size() const;
+  [[nodiscard]] int size() const;                       ///< ranks of all worlds that meet
+  [[nodiscard]] const std::vector<int>& ranks() const;  ///< those that live here
   [[nodiscard]] Device& device() const;
 
  private:

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "braid/error.h"
 #include "cli/commands.h"
@@ -58,23 +59,32 @@ void add_target_option(CLI::App& command, std::string* target) {
                                  device_names()));
 }
 
-/// Adds --sequence-dim, --always-pipeline and --leave-unexposed to a command.
+/// Adds the passes' own options to a command.
 void add_pass_settings(CLI::App& command, PassConfig* config) {
-  require_integer(*command.add_option(
-                      "--sequence-dim", config->sequence_dim,
-                      "sequence_parallel: the dim of the tokens (default: 0 of a matrix, else 1)"),
-                  0, INT64_MAX);
-  command.add_flag("--always-pipeline", config->always_pipeline,
-                   "micro_pipeline: fuse also where no gain is expected");
-  command.add_flag("--leave-unexposed", config->leave_unexposed,
-                   "micro_pipeline: leave collectives alone that other matmuls can hide");
+  for (const Pass* pass : all_passes()) {
+    for (const PassOption& option : pass->options) {
+      const std::string flag = fmt::format("--{}", option.name);
+      std::string help = fmt::format("{}: {}", pass->name, option.meaning);
+      if (const auto* member = std::get_if<bool PassConfig::*>(&option.member)) {
+        command.add_flag(flag, config->**member, help);
+        continue;
+      }
+      help += fmt::format(" (default: {})", option.off);
+      const auto member = std::get<std::optional<std::int64_t> PassConfig::*>(option.member);
+      require_integer(*command.add_option(flag, config->*member, help), 0, INT64_MAX);
+    }
+  }
 }
 
 /// These and --enable.
 void add_pass_options(CLI::App& command, PassConfig* config) {
+  std::vector<std::string_view> others;
+  for (const Pass* pass : all_passes()) {
+    if (!pass->by_default) others.push_back(pass->name);
+  }
   command
       .add_option("--enable", config->enable,
-                  "Passes to run beside the default ones: sequence_parallel, micro_pipeline")
+                  fmt::format("Passes to run beside the default ones: {}", fmt::join(others, ", ")))
       ->delimiter(',')
       ->allow_extra_args(false);  // what follows is the graph
   add_pass_settings(command, config);
@@ -156,8 +166,14 @@ void add_compile(CLI::App& app, int* exit_code) {
 void add_opt(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<OptOptions>();
   std::string names;
-  for (const Pass& pass : all_passes()) names += fmt::format("{}, ", pass.name);
+  std::string summaries = "Passes:";
+  for (const Pass* pass : all_passes()) {
+    names += fmt::format("{}, ", pass->name);
+    summaries += fmt::format("\n  {:<18} {}{}", pass->name, pass->summary,
+                             pass->by_default ? "" : " (where --enable names it)");
+  }
   CLI::App* command = app.add_subcommand("opt", "Run passes on a graph and print the result");
+  command->footer(summaries);
   add_graph_options(*command, &options->graph);
   command
       ->add_option(

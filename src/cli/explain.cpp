@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <variant>
 
 #include "braid/error.h"
 #include "cli/commands.h"
@@ -19,21 +20,21 @@ namespace braid::cli {
 namespace {
 
 /// The pieces of a reason: text, and between them the names that stand in single quotes.
-struct Reason {
-  std::vector<std::string_view> text, names;
+struct Pieces {
+  std::vector<std::string> text, names;
 };
 
-Reason split_names(std::string_view reason) {
-  Reason result;
+Pieces split_names(std::string_view reason) {
+  Pieces result;
   for (;;) {
     const std::size_t open = reason.find('\'');
     const std::size_t close = open == reason.npos ? open : reason.find('\'', open + 1);
     if (close == reason.npos) break;
-    result.text.push_back(reason.substr(0, open));
-    result.names.push_back(reason.substr(open + 1, close - open - 1));
+    result.text.emplace_back(reason.substr(0, open));
+    result.names.emplace_back(reason.substr(open + 1, close - open - 1));
     reason.remove_prefix(close + 1);
   }
-  result.text.push_back(reason);
+  result.text.emplace_back(reason);
   return result;
 }
 
@@ -41,16 +42,16 @@ Reason split_names(std::string_view reason) {
 /// line.
 struct Line {
   const Remark* first;
-  Reason reason;
+  Pieces reason;
   std::vector<bool> varies;  ///< of each name in the reason
   std::vector<std::string> nodes;
 };
 
 std::vector<Line> group_remarks(const std::vector<Remark>& remarks) {
   std::vector<Line> lines;
-  std::map<std::tuple<std::string_view, bool, std::vector<std::string_view>>, std::size_t> known;
+  std::map<std::tuple<std::string_view, bool, std::vector<std::string>>, std::size_t> known;
   for (const Remark& remark : remarks) {
-    Reason reason = split_names(remark.reason);
+    Pieces reason = split_names(remark.reason.text());
     const auto [entry, is_new] =
         known.try_emplace({remark.pass, remark.applied, reason.text}, lines.size());
     if (is_new) {
@@ -80,22 +81,41 @@ std::string reason_of(const Line& line) {
 /// The passes that ran.
 std::vector<std::string_view> passes_of(const PassConfig& config) {
   std::vector<std::string_view> names;
-  for (const Pass& pass : all_passes()) {
-    if (runs(pass, config)) names.push_back(pass.name);
+  for (const Pass* pass : all_passes()) {
+    if (runs(*pass, config)) names.push_back(pass->name);
   }
   return names;
 }
 
-std::string sequence_dim_of(const PassConfig& config) {
-  return config.sequence_dim ? std::to_string(*config.sequence_dim) : "0 of a matrix, else 1";
+/// What holds: the flag, or the number as text.
+using Setting = std::variant<bool, std::string>;
+Setting setting_of(const PassOption& option, const PassConfig& config) {
+  if (const auto* flag = std::get_if<bool PassConfig::*>(&option.member)) return config.**flag;
+  const auto& number = config.*std::get<std::optional<std::int64_t> PassConfig::*>(option.member);
+  return number ? std::to_string(*number) : std::string(option.off);
+}
+
+/// "sequence dim 1; pipelines always", of all passes.
+std::string describe_settings(const PassConfig& config) {
+  std::vector<std::string> texts;
+  for (const Pass* pass : all_passes()) {
+    for (const PassOption& option : pass->options) {
+      const Setting setting = setting_of(option, config);
+      const auto* flag = std::get_if<bool>(&setting);
+      const std::string_view value = flag == nullptr ? std::get<std::string>(setting)
+                                     : *flag         ? option.on
+                                                     : option.off;
+      std::string text = fmt::format(fmt::runtime(option.said), value);
+      if (!text.empty()) texts.push_back(std::move(text));
+    }
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 void print_config(const Graph& graph, const PassContext& context) {
   const PassConfig& config = context.config;
   fmt::print("target {}; passes {}\n", context.target.str(), fmt::join(passes_of(config), ", "));
-  fmt::print("sequence dim {}; pipelines {}{}\n", sequence_dim_of(config),
-             config.always_pipeline ? "always" : "where a gain is expected",
-             config.leave_unexposed ? ", not around what other matmuls hide" : "");
+  fmt::print("{}\n", describe_settings(config));
   for (const auto& [name, group] : graph.groups()) {
     fmt::print("group {}: {} ranks, {}\n", one_line(name), group.size,
                group.symmetric ? "symmetric memory" : "no symmetric memory");
@@ -132,22 +152,28 @@ void print_text(const Graph& graph, const Program* program, const PassContext& c
 Json json_of(const Graph& graph, const Program* program, const PassContext& context) {
   Json remarks = Json::array();
   for (const Remark& remark : context.remarks) {
-    remarks.push_back(Json::object({{"pass", remark.pass},
-                                    {"node", remark.node},
-                                    {"outcome", remark.applied ? "applied" : "missed"},
-                                    {"reason", remark.reason}}));
+    Json entry = Json::object({{"pass", remark.pass},
+                               {"node", remark.node},
+                               {"outcome", remark.applied ? "applied" : "missed"},
+                               {"reason", remark.reason.text()}});
+    remark.reason.add_to(entry);
+    remarks.push_back(std::move(entry));
   }
   Json groups = Json::object();
   for (const auto& [name, group] : graph.groups()) {
     groups.set(name, Json::object({{"size", group.size}, {"symmetric", group.symmetric}}));
   }
-  const PassConfig& passes = context.config;
-  const Json config = Json::object({{"target", context.target.str()},
-                                    {"passes", passes_of(passes)},
-                                    {"sequence_dim", sequence_dim_of(passes)},
-                                    {"always_pipeline", passes.always_pipeline},
-                                    {"leave_unexposed", passes.leave_unexposed},
-                                    {"groups", groups}});
+  Json config =
+      Json::object({{"target", context.target.str()}, {"passes", passes_of(context.config)}});
+  for (const Pass* pass : all_passes()) {
+    for (const PassOption& option : pass->options) {
+      std::string key(option.name);
+      std::replace(key.begin(), key.end(), '-', '_');
+      config.set(std::move(key), std::visit([](const auto& value) { return Json(value); },
+                                            setting_of(option, context.config)));
+    }
+  }
+  config.set("groups", groups);
   Json document = Json::object({{"graph", graph.name()},
                                 {"config", config},
                                 {"world", world_size(graph)},

@@ -44,47 +44,47 @@ std::size_t alternative(AttrType type) {
 }
 
 void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
-  const std::string place = "/attrs/" + def.name;
+  const auto place = [&] { return "/attrs/" + def.name; };
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     if (def.type == AttrType::kDouble) value = static_cast<double>(*integer);
     if (def.type == AttrType::kInts) value = std::vector<std::int64_t>{*integer};
   }
   const bool is_integer = std::holds_alternative<std::int64_t>(value);
   if (value.index() != alternative(def.type) && !(is_integer && def.type == AttrType::kNumber)) {
-    fail(place, fmt::format("wrong type; expected {}", describe_attr_type(def.type)));
+    fail(place(), fmt::format("wrong type; expected {}", describe_attr_type(def.type)));
   }
   if (const auto* text = std::get_if<std::string>(&value); text && !is_utf8(*text)) {
-    fail(place, fmt::format("{} is not UTF-8", quote(*text)));
+    fail(place(), fmt::format("{} is not UTF-8", quote(*text)));
   }
   if (const auto* number = std::get_if<double>(&value); number && !std::isfinite(*number)) {
-    fail(place, fmt::format("{} is not a finite number", *number));
+    fail(place(), fmt::format("{} is not a finite number", *number));
   }
   if (def.type == AttrType::kGroup) {
     const auto& group = std::get<std::string>(value);
     if (graph.groups().find(group) == graph.groups().end()) {
-      fail(place,
+      fail(place(),
            fmt::format("unknown group {}; expected {}", quote(group), list_names(graph.groups())));
     }
   }
   if (def.type == AttrType::kReduceOp) {
     const auto& name = std::get<std::string>(value);
     if (!parse_reduce_op(name)) {
-      fail(place, fmt::format("unknown reduction {}; expected {}", quote(name),
-                              fmt::join(kReduceOpNames, ", ")));
+      fail(place(), fmt::format("unknown reduction {}; expected {}", quote(name),
+                                fmt::join(kReduceOpNames, ", ")));
     }
   }
   if (const auto* shape = std::get_if<Shape>(&value)) {
     for (std::size_t i = 0; i < shape->size(); ++i) {
       for (const Dim::Term& term : (*shape)[i].terms()) {
         if (graph.symbols().find(term.symbol) != graph.symbols().end()) continue;
-        fail(fmt::format("{}/{}", place, i),
+        fail(fmt::format("{}/{}", place(), i),
              fmt::format("unknown symbol {}; expected {}", quote(term.symbol),
                          list_names(graph.symbols())));
       }
     }
   }
   if (def.type == AttrType::kGraph && std::get<std::shared_ptr<const Graph>>(value) == nullptr) {
-    fail(place, "null; expected a graph");
+    fail(place(), "null; expected a graph");
   }
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "braid/error.h"
 #include "ir/attributes.h"
@@ -20,9 +22,6 @@ constexpr std::size_t kMaxName = 10UL << 20U;
 constexpr std::size_t kMaxNodes = 10'000'000;
 constexpr std::size_t kMaxRank = 8;
 constexpr std::int64_t kMaxNumel = std::int64_t{1} << 40;
-/// In the table of names: a node with several results, whose values bear names of their own.
-constexpr ValueId kSeveralResults = -1;
-
 void check_name(const std::string& name) {
   if (name.empty()) fail("/name", "empty; expected a name");
   if (name.size() > kMaxName) {
@@ -40,22 +39,22 @@ void check_shape(const SymbolTable& symbols, const TensorType& type, const std::
   std::int64_t numel = 1;
   for (std::size_t i = 0; i < type.shape.size(); ++i) {
     const Dim& dim = type.shape[i];
-    const std::string dim_place = fmt::format("{}/{}", place, i);
+    const auto dim_place = [&] { return fmt::format("{}/{}", place, i); };
     for (const Dim::Term& term : dim.terms()) {
       if (symbols.find(term.symbol) == symbols.end()) {
-        fail(dim_place, fmt::format("unknown symbol {}; expected {}", quote(term.symbol),
-                                    list_names(symbols)));
+        fail(dim_place(), fmt::format("unknown symbol {}; expected {}", quote(term.symbol),
+                                      list_names(symbols)));
       }
     }
     if (!dim.is_whole(symbols)) {
-      fail(dim_place,
+      fail(dim_place(),
            fmt::format("{} is not whole for all values of its symbols; expected symbols whose "
                        "multiple_of the divisors divide",
                        dim.str()));
     }
     if (dim.min(symbols) < 1) {
-      fail(dim_place, fmt::format("the extent {} can be {}; expected at least 1", dim.str(),
-                                  dim.min(symbols)));
+      fail(dim_place(), fmt::format("the extent {} can be {}; expected at least 1", dim.str(),
+                                    dim.min(symbols)));
     }
     if (__builtin_mul_overflow(numel, dim.max(symbols), &numel) || numel >= kMaxNumel) {
       fail(place,
@@ -107,15 +106,42 @@ void Graph::add_group(std::string name, Group group) {
   }
 }
 
-void Graph::check_free(const std::string& name) const {
-  if (by_name_.find(name) != by_name_.end()) {
-    fail("/name", fmt::format("{} is defined twice", quote(name)));
+std::optional<ValueId> Graph::find_name(std::string_view name) const {
+  if (names_.empty()) return std::nullopt;
+  const auto hash = static_cast<std::uint32_t>(std::hash<std::string_view>()(name));
+  const std::size_t mask = names_.size() - 1;
+  for (std::size_t at = hash & mask; names_[at].id; at = (at + 1) & mask) {
+    const ValueId id = *names_[at].id;
+    if (names_[at].hash == hash && (id < 0 ? node(~id).name : value(id).name) == name) return id;
   }
+  return std::nullopt;
+}
+
+void Graph::add_name(std::string_view name, ValueId id) {
+  const auto place = [&](NameSlot slot) {
+    const std::size_t mask = names_.size() - 1;
+    std::size_t at = slot.hash & mask;
+    while (names_[at].id) at = (at + 1) & mask;
+    names_[at] = slot;
+  };
+  if (++name_count_ * 2 > names_.size()) {
+    constexpr std::size_t kLeast = 16;
+    std::vector<NameSlot> larger(std::max(kLeast, names_.size() * 2));
+    names_.swap(larger);
+    for (const NameSlot& slot : larger) {
+      if (slot.id) place(slot);
+    }
+  }
+  place({static_cast<std::uint32_t>(std::hash<std::string_view>()(name)), id});
+}
+
+void Graph::check_free(const std::string& name) const {
+  if (find_name(name)) fail("/name", fmt::format("{} is defined twice", quote(name)));
 }
 
 ValueId Graph::add_value(Value value) {
   const auto id = static_cast<ValueId>(values_.size());
-  by_name_.emplace(value.name, id);
+  add_name(value.name, id);
   values_.push_back(std::move(value));
   return id;
 }
@@ -143,7 +169,7 @@ std::string Graph::fresh_name() {
   std::string name;
   do {
     name = fmt::format("v{}", next_fresh_++);
-  } while (by_name_.find(name) != by_name_.end());
+  } while (find_name(name));
   return name;
 }
 
@@ -180,21 +206,22 @@ NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueI
     results = node.op->infer({*this, types, node.attrs});
     for (std::size_t i = 0; i < results.size(); ++i) {
       check_shape(symbols_, results[i], node.attr<Shape>("shape") != nullptr ? "/attrs/shape" : "");
-      names.push_back(results.size() == 1 ? name : fmt::format("{}:{}", name, i));
-      if (results.size() > 1) check_free(names.back());
+      if (results.size() == 1) break;
+      names.push_back(fmt::format("{}:{}", name, i));
+      check_free(names.back());
     }
   } catch (const Error& error) {
     throw Error(error.code(), printable(name) + error.where(), std::string(message_of(error)));
   }
   const auto id = static_cast<NodeId>(nodes_.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
-    node.outputs.push_back(add_value({.name = std::move(names[i]),
+    node.outputs.push_back(add_value({.name = results.size() == 1 ? name : std::move(names[i]),
                                       .type = std::move(results[i]),
                                       .producer = id,
                                       .result = static_cast<int>(i),
                                       .comm_group = {}}));
   }
-  if (results.size() > 1) by_name_.emplace(name, kSeveralResults);
+  if (results.size() > 1) add_name(name, ~id);
   node.name = std::move(name);
   node.inputs = std::move(inputs);
   nodes_.push_back(std::move(node));
@@ -248,18 +275,18 @@ void Graph::add_output(ValueId value) {
 }
 
 std::optional<ValueId> Graph::find(std::string_view name) const {
-  auto it = by_name_.find(name);
-  if (it != by_name_.end() && it->second != kSeveralResults) return it->second;
+  std::optional<ValueId> id = find_name(name);
+  if (id && *id >= 0) return id;
   // "name:0" is also the only result of "name".
   constexpr std::string_view kFirst = ":0";
-  if (it != by_name_.end() || !name.ends_with(kFirst)) return std::nullopt;
+  if (id || !name.ends_with(kFirst)) return std::nullopt;
   name.remove_suffix(kFirst.size());
-  it = by_name_.find(name);
-  if (it == by_name_.end() || it->second == kSeveralResults) return std::nullopt;
+  id = find_name(name);
+  if (!id || *id < 0) return std::nullopt;
   // A value that is itself "node:i" has no results of its own.
-  const Value& found = value(it->second);
+  const Value& found = value(*id);
   const bool own_name = found.producer < 0 || node(found.producer).outputs.size() == 1;
-  return own_name ? std::optional(it->second) : std::nullopt;
+  return own_name ? id : std::nullopt;
 }
 
 std::vector<std::vector<NodeId>> Graph::users() const {
@@ -285,10 +312,8 @@ Graph Graph::clone_interface() const {
   Graph graph(name_);
   graph.symbols_ = symbols_;
   graph.groups_ = groups_;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const ValueId id = graph.add_input(inputs_[i]);
-    graph.set_comm_group(id, value(input_values_[i]).comm_group);
-  }
+  graph.inputs_ = inputs_;
+  for (ValueId input : input_values_) graph.input_values_.push_back(graph.add_value(value(input)));
   return graph;
 }
 

@@ -1,5 +1,6 @@
 #include "ir/json_value.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace braid {
@@ -53,6 +54,16 @@ std::string print(const JsonPrinter::Document& document, int indent) {
 std::string Json::line() const { return print(JsonPrinter::document(*this), -1); }
 std::string Json::indented() const { return print(JsonPrinter::document(*this), 2); }
 
-std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
+std::string json_string(std::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+  });
+  if (!plain) return nlohmann::json(text).dump();
+  std::string quoted;
+  quoted.reserve(text.size() + 2);
+  quoted += '"';
+  quoted += text;
+  return quoted += '"';
+}
 
 }  // namespace braid

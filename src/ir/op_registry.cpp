@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "braid/error.h"
 #include "ir/ops.h"
@@ -16,6 +17,7 @@ namespace {
 struct Registry {
   std::vector<OpDef> ops;
   std::vector<const OpDef*> sorted;
+  std::unordered_map<std::string_view, const OpDef*> by_name;
 
   Registry() {
     add_collective_ops(ops);
@@ -28,7 +30,10 @@ struct Registry {
     add_pointwise_ops(ops);
     add_row_ops(ops);
     add_view_ops(ops);
-    for (const OpDef& op : ops) sorted.push_back(&op);
+    for (const OpDef& op : ops) {
+      sorted.push_back(&op);
+      by_name.emplace(op.name, &op);
+    }
     std::sort(sorted.begin(), sorted.end(),
               [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
   }
@@ -46,10 +51,9 @@ std::string_view overload_of(std::string_view op, bool has_dtype) {
 }
 
 const OpDef* find_op(std::string_view name) {
-  const auto& sorted = registry().sorted;
-  auto it = std::lower_bound(sorted.begin(), sorted.end(), name,
-                             [](const OpDef* op, std::string_view n) { return op->name < n; });
-  return it != sorted.end() && (*it)->name == name ? *it : nullptr;
+  const auto& by_name = registry().by_name;
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
 }
 
 std::span<const OpDef* const> all_ops() { return registry().sorted; }

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
 #include "braid/error.h"
 #include "braid/graph.h"
 #include "ir/mutation.h"
@@ -9,8 +13,23 @@
 namespace braid {
 namespace {
 
+/// For each result of an asynchronous node the nodes that use it, in order; nobody of another
+/// value.
+std::vector<std::vector<NodeId>> users_of_unfinished(const Graph& graph) {
+  std::vector<std::vector<NodeId>> users(graph.values().size());
+  for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
+    for (ValueId input : graph.nodes()[id].inputs) {
+      const NodeId producer = graph.value(input).producer;
+      if (producer < 0 || !is_asynchronous(graph.node(producer))) continue;
+      users[static_cast<std::size_t>(input)].push_back(static_cast<NodeId>(id));
+    }
+  }
+  return users;
+}
+
 void verify_waits(const Graph& graph, const std::string& place) {
-  const std::vector<std::vector<NodeId>> users = graph.users();
+  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_asynchronous)) return;
+  const std::vector<std::vector<NodeId>> users = users_of_unfinished(graph);
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     const Node& node = graph.nodes()[id];
     if (!is_asynchronous(node)) continue;
@@ -50,29 +69,45 @@ ValueId base_of(const Graph& graph, ValueId value) {
   }
 }
 
-/// The operands that other ranks read while the node runs, each with the group of those ranks.
-std::vector<std::pair<std::size_t, std::string>> shared_operands(const Node& node) {
-  if (node.op->op_class == OpClass::kCollective && !node.attr<std::string>("algorithm")->empty()) {
-    return {{0, *node.attr<std::string>("group")}};
-  }
-  std::vector<std::pair<std::size_t, std::string>> shared;
-  const auto* body = node.attr<std::shared_ptr<const Graph>>("body");
-  if (body == nullptr) return shared;
-  for (const Node& inner : (*body)->nodes()) {
-    for (const auto& [i, group] : shared_operands(inner)) {
-      const Value& value = (*body)->value(inner.inputs[i]);
+/// The body of a kernel, else null.
+const Graph* body_of(const Node& node) {
+  if (node.op->op_class != OpClass::kKernel) return nullptr;
+  return node.attr<std::shared_ptr<const Graph>>("body")->get();
+}
+
+/// Operands that other ranks read while a node runs, each with the group of those ranks.
+using Shared = std::vector<std::pair<std::size_t, std::string>>;
+/// Of the inputs of each body: many kernels have one and the same.
+using SharedInputs = std::unordered_map<const Graph*, Shared>;
+
+Shared shared_operands(const Node& node, SharedInputs& known);
+
+const Shared& shared_inputs(const Graph& body, SharedInputs& known) {
+  if (const auto found = known.find(&body); found != known.end()) return found->second;
+  Shared shared;
+  for (const Node& inner : body.nodes()) {
+    for (const auto& [i, group] : shared_operands(inner, known)) {
+      const Value& value = body.value(inner.inputs[i]);
       if (value.producer < 0) shared.emplace_back(static_cast<std::size_t>(value.result), group);
     }
   }
-  return shared;
+  return known.emplace(&body, std::move(shared)).first->second;
+}
+
+Shared shared_operands(const Node& node, SharedInputs& known) {
+  if (const Graph* body = body_of(node)) return shared_inputs(*body, known);
+  if (node.op->op_class != OpClass::kCollective) return {};
+  if (node.attr<std::string>("algorithm")->empty()) return {};
+  return {{0, *node.attr<std::string>("group")}};
 }
 
 /// What other ranks read must lie in their common arena; a body's inputs do where the operands of
 /// its kernel do.
 void verify_shared(const Graph& graph, const std::string& place, bool is_body) {
+  SharedInputs known;
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     const Node& node = graph.nodes()[id];
-    for (const auto& [i, group] : shared_operands(node)) {
+    for (const auto& [i, group] : shared_operands(node, known)) {
       const Value& value = graph.value(node.inputs[i]);
       const bool computed = graph.value(base_of(graph, node.inputs[i])).producer >= 0 || is_body;
       if (computed && value.comm_group == group) continue;
@@ -94,10 +129,11 @@ void verify_at(const Graph& graph, const std::string& place, bool is_body) {
   verify_waits(graph, place);
   verify_mutations(graph, place);
   verify_shared(graph, place, is_body);
+  std::unordered_set<const Graph*> bodies;  // each once, where it stands first
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
-    const auto* body = graph.nodes()[id].attr<std::shared_ptr<const Graph>>("body");
-    if (body == nullptr) continue;
-    verify_at(**body, fmt::format("{}/nodes/{}/attrs/body", place, id), true);
+    const Graph* body = body_of(graph.nodes()[id]);
+    if (body == nullptr || !bodies.insert(body).second) continue;
+    verify_at(*body, fmt::format("{}/nodes/{}/attrs/body", place, id), true);
   }
 }
 

@@ -6,7 +6,7 @@
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
-#include "lowering/fsdp/gathered.h"
+#include "lowering/analysis/gathered.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 #include "lowering/spellings.h"
@@ -39,6 +39,25 @@ namespace {
 
 constexpr std::string_view kPass = "canonicalize";
 
+constexpr ReasonCode kDead{"canonicalize.dead", "dead: no output needs it"};
+constexpr ReasonCode kOneRank{"canonicalize.one_rank", "group '{group}' has one rank: {instead}"};
+constexpr ReasonCode kComplete{"canonicalize.complete",
+                               "nothing to wait for: its operand is complete"};
+constexpr ReasonCode kCollectiveGone{"canonicalize.collective_gone",
+                                     "nothing to wait for: its collective is gone"};
+constexpr ReasonCode kSameDType{"canonicalize.same_dtype", "a cast to the dtype it has"};
+constexpr ReasonCode kViewOfView{"canonicalize.view_of_view",
+                                 "{op} of the {op} '{value}': one {op} of the base"};
+constexpr ReasonCode kViewOfSame{"canonicalize.view_of_same", "a view to the {property} it has"};
+constexpr ReasonCode kTransposeOfOneDim{"canonicalize.transpose_of_one_dim",
+                                        "a transpose of a dim with itself"};
+constexpr ReasonCode kUndoesTranspose{"canonicalize.undoes_transpose",
+                                      "undoes the transpose '{value}'"};
+constexpr ReasonCode kChunkOfGathered{"canonicalize.chunk_of_gathered",
+                                      "this rank's chunk of '{value}' is what was gathered"};
+constexpr ReasonCode kCopied{"canonicalize.copied", "{reason}: a copy"};
+constexpr ReasonCode kPlainDims{"canonicalize.plain_dims", "dims in their plain spelling"};
+
 class Canonicalizer {
  public:
   Canonicalizer(const Graph& graph, PassContext& context)
@@ -51,27 +70,31 @@ class Canonicalizer {
     operands_.reserve(graph.nodes().size());
   }
 
-  Graph run() {
+  /// Nothing where the graph is canonical.
+  std::optional<Graph> run() {
     for (const Node& node : graph_.nodes()) simplify(node);
     const std::vector<bool> live = mark_live();
+    if (changes_nothing(live)) return std::nullopt;
     Rewriter rewrite(graph_);
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
       const Node& node = graph_.nodes()[id];
       if (!live[id]) {
-        if (!replaced(node)) context_.applied(kPass, node.name, "dead: no output needs it");
+        if (!replaced(node)) context_.applied(kPass, node.name, Reason(kDead));
         continue;
       }
       if (copied_[id]) {
         copy_operands(node, operands_[id], rewrite);
+      } else if (auto attrs = plain_attrs(node)) {
+        context_.applied(kPass, node.name, Reason(kPlainDims));
+        rewrite.copy(node, rewrite(operands_[id]), std::move(*attrs));
+      } else if (operands_[id] != node.inputs) {
+        rewrite.copy(node, rewrite(operands_[id]), node.attrs);
       } else {
-        rewrite.copy(node, rewrite(operands_[id]), plain_attrs(node));
+        rewrite.copy(node);
       }
       for (ValueId value : node.outputs) {
         // A group of one rank has nobody to communicate with.
-        const std::string& comm = graph_.value(value).comm_group;
-        if (!comm.empty() && group_size(comm) == 1) {
-          rewrite.graph().set_comm_group(rewrite(value), "");
-        }
+        if (lies_alone(value)) rewrite.graph().set_comm_group(rewrite(value), "");
       }
     }
     for (std::size_t v = 0; v < same_.size(); ++v) {
@@ -83,6 +106,26 @@ class Canonicalizer {
   }
 
  private:
+  bool changes_nothing(const std::vector<bool>& live) const {
+    for (std::size_t id = 0; id < live.size(); ++id) {
+      const Node& node = graph_.nodes()[id];
+      if (!live[id] || copied_[id] || operands_[id] != node.inputs || plain_attrs(node)) {
+        return false;
+      }
+    }
+    for (std::size_t v = 0; v < same_.size(); ++v) {
+      const auto value = static_cast<ValueId>(v);
+      if (same(value) != value || lies_alone(value)) return false;
+    }
+    return true;
+  }
+
+  /// Whether a node computes it into the arena of a group of one rank.
+  bool lies_alone(ValueId value) const {
+    const Value& v = graph_.value(value);
+    return !v.comm_group.empty() && v.producer >= 0 && group_size(v.comm_group) == 1;
+  }
+
   ValueId same(ValueId value) const { return same_[static_cast<std::size_t>(value)]; }
   bool replaced(const Node& node) const { return same(node.outputs[0]) != node.outputs[0]; }
   std::int64_t group_size(const std::string& name) const {
@@ -130,8 +173,8 @@ class Canonicalizer {
     }
     copied_[operands_.size()] = !stand;
     context_.applied(kPass, node.name,
-                     fmt::format("group '{}' has one rank: {}", *node.attr<std::string>("group"),
-                                 stand ? "the operand itself" : "a copy of the operand"));
+                     Reason(kOneRank, *node.attr<std::string>("group"),
+                            stand ? "the operand itself" : "a copy of the operand"));
   }
 
   /// The node as a copy of each operand.
@@ -150,19 +193,21 @@ class Canonicalizer {
     }
   }
 
-  /// The value that the node's only result is equal to, and why. May shorten the operands' path.
-  std::optional<std::pair<ValueId, std::string>> equal_value(const Node& node,
-                                                             std::vector<ValueId>& inputs) {
+  /// A value that another one is equal to, and why.
+  using Equal = std::pair<ValueId, Reason>;
+
+  /// The value that the node's only result is equal to. May shorten the operands' path.
+  std::optional<Equal> equal_value(const Node& node, std::vector<ValueId>& inputs) {
     const std::string_view op = node.op_name();
     if (op == "wait_tensor") {
       const Node* source = producer(node.inputs[0]);
       if (source == nullptr || !is_asynchronous(*source)) {
-        return {{inputs[0], "nothing to wait for: its operand is complete"}};
+        return {{inputs[0], Reason(kComplete)}};
       }
       const bool gone = replaced(*source) ||
                         copied_[static_cast<std::size_t>(graph_.value(node.inputs[0]).producer)];
       if (!gone) return std::nullopt;
-      return {{inputs[0], "nothing to wait for: its collective is gone"}};
+      return {{inputs[0], Reason(kCollectiveGone)}};
     }
     if (op == "to" && graph_.type(inputs[0]) == graph_.type(node.outputs[0])) {
       return equal_cast(node, inputs[0]);
@@ -174,43 +219,38 @@ class Canonicalizer {
   }
 
   /// Of a cast to the same dtype.
-  std::optional<std::pair<ValueId, std::string>> equal_cast(const Node& node, ValueId operand) {
+  std::optional<Equal> equal_cast(const Node& node, ValueId operand) {
     // In a lowered graph it may be what carries a value into the arena.
     const Value& result = graph_.value(node.outputs[0]);
     if (result.comm_group != graph_.value(operand).comm_group) return std::nullopt;
-    if (may_stand_for(operand, node.outputs[0])) return {{operand, "a cast to the dtype it has"}};
+    if (may_stand_for(operand, node.outputs[0])) return {{operand, Reason(kSameDType)}};
     copied_[operands_.size()] = true;
-    context_.applied(kPass, node.name, "a cast to the dtype it has: a copy");
+    context_.applied(kPass, node.name, Reason(kCopied, Reason(kSameDType)));
     return std::nullopt;
   }
 
-  std::optional<std::pair<ValueId, std::string>> equal_view(const Node& node,
-                                                            std::vector<ValueId>& inputs) {
+  std::optional<Equal> equal_view(const Node& node, std::vector<ValueId>& inputs) {
     const Node* source = producer(inputs[0]);
     const std::string_view op = node.op_name();
     if (source != nullptr && source->op_name() == op) {
       inputs[0] = operands(inputs[0])[0];
-      context_.applied(kPass, node.name,
-                       fmt::format("{0} of the {0} '{1}': one {0} of the base", op, source->name));
+      context_.applied(kPass, node.name, Reason(kViewOfView, op, source->name));
     }
     if (graph_.type(inputs[0]) != graph_.type(node.outputs[0])) return std::nullopt;
-    return {
-        {inputs[0], op == "view" ? "a view to the shape it has" : "a view to the dtype it has"}};
+    return {{inputs[0], Reason(kViewOfSame, op == "view" ? "shape" : "dtype")}};
   }
 
-  std::optional<std::pair<ValueId, std::string>> equal_transpose(
-      const Node& node, const std::vector<ValueId>& inputs) const {
+  std::optional<Equal> equal_transpose(const Node& node, const std::vector<ValueId>& inputs) const {
     const auto dims = transposed_dims(node);
-    if (dims.first == dims.second) return {{inputs[0], "a transpose of a dim with itself"}};
+    if (dims.first == dims.second) return {{inputs[0], Reason(kTransposeOfOneDim)}};
     const Node* source = producer(inputs[0]);
     if (source == nullptr || source->op_name() != "transpose" || transposed_dims(*source) != dims) {
       return std::nullopt;
     }
-    return {{operands(inputs[0])[0], fmt::format("undoes the transpose '{}'", source->name)}};
+    return {{operands(inputs[0])[0], Reason(kUndoesTranspose, source->name)}};
   }
 
-  std::optional<std::pair<ValueId, std::string>> equal_shard(const Node& node,
-                                                             std::vector<ValueId>& inputs) {
+  std::optional<Equal> equal_shard(const Node& node, std::vector<ValueId>& inputs) {
     std::int64_t dim = *node.attr<std::int64_t>("dim");
     if (dim < 0) dim += static_cast<std::int64_t>(rank(inputs[0]));
     const ValueId found =
@@ -221,12 +261,11 @@ class Canonicalizer {
     if (graph_.value(node.outputs[0]).comm_group != graph_.value(chunk).comm_group) {
       return std::nullopt;
     }
-    const std::string reason =
-        fmt::format("this rank's chunk of '{}' is what was gathered", graph_.value(inputs[0]).name);
+    const Reason reason(kChunkOfGathered, graph_.value(inputs[0]).name);
     if (may_stand_for(chunk, node.outputs[0])) return {{chunk, reason}};
     inputs[0] = chunk;
     copied_[operands_.size()] = true;
-    context_.applied(kPass, node.name, reason + ": a copy");
+    context_.applied(kPass, node.name, Reason(kCopied, reason));
     return std::nullopt;
   }
 
@@ -239,8 +278,12 @@ class Canonicalizer {
     return {std::min(a, b), std::max(a, b)};
   }
 
-  /// The attributes with plain dims.
-  Attrs plain_attrs(const Node& node) {
+  /// The attributes with plain dims; nothing where these are.
+  std::optional<Attrs> plain_attrs(const Node& node) const {
+    const OpClass c = node.op->op_class;
+    if (c != OpClass::kView && c != OpClass::kReduction && c != OpClass::kCollective) {
+      return std::nullopt;
+    }
     Attrs attrs = node.attrs;
     if (node.op_name() == "transpose") {
       const auto [a, b] = transposed_dims(node);
@@ -264,8 +307,7 @@ class Canonicalizer {
     if (counts_operand && dim != nullptr && *dim < 0) {
       attrs.insert_or_assign("dim", *dim + static_cast<std::int64_t>(rank(node.inputs[0])));
     }
-    if (attrs != node.attrs) context_.applied(kPass, node.name, "dims in their plain spelling");
-    return attrs;
+    return attrs == node.attrs ? std::nullopt : std::optional(std::move(attrs));
   }
 
   std::vector<bool> mark_live() const {
@@ -316,9 +358,13 @@ class Canonicalizer {
 
 }  // namespace
 
-Graph canonicalize(const Graph& graph, PassContext& context) {
-  const std::optional<Graph> spelled = normalize_spellings(graph, context);
-  return Canonicalizer(spelled ? *spelled : graph, context).run();
-}
+constinit const Pass canonicalize{
+    .name = "canonicalize",
+    .summary = "one spelling for each thing; groups of one rank and dead nodes go",
+    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
+      std::optional<Graph> spelled = normalize_spellings(graph, context);
+      std::optional<Graph> result = Canonicalizer(spelled ? *spelled : graph, context).run();
+      return result ? std::move(result) : std::move(spelled);
+    }};
 
 }  // namespace braid

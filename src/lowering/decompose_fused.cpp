@@ -11,10 +11,19 @@
 // The part of lower_collectives that takes fused nodes apart. It refuses none: there are no
 // pipelined kernels yet.
 namespace braid {
+namespace {
 
-Graph decompose_fused(const Graph& graph, PassContext& context) {
+constexpr ReasonCode kTakenApart{"lower_collectives.taken_apart",
+                                 "{op} becomes its collective and {matmuls} matmuls: there is no "
+                                 "kernel that pipelines them yet"};
+
+}  // namespace
+
+std::optional<Graph> decompose_fused(const Graph& graph, PassContext& context) {
   const auto is_fused = [](const Node& node) { return node.op->op_class == OpClass::kFusedMatmul; };
-  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_fused)) return graph;
+  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_fused)) {
+    return std::nullopt;
+  }
   Rewriter rewrite(graph);
   for (const Node& node : graph.nodes()) {
     if (!is_fused(node)) {
@@ -27,12 +36,9 @@ Graph decompose_fused(const Graph& graph, PassContext& context) {
     const std::vector<ValueId> results =
         add_composition(rewrite.graph(), node, rewrite(node.inputs), name);
     for (std::size_t i = 0; i < results.size(); ++i) rewrite.map(node.outputs[i], results[i]);
-    context.applied(
-        "lower_collectives", node.name,
-        fmt::format("{} becomes its collective and {} matmuls: there is no kernel that "
-                    "pipelines them yet",
-                    node.op_name(),
-                    fused_operands(node.op_name(), node.attrs, node.inputs.size()).matmuls));
+    context.applied("lower_collectives", node.name,
+                    Reason(kTakenApart, node.op_name(),
+                           fused_operands(node.op_name(), node.attrs, node.inputs.size()).matmuls));
   }
   return rewrite.finish();
 }

@@ -26,6 +26,15 @@ namespace {
 
 constexpr std::string_view kPass = "functionalize";
 
+constexpr ReasonCode kOutOfPlace{"functionalize.out_of_place",
+                                 "out of place; who reads its operand later reads its result"};
+constexpr ReasonCode kStorageIsPlanned{"functionalize.storage_is_planned",
+                                       "gone: storage is planned, not resized"};
+constexpr ReasonCode kReadersReadSource{"functionalize.readers_read_source",
+                                        "who reads its target later reads its source"};
+constexpr ReasonCode kSavedFirst{"functionalize.saved_first",
+                                 "saved in '{copy}' before it is overwritten"};
+
 class Functionalizer {
  public:
   Functionalizer(const Graph& graph, PassContext& context)
@@ -67,19 +76,18 @@ class Functionalizer {
       if (!is_asynchronous(node)) {
         for (ValueId result : node.outputs) overwrite(result, rewrite_(result));
       }
-      context_.applied(kPass, node.name,
-                       "out of place; who reads its operand later reads its result");
+      context_.applied(kPass, node.name, Reason(kOutOfPlace));
       return;
     }
     if (op == "resize_storage_bytes_") {
       rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
-      context_.applied(kPass, node.name, "gone: storage is planned, not resized");
+      context_.applied(kPass, node.name, Reason(kStorageIsPlanned));
       return;
     }
     const ValueId source = rewrite_(node.inputs[1]);
     rewrite_.map(node.outputs[0], source);
     if (&node < tail_) {
-      context_.applied(kPass, node.name, "who reads its target later reads its source");
+      context_.applied(kPass, node.name, Reason(kReadersReadSource));
     }
     overwrite(node.outputs[0], source);
     written_[static_cast<std::size_t>(storage(node.inputs[0]))].copy_name = node.name;
@@ -191,8 +199,7 @@ class Functionalizer {
       });
       if (!lost) return value;
       const std::string name = rewrite_.fresh_name(graph.value(value).name + "_saved");
-      context_.applied(kPass, graph.value(value).name,
-                       fmt::format("saved in '{}' before it is overwritten", name));
+      context_.applied(kPass, graph.value(value).name, Reason(kSavedFirst, name));
       return graph.node(graph.add_node(name, "copy", {value})).outputs[0];
     };
     for (auto& [index, source] : updates) source = saved(source);
@@ -217,8 +224,13 @@ class Functionalizer {
 
 }  // namespace
 
-Graph functionalize(const Graph& graph, PassContext& context) {
-  return Functionalizer(graph, context).run();
-}
+constinit const Pass functionalize{
+    .name = "functionalize",
+    .summary = "in-place and out forms become plain ones; inputs are overwritten last",
+    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
+      const auto mutates = [](const Node& node) { return node.op->mutates != Mutates::kNothing; };
+      if (std::none_of(graph.nodes().begin(), graph.nodes().end(), mutates)) return std::nullopt;
+      return Functionalizer(graph, context).run();
+    }};
 
 }  // namespace braid

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "braid/error.h"
 #include "ir/mutation.h"
 #include "ir/views.h"
@@ -31,12 +33,32 @@ namespace {
 constexpr std::string_view kPass = "lower_collectives";
 constexpr std::string_view kAlgorithm = "one_shot";
 
+constexpr ReasonCode kRuns{
+    "lower_collectives.runs",
+    "{algorithm} over {ranks} ranks of '{group}', {bytes} bytes: about {us:.1f} us on {device}; "
+    "the wait is gone"};
+constexpr ReasonCode kOperandCopied{
+    "lower_collectives.operand_copied",
+    "operand '{value}' is copied into a communication buffer: {why}"};
+constexpr ReasonCode kGraphInput{"lower_collectives.graph_input",
+                                 "it is a graph input, the caller's memory"};
+constexpr ReasonCode kGraphOutput{"lower_collectives.graph_output",
+                                  "it is a graph output, which lies in the caller's memory"};
+constexpr ReasonCode kOtherGroup{"lower_collectives.other_group",
+                                 "it is a communication buffer of group '{group}' already"};
+
 bool is_view(const Graph& graph, ValueId value) {
   const NodeId producer = graph.value(value).producer;
   if (producer < 0) return false;
   const Node& node = graph.node(producer);
   return names_bytes(node.op_name()) || node.op->op_class == OpClass::kWait || is_marker(node);
 }
+
+bool is_open(const Node& node) {
+  return node.op->op_class == OpClass::kCollective && node.attr<std::string>("algorithm")->empty();
+}
+bool goes(const Node& node) { return is_marker(node) || node.op->op_class == OpClass::kWait; }
+bool concerns(const Node& node) { return is_open(node) || goes(node); }
 
 class Lowering {
  public:
@@ -49,10 +71,9 @@ class Lowering {
 
   Graph run() {
     for (const Node& node : graph_.nodes()) {
-      if (node.op->op_class == OpClass::kCollective &&
-          node.attr<std::string>("algorithm")->empty()) {
+      if (is_open(node)) {
         lower(node);
-      } else if (is_marker(node) || node.op->op_class == OpClass::kWait) {
+      } else if (goes(node)) {
         rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
       } else {
         rewrite_.copy(node);
@@ -104,10 +125,8 @@ class Lowering {
     }
     const double ns = static_cast<double>(node.outputs.size()) *
                       node_ns(rewrite_.graph(), lowered, max_bindings(graph_.symbols()), device_);
-    context_.applied(
-        kPass, node.name,
-        fmt::format("{} over {} ranks of '{}', {} bytes: about {:.1f} us on {}; the wait is gone",
-                    kAlgorithm, group.size, name, bytes, ns / 1e3, device_.name));
+    context_.applied(kPass, node.name,
+                     Reason(kRuns, kAlgorithm, group.size, name, bytes, ns / 1e3, device_.name));
   }
 
   /// The new value that the collective reads: its operand marked as a communication buffer, or a
@@ -115,8 +134,8 @@ class Lowering {
   ValueId comm_buffer(const Node& node, ValueId old, const std::string& group) {
     const ValueId operand = rewrite_(old);
     Graph& graph = rewrite_.graph();
-    const std::string obstacle = cannot_be_comm_buffer(old, group);
-    if (obstacle.empty()) {
+    const Reason obstacle = cannot_be_comm_buffer(old, group);
+    if (!obstacle) {
       // The views on the way carry the mark too: each is a name for bytes of that buffer.
       ValueId value = operand;
       graph.set_comm_group(value, group);
@@ -127,9 +146,7 @@ class Lowering {
       return operand;
     }
     const std::string& name = graph.value(operand).name;
-    context_.missed(
-        kPass, node.name,
-        fmt::format("operand '{}' is copied into a communication buffer: {}", name, obstacle));
+    context_.missed(kPass, node.name, Reason(kOperandCopied, name, obstacle));
     const NodeId copy =
         graph.add_node(rewrite_.fresh_name(node.name + "_operand"), "copy", {operand});
     const ValueId result = graph.node(copy).outputs[0];
@@ -138,21 +155,21 @@ class Lowering {
   }
 
   /// Why the data behind the old value cannot lie in the symmetric arena of `group`; else empty.
-  std::string cannot_be_comm_buffer(ValueId old, const std::string& group) {
+  Reason cannot_be_comm_buffer(ValueId old, const std::string& group) {
     ValueId base = old;
     bool is_output = is_output_[static_cast<std::size_t>(base)];
     while (is_view(graph_, base)) {
       base = graph_.node(graph_.value(base).producer).inputs[0];
       is_output = is_output || is_output_[static_cast<std::size_t>(base)];
     }
-    if (graph_.value(base).producer < 0) return "it is a graph input, the caller's memory";
-    if (is_output) return "it is a graph output, which lies in the caller's memory";
+    if (graph_.value(base).producer < 0) return Reason(kGraphInput);
+    if (is_output) return Reason(kGraphOutput);
     // An earlier collective may have claimed it.
     const Value& now = rewrite_.graph().value(rewrite_(base));
     if (!now.comm_group.empty() && now.comm_group != group) {
-      return fmt::format("it is a communication buffer of group '{}' already", now.comm_group);
+      return Reason(kOtherGroup, now.comm_group);
     }
-    return "";
+    return {};
   }
 
   const Graph& graph_;
@@ -164,8 +181,14 @@ class Lowering {
 
 }  // namespace
 
-Graph lower_collectives(const Graph& graph, PassContext& context) {
-  return Lowering(decompose_fused(graph, context), context).run();
-}
+constinit const Pass lower_collectives{
+    .name = "lower_collectives",
+    .summary = "decides how each collective runs, and where its operand lies",
+    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
+      const std::optional<Graph> plain = decompose_fused(graph, context);
+      const Graph& all = plain ? *plain : graph;
+      if (std::none_of(all.nodes().begin(), all.nodes().end(), concerns)) return std::nullopt;
+      return Lowering(all, context).run();
+    }};
 
 }  // namespace braid

@@ -12,77 +12,97 @@
 namespace braid {
 namespace {
 
-constexpr auto kPasses = std::to_array<Pass>({
-    {"fsdp", fsdp},
-    {"decompose_fsdp", decompose_fsdp},
-    {"functionalize", functionalize},
-    {"canonicalize", canonicalize},
-    {"sequence_parallel", sequence_parallel, false},
-    {"micro_pipeline", micro_pipeline, false},
-    {"split_reductions", split_reductions},
-    {"lower_collectives", lower_collectives},
-    {"fuse", fuse},
-});
+#define BRAID_LIST_PASS(name) &name,
+constexpr auto kPasses = std::to_array<const Pass*>({BRAID_PASSES(BRAID_LIST_PASS)});
+#undef BRAID_LIST_PASS
 
 const Pass& find_pass(std::string_view name) {
-  for (const Pass& pass : kPasses) {
-    if (pass.name == name) return pass;
+  for (const Pass* pass : kPasses) {
+    if (pass->name == name) return *pass;
   }
   std::vector<std::string_view> known;
   known.reserve(std::size(kPasses));
-  for (const Pass& pass : kPasses) known.push_back(pass.name);
+  for (const Pass* pass : kPasses) known.push_back(pass->name);
   throw_invalid("passes", fmt::format("unknown pass '{}'; expected some of {}", name,
                                       fmt::join(known, ", ")));
 }
 
-Graph run_verified(const Pass& pass, const Graph& graph, PassContext& context) {
-  Graph result = pass.run(graph, context);
-  verify(result);
+/// Verifies the graph, runs the passes one after the other and verifies what each changed; nothing
+/// where none did.
+std::optional<Graph> run_all(const Graph& graph, std::span<const Pass* const> passes,
+                             PassContext& context) {
+  if (!passes.empty()) verify(graph);
+  std::optional<Graph> result;
+  for (const Pass* pass : passes) {
+    std::optional<Graph> next = pass->run(result ? *result : graph, context);
+    if (!next) continue;
+    verify(*next);
+    result = std::move(next);
+  }
   return result;
 }
 
 }  // namespace
 
-void PassContext::applied(std::string_view pass, std::string_view node, std::string reason) {
-  remarks.push_back({std::string(pass), std::string(node), true, std::move(reason)});
+void PassContext::applied(std::string_view pass, std::string_view node, Reason reason) {
+  remarks.push_back({pass, std::string(node), true, std::move(reason)});
 }
 
-void PassContext::missed(std::string_view pass, std::string_view node, std::string reason) {
-  remarks.push_back({std::string(pass), std::string(node), false, std::move(reason)});
+void PassContext::missed(std::string_view pass, std::string_view node, Reason reason) {
+  remarks.push_back({pass, std::string(node), false, std::move(reason)});
 }
 
-std::string PassContext::why_missed(std::string_view pass, std::string_view node) const {
+Reason PassContext::why_missed(std::string_view pass, std::string_view node) const {
   for (const Remark& remark : remarks) {
     if (!remark.applied && remark.pass == pass && remark.node == node) return remark.reason;
   }
-  return "";
+  return {};
 }
 
-std::span<const Pass> all_passes() { return kPasses; }
+std::span<const Pass* const> all_passes() { return kPasses; }
 
 bool runs(const Pass& pass, const PassConfig& config) {
   const auto& enable = config.enable;
   return pass.by_default || std::find(enable.begin(), enable.end(), pass.name) != enable.end();
 }
 
+std::string describe_passes() {
+  std::string text =
+      "# Passes\n\nIn the order in which they run. This page is made from the passes' own records "
+      "(src/lowering/passes.h\nlists them).\n\n| pass | what it does | runs |\n|---|---|---|\n";
+  for (const Pass* pass : kPasses) {
+    text += fmt::format("| `{}` | {} | {} |\n", pass->name, pass->summary,
+                        pass->by_default ? "by default" : "with `--enable`");
+  }
+  text += "\n| option | of | type | default | meaning |\n|---|---|---|---|---|\n";
+  for (const Pass* pass : kPasses) {
+    for (const PassOption& option : pass->options) {
+      text += fmt::format("| `--{}` | `{}` | {} | {} | {} |\n", option.name, pass->name,
+                          option.member.index() == 0 ? "flag" : "number",
+                          option.member.index() == 0 ? "off" : option.off, option.meaning);
+    }
+  }
+  return text;
+}
+
 Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context) {
   std::vector<const Pass*> passes;
   for (const std::string& name : names) passes.push_back(&find_pass(name));
-  Graph result = graph;
-  for (const Pass* pass : passes) result = run_verified(*pass, result, context);
-  return result;
+  std::optional<Graph> result = run_all(graph, passes, context);
+  return result ? std::move(*result) : graph;
 }
 
 Program lower(const Graph& graph, PassContext& context) {
   for (const std::string& name : context.config.enable) static_cast<void>(find_pass(name));
   check_target(graph, context.target);
-  Graph lowered = graph;
-  for (const Pass& pass : kPasses) {
-    if (runs(pass, context.config)) lowered = run_verified(pass, lowered, context);
+  std::vector<const Pass*> passes;
+  for (const Pass* pass : kPasses) {
+    if (runs(*pass, context.config)) passes.push_back(pass);
   }
+  const std::optional<Graph> lowered = run_all(graph, passes, context);
   std::vector<std::string> names;
   for (ValueId output : graph.outputs()) names.push_back(graph.value(output).name);
-  return build_program(lowered, context, names);
+  return build_program(lowered ? *lowered : graph, context, names);
 }
 
 }  // namespace braid

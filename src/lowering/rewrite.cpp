@@ -1,5 +1,7 @@
 #include "lowering/rewrite.h"
 
+#include <fmt/format.h>
+
 #include "ir/op_registry.h"
 
 namespace braid {
@@ -18,11 +20,52 @@ std::vector<ValueId> Rewriter::operator()(const std::vector<ValueId>& old) const
   return now;
 }
 
-NodeId Rewriter::copy(const Node& node) { return copy(node, (*this)(node.inputs), node.attrs); }
+NodeId Rewriter::copy(const Node& node) {
+  std::vector<ValueId> inputs = (*this)(node.inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] < 0 || graph_.type(inputs[i]) != old_.type(node.inputs[i])) {
+      return copy(node, std::move(inputs), node.attrs);
+    }
+  }
+  const NodeId id = copy_into(graph_, old_, node, node.name, std::move(inputs));
+  finish_copy(node, id);
+  return id;
+}
 
 NodeId Rewriter::copy(const Node& node, std::string_view op, std::vector<ValueId> inputs,
                       Attrs attrs) {
   const NodeId id = graph_.add_node(node.name, op, std::move(inputs), std::move(attrs));
+  finish_copy(node, id);
+  return id;
+}
+
+NodeId Rewriter::copy_into(Graph& graph, const Graph& from, const Node& node, std::string name,
+                           std::vector<ValueId> inputs) {
+  const auto id = static_cast<NodeId>(graph.nodes_.size());
+  const bool several = node.outputs.size() > 1;
+  graph.check_free(name);
+  std::vector<ValueId> outputs;
+  outputs.reserve(node.outputs.size());
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    Value value{.name = several ? fmt::format("{}:{}", name, i) : name,
+                .type = from.type(node.outputs[i]),
+                .producer = id,
+                .result = static_cast<int>(i),
+                .comm_group = {}};
+    if (several) graph.check_free(value.name);
+    outputs.push_back(graph.add_value(std::move(value)));
+  }
+  if (several) graph.add_name(name, ~id);
+  graph.nodes_.push_back({.name = std::move(name),
+                          .op = node.op,
+                          .inputs = std::move(inputs),
+                          .attrs = node.attrs,
+                          .hints = {},
+                          .outputs = std::move(outputs)});
+  return id;
+}
+
+void Rewriter::finish_copy(const Node& node, NodeId id) {
   for (const auto& [key, value] : node.hints) graph_.set_hint(id, key, value);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId now = graph_.node(id).outputs[i];
@@ -30,7 +73,6 @@ NodeId Rewriter::copy(const Node& node, std::string_view op, std::vector<ValueId
     const std::string& group = old_.value(node.outputs[i]).comm_group;
     if (!group.empty()) graph_.set_comm_group(now, group);
   }
-  return id;
 }
 
 std::string Rewriter::fresh_name(std::string_view base, std::size_t results) const {

@@ -21,7 +21,8 @@ class Rewriter {
   [[nodiscard]] std::vector<ValueId> operator()(const std::vector<ValueId>& old) const;
   void map(ValueId old, ValueId now) { map_[static_cast<std::size_t>(old)] = now; }
 
-  /// The node as it is, hints and communication groups included.
+  /// The node as it is, hints and communication groups included. Quick where its operands have the
+  /// types they had.
   NodeId copy(const Node& node);
   /// The same with other operands (of the new graph) and attributes.
   NodeId copy(const Node& node, std::vector<ValueId> inputs, Attrs attrs) {
@@ -29,12 +30,19 @@ class Rewriter {
   }
   /// With another op, too.
   NodeId copy(const Node& node, std::string_view op, std::vector<ValueId> inputs, Attrs attrs);
+  /// A node of `from` in `graph`, which has the symbols and groups that it needs: with another name
+  /// and operands, of the types they have in `from`. Nothing is checked or inferred again.
+  static NodeId copy_into(Graph& graph, const Graph& from, const Node& node, std::string name,
+                          std::vector<ValueId> inputs);
   /// A name that neither the old nor the new graph has, nor its results, of a node with several.
   [[nodiscard]] std::string fresh_name(std::string_view base, std::size_t results = 1) const;
   /// Adds the outputs and hands the graph over.
   Graph finish();
 
  private:
+  /// Gives the new node the old one's hints and communication groups.
+  void finish_copy(const Node& node, NodeId id);
+
   const Graph& old_;
   Graph graph_;
   std::vector<ValueId> map_;

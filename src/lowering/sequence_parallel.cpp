@@ -7,8 +7,8 @@
 
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
+#include "lowering/analysis/gathered.h"
 #include "lowering/analysis/shards.h"
-#include "lowering/fsdp/gathered.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 
@@ -179,26 +179,40 @@ class SequenceParallel {
   std::map<std::pair<ValueId, Shard>, ValueId> cuts_;
 };
 
-}  // namespace
-
-Graph sequence_parallel(const Graph& graph, PassContext& context) {
-  Graph result = graph;
+std::optional<Graph> run(const Graph& graph, PassContext& context) {
+  std::optional<Graph> result;
   std::vector<Remark> remarks;
   std::map<std::string, std::size_t, std::less<>> of_norm;
   // What was refused because two streams met that are split along different dims may be possible
   // once one of them is whole; nearly always the second plan is empty.
   for (bool changed = true; changed;) {
-    const ShardPlan plan(result, context.config);
+    const Graph& now = result ? *result : graph;
+    const ShardPlan plan(now, context.config);
     for (const Remark& remark : plan.remarks()) {
       const auto [it, is_new] = of_norm.emplace(remark.node, remarks.size());
       if (is_new) remarks.push_back(remark);
       if (remark.applied) remarks[it->second] = remark;
     }
     changed = !plan.empty();
-    if (changed) result = without_dead_nodes(SequenceParallel(result, plan).run());
+    if (changed) result = without_dead_nodes(SequenceParallel(now, plan).run());
   }
   context.remarks.insert(context.remarks.end(), remarks.begin(), remarks.end());
   return result;
 }
+
+constexpr PassOption kOptions[] = {{.name = "sequence-dim",
+                                    .member = &PassConfig::sequence_dim,
+                                    .meaning = "the dim of the tokens",
+                                    .said = "sequence dim {}",
+                                    .off = "0 of a matrix, else 1"}};
+
+}  // namespace
+
+constinit const Pass sequence_parallel{
+    .name = "sequence_parallel",
+    .summary = "norms after an all_reduce run on a chunk of the tokens on each rank",
+    .run = run,
+    .by_default = false,
+    .options = kOptions};
 
 }  // namespace braid

@@ -34,6 +34,49 @@ namespace {
 constexpr std::string_view kPass = "canonicalize";
 using Ints = std::vector<std::int64_t>;
 
+constexpr ReasonCode kOtherName{"canonicalize.other_name", "another name of '{value}'"};
+constexpr ReasonCode kIsView{"canonicalize.is_view", "{op} is a view"};
+constexpr ReasonCode kUnevenParts{"canonicalize.uneven_parts",
+                                  "{op} into parts that differ: slices"};
+constexpr ReasonCode kChunkIsSplit{"canonicalize.chunk_is_split", "chunk is a split"};
+constexpr ReasonCode kOneMatrix{"canonicalize.one_matrix",
+                                "the whole batch is multiplied by '{value}'"};
+// Of what is spelt with a split and a cat:
+constexpr ReasonCode kGathersAlong{"canonicalize.gathers_along",
+                                   "'{gather}' gathers along dim {dim} itself"};
+constexpr ReasonCode kStaysGathered{"canonicalize.stays_gathered",
+                                    "'{gather}' stays gathered along dim {dim}: {why}"};
+constexpr ReasonCode kScattersAlong{"canonicalize.scatters_along",
+                                    "scatters '{value}' along dim {dim} itself"};
+constexpr ReasonCode kStaysOperand{"canonicalize.stays_operand",
+                                   "'{cat}' stays its operand: {why}"};
+constexpr ReasonCode kWrongPartCount{
+    "canonicalize.wrong_part_count",
+    "it joins {parts} parts of '{value}'; expected {expected}, one for each rank of the group"};
+constexpr ReasonCode kNoPart{"canonicalize.no_part",
+                             "its operand {index}, '{operand}', is no part of '{value}'"};
+constexpr ReasonCode kIndivisible{"canonicalize.indivisible",
+                                  "dim {dim} of '{value}' does not divide among the {ranks} ranks"};
+constexpr ReasonCode kWrongPart{
+    "canonicalize.wrong_part",
+    "its operand {index}, '{operand}', is [{start}:{end}:{step}] of dim {dim} of '{value}'; "
+    "expected [{expected_start}:{expected_end}] of dim {expected_dim}"};
+constexpr ReasonCode kCutElsewhere{
+    "canonicalize.cut_elsewhere",
+    "'{value}' is cut along dim {dim}; expected {expected}, which it is gathered along"};
+constexpr ReasonCode kJoinedElsewhere{
+    "canonicalize.joined_elsewhere",
+    "'{cat}' joins along dim {dim}; expected {expected}, which is scattered"};
+constexpr ReasonCode kSeveralWaits{"canonicalize.several_waits",
+                                   "'{gather}' is waited for more than once"};
+constexpr ReasonCode kOtherReader{"canonicalize.other_reader", "'{reader}' reads it, too"};
+constexpr ReasonCode kOtherReaderOfPart{"canonicalize.other_reader_of_part",
+                                        "'{reader}' reads a part of it, too"};
+constexpr ReasonCode kGraphOutput{"canonicalize.graph_output", "'{value}' is a graph output"};
+constexpr ReasonCode kOverwritten{"canonicalize.overwritten",
+                                  "'{value}' is overwritten before the scatter has read it"};
+constexpr ReasonCode kGathersAs{"canonicalize.gathers_as", "gathers '{value}' as {dtype}"};
+
 std::vector<SliceRange> parts_of(const Graph& graph, const Node& node) {
   return split_ranges(node.attrs, graph.type(node.inputs[0]).shape);
 }
@@ -86,24 +129,22 @@ Graph rename(const Graph& graph, PassContext& context) {
     const std::string_view op = node.op_name();
     if (op == "getitem") {
       rewrite.map(node.outputs[0], rewrite(node.inputs[0]));
-      context.applied(kPass, node.name,
-                      fmt::format("another name of '{}'", graph.value(node.inputs[0]).name));
+      context.applied(kPass, node.name, Reason(kOtherName, graph.value(node.inputs[0]).name));
     } else if (op != "view" && node.op->view == View::kFlat) {
       rewrite.copy(node, "view", rewrite(node.inputs), node.attrs);
-      context.applied(kPass, node.name, fmt::format("{} is a view", op));
+      context.applied(kPass, node.name, Reason(kIsView, op));
     } else if (is_uneven_split(graph, node)) {
       slice_parts(graph, node, rewrite);
-      context.applied(kPass, node.name, fmt::format("{} into parts that differ: slices", op));
+      context.applied(kPass, node.name, Reason(kUnevenParts, op));
     } else if (op == "chunk") {
       rewrite.copy(node, "split", rewrite(node.inputs),
                    {{"split_size", Ints{parts_of(graph, node)[0].length.constant()}},
                     {"dim", node.attrs.at("dim")}});
-      context.applied(kPass, node.name, "chunk is a split");
+      context.applied(kPass, node.name, Reason(kChunkIsSplit));
     } else if (const ValueId b = op == "bmm" ? expanded_matrix(graph, uses, node.inputs[1]) : -1;
                b >= 0) {
       rewrite.copy(node, "matmul", {rewrite(node.inputs[0]), rewrite(b)}, node.attrs);
-      context.applied(kPass, node.name,
-                      fmt::format("the whole batch is multiplied by '{}'", graph.value(b).name));
+      context.applied(kPass, node.name, Reason(kOneMatrix, graph.value(b).name));
     } else {
       rewrite.copy(node);
     }
@@ -177,12 +218,11 @@ class SplitCat {
 
   /// Why the operands of the cat are not the `ranks` equal parts of `whole`, in order, along one
   /// dim, which `axis` becomes; else empty.
-  std::string find_parts(const Node& cat, ValueId whole, std::int64_t ranks, std::size_t& axis) {
+  Reason find_parts(const Node& cat, ValueId whole, std::int64_t ranks, std::size_t& axis) {
     const Shape& shape = graph_.type(whole).shape;
     const std::string& name = graph_.value(whole).name;
     if (cat.inputs.size() != static_cast<std::size_t>(ranks)) {
-      return fmt::format("it joins {} parts of '{}'; expected {}, one for each rank of the group",
-                         cat.inputs.size(), name, ranks);
+      return Reason(kWrongPartCount, cat.inputs.size(), name, ranks);
     }
     const Node* last_cut = nullptr;
     std::vector<SliceRange> ranges;
@@ -190,8 +230,7 @@ class SplitCat {
       const ValueId part = cat.inputs[i];
       const Node* cut = cutter(part);
       if (cut == nullptr || cut->inputs[0] != whole) {
-        return fmt::format("its operand {}, '{}', is no part of '{}'", i, graph_.value(part).name,
-                           name);
+        return Reason(kNoPart, i, graph_.value(part).name, name);
       }
       if (cut != last_cut) {
         ranges = cut->op_name() == "split"
@@ -202,21 +241,17 @@ class SplitCat {
       const SliceRange& range = ranges[static_cast<std::size_t>(graph_.value(part).result)];
       if (i == 0) axis = range.axis;
       const auto length = shape[axis].divide_exactly(ranks, graph_.symbols());
-      if (!length) {
-        return fmt::format("dim {} of '{}' does not divide among the {} ranks", axis, name, ranks);
-      }
+      if (!length) return Reason(kIndivisible, axis, name, ranks);
       const Dim start = *length * static_cast<std::int64_t>(i);
       if (range.axis == axis && range.start == start && range.length == *length &&
           range.step == 1) {
         continue;
       }
-      return fmt::format(
-          "its operand {}, '{}', is [{}:{}:{}] of dim {} of '{}'; expected [{}:{}] of dim {}", i,
-          graph_.value(part).name, range.start.str(),
-          (range.start + range.length * range.step).str(), range.step, range.axis, name,
-          start.str(), (start + *length).str(), axis);
+      return Reason(kWrongPart, i, graph_.value(part).name, range.start.str(),
+                    (range.start + range.length * range.step).str(), range.step, range.axis, name,
+                    start.str(), (start + *length).str(), axis);
     }
-    return "";
+    return {};
   }
 
   void find_gather(const Node& cat) {
@@ -227,47 +262,42 @@ class SplitCat {
     if (!m || !is_asynchronous(m.node("gather"))) return;
     const Node& gather = m.node("gather");
     std::size_t axis = 0;
-    std::string obstacle = find_parts(cat, whole, group_size(gather), axis);
-    if (obstacle.empty() && axis != axis_of(gather)) {
-      obstacle = fmt::format("'{}' is cut along dim {}; expected {}, which it is gathered along",
-                             graph_.value(whole).name, axis, axis_of(gather));
+    Reason obstacle = find_parts(cat, whole, group_size(gather), axis);
+    if (!obstacle && axis != axis_of(gather)) {
+      obstacle = Reason(kCutElsewhere, graph_.value(whole).name, axis, axis_of(gather));
     }
-    if (obstacle.empty()) obstacle = other_reader(gather, whole, cat);
-    if (!obstacle.empty()) {
+    if (!obstacle) obstacle = other_reader(gather, whole, cat);
+    if (obstacle) {
       context_.missed(kPass, cat.name,
-                      fmt::format("'{}' stays gathered along dim {}: {}", gather.name,
-                                  axis_of(gather), obstacle));
+                      Reason(kStaysGathered, gather.name, axis_of(gather), obstacle));
       return;
     }
     dims_[graph_.value(gather.outputs[0]).producer] = {axis_of(cat), gather.inputs[0]};
     same_[cat.outputs[0]] = whole;
     for (NodeId user : uses_.of(whole)) same_[graph_.node(user).outputs[0]] = -1;
-    context_.applied(kPass, cat.name,
-                     fmt::format("'{}' gathers along dim {} itself", gather.name, axis_of(cat)));
+    context_.applied(kPass, cat.name, Reason(kGathersAlong, gather.name, axis_of(cat)));
   }
 
   /// Who reads the gathered value but for this cat; else empty.
-  std::string other_reader(const Node& gather, ValueId whole, const Node& cat) const {
+  Reason other_reader(const Node& gather, ValueId whole, const Node& cat) const {
     if (uses_.of(gather.outputs[0]).size() > 1) {
-      return fmt::format("'{}' is waited for more than once", gather.name);
+      return Reason(kSeveralWaits, gather.name);
     }
     std::vector<ValueId> parts;
     if (uses_.is_output(whole)) parts.push_back(whole);
     for (NodeId user : uses_.of(whole)) {
       const Node& cut = graph_.node(user);
-      if (cutter(cut.outputs[0]) == nullptr) return fmt::format("'{}' reads it, too", cut.name);
+      if (cutter(cut.outputs[0]) == nullptr) return Reason(kOtherReader, cut.name);
       parts.insert(parts.end(), cut.outputs.begin(), cut.outputs.end());
     }
     for (ValueId part : parts) {
-      if (uses_.is_output(part)) {
-        return fmt::format("'{}' is a graph output", graph_.value(part).name);
-      }
+      if (uses_.is_output(part)) return Reason(kGraphOutput, graph_.value(part).name);
       for (NodeId user : uses_.of(part)) {
         const Node& reader = graph_.node(user);
-        if (&reader != &cat) return fmt::format("'{}' reads a part of it, too", reader.name);
+        if (&reader != &cat) return Reason(kOtherReaderOfPart, reader.name);
       }
     }
-    return "";
+    return {};
   }
 
   void find_scatter(NodeId id) {
@@ -278,29 +308,24 @@ class SplitCat {
     const ValueId whole = whole_of(*cat);
     if (whole < 0) return;
     std::size_t axis = 0;
-    std::string obstacle = find_parts(*cat, whole, group_size(scatter), axis);
-    if (obstacle.empty() && axis_of(*cat) != axis_of(scatter)) {
-      obstacle = fmt::format("'{}' joins along dim {}; expected {}, which is scattered", cat->name,
-                             axis_of(*cat), axis_of(scatter));
+    Reason obstacle = find_parts(*cat, whole, group_size(scatter), axis);
+    if (!obstacle && axis_of(*cat) != axis_of(scatter)) {
+      obstacle = Reason(kJoinedElsewhere, cat->name, axis_of(*cat), axis_of(scatter));
     }
-    if (obstacle.empty()) {
+    if (!obstacle) {
       NodeId first = id;
       for (ValueId part : cat->inputs) first = std::min(first, graph_.value(part).producer);
       const NodeId wait = uses_.of(scatter.outputs[0]).back();
       if (writes_.between(whole, first, wait)) {
-        obstacle = fmt::format("'{}' is overwritten before the scatter has read it",
-                               graph_.value(whole).name);
+        obstacle = Reason(kOverwritten, graph_.value(whole).name);
       }
     }
-    if (!obstacle.empty()) {
-      context_.missed(kPass, scatter.name,
-                      fmt::format("'{}' stays its operand: {}", cat->name, obstacle));
+    if (obstacle) {
+      context_.missed(kPass, scatter.name, Reason(kStaysOperand, cat->name, obstacle));
       return;
     }
     dims_[id] = {axis, whole};
-    context_.applied(
-        kPass, scatter.name,
-        fmt::format("scatters '{}' along dim {} itself", graph_.value(whole).name, axis));
+    context_.applied(kPass, scatter.name, Reason(kScattersAlong, graph_.value(whole).name, axis));
   }
 
   const Graph& graph_;
@@ -362,9 +387,8 @@ class DTypeViews {
     if (!seen_back) return;
     gathers_[id] = operand;
     for (NodeId wait : uses_.of(gather.outputs[0])) waits_.insert(wait);
-    context_.applied(
-        kPass, gather.name,
-        fmt::format("gathers '{}' as {}", graph_.value(operand).name, dtype_name(dtype)));
+    context_.applied(kPass, gather.name,
+                     Reason(kGathersAs, graph_.value(operand).name, dtype_name(dtype)));
   }
 
   const Graph& graph_;

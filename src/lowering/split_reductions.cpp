@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
 #include "ir/op_registry.h"
-#include "lowering/fuse/kernel_body.h"
+#include "lowering/analysis/kinds.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
 #include "lowering/rewrite.h"
@@ -27,23 +28,55 @@ namespace {
 constexpr std::string_view kPass = "split_reductions";
 constexpr std::int64_t kMostParts = 64;
 constexpr std::int64_t kMostMatmulParts = 16;
+
+constexpr ReasonCode kNoGain{"split_reductions.no_gain",
+                             "{blocks} block(s) leave {device} idle, but no equal parts of what it "
+                             "reduces would make up for "
+                             "their sum"};
+constexpr ReasonCode kSplit{
+    "split_reductions.split",
+    "{blocks} block(s) leave {device} idle: {parts} parts of dim {dim} take about {us:.1f} us "
+    "instead of {now_us:.1f}"};
+
 /// Of K, for one part of a matmul: enough to fill its pipeline.
 constexpr std::int64_t kLeastK = 256;
 
 class Splitter {
  public:
   Splitter(const Graph& graph, PassContext& context)
-      : graph_(graph), context_(context), device_(device_model(context.target)), rewrite_(graph) {}
+      : graph_(graph),
+        context_(context),
+        device_(device_model(context.target)),
+        kinds_(graph),
+        rewrite_(graph) {}
 
-  Graph run() {
-    for (const Node& node : graph_.nodes()) {
-      const std::optional<Cut> cut = choose(node);
-      if (!cut) {
+  /// Nothing where nothing is cut.
+  std::optional<Graph> run() {
+    std::map<NodeId, Cut> cuts;
+    for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+      const auto id = static_cast<NodeId>(i);
+      const Node& node = graph_.node(id);
+      if (!reduces(node) || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
+      const auto [choice, is_new] = choices_.try_emplace(kinds_.of(id));
+      if (is_new) choice->second = choose(node);
+      const Choice& found = choice->second;
+      if (found.cut) {
+        context_.applied(kPass, node.name, found.reason);
+        cuts.emplace(id, *found.cut);
+      } else if (found.reason) {
+        context_.missed(kPass, node.name, found.reason);
+      }
+    }
+    if (cuts.empty()) return std::nullopt;
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
+      const Node& node = graph_.nodes()[id];
+      const auto cut = cuts.find(static_cast<NodeId>(id));
+      if (cut == cuts.end()) {
         rewrite_.copy(node);
       } else if (node.op->op_class == OpClass::kMatmul) {
-        split_matmul(node, *cut);
+        split_matmul(node, cut->second);
       } else {
-        split_reduction(node, *cut);
+        split_reduction(node, cut->second);
       }
     }
     return rewrite_.finish();
@@ -54,15 +87,26 @@ class Splitter {
     std::size_t dim;  ///< of the first operand
     std::int64_t parts;
   };
+  /// What is best for a node, and why; neither where nothing is to be gained.
+  struct Choice {
+    std::optional<Cut> cut;
+    Reason reason;
+  };
 
   const Shape& shape(ValueId value) const { return graph_.type(value).shape; }
 
+  static bool is_plain_matmul(const Node& node) {
+    const std::string_view op = node.op_name();
+    return op == "mm" || op == "bmm" || op == "matmul";
+  }
+  static bool reduces(const Node& node) {
+    const std::string_view op = node.op_name();
+    return is_plain_matmul(node) || op == "sum" || op == "mean" || op == "amax" || op == "amin";
+  }
+
   /// The dims of the first operand that are summed over.
   std::vector<std::size_t> reduced_dims(const Node& node) const {
-    const std::string_view op = node.op_name();
-    const bool matmul = op == "mm" || op == "bmm" || op == "matmul";
-    const bool reduction = op == "sum" || op == "mean" || op == "amax" || op == "amin";
-    if (!matmul && !reduction) return {};
+    const bool matmul = is_plain_matmul(node);
     const std::size_t rank = shape(node.inputs[0]).size();
     if (matmul) {
       if (rank != shape(node.inputs[1]).size()) return {};
@@ -79,18 +123,18 @@ class Splitter {
     return dims;
   }
 
-  std::optional<Cut> choose(const Node& node) {
+  Choice choose(const Node& node) {
     const std::vector<std::size_t> dims = reduced_dims(node);
-    if (dims.empty() || !graph_.value(node.outputs[0]).comm_group.empty()) return std::nullopt;
+    if (dims.empty()) return {};
     double bytes = 0;
     for (ValueId input : node.inputs) {
       bytes += static_cast<double>(max_bytes(graph_.type(input), graph_.symbols()));
     }
     // One block alone would not take longer than what a split costs.
-    if (time_ns(bytes, 1) < device_.launch_ns) return std::nullopt;
+    if (time_ns(bytes, 1) < device_.launch_ns) return {};
     const std::int64_t blocks = blocks_of(node, {dims[0], 1});
     const double now = time_ns(bytes, blocks);
-    if (now - time_ns(bytes, device_.sms) < device_.launch_ns) return std::nullopt;
+    if (now - time_ns(bytes, device_.sms) < device_.launch_ns) return {};
 
     Cut best{0, 1};
     double least = now;
@@ -107,18 +151,9 @@ class Splitter {
         }
       }
     }
-    const std::string idle = fmt::format("{} block(s) leave {} idle", blocks, device_.name);
-    if (best.parts == 1) {
-      context_.missed(kPass, node.name,
-                      fmt::format("{}, but no equal parts of what it reduces would make up for "
-                                  "their sum",
-                                  idle));
-      return std::nullopt;
-    }
-    context_.applied(kPass, node.name,
-                     fmt::format("{}: {} parts of dim {} take about {:.1f} us instead of {:.1f}",
-                                 idle, best.parts, best.dim, least / 1e3, now / 1e3));
-    return best;
+    if (best.parts == 1) return {std::nullopt, Reason(kNoGain, blocks, device_.name)};
+    return {best,
+            Reason(kSplit, blocks, device_.name, best.parts, best.dim, least / 1e3, now / 1e3)};
   }
 
   double time_ns(double bytes, std::int64_t blocks) const {
@@ -154,13 +189,9 @@ class Splitter {
                                      : stage.add_node("v", node.op_name(), inputs,
                                                       {{"dim", inner_dims(node, cut.dim)}});
     stage.add_output(stage.node(id).outputs[0]);
-    const auto [known, is_new] = blocks_.try_emplace(body_key(stage), 0);
-    if (is_new) {
-      const auto body = std::make_shared<Graph>(std::move(stage));
-      const KernelSpec spec{body, default_config(*body, context_.target)};
-      known->second = requirements(spec, context_.target).grid.max(graph_.symbols());
-    }
-    return known->second;
+    const auto body = std::make_shared<Graph>(std::move(stage));
+    const KernelSpec spec{body, default_config(*body, context_.target)};
+    return requirements(spec, context_.target).grid.max(graph_.symbols());
   }
 
   /// Dim `dim` as [parts, extent / parts], the parts in front of all dims or in place.
@@ -248,14 +279,18 @@ class Splitter {
   const Graph& graph_;
   PassContext& context_;
   const DeviceModel& device_;
-  std::unordered_map<std::string, std::int64_t> blocks_;  ///< by body
+  NodeKinds kinds_;
+  std::unordered_map<NodeId, Choice> choices_;  ///< by kind
   Rewriter rewrite_;
 };
 
 }  // namespace
 
-Graph split_reductions(const Graph& graph, PassContext& context) {
-  return Splitter(graph, context).run();
-}
+constinit const Pass split_reductions{
+    .name = "split_reductions",
+    .summary = "cuts long reductions with few results into parts that run side by side",
+    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
+      return Splitter(graph, context).run();
+    }};
 
 }  // namespace braid

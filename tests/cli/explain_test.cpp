@@ -43,7 +43,19 @@ TEST(Explain, PrintsTheRemarksBeforeAnErrorOfALatePass) {
   ASSERT_TRUE(document.is_object());
   EXPECT_EQ("braid: error: " + document["error"].get<std::string>() + "\n", error);
   EXPECT_FALSE(document.contains("steps"));
-  EXPECT_EQ(document["remarks"].back()["node"], "g");
+  const json remark = document["remarks"].back();
+  EXPECT_EQ(remark["node"], "g");
+  EXPECT_EQ(remark["code"], "micro_pipeline.not_symmetric");
+  EXPECT_EQ(remark["arguments"], json({{"group", "tp"}}));
+  EXPECT_EQ(document["config"]["always_pipeline"], false);
+}
+
+TEST(Opt, HelpTellsThePassesFromTheirRecords) {
+  const auto help = run_braid({"opt", "--help"});
+  EXPECT_EQ(help.exit_code, 0) << help.err;
+  EXPECT_THAT(help.out, HasSubstr("  fuse               clusters the compute nodes into kernels"));
+  EXPECT_THAT(help.out, HasSubstr("where --enable names it"));
+  EXPECT_THAT(help.out, HasSubstr("--always-pipeline"));
 }
 
 /// A fused gather with a matmul of 8-bit floats, which sm_89 brought.

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
@@ -169,6 +171,78 @@ TEST(Device, StreamsAndEvents) {
   bench.stream().synchronize();
   for (const int value : host) ASSERT_EQ(value, want);
   second->synchronize();
+}
+
+TEST(Device, ValuesOrderStreams) {
+  for (const int threads : {1, 2}) {
+    const auto device = create_cpu_device({.world = 2, .threads = threads});
+    const auto words = device->allocate(0, 8);
+    const std::uint64_t word = words->address();
+    const auto first = device->create_stream(0);
+    const auto second = device->create_stream(1);
+    first->wait_value(word, 3);
+    first->fill(word + 4, 1, 4);
+    second->write_value(word, 2);
+    second->synchronize();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const auto* done = reinterpret_cast<const volatile std::uint32_t*>(word + 4);
+    EXPECT_EQ(*done, 0U);
+    second->write_value(word, 4);  // past it
+    first->synchronize();
+    EXPECT_EQ(*done, 0x01010101U);
+    second->write_value(word, 0xfffffff0U);
+    second->synchronize();
+    first->wait_value(word, 5);
+    second->write_value(word, 6);  // past it, and past zero
+    first->synchronize();
+    EXPECT_THAT(error_of([&] { first->wait_value(word + 2, 5); }), HasSubstr("multiple of 4"));
+  }
+}
+
+/// A failed kernel ends the wait for a value that it does not come to write, and the error goes on
+/// with events.
+TEST(Device, AFailureEndsWaitsForValuesAndFollowsEvents) {
+  Bench bench("extern \"C\" __global__ void k() { __trap(); }");
+  const auto word = bench.device().allocate(0, 4);
+  const auto waiting = bench.device().create_stream(0);
+  const auto behind = bench.device().create_stream(0);
+  const auto event = bench.device().create_event(0);
+  waiting->wait_value(word->address(), 1);
+  bench.stream().launch(bench.function(), {1}, {32}, 0, {});
+  bench.stream().write_value(word->address(), 1);
+  bench.stream().record(*event);
+  behind->wait(*event);
+  EXPECT_THAT(error_of([&] { waiting->synchronize(); }),
+              HasSubstr("waits for a value, and another kernel failed: k: trap"));
+  EXPECT_THAT(error_of([&] { behind->synchronize(); }), HasSubstr("k: trap"));
+  EXPECT_THAT(error_of([&] { bench.stream().synchronize(); }), HasSubstr("k: trap"));
+  EXPECT_EQ(*reinterpret_cast<const std::uint32_t*>(word->address()), 0U);
+  behind->fill(word->address(), 7, 4);
+  behind->synchronize();
+}
+
+TEST(Device, MemoryIsSharedWithinTheDevice) {
+  const auto device = create_cpu_device({.world = 2, .threads = 1});
+  auto memory = device->allocate(0, 256);
+  const std::uint64_t address = memory->address();
+  const std::string handle = memory->export_handle();
+  auto imported = device->import_memory(1, handle);
+  EXPECT_EQ(imported->address(), address);
+  EXPECT_EQ(imported->size(), 256U);
+  memory.reset();
+  *reinterpret_cast<std::uint32_t*>(address) = 7;  // it is still there
+  imported.reset();
+  EXPECT_THAT(error_of([&] { (void)device->import_memory(1, handle); }), HasSubstr("was freed"));
+  EXPECT_THAT(error_of([&] { (void)device->import_memory(1, "x"); }), HasSubstr("no handle"));
+  const auto other = create_cpu_device({.world = 2, .threads = 1});
+  EXPECT_THAT(error_of([&] { (void)other->import_memory(1, handle); }),
+              HasSubstr("another cpu device"));
+  EXPECT_THAT(error_of([&] {
+                (void)device->create_multicast(std::vector<int>{0, 1}, 256);
+              }),
+              HasSubstr("has none"));
+  EXPECT_THAT(error_of([&] { (void)device->wrap_stream(0, nullptr); }),
+              HasSubstr("no raw streams"));
 }
 
 TEST(Device, CopiesKeepStreamOrder) {

@@ -221,8 +221,8 @@ TEST(FsdpRandom, GraphsKeepTheirValues) {
       bool changed = false;
       for (const Remark& remark : context.remarks) {
         changed = changed || remark.applied;
-        ++applied[(remark.applied ? "applied " : "missed ") +
-                  remark.reason.substr(0, remark.reason.find(' '))];
+        const std::string text = remark.reason.text();
+        ++applied[(remark.applied ? "applied " : "missed ") + text.substr(0, text.find(' '))];
       }
       if (!changed) {
         EXPECT_EQ(to_json(result), to_json(graph));

@@ -34,7 +34,7 @@ Result checked(Graph graph) {
   expect_same_values(result.before, result.graph);
   PassContext again = sm80();
   EXPECT_EQ(to_json(fsdp(result.graph, again)), to_json(result.graph));
-  for (const Remark& remark : again.remarks) EXPECT_FALSE(remark.applied) << remark.reason;
+  for (const Remark& remark : again.remarks) EXPECT_FALSE(remark.applied) << remark.reason.text();
   return result;
 }
 
@@ -620,8 +620,8 @@ TEST(Fsdp, ATrainingStep) {
     // Each remark once.
     std::set<std::pair<std::string, std::string>> seen;
     for (const Remark& remark : result.context.remarks) {
-      EXPECT_TRUE(remark.applied) << remark.node << ": " << remark.reason;
-      EXPECT_TRUE(seen.emplace(remark.node, remark.reason).second) << remark.node;
+      EXPECT_TRUE(remark.applied) << remark.node << ": " << remark.reason.text();
+      EXPECT_TRUE(seen.emplace(remark.node, remark.reason.text()).second) << remark.node;
     }
   }
 }
@@ -645,9 +645,9 @@ TEST(Fsdp, LowersToPlainOps) {
 
 // C-52: it comes before what takes mutation away.
 TEST(Fsdp, RunsFirst) {
-  EXPECT_EQ(all_passes()[0].name, "fsdp");
-  EXPECT_EQ(all_passes()[1].name, "decompose_fsdp");
-  EXPECT_TRUE(all_passes()[0].by_default && all_passes()[1].by_default);
+  EXPECT_EQ(all_passes()[0], &fsdp);
+  EXPECT_EQ(all_passes()[1], &decompose_fsdp);
+  EXPECT_TRUE(fsdp.by_default && decompose_fsdp.by_default);
 }
 
 }  // namespace

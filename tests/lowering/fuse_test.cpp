@@ -254,6 +254,34 @@ TEST(Fuse, KernelsAreBounded) {
   EXPECT_THAT(remarks_of(context, "n32"), Contains(HasSubstr("more than 32 nodes")));
 }
 
+TEST(Fuse, AChainOfTransposesIsLookedAtOnce) {
+  // Each permute asks who reads it: what it finds is kept, or this doubles with each of them.
+  std::string nodes;
+  std::string last = "x";
+  for (int i = 0; i < 60; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    nodes += node(name, "permute", '"' + last + '"', R"("dims": [2, 0, 1])") + ",";
+    last = name;
+  }
+  nodes += node("y", "bmm", '"' + last + R"(", "x")");
+  EXPECT_EQ(lines(fused(input("x", "4, 4, 4"), nodes, R"("y")")).size(), 2U);
+}
+
+TEST(Fuse, EqualKernelsShareTheirBody) {
+  const Graph graph =
+      fused(kX + "," + kSquare,
+            node("a", "mm", R"("x", "w")") + "," + node("b", "neg", R"("a")") + "," +
+                node("c", "mm", R"("b", "w")") + "," + node("d", "neg", R"("c")") + "," +
+                node("e", "mm", R"("d", "w")") + "," + node("f", "exp", R"("e")"),
+            R"("f")");
+  ASSERT_EQ(graph.nodes().size(), 3U);
+  const auto body = [&](NodeId id) {
+    return *graph.node(id).attr<std::shared_ptr<const Graph>>("body");
+  };
+  EXPECT_EQ(body(0), body(1));
+  EXPECT_NE(body(1), body(2));
+}
+
 /// Bytes that the nodes of a graph read and write, each operand of a node once.
 std::int64_t traffic(const Graph& graph) {
   std::int64_t bytes = 0;

@@ -46,7 +46,7 @@ std::vector<std::string> remarks_of(const PassContext& context, std::string_view
   std::vector<std::string> result;
   for (const Remark& remark : context.remarks) {
     if (remark.node == node) {
-      result.push_back((remark.applied ? "applied: " : "missed: ") + remark.reason);
+      result.push_back((remark.applied ? "applied: " : "missed: ") + remark.reason.text());
     }
   }
   return result;

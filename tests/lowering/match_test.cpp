@@ -30,7 +30,7 @@ class MatchTest : public ::testing::Test {
 TEST_F(MatchTest, APatternReadsLikeTheGraph) {
   const Match m =
       matched("n", op("rms_norm|add_rms_norm", sum_.single(), any("weight")).as("norm"));
-  ASSERT_TRUE(m) << m.reason();
+  ASSERT_TRUE(m) << m.reason().text();
   EXPECT_EQ(m.node("comm").name, "c");
   EXPECT_EQ(m.node("norm").op_name(), "rms_norm");
   EXPECT_EQ(graph_.value(m.value("weight")).name, "g");
@@ -38,22 +38,26 @@ TEST_F(MatchTest, APatternReadsLikeTheGraph) {
 }
 
 TEST_F(MatchTest, SaysWhatItFoundInstead) {
-  EXPECT_EQ(
-      matched("n", op("rms_norm", op("wait_tensor", op("all_gather_into_tensor")), any())).reason(),
-      "'c' is all_reduce; expected all_gather_into_tensor");
-  EXPECT_EQ(matched("m", op("mul", any(), op("add_rms_norm2").result(0))).reason(),
+  EXPECT_EQ(matched("n", op("rms_norm", op("wait_tensor", op("all_gather_into_tensor")), any()))
+                .reason()
+                .text(),
+            "'c' is all_reduce; expected all_gather_into_tensor");
+  EXPECT_EQ(matched("m", op("mul", any(), op("add_rms_norm2").result(0))).reason().text(),
             "'a:1' is result 1 of add_rms_norm2; expected result 0");
-  EXPECT_EQ(matched("m", op("mul", any().single(), any())).reason(),
+  EXPECT_EQ(matched("m", op("mul", any().single(), any())).reason().text(),
             "'n' has 2 users; expected one");
-  EXPECT_EQ(matched("n", op("rms_norm", any())).reason(), "'n' has 2 operands; expected 1");
-  EXPECT_EQ(matched("c", op("all_reduce", op("mm"))).reason(), "'x' is a graph input; expected mm");
-  EXPECT_EQ(matched("a:0", any().single()).reason(), "'a:0' is a graph output");
+  EXPECT_EQ(matched("n", op("rms_norm", any())).reason().text(), "'n' has 2 operands; expected 1");
+  EXPECT_EQ(matched("c", op("all_reduce", op("mm"))).reason().text(),
+            "'x' is a graph input; expected mm");
+  EXPECT_EQ(matched("a:0", any().single()).reason().text(), "'a:0' is a graph output");
 }
 
 TEST_F(MatchTest, ChoicesReportTheOneThatCameClosest) {
   const Pattern norm = op("rms_norm", sum_, any());
   EXPECT_TRUE(matched("n", either(sum_, norm)));
-  EXPECT_EQ(matched("n", either(op("rms_norm", op("wait_tensor", op("mm")), any()), sum_)).reason(),
+  EXPECT_EQ(matched("n", either(op("rms_norm", op("wait_tensor", op("mm")), any()), sum_))
+                .reason()
+                .text(),
             "'c' is all_reduce; expected mm");
 }
 

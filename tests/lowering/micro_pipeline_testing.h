@@ -24,9 +24,10 @@ inline Graph pipelined(const Graph& graph, PassContext& context) {
   expect_same_values(before, result, 7);
   PassContext again = context;
   EXPECT_EQ(lines(micro_pipeline(result, again)), lines(result));
-  const Graph plain = decompose_fused(result, again);
-  verify(plain);
-  expect_same_values(before, plain, 8);
+  if (const std::optional<Graph> plain = decompose_fused(result, again)) {
+    verify(*plain);
+    expect_same_values(before, *plain, 8);
+  }
   return result;
 }
 
@@ -35,7 +36,8 @@ inline std::vector<std::string> pipeline_remarks(const PassContext& context) {
   std::vector<std::string> all;
   for (const Remark& remark : context.remarks) {
     EXPECT_EQ(remark.pass, "micro_pipeline");
-    all.push_back(remark.node + (remark.applied ? " applied: " : " missed: ") + remark.reason);
+    all.push_back(remark.node + (remark.applied ? " applied: " : " missed: ") +
+                  remark.reason.text());
   }
   return all;
 }

@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
 #include "braid/error.h"
 #include "lowering/lowering_testing.h"
 
@@ -38,6 +42,33 @@ TEST(Passes, UnknownNamesAreRefusedWithTheList) {
                 HasSubstr("canonicalize, sequence_parallel, micro_pipeline, split_reductions, "
                           "lower_collectives, fuse"));
   }
+}
+
+TEST(Passes, AreDescribedByTheirRecords) {
+  for (const Pass* pass : all_passes()) {
+    EXPECT_FALSE(pass->summary.empty()) << pass->name;
+    EXPECT_EQ(pass->summary.find('\n'), std::string_view::npos) << pass->name;
+  }
+  const std::string path = BRAID_SOURCE_DIR "/docs/passes.md";
+  if (std::getenv("BRAID_UPDATE_DOCS") != nullptr) std::ofstream(path) << describe_passes();
+  std::stringstream page;
+  page << std::ifstream(path).rdbuf();
+  EXPECT_EQ(page.str(), describe_passes()) << "BRAID_UPDATE_DOCS=1 writes docs/passes.md anew";
+}
+
+TEST(Passes, ThatChangeNothingGiveNothing) {
+  const Graph graph = graph_of(kX, node("a", "neg", R"("x")"), R"("a")");
+  PassContext context = sm80();
+  for (const Pass* pass : all_passes()) {
+    EXPECT_EQ(pass->run(graph, context).has_value(), pass == &fuse) << pass->name;
+  }
+}
+
+TEST(Passes, AGraphIsVerifiedBeforeThem) {
+  Graph graph("no outputs");
+  graph.add_input({"x", {DType::kF32, {4}}});
+  PassContext context = sm80();
+  EXPECT_THROW(static_cast<void>(lower(graph, context)), Error);
 }
 
 }  // namespace

@@ -103,7 +103,9 @@ TEST(SequenceParallelModel, TheResidualStreamOfALlamaStaysSharded) {
             EXPECT_EQ(result.type(node.outputs.back()).shape, chunk);
           }
         }
-        for (const Remark& remark : context.remarks) EXPECT_TRUE(remark.applied) << remark.reason;
+        for (const Remark& remark : context.remarks) {
+          EXPECT_TRUE(remark.applied) << remark.reason.text();
+        }
         EXPECT_EQ(context.remarks.size(), kBlocks + (starts_with_a_sum ? 1U : 0U));
         context.remarks.clear();
         EXPECT_EQ(to_json(sequence_parallel(result, context)), to_json(result));

@@ -1,4 +1,4 @@
-#include "lowering/fsdp/unexposed.h"
+#include "lowering/analysis/unexposed.h"
 
 #include <gmock/gmock.h>
 

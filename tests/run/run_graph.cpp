@@ -106,8 +106,8 @@ RankTensors compile_and_run(const Graph& graph, const Bindings& bindings,
   PassContext context;
   context.max_kernel_nodes = 1;
   std::vector<std::string> passes;
-  for (const Pass& pass : all_passes()) {
-    if (runs(pass, context.config)) passes.emplace_back(pass.name);
+  for (const Pass* pass : all_passes()) {
+    if (runs(*pass, context.config)) passes.emplace_back(pass->name);
   }
   const Graph separate = run_passes(graph, passes, context);
   const RankTensors unfused = compile_and_run(separate, bindings, inputs);

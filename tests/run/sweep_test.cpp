@@ -139,7 +139,7 @@ TEST(Block, TheCpuRunsThePlanOfOneRankPerGpu) {
   PassContext context;
   const auto hash = [&](int ranks_per_device) {
     WorldOptions options = testing::world_options(4);
-    options.device = "cpu";
+    options.device = DeviceKind::kCpu;
     options.ranks_per_device = ranks_per_device;
     World world = World::open(options);
     return Executable::compile(graph, world).program_hash();

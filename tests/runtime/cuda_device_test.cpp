@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include "braid/error.h"
@@ -159,6 +161,74 @@ TEST_F(CudaDeviceTest, NoDriverAndNoGpu) {
     EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("/nonexistent"), HasSubstr("install")));
   }
+}
+
+TEST_F(CudaDeviceTest, ValuesOrderStreams) {
+  {
+    const auto device = open_device(DeviceKind::kCuda, {.world = 2});
+    const auto words = device->allocate(0, 8);
+    const std::uint64_t word = words->address();
+    const auto first = device->create_stream(0);
+    const auto second = device->create_stream(1);
+    first->fill(word, 0, 8);
+    first->synchronize();
+    first->wait_value(word, 3);
+    first->fill(word + 4, 1, 1);
+    second->write_value(word, 2);
+    second->synchronize();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto* done = reinterpret_cast<const volatile std::uint8_t*>(word + 4);
+    EXPECT_EQ(*done, 0);
+    second->write_value(word, 4);  // past it
+    first->synchronize();
+    EXPECT_EQ(*done, 1);
+    second->write_value(word, 0xfffffff0U);
+    second->synchronize();
+    first->wait_value(word, 5);
+    second->write_value(word, 6);  // past it, and past zero
+    first->synchronize();
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
+TEST_F(CudaDeviceTest, StreamsOfTheCallerAreNotDestroyed) {
+  {
+    const auto device = open_device(DeviceKind::kCuda, {.world = 1});
+    const auto memory = device->allocate(0, 64);
+    const auto made = device->create_stream(0);
+    fake().fail = "cuStreamCreate";
+    EXPECT_THROW((void)device->create_stream(0), Error);
+    fake().fail.clear();
+    void* handle = fake().last_stream;
+    device->wrap_stream(0, handle)->fill(memory->address(), 5, 64);
+    made->synchronize();
+    EXPECT_EQ(*reinterpret_cast<const std::uint8_t*>(memory->address() + 63), 5);
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
+TEST_F(CudaDeviceTest, MemoryIsHandedOn) {
+  {
+    const auto device = open_device(DeviceKind::kCuda, {.world = 2});
+    const auto memory = device->allocate(0, 1024);
+    std::string handle = memory->export_handle();
+    const auto same = device->import_memory(1, handle);
+    EXPECT_EQ(same->address(), memory->address());
+    EXPECT_EQ(same->size(), 1024);
+    EXPECT_EQ(fake().opened_handles, 0);  // one address does within a process
+    // The number of the process follows the tag.
+    handle[8 + std::string_view("cuda memory").size()] ^= 1;
+    {
+      const auto opened = device->import_memory(1, handle);
+      EXPECT_EQ(opened->address(), memory->address());  // the stand-in has one process
+      EXPECT_EQ(fake().opened_handles, 1);
+    }
+    EXPECT_EQ(fake().opened_handles, 0);
+    EXPECT_THROW((void)device->import_memory(1, "nonsense"), Error);
+    EXPECT_THROW((void)device->import_memory(1, handle.substr(0, 40)), Error);
+    EXPECT_THROW((void)device->create_multicast(std::vector<int>{0, 1}, 1024), Error);
+  }
+  EXPECT_EQ(fake().live_handles, 0);
 }
 
 TEST(DeviceLoader, RefusesBadArguments) {

@@ -243,10 +243,13 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
-    const auto end = *static_cast<const std::int64_t*>(args[2]) + kFlagBytes;
+    const auto flags = *static_cast<const std::int64_t*>(args[2]);
     for (int rank = 0; rank < 2; ++rank) {
-      for (std::int64_t at = 0; at < end; ++at) {
-        ASSERT_EQ(*reinterpret_cast<const std::uint8_t*>(arenas[rank] + at), 0) << at;
+      for (const auto& [first, bytes] :
+           {std::pair{std::int64_t{0}, protocol::kHeadBytes}, std::pair{flags, kFlagBytes}}) {
+        for (std::int64_t at = first; at < first + bytes; ++at) {
+          ASSERT_EQ(*reinterpret_cast<const std::uint8_t*>(arenas[rank] + at), 0) << at;
+        }
       }
     }
   });

@@ -55,6 +55,15 @@ bool is_pageable(const void* host, std::size_t bytes) {
   return !owner_of(reinterpret_cast<unsigned long long>(host), bytes).known;
 }
 
+std::atomic_ref<std::uint32_t> word_at(unsigned long long address) {
+  return std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(address));
+}
+
+// As the driver has it: 64 bytes, passed by value.
+struct IpcHandle {
+  char bytes[64];
+};
+
 // The kernel kMeet, for when kernels do nothing.
 int meet(int gpu, const std::vector<std::vector<std::uint8_t>>& arguments) {
   std::uint64_t mine = 0;
@@ -269,8 +278,48 @@ int cuMemsetD8Async(unsigned long long dst, unsigned char value, std::size_t byt
   };
   return enqueue("cuMemsetD8Async", stream, is_known(dst, bytes), std::move(work));
 }
+int cuStreamWriteValue32_v2(void* stream, unsigned long long address, std::uint32_t value,
+                            unsigned) {
+  return enqueue("cuStreamWriteValue32", stream, is_known(address, 4) && address % 4 == 0,
+                 at_once([=] { word_at(address) = value; }));
+}
+int cuStreamWaitValue32_v2(void* stream, unsigned long long address, std::uint32_t value,
+                           unsigned flags) {
+  Work work;
+  work.run = [=] {
+    const auto start = std::chrono::steady_clock::now();
+    while (static_cast<std::int32_t>(word_at(address).load() - value) < 0) {
+      if (std::chrono::steady_clock::now() - start > std::chrono::seconds(10)) {
+        return kLaunchTimeout;
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return 0;
+  };
+  return enqueue("cuStreamWaitValue32", stream,
+                 is_known(address, 4) && address % 4 == 0 && flags == 0, std::move(work));
+}
+int cuIpcGetMemHandle(IpcHandle* handle, unsigned long long address) {
+  if (const int error = enter_context("cuIpcGetMemHandle")) return error;
+  if (!owner_of(address, 1).known) return kInvalidValue;
+  *handle = {};
+  std::memcpy(handle->bytes, &address, sizeof address);
+  return 0;
+}
+int cuIpcOpenMemHandle_v2(unsigned long long* address, IpcHandle handle, unsigned) {
+  if (const int error = enter_context("cuIpcOpenMemHandle")) return error;
+  std::memcpy(address, handle.bytes, sizeof *address);
+  ++state().control.opened_handles;
+  return 0;
+}
+int cuIpcCloseMemHandle(unsigned long long) {
+  --state().control.opened_handles;
+  return enter_context("cuIpcCloseMemHandle");
+}
 int cuStreamCreate(void** stream, unsigned) {
-  return create("cuStreamCreate", Kind::kStream, stream);
+  const int error = create("cuStreamCreate", Kind::kStream, stream);
+  if (error == 0) state().control.last_stream = *stream;
+  return error;
 }
 int cuStreamDestroy_v2(void* stream) { return destroy(stream, Kind::kStream); }
 int cuStreamSynchronize(void* stream) {

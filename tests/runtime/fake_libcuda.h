@@ -37,8 +37,10 @@ struct FakeCuda {
 
   std::size_t live_handles = 0;  ///< created and not destroyed, retained contexts included
   const void* current_context = nullptr;
-  int peer_links = 0;  ///< calls of cuCtxEnablePeerAccess
-  std::string image;   ///< the text that was loaded last
+  int peer_links = 0;           ///< calls of cuCtxEnablePeerAccess
+  int opened_handles = 0;       ///< of other processes' memory, and not closed
+  void* last_stream = nullptr;  ///< that was created
+  std::string image;            ///< the text that was loaded last
   struct Launch {
     unsigned grid, block, shared;
     int argument;  ///< the first, as an int

@@ -14,6 +14,7 @@ inline constexpr int kInvalidHandle = 400;
 inline constexpr int kNotFound = 500;
 inline constexpr int kIllegalAddress = 700;
 inline constexpr int kAlreadyEnabled = 704;
+inline constexpr int kLaunchTimeout = 702;
 inline constexpr int kLaunchFailed = 719;
 
 }  // namespace braid::fake

@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "runtime/exec/run_record.h"
+#include "runtime/exec/symmetric_heap.h"
 
 namespace braid {
 namespace {
@@ -15,13 +16,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 struct Call {
-  int rank;
-  Function* function;
-  std::uint32_t grid, block, shared;
+  int rank = 0;
+  Function* function = nullptr;
+  std::uint32_t grid = 0, block = 0, shared = 0;
   std::vector<std::uint64_t> words;  ///< the first word of each argument; of peers all
   std::uint64_t dst = 0, src = 0;
   std::size_t bytes = 0;
+  const Event* recorded = nullptr;
+  const Event* awaited = nullptr;
 };
+
+class FakeEvent : public Event {};
 
 class FakeFunction : public Function {
  public:
@@ -46,13 +51,15 @@ class FakeStream : public Stream {
     calls_.push_back(call);
   }
   void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
-    calls_.push_back({rank_, nullptr, 0, 0, 0, {}, dst, src, bytes});
+    calls_.push_back({.rank = rank_, .dst = dst, .src = src, .bytes = bytes});
   }
   void copy_from_host(std::uint64_t, const void*, std::size_t) override {}
   void copy_to_host(void*, std::uint64_t, std::size_t) override {}
   void fill(std::uint64_t, std::uint8_t, std::size_t) override {}
-  void record(Event&) override {}
-  void wait(Event&) override {}
+  void record(Event& event) override { calls_.push_back({.rank = rank_, .recorded = &event}); }
+  void wait(Event& event) override { calls_.push_back({.rank = rank_, .awaited = &event}); }
+  void write_value(std::uint64_t, std::uint32_t) override {}
+  void wait_value(std::uint64_t, std::uint32_t) override {}
   void synchronize() override {}
 
  private:
@@ -115,10 +122,11 @@ class LaunchPlanTest : public ::testing::Test {
       const std::uint64_t base = 0x10000 * static_cast<std::uint64_t>(rank + 1);
       streams_.push_back(std::make_unique<FakeStream>(
           rank, calls_, std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
-      places_.push_back({streams_.back().get(),
+      lanes_.push_back(streams_.back().get());
+      places_.push_back({rank,
                          {&functions_[rank]},
-                         {base, base + 0x8000},
                          {base + 0x9000, base + 512, base + 1024, base + 0x8100, base + 0x8200},
+                         {{}, {0x18000, 0x28000}},
                          base + 0xa000});
     }
   }
@@ -127,13 +135,14 @@ class LaunchPlanTest : public ::testing::Test {
   std::vector<Call> calls_;
   std::vector<std::unique_ptr<FakeStream>> streams_;
   FakeFunction functions_[2];
+  std::vector<Stream*> lanes_;
   std::vector<RankPlaces> places_;
 };
 
 TEST_F(LaunchPlanTest, StepByStepRankByRank) {
   const LaunchPlan plan(program_, {{"T", 7}}, places_, 1000);
-  plan.run();
-  plan.run();
+  plan.run({lanes_, {}});
+  plan.run({lanes_, {}});
   ASSERT_EQ(calls_.size(), 8);
   for (int i = 0; i < 8; ++i) {
     const Call& call = calls_[static_cast<std::size_t>(i)];
@@ -144,7 +153,7 @@ TEST_F(LaunchPlanTest, StepByStepRankByRank) {
 
 TEST_F(LaunchPlanTest, ResolvesEveryKindOfParameter) {
   const LaunchPlan plan(program_, {{"T", 7}}, places_, 1000);
-  plan.run();
+  plan.run({lanes_, {}});
   const Call& launch = calls_.at(1);  // rank 1
   EXPECT_EQ(launch.function, &functions_[1]);
   EXPECT_EQ(launch.grid, 2);
@@ -158,9 +167,55 @@ TEST_F(LaunchPlanTest, ResolvesEveryKindOfParameter) {
   EXPECT_EQ(copy.bytes, 7 * 16 * 2);
 }
 
+TEST_F(LaunchPlanTest, StreamsForkFromTheFirstAndJoinIt) {
+  program_.steps[1].stream = 1;
+  EXPECT_EQ(stream_count(program_), 2);
+  const LaunchPlan plan(program_, {{"T", 7}}, places_, 1000);
+  // The second stream of a rank counts as rank 10 or 11 here.
+  std::vector<std::unique_ptr<FakeStream>> more;
+  std::vector<Stream*> lanes;
+  std::vector<FakeEvent> events(4);
+  std::vector<Event*> event_of_lane;
+  for (int rank = 0; rank < 2; ++rank) {
+    more.push_back(std::make_unique<FakeStream>(10 + rank, calls_, std::vector<int>{}));
+    lanes.push_back(lanes_[static_cast<std::size_t>(rank)]);
+    lanes.push_back(more.back().get());
+  }
+  for (FakeEvent& event : events) event_of_lane.push_back(&event);
+  plan.run({lanes, event_of_lane});
+  ASSERT_EQ(calls_.size(), 12);
+  std::vector<int> streams;
+  for (const Call& call : calls_) streams.push_back(call.rank);
+  EXPECT_THAT(streams, ElementsAre(0, 10, 1, 11, 0, 1, 10, 11, 10, 0, 11, 1));
+  EXPECT_EQ(calls_[0].recorded, &events[0]);
+  EXPECT_EQ(calls_[1].awaited, &events[0]);
+  EXPECT_EQ(calls_[3].awaited, &events[2]);
+  EXPECT_EQ(calls_[8].recorded, &events[1]);
+  EXPECT_EQ(calls_[9].awaited, &events[1]);  // rank 0's second
+  EXPECT_EQ(calls_[11].awaited, &events[3]);
+}
+
+TEST_F(LaunchPlanTest, CopiesMayNameTheRankOfAnOperand) {
+  program_.steps[1].source = 0;
+  program_.steps[1].source_peer = {"tp", 1};
+  program_.steps[1].destination = 1;
+  const auto copies = [&] {
+    calls_.clear();
+    LaunchPlan(program_, {{"T", 7}}, places_, 1000).run({lanes_, {}});
+    return std::vector{calls_.at(2), calls_.at(3)};
+  };
+  EXPECT_EQ(copies()[0].src, 0x28000 + 4096);
+  EXPECT_EQ(copies()[0].dst, 0x10000 + 512);
+  EXPECT_EQ(copies()[1].src, 0x18000 + 4096);  // it wraps
+  program_.steps[1].source_peer->shift = -2;
+  EXPECT_EQ(copies()[1].src, 0x28000 + 4096);
+  program_.steps[1].destination_peer = {"tp", 1};  // of a buffer that only this rank has
+  EXPECT_THROW((void)copies(), Error);
+}
+
 TEST_F(LaunchPlanTest, EmptyWorkIsLeftOut) {
   const LaunchPlan plan(program_, {{"T", 0}}, places_, 1000);
-  plan.run();
+  plan.run({lanes_, {}});
   EXPECT_TRUE(calls_.empty());
 }
 
@@ -182,7 +237,7 @@ TEST_F(LaunchPlanTest, ContradictionsAreInternalErrors) {
   program_.steps[1].destination = 7;
   EXPECT_THROW(plan(), Error);
   program_ = good;
-  program_.steps[1].stream = 1;
+  program_.steps[1].stream = -1;
   EXPECT_THROW(plan(), Error);
   program_ = good;
   program_.buffers[2].type.shape = {1};
@@ -195,40 +250,40 @@ TEST_F(LaunchPlanTest, ContradictionsAreInternalErrors) {
 using protocol::Record;
 
 TEST_F(LaunchPlanTest, TimeoutsAreNamed) {
-  std::vector<Record> records(2);
+  std::vector<RankRecord> records{{.rank = 0}, {.rank = 1}};
   EXPECT_FALSE(run_error(program_, records, 1500000000));
-  records[1] = {.kind = Record::kLostWait,
-                .step = 0,
-                .block = 3,
-                .slot = 5,
-                .peer = 0,
-                .expected = 9,
-                .seen = 8};
+  records[1].record = {.kind = Record::kLostWait,
+                       .step = 0,
+                       .block = 3,
+                       .slot = 5,
+                       .peer = 0,
+                       .expected = 9,
+                       .seen = 8};
   const auto error = run_error(program_, records, 1500000000);
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::kTimeout);
   EXPECT_STREQ(error->what(),
                "a wait for a peer took longer than 1.5 s: rank 1, step 0 'reduce' (collective "
                "kernel), block 3, slot 5: waited for rank 0 to reach epoch 9, last saw 8");
-  records[0] = {.kind = Record::kLostWait, .step = 77, .peer = 99, .expected = 1};
+  records[0].record = {.kind = Record::kLostWait, .step = 77, .peer = 99, .expected = 1};
   EXPECT_THAT(run_error(program_, records, 1)->what(), HasSubstr("rank 0, step 77, block 0"));
 }
 
 TEST_F(LaunchPlanTest, TheEarliestBadIndexIsNamed) {
   program_.steps[0].indexed = {{"e", 2}, {"f", 4}};
-  std::vector<Record> records(2);
-  records[0] = {.kind = Record::kBadIndex, .step = 1, .node = 0, .index = 70, .extent = 7};
+  std::vector<RankRecord> records{{.rank = 0}, {.rank = 1}};
+  records[0].record = {.kind = Record::kBadIndex, .step = 1, .node = 0, .index = 70, .extent = 7};
   const auto text = [&] { return std::string(run_error(program_, records, 1)->what()); };
   EXPECT_EQ(run_error(program_, records, 1)->code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(text(), "copy: rank 0: index 70 is out of range; expected [0, 7)");
   // What a rank made of a bad index may be another rank's bad index, in a later step.
-  records[1] = {.kind = Record::kBadIndex, .step = 0, .node = 4, .index = -1, .extent = 7};
+  records[1].record = {.kind = Record::kBadIndex, .step = 0, .node = 4, .index = -1, .extent = 7};
   EXPECT_EQ(text(), "f: rank 1: index -1 is out of range; expected [0, 7)");
-  records[1].step = 9;
-  records[0] = {};
+  records[1].record.step = 9;
+  records[0].record = {};
   EXPECT_EQ(text(), "step 9: rank 1: index -1 is out of range; expected [0, 7)");
   // What was computed after a wait was lost is worth nothing.
-  records[0] = {.kind = Record::kLostWait, .step = 0, .peer = 1, .expected = 1};
+  records[0].record = {.kind = Record::kLostWait, .step = 0, .peer = 1, .expected = 1};
   EXPECT_THAT(text(), HasSubstr("waited for rank 1"));
   EXPECT_THAT(text(), ::testing::Not(HasSubstr("index")));
 }

@@ -8,6 +8,17 @@
 #include "braid/error.h"
 
 namespace braid {
+namespace {
+
+constexpr ReasonCode kGraphOutput{"match.graph_output", "'{value}' is a graph output"};
+constexpr ReasonCode kUsers{"match.users", "'{value}' has {users} users; expected one"};
+constexpr ReasonCode kOtherOp{"match.other_op", "'{value}' is {found}; expected {expected}"};
+constexpr ReasonCode kOtherResult{
+    "match.other_result", "'{value}' is result {result} of {op}; expected result {expected}"};
+constexpr ReasonCode kOperands{"match.operands",
+                               "'{value}' has {operands} operands; expected {expected}"};
+
+}  // namespace
 
 Pattern Pattern::as(std::string name) const {
   Pattern copy = *this;
@@ -58,7 +69,7 @@ class Matcher {
   }
 
  private:
-  bool refuse(int depth, std::string reason) {
+  bool refuse(int depth, Reason reason) {
     if (depth > depth_) {
       depth_ = depth;
       reason_ = std::move(reason);
@@ -67,7 +78,7 @@ class Matcher {
     return false;
   }
 
-  std::string quoted(ValueId value) const { return fmt::format("'{}'", graph_.value(value).name); }
+  const std::string& name(ValueId value) const { return graph_.value(value).name; }
 
   bool visit(ValueId value, const Pattern& pattern, int depth) {
     if (!pattern.choices_.empty()) {
@@ -78,13 +89,12 @@ class Matcher {
     }
     if (pattern.single_ && !uses_.is_single(value)) {
       return refuse(depth, uses_.is_output(value)
-                               ? fmt::format("{} is a graph output", quoted(value))
-                               : fmt::format("{} has {} users; expected one", quoted(value),
-                                             uses_.of(value).size()));
+                               ? Reason(kGraphOutput, name(value))
+                               : Reason(kUsers, name(value), uses_.of(value).size()));
     }
     if (!pattern.ops_.empty() && !visit_node(value, pattern, depth)) return false;
     if (!pattern.name_.empty()) match_.values_.insert_or_assign(pattern.name_, value);
-    match_.reason_.clear();
+    match_.reason_ = {};
     return true;
   }
 
@@ -101,18 +111,17 @@ class Matcher {
     const std::string_view found =
         v.producer < 0 ? "a graph input" : graph_.node(v.producer).op_name();
     if (std::find(pattern.ops_.begin(), pattern.ops_.end(), found) == pattern.ops_.end()) {
-      return refuse(depth, fmt::format("{} is {}; expected {}", quoted(value), found,
-                                       fmt::join(pattern.ops_, " or ")));
+      return refuse(depth, Reason(kOtherOp, name(value), found,
+                                  fmt::format("{}", fmt::join(pattern.ops_, " or "))));
     }
     if (pattern.result_ >= 0 && v.result != pattern.result_) {
-      return refuse(depth, fmt::format("{} is result {} of {}; expected result {}", quoted(value),
-                                       v.result, found, pattern.result_));
+      return refuse(depth, Reason(kOtherResult, name(value), v.result, found, pattern.result_));
     }
     const std::vector<ValueId>& operands = graph_.node(v.producer).inputs;
     if (pattern.operands_.empty()) return true;
     if (pattern.operands_.size() != operands.size()) {
-      return refuse(depth, fmt::format("{} has {} operands; expected {}", quoted(value),
-                                       operands.size(), pattern.operands_.size()));
+      return refuse(depth,
+                    Reason(kOperands, name(value), operands.size(), pattern.operands_.size()));
     }
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (!visit(operands[i], pattern.operands_[i], depth + 1)) return false;
@@ -124,7 +133,7 @@ class Matcher {
   const Uses& uses_;
   Match match_;
   int depth_ = -1;  ///< of the difference that is reported: the deepest
-  std::string reason_;
+  Reason reason_;
 };
 
 ValueId Match::value(std::string_view name) const {

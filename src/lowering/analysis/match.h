@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/graph.h"
+#include "lowering/remark.h"
 
 namespace braid {
 
@@ -81,7 +82,7 @@ class Match {
   explicit operator bool() const { return reason_.empty(); }
   /// Why there is no match, for people: the first difference from the pattern's first choice that
   /// came closest.
-  [[nodiscard]] const std::string& reason() const { return reason_; }
+  [[nodiscard]] const Reason& reason() const { return reason_; }
   /// What a name of the pattern stands for; it must have one.
   [[nodiscard]] ValueId value(std::string_view name) const;
   [[nodiscard]] const Node& node(std::string_view name) const;
@@ -91,7 +92,7 @@ class Match {
   friend class Matcher;
   const Graph* graph_ = nullptr;
   std::map<std::string, ValueId, std::less<>> values_;
-  std::string reason_;
+  Reason reason_;
 };
 
 /// Whether `value` is the result of what the pattern draws. Linear in the pattern.

@@ -15,6 +15,55 @@ namespace {
 
 constexpr std::string_view kPass = "sequence_parallel";
 
+constexpr ReasonCode kOverwritten{"sequence_parallel.overwritten",
+                                  "'{value}' is overwritten in place"};
+constexpr ReasonCode kAllReduce{"sequence_parallel.all_reduce", "all_reduce '{node}' {why}"};
+constexpr ReasonCode kOneRank{"sequence_parallel.one_rank", "has one rank in its group '{group}'"};
+constexpr ReasonCode kReduceOp{"sequence_parallel.reduce_op",
+                               "has reduce_op {found}; expected sum or avg"};
+constexpr ReasonCode kTooFewDims{"sequence_parallel.too_few_dims",
+                                 "gives {type}; expected at least two dims, one of tokens"};
+constexpr ReasonCode kNoSuchDim{"sequence_parallel.no_such_dim",
+                                "gives {type}, which has no dim {dim}: set sequence_dim"};
+constexpr ReasonCode kIndivisible{
+    "sequence_parallel.indivisible",
+    "has {extent} along dim {dim}; expected a multiple of {ranks}, the ranks of '{group}'{hint}"};
+constexpr ReasonCode kForAllValues{
+    "sequence_parallel.for_all_values",
+    ", for all values of the symbols: such as {ranks}*T, or T with multiple_of {ranks}"};
+constexpr ReasonCode kReducesOverwritten{"sequence_parallel.reduces_overwritten",
+                                         "reduces '{value}', which is overwritten in place"};
+constexpr ReasonCode kViewMixes{
+    "sequence_parallel.view_mixes",
+    "view '{view}' from {from} to {to}: no dim of the result has the {ranks} chunks of dim {dim}"};
+constexpr ReasonCode kShapesDiffer{"sequence_parallel.shapes_differ",
+                                   "operands of '{node}' are {first} and {second}; expected one "
+                                   "shape"};
+constexpr ReasonCode kOtherChunks{
+    "sequence_parallel.other_chunks",
+    "'{value}' is in chunks of dim {dim} over '{group}', '{other}' of dim {other_dim} over "
+    "'{other_group}'"};
+constexpr ReasonCode kAlongNorm{
+    "sequence_parallel.along_norm",
+    "'{value}' would be split along dim {dim}, which the norm works along"};
+constexpr ReasonCode kWeightDiffers{"sequence_parallel.weight_differs",
+                                    "weight '{value}' may differ between the ranks of '{group}'"};
+constexpr ReasonCode kResidualOverwritten{"sequence_parallel.residual_overwritten",
+                                          "residual '{value}' is overwritten in place"};
+constexpr ReasonCode kResidualDiffers{
+    "sequence_parallel.residual_differs",
+    "residual '{value}' may differ between the ranks of '{group}'"};
+constexpr ReasonCode kOnChunks{
+    "sequence_parallel.on_chunks",
+    "on {type} of each rank, chunks of dim {dim} over the {ranks} ranks of '{group}'{values}"};
+// What becomes of its operands and results:
+constexpr ReasonCode kIsCut{"sequence_parallel.is_cut", "; '{value}', equal on all ranks, is cut"};
+constexpr ReasonCode kAlsoWhole{"sequence_parallel.also_whole",
+                                "; '{value}' is also needed whole, by {reader}"};
+constexpr ReasonCode kGathered{"sequence_parallel.gathered",
+                               "; '{value}' is gathered for {reader}"};
+constexpr ReasonCode kStaysLocal{"sequence_parallel.stays_local", "; '{value}' stays local"};
+
 bool is_norm(const Node& node) {
   const std::string_view op = node.op_name();
   return op == "rms_norm" || op == "add_rms_norm" || op == "add_rms_norm2";
@@ -54,7 +103,7 @@ ShardPlan::ShardPlan(const Graph& graph, const PassConfig& config)
       why_not_(graph.values().size()),
       whole_(graph.output_flags()),
       whole_reader_(graph.values().size(), -1) {
-  std::vector<std::string> refusals(graph.nodes().size());
+  std::vector<Reason> refusals(graph.nodes().size());
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     const Node& node = graph.nodes()[id];
     Answer answer = ask(node);
@@ -63,7 +112,7 @@ ShardPlan::ShardPlan(const Graph& graph, const PassConfig& config)
     });
     if (answer.out && overwritten != node.outputs.end()) {
       // A whole and a local version would be two memories, of which only one is written.
-      answer = {{}, {}, fmt::format("{} is overwritten in place", quoted(*overwritten))};
+      answer = {{}, {}, Reason(kOverwritten, name(*overwritten))};
     }
     on_[id] = answer.in;
     for (ValueId output : node.outputs) {
@@ -116,54 +165,38 @@ ShardPlan::Answer ShardPlan::ask_wait(const Node& node) const {
   const Shape& shape = graph_.type(node.outputs[0]).shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
   const std::int64_t dim = config_.sequence_dim.value_or(rank == 2 ? 0 : 1);
-  const auto refuse = [&](const std::string& reason) -> Answer {
-    return {{}, {}, fmt::format("all_reduce '{}' {}", comm.name, reason)};
+  const auto refuse = [&](Reason reason) -> Answer {
+    return {{}, {}, Reason(kAllReduce, comm.name, std::move(reason))};
   };
-  if (ranks(group) == 1) return refuse(fmt::format("has one rank in its group '{}'", group));
-  if (reduce_op != "sum" && reduce_op != "avg") {
-    return refuse(fmt::format("has reduce_op {}; expected sum or avg", reduce_op));
-  }
-  if (rank < 2) {
-    return refuse(fmt::format("gives {}; expected at least two dims, one of tokens",
-                              graph_.type(node.outputs[0]).str()));
-  }
+  if (ranks(group) == 1) return refuse(Reason(kOneRank, group));
+  if (reduce_op != "sum" && reduce_op != "avg") return refuse(Reason(kReduceOp, reduce_op));
+  if (rank < 2) return refuse(Reason(kTooFewDims, graph_.type(node.outputs[0]).str()));
   if (dim < 0 || dim >= rank) {
-    return refuse(fmt::format("gives {}, which has no dim {}: set sequence_dim",
-                              graph_.type(node.outputs[0]).str(), dim));
+    return refuse(Reason(kNoSuchDim, graph_.type(node.outputs[0]).str(), dim));
   }
   const auto axis = static_cast<std::size_t>(dim);
   if (!shape[axis].divide_exactly(ranks(group), graph_.symbols())) {
-    return refuse(fmt::format(
-        "has {} along dim {}; expected a multiple of {}, the ranks of '{}'{}", shape[axis].str(),
-        dim, ranks(group), group,
-        shape[axis].is_constant()
-            ? ""
-            : fmt::format(
-                  ", for all values of the symbols: such as {0}*T, or T with multiple_of {0}",
-                  ranks(group))));
+    const Reason hint = shape[axis].is_constant() ? Reason() : Reason(kForAllValues, ranks(group));
+    return refuse(Reason(kIndivisible, shape[axis].str(), dim, ranks(group), group, hint));
   }
   if (overwritten_[static_cast<std::size_t>(comm.inputs[0])]) {
-    return refuse(fmt::format("reduces {}, which is overwritten in place", quoted(comm.inputs[0])));
+    return refuse(Reason(kReducesOverwritten, name(comm.inputs[0])));
   }
   const Shard shard{group, axis};
-  return {shard, shard, ""};
+  return {shard, shard, {}};
 }
 
 ShardPlan::Answer ShardPlan::ask_view(const Node& node) const {
   const ValueId x = node.inputs[0];
   const std::optional<Shard>& in = shard_[static_cast<std::size_t>(x)];
   if (!in) return {{}, {}, why_not_[static_cast<std::size_t>(x)]};
-  if (node.op_name() != "view") return {in, in, ""};
+  if (node.op_name() != "view") return {in, in, {}};
   const TensorType& from = graph_.type(x);
   const TensorType& to = graph_.type(node.outputs[0]);
   const auto dim =
       dim_after_view(from.shape, in->dim, to.shape, ranks(in->group), graph_.symbols());
-  if (dim) return {in, Shard{in->group, *dim}, ""};
-  return {{},
-          {},
-          fmt::format("view '{}' from {} to {}: no dim of the result has the {} chunks of "
-                      "dim {}",
-                      node.name, from.str(), to.str(), ranks(in->group), in->dim)};
+  if (dim) return {in, Shard{in->group, *dim}, {}};
+  return {{}, {}, Reason(kViewMixes, node.name, from.str(), to.str(), ranks(in->group), in->dim)};
 }
 
 /// Of add and the norms with a residual: one operand is chunks already, and the other can be.
@@ -173,23 +206,19 @@ ShardPlan::Answer ShardPlan::ask_sum(const Node& node) {
   const std::optional<Shard>& of_a = shard_[static_cast<std::size_t>(a)];
   const std::optional<Shard>& of_b = shard_[static_cast<std::size_t>(b)];
   if (!of_a && !of_b) {
-    const std::string& reason = why_not_[static_cast<std::size_t>(a)];
+    const Reason& reason = why_not_[static_cast<std::size_t>(a)];
     return {{}, {}, reason.empty() ? why_not_[static_cast<std::size_t>(b)] : reason};
   }
   if (graph_.type(a).shape != graph_.type(b).shape) {
-    return {{},
-            {},
-            fmt::format("operands of '{}' are {} and {}; expected one shape", node.name,
-                        graph_.type(a).str(), graph_.type(b).str())};
+    return {{}, {}, Reason(kShapesDiffer, node.name, graph_.type(a).str(), graph_.type(b).str())};
   }
-  std::string reason;
+  Reason reason;
   if (of_a) reason = cannot_cut(b, *of_a);
-  if (of_a && reason.empty()) return {of_a, of_a, ""};
+  if (of_a && !reason) return {of_a, of_a, {}};
   if (of_b) reason = cannot_cut(a, *of_b);
-  if (of_b && reason.empty()) return {of_b, of_b, ""};
+  if (of_b && !reason) return {of_b, of_b, {}};
   if (of_a && of_b) {
-    reason = fmt::format("{} is in chunks of dim {} over '{}', {} of dim {} over '{}'", quoted(a),
-                         of_a->dim, of_a->group, quoted(b), of_b->dim, of_b->group);
+    reason = Reason(kOtherChunks, name(a), of_a->dim, of_a->group, name(b), of_b->dim, of_b->group);
   }
   return {{}, {}, std::move(reason)};
 }
@@ -199,29 +228,22 @@ ShardPlan::Answer ShardPlan::ask_norm(const Node& node, Answer stream) {
   const Shard& in = *stream.in;
   const ValueId x = node.inputs[0];
   if (in.dim + 1 == graph_.type(x).shape.size()) {
-    return {{},
-            {},
-            fmt::format("{} would be split along dim {}, which the norm works along", quoted(x),
-                        in.dim)};
+    return {{}, {}, Reason(kAlongNorm, name(x), in.dim)};
   }
   for (std::size_t i = is_sum(node) ? 2 : 1; i < node.inputs.size(); ++i) {
     if (replicated(in.group)[static_cast<std::size_t>(node.inputs[i])]) continue;
-    return {{},
-            {},
-            fmt::format("weight {} may differ between the ranks of '{}'", quoted(node.inputs[i]),
-                        in.group)};
+    return {{}, {}, Reason(kWeightDiffers, name(node.inputs[i]), in.group)};
   }
-  return {in, in, ""};
+  return {in, in, {}};
 }
 
 /// Why no rank can take its chunk of the value; else empty. All ranks must have the same (as they
 /// do of what is in chunks of their group): else the gathered result is made of different sums.
-std::string ShardPlan::cannot_cut(ValueId value, const Shard& shard) {
+Reason ShardPlan::cannot_cut(ValueId value, const Shard& shard) {
   const auto v = static_cast<std::size_t>(value);
-  if (overwritten_[v]) return fmt::format("residual {} is overwritten in place", quoted(value));
-  if (replicated(shard.group)[v]) return "";
-  return fmt::format("residual {} may differ between the ranks of '{}'", quoted(value),
-                     shard.group);
+  if (overwritten_[v]) return Reason(kResidualOverwritten, name(value));
+  if (replicated(shard.group)[v]) return {};
+  return Reason(kResidualDiffers, name(value), shard.group);
 }
 
 const std::vector<bool>& ShardPlan::replicated(std::string_view group) {
@@ -275,32 +297,31 @@ void ShardPlan::find_whole_values() {
   }
 }
 
-void ShardPlan::report(NodeId id, const std::string& reason) {
+void ShardPlan::report(NodeId id, const Reason& reason) {
   const Node& node = graph_.node(id);
   const std::optional<Shard>& on = local(id);
   if (!on) {
-    if (!reason.empty()) remarks_.push_back({std::string(kPass), node.name, false, reason});
+    if (reason) remarks_.push_back({kPass, node.name, false, reason});
     return;
   }
-  std::string text =
-      fmt::format("on {} of each rank, chunks of dim {} over the {} ranks of '{}'",
-                  chunk_type(node.inputs[0], *on).str(), on->dim, ranks(on->group), on->group);
+  std::vector<Reason> values;
   for (std::size_t i = 0; i < node.inputs.size() && takes_chunk(id, i); ++i) {
     if (shard(node.inputs[i]) != on) {
-      text += fmt::format("; {}, equal on all ranks, is cut", quoted(node.inputs[i]));
+      values.emplace_back(kIsCut, name(node.inputs[i]));
     } else if (is_needed_whole(node.inputs[i])) {
-      text += fmt::format("; {} is also needed whole, by {}", quoted(node.inputs[i]),
-                          whole_reader(node.inputs[i]));
+      values.emplace_back(kAlsoWhole, name(node.inputs[i]), whole_reader(node.inputs[i]));
     }
   }
   for (ValueId output : node.outputs) {
     if (is_needed_whole(output)) {
-      text += fmt::format("; {} is gathered for {}", quoted(output), whole_reader(output));
+      values.emplace_back(kGathered, name(output), whole_reader(output));
     } else {
-      text += fmt::format("; {} stays local", quoted(output));
+      values.emplace_back(kStaysLocal, name(output));
     }
   }
-  remarks_.push_back({std::string(kPass), node.name, true, std::move(text)});
+  remarks_.push_back({kPass, node.name, true,
+                      Reason(kOnChunks, chunk_type(node.inputs[0], *on).str(), on->dim,
+                             ranks(on->group), on->group, std::move(values))});
 }
 
 std::string ShardPlan::whole_reader(ValueId value) const {

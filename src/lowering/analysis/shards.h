@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lowering/analysis/match.h"
-#include "lowering/passes.h"
+#include "lowering/pass.h"
 
 namespace braid {
 
@@ -50,27 +50,25 @@ class ShardPlan {
   struct Answer {
     std::optional<Shard> in;
     std::optional<Shard> out;
-    std::string reason;
+    Reason reason;
   };
   [[nodiscard]] Answer ask(const Node& node);
   [[nodiscard]] Answer ask_wait(const Node& node) const;
   [[nodiscard]] Answer ask_view(const Node& node) const;
   [[nodiscard]] Answer ask_sum(const Node& node);
   [[nodiscard]] Answer ask_norm(const Node& node, Answer stream);
-  [[nodiscard]] std::string cannot_cut(ValueId value, const Shard& shard);
+  [[nodiscard]] Reason cannot_cut(ValueId value, const Shard& shard);
   [[nodiscard]] const std::vector<bool>& replicated(std::string_view group);
   [[nodiscard]] bool reads_chunk(NodeId reader, ValueId value) const;
   void drop_idle_nodes();
   void find_whole_values();
-  void report(NodeId id, const std::string& reason);
+  void report(NodeId id, const Reason& reason);
   [[nodiscard]] std::string whole_reader(ValueId value) const;
 
   [[nodiscard]] std::int64_t ranks(std::string_view group) const {
     return graph_.groups().find(group)->second.size;
   }
-  [[nodiscard]] std::string quoted(ValueId value) const {
-    return "'" + graph_.value(value).name + "'";
-  }
+  [[nodiscard]] const std::string& name(ValueId value) const { return graph_.value(value).name; }
 
   const Graph& graph_;
   const PassConfig& config_;
@@ -82,7 +80,7 @@ class ShardPlan {
   std::vector<Remark> remarks_;
   std::vector<std::optional<Shard>> on_;     ///< of each node
   std::vector<std::optional<Shard>> shard_;  ///< of each value
-  std::vector<std::string> why_not_;         ///< of each value that stems from an all_reduce
+  std::vector<Reason> why_not_;              ///< of each value that stems from an all_reduce
   std::vector<bool> whole_;                  ///< of each value
   std::vector<NodeId> whole_reader_;         ///< the first; -1: none or the graph output
 };

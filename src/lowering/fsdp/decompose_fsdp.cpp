@@ -31,6 +31,10 @@ constexpr std::string_view kCopyIn = "fsdp.all_gather_copy_in";
 constexpr std::string_view kSplit = "fsdp.split_with_sizes_copy";
 constexpr std::string_view kChunkCat = "fsdp.chunk_cat";
 
+constexpr ReasonCode kFlatCat{"decompose_fsdp.flat_cat", "a cat of the flattened operands"};
+constexpr ReasonCode kIsSplit{"decompose_fsdp.is_split", "a split"};
+constexpr ReasonCode kCatOfChunks{"decompose_fsdp.cat_of_chunks", "a cat of the operands' chunks"};
+
 class Decomposer {
  public:
   Decomposer(const Graph& graph, PassContext& context)
@@ -145,7 +149,7 @@ class Decomposer {
     }
     rewrite_.map(node.outputs[0], add(node.name, "cat", std::move(flat), {}));
     rewrite_.map(node.outputs[1], rewrite_(node.inputs.back()));
-    context_.applied(kPass, node.name, "a cat of the flattened operands");
+    context_.applied(kPass, node.name, Reason(kFlatCat));
   }
 
   void split(const Node& node, NodeId id) {
@@ -160,7 +164,7 @@ class Decomposer {
       const ValueId part = graph.node(parts).outputs[i];
       rewrite_.map(node.outputs[i], add(fresh(node, "_copy"), "copy", {part}, {}));
     }
-    context_.applied(kPass, node.name, "a split");
+    context_.applied(kPass, node.name, Reason(kIsSplit));
   }
 
   void chunk_cat(const Node& node) {
@@ -176,7 +180,7 @@ class Decomposer {
           add(fresh(node, "_chunks"), "view", {rewrite_(input)}, {{"shape", std::move(shape)}}));
     }
     rewrite_.map(node.outputs[0], add(node.name, "cat", std::move(chunks), {{"dim", dim + 1}}));
-    context_.applied(kPass, node.name, "a cat of the operands' chunks");
+    context_.applied(kPass, node.name, Reason(kCatOfChunks));
   }
 
   const Graph& graph_;
@@ -188,12 +192,16 @@ class Decomposer {
 
 }  // namespace
 
-Graph decompose_fsdp(const Graph& graph, PassContext& context) {
-  const bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
-    const std::string_view op = node.op_name();
-    return op == kCopyIn || op == kSplit || op == kChunkCat;
-  });
-  return any ? Decomposer(graph, context).run() : graph;
-}
+constinit const Pass decompose_fsdp{
+    .name = "decompose_fsdp",
+    .summary = "FSDP's copies in plain ops, which every later pass knows",
+    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
+      const auto is_copy = [](const Node& node) {
+        const std::string_view op = node.op_name();
+        return op == kCopyIn || op == kSplit || op == kChunkCat;
+      };
+      if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_copy)) return std::nullopt;
+      return Decomposer(graph, context).run();
+    }};
 
 }  // namespace braid

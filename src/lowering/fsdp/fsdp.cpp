@@ -1,12 +1,11 @@
 #include "lowering/fsdp/fsdp.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
 
 #include "ir/mutation.h"
 #include "lowering/analysis/match.h"
+#include "lowering/passes.h"
 #include "lowering/rewrite.h"
 
 // fsdp: what fully sharded data parallelism (FSDP2 of PyTorch) leaves in a graph, put in order.
@@ -31,6 +30,8 @@
 namespace braid {
 namespace {
 
+namespace why = fsdp_reasons;
+
 constexpr std::string_view kPass = "fsdp";
 constexpr std::string_view kCopyIn = "fsdp.all_gather_copy_in";
 
@@ -50,7 +51,7 @@ class Reinplace {
     }
   }
 
-  Graph run() {
+  std::optional<Graph> run() {
     std::vector<bool> in_place(graph_.nodes().size(), false);
     bool changes = false;
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
@@ -58,16 +59,15 @@ class Reinplace {
       if (node.op_name() != "all_gather_into_tensor") continue;
       const Source source = source_of(graph_, node.inputs[0]);
       if (source.node == nullptr || source.node->op_name() != kCopyIn) continue;
-      if (const std::string reason = obstacle(static_cast<NodeId>(id)); !reason.empty()) {
-        context_.missed(kPass, node.name, "not in place: " + reason);
+      if (Reason reason = obstacle(static_cast<NodeId>(id))) {
+        context_.missed(kPass, node.name, Reason(why::kNotInPlace, std::move(reason)));
         continue;
       }
       const std::string& buffer = graph_.value(source.node->outputs[1]).name;
-      context_.applied(kPass, node.name,
-                       fmt::format("in place: it writes '{}', where its operand lies", buffer));
+      context_.applied(kPass, node.name, Reason(why::kInPlace, buffer));
       in_place[id] = changes = true;
     }
-    return changes ? rewritten(in_place) : graph_;
+    return changes ? std::optional(rewritten(in_place)) : std::nullopt;
   }
 
  private:
@@ -82,7 +82,7 @@ class Reinplace {
            !uses_.is_output(node.outputs[0]);
   }
 
-  std::string obstacle(NodeId id) const {
+  Reason obstacle(NodeId id) const {
     const Node& gather = graph_.node(id);
     const Pattern part = op(kCopyIn).as("copy_in").result(0).single();
     const Pattern pattern =
@@ -92,21 +92,18 @@ class Reinplace {
     const Node& copy_in = found.node("copy_in");
     const std::string& group = *gather.attr<std::string>("group");
     if (const auto& other = *copy_in.attr<std::string>("group"); other != group) {
-      return fmt::format("it gathers over group '{}', and '{}' copies in for group '{}'", group,
-                         copy_in.name, other);
+      return Reason(why::kOtherGroup, group, copy_in.name, other);
     }
     const ValueId buffer = storage(copy_in.outputs[1]);
     for (ValueId output : graph_.outputs()) {
       if (storage(output) == buffer) {
-        return fmt::format("'{}' is a graph output, and in the memory that it would write",
-                           graph_.value(output).name);
+        return Reason(why::kOutputInMemory, graph_.value(output).name);
       }
     }
     if (const NodeId last = last_use_[static_cast<std::size_t>(buffer)]; last > id) {
-      return fmt::format("'{}' uses the memory that it would write, after it",
-                         graph_.node(last).name);
+      return Reason(why::kMemoryUsedLater, graph_.node(last).name);
     }
-    return "";
+    return {};
   }
 
   Graph rewritten(const std::vector<bool>& in_place) const {
@@ -149,7 +146,7 @@ bool has_fsdp_ops(const Graph& graph) {
 
 }  // namespace
 
-Graph reinplace_all_gathers(const Graph& graph, PassContext& context) {
+std::optional<Graph> reinplace_all_gathers(const Graph& graph, PassContext& context) {
   return Reinplace(graph, context).run();
 }
 
@@ -163,11 +160,17 @@ Source source_of(const Graph& graph, ValueId value) {
   }
 }
 
-Graph fsdp(const Graph& graph, PassContext& context) {
-  if (!has_fsdp_ops(graph)) return graph;
-  Graph result = remove_unsharded_params(graph, context);
-  result = reinplace_all_gathers(result, context);
-  return order_fsdp_collectives(result, context);
-}
+constinit const Pass fsdp{
+    .name = "fsdp",
+    .summary = "unsharded parameters go, all-gathers write in place, collectives take turns",
+    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
+      if (!has_fsdp_ops(graph)) return std::nullopt;
+      std::optional<Graph> result;
+      for (const auto rewrite :
+           {remove_unsharded_params, reinplace_all_gathers, order_fsdp_collectives}) {
+        if (auto next = rewrite(result ? *result : graph, context)) result = std::move(next);
+      }
+      return result;
+    }};
 
 }  // namespace braid

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -30,6 +28,8 @@
 // the middle of a group.
 namespace braid {
 namespace {
+
+namespace why = fsdp_reasons;
 
 constexpr std::string_view kPass = "fsdp";
 constexpr std::string_view kCopyIn = "fsdp.all_gather_copy_in";
@@ -74,8 +74,9 @@ class Blocks {
              return uses_.of(v).empty() && !uses_.is_output(v);
            });
   }
-  void missed(NodeId head, const std::string& reason) {
-    context_.missed(kPass, graph_.node(head).name, "not kept together: " + reason);
+  void missed(NodeId head, Reason reason) {
+    context_.missed(kPass, graph_.node(head).name,
+                    Reason(why::kNotKeptTogether, std::move(reason)));
   }
 
   void find_gather(NodeId gather) {
@@ -86,18 +87,18 @@ class Blocks {
     const NodeId head = producer(part);
     if (head < 0 || graph_.node(head).op_name() != kCopyIn) return;
     Block block{.head = head, .is_gather = true};
-    std::string outsider;
+    Reason outsider;
     block.launch = copy_in_nodes(gather, outsider);
     if (std::find(block.launch.begin(), block.launch.end(), head) == block.launch.end()) {
       return missed(head, outsider);
     }
     block.finish = wait_nodes(gather);
-    if (block.finish.empty()) return missed(head, "nothing waits for its gather");
+    if (block.finish.empty()) return missed(head, Reason(why::kGatherUnwaited));
     blocks_.push_back(std::move(block));
   }
 
   /// The gather and what is made for it alone; `outsider` says who else reads the copy_in.
-  std::vector<NodeId> copy_in_nodes(NodeId gather, std::string& outsider) const {
+  std::vector<NodeId> copy_in_nodes(NodeId gather, Reason& outsider) const {
     std::set<NodeId> nodes{gather};
     std::set<NodeId, std::greater<>> next;  // the latest first: after all of its readers
     const auto add_operands = [&](NodeId id) {
@@ -113,25 +114,25 @@ class Blocks {
       const bool copy_in = node.op_name() == kCopyIn;
       const bool prepares = is_view(node) || node.op_name() == "to" || node.op_name() == "full";
       if (!copy_in && !prepares) continue;
-      const std::string reason = read_elsewhere(node, nodes);
+      const Reason reason = read_elsewhere(node, nodes);
       if (copy_in) outsider = reason;
-      if (!reason.empty()) continue;
+      if (reason) continue;
       nodes.insert(id);
       add_operands(id);
     }
     return {nodes.begin(), nodes.end()};
   }
 
-  std::string read_elsewhere(const Node& node, const std::set<NodeId>& nodes) const {
+  Reason read_elsewhere(const Node& node, const std::set<NodeId>& nodes) const {
     for (ValueId value : node.outputs) {
       const std::string& name = graph_.value(value).name;
-      if (uses_.is_output(value)) return fmt::format("'{}' is a graph output", name);
+      if (uses_.is_output(value)) return Reason(why::kGraphOutput, name);
       for (NodeId user : uses_.of(value)) {
         if (nodes.contains(user) || is_dead(user)) continue;
-        return fmt::format("'{}' reads '{}', too", graph_.node(user).name, name);
+        return Reason(why::kOtherReader, graph_.node(user).name, name);
       }
     }
-    return "";
+    return {};
   }
 
   /// The collective's wait, and what leads from there to the first copy out.
@@ -169,19 +170,17 @@ class Blocks {
       const ValueId value = graph_.node(id).outputs[0];
       const std::string& name = graph_.value(value).name;
       if (graph_.node(id).outputs.size() > 1 || !uses_.is_single(value)) {
-        return missed(head,
-                      fmt::format("'{}' goes elsewhere than into one reduce_scatter_tensor", name));
+        return missed(head, Reason(why::kGoesElsewhere, name));
       }
       id = uses_.of(value)[0];
       const Node& node = graph_.node(id);
       const bool simple = is_view(node) || node.op->op_class == OpClass::kPointwise;
       if (!simple && node.op_name() != "reduce_scatter_tensor") {
-        return missed(head, fmt::format("{} '{}' reads '{}'; expected a reduce_scatter_tensor",
-                                        node.op_name(), node.name, name));
+        return missed(head, Reason(why::kNoScatter, node.op_name(), node.name, name));
       }
     }
     const std::vector<NodeId>& waits = uses_.of(graph_.node(id).outputs[0]);
-    if (waits.empty()) return missed(head, "nothing waits for its scatter");
+    if (waits.empty()) return missed(head, Reason(why::kScatterUnwaited));
     block.finish = {waits[0]};
     blocks_.push_back(std::move(block));
   }
@@ -348,10 +347,10 @@ std::vector<bool> displaced(const std::vector<Block>& blocks) {
 
 }  // namespace
 
-Graph order_fsdp_collectives(const Graph& graph, PassContext& context) {
+std::optional<Graph> order_fsdp_collectives(const Graph& graph, PassContext& context) {
   const std::vector<Block> blocks = Blocks(graph, context).find();
   const std::vector<bool> moves = displaced(blocks);
-  if (std::find(moves.begin(), moves.end(), true) == moves.end()) return graph;
+  if (std::find(moves.begin(), moves.end(), true) == moves.end()) return std::nullopt;
   const std::vector<NodeId> order = Order(graph, blocks).sorted();
   const bool possible = order.size() == graph.nodes().size();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -360,15 +359,13 @@ Graph order_fsdp_collectives(const Graph& graph, PassContext& context) {
     const std::string& last = graph.node(blocks[i].launch.back()).name;
     if (possible) {
       context.applied(kPass, head,
-                      fmt::format("kept together with '{}' and '{}', after the {} before it", last,
-                                  graph.node(blocks[i].finish.back()).name,
-                                  blocks[i].is_gather ? "gather" : "scatter"));
+                      Reason(why::kKeptTogether, last, graph.node(blocks[i].finish.back()).name,
+                             blocks[i].is_gather ? "gather" : "scatter"));
     } else {
-      context.missed(kPass, head,
-                     "not kept together: some node would have to run in the middle of a group");
+      context.missed(kPass, head, Reason(why::kNotKeptTogether, Reason(why::kNoOrder)));
     }
   }
-  if (!possible) return graph;
+  if (!possible) return std::nullopt;
   Rewriter rewrite(graph);
   for (NodeId id : order) rewrite.copy(graph.node(id));
   return rewrite.finish();

@@ -30,6 +30,8 @@
 namespace braid {
 namespace {
 
+namespace why = fsdp_reasons;
+
 constexpr std::string_view kPass = "fsdp";
 constexpr std::string_view kResize = "resize_storage_bytes_";
 constexpr std::string_view kCopy = "fsdp.copy_";
@@ -43,7 +45,7 @@ struct Param {
   NodeId copy = -1;     ///< the last fsdp.copy_
   ValueId copied = -1;  ///< what it copied; none since the window opened: -1
   std::vector<ValueId> sources;
-  std::string obstacle;  ///< the first one; none: eligible
+  Reason obstacle;  ///< the first one; none: eligible
 };
 
 class Params {
@@ -64,14 +66,12 @@ class Params {
     for (Param& param : params_) param.open = !param.resized;
   }
 
-  Graph run(PassContext& context) {
+  std::optional<Graph> run(PassContext& context) {
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) visit(static_cast<NodeId>(id));
     finish();
     for (const Node& node : graph_.nodes()) {
       if (!is_managed(node) || input_of(node.inputs[0]) != nullptr) continue;
-      context.missed(kPass, node.name,
-                     fmt::format("{} acts on {}, which is no graph input", node.op_name(),
-                                 quoted(node.inputs[0])));
+      context.missed(kPass, node.name, Reason(why::kNoInput, node.op_name(), name(node.inputs[0])));
     }
     bool changes = false;
     for (std::size_t i = 0; i < params_.size(); ++i) {
@@ -79,7 +79,7 @@ class Params {
       changes = changes || params_[i].obstacle.empty();
       report(graph_.inputs()[i].name, params_[i], context);
     }
-    return changes ? rewritten() : graph_;
+    return changes ? std::optional(rewritten()) : std::nullopt;
   }
 
  private:
@@ -88,9 +88,12 @@ class Params {
     return node.op_name() == kResize || node.op_name() == kCopy;
   }
   ValueId storage(ValueId value) const { return storage_[index(value)]; }
-  std::string quoted(ValueId value) const { return fmt::format("'{}'", graph_.value(value).name); }
-  std::string named(NodeId id) const {
-    return fmt::format("{} '{}'", graph_.node(id).op_name(), graph_.node(id).name);
+  const std::string& name(ValueId value) const { return graph_.value(value).name; }
+  /// A reason whose first arguments are the node's op and name.
+  template <class... More>
+  Reason at(const ReasonCode& code, NodeId id, More&&... more) const {
+    return Reason(code, graph_.node(id).op_name(), graph_.node(id).name,
+                  std::forward<More>(more)...);
   }
   /// The graph input whose memory the value names; null when that is none.
   Param* input_of(ValueId value) {
@@ -102,8 +105,8 @@ class Params {
     Param* param = input_of(value);
     return param != nullptr && param->managed ? param : nullptr;
   }
-  static void refuse(Param& param, std::string obstacle) {
-    if (param.obstacle.empty()) param.obstacle = std::move(obstacle);
+  static void refuse(Param& param, Reason obstacle) {
+    if (!param.obstacle) param.obstacle = std::move(obstacle);
   }
 
   void visit(NodeId id) {
@@ -115,9 +118,7 @@ class Params {
       if (Param* param = param_of(node.inputs[0])) manage(*param, id);
     } else {
       for (ValueId value : mutated_operands(node)) {
-        if (Param* param = param_of(value)) {
-          refuse(*param, fmt::format("{} overwrites it", named(id)));
-        }
+        if (Param* param = param_of(value)) refuse(*param, at(why::kOverwrites, id));
       }
     }
     for (std::size_t i = first; i < node.inputs.size(); ++i) read(node.inputs[i], id);
@@ -134,19 +135,13 @@ class Params {
     const Node& node = graph_.node(id);
     const ValueId target = node.inputs[0];
     whole_[index(node.outputs[0])] = whole_[index(target)];
-    if (!whole_[index(target)]) {
-      refuse(param, fmt::format("{} acts on {}, a view of it", named(id), quoted(target)));
-    }
+    if (!whole_[index(target)]) refuse(param, at(why::kActsOnView, id, name(target)));
     if (node.op_name() == kCopy) return copy(param, id);
     const bool full = *node.attr<std::int64_t>("size") > 0;
     if (full && param.open) {
-      refuse(param, fmt::format("{} resizes it to full, as {} did, without a resize to 0 between "
-                                "the two",
-                                named(id), named(param.opened)));
+      refuse(param, at(why::kFullTwice, id, graph_.node(param.opened).name));
     }
-    if (!full && !param.open) {
-      refuse(param, fmt::format("{} resizes it to 0 before it is resized to full", named(id)));
-    }
+    if (!full && !param.open) refuse(param, at(why::kZeroFirst, id));
     param.open = full;
     param.opened = id;
     param.copied = -1;
@@ -154,12 +149,9 @@ class Params {
 
   void copy(Param& param, NodeId id) {
     const ValueId source = graph_.node(id).inputs[1];
-    if (!param.open) {
-      refuse(param, fmt::format("{} writes it while it has no memory", named(id)));
-    }
+    if (!param.open) refuse(param, at(why::kWrittenWithoutMemory, id));
     if (Param* other = param_of(source)) {
-      const std::string reason =
-          fmt::format("{} copies one unsharded parameter into another", named(id));
+      const Reason reason = at(why::kCopiesParam, id);
       refuse(param, reason);
       refuse(*other, reason);
     }
@@ -171,53 +163,43 @@ class Params {
   void read(ValueId value, NodeId id) {
     Param* param = param_of(value);
     if (param == nullptr) return;
-    if (!param->open) {
-      return refuse(*param, fmt::format("{} reads it while it has no memory", named(id)));
-    }
-    if (param->copied < 0) {
-      return refuse(*param,
-                    fmt::format("{} reads it before an fsdp.copy_ has filled it", named(id)));
-    }
+    if (!param->open) return refuse(*param, at(why::kReadWithoutMemory, id));
+    if (param->copied < 0) return refuse(*param, at(why::kReadBeforeCopy, id));
     const NodeId writer = written_[index(storage(param->copied))];
     if (writer > param->copy) {
-      refuse(*param, fmt::format("{}, which was copied into it, is overwritten by {} before {} is "
-                                 "done with it",
-                                 quoted(param->copied), named(writer), named(id)));
+      const Node& by = graph_.node(writer);
+      const Node& reader = graph_.node(id);
+      refuse(*param, Reason(why::kSourceOverwritten, name(param->copied), by.op_name(), by.name,
+                            reader.op_name(), reader.name));
     }
   }
 
   void finish() {
     for (ValueId output : graph_.outputs()) {
-      if (Param* param = param_of(output)) {
-        refuse(*param, fmt::format("{} is a graph output", quoted(output)));
-      }
+      if (Param* param = param_of(output)) refuse(*param, Reason(why::kGraphOutput, name(output)));
     }
     for (Param& param : params_) {
-      if (param.resized && param.open) {
-        refuse(param, fmt::format("{} resizes it to full and nothing to 0 afterwards",
-                                  named(param.opened)));
-      }
+      if (param.resized && param.open) refuse(param, at(why::kStaysFull, param.opened));
     }
   }
 
-  void report(const std::string& name, const Param& param, PassContext& context) const {
-    if (!param.obstacle.empty()) {
-      return context.missed(kPass, name, "unsharded parameter stays: " + param.obstacle);
+  void report(const std::string& input, const Param& param, PassContext& context) const {
+    if (param.obstacle) {
+      return context.missed(kPass, input, Reason(why::kParamStays, param.obstacle));
     }
     std::string text;
-    for (ValueId source : param.sources) text += (text.empty() ? "" : ", ") + quoted(source);
-    context.applied(kPass, name,
-                    text.empty() ? "unsharded parameter gone: nothing reads it"
-                                 : fmt::format("unsharded parameter gone: its readers read {}, "
-                                               "which was copied into it",
-                                               text));
+    for (ValueId source : param.sources) {
+      text += fmt::format("{}'{}'", text.empty() ? "" : ", ", name(source));
+    }
+    context.applied(kPass, input,
+                    text.empty() ? Reason(why::kParamUnread) : Reason(why::kParamGone, text));
   }
 
   Graph rewritten() {
     Rewriter rewrite(graph_);
     for (const Node& node : graph_.nodes()) {
       const Param* param = is_managed(node) ? param_of(node.inputs[0]) : nullptr;
-      if (param == nullptr || !param->obstacle.empty()) {
+      if (param == nullptr || param->obstacle) {
         rewrite.copy(node);
       } else if (node.op_name() == kCopy) {
         const ValueId source = rewrite(node.inputs[1]);
@@ -237,7 +219,7 @@ class Params {
 
 }  // namespace
 
-Graph remove_unsharded_params(const Graph& graph, PassContext& context) {
+std::optional<Graph> remove_unsharded_params(const Graph& graph, PassContext& context) {
   return Params(graph).run(context);
 }
 

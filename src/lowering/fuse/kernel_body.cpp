@@ -2,30 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <type_traits>
+#include <unordered_map>
 
 #include "braid/error.h"
 #include "codegen/kernel_spec.h"
 #include "ir/op_registry.h"
+#include "lowering/rewrite.h"
 
 namespace braid {
 namespace {
-
-/// Old value -> value of the body. Bodies are small: a scan of a short list beats a hash map.
-class ValueMap {
- public:
-  void add(ValueId from, ValueId to) { pairs_.emplace_back(from, to); }
-  [[nodiscard]] ValueId find(ValueId from) const {
-    for (const auto& [key, value] : pairs_) {
-      if (key == from) return value;
-    }
-    return -1;
-  }
-
- private:
-  std::vector<std::pair<ValueId, ValueId>> pairs_;
-};
 
 void add_symbols(const SymbolTable& all, const Shape& shape, Graph& body) {
   for (const Dim& dim : shape) {
@@ -105,52 +91,43 @@ void check_kernel(const Node& kernel) {
   for (const Setting& setting : settings(body)) check_setting(kernel, setting);
 }
 
-KernelBody make_body(const Graph& graph, std::span<const NodeId> nodes,
-                     std::vector<ValueId> outputs) {
-  KernelBody result{
-      .graph = std::make_shared<Graph>(), .inputs = {}, .outputs = std::move(outputs)};
-  Graph& body = *result.graph;
-  ValueMap map;
-  std::vector<ValueId> computed;
+std::shared_ptr<const Graph> make_body(const Graph& graph, std::span<const NodeId> nodes,
+                                       std::span<const ValueId> inputs,
+                                       std::span<const ValueId> outputs) {
+  auto body = std::make_shared<Graph>();
   for (NodeId id : nodes) {
     const Node& node = graph.node(id);
-    if (const auto* shape = node.attr<Shape>("shape")) add_symbols(graph.symbols(), *shape, body);
+    if (const auto* shape = node.attr<Shape>("shape")) add_symbols(graph.symbols(), *shape, *body);
     if (const auto* group = node.attr<std::string>("group")) {
-      add_group(graph.groups(), *group, body);
+      add_group(graph.groups(), *group, *body);
     }
-    for (ValueId input : node.inputs) {
-      if (map.find(input) >= 0 ||
-          std::find(computed.begin(), computed.end(), input) != computed.end()) {
-        continue;
-      }
-      const TensorType& type = graph.type(input);
-      add_symbols(graph.symbols(), type.shape, body);
-      // A kernel knows nothing of what other ranks hold: every operand may differ.
-      map.add(input, body.add_input({.name = fmt::format("i{}", result.inputs.size()),
-                                     .type = type,
-                                     .kind = InputKind::kActivation,
-                                     .per_rank = true}));
-      result.inputs.push_back(input);
-    }
-    computed.insert(computed.end(), node.outputs.begin(), node.outputs.end());
   }
-
+  std::unordered_map<ValueId, ValueId> map;
+  for (ValueId input : inputs) {
+    const TensorType& type = graph.type(input);
+    add_symbols(graph.symbols(), type.shape, *body);
+    // A kernel knows nothing of what other ranks hold: every operand may differ.
+    map[input] = body->add_input({.name = fmt::format("i{}", map.size()),
+                                  .type = type,
+                                  .kind = InputKind::kActivation,
+                                  .per_rank = true});
+  }
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const Node& node = graph.node(nodes[n]);
-    std::vector<ValueId> inputs;
-    inputs.reserve(node.inputs.size());
-    for (ValueId input : node.inputs) inputs.push_back(map.find(input));
+    std::vector<ValueId> operands;
+    operands.reserve(node.inputs.size());
+    for (ValueId input : node.inputs) operands.push_back(map.at(input));
     if (node.op->op_class == OpClass::kCollective) {
-      body.set_comm_group(inputs[0], *node.attr<std::string>("group"));
+      body->set_comm_group(operands[0], *node.attr<std::string>("group"));
     }
     const NodeId copy =
-        body.add_node(fmt::format("v{}", n), node.op_name(), std::move(inputs), node.attrs);
+        Rewriter::copy_into(*body, graph, node, fmt::format("v{}", n), std::move(operands));
     for (std::size_t r = 0; r < node.outputs.size(); ++r) {
-      map.add(node.outputs[r], body.node(copy).outputs[r]);
+      map[node.outputs[r]] = body->node(copy).outputs[r];
     }
   }
-  for (ValueId output : result.outputs) body.add_output(map.find(output));
-  return result;
+  for (ValueId output : outputs) body->add_output(map.at(output));
+  return body;
 }
 
 std::string body_key(const Graph& body) {

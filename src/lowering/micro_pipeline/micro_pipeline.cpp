@@ -8,7 +8,8 @@
 
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
-#include "lowering/fsdp/unexposed.h"
+#include "lowering/analysis/unexposed.h"
+#include "lowering/passes.h"
 #include "lowering/rewrite.h"
 
 // micro_pipeline: a collective and the matmuls next to it become one node, which can be computed
@@ -34,6 +35,8 @@
 //   - what other matmuls can hide, where PassConfig::leave_unexposed says so.
 namespace braid {
 namespace {
+
+namespace why = micro_pipeline_reasons;
 
 constexpr std::string_view kPass = "micro_pipeline";
 
@@ -104,7 +107,7 @@ class Emitter {
       }
       done_[id] = true;
       if (is_candidate(node)) {
-        state_.applied(static_cast<NodeId>(id), "nothing reads it now: a fused node gathers it");
+        state_.applied(static_cast<NodeId>(id), Reason(why::kUnread));
       }
     }
   }
@@ -250,12 +253,12 @@ void PipelineState::take(NodeId id, NodeId candidate) {
   position[static_cast<std::size_t>(id)] = candidate;
 }
 
-void PipelineState::missed(NodeId candidate, std::string reason) {
-  remarks[candidate] = {std::string(kPass), graph.node(candidate).name, false, std::move(reason)};
+void PipelineState::missed(NodeId candidate, Reason reason) {
+  remarks[candidate] = {kPass, graph.node(candidate).name, false, std::move(reason)};
 }
 
-void PipelineState::applied(NodeId candidate, std::string reason) {
-  remarks[candidate] = {std::string(kPass), graph.node(candidate).name, true, std::move(reason)};
+void PipelineState::applied(NodeId candidate, Reason reason) {
+  remarks[candidate] = {kPass, graph.node(candidate).name, true, std::move(reason)};
 }
 
 bool check_collective(PipelineState& state, NodeId candidate, std::int64_t& dim, NodeId& wait) {
@@ -263,17 +266,17 @@ bool check_collective(PipelineState& state, NodeId candidate, std::int64_t& dim,
   const std::string& name = *node.attr<std::string>("group");
   const Group& group = state.graph.groups().find(name)->second;
   const auto& waits = state.uses.of(node.outputs[0]);
-  std::string reason;
+  Reason reason;
   if (group.size == 1) {
-    reason = fmt::format("group '{}' has one rank: run canonicalize first", name);
+    reason = Reason(why::kOneRank, name);
   } else if (!group.symmetric) {
-    reason = fmt::format("group '{}' has no symmetric memory; expected \"symmetric\": true", name);
+    reason = Reason(why::kNotSymmetric, name);
   } else if (waits.size() != 1) {
-    reason = fmt::format("it is waited for {} times; expected once", waits.size());
+    reason = Reason(why::kSeveralWaits, waits.size());
   } else if (const auto hidden = state.hidden_by.find(candidate); hidden != state.hidden_by.end()) {
-    reason = fmt::format("'{}' can hide it", state.graph.node(hidden->second).name);
+    reason = Reason(why::kHidden, state.graph.node(hidden->second).name);
   }
-  if (!reason.empty()) {
+  if (reason) {
     state.missed(candidate, std::move(reason));
     return false;
   }
@@ -310,29 +313,25 @@ std::string sizes_of(const PipelineState& state, const std::vector<NodeId>& matm
 
 }  // namespace
 
-std::optional<std::string> check_profit(PipelineState& state, NodeId candidate,
-                                        const std::vector<PipelinedMatmul>& matmuls,
-                                        PipelinedDim dim) {
+Reason check_profit(PipelineState& state, NodeId candidate,
+                    const std::vector<PipelinedMatmul>& matmuls, PipelinedDim dim) {
   std::vector<NodeId> ids;
   for (const PipelinedMatmul& matmul : matmuls) ids.push_back(matmul.id);
   const PipelineEstimate estimate = estimate_pipeline(state.graph, state.graph.node(candidate), ids,
                                                       dim, state.bindings, state.device);
   constexpr double kMicro = 1e3;
-  const std::string times =
-      fmt::format("{:.1f} us instead of {:.1f} on {}", estimate.pipelined_ns / kMicro,
-                  estimate.plain_ns / kMicro, state.device.name);
+  Reason times(why::kGain, estimate.pipelined_ns / kMicro, estimate.plain_ns / kMicro,
+               state.device.name);
   if (estimate.pipelined_ns < estimate.plain_ns || state.context.config.always_pipeline) {
-    return "; " + times;
+    return times;
   }
   state.missed(candidate,
-               fmt::format("no gain: {}, with {:.0f} multiplications for each element of a chunk, "
-                           "for {}",
-                           times, estimate.intensity, sizes_of(state, ids)));
-  return std::nullopt;
+               Reason(why::kNoGain, std::move(times), estimate.intensity, sizes_of(state, ids)));
+  return {};
 }
 
 std::optional<PipelinedMatmul> find_matmul(const PipelineState& state, ValueId value,
-                                           std::string& reason) {
+                                           Reason& reason) {
   const Match m = match(state.graph, state.uses, value, state.product);
   if (!m) {
     reason = m.reason();
@@ -346,8 +345,7 @@ std::optional<PipelinedMatmul> find_matmul(const PipelineState& state, ValueId v
                          .bias = m.has("bias") ? m.value("bias") : -1,
                          .out_dtype = std::nullopt};
   if (state.shape(matmul.b).size() != 2) {
-    reason = fmt::format("the right operand of '{}' is {}; expected a matrix", state.name(value),
-                         state.graph.type(matmul.b).str());
+    reason = Reason(why::kNoMatrix, state.name(value), state.graph.type(matmul.b).str());
     return std::nullopt;
   }
   if (const auto* dtype = state.graph.node(matmul.id).attr<DType>("out_dtype")) {
@@ -374,16 +372,18 @@ Reshaped reshaped(const PipelineState& state, ValueId value, Shape shape) {
   return {value, std::move(shape)};
 }
 
-std::string regrouped_and_overwritten(const PipelineState& state, ValueId product) {
-  return fmt::format("'{}', whose rows are regrouped, is overwritten", state.name(product));
+Reason regrouped_and_overwritten(const PipelineState& state, ValueId product) {
+  return Reason(why::kRegrouped, state.name(product));
 }
 
-Graph micro_pipeline(const Graph& graph, PassContext& context) {
+namespace {
+
+std::optional<Graph> run(const Graph& graph, PassContext& context) {
   std::vector<NodeId> candidates;
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     if (is_candidate(graph.nodes()[id])) candidates.push_back(static_cast<NodeId>(id));
   }
-  if (candidates.empty()) return graph;
+  if (candidates.empty()) return std::nullopt;
   PipelineState state(graph, context);
   // Gathers first: a matmul between the two goes with the gather.
   std::map<NodeId, GatherPlan> gathers;
@@ -396,10 +396,34 @@ Graph micro_pipeline(const Graph& graph, PassContext& context) {
     if (graph.node(id).op_name() != "reduce_scatter_tensor") continue;
     if (auto plan = plan_scatter(state, id)) scatters.emplace(id, std::move(*plan));
   }
-  Graph result =
-      gathers.empty() && scatters.empty() ? graph : Emitter(state, gathers, scatters).run();
+  std::optional<Graph> result;
+  if (!gathers.empty() || !scatters.empty()) result = Emitter(state, gathers, scatters).run();
   for (auto& [id, remark] : state.remarks) context.remarks.push_back(std::move(remark));
   return result;
 }
+
+constexpr PassOption kOptions[] = {
+    {.name = "always-pipeline",
+     .member = &PassConfig::always_pipeline,
+     .meaning = "fuse also where no gain is expected",
+     .said = "pipelines {}",
+     .off = "where a gain is expected",
+     .on = "always"},
+    {.name = "leave-unexposed",
+     .member = &PassConfig::leave_unexposed,
+     .meaning = "leave collectives alone that other matmuls can hide",
+     .said = "{}",
+     .off = "",
+     .on = "not around what other matmuls hide"},
+};
+
+}  // namespace
+
+constinit const Pass micro_pipeline{
+    .name = "micro_pipeline",
+    .summary = "a gather or scatter and the matmuls next to it become one node",
+    .run = run,
+    .by_default = false,
+    .options = kOptions};
 
 }  // namespace braid

@@ -10,7 +10,8 @@
 #include "lowering/analysis/match.h"
 #include "lowering/analysis/writes.h"
 #include "lowering/micro_pipeline/pipeline_cost.h"
-#include "lowering/passes.h"
+#include "lowering/micro_pipeline/reasons.h"
+#include "lowering/pass.h"
 
 // What the files of micro_pipeline share.
 
@@ -92,29 +93,28 @@ struct PipelineState {
   /// The node's results are there from the candidate on.
   void take(NodeId id, NodeId candidate);
 
-  void missed(NodeId candidate, std::string reason);
-  void applied(NodeId candidate, std::string reason);
+  void missed(NodeId candidate, Reason reason);
+  void applied(NodeId candidate, Reason reason);
 };
 
 /// A gather or scatter that may be fused: `dim` counted from the front, and its wait. Else a remark
 /// says why not.
 [[nodiscard]] bool check_collective(PipelineState& state, NodeId candidate, std::int64_t& dim,
                                     NodeId& wait);
-/// What the pipeline gains, for a remark: "; 12.0 us instead of ...". Nothing where it gains
-/// nothing and need not be: then a remark says so.
-[[nodiscard]] std::optional<std::string> check_profit(PipelineState& state, NodeId candidate,
-                                                      const std::vector<PipelinedMatmul>& matmuls,
-                                                      PipelinedDim dim);
+/// What the pipeline gains, for a remark: "12.0 us instead of ...". Empty where it gains nothing
+/// and need not be: then a remark says so.
+[[nodiscard]] Reason check_profit(PipelineState& state, NodeId candidate,
+                                  const std::vector<PipelinedMatmul>& matmuls, PipelinedDim dim);
 /// The matmul that a value is, or why it is none.
 [[nodiscard]] std::optional<PipelinedMatmul> find_matmul(const PipelineState& state, ValueId value,
-                                                         std::string& reason);
+                                                         Reason& reason);
 /// The scale of the left operand in the form that fused ops take, for a left operand of this shape.
 [[nodiscard]] Reshaped scale_for(const PipelineState& state, ValueId scale, const Shape& a);
 /// `value`, or where it has another shape, what it is a view of.
 [[nodiscard]] Reshaped reshaped(const PipelineState& state, ValueId value, Shape shape);
 
 /// Why a product that the fused node gives with other dims must not be overwritten.
-[[nodiscard]] std::string regrouped_and_overwritten(const PipelineState& state, ValueId product);
+[[nodiscard]] Reason regrouped_and_overwritten(const PipelineState& state, ValueId product);
 
 /// Each leaves exactly one remark at the candidate and marks what its plan takes.
 std::optional<GatherPlan> plan_gather(PipelineState& state, NodeId gather);

@@ -11,6 +11,8 @@
 namespace braid {
 namespace {
 
+namespace why = micro_pipeline_reasons;
+
 constexpr std::int64_t kLeastK = 1024;   ///< of a shard, where K is what is gathered
 constexpr std::size_t kMostMoved = 256;  ///< nodes that are moved in front of one gather
 
@@ -26,33 +28,31 @@ class GatherPlanner {
     a_ = state_.graph.node(plan_.wait).outputs[0];
     const Shape& shape = state_.shape(a_);
     if (shape.size() < 2 || !rows_of(shape)) {
-      return miss(fmt::format("'{}' is {}; expected a matrix, or more dims", state_.name(a_),
-                              state_.graph.type(a_).str()));
+      return miss(Reason(why::kGathersNoMatrix, state_.name(a_), state_.graph.type(a_).str()));
     }
     find_readers();
     if (plan_.matmuls.empty()) {
-      if (others_.empty()) return miss("nothing reads it");
-      return miss(fmt::format("no matmul can take it: {}",
-                              matmul_obstacle_.empty() ? others_[0] : matmul_obstacle_));
+      if (others_.empty()) return miss(Reason(why::kNoReader));
+      return miss(Reason(why::kNoMatmul, matmul_obstacle_ ? matmul_obstacle_ : others_[0]));
     }
-    if (const std::string mixed = mixed_kinds(); !mixed.empty()) return miss(mixed);
-    if (const std::string split_k = refuse_last_dim(); !split_k.empty()) return miss(split_k);
-    const auto gain = check_profit(state_, plan_.gather, plan_.matmuls,
-                                   is_last_dim() ? PipelinedDim::kK : PipelinedDim::kM);
+    if (const Reason mixed = mixed_kinds()) return miss(mixed);
+    if (const Reason split_k = refuse_last_dim()) return miss(split_k);
+    const Reason gain = check_profit(state_, plan_.gather, plan_.matmuls,
+                                     is_last_dim() ? PipelinedDim::kK : PipelinedDim::kM);
     if (!gain) return std::nullopt;
     take();
     std::vector<std::string> names;
     for (const PipelinedMatmul& matmul : plan_.matmuls) {
       names.push_back("'" + state_.graph.node(matmul.id).name + "'");
     }
-    std::string reason = fmt::format("fused with {}{}", fmt::join(names, ", "), *gain);
-    if (!others_.empty()) reason += fmt::format("; A is returned: {}", others_[0]);
-    state_.applied(plan_.gather, std::move(reason));
+    const Reason others = others_.empty() ? Reason() : Reason(why::kReturnsA, others_[0]);
+    state_.applied(plan_.gather, Reason(why::kGatherFused,
+                                        fmt::format("{}", fmt::join(names, ", ")), gain, others));
     return plan_;
   }
 
  private:
-  std::optional<GatherPlan> miss(std::string reason) {
+  std::optional<GatherPlan> miss(Reason reason) {
     state_.missed(plan_.gather, std::move(reason));
     return std::nullopt;
   }
@@ -60,7 +60,7 @@ class GatherPlanner {
   /// Matmuls that read the gathered value itself or a matrix of its rows; who else reads it.
   void find_readers() {
     if (state_.uses.is_output(a_)) {
-      others_.push_back(fmt::format("'{}' is a graph output", state_.name(a_)));
+      others_.emplace_back(why::kGraphOutput, state_.name(a_));
     }
     for (NodeId user : state_.uses.of(a_)) {
       const Node& reader = state_.graph.node(user);
@@ -71,30 +71,29 @@ class GatherPlanner {
       const ValueId rows = reader.outputs[0];
       const Shape& shape = state_.shape(rows);
       if (shape.size() != 2 || shape[1] != state_.shape(a_).back()) {
-        others_.push_back(
-            fmt::format("view '{}' is {}; expected its rows as a matrix of {} columns", reader.name,
-                        state_.graph.type(rows).str(), state_.shape(a_).back().str()));
+        others_.emplace_back(why::kNotItsRows, reader.name, state_.graph.type(rows).str(),
+                             state_.shape(a_).back().str());
         continue;
       }
       if (state_.uses.is_output(rows)) {
-        others_.push_back(fmt::format("view '{}' is a graph output", reader.name));
+        others_.emplace_back(why::kViewIsOutput, reader.name);
       }
       for (NodeId inner : state_.uses.of(rows)) find_matmul_of(inner, rows);
     }
   }
 
   void find_matmul_of(NodeId user, ValueId left) {
-    std::string reason;
+    Reason reason;
     const Node& node = state_.graph.node(user);
     const auto found = find_matmul(state_, node.outputs[0], reason);
     if (!found) {
       if (node.op->op_class != OpClass::kMatmul) {
-        reason = fmt::format("'{}' ({}) reads it{}", node.name, node.op_name(), why_cut(node));
+        reason = Reason(why::kOtherReader, node.name, node.op_name(), why_cut(node));
       }
     } else if (found->a != left) {
-      reason = fmt::format("'{}' reads it as its right operand", node.name);
+      reason = Reason(why::kRightOperand, node.name);
     } else if (state_.hides.contains(user)) {
-      reason = fmt::format("'{}' hides another collective", node.name);
+      reason = Reason(why::kHidesAnother, node.name);
     } else if (shape(left) != shape_of_a() && state_.is_overwritten(node.outputs[0])) {
       reason = regrouped_and_overwritten(state_, node.outputs[0]);
     } else {
@@ -102,29 +101,28 @@ class GatherPlanner {
       if (matmul.scaled())
         scales_[user] = shard_of(scale_for(state_, matmul.a_scale, shape_of_a()));
       reason = why_not_earlier(matmul);
-      if (reason.empty()) {
+      if (!reason) {
         plan_.matmuls.push_back(matmul);
         return;
       }
     }
-    if (matmul_obstacle_.empty() && node.op->op_class == OpClass::kMatmul) {
+    if (!matmul_obstacle_ && node.op->op_class == OpClass::kMatmul) {
       matmul_obstacle_ = reason;
     }
     others_.push_back(std::move(reason));
   }
 
   /// Of a reader that cuts the value into parts: why canonicalize did not join them again.
-  std::string why_cut(const Node& cut) const {
+  Reason why_cut(const Node& cut) const {
     for (ValueId part : cut.outputs) {
       for (NodeId user : state_.uses.of(part)) {
         const std::string& joiner = state_.graph.node(user).name;
-        const std::string reason = state_.context.why_missed("canonicalize", joiner);
-        if (!reason.empty()) {
-          return fmt::format(", for canonicalize left '{}' as it is: {}", joiner, reason);
+        if (Reason reason = state_.context.why_missed("canonicalize", joiner)) {
+          return Reason(why::kNotJoined, joiner, std::move(reason));
         }
       }
     }
-    return "";
+    return {};
   }
 
   const Shape& shape(ValueId value) const { return state_.shape(value); }
@@ -158,7 +156,7 @@ class GatherPlanner {
 
   /// Why the matmul cannot stand where the gather does: what its other operands need comes later
   /// and must not be moved. Else adds that to the plan.
-  std::string why_not_earlier(const PipelinedMatmul& matmul) {
+  Reason why_not_earlier(const PipelinedMatmul& matmul) {
     const std::string& name = state_.graph.node(matmul.id).name;
     std::vector<ValueId> operands{matmul.b};
     if (matmul.scaled())
@@ -166,108 +164,87 @@ class GatherPlanner {
     if (matmul.bias >= 0) operands.push_back(matmul.bias);
     for (ValueId operand : operands) {
       if (state_.writes.between(operand, plan_.gather, matmul.id)) {
-        return fmt::format("'{}' reads '{}', which is overwritten after the gather", name,
-                           state_.name(operand));
+        return Reason(why::kOverwrittenAfter, name, state_.name(operand));
       }
     }
     std::set<NodeId> moved = plan_.moved;
     for (ValueId operand : operands) {
-      const std::string reason = collect_moved(operand, moved);
-      if (!reason.empty()) {
-        return fmt::format("'{}' needs '{}', which {}", name, state_.name(operand), reason);
+      if (Reason reason = collect_moved(operand, moved)) {
+        return Reason(why::kOperandStays, name, state_.name(operand), std::move(reason));
       }
     }
     plan_.moved = std::move(moved);
-    return "";
+    return {};
   }
 
-  std::string collect_moved(ValueId root, std::set<NodeId>& moved) const {
+  Reason collect_moved(ValueId root, std::set<NodeId>& moved) const {
     std::vector<ValueId> open{root};
     while (!open.empty()) {
       const NodeId id = state_.graph.value(open.back()).producer;
       open.pop_back();
-      if (id == plan_.gather) return "depends on the gathered value";
+      if (id == plan_.gather) return Reason(why::kDependsOnGathered);
       if (id < plan_.gather || state_.position[static_cast<std::size_t>(id)] < plan_.gather) {
         continue;
       }
       if (!moved.insert(id).second) continue;
-      if (moved.size() > kMostMoved) {
-        return fmt::format("needs more than {} nodes that come after the gather", kMostMoved);
-      }
+      if (moved.size() > kMostMoved) return Reason(why::kTooManyMoved, kMostMoved);
       const Node& node = state_.graph.node(id);
-      const std::string reason = why_not_movable(id, node);
-      if (!reason.empty()) return reason;
+      if (Reason reason = why_not_movable(id, node)) return reason;
       open.insert(open.end(), node.inputs.begin(), node.inputs.end());
     }
-    return "";
+    return {};
   }
 
-  std::string why_not_movable(NodeId id, const Node& node) const {
+  Reason why_not_movable(NodeId id, const Node& node) const {
     switch (node.op->op_class) {
       case OpClass::kWait: {
         const NodeId waited = state_.graph.value(node.inputs[0]).producer;
-        if (waited <= plan_.gather) return "";  // the gather itself is met next
-        return fmt::format("waits at '{}' for what comes after the gather", node.name);
+        if (waited <= plan_.gather) return {};  // the gather itself is met next
+        return Reason(why::kWaitsLater, node.name);
       }
       case OpClass::kCollective:
       case OpClass::kFusedMatmul:
       case OpClass::kOpaque:
       case OpClass::kKernel:
-        return fmt::format("needs {} '{}', which comes after the gather and stays there",
-                           node.op_name(), node.name);
+        return Reason(why::kNotMovable, node.op_name(), node.name);
       default:
         break;
     }
     for (ValueId input : node.inputs) {
       if (state_.writes.between(input, plan_.gather, id)) {
-        return fmt::format("needs '{}', whose operand '{}' is overwritten after the gather",
-                           node.name, state_.name(input));
+        return Reason(why::kOperandOverwritten, node.name, state_.name(input));
       }
     }
-    return "";
+    return {};
   }
 
   /// One fused node computes matmuls of one kind. (All are plain or all are scaled, as A's dtype
   /// is.)
-  std::string mixed_kinds() const {
+  Reason mixed_kinds() const {
     const PipelinedMatmul& first = plan_.matmuls[0];
     for (const PipelinedMatmul& other : plan_.matmuls) {
-      const std::string both = fmt::format("'{}' and '{}'", state_.graph.node(first.id).name,
-                                           state_.graph.node(other.id).name);
-      if (other.out_dtype != first.out_dtype) {
-        return fmt::format("{} have different out_dtypes; expected one", both);
-      }
-      if ((other.bias < 0) != (first.bias < 0)) {
-        return fmt::format("of {} one has a bias; expected both or none", both);
-      }
+      const std::string& one = state_.graph.node(first.id).name;
+      const std::string& two = state_.graph.node(other.id).name;
+      if (other.out_dtype != first.out_dtype) return Reason(why::kDTypesDiffer, one, two);
+      if ((other.bias < 0) != (first.bias < 0)) return Reason(why::kOneHasBias, one, two);
       if (first.scaled() && scales_.at(other.id) != scales_.at(first.id)) {
-        return fmt::format("{} scale A by '{}' and '{}'; expected one scale", both,
-                           state_.name(scales_.at(first.id).value),
-                           state_.name(scales_.at(other.id).value));
+        return Reason(why::kScalesDiffer, one, two, state_.name(scales_.at(first.id).value),
+                      state_.name(scales_.at(other.id).value));
       }
     }
-    return "";
+    return {};
   }
 
   /// Each chunk is a part of K then: the sums are split, and A itself comes last.
-  std::string refuse_last_dim() const {
-    if (!is_last_dim()) return "";
-    if (plan_.matmuls[0].scaled()) {
-      return fmt::format("it gathers along the last dim, {}; expected another for scaled matmuls",
-                         plan_.dim);
-    }
-    if (!others_.empty()) {
-      return fmt::format("it gathers along the last dim, {}, and not only matmuls read it: {}",
-                         plan_.dim, others_[0]);
-    }
+  Reason refuse_last_dim() const {
+    if (!is_last_dim()) return {};
+    if (plan_.matmuls[0].scaled()) return Reason(why::kLastDimScaled, plan_.dim);
+    if (!others_.empty()) return Reason(why::kLastDimOthers, plan_.dim, others_[0]);
     const Dim& k = state_.shape(node_.inputs[0]).back();
     if (k.min(state_.graph.symbols()) < kLeastK) {
-      return fmt::format(
-          "it gathers along the last dim, {}, by {} on each rank; expected at least "
-          "{}",
-          plan_.dim, k.str(), kLeastK);
+      return Reason(why::kLastDimShort, plan_.dim, k.str(), kLeastK);
     }
-    return "";
+    return {};
   }
 
   void take() {
@@ -284,8 +261,8 @@ class GatherPlanner {
   const Node& node_;
   GatherPlan plan_;
   ValueId a_ = -1;                     ///< the gathered value
-  std::vector<std::string> others_;    ///< why someone reads it who is not in the plan
-  std::string matmul_obstacle_;        ///< the first of them that is about a matmul
+  std::vector<Reason> others_;         ///< why someone reads it who is not in the plan
+  Reason matmul_obstacle_;             ///< the first of them that is about a matmul
   std::map<NodeId, Reshaped> scales_;  ///< of A, in each scaled matmul
 };
 

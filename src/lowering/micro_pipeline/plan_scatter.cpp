@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "ir/fused.h"
 #include "ir/op_registry.h"
 #include "lowering/micro_pipeline/micro_pipeline.h"
@@ -7,6 +5,8 @@
 // The scatters of micro_pipeline: the product that each reduces, and who else reads that.
 namespace braid {
 namespace {
+
+namespace why = micro_pipeline_reasons;
 
 class ScatterPlanner {
  public:
@@ -20,27 +20,27 @@ class ScatterPlanner {
     if (!check_collective(state_, plan_.scatter, plan_.dim, plan_.wait)) return std::nullopt;
     const std::string& reduce_op = *node_.attr<std::string>("reduce_op");
     if (reduce_op != "sum" && reduce_op != "avg") {
-      return miss(fmt::format("its reduce_op is {}; expected sum or avg", reduce_op));
+      return miss(Reason(why::kReduceOp, reduce_op));
     }
     for (const auto check : {&ScatterPlanner::find_product, &ScatterPlanner::find_operands,
                              &ScatterPlanner::find_other_readers}) {
-      if (const std::string reason = (this->*check)(); !reason.empty()) return miss(reason);
+      if (const Reason reason = (this->*check)()) return miss(reason);
     }
-    const auto gain = check_profit(state_, plan_.scatter, {plan_.matmul},
-                                   is_last_dim() ? PipelinedDim::kN : PipelinedDim::kM);
+    const Reason gain = check_profit(state_, plan_.scatter, {plan_.matmul},
+                                     is_last_dim() ? PipelinedDim::kN : PipelinedDim::kM);
     if (!gain) return std::nullopt;
     state_.take(plan_.scatter, plan_.scatter);
     state_.take(plan_.wait, plan_.scatter);
     state_.take(plan_.matmul.id, plan_.scatter);
     state_.take(state_.graph.value(plan_.product).producer, plan_.scatter);
     state_.applied(plan_.scatter,
-                   fmt::format("fused with '{}'{}{}", state_.graph.node(plan_.matmul.id).name,
-                               *gain, plan_.return_mm ? "; its product is returned, too" : ""));
+                   Reason(why::kScatterFused, state_.graph.node(plan_.matmul.id).name, gain,
+                          plan_.return_mm ? Reason(why::kReturnsProduct) : Reason()));
     return plan_;
   }
 
  private:
-  std::optional<ScatterPlan> miss(std::string reason) {
+  std::optional<ScatterPlan> miss(Reason reason) {
     state_.missed(plan_.scatter, std::move(reason));
     return std::nullopt;
   }
@@ -50,58 +50,51 @@ class ScatterPlanner {
   }
 
   /// The operand is a matmul, or a view of one that keeps its columns.
-  std::string find_product() {
+  Reason find_product() {
     const NodeId producer = state_.graph.value(plan_.product).producer;
     const bool is_view = producer >= 0 && state_.graph.node(producer).op_name() == "view";
     const ValueId source = is_view ? state_.graph.node(producer).inputs[0] : plan_.product;
-    std::string reason;
+    Reason reason;
     const auto found = find_matmul(state_, source, reason);
     if (!found) {
-      const std::string cause = state_.context.why_missed("canonicalize", node_.name);
-      return cause.empty() ? reason : fmt::format("{}: in canonicalize, {}", reason, cause);
+      const Reason cause = state_.context.why_missed("canonicalize", node_.name);
+      return cause ? Reason(why::kInCanonicalize, reason, cause) : reason;
     }
     plan_.matmul = *found;
     const std::string& name = state_.graph.node(found->id).name;
     if (state_.is_taken(found->id)) {
-      return fmt::format(
-          "'{}' is fused with '{}' already", name,
-          state_.graph.node(state_.taken_by[static_cast<std::size_t>(found->id)]).name);
+      const NodeId taker = state_.taken_by[static_cast<std::size_t>(found->id)];
+      return Reason(why::kFusedAlready, name, state_.graph.node(taker).name);
     }
-    if (state_.hides.contains(found->id)) {
-      return fmt::format("'{}' hides another collective", name);
-    }
+    if (state_.hides.contains(found->id)) return Reason(why::kHidesAnother, name);
     if (state_.shape(plan_.product).size() < 2 ||
         state_.shape(plan_.product).back() != state_.shape(source).back()) {
-      return fmt::format("view '{}' of the product is {}; expected its {} columns as the last dim",
-                         state_.name(plan_.product), state_.graph.type(plan_.product).str(),
-                         state_.shape(source).back().str());
+      return Reason(why::kColumnsCut, state_.name(plan_.product),
+                    state_.graph.type(plan_.product).str(), state_.shape(source).back().str());
     }
-    if (is_last_dim() && found->scaled()) {
-      return fmt::format("it scatters along the last dim, {}; expected another for a scaled matmul",
-                         plan_.dim);
-    }
-    return "";
+    if (is_last_dim() && found->scaled()) return Reason(why::kScattersLastDim, plan_.dim);
+    return {};
   }
 
   /// A with the product's dims; all operands must still hold at the scatter what the matmul read.
-  std::string find_operands() {
+  Reason find_operands() {
     Shape shape = state_.shape(plan_.product);
     shape.back() = state_.shape(plan_.matmul.a).back();
     if (!rows_of(shape)) {
-      return fmt::format("the rows of '{}' are no affine expression", state_.name(plan_.product));
+      return Reason(why::kRowsNotAffine, state_.name(plan_.product));
     }
     plan_.a = reshaped(state_, plan_.matmul.a, shape);
     if (plan_.matmul.scaled()) plan_.a_scale = scale_for(state_, plan_.matmul.a_scale, shape);
     for (ValueId operand : state_.graph.node(plan_.matmul.id).inputs) {
       if (state_.writes.between(operand, plan_.matmul.id, plan_.scatter)) {
-        return fmt::format("'{}' is overwritten before the scatter", state_.name(operand));
+        return Reason(why::kOverwrittenBefore, state_.name(operand));
       }
     }
-    return "";
+    return {};
   }
 
   /// Who else reads the product gets it from the fused node, which stands at the scatter.
-  std::string find_other_readers() {
+  Reason find_other_readers() {
     const ValueId matmul = state_.graph.node(plan_.matmul.id).outputs[0];
     if (state_.shape(matmul) != state_.shape(plan_.product) && state_.is_overwritten(matmul)) {
       return regrouped_and_overwritten(state_, matmul);
@@ -113,12 +106,11 @@ class ScatterPlanner {
         if (reader == plan_.scatter || (value != plan_.product && reader == view)) continue;
         plan_.return_mm = true;
         if (state_.position[static_cast<std::size_t>(reader)] < plan_.scatter) {
-          return fmt::format("'{}' reads '{}' before the scatter does",
-                             state_.graph.node(reader).name, state_.name(value));
+          return Reason(why::kReadBefore, state_.graph.node(reader).name, state_.name(value));
         }
       }
     }
-    return "";
+    return {};
   }
 
   PipelineState& state_;

@@ -167,13 +167,21 @@ class Builder {
   int find_kernel(const Node& node) {
     const auto& body = *node.attr<std::shared_ptr<const Graph>>("body");
     const auto& config = *node.attr<Config>("config");
-    auto [known, first_seen] = body_keys_.try_emplace(body.get());
-    if (first_seen) known->second = body_key(*body);
+    auto& known = kernels_of_body_[body.get()];
+    for (int kernel : known) {
+      if (program_.kernels[static_cast<std::size_t>(kernel)].spec.config == config) return kernel;
+    }
+    known.push_back(find_equal_kernel(node, body, config));
+    return known.back();
+  }
+
+  int find_equal_kernel(const Node& node, const std::shared_ptr<const Graph>& body,
+                        const Config& config) {
     std::string key;
     for (const auto& [name, value] : config)
       fmt::format_to(std::back_inserter(key), "{}={},", name, value);
     key += ';';
-    key += known->second;
+    key += body_key(*body);
     const auto [entry, is_new] =
         kernels_.try_emplace(std::move(key), static_cast<int>(program_.kernels.size()));
     if (is_new) {
@@ -318,8 +326,8 @@ class Builder {
   std::vector<Place> places_;        ///< of each buffer
   std::vector<int> buffer_of_;       ///< of each value
   std::vector<bool> written_to_io_;  ///< values whose kernel writes an output
-  std::unordered_map<const Graph*, std::string> body_keys_;
-  std::unordered_map<std::string, int> kernels_;
+  std::unordered_map<const Graph*, std::vector<int>> kernels_of_body_;  ///< met so far
+  std::unordered_map<std::string, int> kernels_;                        ///< by their text
   std::map<std::string, std::vector<int>, std::less<>> waiting_;  ///< group -> steps that wait
 };
 

@@ -157,10 +157,18 @@ class Writer {
     put("],\n   \"body\": {}}}", to_json(*k.spec.body));
   }
 
+  void peer(std::string_view key, const std::optional<Step::Peer>& peer) {
+    if (!peer) return;
+    put(", \"{}\": {{\"group\": {}, \"shift\": {}}}", key, json_string(peer->group), peer->shift);
+  }
+
   void step(const Step& s) {
     put("{{\"name\": {}, \"stream\": {}, ", json_string(s.name), s.stream);
     if (s.kind == Step::Kind::kCopy) {
-      put("\"kind\": \"copy\", \"source\": {}, \"destination\": {}}}", s.source, s.destination);
+      put("\"kind\": \"copy\", \"source\": {}, \"destination\": {}", s.source, s.destination);
+      peer("source_peer", s.source_peer);
+      peer("destination_peer", s.destination_peer);
+      put("}}");
       return;
     }
     put("\"kind\": \"launch\", \"kernel\": {}, \"inputs\": ", s.kernel);
@@ -189,6 +197,8 @@ std::string Arena::name() const {
       return "workspace";
     case ArenaKind::kSymmetric:
       return "symmetric:" + group;
+    case ArenaKind::kState:
+      return "state";
     case ArenaKind::kIo:
       return "io";
   }

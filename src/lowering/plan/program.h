@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,15 +10,22 @@
 
 namespace braid {
 
-enum class ArenaKind : std::uint8_t { kParameters, kWorkspace, kSymmetric, kIo };
+enum class ArenaKind : std::uint8_t {
+  kParameters,
+  kWorkspace,
+  kSymmetric,
+  kIo,
+  kState,  ///< zero at first, and shared by all plans and runs of an executable: a KV cache
+};
 
 /// One block of memory per rank. `symmetric:<group>` has the same size, and the same offset for the
 /// same buffer, on every rank and in every run; it opens with the head of protocol.h.
 struct Arena {
   ArenaKind kind;
-  std::string group;                       ///< of a symmetric arena
-  std::int64_t bytes;                      ///< with symbols at their maximum
-  [[nodiscard]] std::string name() const;  ///< "parameters", "workspace", "symmetric:tp", "io"
+  std::string group;   ///< of a symmetric arena
+  std::int64_t bytes;  ///< with symbols at their maximum
+  [[nodiscard]] std::string name()
+      const;  ///< "parameters", "workspace", "symmetric:tp", "io", "state"
 };
 
 /// What a buffer holds. The words of a step that communicates (its flags, and the scratch that
@@ -60,6 +68,13 @@ struct Step {
   // kCopy: buffer to buffer, of equal size
   int source = -1;
   int destination = -1;
+  /// The rank whose buffer a copy's operand is, `shift` ranks after this one in the group, which
+  /// wraps; the buffer lies in the group's arena.
+  struct Peer {
+    std::string group;
+    std::int64_t shift = 0;
+  };
+  std::optional<Peer> source_peer, destination_peer;  ///< none: this rank's own
 };
 
 struct ProgramTensor {

@@ -1,12 +1,16 @@
 #include "runtime/cpu/cpu_device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <unordered_map>
 
 #include "braid/error.h"
+#include "runtime/bytes.h"
 #include "runtime/cpu/check/counter.h"
 #include "runtime/cpu/check/sanitizer.h"
 #include "runtime/cpu/run/engine.h"
@@ -22,6 +26,8 @@ constexpr std::uint32_t kMaxShared = 227 * 1024;
 constexpr std::uint32_t kDefaultShared = 48 * 1024;
 constexpr std::uint64_t kMaxThreads = 1024;
 constexpr std::size_t kMaxInlineCopy = 64 * 1024;
+
+struct Allocation;
 
 /// The linked code of a program: for each entry the variants that were asked for.
 struct Variants {
@@ -78,32 +84,79 @@ struct Core {
     std::weak_ptr<Variants> variants;
   };
   std::unordered_map<std::string, Known> programs;  ///< by their text
+  /// By address, those that were exported: ranks share memory within the device.
+  std::unordered_map<std::uint64_t, std::weak_ptr<const Allocation>> exported;
 };
+
+/// A stretch of memory, until the last rank that holds it is gone.
+struct Allocation {
+  Allocation(std::shared_ptr<Core> core_of_it, int rank, std::size_t bytes)
+      : core(std::move(core_of_it)), memory(core->range, bytes) {
+    if (core->sanitizer != nullptr) {
+      core->sanitizer->add_memory(rank, address(), bytes, "memory", false);
+    }
+    if (core->counter != nullptr) core->counter->add_memory(rank, address(), bytes);
+  }
+  ~Allocation() {
+    if (core->sanitizer != nullptr) core->sanitizer->remove_memory(address());
+    if (core->counter != nullptr) core->counter->remove_memory(address());
+    const std::lock_guard lock(core->mutex);
+    core->exported.erase(address());
+  }
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+  [[nodiscard]] std::uint64_t address() const {
+    return reinterpret_cast<std::uint64_t>(memory.data());
+  }
+
+  std::shared_ptr<Core> core;
+  GuardedMemory memory;
+};
+
+constexpr std::string_view kHandleTag = "cpu memory";
 
 class CpuMemory final : public Memory {
  public:
-  CpuMemory(std::shared_ptr<Core> core, int rank, std::size_t bytes)
-      : core_(std::move(core)), memory_(core_->range, bytes) {
-    if (core_->sanitizer != nullptr) {
-      core_->sanitizer->add_memory(rank, CpuMemory::address(), bytes, "memory", false);
-    }
-    if (core_->counter != nullptr) core_->counter->add_memory(rank, CpuMemory::address(), bytes);
+  explicit CpuMemory(std::shared_ptr<const Allocation> allocation)
+      : allocation_(std::move(allocation)) {}
+  [[nodiscard]] std::uint64_t address() const override { return allocation_->address(); }
+  [[nodiscard]] std::size_t size() const override { return allocation_->memory.size(); }
+  [[nodiscard]] std::string export_handle() const override {
+    Core& core = *allocation_->core;
+    const std::lock_guard lock(core.mutex);
+    core.exported[address()] = allocation_;
+    ByteWriter out;
+    out.string(kHandleTag);
+    out.value<std::int64_t>(::getpid());
+    out.value(reinterpret_cast<std::uint64_t>(&core));
+    out.value(address());
+    return out.take();
   }
-  ~CpuMemory() override {
-    if (core_->sanitizer != nullptr) core_->sanitizer->remove_memory(CpuMemory::address());
-    if (core_->counter != nullptr) core_->counter->remove_memory(CpuMemory::address());
-  }
-  CpuMemory(const CpuMemory&) = delete;
-  CpuMemory& operator=(const CpuMemory&) = delete;
-  [[nodiscard]] std::uint64_t address() const override {
-    return reinterpret_cast<std::uint64_t>(memory_.data());
-  }
-  [[nodiscard]] std::size_t size() const override { return memory_.size(); }
 
  private:
-  std::shared_ptr<Core> core_;
-  GuardedMemory memory_;
+  std::shared_ptr<const Allocation> allocation_;
 };
+
+std::unique_ptr<Memory> imported_memory(Core& core, std::string_view handle) {
+  ByteReader in(handle);
+  const bool known = in.string() == kHandleTag;
+  const auto process = in.value<std::int64_t>();
+  const auto device = in.value<std::uint64_t>();
+  const auto address = in.value<std::uint64_t>();
+  if (!known || !in.done()) {
+    throw_invalid("memory", "the bytes are no handle of a cpu device's memory");
+  }
+  if (process != ::getpid() || device != reinterpret_cast<std::uint64_t>(&core)) {
+    throw_environment("memory",
+                      "is of another cpu device; expected ranks that share one, in one process");
+  }
+  const std::lock_guard lock(core.mutex);
+  const auto found = core.exported.find(address);
+  std::shared_ptr<const Allocation> allocation;
+  if (found != core.exported.end()) allocation = found->second.lock();
+  if (allocation == nullptr) throw_environment("memory", "was freed before it was imported");
+  return std::make_unique<CpuMemory>(std::move(allocation));
+}
 
 std::string shape(Dim3 block) {
   return std::to_string(block.x) + " x " + std::to_string(block.y) + " x " +
@@ -373,12 +426,29 @@ class CpuStream final : public Stream {
   void record(Event& event) override { core_->engine.record(state_, ours<CpuEvent>(event).state); }
   void wait(Event& event) override { core_->engine.wait(state_, ours<CpuEvent>(event).state); }
 
+  void write_value(std::uint64_t address, std::uint32_t value) override {
+    check_word(address);
+    run(sizeof value, [=, this] {
+      const std::atomic_ref<std::uint32_t> word(*reinterpret_cast<std::uint32_t*>(address));
+      word.store(value, std::memory_order_release);
+      wrote(address, sizeof value);
+    });
+  }
+  void wait_value(std::uint64_t address, std::uint32_t value) override {
+    check_word(address);
+    core_->engine.submit(state_, ValueOp{address, value});
+  }
+
   void synchronize() override {
     const std::string error = core_->engine.drain(state_);
     if (!error.empty()) throw_internal("", "kernel " + error);
   }
 
  private:
+  static void check_word(std::uint64_t address) {
+    if (address % sizeof(std::uint32_t) == 0) return;
+    throw_invalid("cpu", "the address of a value is no multiple of 4");
+  }
   void wrote(std::uint64_t dst, std::size_t bytes) {
     if (core_->sanitizer != nullptr) core_->sanitizer->host_wrote(*state_->clock, dst, bytes);
   }
@@ -416,10 +486,14 @@ class CpuDevice final : public Device {
 
   std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
     check(rank);
-    return std::make_unique<CpuMemory>(core_, rank, bytes);
+    return std::make_unique<CpuMemory>(std::make_shared<const Allocation>(core_, rank, bytes));
   }
   std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) override {
     return CpuDevice::allocate(rank, bytes);
+  }
+  std::unique_ptr<Memory> import_memory(int rank, std::string_view handle) override {
+    check(rank);
+    return imported_memory(*core_, handle);
   }
   std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     check(rank);

@@ -5,6 +5,7 @@
 
 #include "braid/checks.h"
 #include "braid/device.h"
+#include "braid/export.h"
 #include "runtime/object_cache.h"
 
 namespace braid {
@@ -28,6 +29,6 @@ std::unique_ptr<Device> create_cpu_device(const CpuOptions& options);
 
 /// What the loader looks up in the library `libbraid_cpu.so` (C linkage, so a name is enough).
 /// Throws braid::Error.
-extern "C" braid::Device* braid_create_cpu_device(const braid::CpuOptions* options);
+extern "C" BRAID_API braid::Device* braid_create_cpu_device(const braid::CpuOptions* options);
 /// The version of the LLVM it is built with, e.g. "19.1.7"; the text lives as long as the library.
-extern "C" const char* braid_cpu_llvm_version();
+extern "C" BRAID_API const char* braid_cpu_llvm_version();

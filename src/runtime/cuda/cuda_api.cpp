@@ -112,6 +112,11 @@ Api Api::load(bool virtual_ranks) {
   std::string missing;
 #define BRAID_BIND(name, symbol, parameters) bind_symbol(api.library, symbol, api.name, missing);
   BRAID_CUDA_FUNCTIONS(BRAID_BIND)
+  std::string lacking;
+#define BRAID_BIND_OPTIONAL(name, symbol, parameters) \
+  bind_symbol(api.library, symbol, api.name, lacking);
+  BRAID_CUDA_OPTIONAL_FUNCTIONS(BRAID_BIND_OPTIONAL)
+#undef BRAID_BIND_OPTIONAL
 #undef BRAID_BIND
   if (!missing.empty()) {
     throw_environment("CUDA driver",

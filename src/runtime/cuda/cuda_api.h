@@ -20,6 +20,10 @@ using FunctionHandle = struct FunctionTag*;
 using StreamHandle = struct StreamTag*;
 using EventHandle = struct EventTag*;
 
+struct IpcHandle {
+  char bytes[64];
+};
+
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kInvalidValue = 1;
 inline constexpr Result kInvalidImage = 200;
@@ -36,6 +40,8 @@ inline constexpr int kStreamNonBlocking = 1;
 inline constexpr int kEventDisableTiming = 2;
 inline constexpr int kAttributeComputeCapabilityMajor = 75;
 inline constexpr int kAttributeComputeCapabilityMinor = 76;
+inline constexpr unsigned kIpcLazyPeerAccess = 1;
+inline constexpr unsigned kWaitValueGeq = 0;
 inline constexpr int kFunctionMaxDynamicShared = 8;
 inline constexpr int kJitErrorLogBuffer = 5;
 inline constexpr int kJitErrorLogBufferBytes = 6;
@@ -89,6 +95,17 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
      unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream, void** args,  \
      void** extra))
 
+// The same of what a driver may lack: Api::require.
+#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                           \
+  X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                               \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))   \
+  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                                 \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))   \
+  X(cuIpcGetMemHandle, "cuIpcGetMemHandle", (IpcHandle * handle, Address address)) \
+  X(cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2",                                   \
+    (Address * address, IpcHandle handle, unsigned flags))                         \
+  X(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", (Address address))
+
 /// A call of the driver that failed.
 class DriverError : public Error {
  public:
@@ -106,12 +123,22 @@ struct Api {
   int gpus = 0;
 #define BRAID_DECLARE(name, symbol, parameters) Result(*name) parameters = nullptr;
   BRAID_CUDA_FUNCTIONS(BRAID_DECLARE)
+  BRAID_CUDA_OPTIONAL_FUNCTIONS(BRAID_DECLARE)
 #undef BRAID_DECLARE
 
   /// Throws DriverError with the call's name, the driver's name and text of the error and, where
   /// the driver refuses code, what to do: kEnvironment when the machine is at fault (no device, no
   /// memory, an old driver), else kInternal. `detail`, when not empty, is appended.
   void check(Result result, const char* call, const std::string& detail = {}) const;
+
+  /// An optional function; throws kEnvironment where the driver lacks it.
+  template <class F>
+  [[nodiscard]] F* require(F* function, const char* name) const {
+    if (function == nullptr) {
+      throw_environment("CUDA driver", "has no " + std::string(name) + "; expected a newer one");
+    }
+    return function;
+  }
 
   /// Loads `$BRAID_LIBCUDA`, else libcuda.so.1, and initialises the driver. Throws kEnvironment
   /// with how to get it when there is no driver or no GPU. With `virtual_ranks` it first asks the

@@ -1,13 +1,17 @@
 #include "runtime/cuda/cuda_device.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "braid/error.h"
+#include "runtime/bytes.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/meeting.h"
 
@@ -77,6 +81,8 @@ void release(const GpuRef& gpu, Call call) noexcept {
   }
 }
 
+constexpr std::string_view kHandleTag = "cuda memory";
+
 class CudaMemory final : public Memory {
  public:
   CudaMemory(GpuRef gpu, std::size_t bytes) : gpu_(std::move(gpu)), bytes_(bytes) {
@@ -90,11 +96,64 @@ class CudaMemory final : public Memory {
   }
   [[nodiscard]] std::uint64_t address() const override { return address_; }
   [[nodiscard]] std::size_t size() const override { return bytes_; }
+  [[nodiscard]] std::string export_handle() const override {
+    const Api& api = gpu_->api();
+    const Current current(*gpu_);
+    cuda::IpcHandle ipc{};
+    api.check(api.require(api.cuIpcGetMemHandle, "cuIpcGetMemHandle")(&ipc, address_),
+              "cuIpcGetMemHandle");
+    ByteWriter out;
+    out.string(kHandleTag);
+    out.value<std::int64_t>(::getpid());
+    out.value<std::uint64_t>(address_);
+    out.value<std::uint64_t>(bytes_);
+    out.string({ipc.bytes, sizeof ipc.bytes});
+    return out.take();
+  }
 
  private:
   GpuRef gpu_;
   std::size_t bytes_;
   cuda::Address address_ = 0;
+};
+
+// Another rank's memory. Within a process one address does for all.
+class CudaImportedMemory final : public Memory {
+ public:
+  CudaImportedMemory(GpuRef gpu, std::string_view handle) : gpu_(std::move(gpu)) {
+    ByteReader in(handle);
+    const bool known = in.string() == kHandleTag;
+    const auto process = in.value<std::int64_t>();
+    address_ = in.value<std::uint64_t>();
+    bytes_ = in.value<std::uint64_t>();
+    const std::string_view bytes = in.string();
+    cuda::IpcHandle ipc{};
+    if (!known || !in.done() || bytes.size() != sizeof ipc.bytes) {
+      throw_invalid("memory", "the bytes are no handle of a cuda device's memory");
+    }
+    opened_ = process != ::getpid();
+    if (!opened_) return;
+    std::memcpy(ipc.bytes, bytes.data(), bytes.size());
+    const Api& api = gpu_->api();
+    const Current current(*gpu_);
+    api.check(api.require(api.cuIpcOpenMemHandle, "cuIpcOpenMemHandle")(&address_, ipc,
+                                                                        cuda::kIpcLazyPeerAccess),
+              "cuIpcOpenMemHandle");
+  }
+  ~CudaImportedMemory() override {
+    if (!opened_) return;
+    release(gpu_, [this](const Api& api) {
+      api.require(api.cuIpcCloseMemHandle, "cuIpcCloseMemHandle")(address_);
+    });
+  }
+  [[nodiscard]] std::uint64_t address() const override { return address_; }
+  [[nodiscard]] std::size_t size() const override { return bytes_; }
+
+ private:
+  GpuRef gpu_;
+  std::size_t bytes_ = 0;
+  cuda::Address address_ = 0;
+  bool opened_ = false;
 };
 
 // Pinned memory of the host. With unified addressing, which every 64-bit system has, all GPUs reach
@@ -209,7 +268,11 @@ class CudaStream final : public Stream {
     const Current current(*gpu_);
     api_.check(api_.cuStreamCreate(&handle_, cuda::kStreamNonBlocking), "cuStreamCreate");
   }
+  // The caller's.
+  CudaStream(GpuRef gpu, cuda::StreamHandle handle)
+      : gpu_(std::move(gpu)), api_(gpu_->api()), handle_(handle), owned_(false) {}
   ~CudaStream() override {
+    if (!owned_) return;
     release(gpu_, [this](const Api& api) { api.cuStreamDestroy(handle_); });
   }
 
@@ -247,6 +310,18 @@ class CudaStream final : public Stream {
     api_.check(api_.cuStreamWaitEvent(handle_, static_cast<CudaEvent&>(event).handle(), 0),
                "cuStreamWaitEvent");
   }
+  void write_value(std::uint64_t address, std::uint32_t value) override {
+    const Current current(*gpu_);
+    api_.check(
+        api_.require(api_.cuStreamWriteValue32, "cuStreamWriteValue32")(handle_, address, value, 0),
+        "cuStreamWriteValue32");
+  }
+  void wait_value(std::uint64_t address, std::uint32_t value) override {
+    const Current current(*gpu_);
+    api_.check(api_.require(api_.cuStreamWaitValue32, "cuStreamWaitValue32")(
+                   handle_, address, value, cuda::kWaitValueGeq),
+               "cuStreamWaitValue32");
+  }
   void synchronize() override {
     const Current current(*gpu_);
     api_.check(api_.cuStreamSynchronize(handle_), "cuStreamSynchronize");
@@ -256,6 +331,7 @@ class CudaStream final : public Stream {
   GpuRef gpu_;
   const Api& api_;
   cuda::StreamHandle handle_ = nullptr;
+  bool owned_ = true;
 };
 
 // Maps the memory of GPU `to` into the context of GPU `from`.
@@ -320,6 +396,12 @@ class CudaDevice final : public Device {
   }
   [[nodiscard]] std::unique_ptr<Stream> create_stream(int rank) override {
     return std::make_unique<CudaStream>(gpu(rank));
+  }
+  [[nodiscard]] std::unique_ptr<Stream> wrap_stream(int rank, void* handle) override {
+    return std::make_unique<CudaStream>(gpu(rank), static_cast<cuda::StreamHandle>(handle));
+  }
+  [[nodiscard]] std::unique_ptr<Memory> import_memory(int rank, std::string_view handle) override {
+    return std::make_unique<CudaImportedMemory>(gpu(rank), handle);
   }
   [[nodiscard]] std::unique_ptr<Event> create_event(int rank) override {
     return std::make_unique<CudaEvent>(gpu(rank));

@@ -16,14 +16,14 @@
 #include "ir/poison.h"
 #include "lowering/passes.h"
 #include "runtime/compile/compile_program.h"
-#include "runtime/exec/launch_plan.h"
+#include "runtime/exec/rank_context.h"
+#include "runtime/exec/rendezvous.h"
 #include "runtime/exec/run_record.h"
 #include "runtime/exec/world.h"
 
 namespace braid {
 namespace {
 
-constexpr std::uint32_t kSharedBytesWithoutOptIn = 48 << 10;
 constexpr std::uint64_t kBoundAlignment = 16;
 
 // A grid that waits runs only if it is resident with those it waits for: a block on some
@@ -63,271 +63,292 @@ Program lower_for(const Graph& graph, const Device& device, const std::string& t
   return lower(graph, context);
 }
 
-// Ranks that disagree about layout, grids or kernels would hang or read garbage: refuse before the
-// first launch.
-void check_equal_hashes(std::span<const std::string> hashes) {
-  for (std::size_t rank = 1; rank < hashes.size(); ++rank) {
-    if (hashes[rank] != hashes[0]) {
-      throw_internal("program", fmt::format("rank 0 has the plan {}, rank {} has {}", hashes[0],
-                                            rank, hashes[rank]));
-    }
-  }
-}
-
 std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
+std::vector<std::int64_t> shape_of(const TensorType& type, const Bindings& bindings) {
+  std::vector<std::int64_t> shape;
+  for (const Dim& dim : type.shape) shape.push_back(dim.evaluate(bindings));
+  return shape;
+}
+
+const ProgramTensor* find(const std::vector<ProgramTensor>& tensors, std::string_view name) {
+  for (const ProgramTensor& tensor : tensors) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+// Waits for every stream, then throws the first error.
+void synchronize_all(std::span<const std::unique_ptr<RankContext>> ranks) {
+  std::exception_ptr first;
+  for (const auto& rank : ranks) {
+    for (const auto& stream : rank->streams()) {
+      try {
+        stream->synchronize();
+      } catch (const std::exception&) {
+        if (!first) first = std::current_exception();
+      }
+    }
+  }
+  if (first) std::rethrow_exception(first);
+}
+
 }  // namespace
 
-struct Executable::Impl {
-  // What one rank owns. Destroyed in reverse: streams before modules before memory.
-  struct Rank {
-    std::unique_ptr<Memory> record;                ///< a protocol::Record that the host sees
-    std::vector<std::unique_ptr<Memory>> arenas;   ///< null until needed
-    std::vector<std::unique_ptr<Module>> modules;  ///< of each source
-    std::vector<std::uint64_t> bound;              ///< the caller's address of each buffer, or 0
-    std::unique_ptr<Stream> stream;
-  };
+struct Executable::Plan::Impl {
+  std::shared_ptr<const char> owner;  ///< the token of its executable
+  Bindings bindings;                  ///< complete
+  LaunchPlan launches;
+  std::vector<std::vector<std::uint64_t>> addresses;  ///< of each buffer, by local rank
+  std::vector<RankContext::NamedMemory> memory;       ///< where the device watches
+};
 
+struct Executable::Impl {
   Impl(std::shared_ptr<World::Impl> world_impl, Program plan_of_it, ProgramCode code_of_it)
       : world(std::move(world_impl)),
         program(std::move(plan_of_it)),
         code(std::move(code_of_it)),
-        ranks(static_cast<std::size_t>(world->device->world())) {
-    check_fits(program, *world->device);
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      Rank& rank = ranks[r];
-      rank.arenas.resize(program.arenas.size());
-      rank.bound.resize(program.buffers.size());
-      rank.stream = world->device->create_stream(static_cast<int>(r));
-      rank.record = world->device->allocate_host(static_cast<int>(r), sizeof(protocol::Record));
-      world->device->name_parts(
-          rank.record->address(),
-          std::vector<MemoryPart>{{rank.record->address(), sizeof(protocol::Record), "record"}});
-      for (const CompiledKernel& kernel : code.compiled) {
-        rank.modules.push_back(world->device->load(static_cast<int>(r), kernel.image));
-      }
-      for (std::size_t a = 0; a < program.arenas.size(); ++a) {
-        const ArenaKind kind = program.arenas[a].kind;
-        if (kind == ArenaKind::kSymmetric || kind == ArenaKind::kWorkspace) allocate(r, a);
-      }
+        heap(program, *world->device, world->ranks()) {
+    for (std::size_t local = 0; local < world->ranks().size(); ++local) {
+      ranks.push_back(std::make_unique<RankContext>(*world->device, program, code, heap, local,
+                                                    world->ranks()[local]));
+      for (const auto& stream : ranks.back()->streams()) own.push_back(stream.get());
+      for (const auto& event : ranks.back()->events()) events.push_back(event.get());
     }
+    lanes = own;
     reset();
-    check_equal_hashes(std::vector<std::string>(ranks.size(), program.hash));
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl() {
     // Work in flight uses the memory that goes away now; its errors have no one left to tell.
-    for (Rank& rank : ranks) {
-      try {
-        rank.stream->synchronize();
-      } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-      }
+    try {
+      drain();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     }
   }
 
-  void allocate(std::size_t rank, std::size_t arena) {
-    std::unique_ptr<Memory>& memory = ranks[rank].arenas[arena];
-    if (memory != nullptr) return;
-    memory = world->device->allocate(static_cast<int>(rank),
-                                     static_cast<std::size_t>(program.arenas[arena].bytes));
+  /// What the other ranks must know of a rank that lives here.
+  [[nodiscard]] std::vector<RankCard> cards() const {
+    std::vector<RankCard> mine;
+    for (std::size_t local = 0; local < ranks.size(); ++local) {
+      mine.push_back({"", program.hash, heap.exports(local)});
+    }
+    return mine;
+  }
+  void connect(const std::vector<RankCard>& cards) {
+    std::vector<std::vector<std::string>> handles;
+    for (const RankCard& card : cards) handles.push_back(card.arenas);
+    heap.connect(handles);
   }
 
-  // Zeroes flags, scratch, abort words and records on all ranks. Nothing may be in flight.
+  // Records and all by which ranks wait for each other, on the ranks that live here. Nothing may be
+  // in flight.
   void reset() {
-    for (Rank& rank : ranks) {
-      rank.stream->fill(rank.record->address(), 0, sizeof(protocol::Record));
-    }
-    for (std::size_t a = 0; a < program.arenas.size(); ++a) {
-      if (program.arenas[a].kind != ArenaKind::kSymmetric) continue;
-      for (Rank& rank : ranks) {
-        rank.stream->fill(rank.arenas[a]->address(), 0, protocol::kHeadBytes);
-      }
-    }
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-      const Buffer& buffer = program.buffers[b];
-      if (buffer.kind == BufferKind::kTensor) continue;
-      for (Rank& rank : ranks) {
-        rank.stream->fill(address(rank, b), 0, static_cast<std::size_t>(buffer.bytes));
-      }
-    }
-    synchronize_streams();
+    for (const auto& rank : ranks) rank->reset();
+    synchronize_all(ranks);
   }
 
-  // Waits for every rank, then throws the first error.
-  void synchronize_streams() {
-    std::exception_ptr first;
-    for (Rank& rank : ranks) {
-      try {
-        rank.stream->synchronize();
-      } catch (const std::exception&) {
-        if (!first) first = std::current_exception();
-      }
-    }
-    if (first) std::rethrow_exception(first);
-  }
-
-  // Reads the records; throws when something went wrong in a run since the last check, with
-  // everything reset for another run.
-  void check_records() {
-    std::vector<protocol::Record> records;
-    for (const Rank& rank : ranks) {
-      records.push_back(*reinterpret_cast<const protocol::Record*>(rank.record->address()));
-    }
-    const std::optional<Error> error = run_error(program, records, world->timeout_ns);
-    if (!error) return;
-    has_run = false;
-    reset();
-    throw Error(*error);
+  // Waits for all runs, on whatever streams; throws the first error.
+  void drain() {
+    for (std::size_t local = 0; local < ranks.size(); ++local) (void)stream_after_runs(local);
+    foreign = false;
+    synchronize_all(ranks);
   }
 
   // Ranks that stopped at different places would wait for epochs that never come.
   void recover() {
     has_run = unchecked = false;
     try {
-      reset();
+      drain();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+      // Told when it was found.
+    }
+    const std::lock_guard lock(world->meeting);
+    world->rendezvous->barrier();  // nobody's kernels wait any more
+    reset();
+    world->rendezvous->barrier();
+    failed = false;
+  }
+
+  // After an error that was found on this side.
+  void fail() {
+    has_run = unchecked = false;
+    failed = true;
+    if (!world->all_here()) return;  // the others do not know of it
+    try {
+      recover();
     } catch (const std::exception&) {
       // A device that is lost says so at every call.
+      failed = false;
     }
   }
 
   void synchronize() {
     try {
-      synchronize_streams();
+      drain();
     } catch (const std::exception&) {
-      recover();
+      fail();
       throw;
     }
+    if (failed && world->all_here()) fail();
     if (!unchecked) return;
     unchecked = false;
-    check_records();
+    std::vector<RankRecord> records;
+    for (const auto& rank : ranks) records.push_back({rank->rank(), rank->record()});
+    const std::optional<Error> error = run_error(program, records, world->timeout_ns);
+    if (!error) return;
+    fail();
+    throw Error(*error);
   }
 
-  Rank& rank_at(int rank) {
-    if (rank < 0 || static_cast<std::size_t>(rank) >= ranks.size()) {
-      throw_invalid("rank", fmt::format("{} is not in a world of {}", rank, ranks.size()));
+  [[nodiscard]] std::size_t local_of(int rank) const {
+    if (rank < 0 || rank >= world->device->world()) {
+      throw_invalid("rank",
+                    fmt::format("{} is not in a world of {}", rank, world->device->world()));
     }
-    return ranks[static_cast<std::size_t>(rank)];
-  }
-
-  [[nodiscard]] static const ProgramTensor* find(const std::vector<ProgramTensor>& tensors,
-                                                 std::string_view name) {
-    for (const ProgramTensor& tensor : tensors) {
-      if (tensor.name == name) return &tensor;
+    for (std::size_t local = 0; local < ranks.size(); ++local) {
+      if (ranks[local]->rank() == rank) return local;
     }
-    return nullptr;
+    throw_invalid("rank", fmt::format("{} does not live here; expected one of {}", rank,
+                                      fmt::join(world->ranks(), ", ")));
   }
 
-  // Where a buffer is on a rank: the caller's memory or its arena.
-  [[nodiscard]] std::uint64_t address(const Rank& rank, std::size_t index) const {
-    if (rank.bound[index] != 0) return rank.bound[index];
-    const Buffer& buffer = program.buffers[index];
-    const auto& memory = rank.arenas[static_cast<std::size_t>(buffer.arena)];
-    if (memory == nullptr) return 0;
-    return memory->address() + static_cast<std::uint64_t>(buffer.offset);
+  const Plan::Impl& require_prepared(const char* call) const {
+    if (current == nullptr) throw_invalid(call, "prepare() must be called first");
+    return *current;
   }
 
-  /// Tells the device what lies where at these bindings.
-  void name_memory(const Rank& rank, const Bindings& values) const {
-    std::vector<std::vector<MemoryPart>> parts(program.arenas.size());
-    for (std::size_t a = 0; a < program.arenas.size(); ++a) {
-      if (program.arenas[a].kind != ArenaKind::kSymmetric || rank.arenas[a] == nullptr) continue;
-      parts[a].push_back(
-          {rank.arenas[a]->address(), protocol::kHeadBytes, program.arenas[a].name() + " head"});
-    }
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-      const Buffer& buffer = program.buffers[b];
-      if (rank.bound[b] != 0) continue;  // the caller's memory, and the caller's to name
-      const std::int64_t bytes = numel(buffer.type.shape).evaluate(values) *
-                                 static_cast<std::int64_t>(dtype_size(buffer.type.dtype));
-      parts[static_cast<std::size_t>(buffer.arena)].push_back(
-          {address(rank, b), static_cast<std::size_t>(bytes), buffer.name});
-    }
-    for (std::size_t a = 0; a < parts.size(); ++a) {
-      if (rank.arenas[a] != nullptr) {
-        world->device->name_parts(rank.arenas[a]->address(), parts[a]);
-      }
-    }
-  }
-
-  [[nodiscard]] std::vector<std::int64_t> shape_of(const TensorType& type) const {
-    std::vector<std::int64_t> shape;
-    for (const Dim& dim : type.shape) shape.push_back(dim.evaluate(*bindings));
-    return shape;
-  }
-
-  void require_prepared(const char* call) const {
-    if (!bindings) throw_invalid(call, "prepare() must be called first");
-  }
-
-  void prepare(const Bindings& values) {
+  [[nodiscard]] std::shared_ptr<const Plan::Impl> make_plan(const Bindings& values) const {
     // The graph is gone; its symbol table suffices to check values for it.
     Graph interface(program.name);
     for (const auto& [name, symbol] : program.symbols) interface.add_symbol(name, symbol);
-    Bindings complete = check_bindings(interface, values);
-
-    // A plan in use must not lose its arguments.
-    synchronize();
-    bindings.reset();
-    has_run = false;
-    std::vector<RankPlaces> places(ranks.size());
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      Rank& rank = ranks[r];
-      // Parameters and io need no arena where the caller has bound all of it.
-      for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-        if (rank.bound[b] == 0) allocate(r, static_cast<std::size_t>(program.buffers[b].arena));
-      }
-      name_memory(rank, complete);
-      places[r].stream = rank.stream.get();
-      places[r].record_address = rank.record->address();
-      for (const auto& memory : rank.arenas) {
-        places[r].arena_addresses.push_back(memory == nullptr ? 0 : memory->address());
-      }
-      for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-        places[r].buffer_addresses.push_back(address(rank, b));
-      }
-      for (std::size_t k = 0; k < program.kernels.size(); ++k) {
-        const std::size_t source = code.code_of[k];
-        Function& function = rank.modules[source]->function(code.sources[source].entry);
-        const auto shared = static_cast<std::uint32_t>(program.kernels[k].needs.shared_bytes);
-        if (shared > kSharedBytesWithoutOptIn) function.set_max_dynamic_shared(shared);
-        places[r].functions.push_back(&function);
+    auto plan = std::make_shared<Plan::Impl>();
+    plan->owner = token;
+    plan->bindings = check_bindings(interface, values);
+    std::vector<RankPlaces> places;
+    for (const auto& rank : ranks) {
+      rank->allocate_unbound();
+      places.push_back(rank->places());
+      plan->addresses.push_back(places.back().buffer_addresses);
+      if (!world->device->watches()) continue;
+      for (auto& memory : rank->named_memory(plan->bindings)) {
+        plan->memory.push_back(std::move(memory));
       }
     }
-    plan = LaunchPlan(program, complete, places, world->timeout_ns);
-    bindings = std::move(complete);
+    plan->launches = LaunchPlan(program, plan->bindings, places, world->timeout_ns);
+    return plan;
+  }
+
+  void make_current(std::shared_ptr<const Plan::Impl> plan) {
+    if (plan == current) return;
+    if (!plan->memory.empty()) synchronize();  // what is in flight is judged by the old names
+    for (const auto& memory : plan->memory) {
+      world->device->name_parts(memory.address, memory.parts);
+    }
+    current = std::move(plan);
+    has_run = false;
+  }
+
+  void run(std::span<Stream* const> streams) {
+    if (failed) {
+      if (!world->all_here()) {
+        throw_invalid("run", "an earlier run failed; expected recover() on every rank first");
+      }
+      fail();
+    }
+    if (!streams.empty() && streams.size() != ranks.size()) {
+      throw_invalid("run", fmt::format("{} streams; expected one for each of {} ranks",
+                                       streams.size(), ranks.size()));
+    }
+    const std::size_t width = own.size() / ranks.size();
+    has_run = true;
+    unchecked = true;
+    const std::lock_guard lock(world->enqueue);
+    try {
+      for (std::size_t local = 0; local < ranks.size(); ++local) {
+        Event& end = ranks[local]->end_of_run();
+        Stream*& lane = lanes[local * width];
+        lane = streams.empty() ? own[local * width] : streams[local];
+        if (!streams.empty() && !foreign) own[local * width]->record(end);
+        if (!streams.empty() || foreign) lane->wait(end);
+      }
+      foreign = !streams.empty();
+      current->launches.run({lanes, events});
+      for (std::size_t local = 0; foreign && local < ranks.size(); ++local) {
+        lanes[local * width]->record(ranks[local]->end_of_run());
+      }
+    } catch (const std::exception&) {
+      failed = true;
+      throw;
+    }
+  }
+
+  /// The rank's own stream, behind all that was enqueued for it.
+  [[nodiscard]] Stream& stream_after_runs(std::size_t local) const {
+    if (foreign) ranks[local]->stream().wait(ranks[local]->end_of_run());
+    return ranks[local]->stream();
   }
 
   std::shared_ptr<World::Impl> world;
+  std::shared_ptr<const char> token = std::make_shared<const char>();
   Program program;
   ProgramCode code;
-  std::vector<Rank> ranks;
-  std::optional<Bindings> bindings;  ///< complete; none when prepare() is due
-  LaunchPlan plan;
-  bool has_run = false;    ///< outputs are there, or under way
-  bool unchecked = false;  ///< runs whose records were not looked at yet
+  SymmetricHeap heap;
+  std::vector<std::unique_ptr<RankContext>> ranks;  ///< that live here
+  std::vector<Stream*> own;                         ///< as Lanes::streams
+  std::vector<Event*> events;                       ///< as Lanes::events
+  std::vector<Stream*> lanes;                       ///< of the run that is enqueued
+  std::shared_ptr<const Plan::Impl> current;        ///< null when prepare() is due
+  bool foreign = false;                             ///< the last run is on the caller's streams
+  bool has_run = false;                             ///< outputs are there, or under way
+  bool unchecked = false;                           ///< runs whose records were not looked at yet
+  bool failed = false;                              ///< a run failed, and recover() is due
 };
 
+const Bindings& Executable::Plan::bindings() const {
+  if (impl_ == nullptr) throw_invalid("plan", "is empty; expected one of prepare()");
+  return impl_->bindings;
+}
+
 Executable Executable::compile(const Graph& graph, const World& world, const PassConfig& passes) {
-  const World::Impl& w = *world.impl_;
-  Program program = lower_for(graph, *w.device, w.target, w.ranks_per_device, passes);
-  check_fits(program, *w.device);  // before anything is compiled
-  ProgramCode code = compile_program(program, w.cache.get(), w.progress, w.line_info);
+  World::Impl& w = *world.impl_;
+  Program program;
+  ProgramCode code;
+  w.take_part([&] {
+    program = lower_for(graph, *w.device, w.target, w.ranks_per_device, passes);
+    check_fits(program, *w.device);  // before anything is compiled
+    code = compile_program(program, w.cache.get(), w.progress, w.line_info);
+  });
   return {world, std::move(program), std::move(code)};
 }
 
-Executable::Executable(const World& world, Program program, ProgramCode code)
-    : impl_(std::make_unique<Impl>(world.impl_, std::move(program), std::move(code))) {}
+Executable::Executable(const World& world, Program program, ProgramCode code) {
+  World::Impl& w = *world.impl_;
+  std::vector<RankCard> cards;
+  w.take_part([&] {
+    check_fits(program, *w.device);
+    impl_ = std::make_unique<Impl>(world.impl_, std::move(program), std::move(code));
+    cards = impl_->cards();
+  });
+  const std::lock_guard lock(w.meeting);
+  const std::vector<RankCard> all = exchange_cards(*w.rendezvous, cards);
+  w.take_part([&] { impl_->connect(all); });
+  for (RankCard& card : cards) card.arenas.clear();
+  (void)exchange_cards(*w.rendezvous, cards);  // nobody runs before all can
+}
+
 Executable::Executable(Executable&&) noexcept = default;
 Executable& Executable::operator=(Executable&&) noexcept = default;
 Executable::~Executable() = default;
 
 void Executable::bind(int rank, std::string_view name, std::uint64_t address) {
-  Impl::Rank& place = impl_->rank_at(rank);
-  const ProgramTensor* tensor = Impl::find(impl_->program.inputs, name);
-  if (tensor == nullptr) tensor = Impl::find(impl_->program.outputs, name);
+  const std::size_t local = impl_->local_of(rank);
+  const Program& program = impl_->program;
+  const ProgramTensor* tensor = find(program.inputs, name);
+  if (tensor == nullptr) tensor = find(program.outputs, name);
   if (tensor == nullptr) throw_invalid(std::string(name), "is no input or output of the program");
   if (address == 0 || address % kBoundAlignment != 0) {
     throw_invalid(std::string(name),
@@ -335,26 +356,29 @@ void Executable::bind(int rank, std::string_view name, std::uint64_t address) {
                               kBoundAlignment));
   }
   const auto buffer = static_cast<std::size_t>(tensor->buffer);
-  const Arena& arena =
-      impl_->program.arenas[static_cast<std::size_t>(impl_->program.buffers[buffer].arena)];
-  if (arena.kind != ArenaKind::kParameters && arena.kind != ArenaKind::kIo) {
+  const Arena& arena = program.arenas[static_cast<std::size_t>(program.buffers[buffer].arena)];
+  if (arena.kind == ArenaKind::kWorkspace || arena.kind == ArenaKind::kSymmetric) {
     throw_invalid(std::string(name),
                   fmt::format("lies in arena {} and cannot be bound", arena.name()));
   }
-  impl_->synchronize();  // a run under way still uses the old address
-  place.bound[buffer] = address;
-  impl_->bindings.reset();
+  impl_->ranks[local]->bind(buffer, address);
+  impl_->current = nullptr;
   impl_->has_run = false;
 }
 
-void Executable::prepare(const Bindings& bindings) { impl_->prepare(bindings); }
+Executable::Plan Executable::prepare(const Bindings& bindings) {
+  Plan plan;
+  plan.impl_ = impl_->make_plan(bindings);
+  impl_->make_current(plan.impl_);
+  return plan;
+}
 
 void Executable::set_input(int rank, std::string_view name, const HostTensor& tensor) {
-  impl_->require_prepared("set_input");
-  Impl::Rank& place = impl_->rank_at(rank);
-  const ProgramTensor* input = Impl::find(impl_->program.inputs, name);
+  const Plan::Impl& plan = impl_->require_prepared("set_input");
+  const std::size_t local = impl_->local_of(rank);
+  const ProgramTensor* input = find(impl_->program.inputs, name);
   if (input == nullptr) throw_invalid(std::string(name), "is no input of the program");
-  const std::vector<std::int64_t> shape = impl_->shape_of(input->type);
+  const std::vector<std::int64_t> shape = shape_of(input->type, plan.bindings);
   if (tensor.dtype != input->type.dtype || tensor.shape != shape) {
     throw_invalid(std::string(name), fmt::format("is {}{}; expected {}{}", dtype_name(tensor.dtype),
                                                  shape_text(tensor.shape),
@@ -366,60 +390,75 @@ void Executable::set_input(int rank, std::string_view name, const HostTensor& te
                   fmt::format("has {} bytes of data; expected {}", tensor.data.size(), bytes));
   }
   if (bytes == 0) return;
-  const auto buffer = static_cast<std::size_t>(input->buffer);
-  place.stream->copy_from_host(impl_->address(place, buffer), tensor.data.data(), bytes);
-  place.stream->synchronize();  // the tensor is the caller's and may go away
+  Stream& stream = impl_->stream_after_runs(local);
+  stream.copy_from_host(plan.addresses[local][static_cast<std::size_t>(input->buffer)],
+                        tensor.data.data(), bytes);
+  stream.synchronize();  // the tensor is the caller's and may go away
 }
 
-void Executable::run() {
-  impl_->require_prepared("run");
-  impl_->has_run = true;
-  impl_->unchecked = true;
-  const std::lock_guard lock(impl_->world->enqueue);
-  impl_->plan.run();
+void Executable::run() { run(std::span<Stream* const>()); }
+
+void Executable::run(std::span<Stream* const> streams) {
+  (void)impl_->require_prepared("run");
+  impl_->run(streams);
+}
+
+void Executable::run(const Plan& plan, std::span<Stream* const> streams) {
+  if (plan.impl_ == nullptr || plan.impl_->owner != impl_->token) {
+    throw_invalid("run", "the plan is not one of this executable's prepare()");
+  }
+  impl_->make_current(plan.impl_);
+  impl_->run(streams);
 }
 
 void Executable::synchronize() { impl_->synchronize(); }
 
+void Executable::recover() { impl_->recover(); }
+
 void Executable::poison_outputs() {
-  impl_->require_prepared("poison_outputs");
-  for (Impl::Rank& rank : impl_->ranks) {
+  const Plan::Impl& plan = impl_->require_prepared("poison_outputs");
+  for (std::size_t local = 0; local < impl_->ranks.size(); ++local) {
+    Stream& stream = impl_->stream_after_runs(local);
     for (const ProgramTensor& output : impl_->program.outputs) {
       const std::size_t size = dtype_size(output.type.dtype);
       const std::uint64_t element = poison_bits(output.type.dtype);
       std::vector<std::byte> bytes(
-          static_cast<std::size_t>(numel(output.type.shape).evaluate(*impl_->bindings)) * size);
+          static_cast<std::size_t>(numel(output.type.shape).evaluate(plan.bindings)) * size);
       for (std::size_t at = 0; at < bytes.size(); at += size) {
         std::memcpy(bytes.data() + at, &element, size);
       }
       if (bytes.empty()) continue;
-      rank.stream->copy_from_host(impl_->address(rank, static_cast<std::size_t>(output.buffer)),
-                                  bytes.data(), bytes.size());
-      rank.stream->synchronize();  // the bytes go away
+      stream.copy_from_host(plan.addresses[local][static_cast<std::size_t>(output.buffer)],
+                            bytes.data(), bytes.size());
+      stream.synchronize();  // the bytes go away
     }
   }
 }
 
 HostTensor Executable::output(int rank, std::string_view name) {
-  Impl::Rank& place = impl_->rank_at(rank);
-  const ProgramTensor* output = Impl::find(impl_->program.outputs, name);
+  const std::size_t local = impl_->local_of(rank);
+  const ProgramTensor* output = find(impl_->program.outputs, name);
   if (output == nullptr) throw_invalid(std::string(name), "is no output of the program");
   impl_->synchronize();
-  impl_->require_prepared("output");
+  const Plan::Impl& plan = impl_->require_prepared("output");
   if (!impl_->has_run) throw_invalid(std::string(name), "there is no output before a run");
   HostTensor tensor;
   tensor.dtype = output->type.dtype;
-  tensor.shape = impl_->shape_of(output->type);
+  tensor.shape = shape_of(output->type, plan.bindings);
   tensor.data.resize(static_cast<std::size_t>(tensor.numel()) * dtype_size(tensor.dtype));
   if (tensor.data.empty()) return tensor;
-  const auto buffer = static_cast<std::size_t>(output->buffer);
-  place.stream->copy_to_host(tensor.data.data(), impl_->address(place, buffer), tensor.data.size());
-  place.stream->synchronize();
+  Stream& stream = impl_->ranks[local]->stream();
+  stream.copy_to_host(tensor.data.data(),
+                      plan.addresses[local][static_cast<std::size_t>(output->buffer)],
+                      tensor.data.size());
+  stream.synchronize();
   return tensor;
 }
 
 std::vector<KernelReport> Executable::kernels() const {
-  return kernel_reports(impl_->program, impl_->code, impl_->bindings ? &*impl_->bindings : nullptr);
+  const auto& current = impl_->current;
+  return kernel_reports(impl_->program, impl_->code,
+                        current == nullptr ? nullptr : &current->bindings);
 }
 
 std::vector<ArenaReport> Executable::arenas() const {

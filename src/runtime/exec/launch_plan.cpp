@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "braid/error.h"
+#include "runtime/exec/symmetric_heap.h"
 
 namespace braid {
 namespace {
@@ -25,19 +26,15 @@ std::size_t bytes_of(const TensorType& type, const Bindings& bindings) {
 
 }  // namespace
 
-std::vector<std::int64_t> group_members(const Program& program, std::string_view group,
-                                        std::int64_t rank) {
-  const auto found = program.groups.find(group);
-  if (found == program.groups.end()) throw_internal(std::string(group), "unknown group");
-  for (const std::vector<std::int64_t>& members : found->second.ranks) {
-    if (std::find(members.begin(), members.end(), rank) != members.end()) return members;
-  }
-  if (!found->second.ranks.empty() || found->second.size != program.world) {
-    throw_internal(std::string(group), fmt::format("rank {} is in no instance of it", rank));
-  }
-  std::vector<std::int64_t> all(static_cast<std::size_t>(program.world));
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
-  return all;
+int stream_count(const Program& program) {
+  int last = 0;
+  for (const Step& step : program.steps) last = std::max(last, step.stream);
+  return last + 1;
+}
+
+int events_needed(const Program& program) {
+  const int streams = stream_count(program);
+  return streams == 1 ? 0 : streams;
 }
 
 class LaunchPlan::Builder {
@@ -48,23 +45,25 @@ class LaunchPlan::Builder {
         bindings_(bindings),
         ranks_(ranks),
         timeout_ns_(timeout_ns),
-        plan_(plan) {}
+        plan_(plan),
+        streams_(stream_count(program)),
+        events_(events_needed(program)) {}
 
   void build() {
+    part();
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      const Step& step = program_.steps[s];
-      if (step.stream != 0) throw_internal(step.name, "steps on several streams are not supported");
-      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-        step_ = &step;
+      for (std::size_t local = 0; local < ranks_.size(); ++local) {
+        step_ = &program_.steps[s];
         step_index_ = s;
-        rank_ = rank;
-        if (step.kind == Step::Kind::kCopy) {
+        local_ = local;
+        if (step_->kind == Step::Kind::kCopy) {
           add_copy();
         } else {
           add_launch();
         }
       }
     }
+    meet();
     // Only now: words_ does not move any more.
     plan_.arguments_.reserve(word_of_argument_.size());
     for (const std::size_t word : word_of_argument_) {
@@ -74,22 +73,73 @@ class LaunchPlan::Builder {
 
  private:
   [[nodiscard]] std::uint64_t address(int buffer) const {
-    return element(ranks_[rank_].buffer_addresses, buffer, "buffer", *step_);
+    return element(places().buffer_addresses, buffer, "buffer", *step_);
+  }
+  [[nodiscard]] const RankPlaces& places() const { return ranks_[local_]; }
+  [[nodiscard]] Record record(Record::What what, int stream) const {
+    if (stream < 0 || stream >= streams_) {
+      throw_internal(step_->name, fmt::format("stream {} of {}", stream, streams_));
+    }
+    Record made;
+    made.what = what;
+    made.stream = local_ * static_cast<std::size_t>(streams_) + static_cast<std::size_t>(stream);
+    return made;
   }
   [[nodiscard]] const Buffer& buffer(int index) const {
     return element(program_.buffers, index, "buffer", *step_);
   }
 
+  void add_event(Record::What what, int stream, int event) {
+    Record record = this->record(what, stream);
+    record.event = local_ * static_cast<std::size_t>(events_) + static_cast<std::size_t>(event);
+    plan_.records_.push_back(record);
+  }
+
+  /// The other streams begin where the first one stands, and the first one ends with all of them.
+  void part() {
+    const Step begin{.name = "the begin of a run"};
+    step_ = &begin;
+    for (local_ = 0; streams_ > 1 && local_ < ranks_.size(); ++local_) {
+      add_event(Record::What::kRecord, 0, 0);
+      for (int s = 1; s < streams_; ++s) add_event(Record::What::kWait, s, 0);
+    }
+  }
+  void meet() {
+    const Step end{.name = "the end of a run"};
+    step_ = &end;
+    for (int s = 1; s < streams_; ++s) {
+      for (local_ = 0; local_ < ranks_.size(); ++local_) {
+        add_event(Record::What::kRecord, s, s);
+        add_event(Record::What::kWait, 0, s);
+      }
+    }
+  }
+
   void add_copy() {
-    Record record;
-    record.stream = ranks_[rank_].stream;
-    record.destination = address(step_->destination);
-    record.source = address(step_->source);
+    Record record = this->record(Record::What::kCopy, step_->stream);
+    record.destination = operand(step_->destination, step_->destination_peer);
+    record.source = operand(step_->source, step_->source_peer);
     record.bytes = bytes_of(buffer(step_->source).type, bindings_);
     if (record.bytes != bytes_of(buffer(step_->destination).type, bindings_)) {
       throw_internal(step_->name, "a copy between buffers of different size");
     }
     if (record.bytes > 0) plan_.records_.push_back(record);
+  }
+
+  /// Where a copy's buffer is, on this rank or on the peer that it names.
+  [[nodiscard]] std::uint64_t operand(int index, const std::optional<Step::Peer>& peer) const {
+    if (!peer) return address(index);
+    const Buffer& b = buffer(index);
+    if (static_cast<std::size_t>(b.arena) != symmetric_arena(peer->group)) {
+      throw_internal(step_->name,
+                     fmt::format("'{}' is no buffer of group {}", b.name, peer->group));
+    }
+    const std::vector<std::int64_t> all = members(peer->group);
+    const auto size = static_cast<std::int64_t>(all.size());
+    const std::int64_t own = std::find(all.begin(), all.end(), places().rank) - all.begin();
+    const std::int64_t index_of_peer = ((own + peer->shift) % size + size) % size;
+    return arena_of(peer->group, all[static_cast<std::size_t>(index_of_peer)]) +
+           static_cast<std::uint64_t>(b.offset);
   }
 
   void add_launch() {
@@ -100,9 +150,8 @@ class LaunchPlan::Builder {
       throw_internal(step_->name, fmt::format("a launch of {} blocks of {} threads", grid,
                                               kernel.needs.threads));
     }
-    Record record;
-    record.stream = ranks_[rank_].stream;
-    record.function = element(ranks_[rank_].functions, step_->kernel, "kernel", *step_);
+    Record record = this->record(Record::What::kLaunch, step_->stream);
+    record.function = element(places().functions, step_->kernel, "kernel", *step_);
     record.grid.x = static_cast<std::uint32_t>(grid);
     record.block.x = static_cast<std::uint32_t>(kernel.needs.threads);
     record.shared_bytes = static_cast<std::uint32_t>(kernel.needs.shared_bytes);
@@ -126,10 +175,7 @@ class LaunchPlan::Builder {
       case KernelParam::Kind::kScalar:
         return add_word(param.expr.evaluate(bindings_));
       case KernelParam::Kind::kPeers:
-        for (const std::int64_t peer : members(param.group)) {
-          const auto& places = ranks_[static_cast<std::size_t>(peer)];
-          add_word(places.arena_addresses[symmetric_arena(param.group)]);
-        }
+        for (const std::int64_t peer : members(param.group)) add_word(arena_of(param.group, peer));
         return;
       case KernelParam::Kind::kOffset:
         return add_word(buffer(element(step_->inputs, param.index, "input", *step_)).offset);
@@ -137,8 +183,7 @@ class LaunchPlan::Builder {
         return add_word(buffer(element(step_->outputs, param.index, "output", *step_)).offset);
       case KernelParam::Kind::kRank: {
         const std::vector<std::int64_t> all = members(param.group);
-        return add_word(std::find(all.begin(), all.end(), static_cast<std::int64_t>(rank_)) -
-                        all.begin());
+        return add_word(std::find(all.begin(), all.end(), places().rank) - all.begin());
       }
       case KernelParam::Kind::kFlags:
         return add_word(buffer(step_->flags).offset);
@@ -147,7 +192,7 @@ class LaunchPlan::Builder {
       case KernelParam::Kind::kStep:
         return add_word(step_index_);
       case KernelParam::Kind::kRecord:
-        return add_word(ranks_[rank_].record_address);
+        return add_word(places().record_address);
       case KernelParam::Kind::kClosing:
         return add_word(step_->closing_barrier ? 1 : 0);
       case KernelParam::Kind::kTimeout:
@@ -161,14 +206,13 @@ class LaunchPlan::Builder {
   }
 
   [[nodiscard]] std::vector<std::int64_t> members(const std::string& group) const {
-    std::vector<std::int64_t> all =
-        group_members(program_, group, static_cast<std::int64_t>(rank_));
-    for (const std::int64_t member : all) {
-      if (member < 0 || member >= static_cast<std::int64_t>(ranks_.size())) {
-        throw_internal(group, fmt::format("member {} of a world of {}", member, ranks_.size()));
-      }
-    }
-    return all;
+    return group_members(program_, group, places().rank);
+  }
+
+  /// Where this rank finds the arena of a group on another one.
+  [[nodiscard]] std::uint64_t arena_of(const std::string& group, std::int64_t rank) const {
+    const auto arena = static_cast<std::int64_t>(symmetric_arena(group));
+    return element(element(places().peer_arenas, arena, "arena", *step_), rank, "rank", *step_);
   }
 
   [[nodiscard]] std::size_t symmetric_arena(const std::string& group) const {
@@ -184,10 +228,11 @@ class LaunchPlan::Builder {
   std::span<const RankPlaces> ranks_;
   std::uint64_t timeout_ns_;
   LaunchPlan& plan_;
+  int streams_, events_;
   std::vector<std::size_t> word_of_argument_;
   const Step* step_ = nullptr;
   std::size_t step_index_ = 0;
-  std::size_t rank_ = 0;
+  std::size_t local_ = 0;
 };
 
 LaunchPlan::LaunchPlan(const Program& program, const Bindings& bindings,

@@ -9,46 +9,74 @@
 
 namespace braid {
 
-/// Where the parts of a program are on one rank.
+/// Where the parts of a program are on one rank, as that rank sees them.
 struct RankPlaces {
-  Stream* stream = nullptr;
+  int rank = 0;                                 ///< of the world
   std::vector<Function*> functions;             ///< of each kernel of the program
-  std::vector<std::uint64_t> arena_addresses;   ///< of each arena; 0 when it is not allocated
   std::vector<std::uint64_t> buffer_addresses;  ///< of each buffer, in its arena or the caller's
-  std::uint64_t record_address = 0;             ///< of its protocol::Record
+  /// Of each symmetric arena on each rank of the world (SymmetricHeap::peers).
+  std::vector<std::vector<std::uint64_t>> peer_arenas;
+  std::uint64_t record_address = 0;  ///< of its protocol::Record
 };
 
-/// The members of a rank's instance of a group, in order of their index in the group.
-[[nodiscard]] std::vector<std::int64_t> group_members(const Program& program,
-                                                      std::string_view group, std::int64_t rank);
+/// How many streams a program wants on each rank; at least one.
+[[nodiscard]] int stream_count(const Program& program);
+/// The events with which a run's streams part from the first one and come back to it.
+[[nodiscard]] int events_needed(const Program& program);
 
-/// A program with every symbol, address and argument resolved, for all ranks: running it is a flat
-/// loop over launch records.
+/// What a run works with: of each rank stream_count() streams and events_needed() events, those of
+/// the first rank first. A rank's stream 0 is the one that the run belongs to.
+struct Lanes {
+  std::span<Stream* const> streams;
+  std::span<Event* const> events;
+};
+
+/// A program with every symbol, address and argument resolved, for the ranks that live here:
+/// running it is a flat loop over launch records. A value: it does not change, and streams are
+/// given to each run.
 class LaunchPlan {
  public:
   LaunchPlan() = default;
   /// `bindings` must be complete. Steps whose grid or copy is empty are left out. Throws kInternal
-  /// where the program contradicts itself. The plan points into the ranks' streams and functions.
+  /// where the program contradicts itself. The plan points into the ranks' functions.
   LaunchPlan(const Program& program, const Bindings& bindings, std::span<const RankPlaces> ranks,
              std::uint64_t timeout_ns);
+  LaunchPlan(const LaunchPlan&) = delete;
+  LaunchPlan& operator=(const LaunchPlan&) = delete;
+  LaunchPlan(LaunchPlan&&) = default;
+  LaunchPlan& operator=(LaunchPlan&&) = default;
+  ~LaunchPlan() = default;
 
   /// Enqueues all steps: step by step, and within a step rank by rank, so that ranks that share a
-  /// device wait for each other with all partners enqueued.
-  void run() const {
+  /// device wait for each other with all partners enqueued. All streams of a rank begin where its
+  /// stream 0 stands, and that one ends with all of them.
+  void run(const Lanes& lanes) const {
     for (const Record& r : records_) {
-      if (r.function != nullptr) {
-        r.stream->launch(*r.function, r.grid, r.block, r.shared_bytes,
-                         {arguments_.data() + r.first_argument, r.argument_count});
-      } else {
-        r.stream->copy(r.destination, r.source, r.bytes);
+      Stream& stream = *lanes.streams[r.stream];
+      switch (r.what) {
+        case Record::What::kLaunch:
+          stream.launch(*r.function, r.grid, r.block, r.shared_bytes,
+                        {arguments_.data() + r.first_argument, r.argument_count});
+          break;
+        case Record::What::kCopy:
+          stream.copy(r.destination, r.source, r.bytes);
+          break;
+        case Record::What::kRecord:
+          stream.record(*lanes.events[r.event]);
+          break;
+        case Record::What::kWait:
+          stream.wait(*lanes.events[r.event]);
+          break;
       }
     }
   }
 
  private:
   struct Record {
-    Stream* stream = nullptr;
-    Function* function = nullptr;  ///< null for a copy
+    enum class What : std::uint8_t { kLaunch, kCopy, kRecord, kWait };
+    What what = What::kLaunch;
+    std::size_t stream = 0, event = 0;  ///< of Lanes
+    Function* function = nullptr;
     Dim3 grid, block;
     std::uint32_t shared_bytes = 0;
     std::size_t first_argument = 0, argument_count = 0;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/exec/launch_plan.h"
+#include "runtime/exec/symmetric_heap.h"
 
 namespace braid {
 namespace {
@@ -21,7 +21,7 @@ const ProgramKernel* kernel_of(const Program& program, const Step* step) {
   return kernel < program.kernels.size() ? &program.kernels[kernel] : nullptr;
 }
 
-std::string lost_wait(const Program& program, std::size_t rank, const Record& r) {
+std::string lost_wait(const Program& program, int rank, const Record& r) {
   const Step* step = step_at(program, r.step);
   const ProgramKernel* kernel = kernel_of(program, step);
   std::int64_t peer = r.peer;
@@ -29,8 +29,7 @@ std::string lost_wait(const Program& program, std::size_t rank, const Record& r)
   if (kernel != nullptr) {
     where += fmt::format(" '{}' ({} kernel)", step->name, kernel->needs.template_name);
     // Kernels know ranks by their index in the group.
-    const auto members =
-        group_members(program, kernel->needs.comm_group, static_cast<std::int64_t>(rank));
+    const auto members = group_members(program, kernel->needs.comm_group, rank);
     if (r.peer < members.size()) peer = members[r.peer];
   }
   return fmt::format(
@@ -50,16 +49,16 @@ std::string node_name(const Program& program, const Record& r) {
 
 }  // namespace
 
-std::optional<Error> run_error(const Program& program, std::span<const Record> records,
+std::optional<Error> run_error(const Program& program, std::span<const RankRecord> records,
                                std::uint64_t timeout_ns) {
   std::string lost;
-  const Record* bad = nullptr;
-  for (std::size_t rank = 0; rank < records.size(); ++rank) {
-    const Record& r = records[rank];
+  const RankRecord* bad = nullptr;
+  for (const RankRecord& of_rank : records) {
+    const auto& [rank, r] = of_rank;
     if (r.kind == Record::kLostWait) {
       lost += (lost.empty() ? "" : "; ") + lost_wait(program, rank, r);
-    } else if (r.kind == Record::kBadIndex && (bad == nullptr || r.step < bad->step)) {
-      bad = &r;
+    } else if (r.kind == Record::kBadIndex && (bad == nullptr || r.step < bad->record.step)) {
+      bad = &of_rank;
     }
   }
   if (!lost.empty()) {
@@ -68,9 +67,9 @@ std::optional<Error> run_error(const Program& program, std::span<const Record> r
                              static_cast<double>(timeout_ns) * 1e-9, lost));
   }
   if (bad == nullptr) return std::nullopt;
-  return Error(ErrorCode::kInvalidArgument, node_name(program, *bad),
-               fmt::format("rank {}: index {} is out of range; expected [0, {})",
-                           bad - records.data(), bad->index, bad->extent));
+  return Error(ErrorCode::kInvalidArgument, node_name(program, bad->record),
+               fmt::format("rank {}: index {} is out of range; expected [0, {})", bad->rank,
+                           bad->record.index, bad->record.extent));
 }
 
 }  // namespace braid

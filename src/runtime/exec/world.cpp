@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <numeric>
 
 #include "braid/error.h"
 #include "codegen/target.h"
@@ -10,6 +11,7 @@
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
+#include "runtime/exec/rendezvous.h"
 
 namespace braid {
 namespace {
@@ -51,6 +53,16 @@ World::Impl::Impl(const WorldOptions& options) : target(options.target) {
 
 void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device> opened) {
   device = std::move(opened);
+  rendezvous = options.rendezvous;
+  if (rendezvous == nullptr) {
+    std::vector<int> all(static_cast<std::size_t>(device->world()));
+    std::iota(all.begin(), all.end(), 0);
+    rendezvous = meet_in_process({all})[0];
+  }
+  if (rendezvous->world() != device->world()) {
+    throw_invalid("rendezvous", fmt::format("is one of {} ranks; the device has {}",
+                                            rendezvous->world(), device->world()));
+  }
   line_info = device->watches();
   const bool cuda = device->kind() == "cuda";
   if (cuda) check_nvrtc_fits_driver();
@@ -70,6 +82,22 @@ void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) timeout_s = cuda ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;
   timeout_ns = static_cast<std::uint64_t>(timeout_s * 1e9);
+}
+
+void World::Impl::take_part(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& problem) {
+    if (all_here()) throw;
+    const std::lock_guard lock(meeting);
+    const RankCard card{.failure = problem.what(), .hash = "", .arenas = {}};
+    try {
+      (void)exchange_cards(*rendezvous, std::vector<RankCard>(ranks().size(), card));
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+      // It tells of this very failure, or of one that the others know already.
+    }
+    throw;
+  }
 }
 
 World World::open(const WorldOptions& options) {
@@ -97,6 +125,7 @@ World World::open(const WorldOptions& options, std::shared_ptr<Device> device) {
 World::World(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 int World::size() const { return impl_->device->world(); }
+const std::vector<int>& World::ranks() const { return impl_->ranks(); }
 Device& World::device() const { return *impl_->device; }
 
 }  // namespace braid

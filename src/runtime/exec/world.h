@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "braid/world.h"
 #include "runtime/compile/compile_program.h"
@@ -17,6 +19,13 @@ struct World::Impl {
   /// To be called once.
   void set_device(const WorldOptions& options, std::shared_ptr<Device> opened);
 
+  [[nodiscard]] const std::vector<int>& ranks() const { return rendezvous->ranks(); }
+  [[nodiscard]] bool all_here() const {
+    return static_cast<int>(ranks().size()) == rendezvous->world();
+  }
+  /// Does what the other worlds wait for; where it throws, they are told.
+  void take_part(const std::function<void()>& work);
+
   std::unique_ptr<DiskCache> cache;  ///< null when not used; outlives the device
   std::shared_ptr<Device> device;
   std::string target;        ///< what the user asked for, "sm_90a"; empty: see WorldOptions::target
@@ -28,6 +37,8 @@ struct World::Impl {
   /// of two threads' runs between each other, both could wait for room on a GPU that neither
   /// leaves.
   std::mutex enqueue;
+  std::shared_ptr<Rendezvous> rendezvous;
+  std::recursive_mutex meeting;  ///< held while something is agreed upon at the rendezvous
 };
 
 }  // namespace braid

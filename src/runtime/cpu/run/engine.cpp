@@ -1,6 +1,8 @@
 #include "runtime/cpu/run/engine.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <new>
 #include <system_error>
 
@@ -21,6 +23,11 @@ BlockRunner::State caught(std::string& error, Body body) {
 }
 
 }  // namespace
+
+bool ValueOp::reached() const {
+  const std::atomic_ref<std::uint32_t> word(*reinterpret_cast<std::uint32_t*>(address));
+  return static_cast<std::int32_t>(word.load(std::memory_order_acquire) - value) >= 0;
+}
 
 Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter)
     : sanitizer_(sanitizer), scheduler_(scheduler), counter_(counter) {
@@ -115,6 +122,7 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
   if (sanitizer_ != nullptr) sanitizer_->join(*stream->clock, host);
   if (auto* record = std::get_if<RecordOp>(&op)) {
     record->event->reached = std::max(record->event->reached, record->count);
+    record->event->error = stream->error;
     if (sanitizer_ != nullptr) record->event->clock = sanitizer_->clock_of(*stream->clock);
     for (const auto& waiter : std::exchange(record->event->waiting, {})) {
       waiter->busy = false;
@@ -125,6 +133,7 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
   if (auto* wait = std::get_if<WaitOp>(&op)) {
     if (wait->event->reached >= wait->count) {
       if (sanitizer_ != nullptr) sanitizer_->join(*stream->clock, wait->event->clock);
+      if (stream->error.empty()) stream->error = wait->event->error;
       return true;
     }
     wait->event->waiting.push_back(stream);
@@ -134,7 +143,10 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
   }
   if (!stream->error.empty()) return true;
   stream->busy = true;
-  if (auto* host = std::get_if<HostOp>(&op)) {
+  if (const auto* value = std::get_if<ValueOp>(&op)) {
+    ++unfinished_;
+    value_waits_.push_back({stream, *value});
+  } else if (auto* host = std::get_if<HostOp>(&op)) {
     tasks_.push_back({stream, std::move(*host)});
   } else {
     auto grid = std::make_shared<Grid>();
@@ -197,10 +209,15 @@ void Engine::worker() {
   std::unique_ptr<BlockRunner> spare;
   std::unique_lock lock(mutex_);
   for (;;) {
+    poll_values();
     if (!have_work()) {
       if (stop_) return;
       ++sleeping_;
-      work_.wait(lock, [&] { return stop_ || have_work(); });
+      if (value_waits_.empty()) {
+        work_.wait(lock, [&] { return stop_ || have_work() || !value_waits_.empty(); });
+      } else {
+        work_.wait_for(lock, kValuePeriod, [&] { return stop_ || have_work(); });
+      }
       --sleeping_;
       continue;
     }
@@ -211,6 +228,22 @@ void Engine::worker() {
     } else {
       resume_block(lock, spare);
     }
+  }
+}
+
+/// Lets those streams go on whose words have come to their values.
+void Engine::poll_values() {
+  for (std::size_t i = 0; i < value_waits_.size();) {
+    const bool reached = value_waits_[i].op.reached();
+    if (!reached && failure_.empty()) {
+      ++i;
+      continue;
+    }
+    const std::shared_ptr<StreamState> stream = std::move(value_waits_[i].stream);
+    value_waits_.erase(value_waits_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!reached) stream->error = "waits for a value, and another kernel failed: " + failure_;
+    --unfinished_;
+    complete(stream);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -23,6 +24,7 @@ struct EventState {
   std::uint64_t reached = 0;
   std::vector<std::shared_ptr<struct StreamState>> waiting;
   VectorClock clock;  ///< of the stream that recorded it
+  std::string error;  ///< of the stream that recorded it
 };
 
 struct RecordOp {
@@ -32,6 +34,12 @@ struct RecordOp {
 struct WaitOp {
   std::shared_ptr<EventState> event;
   std::uint64_t count;
+};
+/// Holds the stream back until the word has come to the value (Stream::wait_value).
+struct ValueOp {
+  std::uint64_t address;
+  std::uint32_t value;
+  [[nodiscard]] bool reached() const;
 };
 /// Runs on a worker: copies and fills.
 struct HostOp {
@@ -45,7 +53,7 @@ struct LaunchOp {
   std::shared_ptr<const Program> program;
   const ptx::Function* function = nullptr;  ///< of the program
 };
-using StreamOp = std::variant<RecordOp, WaitOp, HostOp, std::unique_ptr<LaunchOp>>;
+using StreamOp = std::variant<RecordOp, WaitOp, ValueOp, HostOp, std::unique_ptr<LaunchOp>>;
 
 struct StreamState {
   struct Queued {
@@ -68,7 +76,8 @@ struct StreamState {
 /// started after every full round in which none finished.
 ///
 /// Where a kernel fails, what the others wait for may never come: until the device is idle again,
-/// blocks that spin are given up, and their streams fail with its error.
+/// blocks that spin and streams that wait for a value are given up, and fail with its error. A
+/// stream that waits for an event of one that failed fails with it.
 class Engine {
  public:
   /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
@@ -93,6 +102,7 @@ class Engine {
  private:
   static constexpr std::size_t kMaxLive = 256;
   static constexpr std::uint64_t kMaxChunk = 64;
+  static constexpr std::chrono::microseconds kValuePeriod{50};
 
   struct Grid {
     std::shared_ptr<StreamState> stream;
@@ -111,6 +121,11 @@ class Engine {
     HostOp op;
   };
 
+  struct ValueWait {
+    std::shared_ptr<StreamState> stream;
+    ValueOp op;
+  };
+
   void start_workers(int threads);
   void stop_workers();
   void worker();
@@ -123,6 +138,7 @@ class Engine {
   void resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
   std::size_t grant();
   void run_task(std::unique_lock<std::mutex>& lock);
+  void poll_values();
   void push(StreamState& stream, StreamOp op);
   bool stuck(BlockRunner& block);
   void give_up(std::size_t which, const std::string& error);
@@ -136,6 +152,7 @@ class Engine {
   std::deque<std::shared_ptr<Grid>> grids_;  ///< with blocks that are not started
   std::deque<Suspended> suspended_;
   std::deque<Task> tasks_;
+  std::vector<ValueWait> value_waits_;
   std::size_t resumed_in_vain_ = 0;
   Sanitizer* sanitizer_;
   Scheduler* scheduler_;
@@ -147,7 +164,7 @@ class Engine {
   std::size_t draining_ = 0;  ///< host threads that wait, and hand over no more work
   bool turn_ = false;
   std::uint64_t run_ = 0;       ///< interleavings so far
-  std::size_t unfinished_ = 0;  ///< grids
+  std::size_t unfinished_ = 0;  ///< grids, and waits for values
   std::string failure_;         ///< of the first kernel that failed since no grid was unfinished
   bool stop_ = false;
   std::uint32_t next_grid_id_ = 0;

@@ -1,4 +1,4 @@
-#include "lowering/fsdp/gathered.h"
+#include "lowering/analysis/gathered.h"
 
 #include "ir/op_registry.h"
 

@@ -1,0 +1,76 @@
+#include "lowering/fuse/bodies.h"
+
+#include <utility>
+
+#include "lowering/fuse/kernel_body.h"
+
+namespace braid {
+
+std::size_t FusedBodies::KeyHash::operator()(const std::vector<std::int32_t>& key) const {
+  std::size_t hash = key.size();
+  for (std::int32_t x : key) mix_hash(hash, static_cast<std::size_t>(x));
+  return hash;
+}
+
+FusedBodies::FusedBodies(const Graph& graph, const Target& target)
+    : graph_(graph),
+      target_(target),
+      kinds_(graph),
+      stamp_(graph.values().size(), 0),
+      number_(graph.values().size(), 0) {}
+
+FusedNodes FusedBodies::find(std::span<const NodeId> nodes, std::vector<ValueId> outputs) {
+  FusedNodes result{.body = nullptr, .inputs = {}, .outputs = std::move(outputs)};
+  ++now_;
+  key_.clear();
+  const auto number = [&](ValueId value) -> std::int32_t& {
+    return number_[static_cast<std::size_t>(value)];
+  };
+  const auto has_number = [&](ValueId value) {
+    std::int32_t& stamp = stamp_[static_cast<std::size_t>(value)];
+    return std::exchange(stamp, now_) == now_;
+  };
+  // Inputs count down from -1, results up from 0. Kinds and numbers cannot be confused: a kind
+  // fixes how many numbers follow it.
+  std::int32_t results = 0;
+  for (NodeId id : nodes) {
+    const Node& node = graph_.node(id);
+    key_.push_back(kinds_.of(id));
+    for (ValueId input : node.inputs) {
+      if (!has_number(input)) {
+        result.inputs.push_back(input);
+        number(input) = -static_cast<std::int32_t>(result.inputs.size());
+      }
+      key_.push_back(number(input));
+    }
+    for (ValueId output : node.outputs) {
+      stamp_[static_cast<std::size_t>(output)] = now_;
+      number(output) = results++;
+    }
+  }
+  key_.push_back(-1 - static_cast<std::int32_t>(result.outputs.size()));
+  for (ValueId output : result.outputs) key_.push_back(number(output));
+
+  auto found = bodies_.find(key_);
+  if (found == bodies_.end()) {
+    // Most bodies are only tried: the graph of one that is wanted is made again.
+    const auto graph = make_body(graph_, nodes, result.inputs, result.outputs);
+    FusedBody body{.template_name = std::string(template_name(*graph)),
+                   .refusal = cannot_fuse(*graph),
+                   .spec = std::nullopt};
+    found = bodies_.emplace(key_, std::move(body)).first;
+  }
+  result.body = &found->second;
+  return result;
+}
+
+const KernelSpec& FusedBodies::spec_of(std::span<const NodeId> nodes, const FusedNodes& kernel) {
+  std::optional<KernelSpec>& spec = kernel.body->spec;
+  if (!spec) {
+    const auto body = make_body(graph_, nodes, kernel.inputs, kernel.outputs);
+    spec.emplace(KernelSpec{body, default_config(*body, target_)});
+  }
+  return *spec;
+}
+
+}  // namespace braid

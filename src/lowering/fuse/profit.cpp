@@ -1,0 +1,113 @@
+#include "lowering/fuse/profit.h"
+
+#include <algorithm>
+
+#include "codegen/kernel_spec.h"
+#include "ir/numel.h"
+#include "ir/op_registry.h"
+#include "lowering/plan/cost.h"
+
+namespace braid {
+namespace {
+
+namespace why = fuse_reasons;
+
+/// The elements that computing the node visits.
+const Shape& domain(const Graph& graph, const Node& node) {
+  const OpClass c = node.op->op_class;
+  const bool rows = c == OpClass::kNorm || c == OpClass::kReduction;
+  return graph.type(rows ? node.inputs[0] : node.outputs[0]).shape;
+}
+
+double most_bytes(const Graph& graph, ValueId value) {
+  return static_cast<double>(max_bytes(graph.type(value), graph.symbols()));
+}
+
+/// Whether visiting the node's elements would visit those of the item more often than before.
+Reason would_repeat(const Clusters& clusters, int other, NodeId id,
+                    const std::vector<NodeId>& own) {
+  const Graph& graph = clusters.graph;
+  const Shape& visited = domain(graph, clusters.node(id));
+  const Shape& computed = domain(graph, clusters.head(clusters.item(other)));
+  const auto equal = [&](const Shape& shape) {
+    return shape == visited || same_numel(shape, visited);
+  };
+  if (equal(computed)) return {};
+  for (NodeId n : own) {
+    for (ValueId input : clusters.node(n).inputs) {
+      if (clusters.item_of(input) == other && equal(graph.type(input).shape)) return {};
+    }
+  }
+  const Node& node = clusters.node(id);
+  return Reason(why::kRepeats, TensorType{graph.type(node.inputs[0]).dtype, computed}.str(),
+                TensorType{graph.type(node.outputs[0]).dtype, visited}.str());
+}
+
+}  // namespace
+
+bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
+  const Item& it = clusters.item(host);
+  const ValueId operand = clusters.node(collective).inputs[0];
+  if (it.anchor != Anchor::kNone || it.consumed || it.kernel.outputs != std::vector{operand} ||
+      clusters.users_of(operand) != std::vector{collective} ||
+      clusters.is_output[static_cast<std::size_t>(operand)]) {
+    return false;
+  }
+  double bytes = most_bytes(clusters.graph, operand);
+  for (ValueId input : it.kernel.inputs) bytes += most_bytes(clusters.graph, input);
+  const DeviceModel& device = device_model(clusters.context.target);
+  const std::int64_t blocks = kMaxCollectiveBlocks / clusters.context.ranks_per_device;
+  return memory_ns(bytes, std::max<std::int64_t>(1, blocks), device) <
+         memory_ns(bytes, device.sms, device) + device.launch_ns;
+}
+
+bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
+  const Item& it = clusters.item(host);
+  if (it.anchor != Anchor::kNone || it.consumed) return false;
+  double bytes = 0;
+  for (ValueId input : it.kernel.inputs) bytes += most_bytes(clusters.graph, input);
+  double results = 0;
+  for (ValueId output : it.kernel.outputs) {
+    const auto& users = clusters.users_of(output);
+    results += most_bytes(clusters.graph, output);
+    if (clusters.is_output[static_cast<std::size_t>(output)] || users != std::vector{matmul}) {
+      return false;
+    }
+  }
+  const bool cheap = std::all_of(it.nodes.begin(), it.nodes.end(), [&](NodeId n) {
+    const std::string_view op = clusters.node(n).op_name();
+    return op == "to" || op == "mul" || clusters.folded(n);
+  });
+  // A row's scale is little beside the row.
+  return cheap && bytes <= results * 1.05;
+}
+
+Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vector<NodeId>& own) {
+  const Node& n = clusters.node(id);
+  if (is_collective(n)) {
+    if (is_cheap_prologue(clusters, host, id)) return {};
+    return Reason(why::kCollectiveOpens, n.op_name());
+  }
+  if (n.op->op_class == OpClass::kMatmul) {
+    if (is_matmul_prologue(clusters, host, id)) return {};
+    return Reason(why::kMatmulOpens);
+  }
+  if (n.op->op_class == OpClass::kView) return Reason(why::kViewOpens, n.op_name());
+  return would_repeat(clusters, host, id, own);
+}
+
+Reason cannot_absorb(const Clusters& clusters, int joined, int other, NodeId id,
+                     const std::vector<NodeId>& own) {
+  const Node& n = clusters.node(id);
+  if (n.op->op_class == OpClass::kMatmul) return cannot_join(clusters, other, id, own);
+  const Item& mine = clusters.item(joined);
+  const Item& its = clusters.item(other);
+  const bool pair = mine.anchor == Anchor::kMatmul && its.anchor == Anchor::kMatmul;
+  if (its.anchor != Anchor::kNone && !pair) {
+    return Reason(why::kCannotJoin, n.name, mine.kernel.body->template_name,
+                  clusters.head(mine).name, its.kernel.body->template_name);
+  }
+  return would_repeat(clusters, other, id, own);
+}
+
+}  // namespace braid

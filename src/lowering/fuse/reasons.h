@@ -1,0 +1,34 @@
+#pragma once
+
+#include "lowering/remark.h"
+
+// What fuse made of the nodes, and why it did not merge two of its kernels.
+
+namespace braid::fuse_reasons {
+
+inline constexpr ReasonCode kOneKernel{"fuse.one_kernel", "one {template} kernel: {ops}"};
+inline constexpr ReasonCode kNotFused{"fuse.not_fused", "not fused with '{value}': {why}"};
+
+// What is not legal:
+inline constexpr ReasonCode kCollectiveOpens{
+    "fuse.collective_opens",
+    "{op} opens its kernel: its operand must lie complete in the arena of every rank first"};
+inline constexpr ReasonCode kViewOpens{"fuse.view_opens",
+                                       "a {op} that is written to memory opens its kernel"};
+inline constexpr ReasonCode kTooManyNodes{"fuse.too_many_nodes",
+                                          "the kernel would compute more than {most} nodes"};
+inline constexpr ReasonCode kClosesCycle{
+    "fuse.closes_cycle", "another operand may depend on that kernel: merging could close a cycle"};
+inline constexpr ReasonCode kTemplateRefuses{"fuse.template_refuses", "{why}"};
+
+// What does not pay:
+inline constexpr ReasonCode kMatmulOpens{
+    "fuse.matmul_opens",
+    "a matmul opens its kernel: inside, its operand would be computed once per tile"};
+inline constexpr ReasonCode kCannotJoin{
+    "fuse.cannot_join",
+    "'{node}' went into the {template} kernel of '{head}', and a {other} kernel cannot join that"};
+inline constexpr ReasonCode kRepeats{
+    "fuse.repeats", "{computed} would be computed again for each element of {visited}"};
+
+}  // namespace braid::fuse_reasons

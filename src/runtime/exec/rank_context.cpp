@@ -1,0 +1,112 @@
+#include "runtime/exec/rank_context.h"
+
+namespace braid {
+namespace {
+
+constexpr std::uint32_t kSharedBytesWithoutOptIn = 48 << 10;
+
+}  // namespace
+
+RankContext::RankContext(Device& device, const Program& program, const ProgramCode& code,
+                         const SymmetricHeap& heap, std::size_t local, int rank)
+    : device_(device),
+      program_(program),
+      code_(code),
+      heap_(heap),
+      local_(local),
+      rank_(rank),
+      arenas_(program.arenas.size()),
+      bound_(program.buffers.size()) {
+  for (int s = 0; s < stream_count(program); ++s) {
+    streams_.push_back(device.create_stream(rank));
+  }
+  for (int e = 0; e < events_needed(program); ++e) events_.push_back(device.create_event(rank));
+  end_of_run_ = device.create_event(rank);
+  record_ = device.allocate_host(rank, sizeof(protocol::Record));
+  const MemoryPart part{record_->address(), sizeof(protocol::Record), "record"};
+  device.name_parts(record_->address(), {&part, 1});
+  for (const CompiledKernel& kernel : code.compiled) {
+    modules_.push_back(device.load(rank, kernel.image));
+  }
+  for (std::size_t a = 0; a < program.arenas.size(); ++a) {
+    if (program.arenas[a].kind == ArenaKind::kWorkspace) allocate(a);
+  }
+}
+
+void RankContext::allocate(std::size_t arena) {
+  if (arenas_[arena] != nullptr || program_.arenas[arena].kind == ArenaKind::kSymmetric) return;
+  const auto bytes = static_cast<std::size_t>(program_.arenas[arena].bytes);
+  arenas_[arena] = device_.allocate(rank_, bytes);
+  if (program_.arenas[arena].kind == ArenaKind::kState) {
+    stream().fill(arenas_[arena]->address(), 0, bytes);
+  }
+}
+
+void RankContext::allocate_unbound() {
+  for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+    if (bound_[b] == 0) allocate(static_cast<std::size_t>(program_.buffers[b].arena));
+  }
+}
+
+std::uint64_t RankContext::arena_address(std::size_t arena) const {
+  const auto& memory = arenas_[arena];
+  return memory != nullptr ? memory->address() : heap_.own(arena, local_);
+}
+
+std::uint64_t RankContext::address(std::size_t buffer) const {
+  if (bound_[buffer] != 0) return bound_[buffer];
+  const Buffer& b = program_.buffers[buffer];
+  return arena_address(static_cast<std::size_t>(b.arena)) + static_cast<std::uint64_t>(b.offset);
+}
+
+RankPlaces RankContext::places() {
+  RankPlaces places;
+  places.rank = rank_;
+  places.record_address = record_->address();
+  places.peer_arenas = heap_.peers(local_);
+  for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+    places.buffer_addresses.push_back(address(b));
+  }
+  for (std::size_t k = 0; k < program_.kernels.size(); ++k) {
+    const std::size_t source = code_.code_of[k];
+    Function& function = modules_[source]->function(code_.sources[source].entry);
+    const auto shared = static_cast<std::uint32_t>(program_.kernels[k].needs.shared_bytes);
+    if (shared > kSharedBytesWithoutOptIn) function.set_max_dynamic_shared(shared);
+    places.functions.push_back(&function);
+  }
+  return places;
+}
+
+std::vector<RankContext::NamedMemory> RankContext::named_memory(const Bindings& bindings) const {
+  std::vector<NamedMemory> named(program_.arenas.size());
+  for (std::size_t a = 0; a < named.size(); ++a) named[a].address = arena_address(a);
+  for (const MemoryPart& head : heap_.heads(local_)) {
+    for (std::size_t a = 0; a < named.size(); ++a) {
+      const std::uint64_t offset = head.address - named[a].address;  // large when it lies before
+      if (offset < static_cast<std::uint64_t>(program_.arenas[a].bytes)) {
+        named[a].parts.push_back(head);
+      }
+    }
+  }
+  for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+    const Buffer& buffer = program_.buffers[b];
+    if (bound_[b] != 0) continue;  // the caller's memory, and the caller's to name
+    const std::int64_t bytes = numel(buffer.type.shape).evaluate(bindings) *
+                               static_cast<std::int64_t>(dtype_size(buffer.type.dtype));
+    named[static_cast<std::size_t>(buffer.arena)].parts.push_back(
+        {address(b), static_cast<std::size_t>(bytes), buffer.name});
+  }
+  std::erase_if(named, [](const NamedMemory& memory) { return memory.address == 0; });
+  return named;
+}
+
+protocol::Record RankContext::record() const {
+  return *reinterpret_cast<const protocol::Record*>(record_->address());
+}
+
+void RankContext::reset() {
+  stream().fill(record_->address(), 0, sizeof(protocol::Record));
+  heap_.zero_flags(local_, stream());
+}
+
+}  // namespace braid

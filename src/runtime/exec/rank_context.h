@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "braid/device.h"
+#include "codegen/protocol.h"
+#include "runtime/compile/compile_program.h"
+#include "runtime/exec/launch_plan.h"
+#include "runtime/exec/symmetric_heap.h"
+
+namespace braid {
+
+/// What one rank of a program owns here: its record, its arenas but for the symmetric ones, its
+/// code and its streams, and the addresses that the caller bound.
+class RankContext {
+ public:
+  /// `heap` holds the rank as number `local`. Parameters and io get memory in allocate_unbound().
+  RankContext(Device& device, const Program& program, const ProgramCode& code,
+              const SymmetricHeap& heap, std::size_t local, int rank);
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Stream>>& streams() const { return streams_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Event>>& events() const { return events_; }
+  [[nodiscard]] Stream& stream() const { return *streams_[0]; }
+  /// Where the last run ends that is on streams of the caller.
+  [[nodiscard]] Event& end_of_run() const { return *end_of_run_; }
+
+  /// From now on the buffer lies at the caller's address.
+  void bind(std::size_t buffer, std::uint64_t address) { bound_[buffer] = address; }
+  /// Memory for the arenas of which the caller has not bound all.
+  void allocate_unbound();
+  /// Where everything lies now. All arenas must be there.
+  [[nodiscard]] RankPlaces places();
+  /// What lies where in each allocation at these bindings, with the allocation's address.
+  struct NamedMemory {
+    std::uint64_t address;
+    std::vector<MemoryPart> parts;
+  };
+  [[nodiscard]] std::vector<NamedMemory> named_memory(const Bindings& bindings) const;
+
+  /// What kernels noted since the last reset. No work may be in flight.
+  [[nodiscard]] protocol::Record record() const;
+  /// Enqueues that the record, and all by which ranks wait for each other, are as before the first
+  /// run.
+  void reset();
+
+ private:
+  void allocate(std::size_t arena);
+  [[nodiscard]] std::uint64_t arena_address(std::size_t arena) const;
+  [[nodiscard]] std::uint64_t address(std::size_t buffer) const;
+
+  Device& device_;
+  const Program& program_;
+  const ProgramCode& code_;
+  const SymmetricHeap& heap_;
+  std::size_t local_;
+  int rank_;
+  // Destroyed in reverse: streams before modules before memory.
+  std::unique_ptr<Memory> record_;                ///< a protocol::Record that the host sees
+  std::vector<std::unique_ptr<Memory>> arenas_;   ///< null until needed, and where symmetric
+  std::vector<std::unique_ptr<Module>> modules_;  ///< of each source
+  std::vector<std::uint64_t> bound_;              ///< the caller's address of each buffer, or 0
+  std::unique_ptr<Event> end_of_run_;
+  std::vector<std::unique_ptr<Event>> events_;    ///< as Lanes wants them
+  std::vector<std::unique_ptr<Stream>> streams_;  ///< of the program, by number
+};
+
+}  // namespace braid

@@ -1,0 +1,179 @@
+#include "runtime/exec/rendezvous.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "braid/error.h"
+#include "runtime/bytes.h"
+
+namespace braid {
+namespace {
+
+constexpr const char* kPlace = "rendezvous";
+constexpr std::uint32_t kCardFormat = 1;
+
+/// What the ends of one process share.
+struct Hall {
+  std::vector<std::vector<int>> parties;
+  int world = 0;
+  std::chrono::duration<double> timeout{};
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<bool> here;            ///< the parties that came to the round under way
+  std::vector<std::string> bytes;    ///< of that round, by rank
+  std::uint64_t round = 0;           ///< rounds that are over
+  std::vector<std::string> results;  ///< of the last of them; nobody begins another one before all
+                                     ///< have left it: see `readers`
+  std::size_t readers = 0;
+  std::string broken;  ///< why no round will end any more
+};
+
+class HallEnd final : public Rendezvous {
+ public:
+  HallEnd(std::shared_ptr<Hall> hall, std::size_t party) : hall_(std::move(hall)), party_(party) {}
+  ~HallEnd() override {
+    const std::lock_guard lock(hall_->mutex);
+    break_up(fmt::format("rank {} is gone", ranks()[0]));
+  }
+  HallEnd(const HallEnd&) = delete;
+  HallEnd& operator=(const HallEnd&) = delete;
+
+  [[nodiscard]] int world() const override { return hall_->world; }
+  [[nodiscard]] const std::vector<int>& ranks() const override { return hall_->parties[party_]; }
+
+  [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
+    if (mine.size() != ranks().size()) {
+      throw_internal(kPlace,
+                     fmt::format("bytes of {} ranks; expected {}", mine.size(), ranks().size()));
+    }
+    std::unique_lock lock(hall_->mutex);
+    Hall& hall = *hall_;
+    const auto deadline = std::chrono::steady_clock::now() + hall.timeout;
+    const auto wait = [&](auto ready) {
+      if (hall.changed.wait_until(lock, deadline, ready)) return true;
+      break_up(fmt::format("rank {} did not come within {:g} s", missing(), hall.timeout.count()));
+      return false;
+    };
+    wait([&] { return hall.readers == 0 || !hall.broken.empty(); });
+    if (!hall.broken.empty()) throw Error(ErrorCode::kEnvironment, kPlace, hall.broken);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      hall.bytes[static_cast<std::size_t>(ranks()[i])] = std::move(mine[i]);
+    }
+    hall.here[party_] = true;
+    const std::uint64_t round = hall.round;
+    if (std::all_of(hall.here.begin(), hall.here.end(), [](bool came) { return came; })) {
+      hall.results = std::exchange(hall.bytes, std::vector<std::string>(hall.bytes.size()));
+      hall.here.assign(hall.here.size(), false);
+      hall.readers = hall.parties.size();
+      ++hall.round;
+      hall.changed.notify_all();
+    }
+    const bool came = wait([&] { return hall.round != round || !hall.broken.empty(); });
+    if (hall.round == round) {
+      throw Error(came ? ErrorCode::kEnvironment : ErrorCode::kTimeout, kPlace, hall.broken);
+    }
+    std::vector<std::string> results = hall.results;
+    if (--hall.readers == 0) hall.changed.notify_all();
+    return results;
+  }
+
+ private:
+  /// The first rank that has not come.
+  [[nodiscard]] int missing() const {
+    for (std::size_t p = 0; p < hall_->parties.size(); ++p) {
+      if (!hall_->here[p] && p != party_) return hall_->parties[p][0];
+    }
+    return -1;
+  }
+  void break_up(std::string why) const {
+    if (hall_->broken.empty()) hall_->broken = std::move(why);
+    hall_->changed.notify_all();
+  }
+
+  std::shared_ptr<Hall> hall_;
+  std::size_t party_;
+};
+
+std::string encode(const RankCard& card) {
+  ByteWriter out;
+  out.value(kCardFormat);
+  out.string(card.failure);
+  out.string(card.hash);
+  out.value<std::uint64_t>(card.arenas.size());
+  for (const std::string& arena : card.arenas) out.string(arena);
+  return out.take();
+}
+
+RankCard decode(std::string_view bytes, std::size_t rank) {
+  ByteReader in(bytes);
+  RankCard card;
+  const auto format = in.value<std::uint32_t>();
+  card.failure = in.string();
+  card.hash = in.string();
+  // Each arena takes eight bytes at least: a damaged count ends the loop.
+  const auto arenas = std::min<std::uint64_t>(in.value<std::uint64_t>(), bytes.size());
+  for (std::uint64_t a = 0; a < arenas; ++a) card.arenas.emplace_back(in.string());
+  if (format != kCardFormat || !in.done()) {
+    throw_invalid(kPlace, fmt::format("rank {} speaks another format; expected the same version of "
+                                      "braid on all ranks",
+                                      rank));
+  }
+  return card;
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
+    const std::vector<std::vector<int>>& parties, double timeout_s) {
+  auto hall = std::make_shared<Hall>();
+  hall->parties = parties;
+  hall->timeout = std::chrono::duration<double>(timeout_s);
+  std::vector<int> all;
+  for (std::vector<int>& party : hall->parties) {
+    if (party.empty()) throw_invalid(kPlace, "found an end without ranks; expected one at least");
+    std::sort(party.begin(), party.end());
+    all.insert(all.end(), party.begin(), party.end());
+  }
+  std::sort(all.begin(), all.end());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == static_cast<int>(i)) continue;
+    throw_invalid(kPlace, fmt::format("found rank {}; expected {}: each rank once", all[i], i));
+  }
+  hall->world = static_cast<int>(all.size());
+  hall->bytes.resize(all.size());
+  hall->here.resize(parties.size());
+  std::vector<std::shared_ptr<Rendezvous>> ends;
+  for (std::size_t p = 0; p < parties.size(); ++p) {
+    ends.push_back(std::make_shared<HallEnd>(hall, p));
+  }
+  return ends;
+}
+
+std::vector<RankCard> exchange_cards(Rendezvous& rendezvous, const std::vector<RankCard>& mine) {
+  std::vector<std::string> bytes;
+  bytes.reserve(mine.size());
+  for (const RankCard& card : mine) bytes.push_back(encode(card));
+  const std::vector<std::string> all = rendezvous.all_gather(std::move(bytes));
+  std::vector<RankCard> cards;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) cards.push_back(decode(all[rank], rank));
+  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+    if (cards[rank].failure.empty()) continue;
+    throw Error(ErrorCode::kEnvironment, kPlace,
+                fmt::format("rank {} cannot take part: {}", rank, cards[rank].failure));
+  }
+  for (std::size_t rank = 1; rank < cards.size(); ++rank) {
+    if (cards[rank].hash == cards[0].hash) continue;
+    throw_invalid(kPlace,
+                  fmt::format("rank 0 has the plan {}, rank {} has {}; expected one plan on "
+                              "all ranks",
+                              cards[0].hash, rank, cards[rank].hash));
+  }
+  return cards;
+}
+
+}  // namespace braid

@@ -1,0 +1,108 @@
+#include "runtime/exec/symmetric_heap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "braid/error.h"
+#include "codegen/protocol.h"
+
+namespace braid {
+
+std::vector<std::int64_t> group_members(const Program& program, std::string_view group,
+                                        std::int64_t rank) {
+  const auto found = program.groups.find(group);
+  if (found == program.groups.end()) throw_internal(std::string(group), "unknown group");
+  for (const std::vector<std::int64_t>& members : found->second.ranks) {
+    if (std::find(members.begin(), members.end(), rank) != members.end()) return members;
+  }
+  if (!found->second.ranks.empty() || found->second.size != program.world) {
+    throw_internal(std::string(group), fmt::format("rank {} is in no instance of it", rank));
+  }
+  std::vector<std::int64_t> all(static_cast<std::size_t>(program.world));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+SymmetricHeap::SymmetricHeap(const Program& program, Device& device, std::span<const int> ranks)
+    : program_(program),
+      device_(device),
+      ranks_(ranks.begin(), ranks.end()),
+      memory_(ranks.size()),
+      peers_(ranks.size()) {
+  for (std::size_t a = 0; a < program.arenas.size(); ++a) {
+    if (program.arenas[a].kind == ArenaKind::kSymmetric) arenas_.push_back(a);
+  }
+  for (std::size_t local = 0; local < ranks_.size(); ++local) {
+    for (const std::size_t a : arenas_) {
+      memory_[local].push_back(
+          device.allocate(ranks_[local], static_cast<std::size_t>(program.arenas[a].bytes)));
+    }
+  }
+}
+
+std::vector<std::string> SymmetricHeap::exports(std::size_t local) const {
+  std::vector<std::string> handles;
+  if (static_cast<std::int64_t>(ranks_.size()) == program_.world) return handles;
+  for (const auto& memory : memory_[local]) handles.push_back(memory->export_handle());
+  return handles;
+}
+
+void SymmetricHeap::connect(std::span<const std::vector<std::string>> handles) {
+  for (std::size_t local = 0; local < ranks_.size(); ++local) {
+    peers_[local].resize(program_.arenas.size());
+    for (std::size_t i = 0; i < arenas_.size(); ++i) find_peers(local, i, handles);
+  }
+}
+
+void SymmetricHeap::find_peers(std::size_t local, std::size_t arena,
+                               std::span<const std::vector<std::string>> handles) {
+  std::vector<std::uint64_t>& addresses = peers_[local][arenas_[arena]];
+  addresses.resize(static_cast<std::size_t>(program_.world));
+  const std::string& group = program_.arenas[arenas_[arena]].group;
+  for (const std::int64_t member : group_members(program_, group, ranks_[local])) {
+    if (member < 0 || member >= program_.world) {
+      throw_internal(group, fmt::format("member {} of a world of {}", member, program_.world));
+    }
+    const auto peer = static_cast<std::size_t>(member);
+    const auto here = std::find(ranks_.begin(), ranks_.end(), static_cast<int>(member));
+    if (here != ranks_.end()) {
+      addresses[peer] = memory_[static_cast<std::size_t>(here - ranks_.begin())][arena]->address();
+      continue;
+    }
+    if (handles[peer].size() != arenas_.size()) {
+      throw_invalid(program_.name, fmt::format("rank {} exports {} arenas; expected {}", peer,
+                                               handles[peer].size(), arenas_.size()));
+    }
+    imported_.push_back(device_.import_memory(ranks_[local], handles[peer][arena]));
+    addresses[peer] = imported_.back()->address();
+  }
+}
+
+std::uint64_t SymmetricHeap::own(std::size_t arena, std::size_t local) const {
+  const auto found = std::find(arenas_.begin(), arenas_.end(), arena);
+  if (found == arenas_.end()) return 0;
+  return memory_[local][static_cast<std::size_t>(found - arenas_.begin())]->address();
+}
+
+std::vector<MemoryPart> SymmetricHeap::heads(std::size_t local) const {
+  std::vector<MemoryPart> parts;
+  for (std::size_t i = 0; i < arenas_.size(); ++i) {
+    parts.push_back({memory_[local][i]->address(), protocol::kHeadBytes,
+                     program_.arenas[arenas_[i]].name() + " head"});
+  }
+  return parts;
+}
+
+void SymmetricHeap::zero_flags(std::size_t local, Stream& stream) const {
+  for (const MemoryPart& head : heads(local)) stream.fill(head.address, 0, head.bytes);
+  for (const Buffer& buffer : program_.buffers) {
+    if (buffer.kind == BufferKind::kTensor) continue;
+    const std::uint64_t arena = own(static_cast<std::size_t>(buffer.arena), local);
+    stream.fill(arena + static_cast<std::uint64_t>(buffer.offset), 0,
+                static_cast<std::size_t>(buffer.bytes));
+  }
+}
+
+}  // namespace braid

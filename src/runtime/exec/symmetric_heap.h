@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "braid/device.h"
+#include "lowering/plan/program.h"
+
+namespace braid {
+
+/// The members of a rank's instance of a group, in order of their index in the group.
+[[nodiscard]] std::vector<std::int64_t> group_members(const Program& program,
+                                                      std::string_view group, std::int64_t rank);
+
+/// The `symmetric:<group>` arenas of a program: their memory on the ranks that live here, and where
+/// these find the memory of their peers, wherever those live.
+class SymmetricHeap {
+ public:
+  /// Allocates on `ranks`; all of it is to be zeroed by zero_flags() before others may see it.
+  SymmetricHeap(const Program& program, Device& device, std::span<const int> ranks);
+
+  /// By which the other ranks import the arenas of ranks[local]; nothing when all ranks live here.
+  [[nodiscard]] std::vector<std::string> exports(std::size_t local) const;
+  /// `handles[rank]` are the exports of every rank of the world. To be called once.
+  void connect(std::span<const std::vector<std::string>> handles);
+
+  /// Of an arena on ranks[local] itself; 0 when it is not a symmetric one.
+  [[nodiscard]] std::uint64_t own(std::size_t arena, std::size_t local) const;
+  /// Where ranks[local] finds each arena of each rank: by arena, then by rank; 0 for one that is
+  /// not in its group, nothing for other arenas.
+  [[nodiscard]] const std::vector<std::vector<std::uint64_t>>& peers(std::size_t local) const {
+    return peers_[local];
+  }
+  /// The head of each arena of ranks[local], which no buffer holds.
+  [[nodiscard]] std::vector<MemoryPart> heads(std::size_t local) const;
+  /// Enqueues that all by which ranks wait for each other (heads, flags, scratch) is zero on
+  /// ranks[local], as before the first run.
+  void zero_flags(std::size_t local, Stream& stream) const;
+
+ private:
+  void find_peers(std::size_t local, std::size_t arena,
+                  std::span<const std::vector<std::string>> handles);
+
+  const Program& program_;
+  Device& device_;
+  std::vector<int> ranks_;
+  std::vector<std::size_t> arenas_;                           ///< those that are symmetric
+  std::vector<std::vector<std::unique_ptr<Memory>>> memory_;  ///< by local rank, then as arenas_
+  std::vector<std::unique_ptr<Memory>> imported_;
+  std::vector<std::vector<std::vector<std::uint64_t>>> peers_;
+};
+
+}  // namespace braid

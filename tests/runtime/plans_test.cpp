@@ -1,0 +1,354 @@
+// Plans as values, the caller's streams, and what all plans of an executable share, on the cpu
+// device.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "braid/error.h"
+#include "braid/executable.h"
+#include "braid/reference.h"
+#include "codegen/graph_target.h"
+#include "lowering/passes.h"
+#include "runtime/compile/compile_program.h"
+
+namespace braid {
+namespace {
+
+using ::testing::HasSubstr;
+
+// y = x + all_reduce(x) on two ranks, for one row or more.
+Graph sum_graph() {
+  return parse_graph(R"({
+    "braid": 1, "name": "sum",
+    "symbols": {"T": {"min": 1, "max": 8}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": ["T", 64], "per_rank": true}],
+    "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"],
+               "attrs": {"reduce_op": "sum", "group": "tp"}},
+              {"name": "s", "op": "wait_tensor", "inputs": ["c"]},
+              {"name": "y", "op": "add", "inputs": ["x", "s"]}],
+    "outputs": ["y"]})");
+}
+
+HostTensor filled(std::int64_t rows, double value) {
+  return HostTensor::from_doubles(DType::kF32, {rows, 64},
+                                  std::vector<double>(static_cast<std::size_t>(rows) * 64, value));
+}
+
+WorldOptions two_ranks() {
+  WorldOptions options;
+  options.device = DeviceKind::kCpu;
+  options.world = 2;
+  options.threads = 2;
+  return options;
+}
+
+class Plans : public ::testing::Test {
+ protected:
+  Plans()
+      : world_(World::open(two_ranks())), executable_(Executable::compile(sum_graph(), world_)) {}
+
+  // Memory of a rank for eight rows of 64 numbers.
+  std::uint64_t buffer(int rank) {
+    memory_.push_back(world_.device().allocate(rank, 8 * 64 * 4));
+    return memory_.back()->address();
+  }
+  static void write(std::uint64_t address, float value) {
+    std::fill_n(reinterpret_cast<float*>(address), 8 * 64, value);
+  }
+  static float read(std::uint64_t address) { return *reinterpret_cast<const float*>(address); }
+
+  World world_;
+  std::vector<std::unique_ptr<Memory>> memory_;
+  Executable executable_;
+};
+
+TEST_F(Plans, LiveSideBySide) {
+  std::vector<Executable::Plan> plans;
+  std::vector<std::uint64_t> x, y;
+  for (int p = 0; p < 3; ++p) {
+    for (int rank = 0; rank < 2; ++rank) {
+      x.push_back(buffer(rank));
+      y.push_back(buffer(rank));
+      write(x.back(), static_cast<float>(1 + 10 * p + rank));
+      executable_.bind(rank, "x", x.back());
+      executable_.bind(rank, "y", y.back());
+    }
+    plans.push_back(executable_.prepare({{"T", 2 * p + 1}}));
+    EXPECT_EQ(plans.back().bindings().at("T"), 2 * p + 1);
+  }
+  for (int round = 0; round < 5; ++round) {
+    for (const int p : {2, 0, 1}) executable_.run(plans[static_cast<std::size_t>(p)]);
+  }
+  executable_.synchronize();
+  for (std::size_t p = 0; p < 3; ++p) {
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      const float own = static_cast<float>(1 + 10 * p + rank);
+      EXPECT_EQ(read(y[2 * p + rank]), own + static_cast<float>(3 + 20 * p)) << p;
+    }
+  }
+  // The one that ran last is the current one.
+  EXPECT_EQ(executable_.output(1, "y").shape, (std::vector<std::int64_t>{3, 64}));
+  EXPECT_EQ(executable_.output(1, "y").to_doubles()[0], 12 + 23);
+}
+
+TEST_F(Plans, ChangesOfAddressesAndSymbolsWaitForNothing) {
+  Device& device = world_.device();
+  const auto word = device.allocate(0, 4);
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<Stream*> lanes;
+  std::vector<std::uint64_t> x;
+  for (int rank = 0; rank < 2; ++rank) {
+    x.push_back(buffer(rank));
+    write(x.back(), 1);
+    executable_.bind(rank, "x", x.back());
+    streams.push_back(device.create_stream(rank));
+    lanes.push_back(streams.back().get());
+    lanes.back()->wait_value(word->address(), 1);
+  }
+  const Executable::Plan held = executable_.prepare({{"T", 8}});
+  executable_.run(held, lanes);  // cannot begin
+  for (int rank = 0; rank < 2; ++rank) {
+    executable_.bind(rank, "x", buffer(rank));
+    write(memory_.back()->address(), 5);
+  }
+  const Executable::Plan next = executable_.prepare({{"T", 1}});
+  EXPECT_NE(next.bindings(), held.bindings());
+  executable_.run(next);  // behind the first, on other streams
+  device.create_stream(0)->write_value(word->address(), 1);
+  EXPECT_EQ(executable_.output(0, "y").to_doubles()[0], 15);
+  executable_.run(held);
+  EXPECT_EQ(executable_.output(0, "y").to_doubles()[0], 3);
+}
+
+TEST_F(Plans, ARunIsPartOfTheCallersStreams) {
+  Device& device = world_.device();
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<Stream*> lanes;
+  std::vector<std::uint64_t> x, y;
+  for (int rank = 0; rank < 2; ++rank) {
+    x.push_back(buffer(rank));
+    y.push_back(buffer(rank));
+    executable_.bind(rank, "x", x.back());
+    executable_.bind(rank, "y", y.back());
+    streams.push_back(device.create_stream(rank));
+    lanes.push_back(streams.back().get());
+  }
+  executable_.prepare({{"T", 8}});
+  std::vector<std::vector<float>> results(40, std::vector<float>(8 * 64));
+  for (std::size_t round = 0; round < 20; ++round) {
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      const std::vector<float> values(8 * 64, static_cast<float>(round + rank));
+      lanes[rank]->copy_from_host(x[rank], values.data(), values.size() * 4);
+    }
+    executable_.run(lanes);
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      lanes[rank]->copy_to_host(results[2 * round + rank].data(), y[rank], 8 * 64 * 4);
+    }
+  }
+  for (Stream* lane : lanes) lane->synchronize();
+  for (std::size_t round = 0; round < 20; ++round) {
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      const auto expected = static_cast<float>((round + rank) + (2 * round + 1));
+      EXPECT_EQ(results[2 * round + rank], std::vector<float>(8 * 64, expected)) << round;
+    }
+  }
+}
+
+// y of one run is x of the next: x -> x + sum of all x.
+TEST_F(Plans, RunsAreInOrderWhateverStreamsTheyAreOn) {
+  Device& device = world_.device();
+  std::vector<std::uint64_t> x;
+  for (int rank = 0; rank < 2; ++rank) {
+    x.push_back(buffer(rank));
+    write(x.back(), static_cast<float>(rank));
+    executable_.bind(rank, "x", x.back());
+    executable_.bind(rank, "y", x.back());
+  }
+  executable_.prepare({{"T", 8}});
+  double a = 0;
+  double b = 1;
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int round = 0; round < 12; ++round) {
+    streams.push_back(device.create_stream(0));
+    streams.push_back(device.create_stream(1));
+    if (round % 3 == 0) {
+      executable_.run();
+    } else {
+      executable_.run(std::vector<Stream*>{streams.rbegin()[1].get(), streams.back().get()});
+    }
+    const double sum = a + b;
+    a += sum;
+    b += sum;
+  }
+  executable_.synchronize();
+  EXPECT_EQ(read(x[0]), a);
+  EXPECT_EQ(read(x[1]), b);
+}
+
+TEST_F(Plans, WhatDoesNotFitIsRefused) {
+  Executable other = Executable::compile(sum_graph(), world_);
+  const Executable::Plan plan = other.prepare({{"T", 1}});
+  const auto error_of = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(error_of([&] { executable_.run(plan); }), HasSubstr("not one of this executable's"));
+  EXPECT_THAT(error_of([&] { executable_.run(Executable::Plan()); }), HasSubstr("not one of"));
+  EXPECT_THAT(error_of([&] { (void)Executable::Plan().bindings(); }), HasSubstr("plan: is empty"));
+  executable_.prepare({{"T", 1}});
+  const auto stream = world_.device().create_stream(0);
+  EXPECT_THAT(error_of([&] { executable_.run(std::vector<Stream*>{stream.get()}); }),
+              HasSubstr("1 streams; expected one for each of 2 ranks"));
+}
+
+// Rank 1's kernel faults; rank 0 waits for it in vain. Afterwards all is as before the first run.
+TEST_F(Plans, AFaultOfOneRankLeavesEverythingFresh) {
+  for (int rank = 0; rank < 2; ++rank) {
+    executable_.bind(rank, "x", buffer(rank));
+    write(memory_.back()->address(), static_cast<float>(rank + 1));
+  }
+  const Executable::Plan good = executable_.prepare({{"T", 8}});
+  std::uint64_t freed = 0;
+  freed = world_.device().allocate(1, 8 * 64 * 4)->address();
+  executable_.bind(1, "x", freed);
+  const Executable::Plan bad = executable_.prepare({{"T", 8}});
+  for (int round = 0; round < 4; ++round) {
+    for (int run = 0; run < round; ++run)
+      executable_.run(good);  // epochs differ from round to round
+    executable_.run(bad);
+    executable_.run(good);  // what comes behind it is lost, too
+    try {
+      executable_.synchronize();
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("an access to 0x"));
+      EXPECT_THAT(error.what(), HasSubstr("rank 1"));
+    }
+    EXPECT_THROW((void)executable_.output(0, "y"), Error);
+    executable_.synchronize();  // told once
+    executable_.poison_outputs();
+    for (int run = 0; run < 3; ++run) executable_.run(good);
+    EXPECT_EQ(executable_.output(0, "y").to_doubles(), filled(8, 4).to_doubles());
+    EXPECT_EQ(executable_.output(1, "y").to_doubles(), filled(8, 5).to_doubles());
+  }
+}
+
+// A program whose input "total" is also its output, in an arena that outlives plans.
+class StateArena : public ::testing::Test {
+ protected:
+  StateArena() : world_(World::open(one_rank())) {
+    const Graph graph = parse_graph(R"({
+      "braid": 1, "name": "count", "symbols": {"T": {"min": 1, "max": 8}},
+      "inputs": [{"name": "before", "dtype": "f32", "shape": [8, 64]},
+                 {"name": "x", "dtype": "f32", "shape": [8, 64]}],
+      "nodes": [{"name": "after", "op": "add", "inputs": ["before", "x"]}],
+      "outputs": ["after"]})");
+    PassContext context;
+    context.target = choose_target(graph, "");
+    program_ = lower(graph, context);
+    program_.arenas.push_back({ArenaKind::kState, "", 8 * 64 * 4});
+    for (Buffer& buffer : program_.buffers) {
+      if (buffer.name == "x") continue;
+      buffer.arena = static_cast<int>(program_.arenas.size()) - 1;
+      buffer.offset = 0;
+    }
+    program_.hash = hash_of(program_);
+    EXPECT_EQ(program_.arenas.back().name(), "state");
+  }
+  static WorldOptions one_rank() {
+    WorldOptions options = two_ranks();
+    options.world = 1;
+    return options;
+  }
+  Executable make() const {
+    return {world_, program_, compile_program(program_, nullptr, {}, false)};
+  }
+  double after(Executable& executable) const {
+    executable.set_input(0, "x", filled(8, 2));
+    executable.run();
+    return executable.output(0, "after").to_doubles().back();
+  }
+
+  World world_;
+  Program program_;
+};
+
+TEST_F(StateArena, IsZeroAtFirstAndSharedByAllPlans) {
+  Executable executable = make();
+  executable.prepare({{"T", 1}});
+  EXPECT_EQ(after(executable), 2);
+  EXPECT_EQ(after(executable), 4);
+  executable.prepare({{"T", 8}});
+  EXPECT_EQ(after(executable), 6);
+  executable.set_input(0, "before", filled(8, 10));
+  EXPECT_EQ(after(executable), 12);
+  Executable other = make();
+  other.prepare({{"T", 1}});
+  EXPECT_EQ(after(other), 2);  // a state of its own
+}
+
+TEST_F(StateArena, MayBeTheCallers) {
+  Executable executable = make();
+  const auto memory = world_.device().allocate(0, 8 * 64 * 4);
+  std::fill_n(reinterpret_cast<float*>(memory->address()), 8 * 64, 100.0F);
+  executable.bind(0, "before", memory->address());
+  executable.bind(0, "after", memory->address());
+  executable.prepare({{"T", 1}});
+  EXPECT_EQ(after(executable), 102);
+  executable.prepare({{"T", 2}});
+  EXPECT_EQ(after(executable), 104);
+}
+
+TEST_F(StateArena, ARankThatACopyNamesIsPartOfTheHash) {
+  Step copy;
+  copy.kind = Step::Kind::kCopy;
+  copy.source = copy.destination = 0;
+  program_.steps.push_back(copy);
+  const std::string own = hash_of(program_);
+  program_.steps.back().source_peer = {"tp", 1};
+  EXPECT_THAT(to_json(program_), HasSubstr(R"("source_peer": {"group": "tp", "shift": 1})"));
+  EXPECT_NE(hash_of(program_), own);
+}
+
+// Two kernels on two streams of a rank: the run begins and ends both.
+TEST(Streams, OfAProgramForkFromTheRunAndJoinIt) {
+  const Graph graph = parse_graph(R"({
+    "braid": 1, "name": "fork",
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [8, 64]},
+               {"name": "z", "dtype": "f32", "shape": [5, 32]}],
+    "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]},
+              {"name": "c", "op": "exp", "inputs": ["z"]}],
+    "outputs": ["a", "c"]})");
+  WorldOptions options = two_ranks();
+  options.world = 1;
+  const World world = World::open(options);
+  PassContext context;
+  context.target = choose_target(graph, "");
+  Program program = lower(graph, context);
+  ASSERT_EQ(program.steps.size(), 2);
+  program.steps[0].stream = 1;
+  program.hash = hash_of(program);
+  Executable executable(world, program, compile_program(program, nullptr, {}, false));
+  executable.prepare({});
+  const RankTensors inputs = random_inputs(graph, {}, 5);
+  const RankTensors expected = evaluate(graph, inputs, {});
+  executable.set_input(0, "x", inputs[0][0]);
+  executable.set_input(0, "z", inputs[0][1]);
+  for (int run = 0; run < 10; ++run) {
+    executable.poison_outputs();
+    executable.run();
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::string& name = graph.value(graph.outputs()[i]).name;
+      EXPECT_LT(relative_error(executable.output(0, name), expected[0][i]), 1e-5) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace braid

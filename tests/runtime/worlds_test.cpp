@@ -1,0 +1,158 @@
+// Ranks that live in worlds of their own, which share one cpu device and meet at a rendezvous.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <thread>
+
+#include "braid/error.h"
+#include "braid/executable.h"
+#include "braid/reference.h"
+#include "runtime/device_loader.h"
+
+namespace braid {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// y = rms_norm(all_reduce(x), g)
+Graph small_graph(double eps = 1e-5) {
+  return parse_graph(fmt::format(R"({{
+    "braid": 1, "name": "small",
+    "symbols": {{"T": {{"min": 1, "max": 8}}}},
+    "groups": {{"tp": {{"size": 2}}}},
+    "inputs": [{{"name": "x", "dtype": "bf16", "shape": ["T", 64], "per_rank": true}},
+               {{"name": "g", "dtype": "bf16", "shape": [64], "kind": "parameter"}}],
+    "nodes": [{{"name": "c", "op": "all_reduce", "inputs": ["x"],
+               "attrs": {{"reduce_op": "sum", "group": "tp"}}}},
+              {{"name": "s", "op": "wait_tensor", "inputs": ["c"]}},
+              {{"name": "y", "op": "rms_norm", "inputs": ["s", "g"], "attrs": {{"eps": {}}}}}],
+    "outputs": ["y"]}})",
+                                 eps));
+}
+
+class Worlds : public ::testing::Test {
+ protected:
+  explicit Worlds(double timeout_s = 60)
+      : device_(open_device(DeviceKind::kCpu, {.world = 2, .threads = 2})),
+        ends_(meet_in_process({{0}, {1}}, 60)) {
+    for (int rank = 0; rank < 2; ++rank) {
+      WorldOptions options;
+      options.rendezvous = ends_[static_cast<std::size_t>(rank)];
+      options.timeout_s = timeout_s;
+      worlds_.push_back(World::open(options, device_));
+    }
+  }
+
+  /// Does `body(rank)` for both ranks, each on a thread of its own; returns what each threw.
+  template <class Body>
+  static std::array<std::string, 2> on_both(Body body) {
+    std::array<std::string, 2> errors;
+    std::array<std::thread, 2> threads;
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      threads[rank] = std::thread([&, rank] {
+        try {
+          body(rank);
+        } catch (const Error& error) {
+          errors[rank] = error.what();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return errors;
+  }
+
+  std::shared_ptr<Device> device_;
+  std::vector<std::shared_ptr<Rendezvous>> ends_;
+  std::vector<World> worlds_;
+};
+
+TEST_F(Worlds, OfOneRankEachRunACollectiveTogether) {
+  const Graph graph = small_graph();
+  const Bindings bindings{{"T", 5}};
+  const RankTensors inputs = random_inputs(graph, bindings, 7);
+  const RankTensors expected = evaluate(graph, inputs, bindings);
+  EXPECT_THAT(worlds_[1].ranks(), ElementsAre(1));
+  EXPECT_EQ(worlds_[1].size(), 2);
+  const auto errors = on_both([&](std::size_t rank) {
+    Executable executable = Executable::compile(graph, worlds_[rank]);
+    executable.prepare(bindings);
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        executable.set_input(static_cast<int>(rank), graph.inputs()[i].name, inputs[rank][i]);
+      }
+      executable.poison_outputs();
+      executable.run();
+      EXPECT_LT(relative_error(executable.output(static_cast<int>(rank), "y"), expected[rank][0]),
+                1e-3);
+    }
+    EXPECT_THROW((void)executable.output(1 - static_cast<int>(rank), "y"), Error);
+    ends_[rank]->barrier();  // the other rank still reads
+  });
+  EXPECT_THAT(errors, ElementsAre("", ""));
+}
+
+TEST_F(Worlds, RefuseEachOtherWhereAPlanDiffers) {
+  const auto errors = on_both([&](std::size_t rank) {
+    (void)Executable::compile(small_graph(rank == 0 ? 1e-5 : 1e-6), worlds_[rank]);
+  });
+  EXPECT_EQ(errors[0], errors[1]);
+  EXPECT_THAT(errors[0], ::testing::MatchesRegex(
+                             "rendezvous: rank 0 has the plan [0-9a-f]+, rank 1 has [0-9a-f]+; "
+                             "expected one plan on all ranks"));
+}
+
+TEST_F(Worlds, ARankThatCannotCompileIsToldOf) {
+  const auto errors = on_both([&](std::size_t rank) {
+    (void)Executable::compile(rank == 0 ? small_graph() : Graph("empty"), worlds_[rank]);
+  });
+  EXPECT_THAT(errors[1], HasSubstr("empty: the graph is a program of 1 rank(s)"));
+  EXPECT_EQ(errors[0], "rendezvous: rank 1 cannot take part: " + errors[1]);
+  // The next one may be better.
+  const auto again =
+      on_both([&](std::size_t rank) { (void)Executable::compile(small_graph(), worlds_[rank]); });
+  EXPECT_THAT(again, ElementsAre("", ""));
+}
+
+TEST_F(Worlds, ARendezvousOfAnotherSizeIsRefused) {
+  WorldOptions options;
+  options.rendezvous = meet_in_process({{0}, {1}, {2}})[0];
+  EXPECT_THROW((void)World::open(options, device_), Error);
+}
+
+class LateWorlds : public Worlds {
+ protected:
+  LateWorlds() : Worlds(1.5) {}
+};
+
+// Rank 1 does not run: rank 0 waits in vain, and both recover together.
+TEST_F(LateWorlds, RecoverTogether) {
+  const Graph graph = small_graph();
+  const Bindings bindings{{"T", 2}};
+  const RankTensors inputs = random_inputs(graph, bindings, 7);
+  const RankTensors expected = evaluate(graph, inputs, bindings);
+  const auto errors = on_both([&](std::size_t rank) {
+    Executable executable = Executable::compile(graph, worlds_[rank]);
+    executable.prepare(bindings);
+    for (std::size_t i = 0; i < 2; ++i) {
+      executable.set_input(static_cast<int>(rank), graph.inputs()[i].name, inputs[rank][i]);
+    }
+    if (rank == 0) {
+      executable.run();
+      EXPECT_THROW(executable.synchronize(), Error);
+      EXPECT_THROW(executable.run(), Error);  // not before recover()
+    }
+    executable.recover();
+    executable.run();
+    EXPECT_LT(relative_error(executable.output(static_cast<int>(rank), "y"), expected[rank][0]),
+              1e-3);
+    ends_[rank]->barrier();
+  });
+  EXPECT_THAT(errors, ElementsAre("", ""));
+}
+
+}  // namespace
+}  // namespace braid
