@@ -7,9 +7,7 @@
 #include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/graph_target.h"
-#include "codegen/passes/allocate_shared.h"
-#include "codegen/passes/assign_layouts.h"
-#include "codegen/passes/pipeline.h"
+#include "codegen/passes/lower.h"
 #include "codegen/templates/body.h"
 #include "ir/op_registry.h"
 
@@ -39,12 +37,9 @@ tile::Program tile_program(const KernelSpec& spec, const Target& target, int ran
   if (spec.template_name == "pointwise") build_pointwise(spec, info, program);
   if (spec.template_name == "row") build_row(spec, info, program);
   if (spec.template_name == "collective") build_collective(spec, info, ranks_per_device, program);
-  if (spec.template_name == "gemm") {
-    build_gemm(spec, info, program);
-    tile::pipeline(program, static_cast<int>(spec.config.at("num_stages")));
-  }
-  tile::assign_layouts(program);
-  tile::allocate_shared(program);
+  if (spec.template_name == "gemm") build_gemm(spec, info, program);
+  const auto stages = spec.config.find("num_stages");
+  tile::lower(program, stages == spec.config.end() ? 1 : static_cast<int>(stages->second));
   if (program.shared_bytes > target.max_shared_bytes()) {
     throw_invalid(spec.template_name,
                   fmt::format("{} bytes of shared memory, {} has {}", program.shared_bytes,
