@@ -78,7 +78,7 @@ ordered_json measure(Device& device, const Target& target, const std::string& pa
 int bench(const std::string& target_name, int count, char** paths) {
   const Target target = Target::parse(target_name);
   WorldOptions options;
-  options.device = "cpu";
+  options.device = DeviceKind::kCpu;
   options.use_cache = false;
   const World world = World::open(options);
   auto results = ordered_json::array();

@@ -85,8 +85,8 @@ ordered_json measure(const Graph& graph, World& world, int runs_per_sample, doub
 /// How many times longer a run takes under the sanitizer.
 ordered_json sanitizer(World& plain) {
   WorldOptions options;
-  options.device = "cpu";
-  options.sanitize = "all";
+  options.device = DeviceKind::kCpu;
+  options.sanitize = kCheckAll;
   World checked = World::open(options);
   auto results = ordered_json::array();
   for (const Graph& graph : {gemm_graph(256), rms_norm_graph(256, 2048)}) {
@@ -100,7 +100,7 @@ ordered_json sanitizer(World& plain) {
 
 int bench(const std::string& device, std::int64_t n) {
   WorldOptions options;
-  options.device = device;
+  options.device = parse_device_kind(device);
   options.threads = 1;
   World world = World::open(options);
   const bool cpu = device == "cpu";

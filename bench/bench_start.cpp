@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 ordered_json measure(const std::string& path) {
   const Graph graph = load_graph(path);
   WorldOptions options;
-  options.device = "cpu";
+  options.device = DeviceKind::kCpu;
   options.world = static_cast<int>(world_size(graph));
   World world = World::open(options);
   const auto start = std::chrono::steady_clock::now();

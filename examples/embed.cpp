@@ -1,6 +1,7 @@
 // braid inside a program: a graph built in C++, compiled, and run on two ranks of this process with
 // the caller's own device memory bound to an input and an output.
 #include <braid/executable.h>
+#include <braid/graph_builder.h>
 
 #include <cstdio>
 #include <exception>
@@ -10,23 +11,19 @@ constexpr std::int64_t kRows = 4, kWidth = 256;
 
 // y = rms_norm(all_reduce(x), g) on [T, kWidth].
 static braid::Graph build_graph(int world) {
-  braid::Graph graph("embed");
-  graph.add_symbol("T", {1, 64});
-  graph.add_group("tp", {world, true, {}});
-  auto x = graph.add_input({"x", {DType::kBF16, {Dim::symbol("T"), kWidth}}, {}, true});
-  auto g = graph.add_input({"g", {DType::kBF16, {kWidth}}, braid::InputKind::kParameter});
-  auto add = [&](const char* name, const char* op, std::vector<braid::ValueId> in,
-                 braid::Attrs attrs = {}) {
-    return graph.node(graph.add_node(name, op, std::move(in), std::move(attrs))).outputs[0];
-  };
-  auto c = add("c", "all_reduce", {x}, {{"reduce_op", "sum"}, {"group", "tp"}});
-  graph.add_output(add("y", "rms_norm", {add("s", "wait_tensor", {c}), g}, {{"eps", 1e-5}}));
-  return graph;
+  braid::GraphBuilder b("embed");
+  const Dim t = b.symbol("T", {1, 64});
+  b.group("tp", world);
+  auto x = b.input("x", {DType::kBF16, {t, kWidth}}, {.per_rank = true});
+  auto g = b.parameter("g", {DType::kBF16, {kWidth}});
+  auto sum = b.collective("all_reduce", {x}, {{"reduce_op", "sum"}, {"group", "tp"}});
+  b.output(sum.op("rms_norm", {g}, {{"eps", 1e-5}}, "y"));
+  return b.build();
 }
 
 int main() try {
   braid::WorldOptions options;
-  options.device = "cpu";
+  options.device = braid::DeviceKind::kCpu;
   options.world = 2;
   auto world = braid::World::open(options);
   auto executable = braid::Executable::compile(build_graph(world.size()), world);

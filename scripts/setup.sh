@@ -83,11 +83,16 @@ if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version)) == 0:
 END
 }
 
-# has_nvrtc MAJOR: in one of the places where braid looks for a toolkit.
+# has_nvrtc MAJOR...: one of them in a toolkit, in the places where braid looks (nvrtc_api.cpp).
 has_nvrtc() {
-  local directory
-  for directory in "${BRAID_CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda/lib64; do
-    compgen -G "$directory/libnvrtc.so.$1*" >/dev/null && return 0
+  local home folder major
+  for home in "${BRAID_CUDA_HOME:-}" "${CUDA_HOME:-}" /usr/local/cuda; do
+    [[ -n "$home" ]] || continue
+    for folder in lib64 lib; do
+      for major in "$@"; do
+        [[ -e "$home/$folder/libnvrtc.so.$major" ]] && return 0
+      done
+    done
   done
   return 1
 }
@@ -100,7 +105,7 @@ nvrtc_wheel() {
   if [[ -n "$driver" && "$driver" -lt 13000 ]]; then
     has_nvrtc 12 || echo 'nvidia-cuda-nvrtc-cu12>=12.8,<13'
   else
-    has_nvrtc 13 || echo 'nvidia-cuda-nvrtc==13.0.*'
+    has_nvrtc 13 12 || echo 'nvidia-cuda-nvrtc==13.0.*'
   fi
 }
 

@@ -102,6 +102,9 @@ class Device {
   [[nodiscard]] virtual std::unique_ptr<Stream> create_stream(int rank) = 0;
   [[nodiscard]] virtual std::unique_ptr<Event> create_event(int rank) = 0;
 
+  /// Whether it checks or counts what kernels do. Then code says which line of its text it came
+  /// from, and parts are named.
+  [[nodiscard]] virtual bool watches() const { return false; }
   /// Says what lies where in the allocation that starts at `memory`; replaces what was said before.
   /// A device that checks accesses allows those to these parts only, and calls them so.
   virtual void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) {
@@ -110,7 +113,7 @@ class Device {
   }
   /// What the checks found so far; always empty on a device without any, or with them off.
   [[nodiscard]] virtual std::vector<Finding> findings() { return {}; }
-  /// Where every interleaving is tried (WorldOptions::schedule "all"): notes that a run is over,
+  /// Where every interleaving is tried (Schedule::Kind::kAll): notes that a run is over,
   /// all its streams synchronized, and returns whether the next run will be another one. The runs
   /// must do the same work. Else false.
   virtual bool next_interleaving() { return false; }

@@ -2,73 +2,25 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "braid/device.h"
 #include "braid/graph.h"
 #include "braid/pass_config.h"
 #include "braid/tensor.h"
+#include "braid/world.h"
 
 namespace braid {
 
-/// Where kernels and their compiled forms are kept between processes.
-struct WorldOptions {
-  std::string device;     ///< "cpu", "cuda", or "" for cuda where there is a GPU, else cpu
-  int world = 1;          ///< ranks
-  int threads = 0;        ///< worker threads of the cpu device; 0 = all cores
-  std::string cache_dir;  ///< "" = the default directory (README)
-  bool use_cache = true;
-  /// What kernels are compiled for, "sm_90a"; "": the GPU's own on cuda, on cpu the first one that
-  /// can run the graph. Executable::compile refuses a graph that needs a later one.
-  std::string target;
-  /// Checks of the cpu device: "all", or some of "bounds,init,race,sync"; "" for none. What they
-  /// find is in Device::findings(). A checked run uses one thread.
-  std::string sanitize;
-  /// Interleaving of a checked run: "" takes turns, "7" is a seed (the same seed is the same run),
-  /// "delay:7" holds back one rank, block or store, "all" is every order of operations that
-  /// synchronize, one for each run (Device::next_interleaving). Refused without checks.
-  std::string schedule;
-  /// Count what kernels do on the cpu device: Device::counts(). Such a run uses one thread, too.
-  bool count = false;
-  double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
-  /// Called before each kernel that is compiled or taken from the cache, and once when all are
-  /// there (`done == total`).
-  std::function<void(std::size_t done, std::size_t total, std::string_view what)> progress;
-  /// Told, on one line, of what costs speed only: a cache directory that is not safe to use. Empty:
-  /// the line goes to standard error.
-  std::function<void(std::string_view what)> warning;
-};
-
-/// N ranks in this process and the device they run on. Several executables may share a world; it
-/// outlives them.
-class World {
- public:
-  /// Throws kEnvironment, with how to get it, when something is missing, and when the kernels of
-  /// several ranks could not run at the same time or not reach each other's memory.
-  static World open(const WorldOptions& options);
-  World(World&&) noexcept;
-  World& operator=(World&&) noexcept;
-  ~World();
-
-  [[nodiscard]] int size() const;
-  [[nodiscard]] Device& device() const;
-
-  struct Impl;
-  [[nodiscard]] Impl& impl() const { return *impl_; }
-
- private:
-  explicit World(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
-};
+struct Program;      // lowering/plan/program.h
+struct ProgramCode;  // runtime/compile/compile_program.h
 
 /// Facts about one compiled kernel, as ptxas reports them.
 struct KernelReport {
   std::string name;           ///< of the entry
-  std::string template_name;  ///< "gemm", "row", ...
+  std::string template_name;  ///< "gemm", "elementwise", ...
   std::string ops;            ///< the ops it computes, "mm+silu"
   int launches = 0;           ///< steps that launch it
   std::int64_t grid = 0;      ///< blocks, at the bound symbols
@@ -89,13 +41,15 @@ struct BufferReport {
   std::int64_t offset = 0, bytes = 0;
 };
 
-/// A graph compiled for a world. Not thread safe; runs of one executable are in order. Threads may
-/// use different executables of one world at the same time.
+/// A graph compiled for a world, which lives as long as it. Not thread safe; runs of one executable
+/// are in order. Threads may use different executables of one world at the same time.
 class Executable {
  public:
   /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the
   /// arenas. Throws kInvalidArgument when the graph's world is not the world's size.
-  static Executable compile(const Graph& graph, World& world, const PassConfig& passes = {});
+  static Executable compile(const Graph& graph, const World& world, const PassConfig& passes = {});
+  /// What compile() ends with: of a plan and the code of its kernels, wherever they were made.
+  Executable(const World& world, Program program, ProgramCode code);
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
@@ -116,7 +70,7 @@ class Executable {
   /// Enqueues one run on every rank and returns. No allocation, no lookup, no compile.
   void run();
 
-  /// Waits for all runs; throws kTimeout naming rank, step, block and channel when a wait for a
+  /// Waits for all runs; throws kTimeout naming rank, step, block and slot when a wait for a
   /// peer expired, kInvalidArgument naming node, rank and index when an index that a kernel looked
   /// up is out of range. The outputs are lost then; the next run starts afresh.
   void synchronize();
@@ -138,7 +92,6 @@ class Executable {
 
  private:
   struct Impl;
-  explicit Executable(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

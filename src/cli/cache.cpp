@@ -21,6 +21,12 @@ void expect_usable(const DiskCache& cache) {
   if (std::string problem = cache.problem(); !problem.empty()) throw_environment("cache", problem);
 }
 
+[[noreturn]] void fail_with_rest(const DiskCache& cache, std::uint64_t count,
+                                 std::string_view what) {
+  throw_environment("cache", fmt::format("{} {} are left in {}: they cannot be removed", count,
+                                         what, cache.directory().string()));
+}
+
 }  // namespace
 
 int cache_ls(const CacheOptions& options) {
@@ -36,7 +42,8 @@ int cache_ls(const CacheOptions& options) {
                                    {"kind", one_line(entry.kind)},
                                    {"bytes", entry.bytes},
                                    {"used_seconds_ago", age_seconds(entry)},
-                                   {"intact", entry.intact}}));
+                                   {"intact", entry.intact},
+                                   {"of_another_version", entry.of_another_version}}));
     }
     const Json document = Json::object(
         {{"directory", cache.directory().string()}, {"bytes", bytes}, {"entries", rows}});
@@ -45,8 +52,11 @@ int cache_ls(const CacheOptions& options) {
   }
   std::vector<std::vector<std::string>> rows = {{"entry", "kind", "bytes", "used s ago"}};
   for (const DiskCache::Entry& entry : entries) {
-    rows.push_back({entry.name.substr(0, 12), entry.intact ? one_line(entry.kind) : "CORRUPT",
-                    std::to_string(entry.bytes), std::to_string(age_seconds(entry))});
+    const std::string kind = entry.intact               ? one_line(entry.kind)
+                             : entry.of_another_version ? "of another version"
+                                                        : "CORRUPT";
+    rows.push_back({entry.name.substr(0, 12), kind, std::to_string(entry.bytes),
+                    std::to_string(age_seconds(entry))});
   }
   fmt::print("{}\n  {} entries, {} bytes in {}\n", format_table(rows), entries.size(), bytes,
              one_line(cache.directory().string()));
@@ -58,11 +68,14 @@ int cache_verify(const CacheOptions& options) {
   expect_usable(cache);
   const std::vector<DiskCache::Entry> entries = cache.list();
   std::vector<std::string> corrupt;
+  std::size_t left = 0;
   for (const DiskCache::Entry& entry : entries) {
-    if (entry.intact) continue;
+    if (entry.intact || entry.of_another_version) continue;
     corrupt.push_back(entry.name);
-    cache.remove(entry.name);
-    if (!options.json) fmt::print("  {}: corrupt, removed\n", entry.name);
+    const bool removed = cache.remove(entry.name);
+    left += removed ? 0 : 1;
+    if (options.json) continue;
+    fmt::print("  {}: corrupt, {}\n", entry.name, removed ? "removed" : "cannot be removed");
   }
   if (options.json) {
     const Json document = Json::object({{"entries", entries.size()}, {"corrupt", corrupt}});
@@ -70,6 +83,7 @@ int cache_verify(const CacheOptions& options) {
   } else {
     fmt::print("  {} entries, {} corrupt\n", entries.size(), corrupt.size());
   }
+  if (left != 0) fail_with_rest(cache, left, "corrupt entries");
   return corrupt.empty() ? kGood : kFailed;
 }
 
@@ -89,7 +103,10 @@ int cache_prune(const CacheOptions& options) {
     fmt::print("  removed {} entries, {} bytes; {} entries, {} bytes are left\n", removed.entries,
                removed.bytes, left.entries, left.bytes);
   }
-  return max_bytes == 0 && left.entries != 0 ? kEnvironmentMissing : kGood;
+  if (left.entries != 0 && (max_bytes == 0 || left.bytes > max_bytes)) {
+    fail_with_rest(cache, left.entries, "entries");
+  }
+  return kGood;
 }
 
 }  // namespace braid::cli

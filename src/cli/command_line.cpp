@@ -15,6 +15,7 @@
 
 #include "braid/error.h"
 #include "cli/commands.h"
+#include "codegen/device_model.h"
 #include "ir/text.h"
 #include "lowering/passes.h"
 
@@ -26,19 +27,15 @@ namespace {
 constexpr int kMaxWorld = 1024;
 constexpr int kMaxThreads = 4096;
 
-/// The option takes a decimal integer in [least, most] and refuses all else.
-void require_integer(CLI::Option& option, std::int64_t least, std::uint64_t most) {
+/// The option takes a decimal integer in [least, most] and refuses all else. So does it refuse a 0
+/// in front, which CLI11 takes for octal.
+void require_integer(CLI::Option& option, std::uint64_t least, std::uint64_t most) {
   option.check([least, most](const std::string& text) -> std::string {
     const char* const end = text.data() + text.size();
-    const auto parses = [&](auto* value) {
-      const auto [at, code] = std::from_chars(text.data(), end, *value);
-      return code == std::errc() && at == end;
-    };
-    std::int64_t low = 0;
-    std::uint64_t high = 0;
-    if (parses(&high) && high <= most && (least <= 0 || high >= static_cast<std::uint64_t>(least)))
-      return {};
-    if (parses(&low) && low < 0 && low >= least) return {};
+    std::uint64_t value = 0;
+    const auto [at, code] = std::from_chars(text.data(), end, value);
+    const bool decimal = code == std::errc() && at == end && (text[0] != '0' || text.size() == 1);
+    if (decimal && value >= least && value <= most) return {};
     return fmt::format("found {}; expected an integer from {} to {}", quote(text), least, most);
   });
 }
@@ -55,8 +52,10 @@ void add_graph_options(CLI::App& command, GraphOptions* options) {
 /// Adds --target to a command: what choose_target takes.
 void add_target_option(CLI::App& command, std::string* target) {
   command.add_option("--target", *target,
-                     "What kernels are compiled for: sm_80, sm_90a, sm_100a, ... (default: the "
-                     "GPU's own when they run on one, else the first that the graph can run on)");
+                     fmt::format("What kernels are compiled for: sm_80, sm_90a, sm_100a, ..., or a "
+                                 "device that they are planned for: {} (default: the GPU's own "
+                                 "when they run on one, else the first that the graph can run on)",
+                                 device_names()));
 }
 
 /// Adds --sequence-dim, --always-pipeline and --leave-unexposed to a command.
@@ -81,6 +80,36 @@ void add_pass_options(CLI::App& command, PassConfig* config) {
   add_pass_settings(command, config);
 }
 
+/// Adds --cache-dir to a command.
+void add_cache_dir(CLI::App& command, std::string* directory) {
+  command.add_option("--cache-dir", *directory, "Directory of the compile cache");
+}
+
+/// Adds --json to a command.
+void add_json(CLI::App& command, bool* json) {
+  command.add_flag("--json", *json, "Print one JSON document");
+}
+
+/// Adds --seed, --threads, --sanitize, --count and --schedule to a command.
+void add_check_options(CLI::App& command, CheckOptions* options) {
+  require_integer(
+      *command.add_option("--seed", options->seed, "Of the inputs that are generated (default 1)"),
+      0, UINT64_MAX);
+  require_integer(
+      *command.add_option("--threads", options->threads, "Of the cpu device (default: all cores)"),
+      1, kMaxThreads);
+  command.add_flag("--sanitize{all}", options->sanitize,
+                   "Check the kernels on the cpu device: --sanitize for all, or "
+                   "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
+  command.add_flag("--count{A100}", options->count,
+                   "Count what each kernel and line does on the cpu device: instructions, "
+                   "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
+                   "(default A100)");
+  command.add_option("--schedule", options->schedule,
+                     "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
+                     "block or a store, or all for every one (default: in turns)");
+}
+
 // One function per command. Choosing the command runs it, and its exit code goes to `exit_code`.
 
 void add_run(CLI::App& app, int* exit_code) {
@@ -88,38 +117,25 @@ void add_run(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("run", "Compile a graph and run it on all its ranks");
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
-  command->add_option("--device", options->device, "Default: cuda where there is a GPU, else cpu")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_option("--device", options->device,
+                      "cpu or cuda (default: cuda where there is a GPU, else cpu)");
   add_target_option(*command, &options->target);
   command->add_option("--inputs", options->inputs,
                       "A .safetensors file for all ranks, or a directory with "
                       "rank0.safetensors, ...; what is missing is generated");
   command->add_option("--outputs", options->outputs,
                       "Directory for rank0.safetensors, ... (made if need be)");
-  require_integer(
-      *command->add_option("--seed", options->seed, "Of the generated inputs (default 1)"), 0,
-      UINT64_MAX);
   command
-      ->add_option("--bind", options->bind,
-                   "Value of a symbol, T=8 (default: 8, or the nearest its range allows)")
+      ->add_option(
+          "--bind", options->bind,
+          "Value of a symbol, T=8 (default: 8, moved into the range and down to a multiple, up "
+          "where that would leave it)")
       ->allow_extra_args(false);
-  command->add_flag("--sanitize{all}", options->sanitize,
-                    "Check the kernels on the cpu device: --sanitize for all, or "
-                    "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
-  command->add_flag("--count{A100}", options->count,
-                    "Count what each kernel and line does on the cpu device: instructions, "
-                    "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
-                    "(default A100)");
-  command->add_option("--schedule", options->schedule,
-                      "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
-                      "block or a store, or all for every one (default: in turns)");
-  require_integer(
-      *command->add_option("--threads", options->threads, "Of the cpu device (default: all cores)"),
-      1, kMaxThreads);
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
+  add_check_options(*command, &options->checks);
+  add_cache_dir(*command, &options->cache_dir);
   command->add_flag("--check", options->check,
                     "Compare with the reference evaluator; exit code 1 when it differs");
-  command->add_flag("--json", options->json, "Print one JSON document");
+  add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }
 
@@ -132,8 +148,8 @@ void add_compile(CLI::App& app, int* exit_code) {
   add_target_option(*command, &options->target);
   command->add_option("-o,--output", options->output, "Directory to write (made if need be)")
       ->required();
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-  command->add_flag("--json", options->json, "Print one JSON document");
+  add_cache_dir(*command, &options->cache_dir);
+  add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = compile(*options); });
 }
 
@@ -163,7 +179,7 @@ void add_explain(CLI::App& app, int* exit_code) {
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
   add_target_option(*command, &options->target);
-  command->add_flag("--json", options->json, "Print one JSON document");
+  add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = explain(*options); });
 }
 
@@ -171,7 +187,10 @@ void add_ptx(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<PtxOptions>();
   CLI::App* command =
       app.add_subcommand("ptx", "Run a kernel of a PTX or CUDA file on the cpu device");
-  command->add_option("FILE", options->file, "A .ptx file, or a .cu file for NVRTC")->required();
+  command
+      ->add_option("FILE", options->file,
+                   "A .ptx file, or a .cu file for NVRTC; - reads PTX from standard input")
+      ->required();
   command->add_option("--entry", options->entry, "Name of the kernel (extern \"C\")")->required();
   command->add_option("--grid", options->grid, "Blocks: X,Y,Z (default 1)");
   command->add_option("--block", options->block, "Threads of a block: X,Y,Z (default 1)");
@@ -183,25 +202,11 @@ void add_ptx(CLI::App& app, int* exit_code) {
                    "The arguments in order: i32:7, f32:0.5, zero:f32:1024, random:f32:1024, "
                    "poison:f32:1024 (nobody wrote it), or FILE.safetensors:TENSOR")
       ->allow_extra_args(false);
-  require_integer(
-      *command->add_option("--seed", options->seed, "Of the random buffers (default 1)"), 0,
-      UINT64_MAX);
-  command->add_flag("--sanitize{all}", options->sanitize,
-                    "Check it: all, or --sanitize=bounds,init,race,sync; exit code 1 when "
-                    "something is found");
-  command->add_flag("--count{A100}", options->count,
-                    "Count what it does, line by line; --count=H200 estimates its time on that "
-                    "device (default A100)");
   command->add_option("--out", options->output,
                       "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
-  command->add_option("--schedule", options->schedule,
-                      "Interleaving under --sanitize: a seed, delay:SEED to hold back a block or a "
-                      "store, or all for every one (default: in turns)");
-  require_integer(
-      *command->add_option("--threads", options->threads, "Workers (default: all cores)"), 1,
-      kMaxThreads);
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-  command->add_flag("--json", options->json, "Print one JSON document");
+  add_check_options(*command, &options->checks);
+  add_cache_dir(*command, &options->cache_dir);
+  add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = ptx(*options); });
 }
 
@@ -209,8 +214,8 @@ void add_doctor(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<DoctorOptions>();
   CLI::App* command =
       app.add_subcommand("doctor", "Say what braid found on this machine and how to get the rest");
-  command->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-  command->add_flag("--json", options->json, "Print one JSON document");
+  add_cache_dir(*command, &options->cache_dir);
+  add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = doctor(*options); });
 }
 
@@ -220,8 +225,8 @@ void add_cache(CLI::App& app, int* exit_code) {
   const auto add = [&](const char* name, const char* what, int (*run)(const CacheOptions&)) {
     auto options = std::make_shared<CacheOptions>();
     CLI::App* sub = command->add_subcommand(name, what);
-    sub->add_option("--cache-dir", options->cache_dir, "Directory of the compile cache");
-    sub->add_flag("--json", options->json, "Print one JSON document");
+    add_cache_dir(*sub, &options->cache_dir);
+    add_json(*sub, &options->json);
     sub->callback([options, exit_code, run] { *exit_code = run(*options); });
     return std::pair(sub, options);
   };
@@ -236,17 +241,44 @@ void add_cache(CLI::App& app, int* exit_code) {
   add("clear", "Remove all entries", cache_prune);
 }
 
+/// The command that was chosen.
+const CLI::App& chosen_command(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
+}
+
+/// An error of the library at "target" is one of --target, where the command has that option.
+Error name_option(const CLI::App& command, const Error& error) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->check_lname(error.where())) continue;
+    return {error.code(), "--" + error.where(), std::string(message_of(error))};
+  }
+  return error;
+}
+
+/// The name of a command as its user writes it: "braid cache ls".
+std::string path_of(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : path_of(*parent) + " " + command.get_name();
+}
+
+/// What is wrong with the command line, where CLI11 says so: the place first, as in every error.
+std::string parse_error(const CLI::App& command, std::string_view message) {
+  constexpr std::size_t kShown = 300;
+  if (message.starts_with("--")) return printable(message, kShown);
+  return fmt::format("{}: {}", path_of(command), printable(message, kShown));
+}
+
 /// What is wrong with the command line; what no command or option stands for comes first, with the
 /// names nearest to it.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App* command = &app;
-  std::string path = "braid";
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-    path += " " + command->get_name();
-  }
+  const CLI::App& command = chosen_command(app);
+  const std::string path = path_of(command);
   const std::vector<std::string> extras = app.remaining(true);
-  if (extras.empty()) return fmt::format("{} (see {} --help)", error.what(), path);
+  if (extras.empty()) {
+    return fmt::format("{} (see {} --help)", parse_error(command, error.what()), path);
+  }
   // What follows an unknown option may be its value.
   const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& text) {
     return text.starts_with('-') && text != "-";
@@ -256,18 +288,20 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   found.erase(std::min(found.find('='), found.size()));
   std::vector<std::string> names;
   if (is_option) {
-    for (const CLI::Option* known : command->get_options()) {
+    for (const CLI::Option* known : command.get_options()) {
       for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
     }
   } else {
-    for (const CLI::App* known : command->get_subcommands(nullptr)) {
+    for (const CLI::App* known : command.get_subcommands(nullptr)) {
       names.push_back(known->get_name());
     }
   }
   const std::string_view kind = is_option ? "option" : names.empty() ? "argument" : "command";
   std::string text = fmt::format("{}: unknown {} {}", path, kind, quote(found));
   constexpr std::size_t kNamed = 3;
-  const std::vector<std::string_view> near = nearest(found, {names.begin(), names.end()}, kNamed);
+  // What differs by more than a third is another word.
+  const std::vector<std::string_view> near = nearest(found, {names.begin(), names.end()}, kNamed,
+                                                     std::max<std::size_t>(1, found.size() / 3));
   if (!near.empty()) text += fmt::format("; the nearest: {}", fmt::join(near, ", "));
   return text + fmt::format(" (see {} --help)", path);
 }
@@ -294,6 +328,8 @@ int run_command_line(int argc, char** argv) {
     fmt::print("{}", text.str());
   } catch (const CLI::ParseError& error) {
     throw_invalid("", usage_error(app, error));
+  } catch (const Error& error) {
+    throw name_option(chosen_command(app), error);
   }
   return exit_code;
 }

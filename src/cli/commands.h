@@ -18,10 +18,8 @@ struct RunOptions {
   PassConfig passes;
   std::string device, target;
   std::string inputs, outputs, cache_dir;
-  std::uint64_t seed = 1;
   std::vector<std::string> bind;
-  std::string sanitize, count, schedule;
-  int threads = 0;
+  CheckOptions checks;
   bool check = false, json = false;
 };
 [[nodiscard]] int run(const RunOptions& options);
@@ -56,11 +54,10 @@ struct ExplainOptions {
 [[nodiscard]] int explain(const ExplainOptions& options);
 
 struct PtxOptions {
-  std::string file, entry, grid = "1", block = "1", sanitize, count, schedule, output, cache_dir;
+  std::string file, entry, grid = "1", block = "1", output, cache_dir;
   std::vector<std::string> args;
   std::uint32_t shared = 0;
-  std::uint64_t seed = 1;
-  int threads = 0;
+  CheckOptions checks;
   bool json = false;
 };
 [[nodiscard]] int ptx(const PtxOptions& options);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include "braid/error.h"
 #include "braid/reference.h"
 #include "ir/text.h"
+#include "ir/text_file.h"
 #include "runtime/compile/disk_cache.h"
 
 namespace braid::cli {
@@ -20,33 +20,19 @@ namespace braid::cli {
 namespace {
 
 constexpr std::int64_t kDefaultExtent = 8;  // of a symbol that is not bound
-
-// No more of it than is enough for parse_graph to refuse: it may never end.
-std::string read_stdin() {
-  constexpr std::size_t kMost = std::size_t{1} << 30U;
-  std::string text;
-  std::array<char, 1 << 16> piece;
-  std::size_t bytes = 0;
-  while (text.size() <= kMost && (bytes = std::fread(piece.data(), 1, piece.size(), stdin)) > 0) {
-    text.append(piece.data(), bytes);
-  }
-  if (std::ferror(stdin) != 0) {
-    throw_environment("stdin", fmt::format("cannot be read: {}", std::strerror(errno)));
-  }
-  return text;
-}
+constexpr std::size_t kPathShown = 300;     // characters of a path in an error
 
 }  // namespace
 
+std::string input_name(const std::string& path) { return path == "-" ? "stdin" : path; }
+
 Graph load(const GraphOptions& options) {
-  Graph graph = [&] {
-    if (options.path != "-") return load_graph(options.path);
-    return parse_graph(read_stdin(), "stdin");
-  }();
+  const std::string name = input_name(options.path);
+  Graph graph = parse_graph(read_text(options.path, kMaxGraphBytes), name);
   try {
     verify(graph);
   } catch (const Error& error) {
-    throw Error(error.code(), "", fmt::format("{}:{}", options.path, error.what()));
+    throw Error(error.code(), "", fmt::format("{}:{}", name, error.what()));
   }
   if (options.world == 0) return graph;
   try {
@@ -66,12 +52,12 @@ Bindings resolve_bindings(const Graph& graph, const std::vector<std::string>& it
       auto [at, code] = std::from_chars(item.data() + equals + 1, end, value);
       if (code == std::errc() && at == end && equals > 0) {
         if (!bindings.emplace(item.substr(0, equals), value).second) {
-          throw_invalid("--bind", fmt::format("'{}' is bound twice", item.substr(0, equals)));
+          throw_invalid("--bind", fmt::format("{} is bound twice", quote(item.substr(0, equals))));
         }
         continue;
       }
     }
-    throw_invalid("--bind", fmt::format("'{}' is not of the form SYMBOL=INTEGER", item));
+    throw_invalid("--bind", fmt::format("found {}; expected SYMBOL=INTEGER", quote(item)));
   }
   for (const auto& [name, symbol] : graph.symbols()) {
     const std::int64_t wanted = std::clamp(kDefaultExtent, symbol.min, symbol.max);
@@ -89,31 +75,55 @@ std::filesystem::path cache_directory(const std::string& option) {
   return option.empty() ? DiskCache::default_directory() : std::filesystem::path(option);
 }
 
+namespace {
+
+/// Bad input where the name itself is no good, else the machine's doing.
+[[noreturn]] void fail_at(std::string_view option, const std::filesystem::path& path,
+                          std::string_view what, const std::error_code& code) {
+  bool input = false;
+  for (const std::errc bad :
+       {std::errc::no_such_file_or_directory, std::errc::not_a_directory, std::errc::file_exists,
+        std::errc::filename_too_long, std::errc::too_many_symbolic_link_levels,
+        std::errc::invalid_argument}) {
+    input = input || code == bad;
+  }
+  throw Error(input ? ErrorCode::kInvalidArgument : ErrorCode::kEnvironment, std::string(option),
+              fmt::format("{} {}: {}", quote(path.string(), kPathShown), what, code.message()));
+}
+
+std::error_code last_error() { return {errno, std::generic_category()}; }
+
+}  // namespace
+
+bool names_directory(const std::filesystem::path& path, std::string_view option) {
+  std::error_code code;
+  const std::filesystem::file_type type = std::filesystem::status(path, code).type();
+  if (type == std::filesystem::file_type::none) fail_at(option, path, "cannot be read", code);
+  return type == std::filesystem::file_type::directory;
+}
+
 void prepare_output_directory(const std::filesystem::path& path, std::string_view option) {
   std::error_code code;
   std::filesystem::create_directories(path, code);
-  if (!std::filesystem::is_directory(path)) {
-    throw_invalid(std::string(option),
-                  fmt::format("'{}' cannot be made a directory", path.string()));
-  }
+  if (code) fail_at(option, path, "cannot be made a directory", code);
   if (::access(path.c_str(), W_OK | X_OK) != 0) {
-    throw_environment(std::string(option),
-                      fmt::format("'{}': {}", path.string(), std::strerror(errno)));
+    fail_at(option, path, "cannot be written", last_error());
   }
 }
 
 void prepare_output_file(const std::filesystem::path& path, std::string_view option) {
-  std::error_code code;
-  if (!path.has_filename() || std::filesystem::is_directory(path, code)) {
-    throw_invalid(std::string(option),
-                  fmt::format("'{}' is a directory; expected a file", path.string()));
+  if (path.empty()) throw_invalid(std::string(option), "found no name; expected a file");
+  if (!path.has_filename() || names_directory(path, option)) {
+    throw_invalid(std::string(option), fmt::format("{} is a directory; expected a file",
+                                                   quote(path.string(), kPathShown)));
   }
+  std::error_code code;
   if (!std::filesystem::exists(path, code)) {
-    prepare_output_directory(std::filesystem::absolute(path).lexically_normal().parent_path(),
-                             option);
+    const std::filesystem::path whole = std::filesystem::absolute(path, code);
+    if (code) fail_at(option, path, "cannot be made", code);
+    prepare_output_directory(whole.lexically_normal().parent_path(), option);
   } else if (std::filesystem::is_regular_file(path, code) && ::access(path.c_str(), W_OK) != 0) {
-    throw_environment(std::string(option),
-                      fmt::format("'{}': {}", path.string(), std::strerror(errno)));
+    fail_at(option, path, "cannot be written", last_error());
   }
 }
 
@@ -122,20 +132,7 @@ void note(std::string_view text) noexcept {
   std::fflush(stderr);
 }
 
-std::string one_line(std::string_view text) {
-  std::string line;
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      line += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      line += fmt::format("\\x{:02x}", byte);
-    } else {
-      line += c;
-    }
-  }
-  return line;
-}
+std::string one_line(std::string_view text) { return printable(text, text.npos); }
 
 std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   if (rows.empty()) return {};

@@ -21,15 +21,29 @@ struct GraphOptions {
   int world = 0;     ///< 0: as the graph says
 };
 
+/// What `run` and `ptx` say of inputs, and of the cpu device and how it watches its kernels.
+struct CheckOptions {
+  std::uint64_t seed = 1;  ///< of what is generated
+  int threads = 0;         ///< 0: all cores
+  std::string sanitize, count, schedule;
+};
+
+/// What errors call the file that read_text reads.
+[[nodiscard]] std::string input_name(const std::string& path);
+
 /// Reads and verifies the graph. `--world` replaces the size of an only group without rank lists;
 /// of any other graph it must be the world size.
 [[nodiscard]] Graph load(const GraphOptions& options);
 
-/// Reads `T=8` items. Symbols without one take min(8, max), rounded down to their multiple_of.
+/// Reads `T=8` items. Symbols without one take 8, moved into the range and down to a
+/// multiple, up where that would leave it.
 [[nodiscard]] Bindings resolve_bindings(const Graph& graph, const std::vector<std::string>& items);
 
 /// The directory given by --cache-dir, else the default one.
 [[nodiscard]] std::filesystem::path cache_directory(const std::string& option);
+
+/// Whether a directory is there. Throws what keeps it from being known.
+[[nodiscard]] bool names_directory(const std::filesystem::path& path, std::string_view option);
 
 /// Creates the directory and checks that files can be made in it, before any work is done.
 void prepare_output_directory(const std::filesystem::path& path, std::string_view option);
@@ -40,7 +54,7 @@ void prepare_output_file(const std::filesystem::path& path, std::string_view opt
 /// Prints to stderr what may be lost: how far the work has come, and errors, which have exit codes.
 void note(std::string_view text) noexcept;
 
-/// One line of text: control characters escaped.
+/// All of a text on one line: see printable.
 [[nodiscard]] std::string one_line(std::string_view text);
 
 /// Rows of equal length; the first is the heading. Columns that hold only numbers are flush right.

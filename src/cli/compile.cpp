@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/common.h"
@@ -9,7 +10,6 @@
 #include "codegen/graph_target.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/compile/disk_cache.h"
-#include "runtime/output_file.h"
 
 namespace braid::cli {
 
@@ -21,6 +21,15 @@ int compile(const CompileOptions& options) {
   ArtifactOptions artifact;
   artifact.passes = options.passes;
   artifact.cache = &cache;
+  std::string document;
+  artifact.report = [&](const std::vector<KernelReport>& reports) {
+    document = Json::object({{"graph", graph.name()},
+                             {"world", world_size(graph)},
+                             {"target", target.str()},
+                             {"kernels", kernels_json(reports)}})
+                   .indented();
+    return document + "\n";
+  };
   std::vector<KernelReport> kernels;
   {
     const ProgressBar bar;
@@ -30,14 +39,8 @@ int compile(const CompileOptions& options) {
     };
     kernels = write_artifact(graph, target, options.output, artifact);
   }
-  const Json document = Json::object({{"graph", graph.name()},
-                                      {"world", world_size(graph)},
-                                      {"target", target.str()},
-                                      {"kernels", kernels_json(kernels)}});
-  write_output_file(std::filesystem::path(options.output) / "kernels.json",
-                    document.indented() + "\n");
   if (options.json) {
-    fmt::print("{}\n", document.indented());
+    fmt::print("{}\n", document);
   } else {
     fmt::print(
         "{}: {} ranks, {}\n\n{}\n  program.json, kernels.json and each kernel's .cu, .ptx "

@@ -6,6 +6,8 @@
 
 #include "braid/error.h"
 #include "cli/common.h"
+#include "codegen/device_model.h"
+#include "ir/text.h"
 
 namespace braid::cli {
 
@@ -60,8 +62,8 @@ const DeviceModel* count_device(const std::string& name) {
   if (name.empty()) return nullptr;
   const DeviceModel* device = find_device_model(name);
   if (device == nullptr) {
-    throw_invalid("--count", fmt::format("'{}' is unknown; expected A100, H100, H200 or B200",
-                                         one_line(name)));
+    throw_invalid("--count",
+                  fmt::format("{} is unknown; expected one of {}", quote(name), device_names()));
   }
   return device;
 }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "braid/error.h"
+#include "cli/common.h"
 #include "cli/safetensors.h"
 
 namespace braid::cli {
@@ -37,7 +38,7 @@ void check_entries(const Graph& graph, const Bindings& bindings, const Safetenso
 std::vector<SafetensorsFile> open_files(const Graph& graph, const Bindings& bindings,
                                         const std::string& path) {
   std::vector<std::filesystem::path> paths;
-  if (std::filesystem::is_directory(path)) {
+  if (names_directory(path, "--inputs")) {
     for (int rank = 0; rank < world_size(graph); ++rank) {
       paths.push_back(std::filesystem::path(path) / rank_file_name(rank));
     }

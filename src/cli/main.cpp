@@ -43,6 +43,10 @@ void end_on_signals() {
   }
 }
 
+/// A write past the limit on a file's size fails as any other does, which takes the file away and
+/// is said, instead of ending the process.
+void fail_writes_past_the_limit() { std::signal(SIGXFSZ, SIG_IGN); }
+
 int fail(ExitCode code, std::string_view message) noexcept {
   std::fflush(stdout);
   try {
@@ -111,6 +115,7 @@ int main(int argc, char** argv) {
   using namespace braid::cli;  // NOLINT(google-build-using-namespace)
   occupy_standard_streams();
   end_on_signals();
+  fail_writes_past_the_limit();
   std::set_terminate(end_without_unwinding);
   try {
     return run_command(argc, argv);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
@@ -17,6 +16,8 @@
 #include "cli/count_report.h"
 #include "cli/kernel_report.h"
 #include "cli/safetensors.h"
+#include "ir/text.h"
+#include "ir/text_file.h"
 #include "runtime/compile/compiler.h"
 
 // braid ptx: any kernel, PTX or CUDA, on the cpu device.
@@ -36,11 +37,16 @@ struct Argument {
 };
 
 template <class T>
+bool parse_number(std::string_view text, T* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+template <class T>
 T number(std::string_view text, std::string_view place) {
   T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw_invalid(std::string(place), fmt::format("found '{}'; expected a number", text));
+  if (!parse_number(text, &value)) {
+    throw_invalid(std::string(place), fmt::format("found {}; expected a number", quote(text)));
   }
   return value;
 }
@@ -53,17 +59,20 @@ std::string_view next_part(std::string_view& text, char separator) {
 
 Dim3 extent(std::string_view text, std::string_view option) {
   std::array<std::uint32_t, 3> values{1, 1, 1};
-  std::size_t count = 0;
-  while (!text.empty()) {
-    if (count == 3) throw_invalid(std::string(option), "more than three numbers; expected X,Y,Z");
-    values[count++] = number<std::uint32_t>(next_part(text, ','), option);
+  std::string_view rest = text;
+  for (std::size_t i = 0;; ++i) {
+    const bool last = rest.find(',') == rest.npos;
+    if (i == values.size() || !parse_number(next_part(rest, ','), &values[i])) {
+      throw_invalid(std::string(option),
+                    fmt::format("found {}; expected X, X,Y or X,Y,Z", quote(text)));
+    }
+    if (last) return {values[0], values[1], values[2]};
   }
-  return {values[0], values[1], values[2]};
 }
 
 DType dtype_of(std::string_view name, const std::string& place) {
   const auto dtype = parse_dtype(name);
-  if (!dtype) throw_invalid(place, fmt::format("unknown dtype '{}'", name));
+  if (!dtype) throw_invalid(place, fmt::format("unknown dtype {}", quote(name)));
   return *dtype;
 }
 
@@ -102,7 +111,7 @@ Argument make_argument(std::size_t index, const std::string& spec, Device& devic
                        std::mt19937_64& random) {
   Argument argument;
   argument.name = fmt::format("arg{}", index);
-  const std::string place = fmt::format("--arg '{}'", one_line(spec));
+  const std::string place = "--arg " + quote(spec);
   std::string_view rest = spec;
   const std::string_view kind = next_part(rest, ':');
   constexpr std::string_view kExpected =
@@ -167,17 +176,6 @@ void reserve_shared(Function& function, std::uint32_t bytes) {
   }
 }
 
-std::string read_text(const std::string& path) {
-  std::error_code none;
-  if (std::filesystem::is_directory(path, none)) {
-    throw_invalid(path, "is a directory; expected a .ptx or .cu file");
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in) throw_invalid(path, "cannot be read");
-  return text;
-}
-
 /// Runs `work`, which reads PTX; an error at "ptx:LINE" becomes one of FILE.
 template <class Work>
 decltype(auto) in_file(const std::string& file, Work work) {
@@ -186,19 +184,29 @@ decltype(auto) in_file(const std::string& file, Work work) {
   } catch (const Error& error) {
     const std::string& where = error.where();
     if (where != "ptx" && !where.starts_with("ptx:")) throw;
-    const std::string message = std::string(error.what()).substr(where.size() + 2);
+    const std::string message(message_of(error));
     const std::string line = where.substr(3);  // ":12", or nothing
     if (!file.ends_with(".cu")) throw Error(error.code(), file + line, message);
     throw Error(error.code(), file, fmt::format("in its PTX{}: {}", line, message));
   }
 }
 
+/// The device calls what it reads "ptx", also within a message.
+std::string with_file(const std::string& file, std::string message) {
+  constexpr std::string_view kPlace = "(ptx:";
+  const std::size_t at = message.find(kPlace);
+  if (at == message.npos) return message;
+  const std::string name = file.ends_with(".cu") ? "in its PTX" : file;
+  return message.replace(at + 1, kPlace.size() - 2, name);
+}
+
 KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
-  std::string text = read_text(options.file);
+  constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;  // many times the largest kernel
+  std::string text = read_text(options.file, kMaxBytes);
   if (options.file.ends_with(".cu")) {
     text = compile_file(text, options.file, Target::parse(target));
   }
-  const std::filesystem::path path(options.file);
+  const std::filesystem::path path(input_name(options.file));
   return {options.entry, std::move(text), {}, one_line(path.filename().string())};
 }
 
@@ -208,22 +216,23 @@ int ptx(const PtxOptions& options) {
   const Dim3 grid = extent(options.grid, "--grid");
   const Dim3 block = extent(options.block, "--block");
   WorldOptions world_options;
-  world_options.device = "cpu";
-  world_options.threads = options.threads;
+  world_options.device = DeviceKind::kCpu;
+  world_options.checks.threads = options.checks.threads;
   world_options.cache_dir = options.cache_dir;
-  world_options.sanitize = options.sanitize;
-  const DeviceModel* const count_on = count_device(options.count);
+  world_options.sanitize = parse_checks(options.checks.sanitize);
+  const DeviceModel* const count_on = count_device(options.checks.count);
   world_options.count = count_on != nullptr;
-  world_options.schedule = options.schedule;
+  world_options.schedule = parse_schedule(options.checks.schedule);
   World world = World::open(world_options);
   Device& device = world.device();
   const KernelImage image = load_kernel(options, device.target());
-  const auto module = in_file(options.file, [&] { return device.load(0, image); });
+  const std::string file = input_name(options.file);
+  const auto module = in_file(file, [&] { return device.load(0, image); });
   Function& function =
-      in_file(options.file, [&]() -> Function& { return module->function(options.entry); });
+      in_file(file, [&]() -> Function& { return module->function(options.entry); });
   reserve_shared(function, options.shared);
   const auto stream = device.create_stream(0);
-  std::mt19937_64 random(options.seed);
+  std::mt19937_64 random(options.checks.seed);
   std::vector<Argument> arguments;
   for (const std::string& spec : options.args) {
     arguments.push_back(make_argument(arguments.size(), spec, device, random));
@@ -249,11 +258,11 @@ int ptx(const PtxOptions& options) {
                              argument.tensor.data.size());
     }
     // Code for this shape of blocks may be made now.
-    in_file(options.file, [&] { stream->launch(function, grid, block, options.shared, pointers); });
+    in_file(file, [&] { stream->launch(function, grid, block, options.shared, pointers); });
     try {
       stream->synchronize();
     } catch (const Error& failure) {
-      error = failure.what();
+      error = with_file(file, failure.what());
     }
     ++interleavings;
   } while (error.empty() && device.findings().empty() && device.next_interleaving());
@@ -275,18 +284,18 @@ int ptx(const PtxOptions& options) {
                                   {"run_ms", elapsed.count()},
                                   {"ok", error.empty() && findings.empty()}});
     if (!error.empty()) document.set("error", error);
-    if (options.schedule == "all") document.set("interleavings", interleavings);
+    if (options.checks.schedule == "all") document.set("interleavings", interleavings);
     if (count_on != nullptr) document.set("counts", counts_json(device.counts(), *count_on));
-    if (!options.sanitize.empty()) document.set("findings", findings_json(findings));
+    if (!options.checks.sanitize.empty()) document.set("findings", findings_json(findings));
     fmt::print("{}\n", document.indented());
   } else {
     fmt::print("  {}: {:.1f} ms\n", one_line(options.entry), elapsed.count());
-    if (options.schedule == "all") fmt::print("  {} interleavings\n", interleavings);
+    if (options.checks.schedule == "all") fmt::print("  {} interleavings\n", interleavings);
     if (count_on != nullptr) fmt::print("\n{}\n", count_tables(device.counts(), *count_on));
-    if (!options.sanitize.empty()) print_findings(findings);
+    if (!options.checks.sanitize.empty()) print_findings(findings);
   }
   // A finding says it better.
-  if (!error.empty() && findings.empty()) throw Error(ErrorCode::kInternal, options.file, error);
+  if (!error.empty() && findings.empty()) throw Error(ErrorCode::kInternal, file, error);
   return error.empty() && findings.empty() ? kGood : kFailed;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -99,13 +100,16 @@ bool same_bits(const RankTensors& a, const RankTensors& b) {
   return true;
 }
 
+/// Those of all ranks or of none.
 void write_outputs(const std::filesystem::path& directory, const std::vector<std::string>& names,
                    const RankTensors& outputs) {
+  std::deque<OutputFile> files;
   for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
     std::map<std::string, HostTensor, std::less<>> tensors;
     for (std::size_t i = 0; i < names.size(); ++i) tensors.emplace(names[i], outputs[rank][i]);
-    write_safetensors(directory / rank_file_name(static_cast<int>(rank)), tensors);
+    stage_safetensors(directory / rank_file_name(static_cast<int>(rank)), tensors, &files);
   }
+  for (OutputFile& file : files) file.publish();
 }
 
 std::string bindings_text(const Bindings& bindings) {
@@ -117,7 +121,7 @@ std::string bindings_text(const Bindings& bindings) {
 void print_text(const Graph& graph, const RunOptions& options, const Bindings& bindings,
                 const RunReport& report, const Executable& executable) {
   fmt::print("{}: {} ranks, {}seed {}, {}\n\n", one_line(graph.name()), report.world,
-             bindings_text(bindings), options.seed, report.device);
+             bindings_text(bindings), options.checks.seed, report.device);
   fmt::print("{}\n", kernel_table(executable.kernels()));
   std::vector<std::vector<std::string>> rows = {{"arena", "bytes per rank"}};
   for (const ArenaReport& arena : executable.arenas()) {
@@ -143,11 +147,11 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
   if (report.count_on != nullptr) {
     fmt::print("\n{}\n", count_tables(report.counts, *report.count_on));
   }
-  if (options.schedule == "all") {
+  if (options.checks.schedule == "all") {
     fmt::print("  {} interleavings, {} with other bits in an output\n", report.interleavings,
                report.differing);
   }
-  if (!options.sanitize.empty()) print_findings(report.findings);
+  if (!options.checks.sanitize.empty()) print_findings(report.findings);
 }
 
 void print_json(const Graph& graph, const RunOptions& options, const Bindings& bindings,
@@ -179,7 +183,7 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
   Json document = Json::object({{"graph", graph.name()},
                                 {"world", report.world},
                                 {"device", report.device},
-                                {"seed", options.seed},
+                                {"seed", options.checks.seed},
                                 {"bindings", values},
                                 {"inputs_from_files", report.from_files},
                                 {"checked", options.check},
@@ -195,11 +199,11 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
   if (report.count_on != nullptr) {
     document.set("counts", counts_json(report.counts, *report.count_on));
   }
-  if (options.schedule == "all") {
+  if (options.checks.schedule == "all") {
     document.set("interleavings", report.interleavings);
     document.set("interleavings_differing", report.differing);
   }
-  if (!options.sanitize.empty()) document.set("findings", findings_json(report.findings));
+  if (!options.checks.sanitize.empty()) document.set("findings", findings_json(report.findings));
   fmt::print("{}\n", document.indented());
 }
 
@@ -211,24 +215,17 @@ int run(const RunOptions& options) {
   if (!options.outputs.empty()) prepare_output_directory(options.outputs, "--outputs");
 
   RunReport report{};
-  report.count_on = count_device(options.count);
+  report.count_on = count_device(options.checks.count);
   report.world = world_size(graph);
   std::optional<ProgressBar> bar(std::in_place);
-  bar->phase("inputs");
-  const Inputs inputs = gather_inputs(
-      graph, bindings, options.inputs, options.seed,
-      [&bar](std::size_t done, std::size_t total) { bar->part("inputs", done, total); });
-  report.from_files = inputs.from_files;
-
-  bar->phase("plan and compile");
   WorldOptions world_options;
-  world_options.device = options.device;
+  world_options.device = parse_device_kind(options.device);
   world_options.target = options.target;
   world_options.world = static_cast<int>(report.world);
-  world_options.threads = options.threads;
-  world_options.sanitize = options.sanitize;
+  world_options.checks.threads = options.checks.threads;
+  world_options.sanitize = parse_checks(options.checks.sanitize);
   world_options.count = report.count_on != nullptr;
-  world_options.schedule = options.schedule;
+  world_options.schedule = parse_schedule(options.checks.schedule);
   world_options.cache_dir = options.cache_dir;
   world_options.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
     bar->update(done, total, what);
@@ -236,6 +233,14 @@ int run(const RunOptions& options) {
   world_options.warning = [&bar](std::string_view what) { bar->warn(what); };
   World world = World::open(world_options);
   report.device = world.device().description();
+
+  bar->phase("inputs");
+  const Inputs inputs = gather_inputs(
+      graph, bindings, options.inputs, options.checks.seed,
+      [&bar](std::size_t done, std::size_t total) { bar->part("inputs", done, total); });
+  report.from_files = inputs.from_files;
+
+  bar->phase("plan and compile");
   const auto compile_start = std::chrono::steady_clock::now();
   Executable executable = Executable::compile(graph, world, options.passes);
   executable.prepare(bindings);

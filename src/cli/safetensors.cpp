@@ -13,7 +13,6 @@
 
 #include "braid/error.h"
 #include "ir/json_value.h"
-#include "runtime/output_file.h"
 
 namespace braid {
 
@@ -24,6 +23,7 @@ using nlohmann::json;
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // the limit of the reference implementation
 constexpr std::size_t kMaxRank = 64;
 constexpr std::uint64_t kPiece = 1 << 20;
+constexpr std::string_view kChanged = "changed while it was read";
 // More than any file has, and small enough that sums do not overflow.
 constexpr std::uint64_t kUnknownSize = INT64_MAX;
 
@@ -62,6 +62,24 @@ std::string_view file_dtype_name(DType dtype) {
 
 std::string tensor_place(const std::filesystem::path& path, std::string_view tensor) {
   return fmt::format("{}: tensor '{}'", path.string(), tensor);
+}
+
+// A kernel may take any other byte for true, and copy it.
+void check_bools(const HostTensor& tensor, const std::string& place) {
+  const auto wrong = std::find_if(tensor.data.begin(), tensor.data.end(),
+                                  [](std::byte value) { return value > std::byte{1}; });
+  if (wrong == tensor.data.end()) return;
+  throw_invalid(place, fmt::format("element {} is {}; expected 0 or 1 of a bool",
+                                   wrong - tensor.data.begin(), static_cast<int>(*wrong)));
+}
+
+File open_file(const std::filesystem::path& path, struct stat* info) {
+  File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open() && errno == ENOENT) throw_invalid(path.string(), "no such file");
+  if (!file.is_open() || ::fstat(file.get(), info) != 0) {
+    throw_environment(path.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
+  }
+  return file;
 }
 
 // Reads the header while it is parsed: its form is fixed and flat, so no document is built, names
@@ -225,19 +243,14 @@ std::uint64_t check_layout(
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(std::filesystem::path path)
-    : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  struct stat info {};
-  if (!file_.is_open() && errno == ENOENT) throw_invalid(path_.string(), "no such file");
-  if (!file_.is_open() || ::fstat(file_.get(), &info) != 0) {
-    throw_environment(path_.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
-  }
-  if (S_ISDIR(info.st_mode)) throw_invalid(path_.string(), "is a directory; expected a file");
-  ordinary_ = S_ISREG(info.st_mode);
-  const std::uint64_t size = ordinary_ ? static_cast<std::uint64_t>(info.st_size) : kUnknownSize;
+SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(path)) {
+  File file = open_file(path_, &info_);
+  if (S_ISDIR(info_.st_mode)) throw_invalid(path_.string(), "is a directory; expected a file");
+  ordinary_ = S_ISREG(info_.st_mode);
+  const std::uint64_t size = ordinary_ ? static_cast<std::uint64_t>(info_.st_size) : kUnknownSize;
 
   std::array<unsigned char, 8> prefix{};
-  read_exactly(prefix.data(), prefix.size(), "not a safetensors file: shorter than 8 bytes");
+  read_exactly(file, prefix.data(), prefix.size(), "not a safetensors file: shorter than 8 bytes");
   std::uint64_t header_bytes = 0;
   for (std::size_t i = 0; i < prefix.size(); ++i) {
     header_bytes |= static_cast<std::uint64_t>(prefix[i]) << (8 * i);
@@ -252,7 +265,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path)
     throw_invalid(path_.string(), fmt::format("{} in a file of {}", truncated, size));
   }
   std::string header(header_bytes, '\0');
-  read_exactly(header.data(), header.size(), truncated + " is not all there");
+  read_exactly(file, header.data(), header.size(), truncated + " is not all there");
   if (header.empty() || header.front() != '{') {
     throw_invalid(path_.string(), "not a safetensors file: the header does not begin with '{'");
   }
@@ -265,10 +278,12 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path)
     throw_invalid(path_.string(),
                   fmt::format("{} bytes of data belong to no tensor", rest - data_bytes_));
   }
+  if (!ordinary_) pipe_ = std::move(file);
 }
 
-void SafetensorsFile::read_exactly(void* data, std::uint64_t bytes, std::string_view what) const {
-  const std::optional<std::size_t> done = read_up_to(file_, data, bytes);
+void SafetensorsFile::read_exactly(const File& file, void* data, std::uint64_t bytes,
+                                   std::string_view what) const {
+  const std::optional<std::size_t> done = read_up_to(file, data, bytes);
   if (!done) {
     throw_environment(path_.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
   }
@@ -282,17 +297,18 @@ void SafetensorsFile::drain() const {
   while (data.size() < data_bytes_) {
     const std::size_t begin = data.size();
     data.resize(std::min<std::uint64_t>(data_bytes_, begin + kPiece));
-    read_exactly(data.data() + begin, data.size() - begin,
+    read_exactly(pipe_, data.data() + begin, data.size() - begin,
                  fmt::format("truncated: it ends before its {} bytes of data do", data_bytes_));
   }
   char next = 0;
-  if (read_up_to(file_, &next, 1) == 1U) {
+  if (read_up_to(pipe_, &next, 1) == 1U) {
     throw_invalid(path_.string(),
                   fmt::format("goes on after its {} bytes of data, which are all that its header "
                               "names",
                               data_bytes_));
   }
   drained_ = std::move(data);
+  pipe_ = File();
 }
 
 std::optional<DType> SafetensorsFile::dtype_of(const Entry& entry) {
@@ -309,20 +325,27 @@ HostTensor SafetensorsFile::read(std::string_view name) const {
   }
   HostTensor tensor{*dtype, entry.shape, std::vector<std::byte>(entry.end - entry.begin)};
   if (ordinary_) {
-    if (::lseek(file_.get(), static_cast<off_t>(data_start_ + entry.begin), SEEK_SET) < 0) {
+    struct stat info {};
+    const File file = open_file(path_, &info);
+    if (info.st_dev != info_.st_dev || info.st_ino != info_.st_ino) {
+      throw_invalid(path_.string(), std::string(kChanged));
+    }
+    if (::lseek(file.get(), static_cast<off_t>(data_start_ + entry.begin), SEEK_SET) < 0) {
       throw_environment(tensor_place(path_, name), std::strerror(errno));
     }
-    read_exactly(tensor.data.data(), tensor.data.size(), "changed while it was read");
+    read_exactly(file, tensor.data.data(), tensor.data.size(), kChanged);
   } else {
     drain();
     std::copy_n(drained_->data() + entry.begin, tensor.data.size(),
                 reinterpret_cast<char*>(tensor.data.data()));
   }
+  if (*dtype == DType::kBool) check_bools(tensor, tensor_place(path_, name));
   return tensor;
 }
 
-void write_safetensors(const std::filesystem::path& path,
-                       const std::map<std::string, HostTensor, std::less<>>& tensors) {
+void stage_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, HostTensor, std::less<>>& tensors,
+                       std::deque<OutputFile>* files) {
   // Wide element types first, so that every tensor is aligned to its element.
   std::vector<std::pair<const std::string*, const HostTensor*>> order;
   order.reserve(tensors.size());
@@ -350,7 +373,14 @@ void write_safetensors(const std::filesystem::path& path,
   for (const auto& [name, tensor] : order) {
     parts.emplace_back(reinterpret_cast<const char*>(tensor->data.data()), tensor->data.size());
   }
-  write_output_file(path, parts);
+  files->emplace_back(path, parts);
+}
+
+void write_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, HostTensor, std::less<>>& tensors) {
+  std::deque<OutputFile> files;
+  stage_safetensors(path, tensors, &files);
+  files.front().publish();
 }
 
 }  // namespace braid

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -10,11 +13,13 @@
 
 #include "braid/tensor.h"
 #include "runtime/file_io.h"
+#include "runtime/output_file.h"
 
 namespace braid {
 
-/// Reads a .safetensors file: the header once, tensors when asked for. A pipe, or whatever else is
-/// read only once, is read as far as its header says, and must end there. Everything that the file
+/// Reads a .safetensors file: the header once, tensors when asked for, which opens it again: there
+/// may be more files than a process may hold open. A pipe, or whatever else is read only once, is
+/// read as far as its header says, and must end there. Everything that the file
 /// says is checked: kInvalidArgument names the file and the tensor, kEnvironment is an I/O error.
 class SafetensorsFile {
  public:
@@ -36,24 +41,31 @@ class SafetensorsFile {
   /// Takes the data out of a pipe, so that its writer can go on. Does nothing the second time, and
   /// for an ordinary file.
   void drain() const;
-  /// Throws when there is no such tensor or when braid has no such dtype.
+  /// Throws when there is no such tensor, when braid has no such dtype, and when a bool is neither
+  /// 0 nor 1.
   [[nodiscard]] HostTensor read(std::string_view name) const;
 
  private:
   /// Throws when fewer bytes come.
-  void read_exactly(void* data, std::uint64_t bytes, std::string_view what) const;
+  void read_exactly(const File& file, void* data, std::uint64_t bytes, std::string_view what) const;
 
   std::filesystem::path path_;
-  File file_;
+  struct stat info_ {};           ///< of the file whose header was read
   bool ordinary_ = true;          ///< has a size, and bytes that can be read again
+  mutable File pipe_;             ///< open until it is drained, when it is not an ordinary file
   std::uint64_t data_start_ = 0;  ///< in the file
   std::uint64_t data_bytes_ = 0;
   mutable std::optional<std::string> drained_;  ///< the data, when it is not an ordinary file
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Writes a file that the Python package reads, whole or not at all (see OutputFile). Throws
-/// kEnvironment.
+/// Writes a file that the Python package reads beside its place and adds it to `files`, which the
+/// caller publishes. Throws kEnvironment.
+void stage_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, HostTensor, std::less<>>& tensors,
+                       std::deque<OutputFile>* files);
+
+/// The same for one file at once: whole or not at all.
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, HostTensor, std::less<>>& tensors);
 

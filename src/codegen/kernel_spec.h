@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,6 @@ using Config = std::map<std::string, std::int64_t>;
 /// input, or an output that the kernel writes to its arena before it signals.
 struct KernelSpec {
   std::shared_ptr<const Graph> body;
-  std::string template_name;  ///< "pointwise", "row", "gemm", "collective"
   Config config;
 };
 
@@ -40,7 +40,8 @@ struct KernelParam {
     kOffset,  ///< u64: offset of body input `index` in the symmetric arena (the same on every rank)
     kResultOffset,  ///< the same of body output `index`
     kRank,          ///< i32: this rank's index in `group`
-    kChannel,       ///< i32: the flag channel of this step (protocol.h)
+    kFlags,         ///< u64: offset of this step's flag words in the arena of `group`
+    kScratch,       ///< u64: offset of this step's scratch in the arena of `group`
     kStep,          ///< i32: index of the step in the program, for the record
     kRecord,        ///< u64: address of this rank's protocol::Record
     kClosing,  ///< i32: 1 when this step ends with a barrier, so that no remote read outlives the
@@ -55,12 +56,21 @@ struct KernelParam {
 
 /// What must be known of a kernel before any text exists.
 struct Requirements {
+  std::string template_name;        ///< for people
   Expr grid = 1;                    ///< number of blocks; constant when the kernel waits for peers
   int threads = 0;                  ///< threads per block
   int shared_bytes = 0;             ///< dynamic shared memory
   std::vector<KernelParam> params;  ///< in the order of the kernel's signature
-  std::string comm_group;           ///< the group whose peers it reads; empty for a local kernel
+  std::string comm_group;           ///< the group of its peers; empty for a local kernel
+  /// What a step that launches it owns in the symmetric arena of `comm_group`, zero before the
+  /// first run: 32-bit flag words (an epoch of each block, then for each slot a flag of each rank),
+  /// and bytes that peers write.
+  std::int64_t flag_words = 0;
+  std::int64_t scratch_bytes = 0;
 };
+
+/// The most blocks of a collective, on all ranks that share a device (DESIGN §7).
+inline constexpr std::int64_t kMaxCollectiveBlocks = 32;
 
 /// CUDA C++ of one kernel, self-contained. The text is the kernel's identity.
 struct KernelSource {
@@ -68,19 +78,29 @@ struct KernelSource {
   std::string text;
 };
 
-/// The template that a body needs: "collective" when it holds one, else "gemm" for an mm,
-/// "row" for a reduction or norm, else "pointwise".
-[[nodiscard]] std::string template_for(const Graph& body);
+/// A number of a config that the code generator takes: a power of two, or any, in a range.
+struct Setting {
+  std::string_view name;
+  std::int64_t min, max;
+  bool power_of_two;
+};
 
-/// Empty when the template can express the body as one kernel; else the reason, for people. The
-/// fuser builds the body that a merge would have and asks (profit is its own question); the cost is
-/// linear in the body.
-[[nodiscard]] std::string cannot_fuse(const Graph& body, std::string_view template_name);
+// A body's template (templates/template.h) answers:
+
+/// Its name, for people.
+[[nodiscard]] std::string_view template_name(const Graph& body);
+/// Empty when the body can be one kernel; else the reason, for people. The fuser builds the body
+/// that a merge would have and asks (profit is its own question); the cost is linear in the body.
+[[nodiscard]] std::string cannot_fuse(const Graph& body);
+/// What it reads of a config.
+[[nodiscard]] std::span<const Setting> settings(const Graph& body);
+[[nodiscard]] Config default_config(const Graph& body, const Target& target);
+/// What a tuner may choose from; results do not depend on the choice.
+[[nodiscard]] std::vector<Config> candidates(const Graph& body, const Target& target);
 
 /// `ranks_per_device` bounds the grid of a kernel that waits (DESIGN §7).
 [[nodiscard]] Requirements requirements(const KernelSpec& spec, const Target& target,
                                         int ranks_per_device = 1);
-[[nodiscard]] Config default_config(const KernelSpec& spec, const Target& target);
 /// The tile program of a spec after all passes: what `emit` prints.
 [[nodiscard]] tile::Program tile_program(const KernelSpec& spec, const Target& target,
                                          int ranks_per_device);

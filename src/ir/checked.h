@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 
 #include "braid/error.h"
 
@@ -16,6 +17,15 @@ inline std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
   std::int64_t r = 0;
   if (__builtin_mul_overflow(a, b, &r)) throw_invalid("", "a size does not fit 64 bits");
   return r;
+}
+/// Not negative.
+inline std::int64_t checked_gcd(std::int64_t a, std::int64_t b) {
+  if (a == INT64_MIN || b == INT64_MIN) throw_invalid("", "a size does not fit 64 bits");
+  return std::gcd(a, b);
+}
+/// Of positive numbers.
+inline std::int64_t checked_lcm(std::int64_t a, std::int64_t b) {
+  return checked_mul(a / std::gcd(a, b), b);
 }
 
 }  // namespace braid

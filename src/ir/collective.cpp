@@ -8,6 +8,7 @@
 
 #include "ir/checked.h"
 #include "ir/ops.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -21,11 +22,6 @@ std::string_view base_name(std::string_view op) {
     if (op.ends_with(suffix)) op.remove_suffix(suffix.size());
   }
   return op;
-}
-
-std::size_t axis_of(const Attrs& attrs, const char* name, const TensorType& operand) {
-  return normalize_axis(get_attr<std::int64_t>(attrs, name), operand.shape.size(),
-                        std::string("/attrs/") + name);
 }
 
 ReduceOp reduce_of(const Attrs& attrs, const TensorType& operand) {
@@ -176,12 +172,12 @@ Collective collective_of(const Graph& graph, std::string_view op, const Attrs& a
   if (name == "all_reduce") {
     result.reduce = reduce_of(attrs, operand);
   } else if (name == "all_gather_into_tensor") {
-    result.gather_dim = axis_of(attrs, "dim", operand);
+    result.gather_dim = axis_of(attrs, "dim", operand.shape.size());
   } else if (name == "reduce_scatter_tensor") {
-    result.scatter_dim = axis_of(attrs, "dim", operand);
+    result.scatter_dim = axis_of(attrs, "dim", operand.shape.size());
     result.reduce = reduce_of(attrs, operand);
   } else if (name == "shard") {
-    result.scatter_dim = axis_of(attrs, "dim", operand);
+    result.scatter_dim = axis_of(attrs, "dim", operand.shape.size());
   } else if (name == "all_to_all_single") {
     if (operand.shape.empty()) fail("/inputs/0", "a scalar; expected at least one dim");
     result.gather_dim = result.scatter_dim = 0;
@@ -193,8 +189,8 @@ Collective collective_of(const Graph& graph, std::string_view op, const Attrs& a
            fmt::format("{}; expected a rank of the group, 0 to {}", *result.src, result.ranks - 1));
     }
   } else {  // shard_dim_alltoall
-    result.gather_dim = axis_of(attrs, "gather_dim", operand);
-    result.scatter_dim = axis_of(attrs, "shard_dim", operand);
+    result.gather_dim = axis_of(attrs, "gather_dim", operand.shape.size());
+    result.scatter_dim = axis_of(attrs, "shard_dim", operand.shape.size());
     if (result.gather_dim == result.scatter_dim) {
       fail("/attrs/shard_dim", fmt::format("{}, as gather_dim; expected another dim",
                                            get_attr<std::int64_t>(attrs, "shard_dim")));

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
@@ -11,13 +10,13 @@
 #include "ir/attributes.h"
 #include "ir/place.h"
 #include "ir/text.h"
+#include "ir/text_file.h"
 
 namespace braid {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 30U;
 constexpr std::size_t kMaxNesting = 64;
 constexpr std::size_t kMaxParseMessage = 200;
 
@@ -400,8 +399,6 @@ class Reader {
   }
 };
 
-/// Builds the document from the parser's events, which do not recurse, and bounds the depth for the
-/// reader, which does. Refuses a key that stands twice, of which the library would keep the last.
 /// Destroying a json of many elements takes memory, and the process ends where there is none. Taken
 /// apart from the inside it takes none; nesting is limited.
 void take_apart(json& value) {
@@ -423,6 +420,8 @@ struct Document {
   json root;
 };
 
+/// Builds the document from the parser's events, which do not recurse, and bounds the depth for the
+/// reader, which does. Refuses a key that stands twice, of which the library would keep the last.
 class DocumentBuilder : public nlohmann::json_sax<json> {
  public:
   DocumentBuilder(const Place& place, json& root) : place_(place), root_(root) {}
@@ -496,8 +495,9 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
 
 Graph parse_graph(std::string_view text, std::string_view where) {
   const Place place(where);
-  if (text.size() > kMaxBytes) {
-    fail_at(place, fmt::format("{} bytes of JSON; expected at most {}", text.size(), kMaxBytes));
+  if (text.size() > kMaxGraphBytes) {
+    fail_at(place,
+            fmt::format("{} bytes of JSON; expected at most {}", text.size(), kMaxGraphBytes));
   }
   Document document;
   DocumentBuilder builder(place, document.root);
@@ -506,19 +506,7 @@ Graph parse_graph(std::string_view text, std::string_view where) {
 }
 
 Graph load_graph(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw_invalid(path, "the file cannot be opened");
-  // One byte past the limit is enough for parse_graph to refuse; a device file may never end.
-  std::string text;
-  constexpr std::size_t kChunk = std::size_t{1} << 20U;
-  while (file && text.size() <= kMaxBytes) {
-    const std::size_t size = text.size();
-    text.resize(size + kChunk);
-    file.read(text.data() + size, kChunk);
-    text.resize(size + static_cast<std::size_t>(file.gcount()));
-  }
-  if (file.bad()) throw_invalid(path, "the file cannot be read");
-  return parse_graph(text, path);
+  return parse_graph(read_text(path, kMaxGraphBytes), path);
 }
 
 }  // namespace braid

@@ -40,7 +40,7 @@ std::vector<Step> steps_to(const Graph& graph, ValueId value) {
     if (v.producer < 0) break;
     const Node& node = graph.node(v.producer);
     next = named_operand(node, v.result);
-    const bool moves = node.op_name() == "transpose" || node.op_name() == "permute";
+    const bool moves = node.op->view == View::kPermute;
     if (!next || node.op->op_class != OpClass::kView) continue;
     if (moves || v.type != graph.type(*next)) steps.push_back({&node, v.result});
   }
@@ -51,9 +51,8 @@ std::vector<Step> steps_to(const Graph& graph, ValueId value) {
 std::optional<SliceRange> part_of(const Graph& graph, const Step& step) {
   const Node& node = *step.node;
   const Shape& shape = graph.type(node.inputs[0]).shape;
-  if (node.op_name() == "slice") return slice_range(node.attrs, shape, graph.symbols());
-  if (node.op_name() != "split" && node.op_name() != "chunk") return std::nullopt;
-  return split_ranges(node.attrs, shape)[static_cast<std::size_t>(step.result)];
+  if (node.op->view != View::kPart) return std::nullopt;
+  return part_ranges(node.attrs, shape, graph.symbols())[static_cast<std::size_t>(step.result)];
 }
 
 /// Whether two parts of one value have no element in common, as far as their bounds tell.
@@ -156,7 +155,7 @@ class Verifier {
   /// What is written under another dtype would be values of the one and bytes of the other.
   void check_dtype(const Node& node, ValueId value, const std::string& here) const {
     for (const Step& step : steps_to(graph_, value)) {
-      if (step.node->op_name() != "view_dtype") continue;
+      if (step.node->op->view != View::kBytes) continue;
       throw_invalid(here, fmt::format("{} overwrites {} through {}, which reads it as {}; expected "
                                       "the tensor itself",
                                       node.op_name(), quoted(step.node->inputs[0]), quoted(value),
@@ -225,7 +224,7 @@ std::optional<ValueId> named_operand(const Node& node, int result) {
     return mutated[static_cast<std::size_t>(result) - of_its_own];
   }
   const OpClass c = node.op->op_class;
-  const bool computes = node.op_name() == "cat" || node.op_name() == "shard";
+  const bool computes = node.op->view == View::kCat || node.op->view == View::kShard;
   if (c == OpClass::kWait || (c == OpClass::kView && !computes)) return node.inputs[0];
   return std::nullopt;
 }

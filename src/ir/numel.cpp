@@ -1,7 +1,6 @@
 #include "ir/numel.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "ir/checked.h"
@@ -19,7 +18,7 @@ struct Product {
   void times(std::int64_t numerator, std::int64_t denominator) {
     constant = checked_mul(constant, numerator);
     divisor = checked_mul(divisor, denominator);
-    const std::int64_t common = std::gcd(constant, divisor);
+    const std::int64_t common = checked_gcd(constant, divisor);
     constant /= common;
     divisor /= common;
   }
@@ -33,10 +32,10 @@ Product factor(const Shape& shape) {
       continue;
     }
     std::int64_t divisor = 1;
-    for (const Dim::Term& term : dim.terms()) divisor = std::lcm(divisor, term.divisor);
+    for (const Dim::Term& term : dim.terms()) divisor = checked_lcm(divisor, term.divisor);
     const Dim integral = dim * divisor;
     std::int64_t content = integral.constant();
-    for (const Dim::Term& term : integral.terms()) content = std::gcd(content, term.factor);
+    for (const Dim::Term& term : integral.terms()) content = checked_gcd(content, term.factor);
     if (integral.terms().front().factor < 0) content = -content;
     product.times(content, divisor);
     product.factors.push_back(*integral.over(content));

@@ -24,10 +24,9 @@ struct Registry {
     add_kernel_ops(ops);
     add_gather_ops(ops);
     add_matmul_ops(ops);
-    add_norm_ops(ops);
     add_opaque_ops(ops);
     add_pointwise_ops(ops);
-    add_reduce_ops(ops);
+    add_row_ops(ops);
     add_view_ops(ops);
     for (const OpDef& op : ops) sorted.push_back(&op);
     std::sort(sorted.begin(), sorted.end(),
@@ -98,15 +97,11 @@ double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings
 }
 
 bool is_asynchronous(const Node& node) {
-  if (node.op->op_class != OpClass::kCollective || node.op_name() == "shard_dim_alltoall") {
-    return false;
-  }
+  if (node.op->op_class != OpClass::kCollective || node.op->synchronous) return false;
   return node.attr<std::string>("algorithm")->empty();
 }
 
-bool takes_indices(const Node& node) {
-  return node.op->op_class == OpClass::kGather && node.op_name() != "rotary_embedding";
-}
+bool takes_indices(const Node& node) { return node.op->takes_indices; }
 
 void fail(std::string place, const std::string& message) {
   throw_invalid(std::move(place), message);

@@ -32,13 +32,15 @@ struct AttrDef {
   AttrType type;
   std::optional<AttrValue> fallback;  ///< required when empty, unless optional
   bool optional = false;              ///< may be absent, which means something
+  std::string_view about{};           ///< for people, in the schema
 };
 
 /// How codegen and the fuser see an op.
 enum class OpClass : std::uint8_t {
   kPointwise,  ///< element by element, operands broadcast; arithmetic in pointwise.h
-  kReduction,  ///< sum, mean, amax, amin, argmax: over `dim`, with `keepdim`
-  kNorm,    ///< softmax and the norms: a row reduction with pointwise around it, over the last dim
+  kReduction,  ///< sum, mean, amax, amin, argmax: over `dim`, with `keepdim`; in row.h
+  kNorm,    ///< softmax and the norms: a row reduction with pointwise around it, over the last dim;
+            ///< in row.h
   kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm
   kView,    ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
   kGather,  ///< embedding, index_select, rotary_embedding: elements from elsewhere
@@ -49,6 +51,26 @@ enum class OpClass : std::uint8_t {
   kCopy,         ///< copy: the identity, into a new buffer (made by lowering)
   kMutation,     ///< copy_, resize_storage_bytes_: writes memory that outlives the node
   kKernel,       ///< kernel: a body graph run as one launch (made by lowering)
+};
+
+/// What a view does with the elements of its operand.
+enum class View : std::uint8_t {
+  kNone,     ///< the op is no view
+  kFlat,     ///< their order stays: view, reshape, _unsafe_view, getitem
+  kBytes,    ///< view_dtype: so do their bytes
+  kMark,     ///< nothing: the markers of regions
+  kPermute,  ///< transpose, permute
+  kExpand,   ///< repeats them
+  kPart,     ///< slice, split, chunk
+  kCat,      ///< appends those of the others
+  kShard     ///< this rank's chunk
+};
+
+/// How a matmul differs from a product of its two operands.
+enum class Matmul : std::uint8_t {
+  kPlain,
+  kAdd,    ///< addmm: a term in front of them, beta and alpha
+  kScaled  ///< scaled_mm: scales behind them, and a bias if there is one
 };
 
 /// The operands whose memory an op overwrites, each with one of its last results, in order. Who
@@ -112,6 +134,14 @@ struct OpDef {
   Mutates mutates = Mutates::kNothing;
   /// The GPU architecture that can run it, or any later one: 89 is sm_89.
   int least_sm = kLeastSm;
+  View view = View::kNone;
+  Matmul matmul = Matmul::kPlain;
+  /// The values of the second operand are indices into the first.
+  bool takes_indices = false;
+  /// A collective that waits by itself.
+  bool synchronous = false;
+  /// Of an op with arithmetic: its place in the list of pointwise.h, or of row.h.
+  int entry = -1;
 };
 
 /// A collective that runs in the background until its wait_tensor: lowering has not given it an

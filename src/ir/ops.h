@@ -9,6 +9,7 @@
 
 #include "braid/tensor.h"
 #include "ir/op_registry.h"
+#include "ir/scalar.h"
 
 namespace braid {
 
@@ -19,10 +20,9 @@ void add_fused_ops(std::vector<OpDef>& ops);
 void add_kernel_ops(std::vector<OpDef>& ops);
 void add_gather_ops(std::vector<OpDef>& ops);
 void add_matmul_ops(std::vector<OpDef>& ops);
-void add_norm_ops(std::vector<OpDef>& ops);
 void add_opaque_ops(std::vector<OpDef>& ops);
 void add_pointwise_ops(std::vector<OpDef>& ops);
-void add_reduce_ops(std::vector<OpDef>& ops);
+void add_row_ops(std::vector<OpDef>& ops);
 void add_view_ops(std::vector<OpDef>& ops);
 
 /// Throws kInvalidArgument. `place` is relative to the node: "", "/inputs/1", "/attrs/dim".
@@ -63,6 +63,23 @@ inline auto flops_per_element(double count) {
 /// A tensor as the evaluator sees it, and back: each element rounded or wrapped to the dtype.
 [[nodiscard]] EvalTensor from_host(const HostTensor& tensor);
 [[nodiscard]] HostTensor to_host(const EvalTensor& tensor);
+
+/// Writes an element as the evaluator keeps it, not yet rounded.
+inline void set_element(EvalTensor& result, std::size_t i, double value) {
+  if (is_float(result.dtype)) {
+    result.data[i] = value;
+  } else {
+    result.integers[i] = to_integer(result.dtype, value);
+  }
+}
+/// An integer becomes a narrow float by way of f32.
+inline void set_element(EvalTensor& result, std::size_t i, Int value) {
+  if (is_float(result.dtype)) {
+    result.data[i] = static_cast<float>(value.value);
+  } else {
+    result.integers[i] = value.value;
+  }
+}
 
 /// Runs `one_rank(operands) -> results` for each rank by itself.
 template <class OneRank>

@@ -157,9 +157,10 @@ double collective_flops(std::string_view op, std::span<const TensorType> inputs,
 void add_collective_ops(std::vector<OpDef>& ops) {
   const AttrDef group = {"group", AttrType::kGroup, {}};
   const AttrDef reduce_op = {"reduce_op", AttrType::kReduceOp, {}};
-  const AttrDef dim = {"dim", AttrType::kInt, std::int64_t{0}};
-  // Set by lowering: the node is synchronous then and needs no wait.
-  const AttrDef algorithm = {"algorithm", AttrType::kString, std::string()};
+  const AttrDef dim = {"dim", AttrType::kInt, std::int64_t{0}, false,
+                       "The one that is gathered or scattered."};
+  const AttrDef algorithm = {"algorithm", AttrType::kString, std::string(), false,
+                             "Set by lowering: the node is synchronous then and needs no wait."};
   constexpr int kMany = std::numeric_limits<int>::max();
 
   const auto add = [&](const std::string& name, int operands, Mutates mutates,
@@ -193,12 +194,22 @@ void add_collective_ops(std::vector<OpDef>& ops) {
   add("reduce_scatter_tensor", 1, Mutates::kNothing, {reduce_op, dim});
   add("reduce_scatter_tensor_coalesced", kMany, Mutates::kNothing, {reduce_op, dim});
   add("all_to_all_single", 1, Mutates::kNothing,
-      {{"output_split_sizes", AttrType::kInts, {}, true},
-       {"input_split_sizes", AttrType::kInts, {}, true}});
-  add("broadcast", 1, Mutates::kNothing, {{"src", AttrType::kInt, {}}});
-  add("broadcast_", 1, Mutates::kAll, {{"src", AttrType::kInt, {}}});
+      {{"output_split_sizes",
+        AttrType::kInts,
+        {},
+        true,
+        "Rows received from each rank, as input_split_sizes."},
+       {"input_split_sizes",
+        AttrType::kInts,
+        {},
+        true,
+        "Rows sent to each rank; uneven ones as such a list for each rank, one after the other."}});
+  add("broadcast", 1, Mutates::kNothing,
+      {{"src", AttrType::kInt, {}, false, "A rank of the group."}});
+  add("broadcast_", 1, Mutates::kAll, {{"src", AttrType::kInt, {}, false, "A rank of the group."}});
   add("shard_dim_alltoall", 1, Mutates::kNothing,
       {{"gather_dim", AttrType::kInt, {}}, {"shard_dim", AttrType::kInt, {}}});
+  ops.back().synchronous = true;
   ops.push_back({
       .name = "shard",
       .op_class = OpClass::kView,
@@ -208,6 +219,7 @@ void add_collective_ops(std::vector<OpDef>& ops) {
       .infer = [](const InferContext& context) { return infer_collective("shard", 1, context); },
       .flops = flops_per_element(0),
       .evaluate = evaluate_collective,
+      .view = View::kShard,
   });
   ops.push_back({
       .name = "wait_tensor",

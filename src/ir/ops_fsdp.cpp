@@ -7,6 +7,7 @@
 #include "ir/groups.h"
 #include "ir/numel.h"
 #include "ir/ops.h"
+#include "ir/views.h"
 
 // The ops that fully sharded data parallelism leaves in a graph, by their names in PyTorch.
 //
@@ -104,8 +105,7 @@ EvalTensors evaluate_copy_in(const EvalContext& context, const EvalTensors& inpu
 
 std::vector<TensorType> infer_split(const InferContext& context) {
   const TensorType& x = context.inputs[0];
-  const std::size_t axis =
-      normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"), x.shape.size(), "/attrs/dim");
+  const std::size_t axis = axis_of(context.attrs, "dim", x.shape.size());
   const auto& sizes = get_attr<Sizes>(context.attrs, "split_sizes");
   Dim sum(0);
   std::vector<TensorType> results;
@@ -156,8 +156,7 @@ EvalTensors evaluate_split(const EvalContext& context, const EvalTensors& inputs
     for (std::size_t i = 0; i < context.node.outputs.size(); ++i) {
       parts.push_back(make_result(context, i));
     }
-    const std::size_t axis =
-        normalize_axis(*context.node.attr<std::int64_t>("dim"), x.shape.size(), "/attrs/dim");
+    const std::size_t axis = axis_of(context.node.attrs, "dim", x.shape.size());
     side_by_side(x, parts, rows_before(x.shape, axis),
                  [](const auto& whole, auto& part) { part = whole; });
     return parts;
@@ -167,8 +166,7 @@ EvalTensors evaluate_split(const EvalContext& context, const EvalTensors& inputs
 std::vector<TensorType> infer_chunk_cat(const InferContext& context) {
   expect_same_dtype("fsdp.chunk_cat", context.inputs);
   const Shape& first = context.inputs[0].shape;
-  const std::size_t axis =
-      normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"), first.size(), "/attrs/dim");
+  const std::size_t axis = axis_of(context.attrs, "dim", first.size());
   const std::int64_t chunks = get_attr<std::int64_t>(context.attrs, "num_chunks");
   if (chunks < 1) fail("/attrs/num_chunks", fmt::format("{}; expected at least 1", chunks));
   const auto cut = static_cast<std::ptrdiff_t>(axis);
@@ -228,12 +226,14 @@ void add_fsdp_ops(std::vector<OpDef>& ops) {
         .mutates = mutates,
     });
   };
-  add("resize_storage_bytes_", OpClass::kMutation, 1, 1, {{"size", AttrType::kInt, {}}},
-      infer_resize, evaluate_resize, Mutates::kFirst);
+  add("resize_storage_bytes_", OpClass::kMutation, 1, 1,
+      {{"size", AttrType::kInt, {}, false, "Bytes; 0 frees the operand's memory."}}, infer_resize,
+      evaluate_resize, Mutates::kFirst);
   add("fsdp.all_gather_copy_in", OpClass::kMutation, 2, kMany, {{"group", AttrType::kGroup, {}}},
       infer_copy_in, evaluate_copy_in, Mutates::kLast);
   add("fsdp.split_with_sizes_copy", OpClass::kOpaque, 1, 1,
-      {{"split_sizes", AttrType::kInts, {}}, dim}, infer_split, evaluate_split, Mutates::kNothing);
+      {{"split_sizes", AttrType::kInts, {}, false, "Of each part."}, dim}, infer_split,
+      evaluate_split, Mutates::kNothing);
   add("fsdp.chunk_cat", OpClass::kOpaque, 1, kMany, {dim, {"num_chunks", AttrType::kInt, {}}},
       infer_chunk_cat, evaluate_chunk_cat, Mutates::kNothing);
 }

@@ -199,11 +199,18 @@ void add_fused_ops(std::vector<OpDef>& ops) {
   const AttrDef plain = {"out_dtype", AttrType::kDType, {}, true};
   const AttrDef scaled = {"out_dtype", AttrType::kDType, DType::kBF16};
   const AttrDef gather_dim = {"gather_dim", AttrType::kInt, {}};
-  const AttrDef return_a = {"return_A", AttrType::kBool, true};
-  const AttrDef scatter_dim = {"scatter_dim", AttrType::kInt, {}};
+  const AttrDef return_a = {"return_A", AttrType::kBool, true, false,
+                            "The first result is the gathered A."};
+  const AttrDef scatter_dim = {"scatter_dim",
+                               AttrType::kInt,
+                               {},
+                               false,
+                               "Of the product, whose dims are A's but for the last."};
   const AttrDef reduce_op = {"reduce_op", AttrType::kReduceOp, {}};
-  const AttrDef return_mm = {"return_mm", AttrType::kBool, false};
-  const AttrDef bias = {"bias", AttrType::kBool, false};
+  const AttrDef return_mm = {"return_mm", AttrType::kBool, false, false,
+                             "The second result is this rank's product."};
+  const AttrDef bias = {"bias", AttrType::kBool, false, false,
+                        "There is a bias for each B, after the scales."};
   add("fused_all_gather_matmul", 2, kMany, {gather_dim, return_a, plain}, infer_gather);
   add("fused_all_gather_scaled_matmul", 4, kMany, {gather_dim, return_a, scaled, bias},
       infer_gather);

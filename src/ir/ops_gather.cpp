@@ -2,6 +2,7 @@
 
 #include "braid/error.h"
 #include "ir/ops.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -51,8 +52,7 @@ EvalTensors evaluate_embedding(const EvalContext& context, const EvalTensors& in
 
 std::vector<TensorType> infer_index_select(const InferContext& context) {
   TensorType result = context.inputs[0];
-  const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"),
-                                          result.shape.size(), "/attrs/dim");
+  const std::size_t axis = axis_of(context.attrs, "dim", result.shape.size());
   expect_indices("index_select", context, 1);
   const TensorType& indices = context.inputs[1];
   if (indices.shape.size() != 1) {
@@ -68,8 +68,7 @@ EvalTensors evaluate_index_select(const EvalContext& context, const EvalTensors&
     const std::ptrdiff_t rank = &operands - inputs.data();
     const EvalTensor& x = operands[0];
     EvalTensor result = make_result(context, 0);
-    const std::size_t axis =
-        normalize_axis(*context.node.attr<std::int64_t>("dim"), x.shape.size(), "/attrs/dim");
+    const std::size_t axis = axis_of(context.node.attrs, "dim", x.shape.size());
     std::size_t inner = 1;
     for (std::size_t d = axis + 1; d < x.shape.size(); ++d) {
       inner *= static_cast<std::size_t>(x.shape[d]);
@@ -143,8 +142,8 @@ EvalTensors evaluate_rotary(const EvalContext& context, const EvalTensors& input
       for (std::size_t i = 0; i < half; ++i) {
         const std::size_t a = row + (interleaved ? 2 * i : i);
         const std::size_t b = interleaved ? a + 1 : a + half;
-        result.data[a] = x.data[a] * cos[i] - x.data[b] * sin[i];
-        result.data[b] = x.data[b] * cos[i] + x.data[a] * sin[i];
+        result.data[a] = rotated(x.data[a], x.data[b], cos[i], sin[i], true);
+        result.data[b] = rotated(x.data[b], x.data[a], cos[i], sin[i], false);
       }
       for (std::size_t d = index.size() - 1; d-- > 0;) {
         if (++index[d] < x.shape[d]) break;
@@ -167,6 +166,7 @@ void add_gather_ops(std::vector<OpDef>& ops) {
       .infer = infer_embedding,
       .flops = flops_per_element(0),
       .evaluate = evaluate_embedding,
+      .takes_indices = true,
   });
   ops.push_back({
       .name = "index_select",
@@ -177,13 +177,15 @@ void add_gather_ops(std::vector<OpDef>& ops) {
       .infer = infer_index_select,
       .flops = flops_per_element(0),
       .evaluate = evaluate_index_select,
+      .takes_indices = true,
   });
   ops.push_back({
       .name = "rotary_embedding",
       .op_class = OpClass::kGather,
       .min_inputs = 3,
       .max_inputs = 3,
-      .attrs = {{"interleaved", AttrType::kBool, false}},
+      .attrs = {{"interleaved", AttrType::kBool, false, false,
+                 "Pairs are neighbours, not halves."}},
       .infer = infer_rotary,
       .flops = flops_per_element(3),
       .evaluate = evaluate_rotary,

@@ -1,8 +1,5 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <limits>
 
 #include "ir/evaluate.h"
@@ -26,14 +23,7 @@ void check_subset(const char* what, const Table& inner, const Table& outer) {
   }
 }
 
-constexpr std::array<std::string_view, 4> kTemplates = {"pointwise", "row", "gemm", "collective"};
-
 std::vector<TensorType> infer_kernel(const InferContext& context) {
-  const auto& name = get_attr<std::string>(context.attrs, "template");
-  if (std::find(kTemplates.begin(), kTemplates.end(), name) == kTemplates.end()) {
-    fail("/attrs/template", fmt::format("unknown template {}; expected one of {}", quote(name),
-                                        fmt::join(kTemplates, ", ")));
-  }
   const Graph& body = *get_attr<GraphPtr>(context.attrs, "body");
   check_subset("symbol", body.symbols(), context.graph.symbols());
   check_subset("group", body.groups(), context.graph.groups());
@@ -63,10 +53,13 @@ void add_kernel_ops(std::vector<OpDef>& ops) {
       .min_inputs = 0,
       .max_inputs = std::numeric_limits<int>::max(),
       .attrs = {{"body", AttrType::kGraph, {}},
-                {"template", AttrType::kString, {}},
                 {"config", AttrType::kConfig, std::map<std::string, std::int64_t>{}},
-                // Of the body's nodes that take indices: the names they had, each with its place.
-                {"indexed", AttrType::kConfig, {}, /*optional=*/true}},
+                {"indexed",
+                 AttrType::kConfig,
+                 {},
+                 /*optional=*/true,
+                 "Of the body's nodes that take indices, the names they had, each with its place "
+                 "among the nodes."}},
       .infer = infer_kernel,
       .flops = [](auto, auto, const Bindings&) { return 0.0; },
       .evaluate =

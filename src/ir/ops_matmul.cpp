@@ -185,8 +185,9 @@ EvalTensors evaluate_addmm(const EvalContext& context, const EvalTensors& inputs
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = multiply(make_result(context, 0), operands[1], operands[2]);
     // As in BLAS: with beta 0 the bias is not looked at, whatever it holds.
-    visit_broadcast(result, operands[0],
-                    [&](double& y, double bias) { y = alpha * y + (beta == 0 ? 0 : beta * bias); });
+    visit_broadcast(result, operands[0], [&](double& y, double bias) {
+      y = beta == 0 ? alpha * y : alpha * y + beta * bias;
+    });
     return std::vector<EvalTensor>{std::move(result)};
   });
 }
@@ -207,7 +208,7 @@ EvalTensors evaluate_scaled_mm(const EvalContext& context, const EvalTensors& in
 }  // namespace
 
 void add_matmul_ops(std::vector<OpDef>& ops) {
-  const auto add = [&](std::string_view name, int min_inputs, int max_inputs,
+  const auto add = [&](std::string_view name, Matmul matmul, int min_inputs, int max_inputs,
                        const std::vector<AttrDef>& attrs, auto infer, auto evaluate) {
     ops.push_back({
         .name = std::string(name),
@@ -218,11 +219,14 @@ void add_matmul_ops(std::vector<OpDef>& ops) {
         .infer = infer,
         // addmm's bias comes first.
         .flops =
-            [a = name == "addmm" ? 1 : 0](auto inputs, auto outputs, const Bindings& bindings) {
+            [a = matmul == Matmul::kAdd ? 1 : 0](auto inputs, auto outputs,
+                                                 const Bindings& bindings) {
               const auto k = inputs[static_cast<std::size_t>(a)].shape.back().evaluate(bindings);
               return 2 * static_cast<double>(k) * numel_at(outputs[0], bindings);
             },
         .evaluate = evaluate,
+        .least_sm = matmul == Matmul::kScaled ? kLeastSmOfFloat8Mma : kLeastSm,
+        .matmul = matmul,
     });
   };
   const auto infer = [](const char* op, std::size_t rank) {
@@ -230,15 +234,15 @@ void add_matmul_ops(std::vector<OpDef>& ops) {
   };
   // As torch.mm's: the accumulators as they are, when it is f32.
   const std::vector<AttrDef> out{{"out_dtype", AttrType::kDType, {}, true}};
-  add("mm", 2, 2, out, infer("mm", 2), evaluate_matmul);
-  add("bmm", 2, 2, out, infer("bmm", 3), evaluate_matmul);
-  add("matmul", 2, 2, out, infer("matmul", 0), evaluate_matmul);
-  add("addmm", 3, 3, {{"beta", AttrType::kDouble, 1.0}, {"alpha", AttrType::kDouble, 1.0}},
-      infer_addmm, evaluate_addmm);
+  add("mm", Matmul::kPlain, 2, 2, out, infer("mm", 2), evaluate_matmul);
+  add("bmm", Matmul::kPlain, 2, 2, out, infer("bmm", 3), evaluate_matmul);
+  add("matmul", Matmul::kPlain, 2, 2, out, infer("matmul", 0), evaluate_matmul);
+  add("addmm", Matmul::kAdd, 3, 3,
+      {{"beta", AttrType::kDouble, 1.0}, {"alpha", AttrType::kDouble, 1.0}}, infer_addmm,
+      evaluate_addmm);
   // A, B, their scales, and a bias if there is one.
-  add("scaled_mm", 4, 5, {{"out_dtype", AttrType::kDType, DType::kBF16}}, infer_scaled_mm,
-      evaluate_scaled_mm);
-  ops.back().least_sm = kLeastSmOfFloat8Mma;
+  add("scaled_mm", Matmul::kScaled, 4, 5, {{"out_dtype", AttrType::kDType, DType::kBF16}},
+      infer_scaled_mm, evaluate_scaled_mm);
 }
 
 }  // namespace braid

@@ -11,38 +11,6 @@
 namespace braid {
 namespace {
 
-/// What an op takes. 8-bit floats are for storage: cast them first.
-enum class Operands : std::uint8_t {
-  kFloat,   ///< f32, f16, bf16
-  kNumber,  ///< and integers
-  kAny,     ///< and bool
-};
-/// One row per op; the arithmetic stands in pointwise.h.
-struct PointwiseOp {
-  const char* name;
-  int operands;
-  Operands takes;
-  bool gives_bool;
-  double flops;  ///< per element
-};
-constexpr PointwiseOp kOps[] = {
-    {"add", 2, Operands::kNumber, false, 1},     {"sub", 2, Operands::kNumber, false, 1},
-    {"mul", 2, Operands::kNumber, false, 1},     {"div", 2, Operands::kFloat, false, 1},
-    {"pow", 2, Operands::kFloat, false, 8},      {"maximum", 2, Operands::kNumber, false, 1},
-    {"minimum", 2, Operands::kNumber, false, 1}, {"neg", 1, Operands::kNumber, false, 1},
-    {"abs", 1, Operands::kNumber, false, 1},     {"exp", 1, Operands::kFloat, false, 1},
-    {"log", 1, Operands::kFloat, false, 1},      {"sqrt", 1, Operands::kFloat, false, 1},
-    {"rsqrt", 1, Operands::kFloat, false, 1},    {"tanh", 1, Operands::kFloat, false, 4},
-    {"erf", 1, Operands::kFloat, false, 8},      {"floor", 1, Operands::kFloat, false, 1},
-    {"round", 1, Operands::kFloat, false, 1},    {"relu", 1, Operands::kNumber, false, 1},
-    {"sigmoid", 1, Operands::kFloat, false, 3},  {"silu", 1, Operands::kFloat, false, 4},
-    {"eq", 2, Operands::kAny, true, 1},          {"ne", 2, Operands::kAny, true, 1},
-    {"lt", 2, Operands::kNumber, true, 1},       {"le", 2, Operands::kNumber, true, 1},
-    {"gt", 2, Operands::kNumber, true, 1},       {"ge", 2, Operands::kNumber, true, 1},
-    {"logical_and", 2, Operands::kAny, true, 1}, {"logical_or", 2, Operands::kAny, true, 1},
-    {"logical_not", 1, Operands::kAny, true, 1},
-};
-
 /// Whether a value of `dtype` can be `number`: an integer in its range, or a float that does not
 /// round to infinity. As truth values all numbers do.
 bool can_hold(DType dtype, const AttrValue& number) {
@@ -53,9 +21,10 @@ bool can_hold(DType dtype, const AttrValue& number) {
   }
   const double value = std::get<double>(number);
   if (is_float8(dtype)) return std::fabs(value) <= (dtype == DType::kF8E4M3 ? 448 : 57344);
-  if (is_float(dtype)) return std::isfinite(round_to(dtype, value));
-  // 2^63 would become the largest i64.
-  return round_to(dtype, value) == value && value < 0x1p63;
+  if (is_float(dtype)) return std::isfinite(round_to(dtype, round_to(DType::kF32, value)));
+  // 2^63 would become the largest i64, and what an integer of more than 64 bits was rounded to is
+  // -2^63, too.
+  return round_to(dtype, value) == value && std::fabs(value) < 0x1p63;
 }
 
 void expect_held(DType dtype, const Attrs& attrs, const std::string& key) {
@@ -63,25 +32,6 @@ void expect_held(DType dtype, const Attrs& attrs, const std::string& key) {
   if (can_hold(dtype, number)) return;
   fail("/attrs/" + key,
        fmt::format("{} is no value of {}", json_attribute(number), dtype_name(dtype)));
-}
-
-/// Integers are clamped by integers: with a float for a bound the result would be one.
-std::vector<TensorType> infer_clamp(const InferContext& context) {
-  const DType dtype = context.inputs[0].dtype;
-  if (context.attrs.empty()) fail("/attrs", "clamp has no bound; expected min, max or both");
-  for (const char* key : {"min", "max"}) {
-    const auto bound = context.attrs.find(key);
-    if (bound == context.attrs.end()) continue;
-    if (!is_float(dtype) && std::holds_alternative<double>(bound->second)) {
-      fail(
-          std::string("/attrs/") + key,
-          fmt::format("{} is a float and the operand {}; expected an integer: insert `to` to clamp "
-                      "as floats",
-                      json_attribute(bound->second), context.inputs[0].str()));
-    }
-    expect_held(dtype, context.attrs, key);
-  }
-  return {context.inputs[0]};
 }
 
 void expect_operand(std::string_view op, Operands takes, std::span<const TensorType> inputs) {
@@ -140,22 +90,6 @@ std::vector<std::size_t> broadcast_offsets(const std::vector<std::int64_t>& resu
 double real_element(const EvalTensor& x, std::size_t i) {
   return is_float(x.dtype) ? x.data[i] : static_cast<double>(x.integers[i]);
 }
-void set_element(EvalTensor& result, std::size_t i, double value) {
-  if (is_float(result.dtype)) {
-    result.data[i] = value;
-  } else {
-    result.integers[i] = to_integer(result.dtype, value);
-  }
-}
-/// An integer becomes a narrow float by way of f32.
-void set_element(EvalTensor& result, std::size_t i, Int value) {
-  if (is_float(result.dtype)) {
-    result.data[i] = static_cast<float>(value.value);
-  } else {
-    result.integers[i] = value.value;
-  }
-}
-
 EvalTensors evaluate_pointwise(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
@@ -174,89 +108,87 @@ EvalTensors evaluate_pointwise(const EvalContext& context, const EvalTensors& in
       std::vector<double> x(operands.size());
       for (std::size_t i = 0; i < result.size(); ++i) {
         for (std::size_t k = 0; k < x.size(); ++k) x[k] = real_element(operands[k], at(k, i));
-        set_element(result, i, pointwise<double>(context.node.op->name, x, context.node.attrs));
+        set_element(result, i, arithmetic_of<double>(*context.node.op)(x, context.node.attrs));
       }
     } else {
       std::vector<Int> x(operands.size());
       for (std::size_t i = 0; i < result.size(); ++i) {
         for (std::size_t k = 0; k < x.size(); ++k) x[k] = {operands[k].integers[at(k, i)]};
-        set_element(result, i, pointwise<Int>(context.node.op->name, x, context.node.attrs));
+        set_element(result, i, arithmetic_of<Int>(*context.node.op)(x, context.node.attrs));
       }
     }
     return std::vector<EvalTensor>{std::move(result)};
   });
 }
 
-std::vector<TensorType> infer_same(const InferContext& context) { return {context.inputs[0]}; }
+std::vector<TensorType> infer_pointwise(const PointwiseRow& row, const InferContext& context) {
+  if (row.infer != nullptr) return row.infer(context);
+  expect_operand(row.name, row.takes, context.inputs);
+  expect_same_dtype(row.name, context.inputs);
+  if (row.check != nullptr) row.check(context);
+  const DType dtype = row.gives_bool ? DType::kBool : context.inputs[0].dtype;
+  return {{dtype, broadcast(row.name, context.inputs)}};
+}
+
+OpDef definition(const PointwiseRow& row, int entry) {
+  return {
+      .name = std::string(row.name),
+      .op_class = row.op_class,
+      .min_inputs = row.operands,
+      .max_inputs = row.operands,
+      .attrs = row.attrs == nullptr ? std::vector<AttrDef>() : row.attrs(),
+      .infer = [row](const InferContext& context) { return infer_pointwise(row, context); },
+      .flops = flops_per_element(row.flops),
+      .evaluate = evaluate_pointwise,
+      .entry = entry,
+  };
+}
 
 }  // namespace
 
-void add_pointwise_ops(std::vector<OpDef>& ops) {
-  for (const PointwiseOp& op : kOps) {
-    ops.push_back({
-        .name = op.name,
-        .op_class = OpClass::kPointwise,
-        .min_inputs = op.operands,
-        .max_inputs = op.operands,
-        .attrs = {},
-        .infer = [op](const InferContext& context) -> std::vector<TensorType> {
-          expect_operand(op.name, op.takes, context.inputs);
-          expect_same_dtype(op.name, context.inputs);
-          const DType dtype = op.gives_bool ? DType::kBool : context.inputs[0].dtype;
-          return {{dtype, broadcast(op.name, context.inputs)}};
-        },
-        .flops = flops_per_element(op.flops),
-        .evaluate = evaluate_pointwise,
-    });
+void check_gelu(const InferContext& context) {
+  const auto& form = get_attr<std::string>(context.attrs, "approximate");
+  if (form == "none" || form == "tanh") return;
+  fail("/attrs/approximate", fmt::format("found {}; expected \"none\" or \"tanh\"", quote(form)));
+}
+
+/// Integers are clamped by integers: with a float for a bound the result would be one.
+void check_clamp(const InferContext& context) {
+  const DType dtype = context.inputs[0].dtype;
+  if (context.attrs.empty()) fail("/attrs", "clamp has no bound; expected min, max or both");
+  for (const char* key : {"min", "max"}) {
+    const auto bound = context.attrs.find(key);
+    if (bound == context.attrs.end()) continue;
+    if (!is_float(dtype) && std::holds_alternative<double>(bound->second)) {
+      fail(
+          std::string("/attrs/") + key,
+          fmt::format("{} is a float and the operand {}; expected an integer: insert `to` to clamp "
+                      "as floats",
+                      json_attribute(bound->second), context.inputs[0].str()));
+    }
+    expect_held(dtype, context.attrs, key);
   }
-  ops.push_back({
-      .name = "gelu",
-      .op_class = OpClass::kPointwise,
-      .min_inputs = 1,
-      .max_inputs = 1,
-      .attrs = {{"approximate", AttrType::kString, std::string("none")}},
-      .infer = [](const InferContext& context) -> std::vector<TensorType> {
-        expect_float("gelu", context.inputs);
-        const auto& form = get_attr<std::string>(context.attrs, "approximate");
-        if (form != "none" && form != "tanh") {
-          fail("/attrs/approximate",
-               fmt::format("found {}; expected \"none\" or \"tanh\"", quote(form)));
-        }
-        return {context.inputs[0]};
-      },
-      .flops = flops_per_element(8),
-      .evaluate = evaluate_pointwise,
-  });
-  ops.push_back({
-      .name = "clamp",
-      .op_class = OpClass::kPointwise,
-      .min_inputs = 1,
-      .max_inputs = 1,
-      .attrs = {{"min", AttrType::kNumber, {}, true}, {"max", AttrType::kNumber, {}, true}},
-      .infer = [](const InferContext& context) -> std::vector<TensorType> {
-        expect_operand("clamp", Operands::kNumber, context.inputs);
-        return infer_clamp(context);
-      },
-      .flops = flops_per_element(2),
-      .evaluate = evaluate_pointwise,
-  });
-  ops.push_back({
-      .name = "where",
-      .op_class = OpClass::kPointwise,
-      .min_inputs = 3,
-      .max_inputs = 3,
-      .attrs = {},
-      .infer = [](const InferContext& context) -> std::vector<TensorType> {
-        if (context.inputs[0].dtype != DType::kBool) {
-          fail("/inputs/0",
-               fmt::format("the condition of where is {}; expected bool", context.inputs[0].str()));
-        }
-        expect_same_dtype("where", context.inputs.subspan(1), 1);
-        return {{context.inputs[1].dtype, broadcast("where", context.inputs)}};
-      },
-      .flops = flops_per_element(1),
-      .evaluate = evaluate_pointwise,
-  });
+}
+
+std::vector<TensorType> infer_where(const InferContext& context) {
+  if (context.inputs[0].dtype != DType::kBool) {
+    fail("/inputs/0",
+         fmt::format("the condition of where is {}; expected bool", context.inputs[0].str()));
+  }
+  expect_same_dtype("where", context.inputs.subspan(1), 1);
+  return {{context.inputs[1].dtype, broadcast("where", context.inputs)}};
+}
+
+std::vector<TensorType> infer_cast(const InferContext& context) {
+  return {{get_attr<DType>(context.attrs, "dtype"), context.inputs[0].shape}};
+}
+
+std::vector<TensorType> infer_same(const InferContext& context) { return {context.inputs[0]}; }
+
+void add_pointwise_ops(std::vector<OpDef>& ops) {
+  int entry = 0;
+  std::apply([&](const auto&... op) { (ops.push_back(definition(op.row, entry++)), ...); },
+             kPointwiseOps);
   ops.push_back({
       .name = "full",
       .op_class = OpClass::kPointwise,
@@ -281,28 +213,6 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
               return std::vector<EvalTensor>{std::move(result)};
             });
           },
-  });
-  ops.push_back({
-      .name = "to",
-      .op_class = OpClass::kPointwise,
-      .min_inputs = 1,
-      .max_inputs = 1,
-      .attrs = {{"dtype", AttrType::kDType, {}}},
-      .infer = [](const InferContext& context) -> std::vector<TensorType> {
-        return {{get_attr<DType>(context.attrs, "dtype"), context.inputs[0].shape}};
-      },
-      .flops = flops_per_element(0),
-      .evaluate = evaluate_pointwise,
-  });
-  ops.push_back({
-      .name = "copy",
-      .op_class = OpClass::kCopy,
-      .min_inputs = 1,
-      .max_inputs = 1,
-      .attrs = {},
-      .infer = infer_same,
-      .flops = flops_per_element(0),
-      .evaluate = evaluate_pointwise,
   });
   // copy_(to, from): the values of `from`, of the same dtype and shape.
   for (const char* name : {"copy_", "fsdp.copy_"}) {

@@ -17,6 +17,12 @@ std::vector<TensorType> infer_view(const InferContext& context) {
     fail("/attrs/shape", fmt::format("{} cannot be viewed as {}; expected equally many elements",
                                      x.str(), TensorType{x.dtype, shape}.str()));
   };
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i].is_constant() && shape[i].constant() < -1) {
+      fail(fmt::format("/attrs/shape/{}", i),
+           fmt::format("the extent {}; expected at least 1, or -1", shape[i].str()));
+    }
+  }
   const auto inferred = std::find(shape.begin(), shape.end(), Dim(-1));
   if (inferred == shape.end()) {
     if (!same_numel(x.shape, shape)) mismatch();
@@ -111,8 +117,7 @@ std::vector<TensorType> infer_split(const InferContext& context) {
 std::vector<TensorType> infer_cat(const InferContext& context) {
   expect_same_dtype("cat", context.inputs);
   TensorType result = context.inputs[0];
-  const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "dim"),
-                                          result.shape.size(), "/attrs/dim");
+  const std::size_t axis = axis_of(context.attrs, "dim", result.shape.size());
   for (std::size_t i = 1; i < context.inputs.size(); ++i) {
     Shape shape = context.inputs[i].shape;
     const bool same_rank = shape.size() == result.shape.size();
@@ -142,6 +147,8 @@ EvalTensors evaluate_same(const EvalContext& context, const EvalTensors& inputs)
 EvalTensors evaluate_view_dtype(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     const EvalTensor result = make_result(context, 0);
+    // Whatever the elements stand for (see storage_elements), they are not rounded.
+    if (operands[0].dtype == result.dtype) return operands;
     HostTensor bytes = to_host(operands[0]);
     bytes.dtype = result.dtype;
     bytes.shape = result.shape;
@@ -223,9 +230,7 @@ EvalTensors evaluate_expand(const EvalContext& context, const EvalTensors& input
 EvalTensors evaluate_parts(const EvalContext& context, const EvalTensors& inputs) {
   const Shape& shape = context.graph.type(context.node.inputs[0]).shape;
   const std::vector<SliceRange> ranges =
-      context.node.op->name == "slice"
-          ? std::vector{slice_range(context.node.attrs, shape, context.graph.symbols())}
-          : split_ranges(context.node.attrs, shape);
+      part_ranges(context.node.attrs, shape, context.graph.symbols());
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     std::vector<EvalTensor> results;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -239,8 +244,7 @@ EvalTensors evaluate_parts(const EvalContext& context, const EvalTensors& inputs
 EvalTensors evaluate_cat(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
-    const std::size_t axis =
-        normalize_axis(*context.node.attr<std::int64_t>("dim"), result.shape.size(), "/attrs/dim");
+    const std::size_t axis = axis_of(context.node.attrs, "dim", result.shape.size());
     const std::vector<std::size_t> strides = dense_strides(result.shape);
     std::size_t start = 0;
     for (const EvalTensor& x : operands) {
@@ -258,50 +262,67 @@ EvalTensors evaluate_cat(const EvalContext& context, const EvalTensors& inputs) 
 
 void add_view_ops(std::vector<OpDef>& ops) {
   constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max();
-  const auto add = [&](const char* name, const std::vector<AttrDef>& attrs, auto infer,
+  const auto add = [&](const char* name, View view, const std::vector<AttrDef>& attrs, auto infer,
                        auto evaluate) {
     ops.push_back({
         .name = name,
         .op_class = OpClass::kView,
         .min_inputs = 1,
-        .max_inputs = std::string_view(name) == "cat" ? std::numeric_limits<int>::max() : 1,
+        .max_inputs = view == View::kCat ? std::numeric_limits<int>::max() : 1,
         .attrs = attrs,
         .infer = infer,
         .flops = flops_per_element(0),
         .evaluate = evaluate,
+        .view = view,
     });
   };
   // The last two are ATen's other spellings of it.
   for (const char* name : {"view", "reshape", "_unsafe_view"}) {
-    add(name, {{"shape", AttrType::kShape, {}}}, infer_view, evaluate_same);
+    add(name, View::kFlat, {{"shape", AttrType::kShape, {}, false, "One extent may be -1."}},
+        infer_view, evaluate_same);
   }
-  add("view_dtype", {{"dtype", AttrType::kDType, {}}}, infer_view_dtype, evaluate_view_dtype);
+  add("view_dtype", View::kBytes,
+      {{"dtype",
+        AttrType::kDType,
+        {},
+        false,
+        "The bytes as elements of this dtype; the last extent follows the element's "
+        "size. As view: in place of a shape."}},
+      infer_view_dtype, evaluate_view_dtype);
   add(
-      "transpose", {{"dim0", AttrType::kInt, {}}, {"dim1", AttrType::kInt, {}}},
+      "transpose", View::kPermute, {{"dim0", AttrType::kInt, {}}, {"dim1", AttrType::kInt, {}}},
       [](const InferContext& context) { return infer_permute("transpose", context); },
       evaluate_permute);
   add(
-      "permute", {{"dims", AttrType::kInts, {}}},
+      "permute", View::kPermute,
+      {{"dims", AttrType::kInts, {}, false, "The operand's dim for each dim of the result."}},
       [](const InferContext& context) { return infer_permute("permute", context); },
       evaluate_permute);
-  add("expand", {{"shape", AttrType::kShape, {}}}, infer_expand, evaluate_expand);
-  add("slice",
+  add("expand", View::kExpand, {{"shape", AttrType::kShape, {}, false, "-1 keeps an extent."}},
+      infer_expand, evaluate_expand);
+  add("slice", View::kPart,
       {{"dim", AttrType::kInt, std::int64_t{0}},
        {"start", AttrType::kInt, std::int64_t{0}},
-       {"end", AttrType::kInt, kToTheEnd},
+       {"end", AttrType::kInt, kToTheEnd, false, "None stands for the end of the dim."},
        {"step", AttrType::kInt, std::int64_t{1}}},
       infer_slice, evaluate_parts);
-  add("split", {{"split_size", AttrType::kInts, {}}, {"dim", AttrType::kInt, std::int64_t{0}}},
+  add("split", View::kPart,
+      {{"split_size", AttrType::kInts, {}, false, "Of every part, or of each."},
+       {"dim", AttrType::kInt, std::int64_t{0}}},
       infer_split, evaluate_parts);
-  add("chunk", {{"chunks", AttrType::kInt, {}}, {"dim", AttrType::kInt, std::int64_t{0}}},
+  add("chunk", View::kPart,
+      {{"chunks", AttrType::kInt, {}, false, "How many parts."},
+       {"dim", AttrType::kInt, std::int64_t{0}}},
       infer_split, evaluate_parts);
-  add("cat", {{"dim", AttrType::kInt, std::int64_t{0}}}, infer_cat, evaluate_cat);
+  add("cat", View::kCat, {{"dim", AttrType::kInt, std::int64_t{0}}}, infer_cat, evaluate_cat);
   // The reader turns its operand into the result that it names.
-  add("getitem", {{"index", AttrType::kInt, {}}}, infer_same, evaluate_same);
+  add("getitem", View::kFlat,
+      {{"index", AttrType::kInt, {}, false, "Which result of the operand's node."}}, infer_same,
+      evaluate_same);
   // Where a region of the model, such as a repeated layer, begins and ends; `id` tells regions
   // apart. They move nothing: names for their operand, which lowering drops.
   for (const char* marker : {"mark_region_begin", "mark_region_end", "copy_region"}) {
-    add(marker, {{"id", AttrType::kInt, {}}}, infer_same, evaluate_same);
+    add(marker, View::kMark, {{"id", AttrType::kInt, {}}}, infer_same, evaluate_same);
   }
 }
 

@@ -1,159 +1,240 @@
 #pragma once
 
-#include <cmath>
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
-#include "braid/error.h"
-#include "braid/graph.h"
+#include "ir/op_registry.h"
+#include "ir/scalar.h"
 
 namespace braid {
 
-// The arithmetic of every pointwise op, written once: instantiated for `double` and `Int` by the
-// evaluator and for a tile expression by codegen. A `T` offers + - *, unary -, and by
-// argument-dependent lookup abs, maximum, minimum, less, equal, select and `like(T, number)` (a
-// constant of the same kind). One of floats also has / and exp, log, sqrt, rsqrt, tanh, erf, erfc,
-// pow, floor and nearbyint. A truth value is 0 or 1.
+// The pointwise ops, one entry each: what the registry has to know, and the arithmetic of one
+// element before it is rounded to the declared dtype, as a generic lambda of (x, attrs), where
+// x[0], x[1], ... are the elements of the operands.
 
-/// An integer of any dtype: i64 arithmetic that wraps around, which the low bits of narrower dtypes
-/// do not see.
-struct Int {
-  std::int64_t value;
+struct PointwiseRow {
+  std::string_view name;
+  int operands;
+  Operands takes;
+  double flops;  ///< per element
+  bool gives_bool = false;
+  std::vector<AttrDef> (*attrs)() = nullptr;
+  void (*check)(const InferContext&) = nullptr;  ///< of the attributes
+  /// The result's type, where it is not that of the operands, broadcast.
+  std::vector<TensorType> (*infer)(const InferContext&) = nullptr;
+  OpClass op_class = OpClass::kPointwise;
 };
-inline Int wrapped(std::uint64_t bits) { return {static_cast<std::int64_t>(bits)}; }
-inline std::uint64_t bits_of(Int x) { return static_cast<std::uint64_t>(x.value); }
-inline Int operator+(Int a, Int b) { return wrapped(bits_of(a) + bits_of(b)); }
-inline Int operator-(Int a, Int b) { return wrapped(bits_of(a) - bits_of(b)); }
-inline Int operator*(Int a, Int b) { return wrapped(bits_of(a) * bits_of(b)); }
-inline Int operator-(Int a) { return wrapped(0 - bits_of(a)); }
-inline Int abs(Int a) { return a.value < 0 ? -a : a; }
-inline Int maximum(Int a, Int b) { return a.value < b.value ? b : a; }
-inline Int minimum(Int a, Int b) { return b.value < a.value ? b : a; }
-inline Int less(Int a, Int b) { return {a.value < b.value ? 1 : 0}; }
-inline Int equal(Int a, Int b) { return {a.value == b.value ? 1 : 0}; }
-inline Int select(Int condition, Int a, Int b) { return condition.value != 0 ? a : b; }
-inline Int like(Int, double constant) { return {static_cast<std::int64_t>(constant)}; }
-inline Int like(Int, std::int64_t constant) { return {constant}; }
-
-inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
-/// NaN wins, as in torch.maximum, and -0 is below +0, as in PTX.
-inline double maximum(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return a + b;
-  return a < b || (a == b && std::signbit(a)) ? b : a;
+template <class Arithmetic>
+struct PointwiseOp {
+  PointwiseRow row;
+  Arithmetic arithmetic;
+};
+template <class Arithmetic>
+constexpr PointwiseOp<Arithmetic> pointwise_op(PointwiseRow row, Arithmetic arithmetic) {
+  return {row, arithmetic};
 }
-inline double minimum(double a, double b) { return -maximum(-a, -b); }
-inline double less(double a, double b) { return a < b ? 1 : 0; }
-inline double equal(double a, double b) { return a == b ? 1 : 0; }
-inline double select(double condition, double a, double b) { return condition != 0 ? a : b; }
-inline double like(double, double constant) { return constant; }
-/// An integer becomes a float by way of f32.
-inline double like(double, std::int64_t constant) { return static_cast<float>(constant); }
+
+// In ops_pointwise.cpp.
+void check_gelu(const InferContext& context);
+void check_clamp(const InferContext& context);
+std::vector<TensorType> infer_where(const InferContext& context);
+std::vector<TensorType> infer_cast(const InferContext& context);
+std::vector<TensorType> infer_same(const InferContext& context);
 
 /// torch's gelu with approximate = "tanh": x / 2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3),
 /// as x sigmoid(2u), which keeps its digits where 1 + tanh u cancels.
 template <class T>
 T gelu_tanh(T x) {
-  using std::exp;
   const T twice = x * like(x, 1.5957691216057308) * (like(x, 1.0) + x * x * like(x, 0.044715));
   return x / (like(x, 1.0) + exp(-twice));
 }
-
-/// The ops that take floats alone; nothing for another op.
+/// 1 + erf(a) is erfc(-a), which does not cancel.
 template <class T>
-std::optional<T> pointwise_of_floats(std::string_view name, std::span<const T> x,
-                                     const Attrs& attrs) {
-  using std::erf;
-  using std::erfc;
-  using std::exp;
-  using std::floor;
-  using std::log;
-  using std::nearbyint;
-  using std::pow;
-  using std::sqrt;
-  using std::tanh;
-  const auto one = [&] { return like(x[0], 1.0); };
-  if (name == "div") return x[0] / x[1];
-  if (name == "pow") return pow(x[0], x[1]);
-  if (name == "exp") return exp(x[0]);
-  if (name == "log") return log(x[0]);
-  if (name == "sqrt") return sqrt(x[0]);
-  if (name == "rsqrt") return rsqrt(x[0]);
-  if (name == "tanh") return tanh(x[0]);
-  if (name == "erf") return erf(x[0]);
-  if (name == "floor") return floor(x[0]);
-  if (name == "round") return nearbyint(x[0]);
-  if (name == "sigmoid") return one() / (one() + exp(-x[0]));
-  if (name == "silu") return x[0] / (one() + exp(-x[0]));
-  if (name == "gelu") {
-    if (std::get<std::string>(attrs.find("approximate")->second) == "tanh") return gelu_tanh(x[0]);
-    // 1 + erf(a) is erfc(-a), which does not cancel.
-    return x[0] * like(x[0], 0.5) * erfc(-x[0] * like(x[0], 0.70710678118654752));
+T gelu_erf(T x) {
+  return x * like(x, 0.5) * erfc(-x * like(x, 0.70710678118654752));
+}
+
+/// By comparison, so that NaN and -0 stay what they are.
+template <class T>
+T clamped(T x, const Attrs& attrs) {
+  if (const auto low = attrs.find("min"); low != attrs.end()) {
+    const T bound = number_like(x, low->second);
+    x = select(less(x, bound), bound, x);
   }
-  return std::nullopt;
+  if (const auto high = attrs.find("max"); high != attrs.end()) {
+    const T bound = number_like(x, high->second);
+    x = select(less(bound, x), bound, x);
+  }
+  return x;
 }
 
-/// A constant that is `number`, an attribute, of the kind of `x`.
 template <class T>
-T number_like(T x, const AttrValue& number) {
-  if (const auto* integer = std::get_if<std::int64_t>(&number)) return like(x, *integer);
-  return like(x, std::get<double>(number));
+T truth(T x) {
+  return like(x, 1.0) - equal(x, like(x, 0.0));
 }
 
-/// The value of a full, as an integer dtype holds it.
-inline std::int64_t integer_of(DType dtype, const AttrValue& number) {
-  if (const auto* integer = std::get_if<std::int64_t>(&number)) return wrap_to(dtype, *integer);
-  return to_integer(dtype, std::get<double>(number));
-}
+inline constexpr auto kPointwiseOps = std::make_tuple(
+    pointwise_op({"add", 2, Operands::kNumber, 1},
+                 [](auto x, const Attrs&) { return x[0] + x[1]; }),
+    pointwise_op({"sub", 2, Operands::kNumber, 1},
+                 [](auto x, const Attrs&) { return x[0] - x[1]; }),
+    pointwise_op({"mul", 2, Operands::kNumber, 1},
+                 [](auto x, const Attrs&) { return x[0] * x[1]; }),
+    pointwise_op({"div", 2, Operands::kFloat, 1}, [](auto x, const Attrs&) { return x[0] / x[1]; }),
+    pointwise_op({"pow", 2, Operands::kFloat, 8},
+                 [](auto x, const Attrs&) { return pow(x[0], x[1]); }),
+    pointwise_op({"maximum", 2, Operands::kNumber, 1},
+                 [](auto x, const Attrs&) { return maximum(x[0], x[1]); }),
+    pointwise_op({"minimum", 2, Operands::kNumber, 1},
+                 [](auto x, const Attrs&) { return minimum(x[0], x[1]); }),
+    pointwise_op({"neg", 1, Operands::kNumber, 1}, [](auto x, const Attrs&) { return -x[0]; }),
+    pointwise_op({"abs", 1, Operands::kNumber, 1}, [](auto x, const Attrs&) { return abs(x[0]); }),
+    pointwise_op({"exp", 1, Operands::kFloat, 1}, [](auto x, const Attrs&) { return exp(x[0]); }),
+    pointwise_op({"log", 1, Operands::kFloat, 1}, [](auto x, const Attrs&) { return log(x[0]); }),
+    pointwise_op({"sqrt", 1, Operands::kFloat, 1}, [](auto x, const Attrs&) { return sqrt(x[0]); }),
+    pointwise_op({"rsqrt", 1, Operands::kFloat, 1},
+                 [](auto x, const Attrs&) { return rsqrt(x[0]); }),
+    pointwise_op({"tanh", 1, Operands::kFloat, 4}, [](auto x, const Attrs&) { return tanh(x[0]); }),
+    pointwise_op({"erf", 1, Operands::kFloat, 8}, [](auto x, const Attrs&) { return erf(x[0]); }),
+    pointwise_op({"floor", 1, Operands::kFloat, 1},
+                 [](auto x, const Attrs&) { return floor(x[0]); }),
+    pointwise_op({"round", 1, Operands::kFloat, 1},
+                 [](auto x, const Attrs&) { return rint(x[0]); }),
+    pointwise_op({"relu", 1, Operands::kNumber, 1},
+                 [](auto x, const Attrs&) {  // by comparison: NaN and -0 stay what they are
+                   const auto zero = like(x[0], 0.0);
+                   return select(less(x[0], zero), zero, x[0]);
+                 }),
+    pointwise_op(
+        {"sigmoid", 1, Operands::kFloat, 3},
+        [](auto x, const Attrs&) { return like(x[0], 1.0) / (like(x[0], 1.0) + exp(-x[0])); }),
+    pointwise_op({"silu", 1, Operands::kFloat, 4},
+                 [](auto x, const Attrs&) { return x[0] / (like(x[0], 1.0) + exp(-x[0])); }),
+    pointwise_op({.name = "gelu",
+                  .operands = 1,
+                  .takes = Operands::kFloat,
+                  .flops = 8,
+                  .attrs =
+                      [] {
+                        return std::vector<AttrDef>{{"approximate", AttrType::kString,
+                                                     std::string("none"), false, "none or tanh."}};
+                      },
+                  .check = check_gelu},
+                 [](auto x, const Attrs& attrs) {
+                   const auto& form = std::get<std::string>(attrs.find("approximate")->second);
+                   return form == "tanh" ? gelu_tanh(x[0]) : gelu_erf(x[0]);
+                 }),
+    pointwise_op({.name = "softplus",
+                  .operands = 1,
+                  .takes = Operands::kFloat,
+                  .flops = 8,
+                  .attrs =
+                      [] {
+                        return std::vector<AttrDef>{
+                            {"beta", AttrType::kDouble, 1.0},
+                            {"threshold", AttrType::kDouble, 20.0, false,
+                             "Where beta times the element is above it, the element itself."}};
+                      }},
+                 [](auto x, const Attrs& attrs) {
+                   const auto beta = like(x[0], std::get<double>(attrs.find("beta")->second));
+                   const auto threshold =
+                       like(x[0], std::get<double>(attrs.find("threshold")->second));
+                   const auto scaled = x[0] * beta;
+                   const auto smooth = log1p(exp(scaled)) / beta;
+                   return select(less(threshold, scaled), x[0], smooth);
+                 }),
+    pointwise_op({.name = "clamp",
+                  .operands = 1,
+                  .takes = Operands::kNumber,
+                  .flops = 2,
+                  .attrs =
+                      [] {
+                        return std::vector<AttrDef>{{"min", AttrType::kNumber, {}, true},
+                                                    {"max", AttrType::kNumber, {}, true}};
+                      },
+                  .check = check_clamp},
+                 [](auto x, const Attrs& attrs) { return clamped(x[0], attrs); }),
+    pointwise_op(
+        {.name = "where", .operands = 3, .takes = Operands::kAny, .flops = 1, .infer = infer_where},
+        [](auto x, const Attrs&) { return select(x[0], x[1], x[2]); }),
+    pointwise_op({"eq", 2, Operands::kAny, 1, true},
+                 [](auto x, const Attrs&) { return equal(x[0], x[1]); }),
+    pointwise_op(
+        {"ne", 2, Operands::kAny, 1, true},
+        [](auto x, const Attrs&) { return like(equal(x[0], x[1]), 1.0) - equal(x[0], x[1]); }),
+    pointwise_op({"lt", 2, Operands::kNumber, 1, true},
+                 [](auto x, const Attrs&) { return less(x[0], x[1]); }),
+    // Not by negation: a comparison with NaN is false.
+    pointwise_op({"le", 2, Operands::kNumber, 1, true},
+                 [](auto x, const Attrs&) { return maximum(less(x[0], x[1]), equal(x[0], x[1])); }),
+    pointwise_op({"gt", 2, Operands::kNumber, 1, true},
+                 [](auto x, const Attrs&) { return less(x[1], x[0]); }),
+    pointwise_op({"ge", 2, Operands::kNumber, 1, true},
+                 [](auto x, const Attrs&) { return maximum(less(x[1], x[0]), equal(x[0], x[1])); }),
+    pointwise_op({"logical_and", 2, Operands::kAny, 1, true},
+                 [](auto x, const Attrs&) { return truth(x[0]) * truth(x[1]); }),
+    pointwise_op({"logical_or", 2, Operands::kAny, 1, true},
+                 [](auto x, const Attrs&) { return maximum(truth(x[0]), truth(x[1])); }),
+    pointwise_op({"logical_not", 1, Operands::kAny, 1, true},
+                 [](auto x, const Attrs&) { return equal(x[0], like(x[0], 0.0)); }),
+    // A cast: rounding to the declared dtype is all there is to it.
+    pointwise_op({.name = "to",
+                  .operands = 1,
+                  .takes = Operands::kAny,
+                  .flops = 0,
+                  .attrs =
+                      [] {
+                        return std::vector<AttrDef>{{"dtype", AttrType::kDType, {}}};
+                      },
+                  .infer = infer_cast},
+                 [](auto x, const Attrs&) { return x[0]; }),
+    pointwise_op({.name = "copy",
+                  .operands = 1,
+                  .takes = Operands::kAny,
+                  .flops = 0,
+                  .infer = infer_same,
+                  .op_class = OpClass::kCopy},
+                 [](auto x, const Attrs&) { return x[0]; }));
 
-/// The result of pointwise op `name` on `x`, before it is rounded to the declared dtype. Casts
-/// (`to`, `copy`) are the identity here.
+inline constexpr std::size_t kPointwiseCount = std::tuple_size_v<decltype(kPointwiseOps)>;
+
 template <class T>
-T pointwise(std::string_view name, std::span<const T> x, const Attrs& attrs) {
-  using std::abs;
-  const auto one = [&] { return like(x[0], 1.0); };
-  const auto zero = [&] { return like(x[0], 0.0); };
-  const auto truth = [&](T a) { return one() - equal(a, zero()); };
-  if (name == "add") return x[0] + x[1];
-  if (name == "sub") return x[0] - x[1];
-  if (name == "mul") return x[0] * x[1];
-  if (name == "maximum") return maximum(x[0], x[1]);
-  if (name == "minimum") return minimum(x[0], x[1]);
-  if (name == "neg") return -x[0];
-  if (name == "abs") return abs(x[0]);
-  // By comparison, so that NaN and -0 stay what they are.
-  if (name == "relu") return select(less(x[0], zero()), zero(), x[0]);
-  if (name == "clamp") {
-    T y = x[0];
-    if (const auto low = attrs.find("min"); low != attrs.end()) {
-      const T bound = number_like(y, low->second);
-      y = select(less(y, bound), bound, y);
+using Arithmetic = T (*)(std::span<const T> x, const Attrs& attrs);
+
+/// The arithmetic of each entry on numbers of kind T; null where it does not take integers.
+template <class T>
+constexpr std::array<Arithmetic<T>, kPointwiseCount> pointwise_table() {
+  const auto instance = [](auto index) -> Arithmetic<T> {
+    constexpr std::size_t kIndex = decltype(index)::value;
+    if constexpr (std::is_same_v<T, Int> &&
+                  std::get<kIndex>(kPointwiseOps).row.takes == Operands::kFloat) {
+      return nullptr;
+    } else {
+      return [](std::span<const T> x, const Attrs& attrs) -> T {
+        return std::get<kIndex>(kPointwiseOps).arithmetic(x, attrs);
+      };
     }
-    if (const auto high = attrs.find("max"); high != attrs.end()) {
-      const T bound = number_like(y, high->second);
-      y = select(less(bound, y), bound, y);
-    }
-    return y;
+  };
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Arithmetic<T>, kPointwiseCount>{
+        instance(std::integral_constant<std::size_t, I>())...};
   }
-  if (name == "where") return select(x[0], x[1], x[2]);
-  if (name == "eq") return equal(x[0], x[1]);
-  if (name == "ne") return like(equal(x[0], x[1]), 1.0) - equal(x[0], x[1]);
-  if (name == "lt") return less(x[0], x[1]);
-  if (name == "gt") return less(x[1], x[0]);
-  // Not by negation: a comparison with NaN is false.
-  if (name == "le") return maximum(less(x[0], x[1]), equal(x[0], x[1]));
-  if (name == "ge") return maximum(less(x[1], x[0]), equal(x[0], x[1]));
-  if (name == "logical_not") return equal(x[0], zero());
-  if (name == "logical_and") return truth(x[0]) * truth(x[1]);
-  if (name == "logical_or") return maximum(truth(x[0]), truth(x[1]));
-  if (name == "to" || name == "copy") return x[0];
-  if constexpr (!std::is_same_v<T, Int>) {
-    if (const std::optional<T> y = pointwise_of_floats(name, x, attrs)) return *y;
-  }
-  throw_internal(std::string(name), "not a pointwise op of these operands");
+  (std::make_index_sequence<kPointwiseCount>());
+}
+
+/// The arithmetic of an op of this list (OpDef::entry).
+template <class T>
+Arithmetic<T> arithmetic_of(const OpDef& op) {
+  static constexpr auto kTable = pointwise_table<T>();
+  return kTable[static_cast<std::size_t>(op.entry)];
 }
 
 }  // namespace braid

@@ -18,8 +18,7 @@ static_assert(std::endian::native == std::endian::little, "tensors are little en
 float bf16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
-/// `value` must be one that bf16 can hold. A NaN is quiet, as each one that was converted from
-/// double, so that its kept bits are not those of infinity; the same holds below.
+/// `value` must be one that bf16 can hold, and no NaN; the same holds below.
 std::uint16_t float_to_bf16(float value) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U);
 }
@@ -76,7 +75,6 @@ double float8_to_double(Float8 format, std::uint8_t bits) {
 
 /// `value` must be one that the format can hold.
 std::uint8_t double_to_float8(Float8 format, double value) {
-  if (std::isnan(value)) return 0x7F;
   const std::uint8_t sign = std::signbit(value) ? 0x80 : 0;
   const double magnitude = std::fabs(value);
   // The positive codes stand in the order of their values.
@@ -90,23 +88,69 @@ std::uint8_t double_to_float8(Float8 format, double value) {
   return static_cast<std::uint8_t>(sign | low);
 }
 
-template <class Stored, class Convert>
-std::vector<double> read_all(const std::vector<std::byte>& data, Convert convert) {
-  std::vector<double> result(data.size() / sizeof(Stored));
+// A double holds a NaN of any format: its sign, and its mantissa in the upper bits. So elements
+// that are only moved keep their bits. (A conversion by the host would make a signalling NaN
+// quiet.)
+constexpr int kDoubleMantissa = 52;
+
+/// Bits of the mantissa.
+constexpr int mantissa_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return 23;
+    case DType::kF16:
+      return 10;
+    case DType::kBF16:
+      return 7;
+    case DType::kF8E4M3:
+      return kE4M3.mantissa;
+    default:
+      return kE5M2.mantissa;
+  }
+}
+
+template <class Stored>
+double nan_from_bits(DType dtype, Stored bits) {
+  const int mantissa = mantissa_of(dtype);
+  const std::uint64_t sign = bits >> (8 * sizeof(Stored) - 1);
+  const std::uint64_t payload = bits & ((std::uint64_t{1} << mantissa) - 1);
+  return std::bit_cast<double>(sign << 63U | std::uint64_t{0x7FF} << kDoubleMantissa |
+                               payload << (kDoubleMantissa - mantissa));
+}
+
+template <class Stored>
+Stored nan_to_bits(DType dtype, double value) {
+  constexpr int kSign = 8 * sizeof(Stored) - 1;
+  const int mantissa = mantissa_of(dtype);
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const std::uint64_t all = (std::uint64_t{1} << mantissa) - 1;
+  std::uint64_t payload = bits >> (kDoubleMantissa - mantissa) & all;
+  if (dtype == DType::kF8E4M3) payload = all;                      // the others are numbers
+  if (payload == 0) payload = std::uint64_t{1} << (mantissa - 1);  // zero is infinity
+  const std::uint64_t exponent = ((std::uint64_t{1} << kSign) - 1) & ~all;
+  return static_cast<Stored>(bits >> 63U << kSign | exponent | payload);
+}
+
+/// `Bits` is the unsigned integer of the element's size.
+template <class Bits, class Convert>
+std::vector<double> read_all(DType dtype, const std::vector<std::byte>& data, Convert convert) {
+  std::vector<double> result(data.size() / sizeof(Bits));
   for (std::size_t i = 0; i < result.size(); ++i) {
-    Stored stored;
-    std::memcpy(&stored, data.data() + i * sizeof(Stored), sizeof(Stored));
+    Bits stored;
+    std::memcpy(&stored, data.data() + i * sizeof(Bits), sizeof(Bits));
     result[i] = static_cast<double>(convert(stored));
+    if (std::isnan(result[i])) result[i] = nan_from_bits(dtype, stored);
   }
   return result;
 }
 
-template <class Stored, class Convert>
+template <class Bits, class Convert>
 std::vector<std::byte> write_all(DType dtype, const std::vector<double>& values, Convert convert) {
-  std::vector<std::byte> data(values.size() * sizeof(Stored));
+  std::vector<std::byte> data(values.size() * sizeof(Bits));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const Stored stored = convert(round_to(dtype, values[i]));
-    std::memcpy(data.data() + i * sizeof(Stored), &stored, sizeof(Stored));
+    const Bits stored = std::isnan(values[i]) ? nan_to_bits<Bits>(dtype, values[i])
+                                              : convert(round_to(dtype, values[i]));
+    std::memcpy(data.data() + i * sizeof(Bits), &stored, sizeof(Bits));
   }
   return data;
 }
@@ -151,18 +195,17 @@ std::int64_t HostTensor::numel() const {
 }
 
 std::vector<double> HostTensor::to_doubles() const {
-  auto same = [](auto x) { return x; };
   switch (dtype) {
     case DType::kF32:
-      return read_all<float>(data, same);
+      return read_all<std::uint32_t>(dtype, data, [](auto x) { return std::bit_cast<float>(x); });
     case DType::kF16:
-      return read_all<std::uint16_t>(data, f16_to_float);
+      return read_all<std::uint16_t>(dtype, data, f16_to_float);
     case DType::kBF16:
-      return read_all<std::uint16_t>(data, bf16_to_float);
+      return read_all<std::uint16_t>(dtype, data, bf16_to_float);
     case DType::kF8E4M3:
-      return read_all<std::uint8_t>(data, [](auto x) { return float8_to_double(kE4M3, x); });
+      return read_all<std::uint8_t>(dtype, data, [](auto x) { return float8_to_double(kE4M3, x); });
     case DType::kF8E5M2:
-      return read_all<std::uint8_t>(data, [](auto x) { return float8_to_double(kE5M2, x); });
+      return read_all<std::uint8_t>(dtype, data, [](auto x) { return float8_to_double(kE5M2, x); });
     default: {
       const std::vector<std::int64_t> integers = to_integers();
       return {integers.begin(), integers.end()};
@@ -201,7 +244,8 @@ HostTensor HostTensor::from_doubles(DType dtype, std::vector<std::int64_t> shape
   auto narrow = [](double x) { return static_cast<float>(x); };
   switch (dtype) {
     case DType::kF32:
-      tensor.data = write_all<float>(dtype, values, narrow);
+      tensor.data = write_all<std::uint32_t>(
+          dtype, values, [&](double x) { return std::bit_cast<std::uint32_t>(narrow(x)); });
       break;
     case DType::kF16:
       tensor.data = write_all<std::uint16_t>(dtype, values,

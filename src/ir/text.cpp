@@ -59,7 +59,9 @@ std::string printable(std::string_view text, std::size_t limit) {
   return result;
 }
 
-std::string quote(std::string_view text) { return fmt::format("\"{}\"", printable(text)); }
+std::string quote(std::string_view text, std::size_t limit) {
+  return fmt::format("\"{}\"", printable(text, limit));
+}
 
 namespace {
 
@@ -81,9 +83,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::vector<std::string_view> nearest(std::string_view name, std::vector<std::string_view> names,
-                                      std::size_t count) {
+                                      std::size_t count, std::size_t most) {
   constexpr std::size_t kLongest = 64;  // a name may be anything
   name = name.substr(0, kLongest);
+  std::erase_if(names, [&](std::string_view known) { return edit_distance(name, known) > most; });
   std::stable_sort(names.begin(), names.end(), [&](std::string_view a, std::string_view b) {
     return edit_distance(name, a) < edit_distance(name, b);
   });

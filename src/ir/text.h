@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,13 @@ namespace braid {
 /// characters.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t limit = 60);
 /// The same in double quotes.
-[[nodiscard]] std::string quote(std::string_view text);
+[[nodiscard]] std::string quote(std::string_view text, std::size_t limit = 60);
 
-/// The `count` names that differ least from `name`, the nearest first (by edit distance).
+/// The `count` names that differ least from `name`, the nearest first (by edit distance), but none
+/// that differs by more than `most` characters.
 [[nodiscard]] std::vector<std::string_view> nearest(std::string_view name,
                                                     std::vector<std::string_view> names,
-                                                    std::size_t count);
+                                                    std::size_t count, std::size_t most = SIZE_MAX);
 
 /// The error's message without its place.
 [[nodiscard]] std::string_view message_of(const Error& error);

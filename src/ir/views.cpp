@@ -14,8 +14,7 @@ std::vector<std::size_t> permutation(std::string_view op, const Attrs& attrs, st
   std::vector<std::size_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
   if (op == "transpose") {
-    std::swap(order[normalize_axis(get_attr<std::int64_t>(attrs, "dim0"), rank, "/attrs/dim0")],
-              order[normalize_axis(get_attr<std::int64_t>(attrs, "dim1"), rank, "/attrs/dim1")]);
+    std::swap(order[axis_of(attrs, "dim0", rank)], order[axis_of(attrs, "dim1", rank)]);
     return order;
   }
   const auto& dims = get_attr<std::vector<std::int64_t>>(attrs, "dims");
@@ -32,8 +31,7 @@ std::vector<std::size_t> permutation(std::string_view op, const Attrs& attrs, st
 }
 
 SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable& symbols) {
-  const std::size_t axis =
-      normalize_axis(get_attr<std::int64_t>(attrs, "dim"), shape.size(), "/attrs/dim");
+  const std::size_t axis = axis_of(attrs, "dim", shape.size());
   const Dim& extent = shape[axis];
   const std::int64_t step = get_attr<std::int64_t>(attrs, "step");
   if (step < 1) fail("/attrs/step", fmt::format("found {}; expected at least 1", step));
@@ -87,8 +85,7 @@ std::int64_t chunk_size(const Attrs& attrs, std::int64_t extent) {
 }  // namespace
 
 std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape) {
-  const std::size_t axis =
-      normalize_axis(get_attr<std::int64_t>(attrs, "dim"), shape.size(), "/attrs/dim");
+  const std::size_t axis = axis_of(attrs, "dim", shape.size());
   const Dim& extent = shape[axis];
   if (!extent.is_constant()) {
     fail("/attrs/dim",
@@ -126,8 +123,14 @@ std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape) {
   return ranges;
 }
 
-bool is_flat_view(std::string_view op) {
-  return op == "view" || op == "reshape" || op == "_unsafe_view" || op == "getitem";
+std::vector<SliceRange> part_ranges(const Attrs& attrs, const Shape& shape,
+                                    const SymbolTable& symbols) {
+  if (attrs.contains("start")) return {slice_range(attrs, shape, symbols)};
+  return split_ranges(attrs, shape);
+}
+
+std::size_t axis_of(const Attrs& attrs, std::string_view key, std::size_t rank) {
+  return normalize_axis(get_attr<std::int64_t>(attrs, key), rank, fmt::format("/attrs/{}", key));
 }
 
 bool names_bytes(std::string_view op) { return op == "view" || op == "view_dtype"; }

@@ -29,8 +29,12 @@ struct SliceRange {
 /// Of `split` and `chunk`: the part of each result.
 [[nodiscard]] std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape);
 
-/// Whether the op keeps its operand's elements in their order: `view` and its other spellings.
-[[nodiscard]] bool is_flat_view(std::string_view op);
+/// Of all of them: the part of each result.
+[[nodiscard]] std::vector<SliceRange> part_ranges(const Attrs& attrs, const Shape& shape,
+                                                  const SymbolTable& symbols);
+
+/// The dim that an attribute names, from the front.
+[[nodiscard]] std::size_t axis_of(const Attrs& attrs, std::string_view key, std::size_t rank);
 
 /// Whether the op, in a canonical graph, only gives its operand's bytes another name: `view` and
 /// `view_dtype`. It costs nothing, wherever the operand lies.

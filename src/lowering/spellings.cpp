@@ -23,7 +23,7 @@
 //   cat(parts of wait(all_gather(x)), dim)     -> wait(all_gather(x, dim))
 //   reduce_scatter(cat(parts of x along dim))  -> reduce_scatter(x, dim)
 //   view_dtype(wait(all_gather(view_dtype(x)))) back to x's dtype, of equal size
-//                                              -> the same of wait(view_dtype(all_gather(x)))
+//                                              -> view_dtype(wait(all_gather(x)))
 // Parts are the results of a split or are slices. There must be one for each rank of the group, in
 // order, each as long as any other and as its place says: else the chunks of the ranks would be
 // swapped, doubled or cut elsewhere. The gathered value must have no other reader, as its shape
@@ -47,7 +47,7 @@ bool is_uneven_split(const Graph& graph, const Node& node) {
 
 bool has_other_spelling(const Graph& graph, const Node& node) {
   const std::string_view op = node.op_name();
-  return op == "chunk" || op == "bmm" || (op != "view" && is_flat_view(op)) ||
+  return op == "chunk" || op == "bmm" || (op != "view" && node.op->view == View::kFlat) ||
          is_uneven_split(graph, node);
 }
 
@@ -88,7 +88,7 @@ Graph rename(const Graph& graph, PassContext& context) {
       rewrite.map(node.outputs[0], rewrite(node.inputs[0]));
       context.applied(kPass, node.name,
                       fmt::format("another name of '{}'", graph.value(node.inputs[0]).name));
-    } else if (op != "view" && is_flat_view(op)) {
+    } else if (op != "view" && node.op->view == View::kFlat) {
       rewrite.copy(node, "view", rewrite(node.inputs), node.attrs);
       context.applied(kPass, node.name, fmt::format("{} is a view", op));
     } else if (is_uneven_split(graph, node)) {

@@ -156,8 +156,8 @@ class Splitter {
     stage.add_output(stage.node(id).outputs[0]);
     const auto [known, is_new] = blocks_.try_emplace(body_key(stage), 0);
     if (is_new) {
-      KernelSpec spec{std::make_shared<Graph>(std::move(stage)), is_matmul ? "gemm" : "row", {}};
-      spec.config = default_config(spec, context_.target);
+      const auto body = std::make_shared<Graph>(std::move(stage));
+      const KernelSpec spec{body, default_config(*body, context_.target)};
       known->second = requirements(spec, context_.target).grid.max(graph_.symbols());
     }
     return known->second;

@@ -1,4 +1,4 @@
-#include "runtime/checks.h"
+#include "braid/checks.h"
 
 #include <fmt/format.h>
 
@@ -6,16 +6,16 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "ir/text.h"
 
 namespace braid {
 
-unsigned parse_checks(std::string_view text) {
-  constexpr std::pair<std::string_view, unsigned> kNames[] = {
-      {"all", kCheckBounds | kCheckInit | kCheckRace | kCheckSync},
-      {"bounds", kCheckBounds},
-      {"init", kCheckInit},
-      {"race", kCheckRace},
-      {"sync", kCheckSync}};
+Checks parse_checks(std::string_view text) {
+  constexpr std::pair<std::string_view, Checks> kNames[] = {{"all", kCheckAll},
+                                                            {"bounds", kCheckBounds},
+                                                            {"init", kCheckInit},
+                                                            {"race", kCheckRace},
+                                                            {"sync", kCheckSync}};
   unsigned checks = kCheckNothing;
   while (!text.empty()) {
     const std::string_view name = text.substr(0, text.find(','));
@@ -25,13 +25,13 @@ unsigned parse_checks(std::string_view text) {
       if (name == known) found = bits;
     }
     if (found == kCheckNothing) {
-      throw_invalid(
-          "sanitize",
-          fmt::format("'{}' is unknown; expected all, or some of bounds, init, race, sync", name));
+      throw_invalid("sanitize",
+                    fmt::format("{} is unknown; expected all, or some of bounds, init, race, sync",
+                                quote(name)));
     }
     checks |= found;
   }
-  return checks;
+  return static_cast<Checks>(checks);
 }
 
 Schedule parse_schedule(std::string_view text) {
@@ -47,7 +47,7 @@ Schedule parse_schedule(std::string_view text) {
       std::from_chars(number.data(), number.data() + number.size(), schedule.seed);
   if (error != std::errc() || end != number.data() + number.size()) {
     throw_invalid("schedule",
-                  fmt::format("'{}' is unknown; expected a seed, delay:SEED or all", text));
+                  fmt::format("{} is unknown; expected a seed, delay:SEED or all", quote(text)));
   }
   return schedule;
 }

@@ -56,7 +56,7 @@ std::vector<std::string> cpu_library_candidates() {
   return candidates;
 }
 
-std::unique_ptr<Device> open_device(std::string_view kind, const CpuOptions& options) {
+std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options) {
   if (options.world < 1) {
     throw_invalid("world", fmt::format("{} ranks; expected 1 or more", options.world));
   }
@@ -64,15 +64,15 @@ std::unique_ptr<Device> open_device(std::string_view kind, const CpuOptions& opt
     throw_invalid("threads", fmt::format("{}; expected 0 or more", options.threads));
   }
   const bool watched = options.checks != 0 || options.count;
-  if (kind.empty() && watched) kind = "cpu";
-  if (kind.empty()) kind = has_gpu(options.world > 1) ? "cuda" : "cpu";
-  if (kind == "cuda" && watched) {
+  if (kind == DeviceKind::kAny) {
+    kind = !watched && has_gpu(options.world > 1) ? DeviceKind::kCuda : DeviceKind::kCpu;
+  }
+  if (kind == DeviceKind::kCpu) return open_cpu_device(options);
+  if (watched) {
     throw_invalid(options.checks != 0 ? "sanitize" : "count",
                   "the cuda device does not watch its kernels; expected the cpu device");
   }
-  if (kind == "cuda") return create_cuda_device(options.world);
-  if (kind == "cpu") return open_cpu_device(options);
-  throw_invalid("device", fmt::format("'{}' is unknown; expected cpu or cuda", kind));
+  return create_cuda_device(options.world);
 }
 
 }  // namespace braid

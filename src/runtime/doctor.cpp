@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "braid/error.h"
+#include "ir/text.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/compile/nvrtc_api.h"
 #include "runtime/compile/python_packages.h"
@@ -19,7 +20,7 @@ Checkup find_nvrtc() {
     const NvrtcApi& api = NvrtcApi::get();
     return {"NVRTC", true, api.version, api.library.path(), api.driver_problem()};
   } catch (const Error& error) {
-    return {"NVRTC", false, "", "", error.what()};
+    return {"NVRTC", false, "", "", std::string(message_of(error))};
   }
 }
 
@@ -31,7 +32,7 @@ void find_driver(std::vector<Checkup>& findings) {
       findings.push_back({"GPU", true, "", cuda::describe_gpu(api, gpu), ""});
     }
   } catch (const Error& error) {
-    findings.push_back({"CUDA driver", false, "", "", error.what()});
+    findings.push_back({"CUDA driver", false, "", "", std::string(message_of(error))});
   }
 }
 

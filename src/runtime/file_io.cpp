@@ -10,6 +10,16 @@
 #include <cstdint>
 
 namespace braid {
+namespace {
+
+/// `prefix` and what nobody can foresee; nothing, with errno, where the system has no such thing.
+std::optional<std::string> random_name(std::string_view prefix) {
+  std::array<std::uint64_t, 2> random{};
+  if (::getrandom(random.data(), sizeof random, 0) != sizeof random) return {};
+  return fmt::format("{}{:016x}{:016x}", prefix, random[0], random[1]);
+}
+
+}  // namespace
 
 bool File::close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
 
@@ -37,12 +47,25 @@ std::optional<std::size_t> read_up_to(const File& file, void* data, std::size_t 
 
 File create_temporary(int directory, std::string_view prefix, mode_t mode, std::string* path) {
   for (;;) {
-    std::array<std::uint64_t, 2> random{};
-    if (::getrandom(random.data(), sizeof random, 0) != sizeof random) return {};
-    *path = fmt::format("{}{:016x}{:016x}", prefix, random[0], random[1]);
+    std::optional<std::string> name = random_name(prefix);
+    if (!name) return {};
+    *path = *std::move(name);
     File file(::openat(directory, path->c_str(),
                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
     if (file.is_open() || errno != EEXIST) return file;
+  }
+}
+
+bool name_temporary(const File& file, std::string_view prefix, std::string* path) {
+  const std::string source = fmt::format("/proc/self/fd/{}", file.get());
+  for (;;) {
+    std::optional<std::string> name = random_name(prefix);
+    if (!name) return false;
+    *path = *std::move(name);
+    if (::linkat(AT_FDCWD, source.c_str(), AT_FDCWD, path->c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      return true;
+    }
+    if (errno != EEXIST) return false;
   }
 }
 

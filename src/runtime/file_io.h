@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -31,6 +32,11 @@ class File {
   int descriptor_ = -1;
 };
 
+/// Whether both are of one file, whatever it is called.
+[[nodiscard]] inline bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 /// False, with errno, when not all of it could be written.
 [[nodiscard]] bool write_all(const File& file, std::string_view bytes);
 
@@ -38,6 +44,10 @@ class File {
 /// on an error.
 [[nodiscard]] std::optional<std::size_t> read_up_to(const File& file, void* data,
                                                     std::size_t bytes);
+
+/// Gives an open file that has no name (O_TMPFILE) one, made as that of create_temporary. Sets
+/// `path`; false, with errno, when it cannot have one.
+[[nodiscard]] bool name_temporary(const File& file, std::string_view prefix, std::string* path);
 
 /// A new file, open for writing, whose path is `prefix` and a random end that nobody can foresee;
 /// it never opens or follows what is there. Relative to a directory's descriptor, or AT_FDCWD. Sets

@@ -1,27 +1,27 @@
 #include "runtime/output_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "braid/error.h"
-#include "runtime/file_io.h"
 
 namespace braid {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kMostUnnamed = 512;  // descriptors: half of what a process may usually have
+
 [[noreturn]] void fail(const fs::path& path, int code) {
   if (code == EISDIR) throw_invalid(path.string(), "is a directory; expected a file");
   throw_environment(path.string(), std::strerror(code));
-}
-
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 bool write_parts(const File& file, std::span<const std::string_view> parts) {
@@ -54,6 +54,9 @@ fs::path replaceable(const fs::path& path, const struct stat& file) {
   if (error || ::lstat(place.c_str(), &named) != 0 || !same_file(named, file)) return {};
   return place;
 }
+
+// What the temporary file's name begins with.
+std::string prefix(const fs::path& place) { return (place.parent_path() / ".braid-").string(); }
 
 bool is_link(const fs::path& path) {
   std::error_code error;
@@ -122,29 +125,86 @@ OutputFile::OutputFile(const fs::path& path, std::span<const std::string_view> p
   write_in_place(path, existing, parts);
 }
 
+bool OutputFile::open_temporary() {
+  const fs::path folder = place_.has_parent_path() ? place_.parent_path() : fs::path(".");
+  File file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
+  // It gets its name by way of /proc. Each one is open until it is published: no more than that.
+  if (file.is_open() && file.get() < kMostUnnamed &&
+      ::access(fmt::format("/proc/self/fd/{}", file.get()).c_str(), F_OK) == 0) {
+    temporary_.file = std::move(file);
+    return true;
+  }
+  file.close();
+  temporary_.file = create_temporary(AT_FDCWD, prefix(place_), 0666, &temporary_.path);
+  if (temporary_.file.is_open()) return true;
+  temporary_.path.clear();
+  return false;
+}
+
 bool OutputFile::stage(std::span<const std::string_view> parts, const struct stat* replaced) {
-  const std::string prefix = (place_.parent_path() / ".braid-").string();
-  File file = create_temporary(AT_FDCWD, prefix, 0666, &temporary_.path);
-  if (!file.is_open()) {
-    const int code = errno;
-    temporary_.path.clear();
-    if (code != EACCES && code != EPERM && code != EROFS) fail(place_, code);
-    errno = code;
+  if (!open_temporary()) {
+    if (errno != EACCES && errno != EPERM && errno != EROFS) fail(place_, errno);
     return false;
   }
+  const File& file = temporary_.file;
   if (replaced != nullptr) {
     // The owner first: changing it drops bits of the mode. Not everybody may.
-    [[maybe_unused]] const int kept = ::fchown(file.get(), replaced->st_uid, replaced->st_gid);
+    if (::fchown(file.get(), replaced->st_uid, replaced->st_gid) != 0 &&
+        ::fchown(file.get(), static_cast<uid_t>(-1), replaced->st_gid) != 0) {
+      const int code = errno;
+      if (!temporary_.path.empty()) ::unlink(temporary_.path.c_str());
+      temporary_.path.clear();
+      temporary_.file.close();
+      errno = code;
+      return false;
+    }
     if (::fchmod(file.get(), replaced->st_mode & 0777) != 0) fail(place_, errno);
   }
-  if (!write_parts(file, parts) || !file.close()) fail(place_, errno);
+  if (!write_parts(file, parts)) fail(place_, errno);
+  if (!temporary_.path.empty() && !temporary_.file.close()) fail(place_, errno);
   return true;
 }
 
+bool OutputFile::copy_into_place() {
+  if (!temporary_.file.is_open()) {
+    temporary_.file = File(::open(temporary_.path.c_str(), O_RDONLY | O_CLOEXEC));
+  }
+  constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  File to(::open(place_.c_str(), kFlags));
+  if (!to.is_open() || ::lseek(temporary_.file.get(), 0, SEEK_SET) != 0 ||
+      ::ftruncate(to.get(), 0) != 0) {
+    return false;
+  }
+  std::array<char, 1 << 16> piece;
+  for (;;) {
+    const std::optional<std::size_t> bytes =
+        read_up_to(temporary_.file, piece.data(), piece.size());
+    if (bytes == 0U) break;
+    if (bytes && write_all(to, {piece.data(), *bytes})) continue;
+    const int code = errno;
+    if (::ftruncate(to.get(), 0) == 0) errno = code;
+    return false;
+  }
+  return to.close();
+}
+
 void OutputFile::publish() {
-  if (temporary_.path.empty()) return;
-  if (::rename(temporary_.path.c_str(), place_.c_str()) != 0) fail(place_, errno);
-  temporary_.path.clear();
+  if (temporary_.path.empty()) {
+    if (!temporary_.file.is_open()) return;
+    if (!name_temporary(temporary_.file, prefix(place_), &temporary_.path)) {
+      temporary_.path.clear();
+      fail(place_, errno);
+    }
+  }
+  if (::rename(temporary_.path.c_str(), place_.c_str()) == 0) {
+    temporary_.path.clear();
+    temporary_.file.close();
+    return;
+  }
+  // A mount point, or the file of another user in a folder where only owners remove names.
+  const int code = errno;
+  const bool kept = code == EBUSY || code == EPERM || code == EACCES;
+  if (!kept || !copy_into_place()) fail(place_, kept ? errno : code);
 }
 
 void write_output_file(const fs::path& path, std::span<const std::string_view> parts) {

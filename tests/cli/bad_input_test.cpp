@@ -131,6 +131,9 @@ TEST(BadGraph, GroupsAndWaits) {
   expect_change_refused([](auto& g) { g["groups"]["tp"]["size"] = 0; }, {"/groups/tp"});
   expect_change_refused([](auto& g) { g["nodes"][4]["inputs"][0] = "c"; },
                         {"graph.json:/nodes/4/inputs", "wait_tensor"});
+  ordered_json graph = small_graph();
+  graph["nodes"][4]["inputs"][0] = "c";
+  expect_refused(run_braid({"run", "-"}, graph.dump()), {"error: stdin:/nodes/4/inputs"});
 }
 
 TEST(BadGraph, Symbols) {
@@ -170,10 +173,12 @@ TEST(BadGraph, HugeAndDeep) {
 
 TEST(BadUsage, OptionsAreChecked) {
   const std::string graph = small_graph().dump();
-  expect_refused(run_braid({}), {"subcommand"});
+  expect_refused(run_braid({}), {"error: braid: A subcommand is required"});
   expect_refused(run_braid({"ran", "-"}), {"unknown command \"ran\"; the nearest: run", "--help"});
   expect_refused(run_braid({"cache", "lss"}), {"braid cache: unknown command \"lss\"", ": ls"});
-  expect_refused(run_braid({"run"}), {"GRAPH"});
+  expect_refused(run_braid({"run"}), {"error: braid run: GRAPH is required"});
+  expect_refused(run_braid({"opt", "-", "--stats=" + std::string(5000, 'x')}, graph),
+                 {"error: braid opt: ", "--stats"});
   expect_refused(run_braid({"run", "-", "--device", "tpu"}, graph), {"--device"});
   expect_refused(run_braid({"run", "-", "--world", "0"}, graph), {"--world"});
   expect_refused(run_braid({"run", "-", "--seed", "x"}, graph), {"--seed"});
@@ -183,6 +188,9 @@ TEST(BadUsage, OptionsAreChecked) {
                  {"braid run: unknown option \"--wrld\"; the nearest: --world"});
   expect_refused(run_braid({"run", "-", "--sede=4"}, graph), {"\"--sede\"; the nearest: --seed"});
   expect_refused(run_braid({"run", "-", "graph.json"}, graph), {"unknown argument \"graph.json\""});
+  // Nothing is near.
+  expect_refused(run_braid({"explain", "-", "--bind", "T=8"}, graph),
+                 {"unknown option \"--bind\" (see braid explain --help)"});
   expect_refused(run_braid({"run", "-", "--outputs", "/dev/null/x"}, graph), {"--outputs"});
   expect_refused(run_braid({"compile", "-", "--target", "sm_12", "-o", "/dev/null/x"}, graph),
                  {"sm_12"});
@@ -197,12 +205,63 @@ TEST(BadUsage, OptionsAreChecked) {
   expect_refused(run_braid({"run", "-", "--world", "3"}, no_groups.dump()), {"--world", "3"});
 }
 
+TEST(BadUsage, PathsAreSaidWithTheirOption) {
+  const std::string graph = small_graph().dump();
+  const std::string name(5000, 'x');
+  const std::string too_long = "xxx...\" cannot be ";
+  expect_refused(run_braid({"run", "-", "--outputs", name}, graph),
+                 {"--outputs: \"", too_long, "File name too long"});
+  expect_refused(run_braid({"run", "-", "--inputs", name}, graph),
+                 {"--inputs: \"", too_long, "File name too long"});
+  expect_refused(run_braid({"compile", "-", "-o", name}, graph), {"--output: \"", too_long});
+  expect_refused(run_braid({"opt", "-", "-o", name}, graph), {"--output: \"", too_long});
+  expect_refused(run_braid({"opt", "-", "-o", ""}, graph), {"--output: found no name"});
+  expect_refused(run_braid({"run", "-", "--outputs", "/dev/null/x"}, graph),
+                 {"--outputs: \"/dev/null/x\" cannot be made a directory: Not a directory"});
+}
+
+TEST(BadUsage, TextsAreEchoedShortAndPrintable) {
+  const std::string graph = small_graph().dump();
+  const std::string text(5000, 'x');
+  for (const std::string option : {"--bind", "--count", "--device", "--sanitize", "--schedule",
+                                   "--target", "--world", "--seed"}) {
+    expect_refused(run_braid({"run", "-", option + "=" + text}, graph), {option + ": "});
+  }
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "k.ptx",
+                   ".version 9.0\n.target sm_80\n.address_size 64\n"
+                   ".visible .entry k(.param .u64 x) { ret; }\n");
+  for (const std::string& argument : {text, "zero:" + text, "zero:f32:" + text, "i32:" + text}) {
+    expect_refused(run_braid({"ptx", directory / "k.ptx", "--entry", "k", "--arg", argument}),
+                   {"--arg "});
+  }
+  // A terminal takes 0x9b for the start of an escape sequence.
+  expect_refused(run_braid({"opt", "/none\x9b\x5bJ\xff"}), {"/none\\x9b[J\\xff: no such file"});
+}
+
+// Before any input is read.
+TEST(BadUsage, OptionsOfTheWorldAreNamed) {
+  const std::string graph = small_graph().dump();
+  const auto refused = [&](const std::string& option, const std::string& value) {
+    expect_refused(run_braid({"run", "-", "--inputs", "/none", option + "=" + value,
+                              option == "--schedule" ? "--sanitize" : "--check"},
+                             graph),
+                   {"error: " + option + ": ", value});
+  };
+  refused("--target", "sm_12");
+  refused("--sanitize", "races");
+  refused("--schedule", "some");
+  expect_refused(run_braid({"compile", "-", "--target", "sm_12", "-o", "/dev/null/x"}, graph),
+                 {"error: --target: "});
+}
+
 TEST(BadUsage, IntegersAreInRange) {
   const std::string graph = small_graph().dump();
   const std::string past_64_bits = "18446744073709551616";
   for (const std::string option : {"--seed", "--world", "--threads", "--sequence-dim"}) {
-    for (const std::string& value : {std::string("-1"), past_64_bits, std::string("1.5"),
-                                     std::string("0x2"), std::string("+1"), std::string()}) {
+    for (const std::string& value :
+         {std::string("-1"), past_64_bits, std::string("1.5"), std::string("0x2"),
+          std::string("+1"), std::string("010"), std::string("08"), std::string()}) {
       expect_refused(run_braid({"run", "-", option, value}, graph), {option, "an integer from"});
     }
   }

@@ -14,6 +14,7 @@
 
 #include "cli/process.h"
 #include "cli/small_graph.h"
+#include "runtime/compile/disk_cache.h"
 
 namespace braid {
 namespace {
@@ -59,6 +60,26 @@ TEST(Cache, ListsVerifiesPrunesAndClears) {
       parse(run_braid({"cache", "ls", "--json", "--cache-dir", cache}).out)["entries"].empty());
   EXPECT_EQ(run_braid({"cache", "prune", "--cache-dir", cache}).exit_code, 2);
   EXPECT_EQ(run_braid({"cache"}).exit_code, 2);
+}
+
+// Versions may share a directory: what one of them does not read is not damaged.
+TEST(Cache, EntriesOfAnotherVersionAreNotCorrupt) {
+  const test::TemporaryDirectory directory;
+  const std::string cache = directory / "cache";
+  DiskCache(cache).put({"kernel\n"}, "payload");
+  const auto entry = std::filesystem::directory_iterator(cache)->path();
+  std::string bytes = test::read_file(entry);
+  bytes.at(8) = 99;  // behind the magic
+  test::write_file(entry, bytes);
+  EXPECT_THAT(run_braid({"cache", "ls", "--cache-dir", cache}).out,
+              HasSubstr("of another version"));
+  const json listed = parse(run_braid({"cache", "ls", "--json", "--cache-dir", cache}).out);
+  EXPECT_EQ(listed["entries"][0]["of_another_version"], true);
+  EXPECT_EQ(listed["entries"][0]["intact"], false);
+  const auto verified = run_braid({"cache", "verify", "--cache-dir", cache});
+  EXPECT_EQ(verified.exit_code, 0);
+  EXPECT_THAT(verified.out, HasSubstr("1 entries, 0 corrupt"));
+  EXPECT_TRUE(std::filesystem::exists(entry));
 }
 
 TEST(Cache, EightProcessesCompileEachKernelOnce) {
@@ -160,6 +181,35 @@ TEST(Cache, ADirectoryOfOthersIsNotUsedAndSaidSoOnce) {
   EXPECT_EQ(listed.exit_code, 3);
   EXPECT_THAT(listed.err, HasSubstr("others may write to it"));
   EXPECT_THAT(run_braid({"doctor", "--cache-dir", cache}).out, HasSubstr("others may write to it"));
+}
+
+// A directory with something in it, where an entry should be.
+TEST(Cache, WhatCannotBeRemovedIsAnError) {
+  const test::TemporaryDirectory directory;
+  const std::string cache = directory / "cache";
+  std::filesystem::create_directories(directory / "cache/ab.entry/child");
+  std::filesystem::permissions(cache, std::filesystem::perms::owner_all);
+  const auto verified = run_braid({"cache", "verify", "--cache-dir", cache});
+  EXPECT_EQ(verified.exit_code, 3);
+  EXPECT_THAT(verified.out, HasSubstr("ab: corrupt, cannot be removed"));
+  EXPECT_EQ(verified.err, "braid: error: cache: 1 corrupt entries are left in " + cache +
+                              ": they cannot be removed\n");
+  const auto cleared = run_braid({"cache", "clear", "--cache-dir", cache});
+  EXPECT_EQ(cleared.exit_code, 3);
+  EXPECT_EQ(cleared.err,
+            "braid: error: cache: 1 entries are left in " + cache + ": they cannot be removed\n");
+}
+
+TEST(Cache, AFileIsNoCache) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "file";
+  test::write_file(file, "");
+  for (const char* command : {"ls", "clear"}) {
+    const auto result = run_braid({"cache", command, "--cache-dir", file});
+    EXPECT_EQ(result.exit_code, 3);
+    EXPECT_EQ(result.err,
+              "braid: error: cache: the cache " + file + " is not used: it is no directory\n");
+  }
 }
 
 // A file system of 64 KiB for the cache: not every entry fits.

@@ -89,6 +89,19 @@ TEST(OutputFiles, TheOtherCommandsToo) {
   }
 }
 
+TEST(OutputFiles, OfAllRanksOrOfNone) {
+  const test::TemporaryDirectory directory;
+  const std::string rank0 = directory / "rank0.safetensors";
+  test::write_file(rank0, "old");
+  fs::create_directory(directory / "rank1.safetensors");
+  const auto result = run_braid({"run", "-", "--device", "cpu", "--outputs", directory.path()},
+                                small_graph().dump());
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, EndsWith("rank1.safetensors: is a directory; expected a file\n"));
+  EXPECT_EQ(test::read_file(rank0), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory.path()), {}), 2);
+}
+
 // A file that only a writer at the same time makes.
 class Pipe {
  public:

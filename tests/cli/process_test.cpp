@@ -90,6 +90,18 @@ TEST(Output, StderrMayBeLost) {
   EXPECT_EQ(run_shell("$BRAID frobnicate 2>/dev/full").exit_code, 2);
 }
 
+TEST(Output, AFileAboveTheLimitIsTakenAway) {
+  const TemporaryDirectory directory;
+  test::write_file(directory / "long.json", long_graph(3000).dump());
+  std::filesystem::create_directory(directory / "out");
+  const std::string file = directory / "out/out.json";
+  const auto result =
+      run_shell("ulimit -f 8; $BRAID opt -o " + file + " " + (directory / "long.json").string());
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(result.err, "braid: error: " + file + ": File too large\n");
+  EXPECT_TRUE(std::filesystem::is_empty(directory / "out"));
+}
+
 TEST(Output, AClosedStreamIsNotAFile) {
   const TemporaryDirectory directory;
   test::write_file(directory / "graph.json", small_graph().dump());

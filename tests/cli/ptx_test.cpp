@@ -26,6 +26,13 @@ constexpr const char* kScaleKernel =
 }
 )";
 
+TEST(Ptx, AFileWithoutAnEndIsRefused) {
+  const auto result = run_braid({"ptx", "/dev/zero", "--entry", "e"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err,
+            "braid: error: /dev/zero: more than 67108864 bytes; expected at most 67108864\n");
+}
+
 TEST(Ptx, RunsACudaFileAndItsPtx) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "scale.cu", kScaleKernel);
@@ -84,17 +91,20 @@ TEST(Ptx, BadArgumentsAreRefused) {
     EXPECT_THAT(result.err, HasSubstr(why));
   };
   const std::string file = directory / "scale.cu";
-  refused({directory / "none.cu", "--entry", "scale"}, "none.cu: cannot be read");
-  refused({directory.path(), "--entry", "scale"}, "is a directory; expected a .ptx or .cu file");
+  refused({directory / "none.cu", "--entry", "scale"}, "none.cu: no such file");
+  refused({directory.path(), "--entry", "scale"}, "is a directory; expected a file");
   refused({directory / "bad.ptx", "--entry", "scale"},
           "error: " + std::string(directory / "bad.ptx") + ":3: ");
   refused({file, "--entry", "other"}, "no such entry");
   refused({file, "--entry", "scale"}, "takes 4 parameters");
   refused({file, "--entry", "scale", "--arg", "f32:x"}, "expected a number");
-  refused({file, "--entry", "scale", "--arg", "zero:f33:4"}, "unknown dtype 'f33'");
+  refused({file, "--entry", "scale", "--arg", "zero:f33:4"}, "unknown dtype \"f33\"");
   refused({file, "--entry", "scale", "--arg", "zero:f32:0"}, "expected 1 to 2^32");
   refused({file, "--entry", "scale", "--arg", "seven"}, "expected i32:7");
-  refused({file, "--entry", "scale", "--block", "1,2,3,4"}, "expected X,Y,Z");
+  for (const char* block : {"", "128,", ",1", "1,,1", "1,2,3,4", "1,2,3,", "1;2"}) {
+    refused({file, "--entry", "scale", "--block", block},
+            "--block: found \"" + std::string(block) + "\"; expected X, X,Y or X,Y,Z");
+  }
   refused({file, "--entry", "scale", "--block", "2000", "--arg", "zero:f32:1", "--arg",
            "zero:f32:1", "--arg", "f32:1", "--arg", "i32:1"},
           "1 to 1024 threads");
@@ -276,6 +286,22 @@ TEST(Ptx, ABrokenKernelLeavesTheOthersOfItsFile) {
   EXPECT_THAT(wild.err, HasSubstr("braid: error: " + file +
                                   ": kernel good: an access to 0x40, "
                                   "which is not the device's memory: rank 0, block (0, 0, 0)"));
+}
+
+TEST(Ptx, AnErrorOfTheRunHasTheLineOfTheFile) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "loop.ptx";
+  test::write_file(file, R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry k()
+{
+L: bra L;
+}
+)");
+  const auto result = run_braid({"ptx", file, "--entry", "k"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("no way leads out of it (" + file + ":6)"));
 }
 
 TEST(Ptx, AFileIncludesWhatLiesBesideIt) {

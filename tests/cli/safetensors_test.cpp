@@ -67,6 +67,24 @@ TEST(Safetensors, LeavesNothingBehindWhenTheFileCannotBeWritten) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1);
 }
 
+TEST(Safetensors, HoldsNoDescriptorOfAFile) {
+  const test::TemporaryDirectory directory;
+  const std::map<std::string, HostTensor, std::less<>> tensors = {
+      {"x", HostTensor::from_doubles(DType::kU8, {1}, {7})}};
+  write_safetensors(directory / "t.safetensors", tensors);
+  const auto open_descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const auto before = open_descriptors();
+  const SafetensorsFile file(directory / "t.safetensors");
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(file.read("x").to_doubles(), (std::vector<double>{7}));
+  EXPECT_EQ(open_descriptors(), before);
+  // Another file in its place has another header.
+  write_safetensors(directory / "t.safetensors", tensors);
+  EXPECT_THROW((void)file.read("x"), Error);
+}
+
 TEST(Safetensors, AcceptsMetadataAndPadding) {
   EXPECT_EQ(error_of(R"({"__metadata__":{"format":"pt"},)"
                      R"("a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}   )",
@@ -85,6 +103,13 @@ TEST(Safetensors, RefusesWhatIsNoSafetensorsFile) {
   EXPECT_THAT(error_of("{\"a\":", ""), HasSubstr("not JSON"));
   EXPECT_THAT(error_of("{} {}", ""), HasSubstr("not JSON"));
   EXPECT_THAT(error_of("{\"a\":" + std::string(100'000, '['), ""), HasSubstr("tensor 'a'"));
+}
+
+TEST(Safetensors, RefusesABoolThatIsNone) {
+  const std::string header = R"({"a":{"dtype":"BOOL","shape":[2,2],"data_offsets":[0,4]}})";
+  EXPECT_EQ(error_of(header, std::string("\0\1\1\0", 4)), "");
+  EXPECT_THAT(error_of(header, std::string("\0\1\2\0", 4)),
+              HasSubstr("t.safetensors: tensor 'a': element 2 is 2; expected 0 or 1"));
 }
 
 TEST(Safetensors, RefusesMalformedEntries) {

@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "codegen/sample_specs.h"
+#include "codegen/templates/template.h"
 
 namespace braid {
 namespace {
@@ -14,12 +15,14 @@ namespace {
 using testing::sample_specs;
 
 TEST(KernelSpec, SamplesCoverEveryTemplate) {
-  std::set<std::string> seen;
+  std::set<std::string_view> seen;
   for (const auto& sample : sample_specs(Target{})) {
-    EXPECT_EQ(cannot_fuse(*sample.spec.body, sample.spec.template_name), "") << sample.name;
-    seen.insert(sample.spec.template_name);
+    EXPECT_EQ(cannot_fuse(*sample.spec.body), "") << sample.name;
+    seen.insert(template_name(*sample.spec.body));
   }
-  EXPECT_EQ(seen, (std::set<std::string>{"pointwise", "row", "gemm", "collective"}));
+  std::set<std::string_view> all;
+  for (const Template* each : templates()) all.insert(each->name);
+  EXPECT_EQ(seen, all);
 }
 
 TEST(KernelSpec, RequirementsAreKnownBeforeTheText) {
@@ -28,14 +31,14 @@ TEST(KernelSpec, RequirementsAreKnownBeforeTheText) {
     EXPECT_GT(needs.threads, 0) << sample.name;
     EXPECT_LE(needs.shared_bytes, Target{}.max_shared_bytes()) << sample.name;
     EXPECT_GT(needs.grid.evaluate({{"T", 1}}), 0) << sample.name;
-    EXPECT_EQ(needs.comm_group, sample.spec.template_name == "collective" ? "tp" : "")
+    EXPECT_EQ(needs.comm_group, template_name(*sample.spec.body) == "collective" ? "tp" : "")
         << sample.name;
   }
 }
 
 TEST(KernelSpec, AWaitingGridIsConstantAndSharedByTheRanksOfADevice) {
   for (const auto& sample : sample_specs(Target{})) {
-    if (sample.spec.template_name != "collective") continue;
+    if (template_name(*sample.spec.body) != "collective") continue;
     const Requirements alone = requirements(sample.spec, Target{}, 1);
     const Requirements shared = requirements(sample.spec, Target{}, 8);
     ASSERT_TRUE(alone.grid.is_constant());
@@ -54,12 +57,33 @@ TEST(KernelSpec, TheTextIsTheSameEveryTime) {
 
 // Signed: the timers of two multiprocessors may differ by more than a wait took.
 TEST(KernelSpec, ATimerThatStepsBackIsNoTimeout) {
+  int seen = 0;
   for (const auto& sample : sample_specs(Target{})) {
-    if (sample.spec.template_name != "collective") continue;
+    if (template_name(*sample.spec.body) != "collective") continue;
+    ++seen;
     const std::string text = emit(sample.spec, Target{}).text;
     EXPECT_NE(text.find("(long long)(global_timer() - start) > c.timeout"), std::string::npos);
     EXPECT_NE(text.find("  long long timeout;"), std::string::npos);
   }
+  EXPECT_GT(seen, 0);
+}
+
+// A tile of a gather over many ranks looks at the ranks whose chunks it reaches, not at all of
+// them.
+TEST(KernelSpec, AGatherLoopsOverTheRanksThatATileReaches) {
+  auto body = std::make_shared<Graph>();
+  body->add_group("tp", {32});
+  const ValueId x = body->add_input({"x", {DType::kF32, {8, 64}}});
+  body->set_comm_group(x, "tp");
+  const NodeId gather =
+      body->add_node("", "all_gather_into_tensor", {x},
+                     {{"group", std::string("tp")}, {"algorithm", std::string("one_shot")}});
+  body->add_output(body->node(gather).outputs[0]);
+  const KernelSpec spec{body, default_config(*body, Target{})};
+  std::string text = emit(spec, Target{}).text;
+  text.erase(0, text.find("__global__"));
+  EXPECT_NE(text.find("peers.base["), std::string::npos);
+  EXPECT_EQ(text.find("< 32; "), std::string::npos) << text;
 }
 
 TEST(KernelSpec, OnlyKernelsThatCanFailHaveARecord) {
@@ -69,7 +93,7 @@ TEST(KernelSpec, OnlyKernelsThatCanFailHaveARecord) {
       return param.kind == KernelParam::Kind::kRecord;
     });
     const bool can_fail =
-        sample.spec.template_name == "collective" || sample.name == "pointwise_embedding";
+        template_name(*sample.spec.body) == "collective" || sample.name == "pointwise_embedding";
     EXPECT_EQ(has, can_fail) << sample.name;
   }
 }
@@ -90,8 +114,7 @@ TEST(KernelSpec, NoIncludeAndNoUserNames) {
   auto body = std::make_shared<Graph>("evil\"); asm(");
   const ValueId x = body->add_input({"*/ __device__ int evil; /*", {DType::kF32, {8, 8}}});
   body->add_output(body->node(body->add_node("};evil", "neg", {x})).outputs[0]);
-  KernelSpec spec{body, "pointwise", {}};
-  spec.config = default_config(spec, Target{});
+  const KernelSpec spec{body, default_config(*body, Target{})};
   const KernelSource source = emit(spec, Target{});
   EXPECT_EQ(source.text.find("evil"), std::string::npos);
   for (const auto& sample : sample_specs(Target{})) {
@@ -155,7 +178,7 @@ TEST(CannotFuse, SaysWhy) {
     cases.push_back({"computed again at another place", g});
   }
   for (const Refused& refused : cases) {
-    const std::string why = cannot_fuse(refused.body, template_for(refused.body));
+    const std::string why = cannot_fuse(refused.body);
     EXPECT_NE(why.find(refused.fragment), std::string::npos) << "found '" << why << "'";
   }
 }

@@ -102,7 +102,7 @@ param 1 input 1 divisor 16
 
 TEST(Pipeline, LeavesALoopThatWaits) {
   std::string text(kNested);
-  text.insert(text.find("      %13 = range"), "      wait 0\n");
+  text.insert(text.find("      %13 = range"), "      wait %2, _, _\n");
   EXPECT_EQ(text_after(text, two_stages, remove_dead), text);
 }
 

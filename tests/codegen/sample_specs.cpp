@@ -37,9 +37,7 @@ class Body {
   }
   KernelSpec done(std::vector<ValueId> outputs, const Target& target) {
     for (ValueId v : outputs) graph_->add_output(v);
-    KernelSpec spec{graph_, template_for(*graph_), {}};
-    spec.config = default_config(spec, target);
-    return spec;
+    return {graph_, default_config(*graph_, target)};
   }
 
  private:

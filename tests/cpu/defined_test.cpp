@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
+#include "braid/checks.h"
 #include "cpu/cpu_harness.h"
-#include "runtime/checks.h"
 
 namespace braid::cpu_test {
 namespace {

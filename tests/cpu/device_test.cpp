@@ -1,3 +1,5 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,6 +12,7 @@
 #include "cpu/cpu_harness.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/cpu/translate/build_id.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -46,7 +49,8 @@ TEST(Device, ChecksLaunches) {
       "p[0] = s[0]; }");
   const std::uint64_t p = bench.upload(std::vector<int>(1));
   EXPECT_THAT(error_of([&] { bench.run({1}, {1025}, 0, p); }), HasSubstr("1 to 1024 threads"));
-  EXPECT_THAT(error_of([&] { bench.run({0}, {32}, 0, p); }), HasSubstr("grid is empty"));
+  EXPECT_THAT(error_of([&] { bench.run({0}, {32}, 0, p); }),
+              HasSubstr("x 65535 blocks, not 0 x 1 x 1"));
   EXPECT_THAT(error_of([&] { bench.run({1}, {32}, 100000, p); }),
               HasSubstr("set_max_dynamic_shared"));
   EXPECT_THAT(error_of([&] { bench.function().set_max_dynamic_shared(300000); }),
@@ -224,6 +228,22 @@ Entry only_entry(const std::filesystem::path& directory) {
   return entry;
 }
 
+/// As the linker wrote it into the library's file.
+TEST(Device, TheBuildIdIsThatOfTheLibrary) {
+  Dl_info library{};
+  ASSERT_NE(dladdr(reinterpret_cast<const void*>(&braid_create_cpu_device), &library), 0);
+  std::ifstream in(library.dli_fname, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(in), {});
+  const std::string header("\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0", 16);
+  const std::size_t at = bytes.find(header);
+  ASSERT_NE(at, std::string::npos) << library.dli_fname;
+  std::string id;
+  for (const char byte : bytes.substr(at + header.size(), 20)) {
+    id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  }
+  EXPECT_EQ(cpu::build_id(), id);
+}
+
 TEST(Device, CompiledCodeComesFromTheDiskCache) {
   constexpr const char* kStoresSeven = R"(.version 7.0
 .target sm_80
@@ -253,6 +273,7 @@ TEST(Device, CompiledCodeComesFromTheDiskCache) {
   };
   load_and_run();
   const Entry first = only_entry(directory);
+  EXPECT_THAT(first.bytes, HasSubstr("\nbuild " + cpu::build_id() + "\n"));
   load_and_run();
   EXPECT_EQ(only_entry(directory).inode, first.inode) << "the second load compiled";
 

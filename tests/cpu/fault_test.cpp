@@ -2,14 +2,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csetjmp>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <new>
 #include <thread>
 
 #include "braid/error.h"
@@ -70,6 +75,9 @@ TEST(Fault, EndsTheKernelAndNothingElse) {
                   HasSubstr("an access to 0x0, which is not the device's memory: rank 0"));
       EXPECT_THAT(error_of(bench, p, 1ULL << 62), HasSubstr("that no memory can have"));
     }
+    // Nothing is near to memory of no bytes.
+    const std::uint64_t none = bench.upload(std::vector<std::uint32_t>());
+    EXPECT_THAT(error_of(bench, p, none + 4096 - p), HasSubstr("bytes after 400 bytes"));
     EXPECT_EQ(bench.download<std::uint32_t>(p, 17)[16], 64U);
   }
 }
@@ -224,6 +232,65 @@ TEST(FaultDeathTest, LeavesThoseOfTheHostAlone) {
   EXPECT_EXIT(std::_Exit(faults_of_the_host()), testing::ExitedWithCode(3), "");
 }
 
+/// The host puts in a handler of its own while a device is there: the next one is as good as the
+/// first, and the host's handlers are asked in their order.
+struct sigaction theirs {};
+int asked = 0;
+void later_handler(int signal, siginfo_t* info, void* context) {
+  if (++asked > 9) std::_Exit(9);
+  theirs.sa_sigaction(signal, info, context);
+}
+
+int faults_behind_a_later_handler(bool calls_ours) {
+  struct sigaction own {};
+  own.sa_handler = &host_handler;
+  own.sa_flags = SA_NODEFER;
+  sigaction(SIGSEGV, &own, nullptr);
+  const auto kernel_faults = [](Bench& bench) {
+    return !error_of(bench, bench.upload(std::vector<std::uint32_t>(100)), 512).empty();
+  };
+  const auto fault = [&] {
+    if (sigsetjmp(back, 1) == 0) touch_nothing();
+  };
+  {
+    Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"));
+    struct sigaction later {};
+    later.sa_sigaction = &later_handler;
+    later.sa_flags = SA_NODEFER | SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGSEGV, calls_ours ? &later : &own, &theirs);
+  }
+  for (int round = 0; round < 2; ++round) {
+    Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"));
+    if (!kernel_faults(bench)) return 50;
+    fault();
+    fault();
+    if (!kernel_faults(bench)) return 51;
+  }
+  fault();
+  return asked;
+}
+
+TEST(FaultDeathTest, SurvivesAHandlerThatComesLater) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(std::_Exit(faults_behind_a_later_handler(false)), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::_Exit(faults_behind_a_later_handler(true)), testing::ExitedWithCode(5), "");
+}
+
+/// SA_SIGINFO says how a handler is called, and there is none.
+TEST(FaultDeathTest, AnActionThatIsNoHandlerIsNotCalled) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto raised = [] {
+    struct sigaction none {};
+    none.sa_handler = SIG_IGN;
+    none.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &none, nullptr);
+    Bench bench = Bench::from_ptx(text("st.global.u32 [%rd3], %r2;"));
+    raise(SIGSEGV);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(raised(), testing::ExitedWithCode(0), "");
+}
+
 TEST(FaultDeathTest, WithoutAHandlerTheProcessEnds) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
@@ -260,6 +327,8 @@ template <class F>
     std::fputs("nothing was thrown\n", stderr);
   } catch (const Error& error) {
     std::fprintf(stderr, "[%d] %s\n", static_cast<int>(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    std::fputs("out of memory\n", stderr);
   }
   std::_Exit(0);
 }
@@ -286,6 +355,80 @@ TEST(LimitsDeathTest, AStackThatCannotBeMappedIsAnError) {
               }),
               testing::ExitedWithCode(0),
               "\\[3\\] kernel k: cpu: cannot map the stack of a warp: Cannot allocate memory");
+}
+
+std::ptrdiff_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+}
+
+TEST(Limits, RanksShareTheirCode) {
+  const auto device = create_cpu_device({.world = 200, .threads = 1});
+  const std::string ptx = text("st.global.u32 [%rd3], %r2;");
+  std::vector<std::unique_ptr<Module>> modules;
+  const std::ptrdiff_t before = mappings();
+  for (int rank = 0; rank < 200; ++rank) modules.push_back(device->load(rank, {"k", ptx, {}}));
+  EXPECT_LT(mappings() - before, 50);
+}
+
+/// Uses up the mappings of the process, but leaves malloc enough in one that it has.
+void use_up_mappings() {
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  std::free(std::malloc(std::size_t{256} << 20));
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t pages = 1 << 19;
+  auto* const memory = static_cast<std::uint8_t*>(
+      mmap(nullptr, pages * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  std::size_t p = 1;
+  while (p < pages && mprotect(memory + p * page, page, PROT_READ) == 0) p += 2;
+  if (p >= pages) std::_Exit(77);  // there are too many
+}
+
+TEST(LimitsDeathTest, MappingsThatRunOutAreNamed) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  std::size_t limit = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> limit;
+  if (limit == 0 || limit > 200'000) GTEST_SKIP() << "as many mappings as one likes";
+  const auto load = [] {
+    const auto device = create_cpu_device({.threads = 1});
+    std::vector<std::unique_ptr<Module>> modules;
+    use_up_mappings();
+    for (int i = 0; i < 64; ++i) {
+      modules.push_back(
+          device->load(0, {"k", text("mov.u32 %r3, " + std::to_string(i) + ";"), {}}));
+    }
+  };
+  EXPECT_EXIT(
+      tell(load), testing::ExitedWithCode(0),
+      testing::MatchesRegex("\\[1\\] cpu: no room for the code of a kernel: Cannot allocate "
+                            "memory; .*vm.max_map_count.*\n"));
+  const auto allocate = [] {
+    const auto device = create_cpu_device({.threads = 1});
+    use_up_mappings();
+    std::vector<std::unique_ptr<Memory>> memory;
+    for (;;) memory.push_back(device->allocate(0, 4096));
+  };
+  EXPECT_EXIT(tell(allocate), testing::ExitedWithCode(0),
+              "\\[1\\] cpu: cannot allocate 4096 bytes: Cannot allocate .*vm.max_map_count");
+}
+
+/// Wherever the memory ends in a translation, the process does not. With the last it is enough.
+TEST(LimitsDeathTest, MemoryThatRunsOutInLlvmIsAnError) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  std::string body;
+  for (int i = 0; i < 4000; ++i) body += "add.u32 %r3, %r2, %r1; st.global.u32 [%rd1], %r3;\n";
+  for (const std::uint64_t mib : {2, 6, 7, 8, 9, 10, 11, 64}) {
+    EXPECT_EXIT(tell([&] {
+                  const auto device = create_cpu_device({.threads = 1});
+                  device->load(0, {"k", text(""), {}});
+                  limit_addresses(mib << 20);
+                  device->load(0, {"k", text(body), {}});
+                }),
+                testing::ExitedWithCode(0),
+                mib == 64 ? "nothing" : "nothing|out of memory|Cannot allocate memory")
+        << mib;
+  }
 }
 
 TEST(LimitsDeathTest, FewAddressesAreEnough) {

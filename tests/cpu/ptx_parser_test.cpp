@@ -53,6 +53,9 @@ TEST(PtxParser, RejectsMalformedText) {
     EXPECT_THAT(load_error(wrap(body)), HasSubstr("ptx:")) << body;
   }
   EXPECT_THAT(load_error("garbage"), HasSubstr("ptx:1:"));
+  // As deep as one likes.
+  EXPECT_EQ(load_error(wrap(".reg .b32 %r; mov.u32 %r, " + std::string(2'000'000, '!') + "%r;")),
+            "ptx:6: expected a predicate, found '!'");
 }
 
 /// A module with a kernel of every kind of defect. Asked for, each says its line; the others run.
@@ -121,6 +124,30 @@ TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
   stream->synchronize();
   // Loaded for the sake of a broken kernel, the module is refused at once.
   EXPECT_THROW(device->load(0, {"opcode", text, {}}), Error);
+}
+
+/// What a broken kernel holds is passed over: a modifier of that name begins no declaration.
+TEST(PtxParser, AWeakAccessBeginsNoFunction) {
+  const std::string text = R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry bad(.param .u64 p) { .reg .b32 %r<3>; .reg .b64 %rd<2>;
+  mov.u32 %r2, %envreg2;
+  ld.weak.global.u32 %r1, [%rd1];
+  ret; }.visible .entry good() { ret; }
+.visible .entry open() { frobnicate; {
+.weak .entry last() { ret; }
+)";
+  const auto device = create_cpu_device({.threads = 1});
+  const auto module = device->load(0, {"", text, {}});
+  EXPECT_NO_THROW(module->function("good"));
+  EXPECT_NO_THROW(module->function("last"));
+  try {
+    module->function("bad");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "ptx:5: unknown register '%envreg2'");
+  }
 }
 
 /// Fewer operands than needed: the analyses come before the translator counts them.

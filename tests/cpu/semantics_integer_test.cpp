@@ -412,6 +412,28 @@ TEST(SemanticsInteger, BitMasks) {
   check(rows, make_inputs({0, 1, 2, 5, 16, 31, 32, 33, 64, 100, 0xffffffff}, 9));
 }
 
+/// By the manual's statement: N is the second operand's low bits, and .clamp leaves `a` alone where
+/// that is 32 or more.
+TEST(SemanticsInteger, Extensions) {
+  const auto extend = [](u32 a, u32 b, bool clamps, bool is_signed) {
+    const u32 n = b & 31;
+    const bool too_large = clamps && b >= 32;
+    const u32 mask = too_large ? 0 : ~u32{0} << n;
+    const bool sign = n != 0 && !too_large && is_signed && (a >> ((n - 1) & 31) & 1) != 0;
+    return (a & ~mask) | (sign ? mask : 0);
+  };
+  std::vector<Row> rows;
+  for (const bool clamps : {false, true}) {
+    for (const bool is_signed : {false, true}) {
+      rows.push_back(row(fmt::format("szext.{}.{}32 %d, %a, %b;", clamps ? "clamp" : "wrap",
+                                     is_signed ? 's' : 'u'),
+                         [=](u32 a, u32 b) { return extend(a, b, clamps, is_signed); }));
+    }
+  }
+  check(rows,
+        make_inputs({0, 1, 2, 7, 8, 31, 32, 33, 0x80, 0x8000, 0x7fffffff, 0x80000000, ~0U}, 11));
+}
+
 TEST(SemanticsInteger, RefusesOtherForms) {
   for (const char* text :
        {"mad.hi.sat.u32 %d, %a, %b, %c;", "mul24.lo.u16 %h, %ha, %hb;", "addc.f32 %d, %a, %b;",

@@ -6,8 +6,8 @@
 
 #include <map>
 
+#include "braid/checks.h"
 #include "cpu/cpu_harness.h"
-#include "runtime/checks.h"
 
 namespace braid::cpu_test {
 namespace {

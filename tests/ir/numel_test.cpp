@@ -34,5 +34,15 @@ TEST(Numel, FindsTheMissingExtent) {
   EXPECT_FALSE(missing_extent({12}, {0}));
 }
 
+TEST(Numel, RefusesWhatDoesNotFit64Bits) {
+  const Dim t = sym("T");
+  EXPECT_THROW((void)same_numel({Dim(INT64_MIN)}, {t}), Error);
+  const auto sum_over = [&](std::int64_t a, std::int64_t b) {
+    return *t.over(a) + *sym("S").over(b);
+  };
+  EXPECT_THROW((void)same_numel({sum_over(4294967311, 8589934609)}, {t}), Error);
+  EXPECT_THROW((void)same_numel({sum_over(INT64_MAX, INT64_MAX - 1)}, {t}), Error);
+}
+
 }  // namespace
 }  // namespace braid

@@ -28,7 +28,6 @@ std::shared_ptr<const Graph> block_body() {
 
 Attrs attributes(std::shared_ptr<const Graph> body) {
   return {{"body", std::move(body)},
-          {"template", std::string("collective")},
           {"config", std::map<std::string, std::int64_t>{{"num_warps", 4}}}};
 }
 
@@ -75,11 +74,6 @@ TEST(Kernel, RefusesABodyThatDoesNotFit) {
                        }),
                        "k/inputs/1", "the operand is bf16[T, 8]; expected bf16[T, 4]"));
   EXPECT_TRUE(is_error(error_of([&] { build({kRow, kRow}, nullptr); }), "k/attrs/body", "null"));
-  Attrs unknown = attributes(block_body());
-  unknown["template"] = std::string("col");
-  EXPECT_TRUE(is_error(refused({kRow, kRow}, "kernel", unknown), "n/attrs/template",
-                       "unknown template \"col\"; expected one of pointwise, row, gemm, "
-                       "collective"));
   auto other_group = std::make_shared<Graph>(graph_with({kRow, kRow}, 4, true));
   add_block(*other_group);
   EXPECT_TRUE(is_error(error_of([&] {

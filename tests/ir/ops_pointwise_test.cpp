@@ -49,6 +49,17 @@ TEST(Pointwise, EvaluatesEachOp) {
             (Values{0, round_to(kF32, 0.8413447460685429)}));
 }
 
+TEST(Pointwise, SoftplusIsTheElementAboveItsThreshold) {
+  const TensorType x{kF32, {4}};
+  const Values in{0, -40, 20.5, 3};
+  EXPECT_EQ(computed_one({x}, "softplus", {}, {in}),
+            (Values{round_to(kF32, std::log(2.0)), round_to(kF32, std::exp(-40.0)), 20.5,
+                    round_to(kF32, std::log1p(std::exp(3.0)))}));
+  EXPECT_EQ(
+      computed_one({x}, "softplus", {{"beta", 2.0}, {"threshold", 5.0}}, {in}),
+      (Values{round_to(kF32, std::log(2.0) / 2), round_to(kF32, std::exp(-80.0) / 2), 20.5, 3}));
+}
+
 TEST(Pointwise, EvaluatesBroadcasts) {
   EXPECT_EQ(computed_one({{kF32, {2, 1}}, {kF32, {3}}}, "add", {}, {{10, 20}, {1, 2, 3}}),
             (Values{11, 12, 13, 21, 22, 23}));

@@ -28,6 +28,8 @@ TEST(View, RefusesOtherNumbersOfElements) {
   EXPECT_TRUE(is_error(refused({x}, "view", shape({-1, -1})), "n/attrs/shape", "at most one"));
   EXPECT_TRUE(
       is_error(refused({x}, "view", shape({-2, t * -16})), "n/attrs/shape/0", "at least 1"));
+  EXPECT_TRUE(
+      is_error(refused({x}, "view", shape({8, INT64_MIN})), "n/attrs/shape/1", "at least 1"));
   EXPECT_TRUE(is_error(refused({x}, "view", shape({sym("U"), 32})), "n/attrs/shape/0",
                        "unknown symbol \"U\""));
 }

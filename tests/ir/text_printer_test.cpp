@@ -14,9 +14,8 @@ TEST(TextPrinter, PrintsOneLinePerNode) {
   body->add_node("n", "add_rms_norm2", {0, 0, 1}, {{"eps", 0.5}});
   body->add_output(2);
   body->add_output(3);
-  const NodeId k = graph.add_node(
-      "k", "kernel", {0, 1},
-      {{"body", std::shared_ptr<const Graph>(body)}, {"template", std::string("row")}});
+  const NodeId k =
+      graph.add_node("k", "kernel", {0, 1}, {{"body", std::shared_ptr<const Graph>(body)}});
   graph.set_hint(k, "runtime_ns", 3);
   graph.add_node("a name\n", "neg", {3});
   graph.add_output(4);
@@ -25,7 +24,7 @@ TEST(TextPrinter, PrintsOneLinePerNode) {
   group tp : 2 ranks, not symmetric
   input %x : bf16[T, 4] @tp per_rank
   input %w : bf16[4] parameter
-  %k:0, %k:1 = kernel(%x, %w) {template = row, runtime_ns = 3} : bf16[T, 4], bf16[T, 4] {
+  %k:0, %k:1 = kernel(%x, %w) {runtime_ns = 3} : bf16[T, 4], bf16[T, 4] {
     input %x : bf16[T, 4] @tp per_rank
     input %w : bf16[4] parameter
     %n:0, %n:1 = add_rms_norm2(%x, %x, %w) {eps = 0.5} : bf16[T, 4], bf16[T, 4]

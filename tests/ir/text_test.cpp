@@ -40,6 +40,7 @@ TEST(Nearest, GivesTheNamesThatDifferLeast) {
   EXPECT_EQ(nearest("sillu", names, 2), (std::vector<std::string_view>{"silu", "sum"}));
   EXPECT_EQ(nearest("allreduce", names, 1), (std::vector<std::string_view>{"all_reduce"}));
   EXPECT_EQ(nearest("", names, 9).size(), 4U);
+  EXPECT_EQ(nearest("sillu", names, 9, 1), (std::vector<std::string_view>{"silu"}));
 }
 
 }  // namespace

@@ -97,9 +97,7 @@ TEST(Verify, AKernelReadsTheArenaWhereItsBodyDoes) {
   body->add_output(1);
   Graph graph = graph_with({{DType::kF32, {4}}});
   graph.add_node("n", "neg", {0});
-  graph.add_node(
-      "k", "kernel", {1},
-      {{"body", std::shared_ptr<const Graph>(body)}, {"template", std::string("collective")}});
+  graph.add_node("k", "kernel", {1}, {{"body", std::shared_ptr<const Graph>(body)}});
   graph.add_output(2);
   EXPECT_TRUE(is_error(verify_error(graph), "/nodes/1/inputs/0", "expected a computed value with"));
   graph.set_comm_group(1, "tp");
@@ -114,9 +112,7 @@ TEST(Verify, LooksIntoBodies) {
   auto body = std::make_shared<Graph>(with_collective());
   body->add_output(1);
   Graph graph = graph_with({{DType::kF32, {4}}});
-  graph.add_node(
-      "k", "kernel", {0},
-      {{"body", std::shared_ptr<const Graph>(body)}, {"template", std::string("collective")}});
+  graph.add_node("k", "kernel", {0}, {{"body", std::shared_ptr<const Graph>(body)}});
   graph.add_output(1);
   EXPECT_TRUE(is_error(verify_error(graph), "/nodes/0/attrs/body/nodes/0", "nothing waits"));
 }

@@ -10,9 +10,11 @@ namespace {
 
 TEST(Cost, DevicesByArchitectureAndName) {
   EXPECT_EQ(device_model({.sm = 80}).name, "A100");
-  EXPECT_EQ(device_model({.sm = 86}).name, "A100");
+  EXPECT_EQ(device_model({.sm = 86}).name, "A10");
+  EXPECT_EQ(device_model({.sm = 89}).name, "L40S");
   EXPECT_EQ(device_model({.sm = 90, .arch_specific = true}).name, "H100");
-  EXPECT_EQ(device_model({.sm = 120}).name, "B200");
+  EXPECT_EQ(device_model({.sm = 110}).name, "B200");
+  EXPECT_EQ(device_model(Target::parse("H200")).name, "H200");
   EXPECT_EQ(find_device_model("H200")->hbm_gbs, 4800);
   EXPECT_EQ(find_device_model("X1"), nullptr);
 }

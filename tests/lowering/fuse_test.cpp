@@ -41,8 +41,8 @@ TEST(Fuse, PartsOfSeveralSizesAreWrittenByAKernelEach) {
   const std::string y = node("y", "neg", R"("x")");
   const std::string split = node("s", "split", R"("y")", R"("split_size": [1, 2])");
   EXPECT_THAT(lines(fused(x, y + "," + split, R"("s:0", "s:1")")),
-              ElementsAre("y = pointwise{neg}(x)", "s_0 = pointwise{slice}(y)",
-                          "s_1 = pointwise{slice}(y)", "-> s_0, s_1"));
+              ElementsAre("y = elementwise{neg}(x)", "s_0 = elementwise{slice}(y)",
+                          "s_1 = elementwise{slice}(y)", "-> s_0, s_1"));
   fused(x, y + "," + node("s", "chunk", R"("y")", R"("chunks": 2)"), R"("s:0", "s:1")");
   fused(x,
         y + "," + split + "," + all_reduce("c", "s:0") + "," + all_reduce("d", "s:1") + "," +
@@ -74,8 +74,8 @@ TEST(Fuse, LlamaMlpIsFourKernels) {
                 all_reduce("c", "d") + "," + node("s", "wait_tensor", R"("c")") + "," +
                 node("r", "add", R"("s", "x")") + "," + norm("y", "r"),
             R"("y", "r")");
-  EXPECT_THAT(lines(graph), ElementsAre("n = row{rms_norm}(x, g)", "m = gemm{mm+mm+silu+mul}(n, w)",
-                                        "d@tp = gemm{mm}(m, w)",
+  EXPECT_THAT(lines(graph), ElementsAre("n = elementwise{rms_norm}(x, g)",
+                                        "m = gemm{mm+mm+silu+mul}(n, w)", "d@tp = gemm{mm}(m, w)",
                                         "y:0, y:1 = collective{all_reduce+add+rms_norm}(d, x, g)",
                                         "-> y:1, y:0"));
 }
@@ -86,7 +86,7 @@ TEST(Fuse, WholeChainsOfPointwiseNodes) {
                                 node("c", "silu", R"("b")") + "," + node("d", "add", R"("a", "c")"),
                             R"("d", "b")");
   EXPECT_THAT(lines(graph),
-              ElementsAre("d:0, d:1 = pointwise{exp+neg+silu+add}(x, x2)", "-> d:1, d:0"));
+              ElementsAre("d:0, d:1 = elementwise{exp+neg+silu+add}(x, x2)", "-> d:1, d:0"));
 }
 
 TEST(Fuse, NormWithPrologueAndEpilogue) {
@@ -95,7 +95,7 @@ TEST(Fuse, NormWithPrologueAndEpilogue) {
       node("r", "add", R"("x", "x2")") + "," + norm("n", "r") + "," + node("y", "silu", R"("n")"),
       R"("y", "r")");
   EXPECT_THAT(lines(graph),
-              ElementsAre("y:0, y:1 = row{add+rms_norm+silu}(x, x2, g)", "-> y:1, y:0"));
+              ElementsAre("y:0, y:1 = elementwise{add+rms_norm+silu}(x, x2, g)", "-> y:1, y:0"));
 }
 
 TEST(Fuse, TransposeThatOnlyMatmulsReadIsInsideThem) {
@@ -114,7 +114,7 @@ TEST(Fuse, OtherTransposesAreWritten) {
                                 node("a", "mm", R"("x", "t")"),
                             R"("a", "t")");
   EXPECT_THAT(lines(graph),
-              ElementsAre("t = pointwise{transpose}(w)", "a = gemm{mm}(x, t)", "-> a, t"));
+              ElementsAre("t = elementwise{transpose}(w)", "a = gemm{mm}(x, t)", "-> a, t"));
 }
 
 TEST(Fuse, ViewsStandInside) {
@@ -125,7 +125,7 @@ TEST(Fuse, ViewsStandInside) {
                                          node("b", "neg", R"("v")"),
                                      R"("b")"),
                             context);
-  EXPECT_THAT(lines(graph), ElementsAre("b = pointwise{exp+view+neg}(x)", "-> b"));
+  EXPECT_THAT(lines(graph), ElementsAre("b = elementwise{exp+view+neg}(x)", "-> b"));
 }
 
 TEST(Fuse, AMovedValueThatTwoKernelsReadStandsInBoth) {
@@ -135,7 +135,7 @@ TEST(Fuse, AMovedValueThatTwoKernelsReadStandsInBoth) {
                 node("t", "transpose", R"("a")", R"("dim0": 0, "dim1": 1)") + "," +
                 node("b", "mm", R"("t", "a")") + "," + node("c", "mm", R"("t", "x")"),
             R"("b", "c")");
-  EXPECT_THAT(lines(graph), ElementsAre("a = pointwise{exp}(x)", "b = gemm{transpose+mm}(a)",
+  EXPECT_THAT(lines(graph), ElementsAre("a = elementwise{exp}(x)", "b = gemm{transpose+mm}(a)",
                                         "c = gemm{transpose+mm}(a, x)", "-> b, c"));
 }
 
@@ -146,7 +146,7 @@ TEST(Fuse, NothingIsComputedOncePerElementOfSomethingLarger) {
                      node("a", "exp", R"("g")") + "," + node("b", "mul", R"("x", "a")"), R"("b")"),
             context);
   EXPECT_THAT(lines(graph),
-              ElementsAre("a = pointwise{exp}(g)", "b = pointwise{mul}(x, a)", "-> b"));
+              ElementsAre("a = elementwise{exp}(g)", "b = elementwise{mul}(x, a)", "-> b"));
   EXPECT_THAT(remarks_of(context, "b"), Contains(HasSubstr("would be computed again")));
 }
 
@@ -157,7 +157,7 @@ TEST(Fuse, NoCycleThroughANodeOutside) {
             node("a", "exp", R"("x")") + "," + node("b", "mm", R"("a", "w")") + "," +
                 node("z", "softmax", R"("b")") + "," + node("d", "add", R"("a", "z")"),
             R"("d")");
-  EXPECT_THAT(lines(graph), Contains("d = row{softmax+add}(b, a)"));
+  EXPECT_THAT(lines(graph), Contains("d = elementwise{softmax+add}(b, a)"));
 }
 
 TEST(Fuse, OneCollectivePerKernelWithItsOperandInFront) {
@@ -182,8 +182,8 @@ TEST(Fuse, OperandOfACollectiveThatOthersReadOrThatIsLarge) {
       graph_of(kX2, node("p", "neg", R"("x")") + "," + reduced + node("y", "add", R"("s", "p")"),
                R"("y")"),
       context);
-  EXPECT_THAT(lines(shared),
-              ElementsAre("p@tp = pointwise{neg}(x)", "y = collective{all_reduce+add}(p)", "-> y"));
+  EXPECT_THAT(lines(shared), ElementsAre("p@tp = elementwise{neg}(x)",
+                                         "y = collective{all_reduce+add}(p)", "-> y"));
   EXPECT_THAT(remarks_of(context, "c"), Contains(HasSubstr("must lie complete in the arena")));
   // Not evaluated: it is large.
   context = sm80();
@@ -193,12 +193,12 @@ TEST(Fuse, OperandOfACollectiveThatOthersReadOrThatIsLarge) {
                                                       R"("y")"),
                                              context),
                            context);
-  EXPECT_THAT(lines(large),
-              ElementsAre("p@tp = pointwise{neg}(x)", "y = collective{all_reduce+neg}(p)", "-> y"));
+  EXPECT_THAT(lines(large), ElementsAre("p@tp = elementwise{neg}(x)",
+                                        "y = collective{all_reduce+neg}(p)", "-> y"));
   const Graph norm = fused(
       kX2, node("p", "softmax", R"("x")") + "," + reduced + node("y", "neg", R"("s")"), R"("y")");
-  EXPECT_THAT(lines(norm),
-              ElementsAre("p@tp = row{softmax}(x)", "y = collective{all_reduce+neg}(p)", "-> y"));
+  EXPECT_THAT(lines(norm), ElementsAre("p@tp = elementwise{softmax}(x)",
+                                       "y = collective{all_reduce+neg}(p)", "-> y"));
 }
 
 TEST(Fuse, PrologueOfAResidualJoinsTheCollective) {
@@ -228,7 +228,7 @@ TEST(Fuse, UsersMayNameAValueLikeAResult) {
                             node("y:0", "exp", R"("x")") + "," + node("b", "mm", R"("y:0", "w")") +
                                 "," + node("y", "exp", R"("b")"),
                             R"("y", "b", "y:0")");
-  EXPECT_THAT(lines(graph), ElementsAre("y:0 = pointwise{exp}(x)",
+  EXPECT_THAT(lines(graph), ElementsAre("y:0 = elementwise{exp}(x)",
                                         "y_kernel:0, y_kernel:1 = gemm{mm+exp}(y:0, w)",
                                         "-> y_kernel:1, y_kernel:0, y:0"));
 }

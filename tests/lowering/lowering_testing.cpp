@@ -3,6 +3,7 @@
 #include <random>
 
 #include "braid/reference.h"
+#include "codegen/kernel_spec.h"
 #include "ir/op_registry.h"
 
 namespace braid::testing {
@@ -11,7 +12,7 @@ namespace {
 std::string op_text(const Node& node) {
   const auto* body = node.attr<std::shared_ptr<const Graph>>("body");
   if (body == nullptr) return std::string(node.op_name());
-  std::string text = *node.attr<std::string>("template") + "{";
+  std::string text = std::string(template_name(**body)) + "{";
   for (const Node& inner : (*body)->nodes()) {
     if (text.back() != '{') text += '+';
     text += inner.op_name();

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "braid/error.h"
+#include "run/graph_builder.h"
 #include "run/run_graph.h"
 
 namespace braid {
@@ -19,18 +20,15 @@ constexpr DType kF32 = DType::kF32, kI64 = DType::kI64, kI32 = DType::kI32;
 const Dim kT = Dim::symbol("T");
 constexpr std::int64_t kRows = 8;  ///< of tables; generated indices are below
 
-/// Graphs over T in [1, 40] and two ranks.
-class Build {
+/// For two ranks, with names for all that is in it.
+class Build : public testing::GraphBuilder {
  public:
-  Build() {
-    graph_.add_symbol("T", {1, 40});
-    graph_.add_group("tp", {2, true, {}});
-  }
+  Build() : GraphBuilder(40, 2) {}
   ValueId in(const char* name, DType dtype, Shape shape) {
-    return graph_.add_input({name, {dtype, std::move(shape)}, InputKind::kActivation, true});
+    return GraphBuilder::in(dtype, std::move(shape), name);
   }
   ValueId op(const char* name, const char* op, std::vector<ValueId> inputs, Attrs attrs = {}) {
-    return graph_.node(graph_.add_node(name, op, std::move(inputs), std::move(attrs))).outputs[0];
+    return node(op, std::move(inputs), std::move(attrs), name).outputs[0];
   }
   /// "e", rows of a table "t" by the indices "i".
   ValueId rows(std::int64_t columns = 24, DType dtype = kI64) {
@@ -45,13 +43,6 @@ class Build {
     const ValueId i = less_one(in("i", kI64, {kT}));
     return op("e", "index_select", {in("t", kF32, {kRows}), i}, {{"dim", std::int64_t{0}}});
   }
-  Graph take(const std::vector<ValueId>& outputs) {
-    for (ValueId output : outputs) graph_.add_output(output);
-    return std::move(graph_);
-  }
-
- private:
-  Graph graph_{"bad_index"};
 };
 
 const Attrs kSum = {{"reduce_op", std::string("sum")}, {"group", std::string("tp")}};
@@ -88,7 +79,7 @@ std::string error_of(Call call) {
   return "no error";
 }
 
-World open(const std::string& sanitize, bool count = false) {
+World open(Checks sanitize, bool count = false) {
   WorldOptions options = testing::world_options(2);
   options.sanitize = sanitize;
   options.count = count;
@@ -128,7 +119,7 @@ TEST_P(BadIndex, IsNamedAndTheNextRunIsWell) {
   const std::string expected = fmt::format("e: rank 1: index {}", c.expected);
   EXPECT_EQ(error_of([&] { (void)evaluate(graph, bad, bindings); }), expected);
   const RankTensors reference = evaluate(graph, good, bindings);
-  for (const char* sanitize : {"", "all"}) {
+  for (const Checks sanitize : {kCheckNothing, kCheckAll}) {
     World world = open(sanitize);
     Executable executable = Executable::compile(graph, world);
     executable.prepare(bindings);
@@ -281,7 +272,7 @@ TEST(BadIndexes, OneOfManyIsTold) {
           fmt::format("e: rank 0: index {} is out of range; expected [0, 8)", index));
     }
   }
-  World world = open("");
+  World world = open(kCheckNothing);
   Executable executable = Executable::compile(graph, world);
   executable.prepare(bindings);
   set_inputs(executable, graph, inputs);
@@ -295,7 +286,7 @@ TEST(BadIndexes, AreFoundWhileKernelsAreCounted) {
   const Bindings bindings = {{"T", 11}};
   RankTensors inputs = random_inputs(graph, bindings, 5);
   set(inputs[0][input_of(graph, "i")], 3, -7);
-  World world = open("", /*count=*/true);
+  World world = open(kCheckNothing, /*count=*/true);
   Executable executable = Executable::compile(graph, world);
   executable.prepare(bindings);
   set_inputs(executable, graph, inputs);
@@ -314,7 +305,6 @@ TEST(BadIndexes, InTheOperandOfAMatmul) {
                {"name": "i", "dtype": "i64", "shape": ["T"], "per_rank": true},
                {"name": "w", "dtype": "f32", "shape": [100, 24], "per_rank": true}],
     "nodes": [{"name": "y", "op": "kernel", "inputs": ["t", "i", "w"], "attrs": {
-      "template": "gemm",
       "config": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4},
       "indexed": {"e": 0},
       "body": {
@@ -330,7 +320,7 @@ TEST(BadIndexes, InTheOperandOfAMatmul) {
   const RankTensors good = random_inputs(graph, bindings, 5);
   RankTensors bad = good;
   set(bad[1][1], 18, 8);
-  World world = open("all");
+  World world = open(kCheckAll);
   Executable executable = Executable::compile(graph, world);
   executable.prepare(bindings);
   set_inputs(executable, graph, bad);

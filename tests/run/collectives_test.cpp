@@ -1,9 +1,9 @@
 // Every collective with real data movement, on 2 to 5 ranks: every dim, reduction and form, what
 // stands in front of it and behind it, even and uneven chunks, groups on a mesh.
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "run/graph_builder.h"
 #include "run/run_graph.h"
 
 namespace braid {
@@ -18,38 +18,18 @@ Attrs with(Attrs attrs, std::string key, AttrValue value) {
 Attrs reducing(const char* reduce_op) { return with(kGroup, "reduce_op", std::string(reduce_op)); }
 Attrs along(Attrs attrs, std::int64_t dim) { return with(std::move(attrs), "dim", dim); }
 
-/// Graphs over T in [1, 40] and a group "tp".
-class Builder {
+/// All inputs are of one dtype.
+class Builder : public testing::GraphBuilder {
  public:
-  explicit Builder(std::int64_t world, DType dtype = DType::kF32) : dtype_(dtype) {
-    graph_.add_symbol("T", {1, 40});
-    graph_.add_group("tp", {world, true, {}});
-  }
-  ValueId input(Shape shape) {
-    return graph_.add_input({fmt::format("in{}", graph_.inputs().size()),
-                             {dtype_, std::move(shape)},
-                             InputKind::kActivation,
-                             true});
-  }
-  const Node& node(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
-    return graph_.node(graph_.add_node("", name, std::move(inputs), std::move(attrs)));
-  }
-  ValueId op(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
-    return node(name, std::move(inputs), std::move(attrs)).outputs[0];
-  }
+  explicit Builder(std::int64_t world, DType dtype = DType::kF32)
+      : GraphBuilder(40, world), dtype_(dtype) {}
+  ValueId input(Shape shape) { return in(dtype_, std::move(shape)); }
   ValueId waited(const char* name, std::vector<ValueId> inputs, Attrs attrs) {
     return op("wait_tensor", {op(name, std::move(inputs), std::move(attrs))});
   }
-  Graph take(const std::vector<ValueId>& outputs) {
-    for (ValueId output : outputs) graph_.add_output(output);
-    verify(graph_);
-    return std::move(graph_);
-  }
-  Graph& graph() { return graph_; }
 
  private:
   DType dtype_;
-  Graph graph_{"collectives"};
 };
 
 struct Case {

@@ -7,12 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <random>
-#include <string_view>
 
 #include "run/run_graph.h"
+#include "run/seed.h"
 
 namespace braid {
 namespace {
@@ -88,18 +86,10 @@ std::string differing(const HostTensor& got, const HostTensor& expected) {
   return ::testing::AssertionSuccess();
 }
 
-/// `make test` always runs the same graphs; `make soak` sets BRAID_SEED=fresh.
-std::uint64_t base_seed() {
-  const char* given = std::getenv("BRAID_SEED");
-  if (given == nullptr) return 1;
-  if (std::string_view(given) == "fresh") return std::random_device{}();
-  return std::strtoull(given, nullptr, 10);
-}
-
 class EdgeGraph : public ::testing::TestWithParam<int> {};
 
 TEST_P(EdgeGraph, EqualsTheEvaluator) {
-  const std::uint64_t base = base_seed();
+  const std::uint64_t base = testing::base_seed();
   RecordProperty("seed", std::to_string(base));
   for (std::uint64_t i = 0; i < 10; ++i) {
     const std::uint64_t seed = base + static_cast<std::uint64_t>(GetParam()) * 1000003 + i;

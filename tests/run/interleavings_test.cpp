@@ -29,10 +29,10 @@ struct Explored {
 Explored explore(const std::string& body, std::uint32_t blocks, const std::string& schedule,
                  int world = 1, std::uint64_t most = 10000) {
   WorldOptions options;
-  options.device = "cpu";
+  options.device = DeviceKind::kCpu;
   options.world = world;
-  options.sanitize = "all";
-  options.schedule = schedule;
+  options.sanitize = kCheckAll;
+  options.schedule = parse_schedule(schedule);
   const World opened = World::open(options);
   Device& device = opened.device();
   const std::string text =
@@ -157,12 +157,8 @@ TEST(DelayedInterleavings, AStoreIsHeldUntilNobodyElseCanGoOn) {
 
 TEST(Schedules, BadOnesAreRefused) {
   for (const char* text : {"x", "delay:", "delay:x", "-1", "7 ", "all:2"}) {
-    WorldOptions options;
-    options.device = "cpu";
-    options.sanitize = "all";
-    options.schedule = text;
     try {
-      (void)World::open(options);
+      (void)parse_schedule(text);
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr("expected a seed, delay:SEED or all"));
@@ -204,10 +200,10 @@ TEST_P(AllReduceInterleavings, AllGiveTheSameBitsAndNoFinding) {
   const AllReduceCase& c = GetParam();
   const Graph graph = parse_graph(all_reduce_graph(c.columns, c.norm));
   WorldOptions options;
-  options.device = "cpu";
+  options.device = DeviceKind::kCpu;
   options.world = 2;
-  options.sanitize = "all";
-  options.schedule = "all";
+  options.sanitize = kCheckAll;
+  options.schedule = {.kind = Schedule::Kind::kAll};
   World world = World::open(options);
   Executable executable = Executable::compile(graph, world);
   executable.prepare({});

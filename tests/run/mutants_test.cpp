@@ -12,7 +12,8 @@
 #include "lowering/passes.h"
 #include "run/run_graph.h"
 #include "runtime/compile/compile_program.h"
-#include "runtime/exec/world.h"
+#include "runtime/compile/disk_cache.h"
+#include "runtime/device_loader.h"
 
 namespace braid {
 namespace {
@@ -41,6 +42,7 @@ class MutatingDevice final : public Device {
   }
   std::unique_ptr<Stream> create_stream(int rank) override { return inner_->create_stream(rank); }
   std::unique_ptr<Event> create_event(int rank) override { return inner_->create_event(rank); }
+  bool watches() const override { return inner_->watches(); }
   void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) override {
     inner_->name_parts(memory, parts);
   }
@@ -120,12 +122,10 @@ class Judge {
   /// work, a row in the second half of a tile) another does.
   Judge(const char* text, std::vector<std::int64_t> sizes)
       : graph_(parse_graph(text)), sizes_(std::move(sizes)) {
-    World world = open();
+    const auto device = open_checked();
     PassContext context;
-    context.target = Target::parse(world.device().target());
-    context.ranks_per_device = world.device().ranks_per_device();
-    const ProgramCode code =
-        compile_program(lower(graph_, context), world.impl().cache.get(), {}, true);
+    context.target = Target::parse(device->target());
+    const ProgramCode code = compile_program(lower(graph_, context), &cache(), {}, true);
     for (std::size_t i = 0; i < code.sources.size(); ++i) {
       kernels_.push_back({code.sources[i].entry, code.sources[i].text, code.compiled[i].image.ptx});
     }
@@ -143,9 +143,8 @@ class Judge {
   /// With `ptx` in place of the kernel.
   [[nodiscard]] std::string verdict(const std::string& entry, const std::string& ptx,
                                     const std::string& schedule = "") const {
-    World world = open(schedule);
-    auto& device = world.impl().device;
-    device = std::make_unique<MutatingDevice>(std::move(device), entry, ptx);
+    const auto device = std::make_shared<MutatingDevice>(open_checked(schedule), entry, ptx);
+    const World world = World::open({}, device);
     std::string problem;
     try {
       Executable executable = Executable::compile(graph_, world);
@@ -161,13 +160,14 @@ class Judge {
   }
 
  private:
-  static World open(const std::string& schedule = "") {
-    WorldOptions options;
-    options.device = "cpu";
-    options.world = 2;
-    options.sanitize = "all";
-    options.schedule = schedule;
-    return World::open(options);
+  static const DiskCache& cache() {
+    static const DiskCache kCache(DiskCache::default_directory());
+    return kCache;
+  }
+  static std::unique_ptr<Device> open_checked(const std::string& schedule = "") {
+    return open_device(
+        DeviceKind::kCpu,
+        {.world = 2, .cache = &cache(), .checks = kCheckAll, .schedule = parse_schedule(schedule)});
   }
 
   [[nodiscard]] std::string run(Executable& executable, std::size_t s) const {
@@ -208,15 +208,15 @@ constexpr Allowed kAllowed[] = {
     {"", "give_up", "", "", "runs only past a deadline"},
     {"", "wait", "load_acquire((const unsigned*)c.self)", "",
      "the abort word ends a lost run only"},
-    {"", "", "wait(comm, peers", "setp.le -> setp.lt", "the deadline, a nanosecond later"},
-    {"all_reduce_neg", "", "signal(comm, peers, 0)", "bar.sync",
+    {"", "", "await(c, peers", "setp.le -> setp.lt", "the deadline, a nanosecond later"},
+    {"all_reduce_neg", "", "signal(comm, peers, (long long)blockIdx.x)", "bar.sync",
      "the kernel wrote nothing before: its operand is another kernel's"},
-    {"reduce_scatter", "", "signal(comm, peers, 0)", "bar.sync", "as above"},
-    {"all_gather", "", "signal(comm, peers, 0)", "bar.sync", "as above"},
-    {"all_to_all", "", "signal(comm, peers, 0)", "bar.sync", "as above"},
-    {"all_reduce_silu", "", "signal(comm, peers, 1)", "bar.sync",
+    {"reduce_scatter", "", "signal(comm, peers, (long long)blockIdx.x)", "bar.sync", "as above"},
+    {"all_gather", "", "signal(comm, peers, (long long)blockIdx.x)", "bar.sync", "as above"},
+    {"all_to_all", "", "signal(comm, peers, (long long)blockIdx.x)", "bar.sync", "as above"},
+    {"all_reduce_silu", "", "signal(comm, peers, v", "bar.sync",
      "the reduction's own barriers follow the last read of a peer"},
-    {"", "", "wait(comm, peers, 1)", "bar.red", "the kernel ends here, which orders as much"},
+    {"", "", "wait(comm, peers, v", "bar.red", "the kernel ends here, which orders as much"},
     {"gemm", "", "v73 + col0) < 200", "setp.gt", "the first tile of K ends before 200"},
     {"gemm", "", "v118 < 200", "setp", "steps of 64 never meet 200"},
     {"gemm", "", "v13 < 200", "setp", "steps of 64 never meet 200"},

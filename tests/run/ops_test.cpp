@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "run/graph_builder.h"
 #include "run/run_graph.h"
 
 namespace braid {
@@ -22,27 +24,18 @@ constexpr DType kBool = DType::kBool;
 
 using Ints = std::vector<std::int64_t>;
 
-class Build {
+class Build : public testing::GraphBuilder {
  public:
-  Build() : graph_("case") { graph_.add_symbol("T", {1, 64, 1}); }
-  ValueId in(DType dtype, Shape shape) {
-    GraphInput input{"in" + std::to_string(graph_.inputs().size()), {dtype, std::move(shape)}};
-    return graph_.add_input(std::move(input));
-  }
-  ValueId op(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}, int result = 0) {
-    const NodeId id = graph_.add_node("", name, std::move(inputs), std::move(attrs));
-    return graph_.node(id).outputs[static_cast<std::size_t>(result)];
-  }
+  Build() : GraphBuilder(64) {}
   ValueId to(ValueId x, DType dtype) { return op("to", {x}, {{"dtype", dtype}}); }
+  ValueId full(DType dtype, Shape shape, std::int64_t value) {
+    return op("full", {}, {{"shape", std::move(shape)}, {"value", value}, {"dtype", dtype}});
+  }
   /// In (0, 1], and some exact ones.
   ValueId positive(DType dtype, Shape shape) {
     return op("exp", {op("neg", {op("relu", {in(dtype, std::move(shape))})})});
   }
-  void out(ValueId v) { graph_.add_output(v); }
-  const Graph& graph() const { return graph_; }
-
- private:
-  Graph graph_;
+  void out(ValueId v) { graph().add_output(v); }
 };
 
 struct Case {
@@ -64,7 +57,8 @@ std::vector<Case> pointwise_cases() {
   };
   const std::vector<DType> floats{kF32, kF16, kBF16};
   const std::vector<DType> numbers{kF32, kBF16, kI32, kI64, kU8};
-  for (const char* name : {"exp", "tanh", "erf", "floor", "round", "sigmoid", "silu", "gelu"}) {
+  for (const char* name :
+       {"exp", "tanh", "erf", "floor", "round", "sigmoid", "silu", "gelu", "softplus"}) {
     each(name, floats, [=](Build& b, DType d) { return b.op(name, {b.in(d, {kT, 33})}); });
   }
   each("gelu_tanh", floats, [](Build& b, DType d) {
@@ -103,6 +97,21 @@ std::vector<Case> pointwise_cases() {
   });
   each("clamp", {kI32, kI64}, [](Build& b, DType d) {
     return b.op("clamp", {b.in(d, {kT, 40})}, {{"min", std::int64_t{1}}, {"max", std::int64_t{5}}});
+  });
+  // Constants alone, which the kernel's compiler sees as literals.
+  for (const char* name :
+       {"neg", "abs", "relu", "exp", "sigmoid", "silu", "gelu", "tanh", "round"}) {
+    const bool of_floats = !std::set<std::string>{"neg", "abs", "relu"}.contains(name);
+    each(std::string(name) + "_full", of_floats ? floats : numbers,
+         [=](Build& b, DType d) { return b.op(name, {b.full(d, {5}, d == kU8 ? 3 : -3)}); });
+  }
+  for (const char* name : {"add", "sub", "mul", "minimum", "maximum"}) {
+    each(std::string(name) + "_full", numbers, [=](Build& b, DType d) {
+      return b.op(name, {b.full(d, {5}, d == kU8 ? 3 : -3), b.full(d, {5}, 2)});
+    });
+  }
+  each("abs_of_where_full", {kF32, kI64}, [](Build& b, DType d) {
+    return b.op("abs", {b.op("where", {b.in(kBool, {5}), b.full(d, {5}, -3), b.full(d, {5}, 2)})});
   });
   each("clamp_low", {kF32}, [](Build& b, DType d) {
     return b.op("clamp", {b.in(d, {kT, 40})}, {{"min", 0.25}});

@@ -2,30 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <iostream>
 #include <random>
-#include <string_view>
 
 #include "run/run_graph.h"
+#include "run/seed.h"
 
 namespace braid {
 namespace {
-
-/// `make test` always runs the same graphs; `make soak` sets BRAID_SEED=fresh.
-std::uint64_t base_seed() {
-  const char* given = std::getenv("BRAID_SEED");
-  if (given == nullptr) return 1;
-  if (std::string_view(given) == "fresh") return std::random_device{}();
-  return std::strtoull(given, nullptr, 10);
-}
 
 // Sharded so that ctest runs them side by side. A failure prints the seed; BRAID_SEED=<base>
 // replays it.
 class RandomGraph : public ::testing::TestWithParam<int> {};
 
 TEST_P(RandomGraph, EqualsTheReference) {
-  const std::uint64_t base = base_seed();
+  const std::uint64_t base = testing::base_seed();
   RecordProperty("seed", std::to_string(base));
   for (std::uint64_t i = 0; i < 25; ++i) {
     const std::uint64_t seed = base + static_cast<std::uint64_t>(GetParam()) * 1000003 + i;
@@ -51,7 +42,8 @@ TEST_P(RandomGraph, EqualsTheReference) {
 }
 
 TEST_P(RandomGraph, RunsCleanUnderTheSanitizer) {
-  const std::uint64_t seed = base_seed() + 7'000'000 + static_cast<std::uint64_t>(GetParam());
+  const std::uint64_t seed =
+      testing::base_seed() + 7'000'000 + static_cast<std::uint64_t>(GetParam());
   const Graph graph = testing::random_graph(seed);
   ASSERT_TRUE(testing::runs_clean(graph, {{"T", 7}}, seed)) << to_text(graph);
 }

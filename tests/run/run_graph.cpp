@@ -12,7 +12,7 @@ namespace braid::testing {
 WorldOptions world_options(std::int64_t world) {
   WorldOptions options;
   const char* device = std::getenv("BRAID_TEST_DEVICE");
-  options.device = device != nullptr ? device : "cpu";
+  options.device = parse_device_kind(device != nullptr ? device : "cpu");
   options.world = static_cast<int>(world);
   return options;
 }
@@ -126,9 +126,9 @@ RankTensors compile_and_run(const Graph& graph, const Bindings& bindings,
 ::testing::AssertionResult runs_clean(const Graph& graph, const Bindings& bindings,
                                       std::uint64_t seed) {
   WorldOptions options;
-  options.device = "cpu";
+  options.device = DeviceKind::kCpu;
   options.world = static_cast<int>(world_size(graph));
-  options.sanitize = "all";
+  options.sanitize = kCheckAll;
   World world = World::open(options);
   Executable executable = Executable::compile(graph, world);
   const RankTensors inputs = random_inputs(graph, bindings, seed);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <set>
 
+#include "braid/error.h"
+#include "lowering/passes.h"
 #include "run/run_graph.h"
 
 namespace braid {
@@ -129,6 +131,24 @@ TEST(Block, AHundredRunsWithoutHostSynchronisationStayRight) {
     EXPECT_EQ(executable.output(rank, "y").data, first[static_cast<std::size_t>(rank)][0].data);
     EXPECT_EQ(executable.output(rank, "r").data, first[static_cast<std::size_t>(rank)][1].data);
   }
+}
+
+// The plan that runs on virtual ranks is the one that `compile` ships for one rank per GPU.
+TEST(Block, TheCpuRunsThePlanOfOneRankPerGpu) {
+  const Graph graph = block({4, 8, 512, DType::kBF16});
+  PassContext context;
+  const auto hash = [&](int ranks_per_device) {
+    WorldOptions options = testing::world_options(4);
+    options.device = "cpu";
+    options.ranks_per_device = ranks_per_device;
+    World world = World::open(options);
+    return Executable::compile(graph, world).program_hash();
+  };
+  EXPECT_EQ(hash(0), lower(graph, context).hash);
+  context.ranks_per_device = 4;
+  EXPECT_EQ(hash(4), lower(graph, context).hash);
+  EXPECT_NE(hash(4), hash(0));
+  EXPECT_THROW(static_cast<void>(hash(-1)), Error);
 }
 
 // Persistent allocation: compiled twice, every buffer lies where it lay, and the plans agree.

@@ -86,7 +86,7 @@ TEST_P(AccessWidth, IsSixteenBytes) {
   ASSERT_EQ(fused.nodes().size(), 1U);
   const Node& node = fused.nodes()[0];
   const KernelSpec spec{*node.attr<std::shared_ptr<const Graph>>("body"),
-                        *node.attr<std::string>("template"), *node.attr<Config>("config")};
+                        *node.attr<Config>("config")};
   const std::string ptx = compile_kernel(emit(spec, Target{}), Target{}, nullptr).image.ptx;
   const std::regex access(R"((ld|st)\.global\S*)");
   int wide = 0;

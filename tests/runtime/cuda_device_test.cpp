@@ -65,7 +65,7 @@ void use(Device& device) {
 
 TEST_F(CudaDeviceTest, Works) {
   {
-    const auto device = open_device("cuda", {.world = 4});
+    const auto device = open_device(DeviceKind::kCuda, {.world = 4});
     EXPECT_EQ(device->kind(), "cuda");
     EXPECT_EQ(device->target(), "sm_90a");
     EXPECT_EQ(device->ranks_per_device(), 2);
@@ -162,22 +162,22 @@ TEST_F(CudaDeviceTest, NoDriverAndNoGpu) {
 }
 
 TEST(DeviceLoader, RefusesBadArguments) {
-  EXPECT_THROW((void)open_device("tpu", {}), Error);
-  EXPECT_THROW((void)open_device("cpu", {.world = 0}), Error);
-  EXPECT_THROW((void)open_device("cpu", {.threads = -1}), Error);
+  EXPECT_THROW((void)parse_device_kind("tpu"), Error);
+  EXPECT_THROW((void)open_device(DeviceKind::kCpu, {.world = 0}), Error);
+  EXPECT_THROW((void)open_device(DeviceKind::kCpu, {.threads = -1}), Error);
 }
 
 TEST(DeviceLoader, MissingCpuLibrarySaysHowToGetIt) {
   ::setenv("BRAID_CPU_LIBRARY", "/nonexistent/libbraid_cpu.so", 1);
   try {
-    (void)open_device("cpu", {});
+    (void)open_device(DeviceKind::kCpu, {});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("/nonexistent"), HasSubstr("BRAID_CPU_DEVICE")));
   }
   ::setenv("BRAID_CPU_LIBRARY", "libm.so.6", 1);  // a library, but not that one
-  EXPECT_THROW((void)open_device("cpu", {}), Error);
+  EXPECT_THROW((void)open_device(DeviceKind::kCpu, {}), Error);
   ::unsetenv("BRAID_CPU_LIBRARY");
 }
 

@@ -35,7 +35,7 @@ class CudaStandIn : public ::testing::Test {
   /// The worst relative error of the outputs over what is allowed.
   static double run(const Graph& graph, const Bindings& bindings, double timeout_s = 30) {
     WorldOptions options;
-    options.device = "cuda";
+    options.device = DeviceKind::kCuda;
     options.timeout_s = timeout_s;
     options.world = static_cast<int>(world_size(graph));
     World world = World::open(options);
@@ -101,7 +101,7 @@ TEST_F(CudaStandIn, AnIndexOutOfRangeIsAnErrorOfTheRun) {
   };
   {
     WorldOptions options;
-    options.device = "cuda";
+    options.device = DeviceKind::kCuda;
     World world = World::open(options);
     Executable executable = Executable::compile(graph, world);
     executable.prepare({});

@@ -15,6 +15,7 @@
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/dynamic_library.h"
+#include "runtime/error_of.h"
 #include "runtime/fake_libcuda.h"
 
 namespace braid {
@@ -31,17 +32,6 @@ std::string ptx(const std::string& version, const std::string& body = "") {
          ".visible .entry braid_meet(.param .u64 mine, .param .u64 other,\n"
          "  .param .u64 timeout_ns, .param .u32 token)\n{\n" +
          body + "ret;\n}\n";
-}
-
-template <class Call>
-std::pair<ErrorCode, std::string> error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return {error.code(), error.what()};
-  }
-  ADD_FAILURE() << "no error";
-  return {};
 }
 
 class DriverModels : public ::testing::Test {
@@ -184,6 +174,11 @@ TEST_F(DriverModels, GridsThatDoNotFitTogetherAreRefused) {
   EXPECT_NO_THROW((void)create_cuda_device(2));  // on two GPUs
   fake().resident_blocks = 2;
   EXPECT_NO_THROW((void)create_cuda_device(3));
+}
+
+TEST_F(DriverModels, EveryGpuMeetsTheOthersWithOneModule) {
+  EXPECT_NO_THROW((void)create_cuda_device(5));
+  EXPECT_EQ(fake().modules, 3);  // on two GPUs, and on the first for a second rank there
 }
 
 TEST_F(DriverModels, StreamsThatShareAQueueNeedTheRanksInTurns) {

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <optional>
+#include <string_view>
+
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
@@ -38,7 +42,7 @@ Graph tp_mlp(int world, int hidden) {
 
 World open_world(int ranks) {
   WorldOptions options;
-  options.device = "cpu";
+  options.device = DeviceKind::kCpu;
   options.world = ranks;
   return World::open(options);
 }
@@ -145,11 +149,27 @@ TEST(ExecutableOnCpu, OtherBindingsKeepEveryOffset) {
   }
 }
 
+TEST(ExecutableOnCpu, OutlivesTheHandleOfItsWorld) {
+  const Graph graph = tp_mlp(2, 64);
+  const Bindings bindings{{"T", 3}};
+  const RankTensors inputs = random_inputs(graph, bindings, 5);
+  std::optional<World> world = open_world(2);
+  std::vector<Executable> executables;
+  for (int i = 0; i < 2; ++i) executables.push_back(Executable::compile(graph, *world));
+  world.reset();
+  executables.erase(executables.begin());
+  executables[0].prepare(bindings);
+  set_inputs(executables[0], graph, inputs);
+  executables[0].run();
+  EXPECT_LT(relative_error(executables[0].output(1, "y"), evaluate(graph, inputs, bindings)[1][0]),
+            1e-3);
+}
+
 // A peer that never comes: the launch of one rank waits past its deadline. The world has two ranks;
 // the deadline is so short that no rank can make it.
 TEST(ExecutableOnCpu, DeadlineEndsInANamedError) {
   WorldOptions options;
-  options.device = "cpu";
+  options.device = DeviceKind::kCpu;
   options.world = 2;
   options.threads = 1;
   options.timeout_s = 1e-9;
@@ -168,6 +188,56 @@ TEST(ExecutableOnCpu, DeadlineEndsInANamedError) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("waited for rank"));
   }
   EXPECT_THROW((void)executable.output(0, "y"), Error);
+}
+
+// A rank whose kernel faults does not come where the others wait for it.
+TEST(ExecutableOnCpu, AFaultOfOneRankEndsTheCollectiveOfAll) {
+  const Graph graph = parse_graph(R"({
+    "braid": 1, "name": "fault", "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [64, 1024], "per_rank": true}],
+    "nodes": [{"name": "e", "op": "exp", "inputs": ["x"]},
+              {"name": "c", "op": "all_reduce", "inputs": ["e"],
+               "attrs": {"reduce_op": "sum", "group": "tp"}},
+              {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["y"]})");
+  WorldOptions options;
+  options.device = DeviceKind::kCpu;
+  options.world = 2;
+  options.threads = 2;
+  options.timeout_s = 60;
+  World world = World::open(options);
+  Executable executable = Executable::compile(graph, world);
+  const auto whole = world.device().allocate(1, 64 * 1024 * 4);
+  const auto small = world.device().allocate(1, 4096);
+  const RankTensors inputs = random_inputs(graph, {}, 9);
+  const RankTensors expected = evaluate(graph, inputs, {});
+  for (int round = 0; round < 2; ++round) {
+    executable.bind(1, "x", small->address());
+    executable.prepare({});
+    executable.set_input(0, "x", inputs[0][0]);
+    const auto start = std::chrono::steady_clock::now();
+    try {
+      executable.run();
+      executable.synchronize();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(),
+                  ::testing::ContainsRegex("bytes after 4096 bytes of memory: rank 1"));
+      bool named = false;
+      for (const KernelReport& kernel : executable.kernels()) {
+        named = named || std::string_view(error.what()).find(kernel.name) != std::string_view::npos;
+      }
+      EXPECT_TRUE(named) << error.what();
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    executable.bind(1, "x", whole->address());
+    executable.prepare({});
+    set_inputs(executable, graph, inputs);
+    executable.run();
+    for (int rank = 0; rank < 2; ++rank) {
+      EXPECT_LT(relative_error(executable.output(rank, "y"), expected[0][0]), 1e-6) << rank;
+    }
+  }
 }
 
 }  // namespace

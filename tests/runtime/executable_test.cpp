@@ -13,6 +13,7 @@
 #include "codegen/protocol.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/dynamic_library.h"
+#include "runtime/error_of.h"
 #include "runtime/fake_libcuda.h"
 #include "runtime/temporary_directory.h"
 
@@ -58,9 +59,17 @@ class ExecutableTest : public ::testing::Test {
   }
   FakeCuda& fake() { return *control_(); }
 
+  /// What kernels that communicate on two ranks do. Their first parameters are the arenas, the
+  /// rank, the flags, the timeout and the record.
+  void on_launch(void (*body)(const char* entry, void** args)) {
+    fake().parameters = {2 * sizeof(std::uint64_t), sizeof(int), sizeof(std::int64_t),
+                         sizeof(std::int64_t), sizeof(protocol::Record*)};
+    fake().on_launch = body;
+  }
+
   World open_world(int ranks = 2) {
     WorldOptions options;
-    options.device = "cuda";
+    options.device = DeviceKind::kCuda;
     options.world = ranks;
     options.cache_dir = cache_.path().string();
     options.timeout_s = 1.5;
@@ -76,17 +85,8 @@ class ExecutableTest : public ::testing::Test {
   std::vector<std::pair<std::size_t, std::size_t>> progress_;
 };
 
-// The code and the text of the error that `call` throws.
-template <class Call>
-std::pair<ErrorCode, std::string> error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return {error.code(), error.what()};
-  }
-  ADD_FAILURE() << "no error";
-  return {};
-}
+// The flag words of one block and two ranks: an epoch, and two slots.
+constexpr std::int64_t kFlagBytes = 20;
 
 TEST_F(ExecutableTest, ReportsWhatItBuilt) {
   World world = open_world();
@@ -108,7 +108,7 @@ TEST_F(ExecutableTest, ReportsWhatItBuilt) {
   EXPECT_THAT(arenas, ::testing::IsSupersetOf({"parameters", "io", "symmetric:tp"}));
   for (const BufferReport& buffer : executable.buffers()) {
     if (buffer.arena == "symmetric:tp") {
-      EXPECT_GE(buffer.offset, protocol::head_bytes(1, 2));
+      EXPECT_GE(buffer.offset, protocol::kHeadBytes);
     }
   }
   // The same program again: from the cache, with the same plan.
@@ -217,14 +217,13 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   World world = open_world();
   Executable executable = Executable::compile(small_graph(), world);
   executable.prepare({{"T", 8}});
-  // As the kernel does when rank 1 waits for rank 0 in vain: its first argument are the arenas.
-  fake().on_launch = [](const char* entry, void** args) {
+  // As the kernel does when rank 1 waits for rank 0 in vain.
+  on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
     for (int rank = 0; rank < 2; ++rank) {
       *reinterpret_cast<std::uint32_t*>(arenas[rank] + protocol::kAbortOffset) = 1;
     }
-    // Behind the arenas: the rank, the channel, the timeout and the record.
     if (*static_cast<const int*>(args[1]) != 1) return;
     **static_cast<protocol::Record**>(args[4]) = {.kind = protocol::Record::kLostWait,
                                                   .step = 0,
@@ -232,25 +231,25 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
                                                   .peer = 0,
                                                   .expected = 4,
                                                   .seen = 3};
-  };
+  });
   executable.run();
   const auto [code, text] = error_of([&] { executable.synchronize(); });
   EXPECT_EQ(code, ErrorCode::kTimeout);
   EXPECT_THAT(text, HasSubstr("1.5 s"));
   EXPECT_THAT(text, HasSubstr("rank 1, step 0 "));
-  EXPECT_THAT(text,
-              HasSubstr("block 2, channel 0: waited for rank 0 to reach epoch 4, last saw 3"));
+  EXPECT_THAT(text, HasSubstr("block 2, slot 0: waited for rank 0 to reach epoch 4, last saw 3"));
   EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("before a run"));
   executable.synchronize();  // told once
-  fake().on_launch = [](const char* entry, void** args) {
+  on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
+    const auto end = *static_cast<const std::int64_t*>(args[2]) + kFlagBytes;
     for (int rank = 0; rank < 2; ++rank) {
-      for (std::int64_t at = 0; at < protocol::head_bytes(1, 2); ++at) {
+      for (std::int64_t at = 0; at < end; ++at) {
         ASSERT_EQ(*reinterpret_cast<const std::uint8_t*>(arenas[rank] + at), 0) << at;
       }
     }
-  };
+  });
   executable.run();
   EXPECT_NO_THROW((void)executable.output(0, "y"));
 }
@@ -260,16 +259,17 @@ TEST_F(ExecutableTest, AStreamThatFailsLeavesNoFlagsForTheNextRun) {
   Executable executable = Executable::compile(small_graph(), world);
   executable.prepare({{"T", 8}});
   static bool first = true;
-  fake().on_launch = [](const char* entry, void** args) {
+  on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
     const int rank = *static_cast<const int*>(args[1]);
-    for (std::int64_t at = 0; at < protocol::head_bytes(1, 2); ++at) {
+    const auto flags = *static_cast<const std::int64_t*>(args[2]);
+    for (std::int64_t at : {protocol::kAbortOffset, flags, flags + kFlagBytes - 1}) {
       auto& byte = *reinterpret_cast<std::uint8_t*>(arenas[rank] + at);
       ASSERT_EQ(byte, 0) << at;
       if (first && at != protocol::kAbortOffset) byte = 7;
     }
-  };
+  });
   executable.run();
   fake().fail = "cuStreamSynchronize";
   EXPECT_THROW(executable.synchronize(), Error);
@@ -351,6 +351,18 @@ TEST_F(ExecutableTest, ArtifactHoldsEveryFile) {
   EXPECT_EQ(names().size(), 5);
   EXPECT_THAT(read_file(directory / "program.json"), HasSubstr("{"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.parent_path()), {}), 1);
+  // What is said of the kernels is one of them: all take their places, or none does.
+  ArtifactOptions options;
+  options.report = [](const std::vector<KernelReport>& kernels) { return kernels[0].name; };
+  std::filesystem::create_directory(directory / "kernels.json");
+  write_file(directory / "program.json", "old");
+  EXPECT_EQ(error_of([&] { write_artifact(small_graph(), target, directory, options); }).first,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(read_file(directory / "program.json"), "old");
+  std::filesystem::remove(directory / "kernels.json");
+  write_artifact(small_graph(), target, directory, options);
+  EXPECT_EQ(read_file(directory / "kernels.json"), k);
+  EXPECT_THAT(read_file(directory / "program.json"), HasSubstr("{"));
   EXPECT_EQ(error_of([&] { write_artifact(small_graph(), target, directory / "notes", {}); }).first,
             ErrorCode::kEnvironment);
   EXPECT_EQ(error_of([&] { write_artifact(small_graph(), target, "/proc/braid", {}); }).first,

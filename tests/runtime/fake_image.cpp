@@ -5,13 +5,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "runtime/fake_result.h"
+
 namespace braid::fake {
 namespace {
-
-constexpr int kInvalidImage = 200;
-constexpr int kNoBinaryForGpu = 209;
-constexpr int kInvalidPtx = 218;
-constexpr int kUnsupportedPtxVersion = 222;
 
 // The newest PTX that each CUDA reads (PTX ISA, release notes).
 int newest_ptx(int driver) {

@@ -15,19 +15,13 @@
 #include <thread>
 
 #include "braid/error.h"
+#include "runtime/fake_result.h"
 #include "runtime/fake_state.h"
 
 namespace {
 
 using namespace braid::fake;  // NOLINT(google-build-using-namespace)
 
-constexpr int kInvalidValue = 1;
-constexpr int kInvalidPtx = 218;
-constexpr int kInvalidHandle = 400;
-constexpr int kNotFound = 500;
-constexpr int kIllegalAddress = 700;
-constexpr int kAlreadyEnabled = 704;
-constexpr int kLaunchFailed = 719;
 constexpr const char* kMeet = "braid_meet";  // the kernel of src/runtime/cuda/meeting.cpp
 
 /// Work on a stream.
@@ -94,7 +88,6 @@ struct LaunchWork {
   braid::Stream* cpu;
   braid::Dim3 grid, block;
   unsigned shared;
-  void** raw;  ///< the caller's, for kernels whose parameters are unknown
   std::vector<std::vector<std::uint8_t>> arguments;
 
   int operator()() {
@@ -119,8 +112,9 @@ struct LaunchWork {
     }
     if (function->entry == kMeet) return meet(function->gpu, arguments);
     const auto on_launch = state().control.on_launch;
-    void** args = arguments.empty() ? raw : const_cast<void**>(pointers.data());
-    if (on_launch != nullptr) on_launch(function->entry.c_str(), args);
+    if (on_launch != nullptr) {
+      on_launch(function->entry.c_str(), const_cast<void**>(pointers.data()));
+    }
     return 0;
   }
 };
@@ -305,6 +299,7 @@ int cuEventRecord(void* event, void* stream) {
 }
 int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void** values) {
   state().control.image = static_cast<const char*>(image);
+  ++state().control.modules;
   int error = create("cuModuleLoadDataEx", Kind::kModule, module);
   if (error == 0) {
     auto& made = *static_cast<Handle*>(*module);
@@ -366,13 +361,11 @@ int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned gr
                   {grid_x, grid_y, grid_z},
                   {block_x, block_y, block_z},
                   shared_bytes,
-                  args,
                   {}};
-  if (fake->declared != nullptr) {
-    for (std::size_t i = 0; i < fake->declared->parameters.size(); ++i) {
-      const auto* bytes = static_cast<const std::uint8_t*>(args[i]);
-      work.arguments.emplace_back(bytes, bytes + fake->declared->parameters[i]);
-    }
+  const auto& sizes = fake->declared == nullptr ? control.parameters : fake->declared->parameters;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto* bytes = static_cast<const std::uint8_t*>(args[i]);
+    work.arguments.emplace_back(bytes, bytes + sizes[i]);
   }
   {
     const std::lock_guard lock(state().hardware.mutex);

@@ -45,7 +45,11 @@ struct FakeCuda {
   } launch{};
   std::vector<std::thread::id> launch_threads;  ///< which threads launched, in order
   int launches = 0;                             ///< without those of the meeting when a world opens
-  void (*on_launch)(const char* entry, void** args) = nullptr;  ///< runs in place of the kernel
+  int modules = 0;                              ///< loaded so far
+  /// Runs in place of the kernel. `parameters` are the bytes of those that it looks at, which are
+  /// copied at the launch; only PTX says them itself.
+  void (*on_launch)(const char* entry, void** args) = nullptr;
+  std::vector<std::size_t> parameters;
 };
 
 }  // namespace braid

@@ -7,13 +7,10 @@
 #include "braid/error.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/device_loader.h"
+#include "runtime/fake_result.h"
 
 namespace braid::fake {
 namespace {
-
-constexpr int kInvalidValue = 1;
-constexpr int kInvalidContext = 201;
-constexpr int kInvalidHandle = 400;
 
 int contexts[8];
 
@@ -80,7 +77,8 @@ Device* cpu() {
   if (!state().control.run_kernels) return nullptr;
   static const DiskCache kCache(DiskCache::default_directory());
   const std::lock_guard lock(state().mutex);
-  if (state().cpu == nullptr) state().cpu = open_device("cpu", {.world = 8, .cache = &kCache});
+  if (state().cpu == nullptr)
+    state().cpu = open_device(DeviceKind::kCpu, {.world = 8, .cache = &kCache});
   return state().cpu.get();
 }
 

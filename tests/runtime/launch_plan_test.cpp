@@ -79,27 +79,31 @@ class LaunchPlanTest : public ::testing::Test {
     program_.groups["tp"] = {2, true, {}};
     program_.arenas = {{ArenaKind::kIo, "", 4096}, {ArenaKind::kSymmetric, "tp", 8192}};
     const TensorType type{DType::kBF16, {t, 16}};
-    program_.buffers = {{"x", type, 1, 4096, 256, 0, 1},
-                        {"y", type, 0, 512, 256, 0, 1},
-                        {"z", type, 0, 1024, 256, 0, 1}};
+    const TensorType words{DType::kI32, {64}};
+    program_.buffers = {{BufferKind::kTensor, "x", type, 1, 4096, 256, 0, 1},
+                        {BufferKind::kTensor, "y", type, 0, 512, 256, 0, 1},
+                        {BufferKind::kTensor, "z", type, 0, 1024, 256, 0, 1},
+                        {BufferKind::kFlags, "f", words, 1, 256, 256, 0, 1},
+                        {BufferKind::kScratch, "s", words, 1, 512, 256, 0, 1}};
     ProgramKernel kernel;
-    kernel.spec.template_name = "collective";
+    kernel.needs.template_name = "collective";
     kernel.needs.comm_group = "tp";
     kernel.needs.grid = ceil_div(Expr(t), Expr(4));
     kernel.needs.threads = 128;
     kernel.needs.shared_bytes = 64;
     using Kind = KernelParam::Kind;
-    kernel.needs.params = {param(Kind::kPeers),   param(Kind::kOffset), param(Kind::kInput),
-                           param(Kind::kOutput),  param(Kind::kScalar), param(Kind::kRank),
-                           param(Kind::kChannel), param(Kind::kStep),   param(Kind::kClosing),
-                           param(Kind::kTimeout), param(Kind::kRecord)};
+    kernel.needs.params = {param(Kind::kPeers),   param(Kind::kOffset),  param(Kind::kInput),
+                           param(Kind::kOutput),  param(Kind::kScalar),  param(Kind::kRank),
+                           param(Kind::kFlags),   param(Kind::kScratch), param(Kind::kStep),
+                           param(Kind::kClosing), param(Kind::kTimeout), param(Kind::kRecord)};
     program_.kernels = {kernel};
     Step launch;
     launch.name = "reduce";
     launch.kernel = 0;
     launch.inputs = {0};
     launch.outputs = {1};
-    launch.channel = 5;
+    launch.flags = 3;
+    launch.scratch = 4;
     launch.closing_barrier = true;
     Step copy;
     copy.kind = Step::Kind::kCopy;
@@ -110,11 +114,11 @@ class LaunchPlanTest : public ::testing::Test {
     for (int rank = 0; rank < 2; ++rank) {
       const std::uint64_t base = 0x10000 * static_cast<std::uint64_t>(rank + 1);
       streams_.push_back(std::make_unique<FakeStream>(
-          rank, calls_, std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+          rank, calls_, std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
       places_.push_back({streams_.back().get(),
                          {&functions_[rank]},
                          {base, base + 0x8000},
-                         {base + 0x9000, base + 512, base + 1024},
+                         {base + 0x9000, base + 512, base + 1024, base + 0x8100, base + 0x8200},
                          base + 0xa000});
     }
   }
@@ -146,8 +150,8 @@ TEST_F(LaunchPlanTest, ResolvesEveryKindOfParameter) {
   EXPECT_EQ(launch.grid, 2);
   EXPECT_EQ(launch.block, 128);
   EXPECT_EQ(launch.shared, 64);
-  EXPECT_THAT(launch.words, ElementsAre(0x18000, 0x28000, 4096, 0x29000, 0x20000 + 512, 21, 1, 5, 0,
-                                        1, 1000, 0x2a000));
+  EXPECT_THAT(launch.words, ElementsAre(0x18000, 0x28000, 4096, 0x29000, 0x20000 + 512, 21, 1, 256,
+                                        512, 0, 1, 1000, 0x2a000));
   const Call& copy = calls_.at(3);
   EXPECT_EQ(copy.dst, 0x20000 + 1024);
   EXPECT_EQ(copy.src, 0x20000 + 512);
@@ -196,7 +200,7 @@ TEST_F(LaunchPlanTest, TimeoutsAreNamed) {
   records[1] = {.kind = Record::kLostWait,
                 .step = 0,
                 .block = 3,
-                .channel = 5,
+                .slot = 5,
                 .peer = 0,
                 .expected = 9,
                 .seen = 8};
@@ -205,7 +209,7 @@ TEST_F(LaunchPlanTest, TimeoutsAreNamed) {
   EXPECT_EQ(error->code(), ErrorCode::kTimeout);
   EXPECT_STREQ(error->what(),
                "a wait for a peer took longer than 1.5 s: rank 1, step 0 'reduce' (collective "
-               "kernel), block 3, channel 5: waited for rank 0 to reach epoch 9, last saw 8");
+               "kernel), block 3, slot 5: waited for rank 0 to reach epoch 9, last saw 8");
   records[0] = {.kind = Record::kLostWait, .step = 77, .peer = 99, .expected = 1};
   EXPECT_THAT(run_error(program_, records, 1)->what(), HasSubstr("rank 0, step 77, block 0"));
 }

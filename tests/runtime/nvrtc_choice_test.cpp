@@ -72,6 +72,28 @@ TEST_F(NvrtcChoice, IsNeverNewerThanTheDriverWhereThereIsAnother) {
   EXPECT_EQ(choose(), "13.4");
 }
 
+TEST_F(NvrtcChoice, AFileThatOnlyBearsTheNameIsPassedOver) {
+  const std::string foreign = install("13");
+  install("12");
+  std::filesystem::copy_file(BRAID_FAKE_LIBCUDA, foreign,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(choose(), "12.4");
+  ::setenv("BRAID_NVRTC", foreign.c_str(), 1);
+  try {
+    (void)choose();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("NVRTC: not found; install"),
+                                    EndsWith(foreign + " lacks nvrtcVersion, " +
+                                             "nvrtcCreateProgram, nvrtcDestroyProgram, "
+                                             "nvrtcCompileProgram, nvrtcGetPTXSize, nvrtcGetPTX, "
+                                             "nvrtcGetCUBINSize, nvrtcGetCUBIN, "
+                                             "nvrtcGetProgramLogSize, nvrtcGetProgramLog, "
+                                             "nvrtcGetErrorString")));
+  }
+}
+
 TEST_F(NvrtcChoice, OneThatIsTooNewServesTheCpuDeviceOnly) {
   const std::string file = install("13");
   ::setenv("BRAID_NVRTC", file.c_str(), 1);
@@ -81,6 +103,8 @@ TEST_F(NvrtcChoice, OneThatIsTooNewServesTheCpuDeviceOnly) {
   EXPECT_THAT(api.driver_problem(),
               AllOf(HasSubstr("version 13.4 (" + file), HasSubstr("CUDA 12.4"),
                     HasSubstr("nvidia-cuda-nvrtc-cu12"), EndsWith("or a driver of CUDA 13")));
+  control_()->driver_version = 11080;  // nothing as old as that is looked for
+  EXPECT_THAT(api.driver_problem(), EndsWith("cannot load; install a driver of CUDA 13"));
   control_()->driver_version = 13000;
   EXPECT_EQ(api.driver_problem(), "");
   ::setenv("BRAID_LIBCUDA", "/nonexistent/libcuda.so.1", 1);
@@ -92,7 +116,7 @@ TEST_F(NvrtcChoice, AWorldOfGpusIsRefusedBeforeAnythingIsCompiled) {
   const NvrtcApi& api = NvrtcApi::get();
   control_()->driver_version = (api.major - 1) * 1000 + 20;
   WorldOptions options;
-  options.device = "cuda";
+  options.device = DeviceKind::kCuda;
   options.use_cache = false;
   try {
     (void)World::open(options);

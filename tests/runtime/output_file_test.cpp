@@ -2,18 +2,22 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <deque>
 #include <thread>
 #include <vector>
 
 #include "braid/error.h"
+#include "runtime/child.h"
 #include "runtime/temporary_directory.h"
 
 namespace braid {
@@ -43,16 +47,6 @@ int outcome(const fs::path& path, std::string_view content) {
 }
 constexpr int kRefused = 1 + static_cast<int>(ErrorCode::kInvalidArgument);
 constexpr int kFailed = 1 + static_cast<int>(ErrorCode::kEnvironment);
-
-// Runs `body` in a forked child and returns what it returns.
-template <class Body>
-int in_child(Body body) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(body());
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 class OutputFileTest : public ::testing::Test {
  protected:
@@ -217,6 +211,105 @@ TEST_F(OutputFileTest, PermissionsHold) {
   ASSERT_EQ(::chown((folder_ / "open").c_str(), 65534, 65534), 0);
   write_output_file(folder_ / "open", "of root");
   EXPECT_EQ(file_status(folder_ / "open").st_uid, 65534U);
+}
+
+/// Runs `body` as another user, in that group and none else.
+template <class Body>
+int as_another_user(gid_t group, Body body) {
+  return in_child([&] {
+    if (::setgroups(0, nullptr) != 0 || ::setgid(group) != 0 || ::setuid(65534) != 0) return 9;
+    return body();
+  });
+}
+
+TEST_F(OutputFileTest, WhatMayBeWrittenButNotReplacedIsWrittenInPlace) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs a second user";
+  ::chmod(folder_.c_str(), 01777);  // as /tmp: only owners remove names
+  write_file(file_, "a long old text");
+  ASSERT_EQ(::chown(file_.c_str(), 0, 65534), 0);
+  ::chmod(file_.c_str(), 0666);
+  EXPECT_EQ(as_another_user(65534, [&] { return outcome(file_, "new"); }), 0);
+  EXPECT_EQ(read_file(file_), "new");
+  EXPECT_EQ(file_status(file_).st_uid, 0U);
+  EXPECT_EQ(count_files(folder_), 1U);
+}
+
+TEST_F(OutputFileTest, AMountPointIsWrittenInPlace) {
+  const fs::path real = folder_ / "real", bound = folder_ / "bound";
+  write_file(real, "a long old text");
+  write_file(bound, "");
+  const int code = in_child([&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount(real.c_str(), bound.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+      return 77;
+    }
+    return outcome(bound, "new");
+  });
+  if (code == 77) GTEST_SKIP() << "this machine lets no test mount a file";
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(read_file(real), "new");
+  EXPECT_EQ(count_files(folder_), 2U);
+}
+
+TEST_F(OutputFileTest, TheGroupStays) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs a second user";
+  ::chmod(folder_.c_str(), 0777);
+  const auto make = [&](gid_t group) {
+    fs::remove(file_);
+    write_file(file_, "a long old text");
+    ASSERT_EQ(::chown(file_.c_str(), 0, group), 0);
+    ::chmod(file_.c_str(), 0666);
+  };
+  make(12345);
+  const auto write = [&] {
+    const gid_t shared = 12345;
+    if (::setgroups(1, &shared) != 0 || ::setgid(65534) != 0 || ::setuid(65534) != 0) return 9;
+    return outcome(file_, "new");
+  };
+  EXPECT_EQ(in_child(write), 0);
+  EXPECT_EQ(read_file(file_), "new");
+  EXPECT_EQ(file_status(file_).st_gid, 12345U);
+  // One that a new file cannot have: the old one is written.
+  make(0);
+  const ino_t inode = file_status(file_).st_ino;
+  EXPECT_EQ(as_another_user(65534, [&] { return outcome(file_, "new"); }), 0);
+  EXPECT_EQ(read_file(file_), "new");
+  EXPECT_EQ(file_status(file_).st_ino, inode);
+  EXPECT_EQ(file_status(file_).st_gid, 0U);
+  EXPECT_EQ(count_files(folder_), 1U);
+}
+
+TEST_F(OutputFileTest, NothingIsLeftOfAProcessThatIsKilled) {
+  const int unnamed = ::open(folder_.c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (unnamed < 0) GTEST_SKIP() << "this file system has no files without a name";
+  ::close(unnamed);
+  EXPECT_EQ(in_child([&] {
+              const std::string_view content = "new";
+              const OutputFile file(file_, {&content, 1});
+              return ::raise(SIGKILL);
+            }),
+            -1);
+  EXPECT_EQ(count_files(folder_), 0U);
+}
+
+TEST_F(OutputFileTest, ManyFilesAreWrittenBeforeTheFirstIsPublished) {
+  constexpr int kFiles = 700;  // more than there are descriptors
+  EXPECT_EQ(in_child([&] {
+              const rlimit limit{600, 600};
+              if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 9;
+              const std::string_view content = "new";
+              std::deque<OutputFile> files;
+              for (int i = 0; i < kFiles; ++i) {
+                files.emplace_back(folder_ / std::to_string(i), std::span(&content, 1));
+              }
+              for (OutputFile& file : files) file.publish();
+              return 0;
+            }),
+            0);
+  EXPECT_EQ(count_files(folder_), static_cast<std::size_t>(kFiles));
+  EXPECT_EQ(read_file(folder_ / "0"), "new");
+  EXPECT_EQ(read_file(folder_ / "699"), "new");
 }
 
 TEST_F(OutputFileTest, AFullDiskLeavesTheOldFileAndNothingElse) {

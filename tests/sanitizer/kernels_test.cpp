@@ -35,8 +35,8 @@ struct Outcome {
 
 Outcome run(const KernelCase& kernel, int bug) {
   WorldOptions options;
-  options.device = "cpu";
-  options.sanitize = "all";
+  options.device = DeviceKind::kCpu;
+  options.sanitize = kCheckAll;
   options.world = kernel.world;
   World world = World::open(options);
   Device& device = world.device();
@@ -173,9 +173,9 @@ extern "C" __global__ void k(unsigned* next, int* order) {
   const auto compiled = compile_kernel({"k", text}, Target::parse("sm_80"), nullptr);
   const auto order = [&](std::uint64_t seed) {
     WorldOptions options;
-    options.device = "cpu";
-    options.sanitize = "all";
-    options.schedule = std::to_string(seed);
+    options.device = DeviceKind::kCpu;
+    options.sanitize = kCheckAll;
+    options.schedule = {Schedule::Kind::kRandom, seed};
     World world = World::open(options);
     const auto module = world.device().load(0, compiled.image);
     const auto stream = world.device().create_stream(0);

@@ -48,6 +48,8 @@ class Preamble {
   void bad_index();
   /// Flags, signal, wait; `threads` of a block.
   void comm(int world, int threads);
+  /// signal_one, wait_one: one rank at a time; beside comm.
+  void comm_one();
 
   [[nodiscard]] std::string text() const;
 

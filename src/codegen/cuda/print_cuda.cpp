@@ -17,7 +17,7 @@ std::string Printer::print() {
                           p_.num_warps * 32, p_.entry, signature()));
   kernel.raw(thread_variables(body));
   if (p_.communicates) {
-    kernel.line("Comm comm = open_comm(peers, rank, channel, step, record, timeout);");
+    kernel.line("Comm comm = open_comm(peers, rank, flags, step, record, timeout);");
   }
   kernel.raw(body);
   if (p_.communicates) kernel.line("close_comm(comm);");
@@ -41,6 +41,7 @@ std::string Printer::signature() {
       case KernelParam::Kind::kScalar:
       case KernelParam::Kind::kOffset:
       case KernelParam::Kind::kResultOffset:
+      case KernelParam::Kind::kScratch:
         text += fmt::format("long long p{}", i);
         break;
       case KernelParam::Kind::kPeers:
@@ -51,8 +52,8 @@ std::string Printer::signature() {
       case KernelParam::Kind::kRank:
         text += "int rank";
         break;
-      case KernelParam::Kind::kChannel:
-        text += "int channel";
+      case KernelParam::Kind::kFlags:
+        text += "long long flags";
         break;
       case KernelParam::Kind::kStep:
         text += "int step";
@@ -181,6 +182,8 @@ std::string Printer::function(const Inst& inst, const std::vector<std::string>& 
     case Fn::kMax:
     case Fn::kMin:
       return combined(inst.fn, inst.type.kind, x[0], x[1]);
+    case Fn::kNeg:
+      return x[0].starts_with('-') ? "-(" + x[0] + ")" : "-" + x[0];  // not --2.5f
     default: {
       const auto operand = [&](std::size_t i) { return i < x.size() ? x[i] : std::string(); };
       return fmt::format(fmt::runtime(function_format(inst.fn)), operand(0), operand(1),
@@ -250,18 +253,24 @@ void Printer::instruction(Id id) {
       out_.line(preamble_.wait_group(inst.index) + "();");
       break;
     case Op::kSignal:
-      out_.line(fmt::format("{}signal(comm, peers, {});", condition(inst), inst.index));
+      out_.line(inst.args[2] == kNone
+                    ? to_peers(inst, "signal") + ";"
+                    : fmt::format("if ({}) {};", ref(inst.args[2]), to_peers(inst, "signal")));
       break;
     case Op::kWait:
-      out_.line(inst.args.empty() ? fmt::format("if (!wait(comm, peers, {})) return;", inst.index)
-                                  : fmt::format("if ({} && !wait(comm, peers, {})) return;",
-                                                ref(inst.args[0]), inst.index));
+      out_.line(fmt::format("if ({}!{}) return;",
+                            inst.args[2] == kNone ? "" : ref(inst.args[2]) + " && ",
+                            to_peers(inst, "wait")));
       break;
   }
 }
 
-std::string Printer::condition(const Inst& inst) {
-  return inst.args.empty() ? "" : fmt::format("if ({}) ", ref(inst.args[0]));
+/// The call for all ranks, or for one.
+std::string Printer::to_peers(const Inst& inst, std::string_view what) {
+  const bool all = inst.args[1] == kNone;
+  if (!all) preamble_.comm_one();
+  return fmt::format("{}{}(comm, peers, {}{})", what, all ? "" : "_one", ref(inst.args[0]),
+                     all ? "" : ", " + ref(inst.args[1]));
 }
 
 void Printer::map(Id id) {

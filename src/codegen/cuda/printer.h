@@ -39,7 +39,7 @@ class Printer {
   void check_index(Id id);
   std::string function(const Inst& inst, const std::vector<std::string>& x);
   std::string combined(Fn fn, Kind kind, const std::string& a, const std::string& b);
-  std::string condition(const Inst& inst);
+  std::string to_peers(const Inst& inst, std::string_view what);
 
   // print_memory.cpp
   void load(Id id);

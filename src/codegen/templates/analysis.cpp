@@ -13,6 +13,7 @@
 #include "codegen/templates/body.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
+#include "ir/row.h"
 #include "ir/views.h"
 
 namespace braid {
@@ -23,25 +24,6 @@ using Token = int;
 constexpr Token kUnset = 0;
 constexpr Token kFull = 1;
 constexpr Token kRow = 2;
-
-bool is_reduction(const Node& node) {
-  return node.op->op_class == OpClass::kReduction || node.op->op_class == OpClass::kNorm;
-}
-
-/// For each dim of a reduction's operand whether it is reduced.
-std::vector<bool> reduced_flags(const Node& node, std::size_t rank) {
-  std::vector<bool> reduced(rank, false);
-  if (node.op->op_class == OpClass::kNorm) {
-    reduced.back() = true;
-    return reduced;
-  }
-  const auto& dims = *node.attr<std::vector<std::int64_t>>("dim");
-  if (dims.empty()) reduced.assign(rank, true);
-  for (std::int64_t d : dims) {
-    reduced[static_cast<std::size_t>(d < 0 ? d + static_cast<std::int64_t>(rank) : d)] = true;
-  }
-  return reduced;
-}
 
 bool trailing(const std::vector<bool>& reduced) {
   return std::is_sorted(reduced.begin(), reduced.end());
@@ -57,12 +39,11 @@ Shape select_dims(const Shape& shape, const std::vector<bool>& flags, bool wante
 
 class Analysis {
  public:
-  Analysis(const Graph& body, std::string_view template_name)
-      : body_(body), template_(template_name), tokens_(body.values().size(), kUnset) {}
+  explicit Analysis(const Graph& body) : body_(body), tokens_(body.values().size(), kUnset) {}
 
   BodyInfo run() {
     info_.refusal = find_anchors();
-    if (info_.refusal.empty()) info_.refusal = find_space();
+    if (info_.refusal.empty()) find_space();
     if (info_.refusal.empty()) info_.refusal = place_values();
     info_.per_row.resize(tokens_.size());
     for (std::size_t v = 0; v < tokens_.size(); ++v) info_.per_row[v] = tokens_[v] == kRow;
@@ -90,84 +71,29 @@ class Analysis {
       if (node.op->op_class == OpClass::kCollective) {
         if (info_.collective != nullptr) return "a kernel holds one collective";
         info_.collective = &node;
-        if (!is_input(node.inputs[0])) {
-          if (std::string reason = find_prologue(node); !reason.empty()) return reason;
-        }
+        if (!is_input(node.inputs[0])) info_.prologue = node.inputs[0];
       } else if (node.op->op_class == OpClass::kMatmul) {
         info_.matmuls.push_back(&node);
       } else if (is_reduction(node) && reduction_ == nullptr) {
         reduction_ = &node;
-      } else if (node.op_name() == "view_dtype") {
+      } else if (node.op->view == View::kBytes) {
         return "only bytes in memory have another dtype: view_dtype stands outside of kernels";
       } else if (node.op->op_class == OpClass::kOpaque) {
         return "an opaque node has a cost and no meaning";
       }
     }
-    if (info_.matmuls.empty()) return "";
-    if (info_.collective != nullptr) return "a matmul and a collective are separate kernels";
-    if (reduction_ != nullptr) {
-      return "a reduction needs whole rows, a matmul computes tiles of them";
-    }
-    return check_pair();
-  }
-
-  /// The nodes that the collective's operand is computed from: each element from its own place, and
-  /// for nothing else, since what comes after the wait would compute them again.
-  std::string find_prologue(const Node& collective) {
-    info_.prologue = collective.inputs[0];
-    if (shape(info_.prologue) != shape(collective.outputs[0]) ||
-        collective.op_name() == "all_to_all_single") {
-      return fmt::format("a block of '{}' reads what other blocks would compute",
-                         collective.op_name());
-    }
-    const auto& outputs = body_.outputs();
-    if (std::find(outputs.begin(), outputs.end(), info_.prologue) == outputs.end()) {
-      return "the operand of a collective must be in memory";
-    }
-    std::vector<bool> before(body_.values().size(), false);
-    before[static_cast<std::size_t>(info_.prologue)] = true;
-    for (std::size_t n = body_.nodes().size(); n-- > 0;) {
-      const Node& node = body_.nodes()[n];
-      if (!before[static_cast<std::size_t>(node.outputs[0])]) continue;
-      if (is_reduction(node) || node.op->op_class == OpClass::kMatmul) {
-        return fmt::format("'{}' in front of a collective is a kernel of its own", node.op_name());
-      }
-      for (ValueId input : node.inputs) before[static_cast<std::size_t>(input)] = true;
-    }
-    for (const Node& node : body_.nodes()) {
-      if (before[static_cast<std::size_t>(node.outputs[0])] || &node == &collective) continue;
-      for (ValueId input : node.inputs) {
-        if (is_moved_input(body_, input) || !before[static_cast<std::size_t>(input)]) continue;
-        return fmt::format("{} would be computed again after the collective", type(input));
-      }
-    }
     return "";
   }
 
-  /// Two matmuls share a kernel when they share the first operand and agree in everything else.
-  std::string check_pair() const {
-    const auto& pair = info_.matmuls;
-    if (pair.size() > 2) return "a kernel holds one matmul, or a pair that shares an operand";
-    if (pair.size() < 2) return "";
-    const bool same = pair[0]->op == pair[1]->op && pair[0]->op->name != "addmm" &&
-                      pair[0]->op->name != "scaled_mm" &&
-                      pair[0]->inputs[0] == pair[1]->inputs[0] &&
-                      body_.type(pair[0]->inputs[1]) == body_.type(pair[1]->inputs[1]);
-    return same ? "" : "a kernel holds one matmul, or a pair that shares its first operand";
-  }
-
-  std::string find_space() {
+  void find_space() {
     if (!info_.matmuls.empty()) {
       info_.space = shape(info_.matmuls[0]->outputs[0]);
     } else if (reduction_ != nullptr) {
       info_.space = shape(reduction_->inputs[0]);
-      info_.reduced = reduced_flags(*reduction_, info_.space.size());
+      info_.reduced = row_dims(*reduction_->op, reduction_->attrs, info_.space.size());
       if (numel(info_.reduced_dims()) == Expr(1)) row_ = kFull;
       if (!trailing(info_.reduced)) {
         info_.rows = Rows::kStrided;
-        if (info_.collective != nullptr) {
-          return "a reduction over other than the last dims and a collective are separate kernels";
-        }
       } else {
         const std::int64_t width = numel(info_.reduced_dims()).max(body_.symbols());
         info_.rows = width <= kMaxRow ? Rows::kHeld : Rows::kWide;
@@ -177,7 +103,6 @@ class Analysis {
     } else if (!body_.outputs().empty()) {
       info_.space = shape(body_.outputs()[0]);
     }
-    return "";
   }
 
   // --- places ------------------------------------------------------------------------------------
@@ -275,7 +200,7 @@ class Analysis {
 
   std::string place_reduction(const Node& node, Token at) {
     const ValueId x = node.inputs[0];
-    const std::vector<bool> reduced = reduced_flags(node, shape(x).size());
+    const std::vector<bool> reduced = row_dims(*node.op, node.attrs, shape(x).size());
     const bool same =
         info_.rows == Rows::kStrided
             ? shape(x) == info_.space && reduced == info_.reduced
@@ -308,7 +233,7 @@ class Analysis {
   std::string place_matmul(const Node& node, Token at) {
     if (at != kFull && at != kUnset) return moved_away(node);
     token(node.outputs[0]) = kFull;
-    const std::size_t first = node.op->name == "addmm" ? 1 : 0;
+    const std::size_t first = first_matrix(node);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const bool is_matrix = i == first || i == first + 1;
       // Both matmuls of a pair read the first operand at the same place.
@@ -335,7 +260,7 @@ class Analysis {
     for (std::size_t r = 0; r < node.outputs.size(); ++r) {
       const Token at = token(node.outputs[r]);
       if (at == kUnset) continue;
-      const bool flat = is_flat_view(node.op_name());
+      const bool flat = node.op->view == View::kFlat;
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         const Token place =
             flat && (at == kFull || at == kRow) ? at : beyond(at, &node, 100 * r + i);
@@ -359,7 +284,6 @@ class Analysis {
   }
 
   const Graph& body_;
-  std::string_view template_;
   BodyInfo info_;
   const Node* reduction_ = nullptr;
   Token row_ = kRow;  ///< kFull where a row is one element
@@ -368,6 +292,12 @@ class Analysis {
 };
 
 }  // namespace
+
+bool is_reduction(const Node& node) {
+  return node.op->op_class == OpClass::kReduction || node.op->op_class == OpClass::kNorm;
+}
+
+std::size_t first_matrix(const Node& matmul) { return matmul.op->matmul == Matmul::kAdd ? 1 : 0; }
 
 std::size_t BodyInfo::prologue_output(const Graph& body) const {
   const auto& outputs = body.outputs();
@@ -382,14 +312,12 @@ bool is_moved_input(const Graph& body, ValueId value) {
   const NodeId producer = body.value(value).producer;
   if (producer < 0) return true;
   const Node& node = body.node(producer);
-  if (node.op_name() == "full") return true;
+  if (node.inputs.empty()) return true;  // a constant
   if (node.op->op_class != OpClass::kView) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(),
                      [&](ValueId v) { return is_moved_input(body, v); });
 }
 
-BodyInfo analyze(const Graph& body, std::string_view template_name) {
-  return Analysis(body, template_name).run();
-}
+BodyInfo analyze(const Graph& body) { return Analysis(body).run(); }
 
 }  // namespace braid

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "braid/error.h"
-#include "codegen/tile/tile_expr.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
 #include "ir/views.h"
@@ -27,9 +26,13 @@ std::int64_t round_up_to_power_of_two(std::int64_t n) {
 
 namespace {
 
-std::size_t axis_of(const Node& node, std::size_t rank) {
-  const std::int64_t dim = *node.attr<std::int64_t>("dim");
-  return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim);
+/// A predicate that arithmetic of tiles asks.
+struct Condition {
+  tile::Builder* builder;
+  Id id;
+};
+tile::TileExpr choose(Condition condition, tile::TileExpr a, tile::TileExpr b) {
+  return {condition.builder, condition.builder->map(Fn::kSelect, {condition.id, a.id, b.id})};
 }
 
 }  // namespace
@@ -73,11 +76,12 @@ Id BodyEmitter::load_input(ValueId value, const Coords& at, const Mask& mask) {
   return load(pointer, at, body_.type(value).dtype, mask);
 }
 
-Id BodyEmitter::operand(const Node& node, std::size_t index, const Coords& at, const Mask& mask) {
+/// Of a node that is computed on a tensor of shape `whole`, to which its operands broadcast.
+Id BodyEmitter::operand(const Node& node, std::size_t index, const Shape& whole, const Coords& at,
+                        const Mask& mask) {
   const ValueId v = node.inputs[index];
   const Shape& shape = body_.type(v).shape;
-  if (shape == body_.type(node.outputs[0]).shape) return value(v, at, mask);
-  return value(v, coords_.broadcast(at, shape), mask);
+  return value(v, shape == whole ? at : coords_.broadcast(at, shape), mask);
 }
 
 Id BodyEmitter::to_kind(Id id, DType dtype) {
@@ -92,10 +96,6 @@ Id BodyEmitter::constant(DType dtype, const AttrValue& number) {
   return b_.splat(Kind::kF32, rows_, 1, round_to(dtype, number_like(0.0, number)));
 }
 
-Id BodyEmitter::count_of(const Shape& shape) {
-  return b_.map(Fn::kToF32, {scalar_of(b_, numel(shape), body_.symbols())});
-}
-
 Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask) {
   const DType dtype = body_.type(node.outputs[result]).dtype;
   switch (node.op->op_class) {
@@ -107,13 +107,11 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
       return takes_indices(node) ? gathered(node, at, mask)
                                  : b_.round(dtype, rotary(node, at, mask));
     case OpClass::kNorm:
-      if (result == 1) return norm_operand(node, at, mask);
-      return b_.round(dtype, norm(node, at, mask));
     case OpClass::kReduction:
-      return b_.round(dtype, to_kind(reduced_.at(&node)[0], dtype));
+      return row_value(node, result, at, mask);
     case OpClass::kPointwise:
     case OpClass::kCopy:
-      if (node.op_name() == "full") return constant(dtype, node.attrs.at("value"));
+      if (node.inputs.empty()) return constant(dtype, node.attrs.at("value"));
       return b_.round(dtype, to_kind(pointwise_value(node, at, mask), dtype));
     default:
       throw_internal(node.name, fmt::format("no tile form of '{}'", node.op_name()));
@@ -123,42 +121,49 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
 Id BodyEmitter::pointwise_value(const Node& node, const Coords& at, const Mask& mask) {
   std::vector<tile::TileExpr> x;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
-    x.push_back({&b_, operand(node, i, at, mask)});
-  return pointwise<tile::TileExpr>(node.op_name(), x, node.attrs).id;
+    x.push_back({&b_, operand(node, i, body_.type(node.outputs[0]).shape, at, mask)});
+  return arithmetic_of<tile::TileExpr>(*node.op)(x, node.attrs).id;
 }
 
 // --- movements
 // ------------------------------------------------------------------------------------
 
 Id BodyEmitter::moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask) {
-  const std::string_view op = node.op_name();
   const ValueId x = node.inputs[0];
   const Shape& shape = body_.type(x).shape;
-  if (is_flat_view(op)) return value(x, coords_.reshape(at, shape), mask);
-  if (op == "expand") return value(x, coords_.broadcast(at, shape), mask);
-  if (op == "cat") return cat(node, at, mask);
-  if (op == "shard") {
-    const Collective form = collective_of(body_, op, node.attrs, body_.type(x));
-    return value(x, own_chunk(form, *node.attr<std::string>("group"), shape, at), mask);
+  switch (node.op->view) {
+    case View::kFlat:
+      return value(x, coords_.reshape(at, shape), mask);
+    case View::kExpand:
+      return value(x, coords_.broadcast(at, shape), mask);
+    case View::kCat:
+      return cat(node, at, mask);
+    case View::kShard: {
+      const Collective form = collective_of(body_, node.op_name(), node.attrs, body_.type(x));
+      return value(x, own_chunk(form, *node.attr<std::string>("group"), shape, at), mask);
+    }
+    case View::kPermute: {
+      const auto order = permutation(node.op_name(), node.attrs, shape.size());
+      std::vector<std::optional<std::size_t>> picks(order.size());
+      for (std::size_t i = 0; i < order.size(); ++i) picks[order[i]] = i;
+      return value(x, coords_.pick(at, picks), mask);
+    }
+    case View::kPart: {
+      const SliceRange range = part_ranges(node.attrs, shape, body_.symbols())[result];
+      Coords from = at;
+      Axis& axis = from[coords_.isolate(from, range.axis)];
+      axis.index = coords_.scaled(axis.index, range.start, range.step);
+      axis.dims = {shape[range.axis]};
+      return value(x, from, mask);
+    }
+    default:
+      throw_internal(node.name, fmt::format("no tile form of '{}'", node.op_name()));
   }
-  if (op == "transpose" || op == "permute") {
-    const auto order = permutation(op, node.attrs, shape.size());
-    std::vector<std::optional<std::size_t>> picks(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) picks[order[i]] = i;
-    return value(x, coords_.pick(at, picks), mask);
-  }
-  const SliceRange range = op == "slice" ? slice_range(node.attrs, shape, body_.symbols())
-                                         : split_ranges(node.attrs, shape)[result];
-  Coords from = at;
-  Axis& axis = from[coords_.isolate(from, range.axis)];
-  axis.index = coords_.scaled(axis.index, range.start, range.step);
-  axis.dims = {shape[range.axis]};
-  return value(x, from, mask);
 }
 
 /// Each operand is read under the condition that the element is its own.
 Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
-  const std::size_t dim = axis_of(node, body_.type(node.outputs[0]).shape.size());
+  const std::size_t dim = axis_of(node.attrs, "dim", body_.type(node.outputs[0]).shape.size());
   const Id index = coords_.index_of(at, dim);
   Dim end = 0;
   std::vector<Id> parts, inside;
@@ -185,10 +190,10 @@ Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
 
 /// An index out of range is an error of the run; its elements are zero.
 Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
-  const bool embedding = node.op_name() == "embedding";
+  const bool embedding = !node.attrs.contains("dim");  // not index_select
   const Shape& table = body_.type(node.inputs[0]).shape;
   const std::size_t rank = body_.type(node.outputs[0]).shape.size();
-  const std::size_t dim = embedding ? 0 : axis_of(node, rank);
+  const std::size_t dim = embedding ? 0 : axis_of(node.attrs, "dim", rank);
   std::vector<std::optional<std::size_t>> picks;
   for (std::size_t d = 0; d < (embedding ? rank - 1 : 1); ++d) picks.emplace_back(dim + d);
   Id index = value(node.inputs[1], coords_.pick(at, picks), mask);
@@ -240,97 +245,10 @@ Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
     return value(node.inputs[input], coords_.broadcast(table, body_.type(node.inputs[input]).shape),
                  mask);
   };
-  const Id turned = b_.map(Fn::kMul, {other, row(2)});
-  const Id signed_part = b_.map(Fn::kSelect, {is_first, b_.map(Fn::kNeg, {turned}), turned});
-  return b_.map(Fn::kAdd, {b_.map(Fn::kMul, {x, row(1)}), signed_part});
-}
-
-// --- collectives and reductions
-// -------------------------------------------------------------------
-
-/// What a norm reduces: its operand, or the rounded sum of the two of an add_rms_norm.
-Id BodyEmitter::norm_operand(const Node& node, const Coords& at, const Mask& mask) {
-  const Id x = operand(node, 0, at, mask);
-  if (!node.op_name().starts_with("add_")) return x;
-  const DType dtype = body_.type(node.inputs[0]).dtype;
-  return b_.round(dtype, b_.map(Fn::kAdd, {x, operand(node, 1, at, mask)}));
-}
-
-void BodyEmitter::reduce_all(const Reduce& reduce, const Column& column) {
-  for (const Node& node : body_.nodes()) {
-    const std::string_view op = node.op_name();
-    if (node.op->op_class == OpClass::kNorm) {
-      const auto x = [&](const Coords& at, const Mask& mask) {
-        const Shape& shape = body_.type(node.inputs[0]).shape;
-        return norm_operand(node, coords_.reshape(at, shape), mask);
-      };
-      std::vector<Id>& found = reduced_[&node];
-      const auto mean = [&](Id sum) {
-        return b_.map(Fn::kDiv, {sum, count_of({body_.type(node.inputs[0]).shape.back()})});
-      };
-      if (op == "softmax") {
-        found.push_back(reduce(Fn::kMax, Kind::kF32, x));
-        found.push_back(reduce(Fn::kAdd, Kind::kF32, [&](const Coords& at, const Mask& mask) {
-          return b_.map(Fn::kExp, {b_.map(Fn::kSub, {x(at, mask), found[0]})});
-        }));
-        continue;
-      }
-      if (op == "layer_norm") found.push_back(mean(reduce(Fn::kAdd, Kind::kF32, x)));
-      const Id squares = reduce(Fn::kAdd, Kind::kF32, [&](const Coords& at, const Mask& mask) {
-        Id y = x(at, mask);
-        if (!found.empty()) y = b_.map(Fn::kSub, {y, found[0]});
-        return b_.map(Fn::kMul, {y, y});
-      });
-      const Id eps = b_.constant(Kind::kF32, *node.attr<double>("eps"));
-      found.push_back(b_.map(Fn::kRsqrt, {b_.map(Fn::kAdd, {mean(squares), eps})}));
-    } else if (node.op->op_class == OpClass::kReduction) {
-      const ValueId input = node.inputs[0];
-      const auto x = [&](const Coords& at, const Mask& mask) {
-        return value(input, coords_.reshape(at, body_.type(input).shape), mask);
-      };
-      const Kind kind = is_float(body_.type(input).dtype) ? Kind::kF32 : Kind::kI64;
-      Id result;
-      if (op == "amin") {
-        result = reduce(Fn::kMin, kind, x);
-      } else if (op == "amax") {
-        result = reduce(Fn::kMax, kind, x);
-      } else if (op == "argmax") {
-        const Id largest = reduce(Fn::kMax, kind, x);
-        // The least index of an element that equals the largest; NaN is the largest.
-        const auto index = [&](const Coords& at, const Mask& mask) {
-          const Id y = x(at, mask);
-          Id missed = b_.map(Fn::kNot, {b_.map(Fn::kEq, {y, largest})});
-          if (b_.type(y).kind == Kind::kF32) {
-            missed = b_.map(Fn::kAnd, {missed, b_.map(Fn::kEq, {y, y})});
-          }
-          const Id far = b_.integer(std::numeric_limits<std::int64_t>::max());
-          return b_.map(Fn::kSelect, {missed, far, b_.map(Fn::kToI64, {column()})});
-        };
-        result = reduce(Fn::kMin, Kind::kI64, index);
-      } else {
-        result = reduce(Fn::kAdd, kind, x);
-        if (op == "mean") result = b_.map(Fn::kDiv, {result, count_of(info_.reduced_dims())});
-      }
-      reduced_[&node] = {result};
-    }
-  }
-}
-
-Id BodyEmitter::norm(const Node& node, const Coords& at, const Mask& mask) {
-  const std::string_view op = node.op_name();
-  const std::vector<Id>& found = reduced_.at(&node);
-  Id x = norm_operand(node, at, mask);
-  if (op == "softmax") {
-    return b_.map(Fn::kDiv, {b_.map(Fn::kExp, {b_.map(Fn::kSub, {x, found[0]})}), found[1]});
-  }
-  if (op == "layer_norm") x = b_.map(Fn::kSub, {x, found[0]});
-  Id y = b_.map(Fn::kMul, {x, found.back()});
-  const std::size_t weight = op.starts_with("add_") ? 2 : 1;
-  if (node.inputs.size() > weight) y = b_.map(Fn::kMul, {y, operand(node, weight, at, mask)});
-  if (op == "layer_norm" && node.inputs.size() > 2) {
-    y = b_.map(Fn::kAdd, {y, operand(node, 2, at, mask)});
-  }
-  return y;
+  const auto number = [&](Id id) { return tile::TileExpr{&b_, id}; };
+  const Id sine = row(2);
+  return rotated(number(x), number(other), number(row(1)), number(sine), Condition{&b_, is_first})
+      .id;
 }
 
 void BodyEmitter::store(std::size_t output, const Coords& at, const Mask& mask) {

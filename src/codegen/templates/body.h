@@ -3,12 +3,11 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "codegen/kernel_spec.h"
 #include "codegen/templates/coords.h"
-#include "codegen/tile/builder.h"
+#include "codegen/tile/tile_expr.h"
 #include "ir/collective.h"
 
 namespace braid {
@@ -41,7 +40,13 @@ struct BodyInfo {
 
 /// Every value is asked for at one place (DESIGN §6): the rule that makes a body one kernel without
 /// computing anything twice. An input may be read at several.
-[[nodiscard]] BodyInfo analyze(const Graph& body, std::string_view template_name);
+[[nodiscard]] BodyInfo analyze(const Graph& body);
+
+/// A reduction or a norm.
+[[nodiscard]] bool is_reduction(const Node& node);
+
+/// Which operand of a matmul is the left one.
+[[nodiscard]] std::size_t first_matrix(const Node& matmul);
 
 /// Whether the value is an input, or one seen through views and other movements alone.
 [[nodiscard]] bool is_moved_input(const Graph& body, ValueId value);
@@ -83,10 +88,16 @@ class BodyEmitter {
   [[nodiscard]] CoordsBuilder& coords() { return coords_; }
 
  private:
+  class At;
+  class Row;
+  /// A result of a row op, at a column where it has any.
+  using RowResult = std::function<tile::TileExpr(const At&)>;
+
   tile::Id compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id load_input(ValueId value, const Coords& at, const Mask& mask);
   tile::Id load(tile::Id pointer, const Coords& at, DType dtype, const Mask& mask);
-  tile::Id operand(const Node& node, std::size_t index, const Coords& at, const Mask& mask);
+  tile::Id operand(const Node& node, std::size_t index, const Shape& whole, const Coords& at,
+                   const Mask& mask);
   tile::Id moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
@@ -95,13 +106,11 @@ class BodyEmitter {
   Coords own_chunk(const Collective& form, const std::string& group, const Shape& operand,
                    const Coords& at);
   tile::Id by_rank(const std::string& group, const std::vector<std::int64_t>& values);
-  tile::Id norm_operand(const Node& node, const Coords& at, const Mask& mask);
-  tile::Id norm(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id row_value(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id pointwise_value(const Node& node, const Coords& at, const Mask& mask);
   tile::Id constant(DType dtype, const AttrValue& number);
   tile::Id conjunction(const Mask& mask, int cols);
   tile::Id to_kind(tile::Id id, DType dtype);
-  tile::Id count_of(const Shape& shape);
 
   tile::Builder& b_;
   const Graph& body_;
@@ -109,25 +118,21 @@ class BodyEmitter {
   int rows_;
   CoordsBuilder coords_;
   std::map<ValueId, tile::Id> defined_;
-  std::map<const Node*, std::vector<tile::Id>> reduced_;  ///< what reduce_all found
+  std::map<const Node*, std::vector<RowResult>> row_results_;  ///< of row ops, once reduce_all ran
   std::vector<std::map<std::string, tile::Id>> known_{1};
 };
 
-// The templates. Each builds the tile program of a spec, before the tile passes.
-void build_pointwise(const KernelSpec& spec, const BodyInfo& info, tile::Program& program);
-void build_row(const KernelSpec& spec, const BodyInfo& info, tile::Program& program);
-void build_gemm(const KernelSpec& spec, const BodyInfo& info, tile::Program& program);
-void build_collective(const KernelSpec& spec, const BodyInfo& info, int ranks_per_device,
-                      tile::Program& program);
-
-/// Rows, or flat chunks, of a body without a matmul: what build_row, build_pointwise and
-/// build_collective share. Counts the pieces of work and emits the one numbered `piece`: all
-/// outputs but the prologue's, or that one alone.
+/// Rows, or flat chunks, of a body without a matmul: what the elementwise and the collective
+/// template share. Counts the pieces of work and emits the one numbered `piece`: all outputs but
+/// the prologue's, or that one alone.
 struct PieceWork {
   Expr count = 1;
   int rows = 1;  ///< of the tile
   int cols = 0;
 };
+inline constexpr Setting kWarpsSetting = {"num_warps", 1, 32, true};
+inline constexpr Setting kPieceSettings[] = {kWarpsSetting};
+[[nodiscard]] Config piece_config(const Graph& body, const BodyInfo& info);
 [[nodiscard]] PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info);
 void emit_piece(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
                 const PieceWork& work, tile::Id piece);

@@ -32,14 +32,14 @@ std::optional<Bounds> bounds_of(tile::Builder& b, Id index) {
   if (inst.op != tile::Op::kMap) return {};
   const auto first = bounds_of(b, inst.args[0]);
   if (!first || inst.fn == Fn::kToI32 || inst.fn == Fn::kToI64) return first;
-  const auto second = bounds_of(b, inst.args[1]);
-  if (!second) return {};
   if (inst.fn == Fn::kAdd) {
+    const auto second = bounds_of(b, inst.args[1]);
+    if (!second) return {};
     return Bounds{b.map(Fn::kAdd, {first->low, second->low}),
                   b.map(Fn::kAdd, {first->high, second->high})};
   }
   const tile::Inst factor = b.program().at(inst.args[1]);
-  const bool positive = factor.op == tile::Op::kConstant && factor.number > 0;
+  const bool positive = factor.op == tile::Op::kConstant && factor.integer > 0;
   if (!positive || (inst.fn != Fn::kMul && inst.fn != Fn::kDiv)) return {};
   return Bounds{b.map(inst.fn, {first->low, inst.args[1]}),
                 b.map(inst.fn, {first->high, inst.args[1]})};

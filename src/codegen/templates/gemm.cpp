@@ -4,7 +4,11 @@
 // batches are strides; it is read in the order in which it lies in memory. Blocks go down the
 // columns first, so that neighbours share a panel of B.
 
+#include <algorithm>
+#include <array>
+
 #include "codegen/templates/body.h"
+#include "codegen/templates/template.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -38,13 +42,13 @@ bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
     if (producer < 0) return dim + 1 == rank;
     const Node& node = body.node(producer);
     if (node.inputs.empty()) return false;
-    if (node.op_name() == "transpose" || node.op_name() == "permute") {
+    if (node.op->view == View::kPermute) {
       dim = permutation(node.op_name(), node.attrs, rank)[dim];
-    } else if (is_flat_view(node.op_name())) {
+    } else if (node.op->view == View::kFlat) {
       const auto base = dim_of_view(body.type(node.inputs[0]).shape, body.type(value).shape, dim);
       if (!base) return false;
       dim = *base;
-    } else if (node.op_name() == "expand" || node.op->op_class == OpClass::kPointwise) {
+    } else if (node.op->view == View::kExpand || node.op->op_class == OpClass::kPointwise) {
       const std::size_t lead = rank - body.type(node.inputs[0]).shape.size();
       if (dim < lead) return false;
       dim -= lead;
@@ -58,7 +62,7 @@ bool is_plain(const Graph& body, ValueId value) {
   const NodeId producer = body.value(value).producer;
   if (producer < 0) return true;
   const Node& node = body.node(producer);
-  return node.op->op_class == OpClass::kView && node.op_name() != "cat" &&
+  return node.op->op_class == OpClass::kView && node.op->view != View::kCat &&
          is_plain(body, node.inputs[0]);
 }
 
@@ -71,7 +75,7 @@ class Gemm {
         program_(program),
         b_(program),
         emitter_(b_, body_, info, config("BLOCK_M")),
-        first_(info.matmuls[0]->op->name == "addmm" ? 1 : 0) {}
+        first_(first_matrix(*info.matmuls[0])) {}
 
   void build() {
     place_block();
@@ -208,11 +212,11 @@ class Gemm {
     const auto times = [&](Id x, double factor) {
       return factor == 1 ? x : b_.map(Fn::kMul, {x, b_.constant(Kind::kF32, factor)});
     };
-    if (mm.op->name == "scaled_mm") {
+    if (mm.op->matmul == Matmul::kScaled) {
       const Id product = b_.map(Fn::kMul, {b_.map(Fn::kMul, {sum, term(2)}), term(3)});
       return mm.inputs.size() > 4 ? b_.map(Fn::kAdd, {product, term(4)}) : product;
     }
-    if (mm.op->name != "addmm") return sum;
+    if (mm.op->matmul != Matmul::kAdd) return sum;
     const Id product = times(sum, *mm.attr<double>("alpha"));
     const double beta = *mm.attr<double>("beta");
     // With beta 0 the bias is not looked at, whatever it holds.
@@ -231,10 +235,90 @@ class Gemm {
   Dim k_;
 };
 
+constexpr std::array kSettings = {
+    kWarpsSetting,
+    Setting{"BLOCK_M", 16, 256, true},
+    Setting{"BLOCK_N", 16, 256, true},
+    Setting{"BLOCK_K", 16, 256, true},
+    Setting{"num_stages", 1, 8, false},
+};
+
+bool is_matmul(const Node& node) { return node.op->op_class == OpClass::kMatmul; }
+
+/// Two matmuls share a kernel when they share the first operand and agree in everything else.
+bool is_pair(const Graph& body, const Node& one, const Node& other) {
+  return one.op == other.op && one.op->matmul == Matmul::kPlain &&
+         one.inputs[0] == other.inputs[0] && body.type(one.inputs[1]) == body.type(other.inputs[1]);
+}
+
+std::string refuse(const Graph& body) {
+  const BodyInfo info = analyze(body);
+  if (std::any_of(body.nodes().begin(), body.nodes().end(), is_reduction)) {
+    return "a reduction needs whole rows, a matmul computes tiles of them";
+  }
+  const auto& pair = info.matmuls;
+  if (pair.size() > 2) return "a kernel holds one matmul, or a pair that shares an operand";
+  if (pair.size() == 2 && !is_pair(body, *pair[0], *pair[1])) {
+    return "a kernel holds one matmul, or a pair that shares its first operand";
+  }
+  return info.refusal;
+}
+
+Config default_config_of(const Graph& body, const Target&) {
+  const BodyInfo info = analyze(body);
+  // Small M: narrow tiles, so that the weights stream through many blocks.
+  const std::int64_t m = info.space[info.space.size() - 2].max(body.symbols());
+  const std::int64_t block_m = std::clamp<std::int64_t>(round_up_to_power_of_two(m), 16, 64);
+  const DType dtype = body.type(info.matmuls[0]->inputs[0]).dtype;
+  // 128 bytes of K, so that a row of a tile is one line.
+  const std::int64_t block_k = 128 / static_cast<std::int64_t>(dtype_size(dtype));
+  return {{"BLOCK_M", block_m},
+          {"BLOCK_N", 64},
+          {"BLOCK_K", block_k},
+          {"num_stages", 3},
+          {"num_warps", 4}};
+}
+
+/// Tiles of other sizes: each element of the result adds its products in the same order.
+std::vector<Config> candidates_of(const Graph& body, const Target& target) {
+  const Config base = default_config_of(body, target);
+  std::vector<Config> all{base};
+  for (const std::int64_t block_m : {16, 32, 64, 128}) {
+    if (block_m > 2 * base.at("BLOCK_M")) break;
+    for (const std::int64_t block_n : {32, 64, 128}) {
+      for (const std::int64_t stages : {3, 4}) {
+        Config config = base;
+        config["BLOCK_M"] = block_m;
+        config["BLOCK_N"] = block_n;
+        config["num_stages"] = stages;
+        config["num_warps"] = block_m * block_n >= 128 * 128 ? 8 : 4;
+        if (config != base) all.push_back(std::move(config));
+      }
+    }
+  }
+  return all;
+}
+
+tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_device*/) {
+  tile::Program program;
+  Gemm(spec, analyze(*spec.body), program).build();
+  return program;
+}
+
 }  // namespace
 
-void build_gemm(const KernelSpec& spec, const BodyInfo& info, tile::Program& program) {
-  Gemm(spec, info, program).build();
-}
+extern const Template gemm_template;
+const Template gemm_template = {
+    .name = "gemm",
+    .settings = kSettings,
+    .matches =
+        [](const Graph& body) {
+          return std::any_of(body.nodes().begin(), body.nodes().end(), is_matmul);
+        },
+    .refuse = refuse,
+    .default_config = default_config_of,
+    .candidates = candidates_of,
+    .build = build,
+};
 
 }  // namespace braid

@@ -16,6 +16,15 @@ using tile::Id;
 using tile::Kind;
 using tile::kNone;
 
+/// Eight elements per thread: a function of the extent alone, so that a reduction's order never
+/// depends on what is fused.
+Config piece_config(const Graph& body, const BodyInfo& info) {
+  if (info.rows == Rows::kNone || info.rows == Rows::kStrided) return {{"num_warps", 4}};
+  const std::int64_t width = numel(info.reduced_dims()).max(body.symbols());
+  const std::int64_t threads = round_up_to_power_of_two(std::min(width, kMaxRow)) / 8;
+  return {{"num_warps", std::clamp<std::int64_t>(threads / 32, 4, 32)}};
+}
+
 PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info) {
   const SymbolTable& symbols = spec.body->symbols();
   const int chunk = static_cast<int>(spec.config.at("num_warps")) * 32 * 8;

@@ -230,20 +230,22 @@ Id Builder::spread(Id value, int rows, int cols) {
   return map(Fn::kAdd, {splat(type(value).kind, rows, cols, -0.0), value});
 }
 
-void Builder::signal(int phase, Id predicate) {
+void Builder::communicate(const std::string& group, int world) {
   p_.communicates = true;
-  append({.op = Op::kSignal,
-          .type = {},
-          .args = predicate == kNone ? std::vector<Id>{} : std::vector<Id>{predicate},
-          .index = phase});
+  p_.world = world;
+  using P = KernelParam::Kind;
+  for (P kind : {P::kPeers, P::kRank, P::kFlags, P::kTimeout}) {
+    param({.kind = kind, .index = 0, .expr = 0, .group = group});
+  }
+  can_fail();
 }
 
-void Builder::wait(int phase, Id predicate) {
-  p_.communicates = true;
-  append({.op = Op::kWait,
-          .type = {},
-          .args = predicate == kNone ? std::vector<Id>{} : std::vector<Id>{predicate},
-          .index = phase});
+void Builder::signal(Id slot, Id rank, Id predicate) {
+  append({.op = Op::kSignal, .type = {}, .args = {slot, rank, predicate}});
+}
+
+void Builder::wait(Id slot, Id rank, Id predicate) {
+  append({.op = Op::kWait, .type = {}, .args = {slot, rank, predicate}});
 }
 
 Id Builder::begin_for(Id low, Id high, Id step, std::vector<Id> initial) {

@@ -43,8 +43,11 @@ class Builder {
   Id splat_integer(int rows, int cols, std::int64_t value);
   /// A tile of one column, or a scalar, spread over a tile of this shape.
   Id spread(Id value, int rows, int cols);
-  void signal(int phase, Id predicate = kNone);
-  void wait(int phase, Id predicate = kNone);
+  /// Adds the parameters of a kernel that waits for peers of `group`.
+  void communicate(const std::string& group, int world);
+  /// With no rank: every rank of the group.
+  void signal(Id slot, Id rank = kNone, Id predicate = kNone);
+  void wait(Id slot, Id rank = kNone, Id predicate = kNone);
 
   /// Opens a loop; returns its id. Inside, `induction` and `carried` give the values; `end_for`
   /// closes it.

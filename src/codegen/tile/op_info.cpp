@@ -28,8 +28,8 @@ constexpr OpInfo kOps[] = {
     {Op::kCommitGroup, "commit_group", 0, 0, false, false, false},
     {Op::kWaitGroup, "wait_group", 0, 0, false, false, true},
     {Op::kConvertLayout, "convert_layout", 1, 1, true, false, false},
-    {Op::kSignal, "signal", 0, 1, false, false, true},
-    {Op::kWait, "wait", 0, 1, false, false, true},
+    {Op::kSignal, "signal", 3, 3, false, false, false},
+    {Op::kWait, "wait", 3, 3, false, false, false},
 };
 
 struct FnInfo {
@@ -51,17 +51,12 @@ constexpr FnInfo kFns[] = {
     {Fn::kWrapNeg, "wrap_neg", 1},
     {Fn::kMin, "min", 2},
     {Fn::kMax, "max", 2},
-    {Fn::kExp, "exp", 1},
-    {Fn::kLog, "log", 1},
-    {Fn::kSqrt, "sqrt", 1},
-    {Fn::kRsqrt, "rsqrt", 1},
-    {Fn::kTanh, "tanh", 1},
-    {Fn::kErf, "erf", 1},
-    {Fn::kErfc, "erfc", 1},
-    {Fn::kPow, "pow", 2},
-    {Fn::kFloor, "floor", 1},
-    {Fn::kRoundEven, "rint", 1},
-    {Fn::kLt, "lt", 2},
+#define BRAID_UNARY(Name, name, value, cuda) {Fn::k##Name, #name, 1},
+#define BRAID_BINARY(Name, name, value, cuda) {Fn::k##Name, #name, 2},
+    BRAID_SCALAR_FUNCTIONS(BRAID_UNARY, BRAID_BINARY)
+#undef BRAID_UNARY
+#undef BRAID_BINARY
+        {Fn::kLt, "lt", 2},
     {Fn::kEq, "eq", 2},
     {Fn::kAnd, "and", 2},
     {Fn::kNot, "not", 1},
@@ -98,9 +93,10 @@ constexpr ParamName kParams[] = {
     {KernelParam::Kind::kInput, "input"},     {KernelParam::Kind::kOutput, "output"},
     {KernelParam::Kind::kScalar, "scalar"},   {KernelParam::Kind::kPeers, "peers"},
     {KernelParam::Kind::kOffset, "offset"},   {KernelParam::Kind::kResultOffset, "result_offset"},
-    {KernelParam::Kind::kRank, "rank"},       {KernelParam::Kind::kChannel, "channel"},
-    {KernelParam::Kind::kStep, "step"},       {KernelParam::Kind::kRecord, "record"},
-    {KernelParam::Kind::kClosing, "closing"}, {KernelParam::Kind::kTimeout, "timeout"},
+    {KernelParam::Kind::kRank, "rank"},       {KernelParam::Kind::kFlags, "flags"},
+    {KernelParam::Kind::kScratch, "scratch"}, {KernelParam::Kind::kStep, "step"},
+    {KernelParam::Kind::kRecord, "record"},   {KernelParam::Kind::kClosing, "closing"},
+    {KernelParam::Kind::kTimeout, "timeout"},
 };
 
 template <class Table, class Test>

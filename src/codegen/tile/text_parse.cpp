@@ -52,6 +52,10 @@ class TextParser {
         p_.warps_m = static_cast<int>(in_.integer(1, 32));
       } else if (what == "world") {
         p_.world = static_cast<int>(in_.integer(0, 1 << 20));
+      } else if (what == "flag_slots") {
+        p_.flag_slots = in_.integer(0, 1 << 20);
+      } else if (what == "scratch") {
+        p_.scratch_bytes = in_.integer(0, std::int64_t{1} << 40);
       } else if (what == "grid") {
         p_.grid = expression({});
       } else if (what == "param") {
@@ -61,7 +65,9 @@ class TextParser {
       } else if (what == "shared") {
         p_.shared_bytes = static_cast<int>(in_.integer(0, 1 << 30));
       } else {
-        in_.fail_token(key, "kernel, warps, warps_m, world, grid, param, layout or shared");
+        in_.fail_token(key,
+                       "kernel, warps, warps_m, world, flag_slots, scratch, grid, param, layout or "
+                       "shared");
       }
       in_.end_line();
     }

@@ -47,6 +47,8 @@ class TextPrinter {
     line(fmt::format("warps {}", p_.num_warps));
     if (p_.warps_m != 1) line(fmt::format("warps_m {}", p_.warps_m));
     if (p_.world != 0) line(fmt::format("world {}", p_.world));
+    if (p_.flag_slots != 0) line(fmt::format("flag_slots {}", p_.flag_slots));
+    if (p_.scratch_bytes != 0) line(fmt::format("scratch {}", p_.scratch_bytes));
     line(fmt::format("grid {}", p_.grid.str()));
     for (std::size_t i = 0; i < p_.params.size(); ++i) param(i);
     for (std::size_t i = 0; i < p_.layouts.size(); ++i) {

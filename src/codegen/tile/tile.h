@@ -6,6 +6,7 @@
 
 #include "codegen/kernel_spec.h"
 #include "codegen/tile/layout.h"
+#include "ir/scalar_functions.h"
 
 namespace braid::tile {
 
@@ -56,9 +57,11 @@ enum class Op : std::uint8_t {
   kStoreShared,   ///< shared, slot, tile
   kCommitGroup,   ///< ends a group of asynchronous copies
   kWaitGroup,     ///< waits until at most `index` groups are in flight, then a block barrier
-  kSignal,        ///< block barrier, then releases flag phase `index` at every peer; [predicate]
   kConvertLayout,  ///< the same tile in its own layout
-  kWait,  ///< waits for every peer's flag of phase `index`, then a block barrier; [predicate]
+  kSignal,         ///< slot, rank or none, predicate or none, scalars: block barrier, then releases
+                   ///< this rank's flag of the slot at the rank, or at every rank
+  kWait,           ///< slot, rank or none, predicate or none: waits for the flag of the rank, or of
+                   ///< every rank, in this rank's slot, then a block barrier
 };
 
 /// Scalar functions of kMap. Comparison and logic give predicates. Of floats, kMin and kMax keep
@@ -78,16 +81,9 @@ enum class Fn : std::uint8_t {
   kWrapNeg,
   kMin,
   kMax,
-  kExp,
-  kLog,
-  kSqrt,
-  kRsqrt,
-  kTanh,
-  kErf,
-  kErfc,
-  kPow,
-  kFloor,
-  kRoundEven,
+#define BRAID_FUNCTION(Name, name, value, cuda) k##Name,
+  BRAID_SCALAR_FUNCTIONS(BRAID_FUNCTION, BRAID_FUNCTION)  // kExp, ...
+#undef BRAID_FUNCTION
   kLt,
   kEq,
   kAnd,
@@ -157,6 +153,8 @@ struct Program {
   int warps_m = 1;  ///< arrangement of warps over a dot's result
   int world = 0;    ///< ranks of the group, when it communicates
   bool communicates = false;
+  std::int64_t flag_slots = 0;     ///< of the step: a slot has a flag of each rank
+  std::int64_t scratch_bytes = 0;  ///< that peers write, in the symmetric arena
   std::vector<Layout> layouts;
   int shared_bytes = 0;
   Expr grid = 1;

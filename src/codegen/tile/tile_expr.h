@@ -4,7 +4,7 @@
 
 namespace braid::tile {
 
-/// A tile value as the generic arithmetic of ir/pointwise.h wants it.
+/// A tile value as the generic arithmetic of ir/scalar.h wants it.
 struct TileExpr {
   Builder* builder;
   Id id;
@@ -26,20 +26,15 @@ inline TileExpr operator-(TileExpr a) {
   return {a.builder, a.builder->map(is_float(a) ? Fn::kNeg : Fn::kWrapNeg, {a.id})};
 }
 inline TileExpr abs(TileExpr a) { return {a.builder, a.builder->map(Fn::kAbs, {a.id})}; }
-inline TileExpr exp(TileExpr a) { return {a.builder, a.builder->map(Fn::kExp, {a.id})}; }
-inline TileExpr log(TileExpr a) { return {a.builder, a.builder->map(Fn::kLog, {a.id})}; }
-inline TileExpr sqrt(TileExpr a) { return {a.builder, a.builder->map(Fn::kSqrt, {a.id})}; }
-inline TileExpr rsqrt(TileExpr a) { return {a.builder, a.builder->map(Fn::kRsqrt, {a.id})}; }
-inline TileExpr tanh(TileExpr a) { return {a.builder, a.builder->map(Fn::kTanh, {a.id})}; }
-inline TileExpr erf(TileExpr a) { return {a.builder, a.builder->map(Fn::kErf, {a.id})}; }
-inline TileExpr erfc(TileExpr a) { return {a.builder, a.builder->map(Fn::kErfc, {a.id})}; }
-inline TileExpr floor(TileExpr a) { return {a.builder, a.builder->map(Fn::kFloor, {a.id})}; }
-inline TileExpr nearbyint(TileExpr a) {
-  return {a.builder, a.builder->map(Fn::kRoundEven, {a.id})};
-}
-inline TileExpr pow(TileExpr a, TileExpr b) {
-  return {a.builder, a.builder->map(Fn::kPow, {a.id, b.id})};
-}
+#define BRAID_UNARY(Name, name, value, cuda) \
+  inline TileExpr name(TileExpr a) { return {a.builder, a.builder->map(Fn::k##Name, {a.id})}; }
+#define BRAID_BINARY(Name, name, value, cuda)                      \
+  inline TileExpr name(TileExpr a, TileExpr b) {                   \
+    return {a.builder, a.builder->map(Fn::k##Name, {a.id, b.id})}; \
+  }
+BRAID_SCALAR_FUNCTIONS(BRAID_UNARY, BRAID_BINARY)
+#undef BRAID_UNARY
+#undef BRAID_BINARY
 inline TileExpr maximum(TileExpr a, TileExpr b) {
   return {a.builder, a.builder->map(Fn::kMax, {a.id, b.id})};
 }

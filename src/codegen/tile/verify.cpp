@@ -119,6 +119,11 @@ class Verifier {
            fmt::format("the shape [{}, {}]", as.rows, as.cols));
   }
 
+  static bool may_be_none(Op op, std::size_t operand) {
+    if (op == Op::kCopyToShared) return operand == 4;
+    return (op == Op::kSignal || op == Op::kWait) && operand > 0;
+  }
+
   void instruction(Id id) {
     const Inst& inst = p_.at(id);
     const OpInfo& info = op_info(inst.op);
@@ -132,7 +137,7 @@ class Verifier {
     }
     for (std::size_t i = 0; i < inst.args.size(); ++i) {
       const Id arg = inst.args[i];
-      if (arg == kNone && inst.op == Op::kCopyToShared && i == 4) continue;
+      if (arg == kNone && may_be_none(inst.op, i)) continue;
       if (!visible_.contains(arg)) {
         fail(fmt::format("operand {}", arg == kNone ? "none" : fmt::format("%{}", arg)),
              "a value that is defined before it, in its own or an outer block");
@@ -225,7 +230,9 @@ class Verifier {
         break;
       case Op::kSignal:
       case Op::kWait:
-        if (!args.empty()) scalar_predicate(args[0]);
+        scalar_integer(args[0], "the slot");
+        if (args[1] != kNone) scalar_integer(args[1], "the rank");
+        if (args[2] != kNone) scalar_predicate(args[2]);
         break;
       default:
         break;

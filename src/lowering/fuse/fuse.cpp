@@ -7,7 +7,6 @@
 
 #include "braid/error.h"
 #include "codegen/kernel_spec.h"
-#include "codegen/protocol.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -19,12 +18,13 @@
 // fuse: clusters the compute nodes into kernel nodes.
 //
 // Matches, in graph order: a node joins the kernel of one of its operands (the host), preferring
-// collective to gemm to row to pointwise kernels; then the pointwise kernels of its other operands
-// join too, and the gemm of the other operand when the two matmuls share their first one (gate and
-// up). Views, slices and other movements that leave neighbours neighbours, and constants, stand in
-// the body of each kernel that reads them (index arithmetic there, no traffic); so does a transpose
-// that only matmuls read. A matmul takes in the casts and scales of its operands. Values that
-// others still read become further outputs, so nothing is computed twice. Refuses a merge
+// that of a collective to that of a matmul, of a reduction, of none of these (pointwise); then the
+// pointwise kernels of its other operands join too, and the matmul of the other operand when the
+// two share their first one (gate and up). Views, slices and other movements that leave neighbours
+// neighbours, and constants, stand in the body of each kernel that reads them (index arithmetic
+// there, no traffic); so does a transpose that only matmuls read. A matmul takes in the casts and
+// scales of its operands. Values that others still read become further outputs, so nothing is
+// computed twice. Refuses a merge
 //   - that the template cannot express (codegen answers that);
 //   - that could close a cycle through a node outside (see `level`);
 //   - that would repeat work: an operand computed inside a matmul, or a small value computed once
@@ -43,21 +43,31 @@ namespace {
 
 constexpr std::string_view kPass = "fuse";
 
+/// What a kernel is built around; a node rather joins a later kind than an earlier one.
+enum class Anchor : std::uint8_t { kNone, kReduction, kMatmul, kCollective };
+
 /// A kernel in the making, or one node that stays as it is (`body.graph` is null then).
 struct Item {
   std::vector<NodeId> nodes;  ///< in graph order, but a collective right after its operand
-  std::string template_name;
   KernelBody body;
+  Anchor anchor = Anchor::kNone;
   int level = 0;
   bool consumed = false;  ///< an item outside reads it
   bool gone = false;      ///< became part of another one
 };
 
-int priority(std::string_view template_name) {
-  return template_name == "collective" ? 3
-         : template_name == "gemm"     ? 2
-         : template_name == "row"      ? 1
-                                       : 0;
+Anchor anchor_of(const Node& node) {
+  switch (node.op->op_class) {
+    case OpClass::kCollective:
+      return Anchor::kCollective;
+    case OpClass::kMatmul:
+      return Anchor::kMatmul;
+    case OpClass::kReduction:
+    case OpClass::kNorm:
+      return Anchor::kReduction;
+    default:
+      return Anchor::kNone;
+  }
 }
 
 bool is_collective(const Node& node) { return node.op->op_class == OpClass::kCollective; }
@@ -214,9 +224,9 @@ class Fuser {
       }
     }
     std::sort(hosts.begin(), hosts.end(), [&](int a, int b) {
-      const int pa = priority(item(a).template_name);
-      const int pb = priority(item(b).template_name);
-      return pa != pb ? pa > pb : a > b;
+      const Anchor of_a = item(a).anchor;
+      const Anchor of_b = item(b).anchor;
+      return of_a != of_b ? of_a > of_b : a > b;
     });
 
     int joined = -1;
@@ -302,7 +312,7 @@ class Fuser {
   bool is_cheap_prologue(int host, NodeId id) {
     const Item& it = item(host);
     const ValueId operand = node(id).inputs[0];
-    if (it.template_name != "pointwise" || it.consumed || it.body.outputs != std::vector{operand} ||
+    if (it.anchor != Anchor::kNone || it.consumed || it.body.outputs != std::vector{operand} ||
         users_[static_cast<std::size_t>(operand)] != std::vector{id} ||
         is_output_[static_cast<std::size_t>(operand)]) {
       return false;
@@ -310,7 +320,7 @@ class Fuser {
     double bytes = most_bytes(operand);
     for (ValueId input : it.body.inputs) bytes += most_bytes(input);
     const DeviceModel& device = device_model(context_.target);
-    const std::int64_t blocks = protocol::kMaxBlocks / context_.ranks_per_device;
+    const std::int64_t blocks = kMaxCollectiveBlocks / context_.ranks_per_device;
     return memory_ns(bytes, std::max<std::int64_t>(1, blocks), device) <
            memory_ns(bytes, device.sms, device) + device.launch_ns;
   }
@@ -319,7 +329,7 @@ class Fuser {
   /// and its operands are no larger.
   bool is_prologue(int host, NodeId id) {
     const Item& it = item(host);
-    if (it.template_name != "pointwise" || it.consumed) return false;
+    if (it.anchor != Anchor::kNone || it.consumed) return false;
     double bytes = 0;
     for (ValueId input : it.body.inputs) bytes += most_bytes(input);
     double results = 0;
@@ -343,16 +353,17 @@ class Fuser {
   std::string cannot_absorb(int joined, int other, NodeId id, const std::vector<NodeId>& own) {
     const bool is_matmul = node(id).op->op_class == OpClass::kMatmul;
     if (is_matmul) return is_prologue(other, id) ? "" : cannot_join(other, id, own);
-    const bool pair = item(joined).template_name == "gemm" && item(other).template_name == "gemm";
-    if (item(other).template_name != "pointwise" && !pair) {
+    const bool pair =
+        item(joined).anchor == Anchor::kMatmul && item(other).anchor == Anchor::kMatmul;
+    if (item(other).anchor != Anchor::kNone && !pair) {
       return fmt::format("'{}' went into the {} kernel of '{}', and a {} kernel cannot join that",
-                         node(id).name, item(joined).template_name, head(item(joined)).name,
-                         item(other).template_name);
+                         node(id).name, template_name(*item(joined).body.graph),
+                         head(item(joined)).name, template_name(*item(other).body.graph));
     }
     return would_repeat(other, id, own);
   }
 
-  /// The node that gave the item its template.
+  /// The node that the item is named after in remarks.
   const Node& head(const Item& it) const {
     for (NodeId n : it.nodes) {
       const OpClass c = node(n).op->op_class;
@@ -405,9 +416,9 @@ class Fuser {
       return "another operand may depend on that kernel: merging could close a cycle";
     merged.level = cap == INT_MAX ? level : cap;
 
+    for (NodeId n : merged.nodes) merged.anchor = std::max(merged.anchor, anchor_of(node(n)));
     merged.body = make_body(graph_, merged.nodes, escaping(merged.nodes));
-    merged.template_name = template_for(*merged.body.graph);
-    return cannot_fuse(*merged.body.graph, merged.template_name);
+    return cannot_fuse(*merged.body.graph);
   }
 
   /// Orders sorted nodes: what a collective's operand is computed from, the collective, the rest.
@@ -568,7 +579,7 @@ class Fuser {
       return;
     }
     const KernelSpec& spec = shared_spec(it);
-    Attrs attrs{{"body", spec.body}, {"template", spec.template_name}, {"config", spec.config}};
+    Attrs attrs{{"body", spec.body}, {"config", spec.config}};
     std::map<std::string, std::int64_t> indexed;
     for (std::size_t n = 0; n < it.nodes.size(); ++n) {
       if (takes_indices(node(it.nodes[n]))) indexed.emplace(node(it.nodes[n]).name, n);
@@ -582,7 +593,8 @@ class Fuser {
       if (!ops.empty()) ops += '+';
       ops += node(n).op_name();
     }
-    context_.applied(kPass, kernel.name, fmt::format("one {} kernel: {}", spec.template_name, ops));
+    context_.applied(kPass, kernel.name,
+                     fmt::format("one {} kernel: {}", template_name(*spec.body), ops));
     for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
       rewrite_.map(it.body.outputs[i], kernel.outputs[i]);
       const std::string& group = graph_.value(it.body.outputs[i]).comm_group;
@@ -596,8 +608,7 @@ class Fuser {
     KernelSpec& spec = entry->second;
     if (is_new) {
       spec.body = it.body.graph;
-      spec.template_name = it.template_name;
-      spec.config = default_config(spec, context_.target);
+      spec.config = default_config(*spec.body, context_.target);
     }
     return spec;
   }

@@ -61,22 +61,12 @@ void append_attr(const T& value, std::string& out) {
     }
   } else if constexpr (std::is_same_v<T, std::shared_ptr<const Graph>>) {
     out += body_key(*value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    fmt::format_to(std::back_inserter(out), "{}f", value);  // 3.0 is not 3
   } else {
     fmt::format_to(std::back_inserter(out), "{}", value);
   }
 }
-
-/// A setting that the code generator takes: a power of two, or any number, in a range.
-struct Setting {
-  std::string_view name;
-  std::int64_t min, max;
-  bool power_of_two;
-};
-constexpr Setting kWarps = {"num_warps", 1, 32, true};
-constexpr Setting kTiles[] = {{"BLOCK_M", 16, 256, true},
-                              {"BLOCK_N", 16, 256, true},
-                              {"BLOCK_K", 16, 256, true},
-                              {"num_stages", 1, 8, false}};
 
 void check_setting(const Node& kernel, const Setting& setting) {
   const auto& config = *kernel.attr<Config>("config");
@@ -102,24 +92,17 @@ bool runs_in_kernels(const Node& node) {
 
 void check_kernel(const Node& kernel) {
   const Graph& body = **kernel.attr<std::shared_ptr<const Graph>>("body");
-  const auto& given = *kernel.attr<std::string>("template");
   for (const Node& node : body.nodes()) {
     if (runs_in_kernels(node)) continue;
     throw_invalid(kernel.name + "/attrs/body",
                   fmt::format("'{}' is {}; expected nodes that run inside a kernel", node.name,
                               node.op_name()));
   }
-  if (const std::string fitting = template_for(body); given != fitting) {
-    throw_invalid(kernel.name + "/attrs/template",
-                  fmt::format("found {}; expected {}, by the nodes of its body", given, fitting));
-  }
-  if (const std::string reason = cannot_fuse(body, given); !reason.empty()) {
+  if (const std::string reason = cannot_fuse(body); !reason.empty()) {
     throw_invalid(kernel.name + "/attrs/body",
-                  fmt::format("no {} kernel computes it: {}", given, reason));
+                  fmt::format("no {} kernel computes it: {}", template_name(body), reason));
   }
-  check_setting(kernel, kWarps);
-  if (given != "gemm") return;
-  for (const Setting& setting : kTiles) check_setting(kernel, setting);
+  for (const Setting& setting : settings(body)) check_setting(kernel, setting);
 }
 
 KernelBody make_body(const Graph& graph, std::span<const NodeId> nodes,

@@ -24,8 +24,8 @@ struct KernelBody {
 [[nodiscard]] KernelBody make_body(const Graph& graph, std::span<const NodeId> nodes,
                                    std::vector<ValueId> outputs);
 
-/// Refuses a kernel node whose template or config does not fit its body: those that `fuse` makes
-/// do, but a user may write one. Throws kInvalidArgument at the node's name.
+/// Refuses a kernel node whose body is no kernel, or whose config does not fit it: those that
+/// `fuse` makes do, but a user may write one. Throws kInvalidArgument at the node's name.
 void check_kernel(const Node& kernel);
 
 /// A text that two bodies share exactly when they are equal.

@@ -20,8 +20,9 @@
 // into its io buffer; a copy step at the end does it where that cannot be: for a graph input, a
 // communication buffer, and a value whose buffer is another output already. copy_ is a copy step
 // into a graph input.
-// A step that waits for other ranks gets a channel of its own. The last one of each group ends with
-// a barrier, so that no rank still reads when the next run starts to write.
+// A step that waits for other ranks owns the flag words and the scratch that its kernel asks for:
+// buffers of their own kind in its group's arena, live in the whole program. The last such step of
+// each group ends with a barrier, so that no rank still reads when the next run starts to write.
 // Refuses any other node: it should be inside a kernel by now.
 namespace braid {
 namespace {
@@ -49,7 +50,7 @@ class Builder {
     choose_direct_outputs();
     for (const Node& node : graph_.nodes()) add_node(node);
     add_outputs(output_names);
-    add_channels();
+    add_communication();
     set_lifetimes();
     place_buffers();
     program_.hash = hash_of(program_);
@@ -71,7 +72,8 @@ class Builder {
   int last_step() const { return std::max(0, static_cast<int>(program_.steps.size()) - 1); }
 
   int add_buffer(std::string name, const TensorType& type, Place place) {
-    program_.buffers.push_back({.name = std::move(name),
+    program_.buffers.push_back({.kind = BufferKind::kTensor,
+                                .name = std::move(name),
                                 .type = type,
                                 .arena = -1,
                                 .offset = 0,
@@ -164,20 +166,19 @@ class Builder {
   /// JSON has equal ones apart.
   int find_kernel(const Node& node) {
     const auto& body = *node.attr<std::shared_ptr<const Graph>>("body");
-    const auto& template_name = *node.attr<std::string>("template");
     const auto& config = *node.attr<Config>("config");
     auto [known, first_seen] = body_keys_.try_emplace(body.get());
     if (first_seen) known->second = body_key(*body);
-    std::string key = template_name;
+    std::string key;
     for (const auto& [name, value] : config)
-      fmt::format_to(std::back_inserter(key), ",{}={}", name, value);
+      fmt::format_to(std::back_inserter(key), "{}={},", name, value);
     key += ';';
     key += known->second;
     const auto [entry, is_new] =
         kernels_.try_emplace(std::move(key), static_cast<int>(program_.kernels.size()));
     if (is_new) {
       check_kernel(node);
-      ProgramKernel kernel{.spec = {body, template_name, config}, .needs = {}};
+      ProgramKernel kernel{.spec = {body, config}, .needs = {}};
       kernel.needs = requirements(kernel.spec, context_.target, context_.ranks_per_device);
       program_.kernels.push_back(std::move(kernel));
     }
@@ -213,11 +214,24 @@ class Builder {
                : kNone;
   }
 
-  void add_channels() {
+  /// A buffer of 32-bit words that a step owns, or none.
+  int add_words(const Step& step, BufferKind kind, std::int64_t words, const std::string& group) {
+    if (words == 0) return -1;
+    const bool flags = kind == BufferKind::kFlags;
+    const int id = add_buffer(fmt::format("{} {}", step.name, flags ? "flags" : "scratch"),
+                              {DType::kI32, {words}}, {ArenaKind::kSymmetric, group});
+    buffer(id).kind = kind;
+    return id;
+  }
+
+  void add_communication() {
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      const std::string& group = comm_group(program_.steps[s]);
+      Step& step = program_.steps[s];
+      const std::string& group = comm_group(step);
       if (group.empty()) continue;
-      program_.steps[s].channel = program_.channels++;
+      const Requirements& needs = program_.kernels[static_cast<std::size_t>(step.kernel)].needs;
+      step.flags = add_words(step, BufferKind::kFlags, needs.flag_words, group);
+      step.scratch = add_words(step, BufferKind::kScratch, (needs.scratch_bytes + 3) / 4, group);
       waiting_[group].push_back(static_cast<int>(s));
     }
     for (const auto& [group, steps] : waiting_) {
@@ -248,8 +262,9 @@ class Builder {
       for (int id : remote_buffers(spec, step)) use(id, next_barrier(group, now));
     }
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
-      // The caller may look at parameters and io between any two runs.
-      if (places_[i].kind == ArenaKind::kParameters || places_[i].kind == ArenaKind::kIo) {
+      // The caller may look at parameters and io between any two runs, peers at words.
+      if (places_[i].kind == ArenaKind::kParameters || places_[i].kind == ArenaKind::kIo ||
+          program_.buffers[i].kind != BufferKind::kTensor) {
         program_.buffers[i].first_step = 0;
         program_.buffers[i].last_step = last_step();
       }
@@ -276,10 +291,7 @@ class Builder {
         lifetimes.push_back({b.bytes, b.first_step, b.last_step, kAlignment});
       }
       const bool symmetric = place.kind == ArenaKind::kSymmetric;
-      const std::int64_t head =
-          symmetric ? protocol::head_bytes(program_.channels,
-                                           graph_.groups().find(place.group)->second.size)
-                    : 0;
+      const std::int64_t head = symmetric ? protocol::kHeadBytes : 0;
       const bool fixed = place.kind == ArenaKind::kParameters || place.kind == ArenaKind::kIo;
       const MemoryPlan plan = fixed ? side_by_side(lifetimes) : plan_memory(lifetimes);
       for (std::size_t i = 0; i < ids.size(); ++i) {

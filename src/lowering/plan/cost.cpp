@@ -13,13 +13,6 @@
 namespace braid {
 namespace {
 
-constexpr DeviceModel kDevices[] = {
-    {"A100", 80, 108, 164, 2039, 19.5, 312, 300, 1.41, 2500, 2000},
-    {"H100", 90, 132, 228, 3352, 67, 989, 450, 1.98, 2500, 1500},
-    {"H200", 90, 132, 228, 4800, 67, 989, 450, 1.98, 2500, 1500},
-    {"B200", 100, 148, 228, 7670, 75, 2225, 900, 1.98, 2500, 1000},
-};
-
 /// Alpha and beta of an algorithm, for n ranks and S bytes per rank:
 ///   t = base + barriers * barrier + hops * 2(n-1) + bytes / (share * link rate)
 ///   bytes = S * (peers * (n-1) + slices * (n-1)/n + whole + slice / n)
@@ -118,21 +111,6 @@ double kernel_ns(const Graph& graph, const Node& node, const Graph& body, const 
 }
 
 }  // namespace
-
-const DeviceModel* find_device_model(std::string_view name) {
-  for (const DeviceModel& device : kDevices) {
-    if (device.name == name) return &device;
-  }
-  return nullptr;
-}
-
-const DeviceModel& device_model(const Target& target) {
-  const DeviceModel* best = &kDevices[0];
-  for (const DeviceModel& device : kDevices) {
-    if (device.sm <= target.sm && device.sm > best->sm) best = &device;
-  }
-  return *best;
-}
 
 double collective_ns(std::string_view algorithm, std::int64_t world, std::int64_t bytes,
                      const DeviceModel& device) {

@@ -5,29 +5,10 @@
 
 #include "braid/counts.h"
 #include "braid/graph.h"
+#include "codegen/device_model.h"
 #include "codegen/target.h"
 
 namespace braid {
-
-/// What the cost model knows of a device. Rates are peaks of the vendor's data sheet.
-struct DeviceModel {
-  std::string_view name;  ///< "A100", "H100", "H200", "B200"
-  int sm;
-  int sms;            ///< multiprocessors
-  int shared_kib;     ///< shared memory per multiprocessor
-  double hbm_gbs;     ///< GB/s
-  double f32_tflops;  ///< outside the matrix units
-  double f16_tflops;  ///< bf16 and f16 in the matrix units, dense
-  double nvlink_gbs;  ///< GB/s, one way
-  double ghz;         ///< clock of the multiprocessors that f32_tflops is reckoned with
-  double launch_ns;   ///< of one kernel
-  double barrier_ns;  ///< among the ranks of a P2P domain
-};
-
-/// By name ("H200"); nothing when there is none.
-[[nodiscard]] const DeviceModel* find_device_model(std::string_view name);
-/// The first device of that architecture, or of the newest one not above it.
-[[nodiscard]] const DeviceModel& device_model(const Target& target);
 
 /// Nanoseconds of one all-reduce of `bytes` (each rank's tensor) among `world` ranks by
 /// "one_shot", "two_shot", "multimem" or "ring". Throws kInvalidArgument on another name.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "codegen/device_model.h"
 #include "ir/json_writer.h"
 
 namespace braid {
@@ -25,8 +26,10 @@ std::string_view param_kind(KernelParam::Kind kind) {
       return "result_offset";
     case KernelParam::Kind::kRank:
       return "rank";
-    case KernelParam::Kind::kChannel:
-      return "channel";
+    case KernelParam::Kind::kFlags:
+      return "flags";
+    case KernelParam::Kind::kScratch:
+      return "scratch";
     case KernelParam::Kind::kStep:
       return "step";
     case KernelParam::Kind::kRecord:
@@ -39,6 +42,18 @@ std::string_view param_kind(KernelParam::Kind kind) {
   return "";
 }
 
+std::string_view buffer_kind(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::kTensor:
+      return "tensor";
+    case BufferKind::kFlags:
+      return "flags";
+    case BufferKind::kScratch:
+      return "scratch";
+  }
+  return "";
+}
+
 /// Writes the program's text; one line per buffer, step, parameter and tensor.
 class Writer {
  public:
@@ -46,9 +61,9 @@ class Writer {
 
   std::string write(bool with_hash) {
     put("{{\"braid_program\": 1,\n \"name\": {},\n", json_string(program_.name));
-    put(" \"target\": {}, \"world\": {}, \"ranks_per_device\": {}, \"channels\": {},\n",
-        json_string(program_.target.str()), program_.world, program_.ranks_per_device,
-        program_.channels);
+    put(" \"target\": {}, \"world\": {}, \"ranks_per_device\": {},\n",
+        json_string(program_.target.str()), program_.world, program_.ranks_per_device);
+    device(device_model(program_.target));
     list("symbols", program_.symbols, '{', [&](const auto& entry) {
       put("{}: {{\"min\": {}, \"max\": {}, \"multiple_of\": {}}}", json_string(entry.first),
           entry.second.min, entry.second.max, entry.second.multiple_of);
@@ -111,19 +126,28 @@ class Writer {
     out_ += "]}";
   }
 
+  /// What the plan was made for: ranks that know other facts would plan otherwise.
+  void device(const DeviceModel& d) {
+    put(" \"device\": {{\"name\": {}, \"multiprocessors\": {}, \"shared_kib\": {}, "
+        "\"memory_gbs\": {}, \"f32_tflops\": {}, \"f16_tflops\": {}, \"link_gbs\": {}, "
+        "\"ghz\": {}, \"launch_ns\": {}, \"barrier_ns\": {}}},\n",
+        json_string(d.name), d.sms, d.shared_kib, d.hbm_gbs, d.f32_tflops, d.f16_tflops,
+        d.nvlink_gbs, d.ghz, d.launch_ns, d.barrier_ns);
+  }
+
   void buffer(const Buffer& b) {
-    put("{{\"name\": {}, \"dtype\": \"{}\", \"shape\": {}, \"arena\": {}, \"offset\": {}, "
-        "\"bytes\": {}, \"first_step\": {}, \"last_step\": {}}}",
-        json_string(b.name), dtype_name(b.type.dtype), json_shape(b.type.shape), b.arena, b.offset,
-        b.bytes, b.first_step, b.last_step);
+    put("{{\"name\": {}, \"kind\": \"{}\", \"dtype\": \"{}\", \"shape\": {}, \"arena\": {}, "
+        "\"offset\": {}, \"bytes\": {}, \"first_step\": {}, \"last_step\": {}}}",
+        json_string(b.name), buffer_kind(b.kind), dtype_name(b.type.dtype),
+        json_shape(b.type.shape), b.arena, b.offset, b.bytes, b.first_step, b.last_step);
   }
 
   void kernel(const ProgramKernel& k) {
     put("{{\"template\": {}, \"config\": {}, \"grid\": {}, \"threads\": {}, \"shared_bytes\": {}, "
-        "\"comm_group\": {},\n   \"params\": [",
-        json_string(k.spec.template_name), json_attribute(AttrValue(k.spec.config)),
+        "\"comm_group\": {}, \"flag_words\": {}, \"scratch_bytes\": {},\n   \"params\": [",
+        json_string(k.needs.template_name), json_attribute(AttrValue(k.spec.config)),
         json_string(k.needs.grid.str()), k.needs.threads, k.needs.shared_bytes,
-        json_string(k.needs.comm_group));
+        json_string(k.needs.comm_group), k.needs.flag_words, k.needs.scratch_bytes);
     const char* separator = "\n    ";
     for (const KernelParam& p : k.needs.params) {
       put("{}{{\"kind\": \"{}\", \"index\": {}, \"expr\": {}, \"group\": {}}}", separator,
@@ -144,9 +168,10 @@ class Writer {
     out_ += ", \"outputs\": ";
     ints(s.outputs);
     if (!s.indexed.empty()) put(", \"indexed\": {}", json_attribute(AttrValue(s.indexed)));
-    if (s.channel >= 0) {
-      put(", \"channel\": {}, \"closing_barrier\": {}", s.channel, s.closing_barrier);
+    if (s.flags >= 0) {
+      put(", \"flags\": {}, \"closing_barrier\": {}", s.flags, s.closing_barrier);
     }
+    if (s.scratch >= 0) put(", \"scratch\": {}", s.scratch);
     out_ += '}';
   }
 

@@ -20,8 +20,14 @@ struct Arena {
   [[nodiscard]] std::string name() const;  ///< "parameters", "workspace", "symmetric:tp", "io"
 };
 
-/// A tensor's place. Two buffers may share bytes when their lives do not overlap.
+/// What a buffer holds. The words of a step that communicates (its flags, and the scratch that
+/// peers write) are that step's alone and lie in its group's arena; they are zeroed before the
+/// first run and keep their bytes between runs.
+enum class BufferKind : std::uint8_t { kTensor, kFlags, kScratch };
+
+/// A place in an arena. Two buffers may share bytes when their lives do not overlap.
 struct Buffer {
+  BufferKind kind = BufferKind::kTensor;
   std::string name;  ///< of the value it holds
   TensorType type;
   int arena;
@@ -47,7 +53,8 @@ struct Step {
   int kernel = -1;
   std::vector<int> inputs;   ///< buffers of the body's inputs
   std::vector<int> outputs;  ///< buffers of the body's outputs
-  int channel = -1;          ///< flag channel of a kernel that waits
+  int flags = -1;            ///< buffer of its flag words, of a kernel that waits
+  int scratch = -1;          ///< buffer that peers write, of a kernel that asks for one
   bool closing_barrier = false;
   std::map<std::string, std::int64_t> indexed;  ///< names of the body's nodes that take indices
   // kCopy: buffer to buffer, of equal size
@@ -78,7 +85,6 @@ struct Program {
   std::vector<Step> steps;
   std::vector<ProgramTensor> inputs;
   std::vector<ProgramTensor> outputs;
-  int channels = 0;
   std::string hash;  ///< of all above: what ranks must agree on before the first launch
 };
 

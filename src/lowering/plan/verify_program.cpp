@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "braid/error.h"
+#include "codegen/protocol.h"
 #include "lowering/plan/program.h"
 
 // verify(Program): a plan against its own rules, worked out anew from the steps.
@@ -47,6 +49,8 @@ class Verifier {
       expect(b.offset >= 0 && b.bytes >= 0 && b.offset + b.bytes <= arena.bytes,
              "buffer '{}' at {} with {} bytes leaves arena {} of {} bytes", b.name, b.offset,
              b.bytes, arena.name(), arena.bytes);
+      expect(arena.kind != ArenaKind::kSymmetric || b.offset >= protocol::kHeadBytes,
+             "buffer '{}' lies in the head of {}", b.name, arena.name());
       expect(b.first_step <= b.last_step, "buffer '{}' lives from step {} to step {}", b.name,
              b.first_step, b.last_step);
     }
@@ -69,16 +73,30 @@ class Verifier {
            "step {} has {} inputs and {} outputs, unlike its kernel", s, st.inputs.size(),
            st.outputs.size());
     for (const auto* ids : {&st.inputs, &st.outputs}) {
-      for (int id : *ids) expect(in_range(id, program_.buffers), "step {} uses no buffer", s);
+      for (int id : *ids) {
+        expect(in_range(id, program_.buffers) && buffer(id).kind == BufferKind::kTensor,
+               "step {} uses no buffer", s);
+      }
     }
     const std::string& group = k.needs.comm_group;
-    expect(group.empty() == (st.channel < 0),
-           "step {} waits without a channel, or has one for nothing", s);
-    if (group.empty()) return;
-    expect(st.channel < program_.channels && (waiting_.empty() || st.channel > last_channel_),
-           "step {} shares its channel {}", s, st.channel);
-    last_channel_ = st.channel;
-    waiting_[group].push_back(s);
+    check_words(s, st.flags, BufferKind::kFlags, 4 * k.needs.flag_words, group);
+    check_words(s, st.scratch, BufferKind::kScratch, k.needs.scratch_bytes, group);
+    if (!group.empty()) waiting_[group].push_back(s);
+  }
+
+  /// A step has the words that its kernel asks for, and has them alone.
+  void check_words(int s, int id, BufferKind kind, std::int64_t bytes, const std::string& group) {
+    const char* what = kind == BufferKind::kFlags ? "flags" : "scratch";
+    expect((bytes == 0) == (id < 0), "step {} has {} for nothing, or none", s, what);
+    if (id < 0) return;
+    expect(in_range(id, program_.buffers) && buffer(id).kind == kind,
+           "step {} has no {} in buffer {}", s, what, id);
+    const Arena& arena = program_.arenas[static_cast<std::size_t>(buffer(id).arena)];
+    expect(buffer(id).bytes >= bytes && arena.kind == ArenaKind::kSymmetric && arena.group == group,
+           "step {} needs {} bytes of {} in the arena of '{}', but '{}' has {} in {}", s, bytes,
+           what, group, buffer(id).name, buffer(id).bytes, arena.name());
+    expect(owned_.insert(id).second, "step {} shares its {} '{}'", s, what, buffer(id).name);
+    check_use(id, 0, static_cast<int>(program_.steps.size()) - 1, s);
   }
 
   void check_closing_barriers() const {
@@ -167,7 +185,7 @@ class Verifier {
 
   const Program& program_;
   std::map<std::string, std::vector<int>, std::less<>> waiting_;  ///< group -> steps that wait
-  int last_channel_ = -1;
+  std::set<int> owned_;                                           ///< flags and scratch
 };
 
 }  // namespace

@@ -61,8 +61,10 @@ std::vector<KernelReport> write_artifact(const Graph& graph, const Target& targe
     write(names[i] + ".cubin",
           {reinterpret_cast<const char*>(image.cubin.data()), image.cubin.size()});
   }
+  std::vector<KernelReport> reports = kernel_reports(program, code, nullptr);
+  if (options.report) write("kernels.json", options.report(reports));
   for (OutputFile& file : files) file.publish();
-  return kernel_reports(program, code, nullptr);
+  return reports;
 }
 
 }  // namespace braid

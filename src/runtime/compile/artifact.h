@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "braid/executable.h"
@@ -15,6 +17,8 @@ struct ArtifactOptions {
   int ranks_per_device = 1;          ///< bounds the grids of kernels that wait
   const DiskCache* cache = nullptr;  ///< none when null
   Progress progress;                 ///< may be empty
+  /// The content of `kernels.json`, one more of the files. May be empty: then there is none.
+  std::function<std::string(const std::vector<KernelReport>& kernels)> report;
 };
 
 /// Lowers and compiles a graph for a target, without a device, and writes `program.json` and for

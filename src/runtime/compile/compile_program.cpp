@@ -53,7 +53,7 @@ std::vector<KernelReport> kernel_reports(const Program& program, const ProgramCo
     const ProgramKernel& kernel = program.kernels[k];
     const std::size_t source = code.code_of[k];
     KernelReport& report = reports[source];
-    report.template_name = kernel.spec.template_name;
+    report.template_name = kernel.needs.template_name;
     report.ops = op_names(kernel.spec);
     report.grid =
         std::max(report.grid, bindings == nullptr ? kernel.needs.grid.max(program.symbols)

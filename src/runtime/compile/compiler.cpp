@@ -101,7 +101,7 @@ std::vector<std::string> compile_options(const std::string& architecture, bool l
 std::string key_material(const KernelSource& source, const Target& target,
                          const std::vector<std::string>& options) {
   return fmt::format("braid kernel, format {}\ntarget {}\noptions {}\nentry {}\n\n{}",
-                     kPayloadFormat, target.str(), fmt::join(options, " "), source.entry,
+                     kPayloadFormat, target.arch(), fmt::join(options, " "), source.entry,
                      source.text);
 }
 
@@ -214,7 +214,7 @@ std::string nvrtc_path() { return NvrtcApi::get().library.path(); }
 
 CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
                               const DiskCache* cache, bool line_info) {
-  const std::vector<std::string> options = compile_options(target.str(), line_info);
+  const std::vector<std::string> options = compile_options(target.arch(), line_info);
   if (cache == nullptr) return compile(NvrtcApi::get(), source, options);
 
   const std::string material = key_material(source, target, options);
@@ -245,7 +245,7 @@ std::string compile_file(const std::string& text, const std::string& path, const
   const NvrtcApi& api = NvrtcApi::get();
   NvrtcProgram program(api, text, path);
   // A virtual architecture: PTX alone.
-  std::vector<std::string> options = compile_options("compute_" + target.str().substr(3), true);
+  std::vector<std::string> options = compile_options("compute_" + target.arch().substr(3), true);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   options.push_back("--include-path=" + (folder.empty() ? "." : folder.string()));
   for (const std::string& headers : api.include_folders()) {

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -97,8 +98,9 @@ File open_entry(const File& directory, const std::string& name) {
 }
 
 /// The bytes of a file that can be an entry: its owner, its size and its first bytes are looked at
-/// before the rest is read.
-std::optional<std::string> read_entry(const File& file, std::uint64_t max_bytes) {
+/// before the rest is read. An entry of another format is none, and sets `of_another_version`.
+std::optional<std::string> read_entry(const File& file, std::uint64_t max_bytes,
+                                      bool* of_another_version = nullptr) {
   struct stat info {};
   if (!file.is_open() || ::fstat(file.get(), &info) != 0) return {};
   const auto size = static_cast<std::uint64_t>(info.st_size);
@@ -106,7 +108,11 @@ std::optional<std::string> read_entry(const File& file, std::uint64_t max_bytes)
   std::string bytes(std::min<std::uint64_t>(size, sizeof kMagic + sizeof kFormat), '\0');
   if (read_up_to(file, bytes.data(), bytes.size()) != bytes.size()) return {};
   ByteReader in(bytes);
-  if (in.value<std::uint64_t>() != kMagic || in.value<std::uint32_t>() != kFormat) return {};
+  if (in.value<std::uint64_t>() != kMagic) return {};
+  if (in.value<std::uint32_t>() != kFormat) {
+    if (of_another_version != nullptr) *of_another_version = true;
+    return {};
+  }
   const std::size_t done = bytes.size();
   bytes.resize(size);
   if (read_up_to(file, bytes.data() + done, size - done) != size - done) return {};
@@ -154,7 +160,7 @@ class FileLock {
     }
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
       if (::fstatat(directory_.get(), name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-          locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
+          same_file(locked, named)) {
         file_ = std::move(file);
         return true;
       }
@@ -177,7 +183,10 @@ std::vector<std::string> names_in(const File& directory) {
   std::vector<std::string> names;
   const int own = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const stream = own < 0 ? nullptr : ::fdopendir(own);
-  if (stream == nullptr) return names;
+  if (stream == nullptr) {
+    if (own >= 0) ::close(own);
+    return names;
+  }
   while (const dirent* entry = ::readdir(stream)) names.emplace_back(entry->d_name);
   ::closedir(stream);
   return names;
@@ -237,7 +246,14 @@ fs::path DiskCache::default_directory() {
 
 std::string DiskCache::problem() const {
   struct stat info {};
-  if (::stat(directory_.c_str(), &info) != 0 || is_safe(info)) return {};
+  if (::stat(directory_.c_str(), &info) != 0) {
+    if (errno == ENOENT) return {};  // made at the first write
+    return fmt::format("the cache {} is not used: {}", directory_.string(), std::strerror(errno));
+  }
+  if (!S_ISDIR(info.st_mode)) {
+    return fmt::format("the cache {} is not used: it is no directory", directory_.string());
+  }
+  if (is_safe(info)) return {};
   if (info.st_uid != ::geteuid()) {
     return fmt::format("the cache {} is not used: it belongs to user {}, not to user {}",
                        directory_.string(), info.st_uid, ::geteuid());
@@ -346,7 +362,8 @@ std::vector<DiskCache::Entry> DiskCache::list() const {
     Entry entry{.name = name.substr(0, name.size() - kEntrySuffix.size()),
                 .bytes = static_cast<std::uint64_t>(info->st_size),
                 .used = used_at(*info)};
-    if (const auto bytes = read_entry(open_entry(directory, name), max_bytes_)) {
+    if (const auto bytes =
+            read_entry(open_entry(directory, name), max_bytes_, &entry.of_another_version)) {
       if (const std::optional<Decoded> decoded = decode(*bytes)) {
         const std::string_view material = decoded->key.material;
         entry.intact = true;

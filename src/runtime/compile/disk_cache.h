@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/file_io.h"
+#include "runtime/object_cache.h"
 
 namespace braid {
 
@@ -27,7 +28,7 @@ struct CacheKey {
 /// entry, and anything else that is no file of this user, is a miss and is removed. A directory
 /// that cannot be read or written, or that is not safe (see `problem`), costs speed, never
 /// correctness: no call throws for it. Thread safe.
-class DiskCache {
+class DiskCache final : public ObjectCache {
  public:
   /// `directory` is created with mode 0700 at the first write. Above `max_bytes` the least recently
   /// used entries are removed.
@@ -52,6 +53,10 @@ class DiskCache {
   /// a holder that dies lets go). `hit`, if given, tells. Throws what `make` throws.
   std::string get_or_create(const CacheKey& key, const std::function<std::string()>& make,
                             bool* hit = nullptr) const;
+  [[nodiscard]] std::string get_or_make(std::string_view key,
+                                        const std::function<std::string()>& make) const override {
+    return get_or_create({key}, make);
+  }
 
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
 
@@ -62,10 +67,11 @@ class DiskCache {
 
   struct Entry {
     std::string name;  ///< of its file, without the suffix: the hash of its key
-    std::string kind;  ///< the first line of its key material; empty when it is corrupt
+    std::string kind;  ///< the first line of its key material; empty when it is not intact
     std::uint64_t bytes = 0;
     std::chrono::system_clock::time_point used;
-    bool intact = false;  ///< format and checksum hold
+    bool intact = false;              ///< format and checksum hold
+    bool of_another_version = false;  ///< the format is that of another version, which may read it
   };
   /// Reads and checks every entry, the most recently used first.
   [[nodiscard]] std::vector<Entry> list() const;

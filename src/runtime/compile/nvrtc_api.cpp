@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kOldest = 12;  // the oldest version that is looked for
+
 // Where a CUDA toolkit may lie.
 std::vector<fs::path> toolkits() {
   std::vector<fs::path> result;
@@ -54,7 +56,8 @@ std::vector<std::string> candidates() {
   return result;
 }
 
-NvrtcApi open(DynamicLibrary library) {
+// Nothing, and why, where the file is not an NVRTC that works.
+std::optional<NvrtcApi> open(DynamicLibrary library, std::string& problem) {
   NvrtcApi api;
   api.library = std::move(library);
   std::string missing;
@@ -62,13 +65,14 @@ NvrtcApi open(DynamicLibrary library) {
   BRAID_NVRTC_FUNCTIONS(BRAID_BIND)
 #undef BRAID_BIND
   if (!missing.empty()) {
-    throw_environment("NVRTC", fmt::format("{} lacks {}; {}", api.library.path(), missing,
-                                           NvrtcApi::how_to_get()));
+    problem = fmt::format("{} lacks {}", api.library.path(), missing);
+    return {};
   }
   int minor = 0;
   if (const int result = api.nvrtcVersion(&api.major, &minor); result != 0) {
-    throw_environment("NVRTC", fmt::format("{}: nvrtcVersion: {}", api.library.path(),
-                                           api.nvrtcGetErrorString(result)));
+    problem =
+        fmt::format("{}: nvrtcVersion: {}", api.library.path(), api.nvrtcGetErrorString(result));
+    return {};
   }
   api.version = fmt::format("{}.{}", api.major, minor);
   // NVRTC opens this one by its plain name, which the loader finds when it is there already: a
@@ -94,13 +98,16 @@ NvrtcApi NvrtcApi::load() {
   std::string failures;
   for (const std::string& candidate : candidates()) {
     DynamicLibrary library({candidate});
-    if (!library.loaded()) {
-      failures += (failures.empty() ? "" : "; ") + library.failure();
-      continue;
+    std::string problem = library.failure();
+    std::optional<NvrtcApi> api;
+    if (library.loaded()) api = open(std::move(library), problem);
+    if (!api) {
+      failures += (failures.empty() ? "" : "; ") + problem;
+    } else if (api->fits(driver)) {
+      return *std::move(api);
+    } else if (!too_new) {
+      too_new = std::move(api);
     }
-    NvrtcApi api = open(std::move(library));
-    if (api.fits(driver)) return api;
-    if (!too_new) too_new = std::move(api);
   }
   if (too_new) return *std::move(too_new);  // the cpu device runs what any of them makes
   throw_environment("NVRTC", fmt::format("not found; {}. Tried: {}", how_to_get(), failures));
@@ -112,13 +119,17 @@ std::string NvrtcApi::driver_problem() const {
   const int driver = cuda::driver_cuda_version();
   if (fits(driver)) return {};
   const int wanted = driver / 1000;
-  // From CUDA 13 on the name of the wheel is without the version.
-  const std::string wheel = wanted < 13 ? fmt::format("nvidia-cuda-nvrtc-cu{}", wanted)
-                                        : fmt::format("nvidia-cuda-nvrtc=={}.*", wanted);
+  std::string older;
+  if (wanted >= kOldest) {
+    // From CUDA 13 on the name of the wheel is without the version.
+    const std::string wheel = wanted < 13 ? fmt::format("nvidia-cuda-nvrtc-cu{}", wanted)
+                                          : fmt::format("nvidia-cuda-nvrtc=={}.*", wanted);
+    older = fmt::format("NVRTC {} (`pip install {}`, BRAID_NVRTC may name it) or ", wanted, wheel);
+  }
   return fmt::format(
       "version {} ({}) makes code that the driver, which runs CUDA {} and older, cannot load; "
-      "install NVRTC {} (`pip install {}`, BRAID_NVRTC may name it) or a driver of CUDA {}",
-      version, library.path(), cuda::cuda_version_text(driver), wanted, wheel, major);
+      "install {}a driver of CUDA {}",
+      version, library.path(), cuda::cuda_version_text(driver), older, major);
 }
 
 const NvrtcApi& NvrtcApi::get() {

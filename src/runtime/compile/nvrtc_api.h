@@ -9,7 +9,7 @@
 namespace braid {
 
 // The part of NVRTC that braid calls, as NVIDIA documents it; no CUDA header is needed to build.
-// X(name, parameters); every function returns int (nvrtcResult, 0 is success) but the last.
+// X(name, result, parameters); a result of type int is an nvrtcResult, 0 for success.
 #define BRAID_NVRTC_FUNCTIONS(X)                                                             \
   X(nvrtcVersion, int, (int* major, int* minor))                                             \
   X(nvrtcCreateProgram, int,                                                                 \
@@ -38,8 +38,8 @@ struct NvrtcApi {
   /// Searches `$BRAID_NVRTC` (a full path; when set, the only one), `$BRAID_CUDA_HOME`,
   /// `$CUDA_HOME`, /usr/local/cuda, the wheels of Python environments (cuda_wheels()), then the
   /// loader's own path. Where there is a CUDA driver, the first whose CUDA is of its major version
-  /// or an older one; without such a one the first. Throws kEnvironment with every path that was
-  /// tried and how to get it.
+  /// or an older one; without such a one the first. What is no NVRTC, or does not work, is passed
+  /// over. Throws kEnvironment with every path that was tried and how to get it.
   static NvrtcApi load();
   /// The same, loaded once per process; a failure is not remembered.
   static const NvrtcApi& get();

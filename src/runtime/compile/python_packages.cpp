@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "runtime/dynamic_library.h"
 
@@ -23,14 +24,21 @@ std::vector<fs::path> children(const fs::path& folder) {
 
 }  // namespace
 
+fs::path build_environment(const fs::path& libraries) {
+  // build/release/lib/libbraid.so stands beside build/venv.
+  const fs::path tree = libraries.parent_path();
+  std::error_code error;
+  if (!fs::exists(tree / "CMakeCache.txt", error)) return {};
+  return tree.parent_path() / "venv";
+}
+
 std::vector<fs::path> cuda_wheels() {
   std::vector<fs::path> environments;
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
     if (std::string path = environment(name); !path.empty()) environments.emplace_back(path);
   }
-  // build/release/lib/libbraid.so stands beside build/venv.
-  if (const fs::path folder = library_folder(); !folder.empty()) {
-    environments.push_back(folder.parent_path().parent_path() / "venv");
+  if (fs::path made = build_environment(library_folder()); !made.empty()) {
+    environments.push_back(std::move(made));
   }
   if (std::string home = environment("HOME"); !home.empty()) {
     environments.push_back(fs::path(home) / ".local");

@@ -23,6 +23,13 @@ constexpr std::uint32_t kDefaultShared = 48 * 1024;
 constexpr std::uint64_t kMaxThreads = 1024;
 constexpr std::size_t kMaxInlineCopy = 64 * 1024;
 
+/// The linked code of a program: for each entry the variants that were asked for.
+struct Variants {
+  explicit Variants(std::size_t entries) : linked(entries) {}
+  std::mutex mutex;
+  std::vector<std::array<std::unique_ptr<Jit::Linked>, 2>> linked;
+};
+
 /// What all objects of one device share; it lives until the last of them is gone.
 struct Core {
   Core(const CpuOptions& options, int threads)
@@ -39,10 +46,22 @@ struct Core {
   /// Ranks load the same text: it is parsed once while any of them holds it.
   std::shared_ptr<const Program> parse(const std::string& text) {
     const std::lock_guard lock(mutex);
-    std::weak_ptr<const Program>& known = programs[text];
+    std::weak_ptr<const Program>& known = programs[text].program;
     std::shared_ptr<const Program> program = known.lock();
     if (program == nullptr) known = program = std::make_shared<const Program>(text);
     return program;
+  }
+
+  /// Where no variable of its own tells one rank's code from another's, ranks share it, too: the
+  /// kernel of a process that has many ranks takes few mappings.
+  std::shared_ptr<Variants> variants(const Program& program) {
+    const std::size_t entries = program.entries().size();
+    if (program.globals_bytes() != 0) return std::make_shared<Variants>(entries);
+    const std::lock_guard lock(mutex);
+    std::weak_ptr<Variants>& known = programs[program.text()].variants;
+    std::shared_ptr<Variants> variants = known.lock();
+    if (variants == nullptr) known = variants = std::make_shared<Variants>(entries);
+    return variants;
   }
 
   int world;
@@ -54,7 +73,11 @@ struct Core {
   std::unique_ptr<FaultHandler> faults;  ///< null where the host has its own
   Engine engine;
   std::mutex mutex;
-  std::unordered_map<std::string, std::weak_ptr<const Program>> programs;
+  struct Known {
+    std::weak_ptr<const Program> program;
+    std::weak_ptr<Variants> variants;
+  };
+  std::unordered_map<std::string, Known> programs;  ///< by their text
 };
 
 class CpuMemory final : public Memory {
@@ -94,20 +117,22 @@ class Code {
       : core_(std::move(core)),
         program_(core_->parse(image.ptx)),
         file_(image.file),
-        globals_(core_->range, program_->globals_bytes()) {
-    fill_globals();
-    if (core_->sanitizer != nullptr) {
-      core_->sanitizer->add_memory(rank, reinterpret_cast<std::uint64_t>(globals_.data()),
-                                   program_->globals_bytes(), "a variable of the module", true);
+        variants_(core_->variants(*program_)) {
+    if (program_->globals_bytes() != 0) {
+      globals_ = GuardedMemory(core_->range, program_->globals_bytes());
+      fill_globals();
+      if (core_->sanitizer != nullptr) {
+        core_->sanitizer->add_memory(rank, reinterpret_cast<std::uint64_t>(globals_.data()),
+                                     program_->globals_bytes(), "a variable of the module", true);
+      }
     }
-    variants_.resize(program_->entries().size());
-    for (std::size_t e = 0; e < variants_.size(); ++e) {
+    for (std::size_t e = 0; e < program_->entries().size(); ++e) {
       if (program_->entries()[e].name == image.entry) prepare(e);
     }
   }
 
   ~Code() {
-    if (core_->sanitizer == nullptr) return;
+    if (core_->sanitizer == nullptr || globals_.size() == 0) return;
     core_->sanitizer->remove_memory(reinterpret_cast<std::uint64_t>(globals_.data()));
   }
   Code(const Code&) = delete;
@@ -124,8 +149,8 @@ class Code {
 
   /// The variant for full rows of 32 threads, or for any block; compiled on first use.
   const Kernel& kernel(std::size_t entry, bool aligned) {
-    const std::lock_guard lock(mutex_);
-    auto& variant = variants_[entry][aligned ? 1 : 0];
+    const std::lock_guard lock(variants_->mutex);
+    auto& variant = variants_->linked[entry][aligned ? 1 : 0];
     if (variant == nullptr) variant = core_->jit.load(*program_, entry, aligned, globals_.data());
     return variant->kernel();
   }
@@ -151,9 +176,8 @@ class Code {
   std::shared_ptr<Core> core_;
   std::shared_ptr<const Program> program_;
   std::string file_;
-  GuardedMemory globals_;
-  std::mutex mutex_;
-  std::vector<std::array<std::unique_ptr<Jit::Linked>, 2>> variants_;  ///< by entry
+  std::shared_ptr<Variants> variants_;
+  GuardedMemory globals_;  ///< none for a module without variables
 };
 
 class CpuFunction final : public Function {
@@ -216,7 +240,8 @@ class CpuFunction final : public Function {
     }
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
         grid.x > 0x7fffffffU) {
-      throw_invalid(name(), "the grid is empty or too large");
+      throw_invalid(name(),
+                    "a grid has 1 to 2147483647 x 65535 x 65535 blocks, not " + shape(grid));
     }
     if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > kMaxThreads ||
         block.y > kMaxThreads || block.z > 64 || block.count() > kMaxThreads) {
@@ -409,6 +434,9 @@ class CpuDevice final : public Device {
     return std::make_unique<CpuEvent>();
   }
 
+  [[nodiscard]] bool watches() const override {
+    return core_->sanitizer != nullptr || core_->counter != nullptr;
+  }
   void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) override {
     if (core_->sanitizer != nullptr) core_->sanitizer->name_parts(memory, parts);
   }

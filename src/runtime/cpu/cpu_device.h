@@ -3,19 +3,18 @@
 #include <cstdint>
 #include <memory>
 
+#include "braid/checks.h"
 #include "braid/device.h"
-#include "runtime/checks.h"
+#include "runtime/object_cache.h"
 
 namespace braid {
-
-class DiskCache;
 
 /// The `cpu` device: runs PTX on N virtual ranks of this process (DESIGN §8).
 struct CpuOptions {
   int world = 1;
-  int threads = 0;                   ///< workers; 0 = all cores
-  const DiskCache* cache = nullptr;  ///< for compiled host objects; none when null
-  unsigned checks = 0;  ///< of the sanitizer (runtime/checks.h); with any there is one worker
+  int threads = 0;                     ///< workers; 0 = all cores
+  const ObjectCache* cache = nullptr;  ///< for compiled host objects; none when null
+  unsigned checks = 0;  ///< of the sanitizer (braid/checks.h); with any there is one worker
   bool count = false;   ///< count what kernels do; there is one worker then, too
   Schedule schedule;    ///< of a checked run
   /// Whether a fault of a kernel becomes an error: takes SIGSEGV and SIGBUS of the device's

@@ -2,16 +2,13 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "runtime/cpu/align.h"
 #include "runtime/cpu/translate/jit.h"
 
 namespace braid::cpu {
 namespace {
 
 constexpr std::uint64_t kMaxPrivateBytes = 1 << 24;
-
-std::uint64_t align_up(std::uint64_t value, std::uint64_t align) {
-  return (value + align - 1) / align * align;
-}
 
 }  // namespace
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "braid/error.h"
 #include "runtime/cuda/cuda_api.h"
@@ -62,20 +64,19 @@ DONE:
 }
 )";
 
+// Where one rank's kernel runs.
 struct Side {
+  std::size_t gpu;
   std::unique_ptr<Module> module;
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Stream> stream;
   Words words{};
 };
 
-Side open_side(Device& device, int rank) {
-  Side side;
-  side.module = device.load(rank, {kEntry, kPtx, {}, {}});
-  side.memory = device.allocate(rank, sizeof(Words));
-  side.stream = device.create_stream(rank);
-  side.stream->fill(side.memory->address(), 0, sizeof(Words));
-  side.stream->synchronize();
+Side open_side(Device& device, int rank, int gpus) {
+  Side side{static_cast<std::size_t>(rank % gpus), device.load(rank, {kEntry, kPtx, {}, {}}),
+            device.allocate(rank, sizeof(Words)), device.create_stream(rank)};
+  (void)side.module->function(kEntry);  // loads what loads lazily
   return side;
 }
 
@@ -86,39 +87,54 @@ void launch(Side& side, const Side& other) {
   side.stream->launch(side.module->function(kEntry), {1}, {1}, 0, args);
 }
 
-void meet(Device& device, int rank, int other_rank, int gpus) {
-  std::array<Side, 2> sides{open_side(device, rank), open_side(device, other_rank)};
-  for (Side& side : sides) (void)side.module->function(kEntry);  // loads what loads lazily
-  launch(sides[0], sides[1]);
-  launch(sides[1], sides[0]);
-  const std::array<std::size_t, 2> gpu{static_cast<std::size_t>(rank % gpus),
-                                       static_cast<std::size_t>(other_rank % gpus)};
+// Both at once. What the first uses stays while it runs, whatever becomes of the second.
+void launch_both(Side& first, Side& second) {
+  launch(first, second);
+  try {
+    launch(second, first);
+  } catch (const Error&) {
+    try {
+      first.stream->synchronize();
+    } catch (const Error&) {  // what came first says more
+    }
+    throw;
+  }
+}
+
+void meet(Side& first, Side& second) {
+  const std::array<Side*, 2> sides{&first, &second};
+  for (Side* side : sides) {
+    side->stream->fill(side->memory->address(), 0, sizeof(Words));
+    side->stream->synchronize();
+  }
+  launch_both(first, second);
   for (const std::size_t from : {0, 1}) {
     try {
-      sides[from].stream->synchronize();
+      sides[from]->stream->synchronize();
     } catch (const DriverError& error) {
-      if (gpu[0] == gpu[1]) throw;
-      throw_no_peer_access(gpu[from], gpu[1 - from], error.what());
+      if (first.gpu == second.gpu) throw;
+      throw_no_peer_access(sides[from]->gpu, sides[1 - from]->gpu, error.what());
     }
   }
-  for (Side& side : sides) {
-    side.stream->copy_to_host(&side.words, side.memory->address(), sizeof(Words));
-    side.stream->synchronize();
+  for (Side* side : sides) {
+    side->stream->copy_to_host(&side->words, side->memory->address(), sizeof(Words));
+    side->stream->synchronize();
   }
   for (const std::size_t from : {0, 1}) {
     const std::size_t to = 1 - from;
-    if (sides[to].words.arrived != kToken || sides[from].words.read_back != kToken) {
-      throw_no_peer_access(gpu[from], gpu[to], "what it writes there is not found there");
+    if (sides[to]->words.arrived != kToken || sides[from]->words.read_back != kToken) {
+      throw_no_peer_access(sides[from]->gpu, sides[to]->gpu,
+                           "what it writes there is not found there");
     }
   }
-  if (sides[0].words.met == 1 && sides[1].words.met == 1) return;
+  if (first.words.met == 1 && second.words.met == 1) return;
   throw_environment(
       "CUDA driver",
       fmt::format("a kernel on GPU {} that waits for one on GPU {} ran into its timeout: kernels "
                   "run one after the other here, and those of several ranks wait for each other. "
                   "A debugger, or a profiler that serialises kernels, does that: run without it, "
                   "or on the cpu device",
-                  gpu[0], gpu[1]));
+                  first.gpu, second.gpu));
 }
 
 }  // namespace
@@ -141,10 +157,17 @@ void throw_no_peer_access(std::size_t from, std::size_t to, const char* reason) 
 
 void check_ranks_meet(Device& device, int gpus) {
   try {
-    for (int from = 0; from < gpus; ++from) {
-      for (int to = from + 1; to < gpus; ++to) meet(device, from, to, gpus);
+    if (device.world() == 1) return;
+    // One side on each GPU; where ranks share them, one more on the first.
+    std::vector<Side> sides;
+    for (int rank = 0; rank < std::min(device.world(), gpus + 1); ++rank) {
+      sides.push_back(open_side(device, rank, gpus));
     }
-    if (device.world() > gpus) meet(device, 0, gpus, gpus);
+    const auto distinct = static_cast<std::size_t>(gpus);
+    for (std::size_t from = 0; from < distinct; ++from) {
+      for (std::size_t to = from + 1; to < distinct; ++to) meet(sides[from], sides[to]);
+    }
+    if (sides.size() > distinct) meet(sides.front(), sides.back());
   } catch (const DriverError& error) {
     if (error.result() != kJitCompilerNotFound && error.result() != kJitCompilationDisabled) throw;
   }

@@ -29,30 +29,38 @@ constexpr std::uint64_t kBoundAlignment = 16;
 // A grid that waits runs only if it is resident with those it waits for: a block on some
 // multiprocessor and a hardware queue for each rank of a GPU. The cpu device runs them all.
 void check_resident(const Program& program, const Device& device) {
-  if (program.channels == 0 || device.kind() == "cpu") return;
-  if (device.ranks_per_device() <= protocol::kMaxBlocks) return;
+  const bool waits =
+      std::any_of(program.kernels.begin(), program.kernels.end(),
+                  [](const ProgramKernel& k) { return !k.needs.comm_group.empty(); });
+  if (!waits || device.kind() == "cpu") return;
+  if (device.ranks_per_device() <= kMaxCollectiveBlocks) return;
   throw_invalid(program.name,
                 fmt::format("{} ranks share a GPU, where the kernels of at most {} can wait for "
                             "each other; expected fewer ranks, more GPUs or the cpu device",
-                            device.ranks_per_device(), protocol::kMaxBlocks));
+                            device.ranks_per_device(), kMaxCollectiveBlocks));
+}
+
+void check_ranks(const std::string& name, std::int64_t ranks, const Device& device) {
+  if (ranks == device.world()) return;
+  throw_invalid(name, fmt::format("the graph is a program of {} rank(s), the world has {}", ranks,
+                                  device.world()));
+}
+
+void check_fits(const Program& program, const Device& device) {
+  check_ranks(program.name, program.world, device);
+  check_resident(program, device);
 }
 
 Program lower_for(const Graph& graph, const Device& device, const std::string& target,
-                  const PassConfig& passes) {
-  if (const std::int64_t ranks = world_size(graph); ranks != device.world()) {
-    throw_invalid(graph.name(),
-                  fmt::format("the graph is a program of {} rank(s), the world has {}", ranks,
-                              device.world()));
-  }
+                  int ranks_per_device, const PassConfig& passes) {
+  check_ranks(graph.name(), world_size(graph), device);
   PassContext context;
   // The cpu device runs what was compiled for any target.
   const bool any = device.kind() == "cpu";
   context.target = choose_target(graph, target.empty() && !any ? device.target() : target);
-  context.ranks_per_device = device.ranks_per_device();
+  context.ranks_per_device = ranks_per_device;
   context.config = passes;
-  Program program = lower(graph, context);
-  check_resident(program, device);
-  return program;
+  return lower(graph, context);
 }
 
 // Ranks that disagree about layout, grids or kernels would hang or read garbage: refuse before the
@@ -82,22 +90,23 @@ struct Executable::Impl {
     std::unique_ptr<Stream> stream;
   };
 
-  Impl(const Graph& graph, World::Impl& world_impl, const PassConfig& passes)
-      : world(world_impl),
-        program(lower_for(graph, *world.device, world.target, passes)),
-        code(compile_program(program, world.cache.get(), world.progress, world.line_info)),
-        ranks(static_cast<std::size_t>(world.device->world())) {
+  Impl(std::shared_ptr<World::Impl> world_impl, Program plan_of_it, ProgramCode code_of_it)
+      : world(std::move(world_impl)),
+        program(std::move(plan_of_it)),
+        code(std::move(code_of_it)),
+        ranks(static_cast<std::size_t>(world->device->world())) {
+    check_fits(program, *world->device);
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       Rank& rank = ranks[r];
       rank.arenas.resize(program.arenas.size());
       rank.bound.resize(program.buffers.size());
-      rank.stream = world.device->create_stream(static_cast<int>(r));
-      rank.record = world.device->allocate_host(static_cast<int>(r), sizeof(protocol::Record));
-      world.device->name_parts(
+      rank.stream = world->device->create_stream(static_cast<int>(r));
+      rank.record = world->device->allocate_host(static_cast<int>(r), sizeof(protocol::Record));
+      world->device->name_parts(
           rank.record->address(),
           std::vector<MemoryPart>{{rank.record->address(), sizeof(protocol::Record), "record"}});
       for (const CompiledKernel& kernel : code.compiled) {
-        rank.modules.push_back(world.device->load(static_cast<int>(r), kernel.image));
+        rank.modules.push_back(world->device->load(static_cast<int>(r), kernel.image));
       }
       for (std::size_t a = 0; a < program.arenas.size(); ++a) {
         const ArenaKind kind = program.arenas[a].kind;
@@ -122,21 +131,26 @@ struct Executable::Impl {
   void allocate(std::size_t rank, std::size_t arena) {
     std::unique_ptr<Memory>& memory = ranks[rank].arenas[arena];
     if (memory != nullptr) return;
-    memory = world.device->allocate(static_cast<int>(rank),
-                                    static_cast<std::size_t>(program.arenas[arena].bytes));
+    memory = world->device->allocate(static_cast<int>(rank),
+                                     static_cast<std::size_t>(program.arenas[arena].bytes));
   }
 
-  // Zeroes flags, epochs, abort words and records on all ranks. Nothing may be in flight.
+  // Zeroes flags, scratch, abort words and records on all ranks. Nothing may be in flight.
   void reset() {
     for (Rank& rank : ranks) {
       rank.stream->fill(rank.record->address(), 0, sizeof(protocol::Record));
     }
     for (std::size_t a = 0; a < program.arenas.size(); ++a) {
       if (program.arenas[a].kind != ArenaKind::kSymmetric) continue;
-      const std::int64_t head =
-          protocol::head_bytes(program.channels, program.groups.at(program.arenas[a].group).size);
       for (Rank& rank : ranks) {
-        rank.stream->fill(rank.arenas[a]->address(), 0, static_cast<std::size_t>(head));
+        rank.stream->fill(rank.arenas[a]->address(), 0, protocol::kHeadBytes);
+      }
+    }
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      const Buffer& buffer = program.buffers[b];
+      if (buffer.kind == BufferKind::kTensor) continue;
+      for (Rank& rank : ranks) {
+        rank.stream->fill(address(rank, b), 0, static_cast<std::size_t>(buffer.bytes));
       }
     }
     synchronize_streams();
@@ -162,7 +176,7 @@ struct Executable::Impl {
     for (const Rank& rank : ranks) {
       records.push_back(*reinterpret_cast<const protocol::Record*>(rank.record->address()));
     }
-    const std::optional<Error> error = run_error(program, records, world.timeout_ns);
+    const std::optional<Error> error = run_error(program, records, world->timeout_ns);
     if (!error) return;
     has_run = false;
     reset();
@@ -220,10 +234,8 @@ struct Executable::Impl {
     std::vector<std::vector<MemoryPart>> parts(program.arenas.size());
     for (std::size_t a = 0; a < program.arenas.size(); ++a) {
       if (program.arenas[a].kind != ArenaKind::kSymmetric || rank.arenas[a] == nullptr) continue;
-      const std::int64_t head =
-          protocol::head_bytes(program.channels, program.groups.at(program.arenas[a].group).size);
-      parts[a].push_back({rank.arenas[a]->address(), static_cast<std::size_t>(head),
-                          program.arenas[a].name() + " flags"});
+      parts[a].push_back(
+          {rank.arenas[a]->address(), protocol::kHeadBytes, program.arenas[a].name() + " head"});
     }
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
       const Buffer& buffer = program.buffers[b];
@@ -235,7 +247,7 @@ struct Executable::Impl {
     }
     for (std::size_t a = 0; a < parts.size(); ++a) {
       if (rank.arenas[a] != nullptr) {
-        world.device->name_parts(rank.arenas[a]->address(), parts[a]);
+        world->device->name_parts(rank.arenas[a]->address(), parts[a]);
       }
     }
   }
@@ -284,11 +296,11 @@ struct Executable::Impl {
         places[r].functions.push_back(&function);
       }
     }
-    plan = LaunchPlan(program, complete, places, world.timeout_ns);
+    plan = LaunchPlan(program, complete, places, world->timeout_ns);
     bindings = std::move(complete);
   }
 
-  World::Impl& world;
+  std::shared_ptr<World::Impl> world;
   Program program;
   ProgramCode code;
   std::vector<Rank> ranks;
@@ -298,11 +310,16 @@ struct Executable::Impl {
   bool unchecked = false;  ///< runs whose records were not looked at yet
 };
 
-Executable Executable::compile(const Graph& graph, World& world, const PassConfig& passes) {
-  return Executable(std::make_unique<Impl>(graph, world.impl(), passes));
+Executable Executable::compile(const Graph& graph, const World& world, const PassConfig& passes) {
+  const World::Impl& w = *world.impl_;
+  Program program = lower_for(graph, *w.device, w.target, w.ranks_per_device, passes);
+  check_fits(program, *w.device);  // before anything is compiled
+  ProgramCode code = compile_program(program, w.cache.get(), w.progress, w.line_info);
+  return {world, std::move(program), std::move(code)};
 }
 
-Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Executable::Executable(const World& world, Program program, ProgramCode code)
+    : impl_(std::make_unique<Impl>(world.impl_, std::move(program), std::move(code))) {}
 Executable::Executable(Executable&&) noexcept = default;
 Executable& Executable::operator=(Executable&&) noexcept = default;
 Executable::~Executable() = default;
@@ -358,7 +375,7 @@ void Executable::run() {
   impl_->require_prepared("run");
   impl_->has_run = true;
   impl_->unchecked = true;
-  const std::lock_guard lock(impl_->world.enqueue);
+  const std::lock_guard lock(impl_->world->enqueue);
   impl_->plan.run();
 }
 

@@ -140,8 +140,10 @@ class LaunchPlan::Builder {
         return add_word(std::find(all.begin(), all.end(), static_cast<std::int64_t>(rank_)) -
                         all.begin());
       }
-      case KernelParam::Kind::kChannel:
-        return add_word(step_->channel);
+      case KernelParam::Kind::kFlags:
+        return add_word(buffer(step_->flags).offset);
+      case KernelParam::Kind::kScratch:
+        return add_word(buffer(step_->scratch).offset);
       case KernelParam::Kind::kStep:
         return add_word(step_index_);
       case KernelParam::Kind::kRecord:

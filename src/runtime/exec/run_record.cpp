@@ -27,15 +27,15 @@ std::string lost_wait(const Program& program, std::size_t rank, const Record& r)
   std::int64_t peer = r.peer;
   std::string where = fmt::format("step {}", r.step);
   if (kernel != nullptr) {
-    where += fmt::format(" '{}' ({} kernel)", step->name, kernel->spec.template_name);
+    where += fmt::format(" '{}' ({} kernel)", step->name, kernel->needs.template_name);
     // Kernels know ranks by their index in the group.
     const auto members =
         group_members(program, kernel->needs.comm_group, static_cast<std::int64_t>(rank));
     if (r.peer < members.size()) peer = members[r.peer];
   }
   return fmt::format(
-      "rank {}, {}, block {}, channel {}: waited for rank {} to reach epoch {}, last saw {}", rank,
-      where, r.block, r.channel, peer, r.expected, r.seen);
+      "rank {}, {}, block {}, slot {}: waited for rank {} to reach epoch {}, last saw {}", rank,
+      where, r.block, r.slot, peer, r.expected, r.seen);
 }
 
 /// The name that the node had before it stood in a kernel.

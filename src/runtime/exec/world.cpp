@@ -6,7 +6,7 @@
 
 #include "braid/error.h"
 #include "codegen/target.h"
-#include "runtime/checks.h"
+#include "ir/text.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
@@ -28,52 +28,73 @@ void warn(const WorldOptions& options, const std::string& what) {
 
 }  // namespace
 
-World World::open(const WorldOptions& options) {
+DeviceKind parse_device_kind(std::string_view text) {
+  if (text.empty()) return DeviceKind::kAny;
+  if (text == "cuda") return DeviceKind::kCuda;
+  if (text == "cpu") return DeviceKind::kCpu;
+  throw_invalid("device", fmt::format("{} is unknown; expected cpu or cuda", quote(text)));
+}
+
+World::Impl::Impl(const WorldOptions& options) : target(options.target) {
   if (!(options.timeout_s >= 0 && options.timeout_s <= kLongestTimeoutSeconds)) {
     throw_invalid("timeout", fmt::format("{} s; expected 0 to 1e9 s", options.timeout_s));
   }
-  const bool names_target = !options.target.empty();
-  const Target target = names_target ? Target::parse(options.target) : Target();
-  auto impl = std::make_unique<Impl>();
+  if (!target.empty()) (void)Target::parse(target);
   if (options.use_cache) {
-    impl->cache = std::make_unique<DiskCache>(options.cache_dir.empty()
-                                                  ? DiskCache::default_directory()
-                                                  : std::filesystem::path(options.cache_dir));
-    if (std::string problem = impl->cache->problem(); !problem.empty()) warn(options, problem);
+    cache = std::make_unique<DiskCache>(options.cache_dir.empty()
+                                            ? DiskCache::default_directory()
+                                            : std::filesystem::path(options.cache_dir));
+    if (std::string problem = cache->problem(); !problem.empty()) warn(options, problem);
   }
-  const unsigned checks = parse_checks(options.sanitize);
-  if (checks == kCheckNothing && !options.schedule.empty()) {
-    throw_invalid("schedule", "only a checked run can be scheduled; expected sanitize as well");
+  progress = options.progress;
+}
+
+void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device> opened) {
+  device = std::move(opened);
+  line_info = device->watches();
+  const bool cuda = device->kind() == "cuda";
+  if (cuda) check_nvrtc_fits_driver();
+  if (cuda && !target.empty()) {
+    const Target asked = Target::parse(target);
+    if (asked.sm > Target::parse(device->target()).sm) {
+      throw_invalid("target", fmt::format("{}; expected {} or earlier, which the GPU is",
+                                          asked.str(), device->target()));
+    }
   }
-  impl->line_info = checks != kCheckNothing || options.count;
-  impl->device =
-      open_device(options.device, {.world = options.world,
-                                   .threads = options.threads,
-                                   .cache = impl->cache.get(),
-                                   .checks = checks,
-                                   .count = options.count,
-                                   .schedule = parse_schedule(options.schedule),
-                                   .catch_faults = environment("BRAID_CPU_FAULTS") != "0"});
-  if (impl->device->kind() == "cuda") check_nvrtc_fits_driver();
-  impl->target = options.target;
-  if (names_target && impl->device->kind() == "cuda" &&
-      target.sm > Target::parse(impl->device->target()).sm) {
-    throw_invalid("target", fmt::format("{}; expected {} or earlier, which the GPU is",
-                                        target.str(), impl->device->target()));
+  const int least = cuda ? device->ranks_per_device() : 1;
+  ranks_per_device = options.ranks_per_device == 0 ? least : options.ranks_per_device;
+  if (ranks_per_device < least) {
+    throw_invalid("ranks_per_device",
+                  fmt::format("{}; expected {} or more", options.ranks_per_device, least));
   }
   double timeout_s = options.timeout_s;
-  if (timeout_s == 0) {
-    timeout_s = impl->device->kind() == "cuda" ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;
+  if (timeout_s == 0) timeout_s = cuda ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;
+  timeout_ns = static_cast<std::uint64_t>(timeout_s * 1e9);
+}
+
+World World::open(const WorldOptions& options) {
+  auto impl = std::make_shared<Impl>(options);
+  if (options.sanitize == kCheckNothing && options.schedule.kind != Schedule::Kind::kTurns) {
+    throw_invalid("schedule", "only a checked run can be scheduled; expected sanitize as well");
   }
-  impl->timeout_ns = static_cast<std::uint64_t>(timeout_s * 1e9);
-  impl->progress = options.progress;
+  impl->set_device(options, open_device(options.device,
+                                        {.world = options.world,
+                                         .threads = options.threads,
+                                         .cache = impl->cache.get(),
+                                         .checks = options.sanitize,
+                                         .count = options.count,
+                                         .schedule = options.schedule,
+                                         .catch_faults = environment("BRAID_CPU_FAULTS") != "0"}));
   return World(std::move(impl));
 }
 
-World::World(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-World::World(World&&) noexcept = default;
-World& World::operator=(World&&) noexcept = default;
-World::~World() = default;
+World World::open(const WorldOptions& options, std::shared_ptr<Device> device) {
+  auto impl = std::make_shared<Impl>(options);
+  impl->set_device(options, std::move(device));
+  return World(std::move(impl));
+}
+
+World::World(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 int World::size() const { return impl_->device->world(); }
 Device& World::device() const { return *impl_->device; }

@@ -5,16 +5,22 @@
 #include <mutex>
 #include <string>
 
-#include "braid/executable.h"
+#include "braid/world.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/disk_cache.h"
 
 namespace braid {
 
 struct World::Impl {
+  /// All but the device.
+  explicit Impl(const WorldOptions& options);
+  /// To be called once.
+  void set_device(const WorldOptions& options, std::shared_ptr<Device> opened);
+
   std::unique_ptr<DiskCache> cache;  ///< null when not used; outlives the device
-  std::unique_ptr<Device> device;
-  std::string target;  ///< what the user asked for, "sm_90a"; empty: see WorldOptions::target
+  std::shared_ptr<Device> device;
+  std::string target;        ///< what the user asked for, "sm_90a"; empty: see WorldOptions::target
+  int ranks_per_device = 1;  ///< what is planned for
   std::uint64_t timeout_ns = 0;  ///< of a wait for a peer
   bool line_info = false;        ///< kernels are compiled with the lines of their text
   Progress progress;

@@ -28,7 +28,7 @@ extern __shared__ __align__(1024) unsigned char smem[];
 
 // What went wrong first on this rank, for the host.
 struct Record {
-  unsigned kind, step, block, channel, peer, expected, seen, node;
+  unsigned kind, step, block, slot, peer, expected, seen, node;
   long long index, extent;
 };
 __device__ __forceinline__ bool claim(Record* record, unsigned kind) {
@@ -40,16 +40,18 @@ struct Peers { unsigned char* base[4]; };
 struct Comm {
   unsigned char* self;
   Record* record;
-  int rank, channel, step;
+  long long flags;
+  int rank, step;
   long long timeout;
   unsigned epoch;
 };
 
-__device__ __forceinline__ unsigned* flag_at(unsigned char* base, int channel, int phase, int from) {
-  return (unsigned*)(base + 256 + (long long)channel * 1152 + phase * 512) + blockIdx.x * 4 + from;
+// The words of a step: an epoch of each block, then for each slot a flag of each rank.
+__device__ __forceinline__ unsigned* epoch_at(const Comm& c) {
+  return (unsigned*)(c.self + c.flags) + blockIdx.x;
 }
-__device__ __forceinline__ unsigned* epoch_at(unsigned char* base, int channel) {
-  return (unsigned*)(base + 256 + (long long)channel * 1152 + 2 * 512) + blockIdx.x;
+__device__ __forceinline__ unsigned* flag_at(const Comm& c, unsigned char* base, int slot, int from) {
+  return (unsigned*)(base + c.flags) + gridDim.x + slot * 4 + from;
 }
 __device__ __forceinline__ unsigned load_acquire(const unsigned* p) {
   unsigned v;
@@ -65,39 +67,40 @@ __device__ __forceinline__ unsigned long long global_timer() {
   return t;
 }
 
-__device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, int channel, int step,
+__device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, long long flags, int step,
                                           Record* record, long long timeout) {
   Comm c;
   c.self = peers.base[0];
 #pragma unroll 16
   for (int r = 1; r < 4; ++r) c.self = r == rank ? peers.base[r] : c.self;
   c.record = record;
+  c.flags = flags;
   c.rank = rank;
-  c.channel = channel;
   c.step = step;
   c.timeout = timeout;
-  c.epoch = *epoch_at(c.self, channel) + 1;
+  c.epoch = *epoch_at(c) + 1;
   return c;
 }
 // Every thread has read the epoch: the first signal's barrier comes after that.
 __device__ __forceinline__ void close_comm(const Comm& c) {
-  if (threadIdx.x == 0) *epoch_at(c.self, c.channel) = c.epoch;
+  if (threadIdx.x == 0) *epoch_at(c) = c.epoch;
 }
 // Everything this block did before is visible to a peer that sees the flag. Where there are more
 // peers than threads, a thread has several.
-__device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int phase) {
+__device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
   __syncthreads();
 #pragma unroll 16
   for (int r = 0; r < 4; ++r) {
-    if (threadIdx.x == r % 256) store_release(flag_at(peers.base[r], c.channel, phase, c.rank), c.epoch);
+    if (threadIdx.x == r % 256) store_release(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
   }
 }
 // Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
-__device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int peer, unsigned seen) {
+__device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int slot, int peer,
+                                        unsigned seen) {
   if (claim(c.record, 1)) {
     c.record->step = c.step;
     c.record->block = blockIdx.x;
-    c.record->channel = c.channel;
+    c.record->slot = slot;
     c.record->peer = peer;
     c.record->expected = c.epoch;
     c.record->seen = seen;
@@ -105,37 +108,43 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int p
 #pragma unroll 16
   for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
 }
+// True when the run is lost, else when the peer's flag has come.
+__device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slot, int peer) {
+  const unsigned* flag = flag_at(c, c.self, slot, peer);
+  const unsigned long long start = global_timer();
+  bool lost = false;
+  unsigned seen = load_acquire(flag);
+  while ((int)(seen - c.epoch) < 0 && !lost) {
+    lost = load_acquire((const unsigned*)c.self) != 0;
+    // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
+    if (!lost && (long long)(global_timer() - start) > c.timeout) {
+      give_up(c, peers, slot, peer, seen);
+      lost = true;
+    }
+    seen = load_acquire(flag);
+  }
+  return lost;
+}
 // False when the run is lost; then the block must leave.
-__device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int phase) {
+__device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
   bool lost = false;
 #pragma unroll 1
   for (int first = 0; first < 4; first += 256) {
     const int peer = first + threadIdx.x;
     if (peer >= 4 || lost) break;
-    const unsigned* flag = flag_at(c.self, c.channel, phase, peer);
-    const unsigned long long start = global_timer();
-    unsigned seen = load_acquire(flag);
-    while ((int)(seen - c.epoch) < 0 && !lost) {
-      lost = load_acquire((const unsigned*)c.self) != 0;
-      // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
-      if (!lost && (long long)(global_timer() - start) > c.timeout) {
-        give_up(c, peers, peer, seen);
-        lost = true;
-      }
-      seen = load_acquire(flag);
-    }
+    lost = await(c, peers, slot, peer);
   }
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, int channel, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
+extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 8 * 256;
   const int at2 = warp % 8;
-  Comm comm = open_comm(peers, rank, channel, step, record, timeout);
-  signal(comm, peers, 0);
-  if (!wait(comm, peers, 0)) return;
+  Comm comm = open_comm(peers, rank, flags, step, record, timeout);
+  signal(comm, peers, (long long)blockIdx.x);
+  if (!wait(comm, peers, (long long)blockIdx.x)) return;
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
     unsigned char* const v17 = peers.base[0] + p8;
     const long long v22 = (v12 * 2048) * 2;
@@ -196,7 +205,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     unsigned char* const v60 = p12 + v22;
     store_bf16_8((unsigned short*)v60 + col0, v43 + 0, true);
   }
-  if (p6) signal(comm, peers, 1);
-  if (p6 && !wait(comm, peers, 1)) return;
+  const long long v62 = (long long)gridDim.x + (long long)blockIdx.x;
+  if (p6) signal(comm, peers, v62);
+  if (p6 && !wait(comm, peers, v62)) return;
   close_comm(comm);
 }

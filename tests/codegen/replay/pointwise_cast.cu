@@ -20,7 +20,7 @@ __device__ __forceinline__ void store_f16_8(unsigned short* p, const float* v, b
   if (ok) *(uint4*)p = w;
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) pointwise_to(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_to(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;

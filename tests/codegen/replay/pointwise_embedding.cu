@@ -31,7 +31,7 @@ __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, 
 
 // What went wrong first on this rank, for the host.
 struct Record {
-  unsigned kind, step, block, channel, peer, expected, seen, node;
+  unsigned kind, step, block, slot, peer, expected, seen, node;
   long long index, extent;
 };
 __device__ __forceinline__ bool claim(Record* record, unsigned kind) {
@@ -47,7 +47,7 @@ __device__ __forceinline__ void bad_index(Record* record, int step, int node, lo
   record->extent = extent;
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) pointwise_embedding(long long p0, unsigned char* __restrict__ p1, Record* record, int step, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_embedding(long long p0, unsigned char* __restrict__ p1, Record* record, int step, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;

@@ -16,7 +16,7 @@ __device__ __forceinline__ void store_i32_4(int* p, const long long* v, bool ok)
   if (ok) *(uint4*)p = w;
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) pointwise_add(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_add(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;

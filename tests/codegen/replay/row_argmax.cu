@@ -18,7 +18,7 @@ __device__ __forceinline__ float max_f32(float a, float b) {
 __device__ __forceinline__ long long min_i64(long long a, long long b) { return a < b ? a : b; }
 extern __shared__ __align__(1024) unsigned char smem[];
 
-extern "C" __global__ void __launch_bounds__(128, 1) row_argmax(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_argmax(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;

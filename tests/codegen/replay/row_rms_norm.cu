@@ -25,7 +25,7 @@ __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, 
 }
 extern __shared__ __align__(1024) unsigned char smem[];
 
-extern "C" __global__ void __launch_bounds__(256, 1) row_rms_norm(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
+extern "C" __global__ void __launch_bounds__(256, 1) elementwise_rms_norm(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 8 * 256;

@@ -24,7 +24,7 @@ __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, 
   if (ok) *(uint4*)p = w;
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) row_layer_norm(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_layer_norm(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 8 % 4 + warp % 4 * 4;

@@ -10,7 +10,7 @@ __device__ __forceinline__ void store_f32_1(float* p, const float* v, bool ok) {
 }
 extern __shared__ __align__(1024) unsigned char smem[];
 
-extern "C" __global__ void __launch_bounds__(128, 1) row_exp_sum_div(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_exp_sum_div(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;

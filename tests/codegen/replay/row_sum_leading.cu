@@ -10,7 +10,7 @@ __device__ __forceinline__ void store_bf16_1(unsigned short* p, const float* v, 
   if (ok) p[0] = narrow_bf16(v[0]);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) row_sum(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
+extern "C" __global__ void __launch_bounds__(128, 1) elementwise_sum(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;

@@ -31,7 +31,7 @@ __device__ __forceinline__ float max_f32(float a, float b) {
 }
 extern __shared__ __align__(1024) unsigned char smem[];
 
-extern "C" __global__ void __launch_bounds__(1024, 1) row_softmax(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
+extern "C" __global__ void __launch_bounds__(1024, 1) elementwise_softmax(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 32 * 256;

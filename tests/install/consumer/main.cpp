@@ -8,7 +8,7 @@ int main() {
   const auto x = graph.add_input({"x", {braid::DType::kF32, {3}}});
   graph.add_output(graph.node(graph.add_node("y", "add", {x, x})).outputs[0]);
   braid::WorldOptions options;
-  options.device = "cpu";
+  options.device = braid::DeviceKind::kCpu;
   auto world = braid::World::open(options);
   auto executable = braid::Executable::compile(graph, world);
   executable.prepare({});

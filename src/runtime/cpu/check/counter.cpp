@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <set>
-#include <string_view>
 
+#include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/translate/control_flow.h"
 
 namespace braid::cpu {
@@ -14,30 +14,18 @@ constexpr std::uint64_t kSectorBytes = 32;
 constexpr std::uint64_t kPageBytes = 4096;
 
 InstructionClass class_of(const ptx::Instruction& instruction) {
-  using Class = InstructionClass;
-  static const std::unordered_map<std::string_view, Class> kClasses = {
-      {"mma", Class::kMatrix},        {"cvt", Class::kConvert},     {"mov", Class::kMove},
-      {"selp", Class::kMove},         {"cvta", Class::kMove},       {"isspacep", Class::kMove},
-      {"createpolicy", Class::kMove}, {"ld", Class::kMemory},       {"ldu", Class::kMemory},
-      {"st", Class::kMemory},         {"atom", Class::kMemory},     {"red", Class::kMemory},
-      {"cp", Class::kMemory},         {"ldmatrix", Class::kMemory}, {"stmatrix", Class::kMemory},
-      {"movmatrix", Class::kWarp},    {"prefetch", Class::kMemory}, {"prefetchu", Class::kMemory},
-      {"shfl", Class::kWarp},         {"vote", Class::kWarp},       {"match", Class::kWarp},
-      {"redux", Class::kWarp},        {"activemask", Class::kWarp}, {"bar", Class::kSync},
-      {"barrier", Class::kSync},      {"fence", Class::kSync},      {"membar", Class::kSync},
-      {"nanosleep", Class::kSync},    {"bra", Class::kControl},     {"ret", Class::kControl},
-      {"exit", Class::kControl},      {"trap", Class::kControl}};
-  if (const auto it = kClasses.find(instruction.opcode); it != kClasses.end()) return it->second;
-  for (const std::string& modifier : instruction.modifiers) {
-    const auto type = ptx::parse_type(modifier);
-    if (type && type->is_float()) return Class::kFloat;
-  }
-  return Class::kInteger;
+  if (const auto unit = ptx::traits(instruction).unit) return *unit;
+  const bool is_float = std::any_of(instruction.modifiers.begin(), instruction.modifiers.end(),
+                                    [](const std::string& modifier) {
+                                      const auto type = ptx::parse_type(modifier);
+                                      return type && type->is_float();
+                                    });
+  return is_float ? InstructionClass::kFloat : InstructionClass::kInteger;
 }
 
 /// 2 m n k of "m16n8k16".
 std::uint64_t mma_flops(const ptx::Instruction& instruction) {
-  if (instruction.opcode != "mma") return 0;
+  if (class_of(instruction) != InstructionClass::kMatrix) return 0;
   for (const std::string& modifier : instruction.modifiers) {
     std::uint64_t product = 2;
     unsigned factors = 0;

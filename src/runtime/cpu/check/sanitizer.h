@@ -56,6 +56,10 @@ struct SourceLines {
   std::string ptx_file, cuda_file;
   std::shared_ptr<const std::vector<std::uint32_t>>
       cuda_lines;  ///< by line of the PTX; may be null
+  /// Code without a file is called after its kernel, and so is the CUDA file behind a PTX file.
+  static SourceLines of(const std::string& kernel, std::string_view file,
+                        std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines);
+  [[nodiscard]] std::uint32_t cuda_line(std::uint32_t ptx_line) const;  ///< 0 if unknown
 };
 
 /// One launch under check.
@@ -105,7 +109,7 @@ struct WarpCheck {
 /// which both sides happen. Thread safe.
 class Sanitizer {
  public:
-  /// Of runtime/checks.h.
+  /// Of braid/checks.h.
   explicit Sanitizer(unsigned checks) : checks_(checks) {}
 
   // --- memory ---
@@ -235,9 +239,10 @@ class Sanitizer {
   [[nodiscard]] std::string place(const Access& access) const;
   std::pair<std::string, std::int64_t> name_of(const Region& region, std::uint64_t address) const;
 
+  static constexpr std::uint64_t kHostBlock = ~std::uint64_t{0};
   struct AgentInfo {
     int rank;
-    std::uint64_t block;  ///< ~0 for the host work of a stream
+    std::uint64_t block;  ///< kHostBlock for the host work of a stream
     std::uint32_t warp;
     std::uint32_t stream;
   };

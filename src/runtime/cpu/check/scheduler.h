@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/checks.h"
+#include "braid/checks.h"
 
 namespace braid::cpu {
 

@@ -36,9 +36,9 @@ std::optional<Type> Instruction::type() const {
 }
 
 std::string Instruction::full_name() const {
-  std::string name = opcode;
-  for (const std::string& modifier : modifiers) name += "." + modifier;
-  return name;
+  std::string full = name;
+  for (const std::string& modifier : modifiers) full += "." + modifier;
+  return full;
 }
 
 }  // namespace braid::cpu::ptx

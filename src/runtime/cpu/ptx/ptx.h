@@ -112,14 +112,20 @@ struct Operand {
   [[nodiscard]] bool is_register() const { return form == Form::kRegister; }
 };
 
+/// An entry of the table of instructions (opcodes.h).
+struct Opcode;
+enum class Op : std::uint8_t;
+
 struct Instruction {
-  std::string opcode;                  ///< "ld"
+  std::string name;                    ///< "ld", as it was written
+  const Opcode* entry = nullptr;       ///< what it is; null for what the table does not have
   std::vector<std::string> modifiers;  ///< "global", "v4", "f32", "L1::no_allocate"
   std::vector<Operand> operands;
   std::int32_t guard = -1;  ///< predicate register, or -1
   bool guard_negated = false;
   std::uint32_t line = 0;
   std::uint32_t source_line = 0;  ///< of the CUDA text, by the last `.loc`; 0 if none
+  [[nodiscard]] bool is(Op op) const;
   [[nodiscard]] std::string full_name() const;
   /// The last of the modifiers that is a type.
   [[nodiscard]] std::optional<Type> type() const;
@@ -151,7 +157,8 @@ struct Module {
 [[noreturn]] void fail(std::uint32_t line, const std::string& message);
 
 /// Parses PTX text (a trailing NUL is fine). What it does not fully understand of a function
-/// becomes that function's error, "ptx:LINE: ..."; of anything else it throws that. Never crashes.
+/// becomes that function's error, "ptx:LINE: ...", and of a variable that of every function that
+/// uses it; of anything else it throws that. Never crashes.
 Module parse(std::string_view text);
 
 /// Replaces the calls in `entry` by the bodies of their functions. Throws on recursion, indirect

@@ -1,6 +1,6 @@
 #include <map>
 
-#include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/ptx/opcodes.h"
 
 namespace braid::cpu::ptx {
 namespace {
@@ -57,20 +57,25 @@ class Inliner {
       for (Operand& operand : instruction.operands) {
         shift(operand, register_base, label_base, variables);
       }
-      if (instruction.opcode == "call") {
+      if (instruction.is(Op::kCall)) {
         call(instruction, depth);
-      } else if (instruction.opcode == "ret" && return_label >= 0) {
-        instruction.opcode = "bra";
-        instruction.modifiers.clear();
+      } else if (instruction.is(Op::kRet) && return_label >= 0) {
         Operand target;
         target.form = Operand::Form::kLabel;
         target.index = return_label;
-        instruction.operands = {target};
-        out_.body.push_back(std::move(instruction));
+        out_.body.push_back(in_place_of(instruction, Op::kBra, {target}));
       } else {
         out_.body.push_back(std::move(instruction));
       }
     }
+  }
+
+  static Instruction in_place_of(const Instruction& old, Op op, std::vector<Operand> operands) {
+    Instruction result = make_instruction(op, {}, std::move(operands), old.line);
+    result.guard = old.guard;
+    result.guard_negated = old.guard_negated;
+    result.source_line = old.source_line;
+    return result;
   }
 
   static void shift(Operand& operand, std::int32_t registers, std::int32_t labels,
@@ -102,11 +107,7 @@ class Inliner {
     }
     if (at != operands.size()) bad("unexpected operands");
     if (callee.name == "__assertfail") {
-      Instruction trap = instruction;
-      trap.opcode = "trap";
-      trap.modifiers.clear();
-      trap.operands.clear();
-      out_.body.push_back(std::move(trap));
+      out_.body.push_back(in_place_of(instruction, Op::kTrap, {}));
       return;
     }
     if (callee.error) throw Error(*callee.error);
@@ -143,7 +144,7 @@ class Inliner {
 
 void inline_calls(Module& module, Function& entry) {
   bool any = false;
-  for (const Instruction& instruction : entry.body) any = any || instruction.opcode == "call";
+  for (const Instruction& instruction : entry.body) any = any || instruction.is(Op::kCall);
   if (any) Inliner(module, entry).run();
 }
 

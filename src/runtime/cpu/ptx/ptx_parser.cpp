@@ -174,8 +174,10 @@ void Parser::give_up(std::size_t start, std::size_t variables, const Error& why)
 /// Whether this is what only a declaration of the module begins with.
 bool Parser::starts_function() const {
   const std::string_view text = peek().text;
-  return peek().kind == TokenKind::kDot &&
-         (text == "entry" || text == "func" || text == "visible" || text == "weak");
+  if (peek().kind != TokenKind::kDot) return false;
+  // Behind a name it is a modifier, as in `ld.weak`.
+  if (peek().glued && at_ > 0 && tokens_[at_ - 1].kind != TokenKind::kPunct) return false;
+  return text == "entry" || text == "func" || text == "visible" || text == "weak";
 }
 
 /// From a function's name on, to what follows it. Where its braces do not match, that is the next

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/ptx/ptx_parser.h"
 
 namespace braid::cpu::ptx {
@@ -228,24 +229,12 @@ void Parser::lower_indexed_branch(Instruction branch) {
     destination.index = predicate;
     Operand index;
     index.bits = i;
-    Instruction compare;
-    compare.opcode = "setp";
-    compare.modifiers = {"eq", "b32"};
-    compare.operands = {destination, branch.operands[0], index};
-    compare.line = branch.line;
-    function_->body.push_back(std::move(compare));
-    Instruction jump;
-    jump.opcode = "bra";
-    jump.operands = {targets[i]};
-    jump.guard = predicate;
-    jump.line = branch.line;
-    function_->body.push_back(std::move(jump));
+    function_->body.push_back(make_instruction(
+        Op::kSetp, {"eq", "b32"}, {destination, branch.operands[0], index}, branch.line));
+    function_->body.push_back(make_instruction(Op::kBra, {}, {targets[i]}, branch.line));
+    function_->body.back().guard = predicate;
   }
-  Instruction last;
-  last.opcode = "bra";
-  last.operands = {targets.back()};
-  last.line = branch.line;
-  function_->body.push_back(std::move(last));
+  function_->body.push_back(make_instruction(Op::kBra, {}, {targets.back()}, branch.line));
 }
 
 void Parser::instruction() {
@@ -262,16 +251,17 @@ void Parser::instruction() {
     }
     result.guard = symbol->index;
   }
-  result.opcode = identifier("an instruction");
+  result.name = identifier("an instruction");
   while (peek().kind == TokenKind::kDot) result.modifiers.emplace_back(take().text);
+  result.entry = find_opcode(result);
   while (!accept(";")) {
     if (peek().kind == TokenKind::kEnd) error("instruction without an end");
     if (result.operands.size() >= kMaxOperands) error("too many operands");
-    const bool list = result.opcode == "call" && accept("(");
+    const bool list = result.is(Op::kCall) && accept("(");
     result.operands.push_back(list ? elements(")") : operand());
     if (!accept(",") && !is_punct(";")) error("expected ',' or ';', found " + describe());
   }
-  if (result.opcode == "brx") {
+  if (result.is(Op::kBrx)) {
     lower_indexed_branch(std::move(result));
     return;
   }
@@ -282,12 +272,10 @@ void Parser::instruction() {
 /// The carry flag becomes a predicate: a second result of what writes it, the last operand of what
 /// reads it.
 void Parser::expose_carry(Instruction& instruction) {
-  const std::string& op = instruction.opcode;
-  const bool reads = op == "addc" || op == "subc" || op == "madc";
-  const auto& modifiers = instruction.modifiers;
-  const bool writes = (reads || op == "add" || op == "sub" || op == "mad") &&
-                      std::find(modifiers.begin(), modifiers.end(), "cc") != modifiers.end();
-  if ((!reads && !writes) || instruction.operands.empty()) return;
+  if (instruction.entry == nullptr || instruction.operands.empty()) return;
+  const bool reads = instruction.entry->reads_carry();
+  const bool writes = has_modifier(instruction, "cc");
+  if (!reads && !writes) return;
   if (carry_ < 0) {
     carry_ = static_cast<std::int32_t>(function_->registers.size());
     function_->registers.push_back({"%cc", {Kind::kPred, 1, 1}});
@@ -430,6 +418,7 @@ Operand Parser::atom() {
   }
   const Token token = take();
   if (token.kind == TokenKind::kPunct && token.text == "!") {
+    if (peek().kind == TokenKind::kPunct) error("expected a predicate, found " + describe());
     result = atom();
     if (!result.is_register() || result.negated) error("'!' needs a predicate");
     result.negated = true;

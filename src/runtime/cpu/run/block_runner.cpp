@@ -1,10 +1,11 @@
 #include "runtime/cpu/run/block_runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <functional>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -202,18 +203,14 @@ BlockRunner::State BlockRunner::run() {
 bool BlockRunner::resume(Fiber& fiber) {
   const bool returned = fiber.resume();
   if (const auto& fault = fiber.fault()) {
-    std::ostringstream text;
-    text << "an access to ";
+    std::string what = "an address that is not aligned, or that no memory can have";
     if (fault->has_address) {
       const std::string place = launch_->memory->describe(fault->address);
-      text << "0x" << std::hex << fault->address << ", "
-           << (place.empty() ? "which is not the device's memory" : place);
-    } else {
-      text << "an address that is not aligned, or that no memory can have";
+      what = fmt::format("{:#x}, {}", fault->address,
+                         place.empty() ? "which is not the device's memory" : place);
     }
-    text << std::dec << ": rank " << launch_->rank << ", block (" << ctaid_[0] << ", " << ctaid_[1]
-         << ", " << ctaid_[2] << ")";
-    error_ = text.str();
+    error_ = fmt::format("an access to {}: rank {}, block ({}, {}, {})", what, launch_->rank,
+                         ctaid_[0], ctaid_[1], ctaid_[2]);
   }
   return returned;
 }
@@ -499,128 +496,6 @@ void BlockRunner::end_block() {
   if (Sanitizer* s = sanitizer()) {
     s->remove_memory(reinterpret_cast<std::uint64_t>(shared_));
   }
-}
-
-}  // namespace braid::cpu
-
-extern "C" {
-
-static void braid_cpu_yield(braid::cpu::WarpContext* context) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  if (warp->runner->sanitizer() != nullptr) warp->runner->note_registers(*warp);
-  warp->yielded = true;
-  warp->fiber.suspend();
-}
-
-static std::uint32_t braid_cpu_barrier(braid::cpu::WarpContext* context, std::uint32_t id,
-                                       std::uint32_t threads, std::uint32_t here,
-                                       std::uint32_t live, std::uint32_t votes, std::uint32_t kind,
-                                       std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  return warp->runner->barrier(*warp, id, threads, here, live, votes,
-                               static_cast<braid::cpu::BarrierKind>(kind), line);
-}
-
-static void braid_cpu_trap(braid::cpu::WarpContext* context, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->fail(*warp, "", "trap", line);
-}
-
-static void braid_cpu_endless(braid::cpu::WarpContext* context, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->fail(*warp, "deadlock", "an endless loop: no way leads out of it", line);
-}
-
-static void braid_cpu_wrap(braid::cpu::WarpContext* context, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->fail(*warp, "",
-                     "a 32-bit index wraps inside a warp before it is widened, which the cpu "
-                     "device does not support",
-                     line);
-}
-
-static void braid_cpu_check(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
-                            std::uint32_t mask, std::uint32_t code, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->check_access(*warp, addresses, mask, code, line);
-}
-
-static void braid_cpu_count_access(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
-                                   std::uint32_t mask, std::uint32_t code, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->count_access(*warp, addresses, mask, code, line);
-}
-
-static void braid_cpu_count_block(braid::cpu::WarpContext* context, std::uint32_t index,
-                                  std::uint32_t mask) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  braid::cpu::Counter::block(warp->runner->count(), index, mask);
-}
-
-static void braid_cpu_count_branch(braid::cpu::WarpContext* context, std::uint32_t taken,
-                                   std::uint32_t mask, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  braid::cpu::Counter::branch(warp->runner->count(), line, taken, mask);
-}
-
-static void braid_cpu_check_members(braid::cpu::WarpContext* context, const std::uint32_t* members,
-                                    std::uint32_t here, std::uint32_t live, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->sanitizer()->members(warp->check, members, here, live, line);
-}
-
-static void braid_cpu_check_overlap(braid::cpu::WarpContext* context,
-                                    const std::uint64_t* addresses, std::uint32_t mask,
-                                    const std::uint8_t* values, std::uint32_t bytes,
-                                    std::uint32_t count, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->sanitizer()->stores(warp->check, addresses, mask, {values, bytes, count}, line);
-}
-
-static void braid_cpu_check_defined(braid::cpu::WarpContext* context, std::uint32_t lanes,
-                                    const char* what, std::uint32_t reg, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->sanitizer()->undefined(warp->check, lanes, what, reg, line);
-}
-
-static void braid_cpu_check_fence(braid::cpu::WarpContext* context, std::uint32_t scope) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->sanitizer()->fence(warp->check, static_cast<std::uint8_t>(scope));
-}
-
-static void braid_cpu_check_commit(braid::cpu::WarpContext* context) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->sanitizer()->commit_group(warp->check);
-}
-
-static void braid_cpu_check_wait(braid::cpu::WarpContext* context, std::uint32_t pending) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->sanitizer()->wait_group(warp->check, pending);
-}
-
-}  // extern "C"
-
-namespace braid::cpu {
-
-std::span<const RuntimeHelper> control_helpers() {
-  static const std::array kHelpers = {
-      RuntimeHelper{"braid_cpu_yield", reinterpret_cast<void*>(&braid_cpu_yield)},
-      RuntimeHelper{"braid_cpu_barrier", reinterpret_cast<void*>(&braid_cpu_barrier)},
-      RuntimeHelper{"braid_cpu_check", reinterpret_cast<void*>(&braid_cpu_check)},
-      RuntimeHelper{"braid_cpu_check_members", reinterpret_cast<void*>(&braid_cpu_check_members)},
-      RuntimeHelper{"braid_cpu_count_access", reinterpret_cast<void*>(&braid_cpu_count_access)},
-      RuntimeHelper{"braid_cpu_count_block", reinterpret_cast<void*>(&braid_cpu_count_block)},
-      RuntimeHelper{"braid_cpu_count_branch", reinterpret_cast<void*>(&braid_cpu_count_branch)},
-      RuntimeHelper{"braid_cpu_check_overlap", reinterpret_cast<void*>(&braid_cpu_check_overlap)},
-      RuntimeHelper{"braid_cpu_check_defined", reinterpret_cast<void*>(&braid_cpu_check_defined)},
-      RuntimeHelper{"braid_cpu_check_fence", reinterpret_cast<void*>(&braid_cpu_check_fence)},
-      RuntimeHelper{"braid_cpu_check_commit", reinterpret_cast<void*>(&braid_cpu_check_commit)},
-      RuntimeHelper{"braid_cpu_check_wait", reinterpret_cast<void*>(&braid_cpu_check_wait)},
-      RuntimeHelper{"braid_cpu_trap", reinterpret_cast<void*>(&braid_cpu_trap)},
-      RuntimeHelper{"braid_cpu_endless", reinterpret_cast<void*>(&braid_cpu_endless)},
-      RuntimeHelper{"braid_cpu_wrap", reinterpret_cast<void*>(&braid_cpu_wrap)},
-  };
-  return kHelpers;
 }
 
 }  // namespace braid::cpu

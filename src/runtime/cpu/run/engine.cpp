@@ -1,9 +1,26 @@
 #include "runtime/cpu/run/engine.h"
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 
 namespace braid::cpu {
+namespace {
+
+/// Lets a block do something; what that throws becomes its error.
+template <class Body>
+BlockRunner::State caught(std::string& error, Body body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    error = "out of memory";
+  } catch (const Error& failure) {
+    error = failure.what();
+  }
+  return BlockRunner::State::kFailed;
+}
+
+}  // namespace
 
 Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter)
     : sanitizer_(sanitizer), scheduler_(scheduler), counter_(counter) {
@@ -229,16 +246,15 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   std::string error;
   std::uint64_t finished = 0;
   for (; finished < count && error.empty(); ++finished) {
-    BlockRunner::State state = BlockRunner::State::kFailed;
-    try {
+    const BlockRunner::State state = caught(error, [&] {
       if (spare == nullptr) spare = std::make_unique<BlockRunner>();
       spare->start(launch, first + finished);
-      state = spare->run();
-      if (state == BlockRunner::State::kFailed) error = spare->error();
-    } catch (const std::bad_alloc&) {
-      error = "out of memory";
-    } catch (const Error& failure) {
-      error = failure.what();
+      return spare->run();
+    });
+    if (!error.empty()) {
+      spare.reset();  // it stands in the middle of something
+    } else if (state == BlockRunner::State::kFailed) {
+      error = spare->error();
     }
     if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kStopped) {
       lock.lock();
@@ -258,7 +274,7 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   if (!block.grid->failed) {
     const bool lonely = suspended_.empty();
     lock.unlock();
-    const BlockRunner::State state = block.runner->run();
+    const BlockRunner::State state = caught(error, [&] { return block.runner->run(); });
     if (state == BlockRunner::State::kStopped && !polling_) {
       lock.lock();
       polls_ = 0;
@@ -280,7 +296,7 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
       }
       return;
     }
-    if (state == BlockRunner::State::kFailed) error = block.runner->error();
+    if (state == BlockRunner::State::kFailed && error.empty()) error = block.runner->error();
     lock.lock();
     if (spare == nullptr && error.empty()) spare = std::move(block.runner);
   }

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "runtime/cpu/run/fiber.h"
 
@@ -18,8 +19,10 @@ struct Actions {
   static constexpr int kSignals[] = {SIGSEGV, SIGBUS};
   std::mutex mutex;
   int users = 0;
-  bool installed = false;
-  struct sigaction before[2];
+  bool known[2] = {};  ///< somebody may call us for this signal
+  /// What was there when ours was put in: at last, and first. They differ where the host put in
+  /// another action meanwhile, which may know ours as the one before it.
+  struct sigaction before[2], first[2];
 };
 
 Actions& actions() {
@@ -27,20 +30,33 @@ Actions& actions() {
   return actions;
 }
 
+/// The call of chain() that this thread is in, or was in when a handler jumped out of it.
+struct Chaining {
+  const void* context;
+  const void* frame;
+};
+__attribute__((tls_model("initial-exec"))) thread_local Chaining chaining{};
+
 /// Does what would have happened without us.
 void chain(int signal, siginfo_t* info, void* context) {
-  const struct sigaction& before = actions().before[signal == SIGSEGV ? 0 : 1];
-  if ((before.sa_flags & SA_SIGINFO) != 0) {
-    before.sa_sigaction(signal, info, context);
-  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-    before.sa_handler(signal);
-  } else {
+  const int s = signal == SIGSEGV ? 0 : 1;
+  // The same signal, deeper on the stack: a handler that we called has called us.
+  const void* const frame = __builtin_frame_address(0);
+  const bool again = context == chaining.context && frame < chaining.frame;
+  if (!again) chaining = {context, frame};
+  const struct sigaction& before = again ? actions().first[s] : actions().before[s];
+  if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {  // whatever the flags say
     // An access is tried again after this, and then ends the process; what was sent is sent again.
     const bool sent = info->si_code <= 0;
     if (sent && before.sa_handler == SIG_IGN) return;
     std::signal(signal, SIG_DFL);
     if (sent) raise(signal);
+  } else if ((before.sa_flags & SA_SIGINFO) != 0) {
+    before.sa_sigaction(signal, info, context);
+  } else {
+    before.sa_handler(signal);
   }
+  if (!again) chaining = {};
 }
 
 void handle(int signal, siginfo_t* info, void* context) {
@@ -58,32 +74,45 @@ void handle(int signal, siginfo_t* info, void* context) {
   chain(signal, info, context);
 }
 
+bool is_ours(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &handle;
+}
+
 }  // namespace
 
 FaultHandler::FaultHandler() {
   Actions& all = actions();
   const std::lock_guard lock(all.mutex);
-  if (all.users++ != 0 || all.installed) return;
-  struct sigaction action {};
-  action.sa_sigaction = &handle;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
-  for (int s = 0; s < 2; ++s) sigaction(Actions::kSignals[s], &action, &all.before[s]);
-  all.installed = true;
+  ++all.users;
+  for (int s = 0; s < 2; ++s) {
+    struct sigaction now {};
+    sigaction(Actions::kSignals[s], nullptr, &now);
+    if (is_ours(now)) continue;
+    if (!all.known[s]) all.first[s] = now;
+    all.before[s] = now;
+    all.known[s] = true;
+    struct sigaction action {};
+    action.sa_sigaction = &handle;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    sigaction(Actions::kSignals[s], &action, nullptr);
+  }
 }
 
 FaultHandler::~FaultHandler() {
   Actions& all = actions();
   const std::lock_guard lock(all.mutex);
   if (--all.users != 0) return;
-  // Whoever came after us may call us: then we stay, and hand everything on.
-  struct sigaction now[2];
   for (int s = 0; s < 2; ++s) {
-    sigaction(Actions::kSignals[s], nullptr, &now[s]);
-    if ((now[s].sa_flags & SA_SIGINFO) == 0 || now[s].sa_sigaction != &handle) return;
+    struct sigaction now {};
+    sigaction(Actions::kSignals[s], nullptr, &now);
+    // Whoever came after us may call us: then we stay, and hand everything on.
+    if (!is_ours(now)) continue;
+    const struct sigaction last = std::exchange(all.before[s], all.first[s]);
+    sigaction(Actions::kSignals[s], &last, nullptr);
+    // The one that goes back may be one that calls us.
+    all.known[s] = last.sa_sigaction != all.first[s].sa_sigaction;
   }
-  for (int s = 0; s < 2; ++s) sigaction(Actions::kSignals[s], &all.before[s], nullptr);
-  all.installed = false;
 }
 
 SignalStack::SignalStack() {

@@ -13,8 +13,9 @@ struct Fault {
 };
 
 /// While one lives, a SIGSEGV or SIGBUS of a thread that runs a kernel ends that kernel's fiber
-/// (Fiber::fault). All others go to the handlers that were there before the first. A handler that
-/// comes later is asked before ours.
+/// (Fiber::fault). All others go to the handlers that were there before. A handler that comes later
+/// is asked before ours, until another of these is made, whose handler is the one that is asked
+/// first.
 class FaultHandler {
  public:
   FaultHandler();

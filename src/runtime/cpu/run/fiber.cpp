@@ -5,11 +5,10 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <new>
-#include <string>
 
 #include "braid/error.h"
+#include "runtime/cpu/run/guarded_memory.h"
 
 namespace braid::cpu {
 namespace {
@@ -33,7 +32,7 @@ Fiber::Fiber()
   }
   const int error = errno;
   if (stack_ != MAP_FAILED) munmap(stack_, kStackBytes + kGuardBytes);
-  throw_environment("cpu", std::string("cannot map the stack of a warp: ") + std::strerror(error));
+  throw_environment("cpu", "cannot map the stack of a warp: " + mapping_error(error));
 }
 
 Fiber::~Fiber() {

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "braid/error.h"
+#include "runtime/cpu/align.h"
 
 namespace braid::cpu {
 namespace {
@@ -18,15 +20,19 @@ constexpr std::size_t kAlign = 256;
 constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
 constexpr std::size_t kLeastAddresses = std::size_t{1} << 28;
 
-std::size_t align_up(std::size_t value, std::size_t align) {
-  return (value + align - 1) / align * align;
-}
-
 void* reserve(void* where, std::size_t bytes, int fixed) {
   return mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
 }
 
 }  // namespace
+
+std::string mapping_error(int code) {
+  std::string text = std::strerror(code);
+  if (code == ENOMEM) {
+    text += "; where memory is left, the process has as many mappings as vm.max_map_count allows";
+  }
+  return text;
+}
 
 AddressRange::AddressRange() {
   // A limit on the addresses of the process leaves room for fewer; others need some, too.
@@ -77,7 +83,7 @@ std::uint64_t AddressRange::take(std::size_t bytes) {
   if (at == 0 || mmap(pages, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
                       -1, 0) == MAP_FAILED) {
     throw_environment(
-        "cpu", "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
+        "cpu", "cannot allocate " + std::to_string(bytes) + " bytes: " + mapping_error(errno));
   }
   next_ = at + span + gap_;
   const std::uint64_t data = at + span - whole;
@@ -103,10 +109,14 @@ std::string AddressRange::describe(std::uint64_t address) {
     text = std::to_string(distance) + " bytes " + side + " " + std::to_string(piece.bytes) +
            " bytes of memory";
   };
-  const auto above = pieces_.upper_bound(address);
+  const auto end = pieces_.upper_bound(address);
+  // Nothing lies before or after no bytes.
+  const auto some = [](const auto& piece) { return piece.second.bytes != 0; };
+  const auto above = std::find_if(end, pieces_.end(), some);
   if (above != pieces_.end()) consider(above->second, above->second.data - address, "before");
-  if (above != pieces_.begin()) {
-    const Piece& below = std::prev(above)->second;
+  const auto found = std::find_if(std::make_reverse_iterator(end), pieces_.rend(), some);
+  if (found != pieces_.rend()) {
+    const Piece& below = found->second;
     if (address < below.data) {
       consider(below, below.data - address, "before");
     } else if (address >= below.data + below.bytes) {

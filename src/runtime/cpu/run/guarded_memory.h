@@ -8,6 +8,9 @@
 
 namespace braid::cpu {
 
+/// What the system says of a mapping that it refuses, with what may be done about it.
+[[nodiscard]] std::string mapping_error(int code);
+
 /// The addresses of a device's memory: a reserved range in which pieces lie far apart, so that what
 /// reaches beyond one of them, or uses it after its end, meets pages that nobody may touch.
 class AddressRange {

@@ -5,8 +5,7 @@
 
 namespace braid::cpu {
 
-/// What generated code sees of its warp. Generated code reads these fields by offset, so a change
-/// here needs a new kCodegenVersion (jit.h).
+/// What generated code sees of its warp: it reads these fields by offset.
 struct WarpContext {
   const std::uint8_t* params = nullptr;
   std::uint8_t* shared = nullptr;  ///< host address of the block's shared window

@@ -1,72 +1,40 @@
 #include "runtime/cpu/translate/control_flow.h"
 
 #include <algorithm>
-#include <set>
-#include <string_view>
+
+#include "runtime/cpu/ptx/opcodes.h"
 
 namespace braid::cpu {
 namespace {
 
+using ptx::Flow;
 using ptx::Instruction;
 using ptx::Operand;
-
-bool has_modifier(const Instruction& instruction, std::string_view name) {
-  return std::find(instruction.modifiers.begin(), instruction.modifiers.end(), name) !=
-         instruction.modifiers.end();
-}
 
 void collect(const Operand& operand, std::vector<int>& out) {
   if (operand.is_register()) out.push_back(operand.index);
   for (const Operand& element : operand.elements) collect(element, out);
 }
 
-bool is_exit(const Instruction& i) { return i.opcode == "ret" || i.opcode == "exit"; }
-bool is_branch(const Instruction& i) { return i.opcode == "bra"; }
-
-/// A loop around one of these may be waiting for another thread.
-bool may_wait(const Instruction& i) {
-  if (i.opcode == "atom" || i.opcode == "nanosleep" || i.opcode == "fence" ||
-      i.opcode == "membar") {
-    return true;
-  }
-  return i.opcode == "ld" && (has_modifier(i, "volatile") || has_modifier(i, "relaxed") ||
-                              has_modifier(i, "acquire") || has_modifier(i, "mmio"));
-}
-
-bool is_barrier(const Instruction& i) {
-  return (i.opcode == "bar" || i.opcode == "barrier") && !has_modifier(i, "warp");
-}
+Flow flow_of(const Instruction& i) { return ptx::traits(i).flow; }
+bool is_exit(const Instruction& i) { return flow_of(i) == Flow::kExit; }
+bool is_branch(const Instruction& i) { return flow_of(i) == Flow::kBranch; }
 
 /// A barrier that gives no result: a warp can leave the kernel there and come back later.
-bool parks(const Instruction& i) {
-  return is_barrier(i) && i.guard < 0 && !has_modifier(i, "red") && !has_modifier(i, "arrive");
-}
+bool parks(const Instruction& i) { return flow_of(i) == Flow::kBarrier && i.guard < 0; }
 
 }  // namespace
 
-bool has_result(const Instruction& i) {
-  static const std::set<std::string_view> kNone = {"st",        "red",
-                                                   "bra",       "ret",
-                                                   "exit",      "trap",
-                                                   "brkpt",     "membar",
-                                                   "fence",     "cp",
-                                                   "prefetch",  "call",
-                                                   "nanosleep", "prefetchu",
-                                                   "discard",   "applypriority",
-                                                   "pmevent",   "griddepcontrol",
-                                                   "stmatrix"};
-  if (i.opcode == "bar" || i.opcode == "barrier") return has_modifier(i, "red");
-  return !kNone.contains(i.opcode);
+bool has_result(const Instruction& instruction) {
+  return instruction.entry != nullptr && instruction.entry->has_result();
 }
 
 RegisterUse register_use(const Instruction& instruction) {
   RegisterUse use;
   std::size_t first = 0;
   if (has_result(instruction) && !instruction.operands.empty()) {
-    if (instruction.operands[0].form != Operand::Form::kMemory) {
-      collect(instruction.operands[0], use.writes);
-      first = 1;
-    }
+    collect(instruction.operands[0], use.writes);
+    first = 1;
   }
   for (std::size_t i = first; i < instruction.operands.size(); ++i) {
     collect(instruction.operands[i], use.reads);
@@ -92,9 +60,16 @@ bool BitSet::merge(const BitSet& in, const BitSet* without) {
 ControlFlow::ControlFlow(const ptx::Function& function) {
   build(function);
   order_blocks();
+  require_known(function);
   find_post_dominators();
   find_liveness(function);
   find_spins(function);
+}
+
+void ControlFlow::require_known(const ptx::Function& function) const {
+  for (const Block& block : blocks_) {
+    for (std::uint32_t i = block.first; i < block.last; ++i) ptx::require_known(function.body[i]);
+  }
 }
 
 void ControlFlow::build(const ptx::Function& function) {
@@ -335,12 +310,13 @@ void ControlFlow::find_spins(const ptx::Function& function) {
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     for (std::uint32_t i = blocks_[b].first; i < blocks_[b].last; ++i) {
       const Instruction& instruction = function.body[i];
-      if (may_wait(instruction)) waits[b] = true;
-      const bool in_place =
-          instruction.opcode == "nanosleep" ||
-          (is_barrier(instruction) && !parks(instruction) && !has_modifier(instruction, "arrive"));
-      if (in_place) waits_ = Waits::kAnywhere;
-      if (is_barrier(instruction)) waits_ = std::max(waits_, Waits::kAtBarriers);
+      const Flow flow = flow_of(instruction);
+      const bool barrier = flow == Flow::kBarrier && !parks(instruction);
+      if (flow == Flow::kPolls || flow == Flow::kSleeps) waits[b] = true;
+      if (flow == Flow::kSleeps || flow == Flow::kReduces || barrier) waits_ = Waits::kAnywhere;
+      if (flow == Flow::kArrives || parks(instruction)) {
+        waits_ = std::max(waits_, Waits::kAtBarriers);
+      }
     }
   }
   for (int b = 0; b < size(); ++b) {

@@ -66,6 +66,7 @@ enum class Waits : std::uint8_t {
 /// Blocks in reverse post order (block 0 is the entry; unreachable code is dropped).
 class ControlFlow {
  public:
+  /// Throws where an instruction that can be reached is none of the table's.
   explicit ControlFlow(const ptx::Function& function);
 
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
@@ -81,6 +82,7 @@ class ControlFlow {
  private:
   void build(const ptx::Function& function);
   void order_blocks();
+  void require_known(const ptx::Function& function) const;
   void find_post_dominators();
   void find_liveness(const ptx::Function& function);
   void find_spins(const ptx::Function& function);

@@ -6,6 +6,7 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
@@ -15,10 +16,14 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <new>
+#include <system_error>
 
 #include "braid/error.h"
-#include "runtime/compile/disk_cache.h"
+#include "runtime/cpu/run/guarded_memory.h"
 #include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/cpu/translate/build_id.h"
 #include "runtime/cpu/translate/translator.h"
 
 namespace braid::cpu {
@@ -57,6 +62,25 @@ struct Jit::State {
   std::string features;
   std::unique_ptr<llvm::orc::LLJIT> lljit;
   llvm::orc::JITDylib* helpers = nullptr;
+  std::string failure;         ///< why the code that is being linked cannot be
+  bool out_of_memory = false;  ///< that is why
+
+  /// LLVM tells the session why it fails, and its caller only that it does.
+  void take(llvm::Error error) {
+    llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase& info) {
+      failure += (failure.empty() ? "" : "; ") + info.message();
+      out_of_memory = out_of_memory || info.convertToErrorCode() == std::errc::not_enough_memory;
+    });
+  }
+
+  /// Where a symbol of the code was linked to.
+  llvm::orc::ExecutorAddr find(llvm::orc::JITDylib& library, const char* symbol) {
+    llvm::Expected<llvm::orc::ExecutorAddr> found = lljit->lookup(library, symbol);
+    if (found) return *found;
+    take(found.takeError());
+    if (!out_of_memory) throw_internal("cpu", failure);
+    throw_environment("cpu", "no room for the code of a kernel: " + mapping_error(ENOMEM));
+  }
 
   [[nodiscard]] std::unique_ptr<llvm::TargetMachine> target_machine() const {
     const std::string triple = llvm::sys::getProcessTriple();
@@ -90,13 +114,26 @@ void choose_passes() {
   choose("regalloc", "basic");
 }
 
+/// What would end the process becomes an exception of who asked for the code.
+void throw_where_llvm_gives_up() {
+  llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
+  llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
+    throw_internal("cpu", std::string("LLVM: ") + reason);
+  });
+}
+
 }  // namespace
 
-Jit::Jit(const DiskCache* cache, Instrumentation instrumentation)
-    : cache_(cache), instrumentation_(instrumentation), state_(std::make_unique<State>()) {
+Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation)
+    : cache_(cache),
+      build_(build_id()),
+      instrumentation_(instrumentation),
+      state_(std::make_unique<State>()) {
+  // Without one, what another build made could not be told from ours.
+  if (build_.empty()) cache_ = nullptr;
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
-  [[maybe_unused]] static const bool kOnce = (choose_passes(), true);
+  [[maybe_unused]] static const bool kOnce = (choose_passes(), throw_where_llvm_gives_up(), true);
   const llvm::StringMap<bool> detected = llvm::sys::getHostCPUFeatures();
   std::vector<std::string> names;
   for (const auto& feature : detected) {
@@ -109,6 +146,8 @@ Jit::Jit(const DiskCache* cache, Instrumentation instrumentation)
   state_->cpu = host_cpu(detected);
   host_ = llvm::sys::getHostCPUName().str() + " (" + state_->cpu + ")";
   state_->lljit = check(llvm::orc::LLJITBuilder().create());
+  state_->lljit->getExecutionSession().setErrorReporter(
+      [this](llvm::Error error) { state_->take(std::move(error)); });
   state_->helpers = &check(state_->lljit->createJITDylib("braid.helpers"));
   llvm::orc::SymbolMap symbols;
   for (const auto helpers : {math_helpers(), memory_helpers(), mma_helpers(), control_helpers()}) {
@@ -198,16 +237,15 @@ std::string Jit::compile(const Program& program, std::size_t entry, bool aligned
 }
 
 std::string Jit::object_for(const Program& program, std::size_t entry, bool aligned) {
-  const std::string key = "braid-cpu-object\nversion " + std::to_string(kCodegenVersion) +
-                          "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu + "\nfeatures " +
-                          state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
-                          (instrumentation_.checks ? ", checked" : "") +
-                          (instrumentation_.counts ? ", counted" : "") + "\nentry " +
-                          program.entries()[entry].name + "\nptx\n" + program.text();
+  const std::string key =
+      "braid-cpu-object\nbuild " + build_ + "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu +
+      "\nfeatures " + state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
+      (instrumentation_.checks ? ", checked" : "") + (instrumentation_.counts ? ", counted" : "") +
+      "\nentry " + program.entries()[entry].name + "\nptx\n" + program.text();
   const auto it = objects_.find(key);
   if (it != objects_.end()) return it->second;
   const auto make = [&] { return compile(program, entry, aligned); };
-  std::string object = cache_ == nullptr ? make() : cache_->get_or_create({key}, make);
+  std::string object = cache_ == nullptr ? make() : cache_->get_or_make(key, make);
   objects_.emplace(key, object);
   return object;
 }
@@ -239,8 +277,10 @@ std::unique_ptr<Jit::Linked> Jit::load(const Program& program, std::size_t entry
   if (!symbols.empty()) check(library.define(llvm::orc::absoluteSymbols(std::move(symbols))));
   check(lljit.addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(object, "ptx.o")));
   Kernel kernel;
-  kernel.run = check(lljit.lookup(library, kKernelSymbol)).toPtr<WarpFunction>();
-  kernel.info = *check(lljit.lookup(library, kInfoSymbol)).toPtr<const KernelInfo*>();
+  state_->failure.clear();
+  state_->out_of_memory = false;
+  kernel.run = state_->find(library, kKernelSymbol).toPtr<WarpFunction>();
+  kernel.info = *state_->find(library, kInfoSymbol).toPtr<const KernelInfo*>();
   unload.library = nullptr;
   auto linked = std::make_unique<Linked>(*this, library);
   linked->kernel_ = kernel;

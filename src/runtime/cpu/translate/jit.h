@@ -11,6 +11,7 @@
 #include "braid/error.h"
 #include "runtime/cpu/ptx/ptx.h"
 #include "runtime/cpu/run/warp_context.h"
+#include "runtime/object_cache.h"
 
 namespace llvm {
 class Module;
@@ -19,14 +20,7 @@ class JITDylib;
 }
 }  // namespace llvm
 
-namespace braid {
-class DiskCache;
-}
-
 namespace braid::cpu {
-
-/// Changes whenever generated code or WarpContext changes.
-inline constexpr int kCodegenVersion = 24;
 
 /// The version of LLVM, e.g. "19.1.7".
 const char* llvm_version();
@@ -40,7 +34,7 @@ struct Kernel {
 /// Parsed PTX with its calls inlined, its variables placed and its parameters laid out.
 class Program {
  public:
-  /// Throws braid::Error on bad PTX outside of its functions.
+  /// Throws braid::Error on bad PTX outside of its functions and variables (see ptx::parse).
   explicit Program(std::string text);
 
   struct Parameter {
@@ -88,10 +82,11 @@ class Program {
   std::vector<std::uint32_t> shared_bytes_;
 };
 
-/// Compiles programs to host objects (kept in memory and in the disk cache) and links them.
+/// Compiles programs to host objects (kept in memory and in the cache) and links them. In the cache
+/// they belong to the build that made them: see build_id().
 class Jit {
  public:
-  Jit(const DiskCache* cache, Instrumentation instrumentation);
+  Jit(const ObjectCache* cache, Instrumentation instrumentation);
   ~Jit();
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;
@@ -130,7 +125,8 @@ class Jit {
   std::string compile(const Program& program, std::size_t entry, bool aligned);
   std::string object_for(const Program& program, std::size_t entry, bool aligned);
 
-  const DiskCache* cache_;
+  const ObjectCache* cache_;
+  std::string build_;
   Instrumentation instrumentation_;
   std::string host_;
   std::unique_ptr<State> state_;

@@ -4,21 +4,20 @@
 #include <bit>
 #include <optional>
 #include <set>
-#include <string_view>
+
+#include "runtime/cpu/ptx/opcodes.h"
 
 namespace braid::cpu {
 namespace {
 
+using ptx::has_modifier;
 using ptx::Instruction;
 using ptx::Operand;
+using ptx::ShapeRule;
 using ptx::Space;
 using ptx::Special;
 
 constexpr std::int64_t kMaxTable = 1 << 24;
-
-bool has_modifier(const Instruction& i, std::string_view name) {
-  return std::find(i.modifiers.begin(), i.modifiers.end(), name) != i.modifiers.end();
-}
 
 std::optional<std::int64_t> immediate(const Operand& operand) {
   if (operand.form != Operand::Form::kInteger) return std::nullopt;
@@ -49,18 +48,6 @@ Shape make_table(unsigned align, bool negative, Function&& element) {
     shape.table[l] = static_cast<std::int32_t>(value);
   }
   return shape;
-}
-
-/// Pure operations whose result is uniform when their operands are.
-bool is_arithmetic(std::string_view op) {
-  static const std::set<std::string_view> kOps = {
-      "add",  "sub",   "mul",  "mad",  "mul24",    "mad24", "div",  "rem",      "min",  "max",
-      "abs",  "neg",   "and",  "or",   "xor",      "not",   "cnot", "shl",      "shr",  "bfe",
-      "bfi",  "bfind", "clz",  "popc", "brev",     "prmt",  "shf",  "lop3",     "selp", "setp",
-      "set",  "slct",  "cvt",  "cvta", "mov",      "fma",   "sqrt", "rsqrt",    "rcp",  "ex2",
-      "lg2",  "sin",   "cos",  "tanh", "copysign", "testp", "sad",  "isspacep", "dp4a", "dp2a",
-      "addc", "subc",  "madc", "fns",  "bmsk"};
-  return kOps.contains(op);
 }
 
 }  // namespace
@@ -146,11 +133,10 @@ void ShapeAnalysis::find_constants() {
     for (const Block& block : flow_.blocks()) {
       for (std::uint32_t i = block.first; i < block.last; ++i) {
         const Instruction& instruction = function_.body[i];
+        const ptx::Traits& traits = ptx::traits(instruction);
         const bool parameter_load =
-            instruction.opcode == "ld" && has_modifier(instruction, "param");
-        if (instruction.guard >= 0 || (!is_arithmetic(instruction.opcode) && !parameter_load)) {
-          continue;
-        }
+            traits.shape == ShapeRule::kLoad && has_modifier(instruction, "param");
+        if (instruction.guard >= 0 || (!traits.is_pure() && !parameter_load)) continue;
         if (instruction.operands.size() < 2 ||
             !std::all_of(instruction.operands.begin() + 1, instruction.operands.end(),
                          [&](const Operand& o) { return is_constant(o); })) {
@@ -162,7 +148,7 @@ void ShapeAnalysis::find_constants() {
           if (writes[reg] != 1 || constant_[reg]) continue;
           changed = constant_[reg] = true;
           const Operand& source = instruction.operands[1];
-          if (instruction.opcode == "mov" && source.form == Operand::Form::kInteger) {
+          if (traits.shape == ShapeRule::kMove && source.form == Operand::Form::kInteger) {
             values_[reg] = source.bits;
           }
         }
@@ -354,11 +340,12 @@ Shape ShapeAnalysis::bitwise(const Instruction& instruction, const Shape& a, con
   const unsigned common = immediate_b ? a.align : std::min(a.align, b.align);
   if (common < 31 && reach >= (std::int64_t{1} << common)) return Shape::vector();
   const std::int64_t low = low_of(instruction.operands[2], a);
+  const ShapeRule rule = ptx::traits(instruction).shape;
   const auto apply = [&](std::int64_t x, std::int64_t y) {
-    return instruction.opcode == "and" ? x & y : instruction.opcode == "or" ? x | y : x ^ y;
+    return rule == ShapeRule::kAnd ? x & y : rule == ShapeRule::kOr ? x | y : x ^ y;
   };
   unsigned align = std::min(a.align, b.align);
-  if (instruction.opcode == "and") {
+  if (rule == ShapeRule::kAnd) {
     align = std::max(a.align, b.align);
     // Of the lanes' number in a row of 32 the base is known.
     const auto value = static_cast<std::uint64_t>(immediate(instruction.operands[2]).value_or(-1));
@@ -369,10 +356,62 @@ Shape ShapeAnalysis::bitwise(const Instruction& instruction, const Shape& a, con
   });
 }
 
-Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
-  const std::string& op = instruction.opcode;
+/// The shape of x * y + c.
+Shape ShapeAnalysis::product(const Instruction& instruction, ptx::Type type) const {
   const auto& operands = instruction.operands;
-  if (operands.size() < 2) return op == "activemask" ? Shape::uniform() : Shape::vector();
+  const Shape a = operand_shape(operands[1]);
+  const Shape b = operand_shape(operands[2]);
+  const Shape c = operands.size() > 3 ? operand_shape(operands[3]) : Shape::uniform(63);
+  const auto x = immediate(operands[1]);
+  const auto y = immediate(operands[2]);
+  const bool negative = a.may_be_negative || b.may_be_negative;
+  const bool wide = has_modifier(instruction, "wide");
+  if (wide && !type.is_signed() && negative && !(a.is_uniform() && b.is_uniform())) {
+    return Shape::vector();
+  }
+  if ((!a.is_uniform() && !y) || (!b.is_uniform() && !x)) return Shape::vector();
+  const std::int64_t factor = !a.is_uniform() ? *y : !b.is_uniform() ? *x : 0;
+  if (factor > kMaxTable || factor < -kMaxTable) return Shape::vector();
+  const Shape& scaled = a.is_uniform() ? b : a;
+  return make_table(std::min<unsigned>(product_alignment(a.align, b.align), c.align),
+                    negative || c.may_be_negative || factor < 0,
+                    [&](std::size_t l) { return scaled.table[l] * factor + c.table[l]; });
+}
+
+Shape ShapeAnalysis::sum(const Instruction& instruction, ptx::Type type) const {
+  const Shape a = operand_shape(instruction.operands[1]);
+  const Shape b = operand_shape(instruction.operands[2]);
+  const bool subtract = ptx::traits(instruction).shape == ShapeRule::kDifference;
+  const auto constant = immediate(instruction.operands[2]);
+  const bool below = subtract || (constant && *constant < 0) ||
+                     (constant && type.bits == 32 && *constant > 0x7fffffff);
+  return make_table(std::min(a.align, b.align), a.may_be_negative || b.may_be_negative || below,
+                    [&](std::size_t l) {
+                      return std::int64_t{a.table[l]} +
+                             (subtract ? -1 : 1) * std::int64_t{b.table[l]};
+                    });
+}
+
+/// By a constant amount; nothing where that or the value is not for tables.
+std::optional<Shape> ShapeAnalysis::shift(const Instruction& instruction) const {
+  const Shape a = operand_shape(instruction.operands[1]);
+  const std::int64_t by = *immediate(instruction.operands[2]);
+  if (ptx::traits(instruction).shape == ShapeRule::kShiftLeft) {
+    if (by < 0 || by > 24) return std::nullopt;
+    return make_table(product_alignment(a.align, static_cast<unsigned>(by)), a.may_be_negative,
+                      [&](std::size_t l) { return std::int64_t{a.table[l]} << by; });
+  }
+  if (by < 0 || by > 31 || !a.is_disjoint()) return std::nullopt;
+  const unsigned align = a.align == 63  ? 63U
+                         : a.align > by ? a.align - static_cast<unsigned>(by)
+                                        : 0U;
+  return make_table(align, false, [&](std::size_t l) { return a.table[l] >> by; });
+}
+
+Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
+  const auto& operands = instruction.operands;
+  const ShapeRule rule = ptx::traits(instruction).shape;
+  if (rule == ShapeRule::kUniform) return Shape::uniform();
   bool uniform = true;
   bool tables = true;
   for (std::size_t i = 1; i < operands.size(); ++i) {
@@ -381,90 +420,67 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
     uniform = uniform && shape.is_uniform();
     tables = tables && shape.is_table();
   }
-  if (op == "bar" || op == "barrier" || op == "createpolicy") return Shape::uniform();
-  if (op == "vote" || op == "redux" || (op == "match" && has_modifier(instruction, "all"))) {
+  if (rule == ShapeRule::kGroup) {
     // Groups of lanes may each have their own member mask and result.
     const bool masked = operands.size() == 3;
     return !masked || operand_shape(operands[2]).is_uniform() ? Shape::uniform() : Shape::vector();
   }
-  if (op == "ld" || op == "ldu") {
+  if (rule == ShapeRule::kLoad) {
     const bool private_space = has_modifier(instruction, "local");
     return uniform && !private_space ? Shape::uniform() : Shape::vector();
   }
-  if (!is_arithmetic(op) || !tables) return Shape::vector();
-  // The translator refuses what has too few operands; here they must only not be read.
-  static const std::set<std::string_view> kBinary = {"add", "sub", "mul", "shl",
-                                                     "shr", "and", "or",  "xor"};
-  if (operands.size() < (op == "mad" ? 4U : kBinary.contains(op) ? 3U : 2U)) return Shape::vector();
-  const Shape a = operand_shape(operands[1]);
-  const Shape b = operands.size() > 2 ? operand_shape(operands[2]) : Shape::uniform(63);
+  if (rule == ShapeRule::kLanes || !tables) return Shape::vector();
+  return table_shape(instruction, rule, uniform);
+}
+
+/// Of an instruction whose operands all have tables.
+Shape ShapeAnalysis::table_shape(const Instruction& instruction, ptx::ShapeRule rule,
+                                 bool uniform) const {
+  const auto& operands = instruction.operands;
+  const Shape same = uniform ? Shape::uniform() : Shape::vector();
   const auto parsed = instruction.type();
   const ptx::Type type = parsed.value_or(ptx::Type{});
   const bool integer = parsed && !type.is_float() && type.bits >= 32 && type.lanes == 1 &&
                        !has_modifier(instruction, "sat") && !has_modifier(instruction, "cc");
-  const bool negative = a.may_be_negative || b.may_be_negative;
-  if (integer && (op == "add" || op == "sub") && instruction.modifiers.size() == 1) {
-    const bool subtract = op == "sub";
-    const auto constant = immediate(operands[2]);
-    const bool below = subtract || (constant && *constant < 0) ||
-                       (constant && type.bits == 32 && *constant > 0x7fffffff);
-    return make_table(std::min(a.align, b.align), negative || below, [&](std::size_t l) {
-      return std::int64_t{a.table[l]} + (subtract ? -1 : 1) * std::int64_t{b.table[l]};
-    });
-  }
-  if (integer && (op == "mul" || op == "mad") && !has_modifier(instruction, "hi")) {
-    const Shape c = op == "mad" ? operand_shape(operands[3]) : Shape::uniform(63);
-    const auto x = immediate(operands[1]);
-    const auto y = immediate(operands[2]);
-    const bool wide = has_modifier(instruction, "wide");
-    if (wide && !type.is_signed() && negative && !(a.is_uniform() && b.is_uniform())) {
-      return Shape::vector();
+  switch (rule) {
+    case ShapeRule::kSum:
+    case ShapeRule::kDifference:
+      return integer ? sum(instruction, type) : same;
+    case ShapeRule::kProduct:
+      return integer && !has_modifier(instruction, "hi") ? product(instruction, type) : same;
+    case ShapeRule::kShiftLeft:
+    case ShapeRule::kShiftRight:
+      return integer && immediate(operands[2]) ? shift(instruction).value_or(same) : same;
+    case ShapeRule::kAnd:
+    case ShapeRule::kOr:
+    case ShapeRule::kXor: {
+      if (!integer) return same;
+      const Shape a = operand_shape(operands[1]);
+      if (!uniform) return bitwise(instruction, a, operand_shape(operands[2]));
+      const auto constant = immediate(operands[2]);
+      if (!constant) return same;
+      const unsigned other = alignment_of(*constant);
+      return Shape::uniform(rule == ShapeRule::kAnd ? std::max<unsigned>(a.align, other)
+                                                    : std::min<unsigned>(a.align, other));
     }
-    if ((!a.is_uniform() && !y) || (!b.is_uniform() && !x)) return Shape::vector();
-    const std::int64_t factor = !a.is_uniform() ? *y : !b.is_uniform() ? *x : 0;
-    if (factor > kMaxTable || factor < -kMaxTable) return Shape::vector();
-    const Shape& scaled = a.is_uniform() ? b : a;
-    return make_table(std::min<unsigned>(product_alignment(a.align, b.align), c.align),
-                      negative || c.may_be_negative || factor < 0,
-                      [&](std::size_t l) { return scaled.table[l] * factor + c.table[l]; });
-  }
-  if (integer && op == "shl" && immediate(operands[2])) {
-    const std::int64_t by = *immediate(operands[2]);
-    if (by < 0 || by > 24) return uniform ? Shape::uniform() : Shape::vector();
-    return make_table(product_alignment(a.align, static_cast<unsigned>(by)), negative,
-                      [&](std::size_t l) { return std::int64_t{a.table[l]} << by; });
-  }
-  if (integer && op == "shr" && immediate(operands[2])) {
-    const std::int64_t by = *immediate(operands[2]);
-    if (by < 0 || by > 31 || !a.is_disjoint()) return uniform ? Shape::uniform() : Shape::vector();
-    const unsigned align = a.align == 63  ? 63U
-                           : a.align > by ? a.align - static_cast<unsigned>(by)
-                                          : 0U;
-    return make_table(align, false, [&](std::size_t l) { return a.table[l] >> by; });
-  }
-  if (integer && (op == "and" || op == "or" || op == "xor")) {
-    if (uniform && immediate(operands[2]) == std::nullopt) return Shape::uniform();
-    if (uniform) {
-      const unsigned other = alignment_of(*immediate(operands[2]));
-      return Shape::uniform(op == "and" ? std::max<unsigned>(a.align, other)
-                                        : std::min<unsigned>(a.align, other));
+    case ShapeRule::kMove:
+      return type.bits >= 32 && operands[1].form != Operand::Form::kVector &&
+                     operands[0].form != Operand::Form::kVector
+                 ? operand_shape(operands[1])
+                 : same;
+    case ShapeRule::kSame:
+      return operand_shape(operands[1]);
+    case ShapeRule::kConvert: {
+      if (instruction.modifiers.size() != 2 || !integer) return same;
+      const auto to = ptx::parse_type(instruction.modifiers[0]);
+      if (!to || to->is_float() || to->bits < 32) return same;
+      const Shape a = operand_shape(operands[1]);
+      const bool wraps = to->bits > type.bits && !type.is_signed() && a.may_be_negative;
+      return wraps && !uniform ? Shape::vector() : a;
     }
-    return bitwise(instruction, a, b);
+    default:
+      return same;
   }
-  if (op == "mov" && parsed && type.bits >= 32 && operands[1].form != Operand::Form::kVector &&
-      operands[0].form != Operand::Form::kVector) {
-    return a;
-  }
-  if (op == "cvta" && parsed) return a;
-  if (op == "cvt" && instruction.modifiers.size() == 2 && integer) {
-    const auto to = ptx::parse_type(instruction.modifiers[0]);
-    if (to && !to->is_float() && to->bits >= 32 && !uniform) {
-      if (to->bits > type.bits && !type.is_signed() && a.may_be_negative) return Shape::vector();
-      return a;
-    }
-    if (to && !to->is_float() && to->bits >= 32) return a;
-  }
-  return uniform ? Shape::uniform() : Shape::vector();
 }
 
 }  // namespace braid::cpu

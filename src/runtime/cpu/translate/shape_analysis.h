@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/ptx/ptx.h"
 #include "runtime/cpu/translate/control_flow.h"
 
@@ -72,6 +73,11 @@ class ShapeAnalysis {
   void find_components();
   [[nodiscard]] Shape bitwise(const ptx::Instruction& instruction, const Shape& a,
                               const Shape& b) const;
+  [[nodiscard]] Shape product(const ptx::Instruction& instruction, ptx::Type type) const;
+  [[nodiscard]] Shape sum(const ptx::Instruction& instruction, ptx::Type type) const;
+  [[nodiscard]] std::optional<Shape> shift(const ptx::Instruction& instruction) const;
+  [[nodiscard]] Shape table_shape(const ptx::Instruction& instruction, ptx::ShapeRule rule,
+                                  bool uniform) const;
 
   const ptx::Module& module_;
   const ptx::Function& function_;

@@ -1,137 +1,18 @@
 #include <llvm/IR/Constants.h>
 
 #include <algorithm>
-#include <set>
 
 #include "runtime/cpu/translate/translator.h"
 
 namespace braid::cpu {
 
-bool Modifiers::take(std::string_view name) { return take_one({name}) == 0; }
-
-int Modifiers::take_one(std::initializer_list<std::string_view> names) {
-  const auto it = std::find_first_of(left_.begin(), left_.end(), names.begin(), names.end());
-  if (it == left_.end()) return -1;
-  const auto index = std::find(names.begin(), names.end(), *it) - names.begin();
-  left_.erase(it);
-  return static_cast<int>(index);
-}
-
-int Modifiers::take_head(std::initializer_list<std::string_view> names) {
-  if (left_.empty()) return -1;
-  const auto it = std::find(names.begin(), names.end(), left_.front());
-  if (it == names.end()) return -1;
-  left_.erase(left_.begin());
-  return static_cast<int>(it - names.begin());
-}
-
-ptx::Type Modifiers::type() {
-  const auto it = std::find_if(left_.begin(), left_.end(),
-                               [](std::string_view m) { return ptx::parse_type(m).has_value(); });
-  if (it == left_.end()) unknown();
-  const ptx::Type type = *ptx::parse_type(*it);
-  left_.erase(it);
-  return type;
-}
-
-void Modifiers::unknown() const {
-  if (left_.empty()) {
-    ptx::fail(instruction_.line,
-              "'" + instruction_.full_name() +
-                  "' lacks a modifier, or is an unsupported combination of them");
-  }
-  ptx::fail(instruction_.line, "unknown modifier '." + std::string(left_.front()) + "' of '" +
-                                   instruction_.full_name() + "'");
-}
-
-const std::unordered_map<std::string_view, Translator::Handler>& Translator::handlers() {
-  using T = Translator;
-  static const std::unordered_map<std::string_view, Handler> kHandlers = {
-      {"add", &T::op_add_sub},
-      {"sub", &T::op_add_sub},
-      {"mul", &T::op_multiply},
-      {"addc", &T::op_add_sub},
-      {"subc", &T::op_add_sub},
-      {"mad", &T::op_multiply},
-      {"madc", &T::op_multiply},
-      {"mul24", &T::op_multiply},
-      {"mad24", &T::op_multiply},
-      {"div", &T::op_divide},
-      {"rem", &T::op_divide},
-      {"min", &T::op_min_max},
-      {"max", &T::op_min_max},
-      {"abs", &T::op_sign},
-      {"neg", &T::op_sign},
-      {"and", &T::op_logic},
-      {"or", &T::op_logic},
-      {"xor", &T::op_logic},
-      {"not", &T::op_logic},
-      {"cnot", &T::op_logic},
-      {"shl", &T::op_shift},
-      {"shr", &T::op_shift},
-      {"bfe", &T::op_bit_field},
-      {"bfi", &T::op_bit_field},
-      {"clz", &T::op_count_bits},
-      {"popc", &T::op_count_bits},
-      {"brev", &T::op_count_bits},
-      {"fns", &T::op_find_set},
-      {"bfind", &T::op_count_bits},
-      {"bmsk", &T::op_bit_mask},
-      {"prmt", &T::op_permute},
-      {"shf", &T::op_funnel},
-      {"lop3", &T::op_lop3},
-      {"selp", &T::op_select},
-      {"slct", &T::op_select},
-      {"setp", &T::op_compare},
-      {"set", &T::op_compare},
-      {"mov", &T::op_move},
-      {"cvta", &T::op_cvta},
-      {"isspacep", &T::op_isspacep},
-      {"sad", &T::op_sad},
-      {"dp4a", &T::op_dot_product},
-      {"dp2a", &T::op_dot_product},
-      {"fma", &T::op_fma},
-      {"sqrt", &T::op_root},
-      {"rsqrt", &T::op_root},
-      {"rcp", &T::op_root},
-      {"ex2", &T::op_transcendental},
-      {"lg2", &T::op_transcendental},
-      {"sin", &T::op_transcendental},
-      {"cos", &T::op_transcendental},
-      {"tanh", &T::op_transcendental},
-      {"copysign", &T::op_copysign},
-      {"testp", &T::op_testp},
-      {"cvt", &T::op_convert},
-      {"ld", &T::op_load},
-      {"ldu", &T::op_load},
-      {"st", &T::op_store},
-      {"atom", &T::op_atomic},
-      {"red", &T::op_atomic},
-      {"fence", &T::op_fence},
-      {"membar", &T::op_fence},
-      {"cp", &T::op_copy_async},
-      {"prefetch", &T::op_nothing},
-      {"prefetchu", &T::op_nothing},
-      {"discard", &T::op_nothing},
-      {"applypriority", &T::op_nothing},
-      {"pmevent", &T::op_nothing},
-      {"griddepcontrol", &T::op_nothing},  // grids of a stream do not overlap
-      {"createpolicy", &T::op_policy},
-      {"shfl", &T::op_shuffle},
-      {"vote", &T::op_vote},
-      {"activemask", &T::op_active_mask},
-      {"match", &T::op_match},
-      {"redux", &T::op_reduce},
-      {"bar", &T::op_barrier},
-      {"barrier", &T::op_barrier},
-      {"nanosleep", &T::op_sleep},
-      {"trap", &T::op_trap},
-      {"brkpt", &T::op_nothing},
-      {"ldmatrix", &T::op_ldmatrix},
-      {"stmatrix", &T::op_stmatrix},
-      {"movmatrix", &T::op_movmatrix},
+Translator::Handler Translator::handler(Op op) {
+  static constexpr Handler kHandlers[] = {
+#define BRAID_PTX_OPCODE(op, names, modifiers, operands, handler, ...) &Translator::handler,
+#include "runtime/cpu/ptx/opcodes.inc"
+#undef BRAID_PTX_OPCODE
   };
-  return kHandlers;
+  return kHandlers[static_cast<std::size_t>(op)];
 }
 
 Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
@@ -149,6 +30,10 @@ Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::
 
 void Translator::bad(const Instruction& instruction, const std::string& why) const {
   ptx::fail(instruction.line, "'" + instruction.full_name() + "': " + why);
+}
+
+void Translator::bad_combination(const Instruction& instruction) const {
+  bad(instruction, "an unsupported combination of modifiers");
 }
 
 void Translator::need(const Instruction& instruction, std::size_t operands) const {
@@ -171,8 +56,8 @@ void Translator::assign_slots() {
   // So do those that a run-time helper reads or writes in place.
   std::vector<bool> in_place(slots_.size());
   for (const Instruction& instruction : function_.body) {
-    const bool all = instruction.opcode == "mma";
-    if (!all && instruction.opcode != "ldmatrix") continue;
+    const bool all = ptx::traits(instruction).unit == ptx::Unit::kMatrix;
+    if (!all && !instruction.is(Op::kLdmatrix)) continue;
     const RegisterUse use = register_use(instruction);
     for (const int r : use.writes) in_place[static_cast<std::size_t>(r)] = true;
     if (!all) continue;
@@ -293,7 +178,7 @@ void Translator::emit_body(int index) {
   }
   for (std::uint32_t i = block.first; i < block.last; ++i) {
     const Instruction& instruction = function_.body[i];
-    if (instruction.opcode == "mma") {
+    if (ptx::traits(instruction).unit == ptx::Unit::kMatrix) {
       const std::uint32_t count = emit_mma(i, block.last);
       for (std::uint32_t k = 0; k < count; ++k) track(function_.body[i + k]);
       i += count - 1;
@@ -305,24 +190,17 @@ void Translator::emit_body(int index) {
 }
 
 void Translator::emit(const Instruction& instruction) {
-  const auto it = handlers().find(instruction.opcode);
-  if (it == handlers().end()) {
-    ptx::fail(instruction.line, "unknown opcode '" + instruction.full_name() + "'");
-  }
+  const Handler handle = handler(instruction.entry->op);
   line_ = instruction.line;
   result_shape_ = has_result(instruction) ? shapes_.result_shape(instruction) : Shape::vector();
   if (result_shape_.form == Shape::Form::kUnknown) result_shape_ = Shape::vector();
   scalar_ = result_shape_.is_table();
   guard_lanes_ = guard_scalar_ = nullptr;
   if (instruction.guard < 0) {
-    (this->*it->second)(instruction);
+    (this->*handle)(instruction);
     return;
   }
-  static const std::set<std::string_view> kEffects = {
-      "ld",        "ldu",  "st",       "atom",     "red",       "fence",     "membar",
-      "cp",        "shfl", "vote",     "match",    "redux",     "bar",       "barrier",
-      "nanosleep", "trap", "ldmatrix", "stmatrix", "movmatrix", "activemask"};
-  const bool effects = kEffects.contains(instruction.opcode);
+  const bool effects = ptx::traits(instruction).has_effects();
   const bool uniform = !shapes_.shape(instruction.guard).is_vector();
   Value* guard = load_register(instruction.guard).value;
   if (instruction.guard_negated) guard = b_.CreateNot(guard);
@@ -336,7 +214,7 @@ void Translator::emit(const Instruction& instruction) {
     llvm::BasicBlock* after = new_block("after");
     b_.CreateCondBr(guard, then, after);
     b_.SetInsertPoint(then);
-    (this->*it->second)(instruction);
+    (this->*handle)(instruction);
     std::vector<Value*> fresh;
     for (const int r : use.writes) fresh.push_back(load_register(r).value);
     llvm::BasicBlock* end = b_.GetInsertBlock();
@@ -356,7 +234,7 @@ void Translator::emit(const Instruction& instruction) {
   } else {
     guard_lanes_ = guard;
   }
-  (this->*it->second)(instruction);
+  (this->*handle)(instruction);
   guard_lanes_ = guard_scalar_ = nullptr;
 }
 

@@ -9,24 +9,20 @@ using ptx::Kind;
 using ptx::Type;
 
 void Translator::op_logic(const Instruction& i) {
-  Modifiers mods(i);
-  const Type type = mods.type();
-  mods.finish();
-  const bool unary = i.opcode == "not" || i.opcode == "cnot";
-  need(i, unary ? 2 : 3);
+  const Type type = Choices(i).type();
   const auto input = [&](std::size_t n) {
     return type.kind == Kind::kPred ? read_predicate(i.operands[n])
                                     : read(i.operands[n], type.bits);
   };
   Value* a = input(1);
-  if (i.opcode == "not") {
+  if (i.is(Op::kNot)) {
     write(i.operands[0], b_.CreateNot(a));
-  } else if (i.opcode == "cnot") {
+  } else if (i.is(Op::kCnot)) {
     write(i.operands[0],
           resize(b_.CreateICmpEQ(a, llvm::Constant::getNullValue(a->getType())), type.bits, false));
-  } else if (i.opcode == "and") {
+  } else if (i.is(Op::kAnd)) {
     write(i.operands[0], b_.CreateAnd(a, input(2)));
-  } else if (i.opcode == "or") {
+  } else if (i.is(Op::kOr)) {
     write(i.operands[0], b_.CreateOr(a, input(2)));
   } else {
     write(i.operands[0], b_.CreateXor(a, input(2)));
@@ -35,14 +31,12 @@ void Translator::op_logic(const Instruction& i) {
 
 /// PTX shifts clamp the amount; LLVM's are undefined past the width.
 void Translator::op_shift(const Instruction& i) {
-  Modifiers mods(i);
-  const Type type = mods.type();
-  mods.finish();
-  need(i, 3);
+  const Type type = Choices(i).type();
   const unsigned bits = type.bits;
   Value* a = read(i.operands[1], bits);
   Value* amount = read(i.operands[2], 32);
-  const bool arithmetic = i.opcode == "shr" && type.is_signed();
+  const bool left = i.is(Op::kShl);
+  const bool arithmetic = !left && type.is_signed();
   llvm::Type* wide = amount->getType();
   Value* limit = llvm::ConstantInt::get(wide, bits - 1);
   Value* over = b_.CreateICmpUGT(amount, limit);
@@ -51,16 +45,13 @@ void Translator::op_shift(const Instruction& i) {
     write(i.operands[0], b_.CreateAShr(a, safe));
     return;
   }
-  Value* shifted = i.opcode == "shl" ? b_.CreateShl(a, safe) : b_.CreateLShr(a, safe);
+  Value* shifted = left ? b_.CreateShl(a, safe) : b_.CreateLShr(a, safe);
   write(i.operands[0], b_.CreateSelect(over, llvm::Constant::getNullValue(a->getType()), shifted));
 }
 
 void Translator::op_bit_field(const Instruction& i) {
-  Modifiers mods(i);
-  const Type type = mods.type();
-  mods.finish();
-  const bool insert = i.opcode == "bfi";
-  need(i, insert ? 5 : 4);
+  const Type type = Choices(i).type();
+  const bool insert = i.is(Op::kBfi);
   const unsigned bits = type.bits;
   const auto as_position = [&](const Operand& operand) {
     Value* value = read(operand, 32);
@@ -107,65 +98,71 @@ void Translator::op_bit_field(const Instruction& i) {
 }
 
 void Translator::op_count_bits(const Instruction& i) {
-  Modifiers mods(i);
-  const bool shift_amount = mods.take("shiftamt");
+  const Choices mods(i);
   const Type type = mods.type();
-  mods.finish();
-  need(i, 2);
   Value* a = read(i.operands[1], type.bits);
   Value* no = b_.getFalse();
-  if (i.opcode == "popc") {
+  if (i.is(Op::kPopc)) {
     write(i.operands[0], resize(intrinsic(llvm::Intrinsic::ctpop, {a}), 32, false));
-  } else if (i.opcode == "brev") {
+  } else if (i.is(Op::kBrev)) {
     write(i.operands[0], intrinsic(llvm::Intrinsic::bitreverse, {a}));
-  } else if (i.opcode == "clz") {
+  } else if (i.is(Op::kClz)) {
     write(i.operands[0], resize(intrinsic(llvm::Intrinsic::ctlz, {a, no}), 32, false));
   } else {
     if (type.is_signed()) a = b_.CreateXor(a, b_.CreateAShr(a, type.bits - 1));
     Value* leading = resize(intrinsic(llvm::Intrinsic::ctlz, {a, no}), 32, false);
     Value* top = llvm::ConstantInt::get(leading->getType(), type.bits - 1);
     Value* none = b_.CreateICmpEQ(a, llvm::Constant::getNullValue(a->getType()));
-    Value* found = shift_amount ? leading : b_.CreateSub(top, leading);
+    Value* found = mods.has("shiftamt") ? leading : b_.CreateSub(top, leading);
     write(i.operands[0],
           b_.CreateSelect(none, llvm::Constant::getAllOnesValue(leading->getType()), found));
   }
 }
 
 void Translator::op_find_set(const Instruction& i) {
-  Modifiers mods(i);
-  if (!mods.take("b32")) mods.unknown();
-  mods.finish();
-  need(i, 4);
   write(i.operands[0],
         map_lanes("braid_cpu_find_set",
                   {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)}));
 }
 
-/// Ones: `b` of them from bit `a` on. Positions and sizes of 32 and above are 32, or wrap.
-void Translator::op_bit_mask(const Instruction& i) {
-  Modifiers mods(i);
-  const int mode = mods.take_one({"clamp", "wrap"});
-  if (mode < 0 || !mods.take("b32")) mods.unknown();
-  mods.finish();
-  need(i, 3);
-  const auto amount = [&](const Operand& operand) {
-    Value* value = resize(read(operand, 32), 64, false);
-    const auto c = [&](std::uint64_t v) { return llvm::ConstantInt::get(value->getType(), v); };
-    return mode == 1 ? b_.CreateAnd(value, c(31))
-                     : intrinsic(llvm::Intrinsic::umin, {value, c(32)});
-  };
-  Value* size = amount(i.operands[2]);
+/// A number of bits, in 64: of 32 and above it is 32, or wraps.
+llvm::Value* Translator::bit_count(const Operand& operand, bool wraps) {
+  Value* value = resize(read(operand, 32), 64, false);
+  const auto c = [&](std::uint64_t v) { return llvm::ConstantInt::get(value->getType(), v); };
+  return wraps ? b_.CreateAnd(value, c(31)) : intrinsic(llvm::Intrinsic::umin, {value, c(32)});
+}
+
+/// So many ones, in 64 bits.
+llvm::Value* Translator::low_bits(const Operand& count, bool wraps) {
+  Value* size = bit_count(count, wraps);
   Value* one = llvm::ConstantInt::get(size->getType(), 1);
-  Value* ones = b_.CreateSub(b_.CreateShl(one, size), one);
-  write(i.operands[0], resize(b_.CreateShl(ones, amount(i.operands[1])), 32, false));
+  return b_.CreateSub(b_.CreateShl(one, size), one);
+}
+
+/// Ones: `b` of them from bit `a` on.
+void Translator::op_bit_mask(const Instruction& i) {
+  const bool wraps = Choices(i).has("wrap");
+  Value* ones = low_bits(i.operands[2], wraps);
+  write(i.operands[0], resize(b_.CreateShl(ones, bit_count(i.operands[1], wraps)), 32, false));
+}
+
+/// The low `b` bits of `a`, with the sign or zeros above them.
+void Translator::op_extend(const Instruction& i) {
+  const Choices mods(i);
+  Value* a = read(i.operands[1], 32);
+  Value* field = resize(low_bits(i.operands[2], mods.has("wrap")), 32, false);
+  Value* result = b_.CreateAnd(a, field);
+  if (mods.has("s32")) {
+    Value* zero = llvm::Constant::getNullValue(a->getType());
+    Value* sign = b_.CreateXor(field, b_.CreateLShr(field, 1));
+    Value* negative = b_.CreateICmpNE(b_.CreateAnd(a, sign), zero);
+    result = b_.CreateOr(result, b_.CreateSelect(negative, b_.CreateNot(field), zero));
+  }
+  write(i.operands[0], result);
 }
 
 void Translator::op_permute(const Instruction& i) {
-  Modifiers mods(i);
-  if (!mods.take("b32")) mods.unknown();
-  const int mode = mods.take_one({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
-  mods.finish();
-  need(i, 4);
+  const int mode = Choices(i).of("f4e");
   Value* low = resize(read(i.operands[1], 32), 64, false);
   Value* high = resize(read(i.operands[2], 32), 64, false);
   Value* bytes = b_.CreateOr(low, b_.CreateShl(high, 32));
@@ -208,31 +205,21 @@ void Translator::op_permute(const Instruction& i) {
 }
 
 void Translator::op_funnel(const Instruction& i) {
-  Modifiers mods(i);
-  const int direction = mods.take_head({"l", "r"});
-  const int mode = mods.take_one({"clamp", "wrap"});
-  if (direction < 0 || mode < 0 || !mods.take("b32")) mods.unknown();
-  mods.finish();
-  need(i, 4);
+  const Choices mods(i);
   Value* low = resize(read(i.operands[1], 32), 64, false);
   Value* high = resize(read(i.operands[2], 32), 64, false);
   Value* both = b_.CreateOr(low, b_.CreateShl(high, 32));
   Value* by = read(i.operands[3], 32);
-  by = mode == 1
+  by = mods.has("wrap")
            ? b_.CreateAnd(by, llvm::ConstantInt::get(by->getType(), 31))
            : intrinsic(llvm::Intrinsic::umin, {by, llvm::ConstantInt::get(by->getType(), 32)});
   by = resize(by, 64, false);
   Value* result =
-      direction == 0 ? b_.CreateLShr(b_.CreateShl(both, by), 32) : b_.CreateLShr(both, by);
+      mods.name() == 0 ? b_.CreateLShr(b_.CreateShl(both, by), 32) : b_.CreateLShr(both, by);
   write(i.operands[0], resize(result, 32, false));
 }
 
 void Translator::op_lop3(const Instruction& i) {
-  Modifiers mods(i);
-  if (!mods.take("b32")) mods.unknown();
-  mods.finish();
-  need(i, 5);
-  if (i.operands[4].form != Operand::Form::kInteger) bad(i, "the table must be a constant");
   Value* in[3] = {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)};
   Value* result = llvm::Constant::getNullValue(in[0]->getType());
   for (unsigned row = 0; row < 8; ++row) {
@@ -248,61 +235,66 @@ void Translator::op_lop3(const Instruction& i) {
 }
 
 void Translator::op_select(const Instruction& i) {
-  Modifiers mods(i);
-  const bool by_sign = i.opcode == "slct";
-  const bool ftz = by_sign && mods.take("ftz");
-  const Type type = mods.type();
-  need(i, 4);
-  Value* a = read(i.operands[1], type.total_bits());
-  Value* b = read(i.operands[2], type.total_bits());
+  const unsigned bits = Choices(i).type().total_bits();
+  Value* a = read(i.operands[1], bits);
+  Value* b = read(i.operands[2], bits);
+  write(i.operands[0], b_.CreateSelect(read_predicate(i.operands[3]), a, b));
+}
+
+void Translator::op_select_by_sign(const Instruction& i) {
+  const Choices mods(i);
+  const unsigned bits = mods.type(0).total_bits();
+  const Type test = mods.type(1);
+  if (test.bits != 32) bad_combination(i);
+  Value* a = read(i.operands[1], bits);
+  Value* b = read(i.operands[2], bits);
   Value* first = nullptr;
-  if (by_sign) {
-    const Type test = mods.type();
-    if (test.bits != 32) mods.unknown();
-    if (test.is_float()) {
-      Value* c = flush(read_float(i.operands[3], test), ftz);
-      first = b_.CreateFCmpOGE(c, llvm::Constant::getNullValue(c->getType()));
-    } else {
-      Value* c = read(i.operands[3], 32);
-      first = b_.CreateICmpSGE(c, llvm::Constant::getNullValue(c->getType()));
-    }
+  if (test.is_float()) {
+    Value* c = flush(read_float(i.operands[3], test), mods.has("ftz"));
+    first = b_.CreateFCmpOGE(c, llvm::Constant::getNullValue(c->getType()));
   } else {
-    first = read_predicate(i.operands[3]);
+    Value* c = read(i.operands[3], 32);
+    first = b_.CreateICmpSGE(c, llvm::Constant::getNullValue(c->getType()));
   }
-  mods.finish();
   write(i.operands[0], b_.CreateSelect(first, a, b));
 }
 
 /// Compares operands 1 and 2; of a packed type their low or high halves.
-llvm::Value* Translator::compare(const Instruction& i, std::string_view how, Type type, bool ftz,
+llvm::Value* Translator::compare(const Instruction& i, const Choices& mods, Type type,
                                  unsigned half) {
   using P = llvm::CmpInst::Predicate;
-  if (type.is_float()) {
-    static const std::unordered_map<std::string_view, P> kFloat = {
-        {"eq", P::FCMP_OEQ},  {"ne", P::FCMP_ONE},  {"lt", P::FCMP_OLT},  {"le", P::FCMP_OLE},
-        {"gt", P::FCMP_OGT},  {"ge", P::FCMP_OGE},  {"equ", P::FCMP_UEQ}, {"neu", P::FCMP_UNE},
-        {"ltu", P::FCMP_ULT}, {"leu", P::FCMP_ULE}, {"gtu", P::FCMP_UGT}, {"geu", P::FCMP_UGE},
-        {"num", P::FCMP_ORD}, {"nan", P::FCMP_UNO}};
-    const auto it = kFloat.find(how);
-    if (it == kFloat.end()) bad(i, "unknown comparison");
-    const auto input = [&](std::size_t n) {
-      Value* bits = read(i.operands[n], type.total_bits());
-      if (half != 0) bits = b_.CreateLShr(bits, 16);
-      return flush(bits_to_float(resize(bits, type.bits, false), {type.kind, type.bits, 1}), ftz,
-                   type);
-    };
-    return b_.CreateFCmp(it->second, input(1), input(2));
+  constexpr P kNone = P::BAD_ICMP_PREDICATE;
+  // In the order of the table: of floats, signed and unsigned integers.
+  static constexpr P kHow[][3] = {{P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ},
+                                  {P::FCMP_ONE, P::ICMP_NE, P::ICMP_NE},
+                                  {P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT},
+                                  {P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE},
+                                  {P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT},
+                                  {P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE},
+                                  {kNone, P::ICMP_ULT, P::ICMP_ULT},
+                                  {kNone, P::ICMP_ULE, P::ICMP_ULE},
+                                  {kNone, P::ICMP_UGT, P::ICMP_UGT},
+                                  {kNone, P::ICMP_UGE, P::ICMP_UGE},
+                                  {P::FCMP_UEQ, kNone, kNone},
+                                  {P::FCMP_UNE, kNone, kNone},
+                                  {P::FCMP_ULT, kNone, kNone},
+                                  {P::FCMP_ULE, kNone, kNone},
+                                  {P::FCMP_UGT, kNone, kNone},
+                                  {P::FCMP_UGE, kNone, kNone},
+                                  {P::FCMP_ORD, kNone, kNone},
+                                  {P::FCMP_UNO, kNone, kNone}};
+  const P how = kHow[mods.of("eq")][type.is_float() ? 0 : type.is_signed() ? 1 : 2];
+  if (how == kNone) bad(i, "unknown comparison");
+  if (!type.is_float()) {
+    return b_.CreateICmp(how, read(i.operands[1], type.bits), read(i.operands[2], type.bits));
   }
-  static const std::unordered_map<std::string_view, std::pair<P, P>> kInteger = {
-      {"eq", {P::ICMP_EQ, P::ICMP_EQ}},   {"ne", {P::ICMP_NE, P::ICMP_NE}},
-      {"lt", {P::ICMP_SLT, P::ICMP_ULT}}, {"le", {P::ICMP_SLE, P::ICMP_ULE}},
-      {"gt", {P::ICMP_SGT, P::ICMP_UGT}}, {"ge", {P::ICMP_SGE, P::ICMP_UGE}},
-      {"lo", {P::ICMP_ULT, P::ICMP_ULT}}, {"ls", {P::ICMP_ULE, P::ICMP_ULE}},
-      {"hi", {P::ICMP_UGT, P::ICMP_UGT}}, {"hs", {P::ICMP_UGE, P::ICMP_UGE}}};
-  const auto it = kInteger.find(how);
-  if (it == kInteger.end()) bad(i, "unknown comparison");
-  return b_.CreateICmp(type.is_signed() ? it->second.first : it->second.second,
-                       read(i.operands[1], type.bits), read(i.operands[2], type.bits));
+  const auto input = [&](std::size_t n) {
+    Value* bits = read(i.operands[n], type.total_bits());
+    if (half != 0) bits = b_.CreateLShr(bits, 16);
+    return flush(bits_to_float(resize(bits, type.bits, false), {type.kind, type.bits, 1}),
+                 mods.has("ftz"), type);
+  };
+  return b_.CreateFCmp(how, input(1), input(2));
 }
 
 /// The result of `set`: all bits or 1.0, in each half for packed operands.
@@ -328,23 +320,12 @@ void Translator::write_set(const Instruction& i, Type result, llvm::ArrayRef<Val
 }
 
 void Translator::op_compare(const Instruction& i) {
-  Modifiers mods(i);
-  static const std::initializer_list<std::string_view> kComparisons = {
-      "eq", "ne",  "lt",  "le",  "gt",  "ge",  "lo",  "ls",  "hi",
-      "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
-  const int which = mods.take_one(kComparisons);
-  if (which < 0) mods.unknown();
-  const std::string_view how = kComparisons.begin()[which];
-  const int combine = mods.take_one({"and", "or", "xor"});
-  const bool ftz = mods.take("ftz");
-  const bool to_register = i.opcode == "set";
-  Type result{Kind::kPred, 1, 1};
-  if (to_register) result = mods.type();
-  const Type type = mods.type();
-  mods.finish();
-  need(i, combine >= 0 ? 4 : 3);
+  const Choices mods(i);
+  const int combine = mods.of("and");
+  const bool to_register = i.is(Op::kSet) || i.is(Op::kSetJoined);
+  const Type type = mods.type(to_register ? 1 : 0);
   const bool packed = type.lanes == 2;
-  Value* value = compare(i, how, type, ftz, 0);
+  Value* value = compare(i, mods, type, 0);
   const auto joined = [&](Value* v) {
     if (combine < 0) return v;
     Value* other = read_predicate(i.operands[3]);
@@ -354,13 +335,13 @@ void Translator::op_compare(const Instruction& i) {
   };
   if (to_register) {
     std::vector<Value*> truths{joined(value)};
-    if (packed) truths.push_back(joined(compare(i, how, type, ftz, 1)));
-    write_set(i, result, truths);
+    if (packed) truths.push_back(joined(compare(i, mods, type, 1)));
+    write_set(i, mods.type(0), truths);
     return;
   }
   if (i.operands[0].form == Operand::Form::kPair) {
     Value* first = joined(value);
-    Value* second = joined(packed ? compare(i, how, type, ftz, 1) : b_.CreateNot(value));
+    Value* second = joined(packed ? compare(i, mods, type, 1) : b_.CreateNot(value));
     write(i.operands[0].elements[0], first);
     write(i.operands[0].elements[1], second);
     return;
@@ -369,10 +350,7 @@ void Translator::op_compare(const Instruction& i) {
 }
 
 void Translator::op_move(const Instruction& i) {
-  Modifiers mods(i);
-  const Type type = mods.type();
-  mods.finish();
-  need(i, 2);
+  const Type type = Choices(i).type();
   const Operand& to = i.operands[0];
   const Operand& from = i.operands[1];
   const unsigned bits = type.total_bits();
@@ -405,28 +383,20 @@ void Translator::op_move(const Instruction& i) {
 }
 
 void Translator::op_cvta(const Instruction& i) {
-  Modifiers mods(i);
-  const bool to = mods.take_head({"to"}) == 0;
-  const int space = mods.take_one({"global", "shared::cta", "shared", "local", "const", "param"});
-  const Type type = mods.type();
-  mods.finish();
-  need(i, 2);
-  if (space < 0 || type.bits != 64) mods.unknown();
+  const Choices mods(i);
+  const int space = mods.of("global");
+  if (mods.type().bits != 64) bad_combination(i);
   Value* value = read(i.operands[1], 64);
   if (space == 1 || space == 2) {
     Value* window = field(offsetof(WarpContext, shared), 64);
     if (!scalar_) window = splat(window);
-    value = to ? b_.CreateSub(value, window) : b_.CreateAdd(value, window);
+    value = mods.name() == 1 ? b_.CreateSub(value, window) : b_.CreateAdd(value, window);
   }
   write(i.operands[0], value);
 }
 
 void Translator::op_isspacep(const Instruction& i) {
-  Modifiers mods(i);
-  const int space = mods.take_one({"shared::cta", "shared", "local", "global", "const"});
-  mods.finish();
-  need(i, 2);
-  if (space < 0) mods.unknown();
+  const int space = Choices(i).of("shared::cta");
   Value* value = read(i.operands[1], 64);
   const auto inside = [&](std::size_t offset, Value* size) {
     Value* start = field(offset, 64);

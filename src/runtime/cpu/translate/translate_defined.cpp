@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 
 #include "runtime/cpu/translate/translator.h"
@@ -9,29 +8,25 @@
 namespace braid::cpu {
 namespace {
 
+using ptx::DefinedRule;
 using ptx::Instruction;
+using ptx::Op;
 using ptx::Operand;
+using ptx::Use;
 
 void collect(const Operand& operand, std::vector<int>& out) {
   if (operand.is_register()) out.push_back(operand.index);
   for (const Operand& element : operand.elements) collect(element, out);
 }
 
-bool is_one_of(const Instruction& i, std::initializer_list<std::string_view> opcodes) {
-  return std::find(opcodes.begin(), opcodes.end(), i.opcode) != opcodes.end();
-}
-
-bool is_bitwise(const Instruction& i) {
-  return is_one_of(i, {"and", "or"}) && i.operands.size() == 3;
-}
+DefinedRule rule_of(const Instruction& i) { return ptx::traits(i).defined; }
 
 /// The registers that the results of an instruction are computed from. Results from memory, and
 /// those of a matrix product but for its addend, count as defined.
 std::vector<int> sources(const Instruction& i) {
   std::vector<int> registers;
-  if (is_one_of(i, {"ld", "ldu", "atom", "ldmatrix", "movmatrix", "activemask", "match"}))
-    return {};
-  for (std::size_t o = i.opcode == "mma" ? 3 : 1; o < i.operands.size(); ++o) {
+  if (rule_of(i) == DefinedRule::kAlways) return {};
+  for (std::size_t o = rule_of(i) == DefinedRule::kAddend ? 3 : 1; o < i.operands.size(); ++o) {
     collect(i.operands[o], registers);
   }
   return registers;
@@ -39,7 +34,7 @@ std::vector<int> sources(const Instruction& i) {
 
 /// Whether a lane may get the value of one that does not take part.
 bool may_leave_group(const Instruction& i) {
-  if (i.opcode != "shfl" || i.operands.size() != 5) return false;
+  if (!i.is(Op::kShflSync)) return false;
   const Operand& members = i.operands[4];
   return members.form != Operand::Form::kInteger || static_cast<std::uint32_t>(members.bits) != ~0U;
 }
@@ -148,20 +143,16 @@ void Translator::track(const Instruction& i) {
     guard.index = i.guard;
     check_defined(guard, mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_, "branch on");
   }
-  if (is_one_of(i, {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix"})) {
-    Value* addressing = lanes;
+  if (i.entry->has_address()) {
     // The addresses are those of as many lanes as there are rows.
-    const auto has = [&](std::string_view name) {
-      return std::find(i.modifiers.begin(), i.modifiers.end(), name) != i.modifiers.end();
-    };
-    if (i.opcode.ends_with("matrix") && !has("x4")) {
-      addressing = b_.CreateAnd(lanes, b_.getInt32(has("x2") ? 0xffffU : 0xffU));
-    }
-    for (std::size_t o = has_result(i) ? 1 : 0; o < i.operands.size(); ++o) {
-      const bool memory = i.operands[o].form == Operand::Form::kMemory;
-      const bool address = memory || i.opcode == "cp";
-      check_defined(i.operands[o], memory ? addressing : lanes,
-                    address ? "address from" : "write of");
+    Value* addressing = lanes;
+    if (ptx::has_modifier(i, "x1")) addressing = b_.CreateAnd(lanes, b_.getInt32(0xffU));
+    if (ptx::has_modifier(i, "x2")) addressing = b_.CreateAnd(lanes, b_.getInt32(0xffffU));
+    for (std::size_t o = 0; o < i.operands.size(); ++o) {
+      const Use how = i.entry->operands[o].use;
+      if (how == Use::kWritten) continue;
+      check_defined(i.operands[o], how == Use::kAddress ? addressing : lanes,
+                    how == Use::kRead ? "write of" : "address from");
     }
   }
   if (!any_tracked(use.writes)) return;
@@ -171,7 +162,7 @@ void Translator::track(const Instruction& i) {
     if (!is_tracked(reg)) continue;
     Value* result = results;
     // Each element of a matrix product has its own addend.
-    if (i.opcode == "mma") {
+    if (rule_of(i) == DefinedRule::kAddend) {
       const Operand& addend = i.operands[3];
       result = defined(addend.elements.empty() ? addend : addend.elements[k]);
     }
@@ -189,37 +180,34 @@ llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {
   Value* all = b_.getInt32(~0U);
   if (!any_tracked(sources(i)) && !may_leave_group(i)) return all;
   const auto bits = [&](Value* truth) { return b_.CreateBitCast(truth, b_.getInt32Ty()); };
-  if (i.opcode == "selp") {
+  const DefinedRule rule = rule_of(i);
+  if (rule == DefinedRule::kSelect) {
     Value* chosen = bits(read_lanes(operands[3], 1));
     Value* from = b_.CreateOr(b_.CreateAnd(chosen, defined(operands[1])),
                               b_.CreateAnd(b_.CreateNot(chosen), defined(operands[2])));
     return b_.CreateAnd(from, defined(operands[3]));
   }
-  if (is_bitwise(i)) {
+  if (rule == DefinedRule::kBitwise) {
     // One side may decide: zeros in an `and`, ones in an `or`.
     const unsigned width = register_bits(operands[0].index);
     llvm::Type* type = integer(width, false);
-    Value* decides = i.opcode == "and" ? llvm::Constant::getNullValue(type)
-                                       : llvm::Constant::getAllOnesValue(type);
+    Value* decides =
+        i.is(Op::kAnd) ? llvm::Constant::getNullValue(type) : llvm::Constant::getAllOnesValue(type);
     const auto decided = [&](const Operand& side) {
       return b_.CreateAnd(defined(side), bits(b_.CreateICmpEQ(read_lanes(side, width), decides)));
     };
     return b_.CreateOr(b_.CreateAnd(defined(operands[1]), defined(operands[2])),
                        b_.CreateOr(decided(operands[1]), decided(operands[2])));
   }
-  if (i.opcode == "mov" && operands[1].form == Operand::Form::kVector) {
+  if (rule == DefinedRule::kParts && operands[1].form == Operand::Form::kVector) {
     // Only a part of it may be used.
     Value* some = b_.getInt32(0);
     for (const Operand& element : operands[1].elements) some = b_.CreateOr(some, defined(element));
     return some;
   }
-  if (i.opcode == "shfl") {
+  if (rule == DefinedRule::kShuffle) {
     // As the values go. Where all lanes are named, lanes elsewhere are another check's.
-    constexpr std::string_view kModes[] = {"up", "down", "bfly", "idx"};
-    std::uint32_t mode = 0;
-    while (std::find(i.modifiers.begin(), i.modifiers.end(), kModes[mode]) == i.modifiers.end()) {
-      if (++mode == std::size(kModes)) bad(i, "unknown mode");
-    }
+    const auto mode = static_cast<std::uint32_t>(Choices(i).of("up"));
     Value* known = may_leave_group(i) ? b_.CreateAnd(defined(operands[1]), lanes)
                                       : b_.CreateOr(defined(operands[1]), b_.CreateNot(lanes));
     to_scratch(0, b_.CreateZExt(b_.CreateBitCast(known, integer(1, false)), integer(32, false)));
@@ -231,7 +219,7 @@ llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {
     return b_.CreateAnd(bits(moved), b_.CreateAnd(defined(operands[2]), defined(operands[3])));
   }
   for (std::size_t o = 1; o < operands.size(); ++o) all = b_.CreateAnd(all, defined(operands[o]));
-  if (!is_one_of(i, {"vote", "redux", "bar", "barrier"})) return all;
+  if (rule != DefinedRule::kGroup) return all;
   // All lanes have what all lanes gave.
   Value* whole = b_.CreateICmpEQ(b_.CreateAnd(all, lanes), lanes);
   return b_.CreateSelect(whole, b_.getInt32(~0U), b_.getInt32(0));

@@ -7,9 +7,10 @@ namespace braid::cpu {
 using ptx::Kind;
 using ptx::Type;
 
-Translator::Rounding Translator::take_rounding(Modifiers& mods) {
-  const int index = mods.take_one({"rn", "rz", "rm", "rp"});
-  return index < 0 ? Rounding::kNearest : static_cast<Rounding>(index);
+/// Of "rn|rz|rm|rp" and more; those round to nearest, as nothing does.
+Translator::Rounding Translator::rounding_of(const Choices& mods) {
+  const int index = mods.of("rn");
+  return index < 0 || index > 3 ? Rounding::kNearest : static_cast<Rounding>(index);
 }
 
 /// `.ftz`: a subnormal f32, or a value that is or rounds to a subnormal f16, becomes a zero of its
@@ -95,26 +96,24 @@ llvm::Value* Translator::float_binary(const Instruction& i, Type type, Rounding 
                                       Value* b) {
   if (rounding != Rounding::kNearest && type.bits >= 32) {
     const bool wide = type.bits == 64;
-    const char* helper = i.opcode == "add"   ? (wide ? "braid_cpu_add_f64" : "braid_cpu_add_f32")
-                         : i.opcode == "sub" ? (wide ? "braid_cpu_sub_f64" : "braid_cpu_sub_f32")
-                         : i.opcode == "mul" ? (wide ? "braid_cpu_mul_f64" : "braid_cpu_mul_f32")
-                                             : (wide ? "braid_cpu_div_f64" : "braid_cpu_div_f32");
+    const char* helper = i.is(Op::kFloatAdd)   ? (wide ? "braid_cpu_add_f64" : "braid_cpu_add_f32")
+                         : i.is(Op::kFloatSub) ? (wide ? "braid_cpu_sub_f64" : "braid_cpu_sub_f32")
+                         : i.is(Op::kFloatMul) ? (wide ? "braid_cpu_mul_f64" : "braid_cpu_mul_f32")
+                                               : (wide ? "braid_cpu_div_f64" : "braid_cpu_div_f32");
     return map_lanes(helper, {a, b}, static_cast<unsigned>(rounding));
   }
-  if (i.opcode == "add") return b_.CreateFAdd(a, b);
-  if (i.opcode == "sub") return b_.CreateFSub(a, b);
-  if (i.opcode == "mul") return b_.CreateFMul(a, b);
+  if (i.is(Op::kFloatAdd)) return b_.CreateFAdd(a, b);
+  if (i.is(Op::kFloatSub)) return b_.CreateFSub(a, b);
+  if (i.is(Op::kFloatMul)) return b_.CreateFMul(a, b);
   return b_.CreateFDiv(a, b);
 }
 
-void Translator::float_add_multiply(const Instruction& i) {
-  Modifiers mods(i);
-  const Rounding rounding = take_rounding(mods);
-  const bool ftz = mods.take("ftz");
-  const bool saturate = mods.take("sat");
+void Translator::op_float_arithmetic(const Instruction& i) {
+  const Choices mods(i);
+  const Rounding rounding = rounding_of(mods);
+  const bool ftz = mods.has("ftz");
+  const bool saturate = mods.has("sat");
   const Type type = mods.type();
-  mods.finish();
-  need(i, 3);
   if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
   // 16-bit operands are exact in float; float results round correctly a second time, because 24
   // bits are at least 2 * 11 + 2.
@@ -126,15 +125,12 @@ void Translator::float_add_multiply(const Instruction& i) {
 }
 
 void Translator::op_fma(const Instruction& i) {
-  Modifiers mods(i);
-  const Rounding rounding = take_rounding(mods);
-  const bool ftz = mods.take("ftz");
-  const bool positive = mods.take("relu");
-  const bool saturate = mods.take("sat");
+  const Choices mods(i);
+  const Rounding rounding = rounding_of(mods);
+  const bool ftz = mods.has("ftz");
+  const bool positive = mods.has("relu");
+  const bool saturate = mods.has("sat");
   const Type type = mods.type();
-  mods.finish();
-  need(i, 4);
-  if (!type.is_float()) mods.unknown();
   if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
   both_halves(i, type, 3, [&](llvm::ArrayRef<Value*> in) {
     Value* result = fused(type, rounding, flush(in[0], ftz, type), flush(in[1], ftz, type),
@@ -145,41 +141,35 @@ void Translator::op_fma(const Instruction& i) {
 }
 
 void Translator::op_float_divide(const Instruction& i) {
-  Modifiers mods(i);
-  const bool loose = mods.take_head({"full"}) == 0 || mods.take("approx");
-  const Rounding rounding = loose ? Rounding::kNearest : take_rounding(mods);
-  const bool ftz = mods.take("ftz");
+  const Choices mods(i);
+  const Rounding rounding = rounding_of(mods);
+  const bool ftz = mods.has("ftz");
   const Type type = mods.type();
-  mods.finish();
-  need(i, 3);
-  if (type.bits < 32) mods.unknown();
+  if (type.bits < 32) bad_combination(i);
   both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
     return flush(float_binary(i, type, rounding, flush(in[0], ftz), flush(in[1], ftz)), ftz);
   });
 }
 
 void Translator::op_root(const Instruction& i) {
-  Modifiers mods(i);
-  const bool loose = mods.take("approx");
-  const Rounding rounding = loose ? Rounding::kNearest : take_rounding(mods);
-  const bool ftz = mods.take("ftz");
+  const Choices mods(i);
+  const Rounding rounding = rounding_of(mods);
+  const bool ftz = mods.has("ftz");
   const Type type = mods.type();
-  mods.finish();
-  need(i, 2);
-  if (type.bits < 32 || !type.is_float()) mods.unknown();
+  if (type.bits < 32) bad_combination(i);
   both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
     Value* a = flush(in[0], ftz);
     Value* one = llvm::ConstantFP::get(a->getType(), 1.0);
     const bool wide = type.bits == 64;
     Value* result = nullptr;
-    if (i.opcode == "rcp") {
+    if (i.is(Op::kRcp)) {
       result = rounding == Rounding::kNearest
                    ? b_.CreateFDiv(one, a)
                    : map_lanes(wide ? "braid_cpu_div_f64" : "braid_cpu_div_f32", {one, a},
                                static_cast<unsigned>(rounding));
     } else if (rounding == Rounding::kNearest) {
       result = intrinsic(llvm::Intrinsic::sqrt, {a});
-      if (i.opcode == "rsqrt") result = b_.CreateFDiv(one, result);
+      if (i.is(Op::kRsqrt)) result = b_.CreateFDiv(one, result);
     } else {
       result = map_lanes(wide ? "braid_cpu_sqrt_f64" : "braid_cpu_sqrt_f32", {a},
                          static_cast<unsigned>(rounding));
@@ -189,28 +179,22 @@ void Translator::op_root(const Instruction& i) {
 }
 
 void Translator::op_transcendental(const Instruction& i) {
-  Modifiers mods(i);
-  if (!mods.take("approx")) mods.unknown();
-  const bool ftz = mods.take("ftz");
+  const Choices mods(i);
+  const bool ftz = mods.has("ftz");
   const Type type = mods.type();
-  mods.finish();
-  need(i, 2);
-  if (!type.is_float() || type.bits == 64) mods.unknown();
-  const char* helper = i.opcode == "ex2"   ? "braid_cpu_ex2"
-                       : i.opcode == "lg2" ? "braid_cpu_lg2"
-                       : i.opcode == "sin" ? "braid_cpu_sin"
-                       : i.opcode == "cos" ? "braid_cpu_cos"
-                                           : "braid_cpu_tanh";
+  if (type.bits == 64) bad_combination(i);
+  const char* helper = i.is(Op::kEx2)   ? "braid_cpu_ex2"
+                       : i.is(Op::kLg2) ? "braid_cpu_lg2"
+                       : i.is(Op::kSin) ? "braid_cpu_sin"
+                       : i.is(Op::kCos) ? "braid_cpu_cos"
+                                        : "braid_cpu_tanh";
   both_halves(i, type, 1,
               [&](llvm::ArrayRef<Value*> in) { return map_lanes(helper, {in[0]}, ftz ? 1 : 0); });
 }
 
 void Translator::op_copysign(const Instruction& i) {
-  Modifiers mods(i);
-  const Type type = mods.type();
-  mods.finish();
-  need(i, 3);
-  if (type.bits < 32 || !type.is_float()) mods.unknown();
+  const Type type = Choices(i).type();
+  if (type.bits < 32) bad_combination(i);
   // copysign d, a, b: the sign of a, the size of b.
   write_float(i.operands[0],
               intrinsic(llvm::Intrinsic::copysign,
@@ -219,13 +203,10 @@ void Translator::op_copysign(const Instruction& i) {
 }
 
 void Translator::op_testp(const Instruction& i) {
-  Modifiers mods(i);
-  const int what =
-      mods.take_one({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
+  const Choices mods(i);
+  const int what = mods.of("finite");
   const Type type = mods.type();
-  mods.finish();
-  need(i, 2);
-  if (what < 0 || type.bits < 32) mods.unknown();
+  if (type.bits < 32) bad_combination(i);
   Value* size = intrinsic(llvm::Intrinsic::fabs, {read_float(i.operands[1], type)});
   llvm::Type* t = size->getType();
   Value* infinity = llvm::ConstantFP::getInfinity(t);
@@ -261,19 +242,18 @@ llvm::Value* Translator::float_extreme(bool minimum, bool propagate, Value* a, V
   return b_.CreateSelect(b_.CreateAnd(nan_a, nan_b), quiet, result);
 }
 
-void Translator::float_min_max(const Instruction& i) {
-  Modifiers mods(i);
-  const bool ftz = mods.take("ftz");
-  const bool propagate = mods.take("NaN");
-  const bool by_size = mods.take("xorsign");
-  const bool sizes = mods.take("abs");
+void Translator::op_float_min_max(const Instruction& i) {
+  const Choices mods(i);
+  const bool ftz = mods.has("ftz");
+  const bool propagate = mods.has("NaN");
+  const bool by_size = mods.has("xorsign");
+  const bool sizes = mods.has("abs");
   const Type type = mods.type();
-  mods.finish();
   const bool three = i.operands.size() == 4 && type == Type{Kind::kFloat, 32, 1};
   if (!three) need(i, 3);
   // Two operands know .xorsign.abs, three know .abs.
   if (by_size != (sizes && !three)) bad(i, "expected .xorsign.abs, or .abs and three operands");
-  const bool minimum = i.opcode == "min";
+  const bool minimum = i.is(Op::kFloatMin);
   both_halves(i, type, three ? 3 : 2, [&](llvm::ArrayRef<Value*> in) {
     llvm::SmallVector<Value*, 3> operands;
     for (Value* value : in) {
@@ -290,25 +270,23 @@ void Translator::float_min_max(const Instruction& i) {
   });
 }
 
-void Translator::float_sign(const Instruction& i) {
-  Modifiers mods(i);
-  const bool ftz = mods.take("ftz");
+void Translator::op_float_sign(const Instruction& i) {
+  const Choices mods(i);
   const Type type = mods.type();
-  mods.finish();
-  need(i, 2);
-  if (ftz && type.bits <= 32) {
+  const bool negate = i.is(Op::kFloatNeg);
+  if (mods.has("ftz") && type.bits <= 32) {
     both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
       Value* a = flush(in[0], true, type);
-      return i.opcode == "neg" ? b_.CreateFNeg(a) : intrinsic(llvm::Intrinsic::fabs, {a});
+      return negate ? b_.CreateFNeg(a) : intrinsic(llvm::Intrinsic::fabs, {a});
     });
     return;
   }
   Value* a = read(i.operands[1], type.total_bits());
   std::uint64_t sign = 1ULL << (type.bits - 1);
   if (type.lanes == 2) sign |= sign << 16;
-  Value* mask = constant(type.total_bits(), i.opcode == "neg" ? sign : ~sign);
+  Value* mask = constant(type.total_bits(), negate ? sign : ~sign);
   if (!scalar_) mask = splat(mask);
-  write(i.operands[0], i.opcode == "neg" ? b_.CreateXor(a, mask) : b_.CreateAnd(a, mask));
+  write(i.operands[0], negate ? b_.CreateXor(a, mask) : b_.CreateAnd(a, mask));
 }
 
 }  // namespace braid::cpu

@@ -8,28 +8,20 @@ using llvm::Intrinsic::ID;
 using ptx::Type;
 
 void Translator::op_add_sub(const Instruction& i) {
-  if (const auto type = i.type(); type && type->is_float()) {
-    float_add_multiply(i);
-    return;
-  }
-  Modifiers mods(i);
-  const bool saturate = mods.take("sat");
-  const bool takes_carry = i.opcode.ends_with('c');
-  const bool sets_carry = mods.take("cc");
+  const Choices mods(i);
+  const bool saturate = mods.has("sat");
   const Type type = mods.type();
-  mods.finish();
-  need(i, takes_carry ? 4 : 3);
-  const bool add = i.opcode.starts_with("add");
+  const bool add = i.is(Op::kAdd) || i.is(Op::kAddc);
   Value* a = read(i.operands[1], type.total_bits());
   Value* b = read(i.operands[2], type.total_bits());
   if (type.lanes == 2) bad(i, "packed integers are not supported");
-  if (takes_carry || sets_carry) {
+  if (i.entry->reads_carry() || mods.has("cc")) {
     if (saturate || type.bits < 32) bad(i, "unsupported combination");
     add_with_carry(i, add, a, b);
     return;
   }
   if (saturate) {
-    if (type.bits != 32 || !type.is_signed()) mods.unknown();
+    if (type.bits != 32 || !type.is_signed()) bad_combination(i);
     write(i.operands[0],
           intrinsic(add ? llvm::Intrinsic::sadd_sat : llvm::Intrinsic::ssub_sat, {a, b}));
     return;
@@ -41,7 +33,7 @@ void Translator::op_add_sub(const Instruction& i) {
 void Translator::add_with_carry(const Instruction& i, bool add, Value* a, Value* b) {
   Value* result = add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b);
   Value* carry = add ? b_.CreateICmpULT(result, a) : b_.CreateICmpULT(a, b);
-  if (i.opcode.ends_with('c')) {
+  if (i.entry->reads_carry()) {
     const unsigned bits = a->getType()->getScalarSizeInBits();
     Value* in = resize(read(i.operands.back(), 1), bits, false);
     Value* next = add ? b_.CreateAdd(result, in) : b_.CreateSub(result, in);
@@ -96,34 +88,22 @@ llvm::Value* Translator::multiply_high(Value* a, Value* b, unsigned bits, bool i
 }
 
 void Translator::op_multiply(const Instruction& i) {
-  if (const auto type = i.type(); type && type->is_float()) {
-    if (i.opcode == "mad") {
-      op_fma(i);
-    } else {
-      float_add_multiply(i);
-    }
-    return;
-  }
-  Modifiers mods(i);
-  const bool short_form = i.opcode == "mul24" || i.opcode == "mad24";
-  const int part = mods.take_head({"lo", "hi", "wide"});
-  const bool saturate = mods.take("sat");
-  const bool takes_carry = i.opcode == "madc";
-  const bool sets_carry = mods.take("cc");
+  const Choices mods(i);
+  const bool short_form = i.is(Op::kMul24) || i.is(Op::kMad24);
+  const int part = mods.name();  // lo, hi, wide
+  const bool saturate = mods.has("sat");
   const Type type = mods.type();
-  mods.finish();
-  const bool add = i.opcode.starts_with("mad");
-  need(i, takes_carry ? 5 : add ? 4 : 3);
-  const bool carries = takes_carry || sets_carry;
+  const bool add = i.operands.size() > 3;
+  const bool carries = i.entry->reads_carry() || mods.has("cc");
   if ((saturate && (!add || part != 1 || type.bits != 32 || !type.is_signed())) ||
       (carries && (part == 2 || saturate || type.bits < 32)) || (short_form && type.bits != 32)) {
     bad(i, "unsupported combination");
   }
-  if (part < 0 || type.lanes != 1 || type.bits < 16) mods.unknown();
+  if (type.lanes != 1 || type.bits < 16) bad_combination(i);
   Value* result = nullptr;
   unsigned bits = type.bits;
   if (part == 2) {
-    if (bits == 64 || short_form) mods.unknown();
+    if (bits == 64) bad_combination(i);
     bits *= 2;
     result = b_.CreateMul(widen(i.operands[1], type, bits), widen(i.operands[2], type, bits));
   } else {
@@ -161,16 +141,9 @@ void Translator::op_multiply(const Instruction& i) {
 }
 
 void Translator::op_divide(const Instruction& i) {
-  if (const auto type = i.type(); type && type->is_float()) {
-    op_float_divide(i);
-    return;
-  }
-  Modifiers mods(i);
-  const Type type = mods.type();
-  mods.finish();
-  need(i, 3);
+  const Type type = Choices(i).type();
   const bool is_signed = type.is_signed();
-  const bool quotient = i.opcode == "div";
+  const bool quotient = i.is(Op::kDiv);
   Value* a = read(i.operands[1], type.bits);
   Value* b = read(i.operands[2], type.bits);
   // Host division traps on zero and on the one signed overflow; idle lanes may hold anything.
@@ -192,21 +165,14 @@ void Translator::op_divide(const Instruction& i) {
 }
 
 void Translator::op_min_max(const Instruction& i) {
-  if (const auto type = i.type(); type && type->is_float()) {
-    float_min_max(i);
-    return;
-  }
-  Modifiers mods(i);
-  const bool relu = mods.take("relu");
+  const Choices mods(i);
   const Type type = mods.type();
-  mods.finish();
-  need(i, 3);
-  const bool minimum = i.opcode == "min";
+  const bool minimum = i.is(Op::kMin);
   ID id = minimum ? llvm::Intrinsic::umin : llvm::Intrinsic::umax;
   if (type.is_signed()) id = minimum ? llvm::Intrinsic::smin : llvm::Intrinsic::smax;
   Value* result = intrinsic(id, {read(i.operands[1], type.bits), read(i.operands[2], type.bits)});
-  if (relu) {
-    if (!type.is_signed()) mods.unknown();
+  if (mods.has("relu")) {
+    if (!type.is_signed()) bad_combination(i);
     result =
         intrinsic(llvm::Intrinsic::smax, {result, llvm::Constant::getNullValue(result->getType())});
   }
@@ -214,27 +180,17 @@ void Translator::op_min_max(const Instruction& i) {
 }
 
 void Translator::op_sign(const Instruction& i) {
-  if (const auto type = i.type(); type && type->is_float()) {
-    float_sign(i);
-    return;
-  }
-  Modifiers mods(i);
-  const Type type = mods.type();
-  mods.finish();
-  need(i, 2);
+  const Type type = Choices(i).type();
   Value* a = read(i.operands[1], type.bits);
   Value* negated = b_.CreateNeg(a);
-  if (i.opcode == "abs") {
+  if (i.is(Op::kAbs)) {
     negated = intrinsic(llvm::Intrinsic::smax, {a, negated});
   }
   write(i.operands[0], negated);
 }
 
 void Translator::op_sad(const Instruction& i) {
-  Modifiers mods(i);
-  const Type type = mods.type();
-  mods.finish();
-  need(i, 4);
+  const Type type = Choices(i).type();
   Value* a = read(i.operands[1], type.bits);
   Value* b = read(i.operands[2], type.bits);
   Value* less = type.is_signed() ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
@@ -243,16 +199,13 @@ void Translator::op_sad(const Instruction& i) {
 }
 
 void Translator::op_dot_product(const Instruction& i) {
-  Modifiers mods(i);
   // dp4a multiplies bytes; dp2a the halves of a and the low or high bytes of b.
-  const bool halves = i.opcode == "dp2a";
-  const int part = halves ? mods.take_head({"lo", "hi"}) : 0;
-  if (part < 0) mods.unknown();
-  const Type left = mods.type();
-  const Type right = mods.type();
-  mods.finish();
-  need(i, 4);
-  if (left.bits != 32 || right.bits != 32) mods.unknown();
+  const Choices mods(i);
+  const bool halves = i.is(Op::kDp2a);
+  const int part = mods.name();
+  const Type left = mods.type(0);
+  const Type right = mods.type(1);
+  if (left.bits != 32 || right.bits != 32) bad_combination(i);
   Value* a = read(i.operands[1], 32);
   Value* b = read(i.operands[2], 32);
   Value* sum = read(i.operands[3], 32);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/cpu/check/interleave.h"
-#include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/translate/translator.h"
 
 namespace braid::cpu {
@@ -15,7 +14,6 @@ using ptx::Type;
 
 /// The host addresses of a memory operand.
 Translator::Address Translator::address(const Instruction& i, const Operand& operand, Space space) {
-  if (operand.form != Operand::Form::kMemory) bad(i, "expected an address in brackets");
   const Operand& base = operand.elements[0];
   const auto offset = static_cast<std::int64_t>(operand.bits);
   Address result;
@@ -84,9 +82,9 @@ llvm::Value* Translator::address_offsets(Address& address, unsigned scratch_inde
 }
 
 /// As AccessCode::scope; a strong access without one reaches everywhere.
-std::uint8_t Translator::take_scope(Modifiers& mods) {
+std::uint8_t Translator::scope_of(const Choices& mods) {
   constexpr std::uint8_t kScopes[] = {1, 2, 2, 2, 3};
-  const int scope = mods.take_one({"cta", "cluster", "gpu", "gl", "sys"});
+  const int scope = mods.of("cta");
   return scope < 0 ? 3 : kScopes[scope];
 }
 
@@ -121,50 +119,19 @@ void Translator::check(Address& address, const Access& access, AccessCode::Kind 
   check(address, code);
 }
 
-Translator::Access Translator::parse_access(const Instruction& i, Modifiers& mods, bool store) {
+Translator::Access Translator::parse_access(const Instruction& i) const {
+  const Choices mods(i);
   Access access;
-  if (mods.take("weak")) {
-  } else if (mods.take("volatile") || mods.take("relaxed") || mods.take("mmio")) {
-    access.strong = true;
-  } else if (!store && mods.take("acquire")) {
-    access.strong = true;
-    access.ordering = llvm::AtomicOrdering::Acquire;
-  } else if (store && mods.take("release")) {
-    access.strong = true;
-    access.ordering = llvm::AtomicOrdering::Release;
-  }
-  if (access.strong) access.scope = take_scope(mods);
-  const int space = mods.take_one({"param", "global", "shared::cta", "shared", "local", "const",
-                                   "param::entry", "param::func"});
+  access.strong = i.is(Op::kStrongLd) || i.is(Op::kStrongSt);
+  if (access.strong) access.scope = scope_of(mods);
+  if (mods.has("acquire")) access.ordering = llvm::AtomicOrdering::Acquire;
+  if (mods.has("release")) access.ordering = llvm::AtomicOrdering::Release;
   constexpr Space kSpaces[] = {Space::kParam, Space::kGlobal, Space::kShared, Space::kShared,
                                Space::kLocal, Space::kConst,  Space::kParam,  Space::kParam};
-  if (space >= 0) access.space = kSpaces[space];
-  for (bool more = true; more;) {
-    more = mods.take_one({"ca",
-                          "cg",
-                          "cs",
-                          "lu",
-                          "cv",
-                          "wb",
-                          "wt",
-                          "nc",
-                          "L1::evict_normal",
-                          "L1::evict_unchanged",
-                          "L1::evict_first",
-                          "L1::evict_last",
-                          "L1::no_allocate",
-                          "L2::evict_first",
-                          "L2::evict_last",
-                          "L2::evict_normal",
-                          "L2::cache_hint",
-                          "L2::64B",
-                          "L2::128B",
-                          "L2::256B"}) >= 0;
-  }
-  const int vector = mods.take_one({"v2", "v4", "v8"});
+  if (const int space = mods.of("param"); space >= 0) access.space = kSpaces[space];
+  const int vector = mods.of("v2");
   access.count = vector < 0 ? 1 : 2U << vector;
   access.type = mods.type();
-  mods.finish();
   if (access.type.kind == Kind::kPred || access.type.bits > 64) bad(i, "unsupported type");
   if (access.count * access.type.total_bits() > 256) bad(i, "the vector is too wide");
   return access;
@@ -256,13 +223,8 @@ std::vector<ptx::Operand> Translator::elements_of(const Instruction& i, const Op
 }
 
 void Translator::op_load(const Instruction& i) {
-  Modifiers mods(i);
-  const Access access = parse_access(i, mods, false);
-  if (i.operands.size() == 3) {
-    // A cache policy; it has no meaning here.
-  } else {
-    need(i, 2);
-  }
+  // A cache policy, if there is one, has no meaning here.
+  const Access access = parse_access(i);
   const std::vector<Operand> results = elements_of(i, i.operands[0], access.count);
   Address where = address(i, i.operands[1], access.space);
   check(where, access, AccessCode::kLoad, results);
@@ -338,9 +300,7 @@ void Translator::check_overlap(const Address& address, const Access& access,
 }
 
 void Translator::op_store(const Instruction& i) {
-  Modifiers mods(i);
-  const Access access = parse_access(i, mods, true);
-  if (i.operands.size() != 3) need(i, 2);
+  const Access access = parse_access(i);
   const std::vector<Operand> sources = elements_of(i, i.operands[1], access.count);
   Address where = address(i, i.operands[0], access.space);
   check(where, access, AccessCode::kStore, {});
@@ -401,25 +361,17 @@ void Translator::op_store(const Instruction& i) {
 }
 
 void Translator::op_atomic(const Instruction& i) {
-  Modifiers mods(i);
-  const bool returns = i.opcode == "atom";
+  const Choices mods(i);
+  const bool returns = i.is(Op::kAtom);
   AccessCode code{.kind = AccessCode::kAtomic, .order = AccessCode::kRelaxed};
   constexpr AccessCode::Order kOrders[] = {AccessCode::kRelaxed, AccessCode::kAcquire,
                                            AccessCode::kRelease, AccessCode::kAcquireRelease};
-  if (const int order = mods.take_one({"relaxed", "acquire", "release", "acq_rel"}); order >= 0) {
-    code.order = kOrders[order];
-  }
-  code.scope = 2;  // an atomic without a scope reaches the device
-  const int scope = mods.take_one({"cta", "cluster", "gpu", "sys"});
-  const int space_index = mods.take_one({"global", "shared::cta", "shared"});
-  if (scope >= 0) code.scope = static_cast<std::uint8_t>(scope == 0 ? 1 : scope == 3 ? 3 : 2);
-  const int op =
-      mods.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
-  mods.take("noftz");
-  mods.take("L2::cache_hint");
+  if (const int order = mods.of("relaxed"); order >= 0) code.order = kOrders[order];
+  // An atomic without a scope reaches the device.
+  code.scope = mods.of("cta") < 0 ? 2 : scope_of(mods);
+  const int space_index = mods.of("global");
+  const int op = mods.of("add");
   const Type type = mods.type();
-  mods.finish();
-  if (op < 0) mods.unknown();
   const Space space = space_index < 0    ? Space::kGeneric
                       : space_index == 0 ? Space::kGlobal
                                          : Space::kShared;
@@ -454,44 +406,23 @@ void Translator::op_atomic(const Instruction& i) {
 }
 
 void Translator::op_fence(const Instruction& i) {
-  Modifiers mods(i);
-  if (i.opcode == "fence") mods.take_one({"sc", "acq_rel", "acquire", "release"});
-  const int scope = mods.take_one({"cta", "gl", "cluster", "gpu", "sys"});
-  mods.finish();
-  need(i, 0);
-  if (scope < 0) mods.unknown();
   if (instrumentation_.checks) {
-    constexpr unsigned kScopes[] = {1, 2, 2, 2, 3};
-    call("braid_cpu_check_fence", b_.getVoidTy(), {context_, b_.getInt32(kScopes[scope])});
+    call("braid_cpu_check_fence", b_.getVoidTy(), {context_, b_.getInt32(scope_of(Choices(i)))});
   }
   b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 
+void Translator::op_copy_group(const Instruction& i) {
+  if (!instrumentation_.checks) return;
+  // wait_all counts what is not committed as well.
+  if (!i.is(Op::kCpAsyncWait)) call("braid_cpu_check_commit", b_.getVoidTy(), {context_});
+  if (i.is(Op::kCpAsyncCommit)) return;
+  Value* pending = i.is(Op::kCpAsyncWaitAll) ? b_.getInt32(0) : read_scalar(i.operands[0], 32);
+  call("braid_cpu_check_wait", b_.getVoidTy(), {context_, pending});
+}
+
 /// Copies at once: a copy may be over at any time before its wait.
 void Translator::op_copy_async(const Instruction& i) {
-  Modifiers mods(i);
-  if (mods.take_head({"async"}) < 0) mods.unknown();
-  const int group = mods.take_head({"commit_group", "wait_all", "wait_group"});
-  if (group >= 0) {
-    mods.finish();
-    need(i, group == 2 ? 1 : 0);
-    if (!instrumentation_.checks) return;
-    // wait_all counts what is not committed as well.
-    if (group < 2) call("braid_cpu_check_commit", b_.getVoidTy(), {context_});
-    if (group == 0) return;
-    Value* pending = group == 1 ? b_.getInt32(0) : read_scalar(i.operands[0], 32);
-    call("braid_cpu_check_wait", b_.getVoidTy(), {context_, pending});
-    return;
-  }
-  const int to_space = mods.take_one({"shared::cta", "shared", "global"});
-  if (to_space < 0 || to_space > 1 || !mods.take("global") || mods.take_one({"ca", "cg"}) < 0) {
-    mods.unknown();
-  }
-  while (mods.take_one({"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"}) >= 0) {
-  }
-  mods.finish();
-  if (i.operands.size() < 3 || i.operands.size() > 5) need(i, 3);
-  if (i.operands[2].form != Operand::Form::kInteger) bad(i, "the size must be a constant");
   const std::uint64_t bytes = i.operands[2].bits;
   if (bytes != 4 && bytes != 8 && bytes != 16) bad(i, "the size must be 4, 8 or 16");
   Address to = address(i, i.operands[0], Space::kShared);
@@ -536,9 +467,8 @@ void Translator::check_copy(Address& to, Address& from, Value* sizes, std::uint8
 
 void Translator::op_nothing(const Instruction& /*i*/) {}
 
-void Translator::op_policy(const Instruction& i) {
-  if (i.operands.empty()) bad(i, "expected a result");
-  write_uniform(i.operands[0], b_.getInt64(0));
-}
+void Translator::op_elsewhere(const Instruction& i) { bad(i, "has no place here"); }
+
+void Translator::op_policy(const Instruction& i) { write_uniform(i.operands[0], b_.getInt64(0)); }
 
 }  // namespace braid::cpu

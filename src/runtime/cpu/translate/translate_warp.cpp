@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/translate/translator.h"
 
 namespace braid::cpu {
@@ -59,13 +58,8 @@ void Translator::check_members(const Operand& members) {
 }
 
 void Translator::op_shuffle(const Instruction& i) {
-  Modifiers mods(i);
-  const bool sync = mods.take("sync");
-  const int mode = mods.take_one({"up", "down", "bfly", "idx"});
-  if (mode < 0 || !mods.take("b32")) mods.unknown();
-  mods.finish();
-  need(i, sync ? 5 : 4);
-  if (sync) check_members(i.operands[4]);
+  const int mode = Choices(i).of("up");
+  if (i.is(Op::kShflSync)) check_members(i.operands[4]);
   const bool pair = i.operands[0].form == Operand::Form::kPair;
   const Operand& to = pair ? i.operands[0].elements[0] : i.operands[0];
   Value* a = read_lanes(i.operands[1], 32);
@@ -101,15 +95,11 @@ void Translator::op_shuffle(const Instruction& i) {
 }
 
 void Translator::op_vote(const Instruction& i) {
-  Modifiers mods(i);
-  const bool sync = mods.take("sync");
-  const int mode = mods.take_one({"all", "any", "uni", "ballot"});
-  if (mode < 0) mods.unknown();
-  const Type type = mods.type();
-  mods.finish();
-  need(i, sync ? 3 : 2);
+  const Choices mods(i);
+  const bool sync = i.is(Op::kVoteSync);
+  const int mode = mods.of("all");
   if (sync) check_members(i.operands[2]);
-  if ((mode == 3) != (type.bits == 32)) mods.unknown();
+  if ((mode == 3) != mods.has("b32")) bad_combination(i);
   Value* lanes = read_lanes(i.operands[1], 1);
   if (i.operands[1].negated) lanes = b_.CreateNot(lanes);
   Value* active = execution_bits();
@@ -136,20 +126,12 @@ void Translator::op_vote(const Instruction& i) {
 }
 
 void Translator::op_active_mask(const Instruction& i) {
-  Modifiers mods(i);
-  if (!mods.take("b32")) mods.unknown();
-  mods.finish();
-  need(i, 1);
   write_uniform(i.operands[0], execution_bits());
 }
 
 void Translator::op_match(const Instruction& i) {
-  Modifiers mods(i);
-  const bool all = mods.take_one({"any", "all"}) == 1;
-  if (!mods.take("sync")) mods.unknown();
-  const Type type = mods.type();
-  mods.finish();
-  need(i, 3);
+  const bool all = i.is(Op::kMatchAll);
+  const Type type = Choices(i).type();
   check_members(i.operands[2]);
   to_scratch(0, resize(read_lanes(i.operands[1], type.bits), 64, false));
   to_scratch(4, read_lanes(i.operands[2], 32));
@@ -171,13 +153,10 @@ void Translator::op_match(const Instruction& i) {
 }
 
 void Translator::op_reduce(const Instruction& i) {
-  Modifiers mods(i);
-  if (!mods.take("sync")) mods.unknown();
-  const int op = mods.take_one({"add", "min", "max", "and", "or", "xor"});
+  const Choices mods(i);
+  const int op = mods.of("add");
   const Type type = mods.type();
-  mods.finish();
-  need(i, 3);
-  if (op < 0 || type.bits != 32 || type.is_float()) mods.unknown();
+  if (type.bits != 32) bad_combination(i);
   check_members(i.operands[2]);
   Value* a = read_lanes(i.operands[1], 32);
   std::uint32_t neutral = 0;
@@ -216,77 +195,64 @@ void Translator::op_reduce(const Instruction& i) {
   write_uniform(i.operands[0], b_.CreateIntrinsic(id, {a->getType()}, {a}));
 }
 
-void Translator::op_barrier(const Instruction& i) {
-  Modifiers mods(i);
-  if (mods.take_head({"warp"}) == 0) {
-    if (mods.take_head({"sync"}) < 0) mods.unknown();
-    mods.finish();
-    need(i, 1);
-    b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
-    return;
+void Translator::op_warp_barrier(const Instruction& /*i*/) {
+  b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
+}
+
+void Translator::op_cluster(const Instruction& i) { bad(i, "clusters are not supported"); }
+
+/// The number of a barrier, or of the threads that come to it; 0 where it is not given.
+llvm::Value* Translator::uniform_operand(const Instruction& i, std::size_t n) {
+  if (n >= i.operands.size()) return b_.getInt32(0);
+  if (!shapes_.operand_shape(i.operands[n]).is_uniform()) {
+    bad(i, "barrier and count must be uniform");
   }
-  if (mods.take_head({"cluster"}) == 0) bad(i, "clusters are not supported");
-  mods.take_head({"cta"});
-  const int kind = mods.take_head({"sync", "red", "arrive"});
-  if (kind < 0) mods.unknown();
-  int reduction = -1;
-  if (kind == 1) {
-    reduction = mods.take_one({"popc", "and", "or"});
-    if (reduction < 0) mods.unknown();
-  }
-  mods.take("aligned");
-  if (kind == 1) mods.type();
-  mods.finish();
-  const std::size_t first = kind == 1 ? 1 : 0;
-  const std::size_t inputs = kind == 1 ? 1 : 0;
-  const std::size_t count = i.operands.size();
-  if (count < first + inputs + 1 || count > first + inputs + 2) bad(i, "wrong number of operands");
-  const auto uniform = [&](const Operand& operand) {
-    if (!shapes_.operand_shape(operand).is_uniform()) bad(i, "barrier and count must be uniform");
-    return read_scalar(operand, 32);
-  };
-  Value* id = uniform(i.operands[first]);
-  Value* threads = b_.getInt32(0);
-  if (count == first + inputs + 2) threads = uniform(i.operands[first + 1]);
-  // Registers hold no memory, so only the scheduler needs to know. A part of a warp may not wait:
-  // the rest could not come.
+  return read_scalar(i.operands[n], 32);
+}
+
+/// Registers hold no memory, so only the scheduler needs to know. A part of a warp may not wait:
+/// the rest could not come.
+llvm::Value* Translator::barrier(Value* id, Value* threads, Value* votes, BarrierKind how) {
   Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
   Value* here = mask_bits_ != nullptr ? mask_bits_ : b_.getInt32(~0U);
-  Value* votes = b_.getInt32(0);
-  if (kind == 1) {
-    const Operand& predicate = i.operands[count - 1];
-    Value* lanes = read_lanes(predicate, 1);
-    if (predicate.negated) lanes = b_.CreateNot(lanes);
-    votes = b_.CreateAnd(b_.CreateBitCast(lanes, b_.getInt32Ty()), here);
-  }
+  votes = votes == nullptr ? b_.getInt32(0) : b_.CreateAnd(votes, here);
+  return parked_ = call("braid_cpu_barrier", b_.getInt32Ty(),
+                        {context_, id, threads, here, live, votes,
+                         b_.getInt32(static_cast<unsigned>(how)), b_.getInt32(line_)});
+}
+
+void Translator::op_barrier(const Instruction& i) {
   BarrierKind how = i.guard < 0 ? BarrierKind::kPark : BarrierKind::kSync;
-  if (kind == 1) how = static_cast<BarrierKind>(reduction);
-  if (kind == 2) how = BarrierKind::kArrive;
+  if (i.is(Op::kBarrierArrive)) how = BarrierKind::kArrive;
+  Value* id = uniform_operand(i, 0);
+  Value* threads = uniform_operand(i, 1);
   const bool instrumented = instrumentation_.checks || instrumentation_.counts;
-  if (how == BarrierKind::kPark && count == 1 && shapes_.known_value(i.operands[0]) == 0U &&
-      mask_ == nullptr && aligned_ && !instrumented) {
+  if (how == BarrierKind::kPark && i.operands.size() == 1 &&
+      shapes_.known_value(i.operands[0]) == 0U && mask_ == nullptr && aligned_ && !instrumented) {
     parked_ = b_.getInt32(kArrives);
     return;
   }
-  Value* result = call("braid_cpu_barrier", b_.getInt32Ty(),
-                       {context_, id, threads, here, live, votes,
-                        b_.getInt32(static_cast<unsigned>(how)), b_.getInt32(line_)});
-  parked_ = result;
-  if (kind != 1) return;
+  barrier(id, threads, nullptr, how);
+}
+
+void Translator::op_barrier_reduce(const Instruction& i) {
+  const int reduction = Choices(i).of("popc");
+  const Operand& predicate = i.operands.back();
+  Value* id = uniform_operand(i, 1);
+  Value* threads = i.operands.size() == 4 ? uniform_operand(i, 2) : b_.getInt32(0);
+  Value* lanes = read_lanes(predicate, 1);
+  if (predicate.negated) lanes = b_.CreateNot(lanes);
+  Value* result = barrier(id, threads, b_.CreateBitCast(lanes, b_.getInt32Ty()),
+                          static_cast<BarrierKind>(reduction));
   if (reduction != 0) result = b_.CreateICmpNE(result, b_.getInt32(0));
   write_uniform(i.operands[0], result);
 }
 
-void Translator::op_sleep(const Instruction& i) {
-  Modifiers mods(i);
-  if (!mods.take("u32")) mods.unknown();
-  mods.finish();
-  need(i, 1);
+void Translator::op_sleep(const Instruction& /*i*/) {
   call("braid_cpu_yield", b_.getVoidTy(), {context_});
 }
 
-void Translator::op_trap(const Instruction& i) {
-  need(i, 0);
+void Translator::op_trap(const Instruction& /*i*/) {
   Value* any =
       guard_lanes_ == nullptr ? b_.getTrue() : b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
   split_unlikely(any, [&] {
@@ -316,15 +282,10 @@ llvm::Value* Translator::transposed(Value* matrix) {
 /// What ldmatrix and stmatrix have in common; tells the sanitizer and the counter of the access.
 Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_t memory,
                                                 AccessCode::Kind kind) {
-  Modifiers mods(i);
-  if (!mods.take("sync") || !mods.take("aligned") || !mods.take("m8n8")) mods.unknown();
-  const int size = mods.take_one({"x1", "x2", "x4"});
+  const Choices mods(i);
   Matrices matrices;
-  matrices.exchanged = mods.take("trans");
-  if (size < 0 || mods.take_one({"shared::cta", "shared"}) < 0 || !mods.take("b16")) mods.unknown();
-  mods.finish();
-  need(i, 2);
-  const std::size_t count = std::size_t{1} << size;
+  matrices.exchanged = mods.has("trans");
+  const std::size_t count = std::size_t{1} << mods.of("x1");
   matrices.registers = elements_of(i, i.operands[1 - memory], count);
   matrices.where = address(i, i.operands[memory], ptx::Space::kShared);
   check(matrices.where, {.kind = kind, .bytes = 16},
@@ -402,98 +363,68 @@ void Translator::op_stmatrix(const Instruction& i) {
 }
 
 void Translator::op_movmatrix(const Instruction& i) {
-  Modifiers mods(i);
-  for (const char* name : {"sync", "aligned", "m8n8", "trans", "b16"}) {
-    if (!mods.take(name)) mods.unknown();
-  }
-  mods.finish();
-  need(i, 2);
   write(i.operands[0], transposed(read_lanes(i.operands[1], 32)));
 }
 
-/// Emits the mma at `first` and those right behind it that have the same shape and A, in one call.
-std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
-  const Instruction& head = function_.body[first];
-  line_ = head.line;
-  guard_lanes_ = guard_scalar_ = nullptr;
-  scalar_ = false;
-  result_shape_ = Shape::vector();
-  if (head.guard >= 0) bad(head, "a predicate is not supported");
-  Modifiers mods(head);
-  if (!mods.take("sync") || !mods.take("aligned")) mods.unknown();
-  const int shape = mods.take_one({"m16n8k16", "m16n8k8", "m16n8k32", "m16n8k4"});
-  if (shape < 0 || mods.take_one({"row", "col"}) != 0 || !mods.take("col")) mods.unknown();
-  // By the size of an element of A: how deep a k fills four registers.
-  constexpr int kDepths[] = {16, 8, 32, 4};
-  const int depth = kDepths[shape];
+/// The code of a matrix product for the run-time helper.
+std::uint32_t Translator::mma_code(const Instruction& i) const {
+  const Choices mods(i);
+  // By the entry: how deep a k fills four registers of A.
   std::uint32_t code = 0;
-  int full_depth = 16;
-  const bool saturate = mods.take("satfinite");
-  const std::vector<std::string_view> types = mods.rest();
-  if (types.size() != 4) bad(head, "expected the types of D, A, B and C");
-  const auto is = [&](std::size_t k, std::string_view name) { return types[k] == name; };
-  const auto one_of = [&](std::size_t k, std::string_view first, std::string_view second) {
-    return is(k, first) || is(k, second);
-  };
-  if (one_of(1, "e4m3", "e5m2")) {
-    if (!is(0, "f32") || !one_of(2, "e4m3", "e5m2") || !is(3, "f32")) {
-      bad(head, "unsupported types");
-    }
-    full_depth = 32;
-    if (depth != 32) bad(head, "unsupported shape");
-    code |= kMmaFloat8 | (is(1, "e5m2") ? kMmaE5m2A : 0U) | (is(2, "e5m2") ? kMmaE5m2B : 0U);
-  } else if (one_of(1, "s8", "u8")) {
-    if (!is(0, "s32") || !one_of(2, "s8", "u8") || !is(3, "s32")) bad(head, "unsupported types");
-    full_depth = 32;
-    code |= kMmaInt8 | (is(1, "s8") ? kMmaSignedA : 0U) | (is(2, "s8") ? kMmaSignedB : 0U) |
-            (saturate ? kMmaSaturate : 0U);
-  } else if (is(1, "tf32")) {
-    if (!is(0, "f32") || !is(2, "tf32") || !is(3, "f32")) bad(head, "unsupported types");
-    full_depth = 8;
-    code |= kMmaTf32;
+  bool is_short = mods.has("m16n8k8");
+  if (i.is(Op::kMmaFloat8)) {
+    code = kMmaFloat8 | (mods.of("e4m3", 0) == 1 ? kMmaE5m2A : 0U) |
+           (mods.of("e4m3", 1) == 1 ? kMmaE5m2B : 0U);
+  } else if (i.is(Op::kMmaInt8)) {
+    code = kMmaInt8 | (mods.of("s8", 0) == 0 ? kMmaSignedA : 0U) |
+           (mods.of("s8", 1) == 0 ? kMmaSignedB : 0U) | (mods.has("satfinite") ? kMmaSaturate : 0U);
+    is_short = mods.has("m16n8k16");
+  } else if (i.is(Op::kMmaTf32)) {
+    code = kMmaTf32;
+    is_short = mods.has("m16n8k4");
   } else {
-    const auto type = [&](std::size_t k) {
-      const auto parsed = ptx::parse_type(types[k]);
-      if (!parsed) bad(head, "unsupported types");
-      return *parsed;
-    };
-    const Type d = type(0);
-    const Type a = type(1);
-    const Type b = type(2);
-    const Type c = type(3);
-    if (a != b || a.bits != 16 || a.lanes != 1 || !a.is_float() || c != d ||
-        d.kind != Kind::kFloat || (d.bits == 16 && a.kind != Kind::kFloat)) {
-      bad(head, "unsupported types");
+    // The groups of D, A, B and C name the half first.
+    const bool half_sum = mods.of("f16", 0) == 0;
+    const bool bfloat = mods.of("f16", 1) == 1;
+    const bool half_addend = mods.of("f16", 3) == 0;
+    if (bfloat != (mods.of("f16", 2) == 1) || half_sum != half_addend || (half_sum && bfloat)) {
+      bad(i, "unsupported types");
     }
-    code |= (a.kind == Kind::kBfloat ? kMmaBfloat : 0U) | (d.bits == 16 ? kMmaHalfSum : 0U);
+    code = (bfloat ? kMmaBfloat : 0U) | (half_sum ? kMmaHalfSum : 0U);
   }
-  const bool half_sum = (code & kMmaHalfSum) != 0;
-  if (saturate && (code & kMmaInt8) == 0) bad(head, ".satfinite is for integers");
-  if (depth != full_depth && 2 * depth != full_depth) bad(head, "unsupported shape");
-  if (depth != full_depth) code |= kMmaShort;
-  const unsigned a_count = depth == full_depth ? 4 : 2;
-  const unsigned b_count = a_count / 2;
-  const unsigned c_count = half_sum ? 2 : 4;
+  return code | (is_short ? kMmaShort : 0U);
+}
+
+namespace {
+/// How many registers the operands D, A, B and C of a matrix product have.
+struct MmaCounts {
+  explicit MmaCounts(std::uint32_t code)
+      : a((code & kMmaShort) != 0 ? 2 : 4), b(a / 2), c((code & kMmaHalfSum) != 0 ? 2 : 4) {}
+  unsigned a, b, c;
+};
+}  // namespace
+
+/// The matrix product at `first` and those right behind it that have the same shape and A, and do
+/// not need each other's results.
+std::vector<const ptx::Instruction*> Translator::mma_group(std::uint32_t first,
+                                                           std::uint32_t last) const {
   constexpr unsigned kMaxGroup = 16;
+  const Instruction& head = function_.body[first];
+  const MmaCounts counts(mma_code(head));
   std::vector<const Instruction*> group;
   std::vector<int> written;
-  const auto check = [&](const Instruction& i) {
-    need(i, 4);
-    const std::size_t sizes[] = {c_count, a_count, b_count, c_count};
-    for (std::size_t k = 0; k < 4; ++k) {
-      if (i.operands[k].elements.size() != sizes[k]) bad(i, "wrong number of registers");
-    }
-  };
   for (std::uint32_t k = first; k < last && group.size() < kMaxGroup; ++k) {
     const Instruction& i = function_.body[k];
-    if (i.opcode != "mma" || i.guard >= 0 || i.modifiers != head.modifiers) break;
-    check(i);
+    if (i.entry != head.entry || i.guard >= 0 || i.modifiers != head.modifiers) break;
+    const std::size_t sizes[] = {counts.c, counts.a, counts.b, counts.c};
+    for (std::size_t o = 0; o < 4; ++o) {
+      if (i.operands[o].elements.size() != sizes[o]) bad(i, "wrong number of registers");
+    }
     const RegisterUse use = register_use(i);
-    const bool depends = std::any_of(use.reads.begin(), use.reads.end(), [&](int r) {
+    bool same = std::none_of(use.reads.begin(), use.reads.end(), [&](int r) {
       return std::find(written.begin(), written.end(), r) != written.end();
     });
-    bool same = !depends;
-    for (std::size_t e = 0; e < a_count; ++e) {
+    for (std::size_t e = 0; e < counts.a; ++e) {
       same = same && i.operands[1].elements[e].is_register() &&
              i.operands[1].elements[e].index == head.operands[1].elements[e].index;
     }
@@ -501,29 +432,43 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
     group.push_back(&i);
     written.insert(written.end(), use.writes.begin(), use.writes.end());
   }
+  return group;
+}
+
+/// Emits a group of matrix products in one call; returns how many.
+std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
+  const Instruction& head = function_.body[first];
+  line_ = head.line;
+  guard_lanes_ = guard_scalar_ = nullptr;
+  scalar_ = false;
+  result_shape_ = Shape::vector();
+  if (head.guard >= 0) bad(head, "a predicate is not supported");
+  const std::uint32_t code = mma_code(head);
+  const MmaCounts counts(code);
+  const std::vector<const Instruction*> group = mma_group(first, last);
   const auto n = static_cast<unsigned>(group.size());
   // In scratch memory, for those that need it: 4 of A, then per mma 2 of B and 4 of C or D.
   std::vector<std::uint32_t> places;
   for (unsigned e = 0; e < 4; ++e) {
-    places.push_back(e < a_count ? place_of_input(head.operands[1].elements[e], e) : 0);
+    places.push_back(e < counts.a ? place_of_input(head.operands[1].elements[e], e) : 0);
   }
   for (unsigned g = 0; g < n; ++g) {
     const auto& operands = group[g]->operands;
     const unsigned at = 4 + 6 * g;
     for (unsigned e = 0; e < 2; ++e) {
-      places.push_back(e < b_count ? place_of_input(operands[2].elements[e], at + e) : 0);
+      places.push_back(e < counts.b ? place_of_input(operands[2].elements[e], at + e) : 0);
     }
     for (unsigned e = 0; e < 4; ++e) {
-      places.push_back(e < c_count ? place_of_input(operands[3].elements[e], at + 2 + e) : 0);
+      places.push_back(e < counts.c ? place_of_input(operands[3].elements[e], at + 2 + e) : 0);
     }
     for (unsigned e = 0; e < 4; ++e) {
-      places.push_back(e < c_count ? place_of_result(operands[0].elements[e], at + 2 + e) : 0);
+      places.push_back(e < counts.c ? place_of_result(operands[0].elements[e], at + 2 + e) : 0);
     }
   }
   call("braid_cpu_mma", b_.getVoidTy(),
        {registers_, constant_words(places), b_.getInt32(n), b_.getInt32(code)});
   for (unsigned g = 0; g < n; ++g) {
-    for (unsigned e = 0; e < c_count; ++e) {
+    for (unsigned e = 0; e < counts.c; ++e) {
       take_result(group[g]->operands[0].elements[e], 4 + 6 * g + 2 + e);
     }
   }

@@ -9,11 +9,12 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "runtime/cpu/check/sanitizer.h"
+#include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/run/warp_context.h"
 #include "runtime/cpu/translate/control_flow.h"
 #include "runtime/cpu/translate/shape_analysis.h"
@@ -29,33 +30,6 @@ struct Layout {
   std::vector<llvm::GlobalVariable*> globals;  ///< by variable, for .global and .const
   std::uint32_t local_bytes = 0;
   std::uint32_t shared_bytes = 0;
-};
-
-/// Takes the modifiers of an instruction; every one must be taken. As for ptxas they may stand in
-/// any order, but for those that belong to the opcode ("mul.wide", "cp.async"), which come first,
-/// and those of one kind (two types, two state spaces), whose order tells them apart.
-class Modifiers {
- public:
-  explicit Modifiers(const ptx::Instruction& instruction)
-      : instruction_(instruction),
-        left_(instruction.modifiers.begin(), instruction.modifiers.end()) {}
-  bool take(std::string_view name);
-  /// Takes the first that is one of `names`; returns its index there or -1.
-  int take_one(std::initializer_list<std::string_view> names);
-  /// The same for what belongs to the opcode: nothing else may stand before it.
-  int take_head(std::initializer_list<std::string_view> names);
-  /// Takes the next type.
-  ptx::Type type();
-  /// Takes all that are left, in order.
-  std::vector<std::string_view> rest() { return std::exchange(left_, {}); }
-  [[noreturn]] void unknown() const;
-  void finish() const {
-    if (!left_.empty()) unknown();
-  }
-
- private:
-  const ptx::Instruction& instruction_;
-  std::vector<std::string_view> left_;
 };
 
 /// Turns one PTX kernel into one LLVM function that runs one warp.
@@ -76,6 +50,8 @@ class Translator {
  private:
   using Instruction = ptx::Instruction;
   using Operand = ptx::Operand;
+  using Op = ptx::Op;
+  using Choices = ptx::Choices;
   using Value = llvm::Value;
   using Handler = void (Translator::*)(const Instruction&);
 
@@ -107,6 +83,14 @@ class Translator {
     Address where;
   };
   enum class Rounding : std::uint8_t { kNearest, kZero, kDown, kUp };
+  /// The modifiers of cvt.
+  struct Conversion {
+    Rounding rounding = Rounding::kNearest;
+    int integral = -1;  ///< rounds to an integer, in the order of Rounding
+    bool ftz = false;
+    bool positive = false;
+    bool saturate = false;
+  };
 
   // Control flow: translate_control.cpp
   void assign_slots();
@@ -136,9 +120,10 @@ class Translator {
   void split_unlikely(Value* condition, llvm::function_ref<void()> body);
 
   // One instruction: translate.cpp
-  static const std::unordered_map<std::string_view, Handler>& handlers();
+  static Handler handler(Op op);
   void emit(const Instruction& instruction);
   [[noreturn]] void bad(const Instruction& instruction, const std::string& why) const;
+  [[noreturn]] void bad_combination(const Instruction& instruction) const;
   void need(const Instruction& instruction, std::size_t operands) const;
 
   // Values: translate_value.cpp
@@ -211,21 +196,24 @@ class Translator {
   void op_bit_field(const Instruction& i);
   void op_count_bits(const Instruction& i);
   void op_find_set(const Instruction& i);
+  Value* low_bits(const Operand& count, bool wraps);
+  Value* bit_count(const Operand& operand, bool wraps);
   void op_bit_mask(const Instruction& i);
+  void op_extend(const Instruction& i);
   void op_permute(const Instruction& i);
   void op_funnel(const Instruction& i);
   void op_lop3(const Instruction& i);
   void op_select(const Instruction& i);
+  void op_select_by_sign(const Instruction& i);
   void op_compare(const Instruction& i);
   void op_move(const Instruction& i);
   void op_cvta(const Instruction& i);
   void op_isspacep(const Instruction& i);
-  Value* compare(const Instruction& i, std::string_view how, ptx::Type type, bool ftz,
-                 unsigned half);
+  Value* compare(const Instruction& i, const Choices& mods, ptx::Type type, unsigned half);
   void write_set(const Instruction& i, ptx::Type result, llvm::ArrayRef<Value*> truths);
 
   // Floats: translate_float.cpp
-  Rounding take_rounding(Modifiers& mods);
+  static Rounding rounding_of(const Choices& mods);
   Value* flush(Value* value, bool ftz, ptx::Type type = {ptx::Kind::kFloat, 32, 1});
   Value* relu(Value* value);
   Value* clamp(Value* value, bool saturate);
@@ -235,15 +223,15 @@ class Translator {
   Value* odd_float(Value* value);
   Value* make_odd(Value* near, Value* exact, Value* too_big);
   Value* float_extreme(bool minimum, bool propagate, Value* a, Value* b);
-  void float_add_multiply(const Instruction& i);
+  void op_float_arithmetic(const Instruction& i);
   void op_fma(const Instruction& i);
   void op_float_divide(const Instruction& i);
   void op_root(const Instruction& i);
   void op_transcendental(const Instruction& i);
   void op_copysign(const Instruction& i);
   void op_testp(const Instruction& i);
-  void float_min_max(const Instruction& i);
-  void float_sign(const Instruction& i);
+  void op_float_min_max(const Instruction& i);
+  void op_float_sign(const Instruction& i);
 
   // Conversions: translate_convert.cpp
   void op_convert(const Instruction& i);
@@ -251,8 +239,15 @@ class Translator {
   Value* round_to_bfloat(Value* value, Rounding rounding);
   Value* round_to_half(Value* value, Rounding rounding);
   Value* float_to_integer(Value* value, ptx::Type from, ptx::Type to);
-  void convert_float8(const Instruction& i);
-  void convert_tensor_float(const Instruction& i);
+  Value* to_16(Value* value, ptx::Type type, const Conversion& how);
+  void write_integer(const Operand& operand, Value* value, ptx::Type type);
+  void convert_integers(const Instruction& i, ptx::Type from, ptx::Type to, bool saturate);
+  void convert_integer_to_float(const Instruction& i, ptx::Type from, ptx::Type to,
+                                const Conversion& how);
+  void convert_floats(const Instruction& i, ptx::Type from, ptx::Type to, const Conversion& how);
+  void op_convert_to_float8(const Instruction& i);
+  void op_convert_from_float8(const Instruction& i);
+  void op_convert_tensor_float(const Instruction& i);
 
   // Memory: translate_memory.cpp
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);
@@ -261,7 +256,7 @@ class Translator {
   Value* call_first_active(Value* lanes);
   Value* dump_address();
   static bool is_consecutive(const Shape& shape, unsigned bytes);
-  static std::uint8_t take_scope(Modifiers& mods);
+  static std::uint8_t scope_of(const Choices& mods);
   void check(Address& address, AccessCode code, Value* lanes = nullptr);
   void check(Address& address, const Access& access, AccessCode::Kind kind,
              llvm::ArrayRef<Operand> results);
@@ -269,7 +264,7 @@ class Translator {
   [[nodiscard]] bool is_unread(const Operand& result) const;
   void check_overlap(const Address& address, const Access& access, llvm::ArrayRef<Operand> sources);
   void check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes);
-  Access parse_access(const Instruction& i, Modifiers& mods, bool store);
+  Access parse_access(const Instruction& i) const;
   std::vector<Operand> elements_of(const Instruction& i, const Operand& operand,
                                    std::size_t count) const;
   void op_load(const Instruction& i);
@@ -283,7 +278,9 @@ class Translator {
   void op_atomic(const Instruction& i);
   void op_fence(const Instruction& i);
   void op_copy_async(const Instruction& i);
+  void op_copy_group(const Instruction& i);
   void op_nothing(const Instruction& i);
+  void op_elsewhere(const Instruction& i);
   void op_policy(const Instruction& i);
 
   // Whole warps: translate_warp.cpp
@@ -293,7 +290,12 @@ class Translator {
   void op_active_mask(const Instruction& i);
   void op_match(const Instruction& i);
   void op_reduce(const Instruction& i);
+  void op_warp_barrier(const Instruction& i);
   void op_barrier(const Instruction& i);
+  void op_barrier_reduce(const Instruction& i);
+  void op_cluster(const Instruction& i);
+  Value* uniform_operand(const Instruction& i, std::size_t n);
+  Value* barrier(Value* id, Value* threads, Value* votes, BarrierKind how);
   void op_sleep(const Instruction& i);
   void op_trap(const Instruction& i);
   Matrices parse_matrices(const Instruction& i, std::size_t memory, AccessCode::Kind kind);
@@ -302,6 +304,8 @@ class Translator {
   void op_movmatrix(const Instruction& i);
   Value* transposed(Value* matrix);
   Value* row_pointer(Address& address, unsigned lane);
+  std::uint32_t mma_code(const Instruction& i) const;
+  std::vector<const Instruction*> mma_group(std::uint32_t first, std::uint32_t last) const;
   std::uint32_t emit_mma(std::uint32_t first, std::uint32_t last);
   bool passes_in_slot(const Operand& operand) const;
   std::uint32_t place_of_input(const Operand& operand, unsigned scratch_index);

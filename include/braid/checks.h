@@ -12,20 +12,21 @@ enum Checks : unsigned {
   kCheckInit = 2,
   kCheckRace = 4,
   kCheckSync = 8,
+  kCheckAll = kCheckBounds | kCheckInit | kCheckRace | kCheckSync,
 };
 
 /// Reads "all", or some of bounds, init, race, sync between commas; "" is nothing. Throws
 /// kInvalidArgument with what was expected.
-[[nodiscard]] unsigned parse_checks(std::string_view text);
+[[nodiscard]] Checks parse_checks(std::string_view text);
 
 /// Who goes on where several warps could, in a checked run.
 struct Schedule {
   enum class Kind : std::uint8_t {
     kTurns,   ///< warps and blocks in turn
-    kRandom,  ///< by the seed
+    kRandom,  ///< by the seed: the same seed is the same run
     kDelay,   ///< by the seed one rank, one block or one store waits as long as anyone else can go
               ///< on
-    kAll,     ///< run after run, all orders that differ
+    kAll,     ///< run after run, all orders that differ (Device::next_interleaving)
   };
   Kind kind = Kind::kTurns;
   std::uint64_t seed = 0;

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "braid/checks.h"
+#include "braid/device.h"
+
+namespace braid {
+
+enum class DeviceKind : std::uint8_t {
+  kAny,  ///< cuda where there is a GPU, else cpu
+  kCuda,
+  kCpu,
+};
+/// Reads "", "cuda" or "cpu". Throws kInvalidArgument with what was expected.
+[[nodiscard]] DeviceKind parse_device_kind(std::string_view text);
+
+/// Where kernels run, and where their compiled forms are kept between processes.
+struct WorldOptions {
+  DeviceKind device = DeviceKind::kAny;
+  int world = 1;          ///< ranks
+  int threads = 0;        ///< worker threads of the cpu device; 0 = all cores
+  std::string cache_dir;  ///< "" = the default directory (README)
+  bool use_cache = true;
+  /// What kernels are compiled for, "sm_90a", or a device that they are planned for, "H100"; "":
+  /// the GPU's own on cuda, on cpu the first one that can run the graph. Executable::compile
+  /// refuses a graph that needs a later one.
+  std::string target;
+  /// How many ranks the plan lets share a GPU, which bounds the grids of kernels that wait; 0: as
+  /// many as do on cuda (fewer are refused), one on cpu, so that the grids tested there are those
+  /// of one rank per GPU.
+  int ranks_per_device = 0;
+  /// Checks of the cpu device. What they find is in Device::findings(). A checked run uses one
+  /// thread.
+  Checks sanitize = kCheckNothing;
+  Schedule schedule;  ///< of a checked run; refused without checks unless it is kTurns
+  /// Count what kernels do on the cpu device: Device::counts(). Such a run uses one thread, too.
+  bool count = false;
+  double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
+  /// Called before each kernel that is compiled or taken from the cache, and once when all are
+  /// there (`done == total`).
+  std::function<void(std::size_t done, std::size_t total, std::string_view what)> progress;
+  /// Told, on one line, of what costs speed only: a cache directory that is not safe to use. Empty:
+  /// the line goes to standard error.
+  std::function<void(std::string_view what)> warning;
+};
+
+/// N ranks in this process and the device they run on. Several executables may share a world. A
+/// handle: copies are the same world, which lives until the last of them and of its executables is
+/// gone.
+class World {
+ public:
+  /// Throws kEnvironment, with how to get it, when something is missing, and when the kernels of
+  /// several ranks could not run at the same time or not reach each other's memory.
+  static World open(const WorldOptions& options);
+  /// The same on a device that is there already, which several worlds may share. What the options
+  /// say of the device does not count then, its number of ranks included.
+  static World open(const WorldOptions& options, std::shared_ptr<Device> device);
+
+  [[nodiscard]] int size() const;
+  [[nodiscard]] Device& device() const;
+
+ private:
+  friend class Executable;
+  struct Impl;
+  explicit World(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace braid

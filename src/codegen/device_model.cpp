@@ -1,0 +1,52 @@
+#include "codegen/device_model.h"
+
+#include "codegen/target.h"
+
+namespace braid {
+namespace {
+
+// NVIDIA's data sheets and whitepapers: A100 Tensor Core GPU (80 GB SXM), A10 Tensor Core GPU, L40S
+// GPU, "NVIDIA Ada GPU Architecture" (RTX 4090), H100 and H200 Tensor Core GPU (SXM), DGX B200,
+// "NVIDIA RTX Blackwell GPU Architecture" (RTX 5090); shared memory from the CUDA C++ Programming
+// Guide.
+constexpr DeviceModel kDevices[] = {
+    {"A100", 80, 108, 164, 2039, 19.5, 312, 300, 1.41, 2500, 2000},
+    {"A10", 86, 72, 100, 600, 31.2, 125, 32, 1.695, 2500, 4000},
+    {"L40S", 89, 142, 100, 864, 91.6, 362, 32, 2.52, 2500, 4000},
+    {"RTX 4090", 89, 128, 100, 1008, 82.6, 165.2, 32, 2.52, 2500, 4000},
+    {"H100", 90, 132, 228, 3352, 67, 989, 450, 1.98, 2500, 1500},
+    {"H200", 90, 132, 228, 4800, 67, 989, 450, 1.98, 2500, 1500},
+    {"B200", 100, 148, 228, 7670, 75, 2225, 900, 1.98, 2500, 1000},
+    {"RTX 5090", 120, 170, 100, 1792, 104.8, 209.5, 64, 2.41, 2500, 4000},
+};
+
+}  // namespace
+
+std::span<const DeviceModel> all_devices() { return kDevices; }
+
+const DeviceModel* find_device_model(std::string_view name) {
+  for (const DeviceModel& device : kDevices) {
+    if (device.name == name) return &device;
+  }
+  return nullptr;
+}
+
+const DeviceModel& device_model(const Target& target) {
+  if (const DeviceModel* named = find_device_model(target.device)) return *named;
+  const DeviceModel* best = &kDevices[0];
+  for (const DeviceModel& device : kDevices) {
+    if (device.sm <= target.sm && device.sm > best->sm) best = &device;
+  }
+  return *best;
+}
+
+std::string device_names() {
+  std::string names;
+  for (const DeviceModel& device : kDevices) {
+    if (!names.empty()) names += ", ";
+    names += device.name;
+  }
+  return names;
+}
+
+}  // namespace braid

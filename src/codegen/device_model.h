@@ -1,0 +1,36 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace braid {
+
+struct Target;
+
+/// What is known of a device: peaks of the vendor's data sheet, and two measured costs.
+struct DeviceModel {
+  std::string_view name;  ///< "A100", "H100", ...
+  int sm;                 ///< its architecture: 90 is sm_90
+  int sms;                ///< multiprocessors
+  int shared_kib;         ///< shared memory per multiprocessor
+  double hbm_gbs;         ///< GB/s of its memory
+  double f32_tflops;      ///< outside the matrix units
+  double f16_tflops;      ///< bf16 and f16 in the matrix units, f32 sums, dense
+  double nvlink_gbs;      ///< GB/s to another device, one way: NVLink, else PCIe
+  double ghz;             ///< clock of the multiprocessors that f32_tflops is reckoned with
+  double launch_ns;       ///< of one kernel
+  double barrier_ns;      ///< among the ranks of a P2P domain
+};
+
+/// All of them, by architecture; the first of an architecture stands for it.
+[[nodiscard]] std::span<const DeviceModel> all_devices();
+/// By name ("H200"); nothing when there is none.
+[[nodiscard]] const DeviceModel* find_device_model(std::string_view name);
+/// The device that the target names, else the first of its architecture, or of the newest one not
+/// above it.
+[[nodiscard]] const DeviceModel& device_model(const Target& target);
+/// "A100, H100, ..."
+[[nodiscard]] std::string device_names();
+
+}  // namespace braid

@@ -1,0 +1,124 @@
+// The arithmetic of row ops (ir/row.h) in tiles: a fold is a reduction by the template, a column a
+// tile of them.
+
+#include <limits>
+
+#include "codegen/templates/body.h"
+#include "ir/row.h"
+
+namespace braid {
+
+using tile::Fn;
+using tile::Id;
+using tile::Kind;
+
+/// A column of a row, as ir/row.h wants it.
+class BodyEmitter::At {
+ public:
+  At(BodyEmitter& emitter, const Node& node, Coords at, Mask mask)
+      : emitter_(emitter), node_(node), at_(std::move(at)), mask_(std::move(mask)) {}
+
+  tile::TileExpr operator[](std::size_t index) const {
+    return {&emitter_.b_, emitter_.operand(node_, index, shape(), at_, mask_)};
+  }
+  [[nodiscard]] tile::TileExpr rounded(tile::TileExpr x) const {
+    return {x.builder, x.builder->round(emitter_.body_.type(node_.inputs[0]).dtype, x.id)};
+  }
+
+ private:
+  [[nodiscard]] const Shape& shape() const { return emitter_.body_.type(node_.inputs[0]).shape; }
+
+  BodyEmitter& emitter_;
+  const Node& node_;
+  Coords at_;
+  Mask mask_;
+};
+
+/// The row of a node, as ir/row.h wants it.
+class BodyEmitter::Row {
+ public:
+  Row(BodyEmitter& emitter, const Node& node, const Reduce& reduce, const Column& column)
+      : emitter_(emitter),
+        b_(emitter.b_),
+        node_(node),
+        reduce_(reduce),
+        column_(column),
+        operand_(emitter.body_.type(node.inputs[0])) {}
+
+  [[nodiscard]] std::size_t operands() const { return node_.inputs.size(); }
+  [[nodiscard]] tile::TileExpr count() const {
+    Expr count = 1;
+    const auto in_row = row_dims(*node_.op, node_.attrs, operand_.shape.size());
+    for (std::size_t d = 0; d < in_row.size(); ++d) {
+      if (in_row[d]) count = count * Expr(operand_.shape[d]);
+    }
+    return {&b_, b_.map(Fn::kToF32, {scalar_of(b_, count, emitter_.body_.symbols())})};
+  }
+  template <class Element>
+  [[nodiscard]] tile::TileExpr sum(const Element& f) const {
+    return fold(Fn::kAdd, f);
+  }
+  template <class Element>
+  [[nodiscard]] tile::TileExpr max(const Element& f) const {
+    return fold(Fn::kMax, f);
+  }
+  template <class Element>
+  [[nodiscard]] tile::TileExpr min(const Element& f) const {
+    return fold(Fn::kMin, f);
+  }
+  /// The least index where they are equal; where the value is NaN, so is nothing else equal to it.
+  template <class Element>
+  [[nodiscard]] tile::TileExpr first_equal(const Element& f, tile::TileExpr value) const {
+    const auto index = [&](const Coords& at, const Mask& mask) {
+      const Id x = element(f, at, mask);
+      Id missed = b_.map(Fn::kNot, {b_.map(Fn::kEq, {x, value.id})});
+      if (kind() == Kind::kF32) missed = b_.map(Fn::kAnd, {missed, b_.map(Fn::kEq, {x, x})});
+      const Id far = b_.integer(std::numeric_limits<std::int64_t>::max());
+      return b_.map(Fn::kSelect, {missed, far, b_.map(Fn::kToI64, {column_()})});
+    };
+    return {&b_, reduce_(Fn::kMin, Kind::kI64, index)};
+  }
+
+ private:
+  [[nodiscard]] Kind kind() const { return is_float(operand_.dtype) ? Kind::kF32 : Kind::kI64; }
+  template <class Element>
+  Id element(const Element& f, const Coords& at, const Mask& mask) const {
+    return f(At(emitter_, node_, emitter_.coords_.reshape(at, operand_.shape), mask)).id;
+  }
+  template <class Element>
+  tile::TileExpr fold(Fn fn, const Element& f) const {
+    const auto x = [&](const Coords& at, const Mask& mask) { return element(f, at, mask); };
+    return {&b_, reduce_(fn, kind(), x)};
+  }
+
+  BodyEmitter& emitter_;
+  tile::Builder& b_;
+  const Node& node_;
+  const Reduce& reduce_;
+  const Column& column_;
+  const TensorType& operand_;
+};
+
+void BodyEmitter::reduce_all(const Reduce& reduce, const Column& column) {
+  for (const Node& node : body_.nodes()) {
+    if (!is_reduction(node)) continue;
+    Row row(*this, node, reduce, column);
+    std::vector<RowResult>& results = row_results_[&node];
+    visit_row_op(*node.op, [&](const auto& arithmetic) {
+      std::apply([&](const auto&... result) { (results.emplace_back(result), ...); },
+                 arithmetic(row, node.attrs));
+    });
+  }
+}
+
+Id BodyEmitter::row_value(const Node& node, std::size_t result, const Coords& at,
+                          const Mask& mask) {
+  const DType dtype = body_.type(node.outputs[result]).dtype;
+  const Id id = to_kind(row_results_.at(&node)[result](At(*this, node, at, mask)).id, dtype);
+  // The sum that a norm sees is rounded already.
+  const tile::Inst& inst = b_.program().at(id);
+  const bool is_rounded = inst.op == tile::Op::kMap && inst.fn == Fn::kRound && inst.dtype == dtype;
+  return is_rounded ? id : b_.round(dtype, id);
+}
+
+}  // namespace braid

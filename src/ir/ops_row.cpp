@@ -1,0 +1,297 @@
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "ir/ops.h"
+#include "ir/row.h"
+#include "ir/views.h"
+
+namespace braid {
+namespace {
+
+void check_norm(std::string_view op, std::span<const TensorType> inputs, const TensorType* weight,
+                std::size_t weight_index) {
+  expect_float(op, inputs);
+  expect_same_dtype(op, inputs);
+  const TensorType& x = inputs[0];
+  if (x.shape.empty()) {
+    fail("/inputs/0",
+         fmt::format("the operand of {} is {}; expected at least one dim", op, x.str()));
+  }
+  if (weight != nullptr && weight->shape != Shape{x.shape.back()}) {
+    fail(fmt::format("/inputs/{}", weight_index),
+         fmt::format("the weight of {} is {}; expected {}", op, weight->str(),
+                     TensorType{x.dtype, {x.shape.back()}}.str()));
+  }
+}
+
+/// add_rms_norm2 gives the normed sum and the sum, add_rms_norm the first alone.
+std::vector<TensorType> infer_add_norm(const char* name, std::size_t results,
+                                       const InferContext& context) {
+  check_norm(name, context.inputs, &context.inputs[2], 2);
+  if (context.inputs[1] != context.inputs[0]) {
+    fail("/inputs/1", fmt::format("the residual of {} is {}; expected {}", name,
+                                  context.inputs[1].str(), context.inputs[0].str()));
+  }
+  return std::vector<TensorType>(results, context.inputs[0]);
+}
+
+std::vector<bool> reduced_dims(const Attrs& attrs, std::size_t rank) {
+  const auto& dims = get_attr<std::vector<std::int64_t>>(attrs, "dim");
+  std::vector<bool> reduced(rank, dims.empty());
+  for (std::int64_t dim : dims) {
+    const std::size_t axis = normalize_axis(dim, rank, "/attrs/dim");
+    if (reduced[axis]) fail("/attrs/dim", fmt::format("dim {} stands there twice", dim));
+    reduced[axis] = true;
+  }
+  return reduced;
+}
+
+std::vector<TensorType> infer_reduce(std::string_view op, bool float_only,
+                                     const InferContext& context) {
+  if (float_only) expect_float(op, context.inputs);
+  const TensorType& input = context.inputs[0];
+  if (input.dtype == DType::kBool || is_float8(input.dtype)) {
+    fail("/inputs/0",
+         fmt::format("the operand of {} is {}; expected a number: insert `to`", op, input.str()));
+  }
+  const std::vector<bool> reduced = reduced_dims(context.attrs, input.shape.size());
+  const bool keepdim = get_attr<bool>(context.attrs, "keepdim");
+  TensorType result{input.dtype, {}};
+  for (std::size_t d = 0; d < reduced.size(); ++d) {
+    if (!reduced[d]) {
+      result.shape.push_back(input.shape[d]);
+    } else if (keepdim) {
+      result.shape.emplace_back(1);
+    }
+  }
+  return {result};
+}
+
+/// Where rows lie: element `column` of row `r` at rows[r] + columns[column].
+struct Places {
+  std::vector<std::size_t> rows{0};
+  std::vector<std::size_t> columns{0};
+};
+Places places_of(const std::vector<std::int64_t>& shape, const std::vector<bool>& in_row) {
+  Places places;
+  std::size_t stride = 1;
+  // From the last dim to the first: repeat the places of the inner dims once per index.
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    std::vector<std::size_t>& list = in_row[d] ? places.columns : places.rows;
+    const std::vector<std::size_t> inner = std::exchange(list, {});
+    for (std::size_t i = 0; i < static_cast<std::size_t>(shape[d]); ++i) {
+      for (std::size_t place : inner) list.push_back(place + i * stride);
+    }
+    stride *= static_cast<std::size_t>(shape[d]);
+  }
+  return places;
+}
+
+/// A row of operands as row.h wants it.
+template <class T>
+class EvalRow {
+ public:
+  EvalRow(const std::vector<EvalTensor>& operands, const Places& places, std::size_t row)
+      : operands_(operands), places_(places), start_(places.rows[row]) {}
+
+  struct At {
+    const EvalRow& row;
+    std::size_t column;
+    T operator[](std::size_t operand) const { return row.element(operand, column); }
+    [[nodiscard]] T rounded(T x) const { return round_to(row.operands_[0].dtype, x); }
+  };
+
+  [[nodiscard]] std::size_t operands() const { return operands_.size(); }
+  [[nodiscard]] T count() const { return static_cast<T>(places_.columns.size()); }
+  template <class Element>
+  [[nodiscard]] T sum(const Element& f) const {
+    return fold(T{0}, f, [](T a, T b) { return a + b; });
+  }
+  template <class Element>
+  [[nodiscard]] T max(const Element& f) const {
+    return fold(lowest(), f, [](T a, T b) { return maximum(a, b); });
+  }
+  template <class Element>
+  [[nodiscard]] T min(const Element& f) const {
+    return fold(highest(), f, [](T a, T b) { return minimum(a, b); });
+  }
+  template <class Element>
+  [[nodiscard]] T first_equal(const Element& f, T value) const {
+    std::size_t column = 0;
+    while (column < places_.columns.size() && !same(f(At{*this, column}), value)) ++column;
+    return number(column);
+  }
+
+ private:
+  static bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+  static bool same(Int a, Int b) { return a.value == b.value; }
+  static T number(std::size_t n) {
+    if constexpr (std::is_same_v<T, Int>) {
+      return {static_cast<std::int64_t>(n)};
+    } else {
+      return static_cast<T>(n);
+    }
+  }
+  static T lowest() {
+    if constexpr (std::is_same_v<T, Int>) {
+      return {std::numeric_limits<std::int64_t>::min()};
+    } else {
+      return -std::numeric_limits<T>::infinity();
+    }
+  }
+  static T highest() {
+    if constexpr (std::is_same_v<T, Int>) {
+      return {std::numeric_limits<std::int64_t>::max()};
+    } else {
+      return std::numeric_limits<T>::infinity();
+    }
+  }
+  template <class Element, class Combine>
+  [[nodiscard]] T fold(T value, const Element& f, const Combine& combine) const {
+    for (std::size_t c = 0; c < places_.columns.size(); ++c) {
+      value = combine(value, f(At{*this, c}));
+    }
+    return value;
+  }
+  /// Operands of another shape than the first are weights of the columns.
+  [[nodiscard]] T element(std::size_t operand, std::size_t column) const {
+    const EvalTensor& x = operands_[operand];
+    const std::size_t place =
+        x.shape == operands_[0].shape ? start_ + places_.columns[column] : column;
+    if constexpr (std::is_same_v<T, Int>) {
+      return {x.integers[place]};
+    } else {
+      return x.data[place];
+    }
+  }
+
+  const std::vector<EvalTensor>& operands_;
+  const Places& places_;
+  std::size_t start_;
+};
+
+template <class T, class Arithmetic>
+std::vector<EvalTensor> evaluate_rows(const Arithmetic& arithmetic, const EvalContext& context,
+                                      const std::vector<EvalTensor>& operands) {
+  const OpDef& op = *context.node.op;
+  const Attrs& attrs = context.node.attrs;
+  std::vector<EvalTensor> results;
+  for (std::size_t i = 0; i < context.node.outputs.size(); ++i) {
+    results.push_back(make_result(context, i));
+  }
+  const Places places = places_of(operands[0].shape, row_dims(op, attrs, operands[0].shape.size()));
+  for (std::size_t r = 0; r < places.rows.size(); ++r) {
+    EvalRow<T> row(operands, places, r);
+    const auto write = [&](EvalTensor& result, const auto& function) {
+      if (op.op_class == OpClass::kReduction) {
+        set_element(result, r, function(typename EvalRow<T>::At{row, 0}));
+        return;
+      }
+      for (std::size_t c = 0; c < places.columns.size(); ++c) {
+        set_element(result, places.rows[r] + places.columns[c],
+                    function(typename EvalRow<T>::At{row, c}));
+      }
+    };
+    std::size_t result = 0;
+    std::apply([&](const auto&... functions) { (write(results[result++], functions), ...); },
+               arithmetic(row, attrs));
+  }
+  return results;
+}
+
+template <std::size_t I>
+EvalTensors evaluate_row_op(const EvalContext& context, const EvalTensors& inputs) {
+  constexpr const auto& kOp = std::get<I>(kRowOps);
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    if constexpr (kOp.row.takes != Operands::kFloat) {
+      if (!is_float(operands[0].dtype)) {
+        return evaluate_rows<Int>(kOp.arithmetic, context, operands);
+      }
+    }
+    return evaluate_rows<double>(kOp.arithmetic, context, operands);
+  });
+}
+
+template <std::size_t I>
+OpDef definition() {
+  static constexpr RowRow kRow = std::get<I>(kRowOps).row;
+  return {
+      .name = std::string(kRow.name),
+      .op_class = kRow.op_class,
+      .min_inputs = kRow.min_inputs,
+      .max_inputs = kRow.max_inputs,
+      .attrs = kRow.attrs(),
+      .infer = kRow.infer,
+      .flops = [](std::span<const TensorType> inputs, std::span<const TensorType>,
+                  const Bindings& bindings) { return kRow.flops * numel_at(inputs[0], bindings); },
+      .evaluate = evaluate_row_op<I>,
+      .entry = static_cast<int>(I),
+  };
+}
+
+}  // namespace
+
+std::vector<bool> row_dims(const OpDef& op, const Attrs& attrs, std::size_t rank) {
+  if (op.op_class == OpClass::kReduction) return reduced_dims(attrs, rank);
+  std::vector<bool> in_row(rank, false);
+  in_row.back() = true;
+  return in_row;
+}
+
+std::vector<AttrDef> eps_attribute() { return {{"eps", AttrType::kDouble, {}}}; }
+std::vector<AttrDef> softmax_attributes() { return {{"dim", AttrType::kInt, std::int64_t{-1}}}; }
+std::vector<AttrDef> reduce_attributes() {
+  return {{"dim", AttrType::kInts, std::vector<std::int64_t>{}, false, "None stands for all."},
+          {"keepdim", AttrType::kBool, false}};
+}
+
+/// The last dim is the one that softmax works along.
+std::vector<TensorType> infer_softmax(const InferContext& context) {
+  check_norm("softmax", context.inputs, nullptr, 0);
+  const std::size_t rank = context.inputs[0].shape.size();
+  if (axis_of(context.attrs, "dim", rank) + 1 != rank) {
+    fail("/attrs/dim", "softmax along another dim than the last; transpose the operand");
+  }
+  return {context.inputs[0]};
+}
+
+std::vector<TensorType> infer_layer_norm(const InferContext& context) {
+  for (std::size_t i = 1; i < context.inputs.size(); ++i) {
+    check_norm("layer_norm", context.inputs, &context.inputs[i], i);
+  }
+  check_norm("layer_norm", context.inputs, nullptr, 0);
+  return {context.inputs[0]};
+}
+
+std::vector<TensorType> infer_rms_norm(const InferContext& context) {
+  check_norm("rms_norm", context.inputs, context.inputs.size() > 1 ? &context.inputs[1] : nullptr,
+             1);
+  return {context.inputs[0]};
+}
+std::vector<TensorType> infer_add_rms_norm(const InferContext& context) {
+  return infer_add_norm("add_rms_norm", 1, context);
+}
+std::vector<TensorType> infer_add_rms_norm2(const InferContext& context) {
+  return infer_add_norm("add_rms_norm2", 2, context);
+}
+
+std::vector<TensorType> infer_sum(const InferContext& c) { return infer_reduce("sum", true, c); }
+std::vector<TensorType> infer_mean(const InferContext& c) { return infer_reduce("mean", true, c); }
+std::vector<TensorType> infer_amax(const InferContext& c) { return infer_reduce("amax", false, c); }
+std::vector<TensorType> infer_amin(const InferContext& c) { return infer_reduce("amin", false, c); }
+std::vector<TensorType> infer_argmax(const InferContext& context) {
+  std::vector<TensorType> result = infer_reduce("argmax", false, context);
+  result[0].dtype = DType::kI64;
+  if (get_attr<std::vector<std::int64_t>>(context.attrs, "dim").size() > 1) {
+    fail("/attrs/dim", "argmax over several dims; expected one, or none for all");
+  }
+  return result;
+}
+
+void add_row_ops(std::vector<OpDef>& ops) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (ops.push_back(definition<I>()), ...); }
+  (std::make_index_sequence<kRowCount>());
+}
+
+}  // namespace braid

@@ -1,0 +1,165 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ir/op_registry.h"
+#include "ir/scalar.h"
+
+namespace braid {
+
+// The row ops, norms and reductions, one entry each: what the registry has to know, and the
+// arithmetic as a generic lambda of (row, attrs). It folds the row and returns a tuple with one
+// function for each result: of a norm at a column, of a reduction at none. The evaluator's row is
+// one of double or Int, codegen's one of tile expressions:
+//
+//   row.sum(f), row.max(f), row.min(f)   folds f(at) over the columns
+//   row.first_equal(f, value)            the first column where f(at) is `value`, or both are NaN
+//   row.count(), row.operands()          of columns; of the node
+//   at[i]                                element of operand i at the column
+//   at.rounded(x)                        x as the dtype of operand 0 holds it
+
+struct RowRow {
+  std::string_view name;
+  OpClass op_class;
+  int min_inputs, max_inputs;
+  Operands takes;
+  double flops;  ///< per element of the operand
+  std::vector<AttrDef> (*attrs)();
+  std::vector<TensorType> (*infer)(const InferContext&);
+};
+template <class Arithmetic>
+struct RowOp {
+  RowRow row;
+  Arithmetic arithmetic;
+};
+template <class Arithmetic>
+constexpr RowOp<Arithmetic> row_op(RowRow row, Arithmetic arithmetic) {
+  return {row, arithmetic};
+}
+
+/// For each dim of a row op's operand whether it belongs to the row: the last one for a norm; of a
+/// reduction those of `dim`, all where that is empty. Fails at "/attrs/dim".
+[[nodiscard]] std::vector<bool> row_dims(const OpDef& op, const Attrs& attrs, std::size_t rank);
+
+// In ops_row.cpp.
+std::vector<AttrDef> eps_attribute();
+std::vector<AttrDef> softmax_attributes();
+std::vector<AttrDef> reduce_attributes();
+std::vector<TensorType> infer_softmax(const InferContext& context);
+std::vector<TensorType> infer_layer_norm(const InferContext& context);
+std::vector<TensorType> infer_rms_norm(const InferContext& context);
+std::vector<TensorType> infer_add_rms_norm(const InferContext& context);
+std::vector<TensorType> infer_add_rms_norm2(const InferContext& context);
+std::vector<TensorType> infer_sum(const InferContext& context);
+std::vector<TensorType> infer_mean(const InferContext& context);
+std::vector<TensorType> infer_amax(const InferContext& context);
+std::vector<TensorType> infer_amin(const InferContext& context);
+std::vector<TensorType> infer_argmax(const InferContext& context);
+
+/// 1 / sqrt(mean(f^2) + eps).
+template <class Row, class Element>
+auto inverse_deviation(Row& row, const Attrs& attrs, const Element& f) {
+  const auto squares = row.sum([&](const auto& at) {
+    const auto x = f(at);
+    return x * x;
+  });
+  const auto eps = like(squares, std::get<double>(attrs.find("eps")->second));
+  return rsqrt(squares / row.count() + eps);
+}
+
+/// x / sqrt(mean(x^2) + eps), times the operand `weight`, where there is one.
+template <class Row, class Element>
+auto rms_norm(Row& row, const Attrs& attrs, std::size_t weight, const Element& x) {
+  const auto scale = inverse_deviation(row, attrs, x);
+  return [=, weighted = row.operands() > weight](const auto& at) {
+    const auto y = x(at) * scale;
+    return weighted ? y * at[weight] : y;
+  };
+}
+
+/// What the norm of a sum sees: it is rounded first, as it is after a separate add.
+inline constexpr auto kRoundedSum = [](const auto& at) {
+  const auto x = at[0];
+  return at.rounded(x + at[1]);
+};
+inline constexpr auto kElement = [](const auto& at) { return at[0]; };
+
+/// The results of a reduction.
+template <class T>
+auto everywhere(T value) {
+  return std::make_tuple([=](const auto&) { return value; });
+}
+
+inline constexpr auto kRowOps = std::make_tuple(
+    row_op(
+        {"softmax", OpClass::kNorm, 1, 1, Operands::kFloat, 5, softmax_attributes, infer_softmax},
+        [](auto& row, const Attrs&) {
+          const auto largest = row.max(kElement);
+          const auto power = [=](const auto& at) { return exp(at[0] - largest); };
+          const auto sum = row.sum(power);
+          return std::make_tuple([=](const auto& at) { return power(at) / sum; });
+        }),
+    row_op(
+        {"layer_norm", OpClass::kNorm, 1, 3, Operands::kFloat, 5, eps_attribute, infer_layer_norm},
+        [](auto& row, const Attrs& attrs) {
+          const auto sum = row.sum(kElement);
+          const auto mean = sum / row.count();
+          const auto centered = [=](const auto& at) { return at[0] - mean; };
+          const auto scale = inverse_deviation(row, attrs, centered);
+          return std::make_tuple([=, count = row.operands()](const auto& at) {
+            auto y = centered(at) * scale;
+            if (count > 1) y = y * at[1];
+            if (count > 2) y = y + at[2];
+            return y;
+          });
+        }),
+    row_op({"rms_norm", OpClass::kNorm, 1, 2, Operands::kFloat, 4, eps_attribute, infer_rms_norm},
+           [](auto& row, const Attrs& attrs) {
+             return std::make_tuple(rms_norm(row, attrs, 1, kElement));
+           }),
+    row_op({"add_rms_norm", OpClass::kNorm, 3, 3, Operands::kFloat, 5, eps_attribute,
+            infer_add_rms_norm},
+           [](auto& row, const Attrs& attrs) {
+             return std::make_tuple(rms_norm(row, attrs, 2, kRoundedSum));
+           }),
+    row_op({"add_rms_norm2", OpClass::kNorm, 3, 3, Operands::kFloat, 5, eps_attribute,
+            infer_add_rms_norm2},
+           [](auto& row, const Attrs& attrs) {
+             return std::make_tuple(rms_norm(row, attrs, 2, kRoundedSum), kRoundedSum);
+           }),
+    row_op({"sum", OpClass::kReduction, 1, 1, Operands::kFloat, 1, reduce_attributes, infer_sum},
+           [](auto& row, const Attrs&) { return everywhere(row.sum(kElement)); }),
+    row_op({"mean", OpClass::kReduction, 1, 1, Operands::kFloat, 1, reduce_attributes, infer_mean},
+           [](auto& row, const Attrs&) {
+             const auto sum = row.sum(kElement);
+             return everywhere(sum / row.count());
+           }),
+    row_op({"amax", OpClass::kReduction, 1, 1, Operands::kNumber, 1, reduce_attributes, infer_amax},
+           [](auto& row, const Attrs&) { return everywhere(row.max(kElement)); }),
+    row_op({"amin", OpClass::kReduction, 1, 1, Operands::kNumber, 1, reduce_attributes, infer_amin},
+           [](auto& row, const Attrs&) { return everywhere(row.min(kElement)); }),
+    // The first of equal elements; NaN is the largest.
+    row_op({"argmax", OpClass::kReduction, 1, 1, Operands::kNumber, 1, reduce_attributes,
+            infer_argmax},
+           [](auto& row, const Attrs&) {
+             return everywhere(row.first_equal(kElement, row.max(kElement)));
+           }));
+
+inline constexpr std::size_t kRowCount = std::tuple_size_v<decltype(kRowOps)>;
+
+/// Calls visit(arithmetic) with that of an op of this list (OpDef::entry).
+template <class Visit, std::size_t... I>
+void visit_row_op(const OpDef& op, const Visit& visit, std::index_sequence<I...>) {
+  ((static_cast<std::size_t>(op.entry) == I ? visit(std::get<I>(kRowOps).arithmetic) : void()),
+   ...);
+}
+template <class Visit>
+void visit_row_op(const OpDef& op, const Visit& visit) {
+  visit_row_op(op, visit, std::make_index_sequence<kRowCount>());
+}
+
+}  // namespace braid

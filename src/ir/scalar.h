@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <variant>
+
+#include "braid/graph.h"
+#include "braid/tensor.h"
+#include "ir/scalar_functions.h"
+
+namespace braid {
+
+// What the arithmetic of ops is written in: generic lambdas over a kind of number T, instantiated
+// for `double` and `Int` by the evaluator and for a tile expression by codegen. A T offers + - *,
+// unary -, and by argument-dependent lookup abs, maximum, minimum, less, equal, select and
+// `like(T, number)` (a constant of the same kind). One of floats also has / and the functions of
+// scalar_functions.h. A truth value is 0 or 1.
+
+/// What an op takes. 8-bit floats are for storage: cast them first.
+enum class Operands : std::uint8_t {
+  kFloat,   ///< f32, f16, bf16
+  kNumber,  ///< and integers
+  kAny,     ///< and bool
+};
+
+/// An integer of any dtype: i64 arithmetic that wraps around, which the low bits of narrower dtypes
+/// do not see.
+struct Int {
+  std::int64_t value;
+};
+inline Int wrapped(std::uint64_t bits) { return {static_cast<std::int64_t>(bits)}; }
+inline std::uint64_t bits_of(Int x) { return static_cast<std::uint64_t>(x.value); }
+inline Int operator+(Int a, Int b) { return wrapped(bits_of(a) + bits_of(b)); }
+inline Int operator-(Int a, Int b) { return wrapped(bits_of(a) - bits_of(b)); }
+inline Int operator*(Int a, Int b) { return wrapped(bits_of(a) * bits_of(b)); }
+inline Int operator-(Int a) { return wrapped(0 - bits_of(a)); }
+inline Int abs(Int a) { return a.value < 0 ? -a : a; }
+inline Int maximum(Int a, Int b) { return a.value < b.value ? b : a; }
+inline Int minimum(Int a, Int b) { return b.value < a.value ? b : a; }
+inline Int less(Int a, Int b) { return {a.value < b.value ? 1 : 0}; }
+inline Int equal(Int a, Int b) { return {a.value == b.value ? 1 : 0}; }
+inline Int select(Int condition, Int a, Int b) { return condition.value != 0 ? a : b; }
+inline Int like(Int, double constant) { return {static_cast<std::int64_t>(constant)}; }
+inline Int like(Int, std::int64_t constant) { return {constant}; }
+
+inline double abs(double a) { return std::fabs(a); }
+/// NaN wins, as in torch.maximum, and -0 is below +0, as in PTX.
+inline double maximum(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return a + b;
+  return a < b || (a == b && std::signbit(a)) ? b : a;
+}
+inline double minimum(double a, double b) { return -maximum(-a, -b); }
+inline double less(double a, double b) { return a < b ? 1 : 0; }
+inline double equal(double a, double b) { return a == b ? 1 : 0; }
+inline double select(double condition, double a, double b) { return condition != 0 ? a : b; }
+inline double like(double, double constant) { return constant; }
+/// An integer becomes a float by way of f32.
+inline double like(double, std::int64_t constant) { return static_cast<float>(constant); }
+
+/// A constant that is `number`, an attribute, of the kind of `x`: of floats by way of f32.
+template <class T>
+T number_like(T x, const AttrValue& number) {
+  if (const auto* integer = std::get_if<std::int64_t>(&number)) return like(x, *integer);
+  return like(x, round_to(DType::kF32, std::get<double>(number)));
+}
+
+inline double choose(bool condition, double a, double b) { return condition ? a : b; }
+/// One element of a rotary embedding from that of its pair and their row of the tables;
+/// `choose(condition, a, b)` is a condition's own.
+template <class T, class Condition>
+T rotated(T x, T partner, T cosine, T sine, Condition is_first) {
+  const T turned = partner * sine;
+  return x * cosine + choose(is_first, -turned, turned);
+}
+
+/// The value of a full, as an integer dtype holds it.
+inline std::int64_t integer_of(DType dtype, const AttrValue& number) {
+  if (const auto* integer = std::get_if<std::int64_t>(&number)) return wrap_to(dtype, *integer);
+  return to_integer(dtype, std::get<double>(number));
+}
+
+}  // namespace braid

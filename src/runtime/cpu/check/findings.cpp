@@ -1,0 +1,149 @@
+// What the sanitizer found, in words.
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "runtime/checks.h"
+#include "runtime/cpu/check/sanitizer.h"
+
+namespace braid::cpu {
+namespace {
+
+constexpr std::size_t kMostFindings = 100;
+
+Dim3 position(std::uint64_t index, Dim3 extent) {
+  return {static_cast<std::uint32_t>(index % extent.x),
+          static_cast<std::uint32_t>(index / extent.x % extent.y),
+          static_cast<std::uint32_t>(index / extent.x / extent.y)};
+}
+
+}  // namespace
+
+SourceLines SourceLines::of(const std::string& kernel, std::string_view file,
+                            std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines) {
+  const std::filesystem::path path(file.empty() ? kernel + ".cu" : std::string(file));
+  if (path.extension() != ".cu") return {path.string(), kernel + ".cu", std::move(cuda_lines)};
+  return {path.stem().string() + ".ptx", path.string(), std::move(cuda_lines)};
+}
+
+std::uint32_t SourceLines::cuda_line(std::uint32_t ptx_line) const {
+  return cuda_lines != nullptr && ptx_line < cuda_lines->size() ? (*cuda_lines)[ptx_line] : 0;
+}
+
+std::pair<std::string, std::int64_t> Sanitizer::name_of(const Region& region,
+                                                        std::uint64_t address) const {
+  const MemoryPart* before = nullptr;  // what was run out of, where no part holds the address
+  for (const MemoryPart& part : region.parts) {
+    if (address < part.address) break;
+    before = &part;
+    if (address - part.address < part.bytes) break;
+  }
+  if (before == nullptr && !region.parts.empty() && address < region.address) {
+    before = &region.parts.front();
+  }
+  if (before != nullptr) {
+    return {before->name, static_cast<std::int64_t>(address - before->address)};
+  }
+  return {region.name, static_cast<std::int64_t>(address - region.address)};
+}
+
+std::string Sanitizer::place(const Access& access) const {
+  const AgentInfo& agent = agents_[access.when.agent];
+  if (agent.block == kHostBlock) return fmt::format("rank {}, the host", agent.rank);
+  const std::size_t k = access.kernel;
+  const Dim3 block = position(agent.block, grid_shapes_[k]);
+  const Dim3 thread = position(agent.warp * 32ULL + access.lane, block_shapes_[k]);
+  std::string text =
+      fmt::format("rank {}, kernel {}, block ({}, {}, {}), thread ({}, {}, {})", agent.rank,
+                  kernels_[k], block.x, block.y, block.z, thread.x, thread.y, thread.z);
+  const SourceLines& source = sources_[k];
+  if (const std::uint32_t cuda = source.cuda_line(access.line); cuda != 0) {
+    text += fmt::format(", {}:{}", source.cuda_file, cuda);
+  }
+  return text + fmt::format(", {}:{}", source.ptx_file, access.line);
+}
+
+bool Sanitizer::is_new(const Lane& lane, std::string_view kind, std::uint64_t other) {
+  Known known{std::string(kind), lane.warp.launch->kernel_index, lane.line, other};
+  return findings_.size() < kMostFindings && known_.insert(std::move(known)).second;
+}
+
+void Sanitizer::add(const Lane& lane, std::string_view kind, std::string message,
+                    const Region* region, std::string other) {
+  if (is_new(lane, kind, 0)) record(lane, kind, std::move(message), region, std::move(other));
+}
+
+void Sanitizer::record(const Lane& lane, std::string_view kind, std::string message,
+                       const Region* region, std::string other) {
+  const WarpCheck& warp = lane.warp;
+  const LaunchCheck& launch = *warp.launch;
+  Finding finding;
+  finding.kind = kind;
+  finding.message = std::move(message);
+  finding.rank = launch.stream->rank;
+  finding.kernel = launch.kernel;
+  finding.block = position(warp.block, launch.grid);
+  finding.thread = position(warp.warp * 32ULL + lane.lane, launch.block);
+  finding.ptx_line = lane.line;
+  const SourceLines& source = launch.source;
+  finding.cuda_line = source.cuda_line(lane.line);
+  finding.ptx_file = source.ptx_file;
+  finding.cuda_file = source.cuda_file;
+  if (region != nullptr) {
+    std::tie(finding.buffer, finding.offset) = name_of(*region, lane.address);
+    if (region->rank != finding.rank) finding.buffer += fmt::format(" of rank {}", region->rank);
+  }
+  finding.other = std::move(other);
+  findings_.push_back(std::move(finding));
+}
+
+void Sanitizer::report(WarpCheck& warp, std::string_view kind, std::string message,
+                       std::uint32_t line) {
+  const std::lock_guard lock(mutex_);
+  add({warp, 0, line, {}}, kind, std::move(message), nullptr);
+}
+
+void Sanitizer::undefined(WarpCheck& warp, std::uint32_t lanes, std::string what, std::uint32_t reg,
+                          std::uint32_t line) {
+  if ((checks_ & kCheckInit) == 0) return;
+  const std::lock_guard lock(mutex_);
+  const Lane lane{warp, static_cast<std::uint32_t>(std::countr_zero(lanes)), line, {}};
+  if (is_new(lane, "uninitialized", reg + 1)) {
+    record(lane, "uninitialized", std::move(what), nullptr, "");
+  }
+}
+
+void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {
+  const std::lock_guard lock(mutex_);
+  std::string chain;
+  const WarpCheck* first = nullptr;
+  int more = 0;
+  for (const WarpCheck* warp : warps) {
+    if (warp->polled == 0) continue;
+    if (first == nullptr) first = warp;
+    const Access access{.when = {warp->agent, warp->time},
+                        .line = warp->polled_line,
+                        .kernel = warp->launch->kernel_index,
+                        .lane = warp->polled_lane};
+    if (++more > 8) continue;
+    std::string what = fmt::format("{:#x}", warp->polled);
+    if (const Region* region = find(warp->polled)) {
+      const auto [name, offset] = name_of(*region, warp->polled);
+      what = fmt::format("{}{:+} of rank {}", name, offset, region->rank);
+    }
+    chain += fmt::format("{}{} waits for {}", chain.empty() ? "" : "; ", place(access), what);
+  }
+  if (first == nullptr || (checks_ & kCheckSync) == 0) return;
+  if (more > 8) chain += fmt::format("; and {} more warps", more - 8);
+  add({const_cast<WarpCheck&>(*first), first->polled_lane, first->polled_line, {}}, "deadlock",
+      "every block polls what no one will write", nullptr, std::move(chain));
+}
+
+std::vector<Finding> Sanitizer::findings() {
+  const std::lock_guard lock(mutex_);
+  return findings_;
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,288 @@
+#include "runtime/cpu/ptx/opcodes.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "braid/error.h"
+
+namespace braid::cpu::ptx {
+namespace {
+
+/// An entry as it is written.
+struct Entry {
+  Op op;
+  std::string_view names, modifiers, operands;
+  Traits traits;
+};
+
+constexpr Entry kEntries[] = {
+#define BRAID_PTX_OPCODE(op, names, modifiers, operands, handler, ...) \
+  {Op::k##op, names, modifiers, operands, Traits{__VA_ARGS__}},
+#include "runtime/cpu/ptx/opcodes.inc"
+#undef BRAID_PTX_OPCODE
+};
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+bool accept(std::string_view& text, char c) {
+  if (text.empty() || text.front() != c) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+Opcode::Group group_of(std::string_view text, bool behind) {
+  Opcode::Group group;
+  group.behind = behind;
+  if (accept(text, '?')) group.need = Opcode::Group::Need::kMaybe;
+  if (accept(text, '*')) group.need = Opcode::Group::Need::kMany;
+  if (text == ".int") {
+    group.types = Opcode::Group::Types::kInt;
+  } else if (text == ".float") {
+    group.types = Opcode::Group::Types::kFloat;
+  } else if (text == ".any") {
+    group.types = Opcode::Group::Types::kAny;
+  } else {
+    group.names = split(text, '|');
+  }
+  return group;
+}
+
+Opcode::OperandUse use_of(std::string_view text) {
+  Opcode::OperandUse use;
+  use.optional = accept(text, '?');
+  constexpr std::string_view kLetters = "wrmaic";
+  use.use = static_cast<Use>(kLetters.find(text.front()));
+  return use;
+}
+
+Opcode read(const Entry& entry) {
+  Opcode result;
+  result.op = entry.op;
+  result.traits = entry.traits;
+  for (const std::string_view name : split(entry.names, ' ')) {
+    std::vector<std::string_view> parts = split(name, '.');
+    const std::string_view opcode = parts.front();
+    parts.erase(parts.begin());
+    result.names.push_back({opcode, std::move(parts)});
+  }
+  result.any_modifiers = entry.modifiers == "...";
+  if (!result.any_modifiers) {
+    for (const std::string_view chain : split(entry.modifiers, ' ')) {
+      bool behind = false;
+      for (const std::string_view group : split(chain, ',')) {
+        result.groups.push_back(group_of(group, std::exchange(behind, true)));
+      }
+    }
+  }
+  for (const std::string_view operand : split(entry.operands, ' ')) {
+    if (operand == "...") {
+      result.any_operands = true;
+    } else {
+      result.operands.push_back(use_of(operand));
+    }
+  }
+  return result;
+}
+
+/// The entries of a name, in order.
+std::span<const Opcode* const> entries_of(std::string_view name) {
+  using Index = std::unordered_map<std::string_view, std::vector<const Opcode*>>;
+  static const Index kIndex = [] {
+    Index index;
+    for (const Opcode& opcode : opcodes()) {
+      for (const Opcode::Name& known : opcode.names) {
+        auto& entries = index[known.opcode];
+        if (entries.empty() || entries.back() != &opcode) entries.push_back(&opcode);
+      }
+    }
+    return index;
+  }();
+  const auto it = kIndex.find(name);
+  if (it == kIndex.end()) return {};
+  return it->second;
+}
+
+bool takes(const Opcode::Group& group, const std::optional<Type>& type) {
+  using Types = Opcode::Group::Types;
+  if (group.types == Types::kNone || !type) return false;
+  return group.types == Types::kAny || type->is_float() == (group.types == Types::kFloat);
+}
+
+bool knows(const Opcode& opcode, const std::string& modifier) {
+  const auto type = parse_type(modifier);
+  const auto holds = [&](const auto& names) {
+    return std::find(names.begin(), names.end(), modifier) != names.end();
+  };
+  return std::any_of(opcode.names.begin(), opcode.names.end(),
+                     [&](const Opcode::Name& name) { return holds(name.head); }) ||
+         std::any_of(opcode.groups.begin(), opcode.groups.end(), [&](const Opcode::Group& group) {
+           return holds(group.names) || takes(group, type);
+         });
+}
+
+/// How many operands are wanted, where `found` is another number.
+std::string wanted(const Opcode& opcode, std::size_t found) {
+  const auto needed = static_cast<std::size_t>(
+      std::count_if(opcode.operands.begin(), opcode.operands.end(),
+                    [](const Opcode::OperandUse& use) { return !use.optional; }));
+  return std::to_string(found < needed ? needed : opcode.operands.size());
+}
+
+}  // namespace
+
+bool Traits::has_effects() const {
+  return unit == Unit::kMemory || unit == Unit::kWarp || unit == Unit::kSync ||
+         unit == Unit::kControl;
+}
+
+bool Opcode::has_result() const {
+  return !operands.empty() && operands.front().use == Use::kWritten;
+}
+
+bool Opcode::has_address() const {
+  return std::any_of(operands.begin(), operands.end(),
+                     [](const OperandUse& operand) { return operand.use == Use::kAddress; });
+}
+
+bool Opcode::reads_carry() const { return !operands.empty() && operands.back().use == Use::kCarry; }
+
+std::span<const Opcode> opcodes() {
+  static const std::vector<Opcode> kOpcodes = [] {
+    std::vector<Opcode> all;
+    for (const Entry& entry : kEntries) all.push_back(read(entry));
+    return all;
+  }();
+  return kOpcodes;
+}
+
+const Traits& traits(const Instruction& instruction) {
+  static constexpr Traits kNone;
+  return instruction.entry == nullptr ? kNone : instruction.entry->traits;
+}
+
+bool has_modifier(const Instruction& instruction, std::string_view name) {
+  return std::find(instruction.modifiers.begin(), instruction.modifiers.end(), name) !=
+         instruction.modifiers.end();
+}
+
+const Opcode* find_opcode(const Instruction& instruction) {
+  for (const Opcode* entry : entries_of(instruction.name)) {
+    if (Choices(*entry, instruction).fits()) return entry;
+  }
+  return nullptr;
+}
+
+Instruction make_instruction(Op op, std::vector<std::string> modifiers,
+                             std::vector<Operand> operands, std::uint32_t line) {
+  const Opcode& entry = opcodes()[static_cast<std::size_t>(op)];
+  Instruction result;
+  result.name = entry.names.front().opcode;
+  result.entry = &entry;
+  result.modifiers = std::move(modifiers);
+  result.operands = std::move(operands);
+  result.line = line;
+  return result;
+}
+
+void require_known(const Instruction& instruction) {
+  const Opcode* entry = instruction.entry;
+  const std::string quoted = "'" + instruction.full_name() + "'";
+  if (entry == nullptr) {
+    const auto entries = entries_of(instruction.name);
+    if (entries.empty()) fail(instruction.line, "unknown opcode " + quoted);
+    for (const std::string& modifier : instruction.modifiers) {
+      if (std::none_of(entries.begin(), entries.end(),
+                       [&](const Opcode* e) { return knows(*e, modifier); })) {
+        fail(instruction.line, "unknown modifier '." + modifier + "' of " + quoted);
+      }
+    }
+    fail(instruction.line, quoted + " lacks a modifier, or is an unsupported combination of them");
+  }
+  const std::size_t found = instruction.operands.size();
+  const auto& uses = entry->operands;
+  const bool enough = found >= uses.size() || uses[found].optional;
+  if (!enough || (found > uses.size() && !entry->any_operands)) {
+    fail(instruction.line, quoted + ": expected " + wanted(*entry, found) + " operands, found " +
+                               std::to_string(found));
+  }
+  for (std::size_t k = 0; k < std::min(found, uses.size()); ++k) {
+    const Operand::Form form = instruction.operands[k].form;
+    if (uses[k].use == Use::kAddress && form != Operand::Form::kMemory) {
+      fail(instruction.line, quoted + ": expected an address in brackets");
+    }
+    if (uses[k].use == Use::kConstant && form != Operand::Form::kInteger) {
+      fail(instruction.line, quoted + ": operand " + std::to_string(k + 1) + " must be a constant");
+    }
+  }
+}
+
+Choices::Choices(const Opcode& entry, const Instruction& instruction)
+    : entry_(entry), instruction_(instruction) {
+  picked_.fill(-1);
+  const auto& modifiers = instruction.modifiers;
+  for (std::size_t n = 0; n < entry.names.size(); ++n) {
+    const Opcode::Name& name = entry.names[n];
+    if (name.opcode != instruction.name || name.head.size() > modifiers.size() ||
+        !std::equal(name.head.begin(), name.head.end(), modifiers.begin())) {
+      continue;
+    }
+    picked_.fill(-1);
+    name_ = static_cast<int>(n);
+    if (entry.any_modifiers) return;
+    const bool all =
+        std::all_of(modifiers.begin() + static_cast<std::ptrdiff_t>(name.head.size()),
+                    modifiers.end(), [&](const std::string& modifier) { return pick(modifier); });
+    bool complete = all;
+    for (std::size_t g = 0; g < entry.groups.size(); ++g) {
+      complete = complete && (picked_[g] >= 0 || entry.groups[g].need != Opcode::Group::Need::kOne);
+    }
+    if (complete) return;
+    name_ = -1;
+  }
+}
+
+/// Notes a modifier as the choice of the first group that can still take it.
+bool Choices::pick(const std::string& modifier) {
+  std::optional<Type> type;
+  bool parsed = false;
+  std::size_t types = 0;
+  for (std::size_t g = 0; g < entry_.groups.size(); ++g) {
+    const Opcode::Group& group = entry_.groups[g];
+    const bool is_type = group.types != Opcode::Group::Types::kNone;
+    const std::size_t nth = is_type ? types++ : 0;
+    if (picked_[g] >= 0 && group.need != Opcode::Group::Need::kMany) continue;
+    if (group.behind && picked_[g - 1] < 0) continue;
+    if (is_type) {
+      if (!std::exchange(parsed, true)) type = parse_type(modifier);
+      if (!takes(group, type)) continue;
+      picked_[g] = 0;
+      types_[nth] = *type;
+      return true;
+    }
+    const auto it = std::find(group.names.begin(), group.names.end(), modifier);
+    if (it == group.names.end()) continue;
+    picked_[g] = static_cast<std::int8_t>(it - group.names.begin());
+    return true;
+  }
+  return false;
+}
+
+bool Choices::has(std::string_view modifier) const { return has_modifier(instruction_, modifier); }
+
+int Choices::of(std::string_view first, int nth) const {
+  for (std::size_t g = 0; g < entry_.groups.size(); ++g) {
+    const auto& names = entry_.groups[g].names;
+    if (!names.empty() && names.front() == first && nth-- == 0) return picked_[g];
+  }
+  return -1;
+}
+
+}  // namespace braid::cpu::ptx

@@ -1,0 +1,113 @@
+// The table of instructions: what its texts say, and that each entry can be meant.
+
+#include "runtime/cpu/ptx/opcodes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "braid/error.h"
+
+namespace braid::cpu {
+namespace {
+
+using ptx::Choices;
+using ptx::Instruction;
+using ptx::Op;
+using ptx::Opcode;
+
+Instruction spelled(const std::string& text) {
+  Instruction result;
+  std::size_t at = text.find('.');
+  result.name = text.substr(0, at);
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('.', at + 1), text.size());
+    result.modifiers.push_back(text.substr(at + 1, end - at - 1));
+    at = end;
+  }
+  result.entry = find_opcode(result);
+  return result;
+}
+
+/// One spelling with nothing that may be left out.
+std::string shortest(const Opcode& entry, const Opcode::Name& name) {
+  std::string text(name.opcode);
+  for (const std::string_view head : name.head) text += "." + std::string(head);
+  for (const Opcode::Group& group : entry.groups) {
+    if (group.need != Opcode::Group::Need::kOne) continue;
+    text += ".";
+    switch (group.types) {
+      case Opcode::Group::Types::kNone:
+        text += group.names.front();
+        break;
+      case Opcode::Group::Types::kFloat:
+        text += "f32";
+        break;
+      default:
+        text += "s32";
+    }
+  }
+  return text;
+}
+
+/// An entry that one before it hides, or whose text does not say what was meant, is not found.
+TEST(Opcodes, EachEntryIsFoundByItsNames) {
+  for (const Opcode& entry : ptx::opcodes()) {
+    ASSERT_FALSE(entry.names.empty());
+    for (const Opcode::Name& name : entry.names) {
+      const std::string text = shortest(entry, name);
+      EXPECT_EQ(spelled(text).entry, &entry) << text;
+    }
+    EXPECT_LE(entry.groups.size(), Choices::kMaxGroups) << entry.names.front().opcode;
+    bool optional = false;
+    for (const Opcode::OperandUse& operand : entry.operands) {
+      EXPECT_FALSE(optional && !operand.optional) << entry.names.front().opcode;
+      optional = operand.optional;
+    }
+  }
+}
+
+TEST(Opcodes, NamesTypesAndOrder) {
+  EXPECT_TRUE(spelled("add.cc.u32").is(Op::kAdd));
+  EXPECT_TRUE(spelled("add.rn.f32").is(Op::kFloatAdd));
+  EXPECT_EQ(spelled("add.rn.u32").entry, nullptr);
+  EXPECT_TRUE(spelled("mul.wide.u16").is(Op::kMul));
+  EXPECT_EQ(Choices(spelled("mul.wide.u16")).name(), 2);
+  EXPECT_EQ(spelled("mul.u16.wide").entry, nullptr) << "it belongs to the name";
+  EXPECT_TRUE(spelled("cp.async.cg.shared::cta.L2::128B.L2::256B.global").is(Op::kCpAsync));
+  EXPECT_EQ(spelled("cp.async.cg.global.shared::cta").entry, nullptr);
+  EXPECT_TRUE(spelled("ld.acquire.gpu.global.b32").is(Op::kStrongLd));
+  EXPECT_EQ(spelled("ld.gpu.global.b32").entry, nullptr) << "a scope is for strong ones";
+  const Choices cvt(spelled("cvt.f32.rzi.u8"));
+  EXPECT_EQ(cvt.type(0).bits, 32);
+  EXPECT_EQ(cvt.type(1).bits, 8);
+  EXPECT_EQ(cvt.of("rni"), 1);
+  const Choices mma(spelled("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32"));
+  EXPECT_EQ(mma.of("e4m3", 0), 0);
+  EXPECT_EQ(mma.of("e4m3", 1), 1);
+  EXPECT_EQ(mma.of("e4m3", 2), -1);
+}
+
+TEST(Opcodes, SaysWhatIsWrong) {
+  const auto error_of = [](const std::string& text, std::size_t operands) -> std::string {
+    Instruction instruction = spelled(text);
+    instruction.line = 3;
+    instruction.operands.resize(operands);
+    try {
+      require_known(instruction);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(error_of("add.s32", 3), "");
+  EXPECT_EQ(error_of("ad.s32", 3), "ptx:3: unknown opcode 'ad.s32'");
+  EXPECT_EQ(error_of("add.approx.s32", 3), "ptx:3: unknown modifier '.approx' of 'add.approx.s32'");
+  EXPECT_EQ(error_of("add", 3),
+            "ptx:3: 'add' lacks a modifier, or is an unsupported combination of them");
+  EXPECT_EQ(error_of("add.s32", 2), "ptx:3: 'add.s32': expected 3 operands, found 2");
+  EXPECT_EQ(error_of("min.f32", 5), "ptx:3: 'min.f32': expected 4 operands, found 5");
+  EXPECT_EQ(error_of("ld.b32", 2), "ptx:3: 'ld.b32': expected an address in brackets");
+}
+
+}  // namespace
+}  // namespace braid::cpu

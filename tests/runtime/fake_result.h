@@ -1,0 +1,19 @@
+#pragma once
+
+// The CUresults that the stand-in answers with, as NVIDIA documents them.
+
+namespace braid::fake {
+
+inline constexpr int kInvalidValue = 1;
+inline constexpr int kInvalidImage = 200;
+inline constexpr int kInvalidContext = 201;
+inline constexpr int kNoBinaryForGpu = 209;
+inline constexpr int kInvalidPtx = 218;
+inline constexpr int kUnsupportedPtxVersion = 222;
+inline constexpr int kInvalidHandle = 400;
+inline constexpr int kNotFound = 500;
+inline constexpr int kIllegalAddress = 700;
+inline constexpr int kAlreadyEnabled = 704;
+inline constexpr int kLaunchFailed = 719;
+
+}  // namespace braid::fake
