@@ -134,7 +134,9 @@ TEST(TileVerify, RefusesWhatIsNoProgram) {
       {with("%9 = result 0, %2 : i64"), "expected a loop"},
       {with("%9 = param 3 : i64"), "found parameter 3, expected one below 1"},
       {"kernel k\nwarps 3\ngrid 1\n{\n}\n", "found 3 warps"},
-      {"kernel k\nwarps 1\ngrid 1\nlayout 0 [1, 64] reg lane warp\n{\n}\n", "does not spread it"},
+      {"kernel k\nwarps 1\ngrid 1\nlayout 0 [1, 64] reg lane warp\n{\n  %0 = range 1 : i32[1, 64] "
+       "#0\n}\n",
+       "found a layout of [1, 64], expected one that spreads it"},
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_NE(error_of_text(text).find(expected), std::string::npos)

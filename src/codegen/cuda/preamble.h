@@ -1,35 +1,71 @@
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "codegen/tile/tile.h"
 
 namespace braid::tile {
 
-/// The helpers a kernel may call, as CUDA text. A kernel's text holds those it needs and no header:
-/// headers cost 30 to 900 ms per compile.
-enum class Helper {
-  kTypes,      ///< bf16, f16, widen, narrow
-  kFloat8,     ///< f8e4m3, f8e5m2
-  kAccess,     ///< load, store
-  kMath,       ///< max_of, min_of, which keep NaN; abs_of
-  kSaturate,   ///< floats to integers
-  kShared,     ///< swizzle, shared_address
-  kCopyAsync,  ///< copy_async, commit_group, wait_group
-  kMatrix,     ///< ldmatrix, mma
-  kMatrix8,    ///< mma of 8-bit floats
-  kRecord,     ///< what a kernel that can fail tells the host
-  kBadIndex,   ///< bad_index; needs kRecord
-  kComm,       ///< flags, signal, wait; needs kRecord
-  kCommOne,    ///< signal_one, wait_one: one rank at a time; needs kComm
+/// The helpers a kernel calls, as CUDA text, each once and only those that were asked for; no
+/// template, for one that is instantiated once costs NVRTC more than the function it stands for,
+/// and no header: headers cost 30 to 900 ms per compile. A function that gives a name also notes
+/// that the kernel needs it.
+class Preamble {
+ public:
+  /// `void f(V* v, const E* p, bool ok)`: elements in one access, as computed values; zeros when
+  /// not ok.
+  std::string load(DType dtype, int width);
+  /// `void f(E* p, const V* v, bool ok)`.
+  std::string store(DType dtype, int width);
+  /// The value nearest to x that the dtype can hold.
+  std::string round(DType dtype);
+  /// x as one cvt makes it an integer: towards zero, into its range.
+  std::string saturate(DType dtype);
+  /// Two floats or integers; NaN wins, and -0 is below +0.
+  std::string max_of(Kind kind) { return extreme("max", '>', kind); }
+  std::string min_of(Kind kind) { return extreme("min", '<', kind); }
+  std::string abs_of(Kind kind);
+
+  /// Dynamic shared memory as `smem`.
+  void shared();
+  /// `void f(void* to, const void* from, bool ok)`: zeros when not ok.
+  std::string copy_async(int bytes);
+  std::string commit_group();
+  /// Waits until at most so many groups are in flight, then a block barrier.
+  std::string wait_group(int groups);
+
+  std::string ldmatrix(bool trans);
+  /// `void f(float* c, const unsigned* a, const unsigned* b)`.
+  std::string mma(DType a, DType b);
+  /// `unsigned f(const float* v)`: one word of a fragment.
+  std::string pack(DType dtype);
+
+  /// What a kernel that can fail tells the host.
+  void record();
+  void bad_index();
+  /// Flags, signal, wait; `threads` of a block.
+  void comm(int world, int threads);
+  /// signal_one, wait_one: one rank at a time; beside comm.
+  void comm_one();
+
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::string widened(DType dtype, const std::string& element);
+  std::string narrowed(DType dtype, const std::string& value);
+  std::string extreme(std::string_view name, char sign, Kind kind);
+  void shared_address();
+  /// Adds a helper; helpers stand in the order of `section`, then of their names.
+  std::string need(int section, const std::string& name, std::string text);
+
+  std::map<std::pair<int, std::string>, std::string> texts_;
 };
 
 /// A loop over more ranks than this stays a loop: unrolled, the text and the time to compile it
 /// grow with the ranks.
 inline constexpr int kUnrolledRanks = 16;
-
-/// The text of the helpers, each once, in a fixed order. `world` and `threads` (of a block) are
-/// constants of kComm.
-std::string preamble(const std::set<Helper>& used, int world, int threads);
 
 }  // namespace braid::tile

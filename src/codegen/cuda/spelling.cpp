@@ -33,13 +33,11 @@ std::string_view memory_type(DType dtype) {
     case DType::kF32:
       return "float";
     case DType::kF16:
-      return "f16";
     case DType::kBF16:
-      return "bf16";
+      return "unsigned short";
     case DType::kF8E4M3:
-      return "f8e4m3";
     case DType::kF8E5M2:
-      return "f8e5m2";
+      return "unsigned char";
     case DType::kI32:
       return "int";
     case DType::kI64:
@@ -62,14 +60,10 @@ std::string_view function_format(Fn fn) {
       {Fn::kMul, "{0} * {1}"},
       {Fn::kDiv, "{0} / {1}"},
       {Fn::kRem, "{0} % {1}"},
-      {Fn::kNeg, "-{0}"},
-      {Fn::kAbs, "abs_of({0})"},
       {Fn::kWrapAdd, "(long long)((unsigned long long){0} + (unsigned long long){1})"},
       {Fn::kWrapSub, "(long long)((unsigned long long){0} - (unsigned long long){1})"},
       {Fn::kWrapMul, "(long long)((unsigned long long){0} * (unsigned long long){1})"},
       {Fn::kWrapNeg, "(long long)(0 - (unsigned long long){0})"},
-      {Fn::kMin, "min_of({0}, {1})"},
-      {Fn::kMax, "max_of({0}, {1})"},
 #define BRAID_FUNCTION(Name, name, value, cuda) {Fn::k##Name, cuda},
       BRAID_SCALAR_FUNCTIONS(BRAID_FUNCTION, BRAID_FUNCTION)
 #undef BRAID_FUNCTION
@@ -88,47 +82,55 @@ std::string_view function_format(Fn fn) {
   throw_internal("print", "unknown function");
 }
 
-std::string field_text(std::string_view index, const std::vector<int>& images) {
-  if (index == "0") return "0";
-  std::string text;
-  for (const BitRun& run : bit_runs(images)) {
-    std::string part = std::string(index);
-    if (run.shift != 0) part = fmt::format("{} / {}", part, 1 << run.shift);
-    part = fmt::format("{} % {}", part, run.mask + 1);
-    if (run.out != 0) part = fmt::format("{} * {}", part, 1 << run.out);
-    text += (text.empty() ? "" : " + ") + part;
+std::string position_text(std::string_view base, std::uint32_t base_bits,
+                          const std::vector<Term>& terms) {
+  struct Part {
+    std::string text;
+    std::uint32_t bits;
+  };
+  std::vector<Part> parts;
+  if (!base.empty()) parts.push_back({std::string(base), base_bits});
+  for (const Term& term : terms) {
+    if (term.index == "0") continue;
+    for (const BitRun& run : bit_runs(term.map)) {
+      std::string text(term.index);
+      if (run.shift != 0) text = fmt::format("{} / {}", text, 1 << run.shift);
+      text = fmt::format("{} % {}", text, run.mask + 1);
+      if (run.out != 0) text = fmt::format("{} * {}", text, 1 << run.out);
+      parts.push_back({std::move(text), static_cast<std::uint32_t>(run.mask) << run.out});
+    }
   }
+  std::vector<std::string> crossing;
+  std::vector<std::string> apart;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::uint32_t others = 0;
+    for (std::size_t j = 0; j < parts.size(); ++j) others |= j == i ? 0 : parts[j].bits;
+    const bool crosses = (others & parts[i].bits) != 0;
+    const bool is_name = parts[i].text.find(' ') == std::string::npos;
+    if (crosses) crossing.push_back(is_name ? parts[i].text : "(" + parts[i].text + ")");
+    if (!crosses) apart.push_back(parts[i].text);
+  }
+  std::string text = fmt::format("{}", fmt::join(crossing, " ^ "));
+  if (!crossing.empty() && !apart.empty()) text = "(" + text + ") + ";
+  text += fmt::format("{}", fmt::join(apart, " + "));
   return text.empty() ? "0" : text;
 }
 
-std::vector<int> rows_of(const std::vector<Coord>& basis) {
-  std::vector<int> out;
-  out.reserve(basis.size());
-  for (Coord c : basis) out.push_back(c.row);
+LinearMap rows_of(const std::vector<Coord>& basis) {
+  LinearMap out;
+  for (Coord c : basis) out.images.push_back(static_cast<std::uint32_t>(c.row));
   return out;
 }
-std::vector<int> cols_of(const std::vector<Coord>& basis) {
-  std::vector<int> out;
-  out.reserve(basis.size());
-  for (Coord c : basis) out.push_back(c.col);
+LinearMap cols_of(const std::vector<Coord>& basis) {
+  LinearMap out;
+  for (Coord c : basis) out.images.push_back(static_cast<std::uint32_t>(c.col));
   return out;
 }
 
-std::vector<int> compress(const std::vector<int>& marks) {
-  std::vector<int> out;
-  int next = 1;
-  for (int mark : marks) {
-    out.push_back(mark == 0 ? 0 : next);
-    if (mark != 0) next *= 2;
-  }
+std::uint32_t reached(const LinearMap& map) {
+  std::uint32_t out = 0;
+  for (std::uint32_t image : map.images) out |= image;
   return out;
-}
-int bits_where(const std::vector<Coord>& basis, bool (*test)(Coord)) {
-  int mask = 0;
-  for (std::size_t i = 0; i < basis.size(); ++i) {
-    if (test(basis[i])) mask |= 1 << i;
-  }
-  return mask;
 }
 
 std::string float_text(double value) {

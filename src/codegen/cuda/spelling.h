@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,23 +13,31 @@ namespace braid::tile {
 
 /// The type of a computed value: "float", "int", ...
 std::string_view c_type(Kind kind);
-/// The type of an element in memory: "bf16", "float", ...
+/// The type of an element in memory: "unsigned short" of a bf16, "float", ...
 std::string_view memory_type(DType dtype);
 /// A float literal that reads back to the same f32.
 std::string float_text(double value);
 /// An integer literal, `LL` where int does not hold it.
 std::string integer_text(std::int64_t value);
 
-/// How a function of up to three operands is written, for fmt; not of kRound, which has a dtype.
+/// How a function of up to three operands is written, for fmt; not of those that are helpers.
 std::string_view function_format(Fn fn);
 
-/// The image of `index` under a linear map, as a sum of shifted fields; "0" when there are none.
-std::string field_text(std::string_view index, const std::vector<int>& images);
-std::vector<int> rows_of(const std::vector<Coord>& basis);
-std::vector<int> cols_of(const std::vector<Coord>& basis);
-/// Images that keep only the bits with a non-zero mark and number them from 0.
-std::vector<int> compress(const std::vector<int>& marks);
-/// The mask of the basis bits that pass the test.
-int bits_where(const std::vector<Coord>& basis, bool (*test)(Coord));
+/// An index variable and how it moves a position; the position is the XOR of all.
+struct Term {
+  std::string_view index;  ///< "0": nothing
+  LinearMap map;
+};
+/// The sum of shifted fields, with XOR of those that reach the same bit; "0" when there are none.
+/// `base` (may be empty) is a variable that reaches the bits of `base_bits`.
+std::string position_text(std::string_view base, std::uint32_t base_bits,
+                          const std::vector<Term>& terms);
+inline std::string position_text(const std::vector<Term>& terms) {
+  return position_text("", 0, terms);
+}
+LinearMap rows_of(const std::vector<Coord>& basis);
+LinearMap cols_of(const std::vector<Coord>& basis);
+/// All bits that a map reaches.
+std::uint32_t reached(const LinearMap& map);
 
 }  // namespace braid::tile

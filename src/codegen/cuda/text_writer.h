@@ -15,6 +15,8 @@ class TextWriter {
     out_.append(text).push_back('\n');
     if (text.ends_with('{')) ++depth_;
   }
+  /// What follows stands inside of braces that another text opens.
+  void indent() { ++depth_; }
   void raw(std::string_view text) { out_.append(text); }
   [[nodiscard]] std::string take() { return std::move(out_); }
 

@@ -1,30 +1,48 @@
-// Shared memory. Every ring of tiles and every reduction across warps has its own place, in the
-// order of the program, at multiples of 128 bytes.
+// Shared memory. Every ring of tiles, every reduction across warps and every layout change that
+// crosses warps has its own place, in the order of the program, at multiples of 128 bytes.
 
 #include "codegen/passes/allocate_shared.h"
 
+#include "codegen/passes/walk.h"
+#include "codegen/tile/layout.h"
+
 namespace braid::tile {
+namespace {
+
+int scratch_bytes(const Program& p, const Inst& inst) {
+  const auto layout = [&](const Inst& of) -> const Layout& {
+    return p.layouts[static_cast<std::size_t>(of.layout)];
+  };
+  switch (inst.op) {
+    case Op::kAllocShared:
+      return inst.stages * inst.type.rows * inst.type.cols *
+             static_cast<int>(dtype_size(inst.dtype));
+    case Op::kReduce: {
+      // One partial result for each row and each warp along the columns.
+      int warps = 1;
+      for (Coord c : layout(p.at(inst.args[0])).warp) warps *= c.col != 0 ? 2 : 1;
+      return warps > 1 ? inst.type.rows * warps * value_bytes(inst.type.kind) : 0;
+    }
+    case Op::kConvertLayout: {
+      const Conversion conversion = convert(layout(p.at(inst.args[0])), layout(inst));
+      if (conversion.change != LayoutChange::kShared) return 0;
+      return inst.type.rows * inst.type.cols * value_bytes(inst.type.kind);
+    }
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
 
 void allocate_shared(Program& p) {
   int offset = 0;
-  const auto take = [&](int bytes) {
-    const int at = offset;
+  for_each_inst(p, [&](Id id) {
+    const int bytes = scratch_bytes(p, p.at(id));
+    if (bytes == 0) return;
+    p.at(id).shared_offset = offset;
     offset += (bytes + 127) / 128 * 128;
-    return at;
-  };
-  for (Inst& inst : p.insts) {
-    if (inst.op == Op::kAllocShared) {
-      inst.shared_offset = take(inst.stages * inst.type.rows * inst.type.cols *
-                                static_cast<int>(dtype_size(inst.dtype)));
-    }
-    if (inst.op == Op::kReduce) {
-      // One partial result for each row and each warp along the columns.
-      const Layout& from = p.layouts[static_cast<std::size_t>(p.at(inst.args[0]).layout)];
-      int warps = 1;
-      for (Coord c : from.warp) warps *= c.col != 0 ? 2 : 1;
-      if (warps > 1) inst.shared_offset = take(inst.type.rows * warps * 8);
-    }
-  }
+  });
   p.shared_bytes = offset;
 }
 

@@ -1,17 +1,26 @@
 // Layout assignment. Tiles that meet element by element (operands and result of a map, offsets,
 // values and masks of an access, a loop's carried values, a dot's accumulator) share one layout. A
-// class that holds a dot's result takes the layout of the matrix instruction; the offsets of a copy
-// into shared memory take 16-byte pieces; all others are blocked rows of eight. A tile [rows, 1]
-// that is reduced from a class, or broadcast into it (as a mask, too), takes that class's layout
-// without its columns.
+// class that holds a dot's result takes the layout of the matrix instruction; a copy into shared
+// memory takes 16-byte pieces; all others are blocked rows of eight. A tile [rows, 1] that is
+// reduced from a class, or broadcast into it (as a mask, too), takes that class's layout without
+// its columns. Tiles that are computed again at each use have no layout.
+//
+// Where a value is used in another layout than its own (one column under tiles of two layouts, a
+// dot's operand in registers) it is converted just before: an index by computing it again, all else
+// by `convert_layout`.
 
 #include "codegen/passes/assign_layouts.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "braid/error.h"
+#include "codegen/passes/dot_layouts.h"
+#include "codegen/passes/recomputed.h"
+#include "codegen/passes/walk.h"
 
 namespace braid::tile {
 namespace {
@@ -33,162 +42,290 @@ class Classes {
   std::vector<Id> parent_;
 };
 
-Layout accumulator_layout(const Program& p, const Inst& dot) {
-  const int warps_n = p.num_warps / p.warps_m;
-  if (dot.dtype != DType::kF32) {
-    return Layout::mma_accumulator(dot.type.rows, dot.type.cols, p.warps_m, warps_n);
-  }
-  // FMA: four columns per thread, lanes 4 x 8 over each warp's part, the rest in registers.
-  Layout out{dot.type.rows,
-             dot.type.cols,
-             {{0, 1}, {0, 2}},
-             {{0, 4}, {0, 8}, {0, 16}, {1, 0}, {2, 0}},
-             {}};
-  int row = 4;
-  int col = 32;
-  for (int w = 1; w < p.num_warps; w *= 2) {
-    if (row < dot.type.rows) {
-      out.warp.push_back({row, 0});
-      row *= 2;
-    } else if (col < dot.type.cols) {
-      out.warp.push_back({0, col});
-      col *= 2;
-    } else {
-      out.warp.push_back({});
-    }
-  }
-  for (; col < dot.type.cols; col *= 2) out.reg.push_back({0, col});
-  for (; row < dot.type.rows; row *= 2) out.reg.push_back({row, 0});
-  return out;
-}
-
-/// Calls body(narrow, wide) for each pair that may be a [rows, 1] tile broadcast into another.
-template <class Body>
-void for_each_broadcast(const Inst& inst, Id id, const Body& body) {
+/// The operands that meet an instruction's elements: those of its result or, where it has none, of
+/// what it accesses.
+std::vector<std::size_t> elementwise_operands(const Inst& inst) {
+  const auto from = [&](std::size_t first) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = first; i < inst.args.size(); ++i) out.push_back(i);
+    return out;
+  };
   switch (inst.op) {
     case Op::kMap:
-      for (Id arg : inst.args) body(arg, id);
-      break;
+      return from(0);
     case Op::kLoad:
-      if (inst.args.size() > 2) body(inst.args[2], id);
-      break;
     case Op::kStore:
     case Op::kCheckIndex:
-      for (std::size_t i = 2; i < inst.args.size(); ++i) body(inst.args[i], inst.args[1]);
-      break;
+      return from(1);
     case Op::kCopyToShared:
-      if (inst.args[4] != kNone) body(inst.args[4], inst.args[3]);
-      break;
+      return {3, 4};
+    case Op::kStoreShared:
+      return {2};
+    case Op::kDot:
+      return {2};
+    case Op::kFor:
+      return {};
     default:
-      break;
+      return {};
   }
 }
 
-int layout_index(Program& p, const Layout& layout) {
-  const auto it = std::find(p.layouts.begin(), p.layouts.end(), layout);
-  if (it != p.layouts.end()) return static_cast<int>(it - p.layouts.begin());
-  p.layouts.push_back(layout);
-  return static_cast<int>(p.layouts.size()) - 1;
+/// The shape over which an instruction without a result works.
+Type domain(const Program& p, const Inst& inst) {
+  switch (inst.op) {
+    case Op::kStore:
+    case Op::kCheckIndex:
+      return p.at(inst.args[1]).type;
+    case Op::kCopyToShared:
+      return p.at(inst.args[3]).type;
+    case Op::kStoreShared:
+      return p.at(inst.args[2]).type;
+    default:
+      return inst.type;
+  }
 }
 
-}  // namespace
+class Assigner {
+ public:
+  explicit Assigner(Program& p)
+      : p_(p),
+        recomputed_(recomputed_tiles(p)),
+        classes_(p.insts.size()),
+        layout_(p.insts.size()) {}
 
-void assign_layouts(Program& p) {
-  Classes classes(p.insts.size());
-  const auto same_shape = [&](Id a, Id b) {
-    const Type& x = p.at(a).type;
-    const Type& y = p.at(b).type;
-    return !x.is_scalar() && x.rows == y.rows && x.cols == y.cols;
-  };
-  const auto join = [&](Id a, Id b) {
-    if (same_shape(a, b)) classes.join(a, b);
-  };
-  const Id count = static_cast<Id>(p.insts.size());
-  for (Id id = 0; id < count; ++id) {
-    const Inst& inst = p.at(id);
-    switch (inst.op) {
-      case Op::kMap:
-        for (Id arg : inst.args) join(arg, id);
-        break;
-      case Op::kLoad:
-        join(inst.args[1], id);
-        if (inst.args.size() > 2) join(inst.args[2], id);
-        break;
-      case Op::kStore:
-      case Op::kCheckIndex:
-        for (std::size_t i = 2; i < inst.args.size(); ++i) join(inst.args[i], inst.args[1]);
-        break;
-      case Op::kCopyToShared:
-        if (inst.args[4] != kNone) join(inst.args[4], inst.args[3]);
-        break;
-      case Op::kDot:
-        join(inst.args[2], id);
-        break;
-      case Op::kFor:
-        for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
-          join(inst.args[i + 2], inst.body_args[i]);
-          join(inst.yields[i - 1], inst.body_args[i]);
+  void run() {
+    for_each_inst(p_, [&](Id id) { join_operands(id); });
+    seed();
+    spread_to_columns();
+    for_each_inst(p_, [&](Id id) {
+      give(id);
+      for (Id arg : p_.at(id).body_args) give(arg);
+    });
+    block(p_.body);
+  }
+
+ private:
+  bool has_class(Id id) const {
+    return id != kNone && !recomputed_[static_cast<std::size_t>(id)] &&
+           p_.at(id).op != Op::kAllocShared;
+  }
+  void join(Id a, Id b) {
+    if (!has_class(a) || !has_class(b)) return;
+    const Type x = domain(p_, p_.at(a));
+    const Type y = domain(p_, p_.at(b));
+    if (!x.is_scalar() && x.rows == y.rows && x.cols == y.cols) classes_.join(a, b);
+  }
+
+  void join_operands(Id id) {
+    const Inst& inst = p_.at(id);
+    for (std::size_t i : elementwise_operands(inst)) join(inst.args[i], id);
+    if (inst.op == Op::kFor) {
+      for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
+        join(inst.args[i + 2], inst.body_args[i]);
+        join(inst.yields[i - 1], inst.body_args[i]);
+      }
+    }
+    if (inst.op == Op::kForResult) {
+      join(p_.at(inst.args[0]).body_args[static_cast<std::size_t>(inst.index) + 1], id);
+    }
+  }
+
+  std::optional<Layout>& slot(Id id) {
+    return layout_[static_cast<std::size_t>(classes_.find(id))];
+  }
+
+  /// The layouts that instructions ask for, and blocked rows for all other wide tiles.
+  void seed() {
+    for_each_inst(p_, [&](Id id) {
+      const Inst& inst = p_.at(id);
+      if (inst.op == Op::kDot) {
+        const Layout wanted = dot_layouts(p_, inst).accumulator;
+        if (slot(id) && *slot(id) != wanted) {
+          throw_invalid("dot", "two dots of different kinds accumulate into one tile");
         }
-        break;
-      case Op::kForResult:
-        join(p.at(inst.args[0]).body_args[static_cast<std::size_t>(inst.index) + 1], id);
-        break;
-      default:
-        break;
+        slot(id) = wanted;
+      }
+    });
+    for_each_inst(p_, [&](Id id) {
+      const Inst& inst = p_.at(id);
+      if (slot(id) || (inst.op != Op::kCopyToShared && inst.op != Op::kStoreShared)) return;
+      const Type over = domain(p_, inst);
+      const int piece = 16 / static_cast<int>(dtype_size(inst.dtype));
+      slot(id) = Layout::blocked(over.rows, over.cols, piece, p_.num_warps);
+    });
+    const auto wide = [&](Id id) {
+      const Type over = domain(p_, p_.at(id));
+      if (over.is_scalar() || over.cols == 1 || slot(id) || !has_class(id)) return;
+      slot(id) = Layout::blocked(over.rows, over.cols, 8, p_.num_warps);
+    };
+    for_each_inst(p_, [&](Id id) {
+      wide(id);
+      for (Id arg : p_.at(id).body_args) wide(arg);
+    });
+  }
+
+  /// Calls body(leaf) for the columns with registers that an operand is computed from.
+  template <class Body>
+  void for_each_column(Id value, const Body& body) {
+    if (value == kNone || p_.at(value).type.is_scalar()) return;
+    if (recomputed_[static_cast<std::size_t>(value)]) {
+      for (Id arg : p_.at(value).args) for_each_column(arg, body);
+    } else if (p_.at(value).type.cols == 1) {
+      body(value);
     }
   }
 
-  std::vector<std::optional<Layout>> layout(p.insts.size());
-  const auto slot = [&](Id id) -> std::optional<Layout>& {
-    return layout[static_cast<std::size_t>(classes.find(id))];
-  };
-  for (Id id = 0; id < count; ++id) {
-    const Inst& inst = p.at(id);
-    if (inst.op == Op::kDot) slot(id) = accumulator_layout(p, inst);
-    if (inst.op == Op::kCopyToShared) {
-      const Type& tile = p.at(inst.args[3]).type;
-      const int piece = 16 / static_cast<int>(dtype_size(inst.dtype));
-      slot(inst.args[3]) = Layout::blocked(tile.rows, tile.cols, piece, p.num_warps);
-    }
-    if (inst.op == Op::kStoreShared) {
-      const Type& tile = p.at(inst.args[2]).type;
-      const int piece = 16 / static_cast<int>(dtype_size(inst.dtype));
-      slot(inst.args[2]) = Layout::blocked(tile.rows, tile.cols, piece, p.num_warps);
-    }
-  }
-  // Full tiles first: what is left [rows, 1] hangs on one of them.
-  for (Id id = 0; id < count; ++id) {
-    const Type& type = p.at(id).type;
-    if (type.is_scalar() || type.cols == 1 || slot(id)) continue;
-    slot(id) = Layout::blocked(type.rows, type.cols, 8, p.num_warps);
-  }
-  const auto hang = [&](Id narrow, Id wide) {
-    const Type& type = p.at(narrow).type;
-    if (!type.is_scalar() && type.cols == 1 && p.at(wide).type.cols > 1 && !slot(narrow)) {
-      slot(narrow) = slot(wide)->slice_columns();
-    }
-  };
-  for (Id id = 0; id < count; ++id) {
-    const Inst& inst = p.at(id);
-    if (inst.op == Op::kReduce) hang(id, inst.args[0]);
-    for_each_broadcast(inst, id, hang);
-  }
-  for (Id id = 0; id < count; ++id) {
-    Inst& inst = p.at(id);
-    if (inst.type.is_scalar()) continue;
-    if (!slot(id)) slot(id) = Layout::blocked(inst.type.rows, inst.type.cols, 1, p.num_warps);
-    inst.layout = layout_index(p, *slot(id));
-  }
-  for (Id id = 0; id < count; ++id) {
-    for_each_broadcast(p.at(id), id, [&](Id narrow, Id wide) {
-      const Type& type = p.at(narrow).type;
-      if (type.is_scalar() || type.cols != 1 || p.at(wide).type.cols <= 1) return;
-      if (*slot(narrow) != slot(wide)->slice_columns()) {
-        throw_internal(
-            "", "a column of " + std::to_string(type.rows) + " rows meets tiles of two layouts");
+  void spread_to_columns() {
+    const auto hang = [&](Id narrow, Id wide) {
+      if (domain(p_, p_.at(wide)).cols > 1 && !slot(narrow))
+        slot(narrow) = slot(wide)->slice_columns();
+    };
+    for_each_inst(p_, [&](Id id) {
+      const Inst& inst = p_.at(id);
+      if (recomputed_[static_cast<std::size_t>(id)]) return;
+      if (inst.op == Op::kReduce && has_class(inst.args[0])) hang(id, inst.args[0]);
+      for (std::size_t i : elementwise_operands(inst)) {
+        for_each_column(inst.args[i], [&](Id column) { hang(column, id); });
       }
     });
   }
-}
+
+  int index_of(const Layout& layout) {
+    const auto it = std::find(p_.layouts.begin(), p_.layouts.end(), layout);
+    if (it != p_.layouts.end()) return static_cast<int>(it - p_.layouts.begin());
+    p_.layouts.push_back(layout);
+    return static_cast<int>(p_.layouts.size()) - 1;
+  }
+
+  void give(Id id) {
+    Inst& inst = p_.at(id);
+    const Type over = domain(p_, inst);
+    if (over.is_scalar() || !has_class(id)) return;
+    if (!slot(id)) slot(id) = Layout::blocked(over.rows, over.cols, 1, p_.num_warps);
+    inst.layout = index_of(*slot(id));
+  }
+
+  /// The value as an operand at this layout's elements: itself, or what converts it.
+  Id in_layout(Id value, const Layout& wide) {
+    if (value == kNone) return value;
+    const Inst inst = p_.at(value);
+    if (inst.type.is_scalar() || inst.op == Op::kAllocShared) return value;
+    if (is_recomputed(value)) {
+      std::vector<Id> args = inst.args;
+      for (Id& arg : args) arg = in_layout(arg, wide);
+      return args == inst.args ? value : again(inst, std::move(args), -1);
+    }
+    const Layout wanted = inst.type.cols == 1 && wide.cols > 1 ? wide.slice_columns() : wide;
+    if (p_.layouts[static_cast<std::size_t>(inst.layout)] == wanted) return value;
+    if (const auto known = converted_.find({value, index_of(wanted)}); known != converted_.end()) {
+      return known->second;
+    }
+    Id out = kNone;
+    if (is_index(value)) {
+      std::vector<Id> args = inst.args;
+      for (Id& arg : args) arg = in_layout(arg, wanted);
+      out = again(inst, std::move(args), index_of(wanted));
+    } else {
+      Inst convert{.op = Op::kConvertLayout, .type = inst.type, .args = {value}};
+      convert.layout = index_of(wanted);
+      out = insert(std::move(convert));
+    }
+    converted_[{value, index_of(wanted)}] = out;
+    return out;
+  }
+
+  bool is_recomputed(Id id) const {
+    const auto at = static_cast<std::size_t>(id);
+    return at < recomputed_.size() && recomputed_[at];
+  }
+  /// A map over scalars and what is computed again anyway.
+  bool is_index(Id id) const {
+    const Inst& inst = p_.at(id);
+    return inst.op == Op::kMap && inst.type.kind != Kind::kF32 &&
+           std::all_of(inst.args.begin(), inst.args.end(), [&](Id arg) {
+             return p_.at(arg).type.is_scalar() || is_recomputed(arg) || is_index(arg);
+           });
+  }
+
+  Id again(Inst inst, std::vector<Id> args, int layout) {
+    const bool inlined = layout < 0;
+    inst.args = std::move(args);
+    inst.layout = layout;
+    const Id id = insert(std::move(inst));
+    if (inlined) {
+      recomputed_.resize(p_.insts.size(), false);
+      recomputed_[static_cast<std::size_t>(id)] = true;
+    }
+    return id;
+  }
+
+  Id insert(Inst inst) {
+    p_.insts.push_back(std::move(inst));
+    const Id id = static_cast<Id>(p_.insts.size()) - 1;
+    out_->push_back(id);
+    return id;
+  }
+
+  /// Writes the block anew, with conversions before the instructions that need them.
+  void block(std::vector<Id>& ids) {
+    std::vector<Id> out;
+    std::vector<Id>* const outer = std::exchange(out_, &out);
+    const auto known = converted_;
+    for (Id id : ids) {
+      convert_operands(id);
+      if (p_.at(id).op == Op::kReduce) slice_first(id);
+      out.push_back(id);
+      if (p_.at(id).op == Op::kFor) {
+        std::vector<Id> body = std::move(p_.at(id).body);
+        block(body);
+        p_.at(id).body = std::move(body);
+      }
+    }
+    ids = std::move(out);
+    converted_ = known;
+    out_ = outer;
+  }
+
+  /// A reduction leaves the rows where they were; where others want them elsewhere, it is followed
+  /// by a conversion, which takes its place.
+  void slice_first(Id id) {
+    const Inst reduce = p_.at(id);
+    const Layout from = p_.layouts[static_cast<std::size_t>(p_.at(reduce.args[0]).layout)];
+    const int natural = index_of(from.slice_columns());
+    if (natural == reduce.layout) return;
+    Inst first = reduce;
+    first.layout = natural;
+    Inst convert{.op = Op::kConvertLayout, .type = reduce.type, .args = {insert(std::move(first))}};
+    convert.layout = reduce.layout;
+    p_.at(id) = std::move(convert);
+  }
+
+  void convert_operands(Id id) {
+    if (is_recomputed(id)) return;
+    const Inst inst = p_.at(id);
+    std::vector<Id> args = inst.args;
+    if (inst.op == Op::kDot) {
+      const DotLayouts wanted = dot_layouts(p_, inst);
+      if (p_.at(args[0]).type.kind != Kind::kShared) args[0] = in_layout(args[0], wanted.a);
+      if (p_.at(args[1]).type.kind != Kind::kShared) args[1] = in_layout(args[1], wanted.b);
+    }
+    if (inst.layout >= 0) {
+      const Layout own = p_.layouts[static_cast<std::size_t>(inst.layout)];
+      for (std::size_t i : elementwise_operands(inst)) args[i] = in_layout(args[i], own);
+    }
+    p_.at(id).args = std::move(args);
+  }
+
+  Program& p_;
+  std::vector<bool> recomputed_;
+  Classes classes_;
+  std::vector<std::optional<Layout>> layout_;
+  std::map<std::pair<Id, int>, Id> converted_;  ///< in this block and those around it
+  std::vector<Id>* out_ = nullptr;
+};
+
+}  // namespace
+
+void assign_layouts(Program& program) { Assigner(program).run(); }
 
 }  // namespace braid::tile

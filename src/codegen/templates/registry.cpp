@@ -4,9 +4,7 @@
 
 #include "braid/error.h"
 #include "codegen/graph_target.h"
-#include "codegen/passes/allocate_shared.h"
-#include "codegen/passes/assign_layouts.h"
-#include "codegen/passes/pipeline.h"
+#include "codegen/passes/lower.h"
 #include "codegen/templates/template.h"
 
 // The list, in the order in which a body asks.
@@ -50,9 +48,7 @@ tile::Program build_program(const Template& maker, const KernelSpec& spec, const
     program.entry += fmt::format("_{}", node.op_name());
   }
   const auto stages = spec.config.find("num_stages");
-  if (stages != spec.config.end()) tile::pipeline(program, static_cast<int>(stages->second));
-  tile::assign_layouts(program);
-  tile::allocate_shared(program);
+  tile::lower(program, stages == spec.config.end() ? 1 : static_cast<int>(stages->second));
   if (program.shared_bytes > target.max_shared_bytes()) {
     throw_invalid(name, fmt::format("{} bytes of shared memory, {} has {}", program.shared_bytes,
                                     target.str(), target.max_shared_bytes()));

@@ -1,7 +1,8 @@
 #include "codegen/tile/layout.h"
 
 #include <algorithm>
-#include <set>
+
+#include "braid/error.h"
 
 namespace braid::tile {
 namespace {
@@ -48,6 +49,36 @@ Coord Layout::apply(int reg_index, int lane_index, int warp_index) const {
   return image(reg, reg_index) ^ image(lane, lane_index) ^ image(warp, warp_index);
 }
 
+LinearMap Layout::map() const {
+  LinearMap out;
+  for (const auto* basis : {&reg, &lane, &warp}) {
+    for (Coord c : *basis) out.images.push_back(static_cast<std::uint32_t>(c.row * cols + c.col));
+  }
+  return out;
+}
+
+Layout Layout::in_buffer(const LinearMap& to_offset, int size) const {
+  Layout out{1, size, {}, {}, {}};
+  const auto images = [&](const std::vector<Coord>& basis, std::vector<Coord>& to) {
+    for (Coord c : basis) {
+      const auto at = to_offset.apply(static_cast<std::uint32_t>(c.row * cols + c.col));
+      to.push_back({0, static_cast<int>(at)});
+    }
+  };
+  images(reg, out.reg);
+  images(lane, out.lane);
+  images(warp, out.warp);
+  return out;
+}
+
+Layout Layout::transposed() const {
+  Layout out{cols, rows, reg, lane, warp};
+  for (auto* basis : {&out.reg, &out.lane, &out.warp}) {
+    for (Coord& c : *basis) std::swap(c.row, c.col);
+  }
+  return out;
+}
+
 int Layout::vector_width() const {
   int width = 1;
   for (const Coord& c : reg) {
@@ -68,17 +99,17 @@ Layout Layout::slice_columns() const {
 }
 
 bool Layout::covers_tile() const {
-  std::set<std::pair<int, int>> seen;
-  for (int w = 0; w < warps(); ++w) {
-    for (int l = 0; l < 32; ++l) {
-      for (int r = 0; r < registers(); ++r) {
-        const Coord c = apply(r, l, w);
-        if (c.row >= rows || c.col >= cols) return false;
-        seen.emplace(c.row, c.col);
-      }
+  const LinearMap whole = map();
+  const auto inside = [&](std::uint32_t image) {
+    return image < static_cast<std::uint32_t>(rows * cols);
+  };
+  for (const auto* basis : {&reg, &lane, &warp}) {
+    for (Coord c : *basis) {
+      if (c.row >= rows || c.col >= cols) return false;
     }
   }
-  return static_cast<int>(seen.size()) == rows * cols;
+  return std::all_of(whole.images.begin(), whole.images.end(), inside) &&
+         whole.rank() == log2_of(rows * cols);
 }
 
 Layout Layout::blocked(int rows, int cols, int vec, int warps) {
@@ -91,49 +122,90 @@ Layout Layout::blocked(int rows, int cols, int vec, int warps) {
   return out;
 }
 
-Layout Layout::mma_accumulator(int rows, int cols, int warps_m, int warps_n) {
-  // PTX ISA, m16n8 accumulator: lane = 4 * group + t; registers (0,1): row group, columns 2t, 2t+1;
-  // registers (2,3): row group + 8.
-  Layout out{rows, cols, {{0, 1}, {8, 0}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}, {}};
-  const int warp_cols = cols / warps_n;
-  const int warp_rows = rows / warps_m;
-  for (int c = 8; c < warp_cols; c *= 2) out.reg.push_back({0, c});
-  for (int r = 16; r < warp_rows; r *= 2) out.reg.push_back({r, 0});
-  for (int c = warp_cols; c < cols; c *= 2) out.warp.push_back({0, c});
-  for (int r = warp_rows; r < rows; r *= 2) out.warp.push_back({r, 0});
+Layout Layout::fma_accumulator(int rows, int cols, int warps) {
+  Layout out{rows, cols, {}, {}, {}};
+  int row = 1;
+  int col = 1;
+  const auto along_columns = [&](std::vector<Coord>& to, int limit) {
+    for (; col < std::min(cols, limit); col *= 2) to.push_back({0, col});
+  };
+  const auto along_rows = [&](std::vector<Coord>& to, std::size_t bits) {
+    for (; row < rows && to.size() < bits; row *= 2) to.push_back({row, 0});
+  };
+  along_columns(out.reg, 4);
+  along_columns(out.lane, 32);
+  along_rows(out.lane, 5);
+  const auto warp_bits = static_cast<std::size_t>(log2_of(warps));
+  along_rows(out.warp, warp_bits);
+  for (; col < cols && out.warp.size() < warp_bits; col *= 2) out.warp.push_back({0, col});
+  out.lane.resize(5);
+  out.warp.resize(warp_bits);
+  along_columns(out.reg, cols);
+  along_rows(out.reg, 32);
   return out;
 }
 
-std::vector<BitRun> bit_runs(const std::vector<int>& images) {
-  std::vector<BitRun> runs;
-  for (std::size_t bit = 0; bit < images.size(); ++bit) {
-    if (images[bit] == 0) continue;
-    const int out = log2_of(images[bit]);
-    const int at = static_cast<int>(bit);
-    if (!runs.empty()) {
-      BitRun& last = runs.back();
-      const int width = log2_of(last.mask + 1);
-      if (last.shift + width == at && last.out + width == out) {
-        last.mask = last.mask * 2 + 1;
-        continue;
+Conversion convert(const Layout& from, const Layout& to) {
+  const auto tile_bits = log2_of(from.rows * from.cols);
+  const auto back = from.map().inverse(tile_bits);
+  if (!back) throw_internal("layout", "a layout that does not cover its tile");
+  const int reg_bits = static_cast<int>(from.reg.size());
+  Conversion out{LayoutChange::kNone, compose(*back, to.map())};
+  if (from == to) return out;
+  // Where a thread or warp holds a copy itself, it takes that.
+  const auto keep_own = [&](int first, int own_first, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool is_copy = from.map().images[static_cast<std::size_t>(first) + i] == 0;
+      if (is_copy) {
+        out.source.images[static_cast<std::size_t>(own_first) + i] ^=
+            std::uint32_t{1} << (first + static_cast<int>(i));
       }
     }
-    runs.push_back({at, 1, out});
+  };
+  const int to_bits = static_cast<int>(to.reg.size());
+  keep_own(reg_bits, to_bits, 5);
+  keep_own(reg_bits + 5, to_bits + 5, from.warp.size());
+  const std::uint32_t reg_mask = (std::uint32_t{1} << reg_bits) - 1;
+  const std::uint32_t lane_mask = std::uint32_t{31} << reg_bits;
+  bool same_warp = true;
+  bool same_lane = true;
+  bool one_register = true;  // which one does not depend on the lane
+  for (int i = 0; i < out.source.bits(); ++i) {
+    const std::uint32_t image = out.source.images[static_cast<std::size_t>(i)];
+    const std::uint32_t own = i < to_bits ? 0 : std::uint32_t{1} << (reg_bits + i - to_bits);
+    same_warp = same_warp && ((image ^ own) & ~(reg_mask | lane_mask)) == 0;
+    same_lane = same_lane && ((image ^ own) & lane_mask) == 0;
+    if (i >= to_bits) one_register = one_register && (image & reg_mask) == 0;
   }
-  return runs;
+  out.change = !same_warp || !one_register ? LayoutChange::kShared
+               : same_lane                 ? LayoutChange::kRegisters
+                                           : LayoutChange::kShuffle;
+  return out;
+}
+
+LinearMap column_registers(const Layout& wide, const Layout& narrow) {
+  LinearMap out;
+  for (Coord c : wide.reg) {
+    const auto at = std::find(narrow.reg.begin(), narrow.reg.end(), Coord{c.row, 0});
+    out.images.push_back(at == narrow.reg.end() ? 0
+                                                : std::uint32_t{1} << (at - narrow.reg.begin()));
+  }
+  return out;
 }
 
 SharedLayout SharedLayout::swizzled(int rows, int cols, int element_bytes, int row_step) {
   const int piece = 16 / element_bytes;
   // One wavefront reads 128 bytes. Rows shorter than that share a phase.
-  const int row_bytes = cols * element_bytes;
-  const int in_line = std::max(1, 128 / row_bytes);
+  const int in_line = std::max(1, 128 / (cols * element_bytes));
   const int max_phase = std::max(1, std::min(8 / in_line, cols / piece));
-  return {rows, cols, piece, std::max(in_line, row_step), max_phase};
-}
-
-int SharedLayout::offset(int row, int col) const {
-  return row * cols + (col ^ ((row / per_phase % max_phase) * piece));
+  const int per_phase = std::max(in_line, row_step);
+  SharedLayout out{rows, cols, LinearMap::identity(log2_of(rows * cols))};
+  const int col_bits = log2_of(cols);
+  for (int phase = 1; phase < max_phase && per_phase * phase < rows; phase *= 2) {
+    out.to_offset.images[static_cast<std::size_t>(col_bits + log2_of(per_phase * phase))] ^=
+        static_cast<std::uint32_t>(phase * piece);
+  }
+  return out;
 }
 
 }  // namespace braid::tile

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <array>
-#include <string>
 #include <vector>
+
+#include "codegen/tile/linear_map.h"
 
 namespace braid::tile {
 
@@ -22,6 +22,8 @@ struct Coord {
 ///     register bits -> (0,1) (0,2) (0,4);  lane bits -> (0,8) (0,16) (0,32) (0,64) (0,128)
 /// so lane 3 holds columns 24..31 in its registers 0..7. A lane or warp bit whose image is (0,0)
 /// holds the same elements again (a copy).
+///
+/// Addresses are layouts, too: of one row, whose columns are the elements of a buffer.
 struct Layout {
   int rows = 1;
   int cols = 1;
@@ -34,6 +36,12 @@ struct Layout {
   [[nodiscard]] int registers() const { return 1 << reg.size(); }
   [[nodiscard]] int warps() const { return 1 << warp.size(); }
   [[nodiscard]] Coord apply(int reg_index, int lane_index, int warp_index) const;
+
+  /// The whole map: registers, then lanes, then warps, to row * cols + col.
+  [[nodiscard]] LinearMap map() const;
+  /// Where a map of row * cols + col into a buffer of `size` elements puts what a thread holds.
+  [[nodiscard]] Layout in_buffer(const LinearMap& to_offset, int size) const;
+  [[nodiscard]] Layout transposed() const;
 
   /// How many consecutive registers, from each multiple of the result, hold consecutive columns.
   [[nodiscard]] int vector_width() const;
@@ -49,20 +57,26 @@ struct Layout {
   /// are used up, along the rows; the rest in further registers. All extents are powers of two.
   static Layout blocked(int rows, int cols, int vec, int warps);
 
-  /// The accumulators of mma.m16n8: `warps_m` x `warps_n` warps over the tile; each warp repeats
-  /// the 16x8 fragment.
-  static Layout mma_accumulator(int rows, int cols, int warps_m, int warps_n);
+  /// What thread-by-thread FMAs accumulate: four columns per thread, a warp over eight such groups
+  /// and as many rows as are left, further warps along the rows first. Small tiles have copies.
+  static Layout fma_accumulator(int rows, int cols, int warps);
 };
 
-/// One field of a linear index computation: ((x >> shift) & mask) << out.
-struct BitRun {
-  int shift;
-  int mask;
-  int out;
+/// What becomes of a thread's registers when a tile changes its layout.
+enum class LayoutChange : std::uint8_t {
+  kNone,       ///< the same layout
+  kRegisters,  ///< every thread has what it needs, in other registers
+  kShuffle,  ///< every warp has: one shuffle per register, from a register that all lanes agree on
+  kShared    ///< it goes through shared memory
 };
-/// The image of an index under basis images that are 0 or distinct powers of two, as few shifted
-/// fields; what the printer turns into an expression.
-std::vector<BitRun> bit_runs(const std::vector<int>& images);
+struct Conversion {
+  LayoutChange change;
+  LinearMap source;  ///< from (register, lane, warp) of the new layout to those of the old
+};
+[[nodiscard]] Conversion convert(const Layout& from, const Layout& to);
+
+/// The register of `narrow`, a tile of one column, beside each register of `wide`.
+[[nodiscard]] LinearMap column_registers(const Layout& wide, const Layout& narrow);
 
 /// A row-major tile in shared memory whose 16-byte pieces are swizzled, so that eight consecutive
 /// rows of one column piece lie in different banks: element (row, col) is at row * cols + (col ^
@@ -70,14 +84,14 @@ std::vector<BitRun> bit_runs(const std::vector<int>& images);
 struct SharedLayout {
   int rows;
   int cols;
-  int piece;      ///< elements of 16 bytes
-  int per_phase;  ///< rows per phase
-  int max_phase;  ///< number of phases; 1 = no swizzle
+  LinearMap to_offset;  ///< of row * cols + col
 
   /// `row_step`: the distance of the rows that one access touches (1 for ldmatrix and rows that
   /// neighbouring lanes read).
   static SharedLayout swizzled(int rows, int cols, int element_bytes, int row_step = 1);
-  [[nodiscard]] int offset(int row, int col) const;
+  [[nodiscard]] int offset(int row, int col) const {
+    return static_cast<int>(to_offset.apply(static_cast<std::uint32_t>(row * cols + col)));
+  }
 };
 
 }  // namespace braid::tile

@@ -18,7 +18,7 @@ constexpr OpInfo kOps[] = {
     {Op::kStore, "store", 3, 4, false, true, false},
     {Op::kCheckIndex, "check_index", 2, 3, false, false, true},
     {Op::kReduce, "reduce", 1, 1, true, false, false},
-    {Op::kDot, "dot", 3, 4, true, true, false},
+    {Op::kDot, "dot", 3, 5, true, true, false},
     {Op::kFor, "for", 3, -1, false, false, false},
     {Op::kForArg, "for_arg", 0, 1, true, false, true},
     {Op::kForResult, "result", 1, 1, true, false, true},
@@ -27,6 +27,7 @@ constexpr OpInfo kOps[] = {
     {Op::kStoreShared, "store_shared", 3, 3, false, true, false},
     {Op::kCommitGroup, "commit_group", 0, 0, false, false, false},
     {Op::kWaitGroup, "wait_group", 0, 0, false, false, true},
+    {Op::kConvertLayout, "convert_layout", 1, 1, true, false, false},
     {Op::kSignal, "signal", 3, 3, false, false, false},
     {Op::kWait, "wait", 3, 3, false, false, false},
 };
@@ -74,6 +75,15 @@ struct KindName {
 constexpr KindName kKinds[] = {{Kind::kF32, "f32"}, {Kind::kI32, "i32"},
                                {Kind::kI64, "i64"}, {Kind::kPred, "pred"},
                                {Kind::kPtr, "ptr"}, {Kind::kShared, "shared"}};
+
+struct ChangeName {
+  LayoutChange change;
+  std::string_view name;
+};
+constexpr ChangeName kChanges[] = {{LayoutChange::kNone, "none"},
+                                   {LayoutChange::kRegisters, "registers"},
+                                   {LayoutChange::kShuffle, "shuffle"},
+                                   {LayoutChange::kShared, "shared"}};
 
 struct ParamName {
   KernelParam::Kind kind;
@@ -130,6 +140,14 @@ std::string_view kind_name(Kind kind) {
 std::optional<Kind> kind_named(std::string_view name) {
   const auto* x = find(kKinds, [&](const KindName& y) { return y.name == name; });
   return x == nullptr ? std::nullopt : std::optional(x->kind);
+}
+
+std::string_view change_name(LayoutChange change) {
+  return known(find(kChanges, [&](const ChangeName& x) { return x.change == change; })).name;
+}
+std::optional<LayoutChange> change_named(std::string_view name) {
+  const auto* x = find(kChanges, [&](const ChangeName& y) { return y.name == name; });
+  return x == nullptr ? std::nullopt : std::optional(x->change);
 }
 
 std::string_view param_name(KernelParam::Kind kind) {

@@ -33,6 +33,9 @@ std::string_view kind_name(Kind kind);
 std::optional<Kind> kind_named(std::string_view name);
 inline bool is_integer(Kind kind) { return kind == Kind::kI32 || kind == Kind::kI64; }
 
+std::string_view change_name(LayoutChange change);
+std::optional<LayoutChange> change_named(std::string_view name);
+
 std::string_view param_name(KernelParam::Kind kind);
 std::optional<KernelParam::Kind> param_named(std::string_view name);
 

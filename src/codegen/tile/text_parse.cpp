@@ -189,10 +189,14 @@ class TextParser {
         in_.fail_previous("a tile of at most 1048576 elements");
       }
     }
-    if (in_.accept("#")) {
-      inst.layout =
-          static_cast<int>(in_.integer(0, static_cast<std::int64_t>(p_.layouts.size()) - 1));
-    }
+    layout_of(inst);
+  }
+
+  void layout_of(Inst& inst) {
+    if (in_.accept("#")) inst.layout = layout_number(0);
+  }
+  int layout_number(int least) {
+    return static_cast<int>(in_.integer(least, static_cast<std::int64_t>(p_.layouts.size()) - 1));
   }
 
   std::vector<Id> block(Inst* loop, int depth) {
@@ -234,6 +238,8 @@ class TextParser {
       // The type comes before a constant's number is known to be of it.
       in_.expect(":");
       type(inst);
+    } else {
+      layout_of(inst);
     }
     if (inst.op == Op::kConstant) number(inst);
     if (in_.accept("{")) attributes(inst);
@@ -303,24 +309,54 @@ class TextParser {
   }
 
   void attributes(Inst& inst) {
+    const std::pair<std::string_view, bool*> flags[] = {{"trans_a", &inst.trans_a},
+                                                        {"trans_b", &inst.trans_b},
+                                                        {"barrier", &inst.barrier},
+                                                        {"trans_load_a", &inst.trans_load_a},
+                                                        {"trans_load_b", &inst.trans_load_b}};
+    const std::pair<std::string_view, int*> numbers[] = {
+        {"stages", &inst.stages}, {"row_step", &inst.index}, {"at", &inst.shared_offset},
+        {"width", &inst.width},   {"unroll", &inst.unroll},  {"lanes", &inst.lanes},
+        {"warps", &inst.warps}};
     do {
       const Token at = in_.token();
       const std::string name = in_.word("an attribute");
-      if (name == "trans_a") {
-        inst.trans_a = true;
-      } else if (name == "trans_b") {
-        inst.trans_b = true;
-      } else if (name == "stages") {
-        inst.stages = static_cast<int>(in_.integer(1, 64));
-      } else if (name == "row_step") {
-        inst.index = static_cast<int>(in_.integer(1, 64));
-      } else if (name == "at") {
-        inst.shared_offset = static_cast<int>(in_.integer(0, 1 << 30));
-      } else {
-        in_.fail_token(at, "trans_a, trans_b, stages, row_step or at");
+      bool found = false;
+      for (const auto& [key, flag] : flags) {
+        if (key == name) *flag = found = true;
+      }
+      for (const auto& [key, number] : numbers) {
+        if (key != name) continue;
+        *number = static_cast<int>(in_.integer(0, 1 << 30));
+        found = true;
+      }
+      if (!found && !place(inst, name) && !change(inst, name)) {
+        in_.fail_token(at, "an attribute: trans_a, trans_b, stages, row_step, at, ...");
       }
     } while (in_.accept(","));
     in_.expect("}");
+  }
+
+  bool place(Inst& inst, std::string_view name) {
+    if (name == "inline") inst.place = Place::kInline;
+    if (name == "in") {
+      inst.place = Place::kAlias;
+      inst.storage = value(false);
+    }
+    return name == "inline" || name == "in";
+  }
+
+  bool change(Inst& inst, std::string_view name) {
+    if (name == "address") {
+      while (in_.token().kind == Token::kNumber) inst.addresses.push_back(layout_number(-1));
+      return true;
+    }
+    if (name != "change") return false;
+    const Token at = in_.token();
+    const auto change = change_named(in_.word("a change of layout"));
+    if (!change) in_.fail_token(at, "none, registers, shuffle or shared");
+    inst.change = *change;
+    return true;
   }
 
   Id loop(Id id, const Token& at, int depth) {

@@ -78,8 +78,11 @@ class TextPrinter {
   static std::string type_text(const Inst& inst) {
     std::string text(kind_name(inst.type.kind));
     if (!inst.type.is_scalar()) text += fmt::format("[{}, {}]", inst.type.rows, inst.type.cols);
-    if (inst.layout >= 0) text += fmt::format(" #{}", inst.layout);
-    return text;
+    return text + layout_text(inst);
+  }
+
+  static std::string layout_text(const Inst& inst) {
+    return inst.layout >= 0 ? fmt::format(" #{}", inst.layout) : "";
   }
 
   static std::string number_text(const Inst& inst) {
@@ -97,7 +100,29 @@ class TextPrinter {
       out.push_back(fmt::format("row_step {}", inst.index));
     }
     if (inst.shared_offset >= 0) out.push_back(fmt::format("at {}", inst.shared_offset));
+    thread_attributes(inst, out);
     return out.empty() ? "" : fmt::format(" {{{}}}", fmt::join(out, ", "));
+  }
+
+  static void thread_attributes(const Inst& inst, std::vector<std::string>& out) {
+    if (inst.place == Place::kInline) out.emplace_back("inline");
+    if (inst.place == Place::kAlias) out.push_back("in " + name(inst.storage));
+    const auto number = [&](std::string_view key, int value, int none) {
+      if (value != none) out.push_back(fmt::format("{} {}", key, value));
+    };
+    number("width", inst.width, 1);
+    number("unroll", inst.unroll, 0);
+    number("lanes", inst.lanes, 0);
+    number("warps", inst.warps, 0);
+    if (inst.barrier) out.emplace_back("barrier");
+    if (inst.change != LayoutChange::kNone) {
+      out.push_back(fmt::format("change {}", change_name(inst.change)));
+    }
+    if (inst.trans_load_a) out.emplace_back("trans_load_a");
+    if (inst.trans_load_b) out.emplace_back("trans_load_b");
+    if (!inst.addresses.empty()) {
+      out.push_back(fmt::format("address {}", fmt::join(inst.addresses, " ")));
+    }
   }
 
   void block(const std::vector<Id>& ids) {
@@ -118,7 +143,7 @@ class TextPrinter {
     if (inst.op == Op::kConstant) operands.push_back(number_text(inst));
     for (Id arg : inst.args) operands.push_back(name(arg));
     if (!operands.empty()) text += fmt::format(" {}", fmt::join(operands, ", "));
-    if (info.has_result) text += " : " + type_text(inst);
+    text += info.has_result ? " : " + type_text(inst) : layout_text(inst);
     line(text + attributes(inst));
   }
 

@@ -21,6 +21,9 @@ inline constexpr Id kNone = -1;
 
 enum class Kind : std::uint8_t { kF32, kI32, kI64, kPred, kPtr, kShared };
 
+/// Bytes of one computed value in shared memory.
+inline int value_bytes(Kind kind) { return kind == Kind::kI64 ? 8 : kind == Kind::kPred ? 1 : 4; }
+
 struct Type {
   Kind kind = Kind::kI64;
   int rows = 0;  ///< 0: a scalar
@@ -43,7 +46,8 @@ enum class Op : std::uint8_t {
   kCheckIndex,   ///< scalar extent, index tile, [mask]: an index outside of [0, extent) goes to the
                  ///< record, as one of node `index` of the body
   kReduce,       ///< over columns -> [rows, 1]; `fn` is kAdd, kMax or kMin
-  kDot,          ///< a, b, accumulator: a x b + accumulator, in the accumulator's place
+  kDot,          ///< a, b, accumulator, [slot of a, slot of b]: a x b + accumulator; an operand is
+                 ///< a slot of a shared tile or, in the layout of a fragment, in registers
   kFor,     ///< low, high, step, initial values...; `body`; the induction variable is body_args[0]
   kForArg,  ///< the induction variable (index 0) or carried value index - 1 inside a loop
   kForResult,     ///< carried value `index` after loop args[0]
@@ -53,10 +57,11 @@ enum class Op : std::uint8_t {
   kStoreShared,   ///< shared, slot, tile
   kCommitGroup,   ///< ends a group of asynchronous copies
   kWaitGroup,     ///< waits until at most `index` groups are in flight, then a block barrier
-  kSignal,        ///< slot, rank or none, predicate or none, scalars: block barrier, then releases
-                  ///< this rank's flag of the slot at the rank, or at every rank
-  kWait,          ///< slot, rank or none, predicate or none: waits for the flag of the rank, or of
-                  ///< every rank, in this rank's slot, then a block barrier
+  kConvertLayout,  ///< the same tile in its own layout
+  kSignal,         ///< slot, rank or none, predicate or none, scalars: block barrier, then releases
+                   ///< this rank's flag of the slot at the rank, or at every rank
+  kWait,           ///< slot, rank or none, predicate or none: waits for the flag of the rank, or of
+                   ///< every rank, in this rank's slot, then a block barrier
 };
 
 /// Scalar functions of kMap. Comparison and logic give predicates. Of floats, kMin and kMax keep
@@ -95,6 +100,13 @@ enum class Fn : std::uint8_t {
 double float_identity(Fn fn);
 std::int64_t integer_identity(Fn fn);
 
+/// Where the elements of a value live.
+enum class Place : std::uint8_t {
+  kRegisters,  ///< its own
+  kInline,     ///< nowhere: they are computed in the expressions that use them
+  kAlias       ///< in another value's registers
+};
+
 struct Inst {
   Op op;
   Type type;
@@ -108,7 +120,22 @@ struct Inst {
   int stages = 1;                           ///< kAllocShared
   std::vector<Id> body, body_args, yields;  ///< kFor
   int layout = -1;                          ///< index into Program::layouts, by assign_layouts
-  int shared_offset = -1;                   ///< bytes: kAllocShared, and the scratch of kReduce
+  int shared_offset = -1;  ///< bytes: kAllocShared, and the scratch of kReduce and kConvertLayout
+
+  // By lower_to_threads.
+  Place place = Place::kRegisters;
+  Id storage = kNone;    ///< Place::kAlias: whose registers
+  int width = 1;         ///< elements of one access
+  int unroll = 0;        ///< of the loop over registers or K; 0: wholly
+  bool barrier = false;  ///< a block barrier comes first: the scratch may still be read
+  int lanes = 0;         ///< kReduce: bits of the lane to combine over; else: threads where one
+  int warps = 0;         ///<   of these bits is set hold copies and stay out
+  LayoutChange change = LayoutChange::kNone;        ///< kConvertLayout
+  bool trans_load_a = false, trans_load_b = false;  ///< kDot: its fragments come by ldmatrix.trans
+  /// Layouts of one row: the element of a buffer for each register, lane and warp. kDot: of a and
+  /// b, -1 in registers; kReduce: to write and to read the scratch; kConvertLayout: the same or, of
+  /// its operand, the register and the lane.
+  std::vector<int> addresses;
 };
 
 /// A parameter's facts for the printer and the axis analysis.

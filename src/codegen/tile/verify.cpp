@@ -30,7 +30,6 @@ class Verifier {
                                           "two, the second within the first",
                                           p_.num_warps, p_.warps_m));
     }
-    for (const Layout& layout : p_.layouts) check_layout(layout);
     block(p_.body, [] {});
   }
 
@@ -43,11 +42,19 @@ class Verifier {
                   fmt::format("found {}, expected {}", found, expected));
   }
 
-  void check_layout(const Layout& layout) const {
+  void layout(const Inst& inst) const {
+    if (inst.layout >= static_cast<int>(p_.layouts.size())) {
+      fail(fmt::format("layout {}", inst.layout), fmt::format("one below {}", p_.layouts.size()));
+    }
+    const Layout& layout = p_.layouts[static_cast<std::size_t>(inst.layout)];
     if (layout.lane.size() != 5 || layout.warps() != p_.num_warps || !layout.covers_tile()) {
-      throw_invalid(p_.entry, fmt::format("a layout of [{}, {}] does not spread it over 32 lanes "
-                                          "and {} warps",
-                                          layout.rows, layout.cols, p_.num_warps));
+      fail(fmt::format("a layout of [{}, {}]", layout.rows, layout.cols),
+           fmt::format("one that spreads it over 32 lanes and {} warps", p_.num_warps));
+    }
+    const bool has_result = op_info(inst.op).has_result;
+    if (has_result && (layout.rows != inst.type.rows || layout.cols != inst.type.cols)) {
+      fail(fmt::format("a layout of [{}, {}]", layout.rows, layout.cols),
+           "one of " + shown(inst.type));
     }
   }
 
@@ -149,15 +156,7 @@ class Verifier {
     if (!type.is_scalar() && (!is_power_of_two(type.rows) || !is_power_of_two(type.cols))) {
       fail(shown(type), "extents that are powers of two");
     }
-    const bool in_table = inst.layout < static_cast<int>(p_.layouts.size());
-    if (inst.layout >= 0 && (!in_table || type.is_scalar())) fail("a layout", "none here");
-    if (inst.layout >= 0) {
-      const Layout& layout = p_.layouts[static_cast<std::size_t>(inst.layout)];
-      if (layout.rows != type.rows || layout.cols != type.cols) {
-        fail(fmt::format("a layout of [{}, {}]", layout.rows, layout.cols),
-             "one of " + shown(type));
-      }
-    }
+    if (inst.layout >= 0) layout(inst);
     if (inst.op == Op::kParam && inst.index >= static_cast<int>(p_.params.size())) {
       fail(fmt::format("parameter {}", inst.index), fmt::format("one below {}", p_.params.size()));
     }
@@ -225,6 +224,9 @@ class Verifier {
       case Op::kStoreShared:
         shared(args[0], args[1]);
         same_shape(args[2], type(args[0]), "the value");
+        break;
+      case Op::kConvertLayout:
+        if (type(args[0]) != inst.type) fail(shown(type(args[0])), shown(inst.type));
         break;
       case Op::kSignal:
       case Op::kWait:
@@ -336,7 +338,7 @@ class Verifier {
                        shown(inst.type)),
            "[M, K] x [K, N] + f32[M, N]");
     }
-    if (args.size() > 3) scalar_integer(args[3], "the slot");
+    for (std::size_t i = 3; i < args.size(); ++i) scalar_integer(args[i], "the slot");
   }
 
   void shared(Id tile, Id slot) const {

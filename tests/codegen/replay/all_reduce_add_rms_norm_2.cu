@@ -1,123 +1,30 @@
-struct bf16 { unsigned short bits; };
-struct f16 { unsigned short bits; };
-
-__device__ __forceinline__ float widen(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
-__device__ __forceinline__ float widen(f16 x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+__device__ __forceinline__ unsigned short narrow_bf16(float x) {
+  unsigned short y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
-__device__ __forceinline__ float widen(float x) { return x; }
-__device__ __forceinline__ long long widen(int x) { return x; }
-__device__ __forceinline__ long long widen(long long x) { return x; }
-__device__ __forceinline__ long long widen(unsigned char x) { return x; }
-
-__device__ __forceinline__ void narrow(bf16& y, float x) {
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+__device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
+  uint4 w = make_uint4(0u, 0u, 0u, 0u);
+  if (ok) w = *(const uint4*)p;
+  v[0] = __uint_as_float(w.x << 16);
+  v[1] = __uint_as_float(w.x & 0xffff0000u);
+  v[2] = __uint_as_float(w.y << 16);
+  v[3] = __uint_as_float(w.y & 0xffff0000u);
+  v[4] = __uint_as_float(w.z << 16);
+  v[5] = __uint_as_float(w.z & 0xffff0000u);
+  v[6] = __uint_as_float(w.w << 16);
+  v[7] = __uint_as_float(w.w & 0xffff0000u);
 }
-__device__ __forceinline__ void narrow(f16& y, float x) {
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+__device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
+__device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
+  uint4 w;
+  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
+  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
+  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  if (ok) *(uint4*)p = w;
 }
-__device__ __forceinline__ void narrow(float& y, float x) { y = x; }
-__device__ __forceinline__ void narrow(int& y, long long x) { y = (int)x; }
-__device__ __forceinline__ void narrow(long long& y, long long x) { y = x; }
-__device__ __forceinline__ void narrow(unsigned char& y, long long x) { y = (unsigned char)x; }
-
-// The value nearest to x that an E can hold.
-template <class E, class V>
-__device__ __forceinline__ V round_to(V x) {
-  E y;
-  narrow(y, x);
-  return widen(y);
-}
-
-// The 32-bit words of one access, and elements in them.
-__device__ __forceinline__ void read_words(unsigned (&w)[1], const void* p) { w[0] = *(const unsigned*)p; }
-__device__ __forceinline__ void read_words(unsigned (&w)[2], const void* p) {
-  const uint2 r = *(const uint2*)p;
-  w[0] = r.x, w[1] = r.y;
-}
-__device__ __forceinline__ void read_words(unsigned (&w)[4], const void* p) {
-  const uint4 r = *(const uint4*)p;
-  w[0] = r.x, w[1] = r.y, w[2] = r.z, w[3] = r.w;
-}
-__device__ __forceinline__ void write_words(const unsigned (&w)[1], void* p) { *(unsigned*)p = w[0]; }
-__device__ __forceinline__ void write_words(const unsigned (&w)[2], void* p) {
-  *(uint2*)p = make_uint2(w[0], w[1]);
-}
-__device__ __forceinline__ void write_words(const unsigned (&w)[4], void* p) {
-  *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]);
-}
-__device__ __forceinline__ void take(bf16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
-__device__ __forceinline__ void take(f16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
-__device__ __forceinline__ void take(float& e, const unsigned* w, int i) { e = __uint_as_float(w[i]); }
-__device__ __forceinline__ void take(int& e, const unsigned* w, int i) { e = (int)w[i]; }
-__device__ __forceinline__ void take(long long& e, const unsigned* w, int i) {
-  e = (long long)((unsigned long long)w[2 * i + 1] << 32 | w[2 * i]);
-}
-__device__ __forceinline__ void take(unsigned char& e, const unsigned* w, int i) { e = w[i / 4] >> (i % 4 * 8); }
-__device__ __forceinline__ void put(bf16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
-__device__ __forceinline__ void put(f16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
-__device__ __forceinline__ void put(float e, unsigned* w, int i) { w[i] = __float_as_uint(e); }
-__device__ __forceinline__ void put(int e, unsigned* w, int i) { w[i] = (unsigned)e; }
-__device__ __forceinline__ void put(long long e, unsigned* w, int i) {
-  w[2 * i] = (unsigned)e;
-  w[2 * i + 1] = (unsigned)(e >> 32);
-}
-__device__ __forceinline__ void put(unsigned char e, unsigned* w, int i) { w[i / 4] |= (unsigned)e << (i % 4 * 8); }
-
-// N elements in one access; masked elements read as zero.
-template <int N, class E, class V>
-__device__ __forceinline__ void load(V* v, const E* p, bool ok) {
-  if constexpr (N * sizeof(E) >= 4) {
-    unsigned w[N * sizeof(E) / 4] = {};
-    if (ok) read_words(w, p);
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      take(e, w, i);
-      v[i] = widen(e);
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e{};
-      if (ok) e = p[i];
-      v[i] = widen(e);
-    }
-  }
-}
-template <int N, class E, class V>
-__device__ __forceinline__ void store(E* p, const V* v, bool ok) {
-  if constexpr (N * sizeof(E) >= 4) {
-    unsigned w[N * sizeof(E) / 4] = {};
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      narrow(e, v[i]);
-      put(e, w, i);
-    }
-    if (ok) write_words(w, p);
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      narrow(e, v[i]);
-      if (ok) p[i] = e;
-    }
-  }
-}
-
 extern __shared__ __align__(1024) unsigned char smem[];
-
-// Element offset of (row, col) in a shared tile whose 16-byte pieces are swizzled.
-template <int Cols, int Piece, int PerPhase, int Phases>
-__device__ __forceinline__ int swizzle(int row, int col) {
-  return row * Cols + (col ^ (row / PerPhase % Phases * Piece));
-}
-__device__ __forceinline__ unsigned shared_address(const void* p) {
-  return (unsigned)__cvta_generic_to_shared(p);
-}
 
 // What went wrong first on this rank, for the host.
 struct Record {
@@ -233,10 +140,8 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
 extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 8 * 256;
-  const int row1 = 0;
-  const int col1 = 0;
+  const int at2 = warp % 8;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
@@ -245,18 +150,18 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     const long long v22 = (v12 * 2048) * 2;
     unsigned char* const v23 = v17 + v22;
     float v24[8];
-    load<8>(v24 + 0, (const bf16*)v23 + col0, true);
+    load_bf16_8(v24 + 0, (const unsigned short*)v23 + col0, true);
     unsigned char* const v25 = peers.base[1] + p8;
     unsigned char* const v26 = v25 + v22;
     float v27[8];
-    load<8>(v27 + 0, (const bf16*)v26 + col0, true);
+    load_bf16_8(v27 + 0, (const unsigned short*)v26 + col0, true);
     unsigned char* const v31 = p9 + v22;
     float v32[8];
-    load<8>(v32 + 0, (const bf16*)v31 + col0, true);
+    load_bf16_8(v32 + 0, (const unsigned short*)v31 + col0, true);
     float v34[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v34[i] = round_to<bf16>(((round_to<bf16>((v24[i] + v27[i]))) + v32[i]));
+      v34[i] = round_bf16(((round_bf16((v24[i] + v27[i]))) + v32[i]));
     float v36[1];
     v36[0] = 0.0f;
 #pragma unroll
@@ -270,27 +175,27 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     float* const s36 = (float*)(smem + 0);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s36[row1 * 8 + warp % 8] = v36[0];
+      s36[at2] = v36[0];
     }
     __syncthreads();
-    v36[0] = s36[row1 * 8];
+    v36[0] = s36[0];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v36[0] = v36[0] + s36[row1 * 8 + w];
+      v36[0] = v36[0] + s36[0 + w];
     }
     const float v38 = (float)2048;
     float v41[1];
     v41[0] = rsqrtf(((v36[0] / v38) + 1e-05f));
     float v44[8];
-    load<8>(v44 + 0, (const bf16*)p10 + col0, true);
+    load_bf16_8(v44 + 0, (const unsigned short*)p10 + col0, true);
     float v45[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v45[i] = (v34[i] * v41[0]) * v44[i];
     unsigned char* const v48 = p11 + v22;
-    store<8>((bf16*)v48 + col0, v45 + 0, true);
+    store_bf16_8((unsigned short*)v48 + col0, v45 + 0, true);
     unsigned char* const v51 = p12 + v22;
-    store<8>((bf16*)v51 + col0, v34 + 0, true);
+    store_bf16_8((unsigned short*)v51 + col0, v34 + 0, true);
   }
   const long long v53 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v53);

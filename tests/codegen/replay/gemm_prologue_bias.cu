@@ -1,149 +1,56 @@
-struct bf16 { unsigned short bits; };
-struct f16 { unsigned short bits; };
-
-__device__ __forceinline__ float widen(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
-__device__ __forceinline__ float widen(f16 x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+__device__ __forceinline__ unsigned short narrow_bf16(float x) {
+  unsigned short y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
-__device__ __forceinline__ float widen(float x) { return x; }
-__device__ __forceinline__ long long widen(int x) { return x; }
-__device__ __forceinline__ long long widen(long long x) { return x; }
-__device__ __forceinline__ long long widen(unsigned char x) { return x; }
-
-__device__ __forceinline__ void narrow(bf16& y, float x) {
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+__device__ __forceinline__ void load_bf16_2(float* v, const unsigned short* p, bool ok) {
+  unsigned w = 0u;
+  if (ok) w = *(const unsigned*)p;
+  v[0] = __uint_as_float(w << 16);
+  v[1] = __uint_as_float(w & 0xffff0000u);
 }
-__device__ __forceinline__ void narrow(f16& y, float x) {
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+__device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
+  uint4 w = make_uint4(0u, 0u, 0u, 0u);
+  if (ok) w = *(const uint4*)p;
+  v[0] = __uint_as_float(w.x << 16);
+  v[1] = __uint_as_float(w.x & 0xffff0000u);
+  v[2] = __uint_as_float(w.y << 16);
+  v[3] = __uint_as_float(w.y & 0xffff0000u);
+  v[4] = __uint_as_float(w.z << 16);
+  v[5] = __uint_as_float(w.z & 0xffff0000u);
+  v[6] = __uint_as_float(w.w << 16);
+  v[7] = __uint_as_float(w.w & 0xffff0000u);
 }
-__device__ __forceinline__ void narrow(float& y, float x) { y = x; }
-__device__ __forceinline__ void narrow(int& y, long long x) { y = (int)x; }
-__device__ __forceinline__ void narrow(long long& y, long long x) { y = x; }
-__device__ __forceinline__ void narrow(unsigned char& y, long long x) { y = (unsigned char)x; }
-
-// The value nearest to x that an E can hold.
-template <class E, class V>
-__device__ __forceinline__ V round_to(V x) {
-  E y;
-  narrow(y, x);
-  return widen(y);
+__device__ __forceinline__ void load_f32_4(float* v, const float* p, bool ok) {
+  uint4 w = make_uint4(0u, 0u, 0u, 0u);
+  if (ok) w = *(const uint4*)p;
+  v[0] = __uint_as_float(w.x);
+  v[1] = __uint_as_float(w.y);
+  v[2] = __uint_as_float(w.z);
+  v[3] = __uint_as_float(w.w);
 }
-
-// The 32-bit words of one access, and elements in them.
-__device__ __forceinline__ void read_words(unsigned (&w)[1], const void* p) { w[0] = *(const unsigned*)p; }
-__device__ __forceinline__ void read_words(unsigned (&w)[2], const void* p) {
-  const uint2 r = *(const uint2*)p;
-  w[0] = r.x, w[1] = r.y;
+__device__ __forceinline__ void store_bf16_2(unsigned short* p, const float* v, bool ok) {
+  unsigned w;
+  w = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  if (ok) *(unsigned*)p = w;
 }
-__device__ __forceinline__ void read_words(unsigned (&w)[4], const void* p) {
-  const uint4 r = *(const uint4*)p;
-  w[0] = r.x, w[1] = r.y, w[2] = r.z, w[3] = r.w;
+__device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
+  uint4 w;
+  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
+  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
+  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  if (ok) *(uint4*)p = w;
 }
-__device__ __forceinline__ void write_words(const unsigned (&w)[1], void* p) { *(unsigned*)p = w[0]; }
-__device__ __forceinline__ void write_words(const unsigned (&w)[2], void* p) {
-  *(uint2*)p = make_uint2(w[0], w[1]);
-}
-__device__ __forceinline__ void write_words(const unsigned (&w)[4], void* p) {
-  *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]);
-}
-__device__ __forceinline__ void take(bf16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
-__device__ __forceinline__ void take(f16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
-__device__ __forceinline__ void take(float& e, const unsigned* w, int i) { e = __uint_as_float(w[i]); }
-__device__ __forceinline__ void take(int& e, const unsigned* w, int i) { e = (int)w[i]; }
-__device__ __forceinline__ void take(long long& e, const unsigned* w, int i) {
-  e = (long long)((unsigned long long)w[2 * i + 1] << 32 | w[2 * i]);
-}
-__device__ __forceinline__ void take(unsigned char& e, const unsigned* w, int i) { e = w[i / 4] >> (i % 4 * 8); }
-__device__ __forceinline__ void put(bf16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
-__device__ __forceinline__ void put(f16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
-__device__ __forceinline__ void put(float e, unsigned* w, int i) { w[i] = __float_as_uint(e); }
-__device__ __forceinline__ void put(int e, unsigned* w, int i) { w[i] = (unsigned)e; }
-__device__ __forceinline__ void put(long long e, unsigned* w, int i) {
-  w[2 * i] = (unsigned)e;
-  w[2 * i + 1] = (unsigned)(e >> 32);
-}
-__device__ __forceinline__ void put(unsigned char e, unsigned* w, int i) { w[i / 4] |= (unsigned)e << (i % 4 * 8); }
-
-// N elements in one access; masked elements read as zero.
-template <int N, class E, class V>
-__device__ __forceinline__ void load(V* v, const E* p, bool ok) {
-  if constexpr (N * sizeof(E) >= 4) {
-    unsigned w[N * sizeof(E) / 4] = {};
-    if (ok) read_words(w, p);
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      take(e, w, i);
-      v[i] = widen(e);
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e{};
-      if (ok) e = p[i];
-      v[i] = widen(e);
-    }
-  }
-}
-template <int N, class E, class V>
-__device__ __forceinline__ void store(E* p, const V* v, bool ok) {
-  if constexpr (N * sizeof(E) >= 4) {
-    unsigned w[N * sizeof(E) / 4] = {};
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      narrow(e, v[i]);
-      put(e, w, i);
-    }
-    if (ok) write_words(w, p);
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      narrow(e, v[i]);
-      if (ok) p[i] = e;
-    }
-  }
-}
-
 extern __shared__ __align__(1024) unsigned char smem[];
-
-// Element offset of (row, col) in a shared tile whose 16-byte pieces are swizzled.
-template <int Cols, int Piece, int PerPhase, int Phases>
-__device__ __forceinline__ int swizzle(int row, int col) {
-  return row * Cols + (col ^ (row / PerPhase % Phases * Piece));
-}
 __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
-
-// Bytes from global to shared memory; zeros when not ok. Narrow pieces go through a register.
-template <int Bytes>
-__device__ __forceinline__ void copy_async(void* to, const void* from, bool ok) {
-  const unsigned size = ok ? Bytes : 0;
-  if constexpr (Bytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 :: "r"(shared_address(to)), "l"(from), "r"(size) : "memory");
-  } else if constexpr (Bytes >= 4) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
-                 :: "r"(shared_address(to)), "l"(from), "n"(Bytes), "r"(size) : "memory");
-  } else if constexpr (Bytes == 2) {
-    unsigned short value = 0;
-    if (ok) value = *(const unsigned short*)from;
-    *(unsigned short*)to = value;
-  } else {
-    *(unsigned char*)to = ok ? *(const unsigned char*)from : 0;
-  }
-}
 __device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int N>
-__device__ __forceinline__ void wait_group() {
-  asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+__device__ __forceinline__ void wait_group_1() {
+  asm volatile("cp.async.wait_group 1;" ::: "memory");
   __syncthreads();
 }
-
 __device__ __forceinline__ void ldmatrix(unsigned* r, const void* p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
@@ -152,14 +59,8 @@ __device__ __forceinline__ void ldmatrix_trans(unsigned* r, const void* p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
 }
-__device__ __forceinline__ void mma(bf16, float* c, const unsigned* a, const unsigned* b) {
+__device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const unsigned* b) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-__device__ __forceinline__ void mma(f16, float* c, const unsigned* a, const unsigned* b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -168,67 +69,66 @@ __device__ __forceinline__ void mma(f16, float* c, const unsigned* a, const unsi
 extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5, unsigned char* __restrict__ p6) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int row0 = lane / 4 % 8 + warp / 2 % 2 * 32;
-  const int col0 = lane % 4 * 2 + warp % 2 * 32;
-  const int row1 = lane / 8 % 4 + warp % 4 * 4;
-  const int col1 = lane % 8 * 8;
+  const int row0 = lane / 8 % 4 + warp % 4 * 4;
+  const int col0 = lane % 8 * 8;
+  const int col1 = lane % 4 * 2 + warp % 2 * 32;
   const int row2 = lane / 4 % 8 + warp / 2 % 2 * 32;
-  const int col2 = 0;
+  const int at3 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
+  const int at4 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8)) + lane % 16 * 64 + warp / 2 % 2 * 2048;
+  const int at5 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8) ^ (warp % 2 * 32)) + lane % 16 * 64;
   const int v1 = (int)(long long)blockIdx.x;
   const int v3 = (int)p0;
   const int v7 = (v1 % v3) * 64;
   const int v9 = (v1 / v3) * 64;
-  const bool v69 = 0 < 64;
   const int v71 = (int)v7;
   const int v75 = (int)0;
   float v83[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load<8>(v83 + i, (const bf16*)p2 + (((v71 + (row1 + i / 8 % 4 * 16)) * 64) + (v75 + (col1 + i % 8))), (((v71 + (row1 + i / 8 % 4 * 16)) < p1) && ((v75 + (col1 + i % 8)) < 64)));
+    load_bf16_8(v83 + i, (const unsigned short*)p2 + (((v71 + (row0 + i / 8 % 4 * 16)) * 64) + (v75 + (col0 + i % 8))), (((v71 + (row0 + i / 8 % 4 * 16)) < p1) && ((v75 + (col0 + i % 8)) < 64)));
   float v85[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load<8>(v85 + i, (const bf16*)p3 + (v75 + (col1 + i % 8)), (((v71 + (row1 + i / 8 % 4 * 16)) < p1) && ((v75 + (col1 + i % 8)) < 64)));
+    load_bf16_8(v85 + i, (const unsigned short*)p3 + (v75 + (col0 + i % 8)), (((v71 + (row0 + i / 8 % 4 * 16)) < p1) && ((v75 + (col0 + i % 8)) < 64)));
   float v86[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v86[i] = v83[i] * v85[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store<8>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v86 + i, true);
+    store_bf16_8((unsigned short*)(smem + 0) + (at3 + i % 8 + i / 8 % 4 * 1024), v86 + i, true);
   const int v93 = (int)v9;
   float v99[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 4)
-    load<4>(v99 + i, (const float*)p4 + (((v75 + (row1 + i / 8 % 4 * 16)) * 128) + (v93 + (col1 + i % 8))), (((v75 + (row1 + i / 8 % 4 * 16)) < 64) && ((v93 + (col1 + i % 8)) < 128)));
+    load_f32_4(v99 + i, (const float*)p4 + (((v75 + (row0 + i / 8 % 4 * 16)) * 128) + (v93 + (col0 + i % 8))), (((v75 + (row0 + i / 8 % 4 * 16)) < 64) && ((v93 + (col0 + i % 8)) < 128)));
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store<8>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v99 + i, true);
+    store_bf16_8((unsigned short*)(smem + 24576) + (at3 + i % 8 + i / 8 % 4 * 1024), v99 + i, true);
   commit_group();
-  const bool v105 = 64 < 64;
   const int v106 = (int)64;
   float v111[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load<8>(v111 + i, (const bf16*)p2 + (((v71 + (row1 + i / 8 % 4 * 16)) * 64) + (v106 + (col1 + i % 8))), (((v71 + (row1 + i / 8 % 4 * 16)) < p1) && ((v106 + (col1 + i % 8)) < 64)));
+    load_bf16_8(v111 + i, (const unsigned short*)p2 + (((v71 + (row0 + i / 8 % 4 * 16)) * 64) + (v106 + (col0 + i % 8))), (((v71 + (row0 + i / 8 % 4 * 16)) < p1) && ((v106 + (col0 + i % 8)) < 64)));
   float v112[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load<8>(v112 + i, (const bf16*)p3 + (v106 + (col1 + i % 8)), (((v71 + (row1 + i / 8 % 4 * 16)) < p1) && ((v106 + (col1 + i % 8)) < 64)));
+    load_bf16_8(v112 + i, (const unsigned short*)p3 + (v106 + (col0 + i % 8)), (((v71 + (row0 + i / 8 % 4 * 16)) < p1) && ((v106 + (col0 + i % 8)) < 64)));
   float v113[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v113[i] = v111[i] * v112[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store<8>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v113 + i, true);
+    store_bf16_8((unsigned short*)(smem + 0 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v113 + i, true);
   float v121[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 4)
-    load<4>(v121 + i, (const float*)p4 + (((v106 + (row1 + i / 8 % 4 * 16)) * 128) + (v93 + (col1 + i % 8))), (((v106 + (row1 + i / 8 % 4 * 16)) < 64) && ((v93 + (col1 + i % 8)) < 128)));
+    load_f32_4(v121 + i, (const float*)p4 + (((v106 + (row0 + i / 8 % 4 * 16)) * 128) + (v93 + (col0 + i % 8))), (((v106 + (row0 + i / 8 % 4 * 16)) < 64) && ((v93 + (col0 + i % 8)) < 128)));
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store<8>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v121 + i, true);
+    store_bf16_8((unsigned short*)(smem + 24576 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v121 + i, true);
   commit_group();
   float v12[32];
 #pragma unroll
@@ -237,54 +137,50 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long
   for (long long v11 = 0; v11 < 64; v11 += 64) {
     const long long v126 = (v11 - 0) / 64;
     const long long v127 = v126 % 3;
-    wait_group<1>();
-    const long long v131 = v11 + 128;
+    wait_group_1();
     const long long v133 = (v126 + 2) % 3;
-    const bool v134 = v131 < 64;
     const int v136 = (int)v7;
-    const int v140 = (int)v131;
+    const int v140 = (int)(v11 + 128);
     float v148[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load<8>(v148 + i, (const bf16*)p2 + (((v136 + (row1 + i / 8 % 4 * 16)) * 64) + (v140 + (col1 + i % 8))), (((v136 + (row1 + i / 8 % 4 * 16)) < p1) && ((v140 + (col1 + i % 8)) < 64)));
+      load_bf16_8(v148 + i, (const unsigned short*)p2 + (((v136 + (row0 + i / 8 % 4 * 16)) * 64) + (v140 + (col0 + i % 8))), (((v136 + (row0 + i / 8 % 4 * 16)) < p1) && ((v140 + (col0 + i % 8)) < 64)));
     float v150[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load<8>(v150 + i, (const bf16*)p3 + (v140 + (col1 + i % 8)), (((v136 + (row1 + i / 8 % 4 * 16)) < p1) && ((v140 + (col1 + i % 8)) < 64)));
+      load_bf16_8(v150 + i, (const unsigned short*)p3 + (v140 + (col0 + i % 8)), (((v136 + (row0 + i / 8 % 4 * 16)) < p1) && ((v140 + (col0 + i % 8)) < 64)));
     float v151[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
       v151[i] = v148[i] * v150[i];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      store<8>(((bf16*)(smem + 0 + (int)v133 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v151 + i, true);
+      store_bf16_8((unsigned short*)(smem + 0 + (int)v133 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v151 + i, true);
     const int v157 = (int)v9;
     float v163[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 4)
-      load<4>(v163 + i, (const float*)p4 + (((v140 + (row1 + i / 8 % 4 * 16)) * 128) + (v157 + (col1 + i % 8))), (((v140 + (row1 + i / 8 % 4 * 16)) < 64) && ((v157 + (col1 + i % 8)) < 128)));
+      load_f32_4(v163 + i, (const float*)p4 + (((v140 + (row0 + i / 8 % 4 * 16)) * 128) + (v157 + (col0 + i % 8))), (((v140 + (row0 + i / 8 % 4 * 16)) < 64) && ((v157 + (col0 + i % 8)) < 128)));
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      store<8>(((bf16*)(smem + 24576 + (int)v133 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), v163 + i, true);
+      store_bf16_8((unsigned short*)(smem + 24576 + (int)v133 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v163 + i, true);
     commit_group();
     {
-      const auto* const a = ((bf16*)(smem + 0 + (int)v127 * 8192));
-      const auto* const b = ((bf16*)(smem + 24576 + (int)v127 * 8192));
-      const int m0 = warp / 2 * 32;
-      const int n0 = warp % 2 * 32;
+      const unsigned short* const a = (unsigned short*)(smem + 0 + (int)v127 * 8192);
+      const unsigned short* const b = (unsigned short*)(smem + 24576 + (int)v127 * 8192);
 #pragma unroll
-      for (int k = 0; k < 64; k += 16) {
+      for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[4][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + swizzle<64, 8, 1, 8>(m0 + m * 16 + lane % 16, k + lane / 16 * 8));
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 16)) + m % 2 * 1024));
 #pragma unroll
         for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + swizzle<64, 8, 1, 8>(k + lane % 16, n0 + n * 8 + lane / 16 * 8));
+          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 16)) + k % 4 * 1024));
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma(bf16{}, v12 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v12 + (m * 4 + n) * 4, fa[m], fb[n]);
         }
       }
     }
@@ -302,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long
   float v57[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    load<2>(v57 + i, (const bf16*)p5 + (v52 + (col0 + i % 2 + i / 4 % 4 * 8)), v51[i / 2 % 2 + i / 16 % 2 * 2]);
+    load_bf16_2(v57 + i, (const unsigned short*)p5 + (v52 + (col1 + i % 2 + i / 4 % 4 * 8)), v51[i / 2 % 2 + i / 16 % 2 * 2]);
   float v58[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
@@ -313,5 +209,5 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long
     v62[i] = v49[i] * 128;
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p6 + (v62[i / 2 % 2 + i / 16 % 2 * 2] + (v52 + (col0 + i % 2 + i / 4 % 4 * 8))), v58 + i, v51[i / 2 % 2 + i / 16 % 2 * 2]);
+    store_bf16_2((unsigned short*)p6 + (v62[i / 2 % 2 + i / 16 % 2 * 2] + (v52 + (col1 + i % 2 + i / 4 % 4 * 8))), v58 + i, v51[i / 2 % 2 + i / 16 % 2 * 2]);
 }

@@ -1,165 +1,33 @@
-struct bf16 { unsigned short bits; };
-struct f16 { unsigned short bits; };
-
-__device__ __forceinline__ float widen(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
-__device__ __forceinline__ float widen(f16 x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+__device__ __forceinline__ unsigned short narrow_bf16(float x) {
+  unsigned short y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
-__device__ __forceinline__ float widen(float x) { return x; }
-__device__ __forceinline__ long long widen(int x) { return x; }
-__device__ __forceinline__ long long widen(long long x) { return x; }
-__device__ __forceinline__ long long widen(unsigned char x) { return x; }
-
-__device__ __forceinline__ void narrow(bf16& y, float x) {
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+__device__ __forceinline__ void store_bf16_2(unsigned short* p, const float* v, bool ok) {
+  unsigned w;
+  w = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  if (ok) *(unsigned*)p = w;
 }
-__device__ __forceinline__ void narrow(f16& y, float x) {
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
-}
-__device__ __forceinline__ void narrow(float& y, float x) { y = x; }
-__device__ __forceinline__ void narrow(int& y, long long x) { y = (int)x; }
-__device__ __forceinline__ void narrow(long long& y, long long x) { y = x; }
-__device__ __forceinline__ void narrow(unsigned char& y, long long x) { y = (unsigned char)x; }
-
-// The value nearest to x that an E can hold.
-template <class E, class V>
-__device__ __forceinline__ V round_to(V x) {
-  E y;
-  narrow(y, x);
-  return widen(y);
-}
-
-// The 32-bit words of one access, and elements in them.
-__device__ __forceinline__ void read_words(unsigned (&w)[1], const void* p) { w[0] = *(const unsigned*)p; }
-__device__ __forceinline__ void read_words(unsigned (&w)[2], const void* p) {
-  const uint2 r = *(const uint2*)p;
-  w[0] = r.x, w[1] = r.y;
-}
-__device__ __forceinline__ void read_words(unsigned (&w)[4], const void* p) {
-  const uint4 r = *(const uint4*)p;
-  w[0] = r.x, w[1] = r.y, w[2] = r.z, w[3] = r.w;
-}
-__device__ __forceinline__ void write_words(const unsigned (&w)[1], void* p) { *(unsigned*)p = w[0]; }
-__device__ __forceinline__ void write_words(const unsigned (&w)[2], void* p) {
-  *(uint2*)p = make_uint2(w[0], w[1]);
-}
-__device__ __forceinline__ void write_words(const unsigned (&w)[4], void* p) {
-  *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]);
-}
-__device__ __forceinline__ void take(bf16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
-__device__ __forceinline__ void take(f16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
-__device__ __forceinline__ void take(float& e, const unsigned* w, int i) { e = __uint_as_float(w[i]); }
-__device__ __forceinline__ void take(int& e, const unsigned* w, int i) { e = (int)w[i]; }
-__device__ __forceinline__ void take(long long& e, const unsigned* w, int i) {
-  e = (long long)((unsigned long long)w[2 * i + 1] << 32 | w[2 * i]);
-}
-__device__ __forceinline__ void take(unsigned char& e, const unsigned* w, int i) { e = w[i / 4] >> (i % 4 * 8); }
-__device__ __forceinline__ void put(bf16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
-__device__ __forceinline__ void put(f16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
-__device__ __forceinline__ void put(float e, unsigned* w, int i) { w[i] = __float_as_uint(e); }
-__device__ __forceinline__ void put(int e, unsigned* w, int i) { w[i] = (unsigned)e; }
-__device__ __forceinline__ void put(long long e, unsigned* w, int i) {
-  w[2 * i] = (unsigned)e;
-  w[2 * i + 1] = (unsigned)(e >> 32);
-}
-__device__ __forceinline__ void put(unsigned char e, unsigned* w, int i) { w[i / 4] |= (unsigned)e << (i % 4 * 8); }
-
-// N elements in one access; masked elements read as zero.
-template <int N, class E, class V>
-__device__ __forceinline__ void load(V* v, const E* p, bool ok) {
-  if constexpr (N * sizeof(E) >= 4) {
-    unsigned w[N * sizeof(E) / 4] = {};
-    if (ok) read_words(w, p);
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      take(e, w, i);
-      v[i] = widen(e);
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e{};
-      if (ok) e = p[i];
-      v[i] = widen(e);
-    }
-  }
-}
-template <int N, class E, class V>
-__device__ __forceinline__ void store(E* p, const V* v, bool ok) {
-  if constexpr (N * sizeof(E) >= 4) {
-    unsigned w[N * sizeof(E) / 4] = {};
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      narrow(e, v[i]);
-      put(e, w, i);
-    }
-    if (ok) write_words(w, p);
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      narrow(e, v[i]);
-      if (ok) p[i] = e;
-    }
-  }
-}
-
 extern __shared__ __align__(1024) unsigned char smem[];
-
-// Element offset of (row, col) in a shared tile whose 16-byte pieces are swizzled.
-template <int Cols, int Piece, int PerPhase, int Phases>
-__device__ __forceinline__ int swizzle(int row, int col) {
-  return row * Cols + (col ^ (row / PerPhase % Phases * Piece));
-}
 __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
-
-// Bytes from global to shared memory; zeros when not ok. Narrow pieces go through a register.
-template <int Bytes>
-__device__ __forceinline__ void copy_async(void* to, const void* from, bool ok) {
-  const unsigned size = ok ? Bytes : 0;
-  if constexpr (Bytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 :: "r"(shared_address(to)), "l"(from), "r"(size) : "memory");
-  } else if constexpr (Bytes >= 4) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
-                 :: "r"(shared_address(to)), "l"(from), "n"(Bytes), "r"(size) : "memory");
-  } else if constexpr (Bytes == 2) {
-    unsigned short value = 0;
-    if (ok) value = *(const unsigned short*)from;
-    *(unsigned short*)to = value;
-  } else {
-    *(unsigned char*)to = ok ? *(const unsigned char*)from : 0;
-  }
-}
 __device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int N>
-__device__ __forceinline__ void wait_group() {
-  asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
-  __syncthreads();
+// 16 bytes from global to shared memory; zeros when not ok.
+__device__ __forceinline__ void copy_async_16(void* to, const void* from, bool ok) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :: "r"(shared_address(to)), "l"(from), "r"(ok ? 16 : 0) : "memory");
 }
-
-__device__ __forceinline__ void ldmatrix(unsigned* r, const void* p) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+__device__ __forceinline__ void wait_group_1() {
+  asm volatile("cp.async.wait_group 1;" ::: "memory");
+  __syncthreads();
 }
 __device__ __forceinline__ void ldmatrix_trans(unsigned* r, const void* p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
 }
-__device__ __forceinline__ void mma(bf16, float* c, const unsigned* a, const unsigned* b) {
+__device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const unsigned* b) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-__device__ __forceinline__ void mma(f16, float* c, const unsigned* a, const unsigned* b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -168,12 +36,13 @@ __device__ __forceinline__ void mma(f16, float* c, const unsigned* a, const unsi
 extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int row0 = lane / 4 % 8 + warp / 2 % 2 * 32;
-  const int col0 = lane % 4 * 2 + warp % 2 * 32;
-  const int row1 = lane / 8 % 4 + warp % 4 * 4;
-  const int col1 = lane % 8 * 8;
+  const int row0 = lane / 8 % 4 + warp % 4 * 4;
+  const int col0 = lane % 8 * 8;
+  const int col1 = lane % 4 * 2 + warp % 2 * 32;
   const int row2 = lane / 4 % 8 + warp / 2 % 2 * 32;
-  const int col2 = 0;
+  const int at3 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
+  const int at4 = ((lane % 8 * 8) ^ (lane / 8 % 2 * 8) ^ (warp / 2 % 2 * 32)) + lane % 8 * 64 + lane / 16 % 2 * 512;
+  const int at5 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8) ^ (warp % 2 * 32)) + lane % 16 * 64;
   const int v1 = (int)(long long)blockIdx.x;
   const int v6 = (v1 % 1) * 64;
   const int v8 = (v1 / 1) * 64;
@@ -182,20 +51,20 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned 
   const int v55 = (int)v6;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 0 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v51 + (row1 + i / 8 % 4 * 16)) * 64) + (v55 + (col1 + i % 8))), v49);
+    copy_async_16((unsigned short*)(smem + 0) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p0 + (((v51 + (row0 + i / 8 % 4 * 16)) * 64) + (v55 + (col0 + i % 8))), v49);
   const int v63 = (int)v8;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 24576 + (int)0 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v51 + (row1 + i / 8 % 4 * 16)) * 128) + (v63 + (col1 + i % 8))), v49);
+    copy_async_16((unsigned short*)(smem + 24576) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p1 + (((v51 + (row0 + i / 8 % 4 * 16)) * 128) + (v63 + (col0 + i % 8))), v49);
   commit_group();
   const bool v70 = 64 < 512;
   const int v71 = (int)64;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 0 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v71 + (row1 + i / 8 % 4 * 16)) * 64) + (v55 + (col1 + i % 8))), v70);
+    copy_async_16((unsigned short*)(smem + 0 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p0 + (((v71 + (row0 + i / 8 % 4 * 16)) * 64) + (v55 + (col0 + i % 8))), v70);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async<16>(((bf16*)(smem + 24576 + (int)1 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v71 + (row1 + i / 8 % 4 * 16)) * 128) + (v63 + (col1 + i % 8))), v70);
+    copy_async_16((unsigned short*)(smem + 24576 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p1 + (((v71 + (row0 + i / 8 % 4 * 16)) * 128) + (v63 + (col0 + i % 8))), v70);
   commit_group();
   float v12[32];
 #pragma unroll
@@ -204,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned 
   for (long long v11 = 0; v11 < 512; v11 += 64) {
     const long long v81 = (v11 - 0) / 64;
     const long long v82 = v81 % 3;
-    wait_group<1>();
+    wait_group_1();
     const long long v86 = v11 + 128;
     const long long v88 = (v81 + 2) % 3;
     const bool v89 = v86 < 512;
@@ -212,30 +81,28 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned 
     const int v95 = (int)v6;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async<16>(((bf16*)(smem + 0 + (int)v88 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p0 + (((v91 + (row1 + i / 8 % 4 * 16)) * 64) + (v95 + (col1 + i % 8))), v89);
+      copy_async_16((unsigned short*)(smem + 0 + (int)v88 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p0 + (((v91 + (row0 + i / 8 % 4 * 16)) * 64) + (v95 + (col0 + i % 8))), v89);
     const int v102 = (int)v8;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async<16>(((bf16*)(smem + 24576 + (int)v88 * 8192)) + swizzle<64, 8, 1, 8>((row1 + i / 8 % 4 * 16), (col1 + i % 8)), (const bf16*)p1 + (((v91 + (row1 + i / 8 % 4 * 16)) * 128) + (v102 + (col1 + i % 8))), v89);
+      copy_async_16((unsigned short*)(smem + 24576 + (int)v88 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p1 + (((v91 + (row0 + i / 8 % 4 * 16)) * 128) + (v102 + (col0 + i % 8))), v89);
     commit_group();
     {
-      const auto* const a = ((bf16*)(smem + 0 + (int)v82 * 8192));
-      const auto* const b = ((bf16*)(smem + 24576 + (int)v82 * 8192));
-      const int m0 = warp / 2 * 32;
-      const int n0 = warp % 2 * 32;
+      const unsigned short* const a = (unsigned short*)(smem + 0 + (int)v82 * 8192);
+      const unsigned short* const b = (unsigned short*)(smem + 24576 + (int)v82 * 8192);
 #pragma unroll
-      for (int k = 0; k < 64; k += 16) {
+      for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[4][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
-          ldmatrix_trans(fa[m], a + swizzle<64, 8, 1, 8>(k + lane / 16 * 8 + lane % 8, m0 + m * 16 + lane / 8 % 2 * 8));
+          ldmatrix_trans(fa[m], a + ((at4 ^ (m % 2 * 16)) + k % 4 * 1024));
 #pragma unroll
         for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + swizzle<64, 8, 1, 8>(k + lane % 16, n0 + n * 8 + lane / 16 * 8));
+          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 16)) + k % 4 * 1024));
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma(bf16{}, v12 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v12 + (m * 4 + n) * 4, fa[m], fb[n]);
         }
       }
     }
@@ -248,5 +115,5 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned 
     v42[i] = (v33 + (row2 + i % 4 * 8)) * 128;
 #pragma unroll
   for (int i = 0; i < 32; i += 2)
-    store<2>((bf16*)p2 + (v42[i / 2 % 2 + i / 16 % 2 * 2] + (v36 + (col0 + i % 2 + i / 4 % 4 * 8))), v12 + i, true);
+    store_bf16_2((unsigned short*)p2 + (v42[i / 2 % 2 + i / 16 % 2 * 2] + (v36 + (col1 + i % 2 + i / 4 % 4 * 8))), v12 + i, true);
 }

@@ -1,194 +1,73 @@
-struct bf16 { unsigned short bits; };
-struct f16 { unsigned short bits; };
-
-__device__ __forceinline__ float widen(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
-__device__ __forceinline__ float widen(f16 x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
-  return y;
+__device__ __forceinline__ void load_f32_1(float* v, const float* p, bool ok) {
+  unsigned w = 0u;
+  if (ok) w = *(const unsigned*)p;
+  v[0] = __uint_as_float(w);
 }
-__device__ __forceinline__ float widen(float x) { return x; }
-__device__ __forceinline__ long long widen(int x) { return x; }
-__device__ __forceinline__ long long widen(long long x) { return x; }
-__device__ __forceinline__ long long widen(unsigned char x) { return x; }
-
-__device__ __forceinline__ void narrow(bf16& y, float x) {
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+__device__ __forceinline__ void store_i64_1(long long* p, const long long* v, bool ok) {
+  uint2 w;
+  w.x = (unsigned)(v[0]);
+  w.y = (unsigned)((unsigned long long)v[0] >> 32);
+  if (ok) *(uint2*)p = w;
 }
-__device__ __forceinline__ void narrow(f16& y, float x) {
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
-}
-__device__ __forceinline__ void narrow(float& y, float x) { y = x; }
-__device__ __forceinline__ void narrow(int& y, long long x) { y = (int)x; }
-__device__ __forceinline__ void narrow(long long& y, long long x) { y = x; }
-__device__ __forceinline__ void narrow(unsigned char& y, long long x) { y = (unsigned char)x; }
-
-// The value nearest to x that an E can hold.
-template <class E, class V>
-__device__ __forceinline__ V round_to(V x) {
-  E y;
-  narrow(y, x);
-  return widen(y);
-}
-
-// The 32-bit words of one access, and elements in them.
-__device__ __forceinline__ void read_words(unsigned (&w)[1], const void* p) { w[0] = *(const unsigned*)p; }
-__device__ __forceinline__ void read_words(unsigned (&w)[2], const void* p) {
-  const uint2 r = *(const uint2*)p;
-  w[0] = r.x, w[1] = r.y;
-}
-__device__ __forceinline__ void read_words(unsigned (&w)[4], const void* p) {
-  const uint4 r = *(const uint4*)p;
-  w[0] = r.x, w[1] = r.y, w[2] = r.z, w[3] = r.w;
-}
-__device__ __forceinline__ void write_words(const unsigned (&w)[1], void* p) { *(unsigned*)p = w[0]; }
-__device__ __forceinline__ void write_words(const unsigned (&w)[2], void* p) {
-  *(uint2*)p = make_uint2(w[0], w[1]);
-}
-__device__ __forceinline__ void write_words(const unsigned (&w)[4], void* p) {
-  *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]);
-}
-__device__ __forceinline__ void take(bf16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
-__device__ __forceinline__ void take(f16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
-__device__ __forceinline__ void take(float& e, const unsigned* w, int i) { e = __uint_as_float(w[i]); }
-__device__ __forceinline__ void take(int& e, const unsigned* w, int i) { e = (int)w[i]; }
-__device__ __forceinline__ void take(long long& e, const unsigned* w, int i) {
-  e = (long long)((unsigned long long)w[2 * i + 1] << 32 | w[2 * i]);
-}
-__device__ __forceinline__ void take(unsigned char& e, const unsigned* w, int i) { e = w[i / 4] >> (i % 4 * 8); }
-__device__ __forceinline__ void put(bf16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
-__device__ __forceinline__ void put(f16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
-__device__ __forceinline__ void put(float e, unsigned* w, int i) { w[i] = __float_as_uint(e); }
-__device__ __forceinline__ void put(int e, unsigned* w, int i) { w[i] = (unsigned)e; }
-__device__ __forceinline__ void put(long long e, unsigned* w, int i) {
-  w[2 * i] = (unsigned)e;
-  w[2 * i + 1] = (unsigned)(e >> 32);
-}
-__device__ __forceinline__ void put(unsigned char e, unsigned* w, int i) { w[i / 4] |= (unsigned)e << (i % 4 * 8); }
-
-// N elements in one access; masked elements read as zero.
-template <int N, class E, class V>
-__device__ __forceinline__ void load(V* v, const E* p, bool ok) {
-  if constexpr (N * sizeof(E) >= 4) {
-    unsigned w[N * sizeof(E) / 4] = {};
-    if (ok) read_words(w, p);
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      take(e, w, i);
-      v[i] = widen(e);
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e{};
-      if (ok) e = p[i];
-      v[i] = widen(e);
-    }
-  }
-}
-template <int N, class E, class V>
-__device__ __forceinline__ void store(E* p, const V* v, bool ok) {
-  if constexpr (N * sizeof(E) >= 4) {
-    unsigned w[N * sizeof(E) / 4] = {};
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      narrow(e, v[i]);
-      put(e, w, i);
-    }
-    if (ok) write_words(w, p);
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      narrow(e, v[i]);
-      if (ok) p[i] = e;
-    }
-  }
-}
-
 // NaN wins, and -0 is below +0.
-__device__ __forceinline__ float max_of(float a, float b) {
+__device__ __forceinline__ float max_f32(float a, float b) {
   float y;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
   return y;
 }
-__device__ __forceinline__ float min_of(float a, float b) {
-  float y;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-  return y;
-}
-__device__ __forceinline__ long long max_of(long long a, long long b) { return a > b ? a : b; }
-__device__ __forceinline__ long long min_of(long long a, long long b) { return a < b ? a : b; }
-__device__ __forceinline__ float abs_of(float a) { return fabsf(a); }
-__device__ __forceinline__ long long abs_of(long long a) {
-  return a < 0 ? (long long)(0 - (unsigned long long)a) : a;
-}
-
+__device__ __forceinline__ long long min_i64(long long a, long long b) { return a < b ? a : b; }
 extern __shared__ __align__(1024) unsigned char smem[];
-
-// Element offset of (row, col) in a shared tile whose 16-byte pieces are swizzled.
-template <int Cols, int Piece, int PerPhase, int Phases>
-__device__ __forceinline__ int swizzle(int row, int col) {
-  return row * Cols + (col ^ (row / PerPhase % Phases * Piece));
-}
-__device__ __forceinline__ unsigned shared_address(const void* p) {
-  return (unsigned)__cvta_generic_to_shared(p);
-}
 
 extern "C" __global__ void __launch_bounds__(128, 1) elementwise_argmax(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int row0 = 0;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
-  const int row1 = 0;
-  const int col1 = 0;
+  const int at2 = warp % 4;
   unsigned char* const v9 = p0 + (((long long)blockIdx.x * 1001) * 4);
   float v10[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    load<1>(v10 + i, (const float*)v9 + (col0 + i % 8), ((col0 + i % 8) < 1001));
+    load_f32_1(v10 + i, (const float*)v9 + (col0 + i % 8), ((col0 + i % 8) < 1001));
   float v13[1];
   v13[0] = __int_as_float(0xff800000);
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v13[0] = max_of(v13[0], (((col0 + i % 8) < 1001) ? v10[i] : __int_as_float(0xff800000)));
-  v13[0] = max_of(v13[0], __shfl_xor_sync(0xffffffffu, v13[0], 1));
-  v13[0] = max_of(v13[0], __shfl_xor_sync(0xffffffffu, v13[0], 2));
-  v13[0] = max_of(v13[0], __shfl_xor_sync(0xffffffffu, v13[0], 4));
-  v13[0] = max_of(v13[0], __shfl_xor_sync(0xffffffffu, v13[0], 8));
-  v13[0] = max_of(v13[0], __shfl_xor_sync(0xffffffffu, v13[0], 16));
+    v13[0] = max_f32(v13[0], (((col0 + i % 8) < 1001) ? v10[i] : __int_as_float(0xff800000)));
+  v13[0] = max_f32(v13[0], __shfl_xor_sync(0xffffffffu, v13[0], 1));
+  v13[0] = max_f32(v13[0], __shfl_xor_sync(0xffffffffu, v13[0], 2));
+  v13[0] = max_f32(v13[0], __shfl_xor_sync(0xffffffffu, v13[0], 4));
+  v13[0] = max_f32(v13[0], __shfl_xor_sync(0xffffffffu, v13[0], 8));
+  v13[0] = max_f32(v13[0], __shfl_xor_sync(0xffffffffu, v13[0], 16));
   float* const s13 = (float*)(smem + 0);
   if ((lane & 31) == 0) {
-    s13[row1 * 4 + warp % 4] = v13[0];
+    s13[at2] = v13[0];
   }
   __syncthreads();
-  v13[0] = s13[row1 * 4];
+  v13[0] = s13[0];
 #pragma unroll
   for (int w = 1; w < 4; ++w) {
-    v13[0] = max_of(v13[0], s13[row1 * 4 + w]);
+    v13[0] = max_f32(v13[0], s13[0 + w]);
   }
   long long v22[1];
   v22[0] = 9223372036854775807LL;
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v22[0] = min_of(v22[0], (((col0 + i % 8) < 1001) ? (((!(v10[i] == v13[0])) && (v10[i] == v10[i])) ? 9223372036854775807LL : ((long long)(col0 + i % 8))) : 9223372036854775807LL));
-  v22[0] = min_of(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 1));
-  v22[0] = min_of(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 2));
-  v22[0] = min_of(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 4));
-  v22[0] = min_of(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 8));
-  v22[0] = min_of(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 16));
+    v22[0] = min_i64(v22[0], (((col0 + i % 8) < 1001) ? (((!(v10[i] == v13[0])) && (v10[i] == v10[i])) ? 9223372036854775807LL : ((long long)(col0 + i % 8))) : 9223372036854775807LL));
+  v22[0] = min_i64(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 1));
+  v22[0] = min_i64(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 2));
+  v22[0] = min_i64(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 4));
+  v22[0] = min_i64(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 8));
+  v22[0] = min_i64(v22[0], __shfl_xor_sync(0xffffffffu, v22[0], 16));
   long long* const s22 = (long long*)(smem + 128);
   if ((lane & 31) == 0) {
-    s22[row1 * 4 + warp % 4] = v22[0];
+    s22[at2] = v22[0];
   }
   __syncthreads();
-  v22[0] = s22[row1 * 4];
+  v22[0] = s22[0];
 #pragma unroll
   for (int w = 1; w < 4; ++w) {
-    v22[0] = min_of(v22[0], s22[row1 * 4 + w]);
+    v22[0] = min_i64(v22[0], s22[0 + w]);
   }
   unsigned char* const v26 = p1 + ((long long)blockIdx.x * 8);
-  store<1>((long long*)v26 + 0, v22 + 0, (lane & 31) == 0 && (warp & 3) == 0);
+  store_i64_1((long long*)v26 + 0, v22 + 0, (lane & 31) == 0 && (warp & 3) == 0);
 }

@@ -1,119 +1,33 @@
-struct bf16 { unsigned short bits; };
-struct f16 { unsigned short bits; };
-
-__device__ __forceinline__ float widen(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
-__device__ __forceinline__ float widen(f16 x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+__device__ __forceinline__ unsigned short narrow_bf16(float x) {
+  unsigned short y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
-__device__ __forceinline__ float widen(float x) { return x; }
-__device__ __forceinline__ long long widen(int x) { return x; }
-__device__ __forceinline__ long long widen(long long x) { return x; }
-__device__ __forceinline__ long long widen(unsigned char x) { return x; }
-
-__device__ __forceinline__ void narrow(bf16& y, float x) {
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+__device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
+  uint4 w = make_uint4(0u, 0u, 0u, 0u);
+  if (ok) w = *(const uint4*)p;
+  v[0] = __uint_as_float(w.x << 16);
+  v[1] = __uint_as_float(w.x & 0xffff0000u);
+  v[2] = __uint_as_float(w.y << 16);
+  v[3] = __uint_as_float(w.y & 0xffff0000u);
+  v[4] = __uint_as_float(w.z << 16);
+  v[5] = __uint_as_float(w.z & 0xffff0000u);
+  v[6] = __uint_as_float(w.w << 16);
+  v[7] = __uint_as_float(w.w & 0xffff0000u);
 }
-__device__ __forceinline__ void narrow(f16& y, float x) {
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
-}
-__device__ __forceinline__ void narrow(float& y, float x) { y = x; }
-__device__ __forceinline__ void narrow(int& y, long long x) { y = (int)x; }
-__device__ __forceinline__ void narrow(long long& y, long long x) { y = x; }
-__device__ __forceinline__ void narrow(unsigned char& y, long long x) { y = (unsigned char)x; }
-
-// The value nearest to x that an E can hold.
-template <class E, class V>
-__device__ __forceinline__ V round_to(V x) {
-  E y;
-  narrow(y, x);
-  return widen(y);
-}
-
-// The 32-bit words of one access, and elements in them.
-__device__ __forceinline__ void read_words(unsigned (&w)[1], const void* p) { w[0] = *(const unsigned*)p; }
-__device__ __forceinline__ void read_words(unsigned (&w)[2], const void* p) {
-  const uint2 r = *(const uint2*)p;
-  w[0] = r.x, w[1] = r.y;
-}
-__device__ __forceinline__ void read_words(unsigned (&w)[4], const void* p) {
-  const uint4 r = *(const uint4*)p;
-  w[0] = r.x, w[1] = r.y, w[2] = r.z, w[3] = r.w;
-}
-__device__ __forceinline__ void write_words(const unsigned (&w)[1], void* p) { *(unsigned*)p = w[0]; }
-__device__ __forceinline__ void write_words(const unsigned (&w)[2], void* p) {
-  *(uint2*)p = make_uint2(w[0], w[1]);
-}
-__device__ __forceinline__ void write_words(const unsigned (&w)[4], void* p) {
-  *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]);
-}
-__device__ __forceinline__ void take(bf16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
-__device__ __forceinline__ void take(f16& e, const unsigned* w, int i) { e.bits = w[i / 2] >> (i % 2 * 16); }
-__device__ __forceinline__ void take(float& e, const unsigned* w, int i) { e = __uint_as_float(w[i]); }
-__device__ __forceinline__ void take(int& e, const unsigned* w, int i) { e = (int)w[i]; }
-__device__ __forceinline__ void take(long long& e, const unsigned* w, int i) {
-  e = (long long)((unsigned long long)w[2 * i + 1] << 32 | w[2 * i]);
-}
-__device__ __forceinline__ void take(unsigned char& e, const unsigned* w, int i) { e = w[i / 4] >> (i % 4 * 8); }
-__device__ __forceinline__ void put(bf16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
-__device__ __forceinline__ void put(f16 e, unsigned* w, int i) { w[i / 2] |= (unsigned)e.bits << (i % 2 * 16); }
-__device__ __forceinline__ void put(float e, unsigned* w, int i) { w[i] = __float_as_uint(e); }
-__device__ __forceinline__ void put(int e, unsigned* w, int i) { w[i] = (unsigned)e; }
-__device__ __forceinline__ void put(long long e, unsigned* w, int i) {
-  w[2 * i] = (unsigned)e;
-  w[2 * i + 1] = (unsigned)(e >> 32);
-}
-__device__ __forceinline__ void put(unsigned char e, unsigned* w, int i) { w[i / 4] |= (unsigned)e << (i % 4 * 8); }
-
-// N elements in one access; masked elements read as zero.
-template <int N, class E, class V>
-__device__ __forceinline__ void load(V* v, const E* p, bool ok) {
-  if constexpr (N * sizeof(E) >= 4) {
-    unsigned w[N * sizeof(E) / 4] = {};
-    if (ok) read_words(w, p);
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      take(e, w, i);
-      v[i] = widen(e);
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e{};
-      if (ok) e = p[i];
-      v[i] = widen(e);
-    }
-  }
-}
-template <int N, class E, class V>
-__device__ __forceinline__ void store(E* p, const V* v, bool ok) {
-  if constexpr (N * sizeof(E) >= 4) {
-    unsigned w[N * sizeof(E) / 4] = {};
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      narrow(e, v[i]);
-      put(e, w, i);
-    }
-    if (ok) write_words(w, p);
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      E e;
-      narrow(e, v[i]);
-      if (ok) p[i] = e;
-    }
-  }
+__device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
+  uint4 w;
+  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
+  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
+  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  if (ok) *(uint4*)p = w;
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1) elementwise_layer_norm(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 8 % 4 + warp % 4 * 4;
-  const int col0 = 0;
-  const int row1 = lane / 8 % 4 + warp % 4 * 4;
   const int col1 = lane % 8 * 8;
   const int v3 = (int)((long long)blockIdx.x * 16);
   int v5[1];
@@ -123,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) elementwise_layer_norm(long
   int v11[1];
   v11[0] = v5[0] * 64;
   float v14[8];
-  load<8>(v14 + 0, (const bf16*)p1 + (v11[0] + col1), v7[0]);
+  load_bf16_8(v14 + 0, (const unsigned short*)p1 + (v11[0] + col1), v7[0]);
   float v15[1];
   v15[0] = 0.0f;
 #pragma unroll
@@ -150,12 +64,12 @@ extern "C" __global__ void __launch_bounds__(128, 1) elementwise_layer_norm(long
   float v24[1];
   v24[0] = rsqrtf(((v20[0] / v16) + 1e-05f));
   float v27[8];
-  load<8>(v27 + 0, (const bf16*)p2 + col1, v7[0]);
+  load_bf16_8(v27 + 0, (const unsigned short*)p2 + col1, v7[0]);
   float v30[8];
-  load<8>(v30 + 0, (const bf16*)p3 + col1, v7[0]);
+  load_bf16_8(v30 + 0, (const unsigned short*)p3 + col1, v7[0]);
   float v31[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v31[i] = ((v18[i] * v24[0]) * v27[i]) + v30[i];
-  store<8>((bf16*)p4 + (v11[0] + col1), v31 + 0, v7[0]);
+  store_bf16_8((unsigned short*)p4 + (v11[0] + col1), v31 + 0, v7[0]);
 }

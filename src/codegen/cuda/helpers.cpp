@@ -1,0 +1,330 @@
+// The helpers that compute, move and multiply. Memory holds bf16 and f16 as unsigned short, 8-bit
+// floats as unsigned char; computed values are float or long long.
+
+#include <fmt/format.h>
+
+#include "braid/error.h"
+#include "codegen/cuda/preamble.h"
+#include "codegen/cuda/spelling.h"
+
+namespace braid::tile {
+namespace {
+
+enum Section : int { kTypes, kAccess, kMath, kShared, kCopy, kMatrix };
+
+constexpr std::string_view kWidenF16 =
+    R"(__device__ __forceinline__ float widen_f16(unsigned short x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+)";
+// In integer arithmetic, the same on every target: no instruction before sm_89 knows these types.
+constexpr std::string_view kWidenE4M3 =
+    R"(__device__ __forceinline__ float widen_f8e4m3(unsigned char x) {
+  const unsigned m = x & 0x7fu;
+  // The exponent's bias is 120 less.
+  const float y = m == 0x7fu ? __uint_as_float(0x7fc00000u) : __uint_as_float(m << 20) * 0x1p120f;
+  return x & 0x80u ? -y : y;
+}
+)";
+constexpr std::string_view kWidenE5M2 =
+    R"(__device__ __forceinline__ float widen_f8e5m2(unsigned char x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"((unsigned short)(x << 8)));
+  return y;
+}
+)";
+constexpr std::string_view kNarrow16 =
+    R"(__device__ __forceinline__ unsigned short narrow_{0}(float x) {{
+  unsigned short y;
+  asm("cvt.rn.{0}.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}}
+)";
+// {0} name, {1} the largest code: what is too large becomes that, {2} the biased exponent below
+// which codes are denormal, {3} what makes an integer of those, {4} half of the last bit that
+// stays, {5} bits that go, {6} what the bias differs by
+constexpr std::string_view kNarrow8 = R"(// The code nearest to |x|, ties to even.
+__device__ __forceinline__ unsigned char narrow_{0}(float x) {{
+  const unsigned u = __float_as_uint(x) & 0x7fffffffu;
+  unsigned m;
+  if (u < {2}u << 23) {{
+    m = (unsigned)__float2int_rn(__uint_as_float(u) * {3}.0f);
+  }} else {{
+    const unsigned r = u + {4}u + (u >> {5} & 1u);
+    m = (r >> {5}) - {6}u;
+  }}
+  m = x != x ? 0x7fu : (m > {1}u ? {1}u : m);
+  return (unsigned char)(m | (x != x ? 0u : __float_as_uint(x) >> 24 & 0x80u));
+}}
+)";
+
+constexpr std::string_view kExtremeF32 = R"(// NaN wins, and -0 is below +0.
+__device__ __forceinline__ float {0}_f32(float a, float b) {{
+  float y;
+  asm("{0}.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}}
+)";
+
+constexpr std::string_view kSharedAddress =
+    R"(__device__ __forceinline__ unsigned shared_address(const void* p) {
+  return (unsigned)__cvta_generic_to_shared(p);
+}
+)";
+constexpr std::string_view kCopyAsync =
+    R"(// {0} bytes from global to shared memory; zeros when not ok.
+__device__ __forceinline__ void copy_async_{0}(void* to, const void* from, bool ok) {{
+  asm volatile("cp.async.{1}.shared.global [%0], [%1], {0}, %2;"
+               :: "r"(shared_address(to)), "l"(from), "r"(ok ? {0} : 0) : "memory");
+}}
+)";
+// Narrow pieces go through a register.
+constexpr std::string_view kCopyNarrow =
+    R"(__device__ __forceinline__ void copy_async_{0}(void* to, const void* from, bool ok) {{
+  {1} value = 0;
+  if (ok) value = *(const {1}*)from;
+  *({1}*)to = value;
+}}
+)";
+constexpr std::string_view kCommitGroup =
+    R"(__device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+)";
+constexpr std::string_view kWaitGroup = R"(__device__ __forceinline__ void wait_group_{0}() {{
+  asm volatile("cp.async.wait_group {0};" ::: "memory");
+  __syncthreads();
+}}
+)";
+constexpr std::string_view kLdMatrix =
+    R"(__device__ __forceinline__ void ldmatrix{0}(unsigned* r, const void* p) {{
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4{1}.shared.b16 {{%0, %1, %2, %3}}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+}}
+)";
+constexpr std::string_view kMma =
+    R"(__device__ __forceinline__ void {0}(float* c, const unsigned* a, const unsigned* b) {{
+  asm("mma.sync.aligned.m16n8k{1}.row.col.f32.{2}.{3}.f32 {{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, "
+      "{{%0, %1, %2, %3}};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}}
+)";
+
+/// A type of this many bytes: 4, 8 or 16.
+std::string_view words_type(int bytes) {
+  return bytes == 16 ? "uint4" : bytes == 8 ? "uint2" : "unsigned";
+}
+std::string word(int bytes, int index) {
+  return bytes == 4 ? "w" : fmt::format("w.{}", "xyzw"[index]);
+}
+std::string_view value_type(DType dtype) { return is_float(dtype) ? "float" : "long long"; }
+std::string_view ptx_name(DType dtype) {
+  return dtype == DType::kF8E4M3 ? "e4m3" : dtype == DType::kF8E5M2 ? "e5m2" : dtype_name(dtype);
+}
+
+}  // namespace
+
+std::string Preamble::widened(DType dtype, const std::string& element) {
+  switch (dtype) {
+    case DType::kBF16:
+      return fmt::format("__uint_as_float((unsigned){} << 16)", element);
+    case DType::kF16:
+      return need(kTypes, "widen_f16", std::string(kWidenF16)) + "(" + element + ")";
+    case DType::kF8E4M3:
+      return need(kTypes, "widen_f8e4m3", std::string(kWidenE4M3)) + "(" + element + ")";
+    case DType::kF8E5M2:
+      return need(kTypes, "widen_f8e5m2", std::string(kWidenE5M2)) + "(" + element + ")";
+    default:
+      return element;
+  }
+}
+
+std::string Preamble::narrowed(DType dtype, const std::string& value) {
+  const std::string name = fmt::format("narrow_{}", dtype_name(dtype));
+  switch (dtype) {
+    case DType::kBF16:
+    case DType::kF16:
+      return need(kTypes, name, fmt::format(kNarrow16, dtype_name(dtype))) + "(" + value + ")";
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: {
+      const int mantissa = dtype == DType::kF8E4M3 ? 3 : 2;
+      const int bias = dtype == DType::kF8E4M3 ? 7 : 15;
+      const std::string_view largest = dtype == DType::kF8E4M3 ? "0x7e" : "0x7c";
+      return need(kTypes, name,
+                  fmt::format(kNarrow8, dtype_name(dtype), largest, 128 - bias,
+                              1 << (bias - 1 + mantissa), (1 << (22 - mantissa)) - 1, 23 - mantissa,
+                              (127 - bias) << mantissa)) +
+             "(" + value + ")";
+    }
+    default:
+      return fmt::format("({}){}", memory_type(dtype), value);
+  }
+}
+
+std::string Preamble::load(DType dtype, int width) {
+  const std::string name = fmt::format("load_{}_{}", dtype_name(dtype), width);
+  const int size = static_cast<int>(dtype_size(dtype));
+  const int bytes = width * size;
+  std::string text =
+      fmt::format("__device__ __forceinline__ void {}({}* v, const {}* p, bool ok) {{\n", name,
+                  value_type(dtype), memory_type(dtype));
+  if (bytes < 4) {
+    for (int i = 0; i < width; ++i) {
+      text += fmt::format("  v[{0}] = ok ? {1} : 0;\n", i, widened(dtype, fmt::format("p[{}]", i)));
+    }
+    return need(kAccess, name, text + "}\n");
+  }
+  const std::string_view zero = bytes == 16  ? "make_uint4(0u, 0u, 0u, 0u)"
+                                : bytes == 8 ? "make_uint2(0u, 0u)"
+                                             : "0u";
+  text += fmt::format("  {0} w = {1};\n  if (ok) w = *(const {0}*)p;\n", words_type(bytes), zero);
+  for (int i = 0; i < width; ++i) {
+    const std::string w = word(bytes, i * size / 4);
+    const int shift = i * size % 4 * 8;
+    std::string value;
+    if (size == 8) {
+      value = fmt::format("(long long)((unsigned long long){} << 32 | {})", word(bytes, 2 * i + 1),
+                          word(bytes, 2 * i));
+    } else if (size == 4) {
+      value = (is_float(dtype) ? "__uint_as_float(" : "(int)(") + w + ")";
+    } else if (dtype == DType::kBF16) {
+      value = "__uint_as_float(" + w + (shift == 0 ? " << 16)" : " & 0xffff0000u)");
+    } else {
+      value = widened(dtype, fmt::format("({})({} >> {})", memory_type(dtype), w, shift));
+    }
+    text += fmt::format("  v[{}] = {};\n", i, value);
+  }
+  return need(kAccess, name, text + "}\n");
+}
+
+std::string Preamble::store(DType dtype, int width) {
+  const std::string name = fmt::format("store_{}_{}", dtype_name(dtype), width);
+  const int size = static_cast<int>(dtype_size(dtype));
+  const int bytes = width * size;
+  std::string text =
+      fmt::format("__device__ __forceinline__ void {}({}* p, const {}* v, bool ok) {{\n", name,
+                  memory_type(dtype), value_type(dtype));
+  const auto element = [&](int i) { return narrowed(dtype, fmt::format("v[{}]", i)); };
+  if (bytes < 4) {
+    for (int i = 0; i < width; ++i) text += fmt::format("  if (ok) p[{}] = {};\n", i, element(i));
+    return need(kAccess, name, text + "}\n");
+  }
+  text += fmt::format("  {} w;\n", words_type(bytes));
+  for (int i = 0; i < bytes / 4; ++i) {
+    std::string value;
+    if (size == 8) {
+      value = fmt::format("(unsigned)({}v[{}]{})", i % 2 == 0 ? "" : "(unsigned long long)", i / 2,
+                          i % 2 == 0 ? "" : " >> 32");
+    } else if (size == 4) {
+      value = is_float(dtype) ? fmt::format("__float_as_uint(v[{}])", i)
+                              : fmt::format("(unsigned)v[{}]", i);
+    } else {
+      for (int e = 0; e < 4 / size; ++e) {
+        const std::string part = "(unsigned)" + element(i * (4 / size) + e);
+        value += e == 0 ? part : fmt::format(" | {} << {}", part, e * size * 8);
+      }
+    }
+    text += fmt::format("  {} = {};\n", word(bytes, i), value);
+  }
+  text += fmt::format("  if (ok) *({}*)p = w;\n}}\n", words_type(bytes));
+  return need(kAccess, name, text);
+}
+
+std::string Preamble::round(DType dtype) {
+  const std::string name = fmt::format("round_{}", dtype_name(dtype));
+  return need(kAccess, name,
+              fmt::format("__device__ __forceinline__ {0} {1}({0} x) {{ return {2}; }}\n",
+                          value_type(dtype), name, widened(dtype, narrowed(dtype, "x"))));
+}
+
+std::string Preamble::saturate(DType dtype) {
+  const std::string name = fmt::format("saturate_{}", dtype_name(dtype));
+  std::string_view value = "__float2int_rz(x)";
+  if (dtype == DType::kI64) value = "__float2ll_rz(x)";
+  if (dtype_size(dtype) == 1) value = "min(__float2uint_rz(x), 255u)";
+  return need(kMath, name,
+              fmt::format("__device__ __forceinline__ long long {}(float x) {{ return {}; }}\n",
+                          name, value));
+}
+
+std::string Preamble::extreme(std::string_view name, char sign, Kind kind) {
+  if (kind == Kind::kF32) {
+    return need(kMath, fmt::format("{}_f32", name), fmt::format(kExtremeF32, name));
+  }
+  const std::string integer = fmt::format("{}_i64", name);
+  return need(kMath, integer,
+              fmt::format("__device__ __forceinline__ long long {}(long long a, long long b) {{ "
+                          "return a {} b ? a : b; }}\n",
+                          integer, sign));
+}
+
+std::string Preamble::abs_of(Kind kind) {
+  if (kind == Kind::kF32) return "fabsf";
+  return need(kMath, "abs_i64",
+              "__device__ __forceinline__ long long abs_i64(long long a) {\n"
+              "  return a < 0 ? (long long)(0 - (unsigned long long)a) : a;\n}\n");
+}
+
+void Preamble::shared() {
+  need(kShared, "", "extern __shared__ __align__(1024) unsigned char smem[];\n");
+}
+
+void Preamble::shared_address() { need(kShared, "shared_address", std::string(kSharedAddress)); }
+
+std::string Preamble::copy_async(int bytes) {
+  const std::string name = fmt::format("copy_async_{}", bytes);
+  if (bytes < 4) {
+    return need(kCopy, name,
+                fmt::format(kCopyNarrow, bytes, bytes == 2 ? "unsigned short" : "unsigned char"));
+  }
+  shared_address();
+  return need(kCopy, name, fmt::format(kCopyAsync, bytes, bytes == 16 ? "cg" : "ca"));
+}
+
+std::string Preamble::commit_group() {
+  return need(kCopy, "commit_group", std::string(kCommitGroup));
+}
+
+std::string Preamble::wait_group(int groups) {
+  return need(kCopy, fmt::format("wait_group_{}", groups), fmt::format(kWaitGroup, groups));
+}
+
+std::string Preamble::ldmatrix(bool trans) {
+  shared_address();
+  return need(kMatrix, trans ? "ldmatrix_trans" : "ldmatrix",
+              fmt::format(kLdMatrix, trans ? "_trans" : "", trans ? ".trans" : ""));
+}
+
+std::string Preamble::mma(DType a, DType b) {
+  const std::string name = fmt::format("mma_{}_{}", ptx_name(a), ptx_name(b));
+  const int k = 32 / static_cast<int>(dtype_size(a));
+  return need(kMatrix, name, fmt::format(kMma, name, k, ptx_name(a), ptx_name(b)));
+}
+
+std::string Preamble::pack(DType dtype) {
+  const std::string name = fmt::format("pack_{}", dtype_name(dtype));
+  const int size = static_cast<int>(dtype_size(dtype));
+  std::string value;
+  for (int e = 0; e < 4 / size; ++e) {
+    const std::string part = "(unsigned)" + narrowed(dtype, fmt::format("v[{}]", e));
+    value += e == 0 ? part : fmt::format(" | {} << {}", part, e * size * 8);
+  }
+  return need(
+      kMatrix, name,
+      fmt::format("__device__ __forceinline__ unsigned {}(const float* v) {{ return {}; }}\n", name,
+                  value));
+}
+
+std::string Preamble::need(int section, const std::string& name, std::string text) {
+  texts_.emplace(std::pair(section, name), std::move(text));
+  return name;
+}
+
+std::string Preamble::text() const {
+  std::string out;
+  for (const auto& [name, text] : texts_) out += text;
+  return out;
+}
+
+}  // namespace braid::tile

@@ -1,0 +1,213 @@
+// What combines the elements of several threads: reductions, layout changes and dots.
+
+#include "codegen/cuda/printer.h"
+#include "codegen/passes/dot_layouts.h"
+
+namespace braid::tile {
+
+void Printer::reduce(Id id) {
+  const Inst& inst = p_.at(id);
+  const Inst& operand = p_.at(inst.args[0]);
+  const Layout& from = layout(operand.layout);
+  const Kind kind = inst.type.kind;
+  const std::string v = name(id);
+  const int count = registers(id);
+  const std::string identity = kind == Kind::kF32 ? float_text(float_identity(inst.fn))
+                                                  : integer_text(integer_identity(inst.fn));
+  declare(id);
+  each(count, 1, [&](std::string_view i) { return fmt::format("{}[{}] = {};", v, i, identity); });
+  const LinearMap slots = column_registers(from, layout(inst.layout));
+  each(from.registers(), 1, [&](std::string_view i) {
+    const std::string at = fmt::format("{}[{}]", v, position_text({{i, slots}}));
+    return fmt::format("{} = {};", at,
+                       combined(inst.fn, kind, at, ref(inst.args[0], {operand.layout, i})));
+  });
+  for (int bit = 1; bit < 32; bit *= 2) {
+    if ((inst.lanes & bit) == 0) continue;
+    each(count, 1, [&](std::string_view i) {
+      const std::string at = fmt::format("{}[{}]", v, i);
+      const std::string other = fmt::format("__shfl_xor_sync(0xffffffffu, {}, {})", at, bit);
+      return fmt::format("{} = {};", at, combined(inst.fn, kind, at, other));
+    });
+  }
+  if (inst.warps == 0) return;
+  preamble_.shared();
+  const std::string scratch = fmt::format("s{}", id);
+  out_.line(fmt::format("{0}* const {1} = ({0}*)(smem + {2});", c_type(kind), scratch,
+                        inst.shared_offset));
+  if (inst.barrier) out_.line("__syncthreads();");
+  out_.line(fmt::format("if ((lane & {}) == 0) {{", inst.lanes));
+  each(count, 1, [&](std::string_view i) {
+    return fmt::format("{}[{}] = {}[{}];", scratch, offset(inst.addresses[0], i), v, i);
+  });
+  out_.line("}");
+  out_.line("__syncthreads();");
+  const int partial = layout(inst.addresses[1]).cols / inst.type.rows;
+  each(count, 1, [&](std::string_view i) {
+    return fmt::format("{}[{}] = {}[{}];", v, i, scratch, offset(inst.addresses[1], i));
+  });
+  out_.line("#pragma unroll");
+  out_.line(fmt::format("for (int w = 1; w < {}; ++w) {{", partial));
+  each(count, 1, [&](std::string_view i) {
+    const std::string at = fmt::format("{}[{}]", v, i);
+    const std::string other = fmt::format("{}[{} + w]", scratch, offset(inst.addresses[1], i));
+    return fmt::format("{} = {};", at, combined(inst.fn, kind, at, other));
+  });
+  out_.line("}");
+}
+
+void Printer::convert_layout(Id id) {
+  const Inst& inst = p_.at(id);
+  const std::string from = storage(inst.args[0]);
+  const std::string type(c_type(inst.type.kind));
+  declare(id);
+  const auto assign = [&](const auto& value) {
+    each(registers(id), 1,
+         [&](std::string_view i) { return fmt::format("{}[{}] = {};", name(id), i, value(i)); });
+  };
+  const auto source = [&](std::string_view i) {
+    return fmt::format("{}[{}]", from, offset(inst.addresses[0], i));
+  };
+  switch (inst.change) {
+    case LayoutChange::kNone:
+      assign([&](std::string_view i) { return fmt::format("{}[{}]", from, i); });
+      break;
+    case LayoutChange::kRegisters:
+      assign(source);
+      break;
+    case LayoutChange::kShuffle:
+      assign([&](std::string_view i) {
+        return fmt::format("__shfl_sync(0xffffffffu, {}, {})", source(i),
+                           offset(inst.addresses[1], i));
+      });
+      break;
+    case LayoutChange::kShared: {
+      preamble_.shared();
+      const std::string scratch = fmt::format("s{}", id);
+      out_.line(
+          fmt::format("{0}* const {1} = ({0}*)(smem + {2});", type, scratch, inst.shared_offset));
+      if (inst.barrier) out_.line("__syncthreads();");
+      const std::string first = first_copy(inst);
+      if (!first.empty()) out_.line(fmt::format("if ({}) {{", first));
+      each(registers(inst.args[0]), 1, [&](std::string_view i) {
+        return fmt::format("{}[{}] = {}[{}];", scratch, offset(inst.addresses[0], i), from, i);
+      });
+      if (!first.empty()) out_.line("}");
+      out_.line("__syncthreads();");
+      assign([&](std::string_view i) {
+        return fmt::format("{}[{}]", scratch, offset(inst.addresses[1], i));
+      });
+      break;
+    }
+  }
+}
+
+void Printer::dot(Id id) {
+  const Inst& inst = p_.at(id);
+  if (inst.place == Place::kRegisters) {
+    declare(id);
+    each(registers(id), 1, [&](std::string_view i) {
+      return fmt::format("{}[{}] = {};", name(id), i, ref(inst.args[2], {inst.layout, i}));
+    });
+  }
+  out_.line("{");
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (inst.addresses[side] < 0) continue;
+    out_.line(fmt::format("const {}* const {} = {};", memory_type(p_.at(inst.args[side]).dtype),
+                          side == 0 ? "a" : "b", slot(inst.args[side], ref(inst.args[side + 3]))));
+  }
+  inst.dtype == DType::kF32 ? dot_fma(id) : dot_mma(id);
+  out_.line("}");
+}
+
+/// Fills the registers of one fragment of A, or of two neighbours of B, with operand `side`.
+std::string Printer::fragment(const Inst& dot, std::size_t side, std::string_view step,
+                              std::string_view tile, int steps) {
+  const char letter = side == 0 ? 'a' : 'b';
+  const bool trans = side == 0 ? dot.trans_load_a : dot.trans_load_b;
+  const LinearMap images = cols_of(layout(dot.addresses[side]).reg);
+  int step_bits = 0;
+  while ((1 << step_bits) < steps) ++step_bits;
+  std::vector<Term> terms{{step, images.slice(0, step_bits)},
+                          {tile, images.slice(step_bits, images.bits() - step_bits)}};
+  // Fragments of B are counted one by one and loaded in pairs.
+  if (side == 1) terms[1].map.images.insert(terms[1].map.images.begin(), 0);
+  return fmt::format("{}(f{}[{}], {} + {});", preamble_.ldmatrix(trans), letter, tile, letter,
+                     offset(dot.addresses[side], terms));
+}
+
+void Printer::dot_mma(Id id) {
+  const Inst& inst = p_.at(id);
+  const DType type_a =
+      p_.at(inst.args[0]).type.kind == Kind::kShared ? p_.at(inst.args[0]).dtype : inst.dtype;
+  const DType type_b =
+      p_.at(inst.args[1]).type.kind == Kind::kShared ? p_.at(inst.args[1]).dtype : inst.dtype;
+  const Type& a = p_.at(inst.args[0]).type;
+  const int word = 4 / static_cast<int>(dtype_size(inst.dtype));
+  const int steps = (inst.trans_a ? a.rows : a.cols) / (8 * word);
+  const DotLayouts layouts = dot_layouts(p_, inst);
+  const int tiles_m = layouts.a.registers() / (4 * word * steps);
+  const int tiles_n = layouts.b.registers() / (2 * word * steps);
+  const std::string mma = preamble_.mma(type_a, type_b);
+  out_.line("#pragma unroll");
+  out_.line(fmt::format("for (int k = 0; k < {}; ++k) {{", steps));
+  out_.line(fmt::format("unsigned fa[{}][4], fb[{}][2];", tiles_m, tiles_n));
+  const auto from_registers = [&](std::size_t side, std::string_view tile, int words) {
+    const std::string value = storage(inst.args[side]);
+    const char letter = side == 0 ? 'a' : 'b';
+    out_.line(
+        fmt::format("  for (int w = 0; w < {0}; ++w) f{1}[{2}][w] = {3}({4} + (({2} * {5} + k) "
+                    "* {0} + w) * {6});",
+                    words, letter, tile, preamble_.pack(inst.dtype), value, steps, word));
+  };
+  out_.line("#pragma unroll");
+  out_.line(fmt::format("for (int m = 0; m < {}; ++m)", tiles_m));
+  inst.addresses[0] >= 0 ? out_.line("  " + fragment(inst, 0, "k", "m", steps))
+                         : from_registers(0, "m", 4);
+  out_.line("#pragma unroll");
+  out_.line(fmt::format("for (int n = 0; n < {}; {})", tiles_n,
+                        inst.addresses[1] >= 0 ? "n += 2" : "++n"));
+  inst.addresses[1] >= 0 ? out_.line("  " + fragment(inst, 1, "k", "n", steps))
+                         : from_registers(1, "n", 2);
+  out_.line("#pragma unroll");
+  out_.line(fmt::format("for (int m = 0; m < {}; ++m) {{", tiles_m));
+  out_.line("#pragma unroll");
+  out_.line(fmt::format("for (int n = 0; n < {0}; ++n) {1}({2} + (m * {0} + n) * 4, fa[m], fb[n]);",
+                        tiles_n, mma, storage(id)));
+  out_.line("}");
+  out_.line("}");
+}
+
+void Printer::dot_fma(Id id) {
+  const Inst& inst = p_.at(id);
+  const Layout& accumulator = layout(inst.layout);
+  const Type& a = p_.at(inst.args[0]).type;
+  const int steps = inst.trans_a ? a.rows : a.cols;
+  int step_bits = 0;
+  while ((1 << step_bits) < steps) ++step_bits;
+  int cols = 1;
+  for (Coord c : accumulator.reg) cols *= c.col != 0 ? 2 : 1;
+  const int rows = accumulator.registers() / cols;
+  out_.line(fmt::format("#pragma unroll {}", inst.unroll));
+  out_.line(fmt::format("for (int k = 0; k < {}; ++k) {{", steps));
+  out_.line(fmt::format("float fa[{}], fb[{}];", rows, cols));
+  const auto fill = [&](std::size_t side, std::string_view i, int count) {
+    const LinearMap images = cols_of(layout(inst.addresses[side]).reg);
+    const std::string at =
+        offset(inst.addresses[side], {{"k", images.slice(0, step_bits)},
+                                      {i, images.slice(step_bits, images.bits() - step_bits)}});
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) f{2}[{0}] = {2}[{3}];", i, count,
+                          side == 0 ? 'a' : 'b', at));
+  };
+  fill(0, "m", rows);
+  fill(1, "n", cols);
+  out_.line("#pragma unroll");
+  out_.line(
+      fmt::format("for (int i = 0; i < {0}; ++i) {1}[i] = __fmaf_rn(fa[i / {2}], fb[i % {2}], "
+                  "{1}[i]);",
+                  accumulator.registers(), storage(id), cols));
+  out_.line("}");
+}
+
+}  // namespace braid::tile

@@ -1,0 +1,85 @@
+// Loads, stores and what fills shared memory.
+
+#include "codegen/cuda/printer.h"
+
+namespace braid::tile {
+
+std::string Printer::first_copy(const Inst& inst) {
+  std::string text;
+  if (inst.lanes != 0) text = fmt::format("(lane & {}) == 0", inst.lanes);
+  if (inst.warps != 0) {
+    text += fmt::format("{}(warp & {}) == 0", text.empty() ? "" : " && ", inst.warps);
+  }
+  return text;
+}
+
+std::string Printer::slot(Id tile, const std::string& number) {
+  const Inst& inst = p_.at(tile);
+  preamble_.shared();
+  const int bytes = inst.type.rows * inst.type.cols * static_cast<int>(dtype_size(inst.dtype));
+  std::string at = fmt::format("smem + {}", inst.shared_offset);
+  if (number != "0") at += fmt::format(" + (int){} * {}", number, bytes);
+  return fmt::format("({}*)({})", memory_type(inst.dtype), at);
+}
+
+void Printer::load(Id id) {
+  const Inst& inst = p_.at(id);
+  const Id mask = inst.args.size() > 2 ? inst.args[2] : kNone;
+  const std::string load = preamble_.load(inst.dtype, inst.width);
+  declare(id);
+  each(registers(id), inst.width, [&](std::string_view i) {
+    const Element at{inst.layout, i};
+    return fmt::format("{}({} + {}, (const {}*){} + {}, {});", load, name(id), i,
+                       memory_type(inst.dtype), ref(inst.args[0]), ref(inst.args[1], at),
+                       mask == kNone ? "true" : ref(mask, at));
+  });
+}
+
+void Printer::store(Id id) {
+  const Inst& inst = p_.at(id);
+  const Id mask = inst.args.size() > 3 ? inst.args[3] : kNone;
+  const std::string store = preamble_.store(inst.dtype, inst.width);
+  const std::string first = first_copy(inst);
+  each(layout(inst.layout).registers(), inst.width, [&](std::string_view i) {
+    const Element at{inst.layout, i};
+    std::string ok = first;
+    if (mask != kNone) ok += (ok.empty() ? "" : " && ") + ref(mask, at);
+    return fmt::format("{}(({}*){} + {}, {} + {}, {});", store, memory_type(inst.dtype),
+                       ref(inst.args[0]), ref(inst.args[1], at), storage(inst.args[2]), i,
+                       ok.empty() ? "true" : ok);
+  });
+}
+
+void Printer::copy_to_shared(Id id) {
+  const Inst& inst = p_.at(id);
+  const Id mask = inst.args[4];
+  const int bytes = inst.width * static_cast<int>(dtype_size(inst.dtype));
+  const std::string copy = preamble_.copy_async(bytes);
+  const std::string first = first_copy(inst);
+  const std::string to = slot(inst.args[0], ref(inst.args[1]));
+  each(
+      layout(inst.layout).registers(), inst.width,
+      [&](std::string_view i) {
+        const Element at{inst.layout, i};
+        std::string ok = ref(inst.args[5]);
+        if (mask != kNone) ok += " && " + ref(mask, at);
+        return fmt::format("{}{}({} + {}, (const {}*){} + {}, {});",
+                           first.empty() ? "" : fmt::format("if ({}) ", first), copy, to,
+                           offset(inst.addresses[0], i), memory_type(inst.dtype), ref(inst.args[2]),
+                           ref(inst.args[3], at), ok);
+      },
+      inst.unroll);
+}
+
+void Printer::store_to_shared(Id id) {
+  const Inst& inst = p_.at(id);
+  const std::string store = preamble_.store(inst.dtype, inst.width);
+  const std::string first = first_copy(inst);
+  const std::string to = slot(inst.args[0], ref(inst.args[1]));
+  each(layout(inst.layout).registers(), inst.width, [&](std::string_view i) {
+    return fmt::format("{}({} + {}, {} + {}, {});", store, to, offset(inst.addresses[0], i),
+                       storage(inst.args[2]), i, first.empty() ? "true" : first);
+  });
+}
+
+}  // namespace braid::tile

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "codegen/cuda/preamble.h"
+#include "codegen/cuda/spelling.h"
+#include "codegen/cuda/text_writer.h"
+#include "codegen/tile/tile.h"
+
+namespace braid::tile {
+
+/// Spells a lowered program: one C array per tile, one loop over its registers per instruction.
+/// It decides nothing; what it needs to know stands in the program.
+class Printer {
+ public:
+  explicit Printer(const Program& program) : p_(program) {}
+  std::string print();
+
+ private:
+  /// The element of a tile that an expression is for: a register of a layout.
+  struct Element {
+    int layout = -1;
+    std::string_view reg = "0";
+  };
+
+  std::string signature();
+  std::string thread_variables(std::string_view body);
+  void block(const std::vector<Id>& ids);
+  void instruction(Id id);
+  void map(Id id);
+  void loop(Id id);
+  void check_index(Id id);
+  std::string function(const Inst& inst, const std::vector<std::string>& x);
+  std::string combined(Fn fn, Kind kind, const std::string& a, const std::string& b);
+  std::string to_peers(const Inst& inst, std::string_view what);
+
+  // print_memory.cpp
+  void load(Id id);
+  void store(Id id);
+  void copy_to_shared(Id id);
+  void store_to_shared(Id id);
+
+  // print_combine.cpp
+  void reduce(Id id);
+  void convert_layout(Id id);
+  void dot(Id id);
+  void dot_mma(Id id);
+  void dot_fma(Id id);
+  std::string fragment(const Inst& dot, std::size_t side, std::string_view step,
+                       std::string_view tile, int steps);
+
+  const Layout& layout(int index) const { return p_.layouts[static_cast<std::size_t>(index)]; }
+  const Layout& layout_of(Id id) const { return layout(p_.at(id).layout); }
+  int registers(Id id) const { return layout_of(id).registers(); }
+
+  static std::string name(Id id) { return fmt::format("v{}", id); }
+  /// The array or variable a value lives in.
+  std::string storage(Id id) const {
+    const Inst& inst = p_.at(id);
+    return name(inst.place == Place::kAlias ? inst.storage : id);
+  }
+  /// The text of a value for an element.
+  std::string ref(Id id, Element at);
+  std::string ref(Id id) { return ref(id, {}); }
+  std::string expression(const Inst& inst, Element at);
+  std::string operand(Id id, Element at);
+
+  /// The row (axis 0) or column of an element.
+  std::string coordinate(int axis, Element at);
+  /// The offset that an address layout gives for a register, or for several indices that make one.
+  std::string offset(int layout, const std::vector<Term>& terms);
+  std::string offset(int layout, std::string_view reg);
+  /// The variable with the part of a position that lane and warp give; axis 2: of an address.
+  std::string base(int axis, int layout);
+
+  /// True in the one thread of those that hold copies of an element; empty where all may go.
+  static std::string first_copy(const Inst& inst);
+  std::string slot(Id tile, const std::string& number);
+
+  void declare(Id id) {
+    out_.line(fmt::format("{} {}[{}];", c_type(p_.at(id).type.kind), name(id), registers(id)));
+  }
+  /// One statement per register, or per `step` registers; `unroll` 0: wholly.
+  template <class Statement>
+  void each(int count, int step, const Statement& statement, int unroll = 0) {
+    if (count == step) {
+      out_.line(statement("0"));
+      return;
+    }
+    out_.line(unroll == 0 ? "#pragma unroll" : fmt::format("#pragma unroll {}", unroll));
+    out_.line(fmt::format("for (int i = 0; i < {}; {})", count,
+                          step == 1 ? "++i" : fmt::format("i += {}", step)));
+    out_.line("  " + statement("i"));
+  }
+
+  const Program& p_;
+  TextWriter out_;
+  Preamble preamble_;
+  std::set<std::pair<int, int>> bases_;  ///< (layout, axis) that the text names
+};
+
+}  // namespace braid::tile

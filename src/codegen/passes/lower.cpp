@@ -1,0 +1,19 @@
+#include "codegen/passes/lower.h"
+
+#include "codegen/passes/allocate_shared.h"
+#include "codegen/passes/assign_layouts.h"
+#include "codegen/passes/lower_to_threads.h"
+#include "codegen/passes/pipeline.h"
+#include "codegen/passes/remove_dead.h"
+
+namespace braid::tile {
+
+void lower(Program& program, int num_stages) {
+  pipeline(program, num_stages);
+  remove_dead(program);
+  assign_layouts(program);
+  allocate_shared(program);
+  lower_to_threads(program);
+}
+
+}  // namespace braid::tile

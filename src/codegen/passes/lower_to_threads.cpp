@@ -1,0 +1,351 @@
+// Lowering to threads. For each instruction that stands in a block:
+//
+// - where its values live: in registers of their own; inline, where they are computed again anyway
+//   or used once by an instruction of the same block and shape; or in another's registers: a dot
+//   works in its accumulator's when nothing else reads those, a loop's result lies in the carried
+//   value, a store rounds by itself;
+// - how wide an access is, which of the threads that hold copies make it, and how far its loop over
+//   registers is unrolled;
+// - a reduction: the lanes and warps to combine over, and the scratch between warps;
+// - a layout change: a permutation of registers, shuffles, or through shared memory;
+// - addresses in shared memory: the layout of the instruction, composed with the swizzle.
+
+#include "codegen/passes/lower_to_threads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "braid/error.h"
+#include "codegen/passes/axis_info.h"
+#include "codegen/passes/dot_layouts.h"
+#include "codegen/passes/recomputed.h"
+#include "codegen/passes/walk.h"
+#include "codegen/tile/fragments.h"
+
+namespace braid::tile {
+namespace {
+
+int log2_of(int power) {
+  int bits = 0;
+  while ((1 << bits) < power) ++bits;
+  return bits;
+}
+
+/// The mask of the basis bits that pass a test.
+template <class Test>
+int bits_where(const std::vector<Coord>& basis, const Test& test) {
+  int mask = 0;
+  for (std::size_t i = 0; i < basis.size(); ++i) mask |= test(basis[i]) ? 1 << i : 0;
+  return mask;
+}
+
+class Lowering {
+ public:
+  explicit Lowering(Program& p) : p_(p), axis_(p), uses_(p.insts.size()) {}
+
+  void run() {
+    count_uses(p_.body, kNone);
+    const std::vector<bool> recomputed = recomputed_tiles(p_);
+    for_each_inst(p_, [&](Id id) {
+      if (recomputed[static_cast<std::size_t>(id)]) p_.at(id).place = Place::kInline;
+    });
+    for_each_inst(p_, [&](Id id) { alias(id); });
+    for_each_inst(p_, [&](Id id) {
+      if (p_.at(id).place == Place::kRegisters && is_inlined(id)) p_.at(id).place = Place::kInline;
+    });
+    block(p_.body, 0);
+  }
+
+ private:
+  struct Uses {
+    int count = 0;
+    Id user = kNone;   ///< the last
+    Id block = kNone;  ///< the loop in whose body it stands
+  };
+  Uses& uses(Id id) { return uses_[static_cast<std::size_t>(id)]; }
+
+  void count_uses(const std::vector<Id>& ids, Id loop) {
+    for (Id id : ids) {
+      uses(id).block = loop;
+      const Inst& inst = p_.at(id);
+      for (const auto* list : {&inst.args, &inst.yields}) {
+        for (Id arg : *list) {
+          if (arg == kNone) continue;
+          ++uses(arg).count;
+          uses(arg).user = id;
+        }
+      }
+      count_uses(inst.body, id);
+    }
+  }
+
+  void alias(Id id) {
+    Inst& inst = p_.at(id);
+    Id in = kNone;
+    if (inst.op == Op::kDot && owns_accumulator(inst)) in = inst.args[2];
+    if (inst.op == Op::kForResult) {
+      in = p_.at(inst.args[0]).body_args[static_cast<std::size_t>(inst.index) + 1];
+    }
+    if (inst.op == Op::kMap && inst.fn == Fn::kRound && is_rounded_by_store(id)) in = inst.args[0];
+    if (in == kNone) return;
+    inst.place = Place::kAlias;
+    inst.storage = p_.at(in).place == Place::kAlias ? p_.at(in).storage : in;
+  }
+
+  bool owns_accumulator(const Inst& dot) {
+    return p_.at(dot.args[2]).place != Place::kInline && uses(dot.args[2]).count == 1 &&
+           p_.at(dot.args[2]).op != Op::kForResult;
+  }
+
+  /// What has registers that nobody changes before the store.
+  bool is_rounded_by_store(Id id) {
+    const Inst& inst = p_.at(id);
+    if (uses(id).count != 1 || inst.type.kind != Kind::kF32) return false;
+    const Inst& by = p_.at(uses(id).user);
+    const Inst& from = p_.at(inst.args[0]);
+    const bool kept = from.op == Op::kMap || from.op == Op::kLoad || from.op == Op::kReduce ||
+                      from.op == Op::kForResult || from.op == Op::kConvertLayout;
+    return kept && from.place != Place::kInline &&
+           (by.op == Op::kStore || by.op == Op::kStoreShared) && by.args[2] == id &&
+           by.dtype == inst.dtype;
+  }
+
+  /// A map that is used once, by an instruction of the same block and shape that writes it once,
+  /// stands inside that one's expression: less text, and less for the compiler to unroll.
+  bool is_inlined(Id id) {
+    const Inst& inst = p_.at(id);
+    if (inst.op != Op::kMap || uses(id).count != 1 || uses(id).user == kNone) return false;
+    const Inst& by = p_.at(uses(id).user);
+    if (by.place == Place::kAlias && by.op == Op::kMap) return false;
+    if (uses(id).block != uses(uses(id).user).block) return false;
+    switch (by.op) {
+      case Op::kMap:
+        return by.type.rows == inst.type.rows && by.type.cols == inst.type.cols;
+      case Op::kPtrAdd:
+      case Op::kReduce:
+        return true;
+      case Op::kCheckIndex:
+      case Op::kLoad:
+      case Op::kStore: {
+        // A mask of one column is kept, to be spread over the columns of the access.
+        const bool is_value = by.op == Op::kStore && by.args[2] == id;
+        return !is_value &&
+               (inst.type.is_scalar() || inst.type.cols == p_.at(by.args[1]).type.cols);
+      }
+      default:
+        return false;
+    }
+  }
+
+  const Layout& layout(const Inst& inst) const {
+    return p_.layouts[static_cast<std::size_t>(inst.layout)];
+  }
+  int index_of(const Layout& layout) {
+    const auto it = std::find(p_.layouts.begin(), p_.layouts.end(), layout);
+    if (it != p_.layouts.end()) return static_cast<int>(it - p_.layouts.begin());
+    p_.layouts.push_back(layout);
+    return static_cast<int>(p_.layouts.size()) - 1;
+  }
+
+  void block(const std::vector<Id>& ids, int depth) {
+    for (Id id : ids) {
+      Inst& inst = p_.at(id);
+      switch (inst.op) {
+        case Op::kLoad:
+          inst.width = width(inst, 0, 2, layout(inst));
+          break;
+        case Op::kStore:
+          inst.width = width(inst, 0, 3, layout(inst));
+          one_of_copies(inst);
+          break;
+        case Op::kCopyToShared:
+          inst.width = width(inst, 2, 4, layout(inst));
+          one_of_copies(inst);
+          // Narrow pieces are many: unrolled they cost more to compile than they gain.
+          if (layout(inst).registers() / inst.width > 8) inst.unroll = 4;
+          inst.addresses = {in_shared(inst.args[0], layout(inst))};
+          break;
+        case Op::kStoreShared:
+          inst.width =
+              std::min(layout(inst).vector_width(), 16 / static_cast<int>(dtype_size(inst.dtype)));
+          one_of_copies(inst);
+          inst.addresses = {in_shared(inst.args[0], layout(inst))};
+          break;
+        case Op::kReduce:
+          inst.barrier = depth > 0;
+          reduce(inst);
+          break;
+        case Op::kConvertLayout:
+          inst.barrier = depth > 0;
+          change(inst);
+          break;
+        case Op::kDot:
+          dot(inst);
+          break;
+        case Op::kFor:
+          check_yields(id);
+          block(inst.body, depth + 1);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  int width(const Inst& inst, std::size_t pointer, std::size_t mask, const Layout& layout) {
+    const Id masked = inst.args.size() > mask ? inst.args[mask] : kNone;
+    return axis_.access_width(inst.args[pointer], inst.args[pointer + 1], masked, inst.dtype,
+                              layout.vector_width());
+  }
+
+  void one_of_copies(Inst& inst) {
+    const auto is_copy = [](Coord c) { return c == Coord{}; };
+    inst.lanes = bits_where(layout(inst).lane, is_copy);
+    inst.warps = bits_where(layout(inst).warp, is_copy);
+  }
+
+  /// Carried values are written one after another.
+  void check_yields(Id id) {
+    const Inst& loop = p_.at(id);
+    for (std::size_t i = 0; i < loop.yields.size(); ++i) {
+      for (std::size_t j = 1; j < loop.body_args.size(); ++j) {
+        if (j != i + 1 && loop.yields[i] == loop.body_args[j]) {
+          throw_invalid(fmt::format("%{} (for)", id), "yields one carried value as another");
+        }
+      }
+    }
+  }
+
+  static LinearMap swizzle(const Inst& tile) {
+    return SharedLayout::swizzled(tile.type.rows, tile.type.cols,
+                                  static_cast<int>(dtype_size(tile.dtype)), tile.index)
+        .to_offset;
+  }
+  int in_shared(Id tile, const Layout& layout) {
+    const Inst& shared = p_.at(tile);
+    return index_of(layout.in_buffer(swizzle(shared), shared.type.rows * shared.type.cols));
+  }
+
+  void reduce(Inst& inst) {
+    const Layout from = layout(p_.at(inst.args[0]));
+    const auto moves_column = [](Coord c) { return c.col != 0; };
+    inst.lanes = bits_where(from.lane, moves_column);
+    inst.warps = bits_where(from.warp, moves_column);
+    if (inst.warps == 0) return;
+    // One partial result for each row and each warp along the columns, those side by side.
+    int columns = 1;
+    for (Coord c : from.warp) columns *= c.col != 0 ? 2 : 1;
+    const Layout result = layout(inst);
+    const int size = inst.type.rows * columns;
+    const LinearMap by_row{[&] {
+      std::vector<std::uint32_t> images;
+      for (int row = 1; row < inst.type.rows; row *= 2) {
+        images.push_back(static_cast<std::uint32_t>(row * columns));
+      }
+      return images;
+    }()};
+    const Layout read = result.in_buffer(by_row, size);
+    Layout write = read;
+    int next = 1;
+    for (std::size_t i = 0; i < from.warp.size(); ++i) {
+      if (from.warp[i].col == 0) continue;
+      write.warp[i].col ^= next;
+      next *= 2;
+    }
+    inst.addresses = {index_of(write), index_of(read)};
+  }
+
+  void change(Inst& inst) {
+    const Layout from = layout(p_.at(inst.args[0]));
+    const Layout to = layout(inst);
+    const Conversion conversion = convert(from, to);
+    inst.change = conversion.change;
+    const auto part = [&](std::uint32_t mask, int shift, int size) {
+      Layout out{1, size, {}, {}, {}};
+      std::size_t at = 0;
+      const auto take = [&](std::size_t count, std::vector<Coord>& basis) {
+        for (std::size_t i = 0; i < count; ++i, ++at) {
+          basis.push_back({0, static_cast<int>((conversion.source.images[at] & mask) >> shift)});
+        }
+      };
+      take(to.reg.size(), out.reg);
+      take(5, out.lane);
+      take(to.warp.size(), out.warp);
+      return out;
+    };
+    const int reg_bits = static_cast<int>(from.reg.size());
+    const std::uint32_t registers = (std::uint32_t{1} << reg_bits) - 1;
+    switch (inst.change) {
+      case LayoutChange::kNone:
+        break;
+      case LayoutChange::kRegisters:
+        inst.addresses = {index_of(part(registers, 0, from.registers()))};
+        break;
+      case LayoutChange::kShuffle:
+        inst.addresses = {index_of(part(registers, 0, from.registers())),
+                          index_of(part(std::uint32_t{31} << reg_bits, reg_bits, 32))};
+        break;
+      case LayoutChange::kShared: {
+        const int size = inst.type.rows * inst.type.cols;
+        const int bytes = value_bytes(inst.type.kind);
+        const LinearMap at =
+            inst.type.cols * bytes < 32
+                ? LinearMap::identity(log2_of(size))
+                : SharedLayout::swizzled(inst.type.rows, inst.type.cols, bytes).to_offset;
+        inst.addresses = {index_of(from.in_buffer(at, size)), index_of(to.in_buffer(at, size))};
+        const auto is_copy = [](Coord c) { return c == Coord{}; };
+        inst.lanes = bits_where(from.lane, is_copy);
+        inst.warps = bits_where(from.warp, is_copy);
+        break;
+      }
+    }
+  }
+
+  void dot(Inst& inst) {
+    const DotLayouts wanted = dot_layouts(p_, inst);
+    inst.addresses = {-1, -1};
+    if (inst.dtype == DType::kF32) {
+      if (p_.at(inst.args[0]).type.kind != Kind::kShared ||
+          p_.at(inst.args[1]).type.kind != Kind::kShared) {
+        throw_invalid("dot", "found an f32 operand in registers, expected both in shared memory");
+      }
+      inst.unroll = 2;
+      inst.addresses[0] = in_shared(inst.args[0], inst.trans_a ? wanted.a.transposed() : wanted.a);
+      inst.addresses[1] = in_shared(inst.args[1], inst.trans_b ? wanted.b.transposed() : wanted.b);
+      return;
+    }
+    const int bytes = static_cast<int>(dtype_size(inst.dtype));
+    const int word = log2_of(4 / bytes);
+    const int steps =
+        log2_of(inst.trans_a ? p_.at(inst.args[0]).type.rows : p_.at(inst.args[0]).type.cols) -
+        word - 3;
+    if (steps < 0 || static_cast<int>(wanted.b.reg.size()) < word + 2 + steps) {
+      throw_invalid("dot", fmt::format("found {} columns and a K of {} steps, expected 16 columns "
+                                       "for each warp and whole fragments",
+                                       inst.type.cols, steps));
+    }
+    // Four matrices a load: the words of A's fragment; two along K of two neighbouring columns of
+    // fragments of B.
+    const auto load = [&](std::size_t side, const Layout& operand, bool stored_transposed,
+                          std::vector<int> matrices, bool& trans) {
+      if (p_.at(inst.args[side]).type.kind != Kind::kShared) return;
+      const MatrixLoad rows =
+          matrix_load(stored_transposed ? operand.transposed() : operand, bytes, matrices);
+      trans = rows.transposed;
+      inst.addresses[side] = in_shared(inst.args[side], rows.rows);
+    };
+    load(0, wanted.a, inst.trans_a, {word, word + 1}, inst.trans_load_a);
+    load(1, wanted.b, inst.trans_b, {word, word + 1 + steps}, inst.trans_load_b);
+  }
+
+  Program& p_;
+  AxisAnalysis axis_;
+  std::vector<Uses> uses_;
+};
+
+}  // namespace
+
+void lower_to_threads(Program& program) { Lowering(program).run(); }
+
+}  // namespace braid::tile

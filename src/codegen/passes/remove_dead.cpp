@@ -1,0 +1,56 @@
+// Dead code. Alive is what has an effect (it has no result), a loop that holds something alive or
+// whose results are used, and what those use. A loop that stays keeps its carried values.
+
+#include "codegen/passes/remove_dead.h"
+
+#include <algorithm>
+
+#include "codegen/tile/op_info.h"
+
+namespace braid::tile {
+namespace {
+
+class Liveness {
+ public:
+  explicit Liveness(Program& p) : p_(p), alive_(p.insts.size(), false) {}
+
+  void run() {
+    effects(p_.body);
+    filter(p_.body);
+  }
+
+ private:
+  /// Marks what has an effect; whether there was any.
+  bool effects(const std::vector<Id>& block) {
+    bool any = false;
+    for (Id id : block) {
+      const Inst& inst = p_.at(id);
+      const bool effect = inst.op == Op::kFor ? effects(inst.body) : !op_info(inst.op).has_result;
+      if (effect) mark(id);
+      any = any || effect;
+    }
+    return any;
+  }
+
+  void mark(Id id) {
+    if (id == kNone || alive_[static_cast<std::size_t>(id)]) return;
+    alive_[static_cast<std::size_t>(id)] = true;
+    const Inst& inst = p_.at(id);
+    for (Id arg : inst.args) mark(arg);
+    for (Id yield : inst.yields) mark(yield);
+  }
+
+  void filter(std::vector<Id>& block) {
+    std::erase_if(block, [&](Id id) { return !alive_[static_cast<std::size_t>(id)]; });
+    for (Id id : block) filter(p_.at(id).body);
+  }
+
+  Program& p_;
+  std::vector<bool> alive_;
+};
+
+}  // namespace
+
+void remove_dead(Program& program) { Liveness(program).run(); }
+
+}  // namespace braid::tile

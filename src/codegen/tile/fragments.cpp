@@ -1,0 +1,97 @@
+#include "codegen/tile/fragments.h"
+
+#include <algorithm>
+
+#include "braid/error.h"
+
+namespace braid::tile {
+namespace {
+
+int log2_of(int power) {
+  int bits = 0;
+  while ((1 << bits) < power) ++bits;
+  return bits;
+}
+
+/// Warp bits: along the columns, along the rows, then copies.
+std::vector<Coord> warp_basis(const WarpGrid& warps, int col, int row) {
+  std::vector<Coord> out;
+  for (int i = 1; i < warps.n; i *= 2) out.push_back({0, col * i});
+  for (int i = 1; i < warps.m; i *= 2) out.push_back({row * i, 0});
+  for (int i = 1; i < warps.copies; i *= 2) out.push_back({});
+  return out;
+}
+
+}  // namespace
+
+WarpGrid warp_grid(int rows, int cols, int warps, int warps_m) {
+  WarpGrid grid{std::min(warps_m, std::max(1, rows / 16)), 1, 1};
+  grid.n = std::min(warps / warps_m, std::max(1, cols / 16));
+  // Warps that found no columns take rows.
+  while (grid.m * grid.n < warps && grid.m * 32 <= rows) grid.m *= 2;
+  grid.copies = warps / (grid.m * grid.n);
+  return grid;
+}
+
+Layout mma_accumulator(int rows, int cols, const WarpGrid& warps) {
+  // lane = 4 * group + t; registers (0,1): row group, columns 2t, 2t+1; registers (2,3): row
+  // group + 8.
+  Layout out{rows, cols, {{0, 1}, {8, 0}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}, {}};
+  for (int c = 8; c < cols / warps.n; c *= 2) out.reg.push_back({0, c});
+  for (int r = 16; r < rows / warps.m; r *= 2) out.reg.push_back({r, 0});
+  out.warp = warp_basis(warps, cols / warps.n, rows / warps.m);
+  return out;
+}
+
+Layout mma_operand_a(int rows, int k, int element_bytes, const WarpGrid& warps) {
+  const int word = 4 / element_bytes;
+  Layout out{rows, k, {}, {{0, word}, {0, 2 * word}, {1, 0}, {2, 0}, {4, 0}}, {}};
+  for (int e = 1; e < word; e *= 2) out.reg.push_back({0, e});
+  out.reg.push_back({8, 0});
+  for (int e = 4 * word; e < k; e *= 2) out.reg.push_back({0, e});
+  for (int r = 16; r < rows / warps.m; r *= 2) out.reg.push_back({r, 0});
+  out.warp = warp_basis(warps, 0, rows / warps.m);
+  return out;
+}
+
+Layout mma_operand_b(int k, int cols, int element_bytes, const WarpGrid& warps) {
+  const int word = 4 / element_bytes;
+  Layout out{k, cols, {}, {{word, 0}, {2 * word, 0}, {0, 1}, {0, 2}, {0, 4}}, {}};
+  for (int e = 1; e < word; e *= 2) out.reg.push_back({e, 0});
+  for (int e = 4 * word; e < k; e *= 2) out.reg.push_back({e, 0});
+  for (int c = 8; c < cols / warps.n; c *= 2) out.reg.push_back({0, c});
+  out.warp = warp_basis(warps, cols / warps.n, 0);
+  return out;
+}
+
+MatrixLoad matrix_load(const Layout& operand, int element_bytes, const std::vector<int>& matrices) {
+  const int word_bits = log2_of(4 / element_bytes);
+  const std::vector<Coord>& reg = operand.reg;
+  const std::vector<Coord>& lane = operand.lane;
+  // A row of a matrix is 16 bytes, in words that four lanes get: or, transposed, in elements that
+  // eight groups of lanes get.
+  std::vector<Coord> straight(reg.begin(), reg.begin() + word_bits);
+  straight.insert(straight.end(), {lane[0], lane[1]});
+  const std::vector<Coord> across{lane[2], lane[3], lane[4]};
+  const auto is_row = [](const std::vector<Coord>& bits) {
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+      if (bits[i] != Coord{0, 1 << i}) return false;
+    }
+    return true;
+  };
+  MatrixLoad load{!is_row(straight), operand};
+  if (load.transposed && (element_bytes != 2 || !is_row(across))) {
+    throw_internal("ldmatrix", "no form of it loads this operand");
+  }
+  load.rows.lane = load.transposed ? straight : across;
+  for (int bit : matrices) load.rows.lane.push_back(reg[static_cast<std::size_t>(bit)]);
+  load.rows.reg.clear();
+  for (int bit = word_bits; bit < static_cast<int>(reg.size()); ++bit) {
+    if (std::find(matrices.begin(), matrices.end(), bit) == matrices.end()) {
+      load.rows.reg.push_back(reg[static_cast<std::size_t>(bit)]);
+    }
+  }
+  return load;
+}
+
+}  // namespace braid::tile

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "codegen/tile/layout.h"
+
+namespace braid::tile {
+
+// The operands and results of mma.m16n8 (PTX ISA, "Matrix Fragments") as layouts of a block's
+// tiles: `warps_m` x `warps_n` warps over the result, each repeating the fragment. A word is 32
+// bits: two elements of 16 or four of 8.
+
+/// What arrangement of `warps` warps a result [rows, cols] has: at most `warps_m` along the rows,
+/// fragments of at least 16x16 each, copies where the tile is too small for all.
+struct WarpGrid {
+  int m;
+  int n;
+  int copies;
+};
+[[nodiscard]] WarpGrid warp_grid(int rows, int cols, int warps, int warps_m);
+
+[[nodiscard]] Layout mma_accumulator(int rows, int cols, const WarpGrid& warps);
+/// [rows, k]; its registers are words of a 16-row fragment, then K, then further rows.
+[[nodiscard]] Layout mma_operand_a(int rows, int k, int element_bytes, const WarpGrid& warps);
+/// [k, cols]; its registers are words of an 8-column fragment, then K, then further columns.
+[[nodiscard]] Layout mma_operand_b(int k, int cols, int element_bytes, const WarpGrid& warps);
+
+/// How ldmatrix fills an operand's registers from a tile in memory, four 8x8 matrices (of 16-bit
+/// elements, or pairs of 8-bit ones) at a time: lane 8j + r gives the address of row r of matrix j.
+struct MatrixLoad {
+  bool transposed;  ///< ldmatrix.trans
+  Layout rows;      ///< where each lane's row begins; its registers number the loads
+};
+/// `operand` in the coordinates of the tile as it is stored; `matrices` are the two register bits
+/// (of its words) that one load fills. Throws kInternal when no form of ldmatrix does.
+[[nodiscard]] MatrixLoad matrix_load(const Layout& operand, int element_bytes,
+                                     const std::vector<int>& matrices);
+
+}  // namespace braid::tile

@@ -1,0 +1,120 @@
+#include "codegen/passes/lower_to_threads.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/pass_testing.h"
+#include "codegen/passes/allocate_shared.h"
+#include "codegen/passes/assign_layouts.h"
+
+namespace braid::tile {
+namespace {
+
+TEST(LowerToThreads, DecidesWidthsPlacesAndChanges) {
+  EXPECT_EQ(text_after(R"(kernel k
+warps 1
+grid 1
+param 0 input 0 divisor 16
+param 1 output 0 divisor 16
+{
+  %0 = param 0 : ptr
+  %1 = param 1 : ptr
+  %2 = range 1 : i32[16, 16]
+  %3 = load.f32 %0, %2 : f32[16, 16]
+  %4 = reduce.add %3 : f32[16, 1]
+  %5 = range 1 : i32[16, 64]
+  %6 = load.f32 %0, %5 : f32[16, 64]
+  %7 = mul %6, %4 : f32[16, 64]
+  store.f32 %1, %5, %7
+}
+)",
+                       assign_layouts, allocate_shared, lower_to_threads),
+            R"(kernel k
+warps 1
+grid 1
+param 0 input 0 divisor 16
+param 1 output 0 divisor 16
+layout 0 [16, 16] reg (0,1) (0,2) (0,4) lane (0,8) (1,0) (2,0) (4,0) (8,0) warp
+layout 1 [16, 1] reg lane (0,0) (1,0) (2,0) (4,0) (8,0) warp
+layout 2 [16, 64] reg (0,1) (0,2) (0,4) (4,0) (8,0) lane (0,8) (0,16) (0,32) (1,0) (2,0) warp
+layout 3 [16, 1] reg (4,0) (8,0) lane (0,0) (0,0) (0,0) (1,0) (2,0) warp
+layout 4 [1, 1] reg (0,0) (0,0) lane (0,0) (0,0) (0,0) (0,0) (0,0) warp
+layout 5 [1, 32] reg (0,8) (0,16) lane (0,1) (0,0) (0,0) (0,2) (0,4) warp
+{
+  %0 = param 0 : ptr
+  %1 = param 1 : ptr
+  %2 = range 1 : i32[16, 16] {inline}
+  %3 = load.f32 %0, %2 : f32[16, 16] #0 {width 4}
+  %4 = reduce.add %3 : f32[16, 1] #1 {lanes 1}
+  %5 = range 1 : i32[16, 64] {inline}
+  %6 = load.f32 %0, %5 : f32[16, 64] #2 {width 4}
+  %9 = convert_layout %4 : f32[16, 1] #3 {change shuffle, address 4 5}
+  %7 = mul %6, %9 : f32[16, 64] #2
+  store.f32 %1, %5, %7 #2 {width 4}
+}
+)");
+}
+
+TEST(LowerToThreads, DerivesAddressesOfFragmentsAndScratch) {
+  EXPECT_EQ(text_after(R"(kernel k
+warps 4
+grid 1
+param 0 input 0 divisor 16
+param 1 input 1 divisor 16
+{
+  %0 = param 0 : ptr
+  %1 = param 1 : ptr
+  %2 = constant 0 : i64
+  %3 = constant 64 : i64
+  %4 = constant 16 : i64
+  %5 = range 1 : i32[32, 32]
+  %6 = load.bf16 %0, %5 : f32[32, 32]
+  %7 = alloc_shared.bf16 : shared[32, 32] {stages 1, row_step 1}
+  store_shared.bf16 %7, %2, %6
+  wait_group 0
+  %8 = constant 0 : f32[32, 32]
+  %9 = dot.bf16 %6, %7, %8, %2, %2 : f32[32, 32]
+  %10 = reduce.max %9 : f32[32, 1]
+  %11 = range 0 : i32[32, 1]
+  store.f32 %1, %11, %10
+}
+)",
+                       assign_layouts, allocate_shared, lower_to_threads),
+            R"(kernel k
+warps 4
+grid 1
+param 0 input 0 divisor 16
+param 1 input 1 divisor 16
+layout 0 [32, 32] reg (0,1) (0,2) (0,4) lane (0,8) (0,16) (1,0) (2,0) (4,0) warp (8,0) (16,0)
+layout 1 [32, 32] reg (0,1) (8,0) (0,8) lane (0,2) (0,4) (1,0) (2,0) (4,0) warp (0,16) (16,0)
+layout 2 [32, 1] reg (8,0) lane (0,0) (0,0) (1,0) (2,0) (4,0) warp (0,0) (16,0)
+layout 3 [32, 32] reg (0,1) (8,0) (0,8) (0,16) lane (0,2) (0,4) (1,0) (2,0) (4,0) warp (0,0) (16,0)
+layout 4 [1, 1024] reg (0,1) (0,2) (0,4) lane (0,8) (0,16) (0,32) (0,72) (0,144) warp (0,256) (0,512)
+layout 5 [1, 1024] reg (0,1) (0,2) (0,4) lane (0,8) (0,16) (0,36) (0,72) (0,144) warp (0,256) (0,512)
+layout 6 [1, 1024] reg (0,1) (0,256) (0,8) (0,16) lane (0,2) (0,4) (0,36) (0,72) (0,144) warp (0,0) (0,512)
+layout 7 [1, 1024] reg (0,512) lane (0,32) (0,72) (0,144) (0,256) (0,8) warp (0,16) (0,0)
+layout 8 [1, 64] reg (0,16) lane (0,0) (0,0) (0,2) (0,4) (0,8) warp (0,1) (0,32)
+layout 9 [1, 64] reg (0,16) lane (0,0) (0,0) (0,2) (0,4) (0,8) warp (0,0) (0,32)
+shared 6400
+{
+  %0 = param 0 : ptr
+  %1 = param 1 : ptr
+  %2 = constant 0 : i64
+  %3 = constant 64 : i64
+  %4 = constant 16 : i64
+  %5 = range 1 : i32[32, 32] {inline}
+  %6 = load.bf16 %0, %5 : f32[32, 32] #0 {width 8}
+  %7 = alloc_shared.bf16 : shared[32, 32] {stages 1, row_step 1, at 0}
+  store_shared.bf16 %7, %2, %6 #0 {width 8, address 4}
+  wait_group 0
+  %8 = constant 0 : f32[32, 32] {inline}
+  %15 = convert_layout %6 : f32[32, 32] #3 {at 2048, change shared, address 5 6}
+  %9 = dot.bf16 %15, %7, %8, %2, %2 : f32[32, 32] #1 {trans_load_b, address -1 7}
+  %10 = reduce.max %9 : f32[32, 1] #2 {at 6144, lanes 3, warps 1, address 8 9}
+  %11 = range 0 : i32[32, 1] {inline}
+  store.f32 %1, %11, %10 #2 {lanes 3, warps 1}
+}
+)");
+}
+
+}  // namespace
+}  // namespace braid::tile

@@ -1,0 +1,119 @@
+#include "codegen/passes/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/pass_testing.h"
+#include "codegen/passes/remove_dead.h"
+
+namespace braid::tile {
+namespace {
+
+void two_stages(Program& program) { pipeline(program, 2); }
+
+// The inner loop: one operand from outside, a load that two dots share, one in registers, an
+// ordinary instruction between the dots.
+constexpr std::string_view kNested = R"(kernel k
+warps 1
+grid 1
+param 0 input 0 divisor 16
+param 1 input 1 divisor 16
+{
+  %0 = param 0 : ptr
+  %1 = param 1 : ptr
+  %2 = constant 0 : i64
+  %3 = constant 64 : i64
+  %4 = constant 16 : i64
+  %5 = for %6 = %2 to %3 step %4 {
+    %7 = range 1 : i32[16, 16]
+    %8 = load.bf16 %0, %7 : f32[16, 16]
+    %9 = constant 0 : f32[16, 16]
+    %10 = for %11 = %2 to %3 step %4 carry %12 = %9 : f32[16, 16] {
+      %13 = range 1 : i32[16, 16]
+      %14 = add %11, %13 : i64[16, 16]
+      %15 = load.bf16 %1, %14 : f32[16, 16]
+      %16 = constant 0 : f32[16, 16]
+      %17 = dot.bf16 %8, %15, %16 : f32[16, 16]
+      %18 = exp %17 : f32[16, 16]
+      %19 = dot.bf16 %18, %15, %12 : f32[16, 16]
+      yield %19
+    }
+    %20 = result 0, %10 : f32[16, 16]
+    store.bf16 %0, %7, %20
+  }
+}
+)";
+
+TEST(Pipeline, FillsRingsAheadInAnInnerLoop) {
+  EXPECT_EQ(text_after(kNested, two_stages, remove_dead), R"(kernel k
+warps 1
+grid 1
+param 0 input 0 divisor 16
+param 1 input 1 divisor 16
+{
+  %0 = param 0 : ptr
+  %1 = param 1 : ptr
+  %2 = constant 0 : i64
+  %3 = constant 64 : i64
+  %4 = constant 16 : i64
+  %5 = for %6 = %2 to %3 step %4 {
+    %7 = range 1 : i32[16, 16]
+    %9 = constant 0 : f32[16, 16]
+    %22 = alloc_shared.bf16 : shared[16, 16] {stages 1, row_step 1}
+    %23 = alloc_shared.bf16 : shared[16, 16] {stages 2, row_step 1}
+    wait_group 0
+    %25 = constant 0 : i64
+    %26 = constant 1 : pred
+    copy_to_shared.bf16 %22, %25, %0, %7, _, %26
+    %28 = constant 2 : i64
+    %29 = lt %25, %3 : pred
+    %30 = range 1 : i32[16, 16]
+    %31 = add %25, %30 : i64[16, 16]
+    copy_to_shared.bf16 %23, %25, %1, %31, _, %29
+    commit_group
+    %10 = for %11 = %2 to %3 step %4 carry %12 = %9 : f32[16, 16] {
+      %34 = sub %11, %2 : i64
+      %35 = div %34, %4 : i64
+      %36 = rem %35, %28 : i64
+      wait_group 0
+      %38 = constant 1 : i64
+      %39 = constant 16 : i64
+      %40 = add %11, %39 : i64
+      %41 = add %35, %38 : i64
+      %42 = rem %41, %28 : i64
+      %43 = lt %40, %3 : pred
+      %44 = range 1 : i32[16, 16]
+      %45 = add %40, %44 : i64[16, 16]
+      copy_to_shared.bf16 %23, %42, %1, %45, _, %43
+      commit_group
+      %16 = constant 0 : f32[16, 16]
+      %48 = constant 0 : i64
+      %17 = dot.bf16 %22, %23, %16, %48, %36 : f32[16, 16]
+      %18 = exp %17 : f32[16, 16]
+      %49 = constant 0 : i64
+      %19 = dot.bf16 %18, %23, %12, %49, %36 : f32[16, 16]
+      yield %19
+    }
+    %20 = result 0, %10 : f32[16, 16]
+    store.bf16 %0, %7, %20
+  }
+}
+)");
+}
+
+TEST(Pipeline, LeavesALoopThatWaits) {
+  std::string text(kNested);
+  text.insert(text.find("      %13 = range"), "      wait %2, _, _\n");
+  EXPECT_EQ(text_after(text, two_stages, remove_dead), text);
+}
+
+TEST(Pipeline, LeavesALoopWithoutDots) {
+  std::string text(kNested);
+  for (const std::string_view dot : {"dot.bf16 %8, %15, %16", "dot.bf16 %18, %15, %12"}) {
+    text.replace(text.find(dot), dot.size(),
+                 dot.find("%8") != dot.npos ? "add %8, %15" : "add %18, %12");
+  }
+  EXPECT_EQ(text_after(text, two_stages), text);
+}
+
+}  // namespace
+}  // namespace braid::tile

@@ -1,0 +1,182 @@
+// Programs in the text form that no template builds yet, through all passes, NVRTC for each target
+// and the cpu device with every check, against float64.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "codegen/cuda/print_cuda.h"
+#include "codegen/passes/lower.h"
+#include "codegen/tile/text.h"
+#include "codegen/tile/verify.h"
+#include "cpu/cpu_harness.h"
+#include "runtime/compile/compiler.h"
+
+namespace braid::tile {
+namespace {
+
+std::string read_probe(const std::string& name) {
+  const std::string path =
+      std::string(BRAID_SOURCE_DIR) + "/tests/codegen/probes/" + name + ".tile";
+  std::ifstream in(path);
+  EXPECT_TRUE(in) << path;
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Program lowered(const std::string& text, int num_stages) {
+  Program program = parse_text(text);
+  verify(program);
+  lower(program, num_stages);
+  const std::string after = print_text(program);
+  const Program read = parse_text(after);
+  verify(read);
+  EXPECT_EQ(print_text(read), after);
+  return program;
+}
+
+float widen(std::uint16_t bits) {
+  const std::uint32_t word = static_cast<std::uint32_t>(bits) << 16;
+  float out = 0;
+  std::memcpy(&out, &word, 4);
+  return out;
+}
+
+/// Values of a few bits, so that bf16 holds them.
+template <class T>
+std::vector<T> random_values(std::size_t count, std::uint64_t seed) {
+  cpu_test::Random random(seed);
+  std::vector<T> out(count);
+  for (T& value : out) {
+    const float x = static_cast<float>(static_cast<int>(random.next() % 33) - 16) / 16.0F;
+    if constexpr (sizeof(T) == 2) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, &x, 4);
+      value = static_cast<T>(word >> 16);
+    } else {
+      value = x;
+    }
+  }
+  return out;
+}
+double number(std::uint16_t x) { return widen(x); }
+double number(float x) { return x; }
+
+/// Runs a probe on inputs of these sizes and compares what it writes.
+template <class T>
+void run_probe(
+    const std::string& text, int num_stages, const std::vector<std::size_t>& sizes,
+    std::size_t results, double tolerance,
+    const std::function<double(const std::vector<std::vector<double>>&, std::size_t)>& reference) {
+  const Program program = lowered(text, num_stages);
+  const std::string cuda = print_cuda(program);
+  SCOPED_TRACE(cuda);
+  for (const unsigned checks : {0U, kCheckBounds | kCheckInit | kCheckRace | kCheckSync}) {
+    cpu_test::Bench bench(cuda, {.threads = 2, .checks = checks});
+    std::vector<std::vector<double>> inputs;
+    std::vector<std::uint64_t> addresses;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const auto values = random_values<T>(sizes[i], i + 1);
+      addresses.push_back(bench.upload(values));
+      // A copy that the checks of uninitialized reads see.
+      bench.stream().copy_from_host(addresses.back(), values.data(), values.size() * sizeof(T));
+      std::vector<double> numbers;
+      for (T x : values) numbers.push_back(number(x));
+      inputs.push_back(std::move(numbers));
+    }
+    const std::uint64_t out = bench.upload(std::vector<T>(results));
+    const auto grid = static_cast<unsigned>(program.grid.evaluate({}));
+    const auto block = static_cast<unsigned>(program.num_warps * 32);
+    const auto shared = static_cast<std::uint32_t>(program.shared_bytes);
+    if (shared > 48U << 10) bench.function().set_max_dynamic_shared(shared);
+    if (addresses.size() == 2) {
+      bench.run({grid, 1, 1}, {block, 1, 1}, shared, addresses[0], addresses[1], out);
+    } else {
+      bench.run({grid, 1, 1}, {block, 1, 1}, shared, addresses[0], addresses[1], addresses[2], out);
+    }
+    for (const Finding& finding : bench.device().findings()) ADD_FAILURE() << finding.text();
+    const auto got = bench.download<T>(out, results);
+    for (std::size_t i = 0; i < results; ++i) {
+      const double expected = reference(inputs, i);
+      ASSERT_NEAR(number(got[i]), expected, tolerance * (1 + std::abs(expected)))
+          << "element " << i;
+    }
+  }
+}
+
+void compile_everywhere(const std::string& text) {
+  const Program program = lowered(text, 3);
+  for (const char* name : {"sm_80", "sm_90a", "sm_100a"}) {
+    const CompiledKernel kernel =
+        compile_kernel({program.entry, print_cuda(program)}, Target::parse(name), nullptr);
+    EXPECT_EQ(kernel.resources.spill_store_bytes, 0) << name;
+  }
+}
+
+TEST(Probes, CompileForEveryTarget) {
+  for (const char* name : {"persistent_gemm", "attention", "small_f32_gemm"}) {
+    SCOPED_TRACE(name);
+    compile_everywhere(read_probe(name));
+  }
+}
+
+TEST(Probes, PersistentGemmPipelinesTheInnerLoop) {
+  const std::string text = read_probe("persistent_gemm");
+  const auto reference = [](const auto& in, std::size_t i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < 96; ++k) sum += in[0][i / 128 * 96 + k] * in[1][k * 128 + i % 128];
+    return sum;
+  };
+  for (const int stages : {2, 4}) {
+    run_probe<std::uint16_t>(text, stages, {100 * 96, 96 * 128}, 100 * 128, 1.0 / 256, reference);
+  }
+}
+
+double attention(const std::vector<std::vector<double>>& in, std::size_t i) {
+  const std::size_t row = i / 64;
+  std::vector<double> scores(100);
+  double highest = -1e30;
+  for (std::size_t key = 0; key < 100; ++key) {
+    for (std::size_t d = 0; d < 64; ++d)
+      scores[key] += in[0][row * 64 + d] * in[1][key * 64 + d] / 8;
+    highest = std::max(highest, scores[key]);
+  }
+  double sum = 0;
+  double out = 0;
+  for (std::size_t key = 0; key < 100; ++key) {
+    const double weight = std::exp(scores[key] - highest);
+    sum += weight;
+    out += weight * in[2][key * 64 + i % 64];
+  }
+  return out / sum;
+}
+
+TEST(Probes, AttentionKeepsWeightsInRegisters) {
+  const std::string text = read_probe("attention");
+  EXPECT_EQ(print_text(lowered(text, 3)).find("convert_layout"), std::string::npos);
+  run_probe<std::uint16_t>(text, 3, {6400, 6400, 6400}, 6400, 1.0 / 128, attention);
+}
+
+// With warps beside each other the weights change their layout through shared memory.
+TEST(Probes, AttentionChangesLayouts) {
+  std::string text = read_probe("attention");
+  text.replace(text.find("warps_m 4"), 9, "warps_m 2");
+  EXPECT_NE(print_text(lowered(text, 3)).find("change shared"), std::string::npos);
+  run_probe<std::uint16_t>(text, 2, {6400, 6400, 6400}, 6400, 1.0 / 128, attention);
+}
+
+TEST(Probes, AnF32TileMayBeNarrow) {
+  const auto reference = [](const auto& in, std::size_t i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < 40; ++k) sum += in[0][i / 16 * 40 + k] * in[1][i % 16 * 40 + k];
+    return sum;
+  };
+  run_probe<float>(read_probe("small_f32_gemm"), 3, {800, 640}, 320, 1e-6, reference);
+}
+
+}  // namespace
+}  // namespace braid::tile
