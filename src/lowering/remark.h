@@ -49,7 +49,7 @@ struct Argument {
   // NOLINTBEGIN(google-explicit-constructor): whatever a reason is given
   Argument(std::string_view text) : value(std::string(text)) {}
   Argument(std::string text) : value(std::move(text)) {}
-  Argument(const char* text) : value(std::string(text)) {}
+  Argument(const char* text) : value(std::in_place_type<std::string>, text) {}
   template <class T>
   requires std::is_integral_v<T> Argument(T number) : value(static_cast<std::int64_t>(number)) {}
   Argument(double number) : value(number) {}
