@@ -85,7 +85,8 @@ void add_pass_options(CLI::App& command, PassConfig* config) {
 
 void add_run(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "Compile a graph and run it on all its ranks");
+  CLI::App* command =
+      app.add_subcommand("run", "Run a graph, or a plan that was made of one, on all its ranks");
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
   command->add_option("--device", options->device, "Default: cuda where there is a GPU, else cpu")

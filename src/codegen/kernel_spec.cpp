@@ -11,6 +11,7 @@
 #include "codegen/passes/assign_layouts.h"
 #include "codegen/passes/pipeline.h"
 #include "codegen/templates/body.h"
+#include "codegen/tile/remote.h"
 #include "ir/op_registry.h"
 
 namespace braid {
@@ -102,6 +103,7 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
     needs.params.push_back(param.what);
     if (param.what.kind == KernelParam::Kind::kPeers) needs.comm_group = param.what.group;
   }
+  needs.remote = tile::remote_accesses(program);
   if (program.communicates) {
     needs.flag_words = program.grid.evaluate({}) + program.flag_slots * program.world;
     needs.scratch_bytes = program.scratch_bytes;

@@ -115,7 +115,8 @@ class LaunchPlanTest : public ::testing::Test {
       const std::uint64_t base = 0x10000 * static_cast<std::uint64_t>(rank + 1);
       streams_.push_back(std::make_unique<FakeStream>(
           rank, calls_, std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
-      places_.push_back({streams_.back().get(),
+      places_.push_back({{streams_.back().get()},
+                         {},
                          {&functions_[rank]},
                          {base, base + 0x8000},
                          {base + 0x9000, base + 512, base + 1024, base + 0x8100, base + 0x8200},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <span>
 
@@ -15,6 +16,7 @@
 #include "ir/expr.h"
 #include "ir/poison.h"
 #include "lowering/passes.h"
+#include "runtime/compile/artifact.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/exec/launch_plan.h"
 #include "runtime/exec/run_record.h"
@@ -49,6 +51,17 @@ void check_ranks(const std::string& name, std::int64_t ranks, const Device& devi
 void check_fits(const Program& program, const Device& device) {
   check_ranks(program.name, program.world, device);
   check_resident(program, device);
+  if (device.kind() == "cpu") return;
+  if (program.ranks_per_device < device.ranks_per_device()) {
+    throw_invalid(program.name, fmt::format("planned for {} rank(s) of a GPU, where {} share one",
+                                            program.ranks_per_device, device.ranks_per_device()));
+  }
+  const Target target = Target::parse(device.target());
+  if (program.target.sm > target.sm ||
+      (program.target.arch_specific && program.target.sm != target.sm)) {
+    throw_invalid(program.name, fmt::format("its kernels are for {}, the GPU is {}",
+                                            program.target.str(), target.str()));
+  }
 }
 
 Program lower_for(const Graph& graph, const Device& device, const std::string& target,
@@ -88,6 +101,8 @@ struct Executable::Impl {
     std::vector<std::unique_ptr<Module>> modules;  ///< of each source
     std::vector<std::uint64_t> bound;              ///< the caller's address of each buffer, or 0
     std::unique_ptr<Stream> stream;
+    std::vector<std::unique_ptr<Stream>> more_streams;  ///< of the program, from its stream 1 on
+    std::vector<std::unique_ptr<Event>> events;
   };
 
   Impl(std::shared_ptr<World::Impl> world_impl, Program plan_of_it, ProgramCode code_of_it)
@@ -101,6 +116,12 @@ struct Executable::Impl {
       rank.arenas.resize(program.arenas.size());
       rank.bound.resize(program.buffers.size());
       rank.stream = world->device->create_stream(static_cast<int>(r));
+      for (int s = 1; s < stream_count(program); ++s) {
+        rank.more_streams.push_back(world->device->create_stream(static_cast<int>(r)));
+      }
+      for (int e = 0; e < events_needed(program); ++e) {
+        rank.events.push_back(world->device->create_event(static_cast<int>(r)));
+      }
       rank.record = world->device->allocate_host(static_cast<int>(r), sizeof(protocol::Record));
       world->device->name_parts(
           rank.record->address(),
@@ -280,7 +301,9 @@ struct Executable::Impl {
         if (rank.bound[b] == 0) allocate(r, static_cast<std::size_t>(program.buffers[b].arena));
       }
       name_memory(rank, complete);
-      places[r].stream = rank.stream.get();
+      places[r].streams = {rank.stream.get()};
+      for (const auto& stream : rank.more_streams) places[r].streams.push_back(stream.get());
+      for (const auto& event : rank.events) places[r].events.push_back(event.get());
       places[r].record_address = rank.record->address();
       for (const auto& memory : rank.arenas) {
         places[r].arena_addresses.push_back(memory == nullptr ? 0 : memory->address());
@@ -316,6 +339,15 @@ Executable Executable::compile(const Graph& graph, const World& world, const Pas
   check_fits(program, *w.device);  // before anything is compiled
   ProgramCode code = compile_program(program, w.cache.get(), w.progress, w.line_info);
   return {world, std::move(program), std::move(code)};
+}
+
+Executable Executable::load(const std::string& path, const World& world) {
+  const World::Impl& w = *world.impl_;
+  Program program = load_program(path);
+  check_fits(program, *w.device);
+  std::optional<ProgramCode> code = read_code(program, std::filesystem::path(path).parent_path());
+  if (!code) code = compile_program(program, w.cache.get(), w.progress, w.line_info);
+  return {world, std::move(program), *std::move(code)};
 }
 
 Executable::Executable(const World& world, Program program, ProgramCode code)
@@ -439,9 +471,8 @@ std::vector<BufferReport> Executable::buffers() const {
 
 int Executable::launches() const {
   const auto& steps = impl_->program.steps;
-  return static_cast<int>(std::count_if(steps.begin(), steps.end(), [](const Step& step) {
-    return step.kind == Step::Kind::kLaunch;
-  }));
+  return static_cast<int>(
+      std::count_if(steps.begin(), steps.end(), [](const Step& step) { return step.kernel >= 0; }));
 }
 
 const std::string& Executable::program_hash() const { return impl_->program.hash; }

@@ -40,6 +40,11 @@ std::vector<std::int64_t> group_members(const Program& program, std::string_view
   return all;
 }
 
+int events_needed(const Program& program) {
+  const int streams = stream_count(program);
+  return streams == 1 ? event_count(program) : event_count(program) + streams;
+}
+
 class LaunchPlan::Builder {
  public:
   Builder(const Program& program, const Bindings& bindings, std::span<const RankPlaces> ranks,
@@ -51,20 +56,16 @@ class LaunchPlan::Builder {
         plan_(plan) {}
 
   void build() {
+    part();
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      const Step& step = program_.steps[s];
-      if (step.stream != 0) throw_internal(step.name, "steps on several streams are not supported");
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-        step_ = &step;
+        step_ = &program_.steps[s];
         step_index_ = s;
         rank_ = rank;
-        if (step.kind == Step::Kind::kCopy) {
-          add_copy();
-        } else {
-          add_launch();
-        }
+        add_step();
       }
     }
+    meet();
     // Only now: words_ does not move any more.
     plan_.arguments_.reserve(word_of_argument_.size());
     for (const std::size_t word : word_of_argument_) {
@@ -73,6 +74,59 @@ class LaunchPlan::Builder {
   }
 
  private:
+  void add_step() {
+    switch (step_->kind) {
+      case Step::Kind::kLaunch:
+      case Step::Kind::kBarrier:
+        return add_launch();
+      case Step::Kind::kCopy:
+        return add_copy();
+      case Step::Kind::kEventRecord:
+        return add_event(Record::What::kRecord, step_->stream, step_->event);
+      case Step::Kind::kEventWait:
+        return add_event(Record::What::kWait, step_->stream, step_->event);
+      case Step::Kind::kCollective:
+        throw_invalid(step_->name, fmt::format("{} is a collective step; expected kernels alone: "
+                                               "there is no communicator",
+                                               step_->op));
+    }
+  }
+
+  void add_event(Record::What what, int stream, int event) {
+    Record record;
+    record.what = what;
+    record.stream = this->stream(stream);
+    record.event = element(ranks_[rank_].events, event, "event", *step_);
+    plan_.records_.push_back(record);
+  }
+
+  /// The other streams begin where the first one stands, and the first one ends with all of them.
+  void part() {
+    const int streams = stream_count(program_);
+    const int own = event_count(program_);
+    if (streams == 1) return;
+    const Step begin{.name = "the begin of a run"};
+    step_ = &begin;
+    for (rank_ = 0; rank_ < ranks_.size(); ++rank_) {
+      add_event(Record::What::kRecord, 0, own);
+      for (int s = 1; s < streams; ++s) add_event(Record::What::kWait, s, own);
+    }
+  }
+  void meet() {
+    const int own = event_count(program_);
+    const Step end{.name = "the end of a run"};
+    step_ = &end;
+    for (int s = 1; s < stream_count(program_); ++s) {
+      for (rank_ = 0; rank_ < ranks_.size(); ++rank_) {
+        add_event(Record::What::kRecord, s, own + s);
+        add_event(Record::What::kWait, 0, own + s);
+      }
+    }
+  }
+
+  [[nodiscard]] Stream* stream(int index) const {
+    return element(ranks_[rank_].streams, index, "stream", *step_);
+  }
   [[nodiscard]] std::uint64_t address(int buffer) const {
     return element(ranks_[rank_].buffer_addresses, buffer, "buffer", *step_);
   }
@@ -82,7 +136,8 @@ class LaunchPlan::Builder {
 
   void add_copy() {
     Record record;
-    record.stream = ranks_[rank_].stream;
+    record.what = Record::What::kCopy;
+    record.stream = stream(step_->stream);
     record.destination = address(step_->destination);
     record.source = address(step_->source);
     record.bytes = bytes_of(buffer(step_->source).type, bindings_);
@@ -101,7 +156,7 @@ class LaunchPlan::Builder {
                                               kernel.needs.threads));
     }
     Record record;
-    record.stream = ranks_[rank_].stream;
+    record.stream = stream(step_->stream);
     record.function = element(ranks_[rank_].functions, step_->kernel, "kernel", *step_);
     record.grid.x = static_cast<std::uint32_t>(grid);
     record.block.x = static_cast<std::uint32_t>(kernel.needs.threads);

@@ -11,7 +11,8 @@ namespace braid {
 
 /// Where the parts of a program are on one rank.
 struct RankPlaces {
-  Stream* stream = nullptr;
+  std::vector<Stream*> streams;                 ///< of each stream of the program, at least one
+  std::vector<Event*> events;                   ///< as many as events_needed says
   std::vector<Function*> functions;             ///< of each kernel of the program
   std::vector<std::uint64_t> arena_addresses;   ///< of each arena; 0 when it is not allocated
   std::vector<std::uint64_t> buffer_addresses;  ///< of each buffer, in its arena or the caller's
@@ -21,6 +22,10 @@ struct RankPlaces {
 /// The members of a rank's instance of a group, in order of their index in the group.
 [[nodiscard]] std::vector<std::int64_t> group_members(const Program& program,
                                                       std::string_view group, std::int64_t rank);
+
+/// The program's own events, and those with which a run's streams part from the first one and come
+/// back to it.
+[[nodiscard]] int events_needed(const Program& program);
 
 /// A program with every symbol, address and argument resolved, for all ranks: running it is a flat
 /// loop over launch records.
@@ -36,19 +41,31 @@ class LaunchPlan {
   /// device wait for each other with all partners enqueued.
   void run() const {
     for (const Record& r : records_) {
-      if (r.function != nullptr) {
-        r.stream->launch(*r.function, r.grid, r.block, r.shared_bytes,
-                         {arguments_.data() + r.first_argument, r.argument_count});
-      } else {
-        r.stream->copy(r.destination, r.source, r.bytes);
+      switch (r.what) {
+        case Record::What::kLaunch:
+          r.stream->launch(*r.function, r.grid, r.block, r.shared_bytes,
+                           {arguments_.data() + r.first_argument, r.argument_count});
+          break;
+        case Record::What::kCopy:
+          r.stream->copy(r.destination, r.source, r.bytes);
+          break;
+        case Record::What::kRecord:
+          r.stream->record(*r.event);
+          break;
+        case Record::What::kWait:
+          r.stream->wait(*r.event);
+          break;
       }
     }
   }
 
  private:
   struct Record {
+    enum class What : std::uint8_t { kLaunch, kCopy, kRecord, kWait };
+    What what = What::kLaunch;
     Stream* stream = nullptr;
-    Function* function = nullptr;  ///< null for a copy
+    Function* function = nullptr;
+    Event* event = nullptr;
     Dim3 grid, block;
     std::uint32_t shared_bytes = 0;
     std::size_t first_argument = 0, argument_count = 0;
