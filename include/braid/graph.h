@@ -161,7 +161,7 @@ class BRAID_API Graph {
 };
 
 /// Reads the JSON form (docs/graph.schema.json). `where` names the file in errors. Limits on size
-/// and nesting are checked before work. Throws kInvalidArgument.
+/// and nesting come before work. Throws kInvalidArgument; load_graph kEnvironment for I/O, too.
 [[nodiscard]] BRAID_API Graph parse_graph(std::string_view json, std::string_view where = "");
 [[nodiscard]] BRAID_API Graph load_graph(const std::string& path);
 /// The JSON form, which parse_graph reads back to an equal graph, lowered and kernel nodes

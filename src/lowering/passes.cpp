@@ -8,6 +8,7 @@
 
 #include "braid/error.h"
 #include "codegen/graph_target.h"
+#include "ir/text.h"
 
 namespace braid {
 namespace {
@@ -23,7 +24,7 @@ const Pass& find_pass(std::string_view name) {
   std::vector<std::string_view> known;
   known.reserve(std::size(kPasses));
   for (const Pass* pass : kPasses) known.push_back(pass->name);
-  throw_invalid("passes", fmt::format("unknown pass '{}'; expected some of {}", name,
+  throw_invalid("passes", fmt::format("unknown pass {}; expected some of {}", quote(name),
                                       fmt::join(known, ", ")));
 }
 

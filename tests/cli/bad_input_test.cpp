@@ -227,6 +227,7 @@ TEST(BadUsage, TextsAreEchoedShortAndPrintable) {
                                    "--target", "--world", "--seed"}) {
     expect_refused(run_braid({"run", "-", option + "=" + text}, graph), {option + ": "});
   }
+  expect_refused(run_braid({"opt", "-", "--passes", text}, graph), {"--passes: "});
   const test::TemporaryDirectory directory;
   test::write_file(directory / "k.ptx",
                    ".version 9.0\n.target sm_80\n.address_size 64\n"

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -101,6 +102,18 @@ TEST(Examples, ALlamaIsSequenceParallel) {
     scatters = scatters || kernel["ops"].dump().find("reduce_scatter_tensor") != std::string::npos;
   }
   EXPECT_TRUE(scatters);
+}
+
+// What the README shows is what the command prints.
+TEST(Examples, TheReadmeShowsWhatExplainPrints) {
+  std::ifstream file(BRAID_EXAMPLES "/../README.md");
+  const std::string readme(std::istreambuf_iterator<char>(file), {});
+  const std::string line = "$ braid explain examples/llama_mlp.json\n";
+  const std::size_t begin = readme.find(line);
+  ASSERT_NE(begin, std::string::npos);
+  const std::string shown =
+      readme.substr(begin + line.size(), readme.find("```", begin) - begin - line.size());
+  EXPECT_EQ(run_braid({"explain", BRAID_EXAMPLES "/llama_mlp.json"}).out, shown);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(Passes, UnknownNamesAreRefusedWithTheList) {
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    EXPECT_THAT(error.what(), HasSubstr("'fues'"));
+    EXPECT_THAT(error.what(), HasSubstr("\"fues\""));
     EXPECT_THAT(error.what(),
                 HasSubstr("canonicalize, sequence_parallel, micro_pipeline, split_reductions, "
                           "lower_collectives, fuse"));

@@ -48,8 +48,8 @@ TEST(PythonPackages, NothingIsLoadedFromBesideAnInstalledLibrary) {
   EXPECT_EQ(build_environment(libraries), temporary.path() / "venv");
 }
 
-TEST(PythonPackages, TheLibraryKnowsItsFolder) {
-  EXPECT_EQ(library_folder(), fs::canonical(fs::path(BRAID_BINARY_DIR) / "lib"));
+TEST(PythonPackages, TheCodeKnowsItsFolder) {
+  EXPECT_EQ(library_folder(), fs::canonical(fs::path(BRAID_BINARY_DIR) / "bin"));
 }
 
 }  // namespace
