@@ -50,6 +50,10 @@ class BRAID_API Executable {
   /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the
   /// arenas. Throws kInvalidArgument when the graph's world is not the world's size.
   static Executable compile(const Graph& graph, const World& world, const PassConfig& passes = {});
+  /// The same of a plan that was made before, maybe elsewhere: the program.json at `path` is read
+  /// and checked instead of lowering. Where its kernels lie beside it, as `braid compile` writes
+  /// them, nothing is compiled either. Throws kInvalidArgument at the first thing that is wrong.
+  static Executable load(const std::string& path, const World& world);
   /// What compile() ends with: of a plan and the code of its kernels, wherever they were made.
   Executable(const World& world, Program program, ProgramCode code);
   Executable(Executable&&) noexcept;

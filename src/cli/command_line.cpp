@@ -124,7 +124,8 @@ void add_check_options(CLI::App& command, CheckOptions* options) {
 
 void add_run(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "Compile a graph and run it on all its ranks");
+  CLI::App* command =
+      app.add_subcommand("run", "Run a graph, or a plan that was made of one, on all its ranks");
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
   command->add_option("--device", options->device,

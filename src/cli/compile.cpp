@@ -43,8 +43,8 @@ int compile(const CompileOptions& options) {
     fmt::print("{}\n", document);
   } else {
     fmt::print(
-        "{}: {} ranks, {}\n\n{}\n  program.json, kernels.json and each kernel's .cu, .ptx "
-        "and .cubin are in {}\n",
+        "{}: {} ranks, {}\n\n{}\n  program.json, code.json, kernels.json and each kernel's .cu, "
+        ".ptx and .cubin are in {}\n",
         one_line(graph.name()), world_size(graph), target.str(), kernel_table(kernels),
         options.output);
   }

@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/templates/template.h"
+#include "codegen/tile/remote.h"
 
 namespace braid {
 
@@ -35,6 +36,7 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
     needs.params.push_back(param.what);
     if (param.what.kind == KernelParam::Kind::kPeers) needs.comm_group = param.what.group;
   }
+  needs.remote = tile::remote_accesses(program);
   if (program.communicates) {
     needs.flag_words = program.grid.evaluate({}) + program.flag_slots * program.world;
     needs.scratch_bytes = program.scratch_bytes;

@@ -54,14 +54,23 @@ struct KernelParam {
   std::string group;
 };
 
+/// That a kernel reads or writes an operand in the memory of its peers.
+struct RemoteAccess {
+  bool output;  ///< of the body; else an input
+  int index;
+  bool write;
+  auto operator<=>(const RemoteAccess&) const = default;
+};
+
 /// What must be known of a kernel before any text exists.
 struct Requirements {
-  std::string template_name;        ///< for people
-  Expr grid = 1;                    ///< number of blocks; constant when the kernel waits for peers
-  int threads = 0;                  ///< threads per block
-  int shared_bytes = 0;             ///< dynamic shared memory
-  std::vector<KernelParam> params;  ///< in the order of the kernel's signature
-  std::string comm_group;           ///< the group of its peers; empty for a local kernel
+  std::string template_name;         ///< for people
+  Expr grid = 1;                     ///< number of blocks; constant when the kernel waits for peers
+  int threads = 0;                   ///< threads per block
+  int shared_bytes = 0;              ///< dynamic shared memory
+  std::vector<KernelParam> params;   ///< in the order of the kernel's signature
+  std::string comm_group;            ///< the group of its peers; empty for a local kernel
+  std::vector<RemoteAccess> remote;  ///< what it does in the memory of peers, scratch apart
   /// What a step that launches it owns in the symmetric arena of `comm_group`, zero before the
   /// first run: 32-bit flag words (an epoch of each block, then for each slot a flag of each rank),
   /// and bytes that peers write.

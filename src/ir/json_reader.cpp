@@ -1,139 +1,15 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <initializer_list>
-#include <nlohmann/json.hpp>
 
 #include "braid/error.h"
 #include "braid/graph.h"
 #include "ir/attributes.h"
-#include "ir/place.h"
+#include "ir/json_read.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
 
 namespace braid {
+namespace json_read {
 namespace {
-
-using nlohmann::json;
-
-constexpr std::size_t kMaxNesting = 64;
-constexpr std::size_t kMaxParseMessage = 200;
-
-[[noreturn]] void fail_at(const Place& place, const std::string& message) {
-  throw_invalid(place.str(), message);
-}
-
-/// What was found, for an error message.
-std::string found(const json& value) {
-  switch (value.type()) {
-    case json::value_t::null:
-      return "null";
-    case json::value_t::object:
-      return "an object";
-    case json::value_t::array:
-      return "a list";
-    case json::value_t::string:
-      return "the string " + quote(value.get_ref<const std::string&>());
-    case json::value_t::boolean:
-      return value.get<bool>() ? "true" : "false";
-    default:
-      return value.dump();
-  }
-}
-
-[[noreturn]] void fail_type(const json& value, const Place& place, std::string_view expected) {
-  fail_at(place, fmt::format("found {}; expected {}", found(value), expected));
-}
-
-const json::object_t& read_object(const json& value, const Place& place) {
-  if (!value.is_object()) fail_type(value, place, "an object");
-  return value.get_ref<const json::object_t&>();
-}
-const json::array_t& read_array(const json& value, const Place& place,
-                                std::string_view expected = "a list") {
-  if (!value.is_array()) fail_type(value, place, expected);
-  return value.get_ref<const json::array_t&>();
-}
-const std::string& read_string(const json& value, const Place& place,
-                               std::string_view expected = "a string") {
-  if (!value.is_string()) fail_type(value, place, expected);
-  return value.get_ref<const std::string&>();
-}
-bool read_bool(const json& value, const Place& place) {
-  if (!value.is_boolean()) fail_type(value, place, "true or false");
-  return value.get<bool>();
-}
-/// An integer that 64 bits hold with their sign.
-bool is_int(const json& value) {
-  const bool too_large =
-      value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
-  return value.is_number_integer() && !too_large;
-}
-std::int64_t read_int(const json& value, const Place& place,
-                      std::string_view expected = "an integer") {
-  if (!is_int(value)) fail_type(value, place, expected);
-  return value.get<std::int64_t>();
-}
-double read_number(const json& value, const Place& place) {
-  if (!value.is_number()) fail_type(value, place, "a number");
-  return value.get<double>();
-}
-std::vector<std::int64_t> read_ints(const json& value, const Place& place,
-                                    std::string_view expected) {
-  std::vector<std::int64_t> result;
-  const auto& items = read_array(value, place, expected);
-  for (std::size_t i = 0; i < items.size(); ++i) result.push_back(read_int(items[i], place / i));
-  return result;
-}
-DType read_dtype(const json& value, const Place& place) {
-  const std::string_view expected = describe_attr_type(AttrType::kDType);
-  std::optional<DType> dtype = parse_dtype(read_string(value, place, expected));
-  if (!dtype) fail_type(value, place, expected);
-  return *dtype;
-}
-Shape read_shape(const json& value, const Place& place) {
-  Shape shape;
-  const auto& items = read_array(value, place, describe_attr_type(AttrType::kShape));
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!items[i].is_string()) {
-      shape.emplace_back(read_int(items[i], place / i, "an integer or an expression of symbols"));
-      continue;
-    }
-    std::optional<Dim> dim = Dim::parse(items[i].get_ref<const std::string&>());
-    if (!dim) fail_type(items[i], place / i, "an affine expression of symbols such as \"2*T+1\"");
-    shape.push_back(std::move(*dim));
-  }
-  return shape;
-}
-
-/// An object whose keys are fixed.
-class Fields {
- public:
-  Fields(const json& value, const Place& place, std::initializer_list<std::string_view> keys)
-      : object_(read_object(value, place)), place_(place) {
-    for (const auto& [key, entry] : object_) {
-      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-      fail_at(place / key,
-              fmt::format("unknown key {}; expected one of {}", quote(key), fmt::join(keys, ", ")));
-    }
-  }
-
-  /// Nothing when it is not there.
-  [[nodiscard]] const json* find(std::string_view key) const {
-    auto it = object_.find(key);
-    return it == object_.end() ? nullptr : &it->second;
-  }
-  [[nodiscard]] const json& get(std::string_view key) const {
-    const json* value = find(key);
-    if (value == nullptr) fail_at(place_ / key, fmt::format("missing key {}", quote(key)));
-    return *value;
-  }
-
- private:
-  const json::object_t& object_;
-  const Place& place_;
-};
 
 /// Runs `add`, whose errors begin with the place `own`, and puts the pointer there instead.
 template <class Add>
@@ -159,50 +35,15 @@ class Reader {
     const Fields fields(document, place,
                         {"braid", "name", "symbols", "groups", "inputs", "nodes", "outputs"});
     Graph graph;
-    if (const json* symbols = fields.find("symbols"))
+    if (const json* symbols = fields.find("symbols")) {
       read_symbols(graph, *symbols, place / "symbols");
+    }
     if (const json* groups = fields.find("groups")) read_groups(graph, *groups, place / "groups");
     read_program(graph, fields, place);
     return graph;
   }
 
  private:
-  static void read_symbols(Graph& graph, const json& value, const Place& place) {
-    for (const auto& [name, entry] : read_object(value, place)) {
-      const Place here = place / name;
-      const Fields fields(entry, here, {"min", "max", "multiple_of"});
-      Symbol symbol;
-      if (const json* min = fields.find("min")) symbol.min = read_int(*min, here / "min");
-      symbol.max = read_int(fields.get("max"), here / "max");
-      if (const json* multiple = fields.find("multiple_of")) {
-        symbol.multiple_of = read_int(*multiple, here / "multiple_of");
-      }
-      with_place(here, "/symbols" + pointer_step(name),
-                 [&, &key = name] { graph.add_symbol(key, symbol); });
-    }
-  }
-
-  static void read_groups(Graph& graph, const json& value, const Place& place) {
-    for (const auto& [name, entry] : read_object(value, place)) {
-      const Place here = place / name;
-      const Fields fields(entry, here, {"size", "symmetric", "ranks"});
-      Group group;
-      group.size = read_int(fields.get("size"), here / "size");
-      if (const json* symmetric = fields.find("symmetric")) {
-        group.symmetric = read_bool(*symmetric, here / "symmetric");
-      }
-      if (const json* ranks = fields.find("ranks")) {
-        const Place ranks_place = here / "ranks";
-        const auto& lists = read_array(*ranks, ranks_place);
-        for (std::size_t i = 0; i < lists.size(); ++i) {
-          group.ranks.push_back(read_ints(lists[i], ranks_place / i, "a list of ranks"));
-        }
-      }
-      with_place(here, "/groups" + pointer_step(name),
-                 [&, &key = name] { graph.add_group(key, group); });
-    }
-  }
-
   /// Name, inputs, nodes and outputs: what a kernel's body has too.
   static void read_program(Graph& graph, const Fields& fields, const Place& place) {
     if (const json* name = fields.find("name")) {
@@ -399,110 +240,55 @@ class Reader {
   }
 };
 
-/// Destroying a json of many elements takes memory, and the process ends where there is none. Taken
-/// apart from the inside it takes none; nesting is limited.
-void take_apart(json& value) {
-  if (value.is_object()) {
-    for (auto& [key, member] : value.get_ref<json::object_t&>()) take_apart(member);
-    value.clear();
-  } else if (value.is_array()) {
-    for (json& item : value.get_ref<json::array_t&>()) take_apart(item);
-    value.clear();
+}  // namespace
+
+void read_symbols(Graph& graph, const json& value, const Place& place) {
+  for (const auto& [name, entry] : read_object(value, place)) {
+    const Place here = place / name;
+    const Fields fields(entry, here, {"min", "max", "multiple_of"});
+    Symbol symbol;
+    if (const json* min = fields.find("min")) symbol.min = read_int(*min, here / "min");
+    symbol.max = read_int(fields.get("max"), here / "max");
+    if (const json* multiple = fields.find("multiple_of")) {
+      symbol.multiple_of = read_int(*multiple, here / "multiple_of");
+    }
+    with_place(here, "/symbols" + pointer_step(name),
+               [&, &key = name] { graph.add_symbol(key, symbol); });
   }
 }
 
-/// A json that is destroyed so.
-struct Document {
-  Document() = default;
-  Document(const Document&) = delete;
-  Document& operator=(const Document&) = delete;
-  ~Document() { take_apart(root); }
-  json root;
-};
-
-/// Builds the document from the parser's events, which do not recurse, and bounds the depth for the
-/// reader, which does. Refuses a key that stands twice, of which the library would keep the last.
-class DocumentBuilder : public nlohmann::json_sax<json> {
- public:
-  DocumentBuilder(const Place& place, json& root) : place_(place), root_(root) {}
-
-  bool null() override { return add(nullptr); }
-  bool boolean(bool value) override { return add(value); }
-  bool number_integer(number_integer_t value) override { return add(value); }
-  bool number_unsigned(number_unsigned_t value) override { return add(value); }
-  bool number_float(number_float_t value, const string_t&) override { return add(value); }
-  bool string(string_t& value) override { return add(std::move(value)); }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(json::object()); }
-  bool start_array(std::size_t) override { return open(json::array()); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-
-  bool key(string_t& key) override {
-    auto [it, is_new] = open_.back()->get_ref<json::object_t&>().emplace(std::move(key), nullptr);
-    if (!is_new) {
-      fail_at(place_, fmt::format("the key {} stands twice in one object", quote(it->first)));
+void read_groups(Graph& graph, const json& value, const Place& place) {
+  for (const auto& [name, entry] : read_object(value, place)) {
+    const Place here = place / name;
+    const Fields fields(entry, here, {"size", "symmetric", "ranks"});
+    Group group;
+    group.size = read_int(fields.get("size"), here / "size");
+    if (const json* symmetric = fields.find("symmetric")) {
+      group.symmetric = read_bool(*symmetric, here / "symmetric");
     }
-    slot_ = &it->second;
-    return true;
-  }
-
-  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
-    std::string_view message = error.what();
-    // Cuts off "[json.exception.parse_error.101] ".
-    message.remove_prefix(std::min(message.find("] ") + 2, message.size()));
-    fail_at(place_, "not JSON: " + printable(message, kMaxParseMessage));
-  }
-
- private:
-  bool add(json value) {
-    place_value(std::move(value));
-    return true;
-  }
-  bool open(json container) {
-    if (open_.size() == kMaxNesting) {
-      fail_at(place_, fmt::format("lists and objects nest more than {} deep; expected at most {}",
-                                  kMaxNesting, kMaxNesting));
+    if (const json* ranks = fields.find("ranks")) {
+      const Place ranks_place = here / "ranks";
+      const auto& lists = read_array(*ranks, ranks_place);
+      for (std::size_t i = 0; i < lists.size(); ++i) {
+        group.ranks.push_back(read_ints(lists[i], ranks_place / i, "a list of ranks"));
+      }
     }
-    open_.push_back(place_value(std::move(container)));
-    return true;
+    with_place(here, "/groups" + pointer_step(name),
+               [&, &key = name] { graph.add_group(key, group); });
   }
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
+}
 
-  /// Puts the value at the root, at the end of the open list or under the last key.
-  json* place_value(json value) {
-    json* target = &root_;
-    if (!open_.empty() && open_.back()->is_array()) {
-      auto& items = open_.back()->get_ref<json::array_t&>();
-      target = &items.emplace_back();
-    } else if (!open_.empty()) {
-      target = slot_;
-    }
-    *target = std::move(value);
-    return target;
-  }
+Graph read_graph(const json& document, const Place& place) {
+  return Reader().read(document, place);
+}
 
-  const Place& place_;
-  json& root_;
-  std::vector<json*> open_;  ///< stays valid: only the innermost container grows
-  json* slot_ = nullptr;     ///< of the last key
-};
-
-}  // namespace
+}  // namespace json_read
 
 Graph parse_graph(std::string_view text, std::string_view where) {
   const Place place(where);
-  if (text.size() > kMaxGraphBytes) {
-    fail_at(place,
-            fmt::format("{} bytes of JSON; expected at most {}", text.size(), kMaxGraphBytes));
-  }
-  Document document;
-  DocumentBuilder builder(place, document.root);
-  json::sax_parse(text, &builder);
-  return Reader().read(document.root, place);
+  json_read::Document document;
+  json_read::parse(text, place, document);
+  return json_read::read_graph(document.root, place);
 }
 
 Graph load_graph(const std::string& path) {

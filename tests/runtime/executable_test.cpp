@@ -345,13 +345,14 @@ TEST_F(ExecutableTest, ArtifactHoldsEveryFile) {
   const auto reports = write_artifact(small_graph(), target, directory, {});
   ASSERT_EQ(reports.size(), 1);
   const std::string k = reports[0].name;
-  EXPECT_THAT(names(), UnorderedElementsAre("program.json", k + ".cu", k + ".ptx", k + ".cubin"));
+  EXPECT_THAT(names(), UnorderedElementsAre("program.json", "code.json", k + ".cu", k + ".ptx",
+                                            k + ".cubin"));
   EXPECT_EQ(read_file(directory / (k + ".cu")).find("#include"), std::string::npos);
   // Again, over the old files; what else lies there stays.
   write_file(directory / "notes", "mine");
   write_file(directory / "program.json", "old");
   write_artifact(small_graph(), target, directory.string() + "/", {});
-  EXPECT_EQ(names().size(), 5);
+  EXPECT_EQ(names().size(), 6);
   EXPECT_THAT(read_file(directory / "program.json"), HasSubstr("{"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.parent_path()), {}), 1);
   // What is said of the kernels is one of them: all take their places, or none does.

@@ -11,6 +11,7 @@
 #include "lowering/fuse/kernel_body.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
+#include "lowering/plan/lifetimes.h"
 #include "lowering/plan/plan_memory.h"
 
 // build_program: a graph of kernels becomes a plan.
@@ -51,6 +52,7 @@ class Builder {
     for (const Node& node : graph_.nodes()) add_node(node);
     add_outputs(output_names);
     add_communication();
+    add_arenas();
     set_lifetimes();
     place_buffers();
     program_.hash = hash_of(program_);
@@ -69,7 +71,6 @@ class Builder {
 
   int& buffer_of(ValueId value) { return buffer_of_[static_cast<std::size_t>(value)]; }
   Buffer& buffer(int id) { return program_.buffers[static_cast<std::size_t>(id)]; }
-  int last_step() const { return std::max(0, static_cast<int>(program_.steps.size()) - 1); }
 
   int add_buffer(std::string name, const TensorType& type, Place place) {
     program_.buffers.push_back({.kind = BufferKind::kTensor,
@@ -215,13 +216,6 @@ class Builder {
     }
   }
 
-  const std::string& comm_group(const Step& step) const {
-    static const std::string kNone;
-    return step.kind == Step::Kind::kLaunch
-               ? program_.kernels[static_cast<std::size_t>(step.kernel)].needs.comm_group
-               : kNone;
-  }
-
   /// A buffer of 32-bit words that a step owns, or none.
   int add_words(const Step& step, BufferKind kind, std::int64_t words, const std::string& group) {
     if (words == 0) return -1;
@@ -233,81 +227,57 @@ class Builder {
   }
 
   void add_communication() {
+    std::map<std::string, int, std::less<>> last_waiting;  // group -> its last step
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
       Step& step = program_.steps[s];
-      const std::string& group = comm_group(step);
+      const std::string& group = comm_group(program_, step);
       if (group.empty()) continue;
       const Requirements& needs = program_.kernels[static_cast<std::size_t>(step.kernel)].needs;
       step.flags = add_words(step, BufferKind::kFlags, needs.flag_words, group);
       step.scratch = add_words(step, BufferKind::kScratch, (needs.scratch_bytes + 3) / 4, group);
-      waiting_[group].push_back(static_cast<int>(s));
+      last_waiting[group] = static_cast<int>(s);
     }
-    for (const auto& [group, steps] : waiting_) {
-      program_.steps[static_cast<std::size_t>(steps.back())].closing_barrier = true;
+    for (const auto& [group, step] : last_waiting) {
+      program_.steps[static_cast<std::size_t>(step)].closing_barrier = true;
     }
   }
 
-  void use(int id, int step) {
-    Buffer& b = buffer(id);
-    if (b.first_step < 0) b.first_step = step;
-    b.last_step = std::max(b.last_step, step);
+  void add_arenas() {
+    std::map<Place, int> arenas;
+    for (const Place& place : places_) arenas.emplace(place, 0);
+    for (auto& [place, index] : arenas) {
+      index = static_cast<int>(program_.arenas.size());
+      program_.arenas.push_back({place.kind, place.group, 0});
+    }
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      program_.buffers[i].arena = arenas.find(places_[i])->second;
+    }
   }
 
   void set_lifetimes() {
-    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      const Step& step = program_.steps[s];
-      const int now = static_cast<int>(s);
-      if (step.kind == Step::Kind::kCopy) {
-        use(step.source, now);
-        use(step.destination, now);
-        continue;
-      }
-      for (int id : step.inputs) use(id, now);
-      for (int id : step.outputs) use(id, now);
-      const std::string& group = comm_group(step);
-      if (group.empty()) continue;
-      const KernelSpec& spec = program_.kernels[static_cast<std::size_t>(step.kernel)].spec;
-      for (int id : remote_buffers(spec, step)) use(id, next_barrier(group, now));
+    const std::vector<StepRange> ranges = lifetimes(program_, StepOrder(program_.steps));
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      program_.buffers[i].first_step = ranges[i].first;
+      program_.buffers[i].last_step = ranges[i].last;
     }
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
-      // The caller may look at parameters and io between any two runs, peers at words.
-      if (places_[i].kind == ArenaKind::kParameters || places_[i].kind == ArenaKind::kIo ||
-          program_.buffers[i].kind != BufferKind::kTensor) {
-        program_.buffers[i].first_step = 0;
-        program_.buffers[i].last_step = last_step();
-      }
-    }
-  }
-
-  /// The step at whose barrier all ranks have done with what they read in `step`.
-  int next_barrier(const std::string& group, int step) const {
-    const std::vector<int>& steps = waiting_.find(group)->second;
-    const auto next = std::upper_bound(steps.begin(), steps.end(), step);
-    return next == steps.end() ? step : *next;  // the last one has its closing barrier
   }
 
   void place_buffers() {
-    std::map<Place, std::vector<int>> by_place;
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      by_place[places_[i]].push_back(static_cast<int>(i));
-    }
-    for (const auto& [place, ids] : by_place) {
-      const int arena = static_cast<int>(program_.arenas.size());
-      std::vector<Lifetime> lifetimes;
-      for (int id : ids) {
-        const Buffer& b = buffer(id);
-        lifetimes.push_back({b.bytes, b.first_step, b.last_step, kAlignment});
+    std::vector<std::vector<Buffer*>> in_arena(program_.arenas.size());
+    for (Buffer& b : program_.buffers) in_arena[static_cast<std::size_t>(b.arena)].push_back(&b);
+    for (std::size_t a = 0; a < in_arena.size(); ++a) {
+      Arena& arena = program_.arenas[a];
+      std::vector<Lifetime> lives;
+      for (const Buffer* b : in_arena[a]) {
+        lives.push_back({b->bytes, b->first_step, b->last_step, kAlignment});
       }
-      const bool symmetric = place.kind == ArenaKind::kSymmetric;
+      const bool symmetric = arena.kind == ArenaKind::kSymmetric;
       const std::int64_t head = symmetric ? protocol::kHeadBytes : 0;
-      const bool fixed = place.kind == ArenaKind::kParameters || place.kind == ArenaKind::kIo;
-      const MemoryPlan plan = fixed ? side_by_side(lifetimes) : plan_memory(lifetimes);
-      for (std::size_t i = 0; i < ids.size(); ++i) {
-        buffer(ids[i]).arena = arena;
-        buffer(ids[i]).offset = head + plan.offsets[i];
-      }
-      const std::int64_t bytes = round_up(head + plan.total, symmetric ? kSymmetricAlignment : 1);
-      program_.arenas.push_back({place.kind, place.group, bytes});
+      const bool fixed = arena.kind == ArenaKind::kParameters || arena.kind == ArenaKind::kIo;
+      const MemoryPlan plan = fixed ? side_by_side(lives) : plan_memory(lives);
+      for (std::size_t i = 0; i < lives.size(); ++i)
+        in_arena[a][i]->offset = head + plan.offsets[i];
+      arena.bytes = round_up(head + plan.total, symmetric ? kSymmetricAlignment : 1);
     }
   }
 
@@ -328,7 +298,6 @@ class Builder {
   std::vector<bool> written_to_io_;  ///< values whose kernel writes an output
   std::unordered_map<const Graph*, std::vector<int>> kernels_of_body_;  ///< met so far
   std::unordered_map<std::string, int> kernels_;                        ///< by their text
-  std::map<std::string, std::vector<int>, std::less<>> waiting_;  ///< group -> steps that wait
 };
 
 }  // namespace

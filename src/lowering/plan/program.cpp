@@ -1,193 +1,8 @@
 #include "lowering/plan/program.h"
 
-#define XXH_INLINE_ALL
-#include <fmt/format.h>
-#include <xxhash.h>
-
-#include "codegen/device_model.h"
-#include "ir/json_writer.h"
+#include <algorithm>
 
 namespace braid {
-namespace {
-
-std::string_view param_kind(KernelParam::Kind kind) {
-  switch (kind) {
-    case KernelParam::Kind::kInput:
-      return "input";
-    case KernelParam::Kind::kOutput:
-      return "output";
-    case KernelParam::Kind::kScalar:
-      return "scalar";
-    case KernelParam::Kind::kPeers:
-      return "peers";
-    case KernelParam::Kind::kOffset:
-      return "offset";
-    case KernelParam::Kind::kResultOffset:
-      return "result_offset";
-    case KernelParam::Kind::kRank:
-      return "rank";
-    case KernelParam::Kind::kFlags:
-      return "flags";
-    case KernelParam::Kind::kScratch:
-      return "scratch";
-    case KernelParam::Kind::kStep:
-      return "step";
-    case KernelParam::Kind::kRecord:
-      return "record";
-    case KernelParam::Kind::kClosing:
-      return "closing";
-    case KernelParam::Kind::kTimeout:
-      return "timeout";
-  }
-  return "";
-}
-
-std::string_view buffer_kind(BufferKind kind) {
-  switch (kind) {
-    case BufferKind::kTensor:
-      return "tensor";
-    case BufferKind::kFlags:
-      return "flags";
-    case BufferKind::kScratch:
-      return "scratch";
-  }
-  return "";
-}
-
-/// Writes the program's text; one line per buffer, step, parameter and tensor.
-class Writer {
- public:
-  explicit Writer(const Program& program) : program_(program) {}
-
-  std::string write(bool with_hash) {
-    put("{{\"braid_program\": 1,\n \"name\": {},\n", json_string(program_.name));
-    put(" \"target\": {}, \"world\": {}, \"ranks_per_device\": {},\n",
-        json_string(program_.target.str()), program_.world, program_.ranks_per_device);
-    device(device_model(program_.target));
-    list("symbols", program_.symbols, '{', [&](const auto& entry) {
-      put("{}: {{\"min\": {}, \"max\": {}, \"multiple_of\": {}}}", json_string(entry.first),
-          entry.second.min, entry.second.max, entry.second.multiple_of);
-    });
-    list("groups", program_.groups, '{',
-         [&](const auto& entry) { group(entry.first, entry.second); });
-    list("arenas", program_.arenas, '[', [&](const Arena& arena) {
-      put("{{\"name\": {}, \"bytes\": {}}}", json_string(arena.name()), arena.bytes);
-    });
-    list("buffers", program_.buffers, '[', [&](const Buffer& b) { buffer(b); });
-    list("kernels", program_.kernels, '[', [&](const ProgramKernel& k) { kernel(k); });
-    list("steps", program_.steps, '[', [&](const Step& s) { step(s); });
-    list("inputs", program_.inputs, '[', [&](const ProgramTensor& t) {
-      put("{{\"name\": {}, \"buffer\": {}, \"dtype\": \"{}\", \"shape\": {}, \"kind\": \"{}\", "
-          "\"per_rank\": {}}}",
-          json_string(t.name), t.buffer, dtype_name(t.type.dtype), json_shape(t.type.shape),
-          t.kind == InputKind::kParameter ? "parameter" : "activation", t.per_rank);
-    });
-    list("outputs", program_.outputs, '[', [&](const ProgramTensor& t) {
-      put("{{\"name\": {}, \"buffer\": {}, \"dtype\": \"{}\", \"shape\": {}}}", json_string(t.name),
-          t.buffer, dtype_name(t.type.dtype), json_shape(t.type.shape));
-    });
-    out_.resize(out_.size() - 2);  // the comma after the last list
-    if (with_hash) put(",\n \"hash\": {}", json_string(program_.hash));
-    out_ += "}\n";
-    return std::move(out_);
-  }
-
- private:
-  template <class... Args>
-  void put(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
-  }
-
-  /// ` "name": [` and each entry on a line of its own, `],`.
-  template <class Entries, class Write>
-  void list(std::string_view name, const Entries& entries, char open, Write write) {
-    put(" \"{}\": {}", name, open);
-    const char* separator = "\n  ";
-    for (const auto& entry : entries) {
-      out_ += separator;
-      write(entry);
-      separator = ",\n  ";
-    }
-    put("{},\n", open == '{' ? '}' : ']');
-  }
-
-  template <class Ints>
-  void ints(const Ints& values) {
-    put("[{}]", fmt::join(values, ", "));
-  }
-
-  void group(const std::string& name, const Group& g) {
-    put("{}: {{\"size\": {}, \"symmetric\": {}, \"ranks\": [", json_string(name), g.size,
-        g.symmetric);
-    for (std::size_t i = 0; i < g.ranks.size(); ++i) {
-      if (i > 0) out_ += ", ";
-      ints(g.ranks[i]);
-    }
-    out_ += "]}";
-  }
-
-  /// What the plan was made for: ranks that know other facts would plan otherwise.
-  void device(const DeviceModel& d) {
-    put(" \"device\": {{\"name\": {}, \"multiprocessors\": {}, \"shared_kib\": {}, "
-        "\"memory_gbs\": {}, \"f32_tflops\": {}, \"f16_tflops\": {}, \"link_gbs\": {}, "
-        "\"ghz\": {}, \"launch_ns\": {}, \"barrier_ns\": {}}},\n",
-        json_string(d.name), d.sms, d.shared_kib, d.hbm_gbs, d.f32_tflops, d.f16_tflops,
-        d.nvlink_gbs, d.ghz, d.launch_ns, d.barrier_ns);
-  }
-
-  void buffer(const Buffer& b) {
-    put("{{\"name\": {}, \"kind\": \"{}\", \"dtype\": \"{}\", \"shape\": {}, \"arena\": {}, "
-        "\"offset\": {}, \"bytes\": {}, \"first_step\": {}, \"last_step\": {}}}",
-        json_string(b.name), buffer_kind(b.kind), dtype_name(b.type.dtype),
-        json_shape(b.type.shape), b.arena, b.offset, b.bytes, b.first_step, b.last_step);
-  }
-
-  void kernel(const ProgramKernel& k) {
-    put("{{\"template\": {}, \"config\": {}, \"grid\": {}, \"threads\": {}, \"shared_bytes\": {}, "
-        "\"comm_group\": {}, \"flag_words\": {}, \"scratch_bytes\": {},\n   \"params\": [",
-        json_string(k.needs.template_name), json_attribute(AttrValue(k.spec.config)),
-        json_string(k.needs.grid.str()), k.needs.threads, k.needs.shared_bytes,
-        json_string(k.needs.comm_group), k.needs.flag_words, k.needs.scratch_bytes);
-    const char* separator = "\n    ";
-    for (const KernelParam& p : k.needs.params) {
-      put("{}{{\"kind\": \"{}\", \"index\": {}, \"expr\": {}, \"group\": {}}}", separator,
-          param_kind(p.kind), p.index, json_string(p.expr.str()), json_string(p.group));
-      separator = ",\n    ";
-    }
-    put("],\n   \"body\": {}}}", to_json(*k.spec.body));
-  }
-
-  void peer(std::string_view key, const std::optional<Step::Peer>& peer) {
-    if (!peer) return;
-    put(", \"{}\": {{\"group\": {}, \"shift\": {}}}", key, json_string(peer->group), peer->shift);
-  }
-
-  void step(const Step& s) {
-    put("{{\"name\": {}, \"stream\": {}, ", json_string(s.name), s.stream);
-    if (s.kind == Step::Kind::kCopy) {
-      put("\"kind\": \"copy\", \"source\": {}, \"destination\": {}", s.source, s.destination);
-      peer("source_peer", s.source_peer);
-      peer("destination_peer", s.destination_peer);
-      put("}}");
-      return;
-    }
-    put("\"kind\": \"launch\", \"kernel\": {}, \"inputs\": ", s.kernel);
-    ints(s.inputs);
-    out_ += ", \"outputs\": ";
-    ints(s.outputs);
-    if (!s.indexed.empty()) put(", \"indexed\": {}", json_attribute(AttrValue(s.indexed)));
-    if (s.flags >= 0) {
-      put(", \"flags\": {}, \"closing_barrier\": {}", s.flags, s.closing_barrier);
-    }
-    if (s.scratch >= 0) put(", \"scratch\": {}", s.scratch);
-    out_ += '}';
-  }
-
-  const Program& program_;
-  std::string out_;
-};
-
-}  // namespace
 
 std::string Arena::name() const {
   switch (kind) {
@@ -205,26 +20,40 @@ std::string Arena::name() const {
   return "";
 }
 
-std::string to_json(const Program& program, bool with_hash) {
-  return Writer(program).write(with_hash);
+const std::string& comm_group(const Program& program, const Step& step) {
+  static const std::string kNone;
+  return step.kernel < 0 ? kNone
+                         : program.kernels[static_cast<std::size_t>(step.kernel)].needs.comm_group;
 }
 
-std::string hash_of(const Program& program) {
-  const std::string text = to_json(program, /*with_hash=*/false);
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+std::vector<Access> accesses(const Program& program, const Step& step) {
+  std::vector<Access> all;
+  if (step.kind == Step::Kind::kCopy) {
+    return {{step.source, /*write=*/false, step.source_peer.has_value()},
+            {step.destination, /*write=*/true, step.destination_peer.has_value()}};
+  }
+  for (const int id : step.inputs) all.push_back({id, /*write=*/false, /*remote=*/false});
+  for (const int id : step.outputs) all.push_back({id, /*write=*/true, /*remote=*/false});
+  if (step.kernel < 0) return all;
+  const ProgramKernel& kernel = program.kernels[static_cast<std::size_t>(step.kernel)];
+  for (const RemoteAccess& access : kernel.needs.remote) {
+    const std::vector<int>& operands = access.output ? step.outputs : step.inputs;
+    all.push_back(
+        {operands[static_cast<std::size_t>(access.index)], access.write, /*remote=*/true});
+  }
+  return all;
 }
 
-std::vector<int> remote_buffers(const KernelSpec& spec, const Step& step) {
-  std::vector<int> buffers;
-  const auto add = [&](const std::vector<ValueId>& values, const std::vector<int>& ids) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!spec.body->value(values[i]).comm_group.empty()) buffers.push_back(ids[i]);
-    }
-  };
-  add(spec.body->input_values(), step.inputs);
-  add(spec.body->outputs(), step.outputs);
-  return buffers;
+int stream_count(const Program& program) {
+  int count = 1;
+  for (const Step& step : program.steps) count = std::max(count, step.stream + 1);
+  return count;
+}
+
+int event_count(const Program& program) {
+  int count = 0;
+  for (const Step& step : program.steps) count = std::max(count, step.event + 1);
+  return count;
 }
 
 }  // namespace braid

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/kernel_spec.h"
@@ -41,9 +42,8 @@ struct Buffer {
   int arena;
   std::int64_t offset;
   std::int64_t bytes;  ///< with symbols at their maximum
-  int first_step;      ///< lifetime, inclusive: the step that writes it ...
-  int last_step;       ///< ... and the last one that needs it (remote readers and closing barrier
-                       ///< counted)
+  int first_step;      ///< lifetime, inclusive, in the order of issue (lifetimes.h)
+  int last_step;
 };
 
 /// A distinct kernel; several steps may launch one.
@@ -52,15 +52,25 @@ struct ProgramKernel {
   Requirements needs;
 };
 
+/// One piece of work on one stream of every rank. A stream runs its steps in the order of issue.
+/// All streams begin where the caller's stream, 0, stands when a run begins, and stream 0 ends with
+/// all of them.
 struct Step {
-  enum class Kind : std::uint8_t { kLaunch, kCopy };
+  enum class Kind : std::uint8_t {
+    kLaunch,
+    kCopy,
+    kBarrier,     ///< launches a kernel without operands that waits for all peers
+    kCollective,  ///< by a communicator, on whole buffers
+    kEventRecord,
+    kEventWait
+  };
   Kind kind = Kind::kLaunch;
   std::string name;  ///< of the node it runs
   int stream = 0;
-  // kLaunch
+  // kLaunch, kBarrier
   int kernel = -1;
-  std::vector<int> inputs;   ///< buffers of the body's inputs
-  std::vector<int> outputs;  ///< buffers of the body's outputs
+  std::vector<int> inputs;   ///< buffers of the body's inputs; of a collective's operand
+  std::vector<int> outputs;  ///< buffers of the body's outputs; of a collective's result
   int flags = -1;            ///< buffer of its flag words, of a kernel that waits
   int scratch = -1;          ///< buffer that peers write, of a kernel that asks for one
   bool closing_barrier = false;
@@ -75,6 +85,10 @@ struct Step {
     std::int64_t shift = 0;
   };
   std::optional<Peer> source_peer, destination_peer;  ///< none: this rank's own
+  // kCollective: as the op of that name, "all_reduce"
+  std::string op, group, reduce_op;
+  // kEventRecord, kEventWait
+  int event = -1;
 };
 
 struct ProgramTensor {
@@ -107,15 +121,39 @@ struct Program {
 /// text).
 [[nodiscard]] std::string to_json(const Program& program, bool with_hash = true);
 
-/// XXH3-128 of the text without the hash, in hex.
+/// A program from its JSON, checked so that running it can do no more harm than a graph's own
+/// could. `where` is the file, for errors. Throws kInvalidArgument with the place of the first
+/// thing that is wrong. The hash may be left out.
+[[nodiscard]] Program parse_program(std::string_view text, std::string_view where = "");
+[[nodiscard]] Program load_program(const std::string& path);
+/// Whether a text is meant as one: its first key is "braid_program".
+[[nodiscard]] bool is_program(std::string_view text);
+
+/// XXH3-128, in hex.
+[[nodiscard]] std::string hash_of(std::string_view bytes);
+/// That of the text without the hash.
 [[nodiscard]] std::string hash_of(const Program& program);
 
-/// The buffers that a launch of the kernel reads from the memory of all ranks.
-[[nodiscard]] std::vector<int> remote_buffers(const KernelSpec& spec, const Step& step);
+/// What a step does with a buffer: on its own rank, or on its peers, which do the same with this
+/// rank's.
+struct Access {
+  int buffer;
+  bool write;
+  bool remote;
+};
+[[nodiscard]] std::vector<Access> accesses(const Program& program, const Step& step);
 
-/// Checks a plan against its own rules: buffers inside their arena, no two live buffers overlap,
-/// symmetric buffers not reused before the group's next barrier after their last remote read.
-/// Throws kInternal, naming the step or buffer.
+/// The group whose peers a step waits for; empty for any other step.
+[[nodiscard]] const std::string& comm_group(const Program& program, const Step& step);
+
+/// How many streams the steps use: one past the highest.
+[[nodiscard]] int stream_count(const Program& program);
+/// How many events the steps use: one past the highest.
+[[nodiscard]] int event_count(const Program& program);
+
+/// Checks a plan against its own rules: everything in range and inside its arena, flags and scratch
+/// owned by one step, no remote access that outlives a run, lifetimes as they follow from the
+/// steps, and no hazard (hazards.h). Throws kInternal, naming the step or buffer.
 void verify(const Program& program);
 
 }  // namespace braid

@@ -1,30 +1,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <set>
 
 #include "braid/error.h"
 #include "codegen/protocol.h"
+#include "ir/numel.h"
+#include "lowering/plan/hazards.h"
+#include "lowering/plan/lifetimes.h"
 #include "lowering/plan/program.h"
 
-// verify(Program): a plan against its own rules, worked out anew from the steps.
+// verify(Program): a plan against its own rules, worked out anew from the steps. First that every
+// number is in range, so that the rest may rely on it.
 namespace braid {
 namespace {
+
+constexpr int kMaxStreams = 64;
+constexpr std::int64_t kArenaAlignment = std::int64_t{2} << 20U;
 
 class Verifier {
  public:
   explicit Verifier(const Program& program) : program_(program) {}
 
   void run() {
-    check_buffers();
+    check_arenas();
+    for (const Buffer& b : program_.buffers) check_buffer(b);
+    check_sizes();
     for (std::size_t s = 0; s < program_.steps.size(); ++s) check_step(static_cast<int>(s));
-    check_closing_barriers();
-    for (std::size_t s = 0; s < program_.steps.size(); ++s) check_uses(static_cast<int>(s));
-    check_overlaps();
     for (const auto* tensors : {&program_.inputs, &program_.outputs}) {
       for (const ProgramTensor& tensor : *tensors) check_tensor(tensor);
     }
+    const StepOrder order(program_.steps);
+    check_closing_barriers(order);
+    check_lifetimes(order);
+    check_hazards(program_);
   }
 
  private:
@@ -34,54 +44,143 @@ class Verifier {
   }
   const Buffer& buffer(int id) const { return program_.buffers[static_cast<std::size_t>(id)]; }
   const Step& step(int s) const { return program_.steps[static_cast<std::size_t>(s)]; }
-  const ProgramKernel& kernel(const Step& s) const {
-    return program_.kernels[static_cast<std::size_t>(s.kernel)];
+  const Arena& arena_of(const Buffer& b) const {
+    return program_.arenas[static_cast<std::size_t>(b.arena)];
   }
   template <class List>
   static bool in_range(int id, const List& list) {
     return id >= 0 && static_cast<std::size_t>(id) < list.size();
   }
 
-  void check_buffers() const {
+  /// An arena is no larger than what lies in it, rounded up.
+  void check_sizes() const {
+    std::vector<std::int64_t> ends(program_.arenas.size(), 0);
     for (const Buffer& b : program_.buffers) {
-      expect(in_range(b.arena, program_.arenas), "buffer '{}' lies in no arena", b.name);
-      const Arena& arena = program_.arenas[static_cast<std::size_t>(b.arena)];
-      expect(b.offset >= 0 && b.bytes >= 0 && b.offset + b.bytes <= arena.bytes,
-             "buffer '{}' at {} with {} bytes leaves arena {} of {} bytes", b.name, b.offset,
-             b.bytes, arena.name(), arena.bytes);
-      expect(arena.kind != ArenaKind::kSymmetric || b.offset >= protocol::kHeadBytes,
-             "buffer '{}' lies in the head of {}", b.name, arena.name());
-      expect(b.first_step <= b.last_step, "buffer '{}' lives from step {} to step {}", b.name,
-             b.first_step, b.last_step);
+      std::int64_t& end = ends[static_cast<std::size_t>(b.arena)];
+      end = std::max(end, b.offset + b.bytes);
     }
+    for (std::size_t a = 0; a < ends.size(); ++a) {
+      const Arena& arena = program_.arenas[a];
+      expect(arena.bytes - ends[a] < kArenaAlignment, "arena {} has {} bytes and ends at {}",
+             arena.name(), arena.bytes, ends[a]);
+    }
+  }
+
+  void check_arenas() const {
+    std::set<std::string> names;
+    for (const Arena& arena : program_.arenas) {
+      expect(names.insert(arena.name()).second, "there are two arenas {}", arena.name());
+      expect(arena.bytes >= 0, "arena {} has {} bytes", arena.name(), arena.bytes);
+      if (arena.kind != ArenaKind::kSymmetric) continue;
+      expect(program_.groups.contains(arena.group), "arena {} is of no group", arena.name());
+      expect(arena.bytes >= protocol::kHeadBytes, "arena {} of {} bytes has no room for its head",
+             arena.name(), arena.bytes);
+    }
+  }
+
+  void check_buffer(const Buffer& b) const {
+    expect(in_range(b.arena, program_.arenas), "buffer '{}' lies in no arena", b.name);
+    const Arena& arena = arena_of(b);
+    expect(b.offset >= 0 && b.bytes >= 0 && b.offset <= arena.bytes &&
+               b.bytes <= arena.bytes - b.offset,
+           "buffer '{}' at {} with {} bytes leaves arena {} of {} bytes", b.name, b.offset, b.bytes,
+           arena.name(), arena.bytes);
+    expect(b.offset % 256 == 0, "buffer '{}' at {} is not aligned to 256 bytes", b.name, b.offset);
+    const Expr size = static_cast<std::int64_t>(dtype_size(b.type.dtype));
+    const std::int64_t bytes = (numel(b.type.shape) * size).max(program_.symbols);
+    expect(b.bytes == bytes, "buffer '{}' has {} bytes; expected {} for {}", b.name, b.bytes, bytes,
+           b.type.str());
+    expect(arena.kind != ArenaKind::kSymmetric || b.offset >= protocol::kHeadBytes,
+           "buffer '{}' lies in the head of {}", b.name, arena.name());
   }
 
   void check_step(int s) {
     const Step& st = step(s);
-    if (st.kind == Step::Kind::kCopy) {
-      expect(in_range(st.source, program_.buffers) && in_range(st.destination, program_.buffers),
-             "step {} copies from or to no buffer", s);
-      expect(buffer(st.source).bytes == buffer(st.destination).bytes,
-             "step {} copies '{}' to '{}', which differ in size", s, buffer(st.source).name,
-             buffer(st.destination).name);
-      return;
-    }
-    expect(in_range(st.kernel, program_.kernels), "step {} launches no kernel", s);
-    const ProgramKernel& k = kernel(st);
-    expect(st.inputs.size() == k.spec.body->inputs().size() &&
-               st.outputs.size() == k.spec.body->outputs().size(),
-           "step {} has {} inputs and {} outputs, unlike its kernel", s, st.inputs.size(),
-           st.outputs.size());
+    expect(st.stream >= 0 && st.stream < kMaxStreams, "step {} is on stream {}; expected 0 to {}",
+           s, st.stream, kMaxStreams - 1);
+    const bool launches = st.kind == Step::Kind::kLaunch || st.kind == Step::Kind::kBarrier;
+    expect(launches == (st.kernel >= 0), "step {} launches no kernel", s);
     for (const auto* ids : {&st.inputs, &st.outputs}) {
-      for (int id : *ids) {
-        expect(in_range(id, program_.buffers) && buffer(id).kind == BufferKind::kTensor,
-               "step {} uses no buffer", s);
-      }
+      for (int id : *ids) check_operand(id, s);
     }
+    switch (st.kind) {
+      case Step::Kind::kCopy:
+        check_operand(st.source, s);
+        check_operand(st.destination, s);
+        expect(buffer(st.source).bytes == buffer(st.destination).bytes,
+               "step {} copies '{}' to '{}', which differ in size", s, buffer(st.source).name,
+               buffer(st.destination).name);
+        check_peer(st.source, st.source_peer, s);
+        check_peer(st.destination, st.destination_peer, s);
+        return;
+      case Step::Kind::kEventRecord:
+        expect(st.event >= 0 && in_range(st.event, program_.steps),
+               "step {} records event {}; expected fewer events than steps", s, st.event);
+        recorded_.insert(st.event);
+        return;
+      case Step::Kind::kEventWait:
+        expect(recorded_.contains(st.event),
+               "step {} waits for event {}, which no step before it records", s, st.event);
+        return;
+      case Step::Kind::kCollective:
+        expect(program_.groups.contains(st.group) && !st.op.empty() && st.inputs.size() == 1 &&
+                   st.outputs.size() == 1,
+               "step {} is no collective of one operand on a known group", s);
+        return;
+      case Step::Kind::kLaunch:
+      case Step::Kind::kBarrier:
+        return check_launch(s);
+    }
+  }
+
+  void check_peer(int id, const std::optional<Step::Peer>& peer, int s) const {
+    if (!peer) return;
+    const Arena& arena = arena_of(buffer(id));
+    expect(arena.kind == ArenaKind::kSymmetric && arena.group == peer->group,
+           "step {} copies '{}' of a peer in '{}', but it lies in arena {}", s, buffer(id).name,
+           peer->group, arena.name());
+    expect(peer->shift >= -program_.world && peer->shift <= program_.world,
+           "step {} copies from or to the rank {} after its own in a world of {}", s, peer->shift,
+           program_.world);
+  }
+
+  void check_launch(int s) {
+    const Step& st = step(s);
+    expect(in_range(st.kernel, program_.kernels), "step {} launches no kernel", s);
+    const ProgramKernel& k = program_.kernels[static_cast<std::size_t>(st.kernel)];
+    check_operands(s, st.inputs, *k.spec.body, k.spec.body->input_values());
+    check_operands(s, st.outputs, *k.spec.body, k.spec.body->outputs());
     const std::string& group = k.needs.comm_group;
     check_words(s, st.flags, BufferKind::kFlags, 4 * k.needs.flag_words, group);
     check_words(s, st.scratch, BufferKind::kScratch, k.needs.scratch_bytes, group);
-    if (!group.empty()) waiting_[group].push_back(s);
+    if (st.kind == Step::Kind::kBarrier) {
+      expect(!group.empty() && st.inputs.empty() && st.outputs.empty(),
+             "step {} is no barrier: its kernel has operands, or waits for nobody", s);
+    }
+    for (const Access& access : accesses(program_, st)) {
+      const Arena& arena = arena_of(buffer(access.buffer));
+      expect(!access.remote || (arena.kind == ArenaKind::kSymmetric && arena.group == group),
+             "step {} {} '{}' remotely, which lies in arena {}", s,
+             access.write ? "writes" : "reads", buffer(access.buffer).name, arena.name());
+    }
+  }
+
+  void check_operands(int s, const std::vector<int>& ids, const Graph& body,
+                      const std::vector<ValueId>& values) const {
+    expect(ids.size() == values.size(), "step {} has {} operands where its kernel has {}", s,
+           ids.size(), values.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const TensorType& type = body.type(values[i]);
+      const TensorType& own = buffer(ids[i]).type;
+      expect(type.dtype == own.dtype && same_numel(type.shape, own.shape),
+             "step {} gives its kernel '{}', {}, for {}", s, buffer(ids[i]).name, own.str(),
+             type.str());
+    }
+  }
+
+  void check_operand(int id, int s) const {
+    expect(in_range(id, program_.buffers) && buffer(id).kind == BufferKind::kTensor,
+           "step {} uses no buffer", s);
   }
 
   /// A step has the words that its kernel asks for, and has them alone.
@@ -91,101 +190,57 @@ class Verifier {
     if (id < 0) return;
     expect(in_range(id, program_.buffers) && buffer(id).kind == kind,
            "step {} has no {} in buffer {}", s, what, id);
-    const Arena& arena = program_.arenas[static_cast<std::size_t>(buffer(id).arena)];
+    const Arena& arena = arena_of(buffer(id));
     expect(buffer(id).bytes >= bytes && arena.kind == ArenaKind::kSymmetric && arena.group == group,
            "step {} needs {} bytes of {} in the arena of '{}', but '{}' has {} in {}", s, bytes,
            what, group, buffer(id).name, buffer(id).bytes, arena.name());
     expect(owned_.insert(id).second, "step {} shares its {} '{}'", s, what, buffer(id).name);
-    check_use(id, 0, static_cast<int>(program_.steps.size()) - 1, s);
-  }
-
-  void check_closing_barriers() const {
-    for (const auto& [group, steps] : waiting_) {
-      expect(step(steps.back()).closing_barrier,
-             "step {} is the last that reads remotely in '{}' and has no closing barrier",
-             steps.back(), group);
-    }
-  }
-
-  void check_use(int id, int from, int to, int s) const {
-    const Buffer& b = buffer(id);
-    expect(b.first_step <= from && b.last_step >= to,
-           "step {} needs buffer '{}' until step {}, but it lives from {} to {}", s, b.name, to,
-           b.first_step, b.last_step);
-  }
-
-  void check_uses(int s) const {
-    const Step& st = step(s);
-    if (st.kind == Step::Kind::kCopy) {
-      check_use(st.source, s, s, s);
-      check_use(st.destination, s, s, s);
-      return;
-    }
-    for (int id : st.inputs) check_use(id, s, s, s);
-    for (int id : st.outputs) check_use(id, s, s, s);
-    const std::string& group = kernel(st).needs.comm_group;
-    if (group.empty()) return;
-    const std::vector<int>& steps = waiting_.find(group)->second;
-    const auto next = std::upper_bound(steps.begin(), steps.end(), s);
-    for (int id : remote_buffers(kernel(st).spec, st)) {
-      const Arena& arena = program_.arenas[static_cast<std::size_t>(buffer(id).arena)];
-      expect(arena.kind == ArenaKind::kSymmetric && arena.group == group,
-             "step {} reads '{}' remotely, which lies in arena {}", s, buffer(id).name,
-             arena.name());
-      check_use(id, s, next == steps.end() ? s : *next, s);
-    }
-  }
-
-  /// Sweeps over the steps with the live buffers of each arena in order of their offsets.
-  void check_overlaps() const {
-    struct Event {
-      int step;
-      bool starts;
-      int buffer;
-      bool operator<(const Event& other) const {
-        return std::tie(step, starts, buffer) < std::tie(other.step, other.starts, other.buffer);
-      }
-    };
-    std::vector<Event> events;
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
-      const Buffer& b = program_.buffers[i];
-      if (b.bytes == 0) continue;
-      events.push_back({b.first_step, true, static_cast<int>(i)});
-      events.push_back({b.last_step + 1, false, static_cast<int>(i)});
-    }
-    std::sort(events.begin(), events.end());
-    std::map<std::pair<int, std::int64_t>, int> live;  // (arena, offset) -> buffer
-    for (const Event& event : events) {
-      const Buffer& b = buffer(event.buffer);
-      const std::pair key{b.arena, b.offset};
-      if (!event.starts) {
-        live.erase(key);
-        continue;
-      }
-      auto after = live.lower_bound(key);
-      auto clash = [&](int other) {
-        const Buffer& o = buffer(other);
-        expect(
-            o.arena != b.arena || o.offset + o.bytes <= b.offset || b.offset + b.bytes <= o.offset,
-            "buffers '{}' and '{}' overlap at step {}", b.name, o.name, event.step);
-      };
-      if (after != live.end()) clash(after->second);
-      if (after != live.begin()) clash(std::prev(after)->second);
-      live.emplace(key, event.buffer);
-    }
   }
 
   void check_tensor(const ProgramTensor& tensor) const {
     expect(in_range(tensor.buffer, program_.buffers), "tensor '{}' has no buffer", tensor.name);
     const Buffer& b = buffer(tensor.buffer);
-    const ArenaKind kind = program_.arenas[static_cast<std::size_t>(b.arena)].kind;
-    expect(kind == ArenaKind::kIo || kind == ArenaKind::kParameters,
+    const ArenaKind kind = arena_of(b).kind;
+    expect(kind == ArenaKind::kIo || kind == ArenaKind::kParameters || kind == ArenaKind::kState,
            "tensor '{}' is out of the caller's reach", tensor.name);
+    expect(b.type.dtype == tensor.type.dtype && same_numel(b.type.shape, tensor.type.shape),
+           "tensor '{}' is {}, its buffer {}", tensor.name, tensor.type.str(), b.type.str());
+  }
+
+  /// All ranks meet once more after the last remote access of each kind.
+  void check_closing_barriers(const StepOrder& order) const {
+    const Barriers barriers = barriers_of(program_);
+    for (int s = 0; s < static_cast<int>(program_.steps.size()); ++s) {
+      if (step(s).closing_barrier) continue;
+      for (const Access& access : accesses(program_, step(s))) {
+        if (!access.remote) continue;
+        const std::string& group = arena_of(buffer(access.buffer)).group;
+        const auto found = barriers.find(group);
+        const bool met =
+            found != barriers.end() &&
+            std::any_of(std::upper_bound(found->second.begin(), found->second.end(), s),
+                        found->second.end(), [&](int later) { return order.before(s, later); });
+        expect(met,
+               "step {} is the last that reads or writes remotely in '{}' and has no closing "
+               "barrier",
+               s, group);
+      }
+    }
+  }
+
+  void check_lifetimes(const StepOrder& order) const {
+    const std::vector<StepRange> ranges = lifetimes(program_, order);
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      const Buffer& b = program_.buffers[i];
+      expect(ranges[i] == StepRange{b.first_step, b.last_step},
+             "buffer '{}' lives from step {} to step {}; expected {} to {}", b.name, b.first_step,
+             b.last_step, ranges[i].first, ranges[i].last);
+    }
   }
 
   const Program& program_;
-  std::map<std::string, std::vector<int>, std::less<>> waiting_;  ///< group -> steps that wait
-  std::set<int> owned_;                                           ///< flags and scratch
+  std::set<int> owned_;     ///< flags and scratch
+  std::set<int> recorded_;  ///< events, so far
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,19 @@ struct ArtifactOptions {
   std::function<std::string(const std::vector<KernelReport>& kernels)> report;
 };
 
-/// Lowers and compiles a graph for a target, without a device, and writes `program.json` and for
-/// each kernel its .cu, .ptx and .cubin into `directory`, which is made where needed. All files are
-/// written before the first takes its place (see OutputFile), so that none is ever half there.
+/// Lowers and compiles a graph for a target, without a device, and writes `program.json`, for each
+/// kernel its .cu, .ptx and .cubin, and `code.json`, which says what these files hold, into
+/// `directory`, which is made where needed. All files are written before the first takes its place
+/// (see OutputFile), so that none is ever half there.
 /// Grids in the reports are the largest. Throws kEnvironment when the directory cannot be written.
 std::vector<KernelReport> write_artifact(const Graph& graph, const Target& target,
                                          const std::filesystem::path& directory,
                                          const ArtifactOptions& options);
+
+/// The code of a program from the files that write_artifact wrote into a directory; nothing where
+/// there is no `code.json`. Nothing is compiled. Throws kInvalidArgument, naming the file, when one
+/// is missing or not what was written, and when the files are those of another program.
+[[nodiscard]] std::optional<ProgramCode> read_code(const Program& program,
+                                                   const std::filesystem::path& directory);
 
 }  // namespace braid

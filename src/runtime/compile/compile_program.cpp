@@ -19,8 +19,7 @@ std::string op_names(const KernelSpec& spec) {
 
 }  // namespace
 
-ProgramCode compile_program(const Program& program, const DiskCache* cache,
-                            const Progress& progress, bool line_info) {
+ProgramCode print_program(const Program& program) {
   ProgramCode code;
   std::map<std::string, std::size_t> by_text;
   for (const ProgramKernel& kernel : program.kernels) {
@@ -29,6 +28,12 @@ ProgramCode compile_program(const Program& program, const DiskCache* cache,
     code.code_of.push_back(found->second);
     if (is_new) code.sources.push_back(std::move(source));
   }
+  return code;
+}
+
+ProgramCode compile_program(const Program& program, const DiskCache* cache,
+                            const Progress& progress, bool line_info) {
+  ProgramCode code = print_program(program);
   for (const KernelSource& source : code.sources) {
     if (progress) progress(code.compiled.size(), code.sources.size(), source.entry);
     code.compiled.push_back(compile_kernel(source, program.target, cache, line_info));
@@ -64,7 +69,7 @@ std::vector<KernelReport> kernel_reports(const Program& program, const ProgramCo
                  code.compiled[source].resources.shared_bytes + kernel.needs.shared_bytes);
   }
   for (const Step& step : program.steps) {
-    if (step.kind != Step::Kind::kLaunch) continue;
+    if (step.kernel < 0) continue;
     ++reports[code.code_of[static_cast<std::size_t>(step.kernel)]].launches;
   }
   return reports;

@@ -23,6 +23,9 @@ struct ProgramCode {
   std::vector<std::size_t> code_of;      ///< for each kernel of the program its source
 };
 
+/// Prints every kernel; nothing is compiled yet.
+[[nodiscard]] ProgramCode print_program(const Program& program);
+
 /// Prints and compiles every kernel (or takes it from `cache`, which may be null). With `line_info`
 /// the PTX says which line of the text it came from.
 [[nodiscard]] ProgramCode compile_program(const Program& program, const DiskCache* cache,

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "braid/error.h"
@@ -15,6 +17,7 @@
 #include "ir/expr.h"
 #include "ir/poison.h"
 #include "lowering/passes.h"
+#include "runtime/compile/artifact.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/exec/rank_context.h"
 #include "runtime/exec/rendezvous.h"
@@ -325,6 +328,19 @@ Executable Executable::compile(const Graph& graph, const World& world, const Pas
   return {world, std::move(program), std::move(code)};
 }
 
+Executable Executable::load(const std::string& path, const World& world) {
+  World::Impl& w = *world.impl_;
+  Program program;
+  std::optional<ProgramCode> code;
+  w.take_part([&] {
+    program = load_program(path);
+    check_fits(program, *w.device);
+    code = read_code(program, std::filesystem::path(path).parent_path());
+    if (!code) code = compile_program(program, w.cache.get(), w.progress, w.line_info);
+  });
+  return {world, std::move(program), *std::move(code)};
+}
+
 Executable::Executable(const World& world, Program program, ProgramCode code) {
   World::Impl& w = *world.impl_;
   std::vector<RankCard> cards;
@@ -478,9 +494,8 @@ std::vector<BufferReport> Executable::buffers() const {
 
 int Executable::launches() const {
   const auto& steps = impl_->program.steps;
-  return static_cast<int>(std::count_if(steps.begin(), steps.end(), [](const Step& step) {
-    return step.kind == Step::Kind::kLaunch;
-  }));
+  return static_cast<int>(
+      std::count_if(steps.begin(), steps.end(), [](const Step& step) { return step.kernel >= 0; }));
 }
 
 const std::string& Executable::program_hash() const { return impl_->program.hash; }

@@ -26,15 +26,9 @@ std::size_t bytes_of(const TensorType& type, const Bindings& bindings) {
 
 }  // namespace
 
-int stream_count(const Program& program) {
-  int last = 0;
-  for (const Step& step : program.steps) last = std::max(last, step.stream);
-  return last + 1;
-}
-
 int events_needed(const Program& program) {
   const int streams = stream_count(program);
-  return streams == 1 ? 0 : streams;
+  return streams == 1 ? event_count(program) : event_count(program) + streams;
 }
 
 class LaunchPlan::Builder {
@@ -56,11 +50,7 @@ class LaunchPlan::Builder {
         step_ = &program_.steps[s];
         step_index_ = s;
         local_ = local;
-        if (step_->kind == Step::Kind::kCopy) {
-          add_copy();
-        } else {
-          add_launch();
-        }
+        add_step();
       }
     }
     meet();
@@ -89,7 +79,28 @@ class LaunchPlan::Builder {
     return element(program_.buffers, index, "buffer", *step_);
   }
 
+  void add_step() {
+    switch (step_->kind) {
+      case Step::Kind::kLaunch:
+      case Step::Kind::kBarrier:
+        return add_launch();
+      case Step::Kind::kCopy:
+        return add_copy();
+      case Step::Kind::kEventRecord:
+        return add_event(Record::What::kRecord, step_->stream, step_->event);
+      case Step::Kind::kEventWait:
+        return add_event(Record::What::kWait, step_->stream, step_->event);
+      case Step::Kind::kCollective:
+        throw_invalid(step_->name, fmt::format("{} is a collective step; expected kernels alone: "
+                                               "there is no communicator",
+                                               step_->op));
+    }
+  }
+
   void add_event(Record::What what, int stream, int event) {
+    if (event < 0 || event >= events_) {
+      throw_internal(step_->name, fmt::format("event {} of {}", event, events_));
+    }
     Record record = this->record(what, stream);
     record.event = local_ * static_cast<std::size_t>(events_) + static_cast<std::size_t>(event);
     plan_.records_.push_back(record);
@@ -100,8 +111,9 @@ class LaunchPlan::Builder {
     const Step begin{.name = "the begin of a run"};
     step_ = &begin;
     for (local_ = 0; streams_ > 1 && local_ < ranks_.size(); ++local_) {
-      add_event(Record::What::kRecord, 0, 0);
-      for (int s = 1; s < streams_; ++s) add_event(Record::What::kWait, s, 0);
+      const int own = event_count(program_);
+      add_event(Record::What::kRecord, 0, own);
+      for (int s = 1; s < streams_; ++s) add_event(Record::What::kWait, s, own);
     }
   }
   void meet() {
@@ -109,8 +121,9 @@ class LaunchPlan::Builder {
     step_ = &end;
     for (int s = 1; s < streams_; ++s) {
       for (local_ = 0; local_ < ranks_.size(); ++local_) {
-        add_event(Record::What::kRecord, s, s);
-        add_event(Record::What::kWait, 0, s);
+        const int own = event_count(program_) + s;
+        add_event(Record::What::kRecord, s, own);
+        add_event(Record::What::kWait, 0, own);
       }
     }
   }

@@ -19,9 +19,8 @@ struct RankPlaces {
   std::uint64_t record_address = 0;  ///< of its protocol::Record
 };
 
-/// How many streams a program wants on each rank; at least one.
-[[nodiscard]] int stream_count(const Program& program);
-/// The events with which a run's streams part from the first one and come back to it.
+/// The program's own events, and those with which a run's streams part from the first one and come
+/// back to it.
 [[nodiscard]] int events_needed(const Program& program);
 
 /// What a run works with: of each rank stream_count() streams and events_needed() events, those of

@@ -1,0 +1,205 @@
+#include "ir/json_read.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "braid/error.h"
+#include "ir/attributes.h"
+#include "ir/text.h"
+#include "ir/text_file.h"
+
+namespace braid::json_read {
+namespace {
+
+constexpr std::size_t kMaxNesting = 64;
+constexpr std::size_t kMaxParseMessage = 200;
+
+/// What was found, for an error message.
+std::string found(const json& value) {
+  switch (value.type()) {
+    case json::value_t::null:
+      return "null";
+    case json::value_t::object:
+      return "an object";
+    case json::value_t::array:
+      return "a list";
+    case json::value_t::string:
+      return "the string " + quote(value.get_ref<const std::string&>());
+    case json::value_t::boolean:
+      return value.get<bool>() ? "true" : "false";
+    default:
+      return value.dump();
+  }
+}
+
+/// Destroying a json of many elements takes memory, and the process ends where there is none. Taken
+/// apart from the inside it takes none; nesting is limited.
+void take_apart(json& value) {
+  if (value.is_object()) {
+    for (auto& [key, member] : value.get_ref<json::object_t&>()) take_apart(member);
+    value.clear();
+  } else if (value.is_array()) {
+    for (json& item : value.get_ref<json::array_t&>()) take_apart(item);
+    value.clear();
+  }
+}
+
+/// Builds the document from the parser's events, which do not recurse, and bounds the depth for the
+/// reader, which does. Refuses a key that stands twice, of which the library would keep the last.
+class DocumentBuilder : public nlohmann::json_sax<json> {
+ public:
+  DocumentBuilder(const Place& place, json& root) : place_(place), root_(root) {}
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& key) override {
+    auto [it, is_new] = open_.back()->get_ref<json::object_t&>().emplace(std::move(key), nullptr);
+    if (!is_new) {
+      fail_at(place_, fmt::format("the key {} stands twice in one object", quote(it->first)));
+    }
+    slot_ = &it->second;
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
+    std::string_view message = error.what();
+    // Cuts off "[json.exception.parse_error.101] ".
+    message.remove_prefix(std::min(message.find("] ") + 2, message.size()));
+    fail_at(place_, "not JSON: " + printable(message, kMaxParseMessage));
+  }
+
+ private:
+  bool add(json value) {
+    place_value(std::move(value));
+    return true;
+  }
+  bool open(json container) {
+    if (open_.size() == kMaxNesting) {
+      fail_at(place_, fmt::format("lists and objects nest more than {} deep; expected at most {}",
+                                  kMaxNesting, kMaxNesting));
+    }
+    open_.push_back(place_value(std::move(container)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  /// Puts the value at the root, at the end of the open list or under the last key.
+  json* place_value(json value) {
+    json* target = &root_;
+    if (!open_.empty() && open_.back()->is_array()) {
+      auto& items = open_.back()->get_ref<json::array_t&>();
+      target = &items.emplace_back();
+    } else if (!open_.empty()) {
+      target = slot_;
+    }
+    *target = std::move(value);
+    return target;
+  }
+
+  const Place& place_;
+  json& root_;
+  std::vector<json*> open_;  ///< stays valid: only the innermost container grows
+  json* slot_ = nullptr;     ///< of the last key
+};
+
+}  // namespace
+
+Document::~Document() { take_apart(root); }
+
+void fail_at(const Place& place, const std::string& message) {
+  throw_invalid(place.str(), message);
+}
+
+void fail_type(const json& value, const Place& place, std::string_view expected) {
+  fail_at(place, fmt::format("found {}; expected {}", found(value), expected));
+}
+
+const json::object_t& read_object(const json& value, const Place& place) {
+  if (!value.is_object()) fail_type(value, place, "an object");
+  return value.get_ref<const json::object_t&>();
+}
+const json::array_t& read_array(const json& value, const Place& place, std::string_view expected) {
+  if (!value.is_array()) fail_type(value, place, expected);
+  return value.get_ref<const json::array_t&>();
+}
+const std::string& read_string(const json& value, const Place& place, std::string_view expected) {
+  if (!value.is_string()) fail_type(value, place, expected);
+  return value.get_ref<const std::string&>();
+}
+bool read_bool(const json& value, const Place& place) {
+  if (!value.is_boolean()) fail_type(value, place, "true or false");
+  return value.get<bool>();
+}
+bool is_int(const json& value) {
+  const bool too_large =
+      value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
+  return value.is_number_integer() && !too_large;
+}
+std::int64_t read_int(const json& value, const Place& place, std::string_view expected) {
+  if (!is_int(value)) fail_type(value, place, expected);
+  return value.get<std::int64_t>();
+}
+double read_number(const json& value, const Place& place) {
+  if (!value.is_number()) fail_type(value, place, "a number");
+  return value.get<double>();
+}
+std::vector<std::int64_t> read_ints(const json& value, const Place& place,
+                                    std::string_view expected) {
+  std::vector<std::int64_t> result;
+  const auto& items = read_array(value, place, expected);
+  for (std::size_t i = 0; i < items.size(); ++i) result.push_back(read_int(items[i], place / i));
+  return result;
+}
+DType read_dtype(const json& value, const Place& place) {
+  const std::string_view expected = describe_attr_type(AttrType::kDType);
+  std::optional<DType> dtype = parse_dtype(read_string(value, place, expected));
+  if (!dtype) fail_type(value, place, expected);
+  return *dtype;
+}
+Shape read_shape(const json& value, const Place& place) {
+  Shape shape;
+  const auto& items = read_array(value, place, describe_attr_type(AttrType::kShape));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].is_string()) {
+      shape.emplace_back(read_int(items[i], place / i, "an integer or an expression of symbols"));
+      continue;
+    }
+    std::optional<Dim> dim = Dim::parse(items[i].get_ref<const std::string&>());
+    if (!dim) fail_type(items[i], place / i, "an affine expression of symbols such as \"2*T+1\"");
+    shape.push_back(std::move(*dim));
+  }
+  return shape;
+}
+
+void fail_unknown(const Place& place, std::string_view key,
+                  std::initializer_list<std::string_view> expected) {
+  fail_at(place,
+          fmt::format("unknown key {}; expected one of {}", quote(key), fmt::join(expected, ", ")));
+}
+void fail_missing(const Place& place, std::string_view key) {
+  fail_at(place, fmt::format("missing key {}", quote(key)));
+}
+
+void parse(std::string_view text, const Place& place, Document& document) {
+  if (text.size() > kMaxGraphBytes) {
+    fail_at(place,
+            fmt::format("{} bytes of JSON; expected at most {}", text.size(), kMaxGraphBytes));
+  }
+  DocumentBuilder builder(place, document.root);
+  json::sax_parse(text, &builder);
+}
+
+}  // namespace braid::json_read

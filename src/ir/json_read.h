@@ -1,0 +1,87 @@
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "braid/graph.h"
+#include "ir/place.h"
+
+// Reading JSON that anyone may have written: what a reader of a graph and one of a program share.
+// Every error is kInvalidArgument at the place in the document.
+namespace braid::json_read {
+
+using nlohmann::json;
+
+[[noreturn]] void fail_at(const Place& place, const std::string& message);
+/// "found ..., expected ...".
+[[noreturn]] void fail_type(const json& value, const Place& place, std::string_view expected);
+
+const json::object_t& read_object(const json& value, const Place& place);
+const json::array_t& read_array(const json& value, const Place& place,
+                                std::string_view expected = "a list");
+const std::string& read_string(const json& value, const Place& place,
+                               std::string_view expected = "a string");
+bool read_bool(const json& value, const Place& place);
+/// An integer that 64 bits hold with their sign.
+bool is_int(const json& value);
+std::int64_t read_int(const json& value, const Place& place,
+                      std::string_view expected = "an integer");
+double read_number(const json& value, const Place& place);
+std::vector<std::int64_t> read_ints(const json& value, const Place& place,
+                                    std::string_view expected);
+DType read_dtype(const json& value, const Place& place);
+Shape read_shape(const json& value, const Place& place);
+
+[[noreturn]] void fail_unknown(const Place& place, std::string_view key,
+                               std::initializer_list<std::string_view> expected);
+[[noreturn]] void fail_missing(const Place& place, std::string_view key);
+
+/// An object whose keys are fixed.
+class Fields {
+ public:
+  Fields(const json& value, const Place& place, std::initializer_list<std::string_view> keys)
+      : object_(read_object(value, place)), place_(place) {
+    for (const auto& [key, entry] : object_) {
+      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      fail_unknown(place / key, key, keys);
+    }
+  }
+
+  /// Nothing when it is not there.
+  [[nodiscard]] const json* find(std::string_view key) const {
+    auto it = object_.find(key);
+    return it == object_.end() ? nullptr : &it->second;
+  }
+  [[nodiscard]] const json& get(std::string_view key) const {
+    const json* value = find(key);
+    if (value == nullptr) fail_missing(place_ / key, key);
+    return *value;
+  }
+
+ private:
+  const json::object_t& object_;
+  const Place& place_;
+};
+
+/// A json of any size that is destroyed without taking memory.
+struct Document {
+  Document() = default;
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+  ~Document();
+  json root;
+};
+
+/// The JSON in a text. Bounds its size and depth, refuses a key that stands twice.
+void parse(std::string_view text, const Place& place, Document& document);
+
+/// A whole graph, as parse_graph reads it; its symbols and groups alone.
+[[nodiscard]] Graph read_graph(const json& document, const Place& place);
+void read_symbols(Graph& graph, const json& value, const Place& place);
+void read_groups(Graph& graph, const json& value, const Place& place);
+
+}  // namespace braid::json_read

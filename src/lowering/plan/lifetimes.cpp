@@ -1,0 +1,80 @@
+#include "lowering/plan/lifetimes.h"
+
+#include <algorithm>
+
+namespace braid {
+namespace {
+
+const std::vector<int>& of_group(const Barriers& barriers, const std::string& group) {
+  static const std::vector<int> kNone;
+  const auto found = barriers.find(group);
+  return found == barriers.end() ? kNone : found->second;
+}
+
+/// The first barrier that follows the step, or -1.
+int barrier_after(const std::vector<int>& barriers, int step, const StepOrder& order) {
+  const auto found = std::find_if(std::upper_bound(barriers.begin(), barriers.end(), step),
+                                  barriers.end(), [&](int b) { return order.before(step, b); });
+  return found == barriers.end() ? -1 : *found;
+}
+
+/// The last barrier that the step follows, or -1.
+int barrier_before(const std::vector<int>& barriers, int step, const StepOrder& order) {
+  auto at = std::lower_bound(barriers.begin(), barriers.end(), step);
+  while (at != barriers.begin()) {
+    if (order.before(*--at, step)) return *at;
+  }
+  return -1;
+}
+
+}  // namespace
+
+Barriers barriers_of(const Program& program) {
+  Barriers barriers;
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    const std::string& group = comm_group(program, program.steps[s]);
+    if (!group.empty()) barriers[group].push_back(static_cast<int>(s));
+  }
+  return barriers;
+}
+
+std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order) {
+  const StepRange all{0, std::max(0, static_cast<int>(program.steps.size()) - 1)};
+  std::vector<std::vector<int>> uses(program.buffers.size());
+  std::vector<bool> always(program.buffers.size(), false);
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    const ArenaKind arena = program.arenas[static_cast<std::size_t>(buffer.arena)].kind;
+    always[b] = arena == ArenaKind::kParameters || arena == ArenaKind::kIo ||
+                arena == ArenaKind::kState || buffer.kind != BufferKind::kTensor;
+  }
+  const Barriers barriers = barriers_of(program);
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    const Step& step = program.steps[s];
+    const int now = static_cast<int>(s);
+    for (const Access& access : accesses(program, step)) {
+      const auto b = static_cast<std::size_t>(access.buffer);
+      uses[b].push_back(now);
+      if (!access.remote) continue;
+      const auto arena = static_cast<std::size_t>(program.buffers[b].arena);
+      const std::vector<int>& meetings = of_group(barriers, program.arenas[arena].group);
+      if (access.write) {
+        const int barrier = barrier_before(meetings, now, order);
+        if (barrier >= 0) uses[b].push_back(barrier);
+        if (barrier < 0) always[b] = true;
+      }
+      if (!access.write || step.kind == Step::Kind::kCopy) {
+        const int barrier = barrier_after(meetings, now, order);
+        if (barrier >= 0) uses[b].push_back(barrier);
+      }
+    }
+  }
+  std::vector<StepRange> ranges(program.buffers.size(), all);
+  for (std::size_t b = 0; b < ranges.size(); ++b) {
+    if (always[b] || uses[b].empty()) continue;
+    ranges[b] = {*std::min_element(uses[b].begin(), uses[b].end()), order.end_of(uses[b])};
+  }
+  return ranges;
+}
+
+}  // namespace braid

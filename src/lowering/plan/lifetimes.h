@@ -1,0 +1,30 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lowering/plan/program.h"
+#include "lowering/plan/step_order.h"
+
+namespace braid {
+
+/// The steps that wait for all peers of a group, in the order of issue.
+using Barriers = std::map<std::string, std::vector<int>, std::less<>>;
+[[nodiscard]] Barriers barriers_of(const Program& program);
+
+/// From the first step that needs a buffer to the last one, in the order of issue.
+struct StepRange {
+  int first = 0, last = 0;
+  bool operator==(const StepRange&) const = default;
+};
+
+/// The lifetime of each buffer. It ends where every stream is known to follow the last use: at that
+/// step, or at the next synchronisation with the streams that still use the buffer. What peers read
+/// lives until the group's next barrier; what peers write lives from the group's last barrier
+/// before, and, where a copy writes it, until the next one. What the caller, peers or the next run
+/// may look at between runs lives in the whole program: parameters, io, state, flags, scratch, and
+/// what peers write with no barrier before.
+[[nodiscard]] std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order);
+
+}  // namespace braid

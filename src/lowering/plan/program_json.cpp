@@ -1,0 +1,240 @@
+#include "lowering/plan/program.h"
+
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include "codegen/device_model.h"
+#include "ir/json_writer.h"
+
+namespace braid {
+namespace {
+
+std::string_view param_kind(KernelParam::Kind kind) {
+  switch (kind) {
+    case KernelParam::Kind::kInput:
+      return "input";
+    case KernelParam::Kind::kOutput:
+      return "output";
+    case KernelParam::Kind::kScalar:
+      return "scalar";
+    case KernelParam::Kind::kPeers:
+      return "peers";
+    case KernelParam::Kind::kOffset:
+      return "offset";
+    case KernelParam::Kind::kResultOffset:
+      return "result_offset";
+    case KernelParam::Kind::kRank:
+      return "rank";
+    case KernelParam::Kind::kFlags:
+      return "flags";
+    case KernelParam::Kind::kScratch:
+      return "scratch";
+    case KernelParam::Kind::kStep:
+      return "step";
+    case KernelParam::Kind::kRecord:
+      return "record";
+    case KernelParam::Kind::kClosing:
+      return "closing";
+    case KernelParam::Kind::kTimeout:
+      return "timeout";
+  }
+  return "";
+}
+
+std::string_view buffer_kind(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::kTensor:
+      return "tensor";
+    case BufferKind::kFlags:
+      return "flags";
+    case BufferKind::kScratch:
+      return "scratch";
+  }
+  return "";
+}
+
+std::string_view step_kind(Step::Kind kind) {
+  switch (kind) {
+    case Step::Kind::kLaunch:
+      return "launch";
+    case Step::Kind::kCopy:
+      return "copy";
+    case Step::Kind::kBarrier:
+      return "barrier";
+    case Step::Kind::kCollective:
+      return "collective";
+    case Step::Kind::kEventRecord:
+      return "event_record";
+    case Step::Kind::kEventWait:
+      return "event_wait";
+  }
+  return "";
+}
+
+/// Writes the program's text; one line per buffer, step, parameter and tensor.
+class Writer {
+ public:
+  explicit Writer(const Program& program) : program_(program) {}
+
+  std::string write(bool with_hash) {
+    put("{{\"braid_program\": 1,\n \"name\": {},\n", json_string(program_.name));
+    put(" \"target\": {}, \"world\": {}, \"ranks_per_device\": {},\n",
+        json_string(program_.target.str()), program_.world, program_.ranks_per_device);
+    device(device_model(program_.target));
+    list("symbols", program_.symbols, '{', [&](const auto& entry) {
+      put("{}: {{\"min\": {}, \"max\": {}, \"multiple_of\": {}}}", json_string(entry.first),
+          entry.second.min, entry.second.max, entry.second.multiple_of);
+    });
+    list("groups", program_.groups, '{',
+         [&](const auto& entry) { group(entry.first, entry.second); });
+    list("arenas", program_.arenas, '[', [&](const Arena& arena) {
+      put("{{\"name\": {}, \"bytes\": {}}}", json_string(arena.name()), arena.bytes);
+    });
+    list("buffers", program_.buffers, '[', [&](const Buffer& b) { buffer(b); });
+    list("kernels", program_.kernels, '[', [&](const ProgramKernel& k) { kernel(k); });
+    list("steps", program_.steps, '[', [&](const Step& s) { step(s); });
+    list("inputs", program_.inputs, '[', [&](const ProgramTensor& t) {
+      put("{{\"name\": {}, \"buffer\": {}, \"dtype\": \"{}\", \"shape\": {}, \"kind\": \"{}\", "
+          "\"per_rank\": {}}}",
+          json_string(t.name), t.buffer, dtype_name(t.type.dtype), json_shape(t.type.shape),
+          t.kind == InputKind::kParameter ? "parameter" : "activation", t.per_rank);
+    });
+    list("outputs", program_.outputs, '[', [&](const ProgramTensor& t) {
+      put("{{\"name\": {}, \"buffer\": {}, \"dtype\": \"{}\", \"shape\": {}}}", json_string(t.name),
+          t.buffer, dtype_name(t.type.dtype), json_shape(t.type.shape));
+    });
+    out_.resize(out_.size() - 2);  // the comma after the last list
+    if (with_hash) put(",\n \"hash\": {}", json_string(program_.hash));
+    out_ += "}\n";
+    return std::move(out_);
+  }
+
+ private:
+  template <class... Args>
+  void put(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+
+  /// ` "name": [` and each entry on a line of its own, `],`.
+  template <class Entries, class Write>
+  void list(std::string_view name, const Entries& entries, char open, Write write) {
+    put(" \"{}\": {}", name, open);
+    const char* separator = "\n  ";
+    for (const auto& entry : entries) {
+      out_ += separator;
+      write(entry);
+      separator = ",\n  ";
+    }
+    put("{},\n", open == '{' ? '}' : ']');
+  }
+
+  template <class Ints>
+  void ints(const Ints& values) {
+    put("[{}]", fmt::join(values, ", "));
+  }
+
+  void group(const std::string& name, const Group& g) {
+    put("{}: {{\"size\": {}, \"symmetric\": {}, \"ranks\": [", json_string(name), g.size,
+        g.symmetric);
+    for (std::size_t i = 0; i < g.ranks.size(); ++i) {
+      if (i > 0) out_ += ", ";
+      ints(g.ranks[i]);
+    }
+    out_ += "]}";
+  }
+
+  /// What the plan was made for: ranks that know other facts would plan otherwise.
+  void device(const DeviceModel& d) {
+    put(" \"device\": {{\"name\": {}, \"multiprocessors\": {}, \"shared_kib\": {}, "
+        "\"memory_gbs\": {}, \"f32_tflops\": {}, \"f16_tflops\": {}, \"link_gbs\": {}, "
+        "\"ghz\": {}, \"launch_ns\": {}, \"barrier_ns\": {}}},\n",
+        json_string(d.name), d.sms, d.shared_kib, d.hbm_gbs, d.f32_tflops, d.f16_tflops,
+        d.nvlink_gbs, d.ghz, d.launch_ns, d.barrier_ns);
+  }
+
+  void buffer(const Buffer& b) {
+    put("{{\"name\": {}, \"kind\": \"{}\", \"dtype\": \"{}\", \"shape\": {}, \"arena\": {}, "
+        "\"offset\": {}, \"bytes\": {}, \"first_step\": {}, \"last_step\": {}}}",
+        json_string(b.name), buffer_kind(b.kind), dtype_name(b.type.dtype),
+        json_shape(b.type.shape), b.arena, b.offset, b.bytes, b.first_step, b.last_step);
+  }
+
+  void kernel(const ProgramKernel& k) {
+    put("{{\"template\": {}, \"config\": {}, \"grid\": {}, \"threads\": {}, \"shared_bytes\": {}, "
+        "\"comm_group\": {}, \"flag_words\": {}, \"scratch_bytes\": {},\n   \"remote\": [",
+        json_string(k.needs.template_name), json_attribute(AttrValue(k.spec.config)),
+        json_string(k.needs.grid.str()), k.needs.threads, k.needs.shared_bytes,
+        json_string(k.needs.comm_group), k.needs.flag_words, k.needs.scratch_bytes);
+    for (std::size_t i = 0; i < k.needs.remote.size(); ++i) {
+      const RemoteAccess& access = k.needs.remote[i];
+      put("{}{{\"{}\": {}, \"write\": {}}}", i == 0 ? "" : ", ", access.output ? "output" : "input",
+          access.index, access.write);
+    }
+    out_ += "],\n   \"params\": [";
+    const char* separator = "\n    ";
+    for (const KernelParam& p : k.needs.params) {
+      put("{}{{\"kind\": \"{}\", \"index\": {}, \"expr\": {}, \"group\": {}}}", separator,
+          param_kind(p.kind), p.index, json_string(p.expr.str()), json_string(p.group));
+      separator = ",\n    ";
+    }
+    put("],\n   \"body\": {}}}", to_json(*k.spec.body));
+  }
+
+  void peer(std::string_view key, const std::optional<Step::Peer>& peer) {
+    if (!peer) return;
+    put(", \"{}\": {{\"group\": {}, \"shift\": {}}}", key, json_string(peer->group), peer->shift);
+  }
+
+  void step(const Step& s) {
+    put("{{\"name\": {}, \"stream\": {}, ", json_string(s.name), s.stream);
+    if (s.kind == Step::Kind::kCopy) {
+      put("\"kind\": \"copy\", \"source\": {}, \"destination\": {}", s.source, s.destination);
+      peer("source_peer", s.source_peer);
+      peer("destination_peer", s.destination_peer);
+      out_ += '}';
+      return;
+    }
+    if (s.kind == Step::Kind::kEventRecord || s.kind == Step::Kind::kEventWait) {
+      put("\"kind\": \"{}\", \"event\": {}}}", step_kind(s.kind), s.event);
+      return;
+    }
+    put("\"kind\": \"{}\", ", step_kind(s.kind));
+    if (s.kind == Step::Kind::kCollective) {
+      put("\"op\": {}, \"group\": {}, \"reduce_op\": {}, ", json_string(s.op), json_string(s.group),
+          json_string(s.reduce_op));
+    } else {
+      put("\"kernel\": {}, ", s.kernel);
+    }
+    out_ += "\"inputs\": ";
+    ints(s.inputs);
+    out_ += ", \"outputs\": ";
+    ints(s.outputs);
+    if (!s.indexed.empty()) put(", \"indexed\": {}", json_attribute(AttrValue(s.indexed)));
+    if (s.flags >= 0) {
+      put(", \"flags\": {}, \"closing_barrier\": {}", s.flags, s.closing_barrier);
+    }
+    if (s.scratch >= 0) put(", \"scratch\": {}", s.scratch);
+    out_ += '}';
+  }
+
+  const Program& program_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string to_json(const Program& program, bool with_hash) {
+  return Writer(program).write(with_hash);
+}
+
+std::string hash_of(std::string_view bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+std::string hash_of(const Program& program) {
+  return hash_of(std::string_view(to_json(program, /*with_hash=*/false)));
+}
+
+}  // namespace braid

@@ -1,0 +1,340 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "braid/error.h"
+#include "ir/json_read.h"
+#include "ir/text.h"
+#include "ir/text_file.h"
+#include "lowering/fuse/kernel_body.h"
+#include "lowering/plan/program.h"
+
+// parse_program: a plan that anyone may have written. What follows from the rest of it is not
+// believed but worked out again: what a kernel needs from its body and configuration, lifetimes
+// and hazards from the steps (verify). What is stated of it must be the same.
+namespace braid {
+namespace {
+
+using namespace json_read;
+
+constexpr std::string_view kVersionKey = "braid_program";
+
+/// Runs `make`, whose errors are at the place then.
+template <class Make>
+auto at_place(const Place& place, Make make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    fail_at(place, error.what());
+  }
+}
+
+int read_index(const json& value, const Place& place) {
+  const std::int64_t index = read_int(value, place);
+  if (index < 0 || index > std::numeric_limits<int>::max()) fail_type(value, place, "an index");
+  return static_cast<int>(index);
+}
+
+std::vector<int> read_indices(const json& value, const Place& place) {
+  std::vector<int> indices;
+  const auto& items = read_array(value, place);
+  for (std::size_t i = 0; i < items.size(); ++i) indices.push_back(read_index(items[i], place / i));
+  return indices;
+}
+
+/// The one of `names` that stands there.
+template <class T>
+T read_choice(const json& value, const Place& place,
+              std::initializer_list<std::pair<std::string_view, T>> names) {
+  const std::string& name = read_string(value, place);
+  std::string expected;
+  for (const auto& [known, choice] : names) {
+    if (name == known) return choice;
+    expected += fmt::format("{}\"{}\"", expected.empty() ? "" : ", ", known);
+  }
+  fail_type(value, place, "one of " + expected);
+}
+
+class ProgramReader {
+ public:
+  Program read(const json& document, const Place& place) {
+    const Fields fields(
+        document, place,
+        {kVersionKey, "name", "target", "world", "ranks_per_device", "device", "symbols", "groups",
+         "arenas", "buffers", "kernels", "steps", "inputs", "outputs", "hash"});
+    if (const json& version = fields.get(kVersionKey); version != 1) {
+      fail_type(version, place / kVersionKey, "version 1");
+    }
+    read_head(fields, place);
+    each(fields, place, "arenas", [&](const json& v, const Place& p) { read_arena(v, p); });
+    each(fields, place, "buffers", [&](const json& v, const Place& p) { read_buffer(v, p); });
+    each(fields, place, "kernels", [&](const json& v, const Place& p) { read_kernel(v, p); });
+    each(fields, place, "steps", [&](const json& v, const Place& p) { read_step(v, p); });
+    each(fields, place, "inputs",
+         [&](const json& v, const Place& p) { read_tensor(v, p, program_.inputs); });
+    each(fields, place, "outputs",
+         [&](const json& v, const Place& p) { read_tensor(v, p, program_.outputs); });
+    at_place(place, [&] { verify(program_); });
+    check_derived(fields, place);
+    program_.hash = hash_of(program_);
+    if (const json* hash = fields.find("hash"); hash != nullptr && *hash != program_.hash) {
+      fail_type(*hash, place / "hash", "\"" + program_.hash + "\"");
+    }
+    return std::move(program_);
+  }
+
+ private:
+  template <class Read>
+  static void each(const Fields& fields, const Place& place, std::string_view key,
+                   const Read& read) {
+    const Place list = place / key;
+    const auto& items = read_array(fields.get(key), list);
+    for (std::size_t i = 0; i < items.size(); ++i) read(items[i], list / i);
+  }
+
+  void read_head(const Fields& fields, const Place& place) {
+    program_.name = read_string(fields.get("name"), place / "name");
+    tables_.set_name(program_.name);
+    read_symbols(tables_, fields.get("symbols"), place / "symbols");
+    read_groups(tables_, fields.get("groups"), place / "groups");
+    program_.symbols = tables_.symbols();
+    program_.groups = tables_.groups();
+    program_.target = at_place(place / "target", [&] {
+      return Target::parse(read_string(fields.get("target"), place / "target"));
+    });
+    program_.world = read_int(fields.get("world"), place / "world");
+    const std::int64_t world = at_place(place / "groups", [&] { return world_size(tables_); });
+    if (program_.world != world) {
+      fail_type(fields.get("world"), place / "world", fmt::format("{}, as the groups say", world));
+    }
+    program_.ranks_per_device =
+        read_index(fields.get("ranks_per_device"), place / "ranks_per_device");
+    if (program_.ranks_per_device < 1 || program_.ranks_per_device > program_.world) {
+      fail_type(fields.get("ranks_per_device"), place / "ranks_per_device",
+                fmt::format("1 to {}", program_.world));
+    }
+  }
+
+  void read_arena(const json& value, const Place& place) {
+    const Fields fields(value, place, {"name", "bytes"});
+    const std::string& name = read_string(fields.get("name"), place / "name");
+    constexpr std::string_view kSymmetric = "symmetric:";
+    Arena arena{ArenaKind::kSymmetric, "", read_int(fields.get("bytes"), place / "bytes")};
+    if (name.starts_with(kSymmetric)) {
+      arena.group = name.substr(kSymmetric.size());
+    } else {
+      arena.kind = read_choice<ArenaKind>(fields.get("name"), place / "name",
+                                          {{"parameters", ArenaKind::kParameters},
+                                           {"workspace", ArenaKind::kWorkspace},
+                                           {"io", ArenaKind::kIo},
+                                           {"state", ArenaKind::kState}});
+    }
+    program_.arenas.push_back(std::move(arena));
+  }
+
+  /// A type whose symbols are there and whose dims are not negative.
+  TensorType read_type(const Fields& fields, const Place& place) {
+    TensorType type{read_dtype(fields.get("dtype"), place / "dtype"),
+                    read_shape(fields.get("shape"), place / "shape")};
+    at_place(place / "shape", [&] {
+      // A graph knows what a shape may be.
+      return tables_.add_input({.name = fmt::format("t{}", tables_.inputs().size()), .type = type});
+    });
+    return type;
+  }
+
+  void read_buffer(const json& value, const Place& place) {
+    const Fields fields(
+        value, place,
+        {"name", "kind", "dtype", "shape", "arena", "offset", "bytes", "first_step", "last_step"});
+    Buffer b;
+    b.name = read_string(fields.get("name"), place / "name");
+    b.kind = read_choice<BufferKind>(fields.get("kind"), place / "kind",
+                                     {{"tensor", BufferKind::kTensor},
+                                      {"flags", BufferKind::kFlags},
+                                      {"scratch", BufferKind::kScratch}});
+    b.type = read_type(fields, place);
+    b.arena = read_index(fields.get("arena"), place / "arena");
+    b.offset = read_int(fields.get("offset"), place / "offset");
+    b.bytes = read_int(fields.get("bytes"), place / "bytes");
+    b.first_step = read_index(fields.get("first_step"), place / "first_step");
+    b.last_step = read_index(fields.get("last_step"), place / "last_step");
+    program_.buffers.push_back(std::move(b));
+  }
+
+  void read_kernel(const json& value, const Place& place) {
+    const Fields fields(value, place,
+                        {"template", "config", "grid", "threads", "shared_bytes", "comm_group",
+                         "flag_words", "scratch_bytes", "remote", "params", "body"});
+    ProgramKernel kernel;
+    const Place config = place / "config";
+    for (const auto& [name, number] : read_object(fields.get("config"), config)) {
+      kernel.spec.config[name] = read_int(number, config / name);
+    }
+    kernel.spec.body =
+        std::make_shared<const Graph>(read_graph(fields.get("body"), place / "body"));
+    at_place(place, [&] {
+      check_kernel(kernel.spec);
+      kernel.needs = requirements(kernel.spec, program_.target, program_.ranks_per_device);
+    });
+    program_.kernels.push_back(std::move(kernel));
+  }
+
+  /// As `fuse` would have made it: a node of a graph with the program's symbols and groups.
+  void check_kernel(const KernelSpec& spec) const {
+    Graph graph(program_.name);
+    for (const auto& [name, symbol] : program_.symbols) graph.add_symbol(name, symbol);
+    for (const auto& [name, group] : program_.groups) graph.add_group(name, group);
+    std::vector<ValueId> operands;
+    for (const GraphInput& input : spec.body->inputs()) {
+      operands.push_back(graph.add_input(
+          {.name = fmt::format("i{}", operands.size()), .type = input.type, .per_rank = true}));
+    }
+    const NodeId node = graph.add_node("kernel", "kernel", std::move(operands),
+                                       {{"body", spec.body}, {"config", spec.config}});
+    braid::check_kernel(graph.node(node));
+  }
+
+  /// What the file says of the device, and that the kernels need, if it does, is what it must be.
+  void check_derived(const Fields& fields, const Place& place) const {
+    Document document;
+    parse(to_json(program_), Place(""), document);
+    const json& device = document.root["device"];
+    if (const json* found = fields.find("device"); found != nullptr && *found != device) {
+      fail_type(*found, place / "device", device.dump());
+    }
+    const json& given = fields.get("kernels");
+    const json& known = document.root["kernels"];
+    const Place kernels = place / "kernels";
+    for (std::size_t k = 0; k < known.size(); ++k) {
+      const Place here = kernels / k;
+      for (const auto& [key, value] : known[k].items()) {
+        if (key == "body") continue;
+        const auto found = given[k].find(key);
+        if (found != given[k].end() && *found != value) fail_type(*found, here / key, value.dump());
+      }
+    }
+  }
+
+  void read_step(const json& value, const Place& place) {
+    using Kind = Step::Kind;
+    const Fields fields(value, place,
+                        {"name", "stream", "kind", "kernel", "inputs", "outputs", "indexed",
+                         "flags", "closing_barrier", "scratch", "source", "destination",
+                         "source_peer", "destination_peer", "op", "group", "reduce_op", "event"});
+    Step step;
+    step.name = read_string(fields.get("name"), place / "name");
+    step.stream = read_index(fields.get("stream"), place / "stream");
+    step.kind = read_choice<Kind>(fields.get("kind"), place / "kind",
+                                  {{"launch", Kind::kLaunch},
+                                   {"copy", Kind::kCopy},
+                                   {"barrier", Kind::kBarrier},
+                                   {"collective", Kind::kCollective},
+                                   {"event_record", Kind::kEventRecord},
+                                   {"event_wait", Kind::kEventWait}});
+    const auto index = [&](std::string_view key) {
+      return read_index(fields.get(key), place / key);
+    };
+    switch (step.kind) {
+      case Kind::kCopy:
+        step.source = index("source");
+        step.destination = index("destination");
+        step.source_peer = read_peer(fields, place, "source_peer");
+        step.destination_peer = read_peer(fields, place, "destination_peer");
+        break;
+      case Kind::kEventRecord:
+      case Kind::kEventWait:
+        step.event = index("event");
+        break;
+      case Kind::kCollective:
+        step.op = read_string(fields.get("op"), place / "op");
+        step.group = read_string(fields.get("group"), place / "group");
+        step.reduce_op = read_string(fields.get("reduce_op"), place / "reduce_op");
+        read_operands(fields, place, step);
+        break;
+      case Kind::kLaunch:
+      case Kind::kBarrier:
+        step.kernel = index("kernel");
+        read_operands(fields, place, step);
+        if (fields.find("flags") != nullptr) step.flags = index("flags");
+        if (fields.find("scratch") != nullptr) step.scratch = index("scratch");
+        if (const json* closing = fields.find("closing_barrier")) {
+          step.closing_barrier = read_bool(*closing, place / "closing_barrier");
+        }
+        if (const json* indexed = fields.find("indexed")) {
+          const Place here = place / "indexed";
+          for (const auto& [name, node] : read_object(*indexed, here)) {
+            step.indexed[name] = read_int(node, here / name);
+          }
+        }
+        break;
+    }
+    program_.steps.push_back(std::move(step));
+  }
+
+  static std::optional<Step::Peer> read_peer(const Fields& fields, const Place& place,
+                                             std::string_view key) {
+    const json* value = fields.find(key);
+    if (value == nullptr) return std::nullopt;
+    const Place here = place / key;
+    const Fields peer(*value, here, {"group", "shift"});
+    return Step::Peer{read_string(peer.get("group"), here / "group"),
+                      read_int(peer.get("shift"), here / "shift")};
+  }
+
+  static void read_operands(const Fields& fields, const Place& place, Step& step) {
+    step.inputs = read_indices(fields.get("inputs"), place / "inputs");
+    step.outputs = read_indices(fields.get("outputs"), place / "outputs");
+  }
+
+  void read_tensor(const json& value, const Place& place, std::vector<ProgramTensor>& tensors) {
+    const bool input = &tensors == &program_.inputs;
+    const Fields fields(value, place, {"name", "buffer", "dtype", "shape", "kind", "per_rank"});
+    ProgramTensor tensor;
+    tensor.name = read_string(fields.get("name"), place / "name");
+    if (input && !inputs_.insert(tensor.name).second) {
+      fail_at(place / "name", fmt::format("there is another {}", quote(tensor.name)));
+    }
+    tensor.buffer = read_index(fields.get("buffer"), place / "buffer");
+    tensor.type = read_type(fields, place);
+    if (input) {
+      tensor.kind = read_choice<InputKind>(
+          fields.get("kind"), place / "kind",
+          {{"activation", InputKind::kActivation}, {"parameter", InputKind::kParameter}});
+      tensor.per_rank = read_bool(fields.get("per_rank"), place / "per_rank");
+    }
+    tensors.push_back(std::move(tensor));
+  }
+
+  Program program_;
+  std::set<std::string> inputs_;
+  Graph tables_;  ///< symbols, groups, and an input of each type
+};
+
+}  // namespace
+
+bool is_program(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const auto skip = [&](std::size_t at) {
+    return std::min(text.find_first_not_of(kBlank, at), text.size());
+  };
+  const std::size_t open = skip(0);
+  if (open == text.size() || text[open] != '{') return false;
+  return text.substr(skip(open + 1)).starts_with(fmt::format("\"{}\"", kVersionKey));
+}
+
+Program parse_program(std::string_view text, std::string_view where) {
+  const Place place(where);
+  Document document;
+  parse(text, place, document);
+  return ProgramReader().read(document.root, place);
+}
+
+Program load_program(const std::string& path) {
+  return parse_program(read_text(path, kMaxGraphBytes), path);
+}
+
+}  // namespace braid

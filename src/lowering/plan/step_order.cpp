@@ -1,0 +1,46 @@
+#include "lowering/plan/step_order.h"
+
+#include <algorithm>
+#include <map>
+
+namespace braid {
+
+StepOrder::StepOrder(std::span<const Step> steps) {
+  for (const Step& step : steps) streams_ = std::max(streams_, step.stream + 1);
+  on_stream_.resize(index(streams_));
+  std::vector<std::vector<int>> clock(index(streams_), std::vector<int>(index(streams_), 0));
+  std::map<int, std::vector<int>> recorded;  // event -> what had come before, and the record itself
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const Step& step = steps[s];
+    std::vector<int>& now = clock[index(step.stream)];
+    if (step.kind == Step::Kind::kEventWait) {
+      if (const auto found = recorded.find(step.event); found != recorded.end()) {
+        for (std::size_t i = 0; i < now.size(); ++i) now[i] = std::max(now[i], found->second[i]);
+      }
+    }
+    std::vector<int>& order = on_stream_[index(step.stream)];
+    stream_.push_back(step.stream);
+    position_.push_back(static_cast<int>(order.size()));
+    if (streams_ > 1) seen_.insert(seen_.end(), now.begin(), now.end());
+    order.push_back(static_cast<int>(s));
+    now[index(step.stream)] = static_cast<int>(order.size());
+    if (step.kind == Step::Kind::kEventRecord) recorded[step.event] = now;
+  }
+}
+
+int StepOrder::end_of(std::span<const int> steps) const {
+  int end = *std::max_element(steps.begin(), steps.end());
+  if (streams_ == 1) return end;
+  for (const std::vector<int>& order : on_stream_) {
+    // Along a stream the steps that follow them all come last.
+    const auto follows = [&](int step) {
+      return std::all_of(steps.begin(), steps.end(), [&](int s) { return before(s, step); });
+    };
+    const auto first =
+        std::partition_point(order.begin(), order.end(), [&](int step) { return !follows(step); });
+    if (first != order.begin()) end = std::max(end, *std::prev(first));
+  }
+  return end;
+}
+
+}  // namespace braid
