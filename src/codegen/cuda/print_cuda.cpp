@@ -78,7 +78,7 @@ std::string Printer::thread_variables(std::string_view body) {
   std::string lines;
   for (const auto& [index, axis] : bases_) {
     const Layout& of = layout(index);
-    const auto part = [&](const std::vector<Coord>& basis) {
+    const auto part = [axis = axis](const std::vector<Coord>& basis) {
       return axis == 0 ? rows_of(basis) : cols_of(basis);
     };
     lines += fmt::format("  const int {} = {};\n", base(axis, index),
