@@ -208,7 +208,7 @@ TEST(Hazards, FlagsOverlapNothing) {
 Program copies() {
   Program program;
   program.name = "copies";
-  program.symbols["T"] = {0, 8, 1};
+  program.symbols["T"] = {1, 8, 1};
   program.arenas = {{ArenaKind::kIo, "", 2048}, {ArenaKind::kWorkspace, "", 2048}};
   const TensorType type{DType::kF32, {Dim::symbol("T"), 4}};
   const auto add = [&](std::string name, int arena, std::int64_t offset) {
