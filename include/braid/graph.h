@@ -170,7 +170,7 @@ class BRAID_API Graph {
 /// A text for people, one line per node: `%h = mm(%x, %w1) : bf16[T, 2048]`.
 [[nodiscard]] BRAID_API std::string to_text(const Graph& graph);
 
-/// Checks the rules of DESIGN §3 that building node by node cannot see: every collective passes
+/// Checks the rules that building node by node cannot see: every collective passes
 /// through wait_tensor before use (unless lowered), names are unique, outputs exist. Throws.
 BRAID_API void verify(const Graph& graph);
 

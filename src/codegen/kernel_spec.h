@@ -78,7 +78,8 @@ struct Requirements {
   std::int64_t scratch_bytes = 0;
 };
 
-/// The most blocks of a collective, on all ranks that share a device (DESIGN §7).
+/// The most blocks of a collective, on all ranks that share a device (docs/architecture.md,
+/// Communication).
 inline constexpr std::int64_t kMaxCollectiveBlocks = 32;
 
 /// CUDA C++ of one kernel, self-contained. The text is the kernel's identity.
@@ -107,7 +108,7 @@ struct Setting {
 /// What a tuner may choose from; results do not depend on the choice.
 [[nodiscard]] std::vector<Config> candidates(const Graph& body, const Target& target);
 
-/// `ranks_per_device` bounds the grid of a kernel that waits (DESIGN §7).
+/// `ranks_per_device` bounds the grid of a kernel that waits (docs/architecture.md, Communication).
 [[nodiscard]] Requirements requirements(const KernelSpec& spec, const Target& target,
                                         int ranks_per_device = 1);
 /// The tile program of a spec after all passes: what `emit` prints.

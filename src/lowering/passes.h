@@ -7,8 +7,8 @@
 #include "lowering/pass.h"
 #include "lowering/plan/program.h"
 
-/// The passes in the order in which they run (DESIGN §4). `build_program` is not one of them: its
-/// result is a Program.
+/// The passes in the order in which they run (docs/architecture.md, Passes). `build_program` is not
+/// one of them: its result is a Program.
 #define BRAID_PASSES(PASS) \
   PASS(fsdp)               \
   PASS(decompose_fsdp)     \

@@ -15,7 +15,7 @@
 namespace braid {
 namespace {
 
-// DESIGN §3's tensor-parallel MLP with a small hidden size.
+// A tensor-parallel MLP with a small hidden size.
 Graph tp_mlp(int world, int hidden) {
   constexpr const char* kText = R"({{
     "braid": 1, "name": "tp_mlp",

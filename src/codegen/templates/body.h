@@ -38,8 +38,8 @@ struct BodyInfo {
   [[nodiscard]] Shape reduced_dims() const;
 };
 
-/// Every value is asked for at one place (DESIGN §6): the rule that makes a body one kernel without
-/// computing anything twice. An input may be read at several.
+/// Every value is asked for at one place (docs/architecture.md, Tile programs): the rule that makes
+/// a body one kernel without computing anything twice. An input may be read at several.
 [[nodiscard]] BodyInfo analyze(const Graph& body);
 
 /// A reduction or a norm.

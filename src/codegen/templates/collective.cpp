@@ -1,7 +1,8 @@
 // One-shot all-reduce with everything that follows it: every rank reads the operand of every rank
 // from the symmetric arena and sums in rank order in f32, so that all ranks hold the same bits. The
 // grid is constant and the blocks loop over the pieces, so every block signals in every call
-// (DESIGN §7). Its flags are two slots for each block, one for each barrier.
+// (docs/architecture.md, Communication). Its flags are two slots for each block, one for each
+// barrier.
 //
 //     for each piece:     where the kernel computes its operand: into this rank's arena. Block b of
 //                         every rank reads what the blocks b wrote, so its own signal suffices.

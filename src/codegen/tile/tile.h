@@ -10,11 +10,11 @@
 
 namespace braid::tile {
 
-// A tile program: what one block does, as SSA over tiles (DESIGN §6). A template builds it, the
-// tile passes rewrite it, the printer turns it into CUDA text. Tiles are two-dimensional [rows,
-// cols], extents powers of two; scalars are the same for all threads. Floats are computed in f32
-// and integers in i64 whatever the dtype in memory: `round` maps a value to what its dtype can
-// hold.
+// A tile program: what one block does, as SSA over tiles (docs/architecture.md, Tile programs). A
+// template builds it, the tile passes rewrite it, the printer turns it into CUDA text. Tiles are
+// two-dimensional [rows, cols], extents powers of two; scalars are the same for all threads. Floats
+// are computed in f32 and integers in i64 whatever the dtype in memory: `round` maps a value to
+// what its dtype can hold.
 
 using Id = std::int32_t;
 inline constexpr Id kNone = -1;

@@ -99,8 +99,8 @@ struct ProgramTensor {
   bool per_rank = false;
 };
 
-/// The plan as data (DESIGN §5): steps in order, operands as (arena, offset), sizes as expressions
-/// over symbols.
+/// The plan as data (docs/architecture.md, Program): steps in order, operands as (arena, offset),
+/// sizes as expressions over symbols.
 struct Program {
   std::string name;
   Target target;

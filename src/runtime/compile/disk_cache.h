@@ -21,7 +21,8 @@ struct CacheKey {
   std::string_view maker = {};  ///< the tool that makes the payload, with its version
 };
 
-/// A content-addressed store of compiled objects, shared by all processes of one user (DESIGN §9).
+/// A content-addressed store of compiled objects, shared by all processes of one user
+/// (docs/architecture.md, Compile cache).
 ///
 /// Strong hashes of the key's parts name the file, and the key itself is stored and compared on a
 /// hit. One file per entry with a checksum, written to a temporary name and renamed. A corrupt

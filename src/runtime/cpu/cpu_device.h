@@ -10,7 +10,7 @@
 
 namespace braid {
 
-/// The `cpu` device: runs PTX on N virtual ranks of this process (DESIGN §8).
+/// The `cpu` device: runs PTX on N virtual ranks of this process (docs/architecture.md, Devices).
 struct CpuOptions {
   int world = 1;
   int threads = 0;                     ///< workers; 0 = all cores

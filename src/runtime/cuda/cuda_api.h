@@ -142,7 +142,8 @@ struct Api {
 
   /// Loads `$BRAID_LIBCUDA`, else libcuda.so.1, and initialises the driver. Throws kEnvironment
   /// with how to get it when there is no driver or no GPU. With `virtual_ranks` it first asks the
-  /// driver for what several ranks on one GPU need (FACTS §3), unless the user has set it.
+  /// driver for what several ranks on one GPU need (see docs/architecture.md, Communication),
+  /// unless the user has set it.
   static Api load(bool virtual_ranks);
   /// The same, loaded once per process; a failure is not remembered. `virtual_ranks` matters in the
   /// first call only: the driver reads its environment once.
