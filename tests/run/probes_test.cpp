@@ -9,9 +9,7 @@
 #include "braid/executable.h"
 #include "braid/reference.h"
 #include "codegen/cuda/print_cuda.h"
-#include "codegen/passes/allocate_shared.h"
-#include "codegen/passes/assign_layouts.h"
-#include "codegen/passes/pipeline.h"
+#include "codegen/passes/lower.h"
 #include "codegen/protocol.h"
 #include "codegen/tile/remote.h"
 #include "codegen/tile/text.h"
@@ -177,9 +175,7 @@ param 9 output 0 divisor 256
 tile::Program finished(const std::string& text) {
   tile::Program program = tile::parse_text(text);
   tile::verify(program);
-  tile::pipeline(program, 2);
-  tile::assign_layouts(program);
-  tile::allocate_shared(program);
+  tile::lower(program, 2);
   tile::verify(program);
   return program;
 }

@@ -165,6 +165,12 @@ class Verifier {
     }
   }
 
+  static Shape byte_shape(const TensorType& type) {
+    Shape shape = type.shape;
+    shape.emplace_back(static_cast<std::int64_t>(dtype_size(type.dtype)));
+    return shape;
+  }
+
   void check_operands(int s, const std::vector<int>& ids, const Graph& body,
                       const std::vector<ValueId>& values) const {
     expect(ids.size() == values.size(), "step {} has {} operands where its kernel has {}", s,
@@ -172,7 +178,8 @@ class Verifier {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const TensorType& type = body.type(values[i]);
       const TensorType& own = buffer(ids[i]).type;
-      expect(type.dtype == own.dtype && same_numel(type.shape, own.shape),
+      // A view may name the same bytes under another dtype.
+      expect(same_numel(byte_shape(type), byte_shape(own)),
              "step {} gives its kernel '{}', {}, for {}", s, buffer(ids[i]).name, own.str(),
              type.str());
     }
@@ -203,7 +210,7 @@ class Verifier {
     const ArenaKind kind = arena_of(b).kind;
     expect(kind == ArenaKind::kIo || kind == ArenaKind::kParameters || kind == ArenaKind::kState,
            "tensor '{}' is out of the caller's reach", tensor.name);
-    expect(b.type.dtype == tensor.type.dtype && same_numel(b.type.shape, tensor.type.shape),
+    expect(same_numel(byte_shape(b.type), byte_shape(tensor.type)),
            "tensor '{}' is {}, its buffer {}", tensor.name, tensor.type.str(), b.type.str());
   }
 
