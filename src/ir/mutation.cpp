@@ -272,7 +272,7 @@ std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
   }
   const std::int64_t count = std::accumulate(elements.shape.begin(), elements.shape.end(),
                                              std::int64_t{1}, std::multiplies<>());
-  move_elements(elements, elements, [&](auto& numbers, const auto&) {
+  visit_elements(elements, [&](auto& numbers) {
     numbers.resize(static_cast<std::size_t>(count));
     std::iota(numbers.begin(), numbers.end(), 0);
   });
@@ -285,9 +285,8 @@ std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
     elements = std::move(results[0][static_cast<std::size_t>(v.result)]);
   }
   std::vector<std::size_t> result;
-  move_elements(elements, elements, [&](const auto& numbers, const auto&) {
-    result.assign(numbers.begin(), numbers.end());
-  });
+  visit_elements(elements,
+                 [&](const auto& numbers) { result.assign(numbers.begin(), numbers.end()); });
   return result;
 }
 

@@ -93,6 +93,11 @@ template <class To, class From, class Move>
 void move_elements(To& to, From& from, const Move& move) {
   is_float(to.dtype) ? move(to.data, from.data) : move(to.integers, from.integers);
 }
+/// Calls visit(elements of `tensor`).
+template <class Tensor, class Visit>
+void visit_elements(Tensor& tensor, const Visit& visit) {
+  is_float(tensor.dtype) ? visit(tensor.data) : visit(tensor.integers);
+}
 /// [rank][operand]
 using EvalTensors = std::vector<std::vector<EvalTensor>>;
 

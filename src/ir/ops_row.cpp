@@ -37,13 +37,8 @@ std::vector<TensorType> infer_add_norm(const char* name, std::size_t results,
 }
 
 std::vector<bool> reduced_dims(const Attrs& attrs, std::size_t rank) {
-  const auto& dims = get_attr<std::vector<std::int64_t>>(attrs, "dim");
-  std::vector<bool> reduced(rank, dims.empty());
-  for (std::int64_t dim : dims) {
-    const std::size_t axis = normalize_axis(dim, rank, "/attrs/dim");
-    if (reduced[axis]) fail("/attrs/dim", fmt::format("dim {} stands there twice", dim));
-    reduced[axis] = true;
-  }
+  std::vector<bool> reduced(rank, false);
+  for (std::size_t axis : reduced_axes(attrs, rank)) reduced[axis] = true;
   return reduced;
 }
 

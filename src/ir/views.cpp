@@ -133,6 +133,21 @@ std::size_t axis_of(const Attrs& attrs, std::string_view key, std::size_t rank) 
   return normalize_axis(get_attr<std::int64_t>(attrs, key), rank, fmt::format("/attrs/{}", key));
 }
 
+std::vector<std::size_t> reduced_axes(const Attrs& attrs, std::size_t rank) {
+  std::vector<std::size_t> axes;
+  for (std::int64_t dim : get_attr<std::vector<std::int64_t>>(attrs, "dim")) {
+    axes.push_back(normalize_axis(dim, rank, "/attrs/dim"));
+  }
+  std::sort(axes.begin(), axes.end());
+  const auto twice = std::adjacent_find(axes.begin(), axes.end());
+  if (twice != axes.end()) fail("/attrs/dim", fmt::format("dim {} stands there twice", *twice));
+  if (axes.empty()) {
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  return axes;
+}
+
 bool names_bytes(std::string_view op) { return op == "view" || op == "view_dtype"; }
 
 }  // namespace braid

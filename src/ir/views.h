@@ -8,8 +8,8 @@
 
 namespace braid {
 
-// What the movement ops mean, for shape inference, the evaluator and codegen alike. All throw
-// kInvalidArgument with a place relative to the node.
+// Dims as attributes name them, and what the movement ops mean, for shape inference, the evaluator
+// and codegen alike. All throw kInvalidArgument with a place relative to the node.
 
 /// Of `transpose` and `permute`: result dim i is operand dim [i].
 [[nodiscard]] std::vector<std::size_t> permutation(std::string_view op, const Attrs& attrs,
@@ -35,6 +35,8 @@ struct SliceRange {
 
 /// The dim that an attribute names, from the front.
 [[nodiscard]] std::size_t axis_of(const Attrs& attrs, std::string_view key, std::size_t rank);
+/// Those that a reduction's `dim` names, ascending: all where it is empty.
+[[nodiscard]] std::vector<std::size_t> reduced_axes(const Attrs& attrs, std::size_t rank);
 
 /// Whether the op, in a canonical graph, only gives its operand's bytes another name: `view` and
 /// `view_dtype`. It costs nothing, wherever the operand lies.

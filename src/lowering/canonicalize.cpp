@@ -251,11 +251,9 @@ class Canonicalizer {
   }
 
   std::optional<Equal> equal_shard(const Node& node, std::vector<ValueId>& inputs) {
-    std::int64_t dim = *node.attr<std::int64_t>("dim");
-    if (dim < 0) dim += static_cast<std::int64_t>(rank(inputs[0]));
     const ValueId found =
         gathered_from(graph_, overwritten_, inputs[0], *node.attr<std::string>("group"),
-                      static_cast<std::size_t>(dim));
+                      axis_of(node.attrs, "dim", rank(inputs[0])));
     if (found < 0) return std::nullopt;
     const ValueId chunk = same(found);
     if (graph_.value(node.outputs[0]).comm_group != graph_.value(chunk).comm_group) {
@@ -270,12 +268,9 @@ class Canonicalizer {
   }
 
   std::pair<std::int64_t, std::int64_t> transposed_dims(const Node& node) const {
-    const auto n = static_cast<std::int64_t>(rank(node.outputs[0]));
-    std::int64_t a = *node.attr<std::int64_t>("dim0");
-    std::int64_t b = *node.attr<std::int64_t>("dim1");
-    if (a < 0) a += n;
-    if (b < 0) b += n;
-    return {std::min(a, b), std::max(a, b)};
+    const std::size_t n = rank(node.outputs[0]);
+    return std::minmax({static_cast<std::int64_t>(axis_of(node.attrs, "dim0", n)),
+                        static_cast<std::int64_t>(axis_of(node.attrs, "dim1", n))});
   }
 
   /// The attributes with plain dims; nothing where these are.
@@ -292,37 +287,25 @@ class Canonicalizer {
     } else if (node.op_name() == "view") {
       attrs.insert_or_assign("shape", graph_.type(node.outputs[0]).shape);
     } else if (node.op->op_class == OpClass::kReduction) {
-      auto dims = *node.attr<std::vector<std::int64_t>>("dim");
-      for (std::int64_t& dim : dims) {
-        if (dim < 0) dim += static_cast<std::int64_t>(rank(node.inputs[0]));
+      if (!node.attr<std::vector<std::int64_t>>("dim")->empty()) {
+        const std::vector<std::size_t> axes = reduced_axes(attrs, rank(node.inputs[0]));
+        attrs.insert_or_assign("dim", std::vector<std::int64_t>(axes.begin(), axes.end()));
       }
-      std::sort(dims.begin(), dims.end());
-      attrs.insert_or_assign("dim", std::move(dims));
     }
     const auto* dim = node.attr<std::int64_t>("dim");
     const bool counts_operand =
         (node.op->op_class == OpClass::kView || node.op->op_class == OpClass::kCollective) &&
         std::all_of(node.inputs.begin(), node.inputs.end(),
                     [&](ValueId input) { return rank(input) == rank(node.inputs[0]); });
-    if (counts_operand && dim != nullptr && *dim < 0) {
-      attrs.insert_or_assign("dim", *dim + static_cast<std::int64_t>(rank(node.inputs[0])));
+    if (counts_operand && dim != nullptr) {
+      attrs.insert_or_assign(
+          "dim", static_cast<std::int64_t>(axis_of(attrs, "dim", rank(node.inputs[0]))));
     }
     return attrs == node.attrs ? std::nullopt : std::optional(std::move(attrs));
   }
 
   std::vector<bool> mark_live() const {
-    std::vector<bool> needed(same_.size(), false);
-    for (ValueId output : graph_.outputs()) needed[static_cast<std::size_t>(same(output))] = true;
-    std::vector<bool> live(graph_.nodes().size(), false);
-    for (std::size_t id = live.size(); id-- > 0;) {
-      const Node& node = graph_.nodes()[id];
-      live[id] = node.op->mutates != Mutates::kNothing && !replaced(node);
-      for (ValueId output : node.outputs) {
-        if (needed[static_cast<std::size_t>(output)]) live[id] = true;
-      }
-      if (!live[id]) continue;
-      for (ValueId input : operands_[id]) needed[static_cast<std::size_t>(input)] = true;
-    }
+    std::vector<bool> live = live_nodes(graph_, same_, operands_);
     keep_waits(live);
     return live;
   }

@@ -104,10 +104,10 @@ class Lowering {
       op.resize(op.size() - kCoalesced.size());
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         const ValueId operand = comm_buffer(node, node.inputs[i], name);
-        const auto* dim = node.attr<std::int64_t>("dim");
-        if (dim != nullptr && *dim < 0) {
+        if (attrs.contains("dim")) {
           const std::size_t rank = graph_.type(node.inputs[i]).shape.size();
-          attrs.insert_or_assign("dim", *dim + static_cast<std::int64_t>(rank));
+          attrs.insert_or_assign("dim",
+                                 static_cast<std::int64_t>(axis_of(node.attrs, "dim", rank)));
         }
         const NodeId single = rewrite_.graph().add_node(
             rewrite_.fresh_name(fmt::format("{}_{}", node.name, i)), op, {operand}, attrs);

@@ -94,19 +94,39 @@ Graph Rewriter::finish() {
   return std::move(graph_);
 }
 
-std::vector<bool> live_nodes(const Graph& graph) {
-  std::vector<bool> needed = graph.output_flags();
+namespace {
+
+/// `same(v)` stands for value v, and `operands(id)` is what a node reads.
+template <class Same, class Operands>
+std::vector<bool> search_live(const Graph& graph, const Same& same, const Operands& operands) {
+  std::vector<bool> needed(graph.values().size(), false);
+  for (ValueId output : graph.outputs()) needed[static_cast<std::size_t>(same(output))] = true;
   std::vector<bool> live(graph.nodes().size(), false);
   for (std::size_t id = graph.nodes().size(); id-- > 0;) {
     const Node& node = graph.nodes()[id];
-    live[id] = node.op->mutates != Mutates::kNothing;
+    live[id] = node.op->mutates != Mutates::kNothing && same(node.outputs[0]) == node.outputs[0];
     for (ValueId output : node.outputs) {
       if (needed[static_cast<std::size_t>(output)]) live[id] = true;
     }
     if (!live[id]) continue;
-    for (ValueId input : node.inputs) needed[static_cast<std::size_t>(input)] = true;
+    for (ValueId input : operands(id)) needed[static_cast<std::size_t>(input)] = true;
   }
   return live;
+}
+
+}  // namespace
+
+std::vector<bool> live_nodes(const Graph& graph) {
+  return search_live(
+      graph, [](ValueId value) { return value; },
+      [&](std::size_t id) -> const std::vector<ValueId>& { return graph.nodes()[id].inputs; });
+}
+
+std::vector<bool> live_nodes(const Graph& graph, std::span<const ValueId> same,
+                             std::span<const std::vector<ValueId>> operands) {
+  return search_live(
+      graph, [&](ValueId value) { return same[static_cast<std::size_t>(value)]; },
+      [&](std::size_t id) -> const std::vector<ValueId>& { return operands[id]; });
 }
 
 Graph without_dead_nodes(const Graph& graph) {

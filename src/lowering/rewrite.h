@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,10 @@ class Rewriter {
 
 /// For each node whether a graph output needs it, or whether it overwrites memory.
 [[nodiscard]] std::vector<bool> live_nodes(const Graph& graph);
+/// The same as a pass will leave it: same[v] stands for value v, and node i reads operands[i]. A
+/// node for whose result another value stands does not count.
+[[nodiscard]] std::vector<bool> live_nodes(const Graph& graph, std::span<const ValueId> same,
+                                           std::span<const std::vector<ValueId>> operands);
 
 /// The graph without the others, but for the waits of collectives that stay.
 [[nodiscard]] Graph without_dead_nodes(const Graph& graph);

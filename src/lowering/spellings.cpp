@@ -195,9 +195,7 @@ class SplitCat {
     return id < 0 ? nullptr : &graph_.node(id);
   }
   std::size_t axis_of(const Node& node) const {
-    const std::int64_t dim = *node.attr<std::int64_t>("dim");
-    const auto rank = static_cast<std::int64_t>(graph_.type(node.inputs[0]).shape.size());
-    return static_cast<std::size_t>(dim < 0 ? dim + rank : dim);
+    return braid::axis_of(node.attrs, "dim", graph_.type(node.inputs[0]).shape.size());
   }
   std::int64_t group_size(const Node& node) const {
     return graph_.groups().find(*node.attr<std::string>("group"))->second.size;

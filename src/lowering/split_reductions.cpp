@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "ir/op_registry.h"
+#include "ir/views.h"
 #include "lowering/analysis/kinds.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
@@ -112,15 +113,7 @@ class Splitter {
       if (rank != shape(node.inputs[1]).size()) return {};
       return {rank - 1};
     }
-    std::vector<std::size_t> dims;
-    for (std::int64_t dim : *node.attr<std::vector<std::int64_t>>("dim")) {
-      dims.push_back(
-          static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim));
-    }
-    if (dims.empty()) {
-      for (std::size_t d = 0; d < rank; ++d) dims.push_back(d);
-    }
-    return dims;
+    return reduced_axes(node.attrs, rank);
   }
 
   Choice choose(const Node& node) {

@@ -101,7 +101,7 @@ TEST(Canonicalize, OtherShardsOfGathersStay) {
   // The chunk, or the whole, is another one by then.
   stays(gather_of("x", "0") + "," + node("c", "copy_", R"("x", "o")") + "," + shard_of("w", "0") +
         y);
-  stays(gather_of("x", "0") + "," + node("c", "copy_", R"("w", "q")") + "," + shard_of("c", "0") +
+  stays(gather_of("x", "0") + "," + shard_of("w", "0") + "," + node("c", "copy_", R"("w", "q")") +
         y);
   const std::string mesh =
       R"({"braid": 1, "name": "m", "groups": {"tp": {"size": 2, "ranks": [[0, 1], [2, 3]]},

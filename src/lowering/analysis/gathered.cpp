@@ -1,6 +1,7 @@
 #include "lowering/analysis/gathered.h"
 
 #include "ir/op_registry.h"
+#include "ir/views.h"
 
 namespace braid {
 
@@ -20,10 +21,8 @@ ValueId gathered_from(const Graph& graph, const std::vector<bool>& overwritten, 
   const std::string_view op = gather.op_name();
   if (op != "all_gather_into_tensor" && op != "all_gather_into_tensor_coalesced") return -1;
   const ValueId chunk = gather.inputs[static_cast<std::size_t>(graph.value(result).result)];
-  const auto rank = static_cast<std::int64_t>(graph.type(chunk).shape.size());
-  const std::int64_t own = *gather.attr<std::int64_t>("dim");
   const bool same = *gather.attr<std::string>("group") == group &&
-                    (own < 0 ? own + rank : own) == static_cast<std::int64_t>(dim);
+                    axis_of(gather.attrs, "dim", graph.type(chunk).shape.size()) == dim;
   return same && !is_overwritten(chunk) ? chunk : -1;
 }
 

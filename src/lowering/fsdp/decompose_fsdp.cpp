@@ -7,6 +7,7 @@
 #include "ir/mutation.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
+#include "ir/views.h"
 #include "lowering/fsdp/fsdp.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
@@ -168,9 +169,8 @@ class Decomposer {
   }
 
   void chunk_cat(const Node& node) {
-    const auto rank = static_cast<std::int64_t>(graph_.type(node.inputs[0]).shape.size());
-    std::int64_t dim = *node.attr<std::int64_t>("dim");
-    if (dim < 0) dim += rank;
+    const auto dim = static_cast<std::int64_t>(
+        axis_of(node.attrs, "dim", graph_.type(node.inputs[0]).shape.size()));
     const Shape& result = graph_.type(node.outputs[0]).shape;
     std::vector<ValueId> chunks;
     for (ValueId input : node.inputs) {

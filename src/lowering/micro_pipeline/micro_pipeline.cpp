@@ -8,6 +8,7 @@
 
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
+#include "ir/views.h"
 #include "lowering/analysis/unexposed.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
@@ -281,8 +282,7 @@ bool check_collective(PipelineState& state, NodeId candidate, std::int64_t& dim,
     return false;
   }
   wait = waits[0];
-  dim = *node.attr<std::int64_t>("dim");
-  if (dim < 0) dim += static_cast<std::int64_t>(state.shape(node.inputs[0]).size());
+  dim = static_cast<std::int64_t>(axis_of(node.attrs, "dim", state.shape(node.inputs[0]).size()));
   return true;
 }
 

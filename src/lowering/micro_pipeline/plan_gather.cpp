@@ -5,6 +5,7 @@
 
 #include "ir/fused.h"
 #include "ir/op_registry.h"
+#include "ir/views.h"
 #include "lowering/micro_pipeline/micro_pipeline.h"
 
 // The gathers of micro_pipeline: which matmuls a fused node takes, and what has to move.
@@ -140,15 +141,14 @@ class GatherPlanner {
     if (!m) return scale;
     const Node& gather = m.node("gather");
     const NodeId id = state_.graph.value(gather.outputs[0]).producer;
-    const auto rank = static_cast<std::int64_t>(scale.shape.size());
-    const std::int64_t dim = *gather.attr<std::int64_t>("dim");
+    const auto dim = static_cast<std::int64_t>(axis_of(gather.attrs, "dim", scale.shape.size()));
     const auto before = [&](NodeId node) {
       return state_.collectives[static_cast<std::size_t>(node)];
     };
     const bool neighbours = std::abs(before(id) - before(plan_.gather)) == 1;
     if (state_.is_taken(id) || !is_asynchronous(gather) || !neighbours ||
         *gather.attr<std::string>("group") != *node_.attr<std::string>("group") ||
-        (dim < 0 ? dim + rank : dim) != plan_.dim) {
+        dim != plan_.dim) {
       return scale;
     }
     return {m.value("shard"), state_.shape(m.value("shard"))};
