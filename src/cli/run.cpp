@@ -244,6 +244,51 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
   fmt::print("{}\n", document.indented());
 }
 
+WorldOptions world_options(const RunOptions& options, const RunReport& report,
+                           std::optional<ProgressBar>& bar) {
+  WorldOptions result;
+  result.device = parse_device_kind(options.device);
+  result.target = options.target;
+  result.world = static_cast<int>(report.world);
+  result.threads = options.checks.threads;
+  result.sanitize = parse_checks(options.checks.sanitize);
+  result.count = report.count_on != nullptr;
+  result.schedule = parse_schedule(options.checks.schedule);
+  result.cache_dir = options.cache_dir;
+  result.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
+    bar->update(done, total, what);
+  };
+  result.warning = [&bar](std::string_view what) { bar->warn(what); };
+  return result;
+}
+
+/// Runs once, or once for each interleaving until one has findings; gives the first run's outputs.
+RankTensors run_all(Executable& executable, World& world, const std::vector<std::string>& names,
+                    bool check, ProgressBar& bar, RunReport& report) {
+  RankTensors outputs;
+  do {
+    if (report.interleavings != 0 && check) executable.poison_outputs();
+    executable.run();
+    executable.synchronize();
+    RankTensors now = read_outputs(executable, world.size(), names);
+    if (report.interleavings++ == 0) outputs = std::move(now);
+    if (report.interleavings > 1 && !same_bits(outputs, now)) ++report.differing;
+    report.findings = world.device().findings();
+    if (std::has_single_bit(report.interleavings) && report.interleavings > 100) {
+      bar.phase(fmt::format("{} interleavings", report.interleavings));
+    }
+  } while (report.findings.empty() && world.device().next_interleaving());
+  return outputs;
+}
+
+/// What is left to say of a run that its findings stopped.
+void print_stopped(const Graph& graph, const RunOptions& options, const RunReport& report) {
+  if (!options.json) return print_findings(report.findings);
+  const Json document = Json::object(
+      {{"graph", graph.name()}, {"ok", false}, {"findings", findings_json(report.findings)}});
+  fmt::print("{}\n", document.indented());
+}
+
 }  // namespace
 
 int run(const RunOptions& options) {
@@ -256,20 +301,7 @@ int run(const RunOptions& options) {
   report.count_on = count_device(options.checks.count);
   report.world = world_size(graph);
   std::optional<ProgressBar> bar(std::in_place);
-  WorldOptions world_options;
-  world_options.device = parse_device_kind(options.device);
-  world_options.target = options.target;
-  world_options.world = static_cast<int>(report.world);
-  world_options.threads = options.checks.threads;
-  world_options.sanitize = parse_checks(options.checks.sanitize);
-  world_options.count = report.count_on != nullptr;
-  world_options.schedule = parse_schedule(options.checks.schedule);
-  world_options.cache_dir = options.cache_dir;
-  world_options.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
-    bar->update(done, total, what);
-  };
-  world_options.warning = [&bar](std::string_view what) { bar->warn(what); };
-  World world = World::open(world_options);
+  World world = World::open(world_options(options, report, bar));
   report.device = world.device().description();
 
   bar->phase("inputs");
@@ -299,30 +331,13 @@ int run(const RunOptions& options) {
   const std::vector<std::string>& names = subject.outputs;
   RankTensors outputs;
   try {
-    do {
-      if (report.interleavings != 0 && options.check) executable.poison_outputs();
-      executable.run();
-      executable.synchronize();
-      RankTensors now = read_outputs(executable, ranks, names);
-      if (report.interleavings++ == 0) outputs = std::move(now);
-      if (report.interleavings > 1 && !same_bits(outputs, now)) ++report.differing;
-      report.findings = world.device().findings();
-      if (std::has_single_bit(report.interleavings) && report.interleavings > 100) {
-        bar->phase(fmt::format("{} interleavings", report.interleavings));
-      }
-    } while (report.findings.empty() && world.device().next_interleaving());
+    outputs = run_all(executable, world, names, options.check, *bar, report);
   } catch (const Error&) {
     // What stopped the kernels is among the findings, if they were checked.
     report.findings = world.device().findings();
     if (report.findings.empty()) throw;
     bar.reset();
-    if (options.json) {
-      const Json document = Json::object(
-          {{"graph", graph.name()}, {"ok", false}, {"findings", findings_json(report.findings)}});
-      fmt::print("{}\n", document.indented());
-    } else {
-      print_findings(report.findings);
-    }
+    print_stopped(graph, options, report);
     return kFailed;
   }
   report.counts = world.device().counts();
