@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "braid/error.h"
+#include "lowering/plan/expect.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/step_order.h"
 
@@ -50,19 +50,16 @@ class Hazards {
   };
   using Segments = std::map<std::int64_t, Segment>;
 
-  template <class... Args>
-  void expect(bool good, fmt::format_string<Args...> format, Args&&... args) const {
-    if (!good) throw_internal("program", fmt::format(format, std::forward<Args>(args)...));
-  }
   const Buffer& buffer(int id) const { return program_.buffers[static_cast<std::size_t>(id)]; }
   const Step& step_at(int time) const {
     return program_.steps[static_cast<std::size_t>(time % count_)];
   }
-  std::string name(int time) const {
-    if (time == kHost) return "the caller";
-    if (time >= 2 * count_) return "the caller";
-    return fmt::format("step {} '{}'{}", time % count_, step_at(time).name,
-                       time < count_ ? "" : " of the next run");
+  auto name(int time) const {
+    return [this, time]() -> std::string {
+      if (time == kHost || time >= 2 * count_) return "the caller";
+      return fmt::format("step {} '{}'{}", time % count_, step_at(time).name,
+                         time < count_ ? "" : " of the next run");
+    };
   }
 
   /// Whether what happened at `a` has ended before `b` begins.
@@ -80,9 +77,10 @@ class Hazards {
     const auto found = barriers_.find(group);
     if (found == barriers_.end()) return false;
     for (int run = a / count_; run < 2; ++run) {
-      for (const int barrier : found->second) {
-        const int time = run * count_ + barrier;
-        if (time <= a) continue;
+      const std::vector<int>& barriers = found->second;
+      auto barrier = std::upper_bound(barriers.begin(), barriers.end(), a - run * count_);
+      for (; barrier != barriers.end(); ++barrier) {
+        const int time = run * count_ + *barrier;
         if (time >= b) return false;
         if (before(a, time) && before(time, b)) return true;
       }

@@ -9,12 +9,13 @@
 // plan_memory: offsets for buffers with known lifetimes.
 //
 // Two plans, and the smaller one wins.
+//   by time:  step after step as an allocator would, best fit in a list of free blocks.
+//             O(n log n) whatever the lifetimes are. Where it reaches the lower bound, as among
+//             parameters, which all live together, it is the plan.
 //   by size:  the largest buffer first (then the earliest), each into the smallest gap that fits
 //             among the placed buffers it lives together with. Close to the lower bound on real
 //             graphs. Its cost grows with the number of pairs that live together, so it is left out
 //             when they are too many.
-//   by time:  step after step as an allocator would, best fit in a list of free blocks.
-//             O(n log n) whatever the lifetimes are.
 namespace braid {
 namespace {
 
@@ -184,6 +185,7 @@ MemoryPlan plan_by_time(std::span<const Lifetime> buffers) {
 
 MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
   MemoryPlan by_time = plan_by_time(buffers);
+  if (by_time.total == peak_bytes(buffers)) return by_time;
   std::optional<MemoryPlan> by_size = plan_by_size(buffers);
   return by_size && by_size->total <= by_time.total ? *std::move(by_size) : by_time;
 }

@@ -4,9 +4,9 @@
 #include <optional>
 #include <set>
 
-#include "braid/error.h"
 #include "codegen/protocol.h"
 #include "ir/numel.h"
+#include "lowering/plan/expect.h"
 #include "lowering/plan/hazards.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/program.h"
@@ -38,14 +38,17 @@ class Verifier {
   }
 
  private:
-  template <class... Args>
-  void expect(bool good, fmt::format_string<Args...> format, Args&&... args) const {
-    if (!good) throw_internal("program", fmt::format(format, std::forward<Args>(args)...));
-  }
   const Buffer& buffer(int id) const { return program_.buffers[static_cast<std::size_t>(id)]; }
   const Step& step(int s) const { return program_.steps[static_cast<std::size_t>(s)]; }
   const Arena& arena_of(const Buffer& b) const {
     return program_.arenas[static_cast<std::size_t>(b.arena)];
+  }
+  // As functions, for expect.
+  static auto name_of(const Arena& arena) {
+    return [&arena] { return arena.name(); };
+  }
+  static auto text_of(const TensorType& type) {
+    return [&type] { return type.str(); };
   }
   template <class List>
   static bool in_range(int id, const List& list) {
@@ -62,19 +65,19 @@ class Verifier {
     for (std::size_t a = 0; a < ends.size(); ++a) {
       const Arena& arena = program_.arenas[a];
       expect(arena.bytes - ends[a] < kArenaAlignment, "arena {} has {} bytes and ends at {}",
-             arena.name(), arena.bytes, ends[a]);
+             name_of(arena), arena.bytes, ends[a]);
     }
   }
 
   void check_arenas() const {
     std::set<std::string> names;
     for (const Arena& arena : program_.arenas) {
-      expect(names.insert(arena.name()).second, "there are two arenas {}", arena.name());
-      expect(arena.bytes >= 0, "arena {} has {} bytes", arena.name(), arena.bytes);
+      expect(names.insert(arena.name()).second, "there are two arenas {}", name_of(arena));
+      expect(arena.bytes >= 0, "arena {} has {} bytes", name_of(arena), arena.bytes);
       if (arena.kind != ArenaKind::kSymmetric) continue;
-      expect(program_.groups.contains(arena.group), "arena {} is of no group", arena.name());
+      expect(program_.groups.contains(arena.group), "arena {} is of no group", name_of(arena));
       expect(arena.bytes >= protocol::kHeadBytes, "arena {} of {} bytes has no room for its head",
-             arena.name(), arena.bytes);
+             name_of(arena), arena.bytes);
     }
   }
 
@@ -84,14 +87,14 @@ class Verifier {
     expect(b.offset >= 0 && b.bytes >= 0 && b.offset <= arena.bytes &&
                b.bytes <= arena.bytes - b.offset,
            "buffer '{}' at {} with {} bytes leaves arena {} of {} bytes", b.name, b.offset, b.bytes,
-           arena.name(), arena.bytes);
+           name_of(arena), arena.bytes);
     expect(b.offset % 256 == 0, "buffer '{}' at {} is not aligned to 256 bytes", b.name, b.offset);
     const Expr size = static_cast<std::int64_t>(dtype_size(b.type.dtype));
     const std::int64_t bytes = (numel(b.type.shape) * size).max(program_.symbols);
     expect(b.bytes == bytes, "buffer '{}' has {} bytes; expected {} for {}", b.name, b.bytes, bytes,
-           b.type.str());
+           text_of(b.type));
     expect(arena.kind != ArenaKind::kSymmetric || b.offset >= protocol::kHeadBytes,
-           "buffer '{}' lies in the head of {}", b.name, arena.name());
+           "buffer '{}' lies in the head of {}", b.name, name_of(arena));
   }
 
   void check_step(int s) {
@@ -138,7 +141,7 @@ class Verifier {
     const Arena& arena = arena_of(buffer(id));
     expect(arena.kind == ArenaKind::kSymmetric && arena.group == peer->group,
            "step {} copies '{}' of a peer in '{}', but it lies in arena {}", s, buffer(id).name,
-           peer->group, arena.name());
+           peer->group, name_of(arena));
     expect(peer->shift >= -program_.world && peer->shift <= program_.world,
            "step {} copies from or to the rank {} after its own in a world of {}", s, peer->shift,
            program_.world);
@@ -161,7 +164,7 @@ class Verifier {
       const Arena& arena = arena_of(buffer(access.buffer));
       expect(!access.remote || (arena.kind == ArenaKind::kSymmetric && arena.group == group),
              "step {} {} '{}' remotely, which lies in arena {}", s,
-             access.write ? "writes" : "reads", buffer(access.buffer).name, arena.name());
+             access.write ? "writes" : "reads", buffer(access.buffer).name, name_of(arena));
     }
   }
 
@@ -180,8 +183,8 @@ class Verifier {
       const TensorType& own = buffer(ids[i]).type;
       // A view may name the same bytes under another dtype.
       expect(same_numel(byte_shape(type), byte_shape(own)),
-             "step {} gives its kernel '{}', {}, for {}", s, buffer(ids[i]).name, own.str(),
-             type.str());
+             "step {} gives its kernel '{}', {}, for {}", s, buffer(ids[i]).name, text_of(own),
+             text_of(type));
     }
   }
 
@@ -200,7 +203,7 @@ class Verifier {
     const Arena& arena = arena_of(buffer(id));
     expect(buffer(id).bytes >= bytes && arena.kind == ArenaKind::kSymmetric && arena.group == group,
            "step {} needs {} bytes of {} in the arena of '{}', but '{}' has {} in {}", s, bytes,
-           what, group, buffer(id).name, buffer(id).bytes, arena.name());
+           what, group, buffer(id).name, buffer(id).bytes, name_of(arena));
     expect(owned_.insert(id).second, "step {} shares its {} '{}'", s, what, buffer(id).name);
   }
 
@@ -211,7 +214,7 @@ class Verifier {
     expect(kind == ArenaKind::kIo || kind == ArenaKind::kParameters || kind == ArenaKind::kState,
            "tensor '{}' is out of the caller's reach", tensor.name);
     expect(same_numel(byte_shape(b.type), byte_shape(tensor.type)),
-           "tensor '{}' is {}, its buffer {}", tensor.name, tensor.type.str(), b.type.str());
+           "tensor '{}' is {}, its buffer {}", tensor.name, text_of(tensor.type), text_of(b.type));
   }
 
   /// All ranks meet once more after the last remote access of each kind.
