@@ -28,7 +28,7 @@ struct WorldOptions {
   DeviceKind device = DeviceKind::kAny;
   int world = 1;          ///< ranks
   int threads = 0;        ///< worker threads of the cpu device; 0 = all cores
-  std::string cache_dir;  ///< "" = the default directory (README)
+  std::string cache_dir;  ///< "" = the default one (docs/command.md)
   bool use_cache = true;
   /// What kernels are compiled for, "sm_90a", or a device that they are planned for, "H100"; "":
   /// the GPU's own on cuda, on cpu the first one that can run the graph. Executable::compile

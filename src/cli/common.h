@@ -12,7 +12,7 @@
 
 namespace braid::cli {
 
-/// Exit codes of the command (README).
+/// Exit codes of the command (docs/command.md, Exit codes).
 enum ExitCode : int { kGood = 0, kFailed = 1, kUsage = 2, kEnvironmentMissing = 3 };
 
 /// What every command says of its graph.

@@ -104,15 +104,15 @@ TEST(Examples, ALlamaIsSequenceParallel) {
   EXPECT_TRUE(scatters);
 }
 
-// What the README shows is what the command prints.
-TEST(Examples, TheReadmeShowsWhatExplainPrints) {
-  std::ifstream file(BRAID_EXAMPLES "/../README.md");
-  const std::string readme(std::istreambuf_iterator<char>(file), {});
+// What the page shows is what the command prints.
+TEST(Examples, TheDocsShowWhatExplainPrints) {
+  std::ifstream file(BRAID_EXAMPLES "/../docs/command.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
   const std::string line = "$ braid explain examples/llama_mlp.json\n";
-  const std::size_t begin = readme.find(line);
+  const std::size_t begin = page.find(line);
   ASSERT_NE(begin, std::string::npos);
   const std::string shown =
-      readme.substr(begin + line.size(), readme.find("```", begin) - begin - line.size());
+      page.substr(begin + line.size(), page.find("```", begin) - begin - line.size());
   EXPECT_EQ(run_braid({"explain", BRAID_EXAMPLES "/llama_mlp.json"}).out, shown);
 }
 
