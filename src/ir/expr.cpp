@@ -296,4 +296,10 @@ Expr numel(const Shape& shape) {
   return product;
 }
 
+std::int64_t max_numel(const Shape& shape, const SymbolTable& symbols) {
+  std::int64_t product = 1;
+  for (const Dim& dim : shape) product = checked_mul(product, dim.max(symbols));
+  return product;
+}
+
 }  // namespace braid

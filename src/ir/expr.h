@@ -58,5 +58,7 @@ Expr ceil_div(const Expr& a, const Expr& b);
 
 /// The number of elements of a shape.
 [[nodiscard]] Expr numel(const Shape& shape);
+/// The same at most, over the symbols' ranges.
+[[nodiscard]] std::int64_t max_numel(const Shape& shape, const SymbolTable& symbols);
 
 }  // namespace braid

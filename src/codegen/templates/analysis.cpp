@@ -48,9 +48,9 @@ class Analysis {
     info_.per_row.resize(tokens_.size());
     for (std::size_t v = 0; v < tokens_.size(); ++v) info_.per_row[v] = tokens_[v] == kRow;
     constexpr std::int64_t kNarrow = (std::int64_t{1} << 31) - (std::int64_t{1} << 20);
-    info_.narrow = numel(info_.space).max(body_.symbols()) < kNarrow;
+    info_.narrow = max_numel(info_.space, body_.symbols()) < kNarrow;
     for (const Value& value : body_.values()) {
-      info_.narrow = info_.narrow && numel(value.type.shape).max(body_.symbols()) < kNarrow;
+      info_.narrow = info_.narrow && max_numel(value.type.shape, body_.symbols()) < kNarrow;
     }
     return std::move(info_);
   }
@@ -98,7 +98,7 @@ class Analysis {
       if (!trailing(info_.reduced)) {
         info_.rows = Rows::kStrided;
       } else {
-        const std::int64_t width = numel(info_.reduced_dims()).max(body_.symbols());
+        const std::int64_t width = max_numel(info_.reduced_dims(), body_.symbols());
         info_.rows = width <= kMaxRow ? Rows::kHeld : Rows::kWide;
       }
     } else if (info_.collective != nullptr) {

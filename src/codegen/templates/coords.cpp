@@ -109,7 +109,7 @@ Coords CoordsBuilder::reshape(const Coords& at, const Shape& shape) {
     while (!same_numel(taken, merged.dims)) {
       const bool more_axes = a < at.size();
       const bool more_dims = next < shape.size();
-      const auto upper = [&](const Shape& s) { return numel(s).max(symbols_); };
+      const auto upper = [&](const Shape& s) { return max_numel(s, symbols_); };
       if (more_dims && (upper(taken) < upper(merged.dims) || !more_axes)) {
         taken.push_back(shape[next++]);
       } else if (more_axes) {

@@ -20,7 +20,7 @@ using tile::kNone;
 /// depends on what is fused.
 Config piece_config(const Graph& body, const BodyInfo& info) {
   if (info.rows == Rows::kNone || info.rows == Rows::kStrided) return {{"num_warps", 4}};
-  const std::int64_t width = numel(info.reduced_dims()).max(body.symbols());
+  const std::int64_t width = max_numel(info.reduced_dims(), body.symbols());
   const std::int64_t threads = round_up_to_power_of_two(std::min(width, kMaxRow)) / 8;
   return {{"num_warps", std::clamp<std::int64_t>(threads / 32, 4, 32)}};
 }
@@ -42,7 +42,7 @@ PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info) {
       break;
     case Rows::kHeld:
       work.cols =
-          static_cast<int>(round_up_to_power_of_two(numel(info.reduced_dims()).max(symbols)));
+          static_cast<int>(round_up_to_power_of_two(max_numel(info.reduced_dims(), symbols)));
       // As many rows as there are elements left for the threads.
       work.rows = std::max(1, chunk / work.cols);
       work.count = ceil_div(numel(info.kept_dims()), Expr(work.rows));
