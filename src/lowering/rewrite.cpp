@@ -141,6 +141,12 @@ Graph without_dead_nodes(const Graph& graph) {
   return rewrite.finish();
 }
 
+Graph in_order(const Graph& graph, std::span<const NodeId> order) {
+  Rewriter rewrite(graph);
+  for (NodeId id : order) rewrite.copy(graph.node(id));
+  return rewrite.finish();
+}
+
 bool is_marker(const Node& node) {
   const std::string_view op = node.op_name();
   return op == "mark_region_begin" || op == "mark_region_end" || op == "copy_region";

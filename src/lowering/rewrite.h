@@ -59,6 +59,9 @@ class Rewriter {
 /// The graph without the others, but for the waits of collectives that stay.
 [[nodiscard]] Graph without_dead_nodes(const Graph& graph);
 
+/// The graph with its nodes in another order, which keeps what must come before what.
+[[nodiscard]] Graph in_order(const Graph& graph, std::span<const NodeId> order);
+
 /// mark_region_begin, mark_region_end or copy_region: another name for its operand.
 [[nodiscard]] bool is_marker(const Node& node);
 

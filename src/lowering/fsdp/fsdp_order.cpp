@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/mutation.h"
+#include "lowering/analysis/dependences.h"
 #include "lowering/analysis/match.h"
 #include "lowering/fsdp/fsdp.h"
 #include "lowering/rewrite.h"
@@ -204,8 +205,8 @@ class Order {
     }
     before_.resize(units_.size());
     after_count_.resize(units_.size(), 0);
-    add_data_edges();
-    add_memory_edges();
+    add_collective_order();
+    add_dependences();
     add_turns(blocks);
   }
 
@@ -239,7 +240,6 @@ class Order {
   }
 
   void add_edge(NodeId first, NodeId second) {
-    if (first < 0) return;
     const int a = unit_of_[index(first)];
     const int b = unit_of_[index(second)];
     if (a == b) return;
@@ -247,77 +247,53 @@ class Order {
     ++after_count_[index(b)];
   }
 
-  void add_data_edges() {
+  void add_collective_order() {
     NodeId collective = -1;
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const auto id = static_cast<NodeId>(i);
-      const Node& node = graph_.node(id);
-      for (ValueId input : node.inputs) add_edge(graph_.value(input).producer, id);
-      if (node.op->op_class != OpClass::kCollective) continue;
-      add_edge(collective, id);
+      if (graph_.node(id).op->op_class != OpClass::kCollective) continue;
+      if (collective >= 0) add_edge(collective, id);
       collective = id;
     }
   }
 
-  /// Reads and writes of memory that is overwritten somewhere. A collective reads its operands, and
-  /// writes what it overwrites, until its wait. So that the other rewrites would decide as they
-  /// did: who reads an unsharded parameter reads what was copied into it, too, and a gather that
-  /// was not put in place writes its output buffer all the same.
-  void add_memory_edges() {
+  /// So that the other rewrites would decide as they did: who reads an unsharded parameter reads
+  /// what was copied into it, too, and a gather that was not put in place writes its output buffer
+  /// all the same.
+  void add_dependences() {
     const std::vector<ValueId> storage = storages(graph_);
-    struct Memory {
-      bool overwritten = false;
-      NodeId written = -1;
-      std::vector<NodeId> reads;  ///< since then
-      ValueId copied = -1;        ///< the storage that an fsdp.copy_ filled it from
-    };
-    std::vector<Memory> memory(graph_.values().size());
-    const auto of = [&](ValueId value) -> Memory& { return memory[index(storage[index(value)])]; };
-    for (const Node& node : graph_.nodes()) {
-      for (ValueId value : mutated_operands(node)) of(value).overwritten = true;
-    }
-    const auto read = [&](Memory& m, NodeId at) {
-      if (!m.overwritten) return;
-      add_edge(m.written, at);
-      m.reads.push_back(at);
-    };
-    const auto write = [&](Memory& m, NodeId at) {
-      for (NodeId reader : m.reads) add_edge(reader, at);
-      m.reads.clear();
-      m.written = at;
-    };
-    const auto touch = [&](const Node& node, NodeId at) {
-      for (ValueId value : node.inputs) {
-        Memory& m = of(value);
-        read(m, at);
-        if (m.copied >= 0) read(of(m.copied), at);
-      }
-      for (ValueId value : mutated_operands(node)) write(of(value), at);
-    };
-    for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
-      const auto id = static_cast<NodeId>(i);
+    std::vector<ValueId> copied(storage.size(), -1);  // what an fsdp.copy_ filled a storage from
+    const auto more = [&](NodeId id) {
       const Node& node = graph_.node(id);
-      touch(node, id);
-      if (node.op->op_class == OpClass::kWait) {
-        const NodeId waited = graph_.value(node.inputs[0]).producer;
-        if (waited >= 0 && is_asynchronous(graph_.node(waited))) touch(graph_.node(waited), id);
-      } else if (node.op_name() == "fsdp.copy_") {
-        of(node.inputs[0]).copied = storage[index(node.inputs[1])];
+      MoreUses uses;
+      const auto read = [&](const Node& reader) {
+        for (ValueId value : reader.inputs) {
+          const ValueId from = copied[index(storage[index(value)])];
+          if (from >= 0) uses.reads.push_back(from);
+        }
+      };
+      read(node);
+      const bool waits = node.op->op_class == OpClass::kWait;
+      const NodeId waited = waits ? graph_.value(node.inputs[0]).producer : -1;
+      if (waited >= 0) read(graph_.node(waited));
+      if (node.op_name() == "fsdp.copy_") {
+        copied[index(storage[index(node.inputs[0])])] = node.inputs[1];
       } else if (node.op_name() == "all_gather_into_tensor") {
         const Source source = source_of(graph_, node.inputs[0]);
-        if (source.node == nullptr || source.node->op_name() != kCopyIn) continue;
-        Memory& buffer = of(source.node->outputs[1]);
-        read(buffer, id);
-        write(buffer, id);
+        if (source.node != nullptr && source.node->op_name() == kCopyIn) {
+          uses.writes.push_back(source.node->outputs[1]);
+        }
       }
-    }
+      return uses;
+    };
+    for (const auto& [first, second] : dependences(graph_, more)) add_edge(first, second);
   }
 
   void add_turns(const std::vector<Block>& blocks) {
     NodeId last[2] = {-1, -1};
     for (const Block& block : blocks) {
       NodeId& done = last[block.is_gather ? 1 : 0];
-      add_edge(done, block.launch.front());
+      if (done >= 0) add_edge(done, block.launch.front());
       done = block.finish.front();
     }
   }
@@ -366,9 +342,7 @@ std::optional<Graph> order_fsdp_collectives(const Graph& graph, PassContext& con
     }
   }
   if (!possible) return std::nullopt;
-  Rewriter rewrite(graph);
-  for (NodeId id : order) rewrite.copy(graph.node(id));
-  return rewrite.finish();
+  return in_order(graph, order);
 }
 
 }  // namespace braid
