@@ -18,7 +18,10 @@
   PASS(micro_pipeline)     \
   PASS(split_reductions)   \
   PASS(lower_collectives)  \
-  PASS(fuse)
+  PASS(fuse)               \
+  PASS(sink_waits)         \
+  PASS(raise_comms)        \
+  PASS(reorder_compute_for_overlap)
 
 namespace braid {
 

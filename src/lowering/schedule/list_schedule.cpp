@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+#include "ir/op_registry.h"
+#include "lowering/analysis/dependences.h"
+#include "lowering/passes.h"
+#include "lowering/plan/cost.h"
+#include "lowering/rewrite.h"
+
+// sink_waits, raise_comms, reorder_compute_for_overlap: greedy list scheduling. Nodes only change
+// places.
+//
+// Of the nodes whose dependences have run, the one with the lowest score comes next:
+//   1. raising: the place, among the collectives, of the first collective that it is or leads to;
+//   2. sinking: waits after everything else;
+//   3. where it stood.
+// reorder_compute_for_overlap does both, and puts behind each asynchronous collective as many of
+// the nodes that may come next, neither collectives nor waits, as the collective takes time. Memory
+// does not bound it.
+// Synchronous collectives (lowered ones) are raised, too; there is nothing to hide behind them.
+// The scores are those of PyTorch's Inductor (torch/_inductor/comms.py, _schedule_for_comm).
+namespace braid {
+namespace {
+
+constexpr ReasonCode kNodesBetween{
+    "list_schedule.nodes_between",
+    "{now} compute nodes from its start to its first wait; {before} before"};
+
+constexpr ReasonCode kOnlyMoved{"list_schedule.only_moved",
+                                "stands elsewhere; no collective has more or less beside it"};
+
+struct Goal {
+  bool raise = false, sink = false, overlap = false;
+};
+
+bool is_collective(const Node& node) { return node.op->op_class == OpClass::kCollective; }
+bool is_wait(const Node& node) { return node.op->op_class == OpClass::kWait; }
+
+class Scheduler {
+ public:
+  Scheduler(const Graph& graph, const PassContext& context, Goal goal)
+      : graph_(graph),
+        device_(device_model(context.target)),
+        goal_(goal),
+        bindings_(max_bindings(graph.symbols())),
+        later_(graph.nodes().size()),
+        unmet_(graph.nodes().size(), 0),
+        leads_to_(graph.nodes().size(), std::numeric_limits<int>::max()) {
+    for (const auto& [first, second] : dependences(graph)) {
+      later_[index(first)].push_back(second);
+      ++unmet_[index(second)];
+    }
+    if (goal_.raise) find_collectives();
+  }
+
+  std::vector<NodeId> run() {
+    for (std::size_t id = 0; id < unmet_.size(); ++id) {
+      if (unmet_[id] == 0) push(static_cast<NodeId>(id));
+    }
+    while (!compute_.empty() || !others_.empty()) {
+      const bool computes =
+          others_.empty() || (!compute_.empty() && compute_.top() < others_.top());
+      const NodeId id = pop(computes ? compute_ : others_);
+      if (!goal_.overlap || !is_asynchronous(graph_.node(id))) continue;
+      for (double left = cost(id); left > 0 && !compute_.empty();) left -= cost(pop(compute_));
+    }
+    return std::move(order_);
+  }
+
+ private:
+  using Score = std::tuple<int, bool, NodeId>;
+  using Ready = std::priority_queue<Score, std::vector<Score>, std::greater<>>;
+
+  static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
+  double cost(NodeId id) const { return node_ns(graph_, graph_.node(id), bindings_, device_); }
+
+  void find_collectives() {
+    int count = 0;
+    for (std::size_t id = 0; id < leads_to_.size(); ++id) {
+      if (is_collective(graph_.nodes()[id])) leads_to_[id] = count++;
+    }
+    for (std::size_t id = leads_to_.size(); id-- > 0;) {
+      for (NodeId later : later_[id]) {
+        leads_to_[id] = std::min(leads_to_[id], leads_to_[index(later)]);
+      }
+    }
+  }
+
+  void push(NodeId id) {
+    const Node& node = graph_.node(id);
+    Ready& ready = is_collective(node) || is_wait(node) ? others_ : compute_;
+    ready.emplace(leads_to_[index(id)], goal_.sink && is_wait(node), id);
+  }
+
+  NodeId pop(Ready& ready) {
+    const NodeId id = std::get<2>(ready.top());
+    ready.pop();
+    order_.push_back(id);
+    for (NodeId later : later_[index(id)]) {
+      if (--unmet_[index(later)] == 0) push(later);
+    }
+    return id;
+  }
+
+  const Graph& graph_;
+  const DeviceModel& device_;
+  Goal goal_;
+  Bindings bindings_;
+  std::vector<std::vector<NodeId>> later_;  ///< for each node those that it must stay before
+  std::vector<int> unmet_;                  ///< how many must still run before it
+  std::vector<int> leads_to_;               ///< the first collective, by its place among them
+  Ready compute_, others_;
+  std::vector<NodeId> order_;
+};
+
+/// For each asynchronous collective the compute nodes from its start to its first wait, as the
+/// nodes stand in `order`; -1 for other nodes.
+std::vector<int> nodes_between(const Graph& graph, const std::vector<NodeId>& order) {
+  std::vector<int> result(graph.nodes().size(), -1);
+  std::vector<int> start(graph.nodes().size(), -1);
+  int computed = 0;
+  for (NodeId id : order) {
+    const auto at = static_cast<std::size_t>(id);
+    const Node& node = graph.node(id);
+    if (is_asynchronous(node)) {
+      start[at] = computed;
+    } else if (is_wait(node)) {
+      const NodeId of = graph.value(node.inputs[0]).producer;
+      const auto waited = static_cast<std::size_t>(of);
+      if (of >= 0 && start[waited] >= 0 && result[waited] < 0) {
+        result[waited] = computed - start[waited];
+      }
+    } else if (node.op->op_class != OpClass::kView) {
+      ++computed;
+    }
+  }
+  return result;
+}
+
+std::optional<Graph> schedule(std::string_view pass, Goal goal, const Graph& graph,
+                              PassContext& context) {
+  const std::vector<NodeId> order = Scheduler(graph, context, goal).run();
+  if (std::is_sorted(order.begin(), order.end())) return std::nullopt;
+  std::vector<NodeId> before(order);
+  std::sort(before.begin(), before.end());
+  const std::vector<int> was = nodes_between(graph, before);
+  const std::vector<int> now = nodes_between(graph, order);
+  for (std::size_t id = 0; id < now.size(); ++id) {
+    if (now[id] == was[id]) continue;
+    context.applied(pass, graph.nodes()[id].name, Reason(kNodesBetween, now[id], was[id]));
+  }
+  if (now == was) {
+    const auto moved = std::mismatch(order.begin(), order.end(), before.begin()).first;
+    context.applied(pass, graph.node(*moved).name, Reason(kOnlyMoved));
+  }
+  return in_order(graph, order);
+}
+
+}  // namespace
+
+constinit const Pass sink_waits{
+    .name = "sink_waits",
+    .summary = "waits move as far back as they can",
+    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
+      return schedule("sink_waits", {.sink = true}, graph, context);
+    },
+    .by_default = false};
+
+constinit const Pass raise_comms{
+    .name = "raise_comms",
+    .summary = "collectives, and what leads to them, move as far forward as they can",
+    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
+      return schedule("raise_comms", {.raise = true}, graph, context);
+    },
+    .by_default = false};
+
+constinit const Pass reorder_compute_for_overlap{
+    .name = "reorder_compute_for_overlap",
+    .summary = "behind each collective as much independent compute as it takes time",
+    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
+      return schedule("reorder_compute_for_overlap", {.raise = true, .sink = true, .overlap = true},
+                      graph, context);
+    },
+    .by_default = false};
+
+}  // namespace braid
