@@ -1,5 +1,7 @@
 #include "codegen/tile/op_info.h"
 
+#include <fmt/format.h>
+
 #include "braid/error.h"
 
 namespace braid::tile {
@@ -136,6 +138,11 @@ std::optional<Fn> fn_named(std::string_view name) {
 
 std::string_view kind_name(Kind kind) {
   return known(find(kKinds, [&](const KindName& x) { return x.kind == kind; })).name;
+}
+std::string type_text(const Type& type) {
+  std::string text(kind_name(type.kind));
+  if (!type.is_scalar()) text += fmt::format("[{}, {}]", type.rows, type.cols);
+  return text;
 }
 std::optional<Kind> kind_named(std::string_view name) {
   const auto* x = find(kKinds, [&](const KindName& y) { return y.name == name; });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "codegen/tile/tile.h"
@@ -30,6 +31,8 @@ int fn_operands(Fn fn);
 inline bool fn_has_dtype(Fn fn) { return fn == Fn::kSaturate || fn == Fn::kRound; }
 
 std::string_view kind_name(Kind kind);
+/// "f32[16, 64]", "i64".
+std::string type_text(const Type& type);
 std::optional<Kind> kind_named(std::string_view name);
 inline bool is_integer(Kind kind) { return kind == Kind::kI32 || kind == Kind::kI64; }
 
