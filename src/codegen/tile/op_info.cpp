@@ -12,6 +12,7 @@ constexpr OpInfo kOps[] = {
     {Op::kConstant, "constant", 0, 0, true, false, false},
     {Op::kProgramId, "program_id", 0, 0, true, false, false},
     {Op::kNumPrograms, "num_programs", 0, 0, true, false, false},
+    {Op::kEpoch, "epoch", 0, 0, true, false, false},
     {Op::kRange, "range", 0, 0, true, false, true},
     {Op::kMap, "map", 1, 3, true, false, false},
     {Op::kPtrAdd, "ptr_add", 2, 2, true, false, false},
@@ -32,6 +33,8 @@ constexpr OpInfo kOps[] = {
     {Op::kConvertLayout, "convert_layout", 1, 1, true, false, false},
     {Op::kSignal, "signal", 3, 3, false, false, false},
     {Op::kWait, "wait", 3, 3, false, false, false},
+    {Op::kLlStore, "ll_store", 3, 4, false, true, false},
+    {Op::kLlLoad, "ll_load", 3, 4, true, true, false},
 };
 
 struct FnInfo {

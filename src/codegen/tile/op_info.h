@@ -21,6 +21,14 @@ struct OpInfo {
 
 /// Of a kMap, what holds for the operation; the name is that of its function.
 const OpInfo& op_info(Op op);
+/// Whether it is needed though nobody uses its result. A wait is, for packets too: what comes after
+/// it may overwrite what the peer read before it sent them.
+inline bool has_effect(Op op) { return !op_info(op).has_result || op == Op::kLlLoad; }
+/// Whether it exists in kernels of a group alone.
+inline bool communicates(Op op) {
+  return op == Op::kSignal || op == Op::kWait || op == Op::kEpoch || op == Op::kLlStore ||
+         op == Op::kLlLoad;
+}
 std::optional<Op> op_named(std::string_view name);
 
 std::string_view fn_name(Fn fn);

@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "codegen/tile/op_info.h"
+#include "codegen/tile/verify_packets.h"
 
 namespace braid::tile {
 namespace {
@@ -143,6 +144,7 @@ class Verifier {
     }
     own_type(inst);
     operands(inst);
+    if (const auto problem = packet_problem(p_, inst)) fail(problem->found, problem->expected);
   }
 
   void own_type(const Inst& inst) const {
@@ -177,13 +179,18 @@ class Verifier {
         scalar_integer(args[1], "the rank");
         break;
       case Op::kLoad:
+      case Op::kLlLoad: {
+        const std::size_t masked = inst.op == Op::kLoad ? 2 : 3;
         pointer(args[0]);
         offsets(args[1]);
+        if (inst.op == Op::kLlLoad) scalar_integer(args[2], "the rank");
         same_shape(args[1], inst.type, "the offsets");
         memory_kind(inst.type, inst.dtype);
-        if (args.size() > 2) mask(args[2], inst.type);
+        if (args.size() > masked) mask(args[masked], inst.type);
         break;
+      }
       case Op::kStore:
+      case Op::kLlStore:
         pointer(args[0]);
         offsets(args[1]);
         same_shape(args[2], type(args[1]), "the value");
