@@ -21,7 +21,7 @@ struct Record {
   std::uint32_t step;  ///< of the program
   // kLostWait
   std::uint32_t block;
-  std::uint32_t slot;      ///< of the step's flags
+  std::uint32_t slot;      ///< of the step's flags; of a packet its place in the scratch
   std::uint32_t peer;      ///< its index in the group
   std::uint32_t expected;  ///< epochs
   std::uint32_t seen;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/error.h"
 #include "codegen/pass_testing.h"
 #include "codegen/passes/allocate_shared.h"
 #include "codegen/passes/assign_layouts.h"
@@ -114,6 +115,67 @@ shared 6400
   store.f32 %1, %11, %10 #2 {lanes 3, warps 1}
 }
 )");
+}
+
+std::string with_packets(std::string_view body) {
+  return "kernel k\nwarps 1\ngrid 1\nparam 0 input 0\nparam 1 input 1\n" +
+         std::string(kPacketParams) + "{\n" + std::string(kPacketScratch) + std::string(body) +
+         "}\n";
+}
+
+// Neighbouring threads have neighbouring packets, and what goes out after packets came in waits for
+// a vote: the first store in the loop may come after its load, the second comes after the vote.
+// What is sent has registers, and is sent once.
+TEST(LowerToThreads, VotesBetweenPacketsThatComeAndWhatGoesOut) {
+  const std::string lowered = text_after(with_packets(R"(  %0 = constant 0 : i64
+  %1 = constant 1 : i64
+  %2 = range 1 : i32[1, 64]
+  %3 = constant 0 : f32[1, 64]
+  ll_store.f32 %82, %2, %3
+  signal %0, _, _
+  %4 = for %5 = %0 to %1 step %1 {
+    ll_store.f32 %82, %2, %3
+    ll_store.f32 %82, %2, %3
+    %6 = ll_load.f32 %82, %2, %80 : f32[1, 64]
+  }
+  signal %0, _, _
+  signal %1, _, _
+  %7 = range 1 : i32[1, 16]
+  %8 = constant 0 : f32[1, 16]
+  ll_store.f32 %82, %7, %8
+)"),
+                                         assign_layouts, allocate_shared, lower_to_threads);
+  EXPECT_NE(lowered.find("layout 0 [1, 64] reg (0,32) lane (0,1) (0,2) (0,4) (0,8) (0,16) warp\n"),
+            std::string::npos);
+  EXPECT_EQ(lowered.substr(lowered.find("  %3 = ")), R"(  %3 = constant 0 : f32[1, 64] #0
+  ll_store.f32 %82, %2, %3 #0
+  signal %0, _, _
+  %4 = for %5 = %0 to %1 step %1 {
+    ll_store.f32 %82, %2, %3 #0 {barrier}
+    ll_store.f32 %82, %2, %3 #0
+    %6 = ll_load.f32 %82, %2, %80 : f32[1, 64] #0
+  }
+  signal %0, _, _ {barrier}
+  signal %1, _, _
+  %7 = range 1 : i32[1, 16] {inline}
+  %8 = constant 0 : f32[1, 16] #1
+  ll_store.f32 %82, %7, %8 #1 {lanes 16}
+}
+)");
+}
+
+TEST(LowerToThreads, RefusesAPacketThatIsNoOneAccess) {
+  try {
+    text_after(with_packets(R"(  %0 = constant 4 : i64
+  %1 = ptr_add %82, %0 : ptr
+  %2 = range 1 : i32[1, 64]
+  %3 = ll_load.f32 %1, %2, %80 : f32[1, 64]
+)"),
+               assign_layouts, allocate_shared, lower_to_threads);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "%3 (ll_load): found a pointer aligned to 4 bytes, expected 8");
+  }
 }
 
 }  // namespace

@@ -106,6 +106,17 @@ TEST(Pipeline, LeavesALoopThatWaits) {
   EXPECT_EQ(text_after(text, two_stages, remove_dead), text);
 }
 
+TEST(Pipeline, LeavesALoopThatWaitsForPackets) {
+  std::string text(kNested);
+  const std::string head = "param 1 input 1 divisor 16\n";
+  text.insert(text.find(head) + head.size(), kPacketParams);
+  text.insert(text.find("  %5 = for"), kPacketScratch);
+  text.insert(text.find("      %13 = range"),
+              "      %83 = range 1 : i32[16, 16]\n"
+              "      %84 = ll_load.f32 %82, %83, %80 : f32[16, 16]\n");
+  EXPECT_EQ(text_after(text, two_stages, remove_dead), text);
+}
+
 TEST(Pipeline, LeavesALoopWithoutDots) {
   std::string text(kNested);
   for (const std::string_view dot : {"dot.bf16 %8, %15, %16", "dot.bf16 %18, %15, %12"}) {

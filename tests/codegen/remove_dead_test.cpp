@@ -57,5 +57,14 @@ param 1 input 1 divisor 16
 )");
 }
 
+TEST(RemoveDead, KeepsAWaitForPackets) {
+  const std::string head = "kernel k\nwarps 1\ngrid 1\nparam 0 input 0\nparam 1 input 1\n" +
+                           std::string(kPacketParams) + "{\n" + std::string(kPacketScratch) +
+                           "  %1 = range 1 : i32[1, 64]\n"
+                           "  %2 = ll_load.f32 %82, %1, %80 : f32[1, 64]\n";
+  EXPECT_EQ(text_after(head + "  %3 = exp %2 : f32[1, 64]\n  %4 = epoch : i64\n}\n", remove_dead),
+            head + "}\n");
+}
+
 }  // namespace
 }  // namespace braid::tile

@@ -68,6 +68,27 @@ TEST(TileText, NamesMayStandForNumbers) {
             "  %5 = constant 3 : i64\n  %1 = ptr_add %0, %5 : ptr\n}\n");
 }
 
+/// A kernel with what packets need, and scratch on this rank as %here.
+std::string with_packets(std::string_view line) {
+  return "kernel k\nwarps 1\nworld 2\nscratch 4096\ngrid 1\nparam 0 peers 0 group \"tp\"\n"
+         "param 1 rank 0 group \"tp\"\nparam 2 flags 0 group \"tp\"\nparam 3 timeout 0 group "
+         "\"tp\"\nparam 4 record 0\nparam 5 step 0\nparam 6 scratch 0 group \"tp\" divisor "
+         "256\nparam 7 offset 0 group \"tp\"\n{\n  %0 = param 1 : i64\n  %1 = param 6 : i64\n"
+         "  %2 = peer %1, %0 : ptr\n  %3 = range 1 : i32[1, 64]\n  " +
+         std::string(line) + "\n}\n";
+}
+
+TEST(TileText, PrintsPacketsAsItReadsThem) {
+  const std::string text = with_packets(
+      "%4 = epoch : i64\n  %5 = constant 8 : i32\n  %6 = lt %3, %5 : pred[1, 64]\n  %7 = "
+      "ll_load.f32 %2, %3, %0 : f32[1, 64]\n  %8 = ll_load.bf16 %2, %3, %0, %6 : f32[1, 64]\n  "
+      "ll_store.f16 %2, %3, %7\n  ll_store.f32 %2, %3, %8, %6 {barrier}");
+  const Program program = parse_text(text);
+  verify(program);
+  EXPECT_TRUE(program.communicates);
+  EXPECT_EQ(print_text(program), text);
+}
+
 std::string with(std::string_view line) {
   return "kernel k\nwarps 1\ngrid 1\nparam 0 input 0\n{\n  %0 = param 0 : ptr\n  %1 = range 1 : "
          "i32[1, 64]\n  %2 = constant 1 : i64\n  " +
@@ -137,6 +158,34 @@ TEST(TileVerify, RefusesWhatIsNoProgram) {
       {"kernel k\nwarps 1\ngrid 1\nlayout 0 [1, 64] reg lane warp\n{\n  %0 = range 1 : i32[1, 64] "
        "#0\n}\n",
        "found a layout of [1, 64], expected one that spreads it"},
+  };
+  for (const auto& [text, expected] : cases) {
+    EXPECT_NE(error_of_text(text).find(expected), std::string::npos)
+        << "found: " << error_of_text(text) << "\nexpected: " << expected;
+  }
+}
+
+TEST(TileVerify, RefusesPacketsThatAreNone) {
+  const std::pair<std::string, std::string> cases[] = {
+      {with("%9 = epoch : i64"),
+       "%9 (epoch): found no parameter 'peers', expected the parameters of a kernel that"},
+      {with_packets("%9 = epoch : i32"), "%9 (epoch): found i32, expected i64"},
+      {with_packets("%9 = ll_load.f32 %1, %3, %0 : f32[1, 64]"),
+       "found the pointer %1 : i64, expected ptr"},
+      {with_packets("%9 = ll_load.f32 %2, %3, %3 : f32[1, 64]"),
+       "found the rank %3 : i32[1, 64], expected an integer scalar"},
+      {with_packets("%9 = ll_load.f32 %2, %3, %0 : f32[1, 32]"),
+       "found the offsets %3 : i32[1, 64], expected the shape [1, 32]"},
+      {with_packets("%9 = ll_load.f32 %2, %3, %0, %3 : f32[1, 64]"),
+       "the mask %3 : i32[1, 64], expected pred"},
+      {with_packets("%9 = ll_load.f32 %2, %3 : f32[1, 64]"), "found 2 operands, expected 3 to 4"},
+      {with_packets("%9 = ll_load.i64 %2, %3, %0 : i64[1, 64]"),
+       "(ll_load): found i64, expected a dtype of at most 4 bytes"},
+      {with_packets("ll_store.f32 %2, %3, %3"), "found i32[1, 64] as f32, expected f32 values"},
+      {with_packets("%9 = constant 8 : i64\n  %8 = peer %9, %0 : ptr\n  ll_store.i32 %8, %3, %3"),
+       "(ll_store): found a pointer to no buffer of the group, expected one to the scratch"},
+      {with_packets("%9 = param 7 : i64\n  %8 = peer %9, %0 : ptr\n  ll_store.i32 %8, %3, %3"),
+       "(ll_store): found a pointer to 'offset', expected one to the scratch of a rank"},
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_NE(error_of_text(text).find(expected), std::string::npos)

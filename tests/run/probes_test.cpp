@@ -1,45 +1,27 @@
 // Probes of the tile language's communication: kernels that no template builds yet, written in its
 // text form, through all passes, NVRTC for three targets, and checked runs on the cpu device.
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "braid/executable.h"
-#include "braid/reference.h"
-#include "codegen/cuda/print_cuda.h"
-#include "codegen/passes/lower.h"
-#include "codegen/protocol.h"
 #include "codegen/tile/remote.h"
-#include "codegen/tile/text.h"
-#include "codegen/tile/verify.h"
-#include "runtime/compile/compiler.h"
+#include "run/tile_probe.h"
 
 namespace braid {
 namespace {
 
-constexpr int kWorld = 2;
-constexpr std::int64_t kFlagsAt = 256;
-constexpr std::int64_t kScratchAt = 4096;
-constexpr std::int64_t kOperandAt = 1 << 17;
-constexpr std::size_t kArenaBytes = 1 << 18;
+using testing::expect_compiles;
+using testing::finished;
+using testing::Floats;
+using testing::ProbeWorld;
 
-/// The parameters of every kernel that communicates, and its flags.
-constexpr const char* kHead = R"(warps 4
-warps_m 2
-world 2
-param 0 peers 0 group "tp"
-param 1 rank 0 group "tp"
-param 2 flags 0 group "tp"
-param 3 timeout 0 group "tp"
-param 4 record 0
-param 5 step 0
-)";
+constexpr int kWorld = 2;
 
 /// Each block waits for the shard of one peer, its own first, and multiplies it: the rank is known
 /// at run time alone.
-const std::string kGatherGemm = std::string("kernel gather_gemm\nflag_slots 4\ngrid 2\n") + kHead +
+const std::string kGatherGemm = "kernel gather_gemm\nflag_slots 4\ngrid 2\n" +
+                                testing::head_of_probe(kWorld) +
                                 R"(param 6 offset 1 group "tp" divisor 256
 param 7 input 0 divisor 256
 param 8 output 0 divisor 256
@@ -94,9 +76,9 @@ param 8 output 0 divisor 256
 
 /// Each block multiplies the rows of one owner and pushes the tile into its scratch, a slot for
 /// each source; then every rank adds its slots in the order of the ranks.
-const std::string kPushGemm =
-    std::string("kernel push_gemm\nflag_slots 3\nscratch 32768\ngrid 2\n") + kHead +
-    R"(param 6 scratch 0 group "tp" divisor 256
+const std::string kPushGemm = "kernel push_gemm\nflag_slots 3\nscratch 32768\ngrid 2\n" +
+                              testing::head_of_probe(kWorld) +
+                              R"(param 6 scratch 0 group "tp" divisor 256
 param 7 input 0 divisor 256
 param 8 input 1 divisor 256
 param 9 output 0 divisor 256
@@ -172,20 +154,6 @@ param 9 output 0 divisor 256
 }
 )";
 
-tile::Program finished(const std::string& text) {
-  tile::Program program = tile::parse_text(text);
-  tile::verify(program);
-  tile::lower(program, 2);
-  tile::verify(program);
-  return program;
-}
-
-KernelSource printed(const tile::Program& program) {
-  return {program.entry, tile::print_cuda(program)};
-}
-
-using Floats = std::vector<float>;
-
 /// Small integers: bf16 holds them, and f32 their sums of products, exactly.
 Floats numbers(std::size_t count, std::uint64_t seed) {
   Floats values(count);
@@ -226,114 +194,22 @@ struct RankData {
 
 /// Three checked runs of a probe on all ranks; the results of the last.
 std::vector<Floats> run(const tile::Program& program, const std::vector<RankData>& data) {
-  WorldOptions options;
-  options.device = DeviceKind::kCpu;
-  options.world = kWorld;
-  options.sanitize = kCheckAll;
-  const World world = World::open(options);
-  Device& device = world.device();
-  const CompiledKernel kernel =
-      compile_kernel(printed(program), Target::parse("sm_80"), nullptr, /*line_info=*/true);
-  std::vector<std::unique_ptr<Memory>> memory;
-  const auto allocate = [&](int rank, std::size_t bytes) {
-    memory.push_back(device.allocate(rank, bytes));
-    return memory.back()->address();
-  };
-  std::vector<std::unique_ptr<Module>> modules;
-  std::vector<std::unique_ptr<Stream>> streams;
-  std::uint64_t arenas[kWorld], records[kWorld], outputs[kWorld];
-  std::vector<std::uint64_t> inputs[kWorld];
+  const CompiledKernel kernel = testing::compiled(program);
+  ProbeWorld world(program, kernel);
   for (int r = 0; r < kWorld; ++r) {
     const RankData& mine = data[static_cast<std::size_t>(r)];
-    modules.push_back(device.load(r, kernel.image));
-    streams.push_back(device.create_stream(r));
-    Stream& stream = *streams.back();
-    const auto put = [&](std::uint64_t at, const Floats& values) {
-      const std::vector<std::uint16_t> bits = bf16_of(values);
-      stream.copy_from_host(at, bits.data(), 2 * bits.size());
-      stream.synchronize();
-    };
-    arenas[r] = allocate(r, kArenaBytes);
-    stream.fill(arenas[r], 0, static_cast<std::size_t>(kOperandAt));
-    if (!mine.shared.empty()) put(arenas[r] + kOperandAt, mine.shared);
-    memory.push_back(device.allocate_host(r, sizeof(protocol::Record)));
-    records[r] = memory.back()->address();
-    stream.fill(records[r], 0, sizeof(protocol::Record));
-    outputs[r] = allocate(r, 4 * mine.outputs);
-    for (const Floats& input : mine.inputs) {
-      inputs[r].push_back(allocate(r, 2 * input.size()));
-      put(inputs[r].back(), input);
-    }
-    stream.synchronize();
+    for (const Floats& input : mine.inputs) world.add_input(r, bf16_of(input));
+    if (!mine.shared.empty()) world.write_arena(r, testing::kOperandAt, bf16_of(mine.shared));
+    world.add_output(r, mine.outputs);
   }
-  for (int i = 0; i < 3; ++i) {
-    for (int r = 0; r < kWorld; ++r) {
-      std::vector<std::uint64_t> words;
-      std::vector<std::size_t> first;
-      for (const tile::Param& param : program.params) {
-        first.push_back(words.size());
-        using K = KernelParam::Kind;
-        const auto index = static_cast<std::size_t>(param.what.index);
-        switch (param.what.kind) {
-          case K::kPeers:
-            words.insert(words.end(), std::begin(arenas), std::end(arenas));
-            break;
-          case K::kInput:
-            words.push_back(inputs[r][index]);
-            break;
-          case K::kOutput:
-            words.push_back(outputs[r]);
-            break;
-          case K::kRank:
-            words.push_back(static_cast<std::uint64_t>(r));
-            break;
-          case K::kFlags:
-            words.push_back(kFlagsAt);
-            break;
-          case K::kScratch:
-            words.push_back(kScratchAt);
-            break;
-          case K::kOffset:
-            words.push_back(kOperandAt);
-            break;
-          case K::kTimeout:
-            words.push_back(60'000'000'000U);
-            break;
-          case K::kRecord:
-            words.push_back(records[r]);
-            break;
-          default:
-            words.push_back(0);
-        }
-      }
-      std::vector<const void*> args;
-      for (const std::size_t at : first) args.push_back(&words[at]);
-      streams[static_cast<std::size_t>(r)]->launch(
-          modules[static_cast<std::size_t>(r)]->function(program.entry),
-          {static_cast<std::uint32_t>(program.grid.evaluate({}))},
-          {static_cast<std::uint32_t>(32 * program.num_warps)},
-          static_cast<std::uint32_t>(program.shared_bytes), args);
-    }
-  }
+  for (int i = 0; i < 3; ++i) world.launch();
+  EXPECT_TRUE(world.synchronize());
+  for (const Finding& finding : world.findings()) ADD_FAILURE() << finding.text();
   std::vector<Floats> results;
   for (int r = 0; r < kWorld; ++r) {
-    Stream& stream = *streams[static_cast<std::size_t>(r)];
-    stream.synchronize();
-    Floats result(data[static_cast<std::size_t>(r)].outputs);
-    stream.copy_to_host(result.data(), outputs[r], 4 * result.size());
-    stream.synchronize();
-    results.push_back(std::move(result));
+    results.push_back(world.output(r, 0, data[static_cast<std::size_t>(r)].outputs));
   }
-  for (const Finding& finding : device.findings()) ADD_FAILURE() << finding.text();
   return results;
-}
-
-void expect_compiles(const tile::Program& program) {
-  for (const char* target : {"sm_80", "sm_90a", "sm_100a"}) {
-    const CompiledKernel kernel = compile_kernel(printed(program), Target::parse(target), nullptr);
-    EXPECT_FALSE(kernel.image.cubin.empty()) << target;
-    EXPECT_EQ(kernel.resources.spill_store_bytes, 0) << target;
-  }
 }
 
 TEST(Probes, AllGatherAndGemmOfAPeerKnownAtRunTime) {

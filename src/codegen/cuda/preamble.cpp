@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "codegen/cuda/spelling.h"
+
 namespace braid::tile {
 namespace {
 
-enum Section : int { kFailing = 10, kCommunicating };
+enum Section : int { kFailing = 10, kCommunicating, kPackets, kPacketAccess };
 
 constexpr std::string_view kRecord = R"(
 // What went wrong first on this rank, for the host.
@@ -146,6 +148,55 @@ __device__ __forceinline__ bool wait_one(const Comm& c, const Peers& peers, int 
 }
 )";
 
+constexpr std::string_view kPacket = R"(
+// A packet is 8 bytes that are written and read at once: a payload, and above it the epoch as its
+// flag. So it needs no fence: who sees the flag has the payload.
+//
+// Zeroed memory is no packet: 2 comes after 2^32 - 1, and parities still alternate.
+__device__ __forceinline__ void open_packets(Comm& c) {
+  if (c.epoch == 0u) c.epoch = 2u;
+}
+__device__ __forceinline__ unsigned long long load_packet(const unsigned long long* p) {
+  unsigned long long v;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p));
+  return v;
+}
+__device__ __forceinline__ void store_packet(const Comm& c, unsigned long long* p, unsigned payload) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
+               :: "l"(p), "l"((unsigned long long)c.epoch << 32 | payload));
+}
+// The payload of packet `at`; what is there and `lost` when the run is lost.
+__device__ __forceinline__ unsigned await_packet(const Comm& c, const Peers& peers,
+                                                 const unsigned char* base, long long at, int peer,
+                                                 bool& lost) {
+  const unsigned long long* p = (const unsigned long long*)base + at;
+  unsigned long long packet = load_packet(p);
+  if ((unsigned)(packet >> 32) == c.epoch) return (unsigned)packet;
+  const unsigned long long start = global_timer();
+  while ((unsigned)(packet >> 32) != c.epoch && !lost) {
+    lost = load_acquire((const unsigned*)c.self) != 0;
+    if (!lost && (long long)(global_timer() - start) > c.timeout) {
+      give_up(c, peers, (int)at, peer, (unsigned)(packet >> 32));
+      lost = true;
+    }
+    packet = load_packet(p);
+  }
+  return (unsigned)packet;
+}
+)";
+constexpr std::string_view kLlStore =
+    R"(__device__ __forceinline__ void {0}(const Comm& c, unsigned char* base, long long at, const {1}* v, bool ok) {{
+  if (ok) store_packet(c, (unsigned long long*)base + at, {2});
+}}
+)";
+constexpr std::string_view kLlLoad =
+    R"(__device__ __forceinline__ void {0}({1}* v, const Comm& c, const Peers& peers, const unsigned char* base,
+                                        long long at, int peer, bool ok, bool& lost) {{
+  const unsigned w = ok ? await_packet(c, peers, base, at, peer, lost) : 0u;
+  *v = {2};
+}}
+)";
+
 }  // namespace
 
 void Preamble::record() { need(kFailing, "", std::string(kRecord)); }
@@ -161,5 +212,22 @@ void Preamble::comm(int world, int threads) {
 }
 
 void Preamble::comm_one() { need(kCommunicating, "comm_one", std::string(kCommOne)); }
+
+void Preamble::packets() { need(kPackets, "", std::string(kPacket)); }
+
+std::string Preamble::ll_store(DType dtype) {
+  const std::string name = fmt::format("ll_store_{}", dtype_name(dtype));
+  const std::string payload =
+      dtype == DType::kF32 ? "__float_as_uint(*v)" : "(unsigned)" + narrowed(dtype, "*v");
+  return need(kPacketAccess, name, fmt::format(kLlStore, name, value_type(dtype), payload));
+}
+
+std::string Preamble::ll_load(DType dtype) {
+  const std::string name = fmt::format("ll_load_{}", dtype_name(dtype));
+  const std::string value = dtype == DType::kF32
+                                ? "__uint_as_float(w)"
+                                : widened(dtype, fmt::format("({})w", memory_type(dtype)));
+  return need(kPacketAccess, name, fmt::format(kLlLoad, name, value_type(dtype), value));
+}
 
 }  // namespace braid::tile

@@ -50,6 +50,14 @@ class Preamble {
   void comm(int world, int threads);
   /// signal_one, wait_one: one rank at a time; beside comm.
   void comm_one();
+  /// What packets are; beside comm.
+  void packets();
+  /// Beside packets: `void f(const Comm& c, unsigned char* base, long long at, const V* v, bool
+  /// ok)`: one packet.
+  std::string ll_store(DType dtype);
+  /// `void f(V* v, const Comm& c, const Peers& peers, const unsigned char* base, long long at,
+  /// int peer, bool ok, bool& lost)`: one packet from the peer; zero when not ok.
+  std::string ll_load(DType dtype);
 
   [[nodiscard]] std::string text() const;
 

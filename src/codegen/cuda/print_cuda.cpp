@@ -10,6 +10,8 @@ namespace braid::tile {
 std::string Printer::print() {
   out_.indent();
   block(p_.body);
+  // All threads have read the epoch, too, which now changes.
+  if (packets_) vote();
   const std::string body = out_.take();
   TextWriter kernel;
   kernel.line("");
@@ -18,6 +20,10 @@ std::string Printer::print() {
   kernel.raw(thread_variables(body));
   if (p_.communicates) {
     kernel.line("Comm comm = open_comm(peers, rank, flags, step, record, timeout);");
+    if (packets_) {
+      kernel.line("open_packets(comm);");
+      kernel.line("bool lost = false;");
+    }
   }
   kernel.raw(body);
   if (p_.communicates) kernel.line("close_comm(comm);");
@@ -134,6 +140,8 @@ std::string Printer::ref(Id id, Element at) {
       return "(long long)blockIdx.x";
     case Op::kNumPrograms:
       return "(long long)gridDim.x";
+    case Op::kEpoch:
+      return "(long long)comm.epoch";
     default:
       break;
   }
@@ -206,6 +214,9 @@ void Printer::instruction(Id id) {
     case Op::kForResult:
     case Op::kAllocShared:
       break;
+    case Op::kEpoch:
+      need_packets();
+      break;
     case Op::kConstant:
     case Op::kRange:
     case Op::kMap:
@@ -224,6 +235,12 @@ void Printer::instruction(Id id) {
       break;
     case Op::kStore:
       store(id);
+      break;
+    case Op::kLlStore:
+      ll_store(id);
+      break;
+    case Op::kLlLoad:
+      ll_load(id);
       break;
     case Op::kCheckIndex:
       check_index(id);
@@ -253,6 +270,7 @@ void Printer::instruction(Id id) {
       out_.line(preamble_.wait_group(inst.index) + "();");
       break;
     case Op::kSignal:
+      if (inst.barrier) vote();
       out_.line(inst.args[2] == kNone
                     ? to_peers(inst, "signal") + ";"
                     : fmt::format("if ({}) {};", ref(inst.args[2]), to_peers(inst, "signal")));

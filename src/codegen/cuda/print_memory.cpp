@@ -1,4 +1,4 @@
-// Loads, stores and what fills shared memory.
+// Loads, stores, packets and what fills shared memory.
 
 #include "codegen/cuda/printer.h"
 
@@ -37,16 +37,44 @@ void Printer::load(Id id) {
 
 void Printer::store(Id id) {
   const Inst& inst = p_.at(id);
-  const Id mask = inst.args.size() > 3 ? inst.args[3] : kNone;
   const std::string store = preamble_.store(inst.dtype, inst.width);
-  const std::string first = first_copy(inst);
   each(layout(inst.layout).registers(), inst.width, [&](std::string_view i) {
-    const Element at{inst.layout, i};
-    std::string ok = first;
-    if (mask != kNone) ok += (ok.empty() ? "" : " && ") + ref(mask, at);
     return fmt::format("{}(({}*){} + {}, {} + {}, {});", store, memory_type(inst.dtype),
-                       ref(inst.args[0]), ref(inst.args[1], at), storage(inst.args[2]), i,
-                       ok.empty() ? "true" : ok);
+                       ref(inst.args[0]), ref(inst.args[1], Element{inst.layout, i}),
+                       storage(inst.args[2]), i, stored(inst, i));
+  });
+}
+
+std::string Printer::stored(const Inst& inst, std::string_view reg) {
+  std::string ok = first_copy(inst);
+  if (inst.args.size() > 3) {
+    ok += (ok.empty() ? "" : " && ") + ref(inst.args[3], Element{inst.layout, reg});
+  }
+  return ok.empty() ? "true" : ok;
+}
+
+void Printer::ll_load(Id id) {
+  const Inst& inst = p_.at(id);
+  need_packets();
+  const std::string load = preamble_.ll_load(inst.dtype);
+  declare(id);
+  each(registers(id), 1, [&](std::string_view i) {
+    const Element at{inst.layout, i};
+    return fmt::format("{}({} + {}, comm, peers, {}, {}, {}, {}, lost);", load, name(id), i,
+                       ref(inst.args[0]), ref(inst.args[1], at), ref(inst.args[2]),
+                       inst.args.size() > 3 ? ref(inst.args[3], at) : "true");
+  });
+}
+
+void Printer::ll_store(Id id) {
+  const Inst& inst = p_.at(id);
+  need_packets();
+  if (inst.barrier) vote();
+  const std::string store = preamble_.ll_store(inst.dtype);
+  each(layout(inst.layout).registers(), 1, [&](std::string_view i) {
+    return fmt::format("{}(comm, {}, {}, {} + {}, {});", store, ref(inst.args[0]),
+                       ref(inst.args[1], Element{inst.layout, i}), storage(inst.args[2]), i,
+                       stored(inst, i));
   });
 }
 

@@ -44,6 +44,16 @@ class Printer {
   // print_memory.cpp
   void load(Id id);
   void store(Id id);
+  /// Whether a register is stored, by this thread.
+  std::string stored(const Inst& inst, std::string_view reg);
+  void ll_load(Id id);
+  void ll_store(Id id);
+  void need_packets() {
+    preamble_.packets();
+    packets_ = true;
+  }
+  /// The block leaves where packets are missing.
+  void vote() { out_.line("if (__syncthreads_or(lost)) return;"); }
   void copy_to_shared(Id id);
   void store_to_shared(Id id);
 
@@ -103,6 +113,7 @@ class Printer {
   const Program& p_;
   TextWriter out_;
   Preamble preamble_;
+  bool packets_ = false;
   std::set<std::pair<int, int>> bases_;  ///< (layout, axis) that the text names
 };
 

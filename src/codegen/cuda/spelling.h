@@ -15,6 +15,8 @@ namespace braid::tile {
 std::string_view c_type(Kind kind);
 /// The type of an element in memory: "unsigned short" of a bf16, "float", ...
 std::string_view memory_type(DType dtype);
+/// The type of its computed value.
+inline std::string_view value_type(DType dtype) { return is_float(dtype) ? "float" : "long long"; }
 /// A float literal that reads back to the same f32.
 std::string float_text(double value);
 /// An integer literal, `LL` where int does not hold it.

@@ -1,9 +1,10 @@
 // Layout assignment. Tiles that meet element by element (operands and result of a map, offsets,
 // values and masks of an access, a loop's carried values, a dot's accumulator) share one layout. A
 // class that holds a dot's result takes the layout of the matrix instruction; a copy into shared
-// memory takes 16-byte pieces; all others are blocked rows of eight. A tile [rows, 1] that is
-// reduced from a class, or broadcast into it (as a mask, too), takes that class's layout without
-// its columns. Tiles that are computed again at each use have no layout.
+// memory takes 16-byte pieces; neighbouring threads take neighbouring packets, so that a warp's are
+// sent together; all others are blocked rows of eight. A tile [rows, 1] that is reduced from a
+// class, or broadcast into it (as a mask, too), takes that class's layout without its columns.
+// Tiles that are computed again at each use have no layout.
 //
 // Where a value is used in another layout than its own (one column under tiles of two layouts, a
 // dot's operand in registers) it is converted just before: an index by computing it again, all else
@@ -55,6 +56,8 @@ std::vector<std::size_t> elementwise_operands(const Inst& inst) {
       return from(0);
     case Op::kLoad:
     case Op::kStore:
+    case Op::kLlStore:
+    case Op::kLlLoad:
     case Op::kCheckIndex:
       return from(1);
     case Op::kCopyToShared:
@@ -74,6 +77,7 @@ std::vector<std::size_t> elementwise_operands(const Inst& inst) {
 Type domain(const Program& p, const Inst& inst) {
   switch (inst.op) {
     case Op::kStore:
+    case Op::kLlStore:
     case Op::kCheckIndex:
       return p.at(inst.args[1]).type;
     case Op::kCopyToShared:
@@ -148,9 +152,11 @@ class Assigner {
     });
     for_each_inst(p_, [&](Id id) {
       const Inst& inst = p_.at(id);
-      if (slot(id) || (inst.op != Op::kCopyToShared && inst.op != Op::kStoreShared)) return;
+      const bool packet = inst.op == Op::kLlStore || inst.op == Op::kLlLoad;
+      const bool shared = inst.op == Op::kCopyToShared || inst.op == Op::kStoreShared;
+      if (slot(id) || (!packet && !shared)) return;
       const Type over = domain(p_, inst);
-      const int piece = 16 / static_cast<int>(dtype_size(inst.dtype));
+      const int piece = packet ? 1 : 16 / static_cast<int>(dtype_size(inst.dtype));
       slot(id) = Layout::blocked(over.rows, over.cols, piece, p_.num_warps);
     });
     const auto wide = [&](Id id) {

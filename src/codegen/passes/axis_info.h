@@ -27,9 +27,11 @@ class AxisAnalysis {
   /// addresses, under one mask; at most 16 bytes and at most `limit` elements.
   int access_width(Id pointer, Id offset, Id mask, DType dtype, int limit);
 
+  /// In bytes.
+  std::int64_t pointer_alignment(Id pointer);
+
  private:
   AxisInfo compute(Id id);
-  std::int64_t pointer_alignment(Id pointer);
 
   const Program& program_;
   std::vector<bool> known_;

@@ -7,6 +7,9 @@
 // - how wide an access is, which of the threads that hold copies make it, and how far its loop over
 //   registers is unrolled;
 // - a reduction: the lanes and warps to combine over, and the scratch between warps;
+// - where what peers may see comes after packets that may be missing: a vote of the block, so that
+// a
+//   lost run sends nothing;
 // - a layout change: a permutation of registers, shuffles, or through shared memory;
 // - addresses in shared memory: the layout of the instruction, composed with the swizzle.
 
@@ -22,6 +25,7 @@
 #include "codegen/passes/recomputed.h"
 #include "codegen/passes/walk.h"
 #include "codegen/tile/fragments.h"
+#include "codegen/tile/op_info.h"
 
 namespace braid::tile {
 namespace {
@@ -104,10 +108,11 @@ class Lowering {
     if (uses(id).count != 1 || inst.type.kind != Kind::kF32) return false;
     const Inst& by = p_.at(uses(id).user);
     const Inst& from = p_.at(inst.args[0]);
-    const bool kept = from.op == Op::kMap || from.op == Op::kLoad || from.op == Op::kReduce ||
-                      from.op == Op::kForResult || from.op == Op::kConvertLayout;
-    return kept && from.place != Place::kInline &&
-           (by.op == Op::kStore || by.op == Op::kStoreShared) && by.args[2] == id &&
+    const bool kept = from.op == Op::kMap || from.op == Op::kLoad || from.op == Op::kLlLoad ||
+                      from.op == Op::kReduce || from.op == Op::kForResult ||
+                      from.op == Op::kConvertLayout;
+    const bool stores = by.op == Op::kStore || by.op == Op::kLlStore || by.op == Op::kStoreShared;
+    return kept && from.place != Place::kInline && stores && by.args[2] == id &&
            by.dtype == inst.dtype;
   }
 
@@ -127,9 +132,12 @@ class Lowering {
         return true;
       case Op::kCheckIndex:
       case Op::kLoad:
-      case Op::kStore: {
+      case Op::kStore:
+      case Op::kLlLoad:
+      case Op::kLlStore: {
         // A mask of one column is kept, to be spread over the columns of the access.
-        const bool is_value = by.op == Op::kStore && by.args[2] == id;
+        const bool stores = by.op == Op::kStore || by.op == Op::kLlStore;
+        const bool is_value = stores && by.args[2] == id;
         return !is_value &&
                (inst.type.is_scalar() || inst.type.cols == p_.at(by.args[1]).type.cols);
       }
@@ -159,6 +167,18 @@ class Lowering {
           inst.width = width(inst, 0, 3, layout(inst));
           one_of_copies(inst);
           break;
+        case Op::kLlStore:
+          whole_packets(id);
+          one_of_copies(inst);
+          vote(inst);
+          break;
+        case Op::kLlLoad:
+          whole_packets(id);
+          packets_ = true;
+          break;
+        case Op::kSignal:
+          vote(inst);
+          break;
         case Op::kCopyToShared:
           inst.width = width(inst, 2, 4, layout(inst));
           one_of_copies(inst);
@@ -185,12 +205,34 @@ class Lowering {
           break;
         case Op::kFor:
           check_yields(id);
-          block(inst.body, depth + 1);
+          loop(inst.body, depth + 1);
           break;
         default:
           break;
       }
     }
+  }
+
+  /// Its body may run after itself, or not at all.
+  void loop(const std::vector<Id>& body, int depth) {
+    for_each_inst(p_, body, [&](Id id) { packets_ = packets_ || p_.at(id).op == Op::kLlLoad; });
+    const bool packets = packets_;
+    block(body, depth);
+    packets_ = packets;
+  }
+
+  /// Ahead of what peers may see.
+  void vote(Inst& inst) {
+    inst.barrier = packets_;
+    packets_ = false;
+  }
+
+  void whole_packets(Id id) {
+    const std::int64_t alignment = axis_.pointer_alignment(p_.at(id).args[0]);
+    if (alignment >= kPacketBytes) return;
+    throw_invalid(
+        fmt::format("%{} ({})", id, op_info(p_.at(id).op).name),
+        fmt::format("found a pointer aligned to {} bytes, expected {}", alignment, kPacketBytes));
   }
 
   int width(const Inst& inst, std::size_t pointer, std::size_t mask, const Layout& layout) {
@@ -342,6 +384,7 @@ class Lowering {
   Program& p_;
   AxisAnalysis axis_;
   std::vector<Uses> uses_;
+  bool packets_ = false;  ///< some may be missing that the block has not voted on
 };
 
 }  // namespace

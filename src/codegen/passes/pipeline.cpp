@@ -121,7 +121,9 @@ class LoopPipeliner {
  private:
   void find_rings() {
     bool waits = false;
-    for_each_inst(p_, loop_.body, [&](Id id) { waits = waits || p_.at(id).op == Op::kWait; });
+    for_each_inst(p_, loop_.body, [&](Id id) {
+      waits = waits || p_.at(id).op == Op::kWait || p_.at(id).op == Op::kLlLoad;
+    });
     if (waits) return;
     for (Id id : loop_.body) {
       const Inst dot = p_.at(id);

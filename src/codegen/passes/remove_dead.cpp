@@ -1,4 +1,4 @@
-// Dead code. Alive is what has an effect (it has no result), a loop that holds something alive or
+// Dead code. Alive is what has an effect, a loop that holds something alive or
 // whose results are used, and what those use. A loop that stays keeps its carried values.
 
 #include "codegen/passes/remove_dead.h"
@@ -25,7 +25,7 @@ class Liveness {
     bool any = false;
     for (Id id : block) {
       const Inst& inst = p_.at(id);
-      const bool effect = inst.op == Op::kFor ? effects(inst.body) : !op_info(inst.op).has_result;
+      const bool effect = inst.op == Op::kFor ? effects(inst.body) : has_effect(inst.op);
       if (effect) mark(id);
       any = any || effect;
     }

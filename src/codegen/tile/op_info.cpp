@@ -1,5 +1,7 @@
 #include "codegen/tile/op_info.h"
 
+#include <fmt/format.h>
+
 #include "braid/error.h"
 
 namespace braid::tile {
@@ -10,6 +12,7 @@ constexpr OpInfo kOps[] = {
     {Op::kConstant, "constant", 0, 0, true, false, false},
     {Op::kProgramId, "program_id", 0, 0, true, false, false},
     {Op::kNumPrograms, "num_programs", 0, 0, true, false, false},
+    {Op::kEpoch, "epoch", 0, 0, true, false, false},
     {Op::kRange, "range", 0, 0, true, false, true},
     {Op::kMap, "map", 1, 3, true, false, false},
     {Op::kPtrAdd, "ptr_add", 2, 2, true, false, false},
@@ -30,6 +33,8 @@ constexpr OpInfo kOps[] = {
     {Op::kConvertLayout, "convert_layout", 1, 1, true, false, false},
     {Op::kSignal, "signal", 3, 3, false, false, false},
     {Op::kWait, "wait", 3, 3, false, false, false},
+    {Op::kLlStore, "ll_store", 3, 4, false, true, false},
+    {Op::kLlLoad, "ll_load", 3, 4, true, true, false},
 };
 
 struct FnInfo {
@@ -136,6 +141,11 @@ std::optional<Fn> fn_named(std::string_view name) {
 
 std::string_view kind_name(Kind kind) {
   return known(find(kKinds, [&](const KindName& x) { return x.kind == kind; })).name;
+}
+std::string type_text(const Type& type) {
+  std::string text(kind_name(type.kind));
+  if (!type.is_scalar()) text += fmt::format("[{}, {}]", type.rows, type.cols);
+  return text;
 }
 std::optional<Kind> kind_named(std::string_view name) {
   const auto* x = find(kKinds, [&](const KindName& y) { return y.name == name; });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "codegen/tile/tile.h"
@@ -20,6 +21,14 @@ struct OpInfo {
 
 /// Of a kMap, what holds for the operation; the name is that of its function.
 const OpInfo& op_info(Op op);
+/// Whether it is needed though nobody uses its result. A wait is, for packets too: what comes after
+/// it may overwrite what the peer read before it sent them.
+inline bool has_effect(Op op) { return !op_info(op).has_result || op == Op::kLlLoad; }
+/// Whether it exists in kernels of a group alone.
+inline bool communicates(Op op) {
+  return op == Op::kSignal || op == Op::kWait || op == Op::kEpoch || op == Op::kLlStore ||
+         op == Op::kLlLoad;
+}
 std::optional<Op> op_named(std::string_view name);
 
 std::string_view fn_name(Fn fn);
@@ -30,6 +39,8 @@ int fn_operands(Fn fn);
 inline bool fn_has_dtype(Fn fn) { return fn == Fn::kSaturate || fn == Fn::kRound; }
 
 std::string_view kind_name(Kind kind);
+/// "f32[16, 64]", "i64".
+std::string type_text(const Type& type);
 std::optional<Kind> kind_named(std::string_view name);
 inline bool is_integer(Kind kind) { return kind == Kind::kI32 || kind == Kind::kI64; }
 

@@ -7,6 +7,9 @@
 
 namespace braid::tile {
 
+/// The symmetric buffer that a pointer leads to on a rank, or null.
+[[nodiscard]] const KernelParam* symmetric_buffer(const Program& program, Id pointer);
+
 /// Which operands of the body the program reads and writes in the memory of peers, in order.
 [[nodiscard]] std::vector<RemoteAccess> remote_accesses(const Program& program);
 

@@ -36,8 +36,6 @@ class TextParser {
   }
 
  private:
-  static bool communicates(Op op) { return op == Op::kSignal || op == Op::kWait; }
-
   void header() {
     in_.skip_lines();
     in_.expect("kernel");

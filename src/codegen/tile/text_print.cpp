@@ -75,10 +75,8 @@ class TextPrinter {
 
   static std::string name(Id id) { return id == kNone ? "_" : fmt::format("%{}", id); }
 
-  static std::string type_text(const Inst& inst) {
-    std::string text(kind_name(inst.type.kind));
-    if (!inst.type.is_scalar()) text += fmt::format("[{}, {}]", inst.type.rows, inst.type.cols);
-    return text + layout_text(inst);
+  static std::string placed_type(const Inst& inst) {
+    return type_text(inst.type) + layout_text(inst);
   }
 
   static std::string layout_text(const Inst& inst) {
@@ -143,7 +141,7 @@ class TextPrinter {
     if (inst.op == Op::kConstant) operands.push_back(number_text(inst));
     for (Id arg : inst.args) operands.push_back(name(arg));
     if (!operands.empty()) text += fmt::format(" {}", fmt::join(operands, ", "));
-    text += info.has_result ? " : " + type_text(inst) : layout_text(inst);
+    text += info.has_result ? " : " + placed_type(inst) : layout_text(inst);
     line(text + attributes(inst));
   }
 
@@ -154,7 +152,7 @@ class TextPrinter {
                     name(inst.args[0]), name(inst.args[1]), name(inst.args[2]));
     for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
       text += fmt::format("{} {} = {} : {}", i == 1 ? " carry" : ",", name(inst.body_args[i]),
-                          name(inst.args[i + 2]), type_text(p_.at(inst.body_args[i])));
+                          name(inst.args[i + 2]), placed_type(p_.at(inst.body_args[i])));
     }
     line(text + " {");
     ++depth_;

@@ -21,6 +21,9 @@ inline constexpr Id kNone = -1;
 
 enum class Kind : std::uint8_t { kF32, kI32, kI64, kPred, kPtr, kShared };
 
+/// One access: a payload of 4 bytes, and above it the epoch as its flag.
+inline constexpr int kPacketBytes = 8;
+
 /// Bytes of one computed value in shared memory.
 inline int value_bytes(Kind kind) { return kind == Kind::kI64 ? 8 : kind == Kind::kPred ? 1 : 4; }
 
@@ -37,6 +40,7 @@ enum class Op : std::uint8_t {
   kConstant,     ///< scalar `number`, or `integer` of the integer kinds
   kProgramId,    ///< block index
   kNumPrograms,  ///< blocks in the grid
+  kEpoch,        ///< of this block in this run, never 0
   kRange,        ///< tile: the row (`index` 0) or column (`index` 1) of each element
   kMap,          ///< `fn` element by element; scalars and [rows, 1] operands are broadcast
   kPtrAdd,       ///< pointer, scalar offset in bytes
@@ -62,6 +66,10 @@ enum class Op : std::uint8_t {
                    ///< this rank's flag of the slot at the rank, or at every rank
   kWait,           ///< slot, rank or none, predicate or none: waits for the flag of the rank, or of
                    ///< every rank, in this rank's slot, then a block barrier
+  kLlStore,        ///< pointer, offset tile (packets), value, [mask]: each element with the epoch
+                   ///< as one packet of 8 bytes into the scratch of a rank
+  kLlLoad,         ///< pointer, offset tile (packets), rank, [mask]: waits until each packet, which
+                   ///< comes from the rank, has this epoch; masked elements are 0
 };
 
 /// Scalar functions of kMap. Comparison and logic give predicates. Of floats, kMin and kMax keep
@@ -127,7 +135,8 @@ struct Inst {
   Id storage = kNone;    ///< Place::kAlias: whose registers
   int width = 1;         ///< elements of one access
   int unroll = 0;        ///< of the loop over registers or K; 0: wholly
-  bool barrier = false;  ///< a block barrier comes first: the scratch may still be read
+  bool barrier = false;  ///< a block barrier comes first: the scratch may still be read, or a
+                         ///< packet be missing
   int lanes = 0;         ///< kReduce: bits of the lane to combine over; else: threads where one
   int warps = 0;         ///<   of these bits is set hold copies and stay out
   LayoutChange change = LayoutChange::kNone;        ///< kConvertLayout

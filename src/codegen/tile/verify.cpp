@@ -7,15 +7,10 @@
 
 #include "braid/error.h"
 #include "codegen/tile/op_info.h"
+#include "codegen/tile/verify_packets.h"
 
 namespace braid::tile {
 namespace {
-
-std::string shown(const Type& type) {
-  std::string text(kind_name(type.kind));
-  if (!type.is_scalar()) text += fmt::format("[{}, {}]", type.rows, type.cols);
-  return text;
-}
 
 bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
@@ -54,7 +49,7 @@ class Verifier {
     const bool has_result = op_info(inst.op).has_result;
     if (has_result && (layout.rows != inst.type.rows || layout.cols != inst.type.cols)) {
       fail(fmt::format("a layout of [{}, {}]", layout.rows, layout.cols),
-           "one of " + shown(inst.type));
+           "one of " + type_text(inst.type));
     }
   }
 
@@ -84,7 +79,7 @@ class Verifier {
 
   void expect(bool good, Id arg, std::string_view what, std::string_view expected) const {
     if (!good) {
-      fail(fmt::format("{} %{} : {}", what, arg, arg == kNone ? "none" : shown(type(arg))),
+      fail(fmt::format("{} %{} : {}", what, arg, arg == kNone ? "none" : type_text(type(arg))),
            std::string(expected));
     }
   }
@@ -149,12 +144,13 @@ class Verifier {
     }
     own_type(inst);
     operands(inst);
+    if (const auto problem = packet_problem(p_, inst)) fail(problem->found, problem->expected);
   }
 
   void own_type(const Inst& inst) const {
     const Type& type = inst.type;
     if (!type.is_scalar() && (!is_power_of_two(type.rows) || !is_power_of_two(type.cols))) {
-      fail(shown(type), "extents that are powers of two");
+      fail(type_text(type), "extents that are powers of two");
     }
     if (inst.layout >= 0) layout(inst);
     if (inst.op == Op::kParam && inst.index >= static_cast<int>(p_.params.size())) {
@@ -167,7 +163,7 @@ class Verifier {
     switch (inst.op) {
       case Op::kRange:
         if (inst.index > 1 || inst.type.is_scalar() || !is_integer(inst.type.kind)) {
-          fail(fmt::format("{} of axis {}", shown(inst.type), inst.index),
+          fail(fmt::format("{} of axis {}", type_text(inst.type), inst.index),
                "a tile of integers along axis 0 or 1");
         }
         break;
@@ -183,13 +179,18 @@ class Verifier {
         scalar_integer(args[1], "the rank");
         break;
       case Op::kLoad:
+      case Op::kLlLoad: {
+        const std::size_t masked = inst.op == Op::kLoad ? 2 : 3;
         pointer(args[0]);
         offsets(args[1]);
+        if (inst.op == Op::kLlLoad) scalar_integer(args[2], "the rank");
         same_shape(args[1], inst.type, "the offsets");
         memory_kind(inst.type, inst.dtype);
-        if (args.size() > 2) mask(args[2], inst.type);
+        if (args.size() > masked) mask(args[masked], inst.type);
         break;
+      }
       case Op::kStore:
+      case Op::kLlStore:
         pointer(args[0]);
         offsets(args[1]);
         same_shape(args[2], type(args[1]), "the value");
@@ -226,7 +227,7 @@ class Verifier {
         same_shape(args[2], type(args[0]), "the value");
         break;
       case Op::kConvertLayout:
-        if (type(args[0]) != inst.type) fail(shown(type(args[0])), shown(inst.type));
+        if (type(args[0]) != inst.type) fail(type_text(type(args[0])), type_text(inst.type));
         break;
       case Op::kSignal:
       case Op::kWait:
@@ -243,7 +244,7 @@ class Verifier {
   void memory_kind(const Type& type, DType dtype) const {
     if (is_float(dtype) != (type.kind == Kind::kF32) ||
         !(type.kind == Kind::kF32 || is_integer(type.kind))) {
-      fail(fmt::format("{} as {}", shown(type), dtype_name(dtype)),
+      fail(fmt::format("{} as {}", type_text(type), dtype_name(dtype)),
            is_float(dtype) ? "f32 values" : "integers");
     }
   }
@@ -271,7 +272,8 @@ class Verifier {
              fmt::format("a scalar, [{}, 1] or [{}, {}]", wide.rows, wide.rows, wide.cols));
     }
     if (wide.rows != inst.type.rows || wide.cols != inst.type.cols) {
-      fail(shown(inst.type), fmt::format("a result of the shape [{}, {}]", wide.rows, wide.cols));
+      fail(type_text(inst.type),
+           fmt::format("a result of the shape [{}, {}]", wide.rows, wide.cols));
     }
     bool good = true;
     switch (inst.fn) {
@@ -310,7 +312,7 @@ class Verifier {
         alike(0);
         good = (inst.type.kind == Kind::kF32) == (type(inst.args[0]).kind == Kind::kF32);
     }
-    if (!good) fail(shown(inst.type), "a result of the function's kind");
+    if (!good) fail(type_text(inst.type), "a result of the function's kind");
   }
 
   void reduce(const Inst& inst) const {
@@ -320,7 +322,7 @@ class Verifier {
       fail(std::string(fn_name(inst.fn)), "add, max or min");
     }
     if (inst.type != Type{from.kind, from.rows, 1}) {
-      fail(shown(inst.type), shown({from.kind, from.rows, 1}));
+      fail(type_text(inst.type), type_text({from.kind, from.rows, 1}));
     }
   }
 
@@ -334,8 +336,8 @@ class Verifier {
                       (inst.trans_b ? b.rows : b.cols) == inst.type.cols &&
                       (inst.trans_b ? b.cols : b.rows) == k;
     if (!good) {
-      fail(fmt::format("{} x {} + {} = {}", shown(a), shown(b), shown(type(args[2])),
-                       shown(inst.type)),
+      fail(fmt::format("{} x {} + {} = {}", type_text(a), type_text(b), type_text(type(args[2])),
+                       type_text(inst.type)),
            "[M, K] x [K, N] + f32[M, N]");
     }
     for (std::size_t i = 3; i < args.size(); ++i) scalar_integer(args[i], "the slot");
@@ -356,7 +358,7 @@ class Verifier {
     std::vector<Id> opened;
     for (std::size_t i = 0; i <= carried; ++i) {
       if (i > 0 && type(inst.body_args[i]) != type(inst.args[i + 2])) {
-        expect(false, inst.args[i + 2], "the initial value", shown(type(inst.body_args[i])));
+        expect(false, inst.args[i + 2], "the initial value", type_text(type(inst.body_args[i])));
       }
       define(inst.body_args[i], opened);
     }
@@ -366,7 +368,7 @@ class Verifier {
         const Id yield = inst.yields[i];
         if (!visible_.contains(yield)) fail(fmt::format("yield %{}", yield), "a value of its body");
         expect(type(yield) == type(inst.body_args[i + 1]), yield, "the yield",
-               shown(type(inst.body_args[i + 1])));
+               type_text(type(inst.body_args[i + 1])));
       }
     });
     for (Id id : opened) visible_.erase(id);
@@ -380,7 +382,7 @@ class Verifier {
            fmt::format("one of {} carried values", loop.body_args.size() - 1));
     }
     if (type(loop.body_args[index]) != inst.type) {
-      fail(shown(inst.type), shown(type(loop.body_args[index])));
+      fail(type_text(inst.type), type_text(type(loop.body_args[index])));
     }
   }
 
