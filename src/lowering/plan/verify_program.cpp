@@ -157,12 +157,19 @@ class Verifier {
       expect(!group.empty() && st.inputs.empty() && st.outputs.empty(),
              "step {} is no barrier: its kernel has operands, or waits for nobody", s);
     }
+    const auto& params = k.needs.params;
+    expect(!st.closing_barrier || std::any_of(params.begin(), params.end(), is_closing),
+           "step {} has a closing barrier, which its kernel does not know", s);
     for (const Access& access : accesses(program_, st)) {
       const Arena& arena = arena_of(buffer(access.buffer));
       expect(!access.remote || (arena.kind == ArenaKind::kSymmetric && arena.group == group),
              "step {} {} '{}' remotely, which lies in arena {}", s,
              access.write ? "writes" : "reads", buffer(access.buffer).name, arena.name());
     }
+  }
+
+  static bool is_closing(const KernelParam& param) {
+    return param.kind == KernelParam::Kind::kClosing;
   }
 
   static Shape byte_shape(const TensorType& type) {
