@@ -10,6 +10,7 @@
 #include "lowering/plan/hazards.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/program.h"
+#include "lowering/plan/residency.h"
 
 // verify(Program): a plan against its own rules, worked out anew from the steps. First that every
 // number is in range, so that the rest may rely on it.
@@ -32,6 +33,7 @@ class Verifier {
       for (const ProgramTensor& tensor : *tensors) check_tensor(tensor);
     }
     const StepOrder order(program_.steps);
+    check_residency(program_, order);
     check_closing_barriers(order);
     check_lifetimes(order);
     check_hazards(program_);
