@@ -32,6 +32,7 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
   needs.grid = program.grid;
   needs.threads = program.num_warps * 32;
   needs.shared_bytes = program.shared_bytes;
+  needs.attributes = program.attributes;
   for (const tile::Param& param : program.params) {
     needs.params.push_back(param.what);
     if (param.what.kind == KernelParam::Kind::kPeers) needs.comm_group = param.what.group;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "braid/graph.h"
+#include "braid/launch_config.h"
 #include "codegen/target.h"
 #include "ir/expr.h"
 
@@ -68,6 +69,7 @@ struct Requirements {
   Expr grid = 1;                     ///< number of blocks; constant when the kernel waits for peers
   int threads = 0;                   ///< threads per block
   int shared_bytes = 0;              ///< dynamic shared memory
+  LaunchAttributes attributes;       ///< of its launches
   std::vector<KernelParam> params;   ///< in the order of the kernel's signature
   std::string comm_group;            ///< the group of its peers; empty for a local kernel
   std::vector<RemoteAccess> remote;  ///< what it does in the memory of peers, scratch apart

@@ -46,6 +46,14 @@ TEST(TileText, PrintsWhatItReads) {
   EXPECT_EQ(print_text(program), kScale);
 }
 
+TEST(TileText, LaunchAttributesStandInTheHeader) {
+  std::string text(kScale);
+  text.insert(text.find("param 0"), "cluster 2\nprogrammatic\n");
+  const Program program = parse_text(text);
+  EXPECT_EQ(program.attributes, (LaunchAttributes{.cluster = {2}, .programmatic = true}));
+  EXPECT_EQ(print_text(program), text);
+}
+
 // The programs of all sample kernels, before and after the passes.
 TEST(TileText, EveryKernelReadsBackAsItself) {
   for (const auto& sample : testing::sample_specs(Target::parse("sm_90a"))) {

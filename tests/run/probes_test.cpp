@@ -310,9 +310,10 @@ std::vector<Floats> run(const tile::Program& program, const std::vector<RankData
       for (const std::size_t at : first) args.push_back(&words[at]);
       streams[static_cast<std::size_t>(r)]->launch(
           modules[static_cast<std::size_t>(r)]->function(program.entry),
-          {static_cast<std::uint32_t>(program.grid.evaluate({}))},
-          {static_cast<std::uint32_t>(32 * program.num_warps)},
-          static_cast<std::uint32_t>(program.shared_bytes), args);
+          {{static_cast<std::uint32_t>(program.grid.evaluate({}))},
+           {static_cast<std::uint32_t>(32 * program.num_warps)},
+           static_cast<std::uint32_t>(program.shared_bytes)},
+          args);
     }
   }
   std::vector<Floats> results;

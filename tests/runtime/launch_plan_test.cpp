@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 struct Call {
   int rank = 0;
   Function* function = nullptr;
-  std::uint32_t grid = 0, block = 0, shared = 0;
+  LaunchConfig config;
   std::vector<std::uint64_t> words;  ///< the first word of each argument; of peers all
   std::uint64_t dst = 0, src = 0;
   std::size_t bytes = 0;
@@ -38,9 +38,9 @@ class FakeStream : public Stream {
  public:
   FakeStream(int rank, std::vector<Call>& calls, std::vector<int> widths)
       : rank_(rank), calls_(calls), widths_(std::move(widths)) {}
-  void launch(Function& function, Dim3 grid, Dim3 block, std::uint32_t shared_bytes,
+  void launch(Function& function, const LaunchConfig& config,
               std::span<const void* const> args) override {
-    Call call{rank_, &function, grid.x, block.x, shared_bytes, {}};
+    Call call{rank_, &function, config, {}};
     for (std::size_t i = 0; i < args.size(); ++i) {
       for (int w = 0; w < widths_.at(i); ++w) {
         std::uint64_t word;
@@ -156,15 +156,23 @@ TEST_F(LaunchPlanTest, ResolvesEveryKindOfParameter) {
   plan.run({lanes_, {}});
   const Call& launch = calls_.at(1);  // rank 1
   EXPECT_EQ(launch.function, &functions_[1]);
-  EXPECT_EQ(launch.grid, 2);
-  EXPECT_EQ(launch.block, 128);
-  EXPECT_EQ(launch.shared, 64);
+  EXPECT_EQ(launch.config.grid, (Dim3{2}));
+  EXPECT_EQ(launch.config.block, (Dim3{128}));
+  EXPECT_EQ(launch.config.shared_bytes, 64);
+  EXPECT_EQ(launch.config.attributes, LaunchAttributes{});
   EXPECT_THAT(launch.words, ElementsAre(0x18000, 0x28000, 4096, 0x29000, 0x20000 + 512, 21, 1, 256,
                                         512, 0, 1, 1000, 0x2a000));
   const Call& copy = calls_.at(3);
   EXPECT_EQ(copy.dst, 0x20000 + 1024);
   EXPECT_EQ(copy.src, 0x20000 + 512);
   EXPECT_EQ(copy.bytes, 7 * 16 * 2);
+}
+
+TEST_F(LaunchPlanTest, AttributesAreTheKernels) {
+  program_.kernels[0].needs.attributes = {.cluster = {2}, .programmatic = true};
+  LaunchPlan(program_, {{"T", 7}}, places_, 1000).run({lanes_, {}});
+  EXPECT_EQ(calls_.at(0).config.attributes.cluster, (Dim3{2}));
+  EXPECT_TRUE(calls_.at(0).config.attributes.programmatic);
 }
 
 TEST_F(LaunchPlanTest, StreamsForkFromTheFirstAndJoinIt) {

@@ -58,6 +58,10 @@ class TextParser {
         p_.scratch_bytes = in_.integer(0, std::int64_t{1} << 40);
       } else if (what == "grid") {
         p_.grid = expression({});
+      } else if (what == "cluster") {
+        p_.attributes.cluster.x = static_cast<std::uint32_t>(in_.integer(1, 8));
+      } else if (what == "programmatic") {
+        p_.attributes.programmatic = true;
       } else if (what == "param") {
         param();
       } else if (what == "layout") {
@@ -66,8 +70,8 @@ class TextParser {
         p_.shared_bytes = static_cast<int>(in_.integer(0, 1 << 30));
       } else {
         in_.fail_token(key,
-                       "kernel, warps, warps_m, world, flag_slots, scratch, grid, param, layout or "
-                       "shared");
+                       "kernel, warps, warps_m, world, flag_slots, scratch, grid, cluster, "
+                       "programmatic, param, layout or shared");
       }
       in_.end_line();
     }

@@ -168,7 +168,7 @@ class ProgramReader {
   void read_kernel(const json& value, const Place& place) {
     const Fields fields(value, place,
                         {"template", "config", "grid", "threads", "shared_bytes", "comm_group",
-                         "flag_words", "scratch_bytes", "remote", "params", "body"});
+                         "flag_words", "scratch_bytes", "attributes", "remote", "params", "body"});
     ProgramKernel kernel;
     const Place config = place / "config";
     for (const auto& [name, number] : read_object(fields.get("config"), config)) {
@@ -230,6 +230,10 @@ class ProgramReader {
         if (key == "body") continue;
         const auto found = given[k].find(key);
         if (found != given[k].end() && *found != value) fail_type(*found, here / key, value.dump());
+      }
+      const auto asked = given[k].find("attributes");
+      if (asked != given[k].end() && !known[k].contains("attributes")) {
+        fail_type(*asked, here / "attributes", "none");
       }
     }
   }

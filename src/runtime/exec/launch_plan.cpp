@@ -165,9 +165,10 @@ class LaunchPlan::Builder {
     }
     Record record = this->record(Record::What::kLaunch, step_->stream);
     record.function = element(places().functions, step_->kernel, "kernel", *step_);
-    record.grid.x = static_cast<std::uint32_t>(grid);
-    record.block.x = static_cast<std::uint32_t>(kernel.needs.threads);
-    record.shared_bytes = static_cast<std::uint32_t>(kernel.needs.shared_bytes);
+    record.config = {.grid = {static_cast<std::uint32_t>(grid)},
+                     .block = {static_cast<std::uint32_t>(kernel.needs.threads)},
+                     .shared_bytes = static_cast<std::uint32_t>(kernel.needs.shared_bytes),
+                     .attributes = kernel.needs.attributes};
     record.first_argument = word_of_argument_.size();
     record.argument_count = kernel.needs.params.size();
     for (const KernelParam& param : kernel.needs.params) {

@@ -54,7 +54,7 @@ class LaunchPlan {
       Stream& stream = *lanes.streams[r.stream];
       switch (r.what) {
         case Record::What::kLaunch:
-          stream.launch(*r.function, r.grid, r.block, r.shared_bytes,
+          stream.launch(*r.function, r.config,
                         {arguments_.data() + r.first_argument, r.argument_count});
           break;
         case Record::What::kCopy:
@@ -76,8 +76,7 @@ class LaunchPlan {
     What what = What::kLaunch;
     std::size_t stream = 0, event = 0;  ///< of Lanes
     Function* function = nullptr;
-    Dim3 grid, block;
-    std::uint32_t shared_bytes = 0;
+    LaunchConfig config;
     std::size_t first_argument = 0, argument_count = 0;
     std::uint64_t destination = 0, source = 0;
     std::size_t bytes = 0;
