@@ -1,10 +1,25 @@
 #include "codegen/kernel_spec.h"
 
+#include <fmt/format.h>
+
+#include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/templates/template.h"
 #include "codegen/tile/remote.h"
 
 namespace braid {
+
+void check_param(const std::string& place, const KernelParam& param) {
+  if (param.kind != KernelParam::Kind::kBytes) return;
+  const int size = param.size;
+  const int alignment = param.alignment;
+  const bool aligned =
+      alignment >= 1 && alignment <= kMaxParamAlignment && (alignment & (alignment - 1)) == 0;
+  if (aligned && size >= 1 && size <= kMaxParamBytes && size % alignment == 0) return;
+  throw_invalid(place, fmt::format("found {} bytes by value, aligned to {}; expected 1 to {}, a "
+                                   "multiple of the alignment, which is a power of two up to {}",
+                                   size, alignment, kMaxParamBytes, kMaxParamAlignment));
+}
 
 std::string_view template_name(const Graph& body) { return find_template(body).name; }
 

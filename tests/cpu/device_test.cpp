@@ -238,6 +238,38 @@ TEST(Device, LaunchAttributes) {
   EXPECT_EQ(bench.download<int>(word, 1)[0], 7);
 }
 
+// As a tensor map is handed to an instruction: by its address, which is aligned.
+TEST(Device, AParameterByValueHasAnAddress) {
+  struct Table {
+    float values[48];
+  };
+  for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+    Bench bench(R"(
+      struct __align__(64) Table { float values[48]; };
+      extern "C" __global__ void k(const float* x, const __grid_constant__ Table table, float* y,
+                                   int which, unsigned long long* at) {
+        const float* from = which ? table.values : x;
+        y[threadIdx.x] = from[threadIdx.x];
+        if (threadIdx.x == 0) *at = (unsigned long long)&table;
+      })",
+                {.threads = 1, .checks = checks});
+    const std::uint64_t x = bench.upload(std::vector<float>(32, 7));
+    const std::uint64_t y = bench.upload(std::vector<float>(32));
+    const std::uint64_t at = bench.upload(std::vector<std::uint64_t>(1));
+    bench.stream().fill(x, 0, 128);
+    Table table{};
+    for (int i = 0; i < 48; ++i) table.values[i] = static_cast<float>(i);
+    for (const int which : {1, 0}) {
+      bench.run({1}, {32}, 0, x, table, y, which, at);
+      for (std::size_t i = 0; i < 32; ++i) {
+        EXPECT_EQ(bench.download<float>(y, 32)[i], which == 1 ? static_cast<float>(i) : 0);
+      }
+      EXPECT_EQ(bench.download<std::uint64_t>(at, 1)[0] % 64, 0U);
+    }
+    for (const Finding& finding : bench.device().findings()) ADD_FAILURE() << finding.text();
+  }
+}
+
 TEST(Device, MemoryIsSharedWithinTheDevice) {
   const auto device = create_cpu_device({.world = 2, .threads = 1});
   auto memory = device->allocate(0, 256);

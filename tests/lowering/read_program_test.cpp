@@ -94,6 +94,15 @@ TEST(ReadProgram, LaunchAttributesAreWrittenWhereThereAreAny) {
   EXPECT_THAT(problem(with), HasSubstr("p.json:/kernels/0/attributes: found an object"));
 }
 
+TEST(ReadProgram, BytesByValueAreWrittenWithTheirSize) {
+  Program program = a_program();
+  KernelParam& param = program.kernels[0].needs.params[0];
+  EXPECT_THAT(to_json(program), Not(HasSubstr(R"("alignment")")));
+  param = {.kind = KernelParam::Kind::kBytes, .size = 128, .alignment = 64};
+  EXPECT_THAT(to_json(program), HasSubstr(R"({"kind": "bytes", "index": 0, "expr": "0", "group": )"
+                                          R"("", "size": 128, "alignment": 64})"));
+}
+
 /// Whatever number is written over, the answer is an error; without the hash it may also be another
 /// plan that is sound.
 TEST(ReadProgram, NoNumberIsBelieved) {

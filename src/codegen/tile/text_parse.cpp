@@ -101,6 +101,12 @@ class TextParser {
     } else {
       param.what.index = static_cast<int>(in_.integer(0, 4096));
     }
+    if (*kind == KernelParam::Kind::kBytes) {
+      in_.expect("size");
+      param.what.size = static_cast<int>(in_.integer(0, 1 << 30));
+      in_.expect("align");
+      param.what.alignment = static_cast<int>(in_.integer(0, 1 << 30));
+    }
     if (in_.accept("group")) param.what.group = in_.string();
     if (in_.accept("divisor")) param.divisor = in_.integer(1, std::int64_t{1} << 40);
     p_.params.push_back(std::move(param));

@@ -70,6 +70,9 @@ class TextPrinter {
     } else {
       text += fmt::format(" {}", param.what.index);
     }
+    if (param.what.kind == KernelParam::Kind::kBytes) {
+      text += fmt::format(" size {} align {}", param.what.size, param.what.alignment);
+    }
     if (!param.what.group.empty()) text += fmt::format(" group {}", quoted(param.what.group));
     if (param.divisor != 1) text += fmt::format(" divisor {}", param.divisor);
     line(text);

@@ -38,6 +38,8 @@ std::string_view param_kind(KernelParam::Kind kind) {
       return "closing";
     case KernelParam::Kind::kTimeout:
       return "timeout";
+    case KernelParam::Kind::kBytes:
+      return "bytes";
   }
   return "";
 }
@@ -176,8 +178,12 @@ class Writer {
     out_ += "],\n   \"params\": [";
     const char* separator = "\n    ";
     for (const KernelParam& p : k.needs.params) {
-      put("{}{{\"kind\": \"{}\", \"index\": {}, \"expr\": {}, \"group\": {}}}", separator,
+      put("{}{{\"kind\": \"{}\", \"index\": {}, \"expr\": {}, \"group\": {}", separator,
           param_kind(p.kind), p.index, json_string(p.expr.str()), json_string(p.group));
+      if (p.kind == KernelParam::Kind::kBytes) {
+        put(", \"size\": {}, \"alignment\": {}", p.size, p.alignment);
+      }
+      out_ += '}';
       separator = ",\n    ";
     }
     put("],\n   \"body\": {}}}", to_json(*k.spec.body));

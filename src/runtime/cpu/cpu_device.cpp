@@ -270,9 +270,12 @@ class CpuFunction final : public Function {
     launch.block = block;
     launch.dynamic_shared = config.shared_bytes;
     launch.memory = &code_->memory();
-    launch.params.resize((entry().parameter_bytes + 7) / 8 + 1);
-    auto* bytes = reinterpret_cast<std::uint8_t*>(launch.params.data());
+    launch.params.reserve_bytes(entry().parameter_bytes + std::size_t{1});
+    std::uint8_t* bytes = launch.params.data();
     for (std::size_t p = 0; p < args.size(); ++p) {
+      if (entry().parameters[p].size > sizeof(std::uint64_t)) {
+        launch.addressed_params = entry().parameter_bytes;
+      }
       std::memcpy(bytes + entry().parameters[p].offset, args[p], entry().parameters[p].size);
     }
     op->name = name();

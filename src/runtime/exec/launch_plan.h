@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "braid/device.h"
 #include "lowering/plan/program.h"
+#include "runtime/parameter_storage.h"
 
 namespace braid {
 
@@ -17,6 +20,10 @@ struct RankPlaces {
   /// Of each symmetric arena on each rank of the world (SymmetricHeap::peers).
   std::vector<std::vector<std::uint64_t>> peer_arenas;
   std::uint64_t record_address = 0;  ///< of its protocol::Record
+  /// Writes what a step's kernel takes by value (KernelParam::Kind::kBytes), `param.size` bytes
+  /// that are zero; may be empty where no kernel has such a parameter.
+  std::function<void(const Step& step, const KernelParam& param, std::span<std::uint8_t> bytes)>
+      write_bytes;
 };
 
 /// The program's own events, and those with which a run's streams part from the first one and come
@@ -84,8 +91,8 @@ class LaunchPlan {
   class Builder;
 
   std::vector<Record> records_;
-  std::vector<std::uint64_t> words_;    ///< values of the arguments
-  std::vector<const void*> arguments_;  ///< into words_
+  ParameterStorage values_;             ///< of the arguments
+  std::vector<const void*> arguments_;  ///< into values_
 };
 
 }  // namespace braid
