@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "braid/counts.h"
-#include "braid/dim3.h"
 #include "braid/error.h"
 #include "braid/export.h"
 #include "braid/finding.h"
+#include "braid/launch_config.h"
 
 namespace braid {
 
@@ -88,8 +88,9 @@ class BRAID_API Stream {
  public:
   virtual ~Stream() = default;
   /// `args[i]` points at the value of the i-th parameter, as in cuLaunchKernel; the values are
-  /// copied before the call returns. `shared_bytes` is dynamic shared memory.
-  virtual void launch(Function& function, Dim3 grid, Dim3 block, std::uint32_t shared_bytes,
+  /// copied before the call returns. Throws kEnvironment where the device lacks what the attributes
+  /// ask for.
+  virtual void launch(Function& function, const LaunchConfig& config,
                       std::span<const void* const> args) = 0;
   /// Device to device, same or other rank (peer access is set up when the device opens).
   virtual void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) = 0;

@@ -258,7 +258,7 @@ int ptx(const PtxOptions& options) {
                              argument.tensor.data.size());
     }
     // Code for this shape of blocks may be made now.
-    in_file(file, [&] { stream->launch(function, grid, block, options.shared, pointers); });
+    in_file(file, [&] { stream->launch(function, {grid, block, options.shared}, pointers); });
     try {
       stream->synchronize();
     } catch (const Error& failure) {

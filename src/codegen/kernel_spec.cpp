@@ -1,10 +1,25 @@
 #include "codegen/kernel_spec.h"
 
+#include <fmt/format.h>
+
+#include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/templates/template.h"
 #include "codegen/tile/remote.h"
 
 namespace braid {
+
+void check_param(const std::string& place, const KernelParam& param) {
+  if (param.kind != KernelParam::Kind::kBytes) return;
+  const int size = param.size;
+  const int alignment = param.alignment;
+  const bool aligned =
+      alignment >= 1 && alignment <= kMaxParamAlignment && (alignment & (alignment - 1)) == 0;
+  if (aligned && size >= 1 && size <= kMaxParamBytes && size % alignment == 0) return;
+  throw_invalid(place, fmt::format("found {} bytes by value, aligned to {}; expected 1 to {}, a "
+                                   "multiple of the alignment, which is a power of two up to {}",
+                                   size, alignment, kMaxParamBytes, kMaxParamAlignment));
+}
 
 std::string_view template_name(const Graph& body) { return find_template(body).name; }
 
@@ -32,6 +47,7 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
   needs.grid = program.grid;
   needs.threads = program.num_warps * 32;
   needs.shared_bytes = program.shared_bytes;
+  needs.attributes = program.attributes;
   for (const tile::Param& param : program.params) {
     needs.params.push_back(param.what);
     if (param.what.kind == KernelParam::Kind::kPeers) needs.comm_group = param.what.group;

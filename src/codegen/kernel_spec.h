@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "braid/graph.h"
+#include "braid/launch_config.h"
 #include "codegen/target.h"
 #include "ir/expr.h"
 
@@ -47,12 +48,20 @@ struct KernelParam {
     kClosing,  ///< i32: 1 when this step ends with a barrier, so that no remote read outlives the
                ///< run
     kTimeout,  ///< i64: nanoseconds a wait may take
+    kBytes,    ///< `size` bytes by value, which whoever launches makes: a tensor map; `index` tells
+               ///< those of one kernel apart
   };
   Kind kind;
   int index = 0;
   Expr expr = 0;
   std::string group;
+  int size = 0, alignment = 1;  ///< kBytes
 };
+/// What any target passes by value, and the strictest alignment of it.
+inline constexpr int kMaxParamBytes = 4096;
+inline constexpr int kMaxParamAlignment = 128;
+/// Throws kInvalidArgument at `place` for bytes that no kernel can take by value.
+void check_param(const std::string& place, const KernelParam& param);
 
 /// That a kernel reads or writes an operand in the memory of its peers.
 struct RemoteAccess {
@@ -68,6 +77,7 @@ struct Requirements {
   Expr grid = 1;                     ///< number of blocks; constant when the kernel waits for peers
   int threads = 0;                   ///< threads per block
   int shared_bytes = 0;              ///< dynamic shared memory
+  LaunchAttributes attributes;       ///< of its launches
   std::vector<KernelParam> params;   ///< in the order of the kernel's signature
   std::string comm_group;            ///< the group of its peers; empty for a local kernel
   std::vector<RemoteAccess> remote;  ///< what it does in the memory of peers, scratch apart

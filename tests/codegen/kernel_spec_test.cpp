@@ -13,6 +13,7 @@ namespace braid {
 namespace {
 
 using testing::sample_specs;
+using testing::SampleSpec;
 
 TEST(KernelSpec, SamplesCoverEveryTemplate) {
   std::set<std::string_view> seen;
@@ -25,20 +26,23 @@ TEST(KernelSpec, SamplesCoverEveryTemplate) {
   EXPECT_EQ(seen, all);
 }
 
+bool waits_for_peers(const SampleSpec& sample) {
+  return template_name(*sample.spec.body) == "collective" || sample.name == "barrier";
+}
+
 TEST(KernelSpec, RequirementsAreKnownBeforeTheText) {
   for (const auto& sample : sample_specs(Target{})) {
     const Requirements needs = requirements(sample.spec, Target{});
     EXPECT_GT(needs.threads, 0) << sample.name;
     EXPECT_LE(needs.shared_bytes, Target{}.max_shared_bytes()) << sample.name;
     EXPECT_GT(needs.grid.evaluate({{"T", 1}}), 0) << sample.name;
-    EXPECT_EQ(needs.comm_group, template_name(*sample.spec.body) == "collective" ? "tp" : "")
-        << sample.name;
+    EXPECT_EQ(needs.comm_group, waits_for_peers(sample) ? "tp" : "") << sample.name;
   }
 }
 
 TEST(KernelSpec, AWaitingGridIsConstantAndSharedByTheRanksOfADevice) {
   for (const auto& sample : sample_specs(Target{})) {
-    if (template_name(*sample.spec.body) != "collective") continue;
+    if (!waits_for_peers(sample)) continue;
     const Requirements alone = requirements(sample.spec, Target{}, 1);
     const Requirements shared = requirements(sample.spec, Target{}, 8);
     ASSERT_TRUE(alone.grid.is_constant());
@@ -92,8 +96,7 @@ TEST(KernelSpec, OnlyKernelsThatCanFailHaveARecord) {
     const bool has = std::any_of(needs.params.begin(), needs.params.end(), [](const auto& param) {
       return param.kind == KernelParam::Kind::kRecord;
     });
-    const bool can_fail =
-        template_name(*sample.spec.body) == "collective" || sample.name == "pointwise_embedding";
+    const bool can_fail = waits_for_peers(sample) || sample.name == "pointwise_embedding";
     EXPECT_EQ(has, can_fail) << sample.name;
   }
 }

@@ -14,6 +14,7 @@
 #include "codegen/tile/verify.h"
 #include "cpu/cpu_harness.h"
 #include "runtime/compile/compiler.h"
+#include "runtime/exec/launch_plan.h"
 
 namespace braid::tile {
 namespace {
@@ -118,7 +119,7 @@ void compile_everywhere(const std::string& text) {
 }
 
 TEST(Probes, CompileForEveryTarget) {
-  for (const char* name : {"persistent_gemm", "attention", "small_f32_gemm"}) {
+  for (const char* name : {"persistent_gemm", "attention", "small_f32_gemm", "bytes_by_value"}) {
     SCOPED_TRACE(name);
     compile_everywhere(read_probe(name));
   }
@@ -176,6 +177,47 @@ TEST(Probes, AnF32TileMayBeNarrow) {
     return sum;
   };
   run_probe<float>(read_probe("small_f32_gemm"), 3, {800, 640}, 320, 1e-6, reference);
+}
+
+/// 48 floats between two pointers, of which the kernel adds the last 32: through a launch plan, as
+/// a tensor map would come.
+TEST(Probes, BytesByValueArriveAsTheyAre) {
+  const tile::Program kernel = lowered(read_probe("bytes_by_value"), 1);
+  EXPECT_NE(print_cuda(kernel).find("const __grid_constant__ Bytes192_64 p1"), std::string::npos);
+  const auto x = random_values<float>(32, 1);
+  const auto table = random_values<float>(48, 2);
+  for (const unsigned checks : {0U, kCheckBounds | kCheckInit | kCheckRace | kCheckSync}) {
+    cpu_test::Bench bench(print_cuda(kernel), {.threads = 2, .checks = checks});
+    EXPECT_EQ(bench.function().parameter_sizes(), (std::vector<std::size_t>{8, 192, 8}));
+    const std::uint64_t in = bench.upload(x);
+    bench.stream().copy_from_host(in, x.data(), x.size() * sizeof(float));
+    const std::uint64_t out = bench.upload(std::vector<float>(32));
+    braid::Program program;
+    program.arenas = {{ArenaKind::kIo, "", 512}};
+    const TensorType type{DType::kF32, {32}};
+    program.buffers = {{BufferKind::kTensor, "x", type, 0, 0, 128, 0, 0},
+                       {BufferKind::kTensor, "y", type, 0, 256, 128, 0, 0}};
+    program.kernels.resize(1);
+    program.kernels[0].needs.threads = 32;
+    for (const Param& param : kernel.params) {
+      program.kernels[0].needs.params.push_back(param.what);
+    }
+    program.steps = {{.name = "add", .kernel = 0, .inputs = {0}, .outputs = {1}}};
+    RankPlaces places{.functions = {&bench.function()}, .buffer_addresses = {in, out}};
+    places.write_bytes = [&](const Step& step, const KernelParam& param, auto bytes) {
+      EXPECT_EQ(step.name, "add");
+      EXPECT_EQ(param.index, 0);
+      ASSERT_EQ(bytes.size(), 192);
+      std::memcpy(bytes.data(), table.data(), bytes.size());
+    };
+    const LaunchPlan plan(program, {}, {&places, 1}, 0);
+    Stream* const stream = &bench.stream();
+    plan.run({{&stream, 1}, {}});
+    bench.stream().synchronize();
+    for (const Finding& finding : bench.device().findings()) ADD_FAILURE() << finding.text();
+    const auto y = bench.download<float>(out, 32);
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(y[i], x[i] + table[i + 16]) << i;
+  }
 }
 
 }  // namespace

@@ -207,6 +207,10 @@ std::vector<SampleSpec> sample_specs(const Target& target) {
         {b.collective("shard_dim_alltoall", b.symmetric(bf16, {t, 2048}),
                       {{"gather_dim", std::int64_t{0}}, {"shard_dim", std::int64_t{1}}})});
   }
+  {
+    Body b;
+    add("barrier", b, {});
+  }
   return out;
 }
 

@@ -60,6 +60,25 @@ TEST(Templates, ABodyFindsItsTemplateByAsking) {
   EXPECT_NE(tile::print_cuda(program).find("probe_neg("), std::string::npos);
 }
 
+TEST(Templates, AnEmptyBodyIsABarrierOfItsGroup) {
+  auto body = std::make_shared<Graph>();
+  EXPECT_EQ(find_template(*body).name, "barrier");
+  EXPECT_EQ(cannot_fuse(*body), "an empty body is a barrier of one group, found 0");
+  body->add_group("tp", {40, true, {}});  // more peers than a warp has threads
+  EXPECT_EQ(cannot_fuse(*body), "");
+  const KernelSpec spec{body, default_config(*body, Target{})};
+  const Requirements needs = requirements(spec, Target{}, 8);
+  EXPECT_EQ(needs.template_name, "barrier");
+  EXPECT_EQ(needs.comm_group, "tp");
+  EXPECT_EQ(needs.grid, Expr(1));
+  EXPECT_EQ(needs.threads, 32);
+  EXPECT_EQ(needs.flag_words, 1 + 40);  // an epoch, and one slot
+  EXPECT_EQ(needs.scratch_bytes, 0);
+  EXPECT_TRUE(needs.remote.empty());
+  body->add_group("dp", {2, true, {}});
+  EXPECT_EQ(cannot_fuse(*body), "an empty body is a barrier of one group, found 2");
+}
+
 TEST(Templates, CandidatesFitAndStartWithTheDefault) {
   for (const auto& sample : testing::sample_specs(Target{})) {
     const Graph& body = *sample.spec.body;

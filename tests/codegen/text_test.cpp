@@ -3,6 +3,7 @@
 
 #include "codegen/tile/text.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "braid/error.h"
@@ -44,6 +45,40 @@ TEST(TileText, PrintsWhatItReads) {
   const Program program = parse_text(kScale);
   verify(program);
   EXPECT_EQ(print_text(program), kScale);
+}
+
+TEST(TileText, LaunchAttributesStandInTheHeader) {
+  std::string text(kScale);
+  text.insert(text.find("param 0"), "cluster 2\nprogrammatic\n");
+  const Program program = parse_text(text);
+  EXPECT_EQ(program.attributes, (LaunchAttributes{.cluster = {2}, .programmatic = true}));
+  EXPECT_EQ(print_text(program), text);
+}
+
+TEST(TileText, BytesByValueHaveASizeAndAnAlignment) {
+  const auto with_bytes = [](int size, int alignment) {
+    std::string text(kScale);
+    const std::string line = fmt::format("param 3 bytes 0 size {} align {}\n", size, alignment);
+    return text.insert(text.find("layout 0"), line);
+  };
+  const Program program = parse_text(with_bytes(192, 64));
+  EXPECT_NO_THROW(verify(program));
+  EXPECT_EQ(print_text(program), with_bytes(192, 64));
+  EXPECT_NO_THROW(verify(parse_text(with_bytes(4096, 128))));
+  const std::pair<int, int> bad[] = {{4224, 128}, {0, 64},   {128, 48},
+                                     {256, 256},  {100, 64}, {8, 0}};
+  for (const auto& [size, alignment] : bad) {
+    try {
+      verify(parse_text(with_bytes(size, alignment)));
+      ADD_FAILURE() << size << " aligned to " << alignment;
+    } catch (const Error& error) {
+      EXPECT_EQ(
+          std::string(error.what()),
+          fmt::format("param 3: found {} bytes by value, aligned to {}; expected 1 to 4096, a "
+                      "multiple of the alignment, which is a power of two up to 128",
+                      size, alignment));
+    }
+  }
 }
 
 // The programs of all sample kernels, before and after the passes.

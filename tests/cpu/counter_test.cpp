@@ -218,7 +218,7 @@ ret;)");
   const auto stream = device->create_stream(0);
   for (const std::uint64_t address : {mine->address(), theirs->address()}) {
     const void* args[] = {&address};
-    stream->launch(module->function("k"), {1}, {32}, 0, args);
+    stream->launch(module->function("k"), {{1}, {32}}, args);
     stream->synchronize();
   }
   const KernelCounts counts = device->counts().at(0);

@@ -41,7 +41,7 @@ class Bench {
   template <class... Args>
   void run(Dim3 grid, Dim3 block, std::uint32_t shared, const Args&... args) {
     const void* pointers[] = {static_cast<const void*>(&args)..., nullptr};
-    stream_->launch(*function_, grid, block, shared, {pointers, sizeof...(args)});
+    stream_->launch(*function_, {grid, block, shared}, {pointers, sizeof...(args)});
     stream_->synchronize();
   }
 

@@ -120,7 +120,7 @@ TEST_P(CrossRank, FlagsMakeProgress) {
     const std::uint64_t p = data_table->address();
     const int rounds = 20;
     const void* args[] = {&f, &own, &p, &r, &world, &rounds};
-    streams[r]->launch(modules[r]->function("k"), {blocks}, {64}, 0, args);
+    streams[r]->launch(modules[r]->function("k"), {{blocks}, {64}}, args);
   }
   for (auto& stream : streams) stream->synchronize();
 }
@@ -153,7 +153,7 @@ TEST(Device, StreamsAndEvents) {
   auto back = bench.device().create_event(0);
   const auto launch = [&](Stream& stream, int a, int b) {
     const void* args[] = {&p, &a, &b};
-    stream.launch(bench.function(), {n / 128}, {128}, 0, args);
+    stream.launch(bench.function(), {{n / 128}, {128}}, args);
   };
   int want = 1;
   for (int round = 0; round < 50; ++round) {
@@ -208,7 +208,7 @@ TEST(Device, AFailureEndsWaitsForValuesAndFollowsEvents) {
   const auto behind = bench.device().create_stream(0);
   const auto event = bench.device().create_event(0);
   waiting->wait_value(word->address(), 1);
-  bench.stream().launch(bench.function(), {1}, {32}, 0, {});
+  bench.stream().launch(bench.function(), {{1}, {32}}, {});
   bench.stream().write_value(word->address(), 1);
   bench.stream().record(*event);
   behind->wait(*event);
@@ -219,6 +219,55 @@ TEST(Device, AFailureEndsWaitsForValuesAndFollowsEvents) {
   EXPECT_EQ(*reinterpret_cast<const std::uint32_t*>(word->address()), 0U);
   behind->fill(word->address(), 7, 4);
   behind->synchronize();
+}
+
+TEST(Device, LaunchAttributes) {
+  Bench bench("extern \"C\" __global__ void k(int* p, int by) { *p += by; }");
+  const std::uint64_t word = bench.upload(std::vector<int>{1});
+  const int two = 2;
+  const void* const args[] = {&word, &two};
+  EXPECT_EQ(error_of([&] {
+              bench.stream().launch(bench.function(), {{4}, {32}, 0, {.cluster = {2}}}, args);
+            }),
+            "k: is launched in clusters of 2 x 1 x 1 blocks; the cpu device has none");
+  // One after the other is one of the orders that overlap allows.
+  for (int i = 0; i < 3; ++i) {
+    bench.stream().launch(bench.function(), {{1}, {1}, 0, {.programmatic = true}}, args);
+  }
+  bench.stream().synchronize();
+  EXPECT_EQ(bench.download<int>(word, 1)[0], 7);
+}
+
+// As a tensor map is handed to an instruction: by its address, which is aligned.
+TEST(Device, AParameterByValueHasAnAddress) {
+  struct Table {
+    float values[48];
+  };
+  for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+    Bench bench(R"(
+      struct __align__(64) Table { float values[48]; };
+      extern "C" __global__ void k(const float* x, const __grid_constant__ Table table, float* y,
+                                   int which, unsigned long long* at) {
+        const float* from = which ? table.values : x;
+        y[threadIdx.x] = from[threadIdx.x];
+        if (threadIdx.x == 0) *at = (unsigned long long)&table;
+      })",
+                {.threads = 1, .checks = checks});
+    const std::uint64_t x = bench.upload(std::vector<float>(32, 7));
+    const std::uint64_t y = bench.upload(std::vector<float>(32));
+    const std::uint64_t at = bench.upload(std::vector<std::uint64_t>(1));
+    bench.stream().fill(x, 0, 128);
+    Table table{};
+    for (int i = 0; i < 48; ++i) table.values[i] = static_cast<float>(i);
+    for (const int which : {1, 0}) {
+      bench.run({1}, {32}, 0, x, table, y, which, at);
+      for (std::size_t i = 0; i < 32; ++i) {
+        EXPECT_EQ(bench.download<float>(y, 32)[i], which == 1 ? static_cast<float>(i) : 0);
+      }
+      EXPECT_EQ(bench.download<std::uint64_t>(at, 1)[0] % 64, 0U);
+    }
+    for (const Finding& finding : bench.device().findings()) ADD_FAILURE() << finding.text();
+  }
 }
 
 TEST(Device, MemoryIsSharedWithinTheDevice) {
@@ -255,10 +304,10 @@ TEST(Device, CopiesKeepStreamOrder) {
   std::vector<int> host(64);
   Stream& stream = bench.stream();
   const void* args[] = {&p};
-  stream.launch(bench.function(), {1}, {64}, 0, args);
+  stream.launch(bench.function(), {{1}, {64}}, args);
   stream.copy_from_host(p, values.data(), 256);
   std::fill(values.begin(), values.end(), 0);
-  stream.launch(bench.function(), {1}, {64}, 0, args);
+  stream.launch(bench.function(), {{1}, {64}}, args);
   stream.copy(q, p, 256);
   stream.fill(p, 0xff, 256);
   stream.copy_to_host(host.data(), q, 256);
@@ -339,7 +388,7 @@ TEST(Device, CompiledCodeComesFromTheDiskCache) {
     const auto memory = device->allocate(0, 4);
     const std::uint64_t address = memory->address();
     const void* args[] = {&address};
-    stream->launch(module->function("k"), {1}, {32}, 0, args);
+    stream->launch(module->function("k"), {{1}, {32}}, args);
     int value = 0;
     stream->copy_to_host(&value, address, 4);
     stream->synchronize();

@@ -130,7 +130,7 @@ TEST(Fault, NamesTheRankAndSparesTheOthers) {
     const std::uint64_t p = memory.back()->address();
     const std::uint64_t offset = rank == 1 ? 256 : 4;
     const void* arguments[] = {&p, &offset};
-    streams.back()->launch(modules.back()->function("k"), {1000}, {64}, 0, arguments);
+    streams.back()->launch(modules.back()->function("k"), {{1000}, {64}}, arguments);
   }
   streams[0]->synchronize();
   EXPECT_EQ(reinterpret_cast<const std::uint32_t*>(memory[0]->address())[1], 4U);
@@ -164,7 +164,7 @@ TEST(Fault, EndsWaitsOfOtherRanks) {
       const std::uint64_t p = memory[r]->address();
       const std::uint64_t offset = rank == 0 ? 256 : 0;
       const void* arguments[] = {&p, &offset};
-      streams[r]->launch(modules[r]->function("k"), {40}, {64}, 0, arguments);
+      streams[r]->launch(modules[r]->function("k"), {{40}, {64}}, arguments);
       if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     try {
@@ -180,7 +180,7 @@ TEST(Fault, EndsWaitsOfOtherRanks) {
     const std::uint64_t p = memory[1]->address();
     const std::uint64_t offset = 0;
     const void* arguments[] = {&p, &offset};
-    streams[1]->launch(modules[1]->function("k"), {1}, {64}, 0, arguments);
+    streams[1]->launch(modules[1]->function("k"), {{1}, {64}}, arguments);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     streams[0]->fill(p, 0, 4);
     streams[1]->synchronize();

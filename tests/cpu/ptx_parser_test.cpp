@@ -120,7 +120,7 @@ TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
   EXPECT_THAT(error_of("none"), HasSubstr("no such entry"));
   // A launch of the last one needs all of the 48 KB that a block may have; it has no others' part.
   const auto stream = device->create_stream(0);
-  stream->launch(module->function("last"), {1}, {32}, 0, {});
+  stream->launch(module->function("last"), {{1}, {32}}, {});
   stream->synchronize();
   // Loaded for the sake of a broken kernel, the module is refused at once.
   EXPECT_THROW(device->load(0, {"opcode", text, {}}), Error);

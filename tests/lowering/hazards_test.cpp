@@ -96,6 +96,7 @@ Program pushes() {
   Program program = all_reduces(3);
   Requirements& needs = program.kernels[static_cast<std::size_t>(program.steps[0].kernel)].needs;
   needs.comm_group = "tp";
+  needs.grid = 1;
   needs.flag_words = 3;
   needs.remote = {{.output = true, .index = 0, .write = true}};
   const int arena = buffer(program, "p0").arena;

@@ -81,6 +81,28 @@ TEST(ReadProgram, DamageIsToldWithItsPlace) {
   EXPECT_THAT(problem(good.substr(0, good.size() / 2)), HasSubstr("p.json: not JSON"));
 }
 
+TEST(ReadProgram, LaunchAttributesAreWrittenWhereThereAreAny) {
+  Program program = a_program();
+  const std::string without = to_json(program, /*with_hash=*/false);
+  EXPECT_THAT(without, Not(HasSubstr("attributes")));
+  program.kernels[0].needs.attributes = {.cluster = {2}, .programmatic = true};
+  const std::string with = to_json(program, /*with_hash=*/false);
+  const std::string attributes = R"("attributes": {"cluster": [2, 1, 1], "programmatic": true}, )";
+  EXPECT_EQ(replaced(with, attributes, ""), without);
+  EXPECT_NE(hash_of(program), hash_of(a_program()));
+  // They are what the kernel's template says, not what the file does.
+  EXPECT_THAT(problem(with), HasSubstr("p.json:/kernels/0/attributes: found an object"));
+}
+
+TEST(ReadProgram, BytesByValueAreWrittenWithTheirSize) {
+  Program program = a_program();
+  KernelParam& param = program.kernels[0].needs.params[0];
+  EXPECT_THAT(to_json(program), Not(HasSubstr(R"("alignment")")));
+  param = {.kind = KernelParam::Kind::kBytes, .size = 128, .alignment = 64};
+  EXPECT_THAT(to_json(program), HasSubstr(R"({"kind": "bytes", "index": 0, "expr": "0", "group": )"
+                                          R"("", "size": 128, "alignment": 64})"));
+}
+
 /// Whatever number is written over, the answer is an error; without the hash it may also be another
 /// plan that is sound.
 TEST(ReadProgram, NoNumberIsBelieved) {

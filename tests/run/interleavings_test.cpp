@@ -55,7 +55,7 @@ Explored explore(const std::string& body, std::uint32_t blocks, const std::strin
     for (int rank = 0; rank < world; ++rank) {
       const void* const arguments[] = {&address, &rank};
       streams[static_cast<std::size_t>(rank)]->launch(
-          modules[static_cast<std::size_t>(rank)]->function("k"), {blocks}, {32}, 0, arguments);
+          modules[static_cast<std::size_t>(rank)]->function("k"), {{blocks}, {32}}, arguments);
     }
     for (const auto& stream : streams) {
       try {

@@ -4,14 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
+#include <thread>
 
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
 #include "codegen/graph_target.h"
+#include "lowering/plan/lifetimes.h"
 #include "lowering/plan/program.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/temporary_directory.h"
@@ -22,15 +26,19 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-World open_world(std::int64_t ranks) {
+World open_world(std::int64_t ranks, Checks sanitize = kCheckNothing) {
   WorldOptions options;
+  options.sanitize = sanitize;
   options.device = DeviceKind::kCpu;
   options.world = static_cast<int>(ranks);
   return World::open(options);
 }
 
+void run_on_its_own(Executable& executable) { executable.run(); }
+
 RankTensors run(Executable& executable, const Graph& interface, const Bindings& bindings,
-                const RankTensors& inputs, const std::vector<std::string>& outputs) {
+                const RankTensors& inputs, const std::vector<std::string>& outputs,
+                const std::function<void(Executable&)>& start = run_on_its_own) {
   executable.prepare(bindings);
   for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
     for (std::size_t i = 0; i < inputs[rank].size(); ++i) {
@@ -38,7 +46,7 @@ RankTensors run(Executable& executable, const Graph& interface, const Bindings& 
     }
   }
   executable.poison_outputs();
-  executable.run();
+  start(executable);
   executable.synchronize();
   RankTensors results(inputs.size());
   for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
@@ -90,15 +98,24 @@ INSTANTIATE_TEST_SUITE_P(Examples, ProgramRun,
                          ::testing::Values("tp_mlp", "llama_mlp", "bert_block", "vision_mlp"),
                          [](const auto& info) { return std::string(info.param); });
 
-std::string problem(const std::string& path, const World& world) {
+template <class Load>
+std::string refusal_of(const Load& load) {
   try {
-    (void)Executable::load(path, world);
+    load();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument) << error.what();
     EXPECT_THAT(error.what(), Not(HasSubstr("\n")));
     return error.what();
   }
   return "";
+}
+
+std::string problem(const std::string& path, const World& world) {
+  return refusal_of([&] { (void)Executable::load(path, world); });
+}
+
+std::string refusal(const std::string& text) {
+  return refusal_of([&] { (void)parse_program(text); });
 }
 
 TEST(ProgramRun, DamagedKernelsAreRefused) {
@@ -118,8 +135,8 @@ TEST(ProgramRun, DamagedKernelsAreRefused) {
   EXPECT_THAT(problem(path, open_world(2 * world_size(graph))), HasSubstr("the world has"));
 }
 
-std::string two_streams() {
-  std::ifstream file(std::string(BRAID_SOURCE_DIR) + "/tests/run/two_streams.json");
+std::string by_hand(const std::string& name) {
+  std::ifstream file(fmt::format("{}/tests/run/{}.json", BRAID_SOURCE_DIR, name));
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
@@ -127,9 +144,7 @@ std::string two_streams() {
 
 /// Two products on two streams and their sum, written by hand.
 TEST(TwoStreams, AHandWrittenPlanRuns) {
-  const TemporaryDirectory directory;
-  const std::string path = (directory.path() / "program.json").string();
-  std::ofstream(path) << two_streams();
+  const std::string path = std::string(BRAID_SOURCE_DIR) + "/tests/run/two_streams.json";
   const World world = open_world(1);
   Executable executable = Executable::load(path, world);
   const Graph graph = parse_graph(R"({"braid": 1, "name": "two_streams",
@@ -146,8 +161,8 @@ TEST(TwoStreams, AHandWrittenPlanRuns) {
 }
 
 TEST(TwoStreams, WithoutAnEventItIsRefused) {
-  const std::string good = two_streams();
-  EXPECT_NO_THROW((void)parse_program(good));
+  const std::string good = by_hand("two_streams");
+  EXPECT_EQ(refusal(good), "");
   for (const std::string_view kind : {"event_record", "event_wait"}) {
     std::string text = good;
     const std::size_t at = text.find(kind);
@@ -159,15 +174,109 @@ TEST(TwoStreams, WithoutAnEventItIsRefused) {
     for (std::size_t last = 0; (last = text.find("\"last_step\": 4", last)) != text.npos;) {
       text[last + 13] = '3';
     }
-    try {
-      (void)parse_program(text);
-      ADD_FAILURE() << "without " << kind;
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), kind == "event_wait"
-                                    ? HasSubstr("reads 'p' while step 0 'p' may still write it")
-                                    : HasSubstr("waits for event 0, which no step before it"));
+    EXPECT_THAT(refusal(text), kind == "event_wait"
+                                   ? HasSubstr("reads 'p' while step 0 'p' may still write it")
+                                   : HasSubstr("waits for event 0, which no step before it"));
+  }
+}
+
+/// An all-gather by copies alone: into the arena, a barrier, out of the peers' arenas.
+class GatherByCopies {
+ public:
+  explicit GatherByCopies(Checks sanitize)
+      : world_(open_world(3, sanitize)),
+        executable_(Executable::load(
+            std::string(BRAID_SOURCE_DIR) + "/tests/run/gather_by_copies.json", world_)) {}
+
+  void run_and_compare(std::uint64_t seed,
+                       const std::function<void(Executable&)>& start = run_on_its_own) {
+    const Graph interface = parse_graph(R"({"braid": 1, "groups": {"tp": {"size": 3}},
+      "inputs": [{"name": "x", "dtype": "f32", "shape": [64], "per_rank": true}],
+      "nodes": [], "outputs": ["x"]})");
+    const RankTensors inputs = random_inputs(interface, {}, seed);
+    const RankTensors results = run(executable_, interface, {}, inputs, {"y0", "y1", "y2"}, start);
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      for (std::size_t shift = 0; shift < 3; ++shift) {
+        EXPECT_TRUE(results[rank][shift].data == inputs[(rank + shift) % 3][0].data)
+            << "rank " << rank << ", the shard " << shift << " ranks on";
+      }
     }
   }
+  World& world() { return world_; }
+  Executable& executable() { return executable_; }
+
+ private:
+  World world_;
+  Executable executable_;
+};
+
+TEST(Barriers, AHandWrittenPlanGathersByCopies) {
+  GatherByCopies plan(kCheckAll);
+  EXPECT_EQ(plan.executable().launches(), 2);
+  EXPECT_EQ(plan.executable().kernels().at(0).template_name, "barrier");
+  for (const std::uint64_t seed : {1, 2, 3}) plan.run_and_compare(seed);  // on the same flags
+  for (const Finding& finding : plan.world().device().findings()) ADD_FAILURE() << finding.text();
+}
+
+TEST(Barriers, NobodyReadsWhileOneIsLate) {
+  GatherByCopies plan(kCheckNothing);
+  plan.run_and_compare(1);
+  Device& device = plan.world().device();
+  const std::unique_ptr<Memory> gate = device.allocate(1, 4);
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<Stream*> lanes;
+  for (int rank = 0; rank < 3; ++rank) {
+    streams.push_back(device.create_stream(rank));
+    lanes.push_back(streams.back().get());
+  }
+  streams[1]->fill(gate->address(), 0, 4);
+  streams[1]->synchronize();
+  streams[1]->wait_value(gate->address(), 1);
+  plan.run_and_compare(2, [&](Executable& executable) {
+    executable.run(lanes);
+    // The others have time to do what they may: without a barrier, to take what is there of before.
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    device.create_stream(0)->write_value(gate->address(), 1);
+  });
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(Barriers, APlanWithoutOneIsRefused) {
+  const Program good = parse_program(by_hand("gather_by_copies"));
+  EXPECT_EQ(refusal(to_json(good)), "");
+  const auto without = [&](int step) {
+    Program program = good;
+    program.steps.erase(program.steps.begin() + step);
+    const std::vector<StepRange> ranges = lifetimes(program, StepOrder(program.steps));
+    for (std::size_t b = 0; b < ranges.size(); ++b) {
+      program.buffers[b].first_step = ranges[b].first;
+      program.buffers[b].last_step = ranges[b].last;
+    }
+    return refusal(to_json(program, /*with_hash=*/false));
+  };
+  EXPECT_THAT(without(1), HasSubstr("step 2 'of the next' reads 'shard' of a peer where step 0 "
+                                    "'put' may not be done: no barrier of 'tp' between"));
+  EXPECT_THAT(without(5), HasSubstr("step 3 is the last that reads or writes remotely in 'tp'"));
+}
+
+TEST(Barriers, WhatIsNoneIsRefused) {
+  const std::string good = by_hand("gather_by_copies");
+  const auto broken = [&](std::string_view from, std::string_view to) {
+    return refusal(replaced(good, from, to));
+  };
+  EXPECT_THAT(broken(R"("groups": {"tp": {"size": 3}}, "inputs")", R"("inputs")"),
+              HasSubstr("an empty body is a barrier of one group, found 0"));
+  EXPECT_THAT(broken(R"({"tp": {"size": 3}}, "inputs")", R"({"tp": {"size": 2}}, "inputs")"),
+              HasSubstr("the body's group \"tp\" is not that of the program"));
+  EXPECT_THAT(broken(R"("num_warps": 1)", R"("num_warps": 3)"), HasSubstr("found 3; expected a"));
+  EXPECT_THAT(broken(R"("flags": 5)", R"("flags": 5, "closing_barrier": true)"),
+              HasSubstr("step 1 has a closing barrier, which its kernel does not know"));
+  EXPECT_THAT(broken(R"("flags": 5)", R"("flags": 6)"), HasSubstr("shares its flags"));
 }
 
 }  // namespace

@@ -135,9 +135,10 @@ void ProbeWorld::launch(int rank, std::size_t first_input, std::size_t first_out
   std::vector<const void*> args;
   for (const auto& word : words) args.push_back(word.data());
   at(rank).stream->launch(at(rank).module->function(program_.entry),
-                          {static_cast<std::uint32_t>(program_.grid.evaluate({}))},
-                          {static_cast<std::uint32_t>(32 * program_.num_warps)},
-                          static_cast<std::uint32_t>(program_.shared_bytes), args);
+                          {{static_cast<std::uint32_t>(program_.grid.evaluate({}))},
+                           {static_cast<std::uint32_t>(32 * program_.num_warps)},
+                           static_cast<std::uint32_t>(program_.shared_bytes)},
+                          args);
 }
 
 bool ProbeWorld::synchronize() {

@@ -56,7 +56,7 @@ void use(Device& device) {
   stream->wait(*event);
   const int argument = 42;
   const std::vector<const void*> args{&argument};
-  stream->launch(function, {3}, {128}, 64, args);
+  stream->launch(function, {{3}, {128}, 64}, args);
   std::vector<std::uint8_t> host(1024);
   stream->copy_to_host(host.data(), memory->address(), host.size());
   stream->synchronize();
@@ -124,6 +124,43 @@ TEST_F(CudaDeviceTest, EveryFailingCallIsNamedAndLeaksNothing) {
     }
   }
   EXPECT_GE(failed, 2 * 22);
+}
+
+TEST_F(CudaDeviceTest, LaunchAttributesReachTheDriver) {
+  const auto device = open_device(DeviceKind::kCuda, {.world = 1});
+  const auto stream = device->create_stream(0);
+  const auto module = device->load(0, {"entry", "the ptx", {}});
+  const int argument = 42;
+  const std::vector<const void*> args{&argument};
+  const auto launch = [&](Dim3 grid, const LaunchAttributes& attributes) -> std::string {
+    fake().launch = {};
+    try {
+      stream->launch(module->function("entry"), {grid, {128}, 64, attributes}, args);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    EXPECT_EQ(fake().launch.grid, grid.x);
+    EXPECT_EQ(fake().launch.block, 128);
+    EXPECT_EQ(fake().launch.shared, 64);
+    EXPECT_EQ(fake().launch.argument, 42);
+    EXPECT_EQ(fake().launch.cluster, attributes.cluster.x);
+    EXPECT_EQ(fake().launch.programmatic, attributes.programmatic);
+    return "";
+  };
+  EXPECT_EQ(launch({6}, {}), "");
+  EXPECT_EQ(launch({6}, {.programmatic = true}), "");
+  EXPECT_EQ(launch({6}, {.cluster = {2}}), "");
+  EXPECT_EQ(launch({6}, {.cluster = {3}, .programmatic = true}), "");
+  EXPECT_EQ(launch({6}, {.cluster = {4}}),
+            "launch: a grid of 6 x 1 x 1 blocks in clusters of 4 x 1 x 1; expected whole clusters");
+  EXPECT_THAT(launch({6}, {.cluster = {1, 2}}), HasSubstr("expected whole clusters"));
+  EXPECT_THAT(launch({6}, {.cluster = {0}}), HasSubstr("expected whole clusters"));
+  EXPECT_THAT(launch({32}, {.cluster = {16}}),
+              HasSubstr("cuLaunchKernelEx: invalid cluster size (CUDA_ERROR_INVALID_CLUSTER_SIZE"));
+  fake().fail = "cuLaunchKernelEx";
+  EXPECT_EQ(launch({6}, {}), "");  // what needs no attributes does without it
+  EXPECT_THAT(launch({6}, {.programmatic = true}), HasSubstr("cuLaunchKernelEx"));
+  fake().fail.clear();
 }
 
 TEST_F(CudaDeviceTest, RefusesWhatCannotWork) {

@@ -80,7 +80,7 @@ class Pair {
     const std::uint64_t timeout_ns = 200'000'000;
     const std::uint32_t token = 7;
     const std::array<const void*, 4> args{&mine, &other, &timeout_ns, &token};
-    streams_[rank]->launch(modules_[rank]->function("braid_meet"), {1}, {32}, 0, args);
+    streams_[rank]->launch(modules_[rank]->function("braid_meet"), {{1}, {32}}, args);
   }
   /// Whether both kernels of a round saw each other in time.
   bool met(std::uint64_t round = 0) {
@@ -282,7 +282,7 @@ TEST_F(DriverModels, AFaultStaysInItsContext) {
     const std::uint64_t timeout_ns = 1;
     const std::uint32_t token = 7;
     const std::array<const void*, 4> args{&mine, &foreign, &timeout_ns, &token};
-    stream->launch(module->function("braid_meet"), {1}, {32}, 0, args);
+    stream->launch(module->function("braid_meet"), {{1}, {32}}, args);
     EXPECT_THAT(error_of([&] { stream->synchronize(); }).second, HasSubstr("700"));
     // From now on every call fails so, whatever it asks.
     EXPECT_THAT(error_of([&] { (void)module->function("missing"); }).second, HasSubstr("700"));
@@ -307,7 +307,7 @@ TEST_F(DriverModels, SharedMemoryIsBoundedByTheGpu) {
     const std::uint64_t timeout_ns = 1;
     const std::uint32_t token = 7;
     const std::array<const void*, 4> args{&mine, &mine, &timeout_ns, &token};
-    stream->launch(function, {1}, {32}, shared_bytes, args);
+    stream->launch(function, {{1}, {32}, shared_bytes}, args);
     stream->synchronize();
   };
   const auto module = load(*device, ptx("7.0", ".shared .align 4 .b8 fixed[1024];\n"));

@@ -5,12 +5,10 @@
 // PTX.
 #include "runtime/fake_libcuda.h"
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -21,19 +19,6 @@
 namespace {
 
 using namespace braid::fake;  // NOLINT(google-build-using-namespace)
-
-constexpr const char* kMeet = "braid_meet";  // the kernel of src/runtime/cuda/meeting.cpp
-
-/// Work on a stream.
-int enqueue(const char* call, void* stream, bool good, Work work, bool block = false) {
-  if (const int error = enter_context(call)) return error;
-  Handle* found = find(stream, Kind::kStream);
-  if (found == nullptr) return kInvalidHandle;
-  if (!good) return kInvalidValue;
-  const auto mark = found->stream->submit(std::move(work));
-  if (block) found->stream->wait(mark);
-  return block ? enter_context(call) : 0;
-}
 
 template <class Body>
 Work at_once(Body body) {
@@ -64,70 +49,6 @@ struct IpcHandle {
   char bytes[64];
 };
 
-// The kernel kMeet, for when kernels do nothing.
-int meet(int gpu, const std::vector<std::vector<std::uint8_t>>& arguments) {
-  std::uint64_t mine = 0;
-  std::uint64_t other = 0;
-  std::uint64_t timeout_ns = 0;
-  std::uint32_t token = 0;
-  std::memcpy(&mine, arguments[0].data(), sizeof mine);
-  std::memcpy(&other, arguments[1].data(), sizeof other);
-  std::memcpy(&timeout_ns, arguments[2].data(), sizeof timeout_ns);
-  std::memcpy(&token, arguments[3].data(), sizeof token);
-  const auto word = [](std::uint64_t base, int index) {
-    return std::atomic_ref<std::uint32_t>(reinterpret_cast<std::uint32_t*>(base)[index]);
-  };
-  const std::pair<int, int> way{gpu, owner_of(other, 4).gpu};
-  const bool lost = way == state().control.lossy;
-  if (!lost) word(other, 0) = token;
-  const auto start = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - start < std::chrono::nanoseconds(timeout_ns)) {
-    if (word(mine, 0) == token) {
-      word(mine, 1) = 1;
-      break;
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
-  word(mine, 2) = lost ? 0 : word(other, 0).load();
-  return 0;
-}
-
-struct LaunchWork {
-  FakeFunction* function;
-  braid::Stream* cpu;
-  braid::Dim3 grid, block;
-  unsigned shared;
-  std::vector<std::vector<std::uint8_t>> arguments;
-
-  int operator()() {
-    std::vector<const void*> pointers;
-    for (const auto& argument : arguments) {
-      pointers.push_back(argument.data());
-      for (std::size_t at = 0; at + 8 <= argument.size(); at += 8) {
-        std::uint64_t address = 0;
-        std::memcpy(&address, argument.data() + at, 8);
-        if (!reaches(function->gpu, address)) return kIllegalAddress;
-      }
-    }
-    if (function->cpu != nullptr) {
-      try {
-        cpu->launch(*function->cpu, grid, block, shared, pointers);
-        cpu->synchronize();
-      } catch (const braid::Error& error) {
-        std::fprintf(stderr, "stand-in: %s\n", error.what());
-        return kLaunchFailed;
-      }
-      return 0;
-    }
-    if (function->entry == kMeet) return meet(function->gpu, arguments);
-    const auto on_launch = state().control.on_launch;
-    if (on_launch != nullptr) {
-      on_launch(function->entry.c_str(), const_cast<void**>(pointers.data()));
-    }
-    return 0;
-  }
-};
-
 /// Compiles the PTX where kernels run.
 int load_for_cpu(Handle& made, const std::string& ptx) {
   braid::Device* device = cpu();
@@ -150,7 +71,8 @@ const std::map<int, std::pair<const char*, const char*>>& texts() {
       {222,
        {"CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
         "the provided PTX was compiled with an unsupported toolchain."}},
-      {700, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}}};
+      {700, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
+      {912, {"CUDA_ERROR_INVALID_CLUSTER_SIZE", "invalid cluster size"}}};
   return kTexts;
 }
 
@@ -391,49 +313,6 @@ int cuFuncSetAttribute(void* function, int, int value) {
   fake->max_shared = value;
   if (fake->cpu != nullptr) fake->cpu->set_max_dynamic_shared(static_cast<std::uint32_t>(value));
   return 0;
-}
-int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                   void* stream, void** args, void**) {
-  auto* fake = static_cast<FakeFunction*>(function);
-  braid::FakeCuda& control = state().control;
-  const unsigned blocks = grid_x * grid_y * grid_z;
-  const unsigned threads = block_x * block_y * block_z;
-  const bool good = blocks > 0 && threads > 0 && threads <= 1024 &&
-                    static_cast<int>(shared_bytes) <= fake->max_shared;
-  Handle* on = find(stream, Kind::kStream);
-  if (on != nullptr && (on->gpu != current_gpu() || fake->gpu != current_gpu())) {
-    return kInvalidHandle;
-  }
-  LaunchWork work{fake,
-                  on == nullptr ? nullptr : on->cpu_stream.get(),
-                  {grid_x, grid_y, grid_z},
-                  {block_x, block_y, block_z},
-                  shared_bytes,
-                  {}};
-  const auto& sizes = fake->declared == nullptr ? control.parameters : fake->declared->parameters;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const auto* bytes = static_cast<const std::uint8_t*>(args[i]);
-    work.arguments.emplace_back(bytes, bytes + sizes[i]);
-  }
-  {
-    const std::lock_guard lock(state().hardware.mutex);
-    state().hardware.gpus[static_cast<std::size_t>(fake->gpu)].capacity =
-        static_cast<unsigned>(control.resident_blocks);
-  }
-  std::this_thread::sleep_for(std::chrono::microseconds(control.launch_us));
-  const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
-  const bool block =
-      control.launch_blocking || (blocking != nullptr && std::strcmp(blocking, "1") == 0);
-  const int error =
-      enqueue("cuLaunchKernel", stream, good, {std::move(work), blocks, nullptr}, block);
-  if (error == 0 && fake->entry != kMeet) {
-    const std::lock_guard lock(state().mutex);
-    control.launch = {grid_x, block_x, shared_bytes, *static_cast<int*>(args[0])};
-    control.launch_threads.push_back(std::this_thread::get_id());
-    ++control.launches;
-  }
-  return error;
 }
 
 }  // extern "C"

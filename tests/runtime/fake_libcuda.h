@@ -44,6 +44,8 @@ struct FakeCuda {
   struct Launch {
     unsigned grid, block, shared;
     int argument;  ///< the first, as an int
+    unsigned cluster;
+    bool programmatic;
   } launch{};
   std::vector<std::thread::id> launch_threads;  ///< which threads launched, in order
   int launches = 0;                             ///< without those of the meeting when a world opens

@@ -16,5 +16,6 @@ inline constexpr int kIllegalAddress = 700;
 inline constexpr int kAlreadyEnabled = 704;
 inline constexpr int kLaunchTimeout = 702;
 inline constexpr int kLaunchFailed = 719;
+inline constexpr int kInvalidClusterSize = 912;
 
 }  // namespace braid::fake

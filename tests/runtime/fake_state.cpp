@@ -176,4 +176,14 @@ bool reaches(int gpu, unsigned long long address) {
   return state().links.contains({gpu, owner.gpu});
 }
 
+int enqueue(const char* call, void* stream, bool good, Work work, bool block) {
+  if (const int error = enter_context(call)) return error;
+  Handle* found = find(stream, Kind::kStream);
+  if (found == nullptr) return kInvalidHandle;
+  if (!good) return kInvalidValue;
+  const auto mark = found->stream->submit(std::move(work));
+  if (block) found->stream->wait(mark);
+  return block ? enter_context(call) : 0;
+}
+
 }  // namespace braid::fake

@@ -85,6 +85,9 @@ int destroy(void* handle, Kind kind);
 /// Gives back a retained context; the last one takes what a fault left with it.
 void release_context(int gpu);
 
+/// Work on a stream; waits for it when told to block.
+int enqueue(const char* call, void* stream, bool good, Work work, bool block = false);
+
 int allocate(const char* call, std::size_t bytes, int gpu, unsigned long long* address);
 int free_memory(unsigned long long address);
 /// The GPU whose memory holds [address, address + bytes), kHost for pinned memory, nothing for

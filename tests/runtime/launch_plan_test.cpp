@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 struct Call {
   int rank = 0;
   Function* function = nullptr;
-  std::uint32_t grid = 0, block = 0, shared = 0;
+  LaunchConfig config;
+  std::vector<std::uintptr_t> arguments;
   std::vector<std::uint64_t> words;  ///< the first word of each argument; of peers all
   std::uint64_t dst = 0, src = 0;
   std::size_t bytes = 0;
@@ -38,10 +39,11 @@ class FakeStream : public Stream {
  public:
   FakeStream(int rank, std::vector<Call>& calls, std::vector<int> widths)
       : rank_(rank), calls_(calls), widths_(std::move(widths)) {}
-  void launch(Function& function, Dim3 grid, Dim3 block, std::uint32_t shared_bytes,
+  void launch(Function& function, const LaunchConfig& config,
               std::span<const void* const> args) override {
-    Call call{rank_, &function, grid.x, block.x, shared_bytes, {}};
+    Call call{rank_, &function, config, {}, {}};
     for (std::size_t i = 0; i < args.size(); ++i) {
+      call.arguments.push_back(reinterpret_cast<std::uintptr_t>(args[i]));
       for (int w = 0; w < widths_.at(i); ++w) {
         std::uint64_t word;
         std::memcpy(&word, static_cast<const char*>(args[i]) + 8 * w, 8);
@@ -156,15 +158,61 @@ TEST_F(LaunchPlanTest, ResolvesEveryKindOfParameter) {
   plan.run({lanes_, {}});
   const Call& launch = calls_.at(1);  // rank 1
   EXPECT_EQ(launch.function, &functions_[1]);
-  EXPECT_EQ(launch.grid, 2);
-  EXPECT_EQ(launch.block, 128);
-  EXPECT_EQ(launch.shared, 64);
+  EXPECT_EQ(launch.config.grid, (Dim3{2}));
+  EXPECT_EQ(launch.config.block, (Dim3{128}));
+  EXPECT_EQ(launch.config.shared_bytes, 64);
+  EXPECT_EQ(launch.config.attributes, LaunchAttributes{});
   EXPECT_THAT(launch.words, ElementsAre(0x18000, 0x28000, 4096, 0x29000, 0x20000 + 512, 21, 1, 256,
                                         512, 0, 1, 1000, 0x2a000));
   const Call& copy = calls_.at(3);
   EXPECT_EQ(copy.dst, 0x20000 + 1024);
   EXPECT_EQ(copy.src, 0x20000 + 512);
   EXPECT_EQ(copy.bytes, 7 * 16 * 2);
+}
+
+TEST_F(LaunchPlanTest, AttributesAreTheKernels) {
+  program_.kernels[0].needs.attributes = {.cluster = {2}, .programmatic = true};
+  LaunchPlan(program_, {{"T", 7}}, places_, 1000).run({lanes_, {}});
+  EXPECT_EQ(calls_.at(0).config.attributes.cluster, (Dim3{2}));
+  EXPECT_TRUE(calls_.at(0).config.attributes.programmatic);
+}
+
+TEST_F(LaunchPlanTest, BytesByValueLieWhereTheirAlignmentWants) {
+  std::vector<KernelParam>& params = program_.kernels[0].needs.params;
+  params = {param(KernelParam::Kind::kPeers), param(KernelParam::Kind::kBytes),
+            param(KernelParam::Kind::kBytes), param(KernelParam::Kind::kOutput)};
+  params[1].size = 3;
+  params[2].index = 1;
+  params[2].size = 4096;
+  params[2].alignment = 128;
+  const auto plan = [&] { return LaunchPlan(program_, {{"T", 7}}, places_, 1000); };
+  EXPECT_THROW(plan(), Error);  // nobody makes them
+  for (RankPlaces& places : places_) {
+    places.write_bytes = [rank = places.rank](const Step& step, const KernelParam& param,
+                                              std::span<std::uint8_t> bytes) {
+      EXPECT_EQ(step.name, "reduce");
+      EXPECT_EQ(bytes.size(), static_cast<std::size_t>(param.size));
+      std::fill(bytes.begin(), bytes.end(), static_cast<std::uint8_t>(1 + 2 * rank + param.index));
+    };
+  }
+  plan().run({lanes_, {}});
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const Call& call = calls_.at(rank);
+    ASSERT_EQ(call.arguments.size(), 4);
+    EXPECT_EQ(call.arguments[2] % 128, 0);
+    const auto first = static_cast<std::uint8_t>(1 + 2 * rank);
+    const std::uint64_t base = 0x10000 * (rank + 1);
+    EXPECT_THAT(call.words, ElementsAre(0x18000, 0x28000, 0x10101U * first,
+                                        0x101010101010101U * (first + 1U), base + 512));
+  }
+  params[2].size = 4224;
+  try {
+    plan();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("reduce: found 4224 bytes by value, aligned to 128; expected"));
+  }
 }
 
 TEST_F(LaunchPlanTest, StreamsForkFromTheFirstAndJoinIt) {

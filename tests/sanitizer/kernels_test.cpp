@@ -78,7 +78,7 @@ Outcome run(const KernelCase& kernel, int bug) {
       pointers.push_back(&words[i]);
     }
     Module& module = *modules[static_cast<std::size_t>(rank)];
-    stream_of(rank).launch(module.function("k"), kernel.grid, kernel.block, 0, pointers);
+    stream_of(rank).launch(module.function("k"), {kernel.grid, kernel.block}, pointers);
   }
   for (const auto& stream : streams) {
     try {
@@ -184,7 +184,7 @@ extern "C" __global__ void k(unsigned* next, int* order) {
     stream->fill(next->address(), 0, 4);
     const std::uint64_t words[] = {next->address(), list->address()};
     const void* const arguments[] = {&words[0], &words[1]};
-    stream->launch(module->function("k"), {16}, {32}, 0, arguments);
+    stream->launch(module->function("k"), {{16}, {32}}, arguments);
     std::vector<std::int32_t> result(16);
     stream->copy_to_host(result.data(), list->address(), 64);
     stream->synchronize();

@@ -269,6 +269,13 @@ void Preamble::shared() {
   need(kShared, "", "extern __shared__ __align__(1024) unsigned char smem[];\n");
 }
 
+std::string Preamble::bytes(int size, int alignment) {
+  const std::string name = fmt::format("Bytes{}_{}", size, alignment);
+  return need(kTypes, name,
+              fmt::format("struct __align__({1}) {2} {{ unsigned char bytes[{0}]; }};\n", size,
+                          alignment, name));
+}
+
 void Preamble::shared_address() { need(kShared, "shared_address", std::string(kSharedAddress)); }
 
 std::string Preamble::copy_async(int bytes) {

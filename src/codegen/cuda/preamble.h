@@ -43,6 +43,9 @@ class Preamble {
   /// `unsigned f(const float* v)`: one word of a fragment.
   std::string pack(DType dtype);
 
+  /// The type of a parameter that is so many bytes by value.
+  std::string bytes(int size, int alignment);
+
   /// What a kernel that can fail tells the host.
   void record();
   void bad_index();

@@ -74,6 +74,11 @@ std::string Printer::signature() {
       case KernelParam::Kind::kTimeout:
         text += "long long timeout";
         break;
+      case KernelParam::Kind::kBytes:
+        // By reference: its address is what instructions take.
+        text += fmt::format("const __grid_constant__ {} p{}",
+                            preamble_.bytes(what.size, what.alignment), i);
+        break;
     }
   }
   return text;
@@ -134,6 +139,9 @@ std::string Printer::ref(Id id, Element at) {
       return inst.type.kind == Kind::kF32 ? float_text(inst.number) : integer_text(inst.integer);
     case Op::kParam: {
       const KernelParam::Kind kind = p_.params[static_cast<std::size_t>(inst.index)].what.kind;
+      if (kind == KernelParam::Kind::kBytes) {
+        return fmt::format("((unsigned char*)p{}.bytes)", inst.index);
+      }
       return kind == KernelParam::Kind::kRank ? "(long long)rank" : fmt::format("p{}", inst.index);
     }
     case Op::kProgramId:

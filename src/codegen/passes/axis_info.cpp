@@ -35,8 +35,10 @@ AxisInfo AxisAnalysis::compute(Id id) {
   switch (inst.op) {
     case Op::kConstant:
       return constant_info(inst.integer);
-    case Op::kParam:
-      return constant_info(program_.params[static_cast<std::size_t>(inst.index)].divisor);
+    case Op::kParam: {
+      const Param& param = program_.params[static_cast<std::size_t>(inst.index)];
+      return constant_info(std::max<std::int64_t>(param.divisor, param.what.alignment));
+    }
     case Op::kForArg: {
       // The induction variable: low + i * step. Only loops from a known low count.
       for (const Inst& loop : program_.insts) {

@@ -8,8 +8,9 @@
 #include "codegen/templates/template.h"
 
 // The list, in the order in which a body asks.
-#define BRAID_TEMPLATES(entry) \
-  entry(collective_template) entry(gemm_template) entry(elementwise_template)
+#define BRAID_TEMPLATES(entry)                                            \
+  entry(barrier_template) entry(collective_template) entry(gemm_template) \
+      entry(elementwise_template)
 
 namespace braid {
 

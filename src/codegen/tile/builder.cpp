@@ -67,8 +67,9 @@ Id Builder::param(const KernelParam& what, std::int64_t divisor) {
   };
   auto it = std::find_if(p_.params.begin(), p_.params.end(), same);
   if (it == p_.params.end()) it = p_.params.insert(it, {what, divisor});
-  const bool pointer =
-      what.kind == KernelParam::Kind::kInput || what.kind == KernelParam::Kind::kOutput;
+  const bool pointer = what.kind == KernelParam::Kind::kInput ||
+                       what.kind == KernelParam::Kind::kOutput ||
+                       what.kind == KernelParam::Kind::kBytes;
   return append({.op = Op::kParam,
                  .type = {pointer ? Kind::kPtr : Kind::kI64},
                  .args = {},

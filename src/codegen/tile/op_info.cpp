@@ -101,7 +101,7 @@ constexpr ParamName kParams[] = {
     {KernelParam::Kind::kRank, "rank"},       {KernelParam::Kind::kFlags, "flags"},
     {KernelParam::Kind::kScratch, "scratch"}, {KernelParam::Kind::kStep, "step"},
     {KernelParam::Kind::kRecord, "record"},   {KernelParam::Kind::kClosing, "closing"},
-    {KernelParam::Kind::kTimeout, "timeout"},
+    {KernelParam::Kind::kTimeout, "timeout"}, {KernelParam::Kind::kBytes, "bytes"},
 };
 
 template <class Table, class Test>

@@ -56,6 +56,10 @@ class TextParser {
         p_.scratch_bytes = in_.integer(0, std::int64_t{1} << 40);
       } else if (what == "grid") {
         p_.grid = expression({});
+      } else if (what == "cluster") {
+        p_.attributes.cluster.x = static_cast<std::uint32_t>(in_.integer(1, 8));
+      } else if (what == "programmatic") {
+        p_.attributes.programmatic = true;
       } else if (what == "param") {
         param();
       } else if (what == "layout") {
@@ -64,8 +68,8 @@ class TextParser {
         p_.shared_bytes = static_cast<int>(in_.integer(0, 1 << 30));
       } else {
         in_.fail_token(key,
-                       "kernel, warps, warps_m, world, flag_slots, scratch, grid, param, layout or "
-                       "shared");
+                       "kernel, warps, warps_m, world, flag_slots, scratch, grid, cluster, "
+                       "programmatic, param, layout or shared");
       }
       in_.end_line();
     }
@@ -94,6 +98,12 @@ class TextParser {
       param.what.expr = expression({"divisor", "group"});
     } else {
       param.what.index = static_cast<int>(in_.integer(0, 4096));
+    }
+    if (*kind == KernelParam::Kind::kBytes) {
+      in_.expect("size");
+      param.what.size = static_cast<int>(in_.integer(0, 1 << 30));
+      in_.expect("align");
+      param.what.alignment = static_cast<int>(in_.integer(0, 1 << 30));
     }
     if (in_.accept("group")) param.what.group = in_.string();
     if (in_.accept("divisor")) param.divisor = in_.integer(1, std::int64_t{1} << 40);

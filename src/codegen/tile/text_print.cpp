@@ -50,6 +50,8 @@ class TextPrinter {
     if (p_.flag_slots != 0) line(fmt::format("flag_slots {}", p_.flag_slots));
     if (p_.scratch_bytes != 0) line(fmt::format("scratch {}", p_.scratch_bytes));
     line(fmt::format("grid {}", p_.grid.str()));
+    if (p_.attributes.cluster.x != 1) line(fmt::format("cluster {}", p_.attributes.cluster.x));
+    if (p_.attributes.programmatic) line("programmatic");
     for (std::size_t i = 0; i < p_.params.size(); ++i) param(i);
     for (std::size_t i = 0; i < p_.layouts.size(); ++i) {
       const Layout& layout = p_.layouts[i];
@@ -67,6 +69,9 @@ class TextPrinter {
       text += " " + param.what.expr.str();
     } else {
       text += fmt::format(" {}", param.what.index);
+    }
+    if (param.what.kind == KernelParam::Kind::kBytes) {
+      text += fmt::format(" size {} align {}", param.what.size, param.what.alignment);
     }
     if (!param.what.group.empty()) text += fmt::format(" group {}", quoted(param.what.group));
     if (param.divisor != 1) text += fmt::format(" divisor {}", param.divisor);

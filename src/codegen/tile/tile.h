@@ -167,6 +167,7 @@ struct Program {
   std::vector<Layout> layouts;
   int shared_bytes = 0;
   Expr grid = 1;
+  LaunchAttributes attributes;  ///< the grid has one dim, and so do its clusters
 
   [[nodiscard]] const Inst& at(Id id) const { return insts[static_cast<std::size_t>(id)]; }
   [[nodiscard]] Inst& at(Id id) { return insts[static_cast<std::size_t>(id)]; }

@@ -25,6 +25,9 @@ class Verifier {
                                           "two, the second within the first",
                                           p_.num_warps, p_.warps_m));
     }
+    for (std::size_t i = 0; i < p_.params.size(); ++i) {
+      check_param(fmt::format("param {}", i), p_.params[i].what);
+    }
     block(p_.body, [] {});
   }
 

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "braid/error.h"
-#include "codegen/kernel_spec.h"
 #include "ir/op_registry.h"
 #include "lowering/rewrite.h"
 
@@ -54,15 +53,14 @@ void append_attr(const T& value, std::string& out) {
   }
 }
 
-void check_setting(const Node& kernel, const Setting& setting) {
-  const auto& config = *kernel.attr<Config>("config");
+void check_setting(const std::string& place, const Config& config, const Setting& setting) {
   const auto found = config.find(std::string(setting.name));
   const std::int64_t value = found == config.end() ? 0 : found->second;
   const bool fits = value >= setting.min && value <= setting.max &&
                     (!setting.power_of_two || (value & (value - 1)) == 0);
   if (fits) return;
   throw_invalid(
-      fmt::format("{}/attrs/config/{}", kernel.name, setting.name),
+      fmt::format("{}/config/{}", place, setting.name),
       fmt::format("found {}; expected {} from {} to {}",
                   found == config.end() ? "none" : std::to_string(value),
                   setting.power_of_two ? "a power of two" : "a number", setting.min, setting.max));
@@ -76,19 +74,24 @@ bool runs_in_kernels(const Node& node) {
 
 }  // namespace
 
-void check_kernel(const Node& kernel) {
-  const Graph& body = **kernel.attr<std::shared_ptr<const Graph>>("body");
+void check_spec(const std::string& place, const KernelSpec& spec) {
+  const Graph& body = *spec.body;
   for (const Node& node : body.nodes()) {
     if (runs_in_kernels(node)) continue;
-    throw_invalid(kernel.name + "/attrs/body",
+    throw_invalid(place + "/body",
                   fmt::format("'{}' is {}; expected nodes that run inside a kernel", node.name,
                               node.op_name()));
   }
   if (const std::string reason = cannot_fuse(body); !reason.empty()) {
-    throw_invalid(kernel.name + "/attrs/body",
+    throw_invalid(place + "/body",
                   fmt::format("no {} kernel computes it: {}", template_name(body), reason));
   }
-  for (const Setting& setting : settings(body)) check_setting(kernel, setting);
+  for (const Setting& setting : settings(body)) check_setting(place, spec.config, setting);
+}
+
+void check_kernel(const Node& kernel) {
+  check_spec(kernel.name + "/attrs",
+             {*kernel.attr<std::shared_ptr<const Graph>>("body"), *kernel.attr<Config>("config")});
 }
 
 std::shared_ptr<const Graph> make_body(const Graph& graph, std::span<const NodeId> nodes,

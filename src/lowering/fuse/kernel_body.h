@@ -5,6 +5,7 @@
 #include <string>
 
 #include "braid/graph.h"
+#include "codegen/kernel_spec.h"
 
 namespace braid {
 
@@ -18,6 +19,9 @@ namespace braid {
                                                      std::span<const ValueId> inputs,
                                                      std::span<const ValueId> outputs);
 
+/// Refuses a spec whose body is no kernel, or whose config does not fit it. Throws kInvalidArgument
+/// at `place`.
+void check_spec(const std::string& place, const KernelSpec& spec);
 /// Refuses a kernel node whose body is no kernel, or whose config does not fit it: those that
 /// `fuse` makes do, but a user may write one. Throws kInvalidArgument at the node's name.
 void check_kernel(const Node& kernel);

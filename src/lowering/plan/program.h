@@ -152,8 +152,9 @@ struct Access {
 [[nodiscard]] int event_count(const Program& program);
 
 /// Checks a plan against its own rules: everything in range and inside its arena, flags and scratch
-/// owned by one step, no remote access that outlives a run, lifetimes as they follow from the
-/// steps, and no hazard (hazards.h). Throws kInternal, naming the step or buffer.
+/// owned by one step, room for all kernels that wait at one time (residency.h), no remote access
+/// that outlives a run, lifetimes as they follow from the steps, and no hazard (hazards.h). Throws
+/// kInternal, naming the step or buffer.
 void verify(const Program& program);
 
 }  // namespace braid

@@ -38,6 +38,8 @@ std::string_view param_kind(KernelParam::Kind kind) {
       return "closing";
     case KernelParam::Kind::kTimeout:
       return "timeout";
+    case KernelParam::Kind::kBytes:
+      return "bytes";
   }
   return "";
 }
@@ -162,10 +164,12 @@ class Writer {
 
   void kernel(const ProgramKernel& k) {
     put("{{\"template\": {}, \"config\": {}, \"grid\": {}, \"threads\": {}, \"shared_bytes\": {}, "
-        "\"comm_group\": {}, \"flag_words\": {}, \"scratch_bytes\": {},\n   \"remote\": [",
+        "\"comm_group\": {}, \"flag_words\": {}, \"scratch_bytes\": {},\n   ",
         json_string(k.needs.template_name), json_attribute(AttrValue(k.spec.config)),
         json_string(k.needs.grid.str()), k.needs.threads, k.needs.shared_bytes,
         json_string(k.needs.comm_group), k.needs.flag_words, k.needs.scratch_bytes);
+    attributes(k.needs.attributes);
+    out_ += "\"remote\": [";
     for (std::size_t i = 0; i < k.needs.remote.size(); ++i) {
       const RemoteAccess& access = k.needs.remote[i];
       put("{}{{\"{}\": {}, \"write\": {}}}", i == 0 ? "" : ", ", access.output ? "output" : "input",
@@ -174,11 +178,23 @@ class Writer {
     out_ += "],\n   \"params\": [";
     const char* separator = "\n    ";
     for (const KernelParam& p : k.needs.params) {
-      put("{}{{\"kind\": \"{}\", \"index\": {}, \"expr\": {}, \"group\": {}}}", separator,
+      put("{}{{\"kind\": \"{}\", \"index\": {}, \"expr\": {}, \"group\": {}", separator,
           param_kind(p.kind), p.index, json_string(p.expr.str()), json_string(p.group));
+      if (p.kind == KernelParam::Kind::kBytes) {
+        put(", \"size\": {}, \"alignment\": {}", p.size, p.alignment);
+      }
+      out_ += '}';
       separator = ",\n    ";
     }
     put("],\n   \"body\": {}}}", to_json(*k.spec.body));
+  }
+
+  /// Only those that ask for something, so that plans without keep their text and their hash.
+  void attributes(const LaunchAttributes& asked) {
+    if (asked == LaunchAttributes{}) return;
+    const Dim3 cluster = asked.cluster;
+    put("\"attributes\": {{\"cluster\": [{}, {}, {}], \"programmatic\": {}}}, ", cluster.x,
+        cluster.y, cluster.z, asked.programmatic);
   }
 
   void peer(std::string_view key, const std::optional<Step::Peer>& peer) {

@@ -168,7 +168,7 @@ class ProgramReader {
   void read_kernel(const json& value, const Place& place) {
     const Fields fields(value, place,
                         {"template", "config", "grid", "threads", "shared_bytes", "comm_group",
-                         "flag_words", "scratch_bytes", "remote", "params", "body"});
+                         "flag_words", "scratch_bytes", "attributes", "remote", "params", "body"});
     ProgramKernel kernel;
     const Place config = place / "config";
     for (const auto& [name, number] : read_object(fields.get("config"), config)) {
@@ -185,6 +185,10 @@ class ProgramReader {
 
   /// As `fuse` would have made it: a node of a graph with the program's symbols and groups.
   void check_kernel(const KernelSpec& spec) const {
+    const Graph& body = *spec.body;
+    if (body.inputs().empty() && body.nodes().empty() && body.outputs().empty()) {
+      return check_barrier(spec);
+    }
     Graph graph(program_.name);
     for (const auto& [name, symbol] : program_.symbols) graph.add_symbol(name, symbol);
     for (const auto& [name, group] : program_.groups) graph.add_group(name, group);
@@ -196,6 +200,17 @@ class ProgramReader {
     const NodeId node = graph.add_node("kernel", "kernel", std::move(operands),
                                        {{"body", spec.body}, {"config", spec.config}});
     braid::check_kernel(graph.node(node));
+  }
+
+  /// No node of a graph has neither operands nor results.
+  void check_barrier(const KernelSpec& spec) const {
+    for (const auto& [name, group] : spec.body->groups()) {
+      const auto known = program_.groups.find(name);
+      if (known != program_.groups.end() && known->second == group) continue;
+      throw_invalid("body",
+                    fmt::format("the body's group {} is not that of the program", quote(name)));
+    }
+    check_spec("barrier", spec);
   }
 
   /// What the file says of the device, and that the kernels need, if it does, is what it must be.
@@ -215,6 +230,10 @@ class ProgramReader {
         if (key == "body") continue;
         const auto found = given[k].find(key);
         if (found != given[k].end() && *found != value) fail_type(*found, here / key, value.dump());
+      }
+      const auto asked = given[k].find("attributes");
+      if (asked != given[k].end() && !known[k].contains("attributes")) {
+        fail_type(*asked, here / "attributes", "none");
       }
     }
   }

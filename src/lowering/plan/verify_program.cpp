@@ -10,6 +10,7 @@
 #include "lowering/plan/hazards.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/program.h"
+#include "lowering/plan/residency.h"
 
 // verify(Program): a plan against its own rules, worked out anew from the steps. First that every
 // number is in range, so that the rest may rely on it.
@@ -32,6 +33,7 @@ class Verifier {
       for (const ProgramTensor& tensor : *tensors) check_tensor(tensor);
     }
     const StepOrder order(program_.steps);
+    check_residency(program_, order);
     check_closing_barriers(order);
     check_lifetimes(order);
     check_hazards(program_);
@@ -160,12 +162,19 @@ class Verifier {
       expect(!group.empty() && st.inputs.empty() && st.outputs.empty(),
              "step {} is no barrier: its kernel has operands, or waits for nobody", s);
     }
+    const auto& params = k.needs.params;
+    expect(!st.closing_barrier || std::any_of(params.begin(), params.end(), is_closing),
+           "step {} has a closing barrier, which its kernel does not know", s);
     for (const Access& access : accesses(program_, st)) {
       const Arena& arena = arena_of(buffer(access.buffer));
       expect(!access.remote || (arena.kind == ArenaKind::kSymmetric && arena.group == group),
              "step {} {} '{}' remotely, which lies in arena {}", s,
              access.write ? "writes" : "reads", buffer(access.buffer).name, name_of(arena));
     }
+  }
+
+  static bool is_closing(const KernelParam& param) {
+    return param.kind == KernelParam::Kind::kClosing;
   }
 
   static Shape byte_shape(const TensorType& type) {

@@ -257,22 +257,25 @@ class CpuFunction final : public Function {
 
   [[nodiscard]] const std::string& name() const { return entry().name; }
 
-  std::unique_ptr<LaunchOp> prepare(Dim3 grid, Dim3 block, std::uint32_t shared,
-                                    std::span<const void* const> args) {
-    check(grid, block, shared, args.size());
+  std::unique_ptr<LaunchOp> prepare(const LaunchConfig& config, std::span<const void* const> args) {
+    const Dim3 block = config.block;
+    check(config, args.size());
     auto op = std::make_unique<LaunchOp>();
     Launch& launch = op->launch;
     launch.aligned = block.x % 32 == 0;
     const Kernel*& kernel = kernels_[launch.aligned ? 1 : 0];
     if (kernel == nullptr) kernel = &code_->kernel(entry_, launch.aligned);
     launch.kernel = *kernel;
-    launch.grid = grid;
+    launch.grid = config.grid;
     launch.block = block;
-    launch.dynamic_shared = shared;
+    launch.dynamic_shared = config.shared_bytes;
     launch.memory = &code_->memory();
-    launch.params.resize((entry().parameter_bytes + 7) / 8 + 1);
-    auto* bytes = reinterpret_cast<std::uint8_t*>(launch.params.data());
+    launch.params.reserve_bytes(entry().parameter_bytes + std::size_t{1});
+    std::uint8_t* bytes = launch.params.data();
     for (std::size_t p = 0; p < args.size(); ++p) {
+      if (entry().parameters[p].size > sizeof(std::uint64_t)) {
+        launch.addressed_params = entry().parameter_bytes;
+      }
       std::memcpy(bytes + entry().parameters[p].offset, args[p], entry().parameters[p].size);
     }
     op->name = name();
@@ -286,7 +289,13 @@ class CpuFunction final : public Function {
  private:
   [[nodiscard]] const Program::Entry& entry() const { return code_->program().entries()[entry_]; }
 
-  void check(Dim3 grid, Dim3 block, std::uint32_t shared, std::size_t args) const {
+  void check(const LaunchConfig& config, std::size_t args) const {
+    const auto& [grid, block, shared, attributes] = config;
+    // A kernel that may begin early may also begin late: attributes.programmatic asks for nothing.
+    if (attributes.cluster != Dim3{}) {
+      throw_environment(name(), "is launched in clusters of " + shape(attributes.cluster) +
+                                    " blocks; the cpu device has none");
+    }
     if (args != entry().parameters.size()) {
       throw_invalid(name(), "takes " + std::to_string(entry().parameters.size()) +
                                 " parameters, not " + std::to_string(args));
@@ -383,10 +392,9 @@ class CpuStream final : public Stream {
   CpuStream(const CpuStream&) = delete;
   CpuStream& operator=(const CpuStream&) = delete;
 
-  void launch(Function& function, Dim3 grid, Dim3 block, std::uint32_t shared_bytes,
+  void launch(Function& function, const LaunchConfig& config,
               std::span<const void* const> args) override {
-    core_->engine.submit(state_,
-                         ours<CpuFunction>(function).prepare(grid, block, shared_bytes, args));
+    core_->engine.submit(state_, ours<CpuFunction>(function).prepare(config, args));
   }
 
   void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {

@@ -24,6 +24,27 @@ struct IpcHandle {
   char bytes[64];
 };
 
+/// CUlaunchAttribute: the value is a union of 64 bytes.
+struct LaunchAttribute {
+  int id;
+  alignas(8) union {
+    char bytes[64];
+    struct {
+      unsigned x, y, z;
+    } cluster;
+    int programmatic;
+  } value;
+};
+/// CUlaunchConfig.
+struct LaunchConfig {
+  unsigned grid[3], block[3];
+  unsigned shared_bytes;
+  StreamHandle stream;
+  const LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
+
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kInvalidValue = 1;
 inline constexpr Result kInvalidImage = 200;
@@ -43,6 +64,8 @@ inline constexpr int kAttributeComputeCapabilityMinor = 76;
 inline constexpr unsigned kIpcLazyPeerAccess = 1;
 inline constexpr unsigned kWaitValueGeq = 0;
 inline constexpr int kFunctionMaxDynamicShared = 8;
+inline constexpr int kLaunchClusterDimension = 4;
+inline constexpr int kLaunchProgrammatic = 6;
 inline constexpr int kJitErrorLogBuffer = 5;
 inline constexpr int kJitErrorLogBufferBytes = 6;
 
@@ -96,14 +119,16 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
      void** extra))
 
 // The same of what a driver may lack: Api::require.
-#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                           \
-  X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                               \
-    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))   \
-  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                                 \
-    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))   \
-  X(cuIpcGetMemHandle, "cuIpcGetMemHandle", (IpcHandle * handle, Address address)) \
-  X(cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2",                                   \
-    (Address * address, IpcHandle handle, unsigned flags))                         \
+#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                              \
+  X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                                  \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))      \
+  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                                    \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))      \
+  X(cuIpcGetMemHandle, "cuIpcGetMemHandle", (IpcHandle * handle, Address address))    \
+  X(cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2",                                      \
+    (Address * address, IpcHandle handle, unsigned flags))                            \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                             \
+    (const LaunchConfig* config, FunctionHandle function, void** args, void** extra)) \
   X(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", (Address address))
 
 /// A call of the driver that failed.

@@ -276,12 +276,14 @@ class CudaStream final : public Stream {
     release(gpu_, [this](const Api& api) { api.cuStreamDestroy(handle_); });
   }
 
-  void launch(Function& function, Dim3 grid, Dim3 block, std::uint32_t shared_bytes,
+  void launch(Function& function, const LaunchConfig& config,
               std::span<const void* const> args) override {
     const Current current(*gpu_);
     const auto handle = static_cast<CudaFunction&>(function).handle();
+    const auto& [grid, block, shared, attributes] = config;
+    if (attributes != LaunchAttributes{}) return launch_with_attributes(handle, config, args);
     api_.check(api_.cuLaunchKernel(handle, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                   shared_bytes, handle_, const_cast<void**>(args.data()), nullptr),
+                                   shared, handle_, const_cast<void**>(args.data()), nullptr),
                "cuLaunchKernel");
   }
   void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
@@ -328,6 +330,33 @@ class CudaStream final : public Stream {
   }
 
  private:
+  void launch_with_attributes(cuda::FunctionHandle function, const LaunchConfig& config,
+                              std::span<const void* const> args) {
+    const auto& [grid, block, shared, attributes] = config;
+    const Dim3 cluster = attributes.cluster;
+    if (cluster.count() == 0 || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 ||
+        grid.z % cluster.z != 0) {
+      throw_invalid("launch", fmt::format("a grid of {} x {} x {} blocks in clusters of {} x {} x "
+                                          "{}; expected whole clusters",
+                                          grid.x, grid.y, grid.z, cluster.x, cluster.y, cluster.z));
+    }
+    std::array<cuda::LaunchAttribute, 2> list{};
+    unsigned count = 0;
+    if (cluster != Dim3{}) {
+      list[count].id = cuda::kLaunchClusterDimension;
+      list[count++].value.cluster = {cluster.x, cluster.y, cluster.z};
+    }
+    if (attributes.programmatic) {
+      list[count].id = cuda::kLaunchProgrammatic;
+      list[count++].value.programmatic = 1;
+    }
+    const cuda::LaunchConfig driver{
+        {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, handle_, list.data(), count};
+    const auto call = api_.require(api_.cuLaunchKernelEx, "cuLaunchKernelEx");
+    api_.check(call(&driver, function, const_cast<void**>(args.data()), nullptr),
+               "cuLaunchKernelEx");
+  }
+
   GpuRef gpu_;
   const Api& api_;
   cuda::StreamHandle handle_ = nullptr;

@@ -84,7 +84,7 @@ void launch(Side& side, const Side& other) {
   const std::uint64_t mine = side.memory->address();
   const std::uint64_t theirs = other.memory->address();
   const std::array<const void*, 4> args{&mine, &theirs, &kTimeoutNs, &kToken};
-  side.stream->launch(side.module->function(kEntry), {1}, {1}, 0, args);
+  side.stream->launch(side.module->function(kEntry), {{1}, {1}}, args);
 }
 
 // Both at once. What the first uses stays while it runs, whatever becomes of the second.

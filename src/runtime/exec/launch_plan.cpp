@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "braid/error.h"
@@ -19,6 +20,8 @@ const T& element(const std::vector<T>& items, std::int64_t index, const char* wh
   }
   return items[static_cast<std::size_t>(index)];
 }
+
+static_assert(alignof(ParameterLine) >= kMaxParamAlignment);
 
 std::size_t bytes_of(const TensorType& type, const Bindings& bindings) {
   return static_cast<std::size_t>(numel(type.shape).evaluate(bindings)) * dtype_size(type.dtype);
@@ -54,10 +57,10 @@ class LaunchPlan::Builder {
       }
     }
     meet();
-    // Only now: words_ does not move any more.
-    plan_.arguments_.reserve(word_of_argument_.size());
-    for (const std::size_t word : word_of_argument_) {
-      plan_.arguments_.push_back(&plan_.words_[word]);
+    // Only now: the values do not move any more.
+    plan_.arguments_.reserve(places_of_arguments_.size());
+    for (const std::size_t place : places_of_arguments_) {
+      plan_.arguments_.push_back(plan_.values_.data() + place);
     }
   }
 
@@ -165,19 +168,17 @@ class LaunchPlan::Builder {
     }
     Record record = this->record(Record::What::kLaunch, step_->stream);
     record.function = element(places().functions, step_->kernel, "kernel", *step_);
-    record.grid.x = static_cast<std::uint32_t>(grid);
-    record.block.x = static_cast<std::uint32_t>(kernel.needs.threads);
-    record.shared_bytes = static_cast<std::uint32_t>(kernel.needs.shared_bytes);
-    record.first_argument = word_of_argument_.size();
+    record.config = {.grid = {static_cast<std::uint32_t>(grid)},
+                     .block = {static_cast<std::uint32_t>(kernel.needs.threads)},
+                     .shared_bytes = static_cast<std::uint32_t>(kernel.needs.shared_bytes),
+                     .attributes = kernel.needs.attributes};
+    record.first_argument = places_of_arguments_.size();
     record.argument_count = kernel.needs.params.size();
-    for (const KernelParam& param : kernel.needs.params) {
-      word_of_argument_.push_back(plan_.words_.size());
-      add_argument(param);
-    }
+    for (const KernelParam& param : kernel.needs.params) add_argument(param);
     plan_.records_.push_back(record);
   }
 
-  // Appends the words of one argument. The machine is little endian: a 32-bit argument is the first
+  // Appends the value of one argument. The machine is little endian: a 32-bit argument is the first
   // half of its word.
   void add_argument(const KernelParam& param) {
     switch (param.kind) {
@@ -188,8 +189,7 @@ class LaunchPlan::Builder {
       case KernelParam::Kind::kScalar:
         return add_word(param.expr.evaluate(bindings_));
       case KernelParam::Kind::kPeers:
-        for (const std::int64_t peer : members(param.group)) add_word(arena_of(param.group, peer));
-        return;
+        return add_peers(param.group);
       case KernelParam::Kind::kOffset:
         return add_word(buffer(element(step_->inputs, param.index, "input", *step_)).offset);
       case KernelParam::Kind::kResultOffset:
@@ -210,12 +210,42 @@ class LaunchPlan::Builder {
         return add_word(step_->closing_barrier ? 1 : 0);
       case KernelParam::Kind::kTimeout:
         return add_word(timeout_ns_);
+      case KernelParam::Kind::kBytes:
+        return add_bytes(param);
     }
+  }
+
+  /// Room for the value of the next argument; stays in place until the one after it.
+  std::span<std::uint8_t> add_value(std::size_t bytes, std::size_t alignment) {
+    end_of_values_ = (end_of_values_ + alignment - 1) / alignment * alignment;
+    places_of_arguments_.push_back(end_of_values_);
+    end_of_values_ += bytes;
+    plan_.values_.reserve_bytes(end_of_values_);
+    return {plan_.values_.data() + places_of_arguments_.back(), bytes};
   }
 
   template <class T>
   void add_word(T value) {
-    plan_.words_.push_back(static_cast<std::uint64_t>(value));
+    const auto word = static_cast<std::uint64_t>(value);
+    std::memcpy(add_value(sizeof word, alignof(std::uint64_t)).data(), &word, sizeof word);
+  }
+
+  void add_peers(const std::string& group) {
+    std::vector<std::uint64_t> bases;
+    for (const std::int64_t peer : members(group)) bases.push_back(arena_of(group, peer));
+    const std::size_t bytes = bases.size() * sizeof(std::uint64_t);
+    std::memcpy(add_value(bytes, alignof(std::uint64_t)).data(), bases.data(), bytes);
+  }
+
+  void add_bytes(const KernelParam& param) {
+    check_param(step_->name, param);
+    if (!places().write_bytes) {
+      throw_internal(step_->name,
+                     fmt::format("nobody makes the {} bytes of a parameter", param.size));
+    }
+    places().write_bytes(
+        *step_, param,
+        add_value(static_cast<std::size_t>(param.size), static_cast<std::size_t>(param.alignment)));
   }
 
   [[nodiscard]] std::vector<std::int64_t> members(const std::string& group) const {
@@ -242,7 +272,8 @@ class LaunchPlan::Builder {
   std::uint64_t timeout_ns_;
   LaunchPlan& plan_;
   int streams_, events_;
-  std::vector<std::size_t> word_of_argument_;
+  std::vector<std::size_t> places_of_arguments_;  ///< among the values
+  std::size_t end_of_values_ = 0;
   const Step* step_ = nullptr;
   std::size_t step_index_ = 0;
   std::size_t local_ = 0;

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "braid/device.h"
 #include "lowering/plan/program.h"
+#include "runtime/parameter_storage.h"
 
 namespace braid {
 
@@ -17,6 +20,10 @@ struct RankPlaces {
   /// Of each symmetric arena on each rank of the world (SymmetricHeap::peers).
   std::vector<std::vector<std::uint64_t>> peer_arenas;
   std::uint64_t record_address = 0;  ///< of its protocol::Record
+  /// Writes what a step's kernel takes by value (KernelParam::Kind::kBytes), `param.size` bytes
+  /// that are zero; may be empty where no kernel has such a parameter.
+  std::function<void(const Step& step, const KernelParam& param, std::span<std::uint8_t> bytes)>
+      write_bytes;
 };
 
 /// The program's own events, and those with which a run's streams part from the first one and come
@@ -54,7 +61,7 @@ class LaunchPlan {
       Stream& stream = *lanes.streams[r.stream];
       switch (r.what) {
         case Record::What::kLaunch:
-          stream.launch(*r.function, r.grid, r.block, r.shared_bytes,
+          stream.launch(*r.function, r.config,
                         {arguments_.data() + r.first_argument, r.argument_count});
           break;
         case Record::What::kCopy:
@@ -76,8 +83,7 @@ class LaunchPlan {
     What what = What::kLaunch;
     std::size_t stream = 0, event = 0;  ///< of Lanes
     Function* function = nullptr;
-    Dim3 grid, block;
-    std::uint32_t shared_bytes = 0;
+    LaunchConfig config;
     std::size_t first_argument = 0, argument_count = 0;
     std::uint64_t destination = 0, source = 0;
     std::size_t bytes = 0;
@@ -85,8 +91,8 @@ class LaunchPlan {
   class Builder;
 
   std::vector<Record> records_;
-  std::vector<std::uint64_t> words_;    ///< values of the arguments
-  std::vector<const void*> arguments_;  ///< into words_
+  ParameterStorage values_;             ///< of the arguments
+  std::vector<const void*> arguments_;  ///< into values_
 };
 
 }  // namespace braid

@@ -97,7 +97,7 @@ void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
 void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
   warp.runner = this;
-  warp.params = reinterpret_cast<const std::uint8_t*>(launch.params.data());
+  warp.params = launch.params.data();
   warp.shared = shared_;
   warp.local = nullptr;
   if (const std::size_t local = 32ULL * launch.kernel.info.local_bytes; local != 0) {

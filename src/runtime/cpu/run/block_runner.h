@@ -16,6 +16,7 @@
 #include "runtime/cpu/run/warp_context.h"
 #include "runtime/cpu/translate/control_flow.h"
 #include "runtime/cpu/translate/jit.h"
+#include "runtime/parameter_storage.h"
 
 namespace braid::cpu {
 
@@ -35,7 +36,8 @@ struct Launch {
   Scheduler* scheduler = nullptr;      ///< null to take turns
   Counter* counter = nullptr;          ///< null when nothing is counted
   std::shared_ptr<LaunchCount> count;  ///< of this launch, then
-  std::vector<std::uint64_t> params;   ///< 8-byte words, so that parameters are aligned
+  ParameterStorage params;
+  std::uint32_t addressed_params = 0;  ///< bytes of them, where a kernel may read by address
   /// Whether warps take turns; else each runs to its end.
   [[nodiscard]] bool takes_turns() const {
     return waits() != Waits::kNever || scheduler != nullptr;

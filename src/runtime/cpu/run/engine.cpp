@@ -22,6 +22,10 @@ BlockRunner::State caught(std::string& error, Body body) {
   return BlockRunner::State::kFailed;
 }
 
+std::uint64_t params_of(const Launch& launch) {
+  return reinterpret_cast<std::uint64_t>(launch.params.data());
+}
+
 }  // namespace
 
 bool ValueOp::reached() const {
@@ -164,6 +168,10 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
       launch.check =
           sanitizer_->start_launch(stream->clock, grid->op->name, grid->op->file, launch.grid,
                                    launch.block, grid->op->program->cuda_lines());
+      if (launch.addressed_params != 0) {
+        sanitizer_->add_memory(stream->rank, params_of(launch), launch.addressed_params,
+                               "parameters", true);
+      }
     }
     grid->total = launch.grid.count();
     ++unfinished_;
@@ -409,7 +417,11 @@ void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t coun
     if (failure_.empty()) failure_ = grid->op->name + ": " + error;
   }
   if (grid->finished < grid->total) return;
-  if (sanitizer_ != nullptr) sanitizer_->end_launch(*grid->op->launch.check);
+  if (sanitizer_ != nullptr) {
+    const Launch& launch = grid->op->launch;
+    if (launch.addressed_params != 0) sanitizer_->remove_memory(params_of(launch));
+    sanitizer_->end_launch(*launch.check);
+  }
   if (counter_ != nullptr) Counter::end_launch(*grid->op->launch.count);
   grid->op.reset();
   --unfinished_;

@@ -1,0 +1,71 @@
+#include "lowering/plan/residency.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "braid/error.h"
+#include "codegen/device_model.h"
+
+namespace braid {
+namespace {
+
+struct Waiting {
+  int step, stream;
+  std::int64_t blocks;
+};
+
+std::vector<Waiting> waiting_steps(const Program& program) {
+  std::vector<Waiting> all;
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    const Step& step = program.steps[s];
+    if (comm_group(program, step).empty()) continue;
+    const Expr& grid = program.kernels[static_cast<std::size_t>(step.kernel)].needs.grid;
+    if (!grid.is_constant()) {
+      throw_internal("program", fmt::format("step {} waits for peers with {} blocks; expected a "
+                                            "number that no symbol changes",
+                                            s, grid.str()));
+    }
+    all.push_back({static_cast<int>(s), step.stream, grid.evaluate({})});
+  }
+  return all;
+}
+
+/// A step, and of each other stream the largest that no event orders with it.
+std::vector<Waiting> beside(const Waiting& one, const std::vector<Waiting>& all,
+                            const StepOrder& order) {
+  std::vector<Waiting> largest(static_cast<std::size_t>(order.streams()), {-1, 0, 0});
+  for (const Waiting& other : all) {
+    if (order.before(one.step, other.step) || order.before(other.step, one.step)) continue;
+    Waiting& most = largest[static_cast<std::size_t>(other.stream)];
+    if (other.blocks > most.blocks) most = other;
+  }
+  std::erase_if(largest, [](const Waiting& none) { return none.step < 0; });
+  return largest;
+}
+
+}  // namespace
+
+void check_residency(const Program& program, const StepOrder& order) {
+  const DeviceModel& device = device_model(program.target);
+  const std::vector<Waiting> all = waiting_steps(program);
+  for (const Waiting& one : all) {
+    const std::vector<Waiting> together =
+        order.streams() == 1 ? std::vector{one} : beside(one, all, order);
+    std::int64_t blocks = 0;
+    for (const Waiting& each : together) blocks += each.blocks;
+    if (blocks * program.ranks_per_device <= device.sms) continue;
+    std::string steps;
+    for (const Waiting& each : together) {
+      steps += fmt::format("{}{} '{}'", steps.empty() ? "" : ", ", each.step,
+                           program.steps[static_cast<std::size_t>(each.step)].name);
+    }
+    throw_invalid("program",
+                  fmt::format("step {} may wait for peers at one time with {} blocks "
+                              "on each of {} ranks of a device; expected no more than "
+                              "the {} multiprocessors of {}",
+                              steps, blocks, program.ranks_per_device, device.sms, device.name));
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace braid {
+
+/// Storage for values of kernel parameters, aligned as the strictest of them may ask (a tensor map
+/// of CUDA 13).
+struct alignas(128) ParameterLine {
+  std::uint8_t bytes[128];
+};
+
+class ParameterStorage {
+ public:
+  /// Makes room for at least so many bytes; new ones are zero. Moves those that are there.
+  void reserve_bytes(std::size_t count) {
+    const std::size_t lines = (count + sizeof(ParameterLine) - 1) / sizeof(ParameterLine);
+    if (lines > lines_.size()) lines_.resize(lines);
+  }
+  [[nodiscard]] std::uint8_t* data() { return reinterpret_cast<std::uint8_t*>(lines_.data()); }
+  [[nodiscard]] const std::uint8_t* data() const {
+    return reinterpret_cast<const std::uint8_t*>(lines_.data());
+  }
+
+ private:
+  std::vector<ParameterLine> lines_;
+};
+
+}  // namespace braid
