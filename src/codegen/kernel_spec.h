@@ -71,6 +71,13 @@ struct RemoteAccess {
   auto operator<=>(const RemoteAccess&) const = default;
 };
 
+/// An operand that the kernel uses as its own memory: what it held is gone afterwards.
+struct Clobbered {
+  bool output;  ///< of the body; else an input
+  int index;
+  auto operator<=>(const Clobbered&) const = default;
+};
+
 /// What must be known of a kernel before any text exists.
 struct Requirements {
   std::string template_name;         ///< for people
@@ -81,6 +88,7 @@ struct Requirements {
   std::vector<KernelParam> params;   ///< in the order of the kernel's signature
   std::string comm_group;            ///< the group of its peers; empty for a local kernel
   std::vector<RemoteAccess> remote;  ///< what it does in the memory of peers, scratch apart
+  std::vector<Clobbered> clobbered;
   /// What a step that launches it owns in the symmetric arena of `comm_group`, zero before the
   /// first run: 32-bit flag words (an epoch of each block, then for each slot a flag of each rank),
   /// and bytes that peers write.

@@ -26,10 +26,15 @@ std::vector<TensorType> infer_collective(std::string_view op, std::size_t operan
 void check_algorithm(std::string_view op, Mutates mutates, const Attrs& attrs) {
   const auto& algorithm = get_attr<std::string>(attrs, "algorithm");
   const bool plain = mutates == Mutates::kNothing && !op.ends_with("_coalesced");
+  const bool two_shot = plain && op == "all_reduce";
   if (algorithm.empty() || (plain && algorithm == "one_shot")) return;
+  if (two_shot && algorithm == "two_shot") return;
   fail("/attrs/algorithm",
        fmt::format("found {}; expected no algorithm for {}, which lowering gives one{}",
-                   quote(algorithm), op, plain ? ": one_shot" : " after it was taken apart"));
+                   quote(algorithm), op,
+                   two_shot ? ": one_shot or two_shot"
+                   : plain  ? ": one_shot"
+                            : " after it was taken apart"));
 }
 
 /// all_gather_into_tensor_out(x, out)

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "braid/error.h"
 #include "ir/mutation.h"
@@ -12,10 +13,15 @@
 
 // lower_collectives: decides how each collective runs, and nothing else does.
 //
-// Matches every collective that has no algorithm yet, and makes it one_shot: every rank reads what
-// it needs of the operands of all ranks straight out of the symmetric arena. The node is
-// synchronous from then on: all wait_tensors go, and users read the collective itself. A coalesced
-// collective becomes one for each of its operands, with that operand's dim.
+// Matches every collective that has no algorithm yet, and gives it one:
+//   one_shot   every rank reads what it needs of the operands of all ranks straight out of the
+//              symmetric arena;
+//   two_shot   of an all_reduce that the cost model finds quicker so, with symbols at their
+//              maximum: each element is summed by one rank, over its own operand, and read there
+//              by all. Not where others read the operand, too, whose values it overwrites.
+// Both give the same bits. The node is synchronous from then on: all wait_tensors go, and users
+// read the collective itself. A coalesced collective becomes one for each of its operands, with
+// that operand's dim.
 //
 // The operand becomes a communication buffer (comm_group). That needs a kernel of ours which writes
 // it, and a place that nobody else dictates. Views are looked through: what counts is the data
@@ -31,12 +37,17 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kPass = "lower_collectives";
-constexpr std::string_view kAlgorithm = "one_shot";
+constexpr std::string_view kOneShot = "one_shot";
+constexpr std::string_view kTwoShot = "two_shot";
 
 constexpr ReasonCode kRuns{
     "lower_collectives.runs",
-    "{algorithm} over {ranks} ranks of '{group}', {bytes} bytes: about {us:.1f} us on {device}; "
-    "the wait is gone"};
+    "{algorithm} over {ranks} ranks of '{group}', {bytes} bytes: about {us:.1f} us on {device}"
+    "{others}; the wait is gone"};
+constexpr ReasonCode kOther{"lower_collectives.other", " ({algorithm}: {us:.1f} us)"};
+constexpr ReasonCode kReadElsewhere{
+    "lower_collectives.read_elsewhere",
+    " ({algorithm}: {us:.1f} us, but its operand is read elsewhere, too)"};
 constexpr ReasonCode kOperandCopied{
     "lower_collectives.operand_copied",
     "operand '{value}' is copied into a communication buffer: {why}"};
@@ -67,7 +78,18 @@ class Lowering {
         context_(context),
         device_(device_model(context.target)),
         is_output_(graph.output_flags()),
-        rewrite_(graph) {}
+        readers_(graph.values().size(), 0),
+        rewrite_(graph) {
+    for (const Node& node : graph.nodes()) {
+      for (ValueId input : node.inputs) {
+        const bool names = is_view(graph, node.outputs[0]);
+        if (!names) ++readers_[static_cast<std::size_t>(base_of(input))];
+      }
+    }
+    for (ValueId output : graph.outputs()) {
+      ++readers_[static_cast<std::size_t>(base_of(output))];
+    }
+  }
 
   Graph run() {
     for (const Node& node : graph_.nodes()) {
@@ -97,7 +119,6 @@ class Lowering {
                                            node.op_name()));
     }
     Attrs attrs = node.attrs;
-    attrs.insert_or_assign("algorithm", std::string(kAlgorithm));
     constexpr std::string_view kCoalesced = "_coalesced";
     std::string op(node.op_name());
     if (op.ends_with(kCoalesced)) {
@@ -109,12 +130,14 @@ class Lowering {
           attrs.insert_or_assign("dim",
                                  static_cast<std::int64_t>(axis_of(node.attrs, "dim", rank)));
         }
+        choose_algorithm(node, node.inputs[i], attrs);
         const NodeId single = rewrite_.graph().add_node(
             rewrite_.fresh_name(fmt::format("{}_{}", node.name, i)), op, {operand}, attrs);
         rewrite_.map(node.outputs[i], rewrite_.graph().node(single).outputs[0]);
       }
     } else {
       const ValueId operand = comm_buffer(node, node.inputs[0], name);
+      choose_algorithm(node, node.inputs[0], attrs);
       rewrite_.copy(node, {operand}, attrs);
     }
 
@@ -126,7 +149,37 @@ class Lowering {
     const double ns = static_cast<double>(node.outputs.size()) *
                       node_ns(rewrite_.graph(), lowered, max_bindings(graph_.symbols()), device_);
     context_.applied(kPass, node.name,
-                     Reason(kRuns, kAlgorithm, group.size, name, bytes, ns / 1e3, device_.name));
+                     Reason(kRuns, *lowered.attr<std::string>("algorithm"), group.size, name, bytes,
+                            ns / 1e3, device_.name, std::exchange(other_, {})));
+  }
+
+  /// Sets the algorithm for one operand of the node, and says what the other one would take.
+  void choose_algorithm(const Node& node, ValueId operand, Attrs& attrs) {
+    attrs.insert_or_assign("algorithm", std::string(kOneShot));
+    if (!node.op_name().starts_with("all_reduce")) return;
+    const std::int64_t ranks = graph_.groups().at(*node.attr<std::string>("group")).size;
+    const std::int64_t bytes = max_bytes(graph_.type(operand), graph_.symbols());
+    const double one = collective_ns(kOneShot, ranks, bytes, device_);
+    const double two = collective_ns(kTwoShot, ranks, bytes, device_);
+    const auto said = [&](const ReasonCode& code, std::string_view algorithm, double ns) {
+      return Reason(code, algorithm, (ns + device_.launch_ns) / 1e3);
+    };
+    if (two >= one) {
+      other_ = said(kOther, kTwoShot, two);
+    } else if (readers_[static_cast<std::size_t>(base_of(operand))] > 1) {
+      other_ = said(kReadElsewhere, kTwoShot, two);
+    } else {
+      attrs.insert_or_assign("algorithm", std::string(kTwoShot));
+      other_ = said(kOther, kOneShot, one);
+    }
+  }
+
+  /// The value whose bytes this one names.
+  ValueId base_of(ValueId value) const {
+    while (is_view(graph_, value)) {
+      value = graph_.node(graph_.value(value).producer).inputs[0];
+    }
+    return value;
   }
 
   /// The new value that the collective reads: its operand marked as a communication buffer, or a
@@ -176,6 +229,8 @@ class Lowering {
   PassContext& context_;
   const DeviceModel& device_;
   std::vector<bool> is_output_;
+  std::vector<int> readers_;  ///< nodes, and graph outputs, that read the bytes of each value
+  Reason other_;              ///< the algorithm that was not chosen
   Rewriter rewrite_;
 };
 

@@ -24,13 +24,14 @@ class Body {
     const NodeId node = graph_->add_node("", name, std::move(inputs), std::move(attrs));
     return graph_->node(node).outputs[0];
   }
-  ValueId collective(const std::string& name, ValueId v, Attrs attrs) {
+  ValueId collective(const std::string& name, ValueId v, Attrs attrs,
+                     const std::string& algorithm = "one_shot") {
     attrs.insert_or_assign("group", std::string("tp"));
-    attrs.insert_or_assign("algorithm", std::string("one_shot"));
+    attrs.insert_or_assign("algorithm", algorithm);
     return op(name, {v}, std::move(attrs));
   }
-  ValueId all_reduce(ValueId v) {
-    return collective("all_reduce", v, {{"reduce_op", std::string("sum")}});
+  ValueId all_reduce(ValueId v, const std::string& algorithm = "one_shot") {
+    return collective("all_reduce", v, {{"reduce_op", std::string("sum")}}, algorithm);
   }
   ValueId transpose(ValueId v) {
     return op("transpose", {v}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
@@ -179,6 +180,12 @@ std::vector<SampleSpec> sample_specs(const Target& target) {
         b.op("add", {b.all_reduce(b.symmetric(bf16, {t, 2048})), b.input(bf16, {t, 2048})});
     add("all_reduce_add_rms_norm_" + std::to_string(world), b,
         {b.op("rms_norm", {r, b.input(bf16, {2048})}, eps), r});
+  }
+  {
+    Body b(8);
+    const ValueId r = b.op(
+        "add", {b.all_reduce(b.symmetric(bf16, {t, 2048}), "two_shot"), b.input(bf16, {t, 2048})});
+    add("two_shot_add_rms_norm", b, {b.op("rms_norm", {r, b.input(bf16, {2048})}, eps), r});
   }
   {
     Body b(3);

@@ -79,6 +79,27 @@ std::string problem(const Program& program) {
   return "";
 }
 
+// An all-reduce in two shots puts the sums where its operand was.
+TEST(Hazards, AValueThatIsGoneIsNotRead) {
+  const std::string nodes = node("p", "mm", R"("x", "w")") + "," + all_reduce("c", "p") + "," +
+                            node("s", "wait_tensor", R"("c")") + "," + node("y", "neg", R"("s")");
+  const std::string w = input("w", "8, 4096", R"(, "kind": "parameter", "per_rank": true)");
+  PassContext context = sm80();
+  Program program = lower(graph_of(input("x", R"("8*T", 8)") + "," + w, nodes, R"("y")"), context);
+  EXPECT_EQ(problem(program), "");
+  ASSERT_EQ(program.kernels[1].needs.clobbered, (std::vector<Clobbered>{{false, 0}}));
+  const int copy = append(program, "copy", "p", buffer(program, "p").arena);
+  Step read;
+  read.kind = Step::Kind::kCopy;
+  read.name = "late";
+  read.source = id(program, "p");
+  read.destination = copy;
+  EXPECT_EQ(problem(with_step(program, 1, read)), "");
+  EXPECT_THAT(
+      problem(with_step(program, 2, read)),
+      HasSubstr("step 2 'late' reads 'p', which nobody has written, or whose value is gone"));
+}
+
 TEST(Hazards, WhatPeersReadIsNotWrittenBeforeTheNextBarrier) {
   Program program = all_reduces(3);
   EXPECT_EQ(problem(program), "");

@@ -41,6 +41,41 @@ TEST(LowerCollectives, ComputedOperandBecomesACommBuffer) {
               ElementsAre(HasSubstr("applied: one_shot over 4 ranks of 'tp', 1536 bytes: about ")));
 }
 
+// A2-05: by the cost model, with symbols at their maximum.
+TEST(LowerCollectives, LargeAllReducesTakeTwoShots) {
+  const std::string large = input("x", R"("8*T", 1024)");
+  const std::string nodes = node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + kWait;
+  PassContext context;
+  const Graph graph = lowered(large, nodes, R"("s")", context);
+  EXPECT_EQ(*graph.nodes()[1].attr<std::string>("algorithm"), "two_shot");
+  EXPECT_THAT(remarks_of(context, "c"),
+              ElementsAre(AllOf(HasSubstr("applied: two_shot over 4 ranks of 'tp', 2097152 bytes"),
+                                HasSubstr(" (one_shot: "))));
+  // Two ranks read as much in one shot.
+  PassContext pair;
+  const Graph two = graph_of(large, nodes, R"("s")", 2);
+  EXPECT_EQ(*lower_collectives(two, pair).nodes()[1].attr<std::string>("algorithm"), "one_shot");
+}
+
+// The sum takes the place of the operand.
+TEST(LowerCollectives, AnOperandThatIsReadElsewhereStaysWhole) {
+  const std::string p = node("p", "neg", R"("x")") + ",";
+  for (const std::string& reader :
+       {node("y", "relu", R"("p")"),
+        node("v", "view", R"("p")", R"("shape": [1024, "8*T"])") + "," +
+            node("y", "relu", R"("v")"),
+        all_reduce("d", "p") + "," + node("y", "wait_tensor", R"("d")")}) {
+    PassContext context;
+    const Graph graph =
+        lowered(input("x", R"("8*T", 1024)"), p + all_reduce("c", "p") + "," + kWait + "," + reader,
+                R"("s", "y")", context);
+    EXPECT_EQ(*graph.node(graph.value(graph.outputs()[0]).producer).attr<std::string>("algorithm"),
+              "one_shot");
+    EXPECT_THAT(remarks_of(context, "c"),
+                ElementsAre(HasSubstr("but its operand is read elsewhere, too")));
+  }
+}
+
 // A2-01 [U], A2-08: graph inputs are refused explicitly and never mutated.
 TEST(LowerCollectives, GraphInputIsCopied) {
   PassContext context;

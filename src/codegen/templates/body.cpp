@@ -255,9 +255,26 @@ void BodyEmitter::store(std::size_t output, const Coords& at, const Mask& mask) 
   const ValueId v = body_.outputs()[output];
   const TensorType& type = body_.type(v);
   const Coords own = coords_.reshape(at, type.shape);
-  Id id = value(v, own, mask);
-  Id pointer = b_.param(
+  const Id id = value(v, own, mask);
+  const Id pointer = b_.param(
       {.kind = KernelParam::Kind::kOutput, .index = static_cast<int>(output), .group = {}}, 16);
+  store(pointer, type, id, own, mask);
+}
+
+void BodyEmitter::store_sum(const Coords& at, const Mask& mask) {
+  const Node& collective = *info_.collective;
+  const TensorType& type = body_.type(collective.inputs[0]);
+  const Coords own = coords_.reshape(at, type.shape);
+  const Id sum = value(collective.outputs[0], own, mask);
+  const Id rank = b_.param({.kind = KernelParam::Kind::kRank,
+                            .index = 0,
+                            .expr = 0,
+                            .group = *collective.attr<std::string>("group")});
+  store(b_.peer(operand_offset(collective), rank), type, sum, own, mask);
+}
+
+void BodyEmitter::store(Id pointer, const TensorType& type, Id id, const Coords& own,
+                        const Mask& mask) {
   CoordsBuilder::Offset offset = coords_.offset(own);
   if (offset.scalar != kNone) pointer = b_.ptr_add(pointer, offset.scalar, type.dtype);
   if (offset.tile == kNone) offset.tile = b_.splat(Kind::kI32, rows_, 1, 0);

@@ -69,6 +69,11 @@ class BodyEmitter {
 
   [[nodiscard]] tile::Id value(ValueId value, const Coords& at, const Mask& mask);
   void store(std::size_t output, const Coords& at, const Mask& mask);
+  /// Writes the sum of the collective over this rank's own operand, in its arena.
+  void store_sum(const Coords& at, const Mask& mask);
+  /// From here on the collective's result is read from the operand of `rank`, a scalar, where that
+  /// one has put it.
+  void read_sum_of(tile::Id rank) { owner_ = rank; }
 
   /// Gives a value that the template computed itself (a dot), wherever it is asked for.
   void define(ValueId value, tile::Id id) { defined_[value] = id; }
@@ -102,6 +107,9 @@ class BodyEmitter {
   tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
   tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
+  void store(tile::Id pointer, const TensorType& type, tile::Id id, const Coords& at,
+             const Mask& mask);
+  tile::Id operand_offset(const Node& collective);
   tile::Id from_peers(const Node& node, const Coords& at, const Mask& mask);
   Coords own_chunk(const Collective& form, const std::string& group, const Shape& operand,
                    const Coords& at);
@@ -117,6 +125,7 @@ class BodyEmitter {
   const BodyInfo& info_;
   int rows_;
   CoordsBuilder coords_;
+  tile::Id owner_ = tile::kNone;  ///< whose operand holds the collective's result
   std::map<ValueId, tile::Id> defined_;
   std::map<const Node*, std::vector<RowResult>> row_results_;  ///< of row ops, once reduce_all ran
   std::vector<std::map<std::string, tile::Id>> known_{1};
@@ -138,5 +147,11 @@ void emit_piece(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& 
                 const PieceWork& work, tile::Id piece);
 void emit_prologue(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
                    const PieceWork& work, tile::Id piece);
+/// The two halves of an all-reduce in two shots: the sum at the piece's places into this rank's
+/// operand, and `emit_piece` where it is read from the operand of `owner`.
+void emit_sum(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
+              const PieceWork& work, tile::Id piece);
+void emit_piece_of(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
+                   const PieceWork& work, tile::Id piece, tile::Id owner);
 
 }  // namespace braid

@@ -1,14 +1,25 @@
-// One-shot all-reduce with everything that follows it: every rank reads the operand of every rank
-// from the symmetric arena and sums in rank order in f32, so that all ranks hold the same bits. The
-// grid is constant and the blocks loop over the pieces, so every block signals in every call
-// (docs/architecture.md, Communication). Its flags are two slots for each block, one for each
-// barrier.
+// A collective with everything that follows it. One-shot: every rank reads what it needs of the
+// operand of every rank from the symmetric arena and sums in rank order in f32, so that all ranks
+// hold the same bits. The grid is constant and the blocks loop over the pieces, so every block
+// signals in every call (docs/architecture.md, Communication). Its flags are a slot for each block
+// and barrier.
 //
 //     for each piece:     where the kernel computes its operand: into this rank's arena. Block b of
 //                         every rank reads what the blocks b wrote, so its own signal suffices.
 //     signal, wait        every peer has entered this step, so its operand is complete
 //     for each piece:     sum over ranks, then the rest of the body
 //     signal, wait        only at the group's last step of a run: no remote read outlives it
+//
+// Two-shot, of an all-reduce: each piece has an owner, who alone reads it from all ranks and puts
+// the sum in the place of its own operand, which nobody else reads there. So the link carries each
+// element twice, however many ranks there are, and the operand is gone. Sums are the same bits.
+//
+//     for each own piece: sum over ranks, into this rank's operand
+//     signal, wait        all sums that blocks b have made are there
+//     for each piece:     read from its owner, then the rest of the body
+//
+// The k-th piece of block b belongs to rank (b + k) mod world, so that few pieces, too, are spread
+// over the ranks.
 
 #include "ir/collective.h"
 
@@ -21,6 +32,9 @@
 #include "ir/op_registry.h"
 
 namespace braid {
+
+using tile::Fn;
+
 namespace {
 
 bool is_collective(const Node& node) { return node.op->op_class == OpClass::kCollective; }
@@ -79,32 +93,83 @@ Config default_config_of(const Graph& body, const Target&) {
   return piece_config(body, analyze(body));
 }
 
+/// Emits for each piece that block b shares with its like: pieces b, b + grid, ...
+class Pieces {
+ public:
+  Pieces(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info, int world)
+      : b_(b), spec_(spec), info_(info), work_(piece_work(spec, info)), world_(world) {}
+
+  [[nodiscard]] const Expr& count() const { return work_.count; }
+
+  void prologue() { each(b_.program_id(), b_.num_programs(), emit_prologue); }
+  void one_shot() { each(b_.program_id(), b_.num_programs(), emit_piece); }
+  /// Those whose sum is this rank's to make.
+  void own_sums(tile::Id rank) {
+    const tile::Id world = b_.integer(world_);
+    const tile::Id block = b_.map(Fn::kRem, {b_.program_id(), world});
+    const tile::Id turn =
+        b_.map(Fn::kRem, {b_.map(Fn::kSub, {b_.map(Fn::kAdd, {rank, world}), block}), world});
+    const tile::Id first =
+        b_.map(Fn::kAdd, {b_.program_id(), b_.map(Fn::kMul, {turn, b_.num_programs()})});
+    each(first, b_.map(Fn::kMul, {b_.num_programs(), world}), emit_sum);
+  }
+  void from_owners() {
+    each(b_.program_id(), b_.num_programs(),
+         [this](auto& b, const auto& spec, const auto& info, const auto& work, tile::Id piece) {
+           const tile::Id turn = b.map(Fn::kDiv, {piece, b.num_programs()});
+           const tile::Id owner =
+               b.map(Fn::kRem, {b.map(Fn::kAdd, {b.program_id(), turn}), b.integer(world_)});
+           emit_piece_of(b, spec, info, work, piece, owner);
+         });
+  }
+
+ private:
+  template <class Emit>
+  void each(tile::Id first, tile::Id step, const Emit& emit) {
+    const tile::Id loop = b_.begin_for(first, b_.scalar(work_.count), step, {});
+    emit(b_, spec_, info_, work_, b_.induction(loop));
+    b_.end_for(loop, {});
+  }
+
+  tile::Builder& b_;
+  const KernelSpec& spec_;
+  const BodyInfo& info_;
+  PieceWork work_;
+  int world_;
+};
+
 tile::Program build(const KernelSpec& spec, const Target&, int ranks_per_device) {
   tile::Program program;
   tile::Builder b(program);
   const BodyInfo info = analyze(*spec.body);
   program.entry = info.collective->op_name();
   const std::string& group = *info.collective->attr<std::string>("group");
-  b.communicate(group, static_cast<int>(spec.body->groups().at(group).size));
-  const PieceWork work = piece_work(spec, info);
+  const auto world = static_cast<int>(spec.body->groups().at(group).size);
+  b.communicate(group, world);
+  Pieces pieces(b, spec, info, world);
+  const bool two_shot = *info.collective->attr<std::string>("algorithm") == "two_shot";
   const std::int64_t most = std::max<std::int64_t>(1, kMaxCollectiveBlocks / ranks_per_device);
-  program.grid = std::clamp<std::int64_t>(work.count.max(spec.body->symbols()), 1, most);
-  program.flag_slots = 2 * program.grid.evaluate({});
+  program.grid = std::clamp<std::int64_t>(pieces.count().max(spec.body->symbols()), 1, most);
+  program.flag_slots = (two_shot ? 3 : 2) * program.grid.evaluate({});
   const tile::Id closing =
       b.param({.kind = KernelParam::Kind::kClosing, .index = 0, .expr = 0, .group = group});
-  const auto for_each_piece = [&](auto emit) {
-    const tile::Id loop = b.begin_for(b.program_id(), b.scalar(work.count), b.num_programs(), {});
-    emit(b, spec, info, work, b.induction(loop));
-    b.end_for(loop, {});
+  tile::Id slot = tile::kNone;
+  const auto meet = [&](tile::Id predicate) {
+    slot = slot == tile::kNone ? b.program_id() : b.map(Fn::kAdd, {b.num_programs(), slot});
+    b.signal(slot, tile::kNone, predicate);
+    b.wait(slot, tile::kNone, predicate);
   };
-  if (info.prologue >= 0) for_each_piece(emit_prologue);
-  const tile::Id opening_slot = b.program_id();
-  b.signal(opening_slot);
-  b.wait(opening_slot);
-  for_each_piece(emit_piece);
-  const tile::Id closing_slot = b.map(tile::Fn::kAdd, {b.num_programs(), b.program_id()});
-  b.signal(closing_slot, tile::kNone, closing);
-  b.wait(closing_slot, tile::kNone, closing);
+  if (info.prologue >= 0) pieces.prologue();
+  meet(tile::kNone);
+  if (two_shot) {
+    pieces.own_sums(
+        b.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group}));
+    meet(tile::kNone);
+    pieces.from_owners();
+  } else {
+    pieces.one_shot();
+  }
+  meet(closing);
   return program;
 }
 

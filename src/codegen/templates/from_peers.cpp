@@ -60,6 +60,21 @@ Id BodyEmitter::by_rank(const std::string& group, const std::vector<std::int64_t
   return result;
 }
 
+/// Where the operand of a collective lies in every rank's arena.
+Id BodyEmitter::operand_offset(const Node& collective) {
+  const ValueId operand = collective.inputs[0];
+  KernelParam what{.kind = KernelParam::Kind::kOffset,
+                   .index = 0,
+                   .group = *collective.attr<std::string>("group")};
+  if (body_.value(operand).producer < 0) {
+    what.index = body_.value(operand).result;
+  } else {
+    what.kind = KernelParam::Kind::kResultOffset;
+    what.index = static_cast<int>(info_.prologue_output(body_));
+  }
+  return b_.param(what, 256);
+}
+
 /// Reads the operand of the ranks as ir/collective.h says. Where a chunk of the result is one
 /// rank's, each rank is read under the condition that the element is its own.
 Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask) {
@@ -67,14 +82,8 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   const TensorType& type = body_.type(operand);
   const std::string& group = *node.attr<std::string>("group");
   const Collective form = collective_of(body_, node.op_name(), node.attrs, type);
-  KernelParam what{.kind = KernelParam::Kind::kOffset, .index = 0, .group = group};
-  if (body_.value(operand).producer < 0) {
-    what.index = body_.value(operand).result;
-  } else {
-    what.kind = KernelParam::Kind::kResultOffset;
-    what.index = static_cast<int>(info_.prologue_output(body_));
-  }
-  const Id offset = b_.param(what, 256);
+  const Id offset = operand_offset(node);
+  if (owner_ != kNone) return load(b_.peer(offset, owner_), at, type.dtype, mask);
   const bool even = form.splits.empty();
   const Coords own = form.scatter_dim && even ? own_chunk(form, group, type.shape, at) : at;
   if (form.src) return load(b_.peer(offset, b_.integer(*form.src)), own, type.dtype, mask);

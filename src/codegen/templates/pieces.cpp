@@ -67,28 +67,15 @@ class Piece {
   /// The prologue's output, at the same places of each piece as the rest will read it.
   void emit_prologue() {
     const std::size_t output = info_.prologue_output(body_);
-    switch (info_.rows) {
-      case Rows::kHeld:
-        rows();
-        columns();
-        emitter_.store(output, full(), mask());
-        return;
-      case Rows::kWide:
-        rows();
-        cols_.dims = info_.reduced_dims();
-        sweep({}, [&](Id) {
-          emitter_.store(output, full(), mask());
-          return std::vector<Id>{};
-        });
-        return;
-      default: {
-        const Coords at{chunk(info_.space)};
-        emitter_.store(output, at, mask());
-      }
-    }
+    for_all([&](const Coords& at) { emitter_.store(output, at, mask()); });
+  }
+  /// The collective's sum, at those places.
+  void emit_sum() {
+    for_all([&](const Coords& at) { emitter_.store_sum(at, mask()); });
   }
 
-  void emit() {
+  void emit(Id owner) {
+    emitter_.read_sum_of(owner);
     switch (info_.rows) {
       case Rows::kNone:
         store_all({chunk(info_.space)}, false);
@@ -121,6 +108,27 @@ class Piece {
 
  private:
   const SymbolTable& symbols() const { return body_.symbols(); }
+
+  /// Calls store(coordinates) for the whole space of this piece.
+  template <class Store>
+  void for_all(const Store& store) {
+    switch (info_.rows) {
+      case Rows::kHeld:
+        rows();
+        columns();
+        return store(full());
+      case Rows::kWide:
+        rows();
+        cols_.dims = info_.reduced_dims();
+        sweep({}, [&](Id) {
+          store(full());
+          return std::vector<Id>{};
+        });
+        return;
+      default:
+        return store(Coords{chunk(info_.space)});
+    }
+  }
 
   /// The flat chunk of this piece over `dims`, and its bound.
   Axis chunk(const Shape& dims) {
@@ -256,7 +264,17 @@ class Piece {
 
 void emit_piece(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info,
                 const PieceWork& work, Id piece) {
-  Piece(b, spec, info, work, piece).emit();
+  emit_piece_of(b, spec, info, work, piece, kNone);
+}
+
+void emit_piece_of(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info,
+                   const PieceWork& work, Id piece, Id owner) {
+  Piece(b, spec, info, work, piece).emit(owner);
+}
+
+void emit_sum(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info, const PieceWork& work,
+              Id piece) {
+  Piece(b, spec, info, work, piece).emit_sum();
 }
 
 void emit_prologue(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info,

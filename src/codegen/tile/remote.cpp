@@ -4,13 +4,48 @@
 
 namespace braid::tile {
 
-const KernelParam* symmetric_buffer(const Program& p, Id pointer) {
+namespace {
+
+Id peer_of(const Program& p, Id pointer) {
   while (p.at(pointer).op == Op::kPtrAdd) pointer = p.at(pointer).args[0];
-  if (p.at(pointer).op != Op::kPeer) return nullptr;
-  Id offset = p.at(pointer).args[0];
+  return p.at(pointer).op == Op::kPeer ? pointer : kNone;
+}
+
+/// Whether a store goes to this rank's own arena.
+bool stores_here(const Program& p, const Inst& inst) {
+  const Id peer = inst.op == Op::kStore ? peer_of(p, inst.args[0]) : kNone;
+  if (peer == kNone) return false;
+  const Inst& rank = p.at(p.at(peer).args[1]);
+  return rank.op == Op::kParam &&
+         p.params[static_cast<std::size_t>(rank.index)].what.kind == KernelParam::Kind::kRank;
+}
+
+bool is_operand(const KernelParam* what) {
+  return what != nullptr && (what->kind == KernelParam::Kind::kResultOffset ||
+                             what->kind == KernelParam::Kind::kOffset);
+}
+bool is_output(const KernelParam* what) { return what->kind == KernelParam::Kind::kResultOffset; }
+
+}  // namespace
+
+const KernelParam* symmetric_buffer(const Program& p, Id pointer) {
+  const Id peer = peer_of(p, pointer);
+  if (peer == kNone) return nullptr;
+  Id offset = p.at(peer).args[0];
   while (p.at(offset).op == Op::kMap) offset = p.at(offset).args[0];
   if (p.at(offset).op != Op::kParam) return nullptr;
   return &p.params[static_cast<std::size_t>(p.at(offset).index)].what;
+}
+
+// Scratch is the step's own.
+std::vector<Clobbered> clobbered_operands(const Program& p) {
+  std::set<Clobbered> found;
+  for (const Inst& inst : p.insts) {
+    if (!stores_here(p, inst)) continue;
+    const KernelParam* what = symmetric_buffer(p, inst.args[0]);
+    if (is_operand(what)) found.insert({is_output(what), what->index});
+  }
+  return {found.begin(), found.end()};
 }
 
 std::vector<RemoteAccess> remote_accesses(const Program& p) {
@@ -19,11 +54,8 @@ std::vector<RemoteAccess> remote_accesses(const Program& p) {
     const bool write = inst.op == Op::kStore;
     if (!write && inst.op != Op::kLoad && inst.op != Op::kCopyToShared) continue;
     const KernelParam* what = symmetric_buffer(p, inst.args[inst.op == Op::kCopyToShared ? 2 : 0]);
-    if (what == nullptr) continue;
-    const bool output = what->kind == KernelParam::Kind::kResultOffset;
-    // Scratch is the step's own.
-    if (output || what->kind == KernelParam::Kind::kOffset) {
-      found.insert({output, what->index, write});
+    if (is_operand(what) && !stores_here(p, inst)) {
+      found.insert({is_output(what), what->index, write});
     }
   }
   return {found.begin(), found.end()};

@@ -10,6 +10,9 @@ namespace braid::tile {
 /// The symmetric buffer that a pointer leads to on a rank, or null.
 [[nodiscard]] const KernelParam* symmetric_buffer(const Program& program, Id pointer);
 
+/// The operands of the body that the program writes to in this rank's own arena by way of its rank.
+[[nodiscard]] std::vector<Clobbered> clobbered_operands(const Program& program);
+
 /// Which operands of the body the program reads and writes in the memory of peers, in order.
 [[nodiscard]] std::vector<RemoteAccess> remote_accesses(const Program& program);
 

@@ -138,7 +138,7 @@ class Hazards {
       if (access.remote && access.write) write_remotely(access.buffer, time);
     }
     for (const Access& access : all) {
-      if (access.write && (!access.remote || copy)) write(access.buffer, time, access.remote);
+      if (access.write && (!access.remote || copy)) write(access, time);
     }
     for (const Access& access : all) {
       if (!access.remote || access.write || copy) continue;
@@ -156,8 +156,8 @@ class Hazards {
     each(id, [&](Segment& segment) {
       expect(!segment.reserved, "{} reads '{}', which overlaps words of a step", name(time),
              buffer(id).name);
-      expect(segment.buffer >= 0, "{} reads '{}', which nobody has written", name(time),
-             buffer(id).name);
+      expect(segment.buffer >= 0, "{} reads '{}', which nobody has written, or whose value is gone",
+             name(time), buffer(id).name);
       expect(segment.buffer == id, "{} reads '{}', whose bytes hold '{}' by then", name(time),
              buffer(id).name, buffer(segment.buffer).name);
       expect(is_there(segment, id, time), "{} reads '{}' while {} may still write it", name(time),
@@ -185,7 +185,9 @@ class Hazards {
     readers.push_back(time);
   }
 
-  void write(int id, int time, bool by_peers = false) {
+  void write(int id, int time) { write({id, /*write=*/true, /*remote=*/false}, time); }
+  void write(const Access& access, int time) {
+    const int id = access.buffer;
     Segment whole;
     each(id, [&](Segment& segment) {
       expect(!segment.reserved, "{} writes '{}', which overlaps words of a step", name(time),
@@ -194,7 +196,8 @@ class Hazards {
              "{} writes '{}' while {} may still write there", name(time), buffer(id).name,
              name(segment.writer));
       for (const int reader : segment.readers) {
-        const bool own = reader == time && step_at(time).kind == Step::Kind::kCopy;
+        const bool own =
+            reader == time && (access.clobbers || step_at(time).kind == Step::Kind::kCopy);
         expect(own || before(reader, time), "{} writes '{}' while {} may still read there",
                name(time), buffer(id).name, name(reader));
       }
@@ -212,9 +215,9 @@ class Hazards {
     const std::int64_t to = from + buffer(id).bytes;
     segments.erase(segments.lower_bound(from), segments.lower_bound(to));
     whole.end = to;
-    whole.buffer = id;
+    whole.buffer = access.clobbers ? -1 : id;
     whole.writer = time;
-    whole.by_peers = by_peers;
+    whole.by_peers = access.remote;
     segments.emplace(from, std::move(whole));
   }
 

@@ -41,6 +41,11 @@ std::vector<Access> accesses(const Program& program, const Step& step) {
     all.push_back(
         {operands[static_cast<std::size_t>(access.index)], access.write, /*remote=*/true});
   }
+  for (const Clobbered& operand : kernel.needs.clobbered) {
+    const std::vector<int>& operands = operand.output ? step.outputs : step.inputs;
+    all.push_back({operands[static_cast<std::size_t>(operand.index)], /*write=*/true,
+                   /*remote=*/false, /*clobbers=*/true});
+  }
   return all;
 }
 

@@ -140,6 +140,7 @@ struct Access {
   int buffer;
   bool write;
   bool remote;
+  bool clobbers = false;  ///< what is written is nobody's value
 };
 [[nodiscard]] std::vector<Access> accesses(const Program& program, const Step& step);
 

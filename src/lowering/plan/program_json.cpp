@@ -175,6 +175,14 @@ class Writer {
       put("{}{{\"{}\": {}, \"write\": {}}}", i == 0 ? "" : ", ", access.output ? "output" : "input",
           access.index, access.write);
     }
+    if (!k.needs.clobbered.empty()) {
+      out_ += "], \"clobbered\": [";
+      for (std::size_t i = 0; i < k.needs.clobbered.size(); ++i) {
+        const Clobbered& operand = k.needs.clobbered[i];
+        put("{}{{\"{}\": {}}}", i == 0 ? "" : ", ", operand.output ? "output" : "input",
+            operand.index);
+      }
+    }
     out_ += "],\n   \"params\": [";
     const char* separator = "\n    ";
     for (const KernelParam& p : k.needs.params) {

@@ -166,9 +166,10 @@ class ProgramReader {
   }
 
   void read_kernel(const json& value, const Place& place) {
-    const Fields fields(value, place,
-                        {"template", "config", "grid", "threads", "shared_bytes", "comm_group",
-                         "flag_words", "scratch_bytes", "attributes", "remote", "params", "body"});
+    const Fields fields(
+        value, place,
+        {"template", "config", "grid", "threads", "shared_bytes", "comm_group", "flag_words",
+         "scratch_bytes", "attributes", "remote", "clobbered", "params", "body"});
     ProgramKernel kernel;
     const Place config = place / "config";
     for (const auto& [name, number] : read_object(fields.get("config"), config)) {

@@ -1,0 +1,248 @@
+__device__ __forceinline__ unsigned short narrow_bf16(float x) {
+  unsigned short y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
+  uint4 w = make_uint4(0u, 0u, 0u, 0u);
+  if (ok) w = *(const uint4*)p;
+  v[0] = __uint_as_float(w.x << 16);
+  v[1] = __uint_as_float(w.x & 0xffff0000u);
+  v[2] = __uint_as_float(w.y << 16);
+  v[3] = __uint_as_float(w.y & 0xffff0000u);
+  v[4] = __uint_as_float(w.z << 16);
+  v[5] = __uint_as_float(w.z & 0xffff0000u);
+  v[6] = __uint_as_float(w.w << 16);
+  v[7] = __uint_as_float(w.w & 0xffff0000u);
+}
+__device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
+__device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
+  uint4 w;
+  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
+  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
+  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  if (ok) *(uint4*)p = w;
+}
+extern __shared__ __align__(1024) unsigned char smem[];
+
+// What went wrong first on this rank, for the host.
+struct Record {
+  unsigned kind, step, block, slot, peer, expected, seen, node;
+  long long index, extent;
+};
+__device__ __forceinline__ bool claim(Record* record, unsigned kind) {
+  return atomicCAS(&record->kind, 0u, kind) == 0u;
+}
+
+// Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
+struct Peers { unsigned char* base[8]; };
+struct Comm {
+  unsigned char* self;
+  Record* record;
+  long long flags;
+  int rank, step;
+  long long timeout;
+  unsigned epoch;
+};
+
+// The words of a step: an epoch of each block, then for each slot a flag of each rank.
+__device__ __forceinline__ unsigned* epoch_at(const Comm& c) {
+  return (unsigned*)(c.self + c.flags) + blockIdx.x;
+}
+__device__ __forceinline__ unsigned* flag_at(const Comm& c, unsigned char* base, int slot, int from) {
+  return (unsigned*)(base + c.flags) + gridDim.x + slot * 8 + from;
+}
+__device__ __forceinline__ unsigned load_acquire(const unsigned* p) {
+  unsigned v;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ void store_release(unsigned* p, unsigned v) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" :: "l"(p), "r"(v) : "memory");
+}
+__device__ __forceinline__ unsigned long long global_timer() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
+__device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, long long flags, int step,
+                                          Record* record, long long timeout) {
+  Comm c;
+  c.self = peers.base[0];
+#pragma unroll 16
+  for (int r = 1; r < 8; ++r) c.self = r == rank ? peers.base[r] : c.self;
+  c.record = record;
+  c.flags = flags;
+  c.rank = rank;
+  c.step = step;
+  c.timeout = timeout;
+  c.epoch = *epoch_at(c) + 1;
+  return c;
+}
+// Every thread has read the epoch: the first signal's barrier comes after that.
+__device__ __forceinline__ void close_comm(const Comm& c) {
+  if (threadIdx.x == 0) *epoch_at(c) = c.epoch;
+}
+// Everything this block did before is visible to a peer that sees the flag. Where there are more
+// peers than threads, a thread has several.
+__device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
+  __syncthreads();
+#pragma unroll 16
+  for (int r = 0; r < 8; ++r) {
+    if (threadIdx.x == r % 256) store_release(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
+  }
+}
+// Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
+__device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int slot, int peer,
+                                        unsigned seen) {
+  if (claim(c.record, 1)) {
+    c.record->step = c.step;
+    c.record->block = blockIdx.x;
+    c.record->slot = slot;
+    c.record->peer = peer;
+    c.record->expected = c.epoch;
+    c.record->seen = seen;
+  }
+#pragma unroll 16
+  for (int r = 0; r < 8; ++r) store_release((unsigned*)peers.base[r], 1u);
+}
+// True when the run is lost, else when the peer's flag has come.
+__device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slot, int peer) {
+  const unsigned* flag = flag_at(c, c.self, slot, peer);
+  const unsigned long long start = global_timer();
+  bool lost = false;
+  unsigned seen = load_acquire(flag);
+  while ((int)(seen - c.epoch) < 0 && !lost) {
+    lost = load_acquire((const unsigned*)c.self) != 0;
+    // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
+    if (!lost && (long long)(global_timer() - start) > c.timeout) {
+      give_up(c, peers, slot, peer, seen);
+      lost = true;
+    }
+    seen = load_acquire(flag);
+  }
+  return lost;
+}
+// False when the run is lost; then the block must leave.
+__device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
+  bool lost = false;
+#pragma unroll 1
+  for (int first = 0; first < 8; first += 256) {
+    const int peer = first + threadIdx.x;
+    if (peer >= 8 || lost) break;
+    lost = await(c, peers, slot, peer);
+  }
+  return !__syncthreads_or(lost);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
+  const int lane = threadIdx.x & 31;
+  const int warp = threadIdx.x >> 5;
+  const int col0 = lane % 32 * 8 + warp % 8 * 256;
+  const int at2 = warp % 8;
+  Comm comm = open_comm(peers, rank, flags, step, record, timeout);
+  signal(comm, peers, (long long)blockIdx.x);
+  if (!wait(comm, peers, (long long)blockIdx.x)) return;
+  const long long v17 = (long long)blockIdx.x + (((((long long)rank + 8) - ((long long)blockIdx.x % 8)) % 8) * (long long)gridDim.x);
+  const long long v18 = (long long)gridDim.x * 8;
+  for (long long v20 = v17; v20 < p7; v20 += v18) {
+    unsigned char* const v25 = peers.base[0] + p8;
+    const long long v30 = (v20 * 2048) * 2;
+    unsigned char* const v31 = v25 + v30;
+    float v32[8];
+    load_bf16_8(v32 + 0, (const unsigned short*)v31 + col0, true);
+    unsigned char* const v33 = peers.base[1] + p8;
+    unsigned char* const v34 = v33 + v30;
+    float v35[8];
+    load_bf16_8(v35 + 0, (const unsigned short*)v34 + col0, true);
+    unsigned char* const v37 = peers.base[2] + p8;
+    unsigned char* const v38 = v37 + v30;
+    float v39[8];
+    load_bf16_8(v39 + 0, (const unsigned short*)v38 + col0, true);
+    unsigned char* const v42 = peers.base[3] + p8;
+    unsigned char* const v43 = v42 + v30;
+    float v44[8];
+    load_bf16_8(v44 + 0, (const unsigned short*)v43 + col0, true);
+    unsigned char* const v47 = peers.base[4] + p8;
+    unsigned char* const v48 = v47 + v30;
+    float v49[8];
+    load_bf16_8(v49 + 0, (const unsigned short*)v48 + col0, true);
+    unsigned char* const v52 = peers.base[5] + p8;
+    unsigned char* const v53 = v52 + v30;
+    float v54[8];
+    load_bf16_8(v54 + 0, (const unsigned short*)v53 + col0, true);
+    unsigned char* const v57 = peers.base[6] + p8;
+    unsigned char* const v58 = v57 + v30;
+    float v59[8];
+    load_bf16_8(v59 + 0, (const unsigned short*)v58 + col0, true);
+    unsigned char* const v62 = peers.base[7] + p8;
+    unsigned char* const v63 = v62 + v30;
+    float v64[8];
+    load_bf16_8(v64 + 0, (const unsigned short*)v63 + col0, true);
+    float v65[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v65[i] = ((((((v32[i] + v35[i]) + v39[i]) + v44[i]) + v49[i]) + v54[i]) + v59[i]) + v64[i];
+    unsigned char* const v67 = peers.base[(long long)rank] + p8;
+    unsigned char* const v68 = v67 + v30;
+    store_bf16_8((unsigned short*)v68 + col0, v65 + 0, true);
+  }
+  const long long v70 = (long long)gridDim.x + (long long)blockIdx.x;
+  signal(comm, peers, v70);
+  if (!wait(comm, peers, v70)) return;
+  for (long long v73 = (long long)blockIdx.x; v73 < p7; v73 += (long long)gridDim.x) {
+    const long long v77 = ((long long)blockIdx.x + (v73 / (long long)gridDim.x)) % 8;
+    unsigned char* const v80 = peers.base[v77] + p8;
+    const long long v85 = (v73 * 2048) * 2;
+    unsigned char* const v86 = v80 + v85;
+    float v87[8];
+    load_bf16_8(v87 + 0, (const unsigned short*)v86 + col0, true);
+    unsigned char* const v89 = p9 + v85;
+    float v90[8];
+    load_bf16_8(v90 + 0, (const unsigned short*)v89 + col0, true);
+    float v92[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v92[i] = round_bf16((v87[i] + v90[i]));
+    float v94[1];
+    v94[0] = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v94[0] = v94[0] + (v92[i] * v92[i]);
+    v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 1);
+    v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 2);
+    v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 4);
+    v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 8);
+    v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 16);
+    float* const s94 = (float*)(smem + 0);
+    __syncthreads();
+    if ((lane & 31) == 0) {
+      s94[at2] = v94[0];
+    }
+    __syncthreads();
+    v94[0] = s94[0];
+#pragma unroll
+    for (int w = 1; w < 8; ++w) {
+      v94[0] = v94[0] + s94[0 + w];
+    }
+    const float v96 = (float)2048;
+    float v99[1];
+    v99[0] = rsqrtf(((v94[0] / v96) + 1e-05f));
+    float v102[8];
+    load_bf16_8(v102 + 0, (const unsigned short*)p10 + col0, true);
+    float v103[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v103[i] = (v92[i] * v99[0]) * v102[i];
+    unsigned char* const v106 = p11 + v85;
+    store_bf16_8((unsigned short*)v106 + col0, v103 + 0, true);
+    unsigned char* const v109 = p12 + v85;
+    store_bf16_8((unsigned short*)v109 + col0, v92 + 0, true);
+  }
+  const long long v111 = (long long)gridDim.x + v70;
+  if (p6) signal(comm, peers, v111);
+  if (p6 && !wait(comm, peers, v111)) return;
+  close_comm(comm);
+}
