@@ -57,16 +57,16 @@ class Mutator {
     if (std::regex_search(line, m, std::regex(R"(bar\.red\.\w+\.pred\s+(%\w+), 0, (%\w+);)"))) {
       change("bar.red without the barrier", "\tmov.pred " + m[1].str() + ", " + m[2].str() + ";");
     }
-    if (has("st.release.")) {
-      remove("st.release");
-      replace("st.release", "st.relaxed");
+    if (has("st.relaxed.")) {
+      remove("st.relaxed");
+      replace("st.relaxed.sys", "st.weak");
       narrow();
     }
-    if (has("ld.acquire.")) {
-      replace("ld.acquire", "ld.relaxed");
+    if (has("ld.relaxed.")) narrow();
+    if (has("fence.")) {
+      remove("a fence");
       narrow();
     }
-    if (has("fence.") || has("membar.")) remove("a fence");
     if (has("cp.async.commit_group")) remove("commit_group");
     if (std::regex_search(line, m, std::regex(R"(cp\.async\.wait_group\s+(\d+);)"))) {
       remove("wait_group");
@@ -95,7 +95,7 @@ class Mutator {
       break;
     }
     for (std::size_t i = found->second; i < at_; ++i) {
-      if (ptx_[i].find("ld.acquire") != std::string::npos) return true;
+      if (ptx_[i].find("ld.relaxed") != std::string::npos) return true;
     }
     return false;
   }
@@ -113,8 +113,8 @@ class Mutator {
   }
 
   void narrow() {
-    replace(".sys.", ".gpu.");
-    replace(".sys.", ".cta.");
+    replace(".sys", ".gpu");
+    replace(".sys", ".cta");
   }
   void remove(const std::string& what) { change("remove " + what, ""); }
   void replace(const std::string& from, const std::string& to) {

@@ -223,9 +223,11 @@ struct Allowed {
 };
 constexpr Allowed kAllowed[] = {
     {"", "give_up", "", "", "runs only past a deadline"},
-    {"", "wait", "load_acquire((const unsigned*)c.self)", "",
-     "the abort word ends a lost run only"},
+    {"", "wait", "load_flag((const unsigned*)c.self)", "", "the abort word ends a lost run only"},
     {"", "", "await(c, peers", "setp.le -> setp.lt", "the deadline, a nanosecond later"},
+    {"", "", "signal(comm, peers, ", "setp.gt -> setp.ge",
+     "the last thread sends without a fence, but its warp, which is one agent, has one"},
+    {"", "", "signal(comm, peers, ", "setp.lt -> setp.le", "there are more threads than ranks"},
     {"all_reduce_neg", "", "signal(comm, peers, (long long)blockIdx.x)", "bar.sync",
      "the kernel wrote nothing before: its operand is another kernel's"},
     {"reduce_scatter", "", "signal(comm, peers, (long long)blockIdx.x)", "bar.sync", "as above"},

@@ -33,7 +33,8 @@ __device__ __forceinline__ bool claim(Record* record, unsigned kind) {
   return atomicCAS(&record->kind, 0u, kind) == 0u;
 }
 
-// Flags are 32-bit epochs that only grow; release and acquire at system scope carry the data.
+// Flags are 32-bit epochs that only grow; fences at system scope, one before all flags are sent and
+// one after each has come, carry the data.
 struct Peers { unsigned char* base[4]; };
 struct Comm {
   unsigned char* self;
@@ -51,13 +52,14 @@ __device__ __forceinline__ unsigned* epoch_at(const Comm& c) {
 __device__ __forceinline__ unsigned* flag_at(const Comm& c, unsigned char* base, int slot, int from) {
   return (unsigned*)(base + c.flags) + gridDim.x + slot * 4 + from;
 }
-__device__ __forceinline__ unsigned load_acquire(const unsigned* p) {
+__device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+__device__ __forceinline__ unsigned load_flag(const unsigned* p) {
   unsigned v;
-  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
   return v;
 }
-__device__ __forceinline__ void store_release(unsigned* p, unsigned v) {
-  asm volatile("st.release.sys.global.u32 [%0], %1;" :: "l"(p), "r"(v) : "memory");
+__device__ __forceinline__ void store_flag(unsigned* p, unsigned v) {
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" :: "l"(p), "r"(v) : "memory");
 }
 __device__ __forceinline__ unsigned long long global_timer() {
   unsigned long long t;
@@ -87,9 +89,10 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
   __syncthreads();
-#pragma unroll 16
-  for (int r = 0; r < 4; ++r) {
-    if (threadIdx.x == r % 128) store_release(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
+  if (threadIdx.x < 4) fence();
+#pragma unroll 1
+  for (int r = threadIdx.x; r < 4; r += 128) {
+    store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
   }
 }
 // Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
@@ -104,23 +107,24 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int s
     c.record->seen = seen;
   }
 #pragma unroll 16
-  for (int r = 0; r < 4; ++r) store_release((unsigned*)peers.base[r], 1u);
+  for (int r = 0; r < 4; ++r) store_flag((unsigned*)peers.base[r], 1u);
 }
 // True when the run is lost, else when the peer's flag has come.
 __device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slot, int peer) {
   const unsigned* flag = flag_at(c, c.self, slot, peer);
   const unsigned long long start = global_timer();
   bool lost = false;
-  unsigned seen = load_acquire(flag);
+  unsigned seen = load_flag(flag);
   while ((int)(seen - c.epoch) < 0 && !lost) {
-    lost = load_acquire((const unsigned*)c.self) != 0;
+    lost = load_flag((const unsigned*)c.self) != 0;
     // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
     if (!lost && (long long)(global_timer() - start) > c.timeout) {
       give_up(c, peers, slot, peer, seen);
       lost = true;
     }
-    seen = load_acquire(flag);
+    seen = load_flag(flag);
   }
+  fence();
   return lost;
 }
 // False when the run is lost; then the block must leave.
