@@ -1,6 +1,7 @@
 // Programs in the text form that no template builds yet, through all passes, NVRTC for each target
 // and the cpu device with every check, against float64.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -119,7 +120,8 @@ void compile_everywhere(const std::string& text) {
 }
 
 TEST(Probes, CompileForEveryTarget) {
-  for (const char* name : {"persistent_gemm", "attention", "small_f32_gemm", "bytes_by_value"}) {
+  for (const char* name :
+       {"persistent_gemm", "attention", "small_f32_gemm", "tensor_gemm", "bytes_by_value"}) {
     SCOPED_TRACE(name);
     compile_everywhere(read_probe(name));
   }
@@ -135,6 +137,35 @@ TEST(Probes, PersistentGemmPipelinesTheInnerLoop) {
   for (const int stages : {2, 4}) {
     run_probe<std::uint16_t>(text, stages, {100 * 96, 96 * 128}, 100 * 128, 1.0 / 256, reference);
   }
+}
+
+/// The sizes of a kernel's asynchronous copies, in bytes.
+std::vector<int> sizes_of_copies(const std::string& text) {
+  const std::string cuda = print_cuda(lowered(text, 3));
+  std::vector<int> sizes;
+  for (const int bytes : {1, 2, 4, 8, 16}) {
+    if (cuda.find(fmt::format("copy_async_{}(", bytes)) != std::string::npos) {
+      sizes.push_back(bytes);
+    }
+  }
+  return sizes;
+}
+
+// Rows of 80 and 88 elements begin at multiples of 16 bytes, and the ends do not cut these.
+TEST(Probes, TilesOfTensorsAreCopiedWideAndCutAtTheEnds) {
+  std::string text = read_probe("tensor_gemm");
+  EXPECT_EQ(sizes_of_copies(text), std::vector<int>{16});
+  const auto reference = [](const auto& in, std::size_t i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < 80; ++k) sum += in[0][i / 72 * 80 + k] * in[1][k * 88 + i % 72];
+    return sum;
+  };
+  for (const int stages : {2, 4}) {
+    run_probe<std::uint16_t>(text, stages, {100 * 80, 79 * 88 + 72}, 100 * 72, 1.0 / 256,
+                             reference);
+  }
+  text.replace(text.find("constant 88"), 11, "constant 84");
+  EXPECT_EQ(sizes_of_copies(text), (std::vector<int>{8, 16}));
 }
 
 double attention(const std::vector<std::vector<double>>& in, std::size_t i) {

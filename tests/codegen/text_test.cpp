@@ -130,6 +130,15 @@ std::string with(std::string_view line) {
          std::string(line) + "\n}\n";
 }
 
+TEST(TileText, PrintsTilesOfTensorsAsItReadsThem) {
+  const std::string text = with(
+      "%3 = constant 8 : i32\n  %4 = load_tile.f16 %0, %2, %3, %3, %2, %3 : f32[1, 64]\n  "
+      "store_tile.bf16 %0, %3, %2, %2, %3, %3, %4");
+  const Program program = parse_text(text);
+  verify(program);
+  EXPECT_EQ(print_text(program), text);
+}
+
 std::string error_of_text(const std::string& text) {
   try {
     verify(parse_text(text));
@@ -193,6 +202,33 @@ TEST(TileVerify, RefusesWhatIsNoProgram) {
       {"kernel k\nwarps 1\ngrid 1\nlayout 0 [1, 64] reg lane warp\n{\n  %0 = range 1 : i32[1, 64] "
        "#0\n}\n",
        "found a layout of [1, 64], expected one that spreads it"},
+  };
+  for (const auto& [text, expected] : cases) {
+    EXPECT_NE(error_of_text(text).find(expected), std::string::npos)
+        << "found: " << error_of_text(text) << "\nexpected: " << expected;
+  }
+}
+
+TEST(TileVerify, RefusesTilesOfNoTensor) {
+  const std::pair<std::string, std::string> cases[] = {
+      {with("%9 = load_tile.f32 %0, %2, %2, %2, %2 : f32[1, 64]"),
+       "%9 (load_tile): found 5 operands, expected 6"},
+      {with("%9 = load_tile.f32 %2, %2, %2, %2, %2, %2 : f32[1, 64]"),
+       "found the pointer %2 : i64, expected ptr"},
+      {with("%9 = load_tile.f32 %0, %0, %2, %2, %2, %2 : f32[1, 64]"),
+       "found the rows %0 : ptr, expected an integer scalar"},
+      {with("%9 = load_tile.f32 %0, %2, _, %2, %2, %2 : f32[1, 64]"), "found operand none"},
+      {with("%9 = load_tile.f32 %0, %2, %2, %1, %2, %2 : f32[1, 64]"),
+       "found the row stride %1 : i32[1, 64], expected an integer scalar"},
+      {with("%8 = constant -1 : i32\n  %9 = load_tile.f32 %0, %2, %2, %2, %2, %8 : f32[1, 64]"),
+       "%9 (load_tile): found the column -1, expected at least 0"},
+      {with("%9 = load_tile.f32 %0, %2, %2, %2, %2, %2 : f32"), "found f32, expected a tile"},
+      {with("%9 = load_tile.i32 %0, %2, %2, %2, %2, %2 : f32[1, 64]"),
+       "found f32[1, 64] as i32, expected integers"},
+      {with("store_tile.i32 %0, %2, %2, %2, %2, %2, %2"),
+       "(store_tile): found i64, expected a tile"},
+      {with("store_tile.f16 %0, %2, %2, %2, %2, %2, %1"),
+       "(store_tile): found i32[1, 64] as f16, expected f32 values"},
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_NE(error_of_text(text).find(expected), std::string::npos)

@@ -244,6 +244,9 @@ void Printer::instruction(Id id) {
     case Op::kStore:
       store(id);
       break;
+    case Op::kLoadTile:
+    case Op::kStoreTile:
+      throw_internal("print", "a tile of a tensor that lower_tensors has not seen");
     case Op::kLlStore:
       ll_store(id);
       break;

@@ -2,6 +2,7 @@
 
 #include "codegen/passes/allocate_shared.h"
 #include "codegen/passes/assign_layouts.h"
+#include "codegen/passes/lower_tensors.h"
 #include "codegen/passes/lower_to_threads.h"
 #include "codegen/passes/pipeline.h"
 #include "codegen/passes/remove_dead.h"
@@ -9,6 +10,7 @@
 namespace braid::tile {
 
 void lower(Program& program, int num_stages) {
+  lower_tensors(program);
   pipeline(program, num_stages);
   remove_dead(program);
   assign_layouts(program);

@@ -19,6 +19,8 @@ constexpr OpInfo kOps[] = {
     {Op::kPeer, "peer", 2, 2, true, false, false},
     {Op::kLoad, "load", 2, 3, true, true, false},
     {Op::kStore, "store", 3, 4, false, true, false},
+    {Op::kLoadTile, "load_tile", 6, 6, true, true, false},
+    {Op::kStoreTile, "store_tile", 7, 7, false, true, false},
     {Op::kCheckIndex, "check_index", 2, 3, false, false, true},
     {Op::kReduce, "reduce", 1, 1, true, false, false},
     {Op::kDot, "dot", 3, 5, true, true, false},

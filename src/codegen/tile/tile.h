@@ -47,6 +47,9 @@ enum class Op : std::uint8_t {
   kPeer,         ///< address of symmetric-arena offset args[0] on rank args[1], a scalar
   kLoad,         ///< pointer, offset tile (elements), [mask]; masked elements are 0
   kStore,        ///< pointer, offset tile, value, [mask]
+  kLoadTile,     ///< pointer, rows, cols, row stride (elements), row, col (from 0 on): a tile of a
+                 ///< tensor [rows, cols] from (row, col) on; elements outside of it are 0
+  kStoreTile,    ///< the same, value: elements outside of the tensor are not stored
   kCheckIndex,   ///< scalar extent, index tile, [mask]: an index outside of [0, extent) goes to the
                  ///< record, as one of node `index` of the body
   kReduce,       ///< over columns -> [rows, 1]; `fn` is kAdd, kMax or kMin

@@ -200,6 +200,12 @@ class Verifier {
         memory_kind(type(args[2]), inst.dtype);
         if (args.size() > 3) mask(args[3], type(args[1]));
         break;
+      case Op::kLoadTile:
+        tensor_tile(inst, inst.type);
+        break;
+      case Op::kStoreTile:
+        tensor_tile(inst, type(args[6]));
+        break;
       case Op::kCheckIndex:
         scalar_integer(args[0], "the extent");
         offsets(args[1]);
@@ -241,6 +247,21 @@ class Verifier {
       default:
         break;
     }
+  }
+
+  void tensor_tile(const Inst& inst, const Type& tile) const {
+    constexpr std::string_view kNames[] = {"the pointer",    "the rows", "the columns",
+                                           "the row stride", "the row",  "the column"};
+    pointer(inst.args[0]);
+    for (std::size_t i = 1; i < std::size(kNames); ++i) {
+      scalar_integer(inst.args[i], kNames[i]);
+      const Inst& value = p_.at(inst.args[i]);
+      if (value.op == Op::kConstant && value.integer < 0) {
+        fail(fmt::format("{} {}", kNames[i], value.integer), "at least 0");
+      }
+    }
+    if (tile.is_scalar()) fail(type_text(tile), "a tile");
+    memory_kind(tile, inst.dtype);
   }
 
   /// Floats are f32 values, the rest are integers.
