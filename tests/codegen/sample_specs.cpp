@@ -45,63 +45,109 @@ class Body {
   std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
 };
 
-}  // namespace
-
-std::vector<SampleSpec> sample_specs(const Target& target) {
-  const Dim t = Dim::symbol("T");
-  const DType bf16 = DType::kBF16;
-  const Attrs eps{{"eps", 1e-5}};
-  std::vector<SampleSpec> out;
-  const auto add = [&](const std::string& name, Body& body, std::vector<ValueId> outputs) {
+/// Collects specs.
+struct Samples {
+  const Target& target;
+  std::vector<SampleSpec>& out;
+  void operator()(const std::string& name, Body& body, std::vector<ValueId> outputs) const {
     out.push_back({name, body.done(std::move(outputs), target)});
-  };
+  }
+};
+
+const Dim kT = Dim::symbol("T");
+const Attrs kEps{{"eps", 1e-5}};
+
+/// Elementwise kernels.
+void add_rows(const Samples& add) {
+  const DType bf16 = DType::kBF16;
   {
     Body b;
     add("pointwise_broadcast", b,
-        {b.op("silu", {b.op("mul", {b.input(bf16, {t, 2048}), b.input(bf16, {2048})})})});
+        {b.op("silu", {b.op("mul", {b.input(bf16, {kT, 2048}), b.input(bf16, {2048})})})});
   }
   {
     Body b;
-    add("pointwise_tail", b, {b.op("gelu", {b.input(DType::kF32, {t, 1001})})});
+    add("pointwise_tail", b, {b.op("gelu", {b.input(DType::kF32, {kT, 1001})})});
   }
   {
     Body b;
     add("pointwise_integer", b,
-        {b.op("add", {b.input(DType::kI32, {t, 8}), b.input(DType::kI32, {t, 8})})});
+        {b.op("add", {b.input(DType::kI32, {kT, 8}), b.input(DType::kI32, {kT, 8})})});
   }
   {
     Body b;
     add("pointwise_cast", b,
-        {b.op("to", {b.input(DType::kF32, {t, 64})}, {{"dtype", DType::kF16}})});
+        {b.op("to", {b.input(DType::kF32, {kT, 64})}, {{"dtype", DType::kF16}})});
   }
   {
     Body b;
-    add("pointwise_transpose", b, {b.transpose(b.input(bf16, {t, 77}))});
+    add("pointwise_transpose", b, {b.transpose(b.input(bf16, {kT, 77}))});
   }
   {
     Body b;
     add("row_rms_norm", b,
-        {b.op("rms_norm", {b.input(bf16, {t, 2048}), b.input(bf16, {2048})}, eps)});
+        {b.op("rms_norm", {b.input(bf16, {kT, 2048}), b.input(bf16, {2048})}, kEps)});
   }
   {
     Body b;
-    const ValueId x = b.op("exp", {b.input(DType::kF32, {t, 1001})});
+    const ValueId x = b.op("exp", {b.input(DType::kF32, {kT, 1001})});
     const ValueId s = b.op("sum", {x}, {{"dim", std::vector<std::int64_t>{-1}}, {"keepdim", true}});
     add("row_softmax_like", b, {b.op("div", {x, s})});
   }
   {
     Body b;
     add("row_sum_leading", b,
-        {b.op("sum", {b.input(bf16, {t, 77})}, {{"dim", std::vector<std::int64_t>{0}}})});
+        {b.op("sum", {b.input(bf16, {kT, 77})}, {{"dim", std::vector<std::int64_t>{0}}})});
   }
   {
     Body b;
-    const ValueId up = b.op("mm", {b.input(bf16, {t, 2048}), b.input(bf16, {2048, 1408})});
-    add("gemm_silu_mul", b, {b.op("mul", {b.op("silu", {b.input(bf16, {t, 1408})}), up})});
+    add("row_wide_softmax", b,
+        {b.op("softmax", {b.input(bf16, {kT, 32000})}, {{"dim", std::int64_t{-1}}})});
   }
   {
     Body b;
-    const ValueId a = b.input(DType::kF16, {t, 1001});
+    const ValueId x = b.input(bf16, {kT, 8, 64});
+    add("row_short_layer_norm", b,
+        {b.op("layer_norm", {x, b.input(bf16, {64}), b.input(bf16, {64})}, kEps)});
+  }
+  {
+    Body b;
+    add("row_argmax", b,
+        {b.op("argmax", {b.input(DType::kF32, {kT, 1001})},
+              {{"dim", std::vector<std::int64_t>{-1}}})});
+  }
+  {
+    Body b;
+    const ValueId halves =
+        b.op("cat", {b.input(bf16, {kT, 64}), b.input(bf16, {kT, 32})}, {{"dim", std::int64_t{1}}});
+    add("pointwise_cat_slice", b,
+        {b.op("slice", {halves},
+              {{"dim", std::int64_t{1}}, {"start", std::int64_t{8}}, {"end", std::int64_t{88}}})});
+  }
+  {
+    Body b;
+    add("pointwise_embedding", b,
+        {b.op("embedding", {b.input(bf16, {1000, 2048}), b.input(DType::kI64, {kT})})});
+  }
+  {
+    Body b;
+    const ValueId x = b.input(bf16, {kT, 8, 64});
+    add("pointwise_rotary", b,
+        {b.op("rotary_embedding", {x, b.input(bf16, {kT, 1, 32}), b.input(bf16, {kT, 1, 32})})});
+  }
+}
+
+/// Matmuls.
+void add_gemms(const Samples& add) {
+  const DType bf16 = DType::kBF16;
+  {
+    Body b;
+    const ValueId up = b.op("mm", {b.input(bf16, {kT, 2048}), b.input(bf16, {2048, 1408})});
+    add("gemm_silu_mul", b, {b.op("mul", {b.op("silu", {b.input(bf16, {kT, 1408})}), up})});
+  }
+  {
+    Body b;
+    const ValueId a = b.input(DType::kF16, {kT, 1001});
     add("gemm_transposed_tail", b,
         {b.op("mm", {a, b.transpose(b.input(DType::kF16, {77, 1001}))})});
   }
@@ -113,94 +159,65 @@ std::vector<SampleSpec> sample_specs(const Target& target) {
   {
     Body b;
     add("gemm_f32", b,
-        {b.op("mm", {b.input(DType::kF32, {t, 130}), b.input(DType::kF32, {130, 66})})});
+        {b.op("mm", {b.input(DType::kF32, {kT, 130}), b.input(DType::kF32, {130, 66})})});
   }
   {
     Body b;
-    const ValueId x = b.input(bf16, {t, 2048});
+    const ValueId x = b.input(bf16, {kT, 2048});
     const ValueId gate = b.op("mm", {x, b.input(bf16, {2048, 1408})});
     const ValueId up = b.op("mm", {x, b.input(bf16, {2048, 1408})});
     add("gemm_pair", b, {b.op("mul", {b.op("silu", {gate}), up})});
   }
   {
     Body b;
-    add("gemm_batched", b, {b.op("matmul", {b.input(bf16, {4, t, 64}), b.input(bf16, {64, 128})})});
+    add("gemm_batched", b,
+        {b.op("matmul", {b.input(bf16, {4, kT, 64}), b.input(bf16, {64, 128})})});
   }
   {
     Body b;
     const ValueId weight = b.op("to", {b.input(DType::kF32, {64, 128})}, {{"dtype", bf16}});
-    const ValueId scaled = b.op("mul", {b.input(bf16, {t, 64}), b.input(bf16, {64})});
+    const ValueId scaled = b.op("mul", {b.input(bf16, {kT, 64}), b.input(bf16, {64})});
     add("gemm_prologue_bias", b, {b.op("addmm", {b.input(bf16, {128}), scaled, weight})});
   }
-  if (target.sm >= 89) {
+  if (add.target.sm >= 89) {
     Body b;
     add("gemm_f8", b,
-        {b.op("scaled_mm", {b.input(DType::kF8E4M3, {t, 256}), b.input(DType::kF8E4M3, {256, 128}),
-                            b.input(DType::kF32, {t, 1}), b.input(DType::kF32, {1, 128})})});
+        {b.op("scaled_mm", {b.input(DType::kF8E4M3, {kT, 256}), b.input(DType::kF8E4M3, {256, 128}),
+                            b.input(DType::kF32, {kT, 1}), b.input(DType::kF32, {1, 128})})});
   }
-  {
-    Body b;
-    add("row_wide_softmax", b,
-        {b.op("softmax", {b.input(bf16, {t, 32000})}, {{"dim", std::int64_t{-1}}})});
-  }
-  {
-    Body b;
-    const ValueId x = b.input(bf16, {t, 8, 64});
-    add("row_short_layer_norm", b,
-        {b.op("layer_norm", {x, b.input(bf16, {64}), b.input(bf16, {64})}, eps)});
-  }
-  {
-    Body b;
-    add("row_argmax", b,
-        {b.op("argmax", {b.input(DType::kF32, {t, 1001})},
-              {{"dim", std::vector<std::int64_t>{-1}}})});
-  }
-  {
-    Body b;
-    const ValueId halves =
-        b.op("cat", {b.input(bf16, {t, 64}), b.input(bf16, {t, 32})}, {{"dim", std::int64_t{1}}});
-    add("pointwise_cat_slice", b,
-        {b.op("slice", {halves},
-              {{"dim", std::int64_t{1}}, {"start", std::int64_t{8}}, {"end", std::int64_t{88}}})});
-  }
-  {
-    Body b;
-    add("pointwise_embedding", b,
-        {b.op("embedding", {b.input(bf16, {1000, 2048}), b.input(DType::kI64, {t})})});
-  }
-  {
-    Body b;
-    const ValueId x = b.input(bf16, {t, 8, 64});
-    add("pointwise_rotary", b,
-        {b.op("rotary_embedding", {x, b.input(bf16, {t, 1, 32}), b.input(bf16, {t, 1, 32})})});
-  }
+}
+
+/// Kernels that communicate.
+void add_collectives(const Samples& add) {
+  const DType bf16 = DType::kBF16;
   for (const std::int64_t world : {2, 4, 8}) {
     Body b(world);
     const ValueId r =
-        b.op("add", {b.all_reduce(b.symmetric(bf16, {t, 2048})), b.input(bf16, {t, 2048})});
+        b.op("add", {b.all_reduce(b.symmetric(bf16, {kT, 2048})), b.input(bf16, {kT, 2048})});
     add("all_reduce_add_rms_norm_" + std::to_string(world), b,
-        {b.op("rms_norm", {r, b.input(bf16, {2048})}, eps), r});
+        {b.op("rms_norm", {r, b.input(bf16, {2048})}, kEps), r});
   }
   {
     Body b(8);
-    const ValueId r = b.op(
-        "add", {b.all_reduce(b.symmetric(bf16, {t, 2048}), "two_shot"), b.input(bf16, {t, 2048})});
-    add("two_shot_add_rms_norm", b, {b.op("rms_norm", {r, b.input(bf16, {2048})}, eps), r});
+    const ValueId r = b.op("add", {b.all_reduce(b.symmetric(bf16, {kT, 2048}), "two_shot"),
+                                   b.input(bf16, {kT, 2048})});
+    add("two_shot_add_rms_norm", b, {b.op("rms_norm", {r, b.input(bf16, {2048})}, kEps), r});
   }
   {
     Body b(3);
-    add("all_reduce_tail", b, {b.all_reduce(b.symmetric(DType::kF32, {t, 1001}))});
+    add("all_reduce_tail", b, {b.all_reduce(b.symmetric(DType::kF32, {kT, 1001}))});
   }
   {
     Body b;
     add("all_gather_rows", b,
-        {b.op("silu", {b.collective("all_gather_into_tensor", b.symmetric(bf16, {t, 2048}), {})})});
+        {b.op("silu",
+              {b.collective("all_gather_into_tensor", b.symmetric(bf16, {kT, 2048}), {})})});
   }
   {
     Body b;
-    const ValueId x = b.collective("reduce_scatter_tensor", b.symmetric(bf16, {t * 4, 2048}),
+    const ValueId x = b.collective("reduce_scatter_tensor", b.symmetric(bf16, {kT * 4, 2048}),
                                    {{"reduce_op", std::string("avg")}});
-    add("reduce_scatter_rms_norm", b, {b.op("rms_norm", {x, b.input(bf16, {2048})}, eps)});
+    add("reduce_scatter_rms_norm", b, {b.op("rms_norm", {x, b.input(bf16, {2048})}, kEps)});
   }
   {
     Body b(2);
@@ -211,13 +228,23 @@ std::vector<SampleSpec> sample_specs(const Target& target) {
   {
     Body b;
     add("shard_dim_alltoall", b,
-        {b.collective("shard_dim_alltoall", b.symmetric(bf16, {t, 2048}),
+        {b.collective("shard_dim_alltoall", b.symmetric(bf16, {kT, 2048}),
                       {{"gather_dim", std::int64_t{0}}, {"shard_dim", std::int64_t{1}}})});
   }
   {
     Body b;
     add("barrier", b, {});
   }
+}
+
+}  // namespace
+
+std::vector<SampleSpec> sample_specs(const Target& target) {
+  std::vector<SampleSpec> out;
+  const Samples add{target, out};
+  add_rows(add);
+  add_gemms(add);
+  add_collectives(add);
   return out;
 }
 

@@ -126,6 +126,11 @@ std::vector<Case> pointwise_cases() {
     const ValueId half = b.op("full", {}, {{"value", 3.0}, {"dtype", d}});
     return b.op("mul", {b.in(d, {kT, 33}), half});
   });
+  return cases;
+}
+
+std::vector<Case> cast_cases() {
+  std::vector<Case> cases;
   for (DType from : {kF32, kF16, kBF16, kI32, kI64, kU8, kBool}) {
     for (DType to : {kF32, kF16, kBF16, kI32, kI64, kU8, kBool}) {
       if (from == to) continue;
@@ -136,7 +141,7 @@ std::vector<Case> pointwise_cases() {
     }
   }
   for (DType small : {DType::kF8E4M3, DType::kF8E5M2}) {
-    for (DType wide : floats) {
+    for (DType wide : {kF32, kF16, kBF16}) {
       cases.push_back(
           {"through_" + std::string(dtype_name(small)) + "_" + std::string(dtype_name(wide)),
            [=](Build& b) {
@@ -307,6 +312,11 @@ std::vector<Case> movement_cases() {
         return b.op("cat", {b.op("neg", {high}), low}, {{"dim", std::int64_t{-1}}});
       },
       {kT, 2, 32});
+  return cases;
+}
+
+std::vector<Case> gather_cases() {
+  std::vector<Case> cases;
   for (const bool interleaved : {false, true}) {
     for (const std::int64_t width : {8, 20, 64}) {
       cases.push_back(
@@ -460,8 +470,10 @@ TEST_P(Ops, EqualTheReference) {
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(Pointwise, Ops, ::testing::ValuesIn(pointwise_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Cast, Ops, ::testing::ValuesIn(cast_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Reduction, Ops, ::testing::ValuesIn(reduction_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Movement, Ops, ::testing::ValuesIn(movement_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Gather, Ops, ::testing::ValuesIn(gather_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Scaled, Ops, ::testing::ValuesIn(scaled_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Matmul, Ops, ::testing::ValuesIn(matmul_cases()), name_of);
 

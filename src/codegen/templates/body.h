@@ -110,7 +110,13 @@ class BodyEmitter {
   void store(tile::Id pointer, const TensorType& type, tile::Id id, const Coords& at,
              const Mask& mask);
   tile::Id operand_offset(const Node& collective);
+  struct FromPeers;
+  struct Gathering;
   tile::Id from_peers(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id sum_of(const FromPeers& from);
+  tile::Id gather_in_loop(const FromPeers& from, const Gathering& gathering);
+  tile::Id gather_spelled_out(const FromPeers& from, const Gathering& gathering);
+  tile::Id like_index(const Gathering& gathering, tile::Id scalar);
   Coords own_chunk(const Collective& form, const std::string& group, const Shape& operand,
                    const Coords& at);
   tile::Id by_rank(const std::string& group, const std::vector<std::int64_t>& values);

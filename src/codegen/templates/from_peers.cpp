@@ -75,11 +75,27 @@ Id BodyEmitter::operand_offset(const Node& collective) {
   return b_.param(what, 256);
 }
 
+/// What is read, and where.
+struct BodyEmitter::FromPeers {
+  const Collective& form;
+  const std::string& group;
+  const TensorType& type;  ///< of the operand
+  Id offset;               ///< of the operand in the arenas
+  Coords own;              ///< in the operand, where each rank's chunk is cut as this one's
+  Mask mask;
+  [[nodiscard]] int world() const { return static_cast<int>(form.ranks); }
+};
+/// Along which dim the result is put together.
+struct BodyEmitter::Gathering {
+  std::size_t dim;
+  Id index;   ///< in the result
+  Dim chunk;  ///< of each rank, where all have the same
+};
+
 /// Reads the operand of the ranks as ir/collective.h says. Where a chunk of the result is one
 /// rank's, each rank is read under the condition that the element is its own.
 Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask) {
-  const ValueId operand = node.inputs[0];
-  const TensorType& type = body_.type(operand);
+  const TensorType& type = body_.type(node.inputs[0]);
   const std::string& group = *node.attr<std::string>("group");
   const Collective form = collective_of(body_, node.op_name(), node.attrs, type);
   const Id offset = operand_offset(node);
@@ -88,104 +104,120 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   const Coords own = form.scatter_dim && even ? own_chunk(form, group, type.shape, at) : at;
   if (form.src) return load(b_.peer(offset, b_.integer(*form.src)), own, type.dtype, mask);
 
-  const int world = static_cast<int>(form.ranks);
-  Id result = kNone;
-  if (!form.gather_dim) {
-    const auto fold = [&](Id a, Id b) {
-      switch (*form.reduce) {
-        case ReduceOp::kMax:
-          return b_.map(Fn::kMax, {a, b});
-        case ReduceOp::kMin:
-          return b_.map(Fn::kMin, {a, b});
-        case ReduceOp::kProduct:
-          return b_.map(is_float(type.dtype) ? Fn::kMul : Fn::kWrapMul, {a, b});
-        default:
-          return b_.map(is_float(type.dtype) ? Fn::kAdd : Fn::kWrapAdd, {a, b});
-      }
-    };
-    const auto part = [&](Id rank) { return load(b_.peer(offset, rank), own, type.dtype, mask); };
-    result = part(b_.integer(0));
-    if (world <= tile::kUnrolledRanks) {
-      for (int rank = 1; rank < world; ++rank) result = fold(result, part(b_.integer(rank)));
-    } else {
-      const Id loop = b_.begin_for(b_.integer(1), b_.integer(world), b_.integer(1), {result});
-      result = b_.end_for(loop, {fold(b_.carried(loop, 0), part(b_.induction(loop)))})[0];
-    }
-    if (*form.reduce == ReduceOp::kAvg) {
-      result = b_.map(Fn::kDiv, {result, b_.constant(Kind::kF32, world)});
-    }
-    return b_.round(type.dtype, result);
-  }
-
+  const FromPeers from{form, group, type, offset, own, mask};
+  if (!form.gather_dim) return sum_of(from);
   const std::size_t dim = *form.gather_dim;
   const Id index = coords_.index_of(at, dim);
   const Dim chunk = even && form.scatter_dim == form.gather_dim
                         ? *type.shape[dim].divide_exactly(form.ranks, body_.symbols())
                         : type.shape[dim];
-  const auto like_index = [&](Id scalar) {
-    return b_.type(index).kind == Kind::kI32 ? b_.map(Fn::kToI32, {scalar}) : scalar;
-  };
-  if (even && world > tile::kUnrolledRanks) {
-    const Id rows = coords_.scalar_like(b_.integer(0), Expr(chunk));
-    const auto start = [&](Id rank) { return like_index(b_.map(Fn::kMul, {rank, rows})); };
-    const auto part = [&](Id rank, const Id inside) {
-      Coords from = own;
-      Axis& axis = from[coords_.isolate(from, dim)];
-      axis.index = b_.map(Fn::kSub, {axis.index, start(rank)});
-      axis.dims = {type.shape[dim]};
-      Mask condition = mask;
-      condition.push_back(inside);
-      return load(b_.peer(offset, rank), from, type.dtype, condition);
-    };
-    const auto inside = [&](Id rank) {
-      const Id end = start(b_.map(Fn::kAdd, {rank, b_.integer(1)}));
-      return b_.map(Fn::kAnd, {b_.map(Fn::kNot, {b_.map(Fn::kLt, {index, start(rank)})}),
-                               b_.map(Fn::kLt, {index, end})});
-    };
-    // Only the ranks that the tile reaches, where that is known.
-    Id first = b_.integer(0);
-    Id last = b_.integer(world - 1);
-    if (const auto bounds = bounds_of(b_, index)) {
-      const auto rank_of = [&](Id at) {
-        return b_.map(Fn::kMin, {b_.map(Fn::kDiv, {b_.map(Fn::kToI64, {at}), rows}), last});
-      };
-      first = rank_of(bounds->low);
-      last = rank_of(bounds->high);
+  const Gathering gathering{dim, index, chunk};
+  return even && from.world() > tile::kUnrolledRanks ? gather_in_loop(from, gathering)
+                                                     : gather_spelled_out(from, gathering);
+}
+
+Id BodyEmitter::sum_of(const FromPeers& from) {
+  const DType dtype = from.type.dtype;
+  const int world = from.world();
+  const auto fold = [&](Id a, Id b) {
+    switch (*from.form.reduce) {
+      case ReduceOp::kMax:
+        return b_.map(Fn::kMax, {a, b});
+      case ReduceOp::kMin:
+        return b_.map(Fn::kMin, {a, b});
+      case ReduceOp::kProduct:
+        return b_.map(is_float(dtype) ? Fn::kMul : Fn::kWrapMul, {a, b});
+      default:
+        return b_.map(is_float(dtype) ? Fn::kAdd : Fn::kWrapAdd, {a, b});
     }
-    const auto after = [&](Id rank) { return b_.map(Fn::kAdd, {rank, b_.integer(1)}); };
-    result = part(first, inside(first));
-    const Id loop = b_.begin_for(after(first), after(last), b_.integer(1), {result});
-    const Id here = inside(b_.induction(loop));
-    const Id next = part(b_.induction(loop), here);
-    return b_.end_for(loop, {b_.map(Fn::kSelect, {here, next, b_.carried(loop, 0)})})[0];
+  };
+  const auto part = [&](Id rank) {
+    return load(b_.peer(from.offset, rank), from.own, dtype, from.mask);
+  };
+  Id result = part(b_.integer(0));
+  if (world <= tile::kUnrolledRanks) {
+    for (int rank = 1; rank < world; ++rank) result = fold(result, part(b_.integer(rank)));
+  } else {
+    const Id loop = b_.begin_for(b_.integer(1), b_.integer(world), b_.integer(1), {result});
+    result = b_.end_for(loop, {fold(b_.carried(loop, 0), part(b_.induction(loop)))})[0];
   }
+  if (*from.form.reduce == ReduceOp::kAvg) {
+    result = b_.map(Fn::kDiv, {result, b_.constant(Kind::kF32, world)});
+  }
+  return b_.round(dtype, result);
+}
+
+/// A scalar of the kind of the index.
+Id BodyEmitter::like_index(const Gathering& gathering, Id scalar) {
+  return b_.type(gathering.index).kind == Kind::kI32 ? b_.map(Fn::kToI32, {scalar}) : scalar;
+}
+
+Id BodyEmitter::gather_in_loop(const FromPeers& from, const Gathering& gathering) {
+  const Id index = gathering.index;
+  const Id rows = coords_.scalar_like(b_.integer(0), Expr(gathering.chunk));
+  const auto start = [&](Id rank) { return like_index(gathering, b_.map(Fn::kMul, {rank, rows})); };
+  const auto part = [&](Id rank, const Id inside) {
+    Coords at = from.own;
+    Axis& axis = at[coords_.isolate(at, gathering.dim)];
+    axis.index = b_.map(Fn::kSub, {axis.index, start(rank)});
+    axis.dims = {from.type.shape[gathering.dim]};
+    Mask condition = from.mask;
+    condition.push_back(inside);
+    return load(b_.peer(from.offset, rank), at, from.type.dtype, condition);
+  };
+  const auto inside = [&](Id rank) {
+    const Id end = start(b_.map(Fn::kAdd, {rank, b_.integer(1)}));
+    return b_.map(Fn::kAnd, {b_.map(Fn::kNot, {b_.map(Fn::kLt, {index, start(rank)})}),
+                             b_.map(Fn::kLt, {index, end})});
+  };
+  // Only the ranks that the tile reaches, where that is known.
+  Id first = b_.integer(0);
+  Id last = b_.integer(from.world() - 1);
+  if (const auto bounds = bounds_of(b_, index)) {
+    const auto rank_of = [&](Id at) {
+      return b_.map(Fn::kMin, {b_.map(Fn::kDiv, {b_.map(Fn::kToI64, {at}), rows}), last});
+    };
+    first = rank_of(bounds->low);
+    last = rank_of(bounds->high);
+  }
+  const auto after = [&](Id rank) { return b_.map(Fn::kAdd, {rank, b_.integer(1)}); };
+  const Id result = part(first, inside(first));
+  const Id loop = b_.begin_for(after(first), after(last), b_.integer(1), {result});
+  const Id here = inside(b_.induction(loop));
+  const Id next = part(b_.induction(loop), here);
+  return b_.end_for(loop, {b_.map(Fn::kSelect, {here, next, b_.carried(loop, 0)})})[0];
+}
+
+Id BodyEmitter::gather_spelled_out(const FromPeers& from, const Gathering& gathering) {
+  const Id index = gathering.index;
+  const int world = from.world();
   // First row of a rank's chunk, here or at that rank.
   const auto start = [&](int rank, auto start_of) {
     std::vector<std::int64_t> starts;
-    for (int to = 0; to < world; ++to) starts.push_back((form.*start_of)(rank, to));
-    return like_index(by_rank(group, starts));
+    for (int to = 0; to < world; ++to) starts.push_back((from.form.*start_of)(rank, to));
+    return like_index(gathering, by_rank(from.group, starts));
   };
   std::vector<Id> parts, inside;
   for (int rank = 0; rank < world; ++rank) {
-    Coords from = own;
-    Axis& axis = from[coords_.isolate(from, dim)];
+    Coords at = from.own;
+    Axis& axis = at[coords_.isolate(at, gathering.dim)];
     Id end;
-    if (even) {
-      axis.index = coords_.scaled(axis.index, chunk * -rank, 1);
-      end = coords_.scalar_like(index, Expr(chunk * (rank + 1)));
+    if (from.form.splits.empty()) {
+      axis.index = coords_.scaled(axis.index, gathering.chunk * -rank, 1);
+      end = coords_.scalar_like(index, Expr(gathering.chunk * (rank + 1)));
     } else {
       const Id moved = b_.map(Fn::kSub, {axis.index, start(rank, &Collective::result_start)});
       axis.index = b_.map(Fn::kAdd, {moved, start(rank, &Collective::operand_start)});
       end = start(rank + 1, &Collective::result_start);
     }
-    axis.dims = {type.shape[dim]};
-    Mask condition = mask;
+    axis.dims = {from.type.shape[gathering.dim]};
+    Mask condition = from.mask;
     if (rank > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
     inside.push_back(b_.map(Fn::kLt, {index, end}));
     if (rank + 1 < world) condition.push_back(inside.back());
-    parts.push_back(load(b_.peer(offset, b_.integer(rank)), from, type.dtype, condition));
+    parts.push_back(load(b_.peer(from.offset, b_.integer(rank)), at, from.type.dtype, condition));
   }
-  result = parts.back();
+  Id result = parts.back();
   for (std::size_t rank = parts.size() - 1; rank-- > 0;) {
     result = b_.map(Fn::kSelect, {inside[rank], parts[rank], result});
   }
