@@ -57,10 +57,12 @@ class BRAID_API GraphBuilder {
 
   /// What is given anew in each run, or once and for all.
   Tensor input(std::string name, TensorType type, InputOptions options);
-  Tensor input(std::string name, TensorType type) { return input(name, std::move(type), {}); }
+  Tensor input(std::string name, TensorType type) {
+    return input(std::move(name), std::move(type), {});
+  }
   Tensor parameter(std::string name, TensorType type, InputOptions options);
   Tensor parameter(std::string name, TensorType type) {
-    return parameter(name, std::move(type), {});
+    return parameter(std::move(name), std::move(type), {});
   }
 
   /// A node with one result. Without a name it gets a fresh one.

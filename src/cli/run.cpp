@@ -271,8 +271,11 @@ RankTensors run_all(Executable& executable, World& world, const std::vector<std:
     executable.run();
     executable.synchronize();
     RankTensors now = read_outputs(executable, world.size(), names);
-    if (report.interleavings++ == 0) outputs = std::move(now);
-    if (report.interleavings > 1 && !same_bits(outputs, now)) ++report.differing;
+    if (report.interleavings++ == 0) {
+      outputs = std::move(now);
+    } else if (!same_bits(outputs, now)) {
+      ++report.differing;
+    }
     report.findings = world.device().findings();
     if (std::has_single_bit(report.interleavings) && report.interleavings > 100) {
       bar.phase(fmt::format("{} interleavings", report.interleavings));

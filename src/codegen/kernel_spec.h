@@ -68,6 +68,7 @@ struct RemoteAccess {
   bool output;  ///< of the body; else an input
   int index;
   bool write;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that <=> is compared with
   auto operator<=>(const RemoteAccess&) const = default;
 };
 
@@ -75,6 +76,7 @@ struct RemoteAccess {
 struct Clobbered {
   bool output;  ///< of the body; else an input
   int index;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that <=> is compared with
   auto operator<=>(const Clobbered&) const = default;
 };
 

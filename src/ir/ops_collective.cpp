@@ -77,11 +77,13 @@ void reduce_element(ReduceOp op, const std::vector<const EvalTensor*>& operands,
                     EvalTensor& result, std::size_t at) {
   if (!is_float(result.dtype)) {
     std::vector<Int> values;
+    values.reserve(operands.size());
     for (const EvalTensor* operand : operands) values.push_back({operand->integers[offset]});
     result.integers[at] = reduced(op, values).value;
     return;
   }
   std::vector<double> values;
+  values.reserve(operands.size());
   for (const EvalTensor* operand : operands) values.push_back(operand->data[offset]);
   result.data[at] = reduced(op, values);
   if (op == ReduceOp::kAvg) result.data[at] /= static_cast<double>(values.size());
@@ -128,6 +130,7 @@ EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& i
   for (const auto& members : group_instances(group, static_cast<std::int64_t>(inputs.size()))) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       std::vector<const EvalTensor*> operands;
+      operands.reserve(members.size());
       for (std::int64_t rank : members) {
         operands.push_back(&inputs[static_cast<std::size_t>(rank)][i]);
       }

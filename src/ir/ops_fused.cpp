@@ -55,7 +55,7 @@ TensorType one_for_each_row(TensorType a) {
 /// The scale of A, as scaled_mm sees it: f32[], or one number for each row of one of `rows`.
 TensorType flattened_scale(const TensorType& scale, std::size_t place, const TensorType& a,
                            std::span<const TensorType> rows) {
-  const TensorType one{DType::kF32, {}};
+  TensorType one{DType::kF32, {}};
   if (scale == one) return one;
   for (const TensorType& full : rows) {
     if (scale == one_for_each_row(full)) return one_for_each_row(flattened(a));

@@ -51,7 +51,8 @@ struct Pass {
 
   Graph operator()(const Graph& graph, PassContext& context) const {
     std::optional<Graph> result = run(graph, context);
-    return result ? std::move(*result) : graph;
+    if (result) return *std::move(result);
+    return graph;
   }
 };
 

@@ -90,7 +90,8 @@ Graph run_passes(const Graph& graph, std::span<const std::string> names, PassCon
   std::vector<const Pass*> passes;
   for (const std::string& name : names) passes.push_back(&find_pass(name));
   std::optional<Graph> result = run_all(graph, passes, context);
-  return result ? std::move(*result) : graph;
+  if (result) return *std::move(result);
+  return graph;
 }
 
 Program lower(const Graph& graph, PassContext& context) {

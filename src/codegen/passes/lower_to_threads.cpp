@@ -370,7 +370,7 @@ class Lowering {
     // Four matrices a load: the words of A's fragment; two along K of two neighbouring columns of
     // fragments of B.
     const auto load = [&](std::size_t side, const Layout& operand, bool stored_transposed,
-                          std::vector<int> matrices, bool& trans) {
+                          const std::vector<int>& matrices, bool& trans) {
       if (p_.at(inst.args[side]).type.kind != Kind::kShared) return;
       const MatrixLoad rows =
           matrix_load(stored_transposed ? operand.transposed() : operand, bytes, matrices);

@@ -29,8 +29,8 @@ tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_devic
 
 }  // namespace
 
-extern const Template barrier_template;
-const Template barrier_template = {
+extern const Template kBarrierTemplate;
+const Template kBarrierTemplate = {
     .name = "barrier",
     .settings = kPieceSettings,
     .matches =

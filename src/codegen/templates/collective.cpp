@@ -175,8 +175,8 @@ tile::Program build(const KernelSpec& spec, const Target&, int ranks_per_device)
 
 }  // namespace
 
-extern const Template collective_template;
-const Template collective_template = {
+extern const Template kCollectiveTemplate;
+const Template kCollectiveTemplate = {
     .name = "collective",
     .settings = kPieceSettings,
     .matches =

@@ -24,8 +24,8 @@ tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_devic
 
 }  // namespace
 
-extern const Template elementwise_template;
-const Template elementwise_template = {
+extern const Template kElementwiseTemplate;
+const Template kElementwiseTemplate = {
     .name = "elementwise",
     .settings = kPieceSettings,
     .matches = [](const Graph&) { return true; },

@@ -194,6 +194,7 @@ Id BodyEmitter::gather_spelled_out(const FromPeers& from, const Gathering& gathe
   // First row of a rank's chunk, here or at that rank.
   const auto start = [&](int rank, auto start_of) {
     std::vector<std::int64_t> starts;
+    starts.reserve(static_cast<std::size_t>(world));
     for (int to = 0; to < world; ++to) starts.push_back((from.form.*start_of)(rank, to));
     return like_index(gathering, by_rank(from.group, starts));
   };

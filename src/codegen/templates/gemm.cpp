@@ -310,8 +310,8 @@ tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_devic
 
 }  // namespace
 
-extern const Template gemm_template;
-const Template gemm_template = {
+extern const Template kGemmTemplate;
+const Template kGemmTemplate = {
     .name = "gemm",
     .settings = kSettings,
     .matches =

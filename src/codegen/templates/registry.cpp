@@ -9,8 +9,8 @@
 
 // The list, in the order in which a body asks.
 #define BRAID_TEMPLATES(entry)                                            \
-  entry(barrier_template) entry(collective_template) entry(gemm_template) \
-      entry(elementwise_template)
+  entry(kBarrierTemplate) entry(kCollectiveTemplate) entry(kGemmTemplate) \
+      entry(kElementwiseTemplate)
 
 namespace braid {
 

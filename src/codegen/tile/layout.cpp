@@ -202,7 +202,8 @@ SharedLayout SharedLayout::swizzled(int rows, int cols, int element_bytes, int r
   SharedLayout out{rows, cols, LinearMap::identity(log2_of(rows * cols))};
   const int col_bits = log2_of(cols);
   for (int phase = 1; phase < max_phase && per_phase * phase < rows; phase *= 2) {
-    out.to_offset.images[static_cast<std::size_t>(col_bits + log2_of(per_phase * phase))] ^=
+    const int row_bit = col_bits + log2_of(per_phase * phase);
+    out.to_offset.images[static_cast<std::size_t>(row_bit)] ^=
         static_cast<std::uint32_t>(phase * piece);
   }
   return out;

@@ -16,6 +16,7 @@ namespace braid {
 struct Shard {
   std::string_view group;
   std::size_t dim = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that <=> is compared with
   auto operator<=>(const Shard&) const = default;
 };
 

@@ -316,6 +316,7 @@ std::string sizes_of(const PipelineState& state, const std::vector<NodeId>& matm
 Reason check_profit(PipelineState& state, NodeId candidate,
                     const std::vector<PipelinedMatmul>& matmuls, PipelinedDim dim) {
   std::vector<NodeId> ids;
+  ids.reserve(matmuls.size());
   for (const PipelinedMatmul& matmul : matmuls) ids.push_back(matmul.id);
   const PipelineEstimate estimate = estimate_pipeline(state.graph, state.graph.node(candidate), ids,
                                                       dim, state.bindings, state.device);

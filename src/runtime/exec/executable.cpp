@@ -143,6 +143,7 @@ struct Executable::Impl {
   }
   void connect(const std::vector<RankCard>& cards) {
     std::vector<std::vector<std::string>> handles;
+    handles.reserve(cards.size());
     for (const RankCard& card : cards) handles.push_back(card.arenas);
     heap.connect(handles);
   }

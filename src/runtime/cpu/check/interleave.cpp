@@ -79,8 +79,9 @@ std::vector<Pieces> take_apart(llvm::IRBuilder<>& b, const Pieces& pieces, unsig
 
 }  // namespace
 
-Value* interleave(llvm::IRBuilder<>& b, std::vector<Value*> values) {
+Value* interleave(llvm::IRBuilder<>& b, std::span<Value* const> values) {
   std::vector<Pieces> parts;
+  parts.reserve(values.size());
   for (Value* value : values) parts.push_back(split(b, value));
   while (parts.size() > 1) {
     const std::size_t half = parts.size() / 2;

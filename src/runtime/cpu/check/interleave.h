@@ -2,12 +2,13 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include <span>
 #include <vector>
 
 namespace braid::cpu {
 
 /// Lane l of `values` k becomes element n * l + k of one vector, with n (a power of two) values.
-llvm::Value* interleave(llvm::IRBuilder<>& b, std::vector<llvm::Value*> values);
+llvm::Value* interleave(llvm::IRBuilder<>& b, std::span<llvm::Value* const> values);
 /// The inverse of interleave: n vectors of every n-th element.
 std::vector<llvm::Value*> deinterleave(llvm::IRBuilder<>& b, llvm::Value* all, unsigned n);
 

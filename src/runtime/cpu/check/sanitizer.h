@@ -215,6 +215,7 @@ class Sanitizer {
     std::uint16_t kernel;
     std::uint32_t line;
     std::uint64_t other;
+    // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that <=> is compared with
     auto operator<=>(const Known&) const = default;
   };
 

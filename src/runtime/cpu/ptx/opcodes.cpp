@@ -1,7 +1,10 @@
 #include "runtime/cpu/ptx/opcodes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "braid/error.h"
 
@@ -201,7 +204,7 @@ void require_known(const Instruction& instruction) {
     for (const std::string& modifier : instruction.modifiers) {
       if (std::none_of(entries.begin(), entries.end(),
                        [&](const Opcode* e) { return knows(*e, modifier); })) {
-        fail(instruction.line, "unknown modifier '." + modifier + "' of " + quoted);
+        fail(instruction.line, fmt::format("unknown modifier '.{}' of {}", modifier, quoted));
       }
     }
     fail(instruction.line, quoted + " lacks a modifier, or is an unsupported combination of them");

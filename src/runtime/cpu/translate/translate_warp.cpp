@@ -6,7 +6,6 @@
 
 namespace braid::cpu {
 
-using ptx::Kind;
 using ptx::Type;
 
 namespace {
