@@ -50,7 +50,7 @@ class BRAID_API GraphBuilder {
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
   /// A symbolic extent and its range; use the result in shapes.
-  Dim symbol(std::string name, Symbol range);
+  Dim symbol(const std::string& name, Symbol range);
   /// A process group of `size` ranks. Groups of a mesh: see Group.
   void group(std::string name, std::int64_t size) { group(std::move(name), Group{size, true, {}}); }
   void group(std::string name, Group group);

@@ -16,9 +16,9 @@ GraphBuilder::Tensor GraphBuilder::Tensor::op(std::string_view op,
   return builder_->op(op, inputs, std::move(attrs), std::move(name));
 }
 
-Dim GraphBuilder::symbol(std::string name, Symbol range) {
+Dim GraphBuilder::symbol(const std::string& name, Symbol range) {
   graph_.add_symbol(name, range);
-  return Dim::symbol(std::move(name));
+  return Dim::symbol(name);
 }
 
 void GraphBuilder::group(std::string name, Group group) {
