@@ -49,8 +49,7 @@ std::vector<float> ints(const std::vector<std::int32_t>& values) {
 
 namespace {
 
-std::vector<KernelCase> parallel_kernels() {
-  std::vector<KernelCase> cases;
+void add_parallel_kernels_1(std::vector<KernelCase>& cases) {
   cases.push_back({"saxpy",
                    R"(
 extern "C" __global__ void k(const float* x, float* y, int n) {
@@ -133,7 +132,9 @@ extern "C" __global__ void k(const float* x, float* out) {
                    },
                    [](Buffers& b) { std::partial_sum(b[0].begin(), b[0].end(), b[1].begin()); },
                    {"race", "race"}});
+}
 
+void add_parallel_kernels_2(std::vector<KernelCase>& cases) {
   cases.push_back({"bitonic_sort",
                    R"(
 extern "C" __global__ void k(float* x) {
@@ -209,7 +210,9 @@ extern "C" __global__ void k(const float* x, float* out, int rows, int cols) {
                      }
                    },
                    {"race", "bounds"}});
+}
 
+void add_parallel_kernels_3(std::vector<KernelCase>& cases) {
   cases.push_back({"stencil",
                    R"(
 extern "C" __global__ void k(const float* x, float* out, int n) {
@@ -280,7 +283,9 @@ extern "C" __global__ void k(const float* a, const float* b, float* c, int n) {
          }
        },
        {"race", "race"}});
+}
 
+void add_parallel_kernels_4(std::vector<KernelCase>& cases) {
   cases.push_back({"softmax",
                    R"(
 __device__ float block_reduce(float x, bool max, float* cell) {
@@ -362,7 +367,9 @@ extern "C" __global__ void k(const int* x, int* bins, int n) {
                      }
                    },
                    {"race", "race"}});
+}
 
+void add_parallel_kernels_5(std::vector<KernelCase>& cases) {
   cases.push_back({"async_ring",
                    R"(
 __device__ void copy(float* to, const float* from) {
@@ -429,6 +436,15 @@ extern "C" __global__ void k(const float* x, float* out) {
                    },
                    [](Buffers& b) { std::reverse_copy(b[0].begin(), b[0].end(), b[1].begin()); },
                    {"barrier", "deadlock"}});
+}
+
+std::vector<KernelCase> parallel_kernels() {
+  std::vector<KernelCase> cases;
+  add_parallel_kernels_1(cases);
+  add_parallel_kernels_2(cases);
+  add_parallel_kernels_3(cases);
+  add_parallel_kernels_4(cases);
+  add_parallel_kernels_5(cases);
   return cases;
 }
 

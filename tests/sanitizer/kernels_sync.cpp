@@ -4,8 +4,9 @@
 
 namespace braid::testing {
 
-std::vector<KernelCase> synchronizing_kernels() {
-  std::vector<KernelCase> cases;
+namespace {
+
+void add_synchronizing_kernels_1(std::vector<KernelCase>& cases) {
   cases.push_back({"producer_consumer",
                    R"(
 extern "C" __global__ void k(const float* x, float* box, int* flag, float* out) {
@@ -86,7 +87,9 @@ extern "C" __global__ void k(const float* x, float* box, int* flag, float* out) 
                      b[2][0] = 1.4e-45F;
                    },
                    {"race", "race", "race", "race"}});
+}
 
+void add_synchronizing_kernels_2(std::vector<KernelCase>& cases) {
   cases.push_back({"last_block_reduces",
                    R"(
 extern "C" __global__ void k(const float* x, float* part, unsigned* count, float* out) {
@@ -169,7 +172,9 @@ extern "C" __global__ void k(const float* x, float* box, unsigned* count, float*
          b[3].assign(b[0].rbegin(), b[0].rend());
        },
        {"race", "race", "deadlock"}});
+}
 
+void add_synchronizing_kernels_3(std::vector<KernelCase>& cases) {
   cases.push_back({"spin_lock",
                    R"(
 extern "C" __global__ void k(int* lock, float* total, const float* x) {
@@ -219,6 +224,15 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
                    },
                    [](Buffers& b) { b[2][0] = 192 * 193 / 4.0F; },
                    {"race", "bounds"}});
+}
+
+}  // namespace
+
+std::vector<KernelCase> synchronizing_kernels() {
+  std::vector<KernelCase> cases;
+  add_synchronizing_kernels_1(cases);
+  add_synchronizing_kernels_2(cases);
+  add_synchronizing_kernels_3(cases);
   return cases;
 }
 
