@@ -8,8 +8,7 @@
 //   registers is unrolled;
 // - a reduction: the lanes and warps to combine over, and the scratch between warps;
 // - where what peers may see comes after packets that may be missing: a vote of the block, so that
-// a
-//   lost run sends nothing;
+//   a lost run sends nothing;
 // - a layout change: a permutation of registers, shuffles, or through shared memory;
 // - addresses in shared memory: the layout of the instruction, composed with the swizzle.
 
