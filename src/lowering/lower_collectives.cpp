@@ -81,10 +81,8 @@ class Lowering {
         readers_(graph.values().size(), 0),
         rewrite_(graph) {
     for (const Node& node : graph.nodes()) {
-      for (ValueId input : node.inputs) {
-        const bool names = is_view(graph, node.outputs[0]);
-        if (!names) ++readers_[static_cast<std::size_t>(base_of(input))];
-      }
+      if (is_view(graph, node.outputs[0])) continue;
+      for (ValueId input : node.inputs) ++readers_[static_cast<std::size_t>(base_of(input))];
     }
     for (ValueId output : graph.outputs()) {
       ++readers_[static_cast<std::size_t>(base_of(output))];
@@ -119,6 +117,11 @@ class Lowering {
                                            node.op_name()));
     }
     Attrs attrs = node.attrs;
+    Choice choice;
+    const auto choose = [&](ValueId operand) {
+      choice = algorithm_for(node, operand);
+      attrs.insert_or_assign("algorithm", std::string(choice.algorithm));
+    };
     constexpr std::string_view kCoalesced = "_coalesced";
     std::string op(node.op_name());
     if (op.ends_with(kCoalesced)) {
@@ -130,14 +133,14 @@ class Lowering {
           attrs.insert_or_assign("dim",
                                  static_cast<std::int64_t>(axis_of(node.attrs, "dim", rank)));
         }
-        choose_algorithm(node, node.inputs[i], attrs);
+        choose(node.inputs[i]);
         const NodeId single = rewrite_.graph().add_node(
             rewrite_.fresh_name(fmt::format("{}_{}", node.name, i)), op, {operand}, attrs);
         rewrite_.map(node.outputs[i], rewrite_.graph().node(single).outputs[0]);
       }
     } else {
       const ValueId operand = comm_buffer(node, node.inputs[0], name);
-      choose_algorithm(node, node.inputs[0], attrs);
+      choose(node.inputs[0]);
       rewrite_.copy(node, {operand}, attrs);
     }
 
@@ -149,29 +152,28 @@ class Lowering {
     const double ns = static_cast<double>(node.outputs.size()) *
                       node_ns(rewrite_.graph(), lowered, max_bindings(graph_.symbols()), device_);
     context_.applied(kPass, node.name,
-                     Reason(kRuns, *lowered.attr<std::string>("algorithm"), group.size, name, bytes,
-                            ns / 1e3, device_.name, std::exchange(other_, {})));
+                     Reason(kRuns, choice.algorithm, group.size, name, bytes, ns / 1e3,
+                            device_.name, std::move(choice.other)));
   }
 
-  /// Sets the algorithm for one operand of the node, and says what the other one would take.
-  void choose_algorithm(const Node& node, ValueId operand, Attrs& attrs) {
-    attrs.insert_or_assign("algorithm", std::string(kOneShot));
-    if (!node.op_name().starts_with("all_reduce")) return;
+  struct Choice {
+    std::string_view algorithm;
+    Reason other;  ///< what the one that was not chosen would take
+  };
+  Choice algorithm_for(const Node& node, ValueId operand) const {
+    if (!node.op_name().starts_with("all_reduce")) return {kOneShot, {}};
     const std::int64_t ranks = graph_.groups().at(*node.attr<std::string>("group")).size;
     const std::int64_t bytes = max_bytes(graph_.type(operand), graph_.symbols());
     const double one = collective_ns(kOneShot, ranks, bytes, device_);
     const double two = collective_ns(kTwoShot, ranks, bytes, device_);
-    const auto said = [&](const ReasonCode& code, std::string_view algorithm, double ns) {
+    const auto other = [&](const ReasonCode& code, std::string_view algorithm, double ns) {
       return Reason(code, algorithm, (ns + device_.launch_ns) / 1e3);
     };
-    if (two >= one) {
-      other_ = said(kOther, kTwoShot, two);
-    } else if (readers_[static_cast<std::size_t>(base_of(operand))] > 1) {
-      other_ = said(kReadElsewhere, kTwoShot, two);
-    } else {
-      attrs.insert_or_assign("algorithm", std::string(kTwoShot));
-      other_ = said(kOther, kOneShot, one);
+    if (two >= one) return {kOneShot, other(kOther, kTwoShot, two)};
+    if (readers_[static_cast<std::size_t>(base_of(operand))] > 1) {
+      return {kOneShot, other(kReadElsewhere, kTwoShot, two)};
     }
+    return {kTwoShot, other(kOther, kOneShot, one)};
   }
 
   /// The value whose bytes this one names.
@@ -230,7 +232,6 @@ class Lowering {
   const DeviceModel& device_;
   std::vector<bool> is_output_;
   std::vector<int> readers_;  ///< nodes, and graph outputs, that read the bytes of each value
-  Reason other_;              ///< the algorithm that was not chosen
   Rewriter rewrite_;
 };
 
