@@ -94,6 +94,14 @@ TEST(ReadProgram, LaunchAttributesAreWrittenWhereThereAreAny) {
   EXPECT_THAT(problem(with), HasSubstr("p.json:/kernels/0/attributes: found an object"));
 }
 
+TEST(ReadProgram, WhatAKernelClobbersIsItsOwnToSay) {
+  Program program = a_program();
+  program.kernels[0].needs.clobbered = {{.output = false, .index = 0}};
+  const std::string text = to_json(program, /*with_hash=*/false);
+  EXPECT_THAT(text, HasSubstr(R"("clobbered": [{"input": 0}])"));
+  EXPECT_THAT(problem(text), HasSubstr("p.json:/kernels/0/clobbered: found a list; expected none"));
+}
+
 TEST(ReadProgram, BytesByValueAreWrittenWithTheirSize) {
   Program program = a_program();
   KernelParam& param = program.kernels[0].needs.params[0];

@@ -155,7 +155,7 @@ struct Access {
 /// Checks a plan against its own rules: everything in range and inside its arena, flags and scratch
 /// owned by one step, room for all kernels that wait at one time (residency.h), no remote access
 /// that outlives a run, lifetimes as they follow from the steps, and no hazard (hazards.h). Throws
-/// kInternal, naming the step or buffer.
+/// kInternal, naming the step or buffer; kInvalidArgument where there is no room.
 void verify(const Program& program);
 
 }  // namespace braid

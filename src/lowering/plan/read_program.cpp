@@ -232,9 +232,8 @@ class ProgramReader {
         const auto found = given[k].find(key);
         if (found != given[k].end() && *found != value) fail_type(*found, here / key, value.dump());
       }
-      const auto asked = given[k].find("attributes");
-      if (asked != given[k].end() && !known[k].contains("attributes")) {
-        fail_type(*asked, here / "attributes", "none");
+      for (const auto& [key, value] : given[k].items()) {
+        if (!known[k].contains(key)) fail_type(value, here / key, "none");
       }
     }
   }
