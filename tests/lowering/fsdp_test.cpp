@@ -359,12 +359,6 @@ TEST(FsdpReinplace, PlainGathersAreNoCandidates) {
 
 // --- order
 
-std::vector<std::string> order_of(const Graph& graph) {
-  std::vector<std::string> result;
-  for (const Node& node : graph.nodes()) result.push_back(node.name);
-  return result;
-}
-
 /// The launch of gather `i` as nodes: its cast, buffer, copy-in and gather.
 std::vector<std::string> launch(const std::string& i, const std::string& shard = "x") {
   return {call("cast" + i, "to", {shard}, R"("dtype": "bf16")"),
@@ -388,7 +382,7 @@ std::vector<std::string> joined(const std::vector<std::vector<std::string>>& lis
 TEST(FsdpOrder, GathersTakeTurns) {
   const Result result =
       after(kShards, joined({launch("1"), launch("2"), finish("1"), finish("2")}), {"u1", "u2"});
-  EXPECT_THAT(order_of(result.graph),
+  EXPECT_THAT(node_names(result.graph),
               ElementsAre("cast1", "buf1", "in1", "g1", "w1", "v1", "s1", "cast2", "buf2", "in2",
                           "g2", "u1", "w2", "v2", "s2", "u2"));
   EXPECT_THAT(result.remarks("in2"), ElementsAre("applied: kept together with 'g2' and 's2', after "
@@ -407,7 +401,7 @@ TEST(FsdpOrder, UnrelatedNodesLeaveTheGroups) {
   const std::vector<std::string> rest = finish("1");
   list.insert(list.end(), {rest[0], call("last", "exp", {"x"}), rest[1], rest[2], rest[3]});
   const Result result = after(kShards, list, {"u1"});
-  EXPECT_THAT(order_of(result.graph),
+  EXPECT_THAT(node_names(result.graph),
               ElementsAre("y", "cast1", "buf1", "in1", "g1", "other2", "other4", "other6", "other8",
                           "w1", "v1", "s1", "last", "u1"));
 }
@@ -425,8 +419,8 @@ TEST(FsdpOrder, GroupsWaitForAllTheirOperands) {
                      call("g1", "all_gather_into_tensor_out", {"in1:0", "in1:1"}, kGroup)},
                     finish("1")}),
             {"u1"});
-  EXPECT_THAT(order_of(result.graph), ElementsAre("other", "cast", "cast2", "buf", "half", "half2",
-                                                  "in1", "g1", "w1", "v1", "s1", "u1"));
+  EXPECT_THAT(node_names(result.graph), ElementsAre("other", "cast", "cast2", "buf", "half",
+                                                    "half2", "in1", "g1", "w1", "v1", "s1", "u1"));
 }
 
 // A3-63 [D]: what two blocks could claim belongs to neither.
@@ -438,7 +432,7 @@ TEST(FsdpOrder, ASharedCastBelongsToNobody) {
   first.insert(first.begin() + 1, call("other", "neg", {"x"}));
   const Result result =
       after(kShards, joined({first, second, finish("1"), finish("2")}), {"u1", "u2"});
-  EXPECT_THAT(order_of(result.graph),
+  EXPECT_THAT(node_names(result.graph),
               ElementsAre("cast1", "other", "buf1", "in1", "g1", "w1", "v1", "s1", "buf2", "in2",
                           "g2", "u1", "w2", "v2", "s2", "u2"));
 }
@@ -451,7 +445,7 @@ TEST(FsdpOrder, TheSecondCopyOutIsNotSwallowed) {
   const Result result =
       after(kShards, joined({launch("1"), launch("2"), out, {again}, finish("2")}),
             {"u1", "again:0", "u2"});
-  EXPECT_THAT(order_of(result.graph),
+  EXPECT_THAT(node_names(result.graph),
               ElementsAre("cast1", "buf1", "in1", "g1", "w1", "v1", "s1", "cast2", "buf2", "in2",
                           "g2", "u1", "again", "w2", "v2", "s2", "u2"));
 }
@@ -472,7 +466,7 @@ TEST(FsdpOrder, ScattersTakeTurns) {
                               joined({launch("1"), scatter("1"), launch("2"), scatter("2"),
                                       use("1"), use("2"), finish("1"), finish("2")}),
                               {"step1", "step2", "u1", "u2"});
-  EXPECT_THAT(order_of(result.graph),
+  EXPECT_THAT(node_names(result.graph),
               ElementsAre("cast1", "buf1", "in1", "g1", "cc1", "flat1", "rs1", "d1", "step1", "w1",
                           "v1", "s1", "cast2", "buf2", "in2", "g2", "cc2", "flat2", "rs2", "d2",
                           "step2", "u1", "w2", "v2", "s2", "u2"));
@@ -488,7 +482,7 @@ TEST(FsdpOrder, MutationsDoNotMove) {
   list.insert(list.begin() + 6, call("m", "copy_", {"x", "z"}));
   list.insert(list.begin() + 7, call("read", "neg", {"x"}));
   const Result result = after(kShards + "," + input("z", "6"), list, {"u1", "u2", "read"});
-  EXPECT_THAT(order_of(result.graph),
+  EXPECT_THAT(node_names(result.graph),
               ElementsAre("cast1", "buf1", "in1", "g1", "w1", "v1", "s1", "cast2", "buf2", "in2",
                           "g2", "m", "read", "u1", "w2", "v2", "s2", "u2"));
 }
@@ -564,7 +558,7 @@ TEST(FsdpOrder, WhatTheOtherRewritesFoundStaysSo) {
 TEST(FsdpOrder, NamesMeanNothing) {
   std::vector<std::string> list = joined({launch("10"), launch("9"), finish("10"), finish("9")});
   const Result result = after(kShards, list, {"u10", "u9"});
-  EXPECT_THAT(order_of(result.graph),
+  EXPECT_THAT(node_names(result.graph),
               ElementsAre("cast10", "buf10", "in10", "g10", "w10", "v10", "s10", "cast9", "buf9",
                           "in9", "g9", "u10", "w9", "v9", "s9", "u9"));
 }

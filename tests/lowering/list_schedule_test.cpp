@@ -26,11 +26,6 @@ std::string taking(int ns, std::string node) {
   return node;
 }
 
-std::vector<std::string> names(const Graph& graph) {
-  std::vector<std::string> result;
-  for (const Node& node : graph.nodes()) result.push_back(node.name);
-  return result;
-}
 /// The order of the nodes after the pass, which leaves what it gave alone.
 std::vector<std::string> order_of(const Pass& pass, const std::string& nodes,
                                   const std::string& outputs) {
@@ -40,8 +35,8 @@ std::vector<std::string> order_of(const Pass& pass, const std::string& nodes,
   const Graph result = pass(graph, context);
   verify(result);
   expect_same_values(graph, result);
-  EXPECT_EQ(names(pass(result, context)), names(result)) << "a second time";
-  return names(result);
+  EXPECT_EQ(node_names(pass(result, context)), node_names(result)) << "a second time";
+  return node_names(result);
 }
 
 // A3-20, A3-23
@@ -100,8 +95,8 @@ TEST(ListSchedule, RandomGraphsMeanTheSame) {
       PassContext context = sm80();
       const Graph result = (*pass)(graph, context);
       verify(result);
-      std::vector<std::string> before = names(graph);
-      std::vector<std::string> after = names(result);
+      std::vector<std::string> before = node_names(graph);
+      std::vector<std::string> after = node_names(result);
       if (before != after) ++moved;
       EXPECT_EQ(context.remarks.empty(), before == after);
       std::sort(before.begin(), before.end());

@@ -42,6 +42,12 @@ std::vector<std::string> lines(const Graph& graph) {
   return result;
 }
 
+std::vector<std::string> node_names(const Graph& graph) {
+  std::vector<std::string> result;
+  for (const Node& node : graph.nodes()) result.push_back(node.name);
+  return result;
+}
+
 std::vector<std::string> remarks_of(const PassContext& context, std::string_view node) {
   std::vector<std::string> result;
   for (const Remark& remark : context.remarks) {

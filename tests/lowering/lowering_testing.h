@@ -45,6 +45,8 @@ inline std::string all_reduce(const std::string& name, const std::string& operan
 /// One line per node, `name@group = op(inputs)`; a kernel as `name = template{op+op}(inputs)`; then
 /// the outputs.
 std::vector<std::string> lines(const Graph& graph);
+/// The names of the nodes, in order.
+std::vector<std::string> node_names(const Graph& graph);
 
 /// The remarks of a node as "applied: reason" or "missed: reason".
 std::vector<std::string> remarks_of(const PassContext& context, std::string_view node);
