@@ -83,6 +83,14 @@ class BRAID_API Event {
   virtual ~Event() = default;
 };
 
+/// An event that knows when it was reached.
+class BRAID_API TimedEvent : public Event {
+ public:
+  /// Nanoseconds from `earlier`, one of the same rank, to this one. Both were recorded, and the
+  /// streams synchronized since.
+  [[nodiscard]] virtual double ns_since(const TimedEvent& earlier) const = 0;
+};
+
 /// Work in order on one rank. Calls return before the work is done, except `synchronize`.
 class BRAID_API Stream {
  public:
@@ -148,6 +156,11 @@ class BRAID_API Device {
     throw_invalid("stream", "this device has no raw streams; expected one of create_stream()");
   }
   [[nodiscard]] virtual std::unique_ptr<Event> create_event(int rank) = 0;
+  /// Throws kEnvironment on a device without.
+  [[nodiscard]] virtual std::unique_ptr<TimedEvent> create_timed_event(int rank) {
+    (void)rank;
+    throw_environment("event", "this device cannot time its work");
+  }
 
   /// Whether it checks or counts what kernels do. Then code says which line of its text it came
   /// from, and parts are named.

@@ -43,6 +43,17 @@ struct BufferReport {
   std::int64_t offset = 0, bytes = 0;
 };
 
+/// When one step of a run worked on one rank.
+struct StepTime {
+  int rank = 0;
+  int stream = 0;    ///< of the rank
+  std::string name;  ///< of the step: of the node it runs
+  std::string what;  ///< "copy", or the kernel's template: "gemm", "barrier", ...
+  std::string ops;   ///< of a kernel: the ops it computes, "mm+silu"
+  /// Microseconds since the first step of this rank could begin.
+  double begin_us = 0, end_us = 0;
+};
+
 /// A graph compiled for a world, which lives as long as it. Not thread safe; runs of one executable
 /// are in order. Threads may use different executables of one world at the same time.
 class BRAID_API Executable {
@@ -96,6 +107,10 @@ class BRAID_API Executable {
   /// The same with another plan of this executable, which becomes the current one; without streams
   /// on the executable's own.
   void run(const Plan& plan, std::span<Stream* const> streams = {});
+
+  /// One run as run() does, and waits for it: returns when each launch and each copy could begin,
+  /// all in front of it on its stream being over, and when it ended. Throws as synchronize() does.
+  std::vector<StepTime> trace();
 
   /// Waits for all runs; throws kTimeout naming rank, step, block and slot when a wait for a
   /// peer expired, kInvalidArgument naming node, rank and index when an index that a kernel looked

@@ -146,6 +146,8 @@ void add_run(CLI::App& app, int* exit_code) {
   add_cache_dir(*command, &options->cache_dir);
   command->add_flag("--check", options->check,
                     "Compare with the reference evaluator; exit code 1 when it differs");
+  command->add_option("--trace", options->trace,
+                      "File for when each step ran, which Perfetto and chrome://tracing show");
   add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }

@@ -17,7 +17,7 @@ struct RunOptions {
   GraphOptions graph;
   PassConfig passes;
   std::string device, target;
-  std::string inputs, outputs, cache_dir;
+  std::string inputs, outputs, cache_dir, trace;
   std::vector<std::string> bind;
   CheckOptions checks;
   bool check = false, json = false;

@@ -20,7 +20,9 @@
 #include "cli/kernel_report.h"
 #include "cli/progress.h"
 #include "cli/safetensors.h"
+#include "cli/trace.h"
 #include "lowering/plan/program.h"
+#include "runtime/output_file.h"
 
 namespace braid::cli {
 
@@ -46,6 +48,7 @@ struct RunReport {
   std::vector<Finding> findings;
   const DeviceModel* count_on = nullptr;  ///< null when nothing is counted
   std::vector<KernelCounts> counts;
+  std::vector<StepTime> steps;  ///< where they are timed
   std::uint64_t interleavings = 0;
   std::uint64_t differing = 0;  ///< of those, with other output bits than the first
 };
@@ -181,6 +184,7 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
   fmt::print("  {} launches per rank; compile {:.0f} ms, run {:.1f} ms\n", executable.launches(),
              report.compile_ms, report.run_ms);
   if (!options.outputs.empty()) fmt::print("  outputs in {}\n", options.outputs);
+  if (!options.trace.empty()) fmt::print("  trace in {}\n", options.trace);
   if (report.count_on != nullptr) {
     fmt::print("\n{}\n", count_tables(report.counts, *report.count_on));
   }
@@ -264,12 +268,16 @@ WorldOptions world_options(const RunOptions& options, const RunReport& report,
 
 /// Runs once, or once for each interleaving until one has findings; gives the first run's outputs.
 RankTensors run_all(Executable& executable, World& world, const std::vector<std::string>& names,
-                    bool check, ProgressBar& bar, RunReport& report) {
+                    const RunOptions& options, ProgressBar& bar, RunReport& report) {
   RankTensors outputs;
   do {
-    if (report.interleavings != 0 && check) executable.poison_outputs();
-    executable.run();
-    executable.synchronize();
+    if (report.interleavings != 0 && options.check) executable.poison_outputs();
+    if (!options.trace.empty() && report.interleavings == 0) {
+      report.steps = executable.trace();
+    } else {
+      executable.run();
+      executable.synchronize();
+    }
     RankTensors now = read_outputs(executable, world.size(), names);
     if (report.interleavings++ == 0) {
       outputs = std::move(now);
@@ -299,6 +307,7 @@ int run(const RunOptions& options) {
   const Graph& graph = subject.graph;
   const Bindings bindings = resolve_bindings(graph, options.bind);
   if (!options.outputs.empty()) prepare_output_directory(options.outputs, "--outputs");
+  if (!options.trace.empty()) prepare_output_file(options.trace, "--trace");
 
   RunReport report{};
   report.count_on = count_device(options.checks.count);
@@ -334,7 +343,7 @@ int run(const RunOptions& options) {
   const std::vector<std::string>& names = subject.outputs;
   RankTensors outputs;
   try {
-    outputs = run_all(executable, world, names, options.check, *bar, report);
+    outputs = run_all(executable, world, names, options, *bar, report);
   } catch (const Error&) {
     // What stopped the kernels is among the findings, if they were checked.
     report.findings = world.device().findings();
@@ -364,6 +373,9 @@ int run(const RunOptions& options) {
     for (const OutputReport& output : report.outputs) good = good && output.good;
   }
   if (!options.outputs.empty()) write_outputs(options.outputs, names, outputs);
+  if (!options.trace.empty()) {
+    write_output_file(options.trace, chrome_trace(graph.name(), report.steps));
+  }
   bar.reset();
 
   if (options.json) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <set>
 
 #include "cli/process.h"
 #include "cli/safetensors.h"
@@ -298,6 +300,32 @@ TEST(Run, InEveryInterleaving) {
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("expected a seed, delay:SEED or all"));
   EXPECT_EQ(run_braid({"run", "-", "--schedule", "7"}, graph).exit_code, 2);
+}
+
+TEST(Run, TracesItsSteps) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() / "traces" / "run.json";
+  const auto result =
+      run_braid({"run", "-", "--device", "cpu", "--trace", path}, small_graph().dump());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::ifstream file(path);
+  const json events = json::parse(file)["traceEvents"];
+  const auto world = small_graph()["groups"]["tp"]["size"].get<int>();
+  std::set<int> ranks;
+  std::size_t steps = 0;
+  for (const json& event : events) {
+    ranks.insert(event["pid"].get<int>());
+    if (event["ph"] != "X") continue;
+    ++steps;
+    EXPECT_GE(event["ts"], 0);
+    EXPECT_GT(event["dur"], 0);
+    EXPECT_FALSE(event["args"]["what"].get<std::string>().empty());
+  }
+  EXPECT_EQ(ranks.size(), world);
+  EXPECT_GE(steps, ranks.size());
+  const auto nowhere = run_braid({"run", "-", "--trace", directory.path()}, small_graph().dump());
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("--trace: "));
 }
 
 TEST(Run, CountsWhatKernelsDo) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -158,6 +159,32 @@ TEST(TwoStreams, AHandWrittenPlanRuns) {
   const RankTensors inputs = random_inputs(graph, {}, 7);
   const RankTensors results = run(executable, graph, {}, inputs, {"s"});
   EXPECT_LE(relative_error(results[0][0], evaluate(graph, inputs, {})[0][0]), 1e-5);
+}
+
+/// Begins are when the stream came to the step: s waited for p, which is on another stream.
+TEST(TwoStreams, ATraceSaysWhenEachStepRan) {
+  const std::string path = std::string(BRAID_SOURCE_DIR) + "/tests/run/two_streams.json";
+  const World world = open_world(1);
+  Executable executable = Executable::load(path, world);
+  EXPECT_THROW((void)executable.trace(), Error) << "before prepare";
+  executable.prepare({});
+  for (int run = 0; run < 2; ++run) {
+    const std::vector<StepTime> steps = executable.trace();
+    ASSERT_EQ(steps.size(), 3);
+    std::map<std::string, StepTime> by_name;
+    for (const StepTime& step : steps) {
+      EXPECT_EQ(step.rank, 0);
+      EXPECT_GE(step.begin_us, 0);
+      EXPECT_GT(step.end_us, step.begin_us);
+      by_name.emplace(step.name, step);
+    }
+    EXPECT_EQ(by_name.at("p").stream, 1);
+    EXPECT_EQ(by_name.at("q").stream, 0);
+    EXPECT_EQ(by_name.at("p").what, "gemm");
+    EXPECT_EQ(by_name.at("s").ops, "add");
+    EXPECT_GE(by_name.at("s").begin_us, by_name.at("p").end_us);
+    EXPECT_GE(by_name.at("s").begin_us, by_name.at("q").end_us);
+  }
 }
 
 TEST(TwoStreams, WithoutAnEventItIsRefused) {

@@ -63,6 +63,14 @@ void use(Device& device) {
   EXPECT_EQ(host, std::vector<std::uint8_t>(1024, 7));
   EXPECT_EQ(*reinterpret_cast<const std::uint8_t*>(visible->address() + 63), 9);
   stream->copy_from_host(memory->address(), host.data(), host.size());
+  const auto begin = device.create_timed_event(rank);
+  const auto end = device.create_timed_event(rank);
+  stream->record(*begin);
+  stream->fill(memory->address(), 0, host.size());
+  stream->record(*end);
+  stream->synchronize();
+  EXPECT_GT(end->ns_since(*begin), 0);
+  EXPECT_LT(begin->ns_since(*end), 0);
 }
 
 TEST_F(CudaDeviceTest, Works) {

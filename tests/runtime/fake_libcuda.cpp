@@ -258,14 +258,28 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   if (found != nullptr) work.after = found->mark;
   return enqueue("cuStreamWaitEvent", stream, found != nullptr, std::move(work));
 }
-int cuEventCreate(void** event, unsigned) { return create("cuEventCreate", Kind::kEvent, event); }
+int cuEventCreate(void** event, unsigned flags) {
+  const int error = create("cuEventCreate", Kind::kEvent, event);
+  if (error == 0) find(*event, Kind::kEvent)->timed = (flags & 2U) == 0;
+  return error;
+}
 int cuEventDestroy_v2(void* event) { return destroy(event, Kind::kEvent); }
+int cuEventElapsedTime(float* milliseconds, void* start, void* end) {
+  if (const int error = enter_context("cuEventElapsedTime")) return error;
+  const Handle* from = find(start, Kind::kEvent);
+  const Handle* to = find(end, Kind::kEvent);
+  if (from == nullptr || to == nullptr || !from->timed || !to->timed) return kInvalidHandle;
+  if (from->gpu != to->gpu || !*from->reached || !*to->reached) return kInvalidHandle;
+  *milliseconds = std::chrono::duration<float, std::milli>(**to->reached - **from->reached).count();
+  return 0;
+}
 int cuEventRecord(void* event, void* stream) {
   if (const int error = enter_context("cuEventRecord")) return error;
   Handle* found = find(event, Kind::kEvent);
   Handle* on = find(stream, Kind::kStream);
   if (found == nullptr || on == nullptr || found->gpu != on->gpu) return kInvalidHandle;
-  found->mark = on->stream->submit(at_once([] {}));
+  found->mark = on->stream->submit(
+      at_once([reached = found->reached] { *reached = std::chrono::steady_clock::now(); }));
   return 0;
 }
 int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void** values) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -33,6 +35,9 @@ struct Handle {
   std::unique_ptr<Stream> stream;
   std::unique_ptr<braid::Stream> cpu_stream;
   std::shared_ptr<Mark> mark;  ///< of an event: its last record
+  bool timed = false;          ///< of an event
+  using Time = std::optional<std::chrono::steady_clock::time_point>;
+  std::shared_ptr<Time> reached = std::make_shared<Time>();  ///< of a timed event
   std::unique_ptr<Module> module;
   Image image;
   int late_error = 0;  ///< what loading found, told at the look-up where modules load lazily

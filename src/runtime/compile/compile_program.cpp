@@ -4,9 +4,7 @@
 #include <map>
 
 namespace braid {
-namespace {
 
-// "mm+silu": what a kernel computes, in program order.
 std::string op_names(const KernelSpec& spec) {
   std::string names;
   if (spec.body == nullptr) return names;
@@ -16,8 +14,6 @@ std::string op_names(const KernelSpec& spec) {
   }
   return names;
 }
-
-}  // namespace
 
 ProgramCode print_program(const Program& program) {
   ProgramCode code;

@@ -31,6 +31,9 @@ struct ProgramCode {
 [[nodiscard]] ProgramCode compile_program(const Program& program, const DiskCache* cache,
                                           const Progress& progress, bool line_info = false);
 
+/// "mm+silu": what a kernel computes, in program order.
+[[nodiscard]] std::string op_names(const KernelSpec& spec);
+
 /// One report for each source. Grids are those at `bindings`, or the largest when it is null.
 [[nodiscard]] std::vector<KernelReport> kernel_reports(const Program& program,
                                                        const ProgramCode& code,

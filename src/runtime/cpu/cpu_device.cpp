@@ -370,17 +370,23 @@ class CpuModule final : public Module {
   std::vector<std::unique_ptr<CpuFunction>> functions_;  ///< by entry
 };
 
-class CpuEvent final : public Event {
- public:
-  std::shared_ptr<EventState> state = std::make_shared<EventState>();
-};
-
 template <class To, class From>
 To& ours(From& object) {
   auto* cast = dynamic_cast<To*>(&object);
   if (cast == nullptr) throw_invalid("cpu", "the object belongs to another device");
   return *cast;
 }
+
+class CpuEvent final : public TimedEvent {
+ public:
+  explicit CpuEvent(bool timed) { state->timed = timed; }
+  [[nodiscard]] double ns_since(const TimedEvent& earlier) const override {
+    return std::chrono::duration<double, std::nano>(state->at -
+                                                    ours<const CpuEvent>(earlier).state->at)
+        .count();
+  }
+  std::shared_ptr<EventState> state = std::make_shared<EventState>();
+};
 
 class CpuStream final : public Stream {
  public:
@@ -513,7 +519,11 @@ class CpuDevice final : public Device {
   }
   std::unique_ptr<Event> create_event(int rank) override {
     check(rank);
-    return std::make_unique<CpuEvent>();
+    return std::make_unique<CpuEvent>(false);
+  }
+  std::unique_ptr<TimedEvent> create_timed_event(int rank) override {
+    check(rank);
+    return std::make_unique<CpuEvent>(true);
   }
 
   [[nodiscard]] bool watches() const override {

@@ -105,6 +105,8 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
   X(cuStreamWaitEvent, "cuStreamWaitEvent", (StreamHandle stream, EventHandle event, unsigned f))  \
   X(cuEventCreate, "cuEventCreate", (EventHandle * event, unsigned flags))                         \
   X(cuEventDestroy, "cuEventDestroy_v2", (EventHandle event))                                      \
+  X(cuEventElapsedTime, "cuEventElapsedTime",                                                      \
+    (float* milliseconds, EventHandle start, EventHandle end))                                     \
   X(cuEventRecord, "cuEventRecord", (EventHandle event, StreamHandle stream))                      \
   X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                      \
     (ModuleHandle * module, const void* image, unsigned option_count, int* options,                \

@@ -245,15 +245,23 @@ class CudaModule final : public Module {
   std::map<std::string, CudaFunction, std::less<>> functions_;
 };
 
-class CudaEvent final : public Event {
+class CudaEvent final : public TimedEvent {
  public:
-  explicit CudaEvent(GpuRef gpu) : gpu_(std::move(gpu)) {
+  CudaEvent(GpuRef gpu, bool timed) : gpu_(std::move(gpu)) {
     const Current current(*gpu_);
-    gpu_->api().check(gpu_->api().cuEventCreate(&handle_, cuda::kEventDisableTiming),
+    gpu_->api().check(gpu_->api().cuEventCreate(&handle_, timed ? 0 : cuda::kEventDisableTiming),
                       "cuEventCreate");
   }
   ~CudaEvent() override {
     release(gpu_, [this](const Api& api) { api.cuEventDestroy(handle_); });
+  }
+  [[nodiscard]] double ns_since(const TimedEvent& earlier) const override {
+    const Current current(*gpu_);
+    float milliseconds = 0;
+    gpu_->api().check(gpu_->api().cuEventElapsedTime(
+                          &milliseconds, static_cast<const CudaEvent&>(earlier).handle(), handle_),
+                      "cuEventElapsedTime");
+    return static_cast<double>(milliseconds) * 1e6;
   }
   [[nodiscard]] cuda::EventHandle handle() const { return handle_; }
 
@@ -433,7 +441,10 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaImportedMemory>(gpu(rank), handle);
   }
   [[nodiscard]] std::unique_ptr<Event> create_event(int rank) override {
-    return std::make_unique<CudaEvent>(gpu(rank));
+    return std::make_unique<CudaEvent>(gpu(rank), false);
+  }
+  [[nodiscard]] std::unique_ptr<TimedEvent> create_timed_event(int rank) override {
+    return std::make_unique<CudaEvent>(gpu(rank), true);
   }
 
  private:

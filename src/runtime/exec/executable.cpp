@@ -256,7 +256,8 @@ struct Executable::Impl {
     has_run = false;
   }
 
-  void run(std::span<Stream* const> streams) {
+  /// `times`: as LaunchPlan::run wants them, or none.
+  void run(std::span<Stream* const> streams, std::span<Event* const> times = {}) {
     if (failed) {
       if (!world->all_here()) {
         throw_invalid("run", "an earlier run failed; expected recover() on every rank first");
@@ -280,7 +281,11 @@ struct Executable::Impl {
         if (!streams.empty() || foreign) lane->wait(end);
       }
       foreign = !streams.empty();
-      current->launches.run({lanes, events});
+      if (times.empty()) {
+        current->launches.run({lanes, events});
+      } else {
+        current->launches.run({lanes, events}, times);
+      }
       for (std::size_t local = 0; foreign && local < ranks.size(); ++local) {
         lanes[local * width]->record(ranks[local]->end_of_run());
       }
@@ -288,6 +293,46 @@ struct Executable::Impl {
       failed = true;
       throw;
     }
+  }
+
+  std::vector<StepTime> trace() {
+    const std::vector<LaunchPlan::Work> work = current->launches.work();
+    std::vector<std::unique_ptr<TimedEvent>> begins;  // of the run, by local rank
+    std::vector<std::unique_ptr<TimedEvent>> timed;
+    std::vector<Event*> times;
+    for (const auto& rank : ranks) {
+      begins.push_back(world->device->create_timed_event(rank->rank()));
+    }
+    for (const LaunchPlan::Work& piece : work) {
+      for (int side = 0; side < 2; ++side) {
+        timed.push_back(world->device->create_timed_event(ranks[piece.local]->rank()));
+        times.push_back(timed.back().get());
+      }
+    }
+    for (std::size_t local = 0; local < ranks.size(); ++local) {
+      stream_after_runs(local).record(*begins[local]);
+    }
+    run({}, times);
+    synchronize();
+    std::vector<StepTime> result;
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      const auto& [step_index, local] = work[i];
+      const Step& step = program.steps[step_index];
+      StepTime time{.rank = ranks[local]->rank(),
+                    .stream = step.stream,
+                    .name = step.name,
+                    .what = "copy",
+                    .ops = "",
+                    .begin_us = timed[2 * i]->ns_since(*begins[local]) / 1e3,
+                    .end_us = timed[2 * i + 1]->ns_since(*begins[local]) / 1e3};
+      if (step.kernel >= 0) {
+        const ProgramKernel& kernel = program.kernels[static_cast<std::size_t>(step.kernel)];
+        time.what = kernel.needs.template_name;
+        time.ops = op_names(kernel.spec);
+      }
+      result.push_back(std::move(time));
+    }
+    return result;
   }
 
   /// The rank's own stream, behind all that was enqueued for it.
@@ -426,6 +471,11 @@ void Executable::run(const Plan& plan, std::span<Stream* const> streams) {
   }
   impl_->make_current(plan.impl_);
   impl_->run(streams);
+}
+
+std::vector<StepTime> Executable::trace() {
+  (void)impl_->require_prepared("trace");
+  return impl_->trace();
 }
 
 void Executable::synchronize() { impl_->synchronize(); }

@@ -75,6 +75,7 @@ class LaunchPlan::Builder {
     }
     Record made;
     made.what = what;
+    made.work = {step_index_, local_};
     made.stream = local_ * static_cast<std::size_t>(streams_) + static_cast<std::size_t>(stream);
     return made;
   }
@@ -282,6 +283,24 @@ class LaunchPlan::Builder {
 LaunchPlan::LaunchPlan(const Program& program, const Bindings& bindings,
                        std::span<const RankPlaces> ranks, std::uint64_t timeout_ns) {
   Builder(program, bindings, ranks, timeout_ns, *this).build();
+}
+
+std::vector<LaunchPlan::Work> LaunchPlan::work() const {
+  std::vector<Work> all;
+  for (const Record& record : records_) {
+    if (record.works()) all.push_back(record.work);
+  }
+  return all;
+}
+
+void LaunchPlan::run(const Lanes& lanes, std::span<Event* const> times) const {
+  std::size_t next = 0;
+  for (const Record& record : records_) {
+    Stream& stream = *lanes.streams[record.stream];
+    if (record.works()) stream.record(*times[next++]);
+    enqueue(record, lanes);
+    if (record.works()) stream.record(*times[next++]);
+  }
 }
 
 }  // namespace braid

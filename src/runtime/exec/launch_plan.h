@@ -53,28 +53,22 @@ class LaunchPlan {
   LaunchPlan& operator=(LaunchPlan&&) = default;
   ~LaunchPlan() = default;
 
+  /// A launch or a copy of a run.
+  struct Work {
+    std::size_t step;   ///< of the program
+    std::size_t local;  ///< the rank, among those that live here
+  };
+  [[nodiscard]] std::vector<Work> work() const;
+
+  /// The same as run(lanes), with an event recorded in front of each piece of work() and one behind
+  /// it: `times[2 * i]` and `times[2 * i + 1]`.
+  void run(const Lanes& lanes, std::span<Event* const> times) const;
+
   /// Enqueues all steps: step by step, and within a step rank by rank, so that ranks that share a
   /// device wait for each other with all partners enqueued. All streams of a rank begin where its
   /// stream 0 stands, and that one ends with all of them.
   void run(const Lanes& lanes) const {
-    for (const Record& r : records_) {
-      Stream& stream = *lanes.streams[r.stream];
-      switch (r.what) {
-        case Record::What::kLaunch:
-          stream.launch(*r.function, r.config,
-                        {arguments_.data() + r.first_argument, r.argument_count});
-          break;
-        case Record::What::kCopy:
-          stream.copy(r.destination, r.source, r.bytes);
-          break;
-        case Record::What::kRecord:
-          stream.record(*lanes.events[r.event]);
-          break;
-        case Record::What::kWait:
-          stream.wait(*lanes.events[r.event]);
-          break;
-      }
-    }
+    for (const Record& record : records_) enqueue(record, lanes);
   }
 
  private:
@@ -87,8 +81,29 @@ class LaunchPlan {
     std::size_t first_argument = 0, argument_count = 0;
     std::uint64_t destination = 0, source = 0;
     std::size_t bytes = 0;
+    Work work{};  ///< whose it is
+    [[nodiscard]] bool works() const { return what == What::kLaunch || what == What::kCopy; }
   };
   class Builder;
+
+  void enqueue(const Record& r, const Lanes& lanes) const {
+    Stream& stream = *lanes.streams[r.stream];
+    switch (r.what) {
+      case Record::What::kLaunch:
+        stream.launch(*r.function, r.config,
+                      {arguments_.data() + r.first_argument, r.argument_count});
+        break;
+      case Record::What::kCopy:
+        stream.copy(r.destination, r.source, r.bytes);
+        break;
+      case Record::What::kRecord:
+        stream.record(*lanes.events[r.event]);
+        break;
+      case Record::What::kWait:
+        stream.wait(*lanes.events[r.event]);
+        break;
+    }
+  }
 
   std::vector<Record> records_;
   ParameterStorage values_;             ///< of the arguments

@@ -127,6 +127,7 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
   if (auto* record = std::get_if<RecordOp>(&op)) {
     record->event->reached = std::max(record->event->reached, record->count);
     record->event->error = stream->error;
+    if (record->event->timed) record->event->at = std::chrono::steady_clock::now();
     if (sanitizer_ != nullptr) record->event->clock = sanitizer_->clock_of(*stream->clock);
     for (const auto& waiter : std::exchange(record->event->waiting, {})) {
       waiter->busy = false;

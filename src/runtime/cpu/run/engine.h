@@ -25,6 +25,8 @@ struct EventState {
   std::vector<std::shared_ptr<struct StreamState>> waiting;
   VectorClock clock;  ///< of the stream that recorded it
   std::string error;  ///< of the stream that recorded it
+  bool timed = false;
+  std::chrono::steady_clock::time_point at;  ///< when it was last reached, where timed
 };
 
 struct RecordOp {
