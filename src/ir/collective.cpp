@@ -199,4 +199,9 @@ Collective collective_of(const Graph& graph, std::string_view op, const Attrs& a
   return result;
 }
 
+bool is_in_kernel(const Node& collective) {
+  const auto* algorithm = collective.attr<std::string>("algorithm");
+  return algorithm != nullptr && *algorithm == "in_kernel";
+}
+
 }  // namespace braid

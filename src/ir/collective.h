@@ -56,4 +56,8 @@ struct Collective {
 [[nodiscard]] Collective collective_of(const Graph& graph, std::string_view op, const Attrs& attrs,
                                        const TensorType& operand);
 
+/// Whether a lowered all_gather is one kernel with the matmuls that read it (algorithm
+/// "in_kernel"): its chunks are copied while others are multiplied.
+[[nodiscard]] bool is_in_kernel(const Node& collective);
+
 }  // namespace braid

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "ir/collective.h"
@@ -26,15 +28,16 @@ std::vector<TensorType> infer_collective(std::string_view op, std::size_t operan
 void check_algorithm(std::string_view op, Mutates mutates, const Attrs& attrs) {
   const auto& algorithm = get_attr<std::string>(attrs, "algorithm");
   const bool plain = mutates == Mutates::kNothing && !op.ends_with("_coalesced");
-  const bool two_shot = plain && op == "all_reduce";
-  if (algorithm.empty() || (plain && algorithm == "one_shot")) return;
-  if (two_shot && algorithm == "two_shot") return;
+  std::vector<std::string_view> known;
+  if (plain) known.emplace_back("one_shot");
+  if (plain && op == "all_reduce") known.emplace_back("two_shot");
+  if (plain && op == "all_gather_into_tensor") known.emplace_back("in_kernel");
+  if (algorithm.empty() || std::find(known.begin(), known.end(), algorithm) != known.end()) return;
   fail("/attrs/algorithm",
        fmt::format("found {}; expected no algorithm for {}, which lowering gives one{}",
                    quote(algorithm), op,
-                   two_shot ? ": one_shot or two_shot"
-                   : plain  ? ": one_shot"
-                            : " after it was taken apart"));
+                   known.empty() ? " after it was taken apart"
+                                 : fmt::format(": {}", fmt::join(known, " or "))));
 }
 
 /// all_gather_into_tensor_out(x, out)

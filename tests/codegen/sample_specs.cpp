@@ -214,6 +214,14 @@ void add_collectives(const Samples& add) {
               {b.collective("all_gather_into_tensor", b.symmetric(bf16, {kT, 2048}), {})})});
   }
   {
+    Body b(8);
+    const ValueId g =
+        b.collective("all_gather_into_tensor", b.symmetric(bf16, {kT, 2048}), {}, "in_kernel");
+    const ValueId gate = b.op("mm", {g, b.input(bf16, {2048, 1024})});
+    const ValueId up = b.op("mm", {g, b.input(bf16, {2048, 1024})});
+    add("gather_gemm_gated", b, {b.op("mul", {b.op("silu", {gate}), up}), g});
+  }
+  {
     Body b;
     const ValueId x = b.collective("reduce_scatter_tensor", b.symmetric(bf16, {kT * 4, 2048}),
                                    {{"reduce_op", std::string("avg")}});

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "braid/error.h"
 #include "codegen/cuda/printer.h"
 
@@ -10,8 +12,12 @@ namespace braid::tile {
 std::string Printer::print() {
   out_.indent();
   block(p_.body);
-  // All threads have read the epoch, too, which now changes.
-  if (packets_) vote();
+  // The epoch changes now: all threads must have read it.
+  if (packets_) {
+    vote();
+  } else if (p_.communicates && !always_meets()) {
+    out_.line("__syncthreads();");
+  }
   const std::string body = out_.take();
   TextWriter kernel;
   kernel.line("");
@@ -29,6 +35,14 @@ std::string Printer::print() {
   if (p_.communicates) kernel.line("close_comm(comm);");
   kernel.line("}");
   return preamble_.text() + kernel.take();
+}
+
+/// Whether each block has a barrier on its way, whatever the conditions.
+bool Printer::always_meets() const {
+  return std::any_of(p_.body.begin(), p_.body.end(), [this](Id id) {
+    const Inst& inst = p_.at(id);
+    return (inst.op == Op::kSignal || inst.op == Op::kWait) && inst.args[2] == kNone;
+  });
 }
 
 std::string Printer::signature() {

@@ -30,6 +30,7 @@ class Printer {
     std::string_view reg = "0";
   };
 
+  [[nodiscard]] bool always_meets() const;
   std::string signature();
   std::string thread_variables(std::string_view body);
   void block(const std::vector<Id>& ids);

@@ -111,6 +111,9 @@ std::int64_t AxisAnalysis::pointer_alignment(Id pointer) {
     return std::min(pointer_alignment(inst.args[0]), of(inst.args[1]).divisibility);
   }
   if (inst.op == Op::kPeer) return of(inst.args[0]).divisibility;
+  if (inst.op == Op::kMap && inst.fn == Fn::kSelect) {
+    return std::min(pointer_alignment(inst.args[1]), pointer_alignment(inst.args[2]));
+  }
   return of(pointer).divisibility;
 }
 

@@ -71,6 +71,7 @@ class Analysis {
       if (node.op->op_class == OpClass::kCollective) {
         if (info_.collective != nullptr) return "a kernel holds one collective";
         info_.collective = &node;
+        if (is_in_kernel(node)) info_.gathered = node.outputs[0];
         if (!is_input(node.inputs[0])) info_.prologue = node.inputs[0];
       } else if (node.op->op_class == OpClass::kMatmul) {
         info_.matmuls.push_back(&node);
@@ -112,6 +113,7 @@ class Analysis {
 
   std::string place_values() {
     for (ValueId output : body_.outputs()) {
+      if (output == info_.gathered) continue;
       const Token at = output_place(output);
       if (at == kUnset) {
         return fmt::format("it gives {}, the kernel works on {}", type(output),
@@ -163,6 +165,7 @@ class Analysis {
       case OpClass::kMatmul:
         return place_matmul(node, at);
       case OpClass::kCollective:
+        if (node.outputs[0] == info_.gathered) return "";
         return at == kFull || at == kUnset ? "" : moved_away(node);
       case OpClass::kView:
         return place_view(node);

@@ -28,6 +28,7 @@ struct BodyInfo {
   std::vector<bool> reduced;  ///< per dim of the space; empty without a reduction
   const Node* collective = nullptr;
   ValueId prologue = -1;  ///< the operand of the collective, where the kernel computes it
+  ValueId gathered = -1;  ///< the collective's result, where the kernel itself puts it in memory
   std::vector<const Node*> matmuls;  ///< one, or a pair that shares its first operand
   std::vector<bool> per_row;         ///< per value: one element per row, not one per point
   bool narrow = false;               ///< 32-bit indices reach everything
@@ -68,6 +69,8 @@ class BodyEmitter {
       : b_(builder), body_(body), info_(info), rows_(rows), coords_(builder, body.symbols()) {}
 
   [[nodiscard]] tile::Id value(ValueId value, const Coords& at, const Mask& mask);
+  /// Elements of a dense tensor at `pointer`.
+  [[nodiscard]] tile::Id load(tile::Id pointer, const Coords& at, DType dtype, const Mask& mask);
   void store(std::size_t output, const Coords& at, const Mask& mask);
   /// Writes the sum of the collective over this rank's own operand, in its arena.
   void store_sum(const Coords& at, const Mask& mask);
@@ -100,7 +103,6 @@ class BodyEmitter {
 
   tile::Id compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id load_input(ValueId value, const Coords& at, const Mask& mask);
-  tile::Id load(tile::Id pointer, const Coords& at, DType dtype, const Mask& mask);
   tile::Id operand(const Node& node, std::size_t index, const Shape& whole, const Coords& at,
                    const Mask& mask);
   tile::Id moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask);

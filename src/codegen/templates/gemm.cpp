@@ -1,310 +1,63 @@
 // Matmul with a pointwise prologue and epilogue: one block per BLOCK_M x BLOCK_N tile of the result
-// of one batch index, one loop over K with a dot (two for a pair), whose loads the pipeliner turns
-// into an asynchronous ring. An operand is asked for at its tile like any other value, so views and
-// batches are strides; it is read in the order in which it lies in memory. Blocks go down the
-// columns first, so that neighbours share a panel of B.
+// of one batch index (gemm_tile.h). Blocks go down the columns first, so that neighbours share a
+// panel of B.
 
 #include <algorithm>
-#include <array>
 
-#include "codegen/templates/body.h"
+#include "codegen/templates/gemm_tile.h"
 #include "codegen/templates/template.h"
 #include "ir/numel.h"
-#include "ir/op_registry.h"
-#include "ir/views.h"
 
 namespace braid {
 
 using tile::Fn;
 using tile::Id;
-using tile::Kind;
 
 namespace {
 
-/// The dim of a view's operand whose neighbours are those of the view's `dim`: as many elements
-/// follow it.
-std::optional<std::size_t> dim_of_view(const Shape& operand, const Shape& view, std::size_t dim) {
-  const auto after = [](const Shape& shape, std::size_t d) {
-    return Shape(shape.begin() + static_cast<std::ptrdiff_t>(d) + 1, shape.end());
-  };
-  const Shape rest = after(view, dim);
-  for (std::size_t d = 0; d < operand.size(); ++d) {
-    if (operand[d] != Dim(1) && same_numel(after(operand, d), rest)) return d;
-  }
-  return std::nullopt;
-}
-
-/// Whether neighbours along dim `dim` of a value are neighbours in memory, as far as views tell.
-bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
-  for (;;) {
-    const std::size_t rank = body.type(value).shape.size();
-    const NodeId producer = body.value(value).producer;
-    if (producer < 0) return dim + 1 == rank;
-    const Node& node = body.node(producer);
-    if (node.inputs.empty()) return false;
-    if (node.op->view == View::kPermute) {
-      dim = permutation(node.op_name(), node.attrs, rank)[dim];
-    } else if (node.op->view == View::kFlat) {
-      const auto base = dim_of_view(body.type(node.inputs[0]).shape, body.type(value).shape, dim);
-      if (!base) return false;
-      dim = *base;
-    } else if (node.op->view == View::kExpand || node.op->op_class == OpClass::kPointwise) {
-      const std::size_t lead = rank - body.type(node.inputs[0]).shape.size();
-      if (dim < lead) return false;
-      dim -= lead;
-    }
-    value = node.inputs[0];
-  }
-}
-
-/// Whether each element of the value is one element of an input.
-bool is_plain(const Graph& body, ValueId value) {
-  const NodeId producer = body.value(value).producer;
-  if (producer < 0) return true;
-  const Node& node = body.node(producer);
-  return node.op->op_class == OpClass::kView && node.op->view != View::kCat &&
-         is_plain(body, node.inputs[0]);
-}
-
-class Gemm {
- public:
-  Gemm(const KernelSpec& spec, const BodyInfo& info, tile::Program& program)
-      : spec_(spec),
-        info_(info),
-        body_(*spec.body),
-        program_(program),
-        b_(program),
-        emitter_(b_, body_, info, config("BLOCK_M")),
-        first_(first_matrix(*info.matmuls[0])) {}
-
-  void build() {
-    place_block();
-    const Node& mm = *info_.matmuls[0];
-    const Shape& a = body_.type(mm.inputs[first_]).shape;
-    k_ = a.back();
-    std::vector<Id> sums;
-    for (std::size_t i = 0; i < info_.matmuls.size(); ++i) {
-      sums.push_back(b_.splat(Kind::kF32, config("BLOCK_M"), config("BLOCK_N"), 0));
-    }
-    const Id loop = b_.begin_for(b_.integer(0), scalar_of(b_, Expr(k_), body_.symbols()),
-                                 b_.integer(config("BLOCK_K")), std::move(sums));
-    emitter_.open_scope();
-    const Extent along_k{k_, config("BLOCK_K"), b_.induction(loop)};
-    const Operand left = operand(mm.inputs[first_], m_, along_k);
-    std::vector<Id> products;
-    for (std::size_t i = 0; i < info_.matmuls.size(); ++i) {
-      const Operand right = operand(info_.matmuls[i]->inputs[first_ + 1], along_k, n_);
-      products.push_back(b_.dot(left.tile, right.tile, b_.carried(loop, static_cast<int>(i)),
-                                left.transposed, right.transposed,
-                                body_.type(mm.inputs[first_]).dtype));
-    }
-    emitter_.close_scope();
-    finish(b_.end_for(loop, std::move(products)));
-  }
-
- private:
-  struct Extent {
-    Dim dim;
-    int block;
-    Id start;  ///< first index of the tile, a scalar
-  };
-  struct Operand {
-    Id tile;
-    bool transposed;
-  };
-
-  int config(const char* key) const { return static_cast<int>(spec_.config.at(key)); }
-
-  void place_block() {
-    const std::size_t rank = info_.space.size();
-    const Dim& m = info_.space[rank - 2];
-    const Dim& n = info_.space[rank - 1];
-    const int block_m = config("BLOCK_M");
-    const int block_n = config("BLOCK_N");
-    program_.warps_m = block_m >= 64 && program_.num_warps >= 4 ? 2 : 1;
-    const Expr tiles_m = ceil_div(Expr(m), Expr(block_m));
-    const Expr tiles_n = ceil_div(Expr(n), Expr(block_n));
-    const Shape batch(info_.space.begin(), info_.space.end() - 2);
-    program_.grid = tiles_m * tiles_n * numel(batch);
-    // 32-bit: a 64-bit division is a call.
-    Id block = b_.map(Fn::kToI32, {b_.program_id()});
-    const Id down = b_.map(Fn::kToI32, {b_.scalar(tiles_m)});
-    batch_ = {b_.integer(0), batch};
-    if (!(numel(batch) == Expr(1))) {
-      const Id tiles = b_.map(Fn::kToI32, {b_.scalar(tiles_m * tiles_n)});
-      batch_.index = b_.map(Fn::kToI64, {b_.map(Fn::kDiv, {block, tiles})});
-      block = b_.map(Fn::kRem, {block, tiles});
-    }
-    const auto start = [&](Fn fn, int size) {
-      return b_.map(Fn::kMul, {b_.map(fn, {block, down}), b_.integer(size)});
-    };
-    m_ = {m, block_m, start(Fn::kRem, block_m)};
-    n_ = {n, block_n, start(Fn::kDiv, block_n)};
-  }
-
-  /// The tile's indices along an extent, and the condition that they exist where blocks do not
-  /// divide it.
-  Id index(const Extent& extent, int rows, int cols, int axis, Mask& mask, bool always = false) {
-    const Id start =
-        info_.narrow ? b_.map(Fn::kToI32, {extent.start}) : b_.map(Fn::kToI64, {extent.start});
-    const Id index = b_.map(Fn::kAdd, {start, b_.range(rows, cols, axis)});
-    if (always || !extent.dim.is_constant() || extent.dim.constant() % extent.block != 0) {
-      mask.push_back(b_.map(Fn::kLt, {index, scalar_of(b_, Expr(extent.dim), body_.symbols())}));
-    }
-    return index;
-  }
-
-  /// The tile [rows, cols] of an operand's last two dims; transposed when its rows are what lies
-  /// side by side in memory.
-  Operand operand(ValueId value, const Extent& rows, const Extent& cols) {
-    const Shape& shape = body_.type(value).shape;
-    const std::size_t rank = shape.size();
-    // ldmatrix transposes 16-bit elements only: 8-bit ones lie along K in shared memory, whatever
-    // the order in global memory.
-    const bool transposed =
-        is_float8(body_.type(value).dtype)
-            ? &rows != &m_
-            : !is_contiguous(body_, value, rank - 1) && is_contiguous(body_, value, rank - 2);
-    const Extent& outer = transposed ? cols : rows;
-    const Extent& inner = transposed ? rows : cols;
-    Mask mask;
-    // What is not copied as it is will be loaded past the last step, too.
-    const bool computed = !is_plain(body_, value);
-    const Id along_outer = index(outer, outer.block, inner.block, 0, mask, computed);
-    const Id along_inner = index(inner, outer.block, inner.block, 1, mask, computed);
-    const Shape batch(shape.begin(), shape.end() - 2);
-    Coords at = emitter_.coords().broadcast({batch_}, batch);
-    at.push_back({transposed ? along_inner : along_outer, {shape[rank - 2]}});
-    at.push_back({transposed ? along_outer : along_inner, {shape[rank - 1]}});
-    Id tile = emitter_.value(value, at, mask);
-    if (b_.type(tile).cols != inner.block || b_.type(tile).rows != outer.block) {
-      // One element, or one per row, for the whole tile: nothing past the bounds.
-      tile = b_.spread(tile, outer.block, inner.block);
-      for (Id inside : mask) {
-        tile = b_.map(Fn::kSelect, {inside, tile, b_.constant(Kind::kF32, 0)});
-      }
-    }
-    return {tile, transposed};
-  }
-
-  /// The epilogue works on the same tile, in the accumulators' layout.
-  void finish(const std::vector<Id>& sums) {
-    Mask mask;
-    const int block_m = config("BLOCK_M");
-    const int block_n = config("BLOCK_N");
-    const Id row = index(m_, block_m, 1, 0, mask);
-    const Id col = index(n_, block_m, block_n, 1, mask);
-    const Coords at{batch_, {row, {m_.dim}}, {col, {n_.dim}}};
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      const Node& mm = *info_.matmuls[i];
-      const ValueId result = mm.outputs[0];
-      emitter_.define(result, b_.round(body_.type(result).dtype, scaled(mm, sums[i], at, mask)));
-    }
-    for (std::size_t i = 0; i < body_.outputs().size(); ++i) emitter_.store(i, at, mask);
-  }
-
-  /// What addmm and scaled_mm do before they round.
-  Id scaled(const Node& mm, Id sum, const Coords& at, const Mask& mask) {
-    const auto term = [&](std::size_t input) {
-      const ValueId v = mm.inputs[input];
-      return emitter_.value(v, emitter_.coords().broadcast(at, body_.type(v).shape), mask);
-    };
-    const auto times = [&](Id x, double factor) {
-      return factor == 1 ? x : b_.map(Fn::kMul, {x, b_.constant(Kind::kF32, factor)});
-    };
-    if (mm.op->matmul == Matmul::kScaled) {
-      const Id product = b_.map(Fn::kMul, {b_.map(Fn::kMul, {sum, term(2)}), term(3)});
-      return mm.inputs.size() > 4 ? b_.map(Fn::kAdd, {product, term(4)}) : product;
-    }
-    if (mm.op->matmul != Matmul::kAdd) return sum;
-    const Id product = times(sum, *mm.attr<double>("alpha"));
-    const double beta = *mm.attr<double>("beta");
-    // With beta 0 the bias is not looked at, whatever it holds.
-    return beta == 0 ? product : b_.map(Fn::kAdd, {product, times(term(0), beta)});
-  }
-
-  const KernelSpec& spec_;
-  const BodyInfo& info_;
-  const Graph& body_;
-  tile::Program& program_;
-  tile::Builder b_;
-  BodyEmitter emitter_;
-  std::size_t first_;  ///< which input of the matmul is the left operand
-  Axis batch_;
-  Extent m_, n_;
-  Dim k_;
-};
-
-constexpr std::array kSettings = {
-    kWarpsSetting,
-    Setting{"BLOCK_M", 16, 256, true},
-    Setting{"BLOCK_N", 16, 256, true},
-    Setting{"BLOCK_K", 16, 256, true},
-    Setting{"num_stages", 1, 8, false},
-};
-
-bool is_matmul(const Node& node) { return node.op->op_class == OpClass::kMatmul; }
-
-/// Two matmuls share a kernel when they share the first operand and agree in everything else.
-bool is_pair(const Graph& body, const Node& one, const Node& other) {
-  return one.op == other.op && one.op->matmul == Matmul::kPlain &&
-         one.inputs[0] == other.inputs[0] && body.type(one.inputs[1]) == body.type(other.inputs[1]);
-}
-
 std::string refuse(const Graph& body) {
   const BodyInfo info = analyze(body);
-  const auto& pair = info.matmuls;
-  if (pair.size() > 2) return "a kernel holds one matmul, or a pair that shares an operand";
-  if (pair.size() == 2 && !is_pair(body, *pair[0], *pair[1])) {
-    return "a kernel holds one matmul, or a pair that shares its first operand";
-  }
-  return info.refusal;
+  const std::string reason = refuse_matmuls(body, info);
+  return reason.empty() ? info.refusal : reason;
 }
 
 Config default_config_of(const Graph& body, const Target&) {
   const BodyInfo info = analyze(body);
-  // Small M: narrow tiles, so that the weights stream through many blocks.
-  const std::int64_t m = info.space[info.space.size() - 2].max(body.symbols());
-  const std::int64_t block_m = std::clamp<std::int64_t>(round_up_to_power_of_two(m), 16, 64);
-  const DType dtype = body.type(info.matmuls[0]->inputs[0]).dtype;
-  // 128 bytes of K, so that a row of a tile is one line.
-  const std::int64_t block_k = 128 / static_cast<std::int64_t>(dtype_size(dtype));
-  return {{"BLOCK_M", block_m},
-          {"BLOCK_N", 64},
-          {"BLOCK_K", block_k},
-          {"num_stages", 3},
-          {"num_warps", 4}};
+  return gemm_config(body, info, info.space[info.space.size() - 2].max(body.symbols()));
 }
 
-/// Tiles of other sizes: each element of the result adds its products in the same order.
-std::vector<Config> candidates_of(const Graph& body, const Target& target) {
-  const Config base = default_config_of(body, target);
-  const BodyInfo info = analyze(body);
-  const auto right = static_cast<std::int64_t>(info.matmuls.size());
-  // A row of a tile of operands is 128 bytes.
-  const auto fits = [&](std::int64_t m, std::int64_t n, std::int64_t stages) {
-    return (m + right * n) * 128 * stages <= target.max_shared_bytes();
-  };
-  std::vector<Config> all{base};
-  for (const std::int64_t block_m : {16, 32, 64, 128}) {
-    if (block_m > 2 * base.at("BLOCK_M")) break;
-    for (const std::int64_t block_n : {32, 64, 128}) {
-      for (const std::int64_t stages : {3, 4}) {
-        Config config = base;
-        config["BLOCK_M"] = block_m;
-        config["BLOCK_N"] = block_n;
-        config["num_stages"] = stages;
-        config["num_warps"] = block_m * block_n >= 128 * 128 ? 8 : 4;
-        if (config != base && fits(block_m, block_n, stages)) all.push_back(std::move(config));
-      }
-    }
+/// The tile of this block; sets the grid.
+GemmPlace place_block(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info) {
+  const std::size_t rank = info.space.size();
+  const std::int64_t block_m = spec.config.at("BLOCK_M");
+  const std::int64_t block_n = spec.config.at("BLOCK_N");
+  const Expr tiles_m = ceil_div(Expr(info.space[rank - 2]), Expr(block_m));
+  const Expr tiles_n = ceil_div(Expr(info.space[rank - 1]), Expr(block_n));
+  const Shape batch(info.space.begin(), info.space.end() - 2);
+  b.program().grid = tiles_m * tiles_n * numel(batch);
+  // 32-bit: a 64-bit division is a call.
+  Id block = b.map(Fn::kToI32, {b.program_id()});
+  const Id down = b.map(Fn::kToI32, {b.scalar(tiles_m)});
+  GemmPlace place{.batch = {b.integer(0), batch}, .row = 0, .col = 0, .chunk = {}};
+  if (!(numel(batch) == Expr(1))) {
+    const Id tiles = b.map(Fn::kToI32, {b.scalar(tiles_m * tiles_n)});
+    place.batch.index = b.map(Fn::kToI64, {b.map(Fn::kDiv, {block, tiles})});
+    block = b.map(Fn::kRem, {block, tiles});
   }
-  return all;
+  const auto start = [&](Fn fn, std::int64_t size) {
+    return b.map(Fn::kMul, {b.map(fn, {block, down}), b.integer(size)});
+  };
+  place.row = start(Fn::kRem, block_m);
+  place.col = start(Fn::kDiv, block_n);
+  return place;
 }
 
 tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_device*/) {
   tile::Program program;
-  Gemm(spec, analyze(*spec.body), program).build();
+  tile::Builder b(program);
+  const BodyInfo info = analyze(*spec.body);
+  program.warps_m = gemm_warps_m(spec.config);
+  emit_gemm_tile(b, spec, info, place_block(b, spec, info));
   return program;
 }
 
@@ -313,14 +66,16 @@ tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_devic
 extern const Template kGemmTemplate;
 const Template kGemmTemplate = {
     .name = "gemm",
-    .settings = kSettings,
+    .settings = kGemmSettings,
     .matches =
         [](const Graph& body) {
           return std::any_of(body.nodes().begin(), body.nodes().end(), is_matmul);
         },
     .refuse = refuse,
     .default_config = default_config_of,
-    .candidates = candidates_of,
+    .candidates = [](const Graph& body, const Target& target) -> std::vector<Config> {
+      return gemm_candidates(analyze(body), default_config_of(body, target), target);
+    },
     .build = build,
 };
 

@@ -8,9 +8,9 @@
 #include "codegen/templates/template.h"
 
 // The list, in the order in which a body asks.
-#define BRAID_TEMPLATES(entry)                                            \
-  entry(kBarrierTemplate) entry(kCollectiveTemplate) entry(kGemmTemplate) \
-      entry(kElementwiseTemplate)
+#define BRAID_TEMPLATES(entry)                                                  \
+  entry(kBarrierTemplate) entry(kGatherGemmTemplate) entry(kCollectiveTemplate) \
+      entry(kGemmTemplate) entry(kElementwiseTemplate)
 
 namespace braid {
 

@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "codegen/tile/op_info.h"
+#include "codegen/tile/remote.h"
 #include "codegen/tile/verify_packets.h"
 
 namespace braid::tile {
@@ -314,6 +315,16 @@ class Verifier {
         break;
       case Fn::kSelect:
         expect(is_pred(type(inst.args[0]).kind), inst.args[0], "the condition", "predicates");
+        if (type(inst.args[1]).kind == Kind::kPtr) {
+          for (Id arg : inst.args) expect(type(arg).is_scalar(), arg, "operand", "a scalar");
+          for (std::size_t i : {1, 2}) {
+            pointer(inst.args[i]);
+            expect(symmetric_buffer(p_, inst.args[i]) == nullptr, inst.args[i], "operand",
+                   "memory of this rank, not of a peer");
+          }
+          good = inst.type.kind == Kind::kPtr;
+          break;
+        }
         good = (inst.type.kind == Kind::kF32) == (type(inst.args[1]).kind == Kind::kF32);
         if (type(inst.args[1]).kind != Kind::kPred) alike(1);
         break;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/kernel_spec.h"
+#include "ir/collective.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "lowering/plan/cost.h"
@@ -82,6 +83,13 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
   return cheap && bytes <= results * 1.05;
 }
 
+/// Whether the host is an all-gather that lowering wants in the kernel of the matmuls behind it.
+bool gathers_within(const Clusters& clusters, int host) {
+  const auto& nodes = clusters.item(host).nodes;
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](NodeId n) { return is_in_kernel(clusters.node(n)); });
+}
+
 Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vector<NodeId>& own) {
   const Node& n = clusters.node(id);
   if (is_collective(n)) {
@@ -89,7 +97,7 @@ Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vec
     return Reason(why::kCollectiveOpens, n.op_name());
   }
   if (n.op->op_class == OpClass::kMatmul) {
-    if (is_matmul_prologue(clusters, host, id)) return {};
+    if (is_matmul_prologue(clusters, host, id) || gathers_within(clusters, host)) return {};
     return Reason(why::kMatmulOpens);
   }
   if (n.op->op_class == OpClass::kView) return Reason(why::kViewOpens, n.op_name());

@@ -25,9 +25,8 @@ struct CollectiveModel {
   double share;  ///< of the link's rate that it reaches
 };
 constexpr CollectiveModel kCollectives[] = {
-    {"one_shot", 0, 0, 1, 1, 0, 0, 0, 0.8},
-    {"two_shot", 0, 0, 2, 0, 2, 0, 0, 0.8},
-    {"multimem", 0, 0, 2, 0, 0, 1, 1, 0.8},
+    {"one_shot", 0, 0, 1, 1, 0, 0, 0, 0.8},    {"two_shot", 0, 0, 2, 0, 2, 0, 0, 0.8},
+    {"multimem", 0, 0, 2, 0, 0, 1, 1, 0.8},    {"in_kernel", 0, 0, 1, 1, 0, 0, 0, 0.8},
     {"ring", 8400, 3400, 0, 0, 2, 0, 0, 0.92},
 };
 
@@ -60,7 +59,7 @@ const CollectiveModel& collective_model(std::string_view algorithm) {
     if (model.algorithm == algorithm) return model;
   }
   throw_invalid("", fmt::format("unknown collective algorithm '{}'; expected one_shot, two_shot, "
-                                "multimem or ring",
+                                "multimem, in_kernel or ring",
                                 algorithm));
 }
 
@@ -92,22 +91,24 @@ double collective_node_ns(const Graph& graph, const Node& node, const Bindings& 
   return ns;
 }
 
-/// A body: its collective, then the slower of its traffic and its arithmetic.
+/// A body: its collective, then the slowest of its traffic, its arithmetic and what goes on beside.
 double kernel_ns(const Graph& graph, const Node& node, const Graph& body, const Bindings& bindings,
                  const DeviceModel& device) {
   double bytes = 0;
   double arithmetic = 0;
   double collective = 0;
+  double beside = 0;  // of a collective that goes on while others are multiplied
   for (ValueId value : node.inputs) bytes += type_bytes(graph.type(value), bindings);
   for (ValueId value : node.outputs) bytes += type_bytes(graph.type(value), bindings);
   for (const Node& inner : body.nodes()) {
     if (inner.op->op_class == OpClass::kCollective) {
-      collective += collective_node_ns(body, inner, bindings, device);
+      (is_in_kernel(inner) ? beside : collective) +=
+          collective_node_ns(body, inner, bindings, device);
     } else {
       arithmetic += arithmetic_ns(body, inner, bindings, device);
     }
   }
-  return device.launch_ns + collective + std::max(arithmetic, bytes / device.hbm_gbs);
+  return device.launch_ns + collective + std::max({beside, arithmetic, bytes / device.hbm_gbs});
 }
 
 }  // namespace

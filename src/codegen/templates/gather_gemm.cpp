@@ -1,0 +1,274 @@
+// An all-gather and the matmuls that read it as their left operand, pipelined within one kernel
+// (PyTorch's fused_all_gather_matmul; "inter-SM overlap" of ParallelKittens, 2025). The first
+// blocks do nothing but copy: rank by rank, beginning with the next one, panels of BLOCK_M rows
+// into the gathered operand, which is an output of the kernel, and raise a flag of this rank's own
+// for each panel. The other blocks go through the tiles in the order in which their rows arrive:
+// those of this rank's own rows first, from where they lie, the others once the panel's flag is up.
+//
+//     a block that copies:      signal, wait      every peer has entered this step
+//       for each of its panels: copy, signal the panel to this rank
+//                               signal, wait      only at the group's last step of a run
+//     a block that multiplies:
+//       for each of its tiles:  wait for the panel, unless it is this rank's own; loop over K, rest
+//
+// Blocks that copy come first, so that those which wait for them are not alone on the device. The
+// grid is constant, at most one block for each multiprocessor (docs/architecture.md,
+// Communication). Flags: a slot for each block that copies and barrier, then one for each panel;
+// all of them are raised in each run, whatever the symbols. K is added up as in the plain kernel.
+
+#include <algorithm>
+#include <array>
+
+#include "codegen/device_model.h"
+#include "codegen/templates/gemm_tile.h"
+#include "codegen/templates/template.h"
+#include "ir/collective.h"
+#include "ir/numel.h"
+#include "ir/op_registry.h"
+
+namespace braid {
+
+using tile::Fn;
+using tile::Id;
+using tile::kNone;
+
+namespace {
+
+constexpr const char* kCopyBlocks = "num_copy_blocks";
+
+bool matches(const Graph& body) {
+  const auto& nodes = body.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), is_in_kernel) &&
+         std::any_of(nodes.begin(), nodes.end(), is_matmul);
+}
+
+/// Whether the value is the gathered one, or its rows under another shape.
+bool is_gathered(const Graph& body, const BodyInfo& info, ValueId value) {
+  while (value != info.gathered) {
+    const NodeId producer = body.value(value).producer;
+    if (producer < 0 || body.node(producer).op->view != View::kFlat) return false;
+    value = body.node(producer).inputs[0];
+  }
+  return true;
+}
+
+std::string refuse(const Graph& body) {
+  const BodyInfo info = analyze(body);
+  if (info.gathered < 0 || info.matmuls.empty()) return "it gathers nothing that it multiplies";
+  if (std::string reason = refuse_matmuls(body, info); !reason.empty()) return reason;
+  if (!info.refusal.empty()) return info.refusal;
+  if (info.prologue >= 0) return "the operand of a gather within a kernel must be in memory";
+  const Node& mm = *info.matmuls[0];
+  const ValueId left = mm.inputs[first_matrix(mm)];
+  if (!is_gathered(body, info, left) || body.type(left).shape.size() != 2) {
+    return "only the rows of a matmul's left operand are gathered within its kernel";
+  }
+  const auto& outputs = body.outputs();
+  if (std::find(outputs.begin(), outputs.end(), info.gathered) == outputs.end()) {
+    return "what a kernel gathers must be in memory";
+  }
+  const Collective form = collective_of(body, info.collective->op_name(), info.collective->attrs,
+                                        body.type(info.collective->inputs[0]));
+  if (form.gather_dim != 0) return "only dim 0 is gathered within a kernel";
+  if (!info.space[0].divide_exactly(form.ranks, body.symbols())) {
+    return "the rows of a rank are no expression of the symbols";
+  }
+  return "";
+}
+
+class GatherGemm {
+ public:
+  GatherGemm(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info)
+      : b_(b),
+        spec_(spec),
+        body_(*spec.body),
+        info_(info),
+        group_(*info.collective->attr<std::string>("group")),
+        world_(body_.groups().at(group_).size),
+        dtype_(body_.type(info.gathered).dtype),
+        rows_(*info.space[0].divide_exactly(world_, body_.symbols())),
+        width_(body_.type(info.matmuls[0]->inputs[first_matrix(*info.matmuls[0])]).shape[1]),
+        block_m_(spec.config.at("BLOCK_M")),
+        panels_(std::max<std::int64_t>(1, (rows_.max(body_.symbols()) + block_m_ - 1) / block_m_)),
+        copy_blocks_(std::min(spec.config.at(kCopyBlocks), world_ * panels_)) {}
+
+  /// `most`: blocks of the device that the kernel may fill.
+  void build(std::int64_t most) {
+    const SymbolTable& symbols = body_.symbols();
+    tile::Program& program = b_.program();
+    b_.communicate(group_, static_cast<int>(world_));
+    const std::int64_t columns =
+        (info_.space[1].max(symbols) + spec_.config.at("BLOCK_N") - 1) / spec_.config.at("BLOCK_N");
+    const std::int64_t tiles = std::max<std::int64_t>(1, world_ * panels_ * columns);
+    program.grid =
+        std::clamp<std::int64_t>(copy_blocks_ + tiles, 2, std::max<std::int64_t>(2, most));
+    program.flag_slots = 2 * copy_blocks_ + (world_ - 1) * panels_;
+    program.warps_m = gemm_warps_m(spec_.config);
+    rank_ = b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group_});
+    // Few blocks, where many ranks share a device: most of them multiply all the same.
+    copying_ = b_.map(
+        Fn::kMin,
+        {b_.integer(copy_blocks_),
+         b_.map(Fn::kMax, {b_.integer(1), b_.map(Fn::kDiv, {b_.num_programs(), b_.integer(4)})})});
+    copies_ = b_.map(Fn::kLt, {b_.program_id(), copying_});
+    meet(b_.program_id(), copies_);
+    copy_panels();
+    multiply();
+    const Id closing =
+        b_.param({.kind = KernelParam::Kind::kClosing, .index = 0, .expr = 0, .group = group_});
+    meet(b_.map(Fn::kAdd, {b_.integer(copy_blocks_), b_.program_id()}),
+         b_.map(Fn::kAnd, {copies_, b_.map(Fn::kLt, {b_.integer(0), closing})}));
+  }
+
+ private:
+  void meet(Id slot, Id predicate) {
+    b_.signal(slot, kNone, predicate);
+    b_.wait(slot, kNone, predicate);
+  }
+
+  /// An expression as an i64 scalar.
+  Id scalar(const Expr& expr) { return scalar_of(b_, expr, body_.symbols()); }
+  Id times(Id a, Id b) { return b_.map(Fn::kMul, {a, b}); }
+  Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
+
+  /// The rank whose rows are number `turn` to be multiplied: this one has turn 0.
+  Id rank_of_turn(Id turn) { return b_.map(Fn::kRem, {plus(rank_, turn), b_.integer(world_)}); }
+  Id elements_of_rank() { return times(scalar(Expr(rows_)), scalar(Expr(width_))); }
+  Id gathered() {
+    const auto& outputs = body_.outputs();
+    const auto index = std::find(outputs.begin(), outputs.end(), info_.gathered) - outputs.begin();
+    return b_.param(
+        {.kind = KernelParam::Kind::kOutput, .index = static_cast<int>(index), .group = {}}, 16);
+  }
+  int operand() const { return body_.value(info_.collective->inputs[0]).result; }
+
+  /// Slots come after those of the barriers, in the order of copying.
+  Id slot_of_panel(Id number) { return plus(b_.integer(2 * copy_blocks_), number); }
+
+  void copy_panels() {
+    const Id all = b_.integer(world_ * panels_);
+    // None for a block that multiplies.
+    const Id first = b_.map(Fn::kSelect, {copies_, b_.program_id(), all});
+    const Id offset =
+        b_.param({.kind = KernelParam::Kind::kOffset, .index = operand(), .group = group_}, 256);
+    const Id loop = b_.begin_for(first, all, copying_, {});
+    const Id number = b_.induction(loop);
+    const Id panels = b_.integer(panels_);
+    const Id turn = plus(b_.map(Fn::kDiv, {number, panels}), b_.integer(1));
+    const Id from = rank_of_turn(turn);
+    const Id source = b_.peer(offset, from);
+    const Id target = b_.ptr_add(gathered(), times(from, elements_of_rank()), dtype_);
+    const Id row = times(b_.map(Fn::kRem, {number, panels}), b_.integer(block_m_));
+    const Id width = scalar(Expr(width_));
+    const Id end =
+        times(b_.map(Fn::kMin, {plus(row, b_.integer(block_m_)), scalar(Expr(rows_))}), width);
+    copy(source, target, times(row, width), end);
+    const Id others = b_.integer((world_ - 1) * panels_);
+    b_.signal(slot_of_panel(number), rank_, b_.map(Fn::kLt, {number, others}));
+    b_.end_for(loop, {});
+  }
+
+  /// The elements [begin, end).
+  void copy(Id source, Id target, Id begin, Id end) {
+    constexpr int kBytesOfThread = 64;  // in flight at one time
+    const int piece = static_cast<int>(spec_.config.at("num_warps")) * 32 * kBytesOfThread /
+                      static_cast<int>(dtype_size(dtype_));
+    const Id loop = b_.begin_for(begin, end, b_.integer(piece), {});
+    const Id start = b_.induction(loop);
+    const Id column = b_.range(1, piece, 1);
+    const Id inside = b_.map(Fn::kLt, {column, b_.map(Fn::kSub, {end, start})});
+    const Id value = b_.load(b_.ptr_add(source, start, dtype_), column, inside, dtype_);
+    b_.store(b_.ptr_add(target, start, dtype_), column, value, inside, dtype_);
+    b_.end_for(loop, {});
+  }
+
+  void multiply() {
+    const Expr panels = ceil_div(Expr(rows_), Expr(block_m_));
+    const Expr columns = ceil_div(Expr(info_.space[1]), Expr(spec_.config.at("BLOCK_N")));
+    const Id tiles_of_rank = scalar(panels * columns);
+    const Id all = times(b_.integer(world_), tiles_of_rank);
+    const Id first =
+        b_.map(Fn::kSelect, {copies_, all, b_.map(Fn::kSub, {b_.program_id(), copying_})});
+    const Id loop = b_.begin_for(first, all, b_.map(Fn::kSub, {b_.num_programs(), copying_}), {});
+    // 32-bit: a 64-bit division is a call.
+    const auto narrow = [&](Id id) { return b_.map(Fn::kToI32, {id}); };
+    const Id number = narrow(b_.induction(loop));
+    const Id turn = b_.map(Fn::kDiv, {number, narrow(tiles_of_rank)});
+    const Id tile = b_.map(Fn::kRem, {number, narrow(tiles_of_rank)});
+    const Id down = narrow(scalar(panels));
+    const Id panel = b_.map(Fn::kRem, {tile, down});
+    const Id from = rank_of_turn(turn);
+    const Id remote = b_.map(Fn::kLt, {b_.integer(0), turn});
+    const Id arrival =
+        plus(times(b_.map(Fn::kSub, {turn, b_.integer(1)}), b_.integer(panels_)), panel);
+    b_.wait(slot_of_panel(arrival), rank_, remote);
+    const Id own =
+        b_.param({.kind = KernelParam::Kind::kInput, .index = operand(), .group = {}}, 16);
+    const Id copied = b_.ptr_add(gathered(), times(from, elements_of_rank()), dtype_);
+    const GemmPlace place{
+        .batch = {b_.integer(0), {}},
+        .row = times(panel, b_.integer(block_m_)),
+        .col = times(b_.map(Fn::kDiv, {tile, down}), b_.integer(spec_.config.at("BLOCK_N"))),
+        .chunk = GemmPlace::Chunk{.rows = rows_,
+                                  .first_row = times(from, scalar(Expr(rows_))),
+                                  .pointer = b_.map(Fn::kSelect, {remote, copied, own})}};
+    emit_gemm_tile(b_, spec_, info_, place);
+    b_.end_for(loop, {});
+  }
+
+  tile::Builder& b_;
+  const KernelSpec& spec_;
+  const Graph& body_;
+  const BodyInfo& info_;
+  const std::string& group_;
+  std::int64_t world_;
+  DType dtype_;
+  Dim rows_;   ///< of one rank
+  Dim width_;  ///< of a row: K
+  std::int64_t block_m_;
+  std::int64_t panels_;       ///< of one rank, at most
+  std::int64_t copy_blocks_;  ///< at most
+  Id rank_ = kNone;
+  Id copying_ = kNone;  ///< blocks that copy, a scalar
+  Id copies_ = kNone;   ///< whether this one does
+};
+
+Config default_config_of(const Graph& body, const Target&) {
+  const BodyInfo info = analyze(body);
+  const std::int64_t world = body.groups().at(*info.collective->attr<std::string>("group")).size;
+  Config config = gemm_config(body, info, info.space[0].max(body.symbols()) / world);
+  config[kCopyBlocks] = 16;
+  return config;
+}
+
+constexpr std::array kSettings = [] {
+  std::array<Setting, std::size(kGemmSettings) + 1> all{};
+  std::copy(std::begin(kGemmSettings), std::end(kGemmSettings), all.begin());
+  all.back() = {kCopyBlocks, 1, 64, false};
+  return all;
+}();
+
+tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_device) {
+  tile::Program program;
+  tile::Builder b(program);
+  const BodyInfo info = analyze(*spec.body);
+  GatherGemm(b, spec, info).build(device_model(target).sms / ranks_per_device);
+  return program;
+}
+
+}  // namespace
+
+extern const Template kGatherGemmTemplate;
+const Template kGatherGemmTemplate = {
+    .name = "gather_gemm",
+    .settings = kSettings,
+    .matches = matches,
+    .refuse = refuse,
+    .default_config = default_config_of,
+    .candidates = [](const Graph& body, const Target& target) -> std::vector<Config> {
+      return gemm_candidates(analyze(body), default_config_of(body, target), target);
+    },
+    .build = build,
+};
+
+}  // namespace braid

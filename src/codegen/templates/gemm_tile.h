@@ -1,0 +1,48 @@
+#pragma once
+
+#include "codegen/templates/body.h"
+
+namespace braid {
+
+/// Where one BLOCK_M x BLOCK_N tile of a matmul's result lies.
+struct GemmPlace {
+  Axis batch;         ///< which of the results
+  tile::Id row, col;  ///< its first ones, scalars
+  /// Of a left operand that is gathered: the rows of one rank, among which `row` counts.
+  struct Chunk {
+    Dim rows;
+    tile::Id first_row;  ///< in the result, a scalar
+    tile::Id pointer;    ///< to its first element in memory
+  };
+  std::optional<Chunk> chunk;
+};
+
+/// Emits the loop over K of one tile with a dot (two for a pair), whose loads the pipeliner turns
+/// into an asynchronous ring, and what follows it. An operand is asked for at its tile like any
+/// other value, so views and batches are strides; it is read in the order in which it lies in
+/// memory.
+void emit_gemm_tile(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
+                    const GemmPlace& place);
+
+/// How a kernel of such tiles arranges its warps.
+[[nodiscard]] int gemm_warps_m(const Config& config);
+
+inline constexpr Setting kGemmSettings[] = {
+    kWarpsSetting,
+    {"BLOCK_M", 16, 256, true},
+    {"BLOCK_N", 16, 256, true},
+    {"BLOCK_K", 16, 256, true},
+    {"num_stages", 1, 8, false},
+};
+/// For at most `rows` rows.
+[[nodiscard]] Config gemm_config(const Graph& body, const BodyInfo& info, std::int64_t rows);
+/// Tiles of other sizes: each element of the result adds its products in the same order.
+[[nodiscard]] std::vector<Config> gemm_candidates(const BodyInfo& info, const Config& base,
+                                                  const Target& target);
+
+/// Why the matmuls of a body cannot share a kernel; empty where they can.
+[[nodiscard]] std::string refuse_matmuls(const Graph& body, const BodyInfo& info);
+
+[[nodiscard]] bool is_matmul(const Node& node);
+
+}  // namespace braid

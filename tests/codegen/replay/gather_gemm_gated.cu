@@ -1,0 +1,380 @@
+__device__ __forceinline__ unsigned short narrow_bf16(float x) {
+  unsigned short y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
+  uint4 w = make_uint4(0u, 0u, 0u, 0u);
+  if (ok) w = *(const uint4*)p;
+  v[0] = __uint_as_float(w.x << 16);
+  v[1] = __uint_as_float(w.x & 0xffff0000u);
+  v[2] = __uint_as_float(w.y << 16);
+  v[3] = __uint_as_float(w.y & 0xffff0000u);
+  v[4] = __uint_as_float(w.z << 16);
+  v[5] = __uint_as_float(w.z & 0xffff0000u);
+  v[6] = __uint_as_float(w.w << 16);
+  v[7] = __uint_as_float(w.w & 0xffff0000u);
+}
+__device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
+__device__ __forceinline__ void store_bf16_2(unsigned short* p, const float* v, bool ok) {
+  unsigned w;
+  w = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  if (ok) *(unsigned*)p = w;
+}
+__device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
+  uint4 w;
+  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
+  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
+  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  if (ok) *(uint4*)p = w;
+}
+__device__ __forceinline__ long long max_i64(long long a, long long b) { return a > b ? a : b; }
+__device__ __forceinline__ long long min_i64(long long a, long long b) { return a < b ? a : b; }
+extern __shared__ __align__(1024) unsigned char smem[];
+__device__ __forceinline__ unsigned shared_address(const void* p) {
+  return (unsigned)__cvta_generic_to_shared(p);
+}
+__device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// 16 bytes from global to shared memory; zeros when not ok.
+__device__ __forceinline__ void copy_async_16(void* to, const void* from, bool ok) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :: "r"(shared_address(to)), "l"(from), "r"(ok ? 16 : 0) : "memory");
+}
+__device__ __forceinline__ void wait_group_0() {
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  __syncthreads();
+}
+__device__ __forceinline__ void wait_group_1() {
+  asm volatile("cp.async.wait_group 1;" ::: "memory");
+  __syncthreads();
+}
+__device__ __forceinline__ void ldmatrix(unsigned* r, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+}
+__device__ __forceinline__ void ldmatrix_trans(unsigned* r, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+}
+__device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const unsigned* b) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// What went wrong first on this rank, for the host.
+struct Record {
+  unsigned kind, step, block, slot, peer, expected, seen, node;
+  long long index, extent;
+};
+__device__ __forceinline__ bool claim(Record* record, unsigned kind) {
+  return atomicCAS(&record->kind, 0u, kind) == 0u;
+}
+
+// Flags are 32-bit epochs that only grow; fences at system scope, one before all flags are sent and
+// one after each has come, carry the data.
+struct Peers { unsigned char* base[8]; };
+struct Comm {
+  unsigned char* self;
+  Record* record;
+  long long flags;
+  int rank, step;
+  long long timeout;
+  unsigned epoch;
+};
+
+// The words of a step: an epoch of each block, then for each slot a flag of each rank.
+__device__ __forceinline__ unsigned* epoch_at(const Comm& c) {
+  return (unsigned*)(c.self + c.flags) + blockIdx.x;
+}
+__device__ __forceinline__ unsigned* flag_at(const Comm& c, unsigned char* base, int slot, int from) {
+  return (unsigned*)(base + c.flags) + gridDim.x + slot * 8 + from;
+}
+__device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+__device__ __forceinline__ unsigned load_flag(const unsigned* p) {
+  unsigned v;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ void store_flag(unsigned* p, unsigned v) {
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" :: "l"(p), "r"(v) : "memory");
+}
+__device__ __forceinline__ unsigned long long global_timer() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
+__device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, long long flags, int step,
+                                          Record* record, long long timeout) {
+  Comm c;
+  c.self = peers.base[0];
+#pragma unroll 16
+  for (int r = 1; r < 8; ++r) c.self = r == rank ? peers.base[r] : c.self;
+  c.record = record;
+  c.flags = flags;
+  c.rank = rank;
+  c.step = step;
+  c.timeout = timeout;
+  c.epoch = *epoch_at(c) + 1;
+  return c;
+}
+// Every thread has read the epoch: the first signal's barrier comes after that.
+__device__ __forceinline__ void close_comm(const Comm& c) {
+  if (threadIdx.x == 0) *epoch_at(c) = c.epoch;
+}
+// Everything this block did before is visible to a peer that sees the flag. Where there are more
+// peers than threads, a thread has several.
+__device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
+  __syncthreads();
+  if (threadIdx.x < 8) fence();
+#pragma unroll 1
+  for (int r = threadIdx.x; r < 8; r += 128) {
+    store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
+  }
+}
+// Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
+__device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int slot, int peer,
+                                        unsigned seen) {
+  if (claim(c.record, 1)) {
+    c.record->step = c.step;
+    c.record->block = blockIdx.x;
+    c.record->slot = slot;
+    c.record->peer = peer;
+    c.record->expected = c.epoch;
+    c.record->seen = seen;
+  }
+#pragma unroll 16
+  for (int r = 0; r < 8; ++r) store_flag((unsigned*)peers.base[r], 1u);
+}
+// True when the run is lost, else when the peer's flag has come.
+__device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slot, int peer) {
+  const unsigned* flag = flag_at(c, c.self, slot, peer);
+  const unsigned long long start = global_timer();
+  bool lost = false;
+  unsigned seen = load_flag(flag);
+  while ((int)(seen - c.epoch) < 0 && !lost) {
+    lost = load_flag((const unsigned*)c.self) != 0;
+    // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
+    if (!lost && (long long)(global_timer() - start) > c.timeout) {
+      give_up(c, peers, slot, peer, seen);
+      lost = true;
+    }
+    seen = load_flag(flag);
+  }
+  fence();
+  return lost;
+}
+// False when the run is lost; then the block must leave.
+__device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
+  bool lost = false;
+#pragma unroll 1
+  for (int first = 0; first < 8; first += 128) {
+    const int peer = first + threadIdx.x;
+    if (peer >= 8 || lost) break;
+    lost = await(c, peers, slot, peer);
+  }
+  return !__syncthreads_or(lost);
+}
+
+__device__ __forceinline__ void signal_one(const Comm& c, const Peers& peers, int slot, int rank) {
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  fence();
+  store_flag(flag_at(c, peers.base[rank], slot, c.rank), c.epoch);
+}
+__device__ __forceinline__ bool wait_one(const Comm& c, const Peers& peers, int slot, int rank) {
+  bool lost = false;
+  if (threadIdx.x == 0) lost = await(c, peers, slot, rank);
+  return !__syncthreads_or(lost);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into_tensor_mm_mm_silu_mul(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, long long p7, unsigned char* p8, long long p9, long long p10, unsigned char* p11, unsigned char* p12, unsigned char* p13, unsigned char* p14, int p15) {
+  const int lane = threadIdx.x & 31;
+  const int warp = threadIdx.x >> 5;
+  const int col0 = lane % 32 * 8 + warp % 4 * 256;
+  const int row1 = lane / 8 % 4 + warp % 4 * 4;
+  const int col1 = lane % 8 * 8;
+  const int col2 = lane % 4 * 2 + warp % 2 * 32;
+  const int row3 = lane / 4 % 8 + warp / 2 % 2 * 32;
+  const int at4 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
+  const int at5 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8)) + lane % 16 * 64 + warp / 2 % 2 * 2048;
+  const int at6 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8) ^ (warp % 2 * 32)) + lane % 16 * 64;
+  Comm comm = open_comm(peers, rank, flags, step, record, timeout);
+  const long long v12 = min_i64(16, (max_i64(1, ((long long)gridDim.x / 4))));
+  const bool v14 = (long long)blockIdx.x < v12;
+  if (v14) signal(comm, peers, (long long)blockIdx.x);
+  if (v14 && !wait(comm, peers, (long long)blockIdx.x)) return;
+  const long long v18 = v14 ? (long long)blockIdx.x : 32;
+  for (long long v20 = v18; v20 < 32; v20 += v12) {
+    const long long v26 = ((long long)rank + ((v20 / 4) + 1)) % 8;
+    unsigned char* const v27 = peers.base[v26] + p6;
+    unsigned char* const v35 = p8 + ((v26 * (p7 * 2048)) * 2);
+    const long long v38 = (v20 % 4) * 64;
+    const long long v41 = (min_i64((v38 + 64), p7)) * 2048;
+    const long long v42 = v38 * 2048;
+    for (long long v44 = v42; v44 < v41; v44 += 4096) {
+      const long long v47 = v41 - v44;
+      const long long v49 = v44 * 2;
+      unsigned char* const v50 = v27 + v49;
+      float v51[32];
+#pragma unroll
+      for (int i = 0; i < 32; i += 8)
+        load_bf16_8(v51 + i, (const unsigned short*)v50 + (col0 + i % 8 + i / 8 % 4 * 1024), ((col0 + i % 8 + i / 8 % 4 * 1024) < v47));
+      unsigned char* const v52 = v35 + v49;
+#pragma unroll
+      for (int i = 0; i < 32; i += 8)
+        store_bf16_8((unsigned short*)v52 + (col0 + i % 8 + i / 8 % 4 * 1024), v51 + i, ((col0 + i % 8 + i / 8 % 4 * 1024) < v47));
+    }
+    const bool v55 = v20 < 28;
+    const long long v56 = 32 + v20;
+    if (v55) signal_one(comm, peers, v56, (long long)rank);
+  }
+  const long long v60 = 8 * p9;
+  const long long v62 = v14 ? v60 : ((long long)blockIdx.x - v12);
+  const long long v63 = (long long)gridDim.x - v12;
+  for (long long v64 = v62; v64 < v60; v64 += v63) {
+    const int v66 = (int)v64;
+    const int v67 = (int)p9;
+    const int v68 = v66 / v67;
+    const int v69 = v66 % v67;
+    const int v71 = (int)p10;
+    const int v72 = v69 % v71;
+    const long long v74 = ((long long)rank + v68) % 8;
+    const bool v76 = 0 < v68;
+    const int v80 = 32 + (((v68 - 1) * 4) + v72);
+    if (v76 && !wait_one(comm, peers, v80, (long long)rank)) return;
+    unsigned char* const v90 = p8 + ((v74 * (p7 * 2048)) * 2);
+    const int v92 = v72 * 64;
+    const int v94 = (v69 / v71) * 64;
+    const unsigned char* v96 = v76 ? v90 : p11;
+    wait_group_0();
+    const bool v164 = 0 < 2048;
+    const int v165 = (int)v92;
+    const int v169 = (int)0;
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16((unsigned short*)(smem + 0) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)v96 + (((v165 + (row1 + i / 8 % 4 * 16)) * 2048) + (v169 + (col1 + i % 8))), v164 && ((v165 + (row1 + i / 8 % 4 * 16)) < p7));
+    const int v179 = (int)v94;
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16((unsigned short*)(smem + 24576) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p12 + (((v169 + (row1 + i / 8 % 4 * 16)) * 1024) + (v179 + (col1 + i % 8))), v164);
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16((unsigned short*)(smem + 49152) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p13 + (((v169 + (row1 + i / 8 % 4 * 16)) * 1024) + (v179 + (col1 + i % 8))), v164);
+    commit_group();
+    const bool v188 = 64 < 2048;
+    const int v189 = (int)64;
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16((unsigned short*)(smem + 0 + (int)1 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)v96 + (((v165 + (row1 + i / 8 % 4 * 16)) * 2048) + (v189 + (col1 + i % 8))), v188 && ((v165 + (row1 + i / 8 % 4 * 16)) < p7));
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16((unsigned short*)(smem + 24576 + (int)1 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p12 + (((v189 + (row1 + i / 8 % 4 * 16)) * 1024) + (v179 + (col1 + i % 8))), v188);
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16((unsigned short*)(smem + 49152 + (int)1 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p13 + (((v189 + (row1 + i / 8 % 4 * 16)) * 1024) + (v179 + (col1 + i % 8))), v188);
+    commit_group();
+    float v100[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v100[i] = 0.0f;
+    float v101[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v101[i] = 0.0f;
+    for (long long v99 = 0; v99 < 2048; v99 += 64) {
+      const long long v200 = (v99 - 0) / 64;
+      const long long v201 = v200 % 3;
+      wait_group_1();
+      const long long v205 = v99 + 128;
+      const long long v207 = (v200 + 2) % 3;
+      const bool v208 = v205 < 2048;
+      const int v209 = (int)v92;
+      const int v213 = (int)v205;
+#pragma unroll
+      for (int i = 0; i < 32; i += 8)
+        copy_async_16((unsigned short*)(smem + 0 + (int)v207 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)v96 + (((v209 + (row1 + i / 8 % 4 * 16)) * 2048) + (v213 + (col1 + i % 8))), v208 && ((v209 + (row1 + i / 8 % 4 * 16)) < p7));
+      const int v223 = (int)v94;
+#pragma unroll
+      for (int i = 0; i < 32; i += 8)
+        copy_async_16((unsigned short*)(smem + 24576 + (int)v207 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p12 + (((v213 + (row1 + i / 8 % 4 * 16)) * 1024) + (v223 + (col1 + i % 8))), v208);
+#pragma unroll
+      for (int i = 0; i < 32; i += 8)
+        copy_async_16((unsigned short*)(smem + 49152 + (int)v207 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p13 + (((v213 + (row1 + i / 8 % 4 * 16)) * 1024) + (v223 + (col1 + i % 8))), v208);
+      commit_group();
+      {
+        const unsigned short* const a = (unsigned short*)(smem + 0 + (int)v201 * 8192);
+        const unsigned short* const b = (unsigned short*)(smem + 24576 + (int)v201 * 8192);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          unsigned fa[2][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 2; ++m)
+            ldmatrix(fa[m], a + ((at5 ^ (k % 4 * 16)) + m % 2 * 1024));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at6 ^ (n / 2 % 2 * 16)) + k % 4 * 1024));
+#pragma unroll
+          for (int m = 0; m < 2; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v100 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+      {
+        const unsigned short* const a = (unsigned short*)(smem + 0 + (int)v201 * 8192);
+        const unsigned short* const b = (unsigned short*)(smem + 49152 + (int)v201 * 8192);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          unsigned fa[2][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 2; ++m)
+            ldmatrix(fa[m], a + ((at5 ^ (k % 4 * 16)) + m % 2 * 1024));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at6 ^ (n / 2 % 2 * 16)) + k % 4 * 1024));
+#pragma unroll
+          for (int m = 0; m < 2; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v101 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+    }
+    const int v127 = (int)v92;
+    int v129[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v129[i] = v127 + (row3 + i % 4 * 8);
+    bool v130[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v130[i] = v129[i] < p7;
+    const int v131 = (int)v94;
+    const int v134 = (int)(v74 * p7);
+    float v136[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v136[i] = round_bf16(v100[i]);
+    float v144[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v144[i] = (round_bf16((v136[i] / (1.0f + (expf((-v136[i]))))))) * (round_bf16(v101[i]));
+    int v148[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v148[i] = (v134 + v129[i]) * 1024;
+#pragma unroll
+    for (int i = 0; i < 32; i += 2)
+      store_bf16_2((unsigned short*)p14 + (v148[i / 2 % 2 + i / 16 % 2 * 2] + (v131 + (col2 + i % 2 + i / 4 % 4 * 8))), v144 + i, v130[i / 2 % 2 + i / 16 % 2 * 2]);
+  }
+  const bool v154 = v14 && (0 < p15);
+  const long long v155 = 16 + (long long)blockIdx.x;
+  if (v154) signal(comm, peers, v155);
+  if (v154 && !wait(comm, peers, v155)) return;
+  __syncthreads();
+  close_comm(comm);
+}
