@@ -13,7 +13,8 @@ struct PassConfig {
   std::vector<std::string> enable;
   /// sequence_parallel: the dim that the tokens lie along. None: dim 0 of a matrix, dim 1 of more.
   std::optional<std::int64_t> sequence_dim;
-  /// micro_pipeline: fuse also where the cost model sees no gain.
+  /// micro_pipeline, and lower_collectives of what it fused: pipeline also where the cost model
+  /// sees no gain.
   bool always_pipeline = false;
   /// micro_pipeline: leave alone the gathers and scatters that other matmuls can hide, for a
   /// scheduler that overlaps them.

@@ -8,15 +8,9 @@
 namespace braid {
 namespace {
 
-class Composition {
+class Composition : FusedParts {
  public:
-  Composition(Graph& graph, const Node& node, const std::vector<ValueId>& operands,
-              const NameNode& name)
-      : graph_(graph),
-        node_(node),
-        operands_(operands),
-        name_(name),
-        form_(fused_operands(node.op_name(), node.attrs, operands.size())) {}
+  using FusedParts::FusedParts;
 
   std::vector<ValueId> run() { return form_.gathers ? gather() : scatter(); }
 
@@ -28,8 +22,7 @@ class Composition {
     ValueId scale = -1;
     if (form_.scaled) {
       scale = operands_[form_.a_scale()];
-      const bool is_shard = with_last(shape(operands_[0]), 1) == shape(scale);
-      scale = as_rows(is_shard ? gathered(scale, "_gather_scale") : scale, "_scale_rows");
+      scale = as_rows(scale_is_shard() ? gathered(scale, "_gather_scale") : scale, "_scale_rows");
     }
     const ValueId rows = as_rows(a, "_rows");
     for (std::size_t i = 0; i < form_.matmuls; ++i) {
@@ -56,49 +49,42 @@ class Composition {
     return waited(add(suffix, "all_gather_into_tensor", {shard},
                       {{"dim", node_.attrs.at("gather_dim")}, {"group", node_.attrs.at("group")}}));
   }
-
-  ValueId waited(ValueId collective) { return add("_wait", "wait_tensor", {collective}); }
-
-  ValueId multiplied(ValueId rows, ValueId scale, std::size_t i) {
-    std::vector<ValueId> inputs{rows, operands_[form_.b(i)]};
-    if (form_.scaled) inputs.insert(inputs.end(), {scale, operands_[form_.b_scale(i)]});
-    if (form_.biased) inputs.push_back(operands_[form_.bias(i)]);
-    Attrs attrs;
-    if (const auto* dtype = node_.attr<DType>("out_dtype")) attrs.emplace("out_dtype", *dtype);
-    return add("_mm", form_.scaled ? "scaled_mm" : "mm", std::move(inputs), std::move(attrs));
-  }
-
-  /// A matrix of its rows; a scalar or a matrix as it is.
-  ValueId as_rows(ValueId value, std::string_view suffix) {
-    if (shape(value).size() <= 2) return value;
-    return as(value, {*rows_of(shape(value)), shape(value).back()}, suffix);
-  }
-
-  ValueId as(ValueId value, const Shape& to, std::string_view suffix) {
-    return shape(value) == to ? value : add(suffix, "view", {value}, {{"shape", to}});
-  }
-
-  ValueId add(std::string_view suffix, std::string_view op, std::vector<ValueId> inputs,
-              Attrs attrs = {}) {
-    const NodeId id = graph_.add_node(name_(suffix), op, std::move(inputs), std::move(attrs));
-    return graph_.node(id).outputs[0];
-  }
-
-  static Shape with_last(Shape shape, const Dim& last) {
-    shape.back() = last;
-    return shape;
-  }
-
-  const Shape& shape(ValueId value) const { return graph_.type(value).shape; }
-
-  Graph& graph_;
-  const Node& node_;
-  const std::vector<ValueId>& operands_;
-  const NameNode& name_;
-  FusedOperands form_;
 };
 
 }  // namespace
+
+ValueId FusedParts::add(std::string_view suffix, std::string_view op, std::vector<ValueId> inputs,
+                        Attrs attrs) {
+  const NodeId id = graph_.add_node(name_(suffix), op, std::move(inputs), std::move(attrs));
+  return graph_.node(id).outputs[0];
+}
+
+ValueId FusedParts::as(ValueId value, const Shape& to, std::string_view suffix) {
+  return shape(value) == to ? value : add(suffix, "view", {value}, {{"shape", to}});
+}
+
+ValueId FusedParts::as_rows(ValueId value, std::string_view suffix) {
+  if (shape(value).size() <= 2) return value;
+  return as(value, {*rows_of(shape(value)), shape(value).back()}, suffix);
+}
+
+ValueId FusedParts::multiplied(ValueId rows, ValueId scale, std::size_t i) {
+  std::vector<ValueId> inputs{rows, operands_[form_.b(i)]};
+  if (form_.scaled) inputs.insert(inputs.end(), {scale, operands_[form_.b_scale(i)]});
+  if (form_.biased) inputs.push_back(operands_[form_.bias(i)]);
+  Attrs attrs;
+  if (const auto* dtype = node_.attr<DType>("out_dtype")) attrs.emplace("out_dtype", *dtype);
+  return add("_mm", form_.scaled ? "scaled_mm" : "mm", std::move(inputs), std::move(attrs));
+}
+
+bool FusedParts::scale_is_shard() const {
+  return with_last(shape(operands_[0]), 1) == shape(operands_[form_.a_scale()]);
+}
+
+Shape FusedParts::with_last(Shape shape, const Dim& last) {
+  shape.back() = last;
+  return shape;
+}
 
 FusedOperands fused_operands(std::string_view op, const Attrs& attrs, std::size_t operands) {
   FusedOperands form;

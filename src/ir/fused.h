@@ -45,6 +45,39 @@ struct FusedOperands {
 
 /// Names the nodes that are added; of a suffix such as "_gather".
 using NameNode = std::function<std::string(std::string_view suffix)>;
+
+/// What whoever takes a fused node apart needs: appends nodes on its operands.
+class FusedParts {
+ public:
+  FusedParts(Graph& graph, const Node& node, const std::vector<ValueId>& operands,
+             const NameNode& name)
+      : graph_(graph),
+        node_(node),
+        operands_(operands),
+        name_(name),
+        form_(fused_operands(node.op_name(), node.attrs, operands.size())) {}
+
+ protected:
+  ValueId add(std::string_view suffix, std::string_view op, std::vector<ValueId> inputs,
+              Attrs attrs = {});
+  ValueId waited(ValueId started) { return add("_wait", "wait_tensor", {started}); }
+  ValueId as(ValueId value, const Shape& to, std::string_view suffix);
+  /// A matrix of its rows; a scalar or a matrix as it is.
+  ValueId as_rows(ValueId value, std::string_view suffix);
+  /// Rows of A by B number i; `scale` is that of the rows, where there is one.
+  ValueId multiplied(ValueId rows, ValueId scale, std::size_t i);
+  /// Whether the scale of A is that of A_shard, and to be gathered, too.
+  [[nodiscard]] bool scale_is_shard() const;
+  [[nodiscard]] const Shape& shape(ValueId value) const { return graph_.type(value).shape; }
+  static Shape with_last(Shape shape, const Dim& last);
+
+  Graph& graph_;
+  const Node& node_;
+  const std::vector<ValueId>& operands_;
+  const NameNode& name_;
+  FusedOperands form_;
+};
+
 /// What a fused node means: appends the collective and the matmuls, and gives its results.
 std::vector<ValueId> add_composition(Graph& graph, const Node& node,
                                      const std::vector<ValueId>& operands, const NameNode& name);

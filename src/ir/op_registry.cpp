@@ -20,6 +20,7 @@ struct Registry {
   std::unordered_map<std::string_view, const OpDef*> by_name;
 
   Registry() {
+    add_chunk_ops(ops);
     add_collective_ops(ops);
     add_fsdp_ops(ops);
     add_fused_ops(ops);
@@ -80,7 +81,8 @@ double node_flops(const Graph& graph, const Node& node, const Bindings& bindings
 }
 
 double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings) {
-  if (node.op->op_class == OpClass::kView || node.op->op_class == OpClass::kWait) return 0;
+  const OpClass c = node.op->op_class;
+  if (c == OpClass::kView || c == OpClass::kWait || c == OpClass::kChunk) return 0;
   double sum = 0;
   if (node.op->op_class == OpClass::kGather) {
     // Of the operand that is read from elsewhere, only what the result takes.
@@ -101,6 +103,7 @@ double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings
 }
 
 bool is_asynchronous(const Node& node) {
+  if (node.op->op_class == OpClass::kPeerCopy) return true;
   if (node.op->op_class != OpClass::kCollective || node.op->synchronous) return false;
   return node.attr<std::string>("algorithm")->empty();
 }

@@ -49,6 +49,8 @@ enum class OpClass : std::uint8_t {
   kFusedMatmul,  ///< fused_all_gather_matmul, ...: a collective with its matmuls, fused.h
   kWait,         ///< wait_tensor
   kCopy,         ///< copy: the identity, into a new buffer (made by lowering)
+  kChunk,        ///< chunk_by_rank, join_by_rank: places in memory (made by lowering)
+  kPeerCopy,     ///< copy_from_peer: a peer's operand, by a copy step (made by lowering)
   kMutation,     ///< copy_, resize_storage_bytes_: writes memory that outlives the node
   kKernel,       ///< kernel: a body graph run as one launch (made by lowering)
 };
@@ -149,8 +151,8 @@ struct OpDef {
   int entry = -1;
 };
 
-/// A collective that runs in the background until its wait_tensor: lowering has not given it an
-/// algorithm. (shard_dim_alltoall waits by itself.)
+/// What runs in the background until its wait_tensor: a collective that lowering has not given an
+/// algorithm (shard_dim_alltoall waits by itself), and a copy from a peer.
 [[nodiscard]] bool is_asynchronous(const Node& node);
 
 /// The op that a name stands for: `view` with a dtype is ATen's other view, view_dtype here.

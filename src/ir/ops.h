@@ -14,6 +14,7 @@
 namespace braid {
 
 // Each adds the ops of its family.
+void add_chunk_ops(std::vector<OpDef>& ops);
 void add_collective_ops(std::vector<OpDef>& ops);
 void add_fsdp_ops(std::vector<OpDef>& ops);
 void add_fused_ops(std::vector<OpDef>& ops);

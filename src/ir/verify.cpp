@@ -96,8 +96,9 @@ const Shared& shared_inputs(const Graph& body, SharedInputs& known) {
 
 Shared shared_operands(const Node& node, SharedInputs& known) {
   if (const Graph* body = body_of(node)) return shared_inputs(*body, known);
-  if (node.op->op_class != OpClass::kCollective) return {};
-  if (node.attr<std::string>("algorithm")->empty()) return {};
+  const bool copied = node.op->op_class == OpClass::kPeerCopy;
+  if (node.op->op_class != OpClass::kCollective && !copied) return {};
+  if (!copied && node.attr<std::string>("algorithm")->empty()) return {};
   return {{0, *node.attr<std::string>("group")}};
 }
 

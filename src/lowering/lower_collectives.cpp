@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "braid/error.h"
@@ -29,6 +30,9 @@
 //   - a graph input lies in the caller's memory, and is never mutated or moved;
 //   - a graph output lies where the caller reads it;
 //   - a communication buffer of another group lies in that group's arena.
+// Fused nodes are taken apart first, into chunks or into their collective and matmuls, whichever
+// the model finds quicker (decompose_fused.cpp). The operand of a copy from a peer is as that of a
+// collective; such a copy stays asynchronous.
 // Refuses groups without symmetric memory, and in-place and out forms: functionalize comes first.
 //
 // Region markers go here too: they tell the graph passes before this one where layers begin and
@@ -55,6 +59,7 @@ constexpr ReasonCode kGraphInput{"lower_collectives.graph_input",
                                  "it is a graph input, the caller's memory"};
 constexpr ReasonCode kGraphOutput{"lower_collectives.graph_output",
                                   "it is a graph output, which lies in the caller's memory"};
+constexpr ReasonCode kChunk{"lower_collectives.chunk", "it is a chunk of another value"};
 constexpr ReasonCode kOtherGroup{"lower_collectives.other_group",
                                  "it is a communication buffer of group '{group}' already"};
 
@@ -68,8 +73,12 @@ bool is_view(const Graph& graph, ValueId value) {
 bool is_open(const Node& node) {
   return node.op->op_class == OpClass::kCollective && node.attr<std::string>("algorithm")->empty();
 }
-bool goes(const Node& node) { return is_marker(node) || node.op->op_class == OpClass::kWait; }
-bool concerns(const Node& node) { return is_open(node) || goes(node); }
+bool copies_from_peer(const Node& node) { return node.op->op_class == OpClass::kPeerCopy; }
+bool goes(const Graph& graph, const Node& node) {
+  if (node.op->op_class != OpClass::kWait) return is_marker(node);
+  const NodeId waited = graph.value(node.inputs[0]).producer;
+  return waited < 0 || !copies_from_peer(graph.node(waited));
+}
 
 class Lowering {
  public:
@@ -93,7 +102,9 @@ class Lowering {
     for (const Node& node : graph_.nodes()) {
       if (is_open(node)) {
         lower(node);
-      } else if (goes(node)) {
+      } else if (copies_from_peer(node)) {
+        lower_copy(node);
+      } else if (goes(graph_, node)) {
         rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
       } else {
         rewrite_.copy(node);
@@ -103,7 +114,7 @@ class Lowering {
   }
 
  private:
-  void lower(const Node& node) {
+  const Group& symmetric_group(const Node& node) const {
     const std::string& name = *node.attr<std::string>("group");
     const Group& group = graph_.groups().find(name)->second;
     if (!group.symmetric) {
@@ -112,6 +123,21 @@ class Lowering {
                                 "expected true (or no such key)",
                                 node.op_name(), node.name));
     }
+    return group;
+  }
+
+  /// The copies of one value read one buffer.
+  void lower_copy(const Node& node) {
+    static_cast<void>(symmetric_group(node));
+    const std::string& group = *node.attr<std::string>("group");
+    ValueId& operand = copied_operands_.try_emplace({node.inputs[0], group}, -1).first->second;
+    if (operand < 0) operand = comm_buffer(node, node.inputs[0], group);
+    rewrite_.copy(node, {operand}, node.attrs);
+  }
+
+  void lower(const Node& node) {
+    const std::string& name = *node.attr<std::string>("group");
+    const Group& group = symmetric_group(node);
     if (!mutated_operands(node).empty()) {
       throw_invalid(node.name, fmt::format("{} overwrites its operand; run functionalize first",
                                            node.op_name()));
@@ -219,6 +245,9 @@ class Lowering {
     }
     if (graph_.value(base).producer < 0) return Reason(kGraphInput);
     if (is_output) return Reason(kGraphOutput);
+    if (graph_.node(graph_.value(base).producer).op_name() == "chunk_by_rank") {
+      return Reason(kChunk);
+    }
     // An earlier collective may have claimed it.
     const Value& now = rewrite_.graph().value(rewrite_(base));
     if (!now.comm_group.empty() && now.comm_group != group) {
@@ -232,6 +261,7 @@ class Lowering {
   const DeviceModel& device_;
   std::vector<bool> is_output_;
   std::vector<int> readers_;  ///< nodes, and graph outputs, that read the bytes of each value
+  std::map<std::pair<ValueId, std::string>, ValueId> copied_operands_;  ///< of copies from peers
   Rewriter rewrite_;
 };
 
@@ -243,7 +273,10 @@ constinit const Pass lower_collectives{
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
       const std::optional<Graph> plain = decompose_fused(graph, context);
       const Graph& all = plain ? *plain : graph;
-      if (std::none_of(all.nodes().begin(), all.nodes().end(), concerns)) return std::nullopt;
+      const auto concerns = [&](const Node& node) {
+        return is_open(node) || copies_from_peer(node) || goes(all, node);
+      };
+      if (std::none_of(all.nodes().begin(), all.nodes().end(), concerns)) return plain;
       return Lowering(all, context).run();
     }};
 

@@ -58,7 +58,12 @@ std::vector<std::string> remarks_of(const PassContext& context, std::string_view
   return result;
 }
 
-void expect_same_values(const Graph& before, const Graph& after, std::uint64_t seed) {
+namespace {
+
+/// Calls expect(got, expected) for each output of each rank.
+template <class Expect>
+void compare_values(const Graph& before, const Graph& after, std::uint64_t seed,
+                    const Expect& expect) {
   Bindings bindings;
   if (before.symbols().contains("T")) bindings["T"] = 5;
   const RankTensors inputs = random_inputs(before, bindings, seed);
@@ -68,10 +73,25 @@ void expect_same_values(const Graph& before, const Graph& after, std::uint64_t s
   for (std::size_t rank = 0; rank < expected.size(); ++rank) {
     ASSERT_EQ(expected[rank].size(), got[rank].size());
     for (std::size_t i = 0; i < expected[rank].size(); ++i) {
-      EXPECT_EQ(expected[rank][i].shape, got[rank][i].shape);
-      EXPECT_EQ(expected[rank][i].data, got[rank][i].data) << "rank " << rank << " output " << i;
+      SCOPED_TRACE("rank " + std::to_string(rank) + " output " + std::to_string(i));
+      expect(got[rank][i], expected[rank][i]);
     }
   }
+}
+
+}  // namespace
+
+void expect_same_values(const Graph& before, const Graph& after, std::uint64_t seed) {
+  compare_values(before, after, seed, [](const HostTensor& got, const HostTensor& expected) {
+    EXPECT_EQ(expected.shape, got.shape);
+    EXPECT_EQ(expected.data, got.data);
+  });
+}
+
+void expect_close_values(const Graph& before, const Graph& after, std::uint64_t seed) {
+  compare_values(before, after, seed, [](const HostTensor& got, const HostTensor& expected) {
+    EXPECT_LT(relative_error(got, expected), expected.dtype == DType::kF32 ? 1e-6 : 1e-3);
+  });
 }
 
 Graph random_graph(std::uint64_t seed, int nodes, int world) {

@@ -27,7 +27,8 @@
 //   - around an all_reduce's operand, unless it is pointwise and so small that the collective's own
 //     blocks compute it into the arena before they signal.
 // A view that something else than a kernel reads stays outside as well: a name, not work. So does
-// each view_dtype: bytes have another dtype only in memory.
+// each view_dtype: bytes have another dtype only in memory. Chunks, copies from peers and their
+// waits stay as they are.
 // legal.cpp says what is possible, profit.cpp what pays, emit.cpp makes the new graph.
 namespace braid {
 namespace {
@@ -56,7 +57,12 @@ class Fuser {
     const Node& n = node(id);
     switch (n.op->op_class) {
       case OpClass::kWait:
-        throw_invalid(n.name, "wait_tensor cannot be fused; run lower_collectives first");
+        if (!waits_for_copy(n)) {
+          throw_invalid(n.name, "wait_tensor cannot be fused; run lower_collectives first");
+        }
+        [[fallthrough]];
+      case OpClass::kChunk:
+      case OpClass::kPeerCopy:
       case OpClass::kKernel:
       case OpClass::kMutation:
         return keep(id);
@@ -78,6 +84,11 @@ class Fuser {
         break;
     }
     join_operands(id);
+  }
+
+  bool waits_for_copy(const Node& wait) const {
+    const NodeId waited = clusters_.producer(wait.inputs[0]);
+    return waited >= 0 && node(waited).op->op_class == OpClass::kPeerCopy;
   }
 
   void keep(NodeId id) {
@@ -131,6 +142,7 @@ class Fuser {
         if (!clusters_.live[static_cast<std::size_t>(user)]) continue;
         const OpClass c = node(user).op->op_class;
         if (c == OpClass::kCollective || c == OpClass::kKernel || c == OpClass::kMutation ||
+            c == OpClass::kChunk || c == OpClass::kPeerCopy ||
             node(user).op_name() == "view_dtype") {
           return true;
         }

@@ -69,7 +69,8 @@ void check_setting(const std::string& place, const Config& config, const Setting
 bool runs_in_kernels(const Node& node) {
   const OpClass c = node.op->op_class;
   return !is_asynchronous(node) && c != OpClass::kWait && c != OpClass::kKernel &&
-         c != OpClass::kFusedMatmul && node.op->mutates == Mutates::kNothing;
+         c != OpClass::kFusedMatmul && c != OpClass::kChunk &&
+         node.op->mutates == Mutates::kNothing;
 }
 
 }  // namespace

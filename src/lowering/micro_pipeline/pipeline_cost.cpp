@@ -13,6 +13,33 @@ double arithmetic_intensity(double m, double n, double k) {
   return elements > 0 ? m * n * k / elements : 0;
 }
 
+namespace {
+
+/// The copies follow one barrier, the matmuls the copies; another barrier keeps the ranks' buffers
+/// until the last one has read them.
+double gather_ns(int steps, double chunk_ns, double meet_ns, double transfer_ns) {
+  double arrived = meet_ns;
+  double computed = chunk_ns;
+  for (int step = 0; step < steps; ++step) {
+    arrived += transfer_ns;
+    computed = std::max(computed, arrived) + chunk_ns;
+  }
+  return std::max(computed, arrived + meet_ns);
+}
+
+/// A barrier and a copy behind each matmul but the last.
+double scatter_ns(int steps, double chunk_ns, double meet_ns, double transfer_ns) {
+  double arrived = 0;
+  double computed = 0;
+  for (int step = 0; step < steps; ++step) {
+    computed += chunk_ns;
+    arrived = std::max(arrived, computed) + meet_ns + transfer_ns;
+  }
+  return std::max(computed + chunk_ns, arrived);
+}
+
+}  // namespace
+
 PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
                                    std::span<const NodeId> matmuls, PipelinedDim dim,
                                    const Bindings& bindings, const DeviceModel& device) {
@@ -43,10 +70,24 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
     estimate.plain_ns += whole_ns;
     estimate.intensity = std::min(estimate.intensity, arithmetic_intensity(m, n, k));
   }
-  const double steps = ranks - 1;  // the rank's own chunk needs no transfer
-  const double transfer_ns = steps > 0 ? collective_ns / steps : 0;
-  // The barrier behind it keeps the ranks' buffers until the last one has read them.
-  estimate.pipelined_ns = chunk_ns + steps * std::max(chunk_ns, transfer_ns) + device.barrier_ns;
+  const int steps = static_cast<int>(ranks) - 1;  // the rank's own chunk needs no transfer
+  if (steps == 0) {
+    estimate.pipelined_ns = chunk_ns;
+    return estimate;
+  }
+  // Of a collective that reads straight from the owners, what is no transfer is paid by each copy.
+  const double meet_ns = device.launch_ns + device.barrier_ns;
+  const double transfer_ns = device.launch_ns + std::max(0.0, collective_ns - meet_ns) / steps;
+  if (collective.op_name() == "all_gather_into_tensor") {
+    estimate.pipelined_ns = gather_ns(steps, chunk_ns, meet_ns, transfer_ns);
+  } else {
+    const double result_bytes =
+        numel_at(graph.type(collective.outputs[0]), bindings) *
+        static_cast<double>(dtype_size(graph.type(collective.outputs[0]).dtype));
+    const double sum_ns = device.launch_ns + (ranks + 1) * result_bytes / device.hbm_gbs;
+    estimate.pipelined_ns =
+        scatter_ns(steps, chunk_ns, meet_ns, transfer_ns) + std::max(sum_ns, meet_ns);
+  }
   return estimate;
 }
 

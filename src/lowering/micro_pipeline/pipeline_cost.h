@@ -20,7 +20,7 @@ struct PipelineEstimate {
   double intensity = 0;     ///< the least one of a chunk's matmuls
 };
 /// Of a gather or scatter and the matmuls behind or in front of it, whose right operands are
-/// matrices. A chunk's matmul has its share of the work, but reads a whole B, is a launch of its
+/// matrices, as chunk_fused.h pipelines them. A chunk's matmul has its share of the work, but reads a whole B, is a launch of its
 /// own, and cannot be faster than its traffic: that is why few rows do not gain.
 [[nodiscard]] PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
                                                  std::span<const NodeId> matmuls, PipelinedDim dim,

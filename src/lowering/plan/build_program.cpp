@@ -1,18 +1,16 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <unordered_map>
 
 #include "braid/error.h"
-#include "codegen/protocol.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/fuse/kernel_body.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
-#include "lowering/plan/lifetimes.h"
-#include "lowering/plan/plan_memory.h"
+#include "lowering/plan/lay_out.h"
+#include "lowering/plan/plan_steps.h"
 
 // build_program: a graph of kernels becomes a plan.
 //
@@ -24,12 +22,17 @@
 // A step that waits for other ranks owns the flag words and the scratch that its kernel asks for:
 // buffers of their own kind in its group's arena, live in the whole program. The last such step of
 // each group ends with a barrier, so that no rank still reads when the next run starts to write.
+// Copies from peers go on a stream of their own: it waits for what wrote the operand, then for all
+// ranks to have come so far (a barrier step, launched once for all operands that are there by
+// then), then copies; each wait_tensor is a wait for its copy's event. Chunks are slices. A kernel
+// or copy writes its result straight into the value that joins it with others, where those chunks
+// are aligned; else a copy step does it, as for values that have a place already.
 // Refuses any other node: it should be inside a kernel by now.
 namespace braid {
 namespace {
 
-constexpr std::int64_t kSymmetricAlignment = std::int64_t{2} << 20U;
-constexpr std::int64_t kAlignment = 256;
+constexpr std::string_view kChunk = "chunk_by_rank";
+constexpr std::string_view kJoin = "join_by_rank";
 
 class Builder {
  public:
@@ -37,7 +40,10 @@ class Builder {
       : graph_(graph),
         context_(context),
         buffer_of_(graph.values().size(), -1),
-        written_to_io_(graph.values().size(), false) {
+        event_of_(graph.values().size(), -1),
+        written_to_io_(graph.values().size(), false),
+        joined_(graph.values().size()),
+        steps_(program_, context) {
     program_.name = graph.name();
     program_.target = context.target;
     program_.ranks_per_device = context.ranks_per_device;
@@ -49,26 +55,17 @@ class Builder {
   Program run(std::span<const std::string> output_names) {
     add_inputs();
     choose_direct_outputs();
+    choose_joined();
     for (const Node& node : graph_.nodes()) add_node(node);
     add_outputs(output_names);
-    add_communication();
-    add_arenas();
-    set_lifetimes();
-    place_buffers();
+    steps_.finish();
+    add_words();
+    lay_out(program_, places_);
     program_.hash = hash_of(program_);
     return std::move(program_);
   }
 
  private:
-  /// Where a buffer will lie, before the arenas have indices.
-  struct Place {
-    ArenaKind kind;
-    std::string group;
-    bool operator<(const Place& other) const {
-      return std::tie(kind, group) < std::tie(other.kind, other.group);
-    }
-  };
-
   int& buffer_of(ValueId value) { return buffer_of_[static_cast<std::size_t>(value)]; }
   Buffer& buffer(int id) { return program_.buffers[static_cast<std::size_t>(id)]; }
 
@@ -83,6 +80,24 @@ class Builder {
                                 .last_step = -1});
     places_.push_back(std::move(place));
     return static_cast<int>(program_.buffers.size()) - 1;
+  }
+
+  int add_slice(std::string name, const TensorType& type, int of, const Node& node,
+                std::int64_t shift) {
+    const std::string& group = *node.attr<std::string>("group");
+    if (buffer(of).slice) {
+      throw_invalid(node.name,
+                    fmt::format("cuts the chunk '{}'; expected a whole value", buffer(of).name));
+    }
+    const std::string& before = cut_by_.try_emplace(of, group).first->second;
+    if (before != group) {
+      throw_invalid(node.name, fmt::format("cuts '{}' by group '{}', which '{}' cuts already; "
+                                           "expected one group",
+                                           buffer(of).name, group, before));
+    }
+    const int id = add_buffer(std::move(name), type, places_[static_cast<std::size_t>(of)]);
+    buffer(id).slice = Slice{of, group, shift};
+    return id;
   }
 
   void add_inputs() {
@@ -100,13 +115,18 @@ class Builder {
   ValueId base(ValueId value) const {
     for (;;) {
       const NodeId producer = graph_.value(value).producer;
-      if (producer < 0 || !names_bytes(graph_.node(producer).op_name())) return value;
+      if (producer < 0 || !is_name(graph_.node(producer))) return value;
       value = graph_.node(producer).inputs[0];
     }
   }
+  static bool is_name(const Node& node) {
+    return names_bytes(node.op_name()) || node.op->op_class == OpClass::kWait;
+  }
 
   bool can_lie_in_io(ValueId value) const {
-    return graph_.value(value).producer >= 0 && graph_.value(value).comm_group.empty();
+    const NodeId producer = graph_.value(value).producer;
+    return producer >= 0 && graph_.value(value).comm_group.empty() &&
+           graph_.node(producer).op_name() != kChunk;
   }
 
   void choose_direct_outputs() {
@@ -116,8 +136,35 @@ class Builder {
     }
   }
 
+  /// Which values are made in their places of the value that joins them.
+  void choose_joined() {
+    for (const Node& node : graph_.nodes()) {
+      if (node.op_name() != kJoin || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
+      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+        const ValueId chunk = base(node.inputs[k]);
+        Joined& joined = joined_[static_cast<std::size_t>(chunk)];
+        if (joined.by == nullptr && can_lie_in_join(chunk)) joined = {&node, k};
+      }
+    }
+  }
+
+  bool can_lie_in_join(ValueId chunk) const {
+    const Value& value = graph_.value(chunk);
+    if (value.producer < 0 || !value.comm_group.empty() ||
+        written_to_io_[static_cast<std::size_t>(chunk)]) {
+      return false;
+    }
+    const OpClass c = graph_.node(value.producer).op->op_class;
+    return (c == OpClass::kKernel || c == OpClass::kCopy || c == OpClass::kPeerCopy) &&
+           has_aligned_chunks(value.type, graph_.symbols());
+  }
+
   int add_result(ValueId value) {
     const Value& v = graph_.value(value);
+    if (const Joined& joined = joined_[static_cast<std::size_t>(value)]; joined.by != nullptr) {
+      return buffer_of(value) = add_slice(v.name, v.type, buffer_of_join(*joined.by), *joined.by,
+                                          static_cast<std::int64_t>(joined.operand));
+    }
     Place place{ArenaKind::kWorkspace, ""};
     if (!v.comm_group.empty()) {
       place = {ArenaKind::kSymmetric, v.comm_group};
@@ -127,33 +174,33 @@ class Builder {
     return buffer_of(value) = add_buffer(v.name, v.type, std::move(place));
   }
 
+  /// It is there from the first chunk on.
+  int buffer_of_join(const Node& join) {
+    const ValueId whole = join.outputs[0];
+    return buffer_of(whole) >= 0 ? buffer_of(whole) : add_result(whole);
+  }
+
   void add_node(const Node& node) {
-    Step step;
-    step.name = node.name;
     switch (node.op->op_class) {
       case OpClass::kView:
         if (!names_bytes(node.op_name())) break;
         buffer_of(node.outputs[0]) = buffer_of(node.inputs[0]);
         return;
       case OpClass::kCopy:
-        step.kind = Step::Kind::kCopy;
-        step.source = buffer_of(node.inputs[0]);
-        step.destination = add_result(node.outputs[0]);
-        program_.steps.push_back(std::move(step));
-        return;
+        return steps_.copy(node.name, buffer_of(node.inputs[0]), add_result(node.outputs[0]));
       case OpClass::kMutation:
-        step.kind = Step::Kind::kCopy;
-        step.source = buffer_of(node.inputs[1]);
-        step.destination = buffer_of(node.inputs[0]);
-        buffer_of(node.outputs[0]) = step.destination;
-        program_.steps.push_back(std::move(step));
-        return;
+        buffer_of(node.outputs[0]) = buffer_of(node.inputs[0]);
+        return steps_.copy(node.name, buffer_of(node.inputs[1]), buffer_of(node.inputs[0]));
       case OpClass::kKernel:
-        step.kernel = find_kernel(node);
-        if (const auto* indexed = node.attr<Config>("indexed")) step.indexed = *indexed;
-        for (ValueId input : node.inputs) step.inputs.push_back(buffer_of(input));
-        for (ValueId output : node.outputs) step.outputs.push_back(add_result(output));
-        program_.steps.push_back(std::move(step));
+        return add_kernel(node);
+      case OpClass::kChunk:
+        return node.op_name() == kChunk ? add_chunk(node) : add_join(node);
+      case OpClass::kPeerCopy:
+        return add_copy_from_peer(node);
+      case OpClass::kWait:
+        if (event_of_[static_cast<std::size_t>(node.inputs[0])] < 0) break;
+        steps_.await(node.name, event_of_[static_cast<std::size_t>(node.inputs[0])]);
+        buffer_of(node.outputs[0]) = buffer_of(node.inputs[0]);
         return;
       default:
         break;
@@ -161,6 +208,47 @@ class Builder {
     throw_invalid(node.name, fmt::format("found {}; expected kernel, view and copy nodes only: run "
                                          "fuse first",
                                          node.op_name()));
+  }
+
+  void add_kernel(const Node& node) {
+    Step step;
+    step.name = node.name;
+    step.kernel = find_kernel(node);
+    if (const auto* indexed = node.attr<Config>("indexed")) step.indexed = *indexed;
+    for (ValueId input : node.inputs) step.inputs.push_back(buffer_of(input));
+    for (ValueId output : node.outputs) step.outputs.push_back(add_result(output));
+    steps_.push(std::move(step));
+  }
+
+  void add_chunk(const Node& node) {
+    const Value& chunk = graph_.value(node.outputs[0]);
+    const int slice = add_slice(chunk.name, chunk.type, buffer_of(node.inputs[0]), node,
+                                *node.attr<std::int64_t>("shift"));
+    buffer_of(node.outputs[0]) = slice;
+    const bool shared = !chunk.comm_group.empty();
+    if (!shared && has_aligned_chunks(chunk.type, graph_.symbols())) return;
+    steps_.copy(node.name, slice, add_result(node.outputs[0]));
+  }
+
+  void add_join(const Node& node) {
+    const int whole = buffer_of_join(node);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const Joined& joined = joined_[static_cast<std::size_t>(base(node.inputs[k]))];
+      if (joined.by == &node && joined.operand == k) continue;
+      const Value& chunk = graph_.value(node.inputs[k]);
+      const std::string name = fmt::format("{} of {}", chunk.name, node.name);
+      steps_.copy(node.name, buffer_of(node.inputs[k]),
+                  add_slice(name, chunk.type, whole, node, static_cast<std::int64_t>(k)));
+    }
+  }
+
+  void add_copy_from_peer(const Node& node) {
+    Step step{.kind = Step::Kind::kCopy, .name = node.name};
+    step.source = buffer_of(node.inputs[0]);
+    step.destination = add_result(node.outputs[0]);
+    step.source_peer =
+        Step::Peer{*node.attr<std::string>("group"), *node.attr<std::int64_t>("shift")};
+    event_of_[static_cast<std::size_t>(node.outputs[0])] = steps_.copy_from_peer(std::move(step));
   }
 
   /// The index of the node's kernel. `fuse` shares bodies as objects; a graph that was read from
@@ -202,12 +290,7 @@ class Builder {
       int id = buffer_of(output);
       if (!can_lie_in_io(base(output)) || given[static_cast<std::size_t>(id)]) {
         const int copy = add_buffer(name, graph_.type(output), {ArenaKind::kIo, ""});
-        Step step;
-        step.kind = Step::Kind::kCopy;
-        step.name = name;
-        step.source = id;
-        step.destination = copy;
-        program_.steps.push_back(std::move(step));
+        steps_.copy(name, id, copy);
         id = copy;
       } else {
         given[static_cast<std::size_t>(id)] = true;
@@ -217,7 +300,8 @@ class Builder {
   }
 
   /// A buffer of 32-bit words that a step owns, or none.
-  int add_words(const Step& step, BufferKind kind, std::int64_t words, const std::string& group) {
+  int add_words_of(const Step& step, BufferKind kind, std::int64_t words,
+                   const std::string& group) {
     if (words == 0) return -1;
     const bool flags = kind == BufferKind::kFlags;
     const int id = add_buffer(fmt::format("{} {}", step.name, flags ? "flags" : "scratch"),
@@ -226,78 +310,33 @@ class Builder {
     return id;
   }
 
-  void add_communication() {
-    std::map<std::string, int, std::less<>> last_waiting;  // group -> its last step
-    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      Step& step = program_.steps[s];
+  void add_words() {
+    for (Step& step : program_.steps) {
       const std::string& group = comm_group(program_, step);
       if (group.empty()) continue;
       const Requirements& needs = program_.kernels[static_cast<std::size_t>(step.kernel)].needs;
-      step.flags = add_words(step, BufferKind::kFlags, needs.flag_words, group);
-      step.scratch = add_words(step, BufferKind::kScratch, (needs.scratch_bytes + 3) / 4, group);
-      last_waiting[group] = static_cast<int>(s);
+      step.flags = add_words_of(step, BufferKind::kFlags, needs.flag_words, group);
+      step.scratch = add_words_of(step, BufferKind::kScratch, (needs.scratch_bytes + 3) / 4, group);
     }
-    for (const auto& [group, step] : last_waiting) {
-      program_.steps[static_cast<std::size_t>(step)].closing_barrier = true;
-    }
-  }
-
-  void add_arenas() {
-    std::map<Place, int> arenas;
-    for (const Place& place : places_) arenas.emplace(place, 0);
-    for (auto& [place, index] : arenas) {
-      index = static_cast<int>(program_.arenas.size());
-      program_.arenas.push_back({place.kind, place.group, 0});
-    }
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      program_.buffers[i].arena = arenas.find(places_[i])->second;
-    }
-  }
-
-  void set_lifetimes() {
-    const std::vector<StepRange> ranges = lifetimes(program_, StepOrder(program_.steps));
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-      program_.buffers[i].first_step = ranges[i].first;
-      program_.buffers[i].last_step = ranges[i].last;
-    }
-  }
-
-  void place_buffers() {
-    std::vector<std::vector<Buffer*>> in_arena(program_.arenas.size());
-    for (Buffer& b : program_.buffers) in_arena[static_cast<std::size_t>(b.arena)].push_back(&b);
-    for (std::size_t a = 0; a < in_arena.size(); ++a) {
-      Arena& arena = program_.arenas[a];
-      std::vector<Lifetime> lives;
-      for (const Buffer* b : in_arena[a]) {
-        lives.push_back({b->bytes, b->first_step, b->last_step, kAlignment});
-      }
-      const bool symmetric = arena.kind == ArenaKind::kSymmetric;
-      const std::int64_t head = symmetric ? protocol::kHeadBytes : 0;
-      const bool fixed = arena.kind == ArenaKind::kParameters || arena.kind == ArenaKind::kIo;
-      const MemoryPlan plan = fixed ? side_by_side(lives) : plan_memory(lives);
-      for (std::size_t i = 0; i < lives.size(); ++i)
-        in_arena[a][i]->offset = head + plan.offsets[i];
-      arena.bytes = round_up(head + plan.total, symmetric ? kSymmetricAlignment : 1);
-    }
-  }
-
-  static MemoryPlan side_by_side(std::span<const Lifetime> buffers) {
-    MemoryPlan plan;
-    for (const Lifetime& b : buffers) {
-      plan.offsets.push_back(plan.total);
-      plan.total += round_up(b.size, b.alignment);
-    }
-    return plan;
   }
 
   const Graph& graph_;
   PassContext& context_;
   Program program_;
-  std::vector<Place> places_;        ///< of each buffer
-  std::vector<int> buffer_of_;       ///< of each value
-  std::vector<bool> written_to_io_;  ///< values whose kernel writes an output
+  std::vector<Place> places_;          ///< of each buffer
+  std::vector<int> buffer_of_;         ///< of each value
+  std::vector<int> event_of_;          ///< of each value: of the copy that makes it
+  std::map<int, std::string> cut_by_;  ///< buffers with slices, and by which group
+  std::vector<bool> written_to_io_;    ///< values whose kernel writes an output
+  /// The node of which a value is an operand, in whose result it is made.
+  struct Joined {
+    const Node* by = nullptr;
+    std::size_t operand = 0;
+  };
+  std::vector<Joined> joined_;                                          ///< of each value
   std::unordered_map<const Graph*, std::vector<int>> kernels_of_body_;  ///< met so far
-  std::unordered_map<std::string, int> kernels_;                        ///< by their text
+  PlanSteps steps_;
+  std::unordered_map<std::string, int> kernels_;  ///< by their text
 };
 
 }  // namespace

@@ -130,7 +130,11 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
   if (auto hint = node.hints.find("runtime_ns"); hint != node.hints.end()) return hint->second;
   switch (node.op->op_class) {
     case OpClass::kWait:
+    case OpClass::kChunk:
       return 0;
+    case OpClass::kPeerCopy:
+      return device.launch_ns + type_bytes(graph.type(node.inputs[0]), bindings) /
+                                    (collective_model("one_shot").share * device.nvlink_gbs);
     case OpClass::kView:
       if (names_bytes(node.op_name())) return 0;
       break;

@@ -18,7 +18,8 @@ namespace braid {
 
 /// Nanoseconds of one node on its own: its `runtime_ns` hint where there is one, else the larger of
 /// bytes / memory rate and operations / arithmetic rate, plus a launch; a collective by its
-/// algorithm; a kernel by its body; a view and a wait are free.
+/// algorithm; a copy from a peer by its link; a kernel by its body; a view, a chunk and a wait are
+/// free.
 [[nodiscard]] double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                              const DeviceModel& device);
 

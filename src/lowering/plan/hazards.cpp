@@ -21,7 +21,14 @@ class Hazards {
         order_(program.steps),
         barriers_(barriers_of(program)),
         count_(static_cast<int>(program.steps.size())),
-        bytes_(program.arenas.size()) {}
+        chunks_(program.buffers.size(), 0),
+        bytes_(program.arenas.size()) {
+    for (const Buffer& b : program.buffers) {
+      if (!b.slice) continue;
+      chunks_[static_cast<std::size_t>(b.slice->of)] =
+          program.groups.find(b.slice->group)->second.size;
+    }
+  }
 
   void run() {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
@@ -29,24 +36,39 @@ class Hazards {
     }
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const auto arena = static_cast<std::size_t>(program_.buffers[b].arena);
-      if (program_.arenas[arena].kind == ArenaKind::kState) write(static_cast<int>(b), kHost);
+      if (program_.arenas[arena].kind == ArenaKind::kState && !program_.buffers[b].slice) {
+        write(static_cast<int>(b), kHost);
+      }
     }
     for (const ProgramTensor& tensor : program_.inputs) write(tensor.buffer, kHost);
     for (int time = 0; time < 2 * count_; ++time) step(time);
-    for (const ProgramTensor& tensor : program_.outputs) read(tensor.buffer, 2 * count_);
+    for (const ProgramTensor& tensor : program_.outputs) {
+      read({tensor.buffer, /*write=*/false, /*remote=*/false}, 2 * count_);
+    }
   }
 
  private:
   static constexpr int kHost = -1;  ///< before all steps
 
-  /// Bytes from a segment's key to its end.
+  /// What a step did with bytes.
+  struct Use {
+    int time;
+    int buffer;             ///< -1: it left nobody's value there
+    int part;               ///< of that buffer: Access::part
+    bool by_peers = false;  ///< a write that copies of peers do: there once all ranks have met
+    /// Two parts of one buffer lie apart; where they do depends on the rank.
+    [[nodiscard]] bool meets(int other, int other_part) const {
+      return buffer != other || part == other_part || part == Access::kWhole ||
+             other_part == Access::kWhole;
+    }
+  };
+  /// Bytes from a segment's key to its end. Where the parts of a buffer are written one by one,
+  /// uses of what was there before stay until the whole is written.
   struct Segment {
     std::int64_t end = 0;
-    int buffer = -1;  ///< whose value they hold; -1: nobody's
-    int writer = kHost;
-    bool by_peers = false;  ///< the writer is a copy of peers: there once all ranks have met
+    int buffer = -1;        ///< whose value they hold, or parts of it; -1: nobody's
     bool reserved = false;  ///< flags and scratch
-    std::vector<int> readers, remote_readers;
+    std::vector<Use> writers, readers, remote_readers;
   };
   using Segments = std::map<std::int64_t, Segment>;
 
@@ -131,7 +153,7 @@ class Hazards {
     const bool copy = step_at(time).kind == Step::Kind::kCopy;
     for (const Access& access : all) {
       if (access.write) continue;
-      if (!access.remote) read(access.buffer, time);
+      if (!access.remote) read(access, time);
       if (access.remote && copy) read_remotely(access.buffer, time);
     }
     for (const Access& access : all) {
@@ -142,17 +164,30 @@ class Hazards {
     }
     for (const Access& access : all) {
       if (!access.remote || access.write || copy) continue;
-      each(access.buffer, [&](Segment& segment) { add(segment.remote_readers, time); });
+      each(access.buffer, [&](Segment& segment) { add(segment.remote_readers, access, time); });
     }
   }
 
-  /// Whether the value is complete, on this rank, when step `time` begins.
-  bool is_there(const Segment& segment, int id, int time) const {
-    return segment.by_peers ? separated(group_of(id), segment.writer, time)
-                            : before(segment.writer, time);
+  /// Whether what was written is complete, on this rank, when step `time` begins.
+  bool is_there(const Use& writer, int id, int time) const {
+    return writer.by_peers ? separated(group_of(id), writer.time, time) : before(writer.time, time);
   }
 
-  void read(int id, int time) {
+  /// Whether all of the part has been written, be it chunk by chunk.
+  bool has(const Segment& segment, const Access& access) const {
+    if (segment.buffer != access.buffer) return false;
+    std::int64_t parts = 0;
+    for (const Use& writer : segment.writers) {
+      if (writer.buffer != access.buffer) continue;
+      if (writer.part == Access::kWhole || writer.part == access.part) return true;
+      ++parts;
+    }
+    return access.part == Access::kWhole &&
+           parts == chunks_[static_cast<std::size_t>(access.buffer)];
+  }
+
+  void read(const Access& access, int time) {
+    const int id = access.buffer;
     each(id, [&](Segment& segment) {
       expect(!segment.reserved, "{} reads '{}', which overlaps words of a step", name(time),
              buffer(id).name);
@@ -160,65 +195,98 @@ class Hazards {
              name(time), buffer(id).name);
       expect(segment.buffer == id, "{} reads '{}', whose bytes hold '{}' by then", name(time),
              buffer(id).name, buffer(segment.buffer).name);
-      expect(is_there(segment, id, time), "{} reads '{}' while {} may still write it", name(time),
-             buffer(id).name, name(segment.writer));
-      add(segment.readers, time);
+      expect(has(segment, access), "{} reads '{}', of which nobody has written a chunk", name(time),
+             buffer(id).name);
+      for (const Use& writer : segment.writers) {
+        expect(!writer.meets(id, access.part) || is_there(writer, id, time),
+               "{} reads '{}' while {} may still write it", name(time), buffer(id).name,
+               name(writer.time));
+      }
+      add(segment.readers, access, time);
     });
   }
 
   /// A copy from a peer's memory: the peer has its value since the group's last barrier.
   void read_remotely(int id, int time) {
+    const Access access{id, /*write=*/false, /*remote=*/true};
     each(id, [&](Segment& segment) {
-      expect(!segment.reserved && segment.buffer == id,
+      expect(!segment.reserved && has(segment, access),
              "{} reads '{}' of a peer, whose bytes do not hold it by then", name(time),
              buffer(id).name);
-      expect(separated(group_of(id), segment.writer, time),
-             "{} reads '{}' of a peer where {} may not be done: no barrier of '{}' between",
-             name(time), buffer(id).name, name(segment.writer), group_of(id));
-      add(segment.remote_readers, time);
+      for (const Use& writer : segment.writers) {
+        expect(separated(group_of(id), writer.time, time),
+               "{} reads '{}' of a peer where {} may not be done: no barrier of '{}' between",
+               name(time), buffer(id).name, name(writer.time), group_of(id));
+      }
+      add(segment.remote_readers, access, time);
     });
   }
 
-  /// Later readers stand for those that they follow.
-  void add(std::vector<int>& readers, int time) const {
-    std::erase_if(readers, [&](int reader) { return reader == time || before(reader, time); });
-    readers.push_back(time);
+  /// Later readers stand for those of the same bytes that they follow.
+  void add(std::vector<Use>& readers, const Access& access, int time) const {
+    std::erase_if(readers, [&](const Use& reader) {
+      const bool same = reader.buffer == access.buffer && reader.part == access.part;
+      return same && (reader.time == time || before(reader.time, time));
+    });
+    readers.push_back({time, access.buffer, access.part});
   }
 
   void write(int id, int time) { write({id, /*write=*/true, /*remote=*/false}, time); }
   void write(const Access& access, int time) {
+    each(access.buffer, [&](const Segment& segment) { check_write(segment, access, time); });
+    const Use use{time, access.clobbers ? -1 : access.buffer, access.part, access.remote};
+    access.part == Access::kWhole ? put_whole(access.buffer, use) : put_part(access.buffer, use);
+  }
+
+  void check_write(const Segment& segment, const Access& access, int time) const {
     const int id = access.buffer;
-    Segment whole;
-    each(id, [&](Segment& segment) {
-      expect(!segment.reserved, "{} writes '{}', which overlaps words of a step", name(time),
-             buffer(id).name);
-      expect(is_there(segment, id, time) || segment.writer == time || time == kHost,
-             "{} writes '{}' while {} may still write there", name(time), buffer(id).name,
-             name(segment.writer));
-      for (const int reader : segment.readers) {
-        const bool own =
-            reader == time && (access.clobbers || step_at(time).kind == Step::Kind::kCopy);
-        expect(own || before(reader, time), "{} writes '{}' while {} may still read there",
-               name(time), buffer(id).name, name(reader));
-      }
-      const std::string& group = group_of(id);
-      for (const int reader : segment.remote_readers) {
-        expect(separated(group, reader, time),
-               "{} writes '{}' where peers may still read for {}: no barrier of '{}' between",
-               name(time), buffer(id).name, name(reader), group);
-      }
-    });
+    expect(!segment.reserved, "{} writes '{}', which overlaps words of a step", name(time),
+           buffer(id).name);
+    for (const Use& writer : segment.writers) {
+      if (!writer.meets(id, access.part) || writer.time == time || time == kHost) continue;
+      expect(is_there(writer, id, time), "{} writes '{}' while {} may still write there",
+             name(time), buffer(id).name, name(writer.time));
+    }
+    for (const Use& reader : segment.readers) {
+      if (!reader.meets(id, access.part)) continue;
+      const bool own =
+          reader.time == time && (access.clobbers || step_at(time).kind == Step::Kind::kCopy);
+      expect(own || before(reader.time, time), "{} writes '{}' while {} may still read there",
+             name(time), buffer(id).name, name(reader.time));
+    }
+    const std::string& group = group_of(id);
+    for (const Use& reader : segment.remote_readers) {
+      expect(!reader.meets(id, access.part) || separated(group, reader.time, time),
+             "{} writes '{}' where peers may still read for {}: no barrier of '{}' between",
+             name(time), buffer(id).name, name(reader.time), group);
+    }
+  }
+
+  /// All of the buffer's bytes hold one value now.
+  void put_whole(int id, const Use& use) {
     if (buffer(id).bytes == 0) return;
-    // All of it holds one value now.
     Segments& segments = bytes_[static_cast<std::size_t>(buffer(id).arena)];
     const std::int64_t from = buffer(id).offset;
     const std::int64_t to = from + buffer(id).bytes;
     segments.erase(segments.lower_bound(from), segments.lower_bound(to));
+    Segment whole;
     whole.end = to;
-    whole.buffer = access.clobbers ? -1 : id;
-    whole.writer = time;
-    whole.by_peers = access.remote;
+    whole.buffer = use.buffer;
+    whole.writers = {use};
     segments.emplace(from, std::move(whole));
+  }
+
+  /// The other parts are what they were.
+  void put_part(int id, const Use& use) {
+    each(id, [&](Segment& segment) {
+      for (auto* uses : {&segment.writers, &segment.readers, &segment.remote_readers}) {
+        std::erase_if(*uses, [&](const Use& earlier) {
+          return earlier.buffer == id && earlier.part == use.part;
+        });
+      }
+      segment.buffer = id;
+      segment.writers.push_back(use);
+    });
   }
 
   const std::string& group_of(int id) const {
@@ -230,13 +298,12 @@ class Hazards {
   void write_remotely(int id, int time) {
     const std::string& group = group_of(id);
     each(id, [&](Segment& segment) {
-      std::vector<int> users = segment.readers;
-      users.insert(users.end(), segment.remote_readers.begin(), segment.remote_readers.end());
-      if (segment.buffer >= 0) users.push_back(segment.writer);
-      for (const int user : users) {
-        expect(separated(group, user, time),
-               "peers write '{}' for {} where {} may not be done: no barrier of '{}' between",
-               buffer(id).name, name(time), name(user), group);
+      for (const auto* uses : {&segment.readers, &segment.remote_readers, &segment.writers}) {
+        for (const Use& user : *uses) {
+          expect(user.buffer < 0 || separated(group, user.time, time),
+                 "peers write '{}' for {} where {} may not be done: no barrier of '{}' between",
+                 buffer(id).name, name(time), name(user.time), group);
+        }
       }
     });
   }
@@ -245,7 +312,8 @@ class Hazards {
   StepOrder order_;
   Barriers barriers_;
   int count_;
-  std::vector<Segments> bytes_;  ///< of each arena
+  std::vector<std::int64_t> chunks_;  ///< of each buffer, that its slices cut it into
+  std::vector<Segments> bytes_;       ///< of each arena
 };
 
 }  // namespace

@@ -74,6 +74,10 @@ std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order)
     if (always[b] || uses[b].empty()) continue;
     ranges[b] = {*std::min_element(uses[b].begin(), uses[b].end()), order.end_of(uses[b])};
   }
+  for (std::size_t b = 0; b < ranges.size(); ++b) {
+    const std::optional<Slice>& slice = program.buffers[b].slice;
+    if (slice) ranges[b] = ranges[static_cast<std::size_t>(slice->of)];
+  }
   return ranges;
 }
 

@@ -19,12 +19,12 @@ struct StepRange {
   bool operator==(const StepRange&) const = default;
 };
 
-/// The lifetime of each buffer. It ends where every stream is known to follow the last use: at that
-/// step, or at the next synchronisation with the streams that still use the buffer. What peers read
-/// lives until the group's next barrier; what peers write lives from the group's last barrier
-/// before, and, where a copy writes it, until the next one. What the caller, peers or the next run
-/// may look at between runs lives in the whole program: parameters, io, state, flags, scratch, and
-/// what peers write with no barrier before.
+/// The lifetime of each buffer; of a slice that of the buffer it is a part of. It ends where every
+/// stream is known to follow the last use: at that step, or at the next synchronisation with the
+/// streams that still use the buffer. What peers read lives until the group's next barrier; what
+/// peers write lives from the group's last barrier before, and, where a copy writes it, until the
+/// next one. What the caller, peers or the next run may look at between runs lives in the whole
+/// program: parameters, io, state, flags, scratch, and what peers write with no barrier before.
 [[nodiscard]] std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order);
 
 }  // namespace braid

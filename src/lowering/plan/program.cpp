@@ -1,6 +1,7 @@
 #include "lowering/plan/program.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace braid {
 
@@ -26,25 +27,39 @@ const std::string& comm_group(const Program& program, const Step& step) {
                          : program.kernels[static_cast<std::size_t>(step.kernel)].needs.comm_group;
 }
 
+bool has_aligned_chunks(const TensorType& chunk, const SymbolTable& symbols) {
+  std::int64_t divisor =
+      std::gcd(static_cast<std::int64_t>(dtype_size(chunk.dtype)), kSliceAlignment);
+  for (const Dim& dim : chunk.shape) {
+    divisor = std::gcd(divisor * std::gcd(dim.divisor(symbols), kSliceAlignment), kSliceAlignment);
+  }
+  return divisor == kSliceAlignment;
+}
+
 std::vector<Access> accesses(const Program& program, const Step& step) {
   std::vector<Access> all;
+  const auto add = [&](int id, bool write, bool remote, bool clobbers = false) {
+    const std::optional<Slice>& slice = program.buffers[static_cast<std::size_t>(id)].slice;
+    all.push_back({slice ? slice->of : id, write, remote, clobbers,
+                   slice ? static_cast<int>(slice->shift) : Access::kWhole});
+  };
   if (step.kind == Step::Kind::kCopy) {
-    return {{step.source, /*write=*/false, step.source_peer.has_value()},
-            {step.destination, /*write=*/true, step.destination_peer.has_value()}};
+    add(step.source, /*write=*/false, step.source_peer.has_value());
+    add(step.destination, /*write=*/true, step.destination_peer.has_value());
+    return all;
   }
-  for (const int id : step.inputs) all.push_back({id, /*write=*/false, /*remote=*/false});
-  for (const int id : step.outputs) all.push_back({id, /*write=*/true, /*remote=*/false});
+  for (const int id : step.inputs) add(id, /*write=*/false, /*remote=*/false);
+  for (const int id : step.outputs) add(id, /*write=*/true, /*remote=*/false);
   if (step.kernel < 0) return all;
   const ProgramKernel& kernel = program.kernels[static_cast<std::size_t>(step.kernel)];
   for (const RemoteAccess& access : kernel.needs.remote) {
     const std::vector<int>& operands = access.output ? step.outputs : step.inputs;
-    all.push_back(
-        {operands[static_cast<std::size_t>(access.index)], access.write, /*remote=*/true});
+    add(operands[static_cast<std::size_t>(access.index)], access.write, /*remote=*/true);
   }
   for (const Clobbered& operand : kernel.needs.clobbered) {
     const std::vector<int>& operands = operand.output ? step.outputs : step.inputs;
-    all.push_back({operands[static_cast<std::size_t>(operand.index)], /*write=*/true,
-                   /*remote=*/false, /*clobbers=*/true});
+    add(operands[static_cast<std::size_t>(operand.index)], /*write=*/true, /*remote=*/false,
+        /*clobbers=*/true);
   }
   return all;
 }

@@ -34,6 +34,14 @@ struct Arena {
 /// first run and keep their bytes between runs.
 enum class BufferKind : std::uint8_t { kTensor, kFlags, kScratch };
 
+/// One of the equal chunks that a buffer's first dims are cut into, one for each rank of a group:
+/// that of the rank `shift` after this one, which wraps. So it lies elsewhere on each rank.
+struct Slice {
+  int of;  ///< a buffer that is no slice; all of its slices are of one group
+  std::string group;
+  std::int64_t shift;  ///< from 0
+};
+
 /// A place in an arena. Two buffers may share bytes when their lives do not overlap.
 struct Buffer {
   BufferKind kind = BufferKind::kTensor;
@@ -44,7 +52,14 @@ struct Buffer {
   std::int64_t bytes;  ///< with symbols at their maximum
   int first_step;      ///< lifetime, inclusive, in the order of issue (lifetimes.h)
   int last_step;
+  /// Else arena, offset and lifetime are those of the buffer that it is a part of.
+  std::optional<Slice> slice = std::nullopt;
 };
+
+/// Where slices begin that a kernel reads or writes: chunks have a multiple of so many bytes.
+inline constexpr std::int64_t kSliceAlignment = 16;
+/// Whether all chunks of that type begin there, whatever the symbols are.
+[[nodiscard]] bool has_aligned_chunks(const TensorType& chunk, const SymbolTable& symbols);
 
 /// A distinct kernel; several steps may launch one.
 struct ProgramKernel {
@@ -137,10 +152,12 @@ struct Program {
 /// What a step does with a buffer: on its own rank, or on its peers, which do the same with this
 /// rank's.
 struct Access {
-  int buffer;
+  static constexpr int kWhole = -1;
+  int buffer;  ///< no slice
   bool write;
   bool remote;
   bool clobbers = false;  ///< what is written is nobody's value
+  int part = kWhole;      ///< of a slice its shift: two parts of one buffer have no byte in common
 };
 [[nodiscard]] std::vector<Access> accesses(const Program& program, const Step& step);
 

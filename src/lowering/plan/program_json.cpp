@@ -156,6 +156,13 @@ class Writer {
   }
 
   void buffer(const Buffer& b) {
+    if (b.slice) {
+      put("{{\"name\": {}, \"dtype\": \"{}\", \"shape\": {}, \"slice\": {{\"of\": {}, "
+          "\"group\": {}, \"shift\": {}}}}}",
+          json_string(b.name), dtype_name(b.type.dtype), json_shape(b.type.shape), b.slice->of,
+          json_string(b.slice->group), b.slice->shift);
+      return;
+    }
     put("{{\"name\": {}, \"kind\": \"{}\", \"dtype\": \"{}\", \"shape\": {}, \"arena\": {}, "
         "\"offset\": {}, \"bytes\": {}, \"first_step\": {}, \"last_step\": {}}}",
         json_string(b.name), buffer_kind(b.kind), dtype_name(b.type.dtype),

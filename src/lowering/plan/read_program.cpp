@@ -146,7 +146,29 @@ class ProgramReader {
     return type;
   }
 
+  /// What a slice does not state follows from the buffer that it is a part of.
+  void read_slice(const json& value, const Place& place) {
+    const Fields fields(value, place, {"name", "dtype", "shape", "slice"});
+    const Place here = place / "slice";
+    const Fields slice(fields.get("slice"), here, {"of", "group", "shift"});
+    const std::size_t count = program_.buffers.size();
+    const int of = read_index(slice.get("of"), here / "of");
+    if (static_cast<std::size_t>(of) >= count ||
+        program_.buffers[static_cast<std::size_t>(of)].slice) {
+      fail_type(slice.get("of"), here / "of", "an earlier buffer that is no slice");
+    }
+    Buffer b = program_.buffers[static_cast<std::size_t>(of)];
+    b.name = read_string(fields.get("name"), place / "name");
+    b.type = read_type(fields, place);
+    b.bytes = (numel(b.type.shape) * static_cast<std::int64_t>(dtype_size(b.type.dtype)))
+                  .max(program_.symbols);
+    b.slice = Slice{of, read_string(slice.get("group"), here / "group"),
+                    read_int(slice.get("shift"), here / "shift")};
+    program_.buffers.push_back(std::move(b));
+  }
+
   void read_buffer(const json& value, const Place& place) {
+    if (read_object(value, place).contains("slice")) return read_slice(value, place);
     const Fields fields(
         value, place,
         {"name", "kind", "dtype", "shape", "arena", "offset", "bytes", "first_step", "last_step"});

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -27,6 +28,7 @@ class Verifier {
   void run() {
     check_arenas();
     for (const Buffer& b : program_.buffers) check_buffer(b);
+    check_slices();
     check_sizes();
     for (std::size_t s = 0; s < program_.steps.size(); ++s) check_step(static_cast<int>(s));
     for (const auto* tensors : {&program_.inputs, &program_.outputs}) {
@@ -99,6 +101,36 @@ class Verifier {
            "buffer '{}' lies in the head of {}", b.name, name_of(arena));
   }
 
+  /// Each is an equal chunk of its buffer, and lies in it.
+  void check_slices() const {
+    std::map<int, std::string_view> groups;
+    for (const Buffer& b : program_.buffers) {
+      if (!b.slice) continue;
+      const Slice& slice = *b.slice;
+      expect(in_range(slice.of, program_.buffers) && !buffer(slice.of).slice &&
+                 buffer(slice.of).kind == BufferKind::kTensor && b.kind == BufferKind::kTensor,
+             "'{}' is a slice of buffer {}; expected a tensor that is no slice", b.name, slice.of);
+      const Buffer& whole = buffer(slice.of);
+      const auto group = program_.groups.find(slice.group);
+      expect(group != program_.groups.end() &&
+                 groups.emplace(slice.of, slice.group).first->second == slice.group,
+             "'{}' is a slice of '{}' by group '{}'; expected one that is there, and the same for "
+             "all slices",
+             b.name, whole.name, slice.group);
+      const std::int64_t chunks = group->second.size;
+      expect(slice.shift >= 0 && slice.shift < chunks,
+             "'{}' is the slice of the rank {} after its own; expected 0 to {}", b.name,
+             slice.shift, chunks - 1);
+      Shape all = byte_shape(b.type);
+      all.emplace_back(chunks);
+      expect(same_numel(all, byte_shape(whole.type)),
+             "'{}', {}, is no chunk of '{}', {}, of which there are {}", b.name, text_of(b.type),
+             whole.name, text_of(whole.type), chunks);
+      expect(b.arena == whole.arena && b.offset == whole.offset, "slice '{}' lies outside of '{}'",
+             b.name, whole.name);
+    }
+  }
+
   void check_step(int s) {
     const Step& st = step(s);
     expect(st.stream >= 0 && st.stream < kMaxStreams, "step {} is on stream {}; expected 0 to {}",
@@ -141,6 +173,8 @@ class Verifier {
   void check_peer(int id, const std::optional<Step::Peer>& peer, int s) const {
     if (!peer) return;
     const Arena& arena = arena_of(buffer(id));
+    expect(!buffer(id).slice, "step {} copies '{}' of a peer, a slice; expected a whole buffer", s,
+           buffer(id).name);
     expect(arena.kind == ArenaKind::kSymmetric && arena.group == peer->group,
            "step {} copies '{}' of a peer in '{}', but it lies in arena {}", s, buffer(id).name,
            peer->group, name_of(arena));
@@ -165,12 +199,29 @@ class Verifier {
     const auto& params = k.needs.params;
     expect(!st.closing_barrier || std::any_of(params.begin(), params.end(), is_closing),
            "step {} has a closing barrier, which its kernel does not know", s);
+    for (const auto* ids : {&st.inputs, &st.outputs}) {
+      for (const int id : *ids) check_sliced_operand(id, s, !group.empty());
+    }
     for (const Access& access : accesses(program_, st)) {
       const Arena& arena = arena_of(buffer(access.buffer));
       expect(!access.remote || (arena.kind == ArenaKind::kSymmetric && arena.group == group),
              "step {} {} '{}' remotely, which lies in arena {}", s,
              access.write ? "writes" : "reads", buffer(access.buffer).name, name_of(arena));
     }
+  }
+
+  /// Kernels address what they share with peers by its offset.
+  void check_sliced_operand(int id, int s, bool communicates) const {
+    const Buffer& b = buffer(id);
+    if (!b.slice) return;
+    expect(
+        !communicates || arena_of(b).kind != ArenaKind::kSymmetric,
+        "step {} communicates and has the slice '{}' of symmetric memory; expected whole buffers",
+        s, b.name);
+    expect(has_aligned_chunks(b.type, program_.symbols),
+           "step {} launches a kernel on '{}', a slice of {}; expected chunks of a multiple of {} "
+           "bytes",
+           s, b.name, text_of(b.type), kSliceAlignment);
   }
 
   static bool is_closing(const KernelParam& param) {
@@ -217,7 +268,8 @@ class Verifier {
   }
 
   void check_tensor(const ProgramTensor& tensor) const {
-    expect(in_range(tensor.buffer, program_.buffers), "tensor '{}' has no buffer", tensor.name);
+    expect(in_range(tensor.buffer, program_.buffers) && !buffer(tensor.buffer).slice,
+           "tensor '{}' has no buffer of its own", tensor.name);
     const Buffer& b = buffer(tensor.buffer);
     const ArenaKind kind = arena_of(b).kind;
     expect(kind == ArenaKind::kIo || kind == ArenaKind::kParameters || kind == ArenaKind::kState,

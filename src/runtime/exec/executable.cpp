@@ -537,6 +537,7 @@ std::vector<ArenaReport> Executable::arenas() const {
 std::vector<BufferReport> Executable::buffers() const {
   std::vector<BufferReport> reports;
   for (const Buffer& buffer : impl_->program.buffers) {
+    if (buffer.slice) continue;
     const Arena& arena = impl_->program.arenas[static_cast<std::size_t>(buffer.arena)];
     reports.push_back({buffer.name, arena.name(), buffer.offset, buffer.bytes});
   }

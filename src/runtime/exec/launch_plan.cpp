@@ -65,8 +65,11 @@ class LaunchPlan::Builder {
   }
 
  private:
-  [[nodiscard]] std::uint64_t address(int buffer) const {
-    return element(places().buffer_addresses, buffer, "buffer", *step_);
+  [[nodiscard]] std::uint64_t address(int index) const {
+    const std::optional<Slice>& slice = buffer(index).slice;
+    if (!slice) return element(places().buffer_addresses, index, "buffer", *step_);
+    return address(slice->of) + static_cast<std::uint64_t>(rank_after(slice->group, slice->shift)) *
+                                    bytes_of(buffer(index).type, bindings_);
   }
   [[nodiscard]] const RankPlaces& places() const { return ranks_[local_]; }
   [[nodiscard]] Record record(Record::What what, int stream) const {
@@ -151,12 +154,9 @@ class LaunchPlan::Builder {
       throw_internal(step_->name,
                      fmt::format("'{}' is no buffer of group {}", b.name, peer->group));
     }
-    const std::vector<std::int64_t> all = members(peer->group);
-    const auto size = static_cast<std::int64_t>(all.size());
-    const std::int64_t own = std::find(all.begin(), all.end(), places().rank) - all.begin();
-    const std::int64_t index_of_peer = ((own + peer->shift) % size + size) % size;
-    return arena_of(peer->group, all[static_cast<std::size_t>(index_of_peer)]) +
-           static_cast<std::uint64_t>(b.offset);
+    const std::int64_t rank =
+        members(peer->group)[static_cast<std::size_t>(rank_after(peer->group, peer->shift))];
+    return arena_of(peer->group, rank) + static_cast<std::uint64_t>(b.offset);
   }
 
   void add_launch() {
@@ -195,10 +195,8 @@ class LaunchPlan::Builder {
         return add_word(buffer(element(step_->inputs, param.index, "input", *step_)).offset);
       case KernelParam::Kind::kResultOffset:
         return add_word(buffer(element(step_->outputs, param.index, "output", *step_)).offset);
-      case KernelParam::Kind::kRank: {
-        const std::vector<std::int64_t> all = members(param.group);
-        return add_word(std::find(all.begin(), all.end(), places().rank) - all.begin());
-      }
+      case KernelParam::Kind::kRank:
+        return add_word(rank_after(param.group, 0));
       case KernelParam::Kind::kFlags:
         return add_word(buffer(step_->flags).offset);
       case KernelParam::Kind::kScratch:
@@ -251,6 +249,14 @@ class LaunchPlan::Builder {
 
   [[nodiscard]] std::vector<std::int64_t> members(const std::string& group) const {
     return group_members(program_, group, places().rank);
+  }
+
+  /// The place in the group of the rank `shift` after this one, which wraps.
+  [[nodiscard]] std::int64_t rank_after(const std::string& group, std::int64_t shift) const {
+    const std::vector<std::int64_t> all = members(group);
+    const auto size = static_cast<std::int64_t>(all.size());
+    const std::int64_t own = std::find(all.begin(), all.end(), places().rank) - all.begin();
+    return ((own + shift) % size + size) % size;
   }
 
   /// Where this rank finds the arena of a group on another one.

@@ -14,9 +14,10 @@ namespace braid {
 
 /// Where the parts of a program are on one rank, as that rank sees them.
 struct RankPlaces {
-  int rank = 0;                                 ///< of the world
-  std::vector<Function*> functions;             ///< of each kernel of the program
-  std::vector<std::uint64_t> buffer_addresses;  ///< of each buffer, in its arena or the caller's
+  int rank = 0;                      ///< of the world
+  std::vector<Function*> functions;  ///< of each kernel of the program
+  /// Of each buffer, in its arena or the caller's. Those of slices follow from the others.
+  std::vector<std::uint64_t> buffer_addresses;
   /// Of each symmetric arena on each rank of the world (SymmetricHeap::peers).
   std::vector<std::vector<std::uint64_t>> peer_arenas;
   std::uint64_t record_address = 0;  ///< of its protocol::Record

@@ -44,7 +44,7 @@ void RankContext::allocate(std::size_t arena) {
 
 void RankContext::allocate_unbound() {
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-    if (bound_[b] == 0) allocate(static_cast<std::size_t>(program_.buffers[b].arena));
+    if (bound_[b] == 0 && !program_.buffers[b].slice) allocate(static_cast<std::size_t>(program_.buffers[b].arena));
   }
 }
 
@@ -90,6 +90,7 @@ std::vector<RankContext::NamedMemory> RankContext::named_memory(const Bindings& 
   }
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& buffer = program_.buffers[b];
+    if (buffer.slice) continue;
     if (bound_[b] != 0) continue;  // the caller's memory, and the caller's to name
     const std::int64_t bytes = numel(buffer.type.shape).evaluate(bindings) *
                                static_cast<std::int64_t>(dtype_size(buffer.type.dtype));

@@ -1,0 +1,207 @@
+#include "lowering/chunk_fused.h"
+
+#include <algorithm>
+
+#include "ir/ops.h"
+#include "ir/views.h"
+
+// A fused node in chunks. The dim that is gathered or scattered goes in front, so that a chunk is
+// one piece of memory; chunk k of a rank is that of the rank k after it, its own comes first or
+// last:
+//   gather   copy_from_peer(shard, k) for all k, then multiply the own shard, then each as it
+//   comes;
+//            the products (and A, where it is wanted) are joined in rank order
+//   scatter  multiply the rows of each other rank, which it copies from here, then the own ones;
+//   the
+//            partial products are joined in rank order and added in f32, as a reduce_scatter does
+// A scale for each row is cut as A is, or, where it is a shard, copied along with it.
+// Refuses the last dim: a gather along it splits K, a scatter the columns.
+namespace braid {
+namespace {
+
+constexpr ReasonCode kOneRank{"lower_collectives.one_rank", "its group has one rank"};
+constexpr ReasonCode kLastDim{"lower_collectives.chunks_of_last_dim",
+                              "chunks of the last dim, {dim}, are not rows of the product"};
+
+std::string_view dim_key(std::string_view op) {
+  return op.starts_with("fused_all_gather") ? "gather_dim" : "scatter_dim";
+}
+
+std::size_t dim_of(const Graph& graph, const Node& node, ValueId a) {
+  return axis_of(node.attrs, dim_key(node.op_name()), graph.type(a).shape.size());
+}
+
+class Chunks : FusedParts {
+ public:
+  Chunks(Graph& graph, const Node& node, const std::vector<ValueId>& operands, const NameNode& name)
+      : FusedParts(graph, node, operands, name),
+        ranks_(graph.groups().find(*node.attr<std::string>("group"))->second.size),
+        dim_(dim_of(graph, node, operands[0])) {}
+
+  std::vector<ValueId> run() { return form_.gathers ? gather() : scatter(); }
+
+ private:
+  using Values = std::vector<ValueId>;
+
+  std::vector<ValueId> gather() {
+    const ValueId shard = to_front(operands_[0], "_shard");
+    // Under way before anything is multiplied.
+    const bool scale_too = form_.scaled && scale_is_shard();
+    const ValueId scale = form_.scaled ? to_front(operands_[form_.a_scale()], "_scale") : -1;
+    Values chunks{shard};
+    Values scales{scale};
+    for (std::int64_t k = 1; k < ranks_; ++k) {
+      if (scale_too) scales.push_back(copied(scale, k));
+      chunks.push_back(copied(shard, k));
+    }
+    std::vector<Values> products(form_.matmuls);
+    for (std::int64_t k = 0; k < ranks_; ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      if (k > 0) chunks[at] = waited(chunks[at]);
+      if (k > 0 && scale_too) scales[at] = waited(scales[at]);
+      const ValueId own = scale_too ? as_rows(scales[at], "_scale_rows") : scale_rows(scale, k);
+      const ValueId rows = as_rows(chunks[at], "_rows");
+      for (std::size_t i = 0; i < form_.matmuls; ++i) {
+        products[i].push_back(multiplied(rows, own, i));
+      }
+    }
+    Shape whole = shape(shard);
+    whole[0] = whole[0] * ranks_;
+    std::vector<ValueId> results;
+    if (*node_.attr<bool>("return_A")) results.push_back(from_front(joined(chunks), whole));
+    for (const Values& of_b : products) results.push_back(from_front(joined(of_b), whole));
+    return results;
+  }
+
+  std::vector<ValueId> scatter() {
+    const ValueId a = to_front(operands_[0], "_A");
+    const ValueId rows = as_rows(a, "_rows");
+    const ValueId scale = form_.scaled ? to_front(operands_[form_.a_scale()], "_scale") : -1;
+    const auto product = [&](std::int64_t k) {
+      return multiplied(chunk(rows, k, "_chunk"), scale_rows(scale, k), 0);
+    };
+    Values products(static_cast<std::size_t>(ranks_));
+    Values partials(products);  // of the own rows; that of the rank k after this one at k
+    for (std::int64_t k = 1; k < ranks_; ++k) {
+      products[static_cast<std::size_t>(k)] = product(k);
+      const std::int64_t from = ranks_ - k;
+      partials[static_cast<std::size_t>(from)] =
+          copied(products[static_cast<std::size_t>(k)], from);
+    }
+    products[0] = partials[0] = product(0);
+    for (std::size_t k = 1; k < partials.size(); ++k) partials[k] = waited(partials[k]);
+    const Shape whole = shape(a);
+    Shape part = whole;
+    part[0] = *part[0].divide_exactly(ranks_, graph_.symbols());
+    std::vector<ValueId> results{from_front(sum(joined(partials)), part)};
+    if (*node_.attr<bool>("return_mm")) {
+      results.push_back(from_front(joined(products), whole));
+    }
+    return results;
+  }
+
+  /// Its chunks, in rank order, added as a reduce_scatter adds them.
+  ValueId sum(ValueId partials) {
+    const DType dtype = graph_.type(partials).dtype;
+    Shape all = shape(partials);
+    all[0] = *all[0].divide_exactly(ranks_, graph_.symbols());
+    const Shape one = all;
+    all.insert(all.begin(), ranks_);
+    const ValueId parts = as(partials, all, "_parts");
+    ValueId result = -1;
+    for (std::int64_t rank = 0; rank < ranks_; ++rank) {
+      ValueId part = add("_part", "slice", {parts},
+                         {{"dim", std::int64_t{0}}, {"start", rank}, {"end", rank + 1}});
+      part = to(as(part, one, "_part"), DType::kF32);
+      result = result < 0 ? part : add("_sum", "add", {result, part});
+    }
+    if (*node_.attr<std::string>("reduce_op") == "avg") {
+      const ValueId count = add("_ranks", "full", {}, {{"value", ranks_}, {"dtype", DType::kF32}});
+      result = add("_avg", "div", {result, count});
+    }
+    return to(result, dtype);
+  }
+
+  ValueId to(ValueId value, DType dtype) {
+    return graph_.type(value).dtype == dtype ? value
+                                             : add("_to", "to", {value}, {{"dtype", dtype}});
+  }
+
+  /// Of a scale for each row of all ranks' A, the rows of chunk k.
+  ValueId scale_rows(ValueId scale, std::int64_t k) {
+    if (scale < 0 || shape(scale).empty()) return scale;
+    return as_rows(chunk(scale, k, "_scale_chunk"), "_scale_rows");
+  }
+
+  ValueId copied(ValueId value, std::int64_t k) {
+    return add("_copy", "copy_from_peer", {value}, with_group({{"shift", k}}));
+  }
+  ValueId chunk(ValueId value, std::int64_t k, std::string_view suffix) {
+    return add(suffix, "chunk_by_rank", {value}, with_group({{"shift", k}}));
+  }
+  ValueId joined(const Values& chunks) {
+    return add("_join", "join_by_rank", chunks, with_group({}));
+  }
+  Attrs with_group(Attrs attrs) const {
+    attrs.emplace("group", node_.attrs.at("group"));
+    return attrs;
+  }
+
+  /// Only extents of 1 in front of the dim: its order in memory is that of the value.
+  static bool is_in_front(const Shape& shape, std::size_t dim) {
+    return std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(dim),
+                       [](const Dim& extent) { return extent == Dim(1); });
+  }
+
+  /// The value with the dim that is cut as its first one; a scalar as it is.
+  ValueId to_front(ValueId value, std::string_view suffix) {
+    const Shape& from = shape(value);
+    if (from.empty() || dim_ == 0) return value;
+    std::vector<std::int64_t> order{static_cast<std::int64_t>(dim_)};
+    Shape moved{from[dim_]};
+    for (std::size_t d = 0; d < from.size(); ++d) {
+      if (d == dim_) continue;
+      order.push_back(static_cast<std::int64_t>(d));
+      moved.push_back(from[d]);
+    }
+    if (is_in_front(from, dim_)) return as(value, moved, suffix);
+    return add(suffix, "permute", {value}, {{"dims", order}});
+  }
+
+  /// Rows of a product, or A, whose first dims are those of `front`, with the dim back in its
+  /// place.
+  ValueId from_front(ValueId value, const Shape& front) {
+    const ValueId full = as(value, with_last(front, shape(value).back()), "_front");
+    if (dim_ == 0) return full;
+    std::vector<std::int64_t> order;
+    for (std::size_t d = 0; d < front.size(); ++d) {
+      const std::size_t from = d < dim_ ? d + 1 : d == dim_ ? 0 : d;
+      order.push_back(static_cast<std::int64_t>(from));
+    }
+    Shape back;
+    for (std::int64_t d : order) back.push_back(shape(full)[static_cast<std::size_t>(d)]);
+    if (is_in_front(back, dim_)) return as(full, back, "_back");
+    return add("_back", "permute", {full}, {{"dims", order}});
+  }
+
+  std::int64_t ranks_;
+  std::size_t dim_;
+};
+
+}  // namespace
+
+Reason cannot_chunk(const Graph& graph, const Node& node) {
+  if (graph.groups().find(*node.attr<std::string>("group"))->second.size == 1) {
+    return Reason(kOneRank);
+  }
+  const std::size_t dim = dim_of(graph, node, node.inputs[0]);
+  if (dim + 1 == graph.type(node.inputs[0]).shape.size()) return Reason(kLastDim, dim);
+  return {};
+}
+
+std::vector<ValueId> add_chunks(Graph& graph, const Node& node,
+                                const std::vector<ValueId>& operands, const NameNode& name) {
+  return Chunks(graph, node, operands, name).run();
+}
+
+}  // namespace braid

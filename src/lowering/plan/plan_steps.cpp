@@ -1,0 +1,139 @@
+#include "lowering/plan/plan_steps.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "lowering/plan/lifetimes.h"
+
+namespace braid {
+namespace {
+
+constexpr int kComputeStream = 0;
+constexpr int kCopyStream = 1;
+
+}  // namespace
+
+std::size_t PlanSteps::whole(int buffer) const {
+  const auto id = static_cast<std::size_t>(buffer);
+  const std::optional<Slice>& slice = program_.buffers[id].slice;
+  return slice ? static_cast<std::size_t>(slice->of) : id;
+}
+
+void PlanSteps::append(Step step) {
+  for (const int id : step.outputs) written_at_[whole(id)] = count();
+  if (step.destination >= 0) written_at_[whole(step.destination)] = count();
+  program_.steps.push_back(std::move(step));
+}
+
+void PlanSteps::push(Step step) {
+  step.stream = kComputeStream;
+  if (awaited_ >= 0) {
+    append({.kind = Step::Kind::kEventWait,
+            .name = awaited_name_,
+            .stream = kComputeStream,
+            .event = std::exchange(awaited_, -1)});
+  }
+  append(std::move(step));
+}
+
+void PlanSteps::copy(std::string name, int source, int destination) {
+  push({.kind = Step::Kind::kCopy,
+        .name = std::move(name),
+        .source = source,
+        .destination = destination});
+}
+
+int PlanSteps::copy_from_peer(Step step) {
+  meet(step.source_peer->group, step.source);
+  const std::string name = step.name;
+  step.stream = kCopyStream;
+  append(std::move(step));
+  return record(name, kCopyStream);
+}
+
+int PlanSteps::record(const std::string& name, int stream) {
+  Step step{.kind = Step::Kind::kEventRecord, .name = name, .stream = stream, .event = events_};
+  stream == kComputeStream ? push(std::move(step)) : append(std::move(step));
+  return events_++;
+}
+
+void PlanSteps::await(const std::string& name, int event) {
+  if (event <= last_awaited_) return;  // the later one follows it on its stream
+  awaited_ = last_awaited_ = event;
+  awaited_name_ = name;
+}
+
+/// One barrier does for all that was written before it.
+void PlanSteps::meet(const std::string& group, int source) {
+  const auto met = met_at_.try_emplace(group, -1).first;
+  const auto written = written_at_.find(whole(source));
+  if (met->second > (written == written_at_.end() ? -1 : written->second)) return;
+  const std::string name = program_.buffers[static_cast<std::size_t>(source)].name;
+  met->second = count();
+  const int event = record(name, kComputeStream);
+  append({.kind = Step::Kind::kEventWait, .name = name, .stream = kCopyStream, .event = event});
+  add_barrier(name, group);
+}
+
+void PlanSteps::add_barrier(const std::string& name, const std::string& group) {
+  const auto [known, is_new] =
+      barriers_.try_emplace(group, static_cast<int>(program_.kernels.size()));
+  if (is_new) {
+    auto body = std::make_shared<Graph>();
+    body->add_group(group, program_.groups.find(group)->second);
+    ProgramKernel kernel{.spec = {body, default_config(*body, context_.target)}, .needs = {}};
+    kernel.needs = requirements(kernel.spec, context_.target, context_.ranks_per_device);
+    program_.kernels.push_back(std::move(kernel));
+  }
+  append(
+      {.kind = Step::Kind::kBarrier, .name = name, .stream = kCopyStream, .kernel = known->second});
+}
+
+void PlanSteps::finish() {
+  drop_unused_events();
+  add_closing_barriers();
+}
+
+void PlanSteps::drop_unused_events() {
+  std::vector<int> number(static_cast<std::size_t>(events_), -1);
+  for (const Step& step : program_.steps) {
+    if (step.kind == Step::Kind::kEventWait) number[static_cast<std::size_t>(step.event)] = 0;
+  }
+  std::erase_if(program_.steps, [&](const Step& step) {
+    return step.kind == Step::Kind::kEventRecord &&
+           number[static_cast<std::size_t>(step.event)] < 0;
+  });
+  int used = 0;
+  for (int& n : number) n = n < 0 ? n : used++;
+  for (Step& step : program_.steps) {
+    if (step.event >= 0) step.event = number[static_cast<std::size_t>(step.event)];
+  }
+}
+
+/// No remote read outlives a run: what no other step follows that waits for its group ends with a
+/// barrier, or is followed by one where it cannot.
+void PlanSteps::add_closing_barriers() {
+  const StepOrder order(program_.steps);
+  const Barriers barriers = barriers_of(program_);
+  std::set<std::string> unmet;
+  for (int s = 0; s < count(); ++s) {
+    Step& step = program_.steps[static_cast<std::size_t>(s)];
+    const bool copies = step.source_peer.has_value();
+    const std::string& group = copies ? step.source_peer->group : comm_group(program_, step);
+    if (group.empty() || step.kind == Step::Kind::kBarrier) continue;
+    const auto found = barriers.find(group);
+    const bool met =
+        found != barriers.end() && std::any_of(found->second.rbegin(), found->second.rend(),
+                                               [&](int later) { return order.before(s, later); });
+    if (met) continue;
+    if (copies) {
+      unmet.insert(group);
+    } else {
+      step.closing_barrier = true;
+    }
+  }
+  for (const std::string& group : unmet) add_barrier("end of " + group, group);
+}
+
+}  // namespace braid

@@ -1,0 +1,228 @@
+// Plans of fused nodes in chunks: slices, streams, events and barriers, none of which may be
+// missing.
+
+#include <gmock/gmock.h>
+
+#include "braid/error.h"
+#include "lowering/lowering_testing.h"
+#include "lowering/plan/lifetimes.h"
+
+namespace braid::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kWeights = input("w", "8, 4") + "," + input("v", "4, 8");
+
+std::string fused_gather(const std::string& name, const std::string& operands,
+                         const std::string& more = "") {
+  return node(name, "fused_all_gather_matmul", operands,
+              R"("group": "tp", "gather_dim": 0)" + more);
+}
+std::string fused_scatter(const std::string& name, const std::string& operands) {
+  return node(name, "fused_matmul_reduce_scatter", operands,
+              R"("group": "tp", "scatter_dim": 0, "reduce_op": "sum")");
+}
+
+Program in_chunks(const std::string& inputs, const std::string& nodes, const std::string& outputs,
+                  int world) {
+  PassContext context = sm80();
+  context.config.always_pipeline = true;
+  return lower(graph_of(inputs, nodes, outputs, world), context);
+}
+
+/// A gather whose product is scattered again, twice.
+Program layers(int world) {
+  std::string nodes;
+  std::string last = "x";
+  for (const std::string n : {"0", "1"}) {
+    nodes += (nodes.empty() ? "" : ",") + node("h" + n, "silu", '"' + last + '"') + "," +
+             fused_gather("g" + n, R"("h)" + n + R"(", "w")", R"(, "return_A": false)") + "," +
+             node("a" + n, "relu", R"("g)" + n + '"') + "," +
+             fused_scatter("r" + n, R"("a)" + n + R"(", "v")");
+    last = "r" + n;
+  }
+  return in_chunks(input("x", R"("T", 8)") + "," + kWeights, nodes, '"' + last + '"', world);
+}
+
+/// One word for each step: its kind, on which stream and of which node.
+std::vector<std::string> steps_of(const Program& program) {
+  std::vector<std::string> steps;
+  const auto kind = [](Step::Kind k) {
+    switch (k) {
+      case Step::Kind::kLaunch:
+        return "launch";
+      case Step::Kind::kCopy:
+        return "copy";
+      case Step::Kind::kBarrier:
+        return "barrier";
+      case Step::Kind::kCollective:
+        return "collective";
+      case Step::Kind::kEventRecord:
+        return "record";
+      case Step::Kind::kEventWait:
+        return "wait";
+    }
+    return "";
+  };
+  for (const Step& step : program.steps) {
+    std::string text = std::to_string(step.stream) + " " + kind(step.kind) + " " + step.name;
+    if (step.event >= 0) text += " " + std::to_string(step.event);
+    steps.push_back(std::move(text));
+  }
+  return steps;
+}
+
+const Buffer& buffer(const Program& program, const std::string& name) {
+  for (const Buffer& b : program.buffers) {
+    if (b.name == name) return b;
+  }
+  throw std::runtime_error("no buffer " + name);
+}
+
+// A4-06: the own chunk is multiplied while the others are on their way.
+TEST(ChunkedProgram, AGatherMultipliesItsOwnChunkFirst) {
+  const Program program = in_chunks(
+      input("x", R"("T", 8)") + "," + kWeights,
+      node("h", "silu", R"("x")") + "," + fused_gather("g", R"("h", "w")"), R"("g:0", "g:1")", 3);
+  EXPECT_THAT(
+      steps_of(program),
+      ElementsAre("0 launch h", "0 record h 0", "1 wait h 0", "1 barrier h", "1 copy g_copy",
+                  "1 record g_copy 1", "1 copy g_copy1", "1 record g_copy1 2", "0 launch g_mm",
+                  "0 wait g_wait 1", "0 launch g_mm1", "0 wait g_wait1 2", "0 launch g_mm2",
+                  "0 copy g_join", "1 barrier end of tp"));
+  // What the copies and kernels make lies where it is joined; h has its place among peers.
+  const auto whole_of = [&](const std::string& name) {
+    return program.buffers[static_cast<std::size_t>(buffer(program, name).slice->of)].name;
+  };
+  EXPECT_EQ(whole_of("g_copy1"), "g_join");
+  EXPECT_EQ(whole_of("g_mm"), "g_join1");
+  EXPECT_EQ(buffer(program, "g_mm2").slice->shift, 2);
+  EXPECT_FALSE(buffer(program, "h").slice);
+  EXPECT_EQ(to_json(parse_program(to_json(program))), to_json(program));
+}
+
+// A4-07: a partial product is on its way while the next one is made.
+TEST(ChunkedProgram, AScatterMultipliesItsOwnRowsLast) {
+  const Program program = in_chunks(input("x", R"("3*T", 8)") + "," + kWeights,
+                                    fused_scatter("r", R"("x", "w")"), R"("r")", 3);
+  EXPECT_THAT(
+      steps_of(program),
+      ElementsAre("0 launch r_mm", "0 record r_mm 0", "1 wait r_mm 0", "1 barrier r_mm",
+                  "1 copy r_copy", "0 launch r_mm1", "0 record r_mm1 1", "1 wait r_mm1 1",
+                  "1 barrier r_mm1", "1 copy r_copy1", "1 record r_copy1 2", "0 launch r_mm2",
+                  "0 wait r_wait 2", "0 launch r_sum1", "1 barrier end of tp"));
+  EXPECT_EQ(to_json(parse_program(to_json(program))), to_json(program));
+}
+
+// The operands of one barrier are all that are there.
+TEST(ChunkedProgram, OneBarrierForAllThatIsThere) {
+  const Program program =
+      in_chunks(input("x", R"("T", 8)") + "," + kWeights,
+                node("h", "silu", R"("x")") + "," + node("k", "neg", R"("x")") + "," +
+                    fused_gather("g", R"("h", "w")", R"(, "return_A": false)") + "," +
+                    fused_gather("f", R"("k", "w")", R"(, "return_A": false)"),
+                R"("g", "f")", 2);
+  const auto steps = steps_of(program);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "1 barrier k"), 0)
+      << ::testing::PrintToString(steps);
+}
+
+/// The chunks of 3 rows of 5 floats are not aligned: each kernel has a buffer of its own.
+TEST(ChunkedProgram, UnalignedChunksAreCopied) {
+  const Program program =
+      in_chunks(input("x", "3, 8") + "," + input("w", "8, 5"),
+                fused_gather("g", R"("x", "w")", R"(, "return_A": false)"), R"("g")", 2);
+  EXPECT_FALSE(buffer(program, "g_mm").slice);
+  EXPECT_EQ(buffer(program, "g_mm1 of g_join").slice->shift, 1);
+  EXPECT_THAT(steps_of(program), ::testing::Contains("0 copy g_join").Times(2));
+}
+
+std::string problem(const Program& program) {
+  try {
+    verify(program);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// Without one step, which nobody was told of.
+Program without(Program program, std::size_t step) {
+  program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(step));
+  const auto ranges = lifetimes(program, StepOrder(program.steps));
+  for (std::size_t b = 0; b < ranges.size(); ++b) {
+    program.buffers[b].first_step = ranges[b].first;
+    program.buffers[b].last_step = ranges[b].last;
+  }
+  return program;
+}
+
+// A4-06 [D], A4-07 [D]: no event and no barrier can be missing.
+TEST(ChunkedProgram, EachEventAndBarrierIsNeeded) {
+  for (const int world : {2, 3, 4}) {
+    const Program good = layers(world);
+    EXPECT_EQ(problem(good), "");
+    int removed = 0;
+    for (std::size_t s = 0; s < good.steps.size(); ++s) {
+      const Step::Kind kind = good.steps[s].kind;
+      if (kind == Step::Kind::kLaunch || kind == Step::Kind::kCopy) continue;
+      ++removed;
+      EXPECT_THAT(problem(without(good, s)),
+                  AnyOf(HasSubstr("which no step before it records"), HasSubstr("may still"),
+                        HasSubstr("may not be done"), HasSubstr("has no closing barrier")))
+          << "without step " << s << ", " << steps_of(good)[s];
+    }
+    EXPECT_EQ(removed, 10 * world + 1);
+  }
+}
+
+TEST(ChunkedProgram, WhatIsNoChunkIsRefused) {
+  const std::string good = to_json(layers(2), /*with_hash=*/false);
+  const auto broken = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    try {
+      static_cast<void>(parse_program(text.replace(at, from.size(), to)));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(broken(R"("slice": {)", R"("slice": {)"), "");
+  const std::string slice = good.substr(good.find(R"("slice": {)"));
+  const std::string first = slice.substr(0, slice.find('}') + 1);
+  const std::string of = first.substr(10, first.find(',') - 10);
+  EXPECT_THAT(broken(of, R"("of": 999)"), HasSubstr("an earlier buffer that is no slice"));
+  EXPECT_THAT(broken(of, R"("of": -1)"), HasSubstr("/slice/of"));
+  EXPECT_THAT(broken(of, R"("of": 1)"), HasSubstr("is no chunk of 'w'"));
+  EXPECT_THAT(broken(R"("shift": 1}})", R"("shift": 2}})"), HasSubstr("expected 0 to 1"));
+  EXPECT_THAT(broken(R"("shift": 1}})", R"("shift": -1}})"), HasSubstr("expected 0 to 1"));
+  EXPECT_THAT(broken(R"("shift": 1}})", R"("shift": 0}})"), Not(""));  // a chunk nobody writes
+  EXPECT_THAT(broken(R"("group": "tp", "shift": 1}})", R"("group": "dp", "shift": 1}})"),
+              HasSubstr("expected one that is there"));
+  EXPECT_THAT(broken(R"("slice": {)", R"("arena": 0, "slice": {)"), HasSubstr("arena"));
+}
+
+TEST(ChunkedProgram, AChunkOfAChunkIsRefused) {
+  const auto chunk = [](const std::string& name, const std::string& of) {
+    return node(name, "chunk_by_rank", '"' + of + '"', R"("group": "tp", "shift": 1)");
+  };
+  try {
+    in_chunks(input("x", "8, 4"),
+              chunk("a", "x") + "," + chunk("b", "a") + "," + node("y", "neg", R"("b")"), R"("y")",
+              2);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("b"), HasSubstr("cuts the chunk 'a'")));
+  }
+}
+
+}  // namespace
+}  // namespace braid::testing
