@@ -114,7 +114,8 @@ class BRAID_API Executable {
 
   /// Waits for all runs; throws kTimeout naming rank, step, block and slot when a wait for a
   /// peer expired, kInvalidArgument naming node, rank and index when an index that a kernel looked
-  /// up is out of range. The outputs are lost then; the next run starts afresh.
+  /// up is out of range, kEnvironment naming a rank of another world that is lost. The outputs are
+  /// lost then; the next run starts afresh.
   void synchronize();
 
   /// After a run that failed, in a world that has but some of the ranks: makes all by which ranks

@@ -46,6 +46,8 @@ struct WorldOptions {
   bool count = false;
   /// Where the ranks of this world meet the others; its ranks() are those of this world. Null: all
   /// ranks live here. The executables of such worlds are compiled in the same order in all of them.
+  /// Where it says that a rank is lost (Rendezvous::lost), runs end with an error that says so; a
+  /// new world needs a new rendezvous.
   std::shared_ptr<Rendezvous> rendezvous;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
   /// Called before each kernel that is compiled or taken from the cache, and once when all are

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <optional>
 #include <thread>
 
@@ -121,6 +122,31 @@ TEST_F(Worlds, ARendezvousOfAnotherSizeIsRefused) {
   WorldOptions options;
   options.rendezvous = meet_in_process({{0}, {1}, {2}})[0];
   EXPECT_THROW((void)World::open(options, device_), Error);
+}
+
+// Rank 1 leaves: rank 0, whose kernel waits for it, hears of it long before the timeout.
+TEST_F(Worlds, ARankThatLeavesIsNamed) {
+  const Graph graph = small_graph();
+  const auto errors = on_both([&](std::size_t rank) {
+    Executable executable = Executable::compile(graph, worlds_[rank]);
+    executable.prepare({{"T", 2}});
+    if (rank == 1) {
+      worlds_.pop_back();
+      ends_[1].reset();
+      return;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    executable.run();
+    try {
+      executable.synchronize();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
+      EXPECT_STREQ(error.what(), "rendezvous: rank 1 is gone");
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+    executable.run();
+  });
+  EXPECT_THAT(errors, ElementsAre("rendezvous: rank 1 is gone", ""));
 }
 
 class LateWorlds : public Worlds {

@@ -70,6 +70,8 @@ struct Core {
     return variants;
   }
 
+  [[nodiscard]] bool watches() const { return sanitizer != nullptr || counter != nullptr; }
+
   int world;
   std::unique_ptr<Sanitizer> sanitizer;  ///< null when nothing is checked
   std::unique_ptr<Scheduler> scheduler;  ///< null to take turns
@@ -85,7 +87,7 @@ struct Core {
   };
   std::unordered_map<std::string, Known> programs;  ///< by their text
   /// By address, those that were exported: ranks share memory within the device.
-  std::unordered_map<std::uint64_t, std::weak_ptr<const Allocation>> exported;
+  std::unordered_map<std::uint64_t, std::weak_ptr<Allocation>> exported;
 };
 
 /// A stretch of memory, until the last rank that holds it is gone.
@@ -97,6 +99,9 @@ struct Allocation {
     }
     if (core->counter != nullptr) core->counter->add_memory(rank, address(), bytes);
   }
+  /// That of another device, in another process maybe.
+  Allocation(std::shared_ptr<Core> core_of_it, std::size_t bytes, MemoryFile shared)
+      : core(std::move(core_of_it)), memory(core->range, bytes, shared), file(std::move(shared)) {}
   ~Allocation() {
     if (core->sanitizer != nullptr) core->sanitizer->remove_memory(address());
     if (core->counter != nullptr) core->counter->remove_memory(address());
@@ -111,49 +116,70 @@ struct Allocation {
 
   std::shared_ptr<Core> core;
   GuardedMemory memory;
+  MemoryFile file;  ///< not open before the memory is exported
 };
 
 constexpr std::string_view kHandleTag = "cpu memory";
+constexpr std::uint32_t kHandleFormat = 2;
+
+/// The checks know what the ranks of one device do, and of no other accesses.
+constexpr const char* kWatched =
+    "a device that checks or counts what kernels do shares none with another one; expected all "
+    "ranks in one process";
 
 class CpuMemory final : public Memory {
  public:
-  explicit CpuMemory(std::shared_ptr<const Allocation> allocation)
-      : allocation_(std::move(allocation)) {}
+  explicit CpuMemory(std::shared_ptr<Allocation> allocation) : allocation_(std::move(allocation)) {}
   [[nodiscard]] std::uint64_t address() const override { return allocation_->address(); }
   [[nodiscard]] std::size_t size() const override { return allocation_->memory.size(); }
   [[nodiscard]] std::string export_handle() const override {
     Core& core = *allocation_->core;
+    MemoryFile& file = allocation_->file;
     const std::lock_guard lock(core.mutex);
     core.exported[address()] = allocation_;
+    if (!core.watches() && !file.is_open()) file = allocation_->memory.share();
     ByteWriter out;
     out.string(kHandleTag);
+    out.value(kHandleFormat);
     out.value<std::int64_t>(::getpid());
     out.value(reinterpret_cast<std::uint64_t>(&core));
     out.value(address());
+    out.value<std::uint64_t>(size());
+    out.string(file.is_open() ? file.handle() : "");
     return out.take();
   }
 
  private:
-  std::shared_ptr<const Allocation> allocation_;
+  std::shared_ptr<Allocation> allocation_;
 };
 
-std::unique_ptr<Memory> imported_memory(Core& core, std::string_view handle) {
+std::unique_ptr<Memory> imported_memory(const std::shared_ptr<Core>& core,
+                                        std::string_view handle) {
   ByteReader in(handle);
-  const bool known = in.string() == kHandleTag;
+  if (in.string() != kHandleTag) {
+    throw_invalid("memory", "the bytes are no handle of a cpu device's memory");
+  }
+  const auto format = in.value<std::uint32_t>();
+  if (format != kHandleFormat) {
+    throw_invalid("memory", "the handle is of format " + std::to_string(format) + "; expected " +
+                                std::to_string(kHandleFormat) +
+                                ": the same version of braid on all ranks");
+  }
   const auto process = in.value<std::int64_t>();
   const auto device = in.value<std::uint64_t>();
   const auto address = in.value<std::uint64_t>();
-  if (!known || !in.done()) {
-    throw_invalid("memory", "the bytes are no handle of a cpu device's memory");
+  const auto bytes = in.value<std::uint64_t>();
+  const std::string_view file = in.string();
+  if (!in.done()) throw_invalid("memory", "the handle is damaged");
+  if (process != ::getpid() || device != reinterpret_cast<std::uint64_t>(core.get())) {
+    if (core->watches() || file.empty()) throw_environment("memory", kWatched);
+    return std::make_unique<CpuMemory>(
+        std::make_shared<Allocation>(core, bytes, MemoryFile::open(file)));
   }
-  if (process != ::getpid() || device != reinterpret_cast<std::uint64_t>(&core)) {
-    throw_environment("memory",
-                      "is of another cpu device; expected ranks that share one, in one process");
-  }
-  const std::lock_guard lock(core.mutex);
-  const auto found = core.exported.find(address);
-  std::shared_ptr<const Allocation> allocation;
-  if (found != core.exported.end()) allocation = found->second.lock();
+  const std::lock_guard lock(core->mutex);
+  const auto found = core->exported.find(address);
+  std::shared_ptr<Allocation> allocation;
+  if (found != core->exported.end()) allocation = found->second.lock();
   if (allocation == nullptr) throw_environment("memory", "was freed before it was imported");
   return std::make_unique<CpuMemory>(std::move(allocation));
 }
@@ -500,14 +526,14 @@ class CpuDevice final : public Device {
 
   std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
     check(rank);
-    return std::make_unique<CpuMemory>(std::make_shared<const Allocation>(core_, rank, bytes));
+    return std::make_unique<CpuMemory>(std::make_shared<Allocation>(core_, rank, bytes));
   }
   std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) override {
     return CpuDevice::allocate(rank, bytes);
   }
   std::unique_ptr<Memory> import_memory(int rank, std::string_view handle) override {
     check(rank);
-    return imported_memory(*core_, handle);
+    return imported_memory(core_, handle);
   }
   std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     check(rank);
@@ -526,9 +552,7 @@ class CpuDevice final : public Device {
     return std::make_unique<CpuEvent>(true);
   }
 
-  [[nodiscard]] bool watches() const override {
-    return core_->sanitizer != nullptr || core_->counter != nullptr;
-  }
+  [[nodiscard]] bool watches() const override { return core_->watches(); }
   void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) override {
     if (core_->sanitizer != nullptr) core_->sanitizer->name_parts(memory, parts);
   }

@@ -131,6 +131,7 @@ struct Executable::Impl {
       drain();
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     }
+    if (on_loss) world->losses->remove(*on_loss);
   }
 
   /// What the other ranks must know of a rank that lives here.
@@ -146,6 +147,16 @@ struct Executable::Impl {
     handles.reserve(cards.size());
     for (const RankCard& card : cards) handles.push_back(card.arenas);
     heap.connect(handles);
+    if (world->all_here()) return;
+    // Kernels may hold the other streams when this one is needed.
+    for (const int rank : world->ranks()) {
+      urgent.push_back(world->device->create_stream(rank));
+    }
+    on_loss = world->losses->add([this] {
+      for (std::size_t local = 0; local < urgent.size(); ++local) {
+        heap.give_up(local, *urgent[local]);
+      }
+    });
   }
 
   // Records and all by which ranks wait for each other, on the ranks that live here. Nothing may be
@@ -202,10 +213,25 @@ struct Executable::Impl {
     unchecked = false;
     std::vector<RankRecord> records;
     for (const auto& rank : ranks) records.push_back({rank->rank(), rank->record()});
-    const std::optional<Error> error = run_error(program, records, world->timeout_ns);
+    std::optional<Error> error = run_error(program, records, world->timeout_ns);
+    if (!world->all_here()) error = with_others(std::move(error));
     if (!error) return;
     fail();
     throw Error(*error);
+  }
+
+  /// The error of this world's ranks, or why they gave up: what another rank did.
+  [[nodiscard]] std::optional<Error> with_others(std::optional<Error> error) const {
+    if (error && error->code() != ErrorCode::kTimeout) return error;
+    bool gave_up = error.has_value();
+    for (std::size_t local = 0; local < ranks.size(); ++local) {
+      gave_up = heap.gave_up(local, ranks[local]->stream()) || gave_up;
+    }
+    if (!gave_up) return {};
+    if (std::optional<Error> loss = world->loss()) return loss;
+    if (error) return error;
+    return Error(ErrorCode::kTimeout, program.name,
+                 "another rank gave up waiting for a peer; its error names the peer");
   }
 
   [[nodiscard]] std::size_t local_of(int rank) const {
@@ -258,6 +284,7 @@ struct Executable::Impl {
 
   /// `times`: as LaunchPlan::run wants them, or none.
   void run(std::span<Stream* const> streams, std::span<Event* const> times = {}) {
+    if (const std::optional<Error> loss = world->loss()) throw Error(*loss);
     if (failed) {
       if (!world->all_here()) {
         throw_invalid("run", "an earlier run failed; expected recover() on every rank first");
@@ -347,6 +374,8 @@ struct Executable::Impl {
   ProgramCode code;
   SymmetricHeap heap;
   std::vector<std::unique_ptr<RankContext>> ranks;  ///< that live here
+  std::vector<std::unique_ptr<Stream>> urgent;      ///< of each, where some live elsewhere
+  std::optional<std::uint64_t> on_loss;             ///< in the world's LossWatch
   std::vector<Stream*> own;                         ///< as Lanes::streams
   std::vector<Event*> events;                       ///< as Lanes::events
   std::vector<Stream*> lanes;                       ///< of the run that is enqueued

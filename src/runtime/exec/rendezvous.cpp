@@ -46,6 +46,11 @@ class HallEnd final : public Rendezvous {
   [[nodiscard]] int world() const override { return hall_->world; }
   [[nodiscard]] const std::vector<int>& ranks() const override { return hall_->parties[party_]; }
 
+  [[nodiscard]] std::string lost() const override {
+    const std::lock_guard lock(hall_->mutex);
+    return hall_->broken;
+  }
+
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
     if (mine.size() != ranks().size()) {
       throw_internal(kPlace,
@@ -97,6 +102,29 @@ class HallEnd final : public Rendezvous {
 
   std::shared_ptr<Hall> hall_;
   std::size_t party_;
+};
+
+/// An end over the caller's own means.
+class CallbackEnd final : public Rendezvous {
+ public:
+  CallbackEnd(int rank, int world, AllGather all_gather)
+      : ranks_{rank}, world_(world), all_gather_(std::move(all_gather)) {}
+
+  [[nodiscard]] int world() const override { return world_; }
+  [[nodiscard]] const std::vector<int>& ranks() const override { return ranks_; }
+  [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
+    if (mine.size() != 1) throw_internal(kPlace, fmt::format("bytes of {} ranks", mine.size()));
+    std::vector<std::string> all = all_gather_(mine[0]);
+    if (all.size() == static_cast<std::size_t>(world_)) return all;
+    throw_invalid(kPlace, fmt::format("the caller's all-gather brings the bytes of {} ranks; "
+                                      "expected {}",
+                                      all.size(), world_));
+  }
+
+ private:
+  std::vector<int> ranks_;
+  int world_;
+  AllGather all_gather_;
 };
 
 std::string encode(const RankCard& card) {
@@ -152,6 +180,14 @@ std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
     ends.push_back(std::make_shared<HallEnd>(hall, p));
   }
   return ends;
+}
+
+std::shared_ptr<Rendezvous> meet_by_callback(int rank, int world, AllGather all_gather) {
+  if (rank < 0 || rank >= world) {
+    throw_invalid(kPlace,
+                  fmt::format("found rank {} of {}; expected 0 to {}", rank, world, world - 1));
+  }
+  return std::make_shared<CallbackEnd>(rank, world, std::move(all_gather));
 }
 
 std::vector<RankCard> exchange_cards(Rendezvous& rendezvous, const std::vector<RankCard>& mine) {

@@ -105,4 +105,20 @@ void SymmetricHeap::zero_flags(std::size_t local, Stream& stream) const {
   }
 }
 
+void SymmetricHeap::give_up(std::size_t local, Stream& stream) const {
+  for (const MemoryPart& head : heads(local)) {
+    stream.write_value(head.address + protocol::kAbortOffset, 1);
+  }
+}
+
+bool SymmetricHeap::gave_up(std::size_t local, Stream& stream) const {
+  std::vector<std::uint32_t> words(arenas_.size());
+  for (std::size_t i = 0; i < arenas_.size(); ++i) {
+    stream.copy_to_host(&words[i], memory_[local][i]->address() + protocol::kAbortOffset,
+                        sizeof words[i]);
+  }
+  stream.synchronize();
+  return std::any_of(words.begin(), words.end(), [](std::uint32_t word) { return word != 0; });
+}
+
 }  // namespace braid

@@ -39,6 +39,10 @@ class SymmetricHeap {
   /// Enqueues that all by which ranks wait for each other (heads, flags, scratch) is zero on
   /// ranks[local], as before the first run.
   void zero_flags(std::size_t local, Stream& stream) const;
+  /// Enqueues that all kernels of ranks[local] that wait, now or later, give up.
+  void give_up(std::size_t local, Stream& stream) const;
+  /// Whether they were told to, by whomever. Waits for the stream.
+  [[nodiscard]] bool gave_up(std::size_t local, Stream& stream) const;
 
  private:
   void find_peers(std::size_t local, std::size_t arena,

@@ -63,6 +63,7 @@ void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device
     throw_invalid("rendezvous", fmt::format("is one of {} ranks; the device has {}",
                                             rendezvous->world(), device->world()));
   }
+  if (!all_here()) losses = std::make_unique<LossWatch>(rendezvous);
   line_info = device->watches();
   const bool cuda = device->kind() == "cuda";
   if (cuda) check_nvrtc_fits_driver();
@@ -98,6 +99,12 @@ void World::Impl::take_part(const std::function<void()>& work) {
     }
     throw;
   }
+}
+
+std::optional<Error> World::Impl::loss() const {
+  const std::string who = all_here() ? "" : rendezvous->lost();
+  if (who.empty()) return {};
+  return Error(ErrorCode::kEnvironment, "rendezvous", who);
 }
 
 World World::open(const WorldOptions& options) {

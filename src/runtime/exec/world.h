@@ -4,12 +4,15 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "braid/error.h"
 #include "braid/world.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/disk_cache.h"
+#include "runtime/exec/loss_watch.h"
 
 namespace braid {
 
@@ -25,6 +28,8 @@ struct World::Impl {
   }
   /// Does what the other worlds wait for; where it throws, they are told.
   void take_part(const std::function<void()>& work);
+  /// That a rank of another world is lost; nothing while all is well.
+  [[nodiscard]] std::optional<Error> loss() const;
 
   std::unique_ptr<DiskCache> cache;  ///< null when not used; outlives the device
   std::shared_ptr<Device> device;
@@ -38,7 +43,8 @@ struct World::Impl {
   /// leaves.
   std::mutex enqueue;
   std::shared_ptr<Rendezvous> rendezvous;
-  std::recursive_mutex meeting;  ///< held while something is agreed upon at the rendezvous
+  std::recursive_mutex meeting;       ///< held while something is agreed upon at the rendezvous
+  std::unique_ptr<LossWatch> losses;  ///< null where all ranks live here
 };
 
 }  // namespace braid

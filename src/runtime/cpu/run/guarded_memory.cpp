@@ -2,8 +2,10 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -22,6 +24,26 @@ constexpr std::size_t kLeastAddresses = std::size_t{1} << 28;
 
 void* reserve(void* where, std::size_t bytes, int fixed) {
   return mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+}
+
+/// Zeros, or what the file holds.
+bool map_pages(std::uint64_t at, std::size_t span, const MemoryFile& file) {
+  const int kind = file.is_open() ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+  return mmap(reinterpret_cast<void*>(at), span, PROT_READ | PROT_WRITE, kind | MAP_FIXED,
+              file.descriptor(), 0) != MAP_FAILED;
+}
+
+/// Copies what is not zero: the rest takes no memory in the file.
+bool copy_pages(std::uint64_t from, std::size_t span, const MemoryFile& to) {
+  constexpr std::array<char, kPage> kZeros{};
+  for (std::size_t at = 0; at < span; at += kPage) {
+    const void* const page = reinterpret_cast<const void*>(from + at);
+    if (std::memcmp(page, kZeros.data(), kPage) == 0) continue;
+    if (pwrite(to.descriptor(), page, kPage, static_cast<off_t>(at)) != ssize_t{kPage}) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -72,16 +94,18 @@ std::uint64_t AddressRange::find_room(std::size_t span) {
   return 0;
 }
 
-std::uint64_t AddressRange::take(std::size_t bytes) {
+std::uint64_t AddressRange::take(std::size_t bytes, const MemoryFile& file) {
   const std::size_t whole = align_up(std::max<std::size_t>(bytes, 1), kAlign);
   if (bytes > size_) throw_environment("cpu", "allocation is too large");
   const std::size_t span = align_up(whole, kPage);
+  if (file.is_open() && file.size() != span) {
+    throw_invalid("memory", std::to_string(bytes) + " bytes in a file of " +
+                                std::to_string(file.size()) + "; expected " + std::to_string(span));
+  }
   const std::lock_guard lock(mutex_);
   const std::uint64_t at = find_room(span);
   errno = ENOMEM;
-  void* const pages = reinterpret_cast<void*>(at);
-  if (at == 0 || mmap(pages, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-                      -1, 0) == MAP_FAILED) {
+  if (at == 0 || !map_pages(at, span, file)) {
     throw_environment(
         "cpu", "cannot allocate " + std::to_string(bytes) + " bytes: " + mapping_error(errno));
   }
@@ -96,6 +120,18 @@ void AddressRange::give(std::uint64_t data) {
   const auto piece = std::prev(pieces_.upper_bound(data));
   reserve(reinterpret_cast<void*>(piece->first), piece->second.span, MAP_FIXED);
   pieces_.erase(piece);
+}
+
+MemoryFile AddressRange::share(std::uint64_t data) {
+  const std::lock_guard lock(mutex_);
+  const auto piece = std::prev(pieces_.upper_bound(data));
+  const std::size_t span = piece->second.span;
+  MemoryFile file(span);
+  if (!copy_pages(piece->first, span, file) || !map_pages(piece->first, span, file)) {
+    throw_environment("cpu", "cannot share " + std::to_string(span) +
+                                 " bytes with other processes: " + mapping_error(errno));
+  }
+  return file;
 }
 
 std::string AddressRange::describe(std::uint64_t address) {
@@ -126,8 +162,8 @@ std::string AddressRange::describe(std::uint64_t address) {
   return text;
 }
 
-GuardedMemory::GuardedMemory(AddressRange& range, std::size_t bytes)
-    : range_(&range), data_(range.take(bytes)), bytes_(bytes) {}
+GuardedMemory::GuardedMemory(AddressRange& range, std::size_t bytes, const MemoryFile& file)
+    : range_(&range), data_(range.take(bytes, file)), bytes_(bytes) {}
 
 GuardedMemory::~GuardedMemory() {
   if (range_ != nullptr) range_->give(data_);

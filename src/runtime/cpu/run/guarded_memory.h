@@ -6,6 +6,8 @@
 #include <mutex>
 #include <string>
 
+#include "runtime/cpu/run/memory_file.h"
+
 namespace braid::cpu {
 
 /// What the system says of a mapping that it refuses, with what may be done about it.
@@ -32,8 +34,9 @@ class AddressRange {
     std::size_t bytes;
   };
 
-  std::uint64_t take(std::size_t bytes);
+  std::uint64_t take(std::size_t bytes, const MemoryFile& file);
   void give(std::uint64_t data);
+  MemoryFile share(std::uint64_t data);
   std::uint64_t find_room(std::size_t span);
 
   std::mutex mutex_;
@@ -51,7 +54,10 @@ class GuardedMemory {
  public:
   GuardedMemory() = default;
   /// Throws kEnvironment when there is not so much.
-  GuardedMemory(AddressRange& range, std::size_t bytes);
+  GuardedMemory(AddressRange& range, std::size_t bytes) : GuardedMemory(range, bytes, {}) {}
+  /// That which another process shares: the file of its share(), and its size(). Throws
+  /// kInvalidArgument where they do not fit.
+  GuardedMemory(AddressRange& range, std::size_t bytes, const MemoryFile& file);
   ~GuardedMemory();
   GuardedMemory(GuardedMemory&& other) noexcept;
   GuardedMemory& operator=(GuardedMemory&& other) noexcept;
@@ -60,6 +66,9 @@ class GuardedMemory {
   [[nodiscard]] std::size_t size() const { return bytes_; }
   /// The last `bytes` (at most size(), a multiple of 256), which end at the guard.
   [[nodiscard]] std::uint8_t* last(std::size_t bytes) const;
+  /// Makes a file of it that others can map; address and contents stay. Nobody may write to it
+  /// meanwhile.
+  [[nodiscard]] MemoryFile share() { return range_->share(data_); }
 
  private:
   AddressRange* range_ = nullptr;

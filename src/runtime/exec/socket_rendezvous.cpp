@@ -1,0 +1,280 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "braid/error.h"
+#include "runtime/bytes.h"
+#include "runtime/exec/meeting.h"
+#include "runtime/exec/socket.h"
+
+// A star around the end of rank 0: it collects the bytes of a round and sends them to all. One
+// thread of each end does all that comes, says that the end is there, and sees who is not.
+
+namespace braid {
+namespace {
+
+using Clock = Connection::Clock;
+using std::chrono::milliseconds;
+
+constexpr const char* kPlace = "rendezvous";
+
+std::string encode(std::uint64_t round, const std::vector<std::string>& bytes) {
+  ByteWriter out;
+  out.value(round);
+  for (const std::string& each : bytes) out.string(each);
+  return out.take();
+}
+
+/// Nothing when it is not of that round, or not of so many ranks.
+std::optional<std::vector<std::string>> decode(std::string_view payload, std::uint64_t round,
+                                               std::size_t ranks) {
+  ByteReader in(payload);
+  if (in.value<std::uint64_t>() != round) return {};
+  std::vector<std::string> bytes;
+  for (std::size_t r = 0; r < ranks; ++r) bytes.emplace_back(in.string());
+  if (!in.done()) return {};
+  return bytes;
+}
+
+class SocketEnd final : public Rendezvous {
+ public:
+  SocketEnd(SocketOptions options, std::vector<Peer> peers)
+      : options_(std::move(options)),
+        is_hub_(options_.ranks[0] == 0),
+        timeout_(static_cast<std::int64_t>(options_.timeout_s * 1e3)),
+        beat_(std::clamp(timeout_ / 8, milliseconds(5), milliseconds(1000))),
+        peers_(std::move(peers)),
+        came_(static_cast<std::size_t>(options_.world)),
+        bytes_(came_.size()),
+        wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    if (!wake_.is_open()) throw_environment(kPlace, "no descriptor is left for its thread");
+    for (Peer& peer : peers_) {
+      peer.connection.set_limit(Connection::kMost);
+      peer.connection.set_heard(Clock::now());
+    }
+    if (!peers_.empty()) thread_ = std::thread([this] { serve(); });
+  }
+
+  ~SocketEnd() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake();
+    if (thread_.joinable()) thread_.join();
+    for (const Peer& peer : peers_) linger(peer.connection.socket());
+  }
+  SocketEnd(const SocketEnd&) = delete;
+  SocketEnd& operator=(const SocketEnd&) = delete;
+
+  [[nodiscard]] int world() const override { return options_.world; }
+  [[nodiscard]] const std::vector<int>& ranks() const override { return options_.ranks; }
+
+  [[nodiscard]] std::string lost() const override {
+    const std::lock_guard lock(mutex_);
+    return loss_.text;
+  }
+
+  [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
+    if (mine.size() != ranks().size()) {
+      throw_internal(kPlace,
+                     fmt::format("bytes of {} ranks; expected {}", mine.size(), ranks().size()));
+    }
+    const std::lock_guard one_round(rounds_);
+    std::unique_lock lock(mutex_);
+    if (!loss_.text.empty()) throw_loss({ErrorCode::kEnvironment, loss_.text});
+    const std::uint64_t round = round_;
+    if (is_hub_) {
+      take(ranks(), std::move(mine));
+    } else {
+      const std::string payload = encode(round, mine);
+      if (payload.size() > Connection::kMost) {
+        throw_invalid(kPlace, fmt::format("{} bytes of one end; expected at most {}",
+                                          payload.size(), Connection::kMost));
+      }
+      peers_[0].connection.send(FrameKind::kGather, payload);
+    }
+    wake();
+    changed_.wait(lock, [&] { return round_ != round || !loss_.text.empty(); });
+    if (round_ == round) throw_loss(loss_);
+    return std::move(results_);
+  }
+
+ private:
+  void wake() const {
+    const std::uint64_t one = 1;
+    (void)!::write(wake_.get(), &one, sizeof one);
+  }
+
+  /// At the hub: what came of an end. The last one ends the round.
+  void take(const std::vector<int>& ranks, std::vector<std::string> bytes) {
+    if (std::find(came_.begin(), came_.end(), true) == came_.end()) first_came_ = Clock::now();
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      came_[static_cast<std::size_t>(ranks[r])] = true;
+      bytes_[static_cast<std::size_t>(ranks[r])] = std::move(bytes[r]);
+    }
+    if (std::find(came_.begin(), came_.end(), false) != came_.end()) return;
+    const std::string payload = encode(round_, bytes_);
+    for (Peer& peer : peers_) peer.connection.send(FrameKind::kResult, payload);
+    came_.assign(came_.size(), false);
+    end_round(std::exchange(bytes_, std::vector<std::string>(bytes_.size())));
+  }
+
+  void end_round(std::vector<std::string> results) {
+    results_ = std::move(results);
+    ++round_;
+    changed_.notify_all();
+  }
+
+  /// Only the first loss counts: others follow from it.
+  void lose(const Loss& loss) {
+    if (!loss_.text.empty()) return;
+    loss_ = loss;
+    changed_.notify_all();
+    if (!is_hub_) return;
+    for (Peer& peer : peers_) peer.connection.send(FrameKind::kLost, braid::encode(loss));
+  }
+  void lose(const Peer& peer, const std::string& how) {
+    lose({ErrorCode::kEnvironment, fmt::format("rank {} {}", peer.ranks[0], how)});
+  }
+
+  void serve() {
+    std::vector<pollfd> files;
+    std::unique_lock lock(mutex_);
+    while (!stop_) {
+      look_at_the_clock();
+      files.assign(1, {wake_.get(), POLLIN, 0});
+      for (const Peer& peer : peers_) {
+        const short events = peer.connection.has_unsent() ? POLLIN | POLLOUT : POLLIN;
+        files.push_back({peer.gone ? -1 : peer.connection.socket().get(), events, 0});
+      }
+      lock.unlock();
+      (void)::poll(files.data(), files.size(), static_cast<int>(beat_.count()));
+      std::uint64_t count = 0;
+      (void)!::read(wake_.get(), &count, sizeof count);
+      lock.lock();
+      for (std::size_t p = 0; p < peers_.size(); ++p) {
+        if (files[p + 1].revents != 0) serve(peers_[p]);
+      }
+    }
+    send_the_rest();
+  }
+
+  void serve(Peer& peer) {
+    peer.connection.flush();
+    const bool open = peer.connection.receive();
+    while (const std::optional<Frame> frame = peer.connection.next()) hear(peer, *frame);
+    peer.gone = !open || peer.connection.damaged();
+    if (peer.gone) lose(peer, open ? "sends what is no message" : "is gone");
+  }
+
+  void hear(const Peer& peer, const Frame& frame) {
+    if (frame.kind == FrameKind::kLost && !is_hub_) return lose(decode_loss(frame.payload));
+    const bool gathers = frame.kind == FrameKind::kGather && is_hub_;
+    if (!gathers && (frame.kind != FrameKind::kResult || is_hub_)) return;
+    auto bytes = decode(frame.payload, round_, gathers ? peer.ranks.size() : came_.size());
+    if (!bytes) return lose(peer, "sends what is not of this round");
+    if (gathers) {
+      take(peer.ranks, *std::move(bytes));
+    } else {
+      end_round(*std::move(bytes));
+    }
+  }
+
+  /// Says that this end is there, and looks who has not done so for long.
+  void look_at_the_clock() {
+    const Clock::time_point now = Clock::now();
+    // While this process did not run itself (it was stopped, as the others were, maybe) it could
+    // not hear anyone.
+    const auto gap = now - std::exchange(last_look_, now);
+    const bool slept = gap > beat_ + timeout_ / 4;
+    const bool beats = now >= next_beat_;
+    if (beats) next_beat_ = now + beat_;
+    for (Peer& peer : peers_) {
+      if (peer.gone) continue;
+      if (beats) peer.connection.send(FrameKind::kBeat);
+      if (slept) peer.connection.set_heard(peer.connection.heard() + gap);
+      if (now - peer.connection.heard() <= timeout_) continue;
+      lose(peer, fmt::format("has been silent for {:g} s", options_.timeout_s));
+    }
+    const auto missing = std::find(came_.begin(), came_.end(), false) - came_.begin();
+    const bool waits = std::find(came_.begin(), came_.end(), true) != came_.end();
+    if (!waits || now - first_came_ <= std::chrono::duration<double>(options_.patience_s)) return;
+    lose({ErrorCode::kTimeout,
+          fmt::format("rank {} did not come within {:g} s", missing, options_.patience_s)});
+  }
+
+  /// What the others wait for though this end goes.
+  void send_the_rest() {
+    const auto until = Clock::now() + std::chrono::seconds(1);
+    for (Peer& peer : peers_) {
+      while (!peer.gone && peer.connection.has_unsent() && Clock::now() < until) {
+        pollfd file{peer.connection.socket().get(), POLLOUT, 0};
+        (void)::poll(&file, 1, static_cast<int>(beat_.count()));
+        peer.connection.flush();
+      }
+    }
+  }
+
+  const SocketOptions options_;
+  const bool is_hub_;
+  const milliseconds timeout_;
+  const milliseconds beat_;  ///< between signs of life
+  std::mutex rounds_;        ///< held for a whole round
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Peer> peers_;           ///< all others, or that of rank 0
+  std::uint64_t round_ = 0;           ///< rounds that are over
+  std::vector<bool> came_;            ///< at the hub, by rank, to the round under way
+  std::vector<std::string> bytes_;    ///< of that round
+  Clock::time_point first_came_;      ///< to that round
+  std::vector<std::string> results_;  ///< of the last round
+  Loss loss_;                         ///< its text is empty while all is well
+  Clock::time_point last_look_ = Clock::now();
+  Clock::time_point next_beat_ = Clock::now();
+  bool stop_ = false;
+  File wake_;  ///< an eventfd
+  std::thread thread_;
+};
+
+void check(const SocketOptions& options) {
+  constexpr double kLongest = 1e7;
+  const auto refuse = [](const std::string& text) { throw_invalid(kPlace, text); };
+  if (options.ranks.empty()) refuse("found an end without ranks; expected one at least");
+  for (std::size_t r = 0; r < options.ranks.size(); ++r) {
+    const int rank = options.ranks[r];
+    const bool twice = r > 0 && rank == options.ranks[r - 1];
+    if (rank >= 0 && rank < options.world && !twice) continue;
+    refuse(fmt::format("found rank {} of {}; expected 0 to {}, each once", rank, options.world,
+                       options.world - 1));
+  }
+  if (options.port < 1 || options.port > 65535) {
+    refuse(fmt::format("found port {}; expected 1 to 65535", options.port));
+  }
+  for (const double seconds : {options.timeout_s, options.patience_s}) {
+    if (seconds > 0 && seconds <= kLongest) continue;
+    refuse(fmt::format("found {:g} s; expected more than 0 and at most 1e7 s", seconds));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Rendezvous> meet_by_socket(const SocketOptions& options) {
+  SocketOptions checked = options;
+  std::sort(checked.ranks.begin(), checked.ranks.end());
+  check(checked);
+  std::vector<Peer> peers;
+  if (static_cast<int>(checked.ranks.size()) < checked.world) {
+    peers = checked.ranks[0] == 0 ? await_others(checked) : join_rank_0(checked);
+  }
+  return std::make_shared<SocketEnd>(std::move(checked), std::move(peers));
+}
+
+}  // namespace braid

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "runtime/file_io.h"
+
+namespace braid {
+
+/// A socket that listens at a port of this machine; 0 takes one that is free.
+inline File listen_here(int port = 0) {
+  File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(socket.get(), 16) != 0) {
+    (void)socket.close();
+  }
+  return socket;
+}
+
+inline int port_of(const File& socket) {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
+/// One that nobody listens at.
+inline int free_port() { return port_of(listen_here()); }
+
+/// A connection to it; not open when nobody listens.
+inline File connect_here(int port) {
+  File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    (void)socket.close();
+  }
+  return socket;
+}
+
+}  // namespace braid
