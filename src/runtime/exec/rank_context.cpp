@@ -44,7 +44,8 @@ void RankContext::allocate(std::size_t arena) {
 
 void RankContext::allocate_unbound() {
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-    if (bound_[b] == 0 && !program_.buffers[b].slice) allocate(static_cast<std::size_t>(program_.buffers[b].arena));
+    if (bound_[b] == 0 && !program_.buffers[b].slice)
+      allocate(static_cast<std::size_t>(program_.buffers[b].arena));
   }
 }
 
