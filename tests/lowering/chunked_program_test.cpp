@@ -132,6 +132,51 @@ TEST(ChunkedProgram, OneBarrierForAllThatIsThere) {
       << ::testing::PrintToString(steps);
 }
 
+std::string launches_of(const Program& program) {
+  std::string text;
+  for (const Step& step : program.steps) {
+    if (step.kind != Step::Kind::kLaunch) continue;
+    if (!text.empty()) text += " ";
+    const Graph& body = *program.kernels[static_cast<std::size_t>(step.kernel)].spec.body;
+    for (std::size_t n = 0; n < body.nodes().size(); ++n) {
+      text += (n == 0 ? "" : "+") + std::string(body.nodes()[n].op_name());
+    }
+  }
+  return text;
+}
+
+// What follows a product ends the kernel of each chunk, and a scatter takes the chunks as they are.
+TEST(ChunkedProgram, WhatFollowsAJoinIsComputedInChunks) {
+  const std::string no_a = R"(, "return_A": false)";
+  const std::string inputs = input("x", R"("T", 8)") + "," + kWeights;
+  EXPECT_EQ(launches_of(in_chunks(inputs,
+                                  fused_gather("g", R"("x", "w")", no_a) + "," +
+                                      node("s", "silu", R"("g")") + "," +
+                                      fused_scatter("r", R"("s", "v")"),
+                                  R"("r")", 2)),
+            "copy mm+silu mm+silu mm mm slice+view+slice+view+add");
+  // Rows of a graph input are cut, too; one row is for all.
+  EXPECT_EQ(launches_of(in_chunks(inputs + "," + input("y", R"("2*T", 4)") + "," + input("b", "4"),
+                                  fused_gather("g", R"("x", "w")", no_a) + "," +
+                                      node("p", "add", R"("g", "y")") + "," +
+                                      node("q", "mul", R"("p", "b")"),
+                                  R"("q")", 2)),
+            "copy mm+add+mul mm+add+mul");
+  // Not those of a value that some kernel makes.
+  EXPECT_EQ(launches_of(in_chunks(inputs + "," + input("y", R"("2*T", 4)"),
+                                  node("z", "softmax", R"("y")") + "," +
+                                      fused_gather("g", R"("x", "w")", no_a) + "," +
+                                      node("p", "add", R"("g", "z")"),
+                                  R"("p")", 2)),
+            "copy mm mm softmax+add");
+  // Of more dims, by another name.
+  EXPECT_EQ(
+      launches_of(in_chunks(
+          input("x", R"("T", 3, 8)") + "," + kWeights,
+          fused_gather("g", R"("x", "w")", no_a) + "," + node("s", "silu", R"("g")"), R"("s")", 2)),
+      "copy view+mm+view+silu view+mm+view+silu");
+}
+
 /// The chunks of 3 rows of 5 floats are not aligned: each kernel has a buffer of its own.
 TEST(ChunkedProgram, UnalignedChunksAreCopied) {
   const Program program =
