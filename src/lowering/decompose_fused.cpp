@@ -8,6 +8,7 @@
 #include "lowering/chunk_fused.h"
 #include "lowering/micro_pipeline/pipeline_cost.h"
 #include "lowering/rewrite.h"
+#include "lowering/sink_joins.h"
 
 // The part of lower_collectives that takes fused nodes apart: into chunks (chunk_fused.cpp) where
 // the cost model finds that quicker, or PassConfig::always_pipeline says so; else into their
@@ -56,6 +57,7 @@ std::optional<Graph> decompose_fused(const Graph& graph, PassContext& context) {
   }
   const DeviceModel& device = device_model(context.target);
   Rewriter rewrite(graph);
+  bool any_chunks = false;
   for (const Node& node : graph.nodes()) {
     if (!is_fused(node)) {
       rewrite.copy(node);
@@ -73,6 +75,7 @@ std::optional<Graph> decompose_fused(const Graph& graph, PassContext& context) {
         chunked ? add_chunks(rewrite.graph(), node, rewrite(node.inputs), name)
                 : add_composition(rewrite.graph(), node, rewrite(node.inputs), name);
     for (std::size_t i = 0; i < results.size(); ++i) rewrite.map(node.outputs[i], results[i]);
+    any_chunks = any_chunks || chunked;
     if (chunked) {
       const std::int64_t ranks = graph.groups().find(*node.attr<std::string>("group"))->second.size;
       context.applied("lower_collectives", node.name,
@@ -87,7 +90,8 @@ std::optional<Graph> decompose_fused(const Graph& graph, PassContext& context) {
                            obstacle ? Reason(kNoChunks, obstacle)
                                     : Reason(kChunksSlower, estimate.pipelined_ns / kMicro)));
   }
-  return rewrite.finish();
+  const Graph result = rewrite.finish();
+  return any_chunks ? sink_joins(result) : result;
 }
 
 }  // namespace braid

@@ -6,6 +6,7 @@
 #include "braid/error.h"
 #include "lowering/lowering_testing.h"
 #include "lowering/plan/lifetimes.h"
+#include "lowering/random_tp_graph.h"
 
 namespace braid::testing {
 namespace {
@@ -132,6 +133,95 @@ TEST(ChunkedProgram, OneBarrierForAllThatIsThere) {
       << ::testing::PrintToString(steps);
 }
 
+std::string launches_of(const Program& program) {
+  std::string text;
+  for (const Step& step : program.steps) {
+    if (step.kind != Step::Kind::kLaunch) continue;
+    if (!text.empty()) text += " ";
+    const Graph& body = *program.kernels[static_cast<std::size_t>(step.kernel)].spec.body;
+    for (std::size_t n = 0; n < body.nodes().size(); ++n) {
+      text += (n == 0 ? "" : "+") + std::string(body.nodes()[n].op_name());
+    }
+  }
+  return text;
+}
+
+// What follows a product ends the kernel of each chunk, and a scatter takes the chunks as they are.
+TEST(ChunkedProgram, WhatFollowsAJoinIsComputedInChunks) {
+  const std::string no_a = R"(, "return_A": false)";
+  const std::string inputs = input("x", R"("T", 8)") + "," + kWeights;
+  EXPECT_EQ(launches_of(in_chunks(inputs,
+                                  fused_gather("g", R"("x", "w")", no_a) + "," +
+                                      node("s", "silu", R"("g")") + "," +
+                                      fused_scatter("r", R"("s", "v")"),
+                                  R"("r")", 2)),
+            "copy mm+silu mm+silu mm mm slice+view+slice+view+add");
+  // Rows of a graph input are cut, too; one row is for all.
+  EXPECT_EQ(launches_of(in_chunks(inputs + "," + input("y", R"("2*T", 4)") + "," + input("b", "4"),
+                                  fused_gather("g", R"("x", "w")", no_a) + "," +
+                                      node("p", "add", R"("g", "y")") + "," +
+                                      node("q", "mul", R"("p", "b")"),
+                                  R"("q")", 2)),
+            "copy mm+add+mul mm+add+mul");
+  // Not those of a value that some kernel makes.
+  EXPECT_EQ(launches_of(in_chunks(inputs + "," + input("y", R"("2*T", 4)"),
+                                  node("z", "softmax", R"("y")") + "," +
+                                      fused_gather("g", R"("x", "w")", no_a) + "," +
+                                      node("p", "add", R"("g", "z")"),
+                                  R"("p")", 2)),
+            "copy mm mm softmax+add");
+  // Of more dims, by another name.
+  EXPECT_EQ(
+      launches_of(in_chunks(
+          input("x", R"("T", 3, 8)") + "," + kWeights,
+          fused_gather("g", R"("x", "w")", no_a) + "," + node("s", "silu", R"("g")"), R"("s")", 2)),
+      "copy view+mm+view+silu view+mm+view+silu");
+}
+
+// C-10: each candidate's time is told, and the quicker one taken.
+TEST(ChunkedProgram, TheCostModelChooses) {
+  const auto remark = [](const std::string& rows, int dim) {
+    const auto matrix = [](const std::string& name, const std::string& shape) {
+      return R"({"name": ")" + name + R"(", "dtype": "bf16", "shape": [)" + shape +
+             R"(], "per_rank": true})";
+    };
+    PassContext context;
+    context.target = Target::parse("H100");
+    const Graph graph = graph_of(
+        matrix("x", rows + ", 4096") + "," + matrix("w", "4096, 4096"),
+        node("r", "fused_matmul_reduce_scatter", R"("x", "w")",
+             R"("group": "tp", "reduce_op": "sum", "scatter_dim": )" + std::to_string(dim)),
+        R"("r")");
+    lower(graph, context);
+    return remarks_of(context, "r").at(0);
+  };
+  EXPECT_THAT(remark("16384", 0),
+              AllOf(HasSubstr("applied: fused_matmul_reduce_scatter runs in 4 chunks: about "),
+                    HasSubstr(" us on H100 (its collective, then its matmuls: ")));
+  EXPECT_THAT(remark("64", 0), AllOf(HasSubstr("becomes its collective and 1 matmuls: about "),
+                                     HasSubstr(" us on H100 (in chunks: ")));
+  EXPECT_THAT(remark("16384", 1),
+              HasSubstr("(not in chunks: chunks of the last dim, 1, are not rows of the product)"));
+}
+
+// Whatever order the schedulers find, verify accepts it.
+TEST(ChunkedProgram, TheSchedulersMayMoveItsParts) {
+  for (const char* pass : {"sink_waits", "raise_comms", "reorder_compute_for_overlap"}) {
+    PassContext context = sm80();
+    context.config.always_pipeline = true;
+    context.config.enable = {pass};
+    const Program program = lower(
+        graph_of(input("x", R"("T", 8)") + "," + kWeights,
+                 fused_gather("g", R"("x", "w")") + "," + fused_scatter("r", R"("g:1", "v")") +
+                     "," + fused_gather("h", R"("r", "w")", R"(, "return_A": false)"),
+                 R"("g:0", "h")", 3),
+        context);
+    EXPECT_EQ(std::count_if(program.steps.begin(), program.steps.end(),
+                            [](const Step& step) { return step.source_peer.has_value(); }),
+              3 * 2);
+  }
+}
+
 /// The chunks of 3 rows of 5 floats are not aligned: each kernel has a buffer of its own.
 TEST(ChunkedProgram, UnalignedChunksAreCopied) {
   const Program program =
@@ -181,6 +271,21 @@ TEST(ChunkedProgram, EachEventAndBarrierIsNeeded) {
   }
 }
 
+TEST(ChunkedProgram, RandomGraphsBecomePlansThatAreReadBack) {
+  int chunked = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    PassContext context = sm80();
+    context.config.always_pipeline = true;
+    context.config.enable = {"sequence_parallel", "micro_pipeline"};
+    const Program program = lower(random_tp_graph(seed, 2 + 2 * (seed % 2), seed % 4 < 2), context);
+    chunked += stream_count(program) - 1;
+    if (seed % 10 != 0) continue;
+    EXPECT_EQ(to_json(parse_program(to_json(program))), to_json(program));
+  }
+  EXPECT_GT(chunked, 60);
+}
+
 TEST(ChunkedProgram, WhatIsNoChunkIsRefused) {
   const std::string good = to_json(layers(2), /*with_hash=*/false);
   const auto broken = [&](const std::string& from, const std::string& to) {
@@ -210,18 +315,16 @@ TEST(ChunkedProgram, WhatIsNoChunkIsRefused) {
   EXPECT_THAT(broken(R"("slice": {)", R"("arena": 0, "slice": {)"), HasSubstr("arena"));
 }
 
-TEST(ChunkedProgram, AChunkOfAChunkIsRefused) {
+TEST(ChunkedProgram, AChunkOfAChunkIsOneOfACopy) {
   const auto chunk = [](const std::string& name, const std::string& of) {
     return node(name, "chunk_by_rank", '"' + of + '"', R"("group": "tp", "shift": 1)");
   };
-  try {
-    in_chunks(input("x", "8, 4"),
-              chunk("a", "x") + "," + chunk("b", "a") + "," + node("y", "neg", R"("b")"), R"("y")",
-              2);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("b"), HasSubstr("cuts the chunk 'a'")));
-  }
+  const Program program = in_chunks(input("x", "8, 4"),
+                                    chunk("a", "x") + "," + chunk("b", "a") + "," +
+                                        chunk("c", "a") + "," + node("y", "add", R"("b", "c")"),
+                                    R"("y")", 2);
+  EXPECT_THAT(steps_of(program), ElementsAre("0 copy b", "0 launch y"));
+  EXPECT_EQ(buffer(program, "b").slice->of, buffer(program, "c").slice->of);
 }
 
 }  // namespace

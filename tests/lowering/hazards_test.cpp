@@ -386,12 +386,16 @@ TEST(Hazards, SlicesOfABufferLieApart) {
 }
 
 TEST(Hazards, ASliceMeetsWhateverElseItsBytesHold) {
-  // b holds a's bytes before: each chunk waits for its reader.
-  const auto with_b = [](int reader_stream) {
+  // b holds a's bytes before: each chunk waits for its reader, be it one of another chunk.
+  const auto with_b = [](int reader_stream, bool whole) {
     Program program = chunks();
     buffer(program, "b").offset = 0;
     const int b = id(program, "b");
-    const int z = append(program, "z", "y", 0);
+    Buffer chunk = buffer(program, "a0");
+    chunk.name = "b0";
+    chunk.slice->of = b;
+    program.buffers.push_back(chunk);
+    const int z = append(program, "z", whole ? "y" : "x0", 0);
     program.steps.insert(
         program.steps.begin(),
         {{.kind = Step::Kind::kCopy, .name = "x to b", .source = 0, .destination = b},
@@ -400,13 +404,41 @@ TEST(Hazards, ASliceMeetsWhateverElseItsBytesHold) {
          {.kind = Step::Kind::kCopy,
           .name = "b to z",
           .stream = reader_stream,
-          .source = b,
+          .source = whole ? b : id(program, "b0"),
           .destination = z}});
     set_lifetimes(program);
     return problem(program);
   };
-  EXPECT_THAT(with_b(1), HasSubstr("step 4 'x0 to a0' writes 'a' while step 3 'b to z' may"));
-  EXPECT_THAT(with_b(0), HasSubstr("step 5 'x1 to a1' writes 'a' while step 3 'b to z' may"));
+  for (const bool whole : {true, false}) {
+    EXPECT_THAT(with_b(1, whole),
+                HasSubstr("step 4 'x0 to a0' writes 'a' while step 3 'b to z' may"));
+    EXPECT_THAT(with_b(0, whole),
+                HasSubstr("step 5 'x1 to a1' writes 'a' while step 3 'b to z' may"));
+  }
+}
+
+TEST(Hazards, ASliceMeetsTheWhole) {
+  // The whole is written on one stream, a chunk of it read on the other.
+  Program program = chunks();
+  const int z = append(program, "z", "x0", 0);
+  program.steps = {
+      {.kind = Step::Kind::kCopy, .name = "x to a", .stream = 1, .source = 0, .destination = 2},
+      {.kind = Step::Kind::kCopy, .name = "a0 to z", .source = id(program, "a0"), .destination = z},
+      {.kind = Step::Kind::kCopy, .name = "x to y", .source = 0, .destination = 1}};
+  set_lifetimes(program);
+  EXPECT_THAT(problem(program), HasSubstr("reads 'a' while step 0 'x to a' may still write it"));
+  program.steps[0].stream = 0;
+  set_lifetimes(program);
+  EXPECT_EQ(problem(program), "");
+  // It is read as a whole while a chunk is written anew.
+  program = chunks();
+  program.steps.push_back({.kind = Step::Kind::kCopy,
+                           .name = "x1 to a0",
+                           .stream = 1,
+                           .source = id(program, "x1"),
+                           .destination = id(program, "a0")});
+  set_lifetimes(program);
+  EXPECT_THAT(problem(program), HasSubstr("writes 'a' while step"));
 }
 
 TEST(Hazards, WhatIsNoSliceIsRefused) {

@@ -13,7 +13,7 @@ TEST(PipelineCost, ArithmeticIntensity) {
 }
 
 PipelineEstimate estimate(std::int64_t rows, std::int64_t k, std::int64_t n,
-                          double collective_hint = 0) {
+                          double collective_hint = 0, PipelinedDim dim = PipelinedDim::kM) {
   Graph graph("test");
   graph.add_group("tp", {4, true, {}});
   const auto matrix = [](std::int64_t m, std::int64_t c) {
@@ -27,8 +27,7 @@ PipelineEstimate estimate(std::int64_t rows, std::int64_t k, std::int64_t n,
   const NodeId wait = graph.add_node("y", "wait_tensor", graph.node(gather).outputs);
   const NodeId m = graph.add_node("m", "mm", {graph.node(wait).outputs[0], w});
   const NodeId ids[] = {m};
-  return estimate_pipeline(graph, graph.node(gather), ids, PipelinedDim::kM, {},
-                           *find_device_model("H100"));
+  return estimate_pipeline(graph, graph.node(gather), ids, dim, {}, *find_device_model("H100"));
 }
 
 // C-10, C-31: few rows do not fill a chunk, many hide their transfer.
@@ -44,6 +43,34 @@ TEST(PipelineCost, NeverFasterThanTheSlowerOfTheTwo) {
   const PipelineEstimate slow_links = estimate(16384, 8192, 8192, 1e8);
   EXPECT_GE(slow_links.pipelined_ns, 1e8);
   EXPECT_LT(slow_links.pipelined_ns, slow_links.plain_ns);
+}
+
+TEST(PipelineCost, OnlyRowsAreCut) {
+  for (const PipelinedDim dim : {PipelinedDim::kN, PipelinedDim::kK}) {
+    const PipelineEstimate other = estimate(16384, 8192, 8192, 0, dim);
+    EXPECT_EQ(other.pipelined_ns, other.plain_ns);
+  }
+}
+
+// A4-14 to A4-16: the dim that is cut must lie in front of the others.
+TEST(PipelineCost, MovingADimTakesTime) {
+  const auto scatter = [](std::int64_t batch, std::int64_t dim) {
+    Graph graph("test");
+    graph.add_group("tp", {4, true, {}});
+    const std::int64_t rows = 4096 / batch;
+    const ValueId a = graph.add_input({.name = "a", .type = {DType::kBF16, {batch, rows, 4096}}});
+    const ValueId w = graph.add_input({.name = "w", .type = {DType::kBF16, {4096, 4096}}});
+    const NodeId m = graph.add_node("m", "matmul", {a, w});
+    const NodeId r = graph.add_node(
+        "r", "reduce_scatter_tensor", graph.node(m).outputs,
+        {{"group", std::string("tp")}, {"dim", dim}, {"reduce_op", std::string("sum")}});
+    const NodeId ids[] = {m};
+    return estimate_pipeline(graph, graph.node(r), ids, PipelinedDim::kM, {},
+                             *find_device_model("H100"))
+        .pipelined_ns;
+  };
+  EXPECT_EQ(scatter(1, 1), scatter(4, 0));
+  EXPECT_GT(scatter(4, 1), scatter(4, 0));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "braid/error.h"
 #include "codegen/graph_target.h"
 #include "lowering/passes.h"
+#include "lowering/random_tp_graph.h"
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
 #include "runtime/compile/compile_program.h"
@@ -134,6 +135,49 @@ INSTANTIATE_TEST_SUITE_P(Small, Chunks,
                                               dtype_name(info.param.dtype), info.param.k,
                                               info.param.n);
                          });
+
+// The chunk of a rank is that of its place in its own instance of the group.
+TEST(MeshChunks, AreThoseOfTheGroup) {
+  for (const bool rows : {false, true}) {
+    Graph graph("mesh");
+    graph.add_symbol("T", {1, 8});
+    const auto ranks = [&](bool of_rows) -> std::vector<std::vector<std::int64_t>> {
+      if (of_rows) return {{0, 1}, {2, 3}};
+      return {{0, 2}, {1, 3}};
+    };
+    graph.add_group("tp", {2, true, ranks(rows)});
+    graph.add_group("dp", {2, true, ranks(!rows)});
+    const auto in = [&](const char* name, Shape shape) {
+      return graph.add_input({name, {kF32, std::move(shape)}, InputKind::kActivation, true});
+    };
+    const NodeId gather = graph.add_node("g", "fused_all_gather_matmul",
+                                         {in("x", {kT, 8}), in("w", {8, 4})}, gathering(0, true));
+    Attrs attrs = scattering(0, "sum", false);
+    attrs.insert_or_assign("group", std::string("dp"));
+    const NodeId scatter = graph.add_node("r", "fused_matmul_reduce_scatter",
+                                          {graph.node(gather).outputs[1], in("v", {4, 8})}, attrs);
+    graph.add_output(graph.node(gather).outputs[0]);
+    graph.add_output(graph.node(scatter).outputs[0]);
+    expect_right(graph, {{"T", 3}}, 9);
+  }
+}
+
+// Layers with residual streams, several matmuls on one gather, other dims and other readers.
+TEST(RandomChunks, EqualTheReference) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    SCOPED_TRACE(seed);
+    const Graph graph = testing::random_tp_graph(seed, seed % 2 == 0 ? 2 : 4, false);
+    const Bindings bindings{{"t", 2}};
+    PassConfig config = chunked();
+    config.enable = {"sequence_parallel", "micro_pipeline"};
+    const World world = World::open(testing::world_options(world_size(graph)));
+    Executable executable = Executable::compile(graph, world, config);
+    const RankTensors inputs = random_inputs(graph, bindings, seed);
+    EXPECT_TRUE(testing::same_as_reference(graph,
+                                           testing::run_once(executable, graph, bindings, inputs),
+                                           evaluate(graph, inputs, bindings)));
+  }
+}
 
 /// Products of 8-bit floats, with scales for all of A, for the rows of A, and for those of a shard.
 enum class Scale { kOne, kRows, kShardRows };

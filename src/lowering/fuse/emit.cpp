@@ -60,6 +60,21 @@ class Emitter {
     return last ? place + static_cast<NodeId>(graph_.nodes().size()) : place;
   }
 
+  /// The same, but waits and chunks come no sooner than who reads them: until then there is other
+  /// work to do.
+  NodeId place(int id, const std::vector<std::vector<int>>& readers, std::vector<NodeId>& places) {
+    NodeId& place = places[static_cast<std::size_t>(id)];
+    if (place >= 0) return place;
+    const Item& it = clusters_.item(id);
+    const OpClass c = node(it.nodes[0]).op->op_class;
+    if (c != OpClass::kWait && c != OpClass::kChunk) return place = place_of(it);
+    place = static_cast<NodeId>(graph_.nodes().size());
+    for (int reader : readers[static_cast<std::size_t>(id)]) {
+      place = std::min(place, this->place(reader, readers, places));
+    }
+    return place;
+  }
+
   std::vector<int> emission_order() {
     const std::vector<Item>& items = clusters_.items;
     std::vector<std::vector<int>> readers(items.size());
@@ -80,7 +95,8 @@ class Emitter {
     }
     using Entry = std::pair<NodeId, int>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    const auto push = [&](int id) { ready.emplace(place_of(clusters_.item(id)), id); };
+    std::vector<NodeId> places(items.size(), -1);
+    const auto push = [&](int id) { ready.emplace(place(id, readers, places), id); };
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (!items[i].gone && missing[i] == 0) push(static_cast<int>(i));
     }

@@ -5,6 +5,7 @@
 
 #include "ir/op_registry.h"
 #include "ir/ops.h"
+#include "ir/views.h"
 
 namespace braid {
 
@@ -36,6 +37,30 @@ double scatter_ns(int steps, double chunk_ns, double meet_ns, double transfer_ns
     arrived = std::max(arrived, computed) + meet_ns + transfer_ns;
   }
   return std::max(computed + chunk_ns, arrived);
+}
+
+double bytes_of(const TensorType& type, const Bindings& bindings) {
+  return numel_at(type, bindings) * static_cast<double>(dtype_size(type.dtype));
+}
+
+/// Moving the dim that is cut in front of others, and back in the products of a gather.
+double moved_ns(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls,
+                const Bindings& bindings, const DeviceModel& device) {
+  const TensorType& operand = graph.type(collective.inputs[0]);
+  const std::size_t dim = axis_of(collective.attrs, "dim", operand.shape.size());
+  if (std::all_of(operand.shape.begin(), operand.shape.begin() + static_cast<std::ptrdiff_t>(dim),
+                  [](const Dim& extent) { return extent == Dim(1); })) {
+    return 0;
+  }
+  const auto copy_ns = [&](const TensorType& type) {
+    return device.launch_ns + 2 * bytes_of(type, bindings) / device.hbm_gbs;
+  };
+  if (collective.op_name() != "all_gather_into_tensor") {
+    return copy_ns(graph.type(graph.node(matmuls[0]).inputs[0]));
+  }
+  double ns = copy_ns(operand);
+  for (NodeId id : matmuls) ns += copy_ns(graph.type(graph.node(id).outputs[0]));
+  return ns;
 }
 
 }  // namespace
@@ -71,23 +96,22 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
     estimate.intensity = std::min(estimate.intensity, arithmetic_intensity(m, n, k));
   }
   const int steps = static_cast<int>(ranks) - 1;  // the rank's own chunk needs no transfer
-  if (steps == 0) {
-    estimate.pipelined_ns = chunk_ns;
+  if (dim != PipelinedDim::kM || steps == 0) {
+    estimate.pipelined_ns = estimate.plain_ns;
     return estimate;
   }
   // Of a collective that reads straight from the owners, what is no transfer is paid by each copy.
   const double meet_ns = device.launch_ns + device.barrier_ns;
   const double transfer_ns = device.launch_ns + std::max(0.0, collective_ns - meet_ns) / steps;
+  const double moved = moved_ns(graph, collective, matmuls, bindings, device);
   if (collective.op_name() == "all_gather_into_tensor") {
-    estimate.pipelined_ns = gather_ns(steps, chunk_ns, meet_ns, transfer_ns);
-  } else {
-    const double result_bytes =
-        numel_at(graph.type(collective.outputs[0]), bindings) *
-        static_cast<double>(dtype_size(graph.type(collective.outputs[0]).dtype));
-    const double sum_ns = device.launch_ns + (ranks + 1) * result_bytes / device.hbm_gbs;
-    estimate.pipelined_ns =
-        scatter_ns(steps, chunk_ns, meet_ns, transfer_ns) + std::max(sum_ns, meet_ns);
+    estimate.pipelined_ns = moved + gather_ns(steps, chunk_ns, meet_ns, transfer_ns);
+    return estimate;
   }
+  const double result_bytes = bytes_of(graph.type(collective.outputs[0]), bindings);
+  const double sum_ns = device.launch_ns + (ranks + 1) * result_bytes / device.hbm_gbs;
+  estimate.pipelined_ns =
+      moved + scatter_ns(steps, chunk_ns, meet_ns, transfer_ns) + std::max(sum_ns, meet_ns);
   return estimate;
 }
 

@@ -11,7 +11,8 @@ namespace braid {
 /// one.
 [[nodiscard]] double arithmetic_intensity(double m, double n, double k);
 
-/// What of [M, K] x [K, N] a pipeline cuts into one chunk for each rank.
+/// What of [M, K] x [K, N] a pipeline cuts into one chunk for each rank. Of other dims than M it
+/// has no form, and takes the time of its parts.
 enum class PipelinedDim : std::uint8_t { kM, kN, kK };
 
 struct PipelineEstimate {
@@ -20,8 +21,9 @@ struct PipelineEstimate {
   double intensity = 0;     ///< the least one of a chunk's matmuls
 };
 /// Of a gather or scatter and the matmuls behind or in front of it, whose right operands are
-/// matrices, as chunk_fused.h pipelines them. A chunk's matmul has its share of the work, but reads a whole B, is a launch of its
-/// own, and cannot be faster than its traffic: that is why few rows do not gain.
+/// matrices, as chunk_fused.h pipelines them. A chunk's matmul has its share of the work, but reads
+/// a whole B, is a launch of its own, and cannot be faster than its traffic: that is why few rows
+/// do not gain.
 [[nodiscard]] PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
                                                  std::span<const NodeId> matmuls, PipelinedDim dim,
                                                  const Bindings& bindings,

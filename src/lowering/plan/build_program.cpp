@@ -85,16 +85,7 @@ class Builder {
   int add_slice(std::string name, const TensorType& type, int of, const Node& node,
                 std::int64_t shift) {
     const std::string& group = *node.attr<std::string>("group");
-    if (buffer(of).slice) {
-      throw_invalid(node.name,
-                    fmt::format("cuts the chunk '{}'; expected a whole value", buffer(of).name));
-    }
-    const std::string& before = cut_by_.try_emplace(of, group).first->second;
-    if (before != group) {
-      throw_invalid(node.name, fmt::format("cuts '{}' by group '{}', which '{}' cuts already; "
-                                           "expected one group",
-                                           buffer(of).name, group, before));
-    }
+    cut_by_.emplace(of, group);
     const int id = add_buffer(std::move(name), type, places_[static_cast<std::size_t>(of)]);
     buffer(id).slice = Slice{of, group, shift};
     return id;
@@ -220,9 +211,24 @@ class Builder {
     steps_.push(std::move(step));
   }
 
+  /// Of a chunk's operand; a copy where that is itself a slice, or has slices of another group.
+  int buffer_to_cut(const Node& node) {
+    const int id = buffer_of(node.inputs[0]);
+    const std::string& group = *node.attr<std::string>("group");
+    const auto cut = cut_by_.find(id);
+    if (!buffer(id).slice && (cut == cut_by_.end() || cut->second == group)) return id;
+    const auto [copy, is_new] = copies_to_cut_.try_emplace({id, group}, -1);
+    if (is_new) {
+      const std::string name = fmt::format("{} for {}", buffer(id).name, group);
+      copy->second = add_buffer(name, graph_.type(node.inputs[0]), {ArenaKind::kWorkspace, ""});
+      steps_.copy(node.name, id, copy->second);
+    }
+    return copy->second;
+  }
+
   void add_chunk(const Node& node) {
     const Value& chunk = graph_.value(node.outputs[0]);
-    const int slice = add_slice(chunk.name, chunk.type, buffer_of(node.inputs[0]), node,
+    const int slice = add_slice(chunk.name, chunk.type, buffer_to_cut(node), node,
                                 *node.attr<std::int64_t>("shift"));
     buffer_of(node.outputs[0]) = slice;
     const bool shared = !chunk.comm_group.empty();
@@ -327,7 +333,8 @@ class Builder {
   std::vector<int> buffer_of_;         ///< of each value
   std::vector<int> event_of_;          ///< of each value: of the copy that makes it
   std::map<int, std::string> cut_by_;  ///< buffers with slices, and by which group
-  std::vector<bool> written_to_io_;    ///< values whose kernel writes an output
+  std::map<std::pair<int, std::string>, int> copies_to_cut_;
+  std::vector<bool> written_to_io_;  ///< values whose kernel writes an output
   /// The node of which a value is an operand, in whose result it is made.
   struct Joined {
     const Node* by = nullptr;
