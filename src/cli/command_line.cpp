@@ -152,6 +152,22 @@ void add_run(CLI::App& app, int* exit_code) {
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }
 
+void add_launch(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<LaunchOptions>();
+  CLI::App* command = app.add_subcommand(
+      "launch", "Start a command in several processes, each of which runs one rank");
+  require_integer(
+      *command->add_option("--nproc", options->processes, "Number of processes")->required(), 1,
+      kMaxWorld);
+  command
+      ->add_option("--timeout", options->timeout_s,
+                   "Seconds after which a process that does not come, or that says nothing, is "
+                   "given up (default 30)")
+      ->check(CLI::Range(0.1, 1e6));
+  command->add_option("COMMAND", options->command, "The command, after --")->required();
+  command->callback([options, exit_code] { *exit_code = launch(*options); });
+}
+
 void add_compile(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<CompileOptions>();
   CLI::App* command =
@@ -333,6 +349,7 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_code = kGood;
   add_run(app, &exit_code);
+  add_launch(app, &exit_code);
   add_compile(app, &exit_code);
   add_opt(app, &exit_code);
   add_explain(app, &exit_code);

@@ -24,6 +24,13 @@ struct RunOptions {
 };
 [[nodiscard]] int run(const RunOptions& options);
 
+struct LaunchOptions {
+  int processes = 0;
+  double timeout_s = 30;
+  std::vector<std::string> command;
+};
+[[nodiscard]] int launch(const LaunchOptions& options);
+
 struct CompileOptions {
   GraphOptions graph;
   PassConfig passes;

@@ -14,13 +14,15 @@ constexpr std::string_view kClearLine = "\r\033[K";
 
 }  // namespace
 
-ProgressBar::ProgressBar() : terminal_(::isatty(STDERR_FILENO) != 0) {}
+ProgressBar::ProgressBar(bool shown)
+    : shown_(shown), terminal_(shown && ::isatty(STDERR_FILENO) != 0) {}
 
 ProgressBar::~ProgressBar() {
   if (terminal_) note(kClearLine);
 }
 
 void ProgressBar::phase(std::string_view what) const {
+  if (!shown_) return;
   if (terminal_) {
     note(fmt::format("{}{} ...", kClearLine, what));
   } else {
@@ -29,11 +31,12 @@ void ProgressBar::phase(std::string_view what) const {
 }
 
 void ProgressBar::warn(std::string_view what) const {
+  if (!shown_) return;
   note(fmt::format("{}braid: warning: {}\n", terminal_ ? kClearLine : "", one_line(what)));
 }
 
 void ProgressBar::update(std::size_t done, std::size_t total, std::string_view what) const {
-  if (done >= total) return;
+  if (done >= total || !shown_) return;
   if (terminal_) {
     draw(done, total, fmt::format("{}/{} {}", done + 1, total, what));
   } else {

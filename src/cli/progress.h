@@ -9,7 +9,8 @@ namespace braid::cli {
 /// goes away with the object.
 class ProgressBar {
  public:
-  ProgressBar();
+  /// One that is not shown says nothing: another process does.
+  explicit ProgressBar(bool shown = true);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar();
@@ -26,6 +27,7 @@ class ProgressBar {
  private:
   void draw(std::size_t done, std::size_t total, std::string_view text) const;
 
+  bool shown_;
   bool terminal_;
   std::size_t percent_ = 0;  ///< of the part shown last
 };

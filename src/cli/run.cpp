@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "braid/error.h"
 #include "braid/executable.h"
@@ -17,41 +18,18 @@
 #include "cli/common.h"
 #include "cli/count_report.h"
 #include "cli/inputs.h"
-#include "cli/kernel_report.h"
+#include "cli/process_rank.h"
 #include "cli/progress.h"
+#include "cli/run_report.h"
 #include "cli/safetensors.h"
 #include "cli/trace.h"
 #include "lowering/plan/program.h"
+#include "runtime/bytes.h"
 #include "runtime/output_file.h"
 
 namespace braid::cli {
 
 namespace {
-
-struct OutputReport {
-  std::string name;
-  DType dtype;
-  std::vector<std::int64_t> shape;
-  // Only with --check:
-  double relative_error = 0;  // the worst of all ranks
-  double tolerance = 0;
-  bool equal_in_reference = false, equal = false;
-  bool good = true;
-};
-
-struct RunReport {
-  std::int64_t world;
-  std::string device;
-  double compile_ms, run_ms;
-  std::vector<std::string> from_files;
-  std::vector<OutputReport> outputs;
-  std::vector<Finding> findings;
-  const DeviceModel* count_on = nullptr;  ///< null when nothing is counted
-  std::vector<KernelCounts> counts;
-  std::vector<StepTime> steps;  ///< where they are timed
-  std::uint64_t interleavings = 0;
-  std::uint64_t differing = 0;  ///< of those, with other output bits than the first
-};
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
@@ -99,33 +77,13 @@ Subject load_subject(const RunOptions& options) {
   return subject;
 }
 
-bool equal_across_ranks(const RankTensors& tensors, std::size_t index) {
-  for (const auto& rank : tensors) {
-    if (rank[index].data != tensors[0][index].data) return false;
-  }
-  return true;
-}
-
-void compare(const RankTensors& outputs, const RankTensors& reference,
-             std::vector<OutputReport>* reports) {
-  for (std::size_t i = 0; i < reports->size(); ++i) {
-    OutputReport& report = (*reports)[i];
-    for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
-      report.relative_error =
-          std::max(report.relative_error, relative_error(outputs[rank][i], reference[rank][i]));
-    }
-    report.equal_in_reference = equal_across_ranks(reference, i);
-    report.equal = equal_across_ranks(outputs, i);
-    report.good =
-        report.relative_error <= report.tolerance && (report.equal || !report.equal_in_reference);
-  }
-}
-
-RankTensors read_outputs(Executable& executable, int ranks, const std::vector<std::string>& names) {
-  RankTensors outputs(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
+/// Of the ranks that live here.
+RankTensors read_outputs(Executable& executable, const std::vector<int>& ranks,
+                         const std::vector<std::string>& names) {
+  RankTensors outputs(ranks.size());
+  for (std::size_t local = 0; local < ranks.size(); ++local) {
     for (const std::string& name : names) {
-      outputs[static_cast<std::size_t>(rank)].push_back(executable.output(rank, name));
+      outputs[local].push_back(executable.output(ranks[local], name));
     }
   }
   return outputs;
@@ -140,112 +98,58 @@ bool same_bits(const RankTensors& a, const RankTensors& b) {
   return true;
 }
 
-/// Those of all ranks or of none.
-void write_outputs(const std::filesystem::path& directory, const std::vector<std::string>& names,
-                   const RankTensors& outputs) {
+/// Those of all these ranks or of none.
+void write_outputs(const std::filesystem::path& directory, const std::vector<int>& ranks,
+                   const std::vector<std::string>& names, const RankTensors& outputs) {
   std::deque<OutputFile> files;
-  for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
+  for (std::size_t local = 0; local < ranks.size(); ++local) {
     std::map<std::string, HostTensor, std::less<>> tensors;
-    for (std::size_t i = 0; i < names.size(); ++i) tensors.emplace(names[i], outputs[rank][i]);
-    stage_safetensors(directory / rank_file_name(static_cast<int>(rank)), tensors, &files);
+    for (std::size_t i = 0; i < names.size(); ++i) tensors.emplace(names[i], outputs[local][i]);
+    stage_safetensors(directory / rank_file_name(ranks[local]), tensors, &files);
   }
   for (OutputFile& file : files) file.publish();
 }
 
-std::string bindings_text(const Bindings& bindings) {
-  std::string text;
-  for (const auto& [name, value] : bindings) text += fmt::format("{}={}, ", name, value);
-  return text;
+/// Of this process's ranks for those of all. Who has come here lets the others go.
+OutputCards cards_of_all(Rendezvous& rendezvous, const OutputCards& mine) {
+  std::vector<std::string> bytes;
+  for (const auto& rank : mine) {
+    ByteWriter out;
+    out.value<std::uint64_t>(rank.size());
+    for (const OutputCard& card : rank) {
+      out.value(card.relative_error);
+      out.value(card.bits);
+    }
+    bytes.push_back(out.take());
+  }
+  OutputCards all;
+  for (const std::string& rank : rendezvous.all_gather(std::move(bytes))) {
+    ByteReader in(rank);
+    std::vector<OutputCard>& cards = all.emplace_back();
+    cards.resize(std::min<std::uint64_t>(in.value<std::uint64_t>(), rank.size()));
+    for (OutputCard& card : cards) {
+      card.relative_error = in.value<double>();
+      card.bits = in.value<std::uint64_t>();
+    }
+    if (in.done() && cards.size() == mine[0].size()) continue;
+    throw_invalid("--check", "the ranks check different outputs; expected the same options");
+  }
+  return all;
 }
 
-void print_text(const Graph& graph, const RunOptions& options, const Bindings& bindings,
-                const RunReport& report, const Executable& executable) {
-  fmt::print("{}: {} ranks, {}seed {}, {}\n\n", one_line(graph.name()), report.world,
-             bindings_text(bindings), options.checks.seed, report.device);
-  fmt::print("{}\n", kernel_table(executable.kernels()));
-  std::vector<std::vector<std::string>> rows = {{"arena", "bytes per rank"}};
-  for (const ArenaReport& arena : executable.arenas()) {
-    rows.push_back({one_line(arena.name), std::to_string(arena.bytes)});
-  }
-  fmt::print("{}\n", format_table(rows));
-  if (options.check) {
-    rows = {{"output", "type", "relative error", "allowed", "ranks", "check"}};
-    for (const OutputReport& o : report.outputs) {
-      rows.push_back({one_line(o.name),
-                      fmt::format("{}[{}]", dtype_name(o.dtype), fmt::join(o.shape, ", ")),
-                      fmt::format("{:.2e}", o.relative_error), fmt::format("{:.0e}", o.tolerance),
-                      o.equal                ? "bitwise equal"
-                      : o.equal_in_reference ? "DIFFER"
-                                             : "differ",
-                      o.good ? "ok" : "FAILED"});
-    }
-    fmt::print("{}\n", format_table(rows));
-  }
-  fmt::print("  {} launches per rank; compile {:.0f} ms, run {:.1f} ms\n", executable.launches(),
-             report.compile_ms, report.run_ms);
-  if (!options.outputs.empty()) fmt::print("  outputs in {}\n", options.outputs);
-  if (!options.trace.empty()) fmt::print("  trace in {}\n", options.trace);
-  if (report.count_on != nullptr) {
-    fmt::print("\n{}\n", count_tables(report.counts, *report.count_on));
-  }
-  if (options.checks.schedule == "all") {
-    fmt::print("  {} interleavings, {} with other bits in an output\n", report.interleavings,
-               report.differing);
-  }
-  if (!options.checks.sanitize.empty()) print_findings(report.findings);
+/// Each process has a file of its own: "run.json" is "run.rank1.json" for rank 1.
+std::filesystem::path trace_path(const std::filesystem::path& path, const ProcessRank& process) {
+  if (process.alone()) return path;
+  std::filesystem::path own = path;
+  own.replace_extension(fmt::format(".rank{}{}", process.rank, path.extension().string()));
+  return own;
 }
 
-void print_json(const Graph& graph, const RunOptions& options, const Bindings& bindings,
-                const RunReport& report, const Executable& executable, bool good) {
-  Json arenas = Json::array(), buffers = arenas, outputs = arenas;
-  for (const ArenaReport& arena : executable.arenas()) {
-    arenas.push_back(Json::object({{"name", arena.name}, {"bytes", arena.bytes}}));
-  }
-  for (const BufferReport& buffer : executable.buffers()) {
-    buffers.push_back(Json::object({{"name", buffer.name},
-                                    {"arena", buffer.arena},
-                                    {"offset", buffer.offset},
-                                    {"bytes", buffer.bytes}}));
-  }
-  for (const OutputReport& o : report.outputs) {
-    Json entry =
-        Json::object({{"name", o.name}, {"dtype", dtype_name(o.dtype)}, {"shape", o.shape}});
-    if (options.check) {
-      // JSON has no infinity: an error that is not finite prints as null.
-      entry.set("relative_error", o.relative_error);
-      entry.set("tolerance", o.tolerance);
-      entry.set("equal_across_ranks", o.equal);
-      entry.set("ok", o.good);
-    }
-    outputs.push_back(std::move(entry));
-  }
-  Json values = Json::object();
-  for (const auto& [name, value] : bindings) values.set(name, value);
-  Json document = Json::object({{"graph", graph.name()},
-                                {"world", report.world},
-                                {"device", report.device},
-                                {"seed", options.checks.seed},
-                                {"bindings", values},
-                                {"inputs_from_files", report.from_files},
-                                {"checked", options.check},
-                                {"ok", good},
-                                {"launches", executable.launches()},
-                                {"program_hash", executable.program_hash()},
-                                {"compile_ms", report.compile_ms},
-                                {"run_ms", report.run_ms},
-                                {"kernels", kernels_json(executable.kernels())},
-                                {"arenas", arenas},
-                                {"buffers", buffers},
-                                {"outputs", outputs}});
-  if (report.count_on != nullptr) {
-    document.set("counts", counts_json(report.counts, *report.count_on));
-  }
-  if (options.checks.schedule == "all") {
-    document.set("interleavings", report.interleavings);
-    document.set("interleavings_differing", report.differing);
-  }
-  if (!options.checks.sanitize.empty()) document.set("findings", findings_json(report.findings));
-  fmt::print("{}\n", document.indented());
+/// Several processes share the cores of a machine.
+int threads_of(const RunOptions& options, const ProcessRank& process) {
+  if (options.checks.threads != 0 || process.alone()) return options.checks.threads;
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, cores / process.local_world);
 }
 
 WorldOptions world_options(const RunOptions& options, const RunReport& report,
@@ -278,7 +182,7 @@ RankTensors run_all(Executable& executable, World& world, const std::vector<std:
       executable.run();
       executable.synchronize();
     }
-    RankTensors now = read_outputs(executable, world.size(), names);
+    RankTensors now = read_outputs(executable, world.ranks(), names);
     if (report.interleavings++ == 0) {
       outputs = std::move(now);
     } else if (!same_bits(outputs, now)) {
@@ -292,29 +196,52 @@ RankTensors run_all(Executable& executable, World& world, const std::vector<std:
   return outputs;
 }
 
-/// What is left to say of a run that its findings stopped.
-void print_stopped(const Graph& graph, const RunOptions& options, const RunReport& report) {
-  if (!options.json) return print_findings(report.findings);
-  const Json document = Json::object(
-      {{"graph", graph.name()}, {"ok", false}, {"findings", findings_json(report.findings)}});
-  fmt::print("{}\n", document.indented());
+void check_processes(const RunOptions& options, const ProcessRank& process) {
+  if (process.alone()) return;
+  const auto refuse = [](const char* option) {
+    throw_invalid(option, "watches all ranks in one process; expected a run without WORLD_SIZE");
+  };
+  if (!options.checks.sanitize.empty()) refuse("--sanitize");
+  if (!options.checks.count.empty()) refuse("--count");
+  if (!options.checks.schedule.empty()) refuse("--schedule");
+  if (options.graph.path == "-") {
+    throw_invalid("stdin", "is that of one process of several; expected a file");
+  }
 }
 
-}  // namespace
+void set_inputs(Executable& executable, const Graph& graph, const std::vector<int>& ranks,
+                const RankTensors& tensors) {
+  for (const int rank : ranks) {
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+      executable.set_input(rank, graph.inputs()[i].name,
+                           tensors[static_cast<std::size_t>(rank)][i]);
+    }
+  }
+}
 
-int run(const RunOptions& options) {
+/// On the ranks that live here; `rendezvous` is null where these are all.
+int run_on(const RunOptions& options, const ProcessRank& process,
+           const std::shared_ptr<Rendezvous>& rendezvous) {
   const Subject subject = load_subject(options);
   const Graph& graph = subject.graph;
   const Bindings bindings = resolve_bindings(graph, options.bind);
   if (!options.outputs.empty()) prepare_output_directory(options.outputs, "--outputs");
-  if (!options.trace.empty()) prepare_output_file(options.trace, "--trace");
+  if (!options.trace.empty()) prepare_output_file(trace_path(options.trace, process), "--trace");
 
   RunReport report{};
   report.count_on = count_device(options.checks.count);
   report.world = world_size(graph);
-  std::optional<ProgressBar> bar(std::in_place);
-  World world = World::open(world_options(options, report, bar));
+  if (!process.alone() && report.world != process.world) {
+    throw_invalid("WORLD_SIZE", fmt::format("{} processes; the graph is a program of {} ranks",
+                                            process.world, report.world));
+  }
+  std::optional<ProgressBar> bar(std::in_place, process.rank == 0);
+  WorldOptions on = world_options(options, report, bar);
+  on.threads = threads_of(options, process);
+  on.rendezvous = rendezvous;
+  World world = World::open(on);
   report.device = world.device().description();
+  if (!process.alone()) report.device += fmt::format(", in each of {} processes", process.world);
 
   bar->phase("inputs");
   const Inputs inputs = gather_inputs(
@@ -332,13 +259,7 @@ int run(const RunOptions& options) {
   if (options.check) executable.poison_outputs();
 
   bar->phase("run");
-  const int ranks = world.size();
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-      executable.set_input(rank, graph.inputs()[i].name,
-                           inputs.tensors[static_cast<std::size_t>(rank)][i]);
-    }
-  }
+  set_inputs(executable, graph, world.ranks(), inputs.tensors);
   const auto run_start = std::chrono::steady_clock::now();
   const std::vector<std::string>& names = subject.outputs;
   RankTensors outputs;
@@ -363,27 +284,47 @@ int run(const RunOptions& options) {
          .tolerance =
              options.check ? tolerance(graph, graph.outputs()[i], outputs[0][i].shape) : 0});
   }
-  bool good = report.findings.empty() && report.differing == 0;
+  RankTensors reference;
+  OutputCards cards(outputs.size());
   if (options.check) {
     bar->phase("reference");
     const auto tell = [&bar](std::size_t done, std::size_t total) {
       bar->part("reference", done, total);
     };
-    compare(outputs, evaluate(graph, inputs.tensors, bindings, tell), &report.outputs);
-    for (const OutputReport& output : report.outputs) good = good && output.good;
+    reference = evaluate(graph, inputs.tensors, bindings, tell);
+    cards = compare(outputs, world.ranks(), reference);
   }
-  if (!options.outputs.empty()) write_outputs(options.outputs, names, outputs);
+  if (!options.outputs.empty()) write_outputs(options.outputs, world.ranks(), names, outputs);
   if (!options.trace.empty()) {
-    write_output_file(options.trace, chrome_trace(graph.name(), report.steps));
+    write_output_file(trace_path(options.trace, process), chrome_trace(graph.name(), report.steps));
   }
+  if (rendezvous != nullptr) cards = cards_of_all(*rendezvous, cards);
   bar.reset();
 
-  if (options.json) {
+  bool good = report.findings.empty() && report.differing == 0;
+  if (options.check) {
+    judge(cards, reference, &report.outputs);
+    for (const OutputReport& output : report.outputs) good = good && output.good;
+  }
+  if (process.rank == 0 && options.json) {
     print_json(graph, options, bindings, report, executable, good);
-  } else {
+  } else if (process.rank == 0) {
     print_text(graph, options, bindings, report, executable);
   }
   return good ? kGood : kFailed;
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  const ProcessRank process = process_rank();
+  if (process.alone()) return run_on(options, process, nullptr);
+  try {
+    check_processes(options, process);
+    return run_on(options, process, process.meet());
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("rank {}", process.rank), error.what());
+  }
 }
 
 }  // namespace braid::cli

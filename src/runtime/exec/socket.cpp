@@ -81,6 +81,16 @@ File listen_at(const SocketAddress& address) {
   return socket;
 }
 
+int port_of(const File& listener) {
+  SocketAddress address;
+  address.bytes = sizeof address.storage;
+  (void)::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address.storage),
+                      &address.bytes);
+  const bool six = address.storage.ss_family == AF_INET6;
+  return ntohs(six ? reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_port
+                   : reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+}
+
 File accept_from(const File& listener) {
   File socket(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket.is_open()) set_option(socket, IPPROTO_TCP, TCP_NODELAY);

@@ -25,6 +25,7 @@ struct SocketAddress {
 
 /// Listens; connections may wait at once from many others.
 [[nodiscard]] File listen_at(const SocketAddress& address);
+[[nodiscard]] int port_of(const File& listener);
 /// Not open when nobody waits.
 [[nodiscard]] File accept_from(const File& listener);
 /// Waits for at most so long.

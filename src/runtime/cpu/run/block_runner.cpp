@@ -272,6 +272,7 @@ void BlockRunner::report_deadlock() {
 
 BlockRunner::State BlockRunner::run_waiting() {
   int idle_rounds = 0;
+  progressed_ = false;
   while (live_warps_ > 0) {
     bool progress = false;
     bool ran = false;
@@ -296,6 +297,7 @@ BlockRunner::State BlockRunner::run_waiting() {
       for (std::uint32_t w = 0; w < warp_count_; ++w) warps_[w]->fiber.reset();
       return State::kFailed;
     }
+    progressed_ = progressed_ || progress;
     idle_rounds = progress ? 0 : idle_rounds + 1;
     if (idle_rounds >= kSpinRounds) return State::kSpinning;
   }

@@ -61,6 +61,8 @@ class BlockRunner {
   /// Runs until the block is done, fails, only spins, or is left.
   State run();
   [[nodiscard]] const std::string& error() const { return error_; }
+  /// Whether the last run() that ended in kSpinning did more than spin.
+  [[nodiscard]] bool progressed() const { return progressed_; }
   /// Ends a block that only spins.
   void abandon();
 
@@ -155,6 +157,7 @@ class BlockRunner {
   std::vector<std::unique_ptr<Warp>> warps_;
   std::uint32_t warp_count_ = 0;
   std::uint32_t live_warps_ = 0;
+  bool progressed_ = false;
   std::array<Barrier, 16> barriers_{};
   std::uint32_t used_barriers_ = 0;  ///< bit per barrier that somebody came to
   GuardedMemory shared_memory_;

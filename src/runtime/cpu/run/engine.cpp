@@ -314,7 +314,7 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   suspended_.erase(suspended_.begin() + static_cast<std::ptrdiff_t>(which));
   std::string error;
   if (!block.grid->failed) {
-    const bool lonely = suspended_.empty();
+    const std::size_t rounds = resumed_idle_ / (suspended_.size() + 1);
     lock.unlock();
     const BlockRunner::State state = caught(error, [&] { return block.runner->run(); });
     if (state == BlockRunner::State::kStopped && !polling_) {
@@ -324,10 +324,11 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
       return;
     }
     if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kStopped) {
-      // What it waits for may be running on a thread that wants this core.
-      if (lonely) std::this_thread::yield();
+      const bool idle = !block.runner->progressed();
+      if (idle && sanitizer_ == nullptr) rest(rounds);
       lock.lock();
       ++resumed_in_vain_;
+      resumed_idle_ = idle ? resumed_idle_ + 1 : 0;
       suspended_.push_back(std::move(block));
       // One of them is given up at a time: that may free the others.
       if (sanitizer_ == nullptr) {
@@ -344,6 +345,15 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   }
   resumed_in_vain_ = 0;
   finish_blocks(block.grid, 1, error);
+}
+
+/// After so many rounds in which every block only spun.
+void Engine::rest(std::size_t rounds) {
+  if (rounds > kYields) {
+    std::this_thread::sleep_for(kSpinPeriod);
+  } else if (rounds > 0) {
+    std::this_thread::yield();
+  }
 }
 
 void Engine::give_up(std::size_t which, const std::string& error) {
@@ -412,6 +422,7 @@ bool Engine::stuck(BlockRunner& block) {
 void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t count,
                            const std::string& error) {
   grid->finished += count;
+  resumed_idle_ = 0;
   if (!error.empty() && !grid->failed) {
     grid->failed = true;
     if (grid->stream->error.empty()) grid->stream->error = grid->op->name + ": " + error;

@@ -80,6 +80,9 @@ struct StreamState {
 /// Where a kernel fails, what the others wait for may never come: until the device is idle again,
 /// blocks that spin and streams that wait for a value are given up, and fail with its error. A
 /// stream that waits for an event of one that failed fails with it.
+///
+/// Where all blocks only spin, what they wait for comes from another thread or process, which may
+/// want the core: workers yield it, and soon sleep between looks.
 class Engine {
  public:
   /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
@@ -105,6 +108,8 @@ class Engine {
   static constexpr std::size_t kMaxLive = 256;
   static constexpr std::uint64_t kMaxChunk = 64;
   static constexpr std::chrono::microseconds kValuePeriod{50};
+  static constexpr std::size_t kYields = 100;
+  static constexpr std::chrono::microseconds kSpinPeriod{50};
 
   struct Grid {
     std::shared_ptr<StreamState> stream;
@@ -144,6 +149,7 @@ class Engine {
   void push(StreamState& stream, StreamOp op);
   bool stuck(BlockRunner& block);
   void give_up(std::size_t which, const std::string& error);
+  static void rest(std::size_t rounds);
   void finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t count,
                      const std::string& error);
 
@@ -155,7 +161,8 @@ class Engine {
   std::deque<Suspended> suspended_;
   std::deque<Task> tasks_;
   std::vector<ValueWait> value_waits_;
-  std::size_t resumed_in_vain_ = 0;
+  std::size_t resumed_in_vain_ = 0;  ///< since a block ended
+  std::size_t resumed_idle_ = 0;     ///< since a block did more than spin
   Sanitizer* sanitizer_;
   Scheduler* scheduler_;
   Counter* counter_;
