@@ -102,6 +102,9 @@ struct Requirements {
 /// Communication).
 inline constexpr std::int64_t kMaxCollectiveBlocks = 32;
 
+/// How many blocks of a gather within the kernel of its matmuls copy, by default.
+inline constexpr std::int64_t kGatherGemmCopyBlocks = 16;
+
 /// CUDA C++ of one kernel, self-contained. The text is the kernel's identity.
 struct KernelSource {
   std::string entry;

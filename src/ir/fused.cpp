@@ -16,7 +16,7 @@ class Composition : FusedParts {
 
  private:
   std::vector<ValueId> gather() {
-    const ValueId a = gathered(operands_[0], "_gather");
+    const ValueId a = gathered(operands_[0], kGatherSuffix);
     std::vector<ValueId> results;
     if (*node_.attr<bool>("return_A")) results.push_back(a);
     ValueId scale = -1;

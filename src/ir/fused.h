@@ -78,6 +78,8 @@ class FusedParts {
   FusedOperands form_;
 };
 
+/// That of the collective on A_shard.
+inline constexpr std::string_view kGatherSuffix = "_gather";
 /// What a fused node means: appends the collective and the matmuls, and gives its results.
 std::vector<ValueId> add_composition(Graph& graph, const Node& node,
                                      const std::vector<ValueId>& operands, const NameNode& name);

@@ -10,20 +10,24 @@
 #include "lowering/rewrite.h"
 #include "lowering/sink_joins.h"
 
-// The part of lower_collectives that takes fused nodes apart: into chunks (chunk_fused.cpp) where
-// the cost model finds that quicker, or PassConfig::always_pipeline says so; else into their
-// collective and matmuls.
+// The part of lower_collectives that takes fused nodes apart, in the form that the cost model finds
+// quickest: in chunks (chunk_fused.cpp); as their collective and matmuls; or so with the gather
+// within the kernel of the matmuls (templates/gather_gemm.cpp). PassConfig::gather_in_kernel asks
+// for the last one, PassConfig::always_pipeline for the first.
 namespace braid {
 namespace {
 
-constexpr ReasonCode kInChunks{"lower_collectives.in_chunks",
-                               "{op} runs in {ranks} chunks: about {us:.1f} us on {device} "
-                               "(its collective, then its matmuls: {plain_us:.1f} us)"};
+constexpr ReasonCode kRuns{"lower_collectives.fused_runs",
+                           "{op} runs {how}: about {us:.1f} us on {device}{others}"};
+constexpr ReasonCode kInChunks{"lower_collectives.in_chunks", "in {ranks} chunks"};
+constexpr ReasonCode kInKernel{"lower_collectives.in_kernel", "as one kernel with its gather"};
 constexpr ReasonCode kTakenApart{"lower_collectives.taken_apart",
-                                 "{op} becomes its collective and {matmuls} matmuls: about "
-                                 "{us:.1f} us on {device} ({why})"};
-constexpr ReasonCode kChunksSlower{"lower_collectives.chunks_slower", "in chunks: {us:.1f} us"};
-constexpr ReasonCode kNoChunks{"lower_collectives.no_chunks", "not in chunks: {why}"};
+                                 "as its collective and {matmuls} matmuls"};
+constexpr ReasonCode kOtherForm{"lower_collectives.other_form", "; {how}: {us:.1f} us"};
+constexpr ReasonCode kNoForm{"lower_collectives.no_form", "; not {how}: {why}"};
+constexpr ReasonCode kNoKernel{
+    "lower_collectives.no_kernel",
+    "it takes a gather of rows, with one matmul or a pair of equal size"};
 
 bool is_fused(const Node& node) { return node.op->op_class == OpClass::kFusedMatmul; }
 
@@ -49,49 +53,96 @@ PipelineEstimate estimate_of(const Graph& graph, const Node& node, const DeviceM
                            max_bindings(graph.symbols()), device);
 }
 
+/// The forms that a fused node can take.
+class Forms {
+ public:
+  Forms(const Graph& graph, const Node& node, const PassContext& context)
+      : graph_(graph),
+        node_(node),
+        device_(device_model(context.target)),
+        estimate_(estimate_of(graph, node, device_)),
+        obstacle_(cannot_chunk(graph, node)) {
+    const PassConfig& config = context.config;
+    best_ = kApart;
+    if (!obstacle_ && (config.always_pipeline || ns(kChunks) < ns(best_))) best_ = kChunks;
+    if (!estimate_.in_kernel_ns) return;
+    if (config.gather_in_kernel || (!config.always_pipeline && ns(kKernel) < ns(best_))) {
+      best_ = kKernel;
+    }
+  }
+
+  [[nodiscard]] bool in_chunks() const { return best_ == kChunks; }
+  [[nodiscard]] bool in_kernel() const { return best_ == kKernel; }
+
+  [[nodiscard]] Reason remark() const {
+    constexpr double kMicro = 1e3;
+    std::vector<Reason> others;
+    for (const Form form : {kApart, kChunks, kKernel}) {
+      if (form == best_) continue;
+      const Reason why = form == kChunks                              ? obstacle_
+                         : form == kKernel && !estimate_.in_kernel_ns ? Reason(kNoKernel)
+                                                                      : Reason();
+      others.push_back(why ? Reason(kNoForm, name(form), why)
+                           : Reason(kOtherForm, name(form), ns(form) / kMicro));
+    }
+    return Reason(kRuns, node_.op_name(), name(best_), ns(best_) / kMicro, device_.name,
+                  std::move(others));
+  }
+
+ private:
+  enum Form : std::uint8_t { kApart, kChunks, kKernel };
+
+  [[nodiscard]] double ns(Form form) const {
+    return form == kApart    ? estimate_.plain_ns
+           : form == kChunks ? estimate_.pipelined_ns
+                             : *estimate_.in_kernel_ns;
+  }
+  [[nodiscard]] Reason name(Form form) const {
+    const Group& group = graph_.groups().find(*node_.attr<std::string>("group"))->second;
+    if (form == kChunks) return Reason(kInChunks, group.size);
+    if (form == kKernel) return Reason(kInKernel);
+    return Reason(kTakenApart,
+                  fused_operands(node_.op_name(), node_.attrs, node_.inputs.size()).matmuls);
+  }
+
+  const Graph& graph_;
+  const Node& node_;
+  const DeviceModel& device_;
+  PipelineEstimate estimate_;
+  Reason obstacle_;
+  Form best_;
+};
+
 }  // namespace
 
-std::optional<Graph> decompose_fused(const Graph& graph, PassContext& context) {
+std::optional<Decomposed> decompose_fused(const Graph& graph, PassContext& context) {
   if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_fused)) {
     return std::nullopt;
   }
-  const DeviceModel& device = device_model(context.target);
   Rewriter rewrite(graph);
+  Decomposed result;
   bool any_chunks = false;
   for (const Node& node : graph.nodes()) {
     if (!is_fused(node)) {
       rewrite.copy(node);
       continue;
     }
-    constexpr double kMicro = 1e3;
-    const PipelineEstimate estimate = estimate_of(graph, node, device);
-    const Reason obstacle = cannot_chunk(graph, node);
-    const bool chunked =
-        !obstacle && (estimate.pipelined_ns < estimate.plain_ns || context.config.always_pipeline);
+    const Forms forms(graph, node, context);
     const auto name = [&](std::string_view suffix) {
-      return rewrite.fresh_name(fmt::format("{}{}", node.name, suffix));
+      std::string fresh = rewrite.fresh_name(fmt::format("{}{}", node.name, suffix));
+      if (forms.in_kernel() && suffix == kGatherSuffix) result.in_kernel.insert(fresh);
+      return fresh;
     };
     const std::vector<ValueId> results =
-        chunked ? add_chunks(rewrite.graph(), node, rewrite(node.inputs), name)
-                : add_composition(rewrite.graph(), node, rewrite(node.inputs), name);
+        forms.in_chunks() ? add_chunks(rewrite.graph(), node, rewrite(node.inputs), name)
+                          : add_composition(rewrite.graph(), node, rewrite(node.inputs), name);
     for (std::size_t i = 0; i < results.size(); ++i) rewrite.map(node.outputs[i], results[i]);
-    any_chunks = any_chunks || chunked;
-    if (chunked) {
-      const std::int64_t ranks = graph.groups().find(*node.attr<std::string>("group"))->second.size;
-      context.applied("lower_collectives", node.name,
-                      Reason(kInChunks, node.op_name(), ranks, estimate.pipelined_ns / kMicro,
-                             device.name, estimate.plain_ns / kMicro));
-      continue;
-    }
-    context.applied("lower_collectives", node.name,
-                    Reason(kTakenApart, node.op_name(),
-                           fused_operands(node.op_name(), node.attrs, node.inputs.size()).matmuls,
-                           estimate.plain_ns / kMicro, device.name,
-                           obstacle ? Reason(kNoChunks, obstacle)
-                                    : Reason(kChunksSlower, estimate.pipelined_ns / kMicro)));
+    any_chunks = any_chunks || forms.in_chunks();
+    context.applied("lower_collectives", node.name, forms.remark());
   }
-  const Graph result = rewrite.finish();
-  return any_chunks ? sink_joins(result) : result;
+  result.graph = rewrite.finish();
+  if (any_chunks) result.graph = sink_joins(result.graph);
+  return result;
 }
 
 }  // namespace braid

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "braid/error.h"
@@ -30,9 +31,10 @@
 //   - a graph input lies in the caller's memory, and is never mutated or moved;
 //   - a graph output lies where the caller reads it;
 //   - a communication buffer of another group lies in that group's arena.
-// Fused nodes are taken apart first, into chunks or into their collective and matmuls, whichever
-// the model finds quicker (decompose_fused.cpp). The operand of a copy from a peer is as that of a
-// collective; such a copy stays asynchronous.
+// Fused nodes are taken apart first, in the form that the model finds quickest
+// (decompose_fused.cpp): in chunks, as their collective and matmuls, or with the gather for the
+// kernel of its matmuls. The operand of a copy from a peer is as that of a collective; such a copy
+// stays asynchronous.
 // Refuses groups without symmetric memory, and in-place and out forms: functionalize comes first.
 //
 // Region markers go here too: they tell the graph passes before this one where layers begin and
@@ -43,6 +45,7 @@ namespace {
 constexpr std::string_view kPass = "lower_collectives";
 constexpr std::string_view kOneShot = "one_shot";
 constexpr std::string_view kTwoShot = "two_shot";
+constexpr std::string_view kInKernel = "in_kernel";
 
 constexpr ReasonCode kRuns{
     "lower_collectives.runs",
@@ -82,8 +85,11 @@ bool goes(const Graph& graph, const Node& node) {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, PassContext& context)
+  /// `in_kernel`: Decomposed::in_kernel.
+  Lowering(const Graph& graph, const std::set<std::string, std::less<>>& in_kernel,
+           PassContext& context)
       : graph_(graph),
+        in_kernel_(in_kernel),
         context_(context),
         device_(device_model(context.target)),
         is_output_(graph.output_flags()),
@@ -168,6 +174,10 @@ class Lowering {
       const ValueId operand = comm_buffer(node, node.inputs[0], name);
       choose(node.inputs[0]);
       rewrite_.copy(node, {operand}, attrs);
+      // What is gathered lies in memory, even if its own kernel alone reads it.
+      if (choice.algorithm == kInKernel) {
+        rewrite_.graph().set_comm_group(rewrite_(node.outputs[0]), name);
+      }
     }
 
     const Node& lowered = rewrite_.graph().nodes().back();
@@ -187,6 +197,7 @@ class Lowering {
     Reason other;  ///< what the one that was not chosen would take
   };
   Choice algorithm_for(const Node& node, ValueId operand) const {
+    if (in_kernel_.contains(node.name)) return {kInKernel, {}};
     if (!node.op_name().starts_with("all_reduce")) return {kOneShot, {}};
     const std::int64_t ranks = graph_.groups().at(*node.attr<std::string>("group")).size;
     const std::int64_t bytes = max_bytes(graph_.type(operand), graph_.symbols());
@@ -257,6 +268,7 @@ class Lowering {
   }
 
   const Graph& graph_;
+  std::set<std::string, std::less<>> in_kernel_;
   PassContext& context_;
   const DeviceModel& device_;
   std::vector<bool> is_output_;
@@ -267,17 +279,33 @@ class Lowering {
 
 }  // namespace
 
+namespace {
+
+constexpr PassOption kOptions[] = {
+    {.name = "gather-in-kernel",
+     .member = &PassConfig::gather_in_kernel,
+     .meaning = "run a fused gather within the kernel of its matmuls wherever there is one",
+     .said = "gathers run within the kernel of their matmuls {}",
+     .off = "where that is quickest",
+     .on = "wherever there is one"}};
+
+}  // namespace
+
 constinit const Pass lower_collectives{
     .name = "lower_collectives",
     .summary = "decides how each collective runs, and where its operand lies",
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
-      const std::optional<Graph> plain = decompose_fused(graph, context);
-      const Graph& all = plain ? *plain : graph;
+      std::optional<Decomposed> plain = decompose_fused(graph, context);
+      const Graph& all = plain ? plain->graph : graph;
       const auto concerns = [&](const Node& node) {
         return is_open(node) || copies_from_peer(node) || goes(all, node);
       };
-      if (std::none_of(all.nodes().begin(), all.nodes().end(), concerns)) return plain;
-      return Lowering(all, context).run();
-    }};
+      if (std::any_of(all.nodes().begin(), all.nodes().end(), concerns)) {
+        return Lowering(all, plain ? plain->in_kernel : Decomposed().in_kernel, context).run();
+      }
+      if (plain) return std::move(plain->graph);
+      return std::nullopt;
+    },
+    .options = kOptions};
 
 }  // namespace braid

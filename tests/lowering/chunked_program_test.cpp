@@ -197,11 +197,11 @@ TEST(ChunkedProgram, TheCostModelChooses) {
   };
   EXPECT_THAT(remark("16384", 0),
               AllOf(HasSubstr("applied: fused_matmul_reduce_scatter runs in 4 chunks: about "),
-                    HasSubstr(" us on H100 (its collective, then its matmuls: ")));
-  EXPECT_THAT(remark("64", 0), AllOf(HasSubstr("becomes its collective and 1 matmuls: about "),
-                                     HasSubstr(" us on H100 (in chunks: ")));
-  EXPECT_THAT(remark("16384", 1),
-              HasSubstr("(not in chunks: chunks of the last dim, 1, are not rows of the product)"));
+                    HasSubstr(" us on H100; as its collective and 1 matmuls: ")));
+  EXPECT_THAT(remark("64", 0), AllOf(HasSubstr("runs as its collective and 1 matmuls: about "),
+                                     HasSubstr(" us on H100; in 4 chunks: ")));
+  EXPECT_THAT(remark("16384", 1), HasSubstr("; not in 4 chunks: chunks of the last dim, 1, are not "
+                                            "rows of the product"));
 }
 
 // Whatever order the schedulers find, verify accepts it.

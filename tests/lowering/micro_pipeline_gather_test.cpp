@@ -440,10 +440,14 @@ TEST_P(PipelineGather, RefusesTheGroupOrTheWait) {
 // A0-02, C-10, C-31: small ones do not gain, unless told.
 TEST_P(PipelineGather, TheCostModelDecides) {
   const std::string nodes = join(gather("g", "x"), mm("m", "g_w", "w"));
-  expect_refused(graph(kInputs, nodes, R"("m")"), "g",
-                 fmt::format(" for f32[{}, 4] x f32[4, 5]", 3 * n()), sm80());
-  expect_refused(graph(join(input("x", R"("T", 4)"), input("w", "4, 5")), nodes, R"("m")"), "g",
-                 fmt::format(" for f32[{}, 4] x f32[4, 5] at T=64", 64 * n()), sm80());
+  // One panel of rows, which one block would copy within the kernel.
+  expect_refused(graph(join(input("x", "33, 4096"), input("w", "4096, 5")), nodes, R"("m")"), "g",
+                 fmt::format(" for f32[{}, 4096] x f32[4096, 5]", 33 * n()), sm80());
+  expect_refused(graph(join(input("x", R"("T", 4096)"), input("w", "4096, 5")), nodes, R"("m")"),
+                 "g", fmt::format(" for f32[{}, 4096] x f32[4096, 5] at T=64", 64 * n()), sm80());
+  // So little that a launch counts more.
+  PassContext little = sm80();
+  EXPECT_THAT(lines(micro_pipeline(graph(kInputs, nodes, R"("m")"), little)).back(), "-> g_fused");
   const Graph large =
       graph(join(input("x", "8192, 8192"), input("w", "8192, 8192")), nodes, R"("m")");
   PassContext context = sm80();

@@ -45,6 +45,16 @@ TEST(PipelineCost, NeverFasterThanTheSlowerOfTheTwo) {
   EXPECT_LT(slow_links.pipelined_ns, slow_links.plain_ns);
 }
 
+// One block copies a panel of 64 rows, however many others are idle.
+TEST(PipelineCost, WithinAKernelManyRowsGainAndOnePanelDoesNot) {
+  const PipelineEstimate few = estimate(256, 65536, 64);
+  EXPECT_GT(few.in_kernel_ns.value(), few.plain_ns);
+  const PipelineEstimate many = estimate(4096, 4096, 4096);
+  EXPECT_LT(many.in_kernel_ns.value(), many.plain_ns);
+  EXPECT_LE(many.best_ns(), *many.in_kernel_ns);
+  EXPECT_FALSE(estimate(4096, 4096, 4096, 0, PipelinedDim::kK).in_kernel_ns);
+}
+
 TEST(PipelineCost, OnlyRowsAreCut) {
   for (const PipelinedDim dim : {PipelinedDim::kN, PipelinedDim::kK}) {
     const PipelineEstimate other = estimate(16384, 8192, 8192, 0, dim);

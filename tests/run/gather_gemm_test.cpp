@@ -114,6 +114,41 @@ TEST(GatherGemmKernel, RunsCleanUnderTheSanitizer) {
   EXPECT_TRUE(testing::runs_clean(gated(c, "in_kernel"), {{"T", 70}}, 4));
 }
 
+/// What micro_pipeline and lower_collectives make of a gather and its matmul, and of scales too.
+TEST(GatherGemmKernel, AFusedNodeBecomesOne) {
+  GraphBuilder b(100, 2);
+  const ValueId x = b.op("to", {b.in(DType::kBF16, {kT, 64})}, {{"dtype", DType::kF8E4M3}});
+  const ValueId w = b.op("to", {b.in(DType::kBF16, {64, 48})}, {{"dtype", DType::kF8E4M3}});
+  const Node fused = b.node("fused_all_gather_scaled_matmul",
+                            {x, w, b.in(DType::kF32, {kT, 1}), b.in(DType::kF32, {1, 48})},
+                            {{"group", std::string("tp")},
+                             {"gather_dim", std::int64_t{0}},
+                             {"return_A", false},
+                             {"out_dtype", DType::kBF16}});
+  const ValueId y = b.op("silu", {fused.outputs[0]});
+  const Node plain =
+      b.node("fused_all_gather_matmul",
+             {b.op("neg", {b.in(DType::kBF16, {kT, 64})}), b.in(DType::kBF16, {64, 48})},
+             {{"group", std::string("tp")}, {"gather_dim", std::int64_t{0}}, {"return_A", true}});
+  const Graph graph = b.take({y, plain.outputs[0], plain.outputs[1]});
+  PassConfig config;
+  config.gather_in_kernel = true;
+  const World world = World::open(testing::world_options(2));
+  Executable executable = Executable::compile(graph, world, config);
+  int fused_kernels = 0;
+  for (const KernelReport& kernel : executable.kernels()) {
+    if (kernel.template_name == "gather_gemm") fused_kernels += kernel.launches;
+  }
+  EXPECT_EQ(fused_kernels, 2);
+  for (const std::int64_t rows : {1, 70}) {
+    const Bindings bindings{{"T", rows}};
+    const RankTensors inputs = random_inputs(graph, bindings, 6);
+    EXPECT_TRUE(testing::same_as_reference(graph,
+                                           testing::run_once(executable, graph, bindings, inputs),
+                                           evaluate(graph, inputs, bindings)));
+  }
+}
+
 /// Two in a row without the host between them, whose operands share the arena.
 TEST(GatherGemmKernel, OneAfterTheOther) {
   GraphBuilder b(100, 3);

@@ -237,7 +237,7 @@ Config default_config_of(const Graph& body, const Target&) {
   const BodyInfo info = analyze(body);
   const std::int64_t world = body.groups().at(*info.collective->attr<std::string>("group")).size;
   Config config = gemm_config(body, info, info.space[0].max(body.symbols()) / world);
-  config[kCopyBlocks] = 16;
+  config[kCopyBlocks] = kGatherGemmCopyBlocks;
   return config;
 }
 

@@ -321,9 +321,9 @@ Reason check_profit(PipelineState& state, NodeId candidate,
   const PipelineEstimate estimate = estimate_pipeline(state.graph, state.graph.node(candidate), ids,
                                                       dim, state.bindings, state.device);
   constexpr double kMicro = 1e3;
-  Reason times(why::kGain, estimate.pipelined_ns / kMicro, estimate.plain_ns / kMicro,
+  Reason times(why::kGain, estimate.best_ns() / kMicro, estimate.plain_ns / kMicro,
                state.device.name);
-  if (estimate.pipelined_ns < estimate.plain_ns || state.context.config.always_pipeline) {
+  if (estimate.best_ns() < estimate.plain_ns || state.context.config.always_pipeline) {
     return times;
   }
   state.missed(candidate,

@@ -1,8 +1,10 @@
 #include "lowering/micro_pipeline/pipeline_cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "codegen/kernel_spec.h"
 #include "ir/op_registry.h"
 #include "ir/ops.h"
 #include "ir/views.h"
@@ -63,6 +65,35 @@ double moved_ns(const Graph& graph, const Node& collective, std::span<const Node
   return ns;
 }
 
+/// Some multiprocessors copy instead of multiplying, each a panel of rows at a time; the last rows
+/// that come are still to be multiplied.
+double in_kernel_ns(const TensorType& shard, double gather_ns, double matmul_ns, double ranks,
+                    const Bindings& bindings, const DeviceModel& device) {
+  constexpr double kPanelRows = 64;
+  constexpr double kBlockGbs = 44;  // of one multiprocessor over NVLink: NCCL 2.28's own model
+  const auto copy_blocks = static_cast<double>(kGatherGemmCopyBlocks);
+  const double width = static_cast<double>(shard.shape.back().evaluate(bindings));
+  const double rows = numel_at(shard, bindings) / width;
+  const double panels = std::ceil(rows / kPanelRows) * (ranks - 1);
+  const double panel_bytes =
+      std::min(rows, kPanelRows) * width * static_cast<double>(dtype_size(shard.dtype));
+  const double copied_ns = std::ceil(panels / copy_blocks) * panel_bytes / kBlockGbs;
+  const double sms = device.sms;
+  const double work_ns = matmul_ns * sms / (sms - copy_blocks);
+  return std::max(work_ns, std::max(gather_ns, device.barrier_ns + copied_ns) + work_ns / ranks);
+}
+
+/// Whether the rows of all ranks lie one after the other, and one kernel holds the matmuls.
+bool has_one_kernel(const Graph& graph, const Node& gather, std::span<const NodeId> matmuls) {
+  const std::size_t rank = graph.type(gather.inputs[0]).shape.size();
+  if (axis_of(gather.attrs, "dim", rank) != 0 || matmuls.size() > 2) return false;
+  if (matmuls.size() == 1) return true;
+  const Node& one = graph.node(matmuls[0]);
+  const Node& other = graph.node(matmuls[1]);
+  return one.op_name() == "mm" && other.op_name() == "mm" &&
+         graph.type(one.inputs[1]) == graph.type(other.inputs[1]);
+}
+
 }  // namespace
 
 PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
@@ -78,6 +109,7 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
   PipelineEstimate estimate{.plain_ns = collective_ns,
                             .intensity = std::numeric_limits<double>::infinity()};
   double chunk_ns = 0;
+  double matmul_ns = 0;
   for (NodeId id : matmuls) {
     const Node& node = graph.node(id);
     const TensorType& a = graph.type(node.inputs[0]);
@@ -93,6 +125,7 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
     const double work_ns = std::max(0.0, whole_ns - device.launch_ns) / ranks;
     chunk_ns += device.launch_ns + std::max(work_ns, traffic / device.hbm_gbs);
     estimate.plain_ns += whole_ns;
+    matmul_ns += std::max(0.0, whole_ns - device.launch_ns);
     estimate.intensity = std::min(estimate.intensity, arithmetic_intensity(m, n, k));
   }
   const int steps = static_cast<int>(ranks) - 1;  // the rank's own chunk needs no transfer
@@ -106,6 +139,11 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
   const double moved = moved_ns(graph, collective, matmuls, bindings, device);
   if (collective.op_name() == "all_gather_into_tensor") {
     estimate.pipelined_ns = moved + gather_ns(steps, chunk_ns, meet_ns, transfer_ns);
+    if (has_one_kernel(graph, collective, matmuls)) {
+      estimate.in_kernel_ns = device.launch_ns + in_kernel_ns(graph.type(collective.inputs[0]),
+                                                              collective_ns - device.launch_ns,
+                                                              matmul_ns, ranks, bindings, device);
+    }
     return estimate;
   }
   const double result_bytes = bytes_of(graph.type(collective.outputs[0]), bindings);

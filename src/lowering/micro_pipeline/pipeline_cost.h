@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "lowering/plan/cost.h"
@@ -18,7 +20,12 @@ enum class PipelinedDim : std::uint8_t { kM, kN, kK };
 struct PipelineEstimate {
   double plain_ns = 0;      ///< the collective, then the matmuls
   double pipelined_ns = 0;  ///< chunk by chunk, the next one under way during a chunk's matmuls
-  double intensity = 0;     ///< the least one of a chunk's matmuls
+  /// The gather within the kernel of the matmuls; nothing where there is no such kernel.
+  std::optional<double> in_kernel_ns;
+  double intensity = 0;  ///< the least one of a chunk's matmuls
+  [[nodiscard]] double best_ns() const {
+    return std::min(pipelined_ns, in_kernel_ns.value_or(pipelined_ns));
+  }
 };
 /// Of a gather or scatter and the matmuls behind or in front of it, whose right operands are
 /// matrices, as chunk_fused.h pipelines them. A chunk's matmul has its share of the work, but reads
