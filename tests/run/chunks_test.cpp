@@ -162,6 +162,33 @@ TEST(MeshChunks, AreThoseOfTheGroup) {
   }
 }
 
+// A trace shows work on the own chunk before the last one of the others has arrived.
+TEST(ChunkedTrace, TheOwnChunkDoesNotWaitForTheOthers) {
+  testing::GraphBuilder b(40, 3);
+  const ValueId x = b.op("silu", {b.in(kF32, {kT, 64})});
+  const ValueId y = b.op("fused_all_gather_matmul", {x, b.in(kF32, {64, 64})}, gathering(0, false));
+  const Graph graph = b.take({y});
+  const World world = World::open(testing::world_options(3));
+  Executable executable = Executable::compile(graph, world, chunked());
+  executable.prepare({{"T", 32}});
+  const std::vector<StepTime> steps = executable.trace();
+  for (int rank = 0; rank < 3; ++rank) {
+    std::vector<StepTime> matmuls, copies;
+    for (const StepTime& step : steps) {
+      if (step.rank != rank) continue;
+      if (step.what == "gemm") matmuls.push_back(step);
+      if (step.what == "copy") copies.push_back(step);
+    }
+    ASSERT_EQ(matmuls.size(), 3);
+    ASSERT_EQ(copies.size(), 2);
+    EXPECT_LT(matmuls[0].begin_us, copies[1].end_us);
+    for (std::size_t k = 0; k < 2; ++k) {
+      EXPECT_EQ(copies[k].stream, 1);
+      EXPECT_GE(matmuls[k + 1].begin_us, copies[k].end_us);
+    }
+  }
+}
+
 // Layers with residual streams, several matmuls on one gather, other dims and other readers.
 TEST(RandomChunks, EqualTheReference) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
