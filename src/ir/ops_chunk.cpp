@@ -130,14 +130,14 @@ void add_chunk_ops(std::vector<OpDef>& ops) {
                          {},
                          false,
                          "How many ranks after this one in the group, which wraps."};
-  const auto add = [&](const char* name, OpClass op_class, int operands, std::vector<AttrDef> attrs,
-                       auto infer, auto evaluate) {
+  const auto add = [&](const char* name, OpClass op_class, int operands,
+                       const std::vector<AttrDef>& attrs, auto infer, auto evaluate) {
     ops.push_back({
         .name = name,
         .op_class = op_class,
         .min_inputs = 1,
         .max_inputs = operands,
-        .attrs = std::move(attrs),
+        .attrs = attrs,
         .infer = infer,
         .flops = flops_per_element(0),
         .evaluate = evaluate,

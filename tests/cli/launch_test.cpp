@@ -73,6 +73,25 @@ TEST(Launch, RunsAGraphWithOneRankInEachProcess) {
   }
 }
 
+// Chunks are copied from the memory of other processes.
+TEST(Launch, RunsAPipelineInChunks) {
+  const TemporaryDirectory directory;
+  test::write_file(directory / "graph.json", R"({
+    "braid": 1, "name": "layer", "groups": {"tp": {"size": 3}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [4, 32], "per_rank": true},
+               {"name": "w", "dtype": "f32", "shape": [32, 32], "per_rank": true}],
+    "nodes": [{"name": "g", "op": "fused_all_gather_matmul", "inputs": ["x", "w"],
+               "attrs": {"gather_dim": 0, "return_A": false, "group": "tp"}},
+              {"name": "y", "op": "fused_matmul_reduce_scatter", "inputs": ["g", "w"],
+               "attrs": {"scatter_dim": 0, "reduce_op": "sum", "group": "tp"}}],
+    "outputs": ["y"]})");
+  const auto result = launch(3, "exec $BRAID run --device cpu --always-pipeline --check " +
+                                    (directory / "graph.json").string());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("barrier +barrier .* 4 "));
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("y +f32\\[4, 32\\].*ok"));
+}
+
 TEST(Launch, TheReportIsThatOfAllRanks) {
   const TemporaryDirectory directory;
   test::write_file(directory / "graph.json", R"({

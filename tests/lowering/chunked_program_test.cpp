@@ -5,7 +5,7 @@
 
 #include "braid/error.h"
 #include "lowering/lowering_testing.h"
-#include "lowering/plan/lifetimes.h"
+#include "lowering/plan_testing.h"
 #include "lowering/random_tp_graph.h"
 
 namespace braid::testing {
@@ -76,13 +76,6 @@ std::vector<std::string> steps_of(const Program& program) {
     steps.push_back(std::move(text));
   }
   return steps;
-}
-
-const Buffer& buffer(const Program& program, const std::string& name) {
-  for (const Buffer& b : program.buffers) {
-    if (b.name == name) return b;
-  }
-  throw std::runtime_error("no buffer " + name);
 }
 
 // A4-06: the own chunk is multiplied while the others are on their way.
@@ -232,23 +225,10 @@ TEST(ChunkedProgram, UnalignedChunksAreCopied) {
   EXPECT_THAT(steps_of(program), ::testing::Contains("0 copy g_join").Times(2));
 }
 
-std::string problem(const Program& program) {
-  try {
-    verify(program);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 /// Without one step, which nobody was told of.
 Program without(Program program, std::size_t step) {
   program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(step));
-  const auto ranges = lifetimes(program, StepOrder(program.steps));
-  for (std::size_t b = 0; b < ranges.size(); ++b) {
-    program.buffers[b].first_step = ranges[b].first;
-    program.buffers[b].last_step = ranges[b].last;
-  }
+  set_lifetimes(program);
   return program;
 }
 

@@ -4,10 +4,8 @@
 
 #include <random>
 
-#include "braid/error.h"
 #include "lowering/lowering_testing.h"
-#include "lowering/plan/lifetimes.h"
-#include "lowering/plan/plan_memory.h"
+#include "lowering/plan_testing.h"
 
 namespace braid::testing {
 namespace {
@@ -32,51 +30,10 @@ Program all_reduces(int rounds) {
   return lower(graph_of(kX + "," + kSquare, nodes, '"' + last + '"', 2), context);
 }
 
-Buffer& buffer(Program& program, const std::string& name) {
-  for (Buffer& b : program.buffers) {
-    if (b.name == name) return b;
-  }
-  throw std::runtime_error("no buffer " + name);
-}
-
-/// Gives the buffers the lifetimes that follow from the steps.
-void set_lifetimes(Program& program) {
-  const auto ranges = lifetimes(program, StepOrder(program.steps));
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    program.buffers[i].first_step = ranges[i].first;
-    program.buffers[i].last_step = ranges[i].last;
-  }
-}
-
-int id(Program& program, const std::string& name) {
-  return static_cast<int>(&buffer(program, name) - program.buffers.data());
-}
-
-/// One more buffer at the end of an arena, of the type of another; its id.
-int append(Program& program, const std::string& name, const std::string& like, int arena) {
-  Buffer added = buffer(program, like);
-  added.name = name;
-  added.arena = arena;
-  std::int64_t& end = program.arenas[static_cast<std::size_t>(arena)].bytes;
-  added.offset = round_up(end, 256);
-  end = added.offset + added.bytes;
-  program.buffers.push_back(added);
-  return static_cast<int>(program.buffers.size()) - 1;
-}
-
 Program with_step(Program program, int at, Step step) {
   program.steps.insert(program.steps.begin() + at, std::move(step));
   set_lifetimes(program);
   return program;
-}
-
-std::string problem(const Program& program) {
-  try {
-    verify(program);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 // An all-reduce in two shots puts the sums where its operand was.
@@ -170,11 +127,6 @@ TEST(Hazards, PeersWriteOnlyWhereAllHaveDone) {
               HasSubstr("peers write 'p0' for step 0 'p0' of the next run where step 6 'late'"));
 }
 
-void expect_is_read_back(Program program) {
-  program.hash = hash_of(program);
-  EXPECT_EQ(to_json(parse_program(to_json(program))), to_json(program));
-}
-
 TEST(Hazards, ACopyFromAPeerStandsBetweenBarriers) {
   Program program = all_reduces(2);
   const int got = append(program, "got", "p0", buffer(program, "a0").arena);
@@ -224,38 +176,6 @@ TEST(Hazards, FlagsOverlapNothing) {
   Program program = all_reduces(2);
   buffer(program, "p1").offset = buffer(program, "a0 flags").offset;
   EXPECT_THAT(problem(program), HasSubstr("overlaps words of a step"));
-}
-
-/// Two copies of one buffer: on the same stream, or on two with events.
-Program copies() {
-  Program program;
-  program.name = "copies";
-  program.symbols["T"] = {1, 8, 1};
-  program.arenas = {{ArenaKind::kIo, "", 2048}, {ArenaKind::kWorkspace, "", 2048}};
-  const TensorType type{DType::kF32, {Dim::symbol("T"), 4}};
-  const auto add = [&](std::string name, int arena, std::int64_t offset) {
-    program.buffers.push_back({.kind = BufferKind::kTensor,
-                               .name = std::move(name),
-                               .type = type,
-                               .arena = arena,
-                               .offset = offset,
-                               .bytes = 128,
-                               .first_step = 0,
-                               .last_step = 0});
-  };
-  add("x", 0, 0);
-  add("y", 0, 256);
-  add("a", 1, 0);
-  add("b", 1, 256);
-  program.inputs = {{"x", 0, type}};
-  program.outputs = {{"y", 1, type}};
-  using K = Step::Kind;
-  program.steps = {{.kind = K::kCopy, .name = "x to a", .stream = 1, .source = 0, .destination = 2},
-                   {.kind = K::kEventRecord, .name = "a is there", .stream = 1, .event = 0},
-                   {.kind = K::kEventWait, .name = "a is there", .stream = 0, .event = 0},
-                   {.kind = K::kCopy, .name = "a to y", .source = 2, .destination = 1}};
-  set_lifetimes(program);
-  return program;
 }
 
 TEST(Hazards, StateIsThereBeforeTheFirstRun) {
@@ -325,144 +245,6 @@ TEST(Hazards, OrderAndOwnersOnOneStream) {
   buffer(program, "b").offset = 0;
   set_lifetimes(program);
   EXPECT_THAT(problem(program), HasSubstr("reads 'a', whose bytes hold 'b' by then"));
-}
-
-/// Two inputs into the chunks of a, on two streams, and a into y.
-Program chunks() {
-  Program program = copies();
-  program.target = Target::parse("sm_80");
-  program.groups["tp"] = {2, true, {}};
-  program.world = 2;
-  Buffer chunk = program.buffers[0];
-  chunk.type.shape = {Dim::symbol("T"), 2};
-  chunk.bytes = 64;
-  for (const std::string name : {"x0", "x1"}) {
-    chunk.name = name;
-    chunk.offset = program.arenas[0].bytes;
-    program.arenas[0].bytes += 256;
-    program.inputs.push_back({name, static_cast<int>(program.buffers.size()), chunk.type});
-    program.buffers.push_back(chunk);
-  }
-  Buffer slice = program.buffers[2];
-  slice.type = chunk.type;
-  slice.bytes = 64;
-  for (const int shift : {0, 1}) {
-    slice.name = "a" + std::to_string(shift);
-    slice.slice = Slice{2, "tp", shift};
-    program.buffers.push_back(slice);
-  }
-  const int first = id(program, "x0");
-  const auto copy = [](std::string name, int stream, int source, int destination) {
-    return Step{.kind = Step::Kind::kCopy,
-                .name = std::move(name),
-                .stream = stream,
-                .source = source,
-                .destination = destination};
-  };
-  program.steps = {copy("x0 to a0", 0, first, first + 2),
-                   copy("x1 to a1", 1, first + 1, first + 3),
-                   {.kind = Step::Kind::kEventRecord, .name = "a1", .stream = 1, .event = 0},
-                   {.kind = Step::Kind::kEventWait, .name = "a1", .stream = 0, .event = 0},
-                   copy("a to y", 0, 2, 1)};
-  set_lifetimes(program);
-  return program;
-}
-
-TEST(Hazards, SlicesOfABufferLieApart) {
-  Program program = chunks();
-  EXPECT_EQ(problem(program), "");
-  EXPECT_EQ(buffer(program, "a0").last_step, 4);
-  expect_is_read_back(program);
-  program.steps.erase(program.steps.begin() + 3);
-  set_lifetimes(program);
-  EXPECT_THAT(problem(program), HasSubstr("reads 'a' while step 1 'x1 to a1' may still write it"));
-  program = chunks();
-  program.steps.erase(program.steps.begin() + 1);
-  set_lifetimes(program);
-  EXPECT_THAT(problem(program), HasSubstr("reads 'a', of which nobody has written a chunk"));
-  program = chunks();
-  buffer(program, "a1").slice->shift = 0;
-  EXPECT_THAT(problem(program), HasSubstr("writes 'a' while step 0 'x0 to a0' may still write"));
-}
-
-TEST(Hazards, ASliceMeetsWhateverElseItsBytesHold) {
-  // b holds a's bytes before: each chunk waits for its reader, be it one of another chunk.
-  const auto with_b = [](int reader_stream, bool whole) {
-    Program program = chunks();
-    buffer(program, "b").offset = 0;
-    const int b = id(program, "b");
-    Buffer chunk = buffer(program, "a0");
-    chunk.name = "b0";
-    chunk.slice->of = b;
-    program.buffers.push_back(chunk);
-    const int z = append(program, "z", whole ? "y" : "x0", 0);
-    program.steps.insert(
-        program.steps.begin(),
-        {{.kind = Step::Kind::kCopy, .name = "x to b", .source = 0, .destination = b},
-         {.kind = Step::Kind::kEventRecord, .name = "b", .stream = 0, .event = 1},
-         {.kind = Step::Kind::kEventWait, .name = "b", .stream = 1, .event = 1},
-         {.kind = Step::Kind::kCopy,
-          .name = "b to z",
-          .stream = reader_stream,
-          .source = whole ? b : id(program, "b0"),
-          .destination = z}});
-    set_lifetimes(program);
-    return problem(program);
-  };
-  for (const bool whole : {true, false}) {
-    EXPECT_THAT(with_b(1, whole),
-                HasSubstr("step 4 'x0 to a0' writes 'a' while step 3 'b to z' may"));
-    EXPECT_THAT(with_b(0, whole),
-                HasSubstr("step 5 'x1 to a1' writes 'a' while step 3 'b to z' may"));
-  }
-}
-
-TEST(Hazards, ASliceMeetsTheWhole) {
-  // The whole is written on one stream, a chunk of it read on the other.
-  Program program = chunks();
-  const int z = append(program, "z", "x0", 0);
-  program.steps = {
-      {.kind = Step::Kind::kCopy, .name = "x to a", .stream = 1, .source = 0, .destination = 2},
-      {.kind = Step::Kind::kCopy, .name = "a0 to z", .source = id(program, "a0"), .destination = z},
-      {.kind = Step::Kind::kCopy, .name = "x to y", .source = 0, .destination = 1}};
-  set_lifetimes(program);
-  EXPECT_THAT(problem(program), HasSubstr("reads 'a' while step 0 'x to a' may still write it"));
-  program.steps[0].stream = 0;
-  set_lifetimes(program);
-  EXPECT_EQ(problem(program), "");
-  // It is read as a whole while a chunk is written anew.
-  program = chunks();
-  program.steps.push_back({.kind = Step::Kind::kCopy,
-                           .name = "x1 to a0",
-                           .stream = 1,
-                           .source = id(program, "x1"),
-                           .destination = id(program, "a0")});
-  set_lifetimes(program);
-  EXPECT_THAT(problem(program), HasSubstr("writes 'a' while step"));
-}
-
-TEST(Hazards, WhatIsNoSliceIsRefused) {
-  const auto broken = [](const auto& change) {
-    Program program = chunks();
-    change(program, *buffer(program, "a1").slice);
-    return problem(program);
-  };
-  EXPECT_THAT(broken([](Program&, Slice& s) { s.of = 99; }),
-              HasSubstr("a tensor that is no slice"));
-  EXPECT_THAT(broken([](Program& p, Slice& s) { s.of = id(p, "a0"); }),
-              HasSubstr("a tensor that is no slice"));
-  EXPECT_THAT(broken([](Program& p, Slice& s) {
-                p.groups["dp"] = {2, true, {}};
-                s.group = "dp";
-              }),
-              HasSubstr("the same for all slices"));
-  EXPECT_THAT(broken([](Program&, Slice& s) { s.shift = 2; }), HasSubstr("expected 0 to 1"));
-  EXPECT_THAT(broken([](Program& p, Slice&) { buffer(p, "a1").offset = 256; }),
-              HasSubstr("lies outside of 'a'"));
-  EXPECT_THAT(broken([](Program& p, Slice&) {
-                p.inputs.push_back({"a1", id(p, "a1"), {}});
-              }),
-              HasSubstr("no buffer of its own"));
 }
 
 /// What the planner makes of any steps on any streams has no hazard.

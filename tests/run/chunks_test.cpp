@@ -18,7 +18,7 @@ namespace braid {
 namespace {
 
 const Dim kT = Dim::symbol("T");
-constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kF8 = DType::kF8E4M3;
+constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kF16 = DType::kF16, kF8 = DType::kF8E4M3;
 
 PassConfig chunked() {
   PassConfig config;
@@ -126,15 +126,31 @@ TEST_P(Chunks, AlongTheSecondDim) {
   }
 }
 
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  const Case& c = info.param;
+  return fmt::format("{}x{}_{}_{}", c.world, dtype_name(c.dtype), c.k, c.n);
+}
+
 INSTANTIATE_TEST_SUITE_P(Small, Chunks,
                          ::testing::Values(Case{2, kF32, 40, 33}, Case{2, kBF16, 24, 40},
                                            Case{3, kF32, 20, 36}, Case{3, kBF16, 33, 17},
-                                           Case{4, kF32, 17, 8}, Case{4, kBF16, 64, 72}),
-                         [](const auto& info) {
-                           return fmt::format("{}x{}_{}_{}", info.param.world,
-                                              dtype_name(info.param.dtype), info.param.k,
-                                              info.param.n);
-                         });
+                                           Case{4, kF32, 17, 8}, Case{4, kBF16, 64, 72},
+                                           Case{6, kF16, 40, 9}, Case{8, kF16, 24, 16}),
+                         name_of);
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const std::int64_t world : {2, 3, 4, 6, 8}) {
+    for (const DType dtype : {kF32, kBF16, kF16}) {
+      for (const std::int64_t k : {40, 129}) {
+        for (const std::int64_t n : {33, 64}) cases.push_back({world, dtype, k, n});
+      }
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(DISABLED_Full, Chunks, ::testing::ValuesIn(all_cases()), name_of);
 
 // The chunk of a rank is that of its place in its own instance of the group.
 TEST(MeshChunks, AreThoseOfTheGroup) {
@@ -159,6 +175,33 @@ TEST(MeshChunks, AreThoseOfTheGroup) {
     graph.add_output(graph.node(gather).outputs[0]);
     graph.add_output(graph.node(scatter).outputs[0]);
     expect_right(graph, {{"T", 3}}, 9);
+  }
+}
+
+// A trace shows work on the own chunk before the last one of the others has arrived.
+TEST(ChunkedTrace, TheOwnChunkDoesNotWaitForTheOthers) {
+  testing::GraphBuilder b(40, 3);
+  const ValueId x = b.op("silu", {b.in(kF32, {kT, 64})});
+  const ValueId y = b.op("fused_all_gather_matmul", {x, b.in(kF32, {64, 64})}, gathering(0, false));
+  const Graph graph = b.take({y});
+  const World world = World::open(testing::world_options(3));
+  Executable executable = Executable::compile(graph, world, chunked());
+  executable.prepare({{"T", 32}});
+  const std::vector<StepTime> steps = executable.trace();
+  for (int rank = 0; rank < 3; ++rank) {
+    std::vector<StepTime> matmuls, copies;
+    for (const StepTime& step : steps) {
+      if (step.rank != rank) continue;
+      if (step.what == "gemm") matmuls.push_back(step);
+      if (step.what == "copy") copies.push_back(step);
+    }
+    ASSERT_EQ(matmuls.size(), 3);
+    ASSERT_EQ(copies.size(), 2);
+    EXPECT_LT(matmuls[0].begin_us, copies[1].end_us);
+    for (std::size_t k = 0; k < 2; ++k) {
+      EXPECT_EQ(copies[k].stream, 1);
+      EXPECT_GE(matmuls[k + 1].begin_us, copies[k].end_us);
+    }
   }
 }
 
@@ -228,6 +271,30 @@ Graph two_layers() {
     x = b.op("fused_matmul_reduce_scatter", {b.op("relu", {y}), w}, scattering(0, "sum", false));
   }
   return b.take({x});
+}
+
+// Sizes in turn, one run upon the other: chunks lie elsewhere each time.
+TEST(ChunkedRuns, OfSeveralSizesFollowEachOther) {
+  const Graph graph = two_layers();
+  const World world = World::open(testing::world_options(2));
+  Executable executable = Executable::compile(graph, world, chunked());
+  std::vector<Executable::Plan> plans;
+  for (const std::int64_t tokens : {1, 3, 4}) plans.push_back(executable.prepare({{"T", tokens}}));
+  const RankTensors inputs = random_inputs(graph, {{"T", 4}}, 5);
+  for (int rank = 0; rank < 2; ++rank) {
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+      executable.set_input(rank, graph.inputs()[i].name, inputs[static_cast<std::size_t>(rank)][i]);
+    }
+  }
+  for (int run = 0; run < 300; ++run) executable.run(plans[static_cast<std::size_t>(run % 3)]);
+  // The last one was of all four rows.
+  const RankTensors expected = evaluate(graph, inputs, {{"T", 4}});
+  const std::string& name = graph.value(graph.outputs()[0]).name;
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_LE(
+        relative_error(executable.output(rank, name), expected[static_cast<std::size_t>(rank)][0]),
+        1e-5);
+  }
 }
 
 /// What is wrong with runs of the program that overtake each other; empty where nothing is.
