@@ -219,6 +219,31 @@ void set_inputs(Executable& executable, const Graph& graph, const std::vector<in
   }
 }
 
+void describe_outputs(const Graph& graph, const std::vector<std::string>& names,
+                      const std::vector<HostTensor>& outputs, bool check, RunReport& report) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const HostTensor& output = outputs[i];
+    report.outputs.push_back(
+        {.name = names[i],
+         .dtype = output.dtype,
+         .shape = output.shape,
+         .tolerance = check ? tolerance(graph, graph.outputs()[i], output.shape) : 0});
+  }
+}
+
+Executable compile_on(const World& world, const Subject& subject, const RunOptions& options,
+                      const Bindings& bindings, RunReport& report) {
+  const auto start = std::chrono::steady_clock::now();
+  Executable executable = subject.is_plan
+                              ? Executable::load(options.graph.path, world)
+                              : Executable::compile(subject.graph, world, options.passes);
+  executable.prepare(bindings);
+  report.compile_ms = milliseconds_since(start);
+  // So that an element that no kernel writes cannot look right.
+  if (options.check) executable.poison_outputs();
+  return executable;
+}
+
 /// On the ranks that live here; `rendezvous` is null where these are all.
 int run_on(const RunOptions& options, const ProcessRank& process,
            const std::shared_ptr<Rendezvous>& rendezvous) {
@@ -250,13 +275,7 @@ int run_on(const RunOptions& options, const ProcessRank& process,
   report.from_files = inputs.from_files;
 
   bar->phase("plan and compile");
-  const auto compile_start = std::chrono::steady_clock::now();
-  Executable executable = subject.is_plan ? Executable::load(options.graph.path, world)
-                                          : Executable::compile(graph, world, options.passes);
-  executable.prepare(bindings);
-  report.compile_ms = milliseconds_since(compile_start);
-  // So that an element that no kernel writes cannot look right.
-  if (options.check) executable.poison_outputs();
+  Executable executable = compile_on(world, subject, options, bindings, report);
 
   bar->phase("run");
   set_inputs(executable, graph, world.ranks(), inputs.tensors);
@@ -276,14 +295,7 @@ int run_on(const RunOptions& options, const ProcessRank& process,
   report.counts = world.device().counts();
   report.run_ms = milliseconds_since(run_start);
 
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    report.outputs.push_back(
-        {.name = names[i],
-         .dtype = outputs[0][i].dtype,
-         .shape = outputs[0][i].shape,
-         .tolerance =
-             options.check ? tolerance(graph, graph.outputs()[i], outputs[0][i].shape) : 0});
-  }
+  describe_outputs(graph, names, outputs[0], options.check, report);
   RankTensors reference;
   OutputCards cards(outputs.size());
   if (options.check) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -219,6 +220,21 @@ TEST(Device, AFailureEndsWaitsForValuesAndFollowsEvents) {
   EXPECT_EQ(*reinterpret_cast<const std::uint32_t*>(word->address()), 0U);
   behind->fill(word->address(), 7, 4);
   behind->synchronize();
+}
+
+// What they wait for may have to come from another process that wants the cores.
+TEST(Device, BlocksThatSpinLeaveTheCoresToOthers) {
+  Bench bench("extern \"C\" __global__ void k(volatile int* p) { while (*p == 0) {} }",
+              {.threads = 2});
+  const std::uint64_t word = bench.upload(std::vector<int>{0});
+  const void* const args[] = {&word};
+  const auto used = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+  bench.stream().launch(bench.function(), {{3}, {64}}, args);
+  const double before = used();
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  EXPECT_LT(used() - before, 0.1);
+  *reinterpret_cast<volatile int*>(word) = 1;
+  bench.stream().synchronize();
 }
 
 TEST(Device, LaunchAttributes) {

@@ -122,6 +122,11 @@ class SocketEnd final : public Rendezvous {
     }
     if (std::find(came_.begin(), came_.end(), false) != came_.end()) return;
     const std::string payload = encode(round_, bytes_);
+    if (payload.size() > Connection::kMost) {
+      return lose(
+          {ErrorCode::kInvalidArgument, fmt::format("{} bytes of all ranks; expected at most {}",
+                                                    payload.size(), Connection::kMost)});
+    }
     for (Peer& peer : peers_) peer.connection.send(FrameKind::kResult, payload);
     came_.assign(came_.size(), false);
     end_round(std::exchange(bytes_, std::vector<std::string>(bytes_.size())));
