@@ -1,5 +1,6 @@
 #include "codegen/tile/remote.h"
 
+#include <algorithm>
 #include <set>
 
 namespace braid::tile {
@@ -35,6 +36,13 @@ const KernelParam* symmetric_buffer(const Program& p, Id pointer) {
   while (p.at(offset).op == Op::kMap) offset = p.at(offset).args[0];
   if (p.at(offset).op != Op::kParam) return nullptr;
   return &p.params[static_cast<std::size_t>(p.at(offset).index)].what;
+}
+
+bool meets(const Program& p) {
+  return std::any_of(p.body.begin(), p.body.end(), [&](Id id) {
+    const Inst& inst = p.at(id);
+    return inst.op == Op::kWait && inst.args[1] == kNone && inst.args[2] == kNone;
+  });
 }
 
 // Scratch is the step's own.
