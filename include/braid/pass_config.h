@@ -21,6 +21,9 @@ struct PassConfig {
   /// micro_pipeline: leave alone the gathers and scatters that other matmuls can hide, for a
   /// scheduler that overlaps them.
   bool leave_unexposed = false;
+  /// lower_collectives: the algorithm of all-reduces, wherever it can be: "one_shot", "two_shot" or
+  /// "ll". Empty: what the cost model finds quickest.
+  std::string all_reduce = {};
 };
 
 }  // namespace braid

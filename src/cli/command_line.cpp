@@ -70,6 +70,10 @@ void add_pass_settings(CLI::App& command, PassConfig* config) {
         continue;
       }
       help += fmt::format(" (default: {})", option.off);
+      if (const auto* word = std::get_if<std::string PassConfig::*>(&option.member)) {
+        command.add_option(flag, config->**word, help);
+        continue;
+      }
       const auto member = std::get<std::optional<std::int64_t> PassConfig::*>(option.member);
       require_integer(*command.add_option(flag, config->*member, help), 0, INT64_MAX);
     }

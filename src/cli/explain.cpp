@@ -87,10 +87,14 @@ std::vector<std::string_view> passes_of(const PassConfig& config) {
   return names;
 }
 
-/// What holds: the flag, or the number as text.
+/// What holds: the flag, or the number or word as text.
 using Setting = std::variant<bool, std::string>;
 Setting setting_of(const PassOption& option, const PassConfig& config) {
   if (const auto* flag = std::get_if<bool PassConfig::*>(&option.member)) return config.**flag;
+  if (const auto* member = std::get_if<std::string PassConfig::*>(&option.member)) {
+    const std::string& word = config.**member;
+    return word.empty() ? std::string(option.off) : word;
+  }
   const auto& number = config.*std::get<std::optional<std::int64_t> PassConfig::*>(option.member);
   return number ? std::to_string(*number) : std::string(option.off);
 }

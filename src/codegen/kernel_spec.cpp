@@ -53,6 +53,7 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
     if (param.what.kind == KernelParam::Kind::kPeers) needs.comm_group = param.what.group;
   }
   needs.remote = tile::remote_accesses(program);
+  needs.meets = tile::meets(program);
   needs.clobbered = tile::clobbered_operands(program);
   if (program.communicates) {
     needs.flag_words = program.grid.evaluate({}) + program.flag_slots * program.world;

@@ -24,8 +24,8 @@ using Config = std::map<std::string, std::int64_t>;
 
 /// The seam between lowering and codegen: what one kernel computes and how. The body is a small
 /// graph whose inputs and outputs are the kernel's buffers; it carries the symbols and groups it
-/// uses. A collective in a body has an `algorithm` and reads a value with that `comm_group`: an
-/// input, or an output that the kernel writes to its arena before it signals.
+/// uses. A collective in a body has an `algorithm` and, but for packets, reads a value with that
+/// `comm_group`: an input, or an output that the kernel writes to its arena before it signals.
 struct KernelSpec {
   std::shared_ptr<const Graph> body;
   Config config;
@@ -89,6 +89,7 @@ struct Requirements {
   LaunchAttributes attributes;       ///< of its launches
   std::vector<KernelParam> params;   ///< in the order of the kernel's signature
   std::string comm_group;            ///< the group of its peers; empty for a local kernel
+  bool meets = false;                ///< all ranks of the group meet in it
   std::vector<RemoteAccess> remote;  ///< what it does in the memory of peers, scratch apart
   std::vector<Clobbered> clobbered;
   /// What a step that launches it owns in the symmetric arena of `comm_group`, zero before the

@@ -164,6 +164,11 @@ Shape Collective::result_shape(const Shape& operand, const SymbolTable& symbols)
   return shape;
 }
 
+bool shares_operand(const Node& collective) {
+  const std::string& algorithm = *collective.attr<std::string>("algorithm");
+  return !algorithm.empty() && algorithm != kPackets;
+}
+
 Collective collective_of(const Graph& graph, std::string_view op, const Attrs& attrs,
                          const TensorType& operand) {
   Collective result;
@@ -201,7 +206,7 @@ Collective collective_of(const Graph& graph, std::string_view op, const Attrs& a
 
 bool is_in_kernel(const Node& collective) {
   const auto* algorithm = collective.attr<std::string>("algorithm");
-  return algorithm != nullptr && *algorithm == "in_kernel";
+  return algorithm != nullptr && *algorithm == kInKernel;
 }
 
 }  // namespace braid

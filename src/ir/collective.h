@@ -17,6 +17,18 @@ inline constexpr std::array<std::string_view, 5> kReduceOpNames = {"sum", "avg",
 /// Nothing for another name.
 [[nodiscard]] std::optional<ReduceOp> parse_reduce_op(std::string_view name);
 
+/// How a collective runs: its attribute `algorithm`, once it has one. All can run in one shot; the
+/// others are an all_reduce's (codegen/templates/collective.cpp).
+inline constexpr std::string_view kOneShot = "one_shot";
+inline constexpr std::string_view kTwoShot = "two_shot";
+inline constexpr std::string_view kPackets = "ll";
+inline constexpr std::string_view kInKernel = "in_kernel";
+/// Whether the peers read the operand where it lies, in the arena of the group: that of a
+/// collective with an algorithm, but for packets, which a rank sends.
+[[nodiscard]] bool shares_operand(const Node& collective);
+/// Whether packets can carry it.
+[[nodiscard]] constexpr bool fits_packet(DType dtype) { return dtype_size(dtype) <= 4; }
+
 /// Where the elements of a collective's result come from; one form for all of them. Every rank of
 /// the group has an operand of the same shape. A result element of rank `me` is
 ///   - along `gather_dim`, the element of the rank whose chunk its index lies in;

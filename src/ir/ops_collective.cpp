@@ -29,9 +29,9 @@ void check_algorithm(std::string_view op, Mutates mutates, const Attrs& attrs) {
   const auto& algorithm = get_attr<std::string>(attrs, "algorithm");
   const bool plain = mutates == Mutates::kNothing && !op.ends_with("_coalesced");
   std::vector<std::string_view> known;
-  if (plain) known.emplace_back("one_shot");
-  if (plain && op == "all_reduce") known.emplace_back("two_shot");
-  if (plain && op == "all_gather_into_tensor") known.emplace_back("in_kernel");
+  if (plain) known.push_back(kOneShot);
+  if (plain && op == "all_reduce") known.insert(known.end(), {kTwoShot, kPackets});
+  if (plain && op == "all_gather_into_tensor") known.push_back(kInKernel);
   if (algorithm.empty() || std::find(known.begin(), known.end(), algorithm) != known.end()) return;
   fail("/attrs/algorithm",
        fmt::format("found {}; expected no algorithm for {}, which lowering gives one{}",

@@ -20,7 +20,7 @@ namespace {
 constexpr ReasonCode kRuns{"lower_collectives.fused_runs",
                            "{op} runs {how}: about {us:.1f} us on {device}{others}"};
 constexpr ReasonCode kInChunks{"lower_collectives.in_chunks", "in {ranks} chunks"};
-constexpr ReasonCode kInKernel{"lower_collectives.in_kernel", "as one kernel with its gather"};
+constexpr ReasonCode kOneKernel{"lower_collectives.in_kernel", "as one kernel with its gather"};
 constexpr ReasonCode kTakenApart{"lower_collectives.taken_apart",
                                  "as its collective and {matmuls} matmuls"};
 constexpr ReasonCode kOtherForm{"lower_collectives.other_form", "; {how}: {us:.1f} us"};
@@ -100,7 +100,7 @@ class Forms {
   [[nodiscard]] Reason name(Form form) const {
     const Group& group = graph_.groups().find(*node_.attr<std::string>("group"))->second;
     if (form == kChunks) return Reason(kInChunks, group.size);
-    if (form == kKernel) return Reason(kInKernel);
+    if (form == kKernel) return Reason(kOneKernel);
     return Reason(kTakenApart,
                   fused_operands(node_.op_name(), node_.attrs, node_.inputs.size()).matmuls);
   }

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "ir/collective.h"
 #include "ir/mutation.h"
+#include "ir/text.h"
 #include "ir/views.h"
 #include "lowering/decompose_fused.h"
 #include "lowering/passes.h"
@@ -18,16 +20,18 @@
 // Matches every collective that has no algorithm yet, and gives it one:
 //   one_shot   every rank reads what it needs of the operands of all ranks straight out of the
 //              symmetric arena;
-//   two_shot   of an all_reduce that the cost model finds quicker so, with symbols at their
-//              maximum: each element is summed by one rank, over its own operand, and read there
-//              by all. Not where others read the operand, too, whose values it overwrites.
-// Both give the same bits. The node is synchronous from then on: all wait_tensors go, and users
-// read the collective itself. A coalesced collective becomes one for each of its operands, with
-// that operand's dim.
+//   two_shot   of an all_reduce: each element is summed by one rank, over its own operand, and read
+//              there by all. Not where others read the operand, too, whose values it overwrites;
+//   ll         of an all_reduce: every rank sends its operand to all, as packets.
+// Of an all_reduce the cost model takes the quickest, with symbols at their maximum, unless
+// PassConfig::all_reduce names one that can be. All give the same bits. The node is synchronous
+// from then on: all wait_tensors go, and users read the collective itself. A coalesced collective
+// becomes one for each of its operands, with that operand's dim.
 //
-// The operand becomes a communication buffer (comm_group). That needs a kernel of ours which writes
-// it, and a place that nobody else dictates. Views are looked through: what counts is the data
-// behind them. Where the data cannot be one, a `copy` node in front of the collective is:
+// The operand becomes a communication buffer (comm_group), but for packets. That needs a kernel of
+// ours which writes it, and a place that nobody else dictates. Views are looked through: what
+// counts is the data behind them. Where the data cannot be one, a `copy` node in front of the
+// collective is:
 //   - a graph input lies in the caller's memory, and is never mutated or moved;
 //   - a graph output lies where the caller reads it;
 //   - a communication buffer of another group lies in that group's arena.
@@ -43,9 +47,6 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kPass = "lower_collectives";
-constexpr std::string_view kOneShot = "one_shot";
-constexpr std::string_view kTwoShot = "two_shot";
-constexpr std::string_view kInKernel = "in_kernel";
 
 constexpr ReasonCode kRuns{
     "lower_collectives.runs",
@@ -153,26 +154,25 @@ class Lowering {
     const auto choose = [&](ValueId operand) {
       choice = algorithm_for(node, operand);
       attrs.insert_or_assign("algorithm", std::string(choice.algorithm));
+      return choice.algorithm == kPackets ? rewrite_(operand) : comm_buffer(node, operand, name);
     };
     constexpr std::string_view kCoalesced = "_coalesced";
     std::string op(node.op_name());
     if (op.ends_with(kCoalesced)) {
       op.resize(op.size() - kCoalesced.size());
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-        const ValueId operand = comm_buffer(node, node.inputs[i], name);
+        const ValueId operand = choose(node.inputs[i]);
         if (attrs.contains("dim")) {
           const std::size_t rank = graph_.type(node.inputs[i]).shape.size();
           attrs.insert_or_assign("dim",
                                  static_cast<std::int64_t>(axis_of(node.attrs, "dim", rank)));
         }
-        choose(node.inputs[i]);
         const NodeId single = rewrite_.graph().add_node(
             rewrite_.fresh_name(fmt::format("{}_{}", node.name, i)), op, {operand}, attrs);
         rewrite_.map(node.outputs[i], rewrite_.graph().node(single).outputs[0]);
       }
     } else {
-      const ValueId operand = comm_buffer(node, node.inputs[0], name);
-      choose(node.inputs[0]);
+      const ValueId operand = choose(node.inputs[0]);
       rewrite_.copy(node, {operand}, attrs);
       // What is gathered lies in memory, even if its own kernel alone reads it.
       if (choice.algorithm == kInKernel) {
@@ -189,28 +189,38 @@ class Lowering {
                       node_ns(rewrite_.graph(), lowered, max_bindings(graph_.symbols()), device_);
     context_.applied(kPass, node.name,
                      Reason(kRuns, choice.algorithm, group.size, name, bytes, ns / 1e3,
-                            device_.name, std::move(choice.other)));
+                            device_.name, std::move(choice.others)));
   }
 
   struct Choice {
     std::string_view algorithm;
-    Reason other;  ///< what the one that was not chosen would take
+    std::vector<Reason> others = {};  ///< what those that were not chosen would take
   };
   Choice algorithm_for(const Node& node, ValueId operand) const {
-    if (in_kernel_.contains(node.name)) return {kInKernel, {}};
-    if (!node.op_name().starts_with("all_reduce")) return {kOneShot, {}};
+    if (in_kernel_.contains(node.name)) return {kInKernel};
+    if (!node.op_name().starts_with("all_reduce")) return {kOneShot};
     const std::int64_t ranks = graph_.groups().at(*node.attr<std::string>("group")).size;
     const std::int64_t bytes = max_bytes(graph_.type(operand), graph_.symbols());
-    const double one = collective_ns(kOneShot, ranks, bytes, device_);
-    const double two = collective_ns(kTwoShot, ranks, bytes, device_);
-    const auto other = [&](const ReasonCode& code, std::string_view algorithm, double ns) {
-      return Reason(code, algorithm, (ns + device_.launch_ns) / 1e3);
+    const auto ns = [&](std::string_view algorithm) {
+      return collective_ns(algorithm, ranks, bytes, device_);
     };
-    if (two >= one) return {kOneShot, other(kOther, kTwoShot, two)};
-    if (readers_[static_cast<std::size_t>(base_of(operand))] > 1) {
-      return {kOneShot, other(kReadElsewhere, kTwoShot, two)};
+    std::vector<std::string_view> candidates{kOneShot, kTwoShot};
+    if (fits_packet(graph_.type(operand).dtype)) candidates.push_back(kPackets);
+    const bool shared = readers_[static_cast<std::size_t>(base_of(operand))] > 1;
+    Choice choice{kOneShot};
+    for (std::string_view algorithm : candidates) {
+      if (algorithm == kTwoShot && shared) continue;
+      const bool asked = algorithm == context_.config.all_reduce;
+      if (asked || ns(algorithm) < ns(choice.algorithm)) choice.algorithm = algorithm;
+      if (asked) break;
     }
-    return {kTwoShot, other(kOther, kOneShot, one)};
+    for (std::string_view algorithm : candidates) {
+      if (algorithm == choice.algorithm) continue;
+      const bool barred = algorithm == kTwoShot && shared && ns(algorithm) < ns(choice.algorithm);
+      choice.others.emplace_back(barred ? kReadElsewhere : kOther, algorithm,
+                                 (ns(algorithm) + device_.launch_ns) / 1e3);
+    }
+    return choice;
   }
 
   /// The value whose bytes this one names.
@@ -277,11 +287,12 @@ class Lowering {
   Rewriter rewrite_;
 };
 
-}  // namespace
-
-namespace {
-
 constexpr PassOption kOptions[] = {
+    {.name = "all-reduce",
+     .member = &PassConfig::all_reduce,
+     .meaning = "the algorithm of all-reduces, where it can be: one_shot, two_shot or ll",
+     .said = "all-reduces by {}",
+     .off = "the quickest algorithm"},
     {.name = "gather-in-kernel",
      .member = &PassConfig::gather_in_kernel,
      .meaning = "run a fused gather within the kernel of its matmuls wherever there is one",
@@ -289,23 +300,30 @@ constexpr PassOption kOptions[] = {
      .off = "where that is quickest",
      .on = "wherever there is one"}};
 
+std::optional<Graph> run(const Graph& graph, PassContext& context) {
+  const std::string& asked = context.config.all_reduce;
+  if (!asked.empty() && asked != kOneShot && asked != kTwoShot && asked != kPackets) {
+    throw_invalid("all-reduce",
+                  fmt::format("found {}; expected one_shot, two_shot or ll", quote(asked)));
+  }
+  std::optional<Decomposed> plain = decompose_fused(graph, context);
+  const Graph& all = plain ? plain->graph : graph;
+  const auto concerns = [&](const Node& node) {
+    return is_open(node) || copies_from_peer(node) || goes(all, node);
+  };
+  if (std::any_of(all.nodes().begin(), all.nodes().end(), concerns)) {
+    return Lowering(all, plain ? plain->in_kernel : Decomposed().in_kernel, context).run();
+  }
+  if (plain) return std::move(plain->graph);
+  return std::nullopt;
+}
+
 }  // namespace
 
 constinit const Pass lower_collectives{
     .name = "lower_collectives",
     .summary = "decides how each collective runs, and where its operand lies",
-    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
-      std::optional<Decomposed> plain = decompose_fused(graph, context);
-      const Graph& all = plain ? plain->graph : graph;
-      const auto concerns = [&](const Node& node) {
-        return is_open(node) || copies_from_peer(node) || goes(all, node);
-      };
-      if (std::any_of(all.nodes().begin(), all.nodes().end(), concerns)) {
-        return Lowering(all, plain ? plain->in_kernel : Decomposed().in_kernel, context).run();
-      }
-      if (plain) return std::move(plain->graph);
-      return std::nullopt;
-    },
+    .run = run,
     .options = kOptions};
 
 }  // namespace braid

@@ -30,11 +30,13 @@ struct PassContext {
 /// A setting of a pass: a member of PassConfig, and what people are told of it.
 struct PassOption {
   std::string_view name;  ///< as on the command line, "always-pipeline"
-  /// Whose type is the option's: a flag, or a number that may be left out.
-  std::variant<bool PassConfig::*, std::optional<std::int64_t> PassConfig::*> member;
+  /// Whose type is the option's: a flag, or a number or a word that may be left out.
+  std::variant<bool PassConfig::*, std::optional<std::int64_t> PassConfig::*,
+               std::string PassConfig::*>
+      member;
   std::string_view meaning;
-  /// `explain` says which holds: "pipelines {}", with the number or `on`, or with `off`, which is
-  /// the default. Nothing where that leaves nothing.
+  /// `explain` says which holds: "pipelines {}", with the number, the word or `on`, or with `off`,
+  /// which is the default. Nothing where that leaves nothing.
   std::string_view said;
   std::string_view off;
   std::string_view on = {};

@@ -78,8 +78,9 @@ std::string describe_passes() {
   text += "\n| option | of | type | default | meaning |\n|---|---|---|---|---|\n";
   for (const Pass* pass : kPasses) {
     for (const PassOption& option : pass->options) {
+      constexpr std::string_view kTypes[] = {"flag", "number", "word"};
       text += fmt::format("| `--{}` | `{}` | {} | {} | {} |\n", option.name, pass->name,
-                          option.member.index() == 0 ? "flag" : "number",
+                          kTypes[option.member.index()],
                           option.member.index() == 0 ? "off" : option.off, option.meaning);
     }
   }

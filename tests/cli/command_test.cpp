@@ -286,8 +286,9 @@ TEST(Run, InEveryInterleaving) {
                "attrs": {"reduce_op": "sum", "group": "tp"}},
               {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
     "outputs": ["y"]})";
-  const auto all =
-      run_braid({"run", "-", "--sanitize", "--schedule", "all", "--check", "--json"}, graph);
+  const auto all = run_braid({"run", "-", "--all-reduce", "one_shot", "--sanitize", "--schedule",
+                              "all", "--check", "--json"},
+                             graph);
   ASSERT_EQ(all.exit_code, 0) << all.err;
   EXPECT_GE(parse(all.out)["interleavings"], 25);
   EXPECT_EQ(parse(all.out)["interleavings_differing"], 0);
@@ -296,6 +297,9 @@ TEST(Run, InEveryInterleaving) {
   EXPECT_EQ(
       run_braid({"run", "-", "--sanitize", "--schedule", "delay:4", "--check"}, graph).exit_code,
       0);
+  const auto algorithm = run_braid({"run", "-", "--all-reduce", "ring"}, graph);
+  EXPECT_EQ(algorithm.exit_code, 2);
+  EXPECT_THAT(algorithm.err, HasSubstr("expected one_shot, two_shot or ll"));
   const auto unknown = run_braid({"run", "-", "--sanitize", "--schedule", "some"}, graph);
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("expected a seed, delay:SEED or all"));

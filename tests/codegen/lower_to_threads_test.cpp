@@ -164,18 +164,46 @@ TEST(LowerToThreads, VotesBetweenPacketsThatComeAndWhatGoesOut) {
 )");
 }
 
+// Two neighbours of 16 bits in one; a row of one element has no neighbours.
+TEST(LowerToThreads, PacketsHoldWhatFitsIntoThem) {
+  const std::string lowered = text_after(with_packets(R"(  %0 = range 1 : i32[1, 128]
+  %1 = constant 0 : f32[1, 128]
+  ll_store.bf16 %82, %0, %1
+  %2 = range 0 : i32[64, 1]
+  %3 = ll_load.bf16 %82, %2, %80 : f32[64, 1]
+)"),
+                                         assign_layouts, allocate_shared, lower_to_threads);
+  EXPECT_NE(lowered.find("[1, 128] reg (0,1) (0,64) lane (0,2) (0,4) (0,8) (0,16) (0,32) warp\n"),
+            std::string::npos)
+      << lowered;
+  EXPECT_NE(lowered.find("ll_store.bf16 %82, %0, %1 #0 {width 2}"), std::string::npos) << lowered;
+  EXPECT_NE(lowered.find("%3 = ll_load.bf16 %82, %2, %80 : f32[64, 1] #1\n"), std::string::npos)
+      << lowered;
+}
+
 TEST(LowerToThreads, RefusesAPacketThatIsNoOneAccess) {
-  try {
-    text_after(with_packets(R"(  %0 = constant 4 : i64
+  const auto error = [](const std::string& body) -> std::string {
+    try {
+      text_after(with_packets(body), assign_layouts, allocate_shared, lower_to_threads);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error(R"(  %0 = constant 4 : i64
   %1 = ptr_add %82, %0 : ptr
   %2 = range 1 : i32[1, 64]
   %3 = ll_load.f32 %1, %2, %80 : f32[1, 64]
 )"),
-               assign_layouts, allocate_shared, lower_to_threads);
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "%3 (ll_load): found a pointer aligned to 4 bytes, expected 8");
-  }
+            "%3 (ll_load): found a pointer aligned to 4 bytes, expected 8");
+  // Its second element lies in the next packet.
+  EXPECT_EQ(error(R"(  %0 = constant 3 : i32
+  %1 = range 1 : i32[1, 64]
+  %2 = add %1, %0 : i32[1, 64]
+  %3 = constant 0 : f32[1, 64]
+  ll_store.f16 %82, %2, %3
+)"),
+            "%4 (ll_store): found offsets in runs of 1, expected 2 of each packet");
 }
 
 }  // namespace

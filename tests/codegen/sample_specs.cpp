@@ -203,6 +203,17 @@ void add_collectives(const Samples& add) {
                                    b.input(bf16, {kT, 2048})});
     add("two_shot_add_rms_norm", b, {b.op("rms_norm", {r, b.input(bf16, {2048})}, kEps), r});
   }
+  for (const std::int64_t world : {2, 8}) {
+    Body b(world);
+    const ValueId x = b.op("silu", {b.input(bf16, {kT, 2880})});
+    const ValueId r = b.op("add", {b.all_reduce(x, "ll"), b.input(bf16, {kT, 2880})});
+    add("ll_add_rms_norm_" + std::to_string(world), b,
+        {b.op("rms_norm", {r, b.input(bf16, {2880})}, kEps), r});
+  }
+  {
+    Body b(3);
+    add("ll_tail", b, {b.all_reduce(b.input(DType::kF16, {kT, 1001}), "ll")});
+  }
   {
     Body b(3);
     add("all_reduce_tail", b, {b.all_reduce(b.symmetric(DType::kF32, {kT, 1001}))});

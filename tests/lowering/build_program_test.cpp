@@ -15,7 +15,7 @@ const std::string kX = input("x", R"("T", 6)");
 const std::string kSquare = input("w", "6, 6", R"(, "kind": "parameter", "per_rank": true)");
 
 Program program_of(const Graph& graph) {
-  PassContext context = sm80();
+  PassContext context = in_one_shot();
   return lower(graph, context);
 }
 
@@ -124,6 +124,36 @@ TEST(BuildProgram, SymmetricBuffersLiveUntilTheNextBarrier) {
       EXPECT_EQ(a.bytes % (2 << 20), 0);
     }
   }
+}
+
+// The peers may still read p0 when a step that only takes packets ends, and none of them reads
+// anything after the last one.
+TEST(BuildProgram, PacketsAreNoBarrier) {
+  std::string nodes;
+  std::string last = "x";
+  for (const std::string n : {"0", "1", "2", "3"}) {
+    const bool packets = n == "1" || n == "3";
+    std::string matmul = node("p" + n, "mm", '"' + last + R"(", "w")");
+    if (!packets) matmul.insert(matmul.size() - 1, R"(, "comm_group": "tp")");
+    nodes += (n == "0" ? "" : ",") + matmul + "," +
+             node("c" + n, "all_reduce", R"("p)" + n + '"',
+                  R"("reduce_op": "sum", "group": "tp", "algorithm": ")" +
+                      std::string(packets ? "ll" : "one_shot") + '"');
+    last = "c" + n;
+  }
+  const Program program = program_of(graph_of(kX + "," + kSquare, nodes, '"' + last + '"', 4));
+  ASSERT_EQ(program.steps.size(), 8U);
+  for (std::size_t s = 0; s < 8; ++s) {
+    const Step& step = program.steps[s];
+    EXPECT_EQ(step.closing_barrier, s == 5) << s;
+    EXPECT_EQ(step.flags >= 0, s % 2 == 1) << s;
+    EXPECT_EQ(step.scratch >= 0, s == 3 || s == 7) << s;
+    EXPECT_EQ(meets(program, step), s == 1 || s == 5) << s;
+  }
+  EXPECT_EQ(buffer(program, "p0").last_step, 5);
+  EXPECT_EQ(arena(program, program.steps[2].outputs[0]), "workspace");
+  // Two halves, of 64 rows of 6 elements from each of 4 ranks.
+  EXPECT_EQ(buffer(program, "c1 scratch").bytes, 2 * 4 * 64 * 6 * 8);
 }
 
 TEST(BuildProgram, WorldOfOneHasNoSymmetricArena) {

@@ -20,7 +20,7 @@ const std::string kWeight = input("g", "6", R"(, "kind": "parameter")");
 const std::string kSquare = input("w", "6, 6", R"(, "kind": "parameter", "per_rank": true)");
 
 Graph fused(const Graph& graph, PassContext& context) {
-  context = sm80();
+  context = in_one_shot();
   const Graph result = fuse(lower_collectives(canonicalize(graph, context), context), context);
   verify(result);
   expect_same_values(graph, result);
@@ -184,9 +184,10 @@ TEST(Fuse, OperandOfACollectiveThatOthersReadOrThatIsLarge) {
       context);
   EXPECT_THAT(lines(shared), ElementsAre("p@tp = elementwise{neg}(x)",
                                          "y = collective{all_reduce+add}(p)", "-> y"));
-  EXPECT_THAT(remarks_of(context, "c"), Contains(HasSubstr("must lie complete in the arena")));
+  EXPECT_THAT(remarks_of(context, "c"),
+              Contains(HasSubstr("must be complete on every rank first")));
   // Not evaluated: it is large.
-  context = sm80();
+  context = in_one_shot();
   const Graph large = fuse(lower_collectives(graph_of(input("x", "4096, 4096"),
                                                       node("p", "neg", R"("x")") + "," + reduced +
                                                           node("y", "neg", R"("s")"),
@@ -209,6 +210,20 @@ TEST(Fuse, PrologueOfAResidualJoinsTheCollective) {
                             R"("y")");
   EXPECT_THAT(lines(graph),
               ElementsAre("y:0@tp, y:1 = collective{neg+all_reduce+exp+add}(x, x2)", "-> y:1"));
+}
+
+// With packets the operand may never be in memory.
+TEST(Fuse, WhatIsSentAsPacketsStaysInRegisters) {
+  PassContext context = sm80();
+  const Graph lowered = lower_collectives(
+      graph_of(kX2,
+               node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," +
+                   node("s", "wait_tensor", R"("c")") + "," + node("y", "add", R"("s", "x2")"),
+               R"("y")"),
+      context);
+  const Graph graph = fuse(lowered, context);
+  verify(graph);
+  EXPECT_THAT(lines(graph), ElementsAre("y = collective{neg+all_reduce+add}(x, x2)", "-> y"));
 }
 
 TEST(Fuse, EqualLayersShareOneBody) {

@@ -26,7 +26,7 @@ Program all_reduces(int rounds) {
              "," + node("a" + n, "silu", R"("s)" + n + '"');
     last = "a" + n;
   }
-  PassContext context = sm80();
+  PassContext context = in_one_shot();
   return lower(graph_of(kX + "," + kSquare, nodes, '"' + last + '"', 2), context);
 }
 
@@ -42,6 +42,7 @@ TEST(Hazards, AValueThatIsGoneIsNotRead) {
                             node("s", "wait_tensor", R"("c")") + "," + node("y", "neg", R"("s")");
   const std::string w = input("w", "8, 4096", R"(, "kind": "parameter", "per_rank": true)");
   PassContext context = sm80();
+  context.config.all_reduce = "two_shot";
   Program program = lower(graph_of(input("x", R"("8*T", 8)") + "," + w, nodes, R"("y")"), context);
   EXPECT_EQ(problem(program), "");
   ASSERT_EQ(program.kernels[1].needs.clobbered, (std::vector<Clobbered>{{false, 0}}));
@@ -74,6 +75,7 @@ Program pushes() {
   Program program = all_reduces(3);
   Requirements& needs = program.kernels[static_cast<std::size_t>(program.steps[0].kernel)].needs;
   needs.comm_group = "tp";
+  needs.meets = true;
   needs.grid = 1;
   needs.flag_words = 3;
   needs.remote = {{.output = true, .index = 0, .write = true}};

@@ -6,6 +6,7 @@
 namespace braid::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -19,7 +20,8 @@ Graph lowered(const std::string& inputs, const std::string& nodes, const std::st
   Graph result;
   for (int world : {2, 4}) {
     const Graph graph = graph_of(inputs, nodes, outputs, world);
-    context = sm80();
+    context.target = sm80().target;
+    context.remarks.clear();
     result = lower_collectives(graph, context);
     verify(result);
     expect_same_values(graph, result);
@@ -29,7 +31,7 @@ Graph lowered(const std::string& inputs, const std::string& nodes, const std::st
 
 // A2-01, A2-02, A2-04, A2-16: the operand is realised in place, the wait goes.
 TEST(LowerCollectives, ComputedOperandBecomesACommBuffer) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph = lowered(kX,
                               node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," +
                                   kWait + "," + node("y", "relu", R"("s")"),
@@ -42,19 +44,54 @@ TEST(LowerCollectives, ComputedOperandBecomesACommBuffer) {
 }
 
 // A2-05: by the cost model, with symbols at their maximum.
-TEST(LowerCollectives, LargeAllReducesTakeTwoShots) {
-  const std::string large = input("x", R"("8*T", 1024)");
+TEST(LowerCollectives, AllReducesTakeTheQuickestAlgorithm) {
   const std::string nodes = node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + kWait;
+  const auto chosen = [&](const std::string& shape, int world, PassContext& context) {
+    const Graph graph = graph_of(input("x", shape), nodes, R"("s")", world);
+    return *lower_collectives(graph, context).nodes()[1].attr<std::string>("algorithm");
+  };
+  const std::string large = R"("8*T", 1024)";
   PassContext context;
-  const Graph graph = lowered(large, nodes, R"("s")", context);
-  EXPECT_EQ(*graph.nodes()[1].attr<std::string>("algorithm"), "two_shot");
-  EXPECT_THAT(remarks_of(context, "c"),
-              ElementsAre(AllOf(HasSubstr("applied: two_shot over 4 ranks of 'tp', 2097152 bytes"),
-                                HasSubstr(" (one_shot: "))));
-  // Two ranks read as much in one shot.
-  PassContext pair;
-  const Graph two = graph_of(large, nodes, R"("s")", 2);
-  EXPECT_EQ(*lower_collectives(two, pair).nodes()[1].attr<std::string>("algorithm"), "one_shot");
+  static_cast<void>(lowered(input("x", large), nodes, R"("s")", context));
+  EXPECT_THAT(
+      remarks_of(context, "c"),
+      ElementsAre(AllOf(HasSubstr("applied: two_shot over 4 ranks of 'tp', 2097152 bytes"),
+                        ContainsRegex(R"( \(one_shot: [0-9.]+ us\) \(ll: [0-9.]+ us\);)"))));
+  // Two ranks read as much in one shot, and small operands need no barrier.
+  EXPECT_EQ(chosen(large, 2, context), "one_shot");
+  EXPECT_EQ(chosen(R"("T", 6)", 8, context), "ll");
+  // Unless one is asked for.
+  for (const char* algorithm : {"one_shot", "two_shot", "ll"}) {
+    context.config.all_reduce = algorithm;
+    EXPECT_EQ(chosen(large, 4, context), algorithm);
+    EXPECT_EQ(chosen(R"("T", 6)", 4, context), algorithm);
+  }
+  context.config.all_reduce = "ring";
+  try {
+    static_cast<void>(chosen(large, 4, context));
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "all-reduce: found \"ring\"; expected one_shot, two_shot or ll");
+  }
+}
+
+// The operand lies anywhere: it is a graph input, an output, or never in memory.
+TEST(LowerCollectives, PacketsNeedNoCommBuffer) {
+  PassContext context;
+  EXPECT_THAT(lines(lowered(kX, all_reduce("c", "x") + "," + kWait, R"("s")", context)),
+              ElementsAre("c = all_reduce(x)", "-> c"));
+  EXPECT_THAT(
+      lines(lowered(kX, node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + kWait,
+                    R"("s", "p")", context)),
+      ElementsAre("p = neg(x)", "c = all_reduce(p)", "-> c, p"));
+  EXPECT_THAT(remarks_of(context, "c"), ElementsAre(HasSubstr("applied: ll over 4 ranks")));
+  // A packet has no room for 8 bytes.
+  const Graph wide = graph_of(R"({"name": "x", "dtype": "i64", "shape": ["T", 6]})",
+                              all_reduce("c", "x") + "," + kWait, R"("s")");
+  PassContext of_wide;
+  of_wide.config.all_reduce = "ll";
+  EXPECT_THAT(lines(lower_collectives(wide, of_wide)),
+              ElementsAre("c_operand@tp = copy(x)", "c = all_reduce(c_operand)", "-> c"));
 }
 
 // The sum takes the place of the operand.
@@ -78,7 +115,7 @@ TEST(LowerCollectives, AnOperandThatIsReadElsewhereStaysWhole) {
 
 // A2-01 [U], A2-08: graph inputs are refused explicitly and never mutated.
 TEST(LowerCollectives, GraphInputIsCopied) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph = lowered(kX, all_reduce("c", "x") + "," + kWait, R"("s")", context);
   EXPECT_THAT(lines(graph),
               ElementsAre("c_operand@tp = copy(x)", "c = all_reduce(c_operand)", "-> c"));
@@ -87,7 +124,7 @@ TEST(LowerCollectives, GraphInputIsCopied) {
 }
 
 TEST(LowerCollectives, RegionMarkersGo) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const std::string begin = node("m", "mark_region_begin", R"("x")", R"("id": 0)");
   const std::string end = node("y", "mark_region_end", R"("s")", R"("id": 0)");
   const Graph graph =
@@ -99,7 +136,7 @@ TEST(LowerCollectives, RegionMarkersGo) {
 
 // A2-03: views are looked through.
 TEST(LowerCollectives, ViewOfAComputedValueIsRealisedAtItsBase) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph = lowered(kX,
                               node("p", "neg", R"("x")") + "," +
                                   node("v", "view", R"("p")", R"("shape": ["6*T"])") + "," +
@@ -110,7 +147,7 @@ TEST(LowerCollectives, ViewOfAComputedValueIsRealisedAtItsBase) {
 }
 
 TEST(LowerCollectives, ViewOfAGraphInputIsCopied) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph = lowered(
       kX,
       node("v", "view", R"("x")", R"("shape": ["6*T"])") + "," + all_reduce("c", "v") + "," + kWait,
@@ -120,7 +157,7 @@ TEST(LowerCollectives, ViewOfAGraphInputIsCopied) {
 }
 
 TEST(LowerCollectives, GraphOutputIsCopied) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph =
       lowered(kX, node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + kWait,
               R"("s", "p")", context);
@@ -130,7 +167,7 @@ TEST(LowerCollectives, GraphOutputIsCopied) {
 }
 
 TEST(LowerCollectives, ResultOfACollectiveMayBeTheNextOperand) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph =
       lowered(kX,
               node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + kWait + "," +
@@ -141,7 +178,7 @@ TEST(LowerCollectives, ResultOfACollectiveMayBeTheNextOperand) {
 }
 
 TEST(LowerCollectives, CollectivesOfOneGroupShareTheirOperand) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph =
       lowered(kX,
               node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + all_reduce("d", "p") +
@@ -167,7 +204,7 @@ TEST(LowerCollectives, CommBufferOfAnotherGroupIsCopied) {
         graph.add_node(std::string("s_") + group, "wait_tensor", graph.node(c).outputs);
     graph.add_output(graph.node(s).outputs[0]);
   }
-  PassContext context = sm80();
+  PassContext context = in_one_shot();
   const Graph result = lower_collectives(graph, context);
   EXPECT_THAT(lines(result),
               ElementsAre("p@tp = neg(x)", "c_tp = all_reduce(p)", "c_ep_operand@ep = copy(p)",
@@ -177,7 +214,7 @@ TEST(LowerCollectives, CommBufferOfAnotherGroupIsCopied) {
 }
 
 TEST(LowerCollectives, FreshNamesAvoidTheUsers) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph =
       lowered(kX, all_reduce("c", "x") + "," + kWait + "," + node("c_operand", "neg", R"("s")"),
               R"("c_operand")", context);
@@ -186,7 +223,7 @@ TEST(LowerCollectives, FreshNamesAvoidTheUsers) {
 }
 
 TEST(LowerCollectives, AppliesOnce) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph once = lowered(kX, all_reduce("c", "x") + "," + kWait, R"("s")", context);
   context.remarks.clear();
   EXPECT_EQ(lines(lower_collectives(once, context)), lines(once));
@@ -199,7 +236,7 @@ TEST(LowerCollectives, GroupWithoutSymmetricMemoryIsRefused) {
     "inputs": [)" + input("x", "4") +
                                   R"(], "nodes": [)" + all_reduce("c", "x", "far") + "," + kWait +
                                   R"(], "outputs": ["s"]})");
-  PassContext context = sm80();
+  PassContext context = in_one_shot();
   try {
     lower_collectives(graph, context);
     FAIL() << "accepted";
@@ -221,7 +258,7 @@ TEST(LowerCollectives, EveryOutOfPlaceFormIsOneShot) {
       {"all_reduce", R"("group": "tp", "reduce_op": "product")"}};
   for (const auto& [op, attrs] : forms) {
     SCOPED_TRACE(op);
-    PassContext context;
+    PassContext context = in_one_shot();
     const Graph graph = lowered(input("x", R"("4*T", 8)"),
                                 node("p", "neg", R"("x")") + "," + node("c", op, R"("p")", attrs) +
                                     "," + kWait + "," + node("y", "relu", R"("s")"),
@@ -235,7 +272,7 @@ TEST(LowerCollectives, EveryOutOfPlaceFormIsOneShot) {
 
 // A2-12: shard_dim_alltoall contains its own wait.
 TEST(LowerCollectives, ShardDimAllToAllNeedsNoWait) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph = lowered(input("x", R"("T", 8)"),
                               node("p", "neg", R"("x")") + "," +
                                   node("c", "shard_dim_alltoall", R"("p")",
@@ -247,7 +284,7 @@ TEST(LowerCollectives, ShardDimAllToAllNeedsNoWait) {
 
 // A2-10, A2-13
 TEST(LowerCollectives, ACoalescedFormIsOneForEachOperand) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph = lowered(
       kX,
       node("p", "neg", R"("x")") + "," +
@@ -260,7 +297,7 @@ TEST(LowerCollectives, ACoalescedFormIsOneForEachOperand) {
 }
 
 TEST(LowerCollectives, AWaitForWhatNoCollectiveComputesGoes) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph = lowered(kX,
                               node("v", "wait_tensor", R"("x")") + "," + all_reduce("c", "v") +
                                   "," + kWait + "," + node("t", "wait_tensor", R"("s")"),
@@ -270,7 +307,7 @@ TEST(LowerCollectives, AWaitForWhatNoCollectiveComputesGoes) {
 }
 
 TEST(LowerCollectives, ACoalescedDimCountsFromTheEndOfEachOperand) {
-  PassContext context;
+  PassContext context = in_one_shot();
   const Graph graph = lowered(input("x", "4, 8") + "," + input("y", "2, 4, 8"),
                               node("c", "reduce_scatter_tensor_coalesced", R"("x", "y")",
                                    R"("group": "tp", "reduce_op": "sum", "dim": -1)") +
@@ -288,7 +325,7 @@ TEST(LowerCollectives, InPlaceFormsAreRefused) {
   const Graph graph = graph_of(
       kX, node("c", "all_reduce_", R"("x")", R"("group": "tp", "reduce_op": "sum")") + "," + kWait,
       R"("s")");
-  PassContext context = sm80();
+  PassContext context = in_one_shot();
   try {
     lower_collectives(graph, context);
     FAIL() << "accepted";
@@ -299,7 +336,7 @@ TEST(LowerCollectives, InPlaceFormsAreRefused) {
 
 // A2-04, X-16: what was lowered in one graph says nothing about another one with the same names.
 TEST(LowerCollectives, WaitsOfAnotherGraphStay) {
-  PassContext context;
+  PassContext context = in_one_shot();
   static_cast<void>(lowered(kX, all_reduce("c", "x") + "," + kWait, R"("s")", context));
   const Graph other = graph_of(kX, all_reduce("c", "x") + "," + kWait, R"("s")");
   EXPECT_THAT(lines(canonicalize(other, context)),
@@ -308,7 +345,7 @@ TEST(LowerCollectives, WaitsOfAnotherGraphStay) {
 
 // A2-05, X-17: a symbolic size counts at its maximum, and is no reason to fail.
 TEST(LowerCollectives, SymbolicSizesCountAtTheirMaximum) {
-  PassContext context;
+  PassContext context = in_one_shot();
   static_cast<void>(lowered(input("x", R"("T", "T", 6)"),
                             node("p", "neg", R"("x")") + "," + all_reduce("c", "p") + "," + kWait,
                             R"("s")", context));
@@ -321,6 +358,8 @@ TEST(LowerCollectives, RandomGraphsKeepTheirValues) {
       SCOPED_TRACE(seed);
       const Graph graph = random_graph(seed, 25, world);
       PassContext context = sm80();
+      constexpr const char* kAlgorithms[] = {"", "one_shot", "two_shot", "ll"};
+      context.config.all_reduce = kAlgorithms[seed % 4];
       const Graph result = lower_collectives(canonicalize(graph, context), context);
       verify(result);
       expect_same_values(graph, result, seed);

@@ -17,6 +17,13 @@ inline PassContext sm80() {
   return context;
 }
 
+/// All-reduces read the operands of all ranks, however small they are.
+inline PassContext in_one_shot() {
+  PassContext context = sm80();
+  context.config.all_reduce = "one_shot";
+  return context;
+}
+
 /// A graph from the inner part of its JSON: symbol T in 1..64, group "tp" of `world` ranks.
 inline Graph graph_of(const std::string& inputs, const std::string& nodes,
                       const std::string& outputs, int world = 4) {

@@ -1,9 +1,12 @@
-// All-reduces with what may stand in front of them and behind them in one kernel, worlds 2 to 8.
+// All-reduces by every algorithm, with what may stand in front of them and behind them in one
+// kernel, worlds 2 to 8.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "lowering/passes.h"
+#include <algorithm>
+#include <random>
+
 #include "run/run_graph.h"
 
 namespace braid {
@@ -16,14 +19,15 @@ struct Case {
   std::int64_t hidden;
   std::int64_t tokens;
   DType dtype;
-  std::int64_t most = 40;  ///< tokens: with many the cost model takes two shots
+  const char* algorithm;
 };
+constexpr std::int64_t kMostTokens = 64;
 
 class Body {
  public:
   Body(const Case& c, bool constant_rows) : case_(c) {
     if (constant_rows) tokens_ = c.tokens;
-    graph_.add_symbol("T", {1, c.most});
+    graph_.add_symbol("T", {1, kMostTokens});
     graph_.add_group("tp", {c.world, true, {}});
   }
 
@@ -79,94 +83,175 @@ class Body {
   ValueId shared_ = -1;
 };
 
+PassConfig by(const char* algorithm) { return {.all_reduce = algorithm}; }
+
 class AllReduce : public ::testing::TestWithParam<Case> {};
 
 TEST_P(AllReduce, EqualsTheReferenceAndUnfused) {
   const Case& c = GetParam();
-  EXPECT_TRUE(testing::matches_reference_and_unfused(Body(c, false).build(), {{"T", c.tokens}}, 5));
+  const PassConfig config = by(c.algorithm);
+  EXPECT_TRUE(
+      testing::matches_reference_and_unfused(Body(c, false).build(), {{"T", c.tokens}}, 5, config));
   // One row that is known is another kernel than one that is not.
   if (c.tokens > 1) return;
-  EXPECT_TRUE(testing::matches_reference_and_unfused(Body(c, true).build(), {{"T", 1}}, 5));
+  EXPECT_TRUE(testing::matches_reference_and_unfused(Body(c, true).build(), {{"T", 1}}, 5, config));
 }
 
 TEST_P(AllReduce, RunsCleanUnderTheSanitizer) {
   const Case& c = GetParam();
-  EXPECT_TRUE(testing::runs_clean(Body(c, false).build(), {{"T", c.tokens}}, 6));
+  EXPECT_TRUE(testing::runs_clean(Body(c, false).build(), {{"T", c.tokens}}, 6, by(c.algorithm)));
 }
 
-/// The algorithm of the only collective.
-std::string algorithm_of(const Graph& graph) {
-  PassContext context;
-  context.target = Target::parse("sm_80");
-  const std::vector<std::string> names{"canonicalize", "lower_collectives"};
-  const Graph lowered = run_passes(graph, names, context);
-  for (const Node& node : lowered.nodes()) {
-    if (const auto* algorithm = node.attr<std::string>("algorithm")) return *algorithm;
+/// The first rows of every operand that has rows.
+RankTensors first_rows(RankTensors tensors, std::int64_t rows) {
+  for (auto& of_rank : tensors) {
+    for (HostTensor& tensor : of_rank) {
+      if (tensor.shape[0] != kMostTokens) continue;
+      tensor.data.resize(tensor.data.size() / kMostTokens * static_cast<std::size_t>(rows));
+      tensor.shape[0] = rows;
+    }
   }
-  return "none";
+  return tensors;
 }
 
-class TwoShot : public AllReduce {};
+// Bit by bit, on all ranks, and a row is the same in every batch.
+class Algorithms : public ::testing::TestWithParam<Case> {};
 
-TEST_P(TwoShot, EqualsTheReferenceUnfusedAndOneShot) {
-  Case c = GetParam();
-  const Graph graph = Body(c, false).build();
-  EXPECT_EQ(algorithm_of(graph), "two_shot");
-  const Bindings bindings{{"T", c.tokens}};
-  EXPECT_TRUE(testing::matches_reference_and_unfused(graph, bindings, 5));
-  c.most = c.tokens;
-  const Graph small = Body(c, false).build();
-  EXPECT_EQ(algorithm_of(small), "one_shot");
-  const RankTensors inputs = random_inputs(graph, bindings, 7);
-  World world = World::open(testing::world_options(c.world));
-  Executable two = Executable::compile(graph, world);
-  Executable one = Executable::compile(small, world);
-  const RankTensors got = testing::run_once(two, graph, bindings, inputs);
-  const RankTensors expected = testing::run_once(one, small, bindings, inputs);
-  for (std::size_t rank = 0; rank < got.size(); ++rank) {
-    EXPECT_EQ(got[rank][0].data, expected[rank][0].data) << "rank " << rank;
-  }
-}
-
-TEST_P(TwoShot, RunsCleanUnderTheSanitizer) {
+TEST_P(Algorithms, GiveTheSameBitsInEveryBatch) {
   const Case& c = GetParam();
-  EXPECT_TRUE(testing::runs_clean(Body(c, false).build(), {{"T", c.tokens}}, 6));
+  const Graph graph = Body(c, false).build();
+  const RankTensors inputs = random_inputs(graph, {{"T", kMostTokens}}, 7);
+  World world = World::open(testing::world_options(c.world));
+  std::vector<std::byte> all;
+  for (const char* algorithm : {"one_shot", "two_shot", "ll"}) {
+    Executable executable = Executable::compile(graph, world, by(algorithm));
+    for (const std::int64_t tokens : {kMostTokens, std::int64_t{1}, c.tokens}) {
+      const RankTensors results =
+          testing::run_once(executable, graph, {{"T", tokens}}, first_rows(inputs, tokens));
+      for (std::size_t rank = 0; rank < results.size(); ++rank) {
+        const std::vector<std::byte>& rows = results[rank][0].data;
+        if (all.empty()) all = rows;
+        ASSERT_TRUE(std::equal(rows.begin(), rows.end(), all.begin()))
+            << algorithm << ", rank " << rank << ", " << tokens << " tokens";
+      }
+    }
+  }
+}
+
+/// All-reduces by each algorithm, one after the other.
+Graph mixed(std::int64_t world) {
+  Graph graph;
+  graph.add_symbol("T", {1, kMostTokens});
+  graph.add_group("tp", {world, true, {}});
+  const TensorType type{DType::kF32, {Dim::symbol("T"), 33}};
+  const ValueId x = graph.add_input({"x", type, InputKind::kActivation, true});
+  const auto op = [&](const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
+    return graph.node(graph.add_node("", name, std::move(inputs), std::move(attrs))).outputs[0];
+  };
+  ValueId last = x;
+  for (const std::string algorithm : {"ll", "one_shot", "ll", "two_shot", "ll", "ll"}) {
+    const ValueId operand = op("add", {op("neg", {last}), x});
+    if (algorithm != "ll") graph.set_comm_group(operand, "tp");
+    last = op("all_reduce", {operand},
+              {{"reduce_op", std::string("avg")},
+               {"group", std::string("tp")},
+               {"algorithm", algorithm}});
+  }
+  graph.add_output(last);
+  return graph;
+}
+
+TEST(AllReduces, OfEveryAlgorithmAndSizeBackToBack) {
+  constexpr std::int64_t kSizes[] = {kMostTokens, 1, 33, 7};
+  for (const std::int64_t ranks : {2, 3}) {
+    const Graph graph = mixed(ranks);
+    const RankTensors inputs = random_inputs(graph, {{"T", kMostTokens}}, 11);
+    World world = World::open(testing::world_options(ranks));
+    Executable executable = Executable::compile(graph, world);
+    std::vector<Executable::Plan> plans;
+    std::vector<RankTensors> expected;
+    for (const std::int64_t tokens : kSizes) {
+      const RankTensors rows = first_rows(inputs, tokens);
+      plans.push_back(executable.prepare({{"T", tokens}}));
+      expected.push_back(testing::run_once(executable, graph, {{"T", tokens}}, rows));
+      EXPECT_TRUE(testing::same_as_reference(graph, expected.back(),
+                                             evaluate(graph, rows, {{"T", tokens}})));
+    }
+    static_cast<void>(testing::run_once(executable, graph, {{"T", kMostTokens}}, inputs));
+    std::mt19937_64 random(static_cast<std::uint64_t>(ranks));
+    for (int run = 0; run < 500;) {
+      std::size_t size = 0;
+      for (std::uint64_t left = 1 + random() % 40; left > 0; --left, ++run) {
+        size = random() % std::size(kSizes);
+        executable.run(plans[size]);
+      }
+      const std::string name = graph.value(graph.outputs()[0]).name;
+      for (int rank = 0; rank < ranks; ++rank) {
+        ASSERT_EQ(executable.output(rank, name).data,
+                  expected[size][static_cast<std::size_t>(rank)][0].data)
+            << "run " << run << ", rank " << rank << ", " << kSizes[size] << " tokens";
+      }
+    }
+  }
+}
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  const Case& c = info.param;
+  return fmt::format("w{}_{}_{}_h{}_t{}_{}{}{}", c.world, c.front, c.back, c.hidden, c.tokens,
+                     dtype_name(c.dtype), *c.algorithm == 0 ? "" : "_", c.algorithm);
 }
 
 constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kF16 = DType::kF16;
-INSTANTIATE_TEST_SUITE_P(
-    Pairs, AllReduce,
-    ::testing::Values(
-        Case{2, "input", "sum", 96, 1, kBF16}, Case{2, "scaled", "norm", 1001, 7, kF16},
-        Case{2, "matmul", "softmax", 96, 33, kF32}, Case{3, "scaled", "softmax", 96, 7, kBF16},
-        Case{3, "input", "norm", 20000, 2, kF32}, Case{3, "norm", "bias", 130, 33, kF16},
-        Case{4, "scaled", "norm", 20000, 1, kBF16}, Case{4, "matmul", "total", 1001, 7, kBF16},
-        Case{4, "shared", "norm", 96, 33, kF32}, Case{5, "scaled", "total", 130, 33, kF32},
-        Case{5, "input", "bias", 1001, 1, kF16}, Case{6, "matmul", "norm", 130, 7, kF16},
-        Case{6, "scaled", "sum", 96, 33, kBF16}, Case{7, "input", "softmax", 1001, 7, kF32},
-        Case{7, "norm", "sum", 96, 1, kBF16}, Case{8, "scaled", "norm", 130, 33, kF32},
-        Case{8, "shared", "total", 96, 7, kBF16}, Case{8, "matmul", "bias", 1001, 2, kBF16},
-        Case{8, "input", "total", 20000, 7, kF16}),
-    [](const auto& info) {
-      const Case& c = info.param;
-      return fmt::format("w{}_{}_{}_h{}_t{}_{}", c.world, c.front, c.back, c.hidden, c.tokens,
-                         dtype_name(c.dtype));
-    });
+constexpr const char* kOne = "one_shot";
+constexpr const char* kTwo = "two_shot";
+constexpr const char* kLl = "ll";
+INSTANTIATE_TEST_SUITE_P(Pairs, AllReduce,
+                         ::testing::Values(Case{2, "input", "sum", 96, 1, kBF16, kLl},
+                                           Case{2, "scaled", "norm", 1001, 7, kF16, kLl},
+                                           Case{2, "matmul", "softmax", 96, 33, kF32, kOne},
+                                           Case{3, "scaled", "softmax", 96, 7, kBF16, kOne},
+                                           Case{3, "input", "norm", 20000, 2, kF32, kLl},
+                                           Case{3, "norm", "bias", 130, 33, kF16, kLl},
+                                           Case{3, "input", "sum", 96, 33, kBF16, kTwo},
+                                           Case{3, "matmul", "norm", 1001, 7, kF16, kTwo},
+                                           Case{4, "scaled", "norm", 20000, 1, kBF16, kLl},
+                                           Case{4, "matmul", "total", 1001, 7, kBF16, kOne},
+                                           Case{4, "shared", "norm", 96, 33, kF32, kLl},
+                                           Case{4, "scaled", "norm", 20000, 3, kBF16, kTwo},
+                                           Case{5, "scaled", "total", 130, 33, kF32, kLl},
+                                           Case{5, "input", "bias", 1001, 1, kF16, kOne},
+                                           Case{5, "norm", "total", 130, 33, kF32, kTwo},
+                                           Case{6, "matmul", "norm", 130, 7, kF16, kOne},
+                                           Case{6, "scaled", "sum", 96, 33, kBF16, kLl},
+                                           Case{6, "scaled", "softmax", 96, 7, kF32, kTwo},
+                                           Case{7, "input", "softmax", 1001, 7, kF32, kOne},
+                                           Case{7, "norm", "sum", 96, 1, kBF16, kLl},
+                                           Case{7, "input", "norm", 1001, 1, kBF16, kTwo},
+                                           Case{8, "scaled", "norm", 130, 33, kF32, kOne},
+                                           Case{8, "shared", "total", 96, 7, kBF16, kLl},
+                                           Case{8, "matmul", "bias", 1001, 2, kBF16, kLl},
+                                           Case{8, "input", "total", 20000, 7, kF16, kOne},
+                                           Case{8, "scaled", "bias", 1001, 33, kF16, kTwo},
+                                           Case{18, "scaled", "norm", 70, 3, kF16, kLl}),
+                         name_of);
 
-INSTANTIATE_TEST_SUITE_P(Pairs, TwoShot,
-                         ::testing::Values(Case{3, "input", "sum", 96, 33, kBF16, 8192},
-                                           Case{3, "matmul", "norm", 1001, 7, kF16, 800},
-                                           Case{4, "scaled", "norm", 20000, 3, kBF16, 64},
-                                           Case{5, "norm", "total", 130, 33, kF32, 4096},
-                                           Case{6, "scaled", "softmax", 96, 7, kF32, 4096},
-                                           Case{7, "input", "norm", 1001, 1, kBF16, 512},
-                                           Case{8, "scaled", "bias", 1001, 33, kF16, 512},
-                                           Case{8, "matmul", "norm", 96, 40, kBF16, 4096}),
-                         [](const auto& info) {
-                           const Case& c = info.param;
-                           return fmt::format("w{}_{}_{}_h{}_t{}_{}", c.world, c.front, c.back,
-                                              c.hidden, c.tokens, dtype_name(c.dtype));
-                         });
+INSTANTIATE_TEST_SUITE_P(Pairs, Algorithms,
+                         ::testing::Values(Case{2, "input", "norm", 1001, 33, kF32, ""},
+                                           Case{2, "scaled", "sum", 97, 7, kBF16, ""},
+                                           Case{2, "input", "bias", 1, 5, kF16, ""},
+                                           Case{3, "scaled", "bias", 130, 63, kF32, ""},
+                                           Case{3, "input", "total", 1001, 2, kBF16, ""},
+                                           Case{3, "scaled", "softmax", 1, 33, kF16, ""},
+                                           Case{4, "input", "sum", 1001, 3, kF32, ""},
+                                           Case{4, "scaled", "norm", 131, 47, kBF16, ""},
+                                           Case{4, "input", "softmax", 1001, 9, kF16, ""},
+                                           Case{6, "scaled", "total", 97, 21, kF32, ""},
+                                           Case{6, "input", "norm", 96, 31, kBF16, ""},
+                                           Case{6, "scaled", "sum", 1001, 5, kF16, ""},
+                                           Case{8, "input", "softmax", 96, 63, kF32, ""},
+                                           Case{8, "scaled", "bias", 1001, 11, kBF16, ""},
+                                           Case{8, "input", "norm", 130, 33, kF16, ""}),
+                         name_of);
 
 }  // namespace
 }  // namespace braid

@@ -166,10 +166,10 @@ TEST(Schedules, BadOnesAreRefused) {
   }
 }
 
-/// An all-reduce of one row among two ranks: one block for 1024 columns or fewer.
-std::string all_reduce_graph(int columns, bool norm) {
+/// An all-reduce of one row: one block for 1024 columns or fewer.
+std::string all_reduce_graph(int world, int columns, bool norm) {
   return fmt::format(R"({{
-    "braid": 1, "name": "g", "groups": {{"tp": {{"size": 2}}}},
+    "braid": 1, "name": "g", "groups": {{"tp": {{"size": {2}}}}},
     "inputs": [
       {{"name": "x", "dtype": "bf16", "shape": [1, {0}], "per_rank": true}},
       {{"name": "w", "dtype": "bf16", "shape": [{0}], "kind": "parameter"}}],
@@ -181,11 +181,14 @@ std::string all_reduce_graph(int columns, bool norm) {
     "outputs": ["y"]}})",
                      columns,
                      norm ? R"("op": "rms_norm", "inputs": ["s", "w"], "attrs": {"eps": 1e-5})"
-                          : R"("op": "mul", "inputs": ["s", "w"])");
+                          : R"("op": "mul", "inputs": ["s", "w"])",
+                     world);
 }
 
 struct AllReduceCase {
   const char* name;
+  const char* algorithm;
+  int world;
   int columns;
   bool norm;
   int blocks;
@@ -198,20 +201,20 @@ class AllReduceInterleavings : public ::testing::TestWithParam<AllReduceCase> {}
 
 TEST_P(AllReduceInterleavings, AllGiveTheSameBitsAndNoFinding) {
   const AllReduceCase& c = GetParam();
-  const Graph graph = parse_graph(all_reduce_graph(c.columns, c.norm));
+  const Graph graph = parse_graph(all_reduce_graph(c.world, c.columns, c.norm));
   WorldOptions options;
   options.device = DeviceKind::kCpu;
-  options.world = 2;
+  options.world = c.world;
   options.sanitize = kCheckAll;
   options.schedule = {.kind = Schedule::Kind::kAll};
   World world = World::open(options);
-  Executable executable = Executable::compile(graph, world);
+  Executable executable = Executable::compile(graph, world, {.all_reduce = c.algorithm});
   executable.prepare({});
   ASSERT_EQ(executable.kernels().size(), 1);
   EXPECT_EQ(executable.kernels()[0].grid, c.blocks);
   const RankTensors inputs = random_inputs(graph, {}, 7);
   const RankTensors expected = evaluate(graph, inputs, {});
-  for (int rank = 0; rank < 2; ++rank) {
+  for (int rank = 0; rank < c.world; ++rank) {
     for (std::size_t i = 0; i < 2; ++i) {
       executable.set_input(rank, graph.inputs()[i].name, inputs[static_cast<std::size_t>(rank)][i]);
     }
@@ -222,7 +225,7 @@ TEST_P(AllReduceInterleavings, AllGiveTheSameBitsAndNoFinding) {
     executable.poison_outputs();
     for (int run = 0; run < c.runs; ++run) executable.run();
     executable.synchronize();
-    for (int rank = 0; rank < 2; ++rank) {
+    for (int rank = 0; rank < c.world; ++rank) {
       const HostTensor y = executable.output(rank, "y");
       if (first.data.empty()) {
         first = y;
@@ -238,12 +241,19 @@ TEST_P(AllReduceInterleavings, AllGiveTheSameBitsAndNoFinding) {
   EXPECT_LE(interleavings, 3 * c.orders);
 }
 
-INSTANTIATE_TEST_SUITE_P(TwoRanks, AllReduceInterleavings,
-                         ::testing::Values(AllReduceCase{"one_block", 512, false, 1, 1, 25},
-                                           AllReduceCase{"two_blocks", 2048, false, 2, 1, 625},
-                                           AllReduceCase{"norm", 512, true, 1, 1, 25},
-                                           AllReduceCase{"one_block_twice", 512, false, 1, 2, 625}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, AllReduceInterleavings,
+    ::testing::Values(AllReduceCase{"one_block", "one_shot", 2, 512, false, 1, 1, 25},
+                      AllReduceCase{"two_blocks", "one_shot", 2, 2048, false, 2, 1, 625},
+                      AllReduceCase{"norm", "one_shot", 2, 512, true, 1, 1, 25},
+                      AllReduceCase{"one_block_twice", "one_shot", 2, 512, false, 1, 2, 625},
+                      // A warp's packets from a peer have come when it first looks, or not.
+                      AllReduceCase{"ll", "ll", 2, 64, false, 1, 1, 4},
+                      AllReduceCase{"ll_norm", "ll", 2, 64, true, 1, 1, 4},
+                      AllReduceCase{"ll_three_runs", "ll", 2, 64, false, 1, 3, 16},
+                      AllReduceCase{"ll_of_three", "ll", 3, 64, false, 1, 1, 27},
+                      AllReduceCase{"ll_of_four_warps", "ll", 2, 512, false, 1, 1, 1024}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace braid

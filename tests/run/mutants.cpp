@@ -127,9 +127,16 @@ class Mutator {
   void change(const std::string& what, const std::string& line) {
     std::vector<std::string> text = ptx_;
     text[at_] = line;
-    mutants_.push_back({static_cast<std::uint32_t>(at_ + 1), what, function(),
-                        source_ > 0 && source_ <= cuda_.size() ? cuda_[source_ - 1] : "",
-                        joined(text)});
+    mutants_.push_back(
+        {static_cast<std::uint32_t>(at_ + 1), what, function(), source(), joined(text)});
+  }
+
+  std::string source() const {
+    if (source_ == 0 || source_ > cuda_.size()) return "no line";
+    const std::string& line = cuda_[source_ - 1];
+    // One barrier is like another: the line before tells which it is.
+    const bool bare = line.find_first_not_of(' ') == line.find("__syncthreads();");
+    return bare && source_ > 1 ? cuda_[source_ - 2] + line : line;
   }
 
   std::vector<std::string> ptx_, cuda_;

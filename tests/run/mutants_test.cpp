@@ -85,9 +85,8 @@ constexpr const char* kNorm = R"({
       {"name": "y", "op": "rms_norm", "inputs": ["a", "g"], "attrs": {"eps": 1e-5}}],
     "outputs": ["y"]})";
 
-/// Large enough, at most, for an all-reduce in two shots: three ranks, of which each owns pieces of
-/// each block.
-constexpr const char* kTwoShot = R"({
+/// Of three ranks, each of which owns pieces of each block.
+constexpr const char* kThreeRanks = R"({
     "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 2048}},
     "groups": {"tp": {"size": 3}},
     "inputs": [
@@ -149,12 +148,17 @@ class Judge {
  public:
   /// `sizes`: values of T. What one of them cannot show (a block without work, a second piece of
   /// work, a row in the second half of a tile) another does.
-  Judge(const char* text, std::vector<std::int64_t> sizes, int ranks_per_device = 1)
-      : graph_(parse_graph(text)), sizes_(std::move(sizes)), ranks_per_device_(ranks_per_device) {
+  Judge(const char* text, const char* all_reduce, std::vector<std::int64_t> sizes,
+        int ranks_per_device = 1)
+      : graph_(parse_graph(text)),
+        config_{.all_reduce = all_reduce},
+        sizes_(std::move(sizes)),
+        ranks_per_device_(ranks_per_device) {
     const auto device = open_checked();
     PassContext context;
     context.target = Target::parse(device->target());
     context.ranks_per_device = ranks_per_device;
+    context.config = config_;
     const ProgramCode code = compile_program(lower(graph_, context), &cache(), {}, true);
     for (std::size_t i = 0; i < code.sources.size(); ++i) {
       kernels_.push_back({code.sources[i].entry, code.sources[i].text, code.compiled[i].image.ptx});
@@ -179,7 +183,7 @@ class Judge {
     const World world = World::open(options, device);
     std::string problem;
     try {
-      Executable executable = Executable::compile(graph_, world);
+      Executable executable = Executable::compile(graph_, world, config_);
       for (std::size_t s = 0; s < sizes_.size() && problem.empty(); ++s) {
         problem = run(executable, s);
         if (!device->findings().empty()) break;
@@ -225,6 +229,7 @@ class Judge {
   }
 
   Graph graph_;
+  PassConfig config_;
   std::vector<std::int64_t> sizes_;
   int ranks_per_device_;
   std::vector<RankTensors> inputs_, expected_;
@@ -254,6 +259,22 @@ constexpr Allowed kAllowed[] = {
     {"all_reduce_silu", "", "signal(comm, peers, v", "bar.sync",
      "the reduction's own barriers follow the last read of a peer"},
     {"", "", "&& !wait(comm, peers, v", "bar.red", "the kernel ends here, which orders as much"},
+    {"all_reduce_silu", "", "more = wait_more(", "setp.le -> setp.lt",
+     "the deadline, a nanosecond later"},
+    {"all_reduce_silu", "", "for (long long v9 = (long long)blockIdx.x; v9 < p6", "setp.lt",
+     "packets of a row that nobody waits for"},
+    {"all_reduce_silu", "", "no line", "setp.gt", "columns come in twos: none is 999"},
+    {"all_reduce_silu", "", "const int col0", "setp.gt", "as above"},
+    {"all_reduce_silu", "", "v57 * 2", "setp.gt", "columns come in eights: none is 999"},
+    {"all_reduce_silu", "", "ll_store_bf16_2(comm, v50", "st.weak",
+     "a rank's own packets: the thread that reads them has written them"},
+    {"all_reduce_silu", "", "ll_store_bf16_2(comm, v50", ".sys", "as above"},
+    {"all_reduce_silu", "", "float* const s78 = (float*)(smem + 0);", "bar.sync",
+     "the reduction's own barriers follow the last read"},
+    {"all_reduce_silu", "", "float* const s88 = (float*)(smem + 4096);", "bar.sync",
+     "the conversion's barrier follows the last read"},
+    {"all_reduce_silu", "", "(col1 + i % 8) < 1000", "setp.lt",
+     "what is past the row was loaded as zero"},
     {"gemm", "", "v73 + col0) < 200", "setp.gt", "the first tile of K ends before 200"},
     {"gemm", "", "v118 < 200", "setp", "steps of 64 never meet 200"},
     {"gemm", "", "v13 < 200", "setp", "steps of 64 never meet 200"},
@@ -303,6 +324,7 @@ bool allowed(std::string_view kernel, const Mutant& mutant) {
 struct Case {
   const char* name;
   const char* graph;
+  const char* all_reduce;  ///< its algorithm
   std::vector<std::int64_t> sizes;
   int ranks_per_device = 1;  ///< many make small grids, whose blocks have several tiles each
 };
@@ -311,14 +333,16 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 class Mutants : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Mutants, WholeKernelsHaveNoFinding) {
-  const Judge judge(GetParam().graph, GetParam().sizes, GetParam().ranks_per_device);
+  const Judge judge(GetParam().graph, GetParam().all_reduce, GetParam().sizes,
+                    GetParam().ranks_per_device);
   for (const auto& kernel : judge.kernels()) EXPECT_EQ(judge.verdict(kernel.entry, kernel.ptx), "");
 }
 
 TEST_P(Mutants, WholeKernelsHaveNoFindingInManyInterleavings) {
   const char* given = std::getenv("BRAID_SCHEDULES");
   const int schedules = given == nullptr ? 100 : std::atoi(given);
-  const Judge judge(GetParam().graph, {GetParam().sizes.back()}, GetParam().ranks_per_device);
+  const Judge judge(GetParam().graph, GetParam().all_reduce, {GetParam().sizes.back()},
+                    GetParam().ranks_per_device);
   const auto& kernel = judge.kernels().back();
   for (int seed = 1; seed <= schedules; ++seed) {
     ASSERT_EQ(judge.verdict(kernel.entry, kernel.ptx, std::to_string(seed)), "")
@@ -327,7 +351,8 @@ TEST_P(Mutants, WholeKernelsHaveNoFindingInManyInterleavings) {
 }
 
 TEST_P(Mutants, EveryOneIsFound) {
-  const Judge judge(GetParam().graph, GetParam().sizes, GetParam().ranks_per_device);
+  const Judge judge(GetParam().graph, GetParam().all_reduce, GetParam().sizes,
+                    GetParam().ranks_per_device);
   std::size_t count = 0;
   for (const auto& kernel : judge.kernels()) {
     for (const Mutant& mutant : testing::mutants_of(kernel.ptx, kernel.cuda)) {
@@ -349,13 +374,16 @@ TEST_P(Mutants, EveryOneIsFound) {
   EXPECT_GT(count, 50U);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kernels, Mutants,
-    ::testing::Values(Case{"matmul", kMatmul, {5, 12, 16}}, Case{"norm", kNorm, {5, 40}},
-                      Case{"two_shot", kTwoShot, {5, 70}}, Case{"scatter", kScatter, {5, 12}},
-                      Case{"gather", kGather, {5, 12}},
-                      Case{"gather_gemm", kGatherGemm, {5, 130}, 18}, Case{"uneven", kUneven, {1}}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Kernels, Mutants,
+                         ::testing::Values(Case{"matmul", kMatmul, "one_shot", {5, 12, 16}},
+                                           Case{"norm", kNorm, "one_shot", {5, 40}},
+                                           Case{"two_shot", kThreeRanks, "two_shot", {5, 70}},
+                                           Case{"ll_norm", kNorm, "ll", {5, 40}},
+                                           Case{"scatter", kScatter, "", {5, 12}},
+                                           Case{"gather", kGather, "", {5, 12}},
+                                           Case{"gather_gemm", kGatherGemm, "", {5, 130}, 18},
+                                           Case{"uneven", kUneven, "", {1}}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace braid

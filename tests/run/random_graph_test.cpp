@@ -11,6 +11,12 @@
 namespace braid {
 namespace {
 
+/// Small all-reduces would all go as packets.
+PassConfig all_reduces_of(std::uint64_t seed) {
+  constexpr const char* kAlgorithms[] = {"", "one_shot", "two_shot"};
+  return {.all_reduce = kAlgorithms[seed % 3]};
+}
+
 // Sharded so that ctest runs them side by side. A failure prints the seed; BRAID_SEED=<base>
 // replays it.
 class RandomGraph : public ::testing::TestWithParam<int> {};
@@ -23,18 +29,21 @@ TEST_P(RandomGraph, EqualsTheReference) {
     const Graph graph = testing::random_graph(seed);
     std::mt19937_64 random(seed);
     const std::int64_t sizes[] = {1, 2, 7, 16, 33};
-    // Compiled a second time, so every other graph only.
-    const auto matches =
-        i % 2 == 0 ? testing::matches_reference_and_unfused : testing::matches_reference;
     const Bindings bindings{{"T", sizes[random() % 5]}};
-    auto good = matches(graph, bindings, seed);
+    // Compiled a second time, so every other graph only.
+    const PassConfig config = all_reduces_of(seed);
+    const auto matches = [&](std::uint64_t inputs) {
+      return i % 2 == 0 ? testing::matches_reference_and_unfused(graph, bindings, inputs, config)
+                        : testing::matches_reference(graph, bindings, inputs, config);
+    };
+    auto good = matches(seed);
     // Once in some thousand small graphs a 16-bit operand lies so near to a tie that the order of
     // an f32 sum decides how it rounds. Other inputs tell that from an error of the program.
-    if (!good && testing::matches_but_for_a_tie(graph, bindings, seed)) {
+    if (!good && testing::matches_but_for_a_tie(graph, bindings, seed, config)) {
       std::cout << "graph seed " << seed << ": " << good.message() << "; tried with other inputs\n";
       good = ::testing::AssertionSuccess();
       for (std::uint64_t other = 1; good && other <= 4; ++other) {
-        good = matches(graph, bindings, seed + other);
+        good = matches(seed + other);
       }
     }
     ASSERT_TRUE(good) << "BRAID_SEED=" << base << ", graph seed " << seed << "\n" << to_text(graph);
@@ -45,7 +54,7 @@ TEST_P(RandomGraph, RunsCleanUnderTheSanitizer) {
   const std::uint64_t seed =
       testing::base_seed() + 7'000'000 + static_cast<std::uint64_t>(GetParam());
   const Graph graph = testing::random_graph(seed);
-  ASSERT_TRUE(testing::runs_clean(graph, {{"T", 7}}, seed)) << to_text(graph);
+  ASSERT_TRUE(testing::runs_clean(graph, {{"T", 7}}, seed, all_reduces_of(seed))) << to_text(graph);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, RandomGraph, ::testing::Range(0, 20));

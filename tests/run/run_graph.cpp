@@ -73,37 +73,39 @@ double two_epsilons(const HostTensor& tensor) {
 
 namespace {
 
-RankTensors compile_and_run(const Graph& graph, const Bindings& bindings,
-                            const RankTensors& inputs) {
+RankTensors compile_and_run(const Graph& graph, const Bindings& bindings, const RankTensors& inputs,
+                            const PassConfig& passes = {}) {
   World world = World::open(world_options(world_size(graph)));
-  Executable executable = Executable::compile(graph, world);
+  Executable executable = Executable::compile(graph, world, passes);
   return run_once(executable, graph, bindings, inputs);
 }
 
 }  // namespace
 
 ::testing::AssertionResult matches_reference(const Graph& graph, const Bindings& bindings,
-                                             std::uint64_t seed) {
+                                             std::uint64_t seed, const PassConfig& passes) {
   const RankTensors inputs = random_inputs(graph, bindings, seed);
-  return same_as_reference(graph, compile_and_run(graph, bindings, inputs),
+  return same_as_reference(graph, compile_and_run(graph, bindings, inputs, passes),
                            evaluate(graph, inputs, bindings));
 }
 
 ::testing::AssertionResult matches_but_for_a_tie(const Graph& graph, const Bindings& bindings,
-                                                 std::uint64_t seed) {
+                                                 std::uint64_t seed, const PassConfig& passes) {
   const RankTensors inputs = random_inputs(graph, bindings, seed);
-  return same_as_reference(graph, compile_and_run(graph, bindings, inputs),
+  return same_as_reference(graph, compile_and_run(graph, bindings, inputs, passes),
                            evaluate(graph, inputs, bindings), /*ties=*/true);
 }
 
 ::testing::AssertionResult matches_reference_and_unfused(const Graph& graph,
                                                          const Bindings& bindings,
-                                                         std::uint64_t seed) {
+                                                         std::uint64_t seed,
+                                                         const PassConfig& config) {
   const RankTensors inputs = random_inputs(graph, bindings, seed);
-  const RankTensors fused = compile_and_run(graph, bindings, inputs);
+  const RankTensors fused = compile_and_run(graph, bindings, inputs, config);
   const auto good = same_as_reference(graph, fused, evaluate(graph, inputs, bindings));
   if (!good) return good;
   PassContext context;
+  context.config = config;
   context.max_kernel_nodes = 1;
   std::vector<std::string> passes;
   for (const Pass* pass : all_passes()) {
@@ -124,13 +126,13 @@ RankTensors compile_and_run(const Graph& graph, const Bindings& bindings,
 }
 
 ::testing::AssertionResult runs_clean(const Graph& graph, const Bindings& bindings,
-                                      std::uint64_t seed) {
+                                      std::uint64_t seed, const PassConfig& passes) {
   WorldOptions options;
   options.device = DeviceKind::kCpu;
   options.world = static_cast<int>(world_size(graph));
   options.sanitize = kCheckAll;
   World world = World::open(options);
-  Executable executable = Executable::compile(graph, world);
+  Executable executable = Executable::compile(graph, world, passes);
   const RankTensors inputs = random_inputs(graph, bindings, seed);
   const RankTensors outputs = run_once(executable, graph, bindings, inputs);
   // Once more without the host in between.

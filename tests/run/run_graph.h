@@ -20,20 +20,21 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
 /// Compiles and runs the graph with random inputs and compares every output of every rank with the
 /// reference; outputs that the reference has equal on all ranks must be bitwise equal on all ranks.
 ::testing::AssertionResult matches_reference(const Graph& graph, const Bindings& bindings,
-                                             std::uint64_t seed);
+                                             std::uint64_t seed, const PassConfig& passes = {});
 /// The same, but a 16-bit output may be off by two epsilons.
 ::testing::AssertionResult matches_but_for_a_tie(const Graph& graph, const Bindings& bindings,
-                                                 std::uint64_t seed);
+                                                 std::uint64_t seed, const PassConfig& passes = {});
 /// As matches_reference, and bit by bit what the graph gives when each node is a kernel of its own.
 ::testing::AssertionResult matches_reference_and_unfused(const Graph& graph,
                                                          const Bindings& bindings,
-                                                         std::uint64_t seed);
+                                                         std::uint64_t seed,
+                                                         const PassConfig& passes = {});
 /// `ties`: a 16-bit output may be off by two epsilons.
 ::testing::AssertionResult same_as_reference(const Graph& graph, const RankTensors& got,
                                              const RankTensors& expected, bool ties = false);
 
 /// The graph under the sanitizer: no finding, and equal to the reference.
 ::testing::AssertionResult runs_clean(const Graph& graph, const Bindings& bindings,
-                                      std::uint64_t seed);
+                                      std::uint64_t seed, const PassConfig& passes = {});
 
 }  // namespace braid::testing

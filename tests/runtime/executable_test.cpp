@@ -93,7 +93,7 @@ TEST_F(ExecutableTest, ReportsWhatItBuilt) {
   Executable executable = Executable::compile(small_graph(), world);
   ASSERT_EQ(executable.kernels().size(), 1);
   const KernelReport kernel = executable.kernels()[0];
-  EXPECT_EQ(kernel.ops, "copy+all_reduce+rms_norm");  // x goes into the symmetric arena first
+  EXPECT_EQ(kernel.ops, "all_reduce+rms_norm");  // x is sent from where it lies
   EXPECT_EQ(kernel.template_name, "collective");
   EXPECT_EQ(kernel.launches, 1);
   EXPECT_GT(kernel.registers, 0);
@@ -215,7 +215,7 @@ TEST_F(ExecutableTest, RunsOfTwoThreadsAreEnqueuedOneAfterTheOther) {
 
 TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   World world = open_world();
-  Executable executable = Executable::compile(small_graph(), world);
+  Executable executable = Executable::compile(small_graph(), world, {.all_reduce = "one_shot"});
   executable.prepare({{"T", 8}});
   // As the kernel does when rank 1 waits for rank 0 in vain.
   on_launch([](const char* entry, void** args) {
@@ -259,7 +259,7 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
 
 TEST_F(ExecutableTest, AStreamThatFailsLeavesNoFlagsForTheNextRun) {
   World world = open_world();
-  Executable executable = Executable::compile(small_graph(), world);
+  Executable executable = Executable::compile(small_graph(), world, {.all_reduce = "one_shot"});
   executable.prepare({{"T", 8}});
   static bool first = true;
   on_launch([](const char* entry, void** args) {

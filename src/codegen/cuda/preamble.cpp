@@ -1,6 +1,7 @@
 #include "codegen/cuda/preamble.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "codegen/cuda/spelling.h"
 
@@ -167,40 +168,49 @@ __device__ __forceinline__ unsigned long long load_packet(const unsigned long lo
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p));
   return v;
 }
-__device__ __forceinline__ void store_packet(const Comm& c, unsigned long long* p, unsigned payload) {
-  asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
-               :: "l"(p), "l"((unsigned long long)c.epoch << 32 | payload));
+__device__ __forceinline__ bool is_missing(const Comm& c, unsigned long long packet, bool ok) {
+  return ok && (unsigned)(packet >> 32) != c.epoch;
 }
-// The payload of packet `at`; what is there and `lost` when the run is lost.
-__device__ __forceinline__ unsigned await_packet(const Comm& c, const Peers& peers,
-                                                 const unsigned char* base, long long at, int peer,
-                                                 bool& lost) {
-  const unsigned long long* p = (const unsigned long long*)base + at;
-  unsigned long long packet = load_packet(p);
-  if ((unsigned)(packet >> 32) == c.epoch) return (unsigned)packet;
-  const unsigned long long start = global_timer();
-  while ((unsigned)(packet >> 32) != c.epoch && !lost) {
-    lost = load_flag((const unsigned*)c.self) != 0;
-    if (!lost && (long long)(global_timer() - start) > c.timeout) {
-      give_up(c, peers, (int)at, peer, (unsigned)(packet >> 32));
-      lost = true;
-    }
-    packet = load_packet(p);
+// Looks again where the packet was missing.
+__device__ __forceinline__ void poll_packet(unsigned long long& packet, const Comm& c,
+                                            const unsigned char* base, long long at, bool ok) {
+  if (is_missing(c, packet, ok)) packet = load_packet((const unsigned long long*)base + at);
+}
+// A packet that a thread waits for.
+struct Missing {
+  bool any;
+  int at, peer;
+  unsigned seen;
+};
+__device__ __forceinline__ void find_missing(Missing& missing, const Comm& c, unsigned long long packet,
+                                             long long at, int peer, bool ok) {
+  if (is_missing(c, packet, ok)) missing = {true, (int)at, peer, (unsigned)(packet >> 32)};
+}
+// Whether to look again: not when all is there, nor when the run is lost.
+__device__ __forceinline__ bool wait_more(const Comm& c, const Peers& peers, const Missing& missing,
+                                          unsigned long long& start, bool& lost) {
+  if (!missing.any || lost) return false;
+  lost = load_flag((const unsigned*)c.self) != 0;
+  if (start == 0) start = global_timer();
+  if (!lost && (long long)(global_timer() - start) > c.timeout) {
+    give_up(c, peers, missing.at, missing.peer, missing.seen);
+    lost = true;
   }
-  return (unsigned)packet;
+  return !lost;
 }
 )";
+// {0} name, {1} type of a value, {2} elements of a packet, {3} payload
 constexpr std::string_view kLlStore =
     R"(__device__ __forceinline__ void {0}(const Comm& c, unsigned char* base, long long at, const {1}* v, bool ok) {{
-  if (ok) store_packet(c, (unsigned long long*)base + at, {2});
+  if (!ok) return;
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
+               :: "l"((unsigned long long*)base + at / {2}), "l"((unsigned long long)c.epoch << 32 | ({3})));
 }}
 )";
-constexpr std::string_view kLlLoad =
-    R"(__device__ __forceinline__ void {0}({1}* v, const Comm& c, const Peers& peers, const unsigned char* base,
-                                        long long at, int peer, bool ok, bool& lost) {{
-  const unsigned w = ok ? await_packet(c, peers, base, at, peer, lost) : 0u;
-  *v = {2};
-}}
+// {0} name, {1} type of a value, {2} bools, {3} statements
+constexpr std::string_view kUnpack =
+    R"(__device__ __forceinline__ void {0}({1}* v, unsigned w, {2}) {{
+{3}}}
 )";
 
 }  // namespace
@@ -221,19 +231,34 @@ void Preamble::comm_one() { need(kCommunicating, "comm_one", std::string(kCommOn
 
 void Preamble::packets() { need(kPackets, "", std::string(kPacket)); }
 
-std::string Preamble::ll_store(DType dtype) {
-  const std::string name = fmt::format("ll_store_{}", dtype_name(dtype));
-  const std::string payload =
-      dtype == DType::kF32 ? "__float_as_uint(*v)" : "(unsigned)" + narrowed(dtype, "*v");
-  return need(kPacketAccess, name, fmt::format(kLlStore, name, value_type(dtype), payload));
+std::string Preamble::ll_store(DType dtype, int width) {
+  const std::string name = fmt::format("ll_store_{}_{}", dtype_name(dtype), width);
+  const auto bits = 8 * dtype_size(dtype);
+  std::string payload;
+  for (int e = 0; e < width; ++e) {
+    const std::string value = fmt::format("v[{}]", e);
+    const std::string part = dtype == DType::kF32 ? fmt::format("__float_as_uint({})", value)
+                                                  : "(unsigned)" + narrowed(dtype, value);
+    payload += e == 0 ? part : fmt::format(" | {} << {}", part, e * bits);
+  }
+  return need(kPacketAccess, name, fmt::format(kLlStore, name, value_type(dtype), width, payload));
 }
 
-std::string Preamble::ll_load(DType dtype) {
-  const std::string name = fmt::format("ll_load_{}", dtype_name(dtype));
-  const std::string value = dtype == DType::kF32
-                                ? "__uint_as_float(w)"
-                                : widened(dtype, fmt::format("({})w", memory_type(dtype)));
-  return need(kPacketAccess, name, fmt::format(kLlLoad, name, value_type(dtype), value));
+std::string Preamble::unpack(DType dtype, int width) {
+  const std::string name = fmt::format("unpack_{}_{}", dtype_name(dtype), width);
+  const auto bits = 8 * dtype_size(dtype);
+  std::vector<std::string> bools;
+  std::string statements;
+  for (int e = 0; e < width; ++e) {
+    bools.push_back(fmt::format("bool ok{}", e));
+    const std::string part = e == 0 ? "w" : fmt::format("(w >> {})", e * bits);
+    const std::string value = dtype == DType::kF32
+                                  ? "__uint_as_float(w)"
+                                  : widened(dtype, fmt::format("({}){}", memory_type(dtype), part));
+    statements += fmt::format("  v[{0}] = ok{0} ? {1} : 0;\n", e, value);
+  }
+  return need(kPacketAccess, name,
+              fmt::format(kUnpack, name, value_type(dtype), fmt::join(bools, ", "), statements));
 }
 
 }  // namespace braid::tile

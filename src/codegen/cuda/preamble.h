@@ -56,11 +56,10 @@ class Preamble {
   /// What packets are; beside comm.
   void packets();
   /// Beside packets: `void f(const Comm& c, unsigned char* base, long long at, const V* v, bool
-  /// ok)`: one packet.
-  std::string ll_store(DType dtype);
-  /// `void f(V* v, const Comm& c, const Peers& peers, const unsigned char* base, long long at,
-  /// int peer, bool ok, bool& lost)`: one packet from the peer; zero when not ok.
-  std::string ll_load(DType dtype);
+  /// ok)`: one packet, of `width` elements from element `at` on.
+  std::string ll_store(DType dtype, int width);
+  /// `void f(V* v, unsigned payload, bool ok0, ...)`: an element that is not ok is zero.
+  std::string unpack(DType dtype, int width);
 
   [[nodiscard]] std::string text() const;
 

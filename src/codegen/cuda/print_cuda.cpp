@@ -223,7 +223,28 @@ std::string Printer::function(const Inst& inst, const std::vector<std::string>& 
 }
 
 void Printer::block(const std::vector<Id>& ids) {
-  for (Id id : ids) instruction(id);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::span<const Id> rest = std::span(ids).subspan(i);
+    if (const std::size_t together = packets_together(rest); together > 1) {
+      ll_loads(rest.first(together));
+      i += together - 1;
+    } else {
+      instruction(ids[i]);
+    }
+  }
+}
+
+/// How many loads of packets follow each other here, none of which needs another's values.
+std::size_t Printer::packets_together(std::span<const Id> ids) const {
+  std::size_t count = 0;
+  for (; count < ids.size() && p_.at(ids[count]).op == Op::kLlLoad; ++count) {
+    const auto first = ids.first(count);
+    const bool needs = std::any_of(
+        p_.at(ids[count]).args.begin(), p_.at(ids[count]).args.end(),
+        [&](Id arg) { return std::find(first.begin(), first.end(), arg) != first.end(); });
+    if (needs) break;
+  }
+  return count;
 }
 
 void Printer::instruction(Id id) {
@@ -265,7 +286,7 @@ void Printer::instruction(Id id) {
       ll_store(id);
       break;
     case Op::kLlLoad:
-      ll_load(id);
+      ll_loads({&id, 1});
       break;
     case Op::kCheckIndex:
       check_index(id);

@@ -1,5 +1,7 @@
 // Loads, stores, packets and what fills shared memory.
 
+#include <fmt/ranges.h>
+
 #include "codegen/cuda/printer.h"
 
 namespace braid::tile {
@@ -11,6 +13,10 @@ std::string Printer::first_copy(const Inst& inst) {
     text += fmt::format("{}(warp & {}) == 0", text.empty() ? "" : " && ", inst.warps);
   }
   return text;
+}
+
+std::string Printer::beside(std::string_view reg, int distance) {
+  return distance == 0 ? std::string(reg) : fmt::format("({} + {})", reg, distance);
 }
 
 std::string Printer::slot(Id tile, const std::string& number) {
@@ -53,16 +59,55 @@ std::string Printer::stored(const Inst& inst, std::string_view reg) {
   return ok.empty() ? "true" : ok;
 }
 
-void Printer::ll_load(Id id) {
-  const Inst& inst = p_.at(id);
+// The packets of all are loaded, and again those that were missing, before anyone looks at them:
+// one after the other each would cost the time that memory takes to answer.
+void Printer::ll_loads(std::span<const Id> ids) {
   need_packets();
-  const std::string load = preamble_.ll_load(inst.dtype);
-  declare(id);
-  each(registers(id), 1, [&](std::string_view i) {
-    const Element at{inst.layout, i};
-    return fmt::format("{}({} + {}, comm, peers, {}, {}, {}, {}, lost);", load, name(id), i,
-                       ref(inst.args[0]), ref(inst.args[1], at), ref(inst.args[2]),
-                       inst.args.size() > 3 ? ref(inst.args[3], at) : "true");
+  const auto each_packet = [&](const auto& statement) {
+    for (const Id id : ids) {
+      const Inst& inst = p_.at(id);
+      each(registers(id), inst.width, [&](std::string_view i) {
+        std::vector<std::string> ok;
+        for (int e = 0; e < inst.width; ++e) {
+          const std::string reg = beside(i, e);
+          ok.push_back(inst.args.size() > 3 ? ref(inst.args[3], Element{inst.layout, reg})
+                                            : "true");
+        }
+        const auto of_packets = [&](const std::string& elements) {
+          return inst.width == 1 ? elements : fmt::format("{} / {}", elements, inst.width);
+        };
+        return statement(id, i, fmt::format("w{}[{}]", id, of_packets(std::string(i))),
+                         of_packets(ref(inst.args[1], Element{inst.layout, i})), ok);
+      });
+    }
+  };
+  using Ok = std::vector<std::string>;
+  for (const Id id : ids) {
+    declare(id);
+    out_.line(
+        fmt::format("unsigned long long w{}[{}] = {{}};", id, registers(id) / p_.at(id).width));
+  }
+  const std::string start = fmt::format("start{}", ids[0]);
+  out_.line(fmt::format("unsigned long long {} = 0;", start));
+  out_.line("for (bool more = true; more;) {");
+  each_packet(
+      [&](Id id, std::string_view, const std::string& packet, const std::string& at, const Ok& ok) {
+        return fmt::format("poll_packet({}, comm, {}, {}, {});", packet, ref(p_.at(id).args[0]), at,
+                           fmt::join(ok, " || "));
+      });
+  out_.line("Missing missing = {};");
+  each_packet(
+      [&](Id id, std::string_view, const std::string& packet, const std::string& at, const Ok& ok) {
+        return fmt::format("find_missing(missing, comm, {}, {}, {}, {});", packet, at,
+                           ref(p_.at(id).args[2]), fmt::join(ok, " || "));
+      });
+  out_.line(fmt::format("more = wait_more(comm, peers, missing, {}, lost);", start));
+  out_.line("}");
+  each_packet([&](Id id, std::string_view i, const std::string& packet, const std::string&,
+                  const Ok& ok) {
+    const Inst& inst = p_.at(id);
+    return fmt::format("{}({} + {}, (unsigned){}, {});", preamble_.unpack(inst.dtype, inst.width),
+                       name(id), i, packet, fmt::join(ok, ", "));
   });
 }
 
@@ -70,11 +115,14 @@ void Printer::ll_store(Id id) {
   const Inst& inst = p_.at(id);
   need_packets();
   if (inst.barrier) vote();
-  const std::string store = preamble_.ll_store(inst.dtype);
-  each(layout(inst.layout).registers(), 1, [&](std::string_view i) {
+  const std::string store = preamble_.ll_store(inst.dtype, inst.width);
+  each(layout(inst.layout).registers(), inst.width, [&](std::string_view i) {
+    // A packet goes with any of its elements.
+    std::vector<std::string> any;
+    for (int e = 0; e < inst.width; ++e) any.push_back(stored(inst, beside(i, e)));
     return fmt::format("{}(comm, {}, {}, {} + {}, {});", store, ref(inst.args[0]),
                        ref(inst.args[1], Element{inst.layout, i}), storage(inst.args[2]), i,
-                       stored(inst, i));
+                       fmt::join(any, " || "));
   });
 }
 

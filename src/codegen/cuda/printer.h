@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,7 +48,10 @@ class Printer {
   void store(Id id);
   /// Whether a register is stored, by this thread.
   std::string stored(const Inst& inst, std::string_view reg);
-  void ll_load(Id id);
+  /// The register so many after `reg`.
+  static std::string beside(std::string_view reg, int distance);
+  [[nodiscard]] std::size_t packets_together(std::span<const Id> ids) const;
+  void ll_loads(std::span<const Id> ids);
   void ll_store(Id id);
   void need_packets() {
     preamble_.packets();

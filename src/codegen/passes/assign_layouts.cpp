@@ -156,7 +156,8 @@ class Assigner {
       const bool shared = inst.op == Op::kCopyToShared || inst.op == Op::kStoreShared;
       if (slot(id) || (!packet && !shared)) return;
       const Type over = domain(p_, inst);
-      const int piece = packet ? 1 : 16 / static_cast<int>(dtype_size(inst.dtype));
+      const int piece = packet ? packet_elements(inst.dtype, over.cols)
+                               : 16 / static_cast<int>(dtype_size(inst.dtype));
       slot(id) = Layout::blocked(over.rows, over.cols, piece, p_.num_warps);
     });
     const auto wide = [&](Id id) {

@@ -226,12 +226,25 @@ class Lowering {
     packets_ = false;
   }
 
+  /// The elements of a packet lie side by side, here and there.
   void whole_packets(Id id) {
-    const std::int64_t alignment = axis_.pointer_alignment(p_.at(id).args[0]);
-    if (alignment >= kPacketBytes) return;
-    throw_invalid(
-        fmt::format("%{} ({})", id, op_info(p_.at(id).op).name),
-        fmt::format("found a pointer aligned to {} bytes, expected {}", alignment, kPacketBytes));
+    Inst& inst = p_.at(id);
+    const auto refuse = [&](const std::string& what) {
+      throw_invalid(fmt::format("%{} ({})", id, op_info(inst.op).name), what);
+    };
+    const std::int64_t alignment = axis_.pointer_alignment(inst.args[0]);
+    if (alignment < kPacketBytes) {
+      refuse(
+          fmt::format("found a pointer aligned to {} bytes, expected {}", alignment, kPacketBytes));
+    }
+    inst.width = packet_elements(inst.dtype, layout(inst).cols);
+    const AxisInfo offset = axis_.of(inst.args[1]);
+    const std::int64_t run = std::min<std::int64_t>(
+        {offset.contiguity, offset.divisibility, layout(inst).vector_width()});
+    if (run < inst.width) {
+      refuse(
+          fmt::format("found offsets in runs of {}, expected {} of each packet", run, inst.width));
+    }
   }
 
   int width(const Inst& inst, std::size_t pointer, std::size_t mask, const Layout& layout) {

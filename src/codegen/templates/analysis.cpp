@@ -72,6 +72,7 @@ class Analysis {
         if (info_.collective != nullptr) return "a kernel holds one collective";
         info_.collective = &node;
         if (is_in_kernel(node)) info_.gathered = node.outputs[0];
+        info_.packets = *node.attr<std::string>("algorithm") == kPackets;
         if (!is_input(node.inputs[0])) info_.prologue = node.inputs[0];
       } else if (node.op->op_class == OpClass::kMatmul) {
         info_.matmuls.push_back(&node);
@@ -166,7 +167,8 @@ class Analysis {
         return place_matmul(node, at);
       case OpClass::kCollective:
         if (node.outputs[0] == info_.gathered) return "";
-        return at == kFull || at == kUnset ? "" : moved_away(node);
+        if (at != kFull && at != kUnset) return moved_away(node);
+        return info_.packets ? ask(node.inputs[0], kFull) : "";
       case OpClass::kView:
         return place_view(node);
       case OpClass::kGather:

@@ -279,16 +279,17 @@ void BodyEmitter::store(Id pointer, const TensorType& type, Id id, const Coords&
   if (offset.scalar != kNone) pointer = b_.ptr_add(pointer, offset.scalar, type.dtype);
   if (offset.tile == kNone) offset.tile = b_.splat(Kind::kI32, rows_, 1, 0);
   // Where one of the two is the same for all columns, it is spread over them.
-  const auto spread = [&](Id narrow, Id wide) {
-    const tile::Type to = b_.type(wide);
-    // A constant has no registers that a store could take.
-    const bool is_constant = b_.program().at(narrow).op == tile::Op::kConstant && narrow == id;
-    if (b_.type(narrow).cols >= to.cols && !is_constant) return narrow;
-    return b_.spread(narrow, to.rows, to.cols);
-  };
-  offset.tile = spread(offset.tile, id);
-  b_.store(pointer, offset.tile, spread(id, offset.tile),
+  offset.tile = spread_like(offset.tile, id, /*is_stored=*/false);
+  b_.store(pointer, offset.tile, spread_like(id, offset.tile, /*is_stored=*/true),
            conjunction(mask, b_.type(offset.tile).cols), type.dtype);
+}
+
+Id BodyEmitter::spread_like(Id narrow, Id wide, bool is_stored) {
+  const tile::Type to = b_.type(wide);
+  // A constant has no registers that a store could take.
+  const bool is_constant = b_.program().at(narrow).op == tile::Op::kConstant && is_stored;
+  if (b_.type(narrow).cols >= to.cols && !is_constant) return narrow;
+  return b_.spread(narrow, to.rows, to.cols);
 }
 
 }  // namespace braid

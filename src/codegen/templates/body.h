@@ -29,11 +29,12 @@ struct BodyInfo {
   const Node* collective = nullptr;
   ValueId prologue = -1;  ///< the operand of the collective, where the kernel computes it
   ValueId gathered = -1;  ///< the collective's result, where the kernel itself puts it in memory
+  bool packets = false;   ///< the collective's operand goes to the peers as packets
   std::vector<const Node*> matmuls;  ///< one, or a pair that shares its first operand
   std::vector<bool> per_row;         ///< per value: one element per row, not one per point
   bool narrow = false;               ///< 32-bit indices reach everything
 
-  /// Which output the prologue is; a number past them all without one.
+  /// Which output the prologue is; a number past them all where it is none.
   [[nodiscard]] std::size_t prologue_output(const Graph& body) const;
   [[nodiscard]] Shape kept_dims() const;
   [[nodiscard]] Shape reduced_dims() const;
@@ -61,6 +62,14 @@ inline constexpr std::int64_t kMaxRow = 16384;
 /// The conditions under which an element exists: predicates, tiles [rows, cols] or [rows, 1].
 using Mask = std::vector<tile::Id>;
 
+/// How packets lie in the scratch of each rank: in two halves, of a slot for each rank, of rows (or
+/// one row, where the body has none) of so many elements.
+struct PacketSlots {
+  std::int64_t pitch = 0;
+  std::int64_t slot_bytes = 0;
+  int together = 1;  ///< ranks whose packets a thread waits for at one time
+};
+
 /// Emits the values of a body for tiles of `rows` rows: each is asked for at coordinates, and asks
 /// for its operands in turn; what was computed in this scope is used again.
 class BodyEmitter {
@@ -77,6 +86,14 @@ class BodyEmitter {
   /// From here on the collective's result is read from the operand of `rank`, a scalar, where that
   /// one has put it.
   void read_sum_of(tile::Id rank) { owner_ = rank; }
+  /// Where the packet of an element lies that the template works on.
+  using Place = std::function<tile::Id()>;
+  void use_packets(const PacketSlots& slots, Place place) {
+    slots_ = slots;
+    place_ = std::move(place);
+  }
+  /// Sends the collective's operand to all ranks.
+  void send(const Coords& at, const Mask& mask);
 
   /// Gives a value that the template computed itself (a dot), wherever it is asked for.
   void define(ValueId value, tile::Id id) { defined_[value] = id; }
@@ -115,7 +132,10 @@ class BodyEmitter {
   struct FromPeers;
   struct Gathering;
   tile::Id from_peers(const Node& node, const Coords& at, const Mask& mask);
-  tile::Id sum_of(const FromPeers& from);
+  tile::Id received(const Node& node, const Collective& form, const Mask& mask);
+  tile::Id packet_slot(tile::Id from, tile::Id at);
+  using Part = std::function<tile::Id(tile::Id rank)>;
+  tile::Id sum_of(const Collective& form, DType dtype, const Part& part, int together = 1);
   tile::Id gather_in_loop(const FromPeers& from, const Gathering& gathering);
   tile::Id gather_spelled_out(const FromPeers& from, const Gathering& gathering);
   tile::Id like_index(const Gathering& gathering, tile::Id scalar);
@@ -126,6 +146,7 @@ class BodyEmitter {
   tile::Id pointwise_value(const Node& node, const Coords& at, const Mask& mask);
   tile::Id constant(DType dtype, const AttrValue& number);
   tile::Id conjunction(const Mask& mask, int cols);
+  tile::Id spread_like(tile::Id narrow, tile::Id wide, bool is_stored);
   tile::Id to_kind(tile::Id id, DType dtype);
 
   tile::Builder& b_;
@@ -134,6 +155,8 @@ class BodyEmitter {
   int rows_;
   CoordsBuilder coords_;
   tile::Id owner_ = tile::kNone;  ///< whose operand holds the collective's result
+  PacketSlots slots_;
+  Place place_;
   std::map<ValueId, tile::Id> defined_;
   std::map<const Node*, std::vector<RowResult>> row_results_;  ///< of row ops, once reduce_all ran
   std::vector<std::map<std::string, tile::Id>> known_{1};
@@ -141,16 +164,19 @@ class BodyEmitter {
 
 /// Rows, or flat chunks, of a body without a matmul: what the elementwise and the collective
 /// template share. Counts the pieces of work and emits the one numbered `piece`: all outputs but
-/// the prologue's, or that one alone.
+/// the prologue's, or that one and packets alone.
 struct PieceWork {
   Expr count = 1;
   int rows = 1;  ///< of the tile
   int cols = 0;
+  PacketSlots slots;  ///< of the collective's operand
 };
 inline constexpr Setting kWarpsSetting = {"num_warps", 1, 32, true};
 inline constexpr Setting kPieceSettings[] = {kWarpsSetting};
 [[nodiscard]] Config piece_config(const Graph& body, const BodyInfo& info);
 [[nodiscard]] PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info);
+[[nodiscard]] PacketSlots packet_slots(const KernelSpec& spec, const BodyInfo& info,
+                                       const PieceWork& work);
 void emit_piece(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
                 const PieceWork& work, tile::Id piece);
 void emit_prologue(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,

@@ -20,6 +20,13 @@
 //
 // The k-th piece of block b belongs to rank (b + k) mod world, so that few pieces, too, are spread
 // over the ranks.
+//
+// Packets (packets.cpp), of an all-reduce: twice the bytes, and no barrier. The operand is not in
+// the arena; the kernel may compute it in registers. Nobody reads a peer's memory, so no run has to
+// end with a barrier either. Sums are the same bits.
+//
+//     for each piece:     the operand, as packets to every rank
+//     for each piece:     sum over the ranks' packets, then the rest of the body
 
 #include "ir/collective.h"
 
@@ -50,7 +57,8 @@ std::string refuse_prologue(const Graph& body, const Node& collective) {
                        collective.op_name());
   }
   const auto& outputs = body.outputs();
-  if (std::find(outputs.begin(), outputs.end(), prologue) == outputs.end()) {
+  const bool in_memory = std::find(outputs.begin(), outputs.end(), prologue) != outputs.end();
+  if (!in_memory && shares_operand(collective)) {
     return "the operand of a collective must be in memory";
   }
   std::vector<bool> before(body.values().size(), false);
@@ -82,6 +90,10 @@ std::string refuse(const Graph& body) {
     break;
   }
   const BodyInfo info = analyze(body);
+  if (info.packets) {
+    const DType dtype = body.type(info.collective->inputs[0]).dtype;
+    if (!fits_packet(dtype)) return fmt::format("a packet has no room for {}", dtype_name(dtype));
+  }
   if (!info.matmuls.empty()) return "a matmul and a collective are separate kernels";
   if (info.rows == Rows::kStrided) {
     return "a reduction over other than the last dims and a collective are separate kernels";
@@ -99,7 +111,7 @@ class Pieces {
   Pieces(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info, int world)
       : b_(b), spec_(spec), info_(info), work_(piece_work(spec, info)), world_(world) {}
 
-  [[nodiscard]] const Expr& count() const { return work_.count; }
+  [[nodiscard]] const PieceWork& work() const { return work_; }
 
   void prologue() { each(b_.program_id(), b_.num_programs(), emit_prologue); }
   void one_shot() { each(b_.program_id(), b_.num_programs(), emit_piece); }
@@ -147,9 +159,15 @@ tile::Program build(const KernelSpec& spec, const Target&, int ranks_per_device)
   const auto world = static_cast<int>(spec.body->groups().at(group).size);
   b.communicate(group, world);
   Pieces pieces(b, spec, info, world);
-  const bool two_shot = *info.collective->attr<std::string>("algorithm") == "two_shot";
+  const bool two_shot = *info.collective->attr<std::string>("algorithm") == kTwoShot;
   const std::int64_t most = std::max<std::int64_t>(1, kMaxCollectiveBlocks / ranks_per_device);
-  program.grid = std::clamp<std::int64_t>(pieces.count().max(spec.body->symbols()), 1, most);
+  program.grid = std::clamp<std::int64_t>(pieces.work().count.max(spec.body->symbols()), 1, most);
+  if (info.packets) {
+    program.scratch_bytes = 2 * world * pieces.work().slots.slot_bytes;
+    pieces.prologue();
+    pieces.one_shot();
+    return program;
+  }
   program.flag_slots = (two_shot ? 3 : 2) * program.grid.evaluate({});
   const tile::Id closing =
       b.param({.kind = KernelParam::Kind::kClosing, .index = 0, .expr = 0, .group = group});

@@ -2,6 +2,7 @@
 // collectives (ir/collective.h). Few ranks are spelled out, many are a loop; uneven chunks, whose
 // places a graph lists for every pair of ranks, are always spelled out.
 
+#include <algorithm>
 #include <optional>
 
 #include "codegen/cuda/preamble.h"
@@ -98,6 +99,7 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   const TensorType& type = body_.type(node.inputs[0]);
   const std::string& group = *node.attr<std::string>("group");
   const Collective form = collective_of(body_, node.op_name(), node.attrs, type);
+  if (info_.packets) return received(node, form, mask);
   const Id offset = operand_offset(node);
   if (owner_ != kNone) return load(b_.peer(offset, owner_), at, type.dtype, mask);
   const bool even = form.splits.empty();
@@ -105,7 +107,10 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   if (form.src) return load(b_.peer(offset, b_.integer(*form.src)), own, type.dtype, mask);
 
   const FromPeers from{form, group, type, offset, own, mask};
-  if (!form.gather_dim) return sum_of(from);
+  if (!form.gather_dim) {
+    return sum_of(form, type.dtype,
+                  [&](Id rank) { return load(b_.peer(offset, rank), own, type.dtype, mask); });
+  }
   const std::size_t dim = *form.gather_dim;
   const Id index = coords_.index_of(at, dim);
   const Dim chunk = even && form.scatter_dim == form.gather_dim
@@ -116,11 +121,12 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
                                                      : gather_spelled_out(from, gathering);
 }
 
-Id BodyEmitter::sum_of(const FromPeers& from) {
-  const DType dtype = from.type.dtype;
-  const int world = from.world();
+/// In the order of the ranks; `part`: what one of them has, asked for of `together` ranks before
+/// any is added.
+Id BodyEmitter::sum_of(const Collective& form, DType dtype, const Part& part, int together) {
+  const auto world = static_cast<int>(form.ranks);
   const auto fold = [&](Id a, Id b) {
-    switch (*from.form.reduce) {
+    switch (*form.reduce) {
       case ReduceOp::kMax:
         return b_.map(Fn::kMax, {a, b});
       case ReduceOp::kMin:
@@ -131,17 +137,21 @@ Id BodyEmitter::sum_of(const FromPeers& from) {
         return b_.map(is_float(dtype) ? Fn::kAdd : Fn::kWrapAdd, {a, b});
     }
   };
-  const auto part = [&](Id rank) {
-    return load(b_.peer(from.offset, rank), from.own, dtype, from.mask);
-  };
-  Id result = part(b_.integer(0));
+  Id result = kNone;
   if (world <= tile::kUnrolledRanks) {
-    for (int rank = 1; rank < world; ++rank) result = fold(result, part(b_.integer(rank)));
+    for (int first = 0; first < world; first += together) {
+      std::vector<Id> parts;
+      for (int rank = first; rank < std::min(world, first + together); ++rank) {
+        parts.push_back(part(b_.integer(rank)));
+      }
+      for (const Id next : parts) result = result == kNone ? next : fold(result, next);
+    }
   } else {
+    result = part(b_.integer(0));
     const Id loop = b_.begin_for(b_.integer(1), b_.integer(world), b_.integer(1), {result});
     result = b_.end_for(loop, {fold(b_.carried(loop, 0), part(b_.induction(loop)))})[0];
   }
-  if (*from.form.reduce == ReduceOp::kAvg) {
+  if (*form.reduce == ReduceOp::kAvg) {
     result = b_.map(Fn::kDiv, {result, b_.constant(Kind::kF32, world)});
   }
   return b_.round(dtype, result);

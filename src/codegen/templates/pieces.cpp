@@ -48,6 +48,7 @@ PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info) {
       work.count = ceil_div(numel(info.kept_dims()), Expr(work.rows));
       break;
   }
+  if (info.packets) work.slots = packet_slots(spec, info, work);
   return work;
 }
 
@@ -62,12 +63,17 @@ class Piece {
         info_(info),
         work_(work),
         number_(number),
-        emitter_(b, body_, info, work.rows) {}
+        emitter_(b, body_, info, work.rows) {
+    if (info.packets) emitter_.use_packets(work.slots, [this] { return packet_place(); });
+  }
 
-  /// The prologue's output, at the same places of each piece as the rest will read it.
+  /// The prologue's output, at the same places of each piece as the rest will read it; packets.
   void emit_prologue() {
     const std::size_t output = info_.prologue_output(body_);
-    for_all([&](const Coords& at) { emitter_.store(output, at, mask()); });
+    for_all([&](const Coords& at) {
+      if (info_.packets) emitter_.send(at, mask());
+      if (output < body_.outputs().size()) emitter_.store(output, at, mask());
+    });
   }
   /// The collective's sum, at those places.
   void emit_sum() {
@@ -78,7 +84,8 @@ class Piece {
     emitter_.read_sum_of(owner);
     switch (info_.rows) {
       case Rows::kNone:
-        store_all({chunk(info_.space)}, false);
+        rows_ = chunk(info_.space);
+        store_all({rows_}, false);
         return;
       case Rows::kHeld:
         rows();
@@ -126,8 +133,16 @@ class Piece {
         });
         return;
       default:
-        return store(Coords{chunk(info_.space)});
+        rows_ = chunk(info_.space);
+        return store(Coords{rows_});
     }
+  }
+
+  /// Of each element of the tile in its slot.
+  Id packet_place() {
+    if (info_.rows == Rows::kNone) return rows_.index;
+    const Id row = b_.map(Fn::kMul, {rows_.index, b_.integer(work_.slots.pitch)});
+    return b_.map(Fn::kAdd, {row, cols_.index});
   }
 
   /// The flat chunk of this piece over `dims`, and its bound.
@@ -255,7 +270,7 @@ class Piece {
   const PieceWork& work_;
   Id number_;
   BodyEmitter emitter_;
-  Axis rows_, cols_;
+  Axis rows_, cols_;   ///< a flat chunk: in rows_
   Mask mask_;          ///< which rows, or elements of the chunk, exist
   Id in_row_ = kNone;  ///< which columns of the tile do
 };

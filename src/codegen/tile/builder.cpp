@@ -186,6 +186,26 @@ void Builder::store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
   append({.op = Op::kStore, .type = {}, .args = std::move(args), .dtype = dtype});
 }
 
+Id Builder::ll_load(Id pointer, Id offset, Id rank, Id mask, DType dtype) {
+  const Type& at = type(offset);
+  std::vector<Id> args{pointer, offset, rank};
+  if (mask != kNone) args.push_back(mask);
+  return append({.op = Op::kLlLoad,
+                 .type = {is_float(dtype) ? Kind::kF32 : Kind::kI64, at.rows, at.cols},
+                 .args = std::move(args),
+                 .dtype = dtype});
+}
+
+void Builder::ll_store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
+  std::vector<Id> args{pointer, offset, value};
+  if (mask != kNone) args.push_back(mask);
+  append({.op = Op::kLlStore, .type = {}, .args = std::move(args), .dtype = dtype});
+}
+
+Id Builder::convert_layout(Id tile) {
+  return append({.op = Op::kConvertLayout, .type = type(tile), .args = {tile}});
+}
+
 void Builder::can_fail() {
   for (const auto kind : {KernelParam::Kind::kRecord, KernelParam::Kind::kStep}) {
     param({.kind = kind, .index = 0, .expr = 0, .group = {}});

@@ -35,6 +35,12 @@ class Builder {
   void store(Id pointer, Id offset, Id value, Id mask, DType dtype);
   /// Adds the parameters with which a kernel tells what went wrong.
   void can_fail();
+  /// This block's epoch, and packets (tile.h).
+  Id epoch() { return append({.op = Op::kEpoch, .type = {Kind::kI64}, .args = {}}); }
+  Id ll_load(Id pointer, Id offset, Id rank, Id mask, DType dtype);
+  void ll_store(Id pointer, Id offset, Id value, Id mask, DType dtype);
+  /// The same tile in a layout of its own: what follows does not take that of what went before.
+  Id convert_layout(Id tile);
   void check_index(Id index, Id extent, Id mask, int node);
   Id reduce(Fn fn, Id tile);
   Id dot(Id a, Id b, Id accumulator, bool trans_a, bool trans_b, DType dtype);

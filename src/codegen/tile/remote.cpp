@@ -1,5 +1,6 @@
 #include "codegen/tile/remote.h"
 
+#include <algorithm>
 #include <set>
 
 namespace braid::tile {
@@ -26,6 +27,17 @@ bool is_operand(const KernelParam* what) {
 }
 bool is_output(const KernelParam* what) { return what->kind == KernelParam::Kind::kResultOffset; }
 
+/// Whether the value is another one where the step closes a run.
+bool knows_closing(const Program& p, Id id) {
+  if (id == kNone) return false;
+  const Inst& inst = p.at(id);
+  if (inst.op == Op::kParam) {
+    return p.params[static_cast<std::size_t>(inst.index)].what.kind == KernelParam::Kind::kClosing;
+  }
+  return std::any_of(inst.args.begin(), inst.args.end(),
+                     [&](Id arg) { return knows_closing(p, arg); });
+}
+
 }  // namespace
 
 const KernelParam* symmetric_buffer(const Program& p, Id pointer) {
@@ -35,6 +47,13 @@ const KernelParam* symmetric_buffer(const Program& p, Id pointer) {
   while (p.at(offset).op == Op::kMap) offset = p.at(offset).args[0];
   if (p.at(offset).op != Op::kParam) return nullptr;
   return &p.params[static_cast<std::size_t>(p.at(offset).index)].what;
+}
+
+bool meets(const Program& p) {
+  return std::any_of(p.body.begin(), p.body.end(), [&](Id id) {
+    const Inst& inst = p.at(id);
+    return inst.op == Op::kWait && inst.args[1] == kNone && !knows_closing(p, inst.args[2]);
+  });
 }
 
 // Scratch is the step's own.

@@ -13,6 +13,10 @@ namespace braid::tile {
 /// The operands of the body that the program writes to in this rank's own arena by way of its rank.
 [[nodiscard]] std::vector<Clobbered> clobbered_operands(const Program& program);
 
+/// Whether each run of it is a barrier of all ranks: blocks of it, some or all, wait for every
+/// rank, not only where the run closes.
+[[nodiscard]] bool meets(const Program& program);
+
 /// Which operands of the body the program reads and writes in the memory of peers, in order.
 [[nodiscard]] std::vector<RemoteAccess> remote_accesses(const Program& program);
 

@@ -23,6 +23,11 @@ enum class Kind : std::uint8_t { kF32, kI32, kI64, kPred, kPtr, kShared };
 
 /// One access: a payload of 4 bytes, and above it the epoch as its flag.
 inline constexpr int kPacketBytes = 8;
+/// Neighbouring elements that one packet holds, of a tile of so many columns.
+inline int packet_elements(DType dtype, int cols) {
+  const int most = kPacketBytes / 2 / static_cast<int>(dtype_size(dtype));
+  return most < cols ? most : cols;
+}
 
 /// Bytes of one computed value in shared memory.
 inline int value_bytes(Kind kind) { return kind == Kind::kI64 ? 8 : kind == Kind::kPred ? 1 : 4; }
@@ -69,10 +74,11 @@ enum class Op : std::uint8_t {
                    ///< this rank's flag of the slot at the rank, or at every rank
   kWait,           ///< slot, rank or none, predicate or none: waits for the flag of the rank, or of
                    ///< every rank, in this rank's slot, then a block barrier
-  kLlStore,        ///< pointer, offset tile (packets), value, [mask]: each element with the epoch
-                   ///< as one packet of 8 bytes into the scratch of a rank
-  kLlLoad,         ///< pointer, offset tile (packets), rank, [mask]: waits until each packet, which
-                   ///< comes from the rank, has this epoch; masked elements are 0
+  kLlStore,        ///< pointer, offset tile (elements), value, [mask]: the elements with the epoch,
+                   ///< as packets of 8 bytes, into the scratch of a rank. One of 16 bits shares a
+                   ///< packet with its neighbour: their offsets follow each other, even and odd
+  kLlLoad,  ///< pointer, offset tile (elements), rank, [mask]: waits until each packet, which
+            ///< comes from the rank, has this epoch; masked elements are 0
 };
 
 /// Scalar functions of kMap. Comparison and logic give predicates. Of floats, kMin and kMax keep

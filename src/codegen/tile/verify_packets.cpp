@@ -10,6 +10,7 @@
 
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/remote.h"
+#include "ir/collective.h"
 
 namespace braid::tile {
 
@@ -29,7 +30,7 @@ std::optional<Problem> packet_problem(const Program& program, const Inst& inst) 
     if (inst.type == Type{Kind::kI64}) return std::nullopt;
     return Problem{type_text(inst.type), "i64"};
   }
-  if (2 * dtype_size(inst.dtype) > kPacketBytes) {
+  if (!fits_packet(inst.dtype)) {
     return Problem{std::string(dtype_name(inst.dtype)), "a dtype of at most 4 bytes"};
   }
   const KernelParam* buffer = symmetric_buffer(program, inst.args[0]);

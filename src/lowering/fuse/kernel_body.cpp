@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "braid/error.h"
+#include "ir/collective.h"
 #include "ir/op_registry.h"
 #include "lowering/rewrite.h"
 
@@ -121,7 +122,7 @@ std::shared_ptr<const Graph> make_body(const Graph& graph, std::span<const NodeI
     std::vector<ValueId> operands;
     operands.reserve(node.inputs.size());
     for (ValueId input : node.inputs) operands.push_back(map.at(input));
-    if (node.op->op_class == OpClass::kCollective) {
+    if (node.op->op_class == OpClass::kCollective && shares_operand(node)) {
       body->set_comm_group(operands[0], *node.attr<std::string>("group"));
     }
     const NodeId copy =

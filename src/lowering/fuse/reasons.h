@@ -12,7 +12,7 @@ inline constexpr ReasonCode kNotFused{"fuse.not_fused", "not fused with '{value}
 // What is not legal:
 inline constexpr ReasonCode kCollectiveOpens{
     "fuse.collective_opens",
-    "{op} opens its kernel: its operand must lie complete in the arena of every rank first"};
+    "{op} opens its kernel: its operand must be complete on every rank first"};
 inline constexpr ReasonCode kViewOpens{"fuse.view_opens",
                                        "a {op} that is written to memory opens its kernel"};
 inline constexpr ReasonCode kTooManyNodes{"fuse.too_many_nodes",

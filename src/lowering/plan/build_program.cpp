@@ -20,8 +20,10 @@
 // communication buffer, and a value whose buffer is another output already. copy_ is a copy step
 // into a graph input.
 // A step that waits for other ranks owns the flag words and the scratch that its kernel asks for:
-// buffers of their own kind in its group's arena, live in the whole program. The last such step of
-// each group ends with a barrier, so that no rank still reads when the next run starts to write.
+// buffers of their own kind in its group's arena, live in the whole program. Of each group the last
+// step that reads or writes the operands of peers ends with a barrier, so that no rank still reads
+// when the next run starts to write. Packets need none: a rank's run is over when it has all that
+// were sent to it in that run, and those of the next go to the other half (templates/packets.cpp).
 // Copies from peers go on a stream of their own: it waits for what wrote the operand, then for all
 // ranks to have come so far (a barrier step, launched once for all operands that are there by
 // then), then copies; each wait_tensor is a wait for its copy's event. Chunks are slices. A kernel

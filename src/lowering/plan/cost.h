@@ -11,8 +11,8 @@
 namespace braid {
 
 /// Nanoseconds of one all-reduce of `bytes` (each rank's tensor) among `world` ranks by
-/// "one_shot", "two_shot", "multimem", "in_kernel" or "ring". Throws kInvalidArgument on another
-/// name.
+/// "one_shot", "two_shot", "ll", "multimem", "in_kernel" or "ring". Throws kInvalidArgument on
+/// another name.
 [[nodiscard]] double collective_ns(std::string_view algorithm, std::int64_t world,
                                    std::int64_t bytes, const DeviceModel& device);
 

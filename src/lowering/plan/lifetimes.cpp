@@ -32,8 +32,8 @@ int barrier_before(const std::vector<int>& barriers, int step, const StepOrder& 
 Barriers barriers_of(const Program& program) {
   Barriers barriers;
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
-    const std::string& group = comm_group(program, program.steps[s]);
-    if (!group.empty()) barriers[group].push_back(static_cast<int>(s));
+    if (!meets(program, program.steps[s])) continue;
+    barriers[comm_group(program, program.steps[s])].push_back(static_cast<int>(s));
   }
   return barriers;
 }

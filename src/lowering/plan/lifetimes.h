@@ -9,7 +9,7 @@
 
 namespace braid {
 
-/// The steps that wait for all peers of a group, in the order of issue.
+/// The steps in which all ranks of a group meet, in the order of issue.
 using Barriers = std::map<std::string, std::vector<int>, std::less<>>;
 [[nodiscard]] Barriers barriers_of(const Program& program);
 

@@ -27,6 +27,10 @@ const std::string& comm_group(const Program& program, const Step& step) {
                          : program.kernels[static_cast<std::size_t>(step.kernel)].needs.comm_group;
 }
 
+bool meets(const Program& program, const Step& step) {
+  return step.kernel >= 0 && program.kernels[static_cast<std::size_t>(step.kernel)].needs.meets;
+}
+
 bool has_aligned_chunks(const TensorType& chunk, const SymbolTable& symbols) {
   std::int64_t divisor =
       std::gcd(static_cast<std::int64_t>(dtype_size(chunk.dtype)), kSliceAlignment);

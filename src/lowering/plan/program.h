@@ -161,8 +161,12 @@ struct Access {
 };
 [[nodiscard]] std::vector<Access> accesses(const Program& program, const Step& step);
 
-/// The group whose peers a step waits for; empty for any other step.
+/// The group whose peers a step waits for, by flags or by packets; empty for any other step.
 [[nodiscard]] const std::string& comm_group(const Program& program, const Step& step);
+
+/// Whether all peers have done with what they did before when such a step ends. One that only takes
+/// packets knows no more than that they have begun with it.
+[[nodiscard]] bool meets(const Program& program, const Step& step);
 
 /// How many streams the steps use: one past the highest.
 [[nodiscard]] int stream_count(const Program& program);

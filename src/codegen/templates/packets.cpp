@@ -1,0 +1,92 @@
+// The operand of a collective as packets: every rank sends its own into the scratch of all, and
+// adds up what came into its own. Data and flag are one access, so there is no barrier.
+//
+// Two halves of slots, which epochs take in turn, suffice: a rank that sends in epoch e + 2 is
+// through its run of epoch e + 1, so it has packets of e + 1 from every peer, be they few (no dim
+// is 0); a peer sends those once its run of e is over, and with it all its reads of the half that
+// e + 2 overwrites. A slot bears this epoch where this run's packet has come, and nowhere else.
+
+#include <algorithm>
+
+#include "codegen/cuda/preamble.h"
+#include "codegen/templates/body.h"
+
+namespace braid {
+
+using tile::Fn;
+using tile::Id;
+
+PacketSlots packet_slots(const KernelSpec& spec, const BodyInfo& info, const PieceWork& work) {
+  const SymbolTable& symbols = spec.body->symbols();
+  const DType dtype = spec.body->type(info.collective->inputs[0]).dtype;
+  const std::int64_t elements = tile::packet_elements(dtype, work.cols);
+  const bool has_rows = info.rows != Rows::kNone;
+  const std::int64_t width = max_numel(has_rows ? info.reduced_dims() : info.space, symbols);
+  const std::int64_t rows = has_rows ? max_numel(info.kept_dims(), symbols) : 1;
+  PacketSlots slots;
+  slots.pitch = (width + elements - 1) / elements * elements;
+  slots.slot_bytes = rows * slots.pitch / elements * tile::kPacketBytes;
+  // A quarter of a thread's registers, and no more than memory answers at one time.
+  constexpr std::int64_t kRegisters = 65536;
+  constexpr std::int64_t kMostPackets = 32;
+  const std::int64_t threads = 32 * spec.config.at("num_warps");
+  const std::int64_t most = std::min(kMostPackets, kRegisters / threads / 4 / 2);
+  const std::int64_t packets =
+      std::max<std::int64_t>(1, work.rows * work.cols / threads / elements);
+  slots.together = static_cast<int>(std::max<std::int64_t>(1, most / packets));
+  return slots;
+}
+
+/// The address, on rank `at`, of this epoch's slot of what rank `from` sends.
+Id BodyEmitter::packet_slot(Id from, Id at) {
+  const std::string& group = *info_.collective->attr<std::string>("group");
+  const std::int64_t world = body_.groups().at(group).size;
+  const Id scratch =
+      b_.param({.kind = KernelParam::Kind::kScratch, .index = 0, .expr = 0, .group = group}, 256);
+  const Id half = b_.map(Fn::kRem, {b_.epoch(), b_.integer(2)});
+  const Id slot = b_.map(Fn::kAdd, {b_.map(Fn::kMul, {half, b_.integer(world)}), from});
+  const Id offset = b_.map(Fn::kMul, {slot, b_.integer(slots_.slot_bytes)});
+  return b_.peer(b_.map(Fn::kAdd, {scratch, offset}), at);
+}
+
+void BodyEmitter::send(const Coords& at, const Mask& mask) {
+  const Node& collective = *info_.collective;
+  const TensorType& type = body_.type(collective.inputs[0]);
+  const std::string& group = *collective.attr<std::string>("group");
+  const Id place = place_();
+  const Id x = spread_like(value(collective.inputs[0], coords_.reshape(at, type.shape), mask),
+                           place, /*is_stored=*/true);
+  const Id ok = conjunction(mask, b_.type(place).cols);
+  const Id rank =
+      b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group});
+  const Id world = b_.integer(body_.groups().at(group).size);
+  // Each rank begins with the next, so that not all send to one at a time.
+  const Id loop = b_.begin_for(b_.integer(1), world, b_.integer(1), {});
+  const Id peer = b_.map(Fn::kRem, {b_.map(Fn::kAdd, {rank, b_.induction(loop)}), world});
+  b_.ll_store(packet_slot(rank, peer), place, x, ok, type.dtype);
+  b_.end_for(loop, {});
+  b_.ll_store(packet_slot(rank, rank), place, x, ok, type.dtype);
+}
+
+Id BodyEmitter::received(const Node& node, const Collective& form, const Mask& mask) {
+  const DType dtype = body_.type(node.outputs[0]).dtype;
+  const std::string& group = *node.attr<std::string>("group");
+  const Id rank =
+      b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group});
+  const Id place = place_();
+  const Id ok = conjunction(mask, b_.type(place).cols);
+  // Addresses first: loads that follow each other wait together.
+  for (std::int64_t from = 0; from < std::min<std::int64_t>(form.ranks, tile::kUnrolledRanks);
+       ++from) {
+    packet_slot(b_.integer(from), rank);
+  }
+  const auto part = [&](Id from) {
+    return b_.ll_load(packet_slot(from, rank), place, from, ok, dtype);
+  };
+  const Id sum = sum_of(form, dtype, part, slots_.together);
+  // Neighbouring threads have neighbouring packets; the order in which a row is added up is that of
+  // its own layout.
+  return info_.rows == Rows::kNone ? sum : b_.convert_layout(sum);
+}
+
+}  // namespace braid
