@@ -17,6 +17,10 @@ inline constexpr std::array<std::string_view, 5> kReduceOpNames = {"sum", "avg",
 /// Nothing for another name.
 [[nodiscard]] std::optional<ReduceOp> parse_reduce_op(std::string_view name);
 
+/// The algorithm of a collective that a communicator runs, on whole buffers and beside the kernels:
+/// it stays asynchronous, and chunks are along dim 0.
+inline constexpr std::string_view kByCommunicator = "nccl";
+
 /// Where the elements of a collective's result come from; one form for all of them. Every rank of
 /// the group has an operand of the same shape. A result element of rank `me` is
 ///   - along `gather_dim`, the element of the rank whose chunk its index lies in;

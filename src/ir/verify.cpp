@@ -7,6 +7,7 @@
 #include "braid/error.h"
 #include "braid/graph.h"
 #include "ir/mutation.h"
+#include "ir/op_registry.h"
 #include "ir/text.h"
 #include "ir/views.h"
 
@@ -98,7 +99,7 @@ Shared shared_operands(const Node& node, SharedInputs& known) {
   if (const Graph* body = body_of(node)) return shared_inputs(*body, known);
   const bool copied = node.op->op_class == OpClass::kPeerCopy;
   if (node.op->op_class != OpClass::kCollective && !copied) return {};
-  if (!copied && node.attr<std::string>("algorithm")->empty()) return {};
+  if (!copied && (node.attr<std::string>("algorithm")->empty() || is_asynchronous(node))) return {};
   return {{0, *node.attr<std::string>("group")}};
 }
 
