@@ -115,7 +115,7 @@ void NcclCommunicator::connect(std::span<const std::string> offers) {
   nccl::Config config;
   config.blocking = 0;  // so that a member that does not come can be given up
   config.max_ctas = static_cast<int>(kCommunicatorBlocks);
-  aborted_ = false;
+  ready_ = aborted_ = false;
   device_.with_current(options_.rank, [&] {
     check(api_.ncclCommInitRankConfig(&comm_, static_cast<int>(options_.members), id,
                                       static_cast<int>(options_.index), &config),
@@ -154,7 +154,9 @@ void NcclCommunicator::settle() {
       if (aborted_) throw_environment(where_, "the communicator was aborted");
       check(api_.ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError");
     }
-    if (state != nccl::kInProgress) return check(state, "ncclCommGetAsyncError");
+    check(state, "ncclCommGetAsyncError");
+    ready_ = state == nccl::kSuccess;
+    if (ready_) return;
     if (std::chrono::steady_clock::now() > deadline) {
       abort();
       throw Error(ErrorCode::kTimeout, where_,
@@ -259,7 +261,9 @@ void NcclCommunicator::release() noexcept {
   const nccl::Comm comm = std::exchange(comm_, nullptr);
   if (comm == nullptr || aborted_ || options_.callers != nullptr) return;
   try {
-    device_.with_current(options_.rank, [&] { api_.ncclCommDestroy(comm); });
+    // One that is not ready would wait for the others.
+    device_.with_current(options_.rank,
+                         [&] { ready_ ? api_.ncclCommDestroy(comm) : api_.ncclCommAbort(comm); });
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
   }
 }

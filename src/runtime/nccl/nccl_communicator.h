@@ -53,6 +53,7 @@ class NcclCommunicator final : public Communicator {
   std::string where_;  ///< for errors: "group 'tp', rank 1"
   std::mutex mutex_;   ///< of comm_ and aborted_, which abort() uses from its own thread
   nccl::Comm comm_ = nullptr;
+  bool ready_ = false;  ///< all members have come
   bool aborted_ = false;
 };
 
