@@ -111,7 +111,7 @@ TEST_F(Nccl, RanksThatShareAGpuDoWithoutIt) {
 
 TEST_F(Nccl, ALostPeerIsATimeoutAndTheExecutableIsUsableAfterwards) {
   const Graph graph = small_graph(3);
-  World world = open(3, 0.3);
+  World world = open(3, 1);
   Executable executable = Executable::compile(graph, world);
   check(executable, graph);
   nccl().lose_op = 2;
@@ -119,7 +119,7 @@ TEST_F(Nccl, ALostPeerIsATimeoutAndTheExecutableIsUsableAfterwards) {
   const auto [code, text] = error_of([&] { executable.synchronize(); });
   EXPECT_EQ(code, ErrorCode::kTimeout);
   EXPECT_THAT(text, ::testing::MatchesRegex("group 'far', rank [012]: collective 2 of its "
-                                            "communicator has waited for its peers for 0.3 s"));
+                                            "communicator has waited for its peers for 1 s"));
   check(executable, graph);
 }
 
@@ -292,7 +292,7 @@ TEST_F(Nccl, EveryCallThatFailsOnceIsOneErrorAndLeaksNothing) {
               b.waited("all_to_all_single", {x}, testing::kFar),
               b.waited("broadcast", {x}, testing::with(testing::kFar, "src", std::int64_t{1}))});
   const auto run = [&] {
-    World world = open(2, 0.5);
+    World world = open(2, 2);
     Executable executable = Executable::compile(graph, world);
     check(executable, graph);
   };

@@ -8,8 +8,13 @@ namespace braid {
 
 Communicator::Communicator(Device& device, int rank)
     : words_(device.allocate_host(rank, sizeof(Progress))) {
+  forget_progress();
+}
+
+void Communicator::forget_progress() {
   const Progress none;
   std::memcpy(reinterpret_cast<void*>(words_->address()), &none, sizeof none);
+  calls_ = 0;
 }
 
 void Communicator::begin(Stream& stream) { stream.write_value(words_->address(), ++calls_); }

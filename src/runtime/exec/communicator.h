@@ -63,6 +63,8 @@ class Communicator {
     bool operator==(const Progress&) const = default;
   };
   [[nodiscard]] Progress progress() const;
+  /// Counts from the start again. No work may be in flight.
+  void forget_progress();
 
  private:
   std::unique_ptr<Memory> words_;  ///< a Progress that streams write

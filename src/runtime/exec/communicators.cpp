@@ -115,6 +115,7 @@ void Communicators::connect(std::span<const std::string> offers) {
       for (const std::int64_t member : group_members(program_, groups_[g], ranks_[local])) {
         of_member.push_back(of_rank[static_cast<std::size_t>(member)]);
       }
+      communicator.forget_progress();
       communicator.connect(of_member);
     });
     call.end();

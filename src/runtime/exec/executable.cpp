@@ -132,7 +132,7 @@ struct Executable::Impl {
   ~Impl() {
     // Work in flight uses the memory that goes away now; its errors have no one left to tell.
     try {
-      drain();
+      drain(failed ? 0 : world->timeout_ns);
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     }
     if (on_loss) world->losses->remove(*on_loss);
@@ -177,11 +177,12 @@ struct Executable::Impl {
     synchronize_all(ranks);
   }
 
-  // Waits for all runs, on whatever streams; throws the first error.
-  void drain() {
+  // Waits for all runs, on whatever streams; throws the first error. A communicator may wait for
+  // its peers for so long.
+  void drain(std::uint64_t patience_ns) {
     for (std::size_t local = 0; local < ranks.size(); ++local) (void)stream_after_runs(local);
     foreign = false;
-    Watch watch(communicators, world->timeout_ns);
+    Watch watch(communicators, patience_ns);
     try {
       synchronize_all(ranks);
     } catch (const std::exception&) {
@@ -195,7 +196,7 @@ struct Executable::Impl {
   void recover() {
     has_run = unchecked = false;
     try {
-      drain();
+      drain(0);
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
       // Told when it was found.
     }
@@ -228,7 +229,7 @@ struct Executable::Impl {
 
   void synchronize() {
     try {
-      drain();
+      drain(world->timeout_ns);
     } catch (const std::exception&) {
       fail();
       throw;
