@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -115,6 +116,9 @@ class BRAID_API Stream {
   virtual void wait_value(std::uint64_t address, std::uint32_t value) = 0;
   /// Blocks the host until all work so far is done; throws the first error of that work.
   virtual void synchronize() = 0;
+  /// The device's own handle of it (a CUstream), for libraries that enqueue work by themselves;
+  /// null on a device that has none.
+  [[nodiscard]] virtual void* handle() const { return nullptr; }
 };
 
 /// Where programs run: N ranks, each with its own memory and streams. On `cpu` all ranks are
@@ -154,6 +158,11 @@ class BRAID_API Device {
   [[nodiscard]] virtual std::unique_ptr<Stream> wrap_stream(int rank, void* handle) {
     (void)rank, (void)handle;
     throw_invalid("stream", "this device has no raw streams; expected one of create_stream()");
+  }
+  /// Does `work` with the rank's GPU current on this thread, for libraries that look at that.
+  virtual void with_current(int rank, const std::function<void()>& work) {
+    (void)rank;
+    work();
   }
   [[nodiscard]] virtual std::unique_ptr<Event> create_event(int rank) = 0;
   /// Throws kEnvironment on a device without.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,6 +50,12 @@ struct WorldOptions {
   /// Where it says that a rank is lost (Rendezvous::lost), runs end with an error that says so; a
   /// new world needs a new rendezvous.
   std::shared_ptr<Rendezvous> rendezvous;
+  /// Of groups with "symmetric": false, by name: an ncclComm_t for each of this world's ranks, in
+  /// the order of ranks(), that the caller has made. It is never destroyed here, and must stay
+  /// until the executables are gone; but where a peer is lost it is aborted (ncclCommAbort), as
+  /// nothing else ends its kernels, and must not be used again: the error says so. Other groups get
+  /// communicators of their own. Without effect where no NCCL is used (docs/architecture.md).
+  std::map<std::string, std::vector<void*>, std::less<>> nccl_communicators;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
   /// Called before each kernel that is compiled or taken from the cache, and once when all are
   /// there (`done == total`).

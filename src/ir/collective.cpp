@@ -166,7 +166,7 @@ Shape Collective::result_shape(const Shape& operand, const SymbolTable& symbols)
 
 bool shares_operand(const Node& collective) {
   const std::string& algorithm = *collective.attr<std::string>("algorithm");
-  return !algorithm.empty() && algorithm != kPackets;
+  return !algorithm.empty() && algorithm != kPackets && algorithm != kByCommunicator;
 }
 
 Collective collective_of(const Graph& graph, std::string_view op, const Attrs& attrs,

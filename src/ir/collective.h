@@ -17,14 +17,18 @@ inline constexpr std::array<std::string_view, 5> kReduceOpNames = {"sum", "avg",
 /// Nothing for another name.
 [[nodiscard]] std::optional<ReduceOp> parse_reduce_op(std::string_view name);
 
-/// How a collective runs: its attribute `algorithm`, once it has one. All can run in one shot; the
-/// others are an all_reduce's (codegen/templates/collective.cpp).
+/// How a collective runs: its attribute `algorithm`, once it has one. All can run in one shot; two
+/// shots and packets are an all_reduce's (codegen/templates/collective.cpp), and an all_gather may
+/// be one kernel with the matmuls that read it (gather_gemm.cpp).
 inline constexpr std::string_view kOneShot = "one_shot";
 inline constexpr std::string_view kTwoShot = "two_shot";
 inline constexpr std::string_view kPackets = "ll";
 inline constexpr std::string_view kInKernel = "in_kernel";
+/// That of a collective that a communicator runs, on whole buffers and beside the kernels: it stays
+/// asynchronous, and chunks are along dim 0.
+inline constexpr std::string_view kByCommunicator = "nccl";
 /// Whether the peers read the operand where it lies, in the arena of the group: that of a
-/// collective with an algorithm, but for packets, which a rank sends.
+/// collective with an algorithm, but for packets, which a rank sends, and a communicator.
 [[nodiscard]] bool shares_operand(const Node& collective);
 /// Whether packets can carry it.
 [[nodiscard]] constexpr bool fits_packet(DType dtype) { return dtype_size(dtype) <= 4; }

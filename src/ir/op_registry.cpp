@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "braid/error.h"
+#include "ir/collective.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 
@@ -105,7 +106,8 @@ double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings
 bool is_asynchronous(const Node& node) {
   if (node.op->op_class == OpClass::kPeerCopy) return true;
   if (node.op->op_class != OpClass::kCollective || node.op->synchronous) return false;
-  return node.attr<std::string>("algorithm")->empty();
+  const std::string& algorithm = *node.attr<std::string>("algorithm");
+  return algorithm.empty() || algorithm == kByCommunicator;
 }
 
 bool takes_indices(const Node& node) { return node.op->takes_indices; }

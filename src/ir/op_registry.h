@@ -152,7 +152,8 @@ struct OpDef {
 };
 
 /// What runs in the background until its wait_tensor: a collective that lowering has not given an
-/// algorithm (shard_dim_alltoall waits by itself), and a copy from a peer.
+/// algorithm, or has left to a communicator (shard_dim_alltoall waits by itself), and a copy from a
+/// peer.
 [[nodiscard]] bool is_asynchronous(const Node& node);
 
 /// The op that a name stands for: `view` with a dtype is ATen's other view, view_dtype here.

@@ -32,6 +32,7 @@ void check_algorithm(std::string_view op, Mutates mutates, const Attrs& attrs) {
   if (plain) known.push_back(kOneShot);
   if (plain && op == "all_reduce") known.insert(known.end(), {kTwoShot, kPackets});
   if (plain && op == "all_gather_into_tensor") known.push_back(kInKernel);
+  if (plain && op != "shard_dim_alltoall") known.push_back(kByCommunicator);
   if (algorithm.empty() || std::find(known.begin(), known.end(), algorithm) != known.end()) return;
   fail("/attrs/algorithm",
        fmt::format("found {}; expected no algorithm for {}, which lowering gives one{}",
@@ -170,8 +171,10 @@ void add_collective_ops(std::vector<OpDef>& ops) {
   const AttrDef reduce_op = {"reduce_op", AttrType::kReduceOp, {}};
   const AttrDef dim = {"dim", AttrType::kInt, std::int64_t{0}, false,
                        "The one that is gathered or scattered."};
-  const AttrDef algorithm = {"algorithm", AttrType::kString, std::string(), false,
-                             "Set by lowering: the node is synchronous then and needs no wait."};
+  const AttrDef algorithm = {
+      "algorithm", AttrType::kString, std::string(), false,
+      "Set by lowering: but for nccl, the node is synchronous then and needs no "
+      "wait."};
   constexpr int kMany = std::numeric_limits<int>::max();
 
   const auto add = [&](const std::string& name, int operands, Mutates mutates,

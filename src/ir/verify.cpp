@@ -8,6 +8,7 @@
 #include "braid/graph.h"
 #include "ir/collective.h"
 #include "ir/mutation.h"
+#include "ir/op_registry.h"
 #include "ir/text.h"
 #include "ir/views.h"
 

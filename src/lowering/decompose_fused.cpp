@@ -27,7 +27,8 @@ constexpr ReasonCode kOtherForm{"lower_collectives.other_form", "; {how}: {us:.1
 constexpr ReasonCode kNoForm{"lower_collectives.no_form", "; not {how}: {why}"};
 constexpr ReasonCode kNoKernel{
     "lower_collectives.no_kernel",
-    "it takes a gather of rows, with one matmul or a pair of equal size"};
+    "it takes a gather of rows in symmetric memory, with one matmul or a "
+    "pair of equal size"};
 
 bool is_fused(const Node& node) { return node.op->op_class == OpClass::kFusedMatmul; }
 
@@ -65,6 +66,9 @@ class Forms {
     const PassConfig& config = context.config;
     best_ = kApart;
     if (!obstacle_ && (config.always_pipeline || ns(kChunks) < ns(best_))) best_ = kChunks;
+    if (!graph.groups().find(*node.attr<std::string>("group"))->second.symmetric) {
+      estimate_.in_kernel_ns.reset();
+    }
     if (!estimate_.in_kernel_ns) return;
     if (config.gather_in_kernel || (!config.always_pipeline && ns(kKernel) < ns(best_))) {
       best_ = kKernel;

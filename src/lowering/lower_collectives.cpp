@@ -10,6 +10,7 @@
 #include "ir/mutation.h"
 #include "ir/text.h"
 #include "ir/views.h"
+#include "lowering/by_communicator.h"
 #include "lowering/decompose_fused.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
@@ -39,7 +40,11 @@
 // (decompose_fused.cpp): in chunks, as their collective and matmuls, or with the gather for the
 // kernel of its matmuls. The operand of a copy from a peer is as that of a collective; such a copy
 // stays asynchronous.
-// Refuses groups without symmetric memory, and in-place and out forms: functionalize comes first.
+// Refuses in-place and out forms: functionalize comes first.
+//
+// Over a group without symmetric memory a communicator runs it (nccl), on its operand wherever that
+// lies, and beside the kernels: it stays asynchronous, and its wait_tensor stays. Communicators
+// know chunks along dim 0 only; movements in front of it and behind its wait bring others there.
 //
 // Region markers go here too: they tell the graph passes before this one where layers begin and
 // end, and mean nothing to a kernel.
@@ -95,7 +100,8 @@ class Lowering {
         device_(device_model(context.target)),
         is_output_(graph.output_flags()),
         readers_(graph.values().size(), 0),
-        rewrite_(graph) {
+        rewrite_(graph),
+        by_communicator_(graph, context, rewrite_) {
     for (const Node& node : graph.nodes()) {
       if (is_view(graph, node.outputs[0])) continue;
       for (ValueId input : node.inputs) ++readers_[static_cast<std::size_t>(base_of(input))];
@@ -111,6 +117,8 @@ class Lowering {
         lower(node);
       } else if (copies_from_peer(node)) {
         lower_copy(node);
+      } else if (waits_for_communicator(node)) {
+        by_communicator_.wait(node);
       } else if (goes(graph_, node)) {
         rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
       } else {
@@ -144,11 +152,12 @@ class Lowering {
 
   void lower(const Node& node) {
     const std::string& name = *node.attr<std::string>("group");
-    const Group& group = symmetric_group(node);
+    const Group& group = graph_.groups().find(name)->second;
     if (!mutated_operands(node).empty()) {
       throw_invalid(node.name, fmt::format("{} overwrites its operand; run functionalize first",
                                            node.op_name()));
     }
+    if (!group.symmetric) return by_communicator_.lower(node);
     Attrs attrs = node.attrs;
     Choice choice;
     const auto choose = [&](ValueId operand) {
@@ -190,6 +199,12 @@ class Lowering {
     context_.applied(kPass, node.name,
                      Reason(kRuns, choice.algorithm, group.size, name, bytes, ns / 1e3,
                             device_.name, std::move(choice.others)));
+  }
+
+  bool waits_for_communicator(const Node& node) const {
+    if (node.op->op_class != OpClass::kWait) return false;
+    const NodeId waited = graph_.value(node.inputs[0]).producer;
+    return waited >= 0 && by_communicator_.runs(graph_.node(waited));
   }
 
   struct Choice {
@@ -285,6 +300,7 @@ class Lowering {
   std::vector<int> readers_;  ///< nodes, and graph outputs, that read the bytes of each value
   std::map<std::pair<ValueId, std::string>, ValueId> copied_operands_;  ///< of copies from peers
   Rewriter rewrite_;
+  ByCommunicator by_communicator_;
 };
 
 constexpr PassOption kOptions[] = {

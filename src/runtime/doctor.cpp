@@ -7,10 +7,10 @@
 #include "ir/text.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/compile/nvrtc_api.h"
-#include "runtime/compile/python_packages.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
+#include "runtime/nccl/nccl_api.h"
 
 namespace braid {
 namespace {
@@ -37,27 +37,12 @@ void find_driver(std::vector<Checkup>& findings) {
 }
 
 Checkup find_nccl() {
-  std::vector<std::string> candidates;
-  for (const std::filesystem::path& wheels : cuda_wheels()) {
-    for (std::string& file : library_files((wheels / "nccl/lib").string(), "libnccl.so", {"2"})) {
-      candidates.push_back(std::move(file));
-    }
+  try {
+    const nccl::Api& api = nccl::Api::get();
+    return {"NCCL", true, api.version, api.library.path(), ""};
+  } catch (const Error& error) {
+    return {"NCCL", false, "", "", std::string(message_of(error))};
   }
-  candidates.emplace_back("libnccl.so.2");
-  const DynamicLibrary library(candidates);
-  int (*get_version)(int*) = nullptr;
-  std::string missing;
-  if (library.loaded()) bind_symbol(library, "ncclGetVersion", get_version, missing);
-  int version = 0;
-  if (get_version == nullptr || get_version(&version) != 0) {
-    return {"NCCL", false, "", library.path(),
-            fmt::format("install libnccl2 or `pip install nvidia-nccl-cu13` (only for groups that "
-                        "span several machines). Tried: {}",
-                        library.loaded() ? library.path() : library.failure())};
-  }
-  return {"NCCL", true,
-          fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100),
-          library.path(), ""};
 }
 
 Checkup find_cpu_device() {

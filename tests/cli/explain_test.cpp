@@ -14,25 +14,27 @@ using nlohmann::json;
 using test::run_braid;
 using testing::HasSubstr;
 
-/// A gather and its matmul over a group without symmetric memory, where no collective can run.
+/// A gather and its matmul over a group without symmetric memory, which is not pipelined, and a
+/// gather by hand that no communicator can do.
 const char* const kNoSymmetricMemory = R"({"braid": 1, "name": "g",
   "groups": {"tp": {"size": 2, "symmetric": false}},
   "inputs": [{"name": "s", "dtype": "f32", "shape": [32, 32], "per_rank": true},
              {"name": "b", "dtype": "f32", "shape": [32, 16], "per_rank": true}],
   "nodes": [{"name": "g", "op": "all_gather_into_tensor", "inputs": ["s"], "attrs": {"group": "tp"}},
             {"name": "w", "op": "wait_tensor", "inputs": ["g"]},
-            {"name": "m", "op": "mm", "inputs": ["w", "b"]}],
-  "outputs": ["m"]})";
+            {"name": "m", "op": "mm", "inputs": ["w", "b"]},
+            {"name": "h", "op": "all_gather_into_tensor", "inputs": ["s"],
+             "attrs": {"group": "tp", "dim": 1, "algorithm": "nccl"}},
+            {"name": "v", "op": "wait_tensor", "inputs": ["h"]}],
+  "outputs": ["m", "v"]})";
 
 TEST(Explain, PrintsTheRemarksBeforeAnErrorOfALatePass) {
   const std::string error =
-      "braid: error: /groups/tp/symmetric: false; all_gather_into_tensor 'g' runs only over a "
-      "group "
-      "with symmetric memory: expected true (or no such key)\n";
+      "braid: error: h: all_gather_into_tensor along dim 1; expected dim 0 of a communicator\n";
   const auto text = run_braid({"explain", "-", "--enable", "micro_pipeline"}, kNoSymmetricMemory);
   EXPECT_EQ(text.exit_code, 2);
   EXPECT_EQ(text.err, error);
-  EXPECT_THAT(text.out, HasSubstr("g: 3 nodes on 2 ranks; no plan, for a pass failed\n"));
+  EXPECT_THAT(text.out, HasSubstr("g: 5 nodes on 2 ranks; no plan, for a pass failed\n"));
   EXPECT_THAT(text.out, HasSubstr("group tp: 2 ranks, no symmetric memory\n"));
   EXPECT_THAT(text.out, HasSubstr("  missed   g: group 'tp' has no symmetric memory"));
   const auto result =
@@ -43,7 +45,7 @@ TEST(Explain, PrintsTheRemarksBeforeAnErrorOfALatePass) {
   ASSERT_TRUE(document.is_object());
   EXPECT_EQ("braid: error: " + document["error"].get<std::string>() + "\n", error);
   EXPECT_FALSE(document.contains("steps"));
-  const json remark = document["remarks"].back();
+  const json remark = document["remarks"].front();
   EXPECT_EQ(remark["node"], "g");
   EXPECT_EQ(remark["code"], "micro_pipeline.not_symmetric");
   EXPECT_EQ(remark["arguments"], json({{"group", "tp"}}));

@@ -191,6 +191,7 @@ TEST(Collective, OnlyLoweringChoosesAnAlgorithm) {
   EXPECT_TRUE(is_error(refusal("all_reduce", "ring"), "n/attrs/algorithm",
                        "found \"ring\"; expected no algorithm for all_reduce"));
   EXPECT_EQ(refusal("all_reduce", "one_shot"), "no error");
+  EXPECT_EQ(refusal("all_reduce", "nccl"), "no error");
   for (const char* op : {"all_reduce_", "all_reduce_coalesced", "all_reduce_coalesced_"}) {
     EXPECT_TRUE(is_error(refusal(op, "one_shot"), "n/attrs/algorithm", "taken apart"));
   }

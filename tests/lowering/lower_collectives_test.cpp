@@ -230,23 +230,6 @@ TEST(LowerCollectives, AppliesOnce) {
   EXPECT_THAT(context.remarks, IsEmpty());
 }
 
-TEST(LowerCollectives, GroupWithoutSymmetricMemoryIsRefused) {
-  const Graph graph = parse_graph(R"({"braid": 1, "name": "g", "symbols": {},
-    "groups": {"far": {"size": 2, "symmetric": false}},
-    "inputs": [)" + input("x", "4") +
-                                  R"(], "nodes": [)" + all_reduce("c", "x", "far") + "," + kWait +
-                                  R"(], "outputs": ["s"]})");
-  PassContext context = in_one_shot();
-  try {
-    lower_collectives(graph, context);
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    EXPECT_EQ(error.where(), "/groups/far/symmetric");
-    EXPECT_THAT(error.what(), HasSubstr("expected true"));
-  }
-}
-
 // A2-11, A2-12, A2-15: every collective runs on its operand in place and gives a new value.
 TEST(LowerCollectives, EveryOutOfPlaceFormIsOneShot) {
   const std::pair<const char*, const char*> forms[] = {

@@ -87,6 +87,11 @@ braid::FakeCuda* fake_cuda() {
   return &state().control;
 }
 
+int fake_cuda_owner(unsigned long long address, std::size_t bytes) {
+  const Owner owner = owner_of(address, bytes);
+  return owner.known ? owner.gpu : -2;
+}
+
 int cuInit(unsigned) { return enter("cuInit"); }
 int cuDriverGetVersion(int* version) {
   *version = state().control.driver_version;
@@ -137,6 +142,10 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
 int cuCtxGetCurrent(void** context) {
   *context = context_stack().back();
   return enter("cuCtxGetCurrent");
+}
+int cuCtxGetDevice(int* device) {
+  *device = current_gpu();
+  return *device < 0 ? kInvalidContext : 0;
 }
 int cuCtxPushCurrent_v2(void* context) {
   if (const int error = enter("cuCtxPushCurrent")) return error;
@@ -237,6 +246,9 @@ int cuIpcOpenMemHandle_v2(unsigned long long* address, IpcHandle handle, unsigne
 int cuIpcCloseMemHandle(unsigned long long) {
   --state().control.opened_handles;
   return enter_context("cuIpcCloseMemHandle");
+}
+int cuLaunchHostFunc(void* stream, void (*function)(void*), void* data) {
+  return enqueue("cuLaunchHostFunc", stream, function != nullptr, at_once([=] { function(data); }));
 }
 int cuStreamCreate(void** stream, unsigned) {
   const int error = create("cuStreamCreate", Kind::kStream, stream);

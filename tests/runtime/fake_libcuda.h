@@ -58,5 +58,9 @@ struct FakeCuda {
 
 }  // namespace braid
 
+/// For the stand-in of NCCL: the GPU whose memory holds that stretch, -1 for pinned memory of the
+/// host, -2 for other memory.
+extern "C" int fake_cuda_owner(unsigned long long address, std::size_t bytes);
+
 /// The control block of the stand-in, with its counters brought up to date.
 extern "C" braid::FakeCuda* fake_cuda();

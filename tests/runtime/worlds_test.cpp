@@ -11,7 +11,9 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
+#include "run/far_graphs.h"
 #include "runtime/device_loader.h"
+#include "runtime/error_of.h"
 
 namespace braid {
 namespace {
@@ -176,6 +178,52 @@ TEST_F(LateWorlds, RecoverTogether) {
     EXPECT_LT(relative_error(executable.output(static_cast<int>(rank), "y"), expected[rank][0]),
               1e-3);
     ends_[rank]->barrier();
+  });
+  EXPECT_THAT(errors, ElementsAre("", ""));
+}
+
+// Over a group without symmetric memory. A communicator is made by all worlds together.
+class FarWorlds : public Worlds {
+ protected:
+  FarWorlds() : Worlds(1) {}
+  static Graph graph() {
+    testing::FarBuilder b(2);
+    const ValueId x = b.op("neg", {b.in(DType::kBF16, {testing::kT, 64}, "x")});
+    const ValueId sum = b.waited("all_reduce", {x}, testing::reducing("sum"));
+    return b.take({b.op("neg", {b.waited("all_gather_into_tensor", {sum}, testing::kFar)})});
+  }
+};
+
+TEST_F(FarWorlds, ALostPeerIsATimeoutOfTheOthersAndBothGoOn) {
+  const Graph far = graph();
+  const Bindings bindings{{"T", 5}};
+  const RankTensors inputs = random_inputs(far, bindings, 7);
+  const RankTensors expected = evaluate(far, inputs, bindings);
+  const auto errors = on_both([&](std::size_t rank) {
+    Executable executable = Executable::compile(far, worlds_[rank]);
+    executable.prepare(bindings);
+    const auto check = [&] {
+      executable.set_input(static_cast<int>(rank), "x", inputs[rank][0]);
+      executable.poison_outputs();
+      executable.run();
+      const std::string& name = far.value(far.outputs()[0]).name;
+      EXPECT_LT(relative_error(executable.output(static_cast<int>(rank), name), expected[rank][0]),
+                1e-3);
+    };
+    for (int round = 0; round < 3; ++round) check();
+    if (rank == 0) {
+      executable.run();  // rank 1 does not
+      const auto [code, text] = error_of([&] { executable.synchronize(); });
+      EXPECT_EQ(code, ErrorCode::kTimeout);
+      EXPECT_EQ(text,
+                "group 'far', rank 0: collective 7 of its communicator has waited for its "
+                "peers for 1 s");
+      EXPECT_THAT(error_of([&] { executable.run(); }).second, HasSubstr("expected recover()"));
+    }
+    ends_[rank]->barrier();
+    executable.recover();
+    check();
+    ends_[rank]->barrier();  // the other rank still reads
   });
   EXPECT_THAT(errors, ElementsAre("", ""));
 }

@@ -27,8 +27,8 @@
 //   - around an all_reduce's operand, unless it is pointwise and so small that the collective's own
 //     blocks compute it into the arena before they signal.
 // A view that something else than a kernel reads stays outside as well: a name, not work. So does
-// each view_dtype: bytes have another dtype only in memory. Chunks, copies from peers and their
-// waits stay as they are.
+// each view_dtype: bytes have another dtype only in memory. Chunks, and what runs in the background
+// with its wait (copies from peers, collectives of a communicator), stay where they are.
 // legal.cpp says what is possible, profit.cpp what pays, emit.cpp makes the new graph.
 namespace braid {
 namespace {
@@ -57,7 +57,7 @@ class Fuser {
     const Node& n = node(id);
     switch (n.op->op_class) {
       case OpClass::kWait:
-        if (!waits_for_copy(n)) {
+        if (!waits_for_background(n)) {
           throw_invalid(n.name, "wait_tensor cannot be fused; run lower_collectives first");
         }
         [[fallthrough]];
@@ -79,6 +79,7 @@ class Fuser {
           throw_invalid(
               n.name, fmt::format("{} has no algorithm; run lower_collectives first", n.op_name()));
         }
+        if (is_asynchronous(n)) return keep(id);
         break;
       default:
         break;
@@ -86,9 +87,9 @@ class Fuser {
     join_operands(id);
   }
 
-  bool waits_for_copy(const Node& wait) const {
+  bool waits_for_background(const Node& wait) const {
     const NodeId waited = clusters_.producer(wait.inputs[0]);
-    return waited >= 0 && node(waited).op->op_class == OpClass::kPeerCopy;
+    return waited >= 0 && is_asynchronous(node(waited));
   }
 
   void keep(NodeId id) {

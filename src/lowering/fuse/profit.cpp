@@ -44,6 +44,26 @@ Reason would_repeat(const Clusters& clusters, int other, NodeId id,
                 TensorType{graph.type(node.outputs[0]).dtype, visited}.str());
 }
 
+/// Whether the item has work that stands between the start of a communicator's collective and its
+/// wait, and the nodes read what is waited for: it would not run beside the collective any more.
+/// What is only pointwise saves as much where it is fused.
+Reason would_wait(const Clusters& clusters, int other, const std::vector<NodeId>& own) {
+  const Item& item = clusters.item(other);
+  if (item.anchor == Anchor::kNone) return {};
+  for (NodeId n : own) {
+    for (ValueId input : clusters.node(n).inputs) {
+      const NodeId wait = clusters.producer(input);
+      if (wait < 0 || clusters.node(wait).op->op_class != OpClass::kWait) continue;
+      const NodeId start = clusters.producer(clusters.node(wait).inputs[0]);
+      if (std::any_of(item.nodes.begin(), item.nodes.end(),
+                      [&](NodeId inside) { return start < inside && inside < wait; })) {
+        return Reason(why::kWouldWait, clusters.node(start).name);
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
@@ -92,6 +112,7 @@ bool gathers_within(const Clusters& clusters, int host) {
 
 Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vector<NodeId>& own) {
   const Node& n = clusters.node(id);
+  if (Reason reason = would_wait(clusters, host, own)) return reason;
   if (is_collective(n)) {
     if (is_cheap_prologue(clusters, host, id)) return {};
     return Reason(why::kCollectiveOpens, n.op_name());
@@ -107,6 +128,7 @@ Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vec
 Reason cannot_absorb(const Clusters& clusters, int joined, int other, NodeId id,
                      const std::vector<NodeId>& own) {
   const Node& n = clusters.node(id);
+  if (Reason reason = would_wait(clusters, other, own)) return reason;
   if (n.op->op_class == OpClass::kMatmul) return cannot_join(clusters, other, id, own);
   const Item& mine = clusters.item(joined);
   const Item& its = clusters.item(other);

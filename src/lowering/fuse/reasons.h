@@ -31,4 +31,7 @@ inline constexpr ReasonCode kCannotJoin{
 inline constexpr ReasonCode kRepeats{
     "fuse.repeats", "{computed} would be computed again for each element of {visited}"};
 
+inline constexpr ReasonCode kWouldWait{
+    "fuse.would_wait", "that kernel runs beside '{collective}', for which this one waits"};
+
 }  // namespace braid::fuse_reasons

@@ -8,6 +8,7 @@
 #include "ir/views.h"
 #include "lowering/fuse/kernel_body.h"
 #include "lowering/passes.h"
+#include "lowering/plan/collective_step.h"
 #include "lowering/plan/cost.h"
 #include "lowering/plan/lay_out.h"
 #include "lowering/plan/plan_steps.h"
@@ -29,6 +30,8 @@
 // then), then copies; each wait_tensor is a wait for its copy's event. Chunks are slices. A kernel
 // or copy writes its result straight into the value that joins it with others, where those chunks
 // are aligned; else a copy step does it, as for values that have a place already.
+// A collective that is left to a communicator is a step on another stream, which starts where the
+// kernels' stream stands; its wait_tensor is a wait for its event, too.
 // Refuses any other node: it should be inside a kernel by now.
 namespace braid {
 namespace {
@@ -184,6 +187,9 @@ class Builder {
       case OpClass::kMutation:
         buffer_of(node.outputs[0]) = buffer_of(node.inputs[0]);
         return steps_.copy(node.name, buffer_of(node.inputs[1]), buffer_of(node.inputs[0]));
+      case OpClass::kCollective:
+        if (!is_asynchronous(node)) break;
+        return add_collective(node);
       case OpClass::kKernel:
         return add_kernel(node);
       case OpClass::kChunk:
@@ -257,6 +263,13 @@ class Builder {
     step.source_peer =
         Step::Peer{*node.attr<std::string>("group"), *node.attr<std::int64_t>("shift")};
     event_of_[static_cast<std::size_t>(node.outputs[0])] = steps_.copy_from_peer(std::move(step));
+  }
+
+  void add_collective(const Node& node) {
+    Step step = collective_step(graph_, node);
+    step.inputs = {buffer_of(node.inputs[0])};
+    step.outputs = {add_result(node.outputs[0])};
+    event_of_[static_cast<std::size_t>(node.outputs[0])] = steps_.collective(std::move(step));
   }
 
   /// The index of the node's kernel. `fuse` shares bodies as objects; a graph that was read from
@@ -333,7 +346,7 @@ class Builder {
   Program program_;
   std::vector<Place> places_;          ///< of each buffer
   std::vector<int> buffer_of_;         ///< of each value
-  std::vector<int> event_of_;          ///< of each value: of the copy that makes it
+  std::vector<int> event_of_;          ///< of each value: of what makes it in the background
   std::map<int, std::string> cut_by_;  ///< buffers with slices, and by which group
   std::map<std::pair<int, std::string>, int> copies_to_cut_;
   std::vector<bool> written_to_io_;  ///< values whose kernel writes an output

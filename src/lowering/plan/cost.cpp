@@ -74,7 +74,8 @@ double collective_node_ns(const Graph& graph, const Node& node, const Bindings& 
                           const DeviceModel& device) {
   const Group& group = graph.groups().find(*node.attr<std::string>("group"))->second;
   const std::string& given = *node.attr<std::string>("algorithm");
-  const std::string_view algorithm = given.empty() ? "ring" : std::string_view(given);
+  const bool rings = given.empty() || given == kByCommunicator;
+  const std::string_view algorithm = rings ? "ring" : std::string_view(given);
   const CollectiveModel& model = collective_model(algorithm);
   double ns = 0;
   for (std::size_t i = 0; i < node.outputs.size() && group.size > 1; ++i) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kComputeStream = 0;
 constexpr int kCopyStream = 1;
+constexpr int kCollectiveStream = 2;
 
 }  // namespace
 
@@ -28,11 +29,12 @@ void PlanSteps::append(Step step) {
 
 void PlanSteps::push(Step step) {
   step.stream = kComputeStream;
-  if (awaited_ >= 0) {
+  for (auto& [stream, awaited] : awaited_) {
+    if (awaited.next < 0) continue;
     append({.kind = Step::Kind::kEventWait,
-            .name = awaited_name_,
+            .name = awaited.name,
             .stream = kComputeStream,
-            .event = std::exchange(awaited_, -1)});
+            .event = std::exchange(awaited.next, -1)});
   }
   append(std::move(step));
 }
@@ -53,15 +55,27 @@ int PlanSteps::copy_from_peer(Step step) {
 }
 
 int PlanSteps::record(const std::string& name, int stream) {
-  Step step{.kind = Step::Kind::kEventRecord, .name = name, .stream = stream, .event = events_};
+  const auto event = static_cast<int>(stream_of_.size());
+  stream_of_.push_back(stream);
+  Step step{.kind = Step::Kind::kEventRecord, .name = name, .stream = stream, .event = event};
   stream == kComputeStream ? push(std::move(step)) : append(std::move(step));
-  return events_++;
+  return event;
+}
+
+int PlanSteps::collective(Step step) {
+  const std::string name = step.name;
+  const int event = record(name, kComputeStream);
+  append(
+      {.kind = Step::Kind::kEventWait, .name = name, .stream = kCollectiveStream, .event = event});
+  step.stream = kCollectiveStream;
+  append(std::move(step));
+  return record(name, kCollectiveStream);
 }
 
 void PlanSteps::await(const std::string& name, int event) {
-  if (event <= last_awaited_) return;  // the later one follows it on its stream
-  awaited_ = last_awaited_ = event;
-  awaited_name_ = name;
+  Awaited& awaited = awaited_[stream_of_[static_cast<std::size_t>(event)]];
+  if (event <= awaited.last) return;  // the later one follows it on its stream
+  awaited = {event, event, name};
 }
 
 /// One barrier does for all that was written before it.
@@ -93,10 +107,11 @@ void PlanSteps::add_barrier(const std::string& name, const std::string& group) {
 void PlanSteps::finish() {
   drop_unused_events();
   add_closing_barriers();
+  drop_unused_streams();
 }
 
 void PlanSteps::drop_unused_events() {
-  std::vector<int> number(static_cast<std::size_t>(events_), -1);
+  std::vector<int> number(stream_of_.size(), -1);
   for (const Step& step : program_.steps) {
     if (step.kind == Step::Kind::kEventWait) number[static_cast<std::size_t>(step.event)] = 0;
   }
@@ -109,6 +124,15 @@ void PlanSteps::drop_unused_events() {
   for (Step& step : program_.steps) {
     if (step.event >= 0) step.event = number[static_cast<std::size_t>(step.event)];
   }
+}
+
+/// The streams in use are numbered without a gap.
+void PlanSteps::drop_unused_streams() {
+  std::map<int, int> number{{kComputeStream, 0}};
+  for (const Step& step : program_.steps) number[step.stream] = 0;
+  int used = 0;
+  for (auto& [stream, n] : number) n = used++;
+  for (Step& step : program_.steps) step.stream = number[step.stream];
 }
 
 /// No remote read outlives a run: what no other step follows that waits for its group ends with a

@@ -10,7 +10,7 @@
 namespace braid {
 
 /// The steps of a program in the making. Kernels and copies go on one stream, copies from peers on
-/// another, with the events and barriers that they need.
+/// another, collectives of communicators on a third, with the events and barriers that they need.
 class PlanSteps {
  public:
   PlanSteps(Program& program, const PassContext& context) : program_(program), context_(context) {}
@@ -21,6 +21,9 @@ class PlanSteps {
   /// A copy with a source_peer on the copy stream, once all ranks have written the source; its
   /// event.
   int copy_from_peer(Step step);
+  /// A step of a communicator, once all that was pushed so far is done; its event. All are on one
+  /// stream, so that their order is the same on all ranks.
+  int collective(Step step);
   /// The compute stream's next step follows the event.
   void await(const std::string& name, int event);
   /// When all steps are there: leaves out events that others stand for, and adds the barriers with
@@ -33,6 +36,7 @@ class PlanSteps {
   void meet(const std::string& group, int source);
   void add_barrier(const std::string& name, const std::string& group);
   void drop_unused_events();
+  void drop_unused_streams();
   void add_closing_barriers();
   [[nodiscard]] int count() const { return static_cast<int>(program_.steps.size()); }
   [[nodiscard]] std::size_t whole(int buffer) const;
@@ -40,9 +44,13 @@ class PlanSteps {
   Program& program_;
   const PassContext& context_;
   std::map<std::size_t, int> written_at_;  ///< buffers that are no slices: the last step so far
-  int events_ = 0;
-  int awaited_ = -1, last_awaited_ = -1;  ///< events that the compute stream waits for
-  std::string awaited_name_;
+  std::vector<int> stream_of_;             ///< of each event
+  /// Events of one stream that the compute stream waits for: the next one, and the last so far.
+  struct Awaited {
+    int next = -1, last = -1;
+    std::string name;
+  };
+  std::map<int, Awaited> awaited_;                  ///< by their stream
   std::map<std::string, int, std::less<>> met_at_;  ///< groups: the step before their last barrier
   std::map<std::string, int, std::less<>> barriers_;  ///< groups: the kernel
 };

@@ -100,8 +100,11 @@ struct Step {
     std::int64_t shift = 0;
   };
   std::optional<Peer> source_peer, destination_peer;  ///< none: this rank's own
-  // kCollective: as the op of that name, "all_reduce"
+  // kCollective: as the op of that name, "all_reduce"; chunks are along dim 0
   std::string op, group, reduce_op;
+  TensorType operand;                ///< as the collective sees it; a view may have another shape
+  std::int64_t src = -1;             ///< of a broadcast
+  std::vector<std::int64_t> splits;  ///< uneven ones, as Collective::splits
   // kEventRecord, kEventWait
   int event = -1;
 };

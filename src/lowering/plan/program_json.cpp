@@ -2,6 +2,7 @@
 
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include "codegen/device_model.h"
@@ -232,8 +233,11 @@ class Writer {
     }
     put("\"kind\": \"{}\", ", step_kind(s.kind));
     if (s.kind == Step::Kind::kCollective) {
-      put("\"op\": {}, \"group\": {}, \"reduce_op\": {}, ", json_string(s.op), json_string(s.group),
-          json_string(s.reduce_op));
+      put("\"op\": {}, \"group\": {}, \"reduce_op\": {}, \"dtype\": \"{}\", \"shape\": {}, ",
+          json_string(s.op), json_string(s.group), json_string(s.reduce_op),
+          dtype_name(s.operand.dtype), json_shape(s.operand.shape));
+      if (s.src >= 0) put("\"src\": {}, ", s.src);
+      if (!s.splits.empty()) put("\"splits\": [{}], ", fmt::join(s.splits, ", "));
     } else {
       put("\"kernel\": {}, ", s.kernel);
     }

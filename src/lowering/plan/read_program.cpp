@@ -10,6 +10,7 @@
 #include "ir/text.h"
 #include "ir/text_file.h"
 #include "lowering/fuse/kernel_body.h"
+#include "lowering/plan/collective_step.h"
 #include "lowering/plan/program.h"
 
 // parse_program: a plan that anyone may have written. What follows from the rest of it is not
@@ -262,10 +263,28 @@ class ProgramReader {
 
   void read_step(const json& value, const Place& place) {
     using Kind = Step::Kind;
-    const Fields fields(value, place,
-                        {"name", "stream", "kind", "kernel", "inputs", "outputs", "indexed",
-                         "flags", "closing_barrier", "scratch", "source", "destination",
-                         "source_peer", "destination_peer", "op", "group", "reduce_op", "event"});
+    const Fields fields(value, place, {"name",
+                                       "stream",
+                                       "kind",
+                                       "kernel",
+                                       "inputs",
+                                       "outputs",
+                                       "indexed",
+                                       "flags",
+                                       "closing_barrier",
+                                       "scratch",
+                                       "source",
+                                       "destination",
+                                       "source_peer",
+                                       "destination_peer",
+                                       "op",
+                                       "group",
+                                       "reduce_op",
+                                       "dtype",
+                                       "shape",
+                                       "src",
+                                       "splits",
+                                       "event"});
     Step step;
     step.name = read_string(fields.get("name"), place / "name");
     step.stream = read_index(fields.get("stream"), place / "stream");
@@ -291,10 +310,7 @@ class ProgramReader {
         step.event = index("event");
         break;
       case Kind::kCollective:
-        step.op = read_string(fields.get("op"), place / "op");
-        step.group = read_string(fields.get("group"), place / "group");
-        step.reduce_op = read_string(fields.get("reduce_op"), place / "reduce_op");
-        read_operands(fields, place, step);
+        read_collective(fields, place, step);
         break;
       case Kind::kLaunch:
       case Kind::kBarrier:
@@ -314,6 +330,19 @@ class ProgramReader {
         break;
     }
     program_.steps.push_back(std::move(step));
+  }
+
+  void read_collective(const Fields& fields, const Place& place, Step& step) {
+    step.op = read_string(fields.get("op"), place / "op");
+    step.group = read_string(fields.get("group"), place / "group");
+    step.reduce_op = read_string(fields.get("reduce_op"), place / "reduce_op");
+    step.operand = read_type(fields, place);
+    if (const json* src = fields.find("src")) step.src = read_index(*src, place / "src");
+    if (const json* splits = fields.find("splits")) {
+      for (const int rows : read_indices(*splits, place / "splits")) step.splits.push_back(rows);
+    }
+    read_operands(fields, place, step);
+    at_place(place, [&] { return collective_of(program_, step); });
   }
 
   static std::optional<Step::Peer> read_peer(const Fields& fields, const Place& place,

@@ -19,6 +19,10 @@ std::vector<Waiting> waiting_steps(const Program& program) {
   std::vector<Waiting> all;
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];
+    // Ranks that share a GPU have a communicator whose waits take no block.
+    if (step.kind == Step::Kind::kCollective && program.ranks_per_device == 1) {
+      all.push_back({static_cast<int>(s), step.stream, kCommunicatorBlocks});
+    }
     if (comm_group(program, step).empty()) continue;
     const Expr& grid = program.kernels[static_cast<std::size_t>(step.kernel)].needs.grid;
     if (!grid.is_constant()) {

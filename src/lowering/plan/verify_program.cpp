@@ -7,6 +7,7 @@
 
 #include "codegen/protocol.h"
 #include "ir/numel.h"
+#include "lowering/plan/collective_step.h"
 #include "lowering/plan/expect.h"
 #include "lowering/plan/hazards.h"
 #include "lowering/plan/lifetimes.h"
@@ -160,10 +161,7 @@ class Verifier {
                "step {} waits for event {}, which no step before it records", s, st.event);
         return;
       case Step::Kind::kCollective:
-        expect(program_.groups.contains(st.group) && !st.op.empty() && st.inputs.size() == 1 &&
-                   st.outputs.size() == 1,
-               "step {} is no collective of one operand on a known group", s);
-        return;
+        return check_collective(s);
       case Step::Kind::kLaunch:
       case Step::Kind::kBarrier:
         return check_launch(s);
@@ -181,6 +179,17 @@ class Verifier {
     expect(peer->shift >= -program_.world && peer->shift <= program_.world,
            "step {} copies from or to the rank {} after its own in a world of {}", s, peer->shift,
            program_.world);
+  }
+
+  void check_collective(int s) const {
+    const Step& st = step(s);
+    expect(st.inputs.size() == 1 && st.outputs.size() == 1,
+           "step {} is no collective of one operand", s);
+    const Collective form = collective_of(program_, st);
+    const TensorType result{st.operand.dtype,
+                            form.result_shape(st.operand.shape, program_.symbols)};
+    check_type(s, st.inputs[0], st.operand);
+    check_type(s, st.outputs[0], result);
   }
 
   void check_launch(int s) {
@@ -238,14 +247,14 @@ class Verifier {
                       const std::vector<ValueId>& values) const {
     expect(ids.size() == values.size(), "step {} has {} operands where its kernel has {}", s,
            ids.size(), values.size());
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const TensorType& type = body.type(values[i]);
-      const TensorType& own = buffer(ids[i]).type;
-      // A view may name the same bytes under another dtype.
-      expect(same_numel(byte_shape(type), byte_shape(own)),
-             "step {} gives its kernel '{}', {}, for {}", s, buffer(ids[i]).name, text_of(own),
-             text_of(type));
-    }
+    for (std::size_t i = 0; i < ids.size(); ++i) check_type(s, ids[i], body.type(values[i]));
+  }
+
+  void check_type(int s, int id, const TensorType& type) const {
+    const TensorType& own = buffer(id).type;
+    // A view may name the same bytes under another dtype.
+    expect(same_numel(byte_shape(type), byte_shape(own)), "step {} takes '{}', {}, for {}", s,
+           buffer(id).name, text_of(own), text_of(type));
   }
 
   void check_operand(int id, int s) const {

@@ -18,21 +18,10 @@ namespace fs = std::filesystem;
 
 constexpr int kOldest = 12;  // the oldest version that is looked for
 
-// Where a CUDA toolkit may lie.
-std::vector<fs::path> toolkits() {
-  std::vector<fs::path> result;
-  for (const char* name : {"BRAID_CUDA_HOME", "CUDA_HOME"}) {
-    if (std::string home = environment(name); !home.empty()) result.emplace_back(home);
-  }
-  const fs::path usual = "/usr/local/cuda";
-  if (std::find(result.begin(), result.end(), usual) == result.end()) result.push_back(usual);
-  return result;
-}
-
 std::vector<std::string> candidates() {
   if (std::string path = environment("BRAID_NVRTC"); !path.empty()) return {path};
   std::vector<fs::path> directories;
-  for (const fs::path& home : toolkits()) {
+  for (const fs::path& home : cuda_toolkits()) {
     directories.push_back(home / "lib64");
     directories.push_back(home / "lib");
   }
@@ -147,7 +136,7 @@ std::vector<std::string> NvrtcApi::include_folders() const {
     candidates.push_back(wheels / "cu13/include");
     candidates.push_back(wheels / "cuda_runtime/include");
   }
-  for (const fs::path& home : toolkits()) candidates.push_back(home / "include");
+  for (const fs::path& home : cuda_toolkits()) candidates.push_back(home / "include");
   std::error_code error;
   for (const fs::path& folder : candidates) {
     if (!fs::exists(folder / "cuda_fp16.h", error)) continue;

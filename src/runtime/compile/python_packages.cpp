@@ -60,4 +60,14 @@ std::vector<fs::path> cuda_wheels() {
   return result;
 }
 
+std::vector<fs::path> cuda_toolkits() {
+  std::vector<fs::path> result;
+  for (const char* name : {"BRAID_CUDA_HOME", "CUDA_HOME"}) {
+    if (std::string home = environment(name); !home.empty()) result.emplace_back(home);
+  }
+  const fs::path usual = "/usr/local/cuda";
+  if (std::find(result.begin(), result.end(), usual) == result.end()) result.push_back(usual);
+  return result;
+}
+
 }  // namespace braid

@@ -470,8 +470,9 @@ class CpuStream final : public Stream {
     check_word(address);
     run(sizeof value, [=, this] {
       const std::atomic_ref<std::uint32_t> word(*reinterpret_cast<std::uint32_t*>(address));
+      // First: whoever sees the value knows what this stream knows.
+      if (core_->sanitizer != nullptr) core_->sanitizer->told(*state_->clock, address);
       word.store(value, std::memory_order_release);
-      wrote(address, sizeof value);
     });
   }
   void wait_value(std::uint64_t address, std::uint32_t value) override {

@@ -336,6 +336,7 @@ class CudaStream final : public Stream {
     const Current current(*gpu_);
     api_.check(api_.cuStreamSynchronize(handle_), "cuStreamSynchronize");
   }
+  [[nodiscard]] void* handle() const override { return handle_; }
 
  private:
   void launch_with_attributes(cuda::FunctionHandle function, const LaunchConfig& config,
@@ -436,6 +437,10 @@ class CudaDevice final : public Device {
   }
   [[nodiscard]] std::unique_ptr<Stream> wrap_stream(int rank, void* handle) override {
     return std::make_unique<CudaStream>(gpu(rank), static_cast<cuda::StreamHandle>(handle));
+  }
+  void with_current(int rank, const std::function<void()>& work) override {
+    const Current current(*gpu(rank));
+    work();
   }
   [[nodiscard]] std::unique_ptr<Memory> import_memory(int rank, std::string_view handle) override {
     return std::make_unique<CudaImportedMemory>(gpu(rank), handle);

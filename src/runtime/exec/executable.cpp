@@ -19,9 +19,11 @@
 #include "lowering/passes.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/compile/compile_program.h"
+#include "runtime/exec/communicators.h"
 #include "runtime/exec/rank_context.h"
 #include "runtime/exec/rendezvous.h"
 #include "runtime/exec/run_record.h"
+#include "runtime/exec/watch.h"
 #include "runtime/exec/world.h"
 
 namespace braid {
@@ -113,7 +115,9 @@ struct Executable::Impl {
       : world(std::move(world_impl)),
         program(std::move(plan_of_it)),
         code(std::move(code_of_it)),
-        heap(program, *world->device, world->ranks()) {
+        heap(program, *world->device, world->ranks()),
+        communicators(program, *world->device, world->ranks(), world->nccl_communicators,
+                      world->timeout_ns) {
     for (std::size_t local = 0; local < world->ranks().size(); ++local) {
       ranks.push_back(std::make_unique<RankContext>(*world->device, program, code, heap, local,
                                                     world->ranks()[local]));
@@ -128,17 +132,17 @@ struct Executable::Impl {
   ~Impl() {
     // Work in flight uses the memory that goes away now; its errors have no one left to tell.
     try {
-      drain();
+      drain(failed ? 0 : world->timeout_ns);
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     }
     if (on_loss) world->losses->remove(*on_loss);
   }
 
   /// What the other ranks must know of a rank that lives here.
-  [[nodiscard]] std::vector<RankCard> cards() const {
+  [[nodiscard]] std::vector<RankCard> cards() {
     std::vector<RankCard> mine;
     for (std::size_t local = 0; local < ranks.size(); ++local) {
-      mine.push_back({"", program.hash, heap.exports(local)});
+      mine.push_back({"", program.hash, heap.exports(local), communicators.offers(local)});
     }
     return mine;
   }
@@ -158,6 +162,13 @@ struct Executable::Impl {
       }
     });
   }
+  /// Once all can: a communicator waits for the others while it is made.
+  void communicate(const std::vector<RankCard>& cards) {
+    std::vector<std::string> offers;
+    offers.reserve(cards.size());
+    for (const RankCard& card : cards) offers.push_back(card.communicators);
+    communicators.connect(offers);
+  }
 
   // Records and all by which ranks wait for each other, on the ranks that live here. Nothing may be
   // in flight.
@@ -166,24 +177,39 @@ struct Executable::Impl {
     synchronize_all(ranks);
   }
 
-  // Waits for all runs, on whatever streams; throws the first error.
-  void drain() {
+  // Waits for all runs, on whatever streams; throws the first error. A communicator may wait for
+  // its peers for so long.
+  void drain(std::uint64_t patience_ns) {
     for (std::size_t local = 0; local < ranks.size(); ++local) (void)stream_after_runs(local);
     foreign = false;
-    synchronize_all(ranks);
+    Watch watch(communicators, patience_ns);
+    try {
+      synchronize_all(ranks);
+    } catch (const std::exception&) {
+      watch.finish();  // what it found says more
+      throw;
+    }
+    watch.finish();
   }
 
   // Ranks that stopped at different places would wait for epochs that never come.
   void recover() {
     has_run = unchecked = false;
     try {
-      drain();
+      drain(0);
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
       // Told when it was found.
     }
     const std::lock_guard lock(world->meeting);
     world->rendezvous->barrier();  // nobody's kernels wait any more
     reset();
+    if (!communicators.empty()) {
+      std::vector<std::string> mine;
+      for (std::size_t local = 0; local < ranks.size(); ++local) {
+        mine.push_back(communicators.offers(local));
+      }
+      communicators.connect(world->rendezvous->all_gather(std::move(mine)));
+    }
     world->rendezvous->barrier();
     failed = false;
   }
@@ -203,7 +229,7 @@ struct Executable::Impl {
 
   void synchronize() {
     try {
-      drain();
+      drain(world->timeout_ns);
     } catch (const std::exception&) {
       fail();
       throw;
@@ -262,6 +288,10 @@ struct Executable::Impl {
     for (const auto& rank : ranks) {
       rank->allocate_unbound();
       places.push_back(rank->places());
+      for (const auto& [name, group] : program.groups) {
+        Communicator* communicator = communicators.find(name, places.size() - 1);
+        if (communicator != nullptr) places.back().communicators[name] = communicator;
+      }
       plan->addresses.push_back(places.back().buffer_addresses);
       if (!world->device->watches()) continue;
       for (auto& memory : rank->named_memory(plan->bindings)) {
@@ -356,6 +386,8 @@ struct Executable::Impl {
         const ProgramKernel& kernel = program.kernels[static_cast<std::size_t>(step.kernel)];
         time.what = kernel.needs.template_name;
         time.ops = op_names(kernel.spec);
+      } else if (step.kind == Step::Kind::kCollective) {
+        time.what = step.op;
       }
       result.push_back(std::move(time));
     }
@@ -373,6 +405,7 @@ struct Executable::Impl {
   Program program;
   ProgramCode code;
   SymmetricHeap heap;
+  Communicators communicators;
   std::vector<std::unique_ptr<RankContext>> ranks;  ///< that live here
   std::vector<std::unique_ptr<Stream>> urgent;      ///< of each, where some live elsewhere
   std::optional<std::uint64_t> on_loss;             ///< in the world's LossWatch
@@ -428,7 +461,11 @@ Executable::Executable(const World& world, Program program, ProgramCode code) {
   const std::vector<RankCard> all = exchange_cards(*w.rendezvous, cards);
   w.take_part([&] { impl_->connect(all); });
   for (RankCard& card : cards) card.arenas.clear();
+  for (RankCard& card : cards) card.communicators.clear();
   (void)exchange_cards(*w.rendezvous, cards);  // nobody runs before all can
+  if (impl_->communicators.empty()) return;
+  w.take_part([&] { impl_->communicate(all); });
+  (void)exchange_cards(*w.rendezvous, cards);
 }
 
 Executable::Executable(Executable&&) noexcept = default;

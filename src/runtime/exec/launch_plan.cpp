@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "braid/error.h"
+#include "lowering/plan/collective_step.h"
 #include "runtime/exec/symmetric_heap.h"
 
 namespace braid {
@@ -49,12 +50,13 @@ class LaunchPlan::Builder {
   void build() {
     part();
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      for (std::size_t local = 0; local < ranks_.size(); ++local) {
-        step_ = &program_.steps[s];
-        step_index_ = s;
-        local_ = local;
-        add_step();
+      step_ = &program_.steps[s];
+      step_index_ = s;
+      if (step_->kind == Step::Kind::kCollective) {
+        add_collective();
+        continue;
       }
+      for (local_ = 0; local_ < ranks_.size(); ++local_) add_step();
     }
     meet();
     // Only now: the values do not move any more.
@@ -98,9 +100,7 @@ class LaunchPlan::Builder {
       case Step::Kind::kEventWait:
         return add_event(Record::What::kWait, step_->stream, step_->event);
       case Step::Kind::kCollective:
-        throw_invalid(step_->name, fmt::format("{} is a collective step; expected kernels alone: "
-                                               "there is no communicator",
-                                               step_->op));
+        return;  // of all ranks at once
     }
   }
 
@@ -157,6 +157,69 @@ class LaunchPlan::Builder {
     const std::int64_t rank =
         members(peer->group)[static_cast<std::size_t>(rank_after(peer->group, peer->shift))];
     return arena_of(peer->group, rank) + static_cast<std::uint64_t>(b.offset);
+  }
+
+  void add_collective() {
+    const Collective form = collective_of(program_, *step_);
+    local_ = 0;
+    Record record = this->record(Record::What::kCollective, step_->stream);
+    record.first_call = plan_.calls_.size();
+    record.call_count = ranks_.size();
+    for (; local_ < ranks_.size(); ++local_) {
+      const auto communicator = places().communicators.find(step_->group);
+      if (communicator == places().communicators.end()) {
+        throw_internal(step_->name, fmt::format("no communicator of '{}'", step_->group));
+      }
+      plan_.calls_.push_back({communicator->second,
+                              this->record(Record::What::kCollective, step_->stream).stream,
+                              call_of(form),
+                              {step_index_, local_}});
+      if (plan_.calls_.back().call.count > 0) continue;
+      plan_.calls_.resize(record.first_call);
+      return;
+    }
+    plan_.records_.push_back(record);
+  }
+
+  [[nodiscard]] CollectiveCall call_of(const Collective& form) const {
+    const TensorType& type = step_->operand;
+    CollectiveCall call{.op = kind_of(form),
+                        .dtype = type.dtype,
+                        .reduce = form.reduce.value_or(ReduceOp::kSum),
+                        .root = static_cast<int>(form.src.value_or(0)),
+                        .send = address(step_->inputs[0]),
+                        .receive = address(step_->outputs[0]),
+                        .count = bytes_of(type, bindings_) / dtype_size(type.dtype),
+                        .send_counts = {},
+                        .receive_counts = {},
+                        .receive_starts = {}};
+    if (call.op != CollectiveCall::Op::kAllToAll || call.count == 0) return call;
+    const std::vector<std::int64_t> all = members(step_->group);
+    const std::int64_t own = std::find(all.begin(), all.end(), places().rank) - all.begin();
+    const std::size_t row =
+        call.count / static_cast<std::size_t>(type.shape[0].evaluate(bindings_));
+    const std::size_t chunk = call.count / all.size();
+    for (std::int64_t member = 0; member < form.ranks; ++member) {
+      const bool even = form.splits.empty();
+      const auto rows = [&](std::int64_t from, std::int64_t to) {
+        return even ? chunk
+                    : row * static_cast<std::size_t>(
+                                form.splits[static_cast<std::size_t>(from * form.ranks + to)]);
+      };
+      call.send_counts.push_back(rows(own, member));
+      call.receive_counts.push_back(rows(member, own));
+      call.receive_starts.push_back(
+          even ? chunk * static_cast<std::size_t>(own)
+               : row * static_cast<std::size_t>(form.operand_start(member, own)));
+    }
+    return call;
+  }
+
+  static CollectiveCall::Op kind_of(const Collective& form) {
+    using Op = CollectiveCall::Op;
+    if (form.reduce) return form.scatter_dim ? Op::kReduceScatter : Op::kAllReduce;
+    if (form.src) return Op::kBroadcast;
+    return form.scatter_dim ? Op::kAllToAll : Op::kAllGather;
   }
 
   void add_launch() {
@@ -295,17 +358,35 @@ std::vector<LaunchPlan::Work> LaunchPlan::work() const {
   std::vector<Work> all;
   for (const Record& record : records_) {
     if (record.works()) all.push_back(record.work);
+    for (const Call& call : calls_of(record)) all.push_back(call.work);
   }
   return all;
+}
+
+void LaunchPlan::collect(std::span<const Call> calls, const Lanes& lanes) {
+  for (const Call& call : calls) call.communicator->begin(*lanes.streams[call.stream]);
+  GroupCall group(*calls.front().communicator);
+  for (const Call& call : calls) call.communicator->enqueue(call.call, *lanes.streams[call.stream]);
+  group.end();
+  for (const Call& call : calls) call.communicator->finish(*lanes.streams[call.stream]);
 }
 
 void LaunchPlan::run(const Lanes& lanes, std::span<Event* const> times) const {
   std::size_t next = 0;
   for (const Record& record : records_) {
+    const std::span<const Call> calls = calls_of(record);
     Stream& stream = *lanes.streams[record.stream];
     if (record.works()) stream.record(*times[next++]);
+    // All of a group call begin before any is enqueued.
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      lanes.streams[calls[c].stream]->record(*times[next + 2 * c]);
+    }
     enqueue(record, lanes);
     if (record.works()) stream.record(*times[next++]);
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      lanes.streams[calls[c].stream]->record(*times[next + 2 * c + 1]);
+    }
+    next += 2 * calls.size();
   }
 }
 

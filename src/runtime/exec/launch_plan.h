@@ -3,11 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "braid/device.h"
 #include "lowering/plan/program.h"
+#include "runtime/exec/communicator.h"
 #include "runtime/parameter_storage.h"
 
 namespace braid {
@@ -21,6 +24,8 @@ struct RankPlaces {
   /// Of each symmetric arena on each rank of the world (SymmetricHeap::peers).
   std::vector<std::vector<std::uint64_t>> peer_arenas;
   std::uint64_t record_address = 0;  ///< of its protocol::Record
+  /// Of each group that collective steps name; others may be missing.
+  std::map<std::string, Communicator*, std::less<>> communicators;
   /// Writes what a step's kernel takes by value (KernelParam::Kind::kBytes), `param.size` bytes
   /// that are zero; may be empty where no kernel has such a parameter.
   std::function<void(const Step& step, const KernelParam& param, std::span<std::uint8_t> bytes)>
@@ -54,7 +59,7 @@ class LaunchPlan {
   LaunchPlan& operator=(LaunchPlan&&) = default;
   ~LaunchPlan() = default;
 
-  /// A launch or a copy of a run.
+  /// A launch, a copy or a collective of a run.
   struct Work {
     std::size_t step;   ///< of the program
     std::size_t local;  ///< the rank, among those that live here
@@ -74,7 +79,7 @@ class LaunchPlan {
 
  private:
   struct Record {
-    enum class What : std::uint8_t { kLaunch, kCopy, kRecord, kWait };
+    enum class What : std::uint8_t { kLaunch, kCopy, kRecord, kWait, kCollective };
     What what = What::kLaunch;
     std::size_t stream = 0, event = 0;  ///< of Lanes
     Function* function = nullptr;
@@ -82,8 +87,16 @@ class LaunchPlan {
     std::size_t first_argument = 0, argument_count = 0;
     std::uint64_t destination = 0, source = 0;
     std::size_t bytes = 0;
-    Work work{};  ///< whose it is
+    std::size_t first_call = 0, call_count = 0;  ///< of all ranks here
+    Work work{};                                 ///< whose it is
     [[nodiscard]] bool works() const { return what == What::kLaunch || what == What::kCopy; }
+  };
+  /// One rank's part of a collective.
+  struct Call {
+    Communicator* communicator = nullptr;
+    std::size_t stream = 0;  ///< of Lanes
+    CollectiveCall call;
+    Work work{};
   };
   class Builder;
 
@@ -103,10 +116,18 @@ class LaunchPlan {
       case Record::What::kWait:
         stream.wait(*lanes.events[r.event]);
         break;
+      case Record::What::kCollective:
+        collect(calls_of(r), lanes);
+        break;
     }
   }
+  [[nodiscard]] std::span<const Call> calls_of(const Record& r) const {
+    return {calls_.data() + r.first_call, r.call_count};
+  }
+  static void collect(std::span<const Call> calls, const Lanes& lanes);
 
   std::vector<Record> records_;
+  std::vector<Call> calls_;
   ParameterStorage values_;             ///< of the arguments
   std::vector<const void*> arguments_;  ///< into values_
 };

@@ -15,7 +15,7 @@ namespace braid {
 namespace {
 
 constexpr const char* kPlace = "rendezvous";
-constexpr std::uint32_t kCardFormat = 1;
+constexpr std::uint32_t kCardFormat = 2;
 
 /// What the ends of one process share.
 struct Hall {
@@ -134,6 +134,7 @@ std::string encode(const RankCard& card) {
   out.string(card.hash);
   out.value<std::uint64_t>(card.arenas.size());
   for (const std::string& arena : card.arenas) out.string(arena);
+  out.string(card.communicators);
   return out.take();
 }
 
@@ -146,6 +147,7 @@ RankCard decode(std::string_view bytes, std::size_t rank) {
   // Each arena takes eight bytes at least: a damaged count ends the loop.
   const auto arenas = std::min<std::uint64_t>(in.value<std::uint64_t>(), bytes.size());
   for (std::uint64_t a = 0; a < arenas; ++a) card.arenas.emplace_back(in.string());
+  card.communicators = in.string();
   if (format != kCardFormat || !in.done()) {
     throw_invalid(kPlace, fmt::format("rank {} speaks another format; expected the same version of "
                                       "braid on all ranks",

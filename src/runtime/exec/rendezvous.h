@@ -12,6 +12,7 @@ struct RankCard {
   std::string failure;              ///< why it cannot take part; else empty
   std::string hash;                 ///< of its plan, worked out by itself
   std::vector<std::string> arenas;  ///< Memory::export_handle of each symmetric arena, or nothing
+  std::string communicators;        ///< Communicators::offers, or nothing
 };
 
 /// Exchanges the cards of this end's ranks for those of all ranks, by rank. Throws where a rank

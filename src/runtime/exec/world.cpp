@@ -49,6 +49,7 @@ World::Impl::Impl(const WorldOptions& options) : target(options.target) {
     if (std::string problem = cache->problem(); !problem.empty()) warn(options, problem);
   }
   progress = options.progress;
+  nccl_communicators = options.nccl_communicators;
 }
 
 void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device> opened) {

@@ -38,6 +38,7 @@ struct World::Impl {
   std::uint64_t timeout_ns = 0;  ///< of a wait for a peer
   bool line_info = false;        ///< kernels are compiled with the lines of their text
   Progress progress;
+  decltype(WorldOptions::nccl_communicators) nccl_communicators;  ///< the caller's
   /// Held while a run is enqueued on all ranks. Kernels of one run wait for each other; with those
   /// of two threads' runs between each other, both could wait for room on a GPU that neither
   /// leaves.

@@ -56,7 +56,10 @@ void Sanitizer::add_memory(int rank, std::uint64_t address, std::size_t bytes, s
 void Sanitizer::remove_memory(std::uint64_t address) {
   const std::lock_guard lock(mutex_);
   last_region_ = nullptr;
-  regions_.erase(address);
+  const auto found = regions_.find(address);
+  if (found == regions_.end()) return;
+  told_.erase(told_.lower_bound(address), told_.lower_bound(address + found->second.bytes));
+  regions_.erase(found);
 }
 
 void Sanitizer::name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) {
@@ -134,6 +137,17 @@ void Sanitizer::host_wrote(StreamClock& stream, std::uint64_t address, std::size
                           cell.write = access;
                           cell.initialized = true;
                         });
+}
+
+void Sanitizer::told(StreamClock& stream, std::uint64_t word) {
+  host_wrote(stream, word, sizeof(std::uint32_t));
+  const std::lock_guard lock(mutex_);
+  told_.insert_or_assign(word, stream.seen);
+}
+
+void Sanitizer::heard(StreamClock& stream, std::uint64_t word) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = told_.find(word); found != told_.end()) stream.seen.join(found->second);
 }
 
 // --- kernels -------------------------------------------------------------------------------------

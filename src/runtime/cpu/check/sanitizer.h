@@ -131,6 +131,9 @@ class Sanitizer {
   VectorClock clock_of(const StreamClock& stream);
   /// The stream's host work wrote there. That is not judged, only remembered.
   void host_wrote(StreamClock& stream, std::uint64_t address, std::size_t bytes);
+  /// The same of a word by which it tells others, and: the stream has waited for what it tells.
+  void told(StreamClock& stream, std::uint64_t word);
+  void heard(StreamClock& stream, std::uint64_t word);
 
   // --- kernels ---
   /// `file` is KernelImage::file.
@@ -260,6 +263,7 @@ class Sanitizer {
   std::uint32_t streams_ = 0;
   VectorClock host_;
   std::unordered_map<std::uint64_t, Published> published_;
+  std::map<std::uint64_t, VectorClock> told_;  ///< of each word, what its last writer knew
   std::uint64_t progress_ = 0;
   std::vector<Finding> findings_;
   std::set<Known> known_;

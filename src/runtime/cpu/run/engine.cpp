@@ -249,6 +249,9 @@ void Engine::poll_values() {
       continue;
     }
     const std::shared_ptr<StreamState> stream = std::move(value_waits_[i].stream);
+    if (reached && sanitizer_ != nullptr) {
+      sanitizer_->heard(*stream->clock, value_waits_[i].op.address);
+    }
     value_waits_.erase(value_waits_.begin() + static_cast<std::ptrdiff_t>(i));
     if (!reached) stream->error = "waits for a value, and another kernel failed: " + failure_;
     --unfinished_;

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "braid/device.h"
+#include "braid/world.h"
+#include "lowering/plan/program.h"
+#include "runtime/exec/communicator.h"
+
+namespace braid {
+
+/// The communicators of a program's collective steps: one for each group that has such a step, on
+/// each rank that lives here.
+class Communicators {
+ public:
+  using Callers = decltype(WorldOptions::nccl_communicators);
+  /// `callers`: as WorldOptions has them. Throws kEnvironment, with how to get
+  /// it, where NCCL is needed and missing.
+  Communicators(const Program& program, Device& device, std::span<const int> ranks,
+                const Callers& callers, std::uint64_t timeout_ns);
+
+  [[nodiscard]] bool empty() const { return groups_.empty(); }
+  /// Null where the program has no collective step of the group.
+  [[nodiscard]] Communicator* find(std::string_view group, std::size_t local) const;
+  [[nodiscard]] std::span<const std::unique_ptr<Communicator>> all() const { return all_; }
+  /// "group 'tp', rank 1", of all()[index].
+  [[nodiscard]] std::string name(std::size_t index) const;
+
+  /// What ranks[local] offers the others, for connect() on their side, which takes those of all
+  /// ranks of the world, by rank.
+  [[nodiscard]] std::string offers(std::size_t local);
+  void connect(std::span<const std::string> offers);
+  void abort() noexcept;
+
+ private:
+  const Program& program_;
+  std::vector<int> ranks_;
+  std::vector<std::string> groups_;
+  std::vector<std::unique_ptr<Communicator>> all_;  ///< [local * groups + group]
+};
+
+}  // namespace braid

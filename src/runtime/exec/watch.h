@@ -1,0 +1,46 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "braid/error.h"
+#include "runtime/exec/communicators.h"
+
+namespace braid {
+
+/// Looks after communicators while the host waits for work that waits for peers: where one says
+/// that it has failed, or has waited for longer than the timeout, all are aborted, so that the work
+/// ends. Without communicators it does nothing.
+class Watch {
+ public:
+  Watch(Communicators& communicators, std::uint64_t timeout_ns);
+  ~Watch() { stop(); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  /// To be called when the work has ended; throws what was found.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void loop();
+  void stop();
+  /// The first failure now, if any.
+  [[nodiscard]] std::optional<Error> look();
+
+  Communicators& communicators_;
+  std::chrono::nanoseconds timeout_;
+  std::vector<Communicator::Progress> last_;  ///< of each communicator, when it changed
+  std::vector<Clock::time_point> since_;
+  std::optional<Error> error_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace braid
