@@ -22,11 +22,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // y = rms_norm(all_reduce(x), g)
-Graph small_graph(double eps = 1e-5) {
+Graph small_graph(double eps = 1e-5, int ranks = 2) {
   return parse_graph(fmt::format(R"({{
     "braid": 1, "name": "small",
     "symbols": {{"T": {{"min": 1, "max": 8}}}},
-    "groups": {{"tp": {{"size": 2}}}},
+    "groups": {{"tp": {{"size": {}}}}},
     "inputs": [{{"name": "x", "dtype": "bf16", "shape": ["T", 64], "per_rank": true}},
                {{"name": "g", "dtype": "bf16", "shape": [64], "kind": "parameter"}}],
     "nodes": [{{"name": "c", "op": "all_reduce", "inputs": ["x"],
@@ -34,7 +34,7 @@ Graph small_graph(double eps = 1e-5) {
               {{"name": "s", "op": "wait_tensor", "inputs": ["c"]}},
               {{"name": "y", "op": "rms_norm", "inputs": ["s", "g"], "attrs": {{"eps": {}}}}}],
     "outputs": ["y"]}})",
-                                 eps));
+                                 ranks, eps));
 }
 
 class Worlds : public ::testing::Test {
@@ -226,6 +226,37 @@ TEST_F(FarWorlds, ALostPeerIsATimeoutOfTheOthersAndBothGoOn) {
     ends_[rank]->barrier();  // the other rank still reads
   });
   EXPECT_THAT(errors, ElementsAre("", ""));
+}
+
+// Rank 2 does not run, and rank 0 waits for less long than rank 1, whose outputs are lost, too.
+TEST(ThreeWorlds, WhatOneGivesUpIsAnErrorOfTheOthers) {
+  const std::shared_ptr<Device> device = open_device(DeviceKind::kCpu, {.world = 3, .threads = 2});
+  const auto ends = meet_in_process({{0}, {1}, {2}}, 60);
+  const auto run = [&](std::size_t rank) -> std::string {
+    WorldOptions options;
+    options.rendezvous = ends[rank];
+    options.timeout_s = rank == 0 ? 0.5 : 60;
+    Executable executable = Executable::compile(small_graph(1e-5, 3), World::open(options, device));
+    executable.prepare({{"T", 2}});
+    std::string error;
+    try {
+      if (rank != 2) executable.run();
+      executable.synchronize();
+    } catch (const Error& thrown) {
+      error = thrown.what();
+    }
+    ends[rank]->barrier();
+    return error;
+  };
+  std::array<std::string, 3> errors;
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] { errors[rank] = run(rank); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(errors[0], HasSubstr("waited for rank 2"));
+  EXPECT_EQ(errors[1], "small: another rank gave up waiting for a peer; its error names the peer");
+  EXPECT_EQ(errors[2], "");
 }
 
 }  // namespace
