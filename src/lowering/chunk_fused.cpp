@@ -20,6 +20,8 @@ namespace braid {
 namespace {
 
 constexpr ReasonCode kOneRank{"lower_collectives.one_rank", "its group has one rank"};
+constexpr ReasonCode kNotSymmetric{"lower_collectives.not_symmetric",
+                                   "its group has no symmetric memory"};
 constexpr ReasonCode kLastDim{"lower_collectives.chunks_of_last_dim",
                               "chunks of the last dim, {dim}, are not rows of the product"};
 
@@ -191,9 +193,9 @@ class Chunks : FusedParts {
 }  // namespace
 
 Reason cannot_chunk(const Graph& graph, const Node& node) {
-  if (graph.groups().find(*node.attr<std::string>("group"))->second.size == 1) {
-    return Reason(kOneRank);
-  }
+  const Group& group = graph.groups().find(*node.attr<std::string>("group"))->second;
+  if (group.size == 1) return Reason(kOneRank);
+  if (!group.symmetric) return Reason(kNotSymmetric);
   const std::size_t dim = dim_of(graph, node, node.inputs[0]);
   if (dim + 1 == graph.type(node.inputs[0]).shape.size()) return Reason(kLastDim, dim);
   return {};
