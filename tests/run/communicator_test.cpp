@@ -109,6 +109,19 @@ TEST(Communicator, CoalescedAndInPlaceForms) {
   EXPECT_TRUE(testing::runs_clean(graph, {{"T", 2}}, 4));
 }
 
+/// The fused forms are not cut into chunks: nobody's memory can be read.
+TEST(Communicator, OfFusedMatmuls) {
+  Builder b(2);
+  const ValueId x = b.in(DType::kBF16, {kT, 32}), w = b.in(DType::kBF16, {32, 16});
+  const ValueId y = b.op("fused_all_gather_matmul", {x, w},
+                         with(with(kFar, "gather_dim", std::int64_t{0}), "return_A", false));
+  const ValueId z =
+      b.op("fused_matmul_reduce_scatter", {b.op("neg", {y}), b.in(DType::kBF16, {16, 8})},
+           with(reducing("sum"), "scatter_dim", std::int64_t{0}));
+  const Graph graph = b.take({y, z});
+  EXPECT_TRUE(testing::matches_reference(graph, {{"T", 5}}, 3));
+}
+
 /// A group of one needs none.
 TEST(Communicator, OfOneRankIsTheIdentity) {
   Builder b(1);

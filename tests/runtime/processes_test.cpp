@@ -30,11 +30,11 @@ using std::chrono::milliseconds;
 constexpr int kRanks = 4;
 
 // y = rms_norm(all_reduce(x), g)
-Graph small_graph(int ranks, double eps = 1e-5) {
+Graph small_graph(int ranks, double eps = 1e-5, bool symmetric = true) {
   return parse_graph(fmt::format(R"({{
     "braid": 1, "name": "small",
     "symbols": {{"T": {{"min": 1, "max": 8}}}},
-    "groups": {{"tp": {{"size": {}}}}},
+    "groups": {{"tp": {{"size": {}, "symmetric": {}}}}},
     "inputs": [{{"name": "x", "dtype": "bf16", "shape": ["T", 64], "per_rank": true}},
                {{"name": "g", "dtype": "bf16", "shape": [64], "kind": "parameter"}}],
     "nodes": [{{"name": "c", "op": "all_reduce", "inputs": ["x"],
@@ -42,7 +42,7 @@ Graph small_graph(int ranks, double eps = 1e-5) {
               {{"name": "s", "op": "wait_tensor", "inputs": ["c"]}},
               {{"name": "y", "op": "rms_norm", "inputs": ["s", "g"], "attrs": {{"eps": {}}}}}],
     "outputs": ["y"]}})",
-                                 ranks, eps));
+                                 ranks, symmetric, eps));
 }
 
 struct Place {
@@ -112,8 +112,9 @@ std::set<std::string> shared_memory_objects() {
 /// Four processes that run until one of them gets a signal, at a random time.
 class Job {
  public:
-  Job(std::mt19937_64& random, int signal)
+  Job(std::mt19937_64& random, int signal, bool symmetric)
       : signal_(signal),
+        symmetric_(symmetric),
         victim_(static_cast<int>(random() % kRanks)),
         when_(Clock::now() + milliseconds(random() % 700)) {
     const int port = free_port(), next_port = free_port();
@@ -144,18 +145,21 @@ class Job {
  private:
   /// Ends when the victim is lost; then the others go on in a new world.
   [[nodiscard]] int survive(int rank, int port, int next_port) const {
+    const auto graph = [&](int ranks) { return small_graph(ranks, 1e-5, symmetric_); };
     const std::string error =
-        error_of_work({rank, kRanks, port, 2}, small_graph(kRanks), /*for_ever=*/true);
+        error_of_work({rank, kRanks, port, 2}, graph(kRanks), /*for_ever=*/true);
     if (error.find(fmt::format("rank {} ", victim_)) == std::string::npos) {
       return judge(false, fmt::format("rank {} saw '{}', not rank {}", rank, error, victim_));
     }
     const int now = rank < victim_ ? rank : rank - 1;
-    const std::string again = error_of_work({now, kRanks - 1, next_port, 10},
-                                            small_graph(kRanks - 1), /*for_ever=*/false);
+    const std::string again = error_of_work({now, kRanks - 1, next_port, 10}, graph(kRanks - 1),
+                                            /*for_ever=*/false);
     return judge(again.empty(), "in a new world: " + again);
   }
 
-  int signal_, victim_;
+  int signal_;
+  bool symmetric_;  ///< else they wait in a communicator
+  int victim_;
   Clock::time_point when_;
   std::vector<pid_t> children_;
 };
@@ -171,12 +175,14 @@ int kills() {
   return text == nullptr ? 10 : std::atoi(text);
 }
 
-void strike_and_survive(int signal, int jobs_at_once) {
+void strike_and_survive(int signal, int jobs_at_once, bool symmetric = true) {
   const auto objects = shared_memory_objects();
   std::mt19937_64 random = seeded();
-  for (int done = 0; done < kills(); done += jobs_at_once) {
+  const int kills_of_it = symmetric ? kills() : kills() / 2;
+  for (int done = 0; done < kills_of_it; done += jobs_at_once) {
     std::vector<std::unique_ptr<Job>> jobs;
-    for (int j = 0; j < jobs_at_once; ++j) jobs.push_back(std::make_unique<Job>(random, signal));
+    for (int j = 0; j < jobs_at_once; ++j)
+      jobs.push_back(std::make_unique<Job>(random, signal, symmetric));
     for (const auto& job : jobs) job->strike();
     for (const auto& job : jobs) job->expect_survival();
   }
@@ -199,6 +205,11 @@ TEST(Processes, RunACollectiveTogether) {
 TEST(Processes, OneThatIsKilledIsNamedByTheOthersWhoGoOn) { strike_and_survive(SIGKILL, 2); }
 
 TEST(Processes, OneThatIsStoppedIsNamedByTheOthersWhoGoOn) { strike_and_survive(SIGSTOP, 5); }
+
+TEST(Processes, OneThatIsLostUnderACommunicatorIsNamedToo) {
+  strike_and_survive(SIGKILL, 2, /*symmetric=*/false);
+  strike_and_survive(SIGSTOP, 5, /*symmetric=*/false);
+}
 
 TEST(Processes, WithAnotherProgramAreRefused) {
   const int port = free_port();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,23 +8,9 @@
 #include <vector>
 
 #include "braid/device.h"
-#include "braid/dtype.h"
-#include "ir/collective.h"
+#include "runtime/exec/collective_call.h"
 
 namespace braid {
-
-/// One collective of one rank. Chunks lie one after the other, in the order of the group's members.
-struct CollectiveCall {
-  enum class Op : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast };
-  Op op = Op::kAllReduce;
-  DType dtype = DType::kF32;
-  ReduceOp reduce = ReduceOp::kSum;  ///< of an all-reduce or a reduce-scatter
-  int root = 0;                      ///< of a broadcast: its index in the group
-  std::uint64_t send = 0, receive = 0;
-  std::size_t count = 0;  ///< elements of the operand; not 0
-  /// Of an all-to-all: elements for each member, and from it; and where those begin in its operand.
-  std::vector<std::size_t> send_counts, receive_counts, receive_starts;
-};
 
 /// One rank's end of a group without symmetric memory. All members make the same calls in the same
 /// order. Those of ranks that live here are made as one: begin_group() on any of them, enqueue() on

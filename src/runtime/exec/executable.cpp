@@ -182,7 +182,7 @@ struct Executable::Impl {
   void drain(std::uint64_t patience_ns) {
     for (std::size_t local = 0; local < ranks.size(); ++local) (void)stream_after_runs(local);
     foreign = false;
-    Watch watch(communicators, patience_ns);
+    Watch watch(communicators, patience_ns, [this] { return world->loss(); });
     try {
       synchronize_all(ranks);
     } catch (const std::exception&) {

@@ -182,44 +182,12 @@ class LaunchPlan::Builder {
   }
 
   [[nodiscard]] CollectiveCall call_of(const Collective& form) const {
-    const TensorType& type = step_->operand;
-    CollectiveCall call{.op = kind_of(form),
-                        .dtype = type.dtype,
-                        .reduce = form.reduce.value_or(ReduceOp::kSum),
-                        .root = static_cast<int>(form.src.value_or(0)),
-                        .send = address(step_->inputs[0]),
-                        .receive = address(step_->outputs[0]),
-                        .count = bytes_of(type, bindings_) / dtype_size(type.dtype),
-                        .send_counts = {},
-                        .receive_counts = {},
-                        .receive_starts = {}};
-    if (call.op != CollectiveCall::Op::kAllToAll || call.count == 0) return call;
     const std::vector<std::int64_t> all = members(step_->group);
     const std::int64_t own = std::find(all.begin(), all.end(), places().rank) - all.begin();
-    const std::size_t row =
-        call.count / static_cast<std::size_t>(type.shape[0].evaluate(bindings_));
-    const std::size_t chunk = call.count / all.size();
-    for (std::int64_t member = 0; member < form.ranks; ++member) {
-      const bool even = form.splits.empty();
-      const auto rows = [&](std::int64_t from, std::int64_t to) {
-        return even ? chunk
-                    : row * static_cast<std::size_t>(
-                                form.splits[static_cast<std::size_t>(from * form.ranks + to)]);
-      };
-      call.send_counts.push_back(rows(own, member));
-      call.receive_counts.push_back(rows(member, own));
-      call.receive_starts.push_back(
-          even ? chunk * static_cast<std::size_t>(own)
-               : row * static_cast<std::size_t>(form.operand_start(member, own)));
-    }
+    CollectiveCall call = collective_call(form, step_->operand, bindings_, own);
+    call.send = address(step_->inputs[0]);
+    call.receive = address(step_->outputs[0]);
     return call;
-  }
-
-  static CollectiveCall::Op kind_of(const Collective& form) {
-    using Op = CollectiveCall::Op;
-    if (form.reduce) return form.scatter_dim ? Op::kReduceScatter : Op::kAllReduce;
-    if (form.src) return Op::kBroadcast;
-    return form.scatter_dim ? Op::kAllToAll : Op::kAllGather;
   }
 
   void add_launch() {

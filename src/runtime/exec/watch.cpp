@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
+#include <utility>
 
 namespace braid {
 namespace {
@@ -11,9 +11,11 @@ constexpr auto kPeriod = std::chrono::milliseconds(5);
 
 }  // namespace
 
-Watch::Watch(Communicators& communicators, std::uint64_t timeout_ns)
+Watch::Watch(Communicators& communicators, std::uint64_t timeout_ns,
+             std::function<std::optional<Error>()> loss)
     : communicators_(communicators),
       timeout_(timeout_ns),
+      loss_(std::move(loss)),
       last_(communicators.all().size()),
       since_(communicators.all().size(), Clock::now()) {
   if (!communicators.empty()) thread_ = std::thread([this] { loop(); });
@@ -44,6 +46,7 @@ void Watch::loop() {
 }
 
 std::optional<Error> Watch::look() {
+  if (std::optional<Error> loss = loss_()) return loss;
   const auto all = communicators_.all();
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (const std::string problem = all[i]->async_error(); !problem.empty()) {

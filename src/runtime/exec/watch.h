@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -13,11 +15,13 @@
 namespace braid {
 
 /// Looks after communicators while the host waits for work that waits for peers: where one says
-/// that it has failed, or has waited for longer than the timeout, all are aborted, so that the work
-/// ends. Without communicators it does nothing.
+/// that it has failed, or has waited for longer than the timeout, or a rank is lost, all are
+/// aborted, so that the work ends. Without communicators it does nothing.
 class Watch {
  public:
-  Watch(Communicators& communicators, std::uint64_t timeout_ns);
+  /// `loss` says which rank is lost and how, if any; from any thread.
+  Watch(Communicators& communicators, std::uint64_t timeout_ns,
+        std::function<std::optional<Error>()> loss);
   ~Watch() { stop(); }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -34,6 +38,7 @@ class Watch {
 
   Communicators& communicators_;
   std::chrono::nanoseconds timeout_;
+  std::function<std::optional<Error>()> loss_;
   std::vector<Communicator::Progress> last_;  ///< of each communicator, when it changed
   std::vector<Clock::time_point> since_;
   std::optional<Error> error_;

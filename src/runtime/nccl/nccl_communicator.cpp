@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <thread>
 #include <utility>
 
@@ -173,7 +174,8 @@ void NcclCommunicator::enqueue(const CollectiveCall& work, Stream& stream) {
   if (aborted_ || comm_ == nullptr) {
     throw_environment(where_, "the communicator was aborted; expected recover() first");
   }
-  device_.with_current(options_.rank, [&] { call(work, handle); });
+  const auto enqueued = [&] { call(work, handle); };
+  device_.with_current(options_.rank, std::ref(enqueued));  // as which it needs no memory
 }
 
 void NcclCommunicator::call(const CollectiveCall& work, nccl::StreamHandle stream) const {
