@@ -138,6 +138,38 @@ TEST_P(Algorithms, GiveTheSameBitsInEveryBatch) {
   }
 }
 
+// Over the links: what each rank takes of the others, or sends, and a flag of each block and
+// barrier.
+TEST(AllReduces, MoveNoMoreBytesThanTheyMust) {
+  constexpr std::int64_t kRanks = 4;
+  const Graph graph =
+      Body({kRanks, "input", "sum", 256, kMostTokens, DType::kBF16, ""}, false).build();
+  const Bindings bindings{{"T", kMostTokens}};
+  const RankTensors inputs = random_inputs(graph, bindings, 3);
+  constexpr std::int64_t kBytes = kMostTokens * 256 * 2;
+  struct Expected {
+    const char* algorithm;
+    std::int64_t bytes, barriers;
+  };
+  for (const Expected& c : {Expected{"one_shot", kRanks * (kRanks - 1) * kBytes, 2},
+                            Expected{"two_shot", 2 * (kRanks - 1) * kBytes, 3},
+                            Expected{"ll", 2 * kRanks * (kRanks - 1) * kBytes, 0}}) {
+    WorldOptions options;
+    options.device = DeviceKind::kCpu;
+    options.world = kRanks;
+    options.count = true;
+    World world = World::open(options);
+    Executable executable = Executable::compile(graph, world, by(c.algorithm));
+    static_cast<void>(testing::run_once(executable, graph, bindings, inputs));
+    std::int64_t moved = 0;
+    for (const KernelCounts& kernel : world.device().counts()) {
+      moved += static_cast<std::int64_t>(kernel.total.peer_bytes);
+    }
+    const std::int64_t flags = executable.kernels()[0].grid * kRanks * (kRanks - 1) * 4;
+    EXPECT_EQ(moved, c.bytes + c.barriers * flags) << c.algorithm;
+  }
+}
+
 /// All-reduces by each algorithm, one after the other.
 Graph mixed(std::int64_t world) {
   Graph graph;

@@ -4,7 +4,9 @@
 // Two halves of slots, which epochs take in turn, suffice: a rank that sends in epoch e + 2 is
 // through its run of epoch e + 1, so it has packets of e + 1 from every peer, be they few (no dim
 // is 0); a peer sends those once its run of e is over, and with it all its reads of the half that
-// e + 2 overwrites. A slot bears this epoch where this run's packet has come, and nowhere else.
+// e + 2 overwrites. A place bears this epoch where this run's packet has come, and nowhere else,
+// but for one that was last written exactly 2^32 runs ago: batches would have to be smaller all the
+// while.
 
 #include <algorithm>
 
