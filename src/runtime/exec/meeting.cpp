@@ -92,6 +92,7 @@ class Gathering {
   std::vector<Peer> run() {
     const auto deadline = Clock::now() + in_ms(options_.timeout_s);
     while (missing() < options_.world) {
+      if (Clock::now() >= deadline && !loss_.text.empty()) fail(loss_);
       if (Clock::now() >= deadline) {
         fail({ErrorCode::kTimeout,
               fmt::format("rank {} did not come within {:g} s", missing(), options_.timeout_s)});
@@ -101,6 +102,7 @@ class Gathering {
       }
       listen_to_all();
     }
+    if (!loss_.text.empty()) fail(loss_);
     std::vector<Peer> peers;
     for (Peer& guest : guests_) {
       if (guest.ranks.empty()) continue;
@@ -157,7 +159,7 @@ class Gathering {
         continue;
       }
       if (!guest->ranks.empty()) {
-        fail({ErrorCode::kEnvironment, fmt::format("rank {} is gone", guest->ranks.front())});
+        lose({ErrorCode::kEnvironment, fmt::format("rank {} is gone", guest->ranks.front())});
       }
       guest = guests_.erase(guest);
     }
@@ -192,6 +194,11 @@ class Gathering {
     return true;
   }
 
+  /// Who comes late is told, too: the others are waited for.
+  void lose(const Loss& loss) {
+    if (loss_.text.empty()) loss_ = loss;
+  }
+
   [[noreturn]] void fail(const Loss& loss) {
     for (Peer& guest : guests_) {
       if (guest.ranks.empty()) continue;
@@ -205,6 +212,7 @@ class Gathering {
   File listener_;
   std::vector<bool> here_;  ///< by rank
   std::list<Peer> guests_;
+  Loss loss_;  ///< its text is empty while all is well
   Clock::time_point next_beat_ = Clock::now();
 };
 
