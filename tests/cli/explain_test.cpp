@@ -36,7 +36,7 @@ TEST(Explain, PrintsTheRemarksBeforeAnErrorOfALatePass) {
   EXPECT_EQ(text.err, error);
   EXPECT_THAT(text.out, HasSubstr("g: 5 nodes on 2 ranks; no plan, for a pass failed\n"));
   EXPECT_THAT(text.out, HasSubstr("group tp: 2 ranks, no symmetric memory\n"));
-  EXPECT_THAT(text.out, HasSubstr("  missed   g: group 'tp' has no symmetric memory"));
+  EXPECT_THAT(text.out, HasSubstr("  missed   g, h: group 'tp' has no symmetric memory"));
   const auto result =
       run_braid({"explain", "-", "--enable", "micro_pipeline", "--json"}, kNoSymmetricMemory);
   EXPECT_EQ(result.exit_code, 2);
