@@ -62,7 +62,8 @@ void work(const Place& place, const Graph& graph, bool for_ever) {
   options.rendezvous = meet_by_socket({.ranks = {place.rank},
                                        .world = place.world,
                                        .port = place.port,
-                                       .job = "test",
+                                       // Jobs side by side have ports side by side.
+                                       .job = fmt::format("test {}", place.port),
                                        .timeout_s = place.timeout_s});
   const World world = World::open(options);
   Executable executable = Executable::compile(graph, world);

@@ -46,7 +46,7 @@ class Sockets : public ::testing::Test {
     result.ranks = std::move(ranks);
     result.world = world;
     result.port = port_;
-    result.job = "test";
+    result.job = fmt::format("test {}", port_);  // tests side by side have ports side by side
     result.timeout_s = timeout_s;
     return result;
   }
