@@ -60,21 +60,6 @@ nccl::DataType data_type(DType dtype, int version) {
   return -1;
 }
 
-/// Ends a group call, also where something in it threw.
-class GroupEnd {
- public:
-  explicit GroupEnd(const nccl::Api& api) : api_(&api) {}
-  ~GroupEnd() {
-    if (api_ != nullptr) api_->ncclGroupEnd();
-  }
-  GroupEnd(const GroupEnd&) = delete;
-  GroupEnd& operator=(const GroupEnd&) = delete;
-  [[nodiscard]] Result take() { return std::exchange(api_, nullptr)->ncclGroupEnd(); }
-
- private:
-  const nccl::Api* api_;
-};
-
 template <class T>
 T* at(std::uint64_t address) {
   return reinterpret_cast<T*>(address);
@@ -178,7 +163,7 @@ void NcclCommunicator::enqueue(const CollectiveCall& work, Stream& stream) {
   device_.with_current(options_.rank, std::ref(enqueued));  // as which it needs no memory
 }
 
-void NcclCommunicator::call(const CollectiveCall& work, nccl::StreamHandle stream) const {
+void NcclCommunicator::call(const CollectiveCall& work, nccl::StreamHandle stream) {
   using Op = CollectiveCall::Op;
   const void* send = at<const void>(work.send);
   void* receive = at<void>(work.receive);
@@ -210,12 +195,11 @@ void NcclCommunicator::call(const CollectiveCall& work, nccl::StreamHandle strea
       "ncclReduceScatter");
 }
 
-void NcclCommunicator::all_to_all(const CollectiveCall& work, nccl::StreamHandle stream) const {
+void NcclCommunicator::all_to_all(const CollectiveCall& work, nccl::StreamHandle stream) {
   const std::size_t size = dtype_size(work.dtype);
   std::uint64_t send = work.send;
   std::uint64_t receive = work.receive;
-  check(api_.ncclGroupStart(), "ncclGroupStart");
-  GroupEnd end(api_);
+  GroupCall group(*this);
   for (std::size_t member = 0; member < options_.members; ++member) {
     const std::size_t there = work.send_counts[member] * size;
     const std::size_t back = work.receive_counts[member] * size;
@@ -230,7 +214,7 @@ void NcclCommunicator::all_to_all(const CollectiveCall& work, nccl::StreamHandle
     send += there;
     receive += back;
   }
-  check(end.take(), "ncclGroupEnd");
+  group.end();
 }
 
 std::string NcclCommunicator::async_error() {

@@ -42,8 +42,8 @@ class NcclCommunicator final : public Communicator {
  private:
   void check(nccl::Result result, const char* call) const;
   void check_callers() const;
-  void call(const CollectiveCall& call, nccl::StreamHandle stream) const;
-  void all_to_all(const CollectiveCall& call, nccl::StreamHandle stream) const;
+  void call(const CollectiveCall& call, nccl::StreamHandle stream);
+  void all_to_all(const CollectiveCall& call, nccl::StreamHandle stream);
   /// Gives the communicator back; it may be in use no more.
   void release() noexcept;
 
