@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -222,7 +223,9 @@ TEST(Device, AFailureEndsWaitsForValuesAndFollowsEvents) {
   behind->synchronize();
 }
 
-// What they wait for may have to come from another process that wants the cores.
+// What they wait for may have to come from another process that wants the cores. Two threads that
+// never slept would take two cores all the time; a machine with other work may charge sleepers much
+// in one window, so that one of many has to show it.
 TEST(Device, BlocksThatSpinLeaveTheCoresToOthers) {
   Bench bench("extern \"C\" __global__ void k(volatile int* p) { while (*p == 0) {} }",
               {.threads = 2});
@@ -230,9 +233,15 @@ TEST(Device, BlocksThatSpinLeaveTheCoresToOthers) {
   const void* const args[] = {&word};
   const auto used = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
   bench.stream().launch(bench.function(), {{3}, {64}}, args);
-  const double before = used();
-  std::this_thread::sleep_for(std::chrono::milliseconds(400));
-  EXPECT_LT(used() - before, 0.1);
+  double least = 2;
+  for (int window = 0; window < 100 && least > 0.5; ++window) {
+    const double before = used();
+    const auto start = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+    least = std::min(least, (used() - before) / wall.count());
+  }
+  EXPECT_LT(least, 0.5) << "cores in use, of 2";
   *reinterpret_cast<volatile int*>(word) = 1;
   bench.stream().synchronize();
 }
