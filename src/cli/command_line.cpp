@@ -167,7 +167,11 @@ void add_launch(CLI::App& app, int* exit_code) {
       ->add_option("--timeout", options->timeout_s,
                    "Seconds after which a process that does not come, or that says nothing, is "
                    "given up (default 30)")
-      ->check(CLI::Range(0.1, 1e6));
+      ->check([](const std::string& text) -> std::string {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value >= 0.1 && value <= 1e6) return {};
+        return fmt::format("found {}; expected seconds from 0.1 to 1000000", quote(text));
+      });
   command->add_option("COMMAND", options->command, "The command, after --")->required();
   command->callback([options, exit_code] { *exit_code = launch(*options); });
 }
@@ -314,7 +318,8 @@ std::string parse_error(const CLI::App& command, std::string_view message) {
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = chosen_command(app);
   const std::string path = path_of(command);
-  const std::vector<std::string> extras = app.remaining(true);
+  std::vector<std::string> extras = app.remaining(true);
+  std::erase(extras, "--");  // which is left where an option in front of it is wrong
   if (extras.empty()) {
     return fmt::format("{} (see {} --help)", parse_error(command, error.what()), path);
   }

@@ -120,8 +120,28 @@ TEST(Launch, GivesBackTheFirstFailure) {
   EXPECT_EQ(result.err,
             "braid: error: launch: \"/no/such/command\" cannot be started: No such file or "
             "directory\n");
-  EXPECT_EQ(run_braid({"launch", "--nproc", "0", "--", "true"}).exit_code, 2);
-  EXPECT_EQ(run_braid({"launch", "--nproc", "2"}).exit_code, 2);
+}
+
+TEST(Launch, NamesTheOptionThatIsWrong) {
+  const auto error_of = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "launch");
+    const auto result = run_braid(arguments);
+    EXPECT_EQ(result.exit_code, 2);
+    return result.err;
+  };
+  const std::string integer = "expected an integer from 1 to 1024 (see braid launch --help)\n";
+  const std::string seconds = "expected seconds from 0.1 to 1000000 (see braid launch --help)\n";
+  EXPECT_EQ(error_of({"--nproc", "0", "--", "true"}),
+            "braid: error: --nproc: found \"0\"; " + integer);
+  EXPECT_EQ(error_of({"--nproc", "2", "--timeout", "x", "--", "true"}),
+            "braid: error: --timeout: found \"x\"; " + seconds);
+  EXPECT_EQ(error_of({"--nproc", "2", "--timeout", "0", "--", "true"}),
+            "braid: error: --timeout: found \"0\"; " + seconds);
+  EXPECT_EQ(error_of({"--nproc", "2", "--timeuot", "3", "--", "true"}),
+            "braid: error: braid launch: unknown option \"--timeuot\"; the nearest: --timeout (see "
+            "braid launch --help)\n");
+  EXPECT_EQ(error_of({"--nproc", "2"}),
+            "braid: error: braid launch: COMMAND is required (see braid launch --help)\n");
 }
 
 TEST(Launch, TellsEachProcessWhoItIs) {
