@@ -88,6 +88,7 @@ void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
                                  32ULL * launch.kernel.info.local_bytes, "local memory", false,
                                  launch.kernel.info.local_bytes);
   }
+  warp.registers_seen.clear();
   warp.stopped = false;
   warp.done = {};
   warp.reads.clear();
@@ -414,9 +415,10 @@ void BlockRunner::stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t
 void BlockRunner::note_registers(Warp& warp) const {
   const std::string_view registers(reinterpret_cast<const char*>(warp.registers),
                                    launch_->kernel.info.register_bytes);
-  const std::size_t now = std::hash<std::string_view>()(registers);
-  warp.moved = warp.moved || now != warp.registers_then;
-  warp.registers_then = now;
+  const std::uint64_t progress = sanitizer()->progress();
+  if (std::exchange(warp.progress_then, progress) != progress) warp.registers_seen.clear();
+  const bool first = warp.registers_seen.insert(std::hash<std::string_view>()(registers)).second;
+  warp.moved = warp.moved || first;
 }
 
 bool BlockRunner::moved() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "braid/device.h"
@@ -79,8 +80,10 @@ class BlockRunner {
     BarrierKind barrier_kind = BarrierKind::kSync;
     std::uint32_t barrier_result = 0;
     std::uint32_t barrier_line = 0;
-    WarpCheck check;                 ///< only when the launch is checked
-    std::size_t registers_then = 0;  ///< a hash, where it last yielded
+    WarpCheck check;  ///< only when the launch is checked
+    /// Hashes, where it yielded since anything was written.
+    std::unordered_set<std::size_t> registers_seen;
+    std::uint64_t progress_then = 0;
     bool moved = false;
 
     // Under a scheduler: where it stopped, and what it read before.
@@ -111,9 +114,10 @@ class BlockRunner {
                     std::uint32_t code, std::uint32_t line);
   [[nodiscard]] LaunchCount& count() const { return *launch_->count; }
   [[nodiscard]] Sanitizer* sanitizer() const { return launch_->sanitizer; }
-  /// Where a warp yields: a loop that changes its own registers may end by itself.
+  /// Where a warp yields: a loop that comes to have other registers than ever may end by itself,
+  /// one that polls several words goes in circles.
   void note_registers(Warp& warp) const;
-  /// Whether a warp changed its own registers between yields since the last call.
+  /// Whether a warp came to have other registers than ever since the last call.
   bool moved();
   /// The warps that have not ended.
   [[nodiscard]] std::vector<const WarpCheck*> live_checks() const;
