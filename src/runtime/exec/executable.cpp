@@ -10,7 +10,6 @@
 #include <span>
 
 #include "braid/error.h"
-#include "codegen/graph_target.h"
 #include "ir/expr.h"
 #include "ir/poison.h"
 #include "lowering/passes.h"
@@ -48,18 +47,6 @@ void check_fits(const Program& program, const Device& device) {
   check_resident(program, device);
 }
 
-Program lower_for(const Graph& graph, const Device& device, const std::string& target,
-                  int ranks_per_device, const PassConfig& passes) {
-  check_ranks(graph.name(), world_size(graph), device);
-  PassContext context;
-  // The cpu device runs what was compiled for any target.
-  const bool any = device.kind() == "cpu";
-  context.target = choose_target(graph, target.empty() && !any ? device.target() : target);
-  context.ranks_per_device = ranks_per_device;
-  context.config = passes;
-  return lower(graph, context);
-}
-
 std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
@@ -89,7 +76,12 @@ Executable Executable::compile(const Graph& graph, const World& world, const Pas
   Program program;
   ProgramCode code;
   w.take_part([&] {
-    program = lower_for(graph, *w.device, w.target, w.ranks_per_device, passes);
+    check_ranks(graph.name(), world_size(graph), *w.device);
+    PassContext context;
+    context.target = w.target_of(graph);
+    context.ranks_per_device = w.ranks_per_device;
+    context.config = passes;
+    program = lower(graph, context);
     check_fits(program, *w.device);  // before anything is compiled
     code = compile_program(program, w.cache.get(), w.progress, w.line_info);
   });
