@@ -144,6 +144,12 @@ class BRAID_API Device {
     (void)rank, (void)handle;
     throw_environment("memory", "this device cannot take it from other processes");
   }
+  /// The allocation that holds `address`, of this device or of its own API, as long as its owner
+  /// keeps it. Throws kInvalidArgument where there is none.
+  [[nodiscard]] virtual std::unique_ptr<Memory> find_memory(int rank, std::uint64_t address) {
+    (void)rank, (void)address;
+    throw_invalid("memory", "this device does not know the caller's own; expected allocate()");
+  }
   /// For the memory of these ranks. Throws kEnvironment on a device without.
   [[nodiscard]] virtual std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
                                                                     std::size_t bytes) {

@@ -83,6 +83,8 @@ class BRAID_API World {
 
  private:
   friend class Executable;
+  friend class SymmetricBlock;
+  friend class SymmetricMemory;
   struct Impl;
   explicit World(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;

@@ -3,6 +3,11 @@
 // or write peers, which cannot wait for them.
 //
 //     signal, wait        one block, one slot: every peer has entered this step
+//
+// Its halves pass a token around the group: one signals the next rank, the other waits for the one
+// before. Each has flags of its own rank's epochs alone: of two ranks, one signals and one waits.
+
+#include "codegen/barrier.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +18,9 @@ namespace braid {
 namespace {
 
 // A thread waits for a peer, and for several where there are more peers than threads.
-Config default_config_of(const Graph&, const Target&) { return {{"num_warps", 1}}; }
+Config default_config_of(const Graph&, const Target&) { return {{"num_warps", 1}, {kHalf, 0}}; }
+
+constexpr Setting kSettings[] = {kWarpsSetting, {kHalf, 0, kWaitHalf, false}};
 
 tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_device*/) {
   tile::Program program;
@@ -22,8 +29,19 @@ tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_devic
   b.communicate(group, static_cast<int>(members.size));
   program.flag_slots = 1;
   const tile::Id slot = b.integer(0);
-  b.signal(slot);
-  b.wait(slot);
+  const std::int64_t half = spec.config.at(kHalf);
+  if (half == 0) {
+    b.signal(slot);
+    b.wait(slot);
+    return program;
+  }
+  program.entry = half == kSignalHalf ? "signal" : "wait";
+  const tile::Id rank =
+      b.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group});
+  const tile::Id size = b.integer(members.size);
+  const tile::Id steps = b.integer(half == kSignalHalf ? 1 : members.size - 1);
+  const tile::Id other = b.map(tile::Fn::kRem, {b.map(tile::Fn::kAdd, {rank, steps}), size});
+  half == kSignalHalf ? b.signal(slot, other) : b.wait(slot, other);
   return program;
 }
 
@@ -32,7 +50,7 @@ tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_devic
 extern const Template kBarrierTemplate;
 const Template kBarrierTemplate = {
     .name = "barrier",
-    .settings = kPieceSettings,
+    .settings = kSettings,
     .matches =
         [](const Graph& body) {
           return body.nodes().empty() && body.inputs().empty() && body.outputs().empty();

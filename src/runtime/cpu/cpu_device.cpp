@@ -6,7 +6,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <unordered_map>
 
 #include "braid/error.h"
@@ -86,8 +88,8 @@ struct Core {
     std::weak_ptr<Variants> variants;
   };
   std::unordered_map<std::string, Known> programs;  ///< by their text
-  /// By address, those that were exported: ranks share memory within the device.
-  std::unordered_map<std::uint64_t, std::weak_ptr<Allocation>> exported;
+  /// By address: ranks share memory within the device.
+  std::map<std::uint64_t, std::weak_ptr<Allocation>> allocations;
 };
 
 /// A stretch of memory, until the last rank that holds it is gone.
@@ -106,7 +108,7 @@ struct Allocation {
     if (core->sanitizer != nullptr) core->sanitizer->remove_memory(address());
     if (core->counter != nullptr) core->counter->remove_memory(address());
     const std::lock_guard lock(core->mutex);
-    core->exported.erase(address());
+    core->allocations.erase(address());
   }
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
@@ -136,7 +138,6 @@ class CpuMemory final : public Memory {
     Core& core = *allocation_->core;
     MemoryFile& file = allocation_->file;
     const std::lock_guard lock(core.mutex);
-    core.exported[address()] = allocation_;
     if (!core.watches() && !file.is_open()) file = allocation_->memory.share();
     ByteWriter out;
     out.string(kHandleTag);
@@ -177,9 +178,9 @@ std::unique_ptr<Memory> imported_memory(const std::shared_ptr<Core>& core,
         std::make_shared<Allocation>(core, bytes, MemoryFile::open(file)));
   }
   const std::lock_guard lock(core->mutex);
-  const auto found = core->exported.find(address);
+  const auto found = core->allocations.find(address);
   std::shared_ptr<Allocation> allocation;
-  if (found != core->exported.end()) allocation = found->second.lock();
+  if (found != core->allocations.end()) allocation = found->second.lock();
   if (allocation == nullptr) throw_environment("memory", "was freed before it was imported");
   return std::make_unique<CpuMemory>(std::move(allocation));
 }
@@ -527,7 +528,10 @@ class CpuDevice final : public Device {
 
   std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
     check(rank);
-    return std::make_unique<CpuMemory>(std::make_shared<Allocation>(core_, rank, bytes));
+    auto allocation = std::make_shared<Allocation>(core_, rank, bytes);
+    const std::lock_guard lock(core_->mutex);
+    core_->allocations[allocation->address()] = allocation;
+    return std::make_unique<CpuMemory>(std::move(allocation));
   }
   std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) override {
     return CpuDevice::allocate(rank, bytes);
@@ -535,6 +539,17 @@ class CpuDevice final : public Device {
   std::unique_ptr<Memory> import_memory(int rank, std::string_view handle) override {
     check(rank);
     return imported_memory(core_, handle);
+  }
+  std::unique_ptr<Memory> find_memory(int rank, std::uint64_t address) override {
+    check(rank);
+    std::shared_ptr<Allocation> allocation;  // freed, if it is the last hold, without the lock
+    const std::lock_guard lock(core_->mutex);
+    const auto next = core_->allocations.upper_bound(address);
+    if (next != core_->allocations.begin()) allocation = std::prev(next)->second.lock();
+    if (allocation == nullptr || address - allocation->address() >= allocation->memory.size()) {
+      throw_invalid("memory", "no allocation of the cpu device holds the address");
+    }
+    return std::make_unique<CpuMemory>(std::move(allocation));
   }
   std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     check(rank);

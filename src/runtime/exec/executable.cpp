@@ -4,27 +4,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <mutex>
 #include <optional>
 #include <span>
 
 #include "braid/error.h"
-#include "braid/reference.h"
-#include "codegen/graph_target.h"
-#include "codegen/protocol.h"
 #include "ir/expr.h"
 #include "ir/poison.h"
 #include "lowering/passes.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/compile/compile_program.h"
-#include "runtime/exec/communicators.h"
-#include "runtime/exec/rank_context.h"
-#include "runtime/exec/rendezvous.h"
-#include "runtime/exec/run_record.h"
-#include "runtime/exec/watch.h"
-#include "runtime/exec/world.h"
+#include "runtime/exec/executable_impl.h"
 
 namespace braid {
 namespace {
@@ -56,18 +47,6 @@ void check_fits(const Program& program, const Device& device) {
   check_resident(program, device);
 }
 
-Program lower_for(const Graph& graph, const Device& device, const std::string& target,
-                  int ranks_per_device, const PassConfig& passes) {
-  check_ranks(graph.name(), world_size(graph), device);
-  PassContext context;
-  // The cpu device runs what was compiled for any target.
-  const bool any = device.kind() == "cpu";
-  context.target = choose_target(graph, target.empty() && !any ? device.target() : target);
-  context.ranks_per_device = ranks_per_device;
-  context.config = passes;
-  return lower(graph, context);
-}
-
 std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
@@ -85,339 +64,7 @@ const ProgramTensor* find(const std::vector<ProgramTensor>& tensors, std::string
   return nullptr;
 }
 
-// Waits for every stream, then throws the first error.
-void synchronize_all(std::span<const std::unique_ptr<RankContext>> ranks) {
-  std::exception_ptr first;
-  for (const auto& rank : ranks) {
-    for (const auto& stream : rank->streams()) {
-      try {
-        stream->synchronize();
-      } catch (const std::exception&) {
-        if (!first) first = std::current_exception();
-      }
-    }
-  }
-  if (first) std::rethrow_exception(first);
-}
-
 }  // namespace
-
-struct Executable::Plan::Impl {
-  std::shared_ptr<const char> owner;  ///< the token of its executable
-  Bindings bindings;                  ///< complete
-  LaunchPlan launches;
-  std::vector<std::vector<std::uint64_t>> addresses;  ///< of each buffer, by local rank
-  std::vector<RankContext::NamedMemory> memory;       ///< where the device watches
-};
-
-struct Executable::Impl {
-  Impl(std::shared_ptr<World::Impl> world_impl, Program plan_of_it, ProgramCode code_of_it)
-      : world(std::move(world_impl)),
-        program(std::move(plan_of_it)),
-        code(std::move(code_of_it)),
-        heap(program, *world->device, world->ranks()),
-        communicators(program, *world->device, world->ranks(), world->nccl_communicators,
-                      world->timeout_ns) {
-    for (std::size_t local = 0; local < world->ranks().size(); ++local) {
-      ranks.push_back(std::make_unique<RankContext>(*world->device, program, code, heap, local,
-                                                    world->ranks()[local]));
-      for (const auto& stream : ranks.back()->streams()) own.push_back(stream.get());
-      for (const auto& event : ranks.back()->events()) events.push_back(event.get());
-    }
-    lanes = own;
-    reset();
-  }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-  ~Impl() {
-    // Work in flight uses the memory that goes away now; its errors have no one left to tell.
-    try {
-      drain(failed ? 0 : world->timeout_ns);
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    }
-    if (on_loss) world->losses->remove(*on_loss);
-  }
-
-  /// What the other ranks must know of a rank that lives here.
-  [[nodiscard]] std::vector<RankCard> cards() {
-    std::vector<RankCard> mine;
-    for (std::size_t local = 0; local < ranks.size(); ++local) {
-      mine.push_back({"", program.hash, heap.exports(local), communicators.offers(local)});
-    }
-    return mine;
-  }
-  void connect(const std::vector<RankCard>& cards) {
-    std::vector<std::vector<std::string>> handles;
-    handles.reserve(cards.size());
-    for (const RankCard& card : cards) handles.push_back(card.arenas);
-    heap.connect(handles);
-    if (world->all_here()) return;
-    // Kernels may hold the other streams when this one is needed.
-    for (const int rank : world->ranks()) {
-      urgent.push_back(world->device->create_stream(rank));
-    }
-    on_loss = world->losses->add([this] {
-      for (std::size_t local = 0; local < urgent.size(); ++local) {
-        heap.give_up(local, *urgent[local]);
-      }
-    });
-  }
-  /// Once all can: a communicator waits for the others while it is made.
-  void communicate(const std::vector<RankCard>& cards) {
-    std::vector<std::string> offers;
-    offers.reserve(cards.size());
-    for (const RankCard& card : cards) offers.push_back(card.communicators);
-    communicators.connect(offers);
-  }
-
-  // Records and all by which ranks wait for each other, on the ranks that live here. Nothing may be
-  // in flight.
-  void reset() {
-    for (const auto& rank : ranks) rank->reset();
-    synchronize_all(ranks);
-  }
-
-  // Waits for all runs, on whatever streams; throws the first error. A communicator may wait for
-  // its peers for so long.
-  void drain(std::uint64_t patience_ns) {
-    for (std::size_t local = 0; local < ranks.size(); ++local) (void)stream_after_runs(local);
-    foreign = false;
-    Watch watch(communicators, patience_ns, [this] { return world->loss(); });
-    try {
-      synchronize_all(ranks);
-    } catch (const std::exception&) {
-      watch.finish();  // what it found says more
-      throw;
-    }
-    watch.finish();
-  }
-
-  // Ranks that stopped at different places would wait for epochs that never come.
-  void recover() {
-    has_run = unchecked = false;
-    try {
-      drain(0);
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-      // Told when it was found.
-    }
-    const std::lock_guard lock(world->meeting);
-    world->rendezvous->barrier();  // nobody's kernels wait any more
-    reset();
-    if (!communicators.empty()) {
-      std::vector<std::string> mine;
-      for (std::size_t local = 0; local < ranks.size(); ++local) {
-        mine.push_back(communicators.offers(local));
-      }
-      communicators.connect(world->rendezvous->all_gather(std::move(mine)));
-    }
-    world->rendezvous->barrier();
-    failed = false;
-  }
-
-  // After an error that was found on this side.
-  void fail() {
-    has_run = unchecked = false;
-    failed = true;
-    if (!world->all_here()) return;  // the others do not know of it
-    try {
-      recover();
-    } catch (const std::exception&) {
-      // A device that is lost says so at every call.
-      failed = false;
-    }
-  }
-
-  void synchronize() {
-    try {
-      drain(world->timeout_ns);
-    } catch (const std::exception&) {
-      fail();
-      throw;
-    }
-    if (failed && world->all_here()) fail();
-    if (!unchecked) return;
-    unchecked = false;
-    std::vector<RankRecord> records;
-    for (const auto& rank : ranks) records.push_back({rank->rank(), rank->record()});
-    std::optional<Error> error = run_error(program, records, world->timeout_ns);
-    if (!world->all_here()) error = with_others(std::move(error));
-    if (!error) return;
-    fail();
-    throw Error(*error);
-  }
-
-  /// The error of this world's ranks, or why they gave up: what another rank did.
-  [[nodiscard]] std::optional<Error> with_others(std::optional<Error> error) const {
-    if (error && error->code() != ErrorCode::kTimeout) return error;
-    bool gave_up = error.has_value();
-    for (std::size_t local = 0; local < ranks.size(); ++local) {
-      gave_up = heap.gave_up(local, ranks[local]->stream()) || gave_up;
-    }
-    if (!gave_up) return {};
-    if (std::optional<Error> loss = world->loss()) return loss;
-    if (error) return error;
-    return Error(ErrorCode::kTimeout, program.name,
-                 "another rank gave up waiting for a peer; its error names the peer");
-  }
-
-  [[nodiscard]] std::size_t local_of(int rank) const {
-    if (rank < 0 || rank >= world->device->world()) {
-      throw_invalid("rank",
-                    fmt::format("{} is not in a world of {}", rank, world->device->world()));
-    }
-    for (std::size_t local = 0; local < ranks.size(); ++local) {
-      if (ranks[local]->rank() == rank) return local;
-    }
-    throw_invalid("rank", fmt::format("{} does not live here; expected one of {}", rank,
-                                      fmt::join(world->ranks(), ", ")));
-  }
-
-  const Plan::Impl& require_prepared(const char* call) const {
-    if (current == nullptr) throw_invalid(call, "prepare() must be called first");
-    return *current;
-  }
-
-  [[nodiscard]] std::shared_ptr<const Plan::Impl> make_plan(const Bindings& values) const {
-    // The graph is gone; its symbol table suffices to check values for it.
-    Graph interface(program.name);
-    for (const auto& [name, symbol] : program.symbols) interface.add_symbol(name, symbol);
-    auto plan = std::make_shared<Plan::Impl>();
-    plan->owner = token;
-    plan->bindings = check_bindings(interface, values);
-    std::vector<RankPlaces> places;
-    for (const auto& rank : ranks) {
-      rank->allocate_unbound();
-      places.push_back(rank->places());
-      for (const auto& [name, group] : program.groups) {
-        Communicator* communicator = communicators.find(name, places.size() - 1);
-        if (communicator != nullptr) places.back().communicators[name] = communicator;
-      }
-      plan->addresses.push_back(places.back().buffer_addresses);
-      if (!world->device->watches()) continue;
-      for (auto& memory : rank->named_memory(plan->bindings)) {
-        plan->memory.push_back(std::move(memory));
-      }
-    }
-    plan->launches = LaunchPlan(program, plan->bindings, places, world->timeout_ns);
-    return plan;
-  }
-
-  void make_current(std::shared_ptr<const Plan::Impl> plan) {
-    if (plan == current) return;
-    if (!plan->memory.empty()) synchronize();  // what is in flight is judged by the old names
-    for (const auto& memory : plan->memory) {
-      world->device->name_parts(memory.address, memory.parts);
-    }
-    current = std::move(plan);
-    has_run = false;
-  }
-
-  /// `times`: as LaunchPlan::run wants them, or none.
-  void run(std::span<Stream* const> streams, std::span<Event* const> times = {}) {
-    if (const std::optional<Error> loss = world->loss()) throw Error(*loss);
-    if (failed) {
-      if (!world->all_here()) {
-        throw_invalid("run", "an earlier run failed; expected recover() on every rank first");
-      }
-      fail();
-    }
-    if (!streams.empty() && streams.size() != ranks.size()) {
-      throw_invalid("run", fmt::format("{} streams; expected one for each of {} ranks",
-                                       streams.size(), ranks.size()));
-    }
-    const std::size_t width = own.size() / ranks.size();
-    has_run = true;
-    unchecked = true;
-    const std::lock_guard lock(world->enqueue);
-    try {
-      for (std::size_t local = 0; local < ranks.size(); ++local) {
-        Event& end = ranks[local]->end_of_run();
-        Stream*& lane = lanes[local * width];
-        lane = streams.empty() ? own[local * width] : streams[local];
-        if (!streams.empty() && !foreign) own[local * width]->record(end);
-        if (!streams.empty() || foreign) lane->wait(end);
-      }
-      foreign = !streams.empty();
-      if (times.empty()) {
-        current->launches.run({lanes, events});
-      } else {
-        current->launches.run({lanes, events}, times);
-      }
-      for (std::size_t local = 0; foreign && local < ranks.size(); ++local) {
-        lanes[local * width]->record(ranks[local]->end_of_run());
-      }
-    } catch (const std::exception&) {
-      failed = true;
-      throw;
-    }
-  }
-
-  std::vector<StepTime> trace() {
-    const std::vector<LaunchPlan::Work> work = current->launches.work();
-    std::vector<std::unique_ptr<TimedEvent>> begins;  // of the run, by local rank
-    std::vector<std::unique_ptr<TimedEvent>> timed;
-    std::vector<Event*> times;
-    for (const auto& rank : ranks) {
-      begins.push_back(world->device->create_timed_event(rank->rank()));
-    }
-    for (const LaunchPlan::Work& piece : work) {
-      for (int side = 0; side < 2; ++side) {
-        timed.push_back(world->device->create_timed_event(ranks[piece.local]->rank()));
-        times.push_back(timed.back().get());
-      }
-    }
-    for (std::size_t local = 0; local < ranks.size(); ++local) {
-      stream_after_runs(local).record(*begins[local]);
-    }
-    run({}, times);
-    synchronize();
-    std::vector<StepTime> result;
-    for (std::size_t i = 0; i < work.size(); ++i) {
-      const auto& [step_index, local] = work[i];
-      const Step& step = program.steps[step_index];
-      StepTime time{.rank = ranks[local]->rank(),
-                    .stream = step.stream,
-                    .name = step.name,
-                    .what = "copy",
-                    .ops = "",
-                    .begin_us = timed[2 * i]->ns_since(*begins[local]) / 1e3,
-                    .end_us = timed[2 * i + 1]->ns_since(*begins[local]) / 1e3};
-      if (step.kernel >= 0) {
-        const ProgramKernel& kernel = program.kernels[static_cast<std::size_t>(step.kernel)];
-        time.what = kernel.needs.template_name;
-        time.ops = op_names(kernel.spec);
-      } else if (step.kind == Step::Kind::kCollective) {
-        time.what = step.op;
-      }
-      result.push_back(std::move(time));
-    }
-    return result;
-  }
-
-  /// The rank's own stream, behind all that was enqueued for it.
-  [[nodiscard]] Stream& stream_after_runs(std::size_t local) const {
-    if (foreign) ranks[local]->stream().wait(ranks[local]->end_of_run());
-    return ranks[local]->stream();
-  }
-
-  std::shared_ptr<World::Impl> world;
-  std::shared_ptr<const char> token = std::make_shared<const char>();
-  Program program;
-  ProgramCode code;
-  SymmetricHeap heap;
-  Communicators communicators;
-  std::vector<std::unique_ptr<RankContext>> ranks;  ///< that live here
-  std::vector<std::unique_ptr<Stream>> urgent;      ///< of each, where some live elsewhere
-  std::optional<std::uint64_t> on_loss;             ///< in the world's LossWatch
-  std::vector<Stream*> own;                         ///< as Lanes::streams
-  std::vector<Event*> events;                       ///< as Lanes::events
-  std::vector<Stream*> lanes;                       ///< of the run that is enqueued
-  std::shared_ptr<const Plan::Impl> current;        ///< null when prepare() is due
-  bool foreign = false;                             ///< the last run is on the caller's streams
-  bool has_run = false;                             ///< outputs are there, or under way
-  bool unchecked = false;                           ///< runs whose records were not looked at yet
-  bool failed = false;                              ///< a run failed, and recover() is due
-};
 
 const Bindings& Executable::Plan::bindings() const {
   if (impl_ == nullptr) throw_invalid("plan", "is empty; expected one of prepare()");
@@ -429,7 +76,12 @@ Executable Executable::compile(const Graph& graph, const World& world, const Pas
   Program program;
   ProgramCode code;
   w.take_part([&] {
-    program = lower_for(graph, *w.device, w.target, w.ranks_per_device, passes);
+    check_ranks(graph.name(), world_size(graph), *w.device);
+    PassContext context;
+    context.target = w.target_of(graph);
+    context.ranks_per_device = w.ranks_per_device;
+    context.config = passes;
+    program = lower(graph, context);
     check_fits(program, *w.device);  // before anything is compiled
     code = compile_program(program, w.cache.get(), w.progress, w.line_info);
   });

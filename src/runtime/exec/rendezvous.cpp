@@ -15,7 +15,7 @@ namespace braid {
 namespace {
 
 constexpr const char* kPlace = "rendezvous";
-constexpr std::uint32_t kCardFormat = 2;
+constexpr std::uint32_t kCardFormat = 3;
 
 /// What the ends of one process share.
 struct Hall {
@@ -135,6 +135,7 @@ std::string encode(const RankCard& card) {
   out.value<std::uint64_t>(card.arenas.size());
   for (const std::string& arena : card.arenas) out.string(arena);
   out.string(card.communicators);
+  out.string(card.memory);
   return out.take();
 }
 
@@ -148,12 +149,28 @@ RankCard decode(std::string_view bytes, std::size_t rank) {
   const auto arenas = std::min<std::uint64_t>(in.value<std::uint64_t>(), bytes.size());
   for (std::uint64_t a = 0; a < arenas; ++a) card.arenas.emplace_back(in.string());
   card.communicators = in.string();
+  card.memory = in.string();
   if (format != kCardFormat || !in.done()) {
     throw_invalid(kPlace, fmt::format("rank {} speaks another format; expected the same version of "
                                       "braid on all ranks",
                                       rank));
   }
   return card;
+}
+
+void expect_alike(const RankCard& first, const RankCard& other, std::size_t rank) {
+  if (other.hash == first.hash && other.memory == first.memory) return;
+  if (first.memory.empty() && other.memory.empty()) {
+    throw_invalid(kPlace,
+                  fmt::format("rank 0 has the plan {}, rank {} has {}; expected one plan on "
+                              "all ranks",
+                              first.hash, rank, other.hash));
+  }
+  const auto what = [](const RankCard& card) {
+    return card.memory.empty() ? "a program" : card.memory;
+  };
+  throw_invalid(kPlace, fmt::format("rank {} asks for {}; expected what rank 0 asks for, {}", rank,
+                                    what(other), what(first)));
 }
 
 }  // namespace
@@ -205,11 +222,7 @@ std::vector<RankCard> exchange_cards(Rendezvous& rendezvous, const std::vector<R
                 fmt::format("rank {} cannot take part: {}", rank, cards[rank].failure));
   }
   for (std::size_t rank = 1; rank < cards.size(); ++rank) {
-    if (cards[rank].hash == cards[0].hash) continue;
-    throw_invalid(kPlace,
-                  fmt::format("rank 0 has the plan {}, rank {} has {}; expected one plan on "
-                              "all ranks",
-                              cards[0].hash, rank, cards[rank].hash));
+    expect_alike(cards[0], cards[rank], rank);
   }
   return cards;
 }

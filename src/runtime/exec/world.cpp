@@ -6,12 +6,13 @@
 #include <numeric>
 
 #include "braid/error.h"
-#include "codegen/target.h"
+#include "codegen/graph_target.h"
 #include "ir/text.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/exec/rendezvous.h"
+#include "runtime/exec/symmetric_block.h"
 
 namespace braid {
 namespace {
@@ -106,6 +107,12 @@ std::optional<Error> World::Impl::loss() const {
   const std::string who = all_here() ? "" : rendezvous->lost();
   if (who.empty()) return {};
   return Error(ErrorCode::kEnvironment, "rendezvous", who);
+}
+
+Target World::Impl::target_of(const Graph& graph) const {
+  // The cpu device runs what was compiled for any target.
+  const bool any = device->kind() == "cpu";
+  return choose_target(graph, target.empty() && !any ? device->target() : target);
 }
 
 World World::open(const WorldOptions& options) {

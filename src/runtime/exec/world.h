@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -9,12 +10,16 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "braid/graph.h"
 #include "braid/world.h"
+#include "codegen/target.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/exec/loss_watch.h"
 
 namespace braid {
+
+class SymmetricBlock;  // symmetric_block.h
 
 struct World::Impl {
   /// All but the device.
@@ -30,6 +35,8 @@ struct World::Impl {
   void take_part(const std::function<void()>& work);
   /// That a rank of another world is lost; nothing while all is well.
   [[nodiscard]] std::optional<Error> loss() const;
+  /// What the kernels of a graph are compiled for.
+  [[nodiscard]] Target target_of(const Graph& graph) const;
 
   std::unique_ptr<DiskCache> cache;  ///< null when not used; outlives the device
   std::shared_ptr<Device> device;
@@ -46,6 +53,8 @@ struct World::Impl {
   std::shared_ptr<Rendezvous> rendezvous;
   std::recursive_mutex meeting;       ///< held while something is agreed upon at the rendezvous
   std::unique_ptr<LossWatch> losses;  ///< null where all ranks live here
+  /// Of SymmetricMemory::workspace, by the ranks that share each.
+  std::map<std::vector<std::vector<std::int64_t>>, std::shared_ptr<SymmetricBlock>> workspaces;
 };
 
 }  // namespace braid

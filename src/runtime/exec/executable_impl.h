@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "braid/executable.h"
+#include "runtime/compile/compile_program.h"
+#include "runtime/exec/communicators.h"
+#include "runtime/exec/launch_plan.h"
+#include "runtime/exec/rank_context.h"
+#include "runtime/exec/rendezvous.h"
+#include "runtime/exec/symmetric_heap.h"
+#include "runtime/exec/world.h"
+
+namespace braid {
+
+struct Executable::Plan::Impl {
+  std::shared_ptr<const char> owner;  ///< the token of its executable
+  Bindings bindings;                  ///< complete
+  LaunchPlan launches;
+  std::vector<std::vector<std::uint64_t>> addresses;  ///< of each buffer, by local rank
+  std::vector<RankContext::NamedMemory> memory;       ///< where the device watches
+};
+
+/// A program on the ranks that live here: what it owns, and the state of its runs.
+struct Executable::Impl {
+  Impl(std::shared_ptr<World::Impl> world_impl, Program plan_of_it, ProgramCode code_of_it);
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl();
+
+  /// What the other ranks must know of a rank that lives here.
+  [[nodiscard]] std::vector<RankCard> cards();
+  void connect(const std::vector<RankCard>& cards);
+  /// Once all can: a communicator waits for the others while it is made.
+  void communicate(const std::vector<RankCard>& cards);
+
+  /// Records and all by which ranks wait for each other, on the ranks that live here. Nothing may
+  /// be in flight.
+  void reset();
+  /// Waits for all runs, on whatever streams; throws the first error. A communicator may wait for
+  /// its peers for so long.
+  void drain(std::uint64_t patience_ns);
+  /// Ranks that stopped at different places would wait for epochs that never come.
+  void recover();
+  /// After an error that was found on this side.
+  void fail();
+  void synchronize();
+  /// The error of this world's ranks, or why they gave up: what another rank did.
+  [[nodiscard]] std::optional<Error> with_others(std::optional<Error> error) const;
+
+  [[nodiscard]] std::size_t local_of(int rank) const;
+  const Plan::Impl& require_prepared(const char* call) const;
+  [[nodiscard]] std::shared_ptr<const Plan::Impl> make_plan(const Bindings& values) const;
+  void make_current(std::shared_ptr<const Plan::Impl> plan);
+  /// `times`: as LaunchPlan::run wants them, or none.
+  void run(std::span<Stream* const> streams, std::span<Event* const> times = {});
+  std::vector<StepTime> trace();
+  /// The rank's own stream, behind all that was enqueued for it.
+  [[nodiscard]] Stream& stream_after_runs(std::size_t local) const;
+
+  std::shared_ptr<World::Impl> world;
+  std::shared_ptr<const char> token = std::make_shared<const char>();
+  Program program;
+  ProgramCode code;
+  SymmetricHeap heap;
+  Communicators communicators;
+  std::vector<std::unique_ptr<RankContext>> ranks;  ///< that live here
+  std::vector<std::unique_ptr<Stream>> urgent;      ///< of each, where some live elsewhere
+  std::optional<std::uint64_t> on_loss;             ///< in the world's LossWatch
+  std::vector<Stream*> own;                         ///< as Lanes::streams
+  std::vector<Event*> events;                       ///< as Lanes::events
+  std::vector<Stream*> lanes;                       ///< of the run that is enqueued
+  std::shared_ptr<const Plan::Impl> current;        ///< null when prepare() is due
+  bool foreign = false;                             ///< the last run is on the caller's streams
+  bool has_run = false;                             ///< outputs are there, or under way
+  bool unchecked = false;                           ///< runs whose records were not looked at yet
+  bool failed = false;                              ///< a run failed, and recover() is due
+};
+
+}  // namespace braid

@@ -1,0 +1,66 @@
+#include "braid/symmetric_memory.h"
+
+#include <algorithm>
+
+#include "ir/groups.h"
+#include "runtime/exec/symmetric_block.h"
+
+namespace braid {
+
+SymmetricMemory::SymmetricMemory(std::shared_ptr<World::Impl> world,
+                                 std::shared_ptr<SymmetricBlock> block)
+    : world_(std::move(world)), block_(std::move(block)) {}
+
+SymmetricMemory SymmetricMemory::allocate(const World& world, const std::string& name,
+                                          const Group& group, std::size_t bytes,
+                                          const Options& options) {
+  return {world.impl_, SymmetricBlock::make(*world.impl_, {name, group, bytes, options, {}})};
+}
+
+SymmetricMemory SymmetricMemory::register_memory(const World& world, const std::string& name,
+                                                 const Group& group,
+                                                 std::span<const std::uint64_t> addresses,
+                                                 std::size_t bytes, const Options& options) {
+  return {world.impl_,
+          SymmetricBlock::make(
+              *world.impl_, {name, group, bytes, options, {addresses.begin(), addresses.end()}})};
+}
+
+// By the ranks that share it: equal names of different ranks do not meet.
+SymmetricMemory SymmetricMemory::workspace(const World& world, const std::string& name,
+                                           const Group& group, std::size_t min_bytes) {
+  World::Impl& w = *world.impl_;
+  const std::lock_guard lock(w.meeting);
+  const auto instances = group_instances(group, world.size());
+  const auto found = w.workspaces.find(instances);
+  const std::size_t had = found == w.workspaces.end() ? 0 : found->second->spec().bytes;
+  if (had > 0 && had >= min_bytes) return {world.impl_, found->second};
+  auto block = SymmetricBlock::make(w, {name, group, std::max(had, min_bytes), {}, {}});
+  w.workspaces[instances] = block;
+  return {world.impl_, std::move(block)};
+}
+
+std::size_t SymmetricMemory::size() const { return block_->spec().bytes; }
+int SymmetricMemory::channels() const { return block_->spec().options.channels; }
+const std::vector<int>& SymmetricMemory::members(int rank) const { return block_->members(rank); }
+
+std::uint64_t SymmetricMemory::buffer(int rank, int peer, std::span<const std::int64_t> shape,
+                                      DType dtype, std::size_t offset) const {
+  return block_->buffer(rank, peer, shape, dtype, offset);
+}
+
+void SymmetricMemory::barrier(int rank, Stream& stream, int channel) const {
+  block_->barrier(rank, stream, channel);
+}
+void SymmetricMemory::put_signal(int rank, int peer, Stream& stream, int channel) const {
+  block_->put_signal(rank, peer, stream, channel);
+}
+void SymmetricMemory::wait_signal(int rank, int peer, Stream& stream, int channel) const {
+  block_->wait_signal(rank, peer, stream, channel);
+}
+void SymmetricMemory::acquire(int rank, Stream& stream) const { block_->acquire(rank, stream); }
+void SymmetricMemory::release(int rank, Stream& stream) const { block_->release(rank, stream); }
+void SymmetricMemory::check() const { block_->check(); }
+void SymmetricMemory::recover() const { block_->recover(); }
+
+}  // namespace braid
