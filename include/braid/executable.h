@@ -52,6 +52,10 @@ struct StepTime {
   std::string ops;   ///< of a kernel: the ops it computes, "mm+silu"
   /// Microseconds since the first step of this rank could begin.
   double begin_us = 0, end_us = 0;
+  /// Of a part of a kernel, where PassConfig::mark_blocks asked for them: which block did it, of
+  /// which rows: those of a rank, by its index in the group, and of so many panels of them the
+  /// one. `what` is "meet", "copy", "wait" or "multiply".
+  int block = -1, of_rank = -1, panel = -1;
 };
 
 /// A graph compiled for a world, which lives as long as it. Not thread safe; runs of one executable

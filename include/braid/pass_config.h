@@ -24,6 +24,9 @@ struct PassConfig {
   /// lower_collectives: the algorithm of all-reduces, wherever it can be: "one_shot", "two_shot" or
   /// "ll". Empty: what the cost model finds quickest.
   std::string all_reduce = {};
+  /// Kernels that copy while they multiply note what their blocks do when, for
+  /// Executable::trace(). Costs them a little time.
+  bool mark_blocks = false;
 };
 
 }  // namespace braid

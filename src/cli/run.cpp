@@ -234,9 +234,10 @@ void describe_outputs(const Graph& graph, const std::vector<std::string>& names,
 Executable compile_on(const World& world, const Subject& subject, const RunOptions& options,
                       const Bindings& bindings, RunReport& report) {
   const auto start = std::chrono::steady_clock::now();
-  Executable executable = subject.is_plan
-                              ? Executable::load(options.graph.path, world)
-                              : Executable::compile(subject.graph, world, options.passes);
+  PassConfig passes = options.passes;
+  passes.mark_blocks = !options.trace.empty();
+  Executable executable = subject.is_plan ? Executable::load(options.graph.path, world)
+                                          : Executable::compile(subject.graph, world, passes);
   executable.prepare(bindings);
   report.compile_ms = milliseconds_since(start);
   // So that an element that no kernel writes cannot look right.

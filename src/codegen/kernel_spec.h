@@ -48,6 +48,7 @@ struct KernelParam {
     kClosing,  ///< i32: 1 when this step ends with a barrier, so that no remote read outlives the
                ///< run
     kTimeout,  ///< i64: nanoseconds a wait may take
+    kMarks,    ///< u64: address of kMarksOfBlock times protocol::Mark for each block, of this step
     kBytes,    ///< `size` bytes by value, which whoever launches makes: a tensor map; `index` tells
                ///< those of one kernel apart
   };
@@ -105,6 +106,9 @@ inline constexpr std::int64_t kMaxCollectiveBlocks = 32;
 
 /// How many blocks of a gather within the kernel of its matmuls copy, by default.
 inline constexpr std::int64_t kGatherGemmCopyBlocks = 16;
+
+/// A setting of kernels whose blocks can note what they do when: 1 where they do.
+inline constexpr const char* kMarksSetting = "marks";
 
 /// CUDA C++ of one kernel, self-contained. The text is the kernel's identity.
 struct KernelSource {

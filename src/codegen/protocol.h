@@ -32,4 +32,17 @@ struct Record {
 };
 static_assert(sizeof(Record) == 48);
 
+/// When a block of a kernel that notes it began with what it did next, in the order of its doing;
+/// zero past the last. A block has room for so many; what does not fit is not there. The preamble
+/// prints the same struct.
+inline constexpr std::int64_t kMarksOfBlock = 512;
+struct Mark {
+  enum What : int { kEnd, kMeet, kCopy, kWait, kMultiply };
+  std::uint64_t ns;  ///< %globaltimer
+  std::uint16_t what;
+  std::uint16_t rank;    ///< whose rows, by its index in the group
+  std::uint32_t number;  ///< of a panel of these
+};
+static_assert(sizeof(Mark) == 16);
+
 }  // namespace braid::protocol

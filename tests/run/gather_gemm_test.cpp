@@ -4,9 +4,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+
 #include "braid/error.h"
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
+#include "runtime/device_loader.h"
 
 namespace braid {
 namespace {
@@ -168,6 +174,83 @@ TEST(GatherGemmKernel, OneAfterTheOther) {
   const Graph graph = b.take({x});
   EXPECT_TRUE(testing::matches_reference(graph, {{"T", 37}}, 3));
   EXPECT_TRUE(testing::runs_clean(graph, {{"T", 37}}, 4));
+}
+
+/// Rank 0's trace, where rank 1, in a world of its own, comes so much later.
+std::vector<StepTime> trace_of_the_first(const Graph& graph, const PassConfig& config,
+                                         std::chrono::milliseconds later) {
+  const std::shared_ptr<Device> device = open_device(DeviceKind::kCpu, {.world = 2, .threads = 2});
+  const auto ends = meet_in_process({{0}, {1}}, 60);
+  const auto open = [&](std::size_t rank) {
+    WorldOptions options;
+    options.rendezvous = ends[rank];
+    return World::open(options, device);
+  };
+  const Bindings bindings{{"T", 130}};
+  std::thread second([&] {
+    const World world = open(1);
+    Executable executable = Executable::compile(graph, world, config);
+    executable.prepare(bindings);
+    std::this_thread::sleep_for(later);
+    executable.run();
+    executable.synchronize();
+  });
+  const World world = open(0);
+  Executable executable = Executable::compile(graph, world, config);
+  executable.prepare(bindings);
+  std::vector<StepTime> steps = executable.trace();
+  second.join();
+  return steps;
+}
+
+// A trace shows own rows being multiplied before the last rows of the other rank have arrived.
+TEST(GatherGemmTrace, OwnRowsDoNotWaitForTheOthers) {
+  const Graph graph = silu_of_product({2, DType::kBF16, 64, 72, {}}, "in_kernel");
+  PassConfig config;
+  config.mark_blocks = true;
+  double first_own = 1, last_copy = 0;
+  // A machine may have no time for rank 0 for long.
+  for (const int later : {100, 1000, 10000}) {
+    if (first_own < last_copy) break;
+    std::map<std::pair<int, int>, StepTime> copies;  // by rank and panel
+    std::vector<StepTime> products;
+    for (const StepTime& step :
+         trace_of_the_first(graph, config, std::chrono::milliseconds(later))) {
+      if (step.what == "copy") copies[{step.of_rank, step.panel}] = step;
+      if (step.what == "multiply") products.push_back(step);
+    }
+    ASSERT_EQ(copies.size(), 8U);     // own rows, too; 4 panels of each rank, the last one empty
+    ASSERT_EQ(products.size(), 12U);  // of 2 ranks, 3 panels and 2 columns of tiles
+    first_own = 1e30, last_copy = 0;
+    for (const StepTime& product : products) {
+      EXPECT_LE(product.begin_us, product.end_us);
+      if (product.of_rank == 0) {
+        first_own = std::min(first_own, product.begin_us);
+        continue;
+      }
+      const StepTime& copy = copies.at({1, product.panel});
+      EXPECT_GE(product.begin_us, copy.begin_us);
+      last_copy = std::max(last_copy, copy.end_us);
+    }
+  }
+  EXPECT_LT(first_own, last_copy);
+}
+
+// Marks do not change what is computed, and what one run noted does not stay for the next.
+TEST(GatherGemmTrace, MarksAreOfOneRun) {
+  const Graph graph = gated({2, DType::kBF16, 64, 72, {}}, "in_kernel");
+  PassConfig config;
+  config.mark_blocks = true;
+  const World world = World::open(testing::world_options(2));
+  Executable executable = Executable::compile(graph, world, config);
+  const Bindings many{{"T", 200}}, few{{"T", 3}};
+  const RankTensors inputs = random_inputs(graph, many, 8);
+  EXPECT_TRUE(testing::same_as_reference(graph, testing::run_once(executable, graph, many, inputs),
+                                         evaluate(graph, inputs, many)));
+  executable.prepare(few);
+  int products = 0;
+  for (const StepTime& step : executable.trace()) products += step.what == "multiply" ? 1 : 0;
+  EXPECT_EQ(products, 2 * 2 * 2);  // ranks, their rows, columns of tiles
 }
 
 }  // namespace

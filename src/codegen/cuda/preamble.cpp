@@ -4,11 +4,12 @@
 #include <fmt/ranges.h>
 
 #include "codegen/cuda/spelling.h"
+#include "codegen/protocol.h"
 
 namespace braid::tile {
 namespace {
 
-enum Section : int { kFailing = 10, kCommunicating, kPackets, kPacketAccess };
+enum Section : int { kFailing = 10, kCommunicating, kPackets, kPacketAccess, kMarking };
 
 constexpr std::string_view kRecord = R"(
 // What went wrong first on this rank, for the host.
@@ -30,6 +31,20 @@ __device__ __forceinline__ void bad_index(Record* record, int step, int node, lo
   record->index = index;
   record->extent = extent;
 }
+)";
+
+// {0} marks of a block
+constexpr std::string_view kMarks = R"(
+// When a block goes on to what, for a trace.
+struct Mark {{ unsigned long long ns; unsigned short what, rank; unsigned number; }};
+__device__ __forceinline__ void mark(Mark* marks, unsigned& marked, int what, long long rank,
+                                     long long number) {{
+  if (threadIdx.x != 0 || marked == {0}u) return;
+  unsigned long long ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns) :: "memory");
+  marks[blockIdx.x * {0}u + marked++] = Mark{{ns, (unsigned short)what, (unsigned short)rank,
+                                             (unsigned)number}};
+}}
 )";
 
 // {0} world, {1} threads, {2} ranks that are unrolled
@@ -221,6 +236,8 @@ void Preamble::bad_index() {
   record();
   need(kFailing, "bad_index", std::string(kBadIndex));
 }
+
+void Preamble::marks() { need(kMarking, "", fmt::format(kMarks, protocol::kMarksOfBlock)); }
 
 void Preamble::comm(int world, int threads) {
   record();

@@ -49,6 +49,8 @@ class Preamble {
   /// What a kernel that can fail tells the host.
   void record();
   void bad_index();
+  /// What a kernel tells of its blocks' doings.
+  void marks();
   /// Flags, signal, wait; `threads` of a block.
   void comm(int world, int threads);
   /// signal_one, wait_one: one rank at a time; beside comm.

@@ -31,6 +31,7 @@ std::string Printer::print() {
       kernel.line("bool lost = false;");
     }
   }
+  if (marks_) kernel.line("unsigned marked = 0;");
   kernel.raw(body);
   if (p_.communicates) kernel.line("close_comm(comm);");
   kernel.line("}");
@@ -87,6 +88,10 @@ std::string Printer::signature() {
         break;
       case KernelParam::Kind::kTimeout:
         text += "long long timeout";
+        break;
+      case KernelParam::Kind::kMarks:
+        preamble_.marks();
+        text += "Mark* marks";
         break;
       case KernelParam::Kind::kBytes:
         // By reference: its address is what instructions take.
@@ -325,6 +330,11 @@ void Printer::instruction(Id id) {
       out_.line(fmt::format("if ({}!{}) return;",
                             inst.args[2] == kNone ? "" : ref(inst.args[2]) + " && ",
                             to_peers(inst, "wait")));
+      break;
+    case Op::kMark:
+      marks_ = true;
+      out_.line(fmt::format("mark(marks, marked, {}, {}, {});", inst.index, ref(inst.args[0]),
+                            ref(inst.args[1])));
       break;
   }
 }

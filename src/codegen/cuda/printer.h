@@ -119,6 +119,7 @@ class Printer {
   TextWriter out_;
   Preamble preamble_;
   bool packets_ = false;
+  bool marks_ = false;
   std::set<std::pair<int, int>> bases_;  ///< (layout, axis) that the text names
 };
 

@@ -28,6 +28,7 @@
 
 namespace braid {
 
+using protocol::Mark;
 using tile::Fn;
 using tile::Id;
 using tile::kNone;
@@ -111,16 +112,27 @@ class GatherGemm {
         {b_.integer(copy_blocks_),
          b_.map(Fn::kMax, {b_.integer(1), b_.map(Fn::kDiv, {b_.num_programs(), b_.integer(4)})})});
     copies_ = b_.map(Fn::kLt, {b_.program_id(), copying_});
+    mark(Mark::kMeet);
     meet(b_.program_id(), copies_);
     copy_panels();
     multiply();
     const Id closing =
         b_.param({.kind = KernelParam::Kind::kClosing, .index = 0, .expr = 0, .group = group_});
+    mark(Mark::kMeet);
     meet(b_.map(Fn::kAdd, {b_.integer(copy_blocks_), b_.program_id()}),
          b_.map(Fn::kAnd, {copies_, b_.map(Fn::kLt, {b_.integer(0), closing})}));
+    mark(Mark::kEnd);
   }
 
  private:
+  [[nodiscard]] bool marks() const { return spec_.config.at(kMarksSetting) != 0; }
+  void mark(Mark::What what) {
+    if (marks()) b_.mark(what, b_.integer(0), b_.integer(0));
+  }
+  void mark(Mark::What what, Id rank, Id panel) {
+    if (marks()) b_.mark(what, rank, panel);
+  }
+
   void meet(Id slot, Id predicate) {
     b_.signal(slot, kNone, predicate);
     b_.wait(slot, kNone, predicate);
@@ -158,7 +170,9 @@ class GatherGemm {
     const Id from = rank_of_turn(turn);
     const Id source = b_.peer(offset, from);
     const Id target = b_.ptr_add(gathered(), times(from, elements_of_rank()), dtype_);
-    const Id row = times(b_.map(Fn::kRem, {number, panels}), b_.integer(block_m_));
+    const Id panel = b_.map(Fn::kRem, {number, panels});
+    mark(Mark::kCopy, from, panel);
+    const Id row = times(panel, b_.integer(block_m_));
     const Id width = scalar(Expr(width_));
     const Id end =
         times(b_.map(Fn::kMin, {plus(row, b_.integer(block_m_)), scalar(Expr(rows_))}), width);
@@ -201,7 +215,9 @@ class GatherGemm {
     const Id remote = b_.map(Fn::kLt, {b_.integer(0), turn});
     const Id arrival =
         plus(times(b_.map(Fn::kSub, {turn, b_.integer(1)}), b_.integer(panels_)), panel);
+    mark(Mark::kWait, from, panel);
     b_.wait(slot_of_panel(arrival), rank_, remote);
+    mark(Mark::kMultiply, from, panel);
     const Id own =
         b_.param({.kind = KernelParam::Kind::kInput, .index = operand(), .group = {}}, 16);
     const Id copied = b_.ptr_add(gathered(), times(from, elements_of_rank()), dtype_);
@@ -238,13 +254,15 @@ Config default_config_of(const Graph& body, const Target&) {
   const std::int64_t world = body.groups().at(*info.collective->attr<std::string>("group")).size;
   Config config = gemm_config(body, info, info.space[0].max(body.symbols()) / world);
   config[kCopyBlocks] = kGatherGemmCopyBlocks;
+  config[kMarksSetting] = 0;
   return config;
 }
 
 constexpr std::array kSettings = [] {
-  std::array<Setting, std::size(kGemmSettings) + 1> all{};
-  std::copy(std::begin(kGemmSettings), std::end(kGemmSettings), all.begin());
-  all.back() = {kCopyBlocks, 1, 64, false};
+  std::array<Setting, std::size(kGemmSettings) + 2> all{};
+  const auto end = std::copy(std::begin(kGemmSettings), std::end(kGemmSettings), all.begin());
+  end[0] = {kCopyBlocks, 1, 64, false};
+  end[1] = {kMarksSetting, 0, 1, false};
   return all;
 }();
 

@@ -269,6 +269,11 @@ void Builder::wait(Id slot, Id rank, Id predicate) {
   append({.op = Op::kWait, .type = {}, .args = {slot, rank, predicate}});
 }
 
+void Builder::mark(protocol::Mark::What what, Id rank, Id number) {
+  param({.kind = KernelParam::Kind::kMarks, .index = 0, .expr = 0, .group = {}});
+  append({.op = Op::kMark, .type = {}, .args = {rank, number}, .index = static_cast<int>(what)});
+}
+
 Id Builder::begin_for(Id low, Id high, Id step, std::vector<Id> initial) {
   Inst loop{.op = Op::kFor, .type = {}, .args = {low, high, step}};
   loop.body_args.push_back(detached({.op = Op::kForArg, .type = {Kind::kI64}, .args = {}}));

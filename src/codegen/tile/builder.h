@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/protocol.h"
 #include "codegen/tile/tile.h"
 
 namespace braid::tile {
@@ -53,6 +54,8 @@ class Builder {
   void communicate(const std::string& group, int world);
   /// With no rank: every rank of the group.
   void signal(Id slot, Id rank = kNone, Id predicate = kNone);
+  /// Only for kernels that have such a setting.
+  void mark(protocol::Mark::What what, Id rank, Id number);
   void wait(Id slot, Id rank = kNone, Id predicate = kNone);
 
   /// Opens a loop; returns its id. Inside, `induction` and `carried` give the values; `end_for`

@@ -37,6 +37,7 @@ constexpr OpInfo kOps[] = {
     {Op::kWait, "wait", 3, 3, false, false, false},
     {Op::kLlStore, "ll_store", 3, 4, false, true, false},
     {Op::kLlLoad, "ll_load", 3, 4, true, true, false},
+    {Op::kMark, "mark", 2, 2, false, false, true},
 };
 
 struct FnInfo {
@@ -103,7 +104,8 @@ constexpr ParamName kParams[] = {
     {KernelParam::Kind::kRank, "rank"},       {KernelParam::Kind::kFlags, "flags"},
     {KernelParam::Kind::kScratch, "scratch"}, {KernelParam::Kind::kStep, "step"},
     {KernelParam::Kind::kRecord, "record"},   {KernelParam::Kind::kClosing, "closing"},
-    {KernelParam::Kind::kTimeout, "timeout"}, {KernelParam::Kind::kBytes, "bytes"},
+    {KernelParam::Kind::kTimeout, "timeout"}, {KernelParam::Kind::kMarks, "marks"},
+    {KernelParam::Kind::kBytes, "bytes"},
 };
 
 template <class Table, class Test>

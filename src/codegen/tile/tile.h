@@ -79,6 +79,7 @@ enum class Op : std::uint8_t {
                    ///< packet with its neighbour: their offsets follow each other, even and odd
   kLlLoad,  ///< pointer, offset tile (elements), rank, [mask]: waits until each packet, which
             ///< comes from the rank, has this epoch; masked elements are 0
+  kMark,    ///< rank, number, scalars: notes when the block goes on to protocol::Mark::What `index`
 };
 
 /// Scalar functions of kMap. Comparison and logic give predicates. Of floats, kMin and kMax keep

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "braid/error.h"
+#include "codegen/protocol.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/remote.h"
 #include "codegen/tile/verify_packets.h"
@@ -244,6 +245,14 @@ class Verifier {
         scalar_integer(args[0], "the slot");
         if (args[1] != kNone) scalar_integer(args[1], "the rank");
         if (args[2] != kNone) scalar_predicate(args[2]);
+        break;
+      case Op::kMark:
+        scalar_integer(args[0], "the rank");
+        scalar_integer(args[1], "the number");
+        if (inst.index < 0 || inst.index > protocol::Mark::kMultiply) {
+          fail(std::to_string(inst.index),
+               fmt::format("0 to {}", static_cast<int>(protocol::Mark::kMultiply)));
+        }
         break;
       default:
         break;

@@ -12,9 +12,10 @@ std::size_t FusedBodies::KeyHash::operator()(const std::vector<std::int32_t>& ke
   return hash;
 }
 
-FusedBodies::FusedBodies(const Graph& graph, const Target& target)
+FusedBodies::FusedBodies(const Graph& graph, const Target& target, bool marks)
     : graph_(graph),
       target_(target),
+      marks_(marks),
       kinds_(graph),
       stamp_(graph.values().size(), 0),
       number_(graph.values().size(), 0) {}
@@ -69,6 +70,8 @@ const KernelSpec& FusedBodies::spec_of(std::span<const NodeId> nodes, const Fuse
   if (!spec) {
     const auto body = make_body(graph_, nodes, kernel.inputs, kernel.outputs);
     spec.emplace(KernelSpec{body, default_config(*body, target_)});
+    const auto marks = spec->config.find(kMarksSetting);
+    if (marks != spec->config.end()) marks->second = marks_ ? 1 : 0;
   }
   return *spec;
 }

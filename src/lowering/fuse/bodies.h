@@ -31,7 +31,8 @@ struct FusedNodes {
 /// and of those that are tried on the way, are alike.
 class FusedBodies {
  public:
-  FusedBodies(const Graph& graph, const Target& target);
+  /// `marks`: of kernels that can note what their blocks do when.
+  FusedBodies(const Graph& graph, const Target& target, bool marks);
 
   /// Of the nodes in order; `outputs` are values of theirs. Linear in their operands.
   [[nodiscard]] FusedNodes find(std::span<const NodeId> nodes, std::vector<ValueId> outputs);
@@ -45,6 +46,7 @@ class FusedBodies {
 
   const Graph& graph_;
   const Target& target_;
+  bool marks_;
   NodeKinds kinds_;
   // Of the body that is being looked for:
   std::int32_t now_ = 0;

@@ -39,6 +39,8 @@ std::string_view param_kind(KernelParam::Kind kind) {
       return "closing";
     case KernelParam::Kind::kTimeout:
       return "timeout";
+    case KernelParam::Kind::kMarks:
+      return "marks";
     case KernelParam::Kind::kBytes:
       return "bytes";
   }

@@ -8,6 +8,7 @@
 
 #include "braid/error.h"
 #include "braid/reference.h"
+#include "runtime/exec/block_times.h"
 #include "runtime/exec/run_record.h"
 #include "runtime/exec/watch.h"
 
@@ -279,7 +280,9 @@ std::vector<StepTime> Executable::Impl::trace() {
     }
   }
   for (std::size_t local = 0; local < ranks.size(); ++local) {
-    stream_after_runs(local).record(*begins[local]);
+    Stream& stream = stream_after_runs(local);
+    ranks[local]->clear_marks();
+    stream.record(*begins[local]);
   }
   run({}, times);
   synchronize();
@@ -301,7 +304,9 @@ std::vector<StepTime> Executable::Impl::trace() {
     } else if (step.kind == Step::Kind::kCollective) {
       time.what = step.op;
     }
+    const std::vector<StepTime> parts = block_times(time, ranks[local]->marks(step_index));
     result.push_back(std::move(time));
+    result.insert(result.end(), parts.begin(), parts.end());
   }
   return result;
 }

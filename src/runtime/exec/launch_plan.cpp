@@ -240,6 +240,8 @@ class LaunchPlan::Builder {
         return add_word(step_->closing_barrier ? 1 : 0);
       case KernelParam::Kind::kTimeout:
         return add_word(timeout_ns_);
+      case KernelParam::Kind::kMarks:
+        return add_word(element(places().marks, step_index_, "step", *step_));
       case KernelParam::Kind::kBytes:
         return add_bytes(param);
     }

@@ -1,5 +1,7 @@
 #include "runtime/exec/rank_context.h"
 
+#include <algorithm>
+
 namespace braid {
 namespace {
 
@@ -25,12 +27,47 @@ RankContext::RankContext(Device& device, const Program& program, const ProgramCo
   record_ = device.allocate_host(rank, sizeof(protocol::Record));
   const MemoryPart part{record_->address(), sizeof(protocol::Record), "record"};
   device.name_parts(record_->address(), {&part, 1});
+  allocate_marks();
   for (const CompiledKernel& kernel : code.compiled) {
     modules_.push_back(device.load(rank, kernel.image));
   }
   for (std::size_t a = 0; a < program.arenas.size(); ++a) {
     if (program.arenas[a].kind == ArenaKind::kWorkspace) allocate(a);
   }
+}
+
+void RankContext::allocate_marks() {
+  std::vector<std::int64_t> ends;  // in marks
+  for (const Step& step : program_.steps) {
+    std::int64_t count = 0;
+    if (step.kernel >= 0) {
+      const Requirements& needs = program_.kernels[static_cast<std::size_t>(step.kernel)].needs;
+      const bool notes = std::any_of(
+          needs.params.begin(), needs.params.end(),
+          [](const KernelParam& param) { return param.kind == KernelParam::Kind::kMarks; });
+      if (notes) count = needs.grid.max(program_.symbols) * protocol::kMarksOfBlock;
+    }
+    ends.push_back(count + (ends.empty() ? 0 : ends.back()));
+  }
+  marks_of_.resize(ends.size());
+  if (ends.empty() || ends.back() == 0) return;
+  const std::size_t bytes = static_cast<std::size_t>(ends.back()) * sizeof(protocol::Mark);
+  marks_ = device_.allocate_host(rank_, bytes);
+  const MemoryPart part{marks_->address(), bytes, "marks"};
+  device_.name_parts(marks_->address(), {&part, 1});
+  auto* const all = reinterpret_cast<protocol::Mark*>(marks_->address());
+  for (std::size_t s = 0; s < ends.size(); ++s) {
+    marks_of_[s] = {all + (s == 0 ? 0 : ends[s - 1]), all + ends[s]};
+  }
+  clear_marks();
+}
+
+std::span<const protocol::Mark> RankContext::marks(std::size_t step) const {
+  return marks_of_[step];
+}
+
+void RankContext::clear_marks() {
+  if (marks_ != nullptr) stream().fill(marks_->address(), 0, marks_->size());
 }
 
 void RankContext::allocate(std::size_t arena) {
@@ -64,6 +101,9 @@ RankPlaces RankContext::places() {
   RankPlaces places;
   places.rank = rank_;
   places.record_address = record_->address();
+  for (const auto& marks : marks_of_) {
+    places.marks.push_back(reinterpret_cast<std::uint64_t>(marks.data()));
+  }
   places.peer_arenas = heap_.peers(local_);
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
     places.buffer_addresses.push_back(address(b));

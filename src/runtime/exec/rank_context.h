@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "braid/device.h"
@@ -40,6 +41,11 @@ class RankContext {
   };
   [[nodiscard]] std::vector<NamedMemory> named_memory(const Bindings& bindings) const;
 
+  /// What the blocks of a step did when, where its kernel notes that; else nothing. No work may be
+  /// in flight.
+  [[nodiscard]] std::span<const protocol::Mark> marks(std::size_t step) const;
+  void clear_marks();
+
   /// What kernels noted since the last reset. No work may be in flight.
   [[nodiscard]] protocol::Record record() const;
   /// Enqueues that the record, and all by which ranks wait for each other, are as before the first
@@ -47,6 +53,7 @@ class RankContext {
   void reset();
 
  private:
+  void allocate_marks();
   void allocate(std::size_t arena);
   [[nodiscard]] std::uint64_t arena_address(std::size_t arena) const;
   [[nodiscard]] std::uint64_t address(std::size_t buffer) const;
@@ -58,10 +65,12 @@ class RankContext {
   std::size_t local_;
   int rank_;
   // Destroyed in reverse: streams before modules before memory.
-  std::unique_ptr<Memory> record_;                ///< a protocol::Record that the host sees
-  std::vector<std::unique_ptr<Memory>> arenas_;   ///< null until needed, and where symmetric
-  std::vector<std::unique_ptr<Module>> modules_;  ///< of each source
-  std::vector<std::uint64_t> bound_;              ///< the caller's address of each buffer, or 0
+  std::unique_ptr<Memory> record_;  ///< a protocol::Record that the host sees
+  std::unique_ptr<Memory> marks_;   ///< that the host sees; null where none are noted
+  std::vector<std::span<protocol::Mark>> marks_of_;  ///< of each step
+  std::vector<std::unique_ptr<Memory>> arenas_;      ///< null until needed, and where symmetric
+  std::vector<std::unique_ptr<Module>> modules_;     ///< of each source
+  std::vector<std::uint64_t> bound_;                 ///< the caller's address of each buffer, or 0
   std::unique_ptr<Event> end_of_run_;
   std::vector<std::unique_ptr<Event>> events_;    ///< as Lanes wants them
   std::vector<std::unique_ptr<Stream>> streams_;  ///< of the program, by number
