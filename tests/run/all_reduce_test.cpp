@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <random>
 
+#include "run/changing_device.h"
 #include "run/run_graph.h"
+#include "runtime/device_loader.h"
 
 namespace braid {
 namespace {
@@ -193,12 +195,15 @@ Graph mixed(std::int64_t world) {
   return graph;
 }
 
+// With warps that stall at random, so that blocks and ranks overtake each other.
 TEST(AllReduces, OfEveryAlgorithmAndSizeBackToBack) {
   constexpr std::int64_t kSizes[] = {kMostTokens, 1, 33, 7};
   for (const std::int64_t ranks : {2, 3}) {
     const Graph graph = mixed(ranks);
     const RankTensors inputs = random_inputs(graph, {{"T", kMostTokens}}, 11);
-    World world = World::open(testing::world_options(ranks));
+    const auto device = std::make_shared<testing::ChangingDevice>(
+        open_device(DeviceKind::kCpu, {.world = static_cast<int>(ranks)}), testing::stalling);
+    const World world = World::open({}, device);
     Executable executable = Executable::compile(graph, world);
     std::vector<Executable::Plan> plans;
     std::vector<RankTensors> expected;

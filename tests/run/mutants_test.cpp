@@ -10,6 +10,7 @@
 
 #include "braid/error.h"
 #include "lowering/passes.h"
+#include "run/changing_device.h"
 #include "run/run_graph.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/disk_cache.h"
@@ -18,40 +19,8 @@
 namespace braid {
 namespace {
 
+using testing::ChangingDevice;
 using testing::Mutant;
-
-/// Forwards to another device, but loads a broken text in place of one kernel.
-class MutatingDevice final : public Device {
- public:
-  MutatingDevice(std::unique_ptr<Device> inner, std::string entry, std::string ptx)
-      : inner_(std::move(inner)), entry_(std::move(entry)), ptx_(std::move(ptx)) {}
-  std::string_view kind() const override { return inner_->kind(); }
-  std::string description() const override { return inner_->description(); }
-  std::string target() const override { return inner_->target(); }
-  int world() const override { return inner_->world(); }
-  int ranks_per_device() const override { return inner_->ranks_per_device(); }
-  std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
-    return inner_->allocate(rank, bytes);
-  }
-  std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) override {
-    return inner_->allocate_host(rank, bytes);
-  }
-  std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
-    if (image.entry != entry_) return inner_->load(rank, image);
-    return inner_->load(rank, {image.entry, ptx_, {}});
-  }
-  std::unique_ptr<Stream> create_stream(int rank) override { return inner_->create_stream(rank); }
-  std::unique_ptr<Event> create_event(int rank) override { return inner_->create_event(rank); }
-  bool watches() const override { return inner_->watches(); }
-  void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) override {
-    inner_->name_parts(memory, parts);
-  }
-  std::vector<Finding> findings() override { return inner_->findings(); }
-
- private:
-  std::unique_ptr<Device> inner_;
-  std::string entry_, ptx_;
-};
 
 /// A matmul with a K that is no multiple of its tile, and an all-reduce of its result.
 constexpr const char* kMatmul = R"({
@@ -177,7 +146,9 @@ class Judge {
   /// With `ptx` in place of the kernel.
   [[nodiscard]] std::string verdict(const std::string& entry, const std::string& ptx,
                                     const std::string& schedule = "") const {
-    const auto device = std::make_shared<MutatingDevice>(open_checked(schedule), entry, ptx);
+    const auto device = std::make_shared<ChangingDevice>(
+        open_checked(schedule),
+        [&](const KernelImage& image) { return image.entry == entry ? ptx : image.ptx; });
     WorldOptions options;
     options.ranks_per_device = ranks_per_device_;
     const World world = World::open(options, device);
