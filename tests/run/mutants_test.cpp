@@ -295,9 +295,9 @@ bool allowed(std::string_view kernel, const Mutant& mutant) {
 struct Case {
   const char* name;
   const char* graph;
-  const char* all_reduce;  ///< its algorithm
-  std::vector<std::int64_t> sizes;
-  int ranks_per_device = 1;  ///< many make small grids, whose blocks have several tiles each
+  const char* all_reduce;           ///< its algorithm
+  std::vector<std::int64_t> sizes;  ///< the last one in many interleavings
+  int ranks_per_device = 1;         ///< many make small grids, whose blocks have several tiles each
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -349,7 +349,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Mutants,
                          ::testing::Values(Case{"matmul", kMatmul, "one_shot", {5, 12, 16}},
                                            Case{"norm", kNorm, "one_shot", {5, 40}},
                                            Case{"two_shot", kThreeRanks, "two_shot", {5, 70}},
-                                           Case{"ll_norm", kNorm, "ll", {5, 40}},
+                                           Case{"ll_norm", kNorm, "ll", {5, 40, 5}},
                                            Case{"scatter", kScatter, "", {5, 12}},
                                            Case{"gather", kGather, "", {5, 12}},
                                            Case{"gather_gemm", kGatherGemm, "", {5, 130}, 18},
