@@ -308,10 +308,6 @@ TEST(Device, MemoryIsSharedWithinTheDevice) {
   imported.reset();
   EXPECT_THAT(error_of([&] { (void)device->import_memory(1, handle); }), HasSubstr("was freed"));
   EXPECT_THAT(error_of([&] { (void)device->import_memory(1, "x"); }), HasSubstr("no handle"));
-  EXPECT_THAT(error_of([&] {
-                (void)device->create_multicast(std::vector<int>{0, 1}, 256);
-              }),
-              HasSubstr("has none"));
   EXPECT_THAT(error_of([&] { (void)device->wrap_stream(0, nullptr); }),
               HasSubstr("no raw streams"));
 }

@@ -163,7 +163,7 @@ TEST(SharedMemory, BadHandlesAreRefused) {
   std::string format = handle;
   format[18] = 9;
   EXPECT_THAT(import_error(*other, format),
-              HasSubstr("format 9; expected 2: the same version of braid on all ranks"));
+              HasSubstr("format 9; expected 3: the same version of braid on all ranks"));
 }
 
 TEST(SharedMemory, IsNothingForADeviceThatChecks) {

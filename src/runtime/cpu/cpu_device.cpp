@@ -9,6 +9,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "braid/error.h"
@@ -18,6 +19,7 @@
 #include "runtime/cpu/run/engine.h"
 #include "runtime/cpu/run/fault.h"
 #include "runtime/cpu/run/guarded_memory.h"
+#include "runtime/cpu/run/multicast.h"
 #include "runtime/cpu/translate/jit.h"
 
 namespace braid {
@@ -80,6 +82,7 @@ struct Core {
   std::unique_ptr<Counter> counter;      ///< null when nothing is counted
   Jit jit;
   AddressRange range;
+  MulticastTable multicasts;
   std::unique_ptr<FaultHandler> faults;  ///< null where the host has its own
   Engine engine;
   std::mutex mutex;
@@ -94,17 +97,21 @@ struct Core {
 
 /// A stretch of memory, until the last rank that holds it is gone.
 struct Allocation {
-  Allocation(std::shared_ptr<Core> core_of_it, int rank, std::size_t bytes)
-      : core(std::move(core_of_it)), memory(core->range, bytes) {
+  Allocation(std::shared_ptr<Core> core_of_it, int rank_of_it, std::size_t bytes)
+      : core(std::move(core_of_it)), rank(rank_of_it), memory(core->range, bytes) {
     if (core->sanitizer != nullptr) {
       core->sanitizer->add_memory(rank, address(), bytes, "memory", false);
     }
     if (core->counter != nullptr) core->counter->add_memory(rank, address(), bytes);
   }
   /// That of another device, in another process maybe.
-  Allocation(std::shared_ptr<Core> core_of_it, std::size_t bytes, MemoryFile shared)
-      : core(std::move(core_of_it)), memory(core->range, bytes, shared), file(std::move(shared)) {}
+  Allocation(std::shared_ptr<Core> core_of_it, int rank_of_it, std::size_t bytes, MemoryFile shared)
+      : core(std::move(core_of_it)),
+        rank(rank_of_it),
+        memory(core->range, bytes, shared),
+        file(std::move(shared)) {}
   ~Allocation() {
+    core->multicasts.unbind(address());
     if (core->sanitizer != nullptr) core->sanitizer->remove_memory(address());
     if (core->counter != nullptr) core->counter->remove_memory(address());
     const std::lock_guard lock(core->mutex);
@@ -117,17 +124,51 @@ struct Allocation {
   }
 
   std::shared_ptr<Core> core;
+  int rank;  ///< whose it is, here or elsewhere
   GuardedMemory memory;
   MemoryFile file;  ///< not open before the memory is exported
 };
 
 constexpr std::string_view kHandleTag = "cpu memory";
-constexpr std::uint32_t kHandleFormat = 2;
+constexpr std::uint32_t kHandleFormat = 3;
 
 /// The checks know what the ranks of one device do, and of no other accesses.
 constexpr const char* kWatched =
     "a device that checks or counts what kernels do shares none with another one; expected all "
     "ranks in one process";
+
+template <class To, class From>
+To& ours(From& object) {
+  auto* cast = dynamic_cast<To*>(&object);
+  if (cast == nullptr) throw_invalid("cpu", "the object belongs to another device");
+  return *cast;
+}
+
+/// Addresses that stand for memory of many ranks.
+class CpuMulticast final : public Multicast {
+ public:
+  CpuMulticast(std::shared_ptr<Core> core, std::span<const int> ranks, std::size_t bytes)
+      : core_(std::move(core)), range_(core_->range, bytes) {
+    range_.forbid();
+    core_->multicasts.add(address(), bytes, {ranks.begin(), ranks.end()});
+    if (core_->sanitizer != nullptr) core_->sanitizer->add_multicast(address(), bytes);
+  }
+  ~CpuMulticast() override {
+    core_->multicasts.remove(address());
+    if (core_->sanitizer != nullptr) core_->sanitizer->remove_memory(address());
+  }
+  CpuMulticast(const CpuMulticast&) = delete;
+  CpuMulticast& operator=(const CpuMulticast&) = delete;
+  [[nodiscard]] std::uint64_t address() const override {
+    return reinterpret_cast<std::uint64_t>(range_.data());
+  }
+  [[nodiscard]] std::size_t size() const override { return range_.size(); }
+  [[nodiscard]] Core& core() const { return *core_; }
+
+ private:
+  std::shared_ptr<Core> core_;
+  GuardedMemory range_;
+};
 
 class CpuMemory final : public Memory {
  public:
@@ -146,8 +187,16 @@ class CpuMemory final : public Memory {
     out.value(reinterpret_cast<std::uint64_t>(&core));
     out.value(address());
     out.value<std::uint64_t>(size());
+    out.value<std::int64_t>(allocation_->rank);
     out.string(file.is_open() ? file.handle() : "");
     return out.take();
+  }
+  void bind_multicast(Multicast& multicast, std::size_t offset) override {
+    const auto& range = ours<CpuMulticast>(multicast);
+    if (&range.core() != allocation_->core.get()) {
+      throw_invalid("multicast", "it belongs to another device");
+    }
+    range.core().multicasts.bind(range.address(), offset, allocation_->rank, address(), size());
   }
 
  private:
@@ -170,12 +219,13 @@ std::unique_ptr<Memory> imported_memory(const std::shared_ptr<Core>& core,
   const auto device = in.value<std::uint64_t>();
   const auto address = in.value<std::uint64_t>();
   const auto bytes = in.value<std::uint64_t>();
+  const auto rank = static_cast<int>(in.value<std::int64_t>());
   const std::string_view file = in.string();
   if (!in.done()) throw_invalid("memory", "the handle is damaged");
   if (process != ::getpid() || device != reinterpret_cast<std::uint64_t>(core.get())) {
     if (core->watches() || file.empty()) throw_environment("memory", kWatched);
     return std::make_unique<CpuMemory>(
-        std::make_shared<Allocation>(core, bytes, MemoryFile::open(file)));
+        std::make_shared<Allocation>(core, rank, bytes, MemoryFile::open(file)));
   }
   const std::lock_guard lock(core->mutex);
   const auto found = core->allocations.find(address);
@@ -221,6 +271,7 @@ class Code {
   [[nodiscard]] const Program& program() const { return *program_; }
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] AddressRange& memory() const { return core_->range; }
+  [[nodiscard]] const MulticastTable& multicasts() const { return core_->multicasts; }
   [[nodiscard]] std::shared_ptr<const Program> shared_program() const { return program_; }
 
   /// Compiles the variant of an entry that its launches most likely want. Throws when it cannot
@@ -297,6 +348,7 @@ class CpuFunction final : public Function {
     launch.block = block;
     launch.dynamic_shared = config.shared_bytes;
     launch.memory = &code_->memory();
+    launch.multicasts = &code_->multicasts();
     launch.params.reserve_bytes(entry().parameter_bytes + std::size_t{1});
     std::uint8_t* bytes = launch.params.data();
     for (std::size_t p = 0; p < args.size(); ++p) {
@@ -396,13 +448,6 @@ class CpuModule final : public Module {
   std::shared_ptr<Code> code_;
   std::vector<std::unique_ptr<CpuFunction>> functions_;  ///< by entry
 };
-
-template <class To, class From>
-To& ours(From& object) {
-  auto* cast = dynamic_cast<To*>(&object);
-  if (cast == nullptr) throw_invalid("cpu", "the object belongs to another device");
-  return *cast;
-}
 
 class CpuEvent final : public TimedEvent {
  public:
@@ -550,6 +595,21 @@ class CpuDevice final : public Device {
       throw_invalid("memory", "no allocation of the cpu device holds the address");
     }
     return std::make_unique<CpuMemory>(std::move(allocation));
+  }
+  std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
+                                              std::size_t bytes) override {
+    std::set<int> distinct;
+    for (const int rank : ranks) {
+      check(rank);
+      if (!distinct.insert(rank).second) {
+        throw_invalid("multicast", "rank " + std::to_string(rank) + " twice; expected it once");
+      }
+    }
+    if (ranks.empty() || bytes == 0) {
+      throw_invalid("multicast", std::to_string(bytes) + " bytes for " +
+                                     std::to_string(ranks.size()) + " ranks; expected some");
+    }
+    return std::make_unique<CpuMulticast>(core_, ranks, bytes);
   }
   std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     check(rank);

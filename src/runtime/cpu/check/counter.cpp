@@ -115,12 +115,22 @@ void Counter::barrier(LaunchCount& launch, std::uint32_t line) {
   ++launch.kernel->lines[line].barriers;
 }
 
-void Counter::global_access(LaunchCount& launch, const std::uint64_t* addresses, std::uint32_t mask,
-                            AccessCode code, std::uint32_t line) {
-  if (mask == 0) return;
+/// Which bytes of memory come and go.
+void Counter::touch(LaunchCount& launch, std::uint64_t address, AccessCode code) {
   const bool reads =
       code.kind == AccessCode::kLoad || code.kind == AccessCode::kCopyFrom || is_atomic(code);
   const bool writes = code.kind == AccessCode::kStore || is_atomic(code);
+  LaunchCount::Page& page = launch.pages[address / kPageBytes];
+  for (std::uint64_t byte = address % kPageBytes;
+       byte < std::min<std::uint64_t>(address % kPageBytes + code.bytes, kPageBytes); ++byte) {
+    if (reads && !page.written[byte]) page.read.set(byte);
+    if (writes) page.written.set(byte);
+  }
+}
+
+void Counter::global_access(LaunchCount& launch, const std::uint64_t* addresses, std::uint32_t mask,
+                            AccessCode code, std::uint32_t line) {
+  if (mask == 0) return;
   std::array<std::uint64_t, 64> sectors{};
   std::size_t touched = 0;
   Counts counts;
@@ -138,12 +148,7 @@ void Counter::global_access(LaunchCount& launch, const std::uint64_t* addresses,
          sector <= (address + code.bytes - 1) / kSectorBytes; ++sector) {
       if (touched < sectors.size()) sectors[touched++] = sector;
     }
-    LaunchCount::Page& page = launch.pages[address / kPageBytes];
-    for (std::uint64_t byte = address % kPageBytes;
-         byte < std::min<std::uint64_t>(address % kPageBytes + code.bytes, kPageBytes); ++byte) {
-      if (reads && !page.written[byte]) page.read.set(byte);
-      if (writes) page.written.set(byte);
-    }
+    touch(launch, address, code);
   }
   if (counts.global_bytes == 0) return;
   std::sort(sectors.begin(), sectors.begin() + static_cast<std::ptrdiff_t>(touched));
@@ -151,6 +156,23 @@ void Counter::global_access(LaunchCount& launch, const std::uint64_t* addresses,
   counts.global_sectors = static_cast<std::uint64_t>(
       std::unique(sectors.begin(), sectors.begin() + static_cast<std::ptrdiff_t>(touched)) -
       sectors.begin());
+  launch.kernel->lines[line] += counts;
+}
+
+void Counter::multicast_access(LaunchCount& launch, const MulticastPlaces& places,
+                               std::uint32_t mask, AccessCode code, std::uint32_t line) {
+  if (mask == 0) return;
+  Counts counts;
+  counts.global_requests = 1;
+  counts.global_bytes = lanes_of(mask) * code.bytes;
+  counts.global_sectors = (counts.global_bytes + kSectorBytes - 1) / kSectorBytes;
+  if (is_atomic(code)) counts.atomics = lanes_of(mask);
+  counts.peer_bytes = counts.global_bytes * (code.kind == AccessCode::kLoad ? 1 : places.size());
+  for (const auto& place : places) {
+    for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+      touch(launch, place[static_cast<std::size_t>(std::countr_zero(left))], code);
+    }
+  }
   launch.kernel->lines[line] += counts;
 }
 

@@ -12,6 +12,7 @@
 #include "braid/counts.h"
 #include "runtime/cpu/check/sanitizer.h"
 #include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/run/multicast.h"
 
 namespace braid::cpu {
 
@@ -60,6 +61,10 @@ class Counter {
   static void barrier(LaunchCount& launch, std::uint32_t line);
   void global_access(LaunchCount& launch, const std::uint64_t* addresses, std::uint32_t mask,
                      AccessCode code, std::uint32_t line);
+  /// An access by multimem, whose lanes are at `places` on each rank. A reduction is done on the
+  /// way: one answer comes over the links; what is stored goes to each rank.
+  void multicast_access(LaunchCount& launch, const MulticastPlaces& places, std::uint32_t mask,
+                        AccessCode code, std::uint32_t line);
   /// `addresses` are relative to the window or not: all that counts is their bank.
   static void shared_access(LaunchCount& launch, const std::uint64_t* addresses, std::uint32_t mask,
                             AccessCode code, std::uint32_t line);
@@ -67,6 +72,7 @@ class Counter {
   [[nodiscard]] std::vector<KernelCounts> counts() const;
 
  private:
+  static void touch(LaunchCount& launch, std::uint64_t address, AccessCode code);
   struct Region {
     std::size_t bytes;
     int rank;

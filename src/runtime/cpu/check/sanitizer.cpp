@@ -53,6 +53,16 @@ void Sanitizer::add_memory(int rank, std::uint64_t address, std::size_t bytes, s
   region.shadow = std::make_unique<Shadow>(address, bytes, initialized);
 }
 
+void Sanitizer::add_multicast(std::uint64_t address, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  last_region_ = nullptr;
+  Region& region = regions_[address];
+  region.address = address;
+  region.bytes = bytes;
+  region.multicast = true;
+  region.name = "multicast addresses";
+}
+
 void Sanitizer::remove_memory(std::uint64_t address) {
   const std::lock_guard lock(mutex_);
   last_region_ = nullptr;
@@ -292,6 +302,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
 bool Sanitizer::holds(const Region* region, const Lane& lane, std::size_t bytes) const {
   const std::uint64_t address = lane.address;
   if (region == nullptr || address - region->address + bytes > region->bytes) return false;
+  if (region->multicast) return false;
   if (region->lane_bytes != 0 && (checks_ & kCheckBounds) != 0) {
     const std::uint64_t own = region->address + lane.lane * region->lane_bytes;
     return address >= own && address + bytes <= own + region->lane_bytes;
@@ -312,6 +323,11 @@ std::string Sanitizer::judge_place(const Lane& lane, const Region* region) {
     // The neighbour it ran out of, if there is one.
     if (region == nullptr) region = nearest(lane.address);
     if ((checks_ & kCheckBounds) != 0) add(lane, "bounds", message, region);
+    return message;
+  }
+  if (region->multicast) {
+    std::string message = what + "at a multicast address, which takes multimem instructions alone";
+    add(lane, "bounds", message, region);
     return message;
   }
   if (!holds(region, lane, code.bytes)) {

@@ -117,6 +117,8 @@ class Sanitizer {
   void add_memory(int rank, std::uint64_t address, std::size_t bytes, std::string name,
                   bool initialized, std::size_t lane_bytes = 0);
   void remove_memory(std::uint64_t address);
+  /// Addresses for multimem instructions alone; these come with those of the memory behind them.
+  void add_multicast(std::uint64_t address, std::size_t bytes);
   /// As Device::name_parts.
   void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts);
 
@@ -186,6 +188,7 @@ class Sanitizer {
     std::size_t bytes = 0;
     int rank = 0;
     std::size_t lane_bytes = 0;
+    bool multicast = false;
     std::string name;
     std::vector<MemoryPart> parts;                   ///< may overlap: buffers that live in turn
     std::map<std::uint64_t, std::uint64_t> covered;  ///< start -> end, apart from each other

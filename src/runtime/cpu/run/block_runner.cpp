@@ -366,14 +366,18 @@ void BlockRunner::fail(Warp& warp, const char* kind, const char* message, std::u
   leave_for_good(warp);
 }
 
-void BlockRunner::check_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                               std::uint32_t code, std::uint32_t line) {
+void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const> places,
+                               std::uint32_t mask, std::uint32_t code, std::uint32_t line) {
   const AccessCode access = AccessCode::unpack(code);
   const bool scheduled = launch_->scheduler != nullptr && access.scope != 0 && mask != 0;
   // Before the check: what it takes note of is done right after it.
-  if (scheduled) stop(warp, addresses, mask, access, line);
+  if (scheduled) stop(warp, places, mask, access, line);
   {
-    const std::string refusal = sanitizer()->access(warp.check, addresses, mask, access, line);
+    std::string refusal;
+    for (const std::uint64_t* const addresses : places) {
+      refusal = sanitizer()->access(warp.check, addresses, mask, access, line);
+      if (!refusal.empty()) break;
+    }
     if (refusal.empty()) {
       if (scheduled) warp.done = {line, warp.operation.words, values_at(warp.operation.words)};
       return;
@@ -383,12 +387,40 @@ void BlockRunner::check_access(Warp& warp, const std::uint64_t* addresses, std::
   leave_for_good(warp);
 }
 
+const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint64_t* addresses,
+                                                     std::uint32_t mask, std::uint32_t code,
+                                                     std::uint32_t line) {
+  const AccessCode access = AccessCode::unpack(code);
+  bool good = false;
+  {
+    const MulticastTable::Refusal refusal =
+        launch_->multicasts->find(addresses, mask, access.bytes, warp.places);
+    good = refusal.message.empty();
+    if (!good) {
+      error_ = refusal.message + " (ptx:" + std::to_string(line) + ")";
+      if (Sanitizer* s = sanitizer(); s != nullptr) {
+        s->report(warp.check, refusal.kind, refusal.message, line);
+      }
+    }
+  }
+  if (!good) leave_for_good(warp);
+  if (sanitizer() != nullptr) {
+    warp.place_lanes.clear();
+    for (const auto& place : warp.places) warp.place_lanes.push_back(place.data());
+    check_access(warp, warp.place_lanes, mask, code, line);
+  }
+  if (launch_->counter != nullptr) {
+    launch_->counter->multicast_access(count(), warp.places, mask, access, line);
+  }
+  return warp.places;
+}
+
 void BlockRunner::leave_for_good(Warp& warp) {
   Fiber& fiber = launch_->one_stack() ? warps_[0]->fiber : warp.fiber;
   for (;;) fiber.suspend();
 }
 
-void BlockRunner::stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+void BlockRunner::stop(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,
                        AccessCode code, std::uint32_t line) {
   note_done(warp);
   Operation& operation = warp.operation;
@@ -398,10 +430,12 @@ void BlockRunner::stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t
   operation.line = line;
   operation.writes = code.kind != AccessCode::kLoad;
   operation.words.clear();
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    const std::uint64_t address = addresses[std::countr_zero(left)];
-    for (std::uint64_t word = address / 4; word <= (address + code.bytes - 1) / 4; ++word) {
-      operation.words.push_back(word);
+  for (const std::uint64_t* const addresses : places) {
+    for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+      const std::uint64_t address = addresses[std::countr_zero(left)];
+      for (std::uint64_t word = address / 4; word <= (address + code.bytes - 1) / 4; ++word) {
+        operation.words.push_back(word);
+      }
     }
   }
   std::sort(operation.words.begin(), operation.words.end());

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "runtime/cpu/check/scheduler.h"
 #include "runtime/cpu/run/fiber.h"
 #include "runtime/cpu/run/guarded_memory.h"
+#include "runtime/cpu/run/multicast.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/run/warp_context.h"
 #include "runtime/cpu/translate/control_flow.h"
@@ -27,7 +29,8 @@ struct Launch {
   Dim3 grid;
   Dim3 block;
   std::uint32_t dynamic_shared = 0;
-  AddressRange* memory = nullptr;  ///< of the device
+  AddressRange* memory = nullptr;              ///< of the device
+  const MulticastTable* multicasts = nullptr;  ///< the same
   int rank = 0;
   std::uint32_t grid_id = 0;
   std::uint64_t ordinal = 0;  ///< among the launches of its stream since the run began
@@ -94,8 +97,10 @@ class BlockRunner {
     };
     bool stopped = false;
     Operation operation;
-    Read done;                ///< its last operation, with the values before
-    std::vector<Read> reads;  ///< since it last changed anything
+    Read done;                                      ///< its last operation, with the values before
+    std::vector<Read> reads;                        ///< since it last changed anything
+    MulticastPlaces places;                         ///< of its last multimem access
+    std::vector<const std::uint64_t*> place_lanes;  ///< those of each rank
   };
   /// The warps that wait for a grant. Those that poll, having seen what is still there, come only
   /// when `polling`.
@@ -107,9 +112,14 @@ class BlockRunner {
                         std::uint32_t line);
   /// Leaves the fiber for good; the block fails. `kind` is that of a finding.
   [[noreturn]] void fail(Warp& warp, const char* kind, const char* message, std::uint32_t line);
-  /// Ends the fiber when the access may not be done.
-  void check_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+  /// Ends the fiber when the access may not be done. Of each lane at all `places`.
+  void check_access(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,
                     std::uint32_t code, std::uint32_t line);
+  /// Where the multicast addresses are on each rank, in order; judged and counted. Ends the fiber
+  /// when the access may not be done.
+  const MulticastPlaces& multicast_places(Warp& warp, const std::uint64_t* addresses,
+                                          std::uint32_t mask, std::uint32_t code,
+                                          std::uint32_t line);
   void count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
                     std::uint32_t code, std::uint32_t line);
   [[nodiscard]] LaunchCount& count() const { return *launch_->count; }
@@ -147,8 +157,8 @@ class BlockRunner {
   void warp_done(Warp& warp);
   void end_block();
   void end_checks(Warp& warp);
-  void stop(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
-            std::uint32_t line);
+  void stop(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,
+            AccessCode code, std::uint32_t line);
   static void note_done(Warp& warp);
   static bool reads_are_stale(const Warp& warp);
   static void warp_main(void* warp);

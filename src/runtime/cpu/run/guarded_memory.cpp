@@ -134,6 +134,13 @@ MemoryFile AddressRange::share(std::uint64_t data) {
   return file;
 }
 
+void AddressRange::forbid(std::uint64_t data) {
+  const std::lock_guard lock(mutex_);
+  const auto piece = std::prev(pieces_.upper_bound(data));
+  reserve(reinterpret_cast<void*>(piece->first), piece->second.span, MAP_FIXED);
+  piece->second.forbidden = true;
+}
+
 std::string AddressRange::describe(std::uint64_t address) {
   const std::lock_guard lock(mutex_);
   if (address - base_ >= size_) return {};
@@ -153,6 +160,9 @@ std::string AddressRange::describe(std::uint64_t address) {
   const auto found = std::find_if(std::make_reverse_iterator(end), pieces_.rend(), some);
   if (found != pieces_.rend()) {
     const Piece& below = found->second;
+    if (below.forbidden && address - below.data < below.bytes) {
+      return "a multicast address, which takes multimem instructions alone";
+    }
     if (address < below.data) {
       consider(below, below.data - address, "before");
     } else if (address >= below.data + below.bytes) {

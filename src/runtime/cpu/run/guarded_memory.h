@@ -32,11 +32,13 @@ class AddressRange {
     std::size_t span;  ///< of its pages
     std::uint64_t data;
     std::size_t bytes;
+    bool forbidden = false;
   };
 
   std::uint64_t take(std::size_t bytes, const MemoryFile& file);
   void give(std::uint64_t data);
   MemoryFile share(std::uint64_t data);
+  void forbid(std::uint64_t data);
   std::uint64_t find_room(std::size_t span);
 
   std::mutex mutex_;
@@ -69,6 +71,8 @@ class GuardedMemory {
   /// Makes a file of it that others can map; address and contents stay. Nobody may write to it
   /// meanwhile.
   [[nodiscard]] MemoryFile share() { return range_->share(data_); }
+  /// From now on nobody can load or store there: it stands for memory elsewhere.
+  void forbid() { range_->forbid(data_); }
 
  private:
   AddressRange* range_ = nullptr;

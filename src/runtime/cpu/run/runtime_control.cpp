@@ -44,7 +44,7 @@ static void braid_cpu_wrap(braid::cpu::WarpContext* context, std::uint32_t line)
 static void braid_cpu_check(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
                             std::uint32_t mask, std::uint32_t code, std::uint32_t line) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->check_access(*warp, addresses, mask, code, line);
+  warp->runner->check_access(*warp, {&addresses, 1}, mask, code, line);
 }
 
 static void braid_cpu_count_access(braid::cpu::WarpContext* context, const std::uint64_t* addresses,

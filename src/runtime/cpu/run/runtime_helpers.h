@@ -8,6 +8,33 @@ namespace braid::cpu {
 enum class AtomicOp : std::uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };
 enum class AtomicKind : std::uint8_t { kUnsigned, kSigned, kFloat, kHalf, kBfloat };
 
+/// What braid_cpu_multimem does: one word.
+struct MultimemCode {
+  enum What : std::uint8_t { kLoadReduce, kStore, kReduce };
+  What what = kStore;
+  AtomicOp op = AtomicOp::kAdd;
+  AtomicKind kind = AtomicKind::kUnsigned;
+  bool wide = false;       ///< 16-bit floats are summed up in f32
+  std::uint8_t bits = 32;  ///< of what is reduced by itself: of f16x2, 16
+  std::uint8_t lanes = 1;  ///< of those in a register
+  std::uint8_t count = 1;  ///< registers
+  [[nodiscard]] std::uint32_t bytes() const { return std::uint32_t{bits} * lanes * count / 8; }
+  [[nodiscard]] std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(what) | static_cast<std::uint32_t>(op) << 2U |
+           static_cast<std::uint32_t>(kind) << 6U | static_cast<std::uint32_t>(wide) << 10U |
+           std::uint32_t{lanes} << 12U | std::uint32_t{count} << 16U | std::uint32_t{bits} << 24U;
+  }
+  static MultimemCode unpack(std::uint32_t code) {
+    return {static_cast<What>(code & 3U),
+            static_cast<AtomicOp>(code >> 2U & 15U),
+            static_cast<AtomicKind>(code >> 6U & 15U),
+            (code >> 10U & 1U) != 0,
+            static_cast<std::uint8_t>(code >> 24U),
+            static_cast<std::uint8_t>(code >> 12U & 15U),
+            static_cast<std::uint8_t>(code >> 16U & 255U)};
+  }
+};
+
 /// Bits of the `code` of braid_cpu_mma.
 inline constexpr std::uint32_t kMmaBfloat = 1;
 inline constexpr std::uint32_t kMmaShort = 2;    ///< half of the k that fills the registers
@@ -44,5 +71,6 @@ std::span<const RuntimeHelper> memory_helpers();
 std::span<const RuntimeHelper> mma_helpers();
 /// Helpers that stop or park the warp (block_runner.cpp).
 std::span<const RuntimeHelper> control_helpers();
+std::span<const RuntimeHelper> multimem_helpers();
 
 }  // namespace braid::cpu

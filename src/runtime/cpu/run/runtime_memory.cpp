@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/run/warp_context.h"
 
@@ -14,161 +14,6 @@ namespace braid::cpu {
 namespace {
 
 constexpr int kLanes = 32;
-/// Values of one element of a vector access are this far apart in scratch memory.
-constexpr std::size_t kElementStride = 256;
-
-template <class Body>
-void for_each_lane(std::uint32_t mask, Body&& body) {
-  while (mask != 0) {
-    body(std::countr_zero(mask));
-    mask &= mask - 1;
-  }
-}
-
-template <class T>
-T* at(std::uint64_t address) {
-  return reinterpret_cast<T*>(address);
-}
-
-template <class T>
-T load_ordered(std::uint64_t address) {
-  return std::atomic_ref<T>(*at<T>(address)).load(std::memory_order_acquire);
-}
-
-template <class T>
-void store_ordered(std::uint64_t address, T value) {
-  std::atomic_ref<T>(*at<T>(address)).store(value, std::memory_order_release);
-}
-
-bool aligned(std::uint64_t address, std::uint32_t bytes) { return address % bytes == 0; }
-
-/// One access of up to 16 bytes; whole when it is aligned (x86 with AVX moves 16 aligned bytes in
-/// one piece), else element by element.
-void load_lane(std::uint64_t address, std::uint8_t* to, std::uint32_t bytes) {
-  if (bytes == 16) {
-    const __m128i value = _mm_load_si128(at<const __m128i>(address));
-    std::atomic_thread_fence(std::memory_order_acquire);
-    std::memcpy(to, &value, 16);
-  } else if (bytes == 8) {
-    const auto value = load_ordered<std::uint64_t>(address);
-    std::memcpy(to, &value, 8);
-  } else if (bytes == 4) {
-    const auto value = load_ordered<std::uint32_t>(address);
-    std::memcpy(to, &value, 4);
-  } else if (bytes == 2) {
-    const auto value = load_ordered<std::uint16_t>(address);
-    std::memcpy(to, &value, 2);
-  } else {
-    *to = load_ordered<std::uint8_t>(address);
-  }
-}
-
-template <class T>
-T from_bytes(const std::uint8_t* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(T));
-  return value;
-}
-
-void store_lane(std::uint64_t address, const std::uint8_t* from, std::uint32_t bytes) {
-  if (bytes == 16) {
-    std::atomic_thread_fence(std::memory_order_release);
-    _mm_store_si128(at<__m128i>(address), from_bytes<__m128i>(from));
-  } else if (bytes == 8) {
-    store_ordered(address, from_bytes<std::uint64_t>(from));
-  } else if (bytes == 4) {
-    store_ordered(address, from_bytes<std::uint32_t>(from));
-  } else if (bytes == 2) {
-    store_ordered(address, from_bytes<std::uint16_t>(from));
-  } else {
-    store_ordered(address, *from);
-  }
-}
-
-float half_to_float(std::uint16_t bits) {
-  const std::uint32_t sign = (bits & 0x8000U) << 16;
-  const std::uint32_t size = bits & 0x7fffU;
-  if (size >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000U | ((size & 0x3ffU) << 13));
-  const float value = std::bit_cast<float>(size << 13) * 0x1p112F;
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
-}
-
-std::uint16_t float_to_half(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000U);
-  const float size = std::bit_cast<float>(bits & 0x7fffffffU);
-  if (size != size) return 0x7fff;
-  if (size >= 65520.0F) return sign | 0x7c00;
-  if (size < 0x1p-14F) {
-    // Adding 0.5 aligns the last kept bit with the last bit of the float.
-    const float sum = size + 0.5F;
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(sum) - 0x3f000000U));
-  }
-  std::uint32_t rounded = std::bit_cast<std::uint32_t>(size) - (112U << 23);
-  rounded += 0xfffU + ((rounded >> 13) & 1U);
-  return static_cast<std::uint16_t>(sign | (rounded >> 13));
-}
-
-float bfloat_to_float(std::uint16_t bits) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-std::uint16_t float_to_bfloat(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if (value != value) return 0x7fff;
-  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
-}
-
-/// The new value of an atomic operation.
-template <class T>
-T combine(AtomicOp op, AtomicKind kind, T old, T a, T b) {
-  using Signed = std::make_signed_t<T>;
-  const bool is_signed = kind == AtomicKind::kSigned;
-  switch (op) {
-    case AtomicOp::kAdd:
-      if (kind == AtomicKind::kFloat) {
-        if constexpr (sizeof(T) == 4) {
-          return std::bit_cast<T>(std::bit_cast<float>(old) + std::bit_cast<float>(a));
-        } else if constexpr (sizeof(T) == 8) {
-          return std::bit_cast<T>(std::bit_cast<double>(old) + std::bit_cast<double>(a));
-        }
-      }
-      if (kind == AtomicKind::kHalf || kind == AtomicKind::kBfloat) {
-        T result = 0;
-        for (unsigned shift = 0; shift < 8 * sizeof(T); shift += 16) {
-          const auto x = static_cast<std::uint16_t>(old >> shift);
-          const auto y = static_cast<std::uint16_t>(a >> shift);
-          const std::uint16_t sum = kind == AtomicKind::kHalf
-                                        ? float_to_half(half_to_float(x) + half_to_float(y))
-                                        : float_to_bfloat(bfloat_to_float(x) + bfloat_to_float(y));
-          result = static_cast<T>(result | (static_cast<T>(sum) << shift));
-        }
-        return result;
-      }
-      return static_cast<T>(old + a);
-    case AtomicOp::kMin:
-      return is_signed ? static_cast<T>(std::min(static_cast<Signed>(old), static_cast<Signed>(a)))
-                       : std::min(old, a);
-    case AtomicOp::kMax:
-      return is_signed ? static_cast<T>(std::max(static_cast<Signed>(old), static_cast<Signed>(a)))
-                       : std::max(old, a);
-    case AtomicOp::kAnd:
-      return old & a;
-    case AtomicOp::kOr:
-      return old | a;
-    case AtomicOp::kXor:
-      return old ^ a;
-    case AtomicOp::kExch:
-      return a;
-    case AtomicOp::kCas:
-      return old == a ? b : old;
-    case AtomicOp::kInc:
-      return old >= a ? T{0} : static_cast<T>(old + 1);
-    case AtomicOp::kDec:
-      return old == 0 || old > a ? a : static_cast<T>(old - 1);
-  }
-  return old;
-}
 
 template <class T>
 void atomic_lanes(T* out, const std::uint64_t* addresses, const T* a, const T* b,

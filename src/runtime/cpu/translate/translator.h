@@ -278,6 +278,8 @@ class Translator {
   void load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
   void write_loaded(const Operand& result, Value* value, ptx::Type type);
   void op_atomic(const Instruction& i);
+  void op_multimem(const Instruction& i);
+  MultimemCode multimem_code(const Instruction& i) const;
   void op_fence(const Instruction& i);
   void op_copy_async(const Instruction& i);
   void op_copy_group(const Instruction& i);

@@ -1,0 +1,138 @@
+// multimem instructions: one helper for each access. Of the PTX manual's freedoms the cpu device
+// takes these: a reduction goes over the ranks in their order, and each element on its own.
+
+#include <array>
+#include <cstring>
+
+#include "runtime/cpu/run/block_runner.h"
+#include "runtime/cpu/run/lanes.h"
+
+namespace braid::cpu {
+namespace {
+
+/// A value of up to 8 bytes, as it is in memory.
+std::uint64_t word_at(const std::uint8_t* bytes, std::uint32_t size) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, size);
+  return word;
+}
+
+/// One element of each rank.
+std::uint64_t combine_element(MultimemCode code, std::uint64_t old, std::uint64_t a) {
+  switch (code.bits) {
+    case 16:
+      return combine(code.op, code.kind, static_cast<std::uint16_t>(old),
+                     static_cast<std::uint16_t>(a), std::uint16_t{0});
+    case 32:
+      return combine(code.op, code.kind, static_cast<std::uint32_t>(old),
+                     static_cast<std::uint32_t>(a), 0U);
+    default:
+      return combine(code.op, code.kind, old, a, std::uint64_t{0});
+  }
+}
+
+/// 16-bit floats are summed up in f32, where the instruction says so, and rounded once.
+void reduce_lane(MultimemCode code, const MulticastPlaces& places, std::size_t lane,
+                 std::uint8_t* values) {
+  const std::uint32_t size = code.bits / 8U;
+  const std::uint32_t elements = code.bytes() / size;
+  std::array<float, 8> sums{};
+  for (std::size_t r = 0; r < places.size(); ++r) {
+    std::array<std::uint8_t, 16> bytes{};
+    load_lane(places[r][lane], bytes.data(), code.bytes());
+    for (std::uint32_t e = 0; e < elements; ++e) {
+      const std::uint64_t value = word_at(bytes.data() + e * size, size);
+      if (code.wide) {
+        const float x = widen(code.kind, static_cast<std::uint16_t>(value));
+        sums[e] = r == 0 ? x : sums[e] + x;
+        continue;
+      }
+      const std::uint64_t result =
+          r == 0 ? value : combine_element(code, word_at(values + e * size, size), value);
+      std::memcpy(values + e * size, &result, size);
+    }
+  }
+  for (std::uint32_t e = 0; code.wide && e < elements; ++e) {
+    const std::uint16_t sum = narrow(code.kind, sums[e]);
+    std::memcpy(values + e * size, &sum, sizeof sum);
+  }
+}
+
+void store_lane_everywhere(MultimemCode code, const MulticastPlaces& places, std::size_t lane,
+                           const std::uint8_t* values) {
+  for (const auto& place : places) store_lane(place[lane], values, code.bytes());
+}
+
+template <class T>
+void reduce_cell(MultimemCode code, std::uint64_t address, std::uint64_t a) {
+  std::atomic_ref<T> cell(*at<T>(address));
+  T old = cell.load();
+  while (!cell.compare_exchange_weak(
+      old, static_cast<T>(combine_element(code, old, static_cast<T>(a))))) {
+  }
+}
+
+void add_lane_everywhere(MultimemCode code, const MulticastPlaces& places, std::size_t lane,
+                         const std::uint8_t* values) {
+  const std::uint32_t size = code.bits / 8U;
+  for (const auto& place : places) {
+    for (std::uint32_t at = 0; at < code.bytes(); at += size) {
+      const std::uint64_t a = word_at(values + at, size);
+      if (size == 2) reduce_cell<std::uint16_t>(code, place[lane] + at, a);
+      if (size == 4) reduce_cell<std::uint32_t>(code, place[lane] + at, a);
+      if (size == 8) reduce_cell<std::uint64_t>(code, place[lane] + at, a);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace braid::cpu
+
+extern "C" {
+
+/// `values`: in scratch memory, what is loaded, or stored.
+static void braid_cpu_multimem(braid::cpu::WarpContext* context, std::uint8_t* values,
+                               const std::uint64_t* addresses, std::uint32_t mask,
+                               std::uint32_t packed, std::uint32_t access, std::uint32_t line) {
+  using namespace braid::cpu;
+  auto* warp = static_cast<BlockRunner::Warp*>(context);
+  const MultimemCode code = MultimemCode::unpack(packed);
+  const MulticastPlaces& places =
+      warp->runner->multicast_places(*warp, addresses, mask, access, line);
+  const std::size_t element = code.bytes() / code.count;
+  const auto parts = [&](std::size_t lane, const auto& move) {
+    for (std::size_t k = 0; k < code.count; ++k)
+      move(k * element, k * kElementStride + lane * element);
+  };
+  for_each_lane(mask, [&](int l) {
+    const auto lane = static_cast<std::size_t>(l);
+    std::array<std::uint8_t, 16> whole{};
+    if (code.what == MultimemCode::kLoadReduce) {
+      reduce_lane(code, places, lane, whole.data());
+      parts(lane, [&](std::size_t from, std::size_t to) {
+        std::memcpy(values + to, whole.data() + from, element);
+      });
+      return;
+    }
+    parts(lane, [&](std::size_t to, std::size_t from) {
+      std::memcpy(whole.data() + to, values + from, element);
+    });
+    if (code.what == MultimemCode::kStore) {
+      store_lane_everywhere(code, places, lane, whole.data());
+    } else {
+      add_lane_everywhere(code, places, lane, whole.data());
+    }
+  });
+}
+
+}  // extern "C"
+
+namespace braid::cpu {
+
+std::span<const RuntimeHelper> multimem_helpers() {
+  static const std::array kHelpers = {
+      RuntimeHelper{"braid_cpu_multimem", reinterpret_cast<void*>(&braid_cpu_multimem)}};
+  return kHelpers;
+}
+
+}  // namespace braid::cpu
