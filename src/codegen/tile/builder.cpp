@@ -269,6 +269,10 @@ void Builder::wait(Id slot, Id rank, Id predicate) {
   append({.op = Op::kWait, .type = {}, .args = {slot, rank, predicate}});
 }
 
+void Builder::wait_slots(Id first, Id count) {
+  append({.op = Op::kWait, .type = {}, .args = {first, kNone, kNone, count}});
+}
+
 Id Builder::begin_for(Id low, Id high, Id step, std::vector<Id> initial) {
   Inst loop{.op = Op::kFor, .type = {}, .args = {low, high, step}};
   loop.body_args.push_back(detached({.op = Op::kForArg, .type = {Kind::kI64}, .args = {}}));

@@ -54,6 +54,8 @@ class Builder {
   /// With no rank: every rank of the group.
   void signal(Id slot, Id rank = kNone, Id predicate = kNone);
   void wait(Id slot, Id rank = kNone, Id predicate = kNone);
+  /// Of every rank, in `count` slots.
+  void wait_slots(Id first, Id count);
 
   /// Opens a loop; returns its id. Inside, `induction` and `carried` give the values; `end_for`
   /// closes it.
