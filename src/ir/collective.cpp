@@ -209,4 +209,12 @@ bool is_in_kernel(const Node& collective) {
   return algorithm != nullptr && *algorithm == kInKernel;
 }
 
+bool gathers_in_kernel(const Node& collective) {
+  return is_in_kernel(collective) && !collective.attr<std::string>("reduce_op");
+}
+
+bool reduces_in_kernel(const Node& collective) {
+  return is_in_kernel(collective) && collective.attr<std::string>("reduce_op");
+}
+
 }  // namespace braid

@@ -19,7 +19,8 @@ inline constexpr std::array<std::string_view, 5> kReduceOpNames = {"sum", "avg",
 
 /// How a collective runs: its attribute `algorithm`, once it has one. All can run in one shot; two
 /// shots and packets are an all_reduce's (codegen/templates/collective.cpp), and an all_gather may
-/// be one kernel with the matmuls that read it (gather_gemm.cpp).
+/// be one kernel with the matmuls that read it (gather_gemm.cpp), a reduction with the one that
+/// computes its operand (gemm_reduce.cpp).
 inline constexpr std::string_view kOneShot = "one_shot";
 inline constexpr std::string_view kTwoShot = "two_shot";
 inline constexpr std::string_view kPackets = "ll";
@@ -72,8 +73,10 @@ struct Collective {
 [[nodiscard]] Collective collective_of(const Graph& graph, std::string_view op, const Attrs& attrs,
                                        const TensorType& operand);
 
-/// Whether a lowered all_gather is one kernel with the matmuls that read it (algorithm
-/// "in_kernel"): its chunks are copied while others are multiplied.
+/// Whether a lowered collective is one kernel with its matmuls (algorithm "in_kernel"): chunks of
+/// an all_gather are copied while others are multiplied, of a reduction sent when they are.
 [[nodiscard]] bool is_in_kernel(const Node& collective);
+[[nodiscard]] bool gathers_in_kernel(const Node& collective);
+[[nodiscard]] bool reduces_in_kernel(const Node& collective);
 
 }  // namespace braid

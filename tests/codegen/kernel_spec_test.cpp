@@ -28,7 +28,8 @@ TEST(KernelSpec, SamplesCoverEveryTemplate) {
 
 bool waits_for_peers(const SampleSpec& sample) {
   const std::string_view name = template_name(*sample.spec.body);
-  return name == "collective" || name == "gather_gemm" || name == "barrier";
+  return name == "collective" || name == "gather_gemm" || name == "gemm_reduce" ||
+         name == "barrier";
 }
 
 TEST(KernelSpec, RequirementsAreKnownBeforeTheText) {
@@ -48,7 +49,8 @@ TEST(KernelSpec, AWaitingGridIsConstantAndSharedByTheRanksOfADevice) {
     const Requirements shared = requirements(sample.spec, Target{}, 8);
     ASSERT_TRUE(alone.grid.is_constant());
     // A kernel that multiplies, too, may fill the device.
-    const bool multiplies = alone.template_name == "gather_gemm";
+    const bool multiplies =
+        alone.template_name == "gather_gemm" || alone.template_name == "gemm_reduce";
     EXPECT_LE(alone.grid.evaluate({}), multiplies ? 108 : 32);
     EXPECT_LE(shared.grid.evaluate({}), multiplies ? 13 : 4);
   }

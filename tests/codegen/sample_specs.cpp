@@ -17,9 +17,10 @@ class Body {
   }
   ValueId symmetric(DType dtype, Shape shape) {
     const ValueId v = input(dtype, std::move(shape));
-    graph_->set_comm_group(v, "tp");
+    mark(v);
     return v;
   }
+  void mark(ValueId v) { graph_->set_comm_group(v, "tp"); }
   ValueId op(const std::string& name, std::vector<ValueId> inputs, Attrs attrs = {}) {
     const NodeId node = graph_->add_node("", name, std::move(inputs), std::move(attrs));
     return graph_->node(node).outputs[0];
@@ -231,6 +232,17 @@ void add_collectives(const Samples& add) {
     const ValueId gate = b.op("mm", {g, b.input(bf16, {2048, 1024})});
     const ValueId up = b.op("mm", {g, b.input(bf16, {2048, 1024})});
     add("gather_gemm_gated", b, {b.op("mul", {b.op("silu", {gate}), up}), g});
+  }
+  {
+    Body b(8);
+    const ValueId product =
+        b.op("mm", {b.input(bf16, {kT * 8, 1024}), b.input(bf16, {1024, 2048})});
+    b.mark(product);
+    const ValueId r = b.op("add", {b.collective("reduce_scatter_tensor", product,
+                                                {{"reduce_op", std::string("sum")}}, "in_kernel"),
+                                   b.input(bf16, {kT, 2048})});
+    add("gemm_reduce_add_rms_norm", b,
+        {b.op("rms_norm", {r, b.input(bf16, {2048})}, kEps), r, product});
   }
   {
     Body b;

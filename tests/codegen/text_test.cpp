@@ -229,6 +229,9 @@ TEST(TileVerify, RefusesTilesOfNoTensor) {
        "(store_tile): found i64, expected a tile"},
       {with("store_tile.f16 %0, %2, %2, %2, %2, %2, %1"),
        "(store_tile): found i32[1, 64] as f16, expected f32 values"},
+      {with("wait %2, %2, _, %2"),
+       "(wait): found a rank and a number of slots, expected the slots of every rank"},
+      {with("wait %2, _, _, %1"), "the number of slots"},
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_NE(error_of_text(text).find(expected), std::string::npos)

@@ -82,6 +82,20 @@ constexpr const char* kGatherGemm = R"({
       {"name": "y", "op": "mm", "inputs": ["c", "w"]}],
     "outputs": ["y"]})";
 
+/// A scatter within the kernel of its matmul, the same.
+constexpr const char* kGemmReduce = R"({
+    "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 20}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [
+      {"name": "x", "dtype": "bf16", "shape": ["2*T", 136], "per_rank": true},
+      {"name": "w", "dtype": "bf16", "shape": [136, 72], "kind": "parameter", "per_rank": true}],
+    "nodes": [
+      {"name": "h", "op": "mm", "inputs": ["x", "w"], "comm_group": "tp"},
+      {"name": "c", "op": "reduce_scatter_tensor", "inputs": ["h"],
+        "attrs": {"reduce_op": "sum", "group": "tp", "algorithm": "in_kernel"}},
+      {"name": "y", "op": "neg", "inputs": ["c"]}],
+    "outputs": ["y"]})";
+
 /// Chunks that go to their ranks, that come from them, and uneven ones.
 constexpr const char* kScatter = R"({
     "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 16}},
@@ -218,7 +232,7 @@ struct Allowed {
 constexpr Allowed kAllowed[] = {
     {"", "give_up", "", "", "runs only past a deadline"},
     {"", "wait", "load_flag((const unsigned*)c.self)", "", "the abort word ends a lost run only"},
-    {"", "", "await(c, peers", "setp.le -> setp.lt", "the deadline, a nanosecond later"},
+    {"", "", "await_relaxed(c, peers", "setp.le -> setp.lt", "the deadline, a nanosecond later"},
     {"", "", "signal(comm, peers, ", "setp.gt -> setp.ge",
      "the last thread sends without a fence, but its warp, which is one agent, has one"},
     {"", "", "signal(comm, peers, ", "setp.lt -> setp.le", "there are more threads than ranks"},
@@ -280,6 +294,16 @@ constexpr Allowed kAllowed[] = {
     {"gather_gemm", "signal", "fence()", "", "this rank's own flags have fences of their own"},
     {"gather_gemm", "", "signal(comm, peers, v147)", "",
      "what was read of peers is in front of the last panel's signal"},
+    {"gemm_reduce", "", "for (long long v13", "setp.le", "there are more tiles than blocks"},
+    {"gemm_reduce", "", "wait_group_0()", "", "a tile ends with barriers, and no copy under way"},
+    {"gemm_reduce", "", "float* const s", "bar.sync", "the barriers of the loop over K"},
+    {"gemm_reduce", "", "copy_async_16", "setp.gt", "columns come in eights: none is 135"},
+    {"gemm_reduce", "", "copy_async_16", "setp.lt",
+     "what is past K meets zeros of the other operand, past the columns it is not stored"},
+    {"gemm_reduce", "", "< 136;", "setp.lt", "steps of 64 never meet 136"},
+    {"gemm_reduce", "", "!wait_slots(", "setp.lt", "there are more threads than flags"},
+    {"gemm_reduce", "", "!wait_slots(", "the loop of a wait", "as above"},
+    {"gemm_reduce", "", "for (long long v94", "setp.lt", "the mask of the piece says the same"},
 };
 
 bool allowed(std::string_view kernel, const Mutant& mutant) {
@@ -353,6 +377,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Mutants,
                                            Case{"scatter", kScatter, "", {5, 12}},
                                            Case{"gather", kGather, "", {5, 12}},
                                            Case{"gather_gemm", kGatherGemm, "", {5, 130}, 18},
+                                           Case{"gemm_reduce", kGemmReduce, "", {5, 20}, 36},
                                            Case{"uneven", kUneven, "", {1}}),
                          [](const auto& info) { return info.param.name; });
 

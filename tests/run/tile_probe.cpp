@@ -68,6 +68,9 @@ ProbeWorld::ProbeWorld(const tile::Program& program, const CompiledKernel& kerne
       world_(open_world(options)),
       ranks_(static_cast<std::size_t>(options.world)) {
   Device& device = world_.device();
+  for (const tile::Param& param : program.params) {
+    if (param.what.kind == KernelParam::Kind::kResultOffset) shared_output_ = param.what.index;
+  }
   for (int r = 0; r < options.world; ++r) {
     Rank& rank = at(r);
     rank.module = device.load(r, kernel.image);
@@ -109,6 +112,7 @@ std::vector<std::uint64_t> ProbeWorld::words_of(int rank, const KernelParam& par
     case K::kInput:
       return {at(rank).inputs[first_input + index]};
     case K::kOutput:
+      if (param.index == shared_output_) return {at(rank).arena + kOperandAt};
       return {at(rank).outputs[first_output + index]};
     case K::kRank:
       return {static_cast<std::uint64_t>(rank)};
@@ -116,7 +120,10 @@ std::vector<std::uint64_t> ProbeWorld::words_of(int rank, const KernelParam& par
       return {static_cast<std::uint64_t>(kFlagsAt)};
     case K::kScratch:
       return {static_cast<std::uint64_t>(kScratchAt)};
+    case K::kClosing:
+      return {1};  // each run is a program's
     case K::kOffset:
+    case K::kResultOffset:
       return {static_cast<std::uint64_t>(kOperandAt)};
     case K::kTimeout:
       return {options_.timeout_ns};

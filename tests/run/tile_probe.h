@@ -88,6 +88,7 @@ class ProbeWorld {
 
   const tile::Program& program_;
   ProbeOptions options_;
+  int shared_output_ = -1;  ///< the one that lies in the arena
   World world_;
   std::vector<std::unique_ptr<Memory>> memory_;
   std::vector<Rank> ranks_;

@@ -125,8 +125,9 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int s
 #pragma unroll {2}
   for (int r = 0; r < {0}; ++r) store_flag((unsigned*)peers.base[r], 1u);
 }}
-// True when the run is lost, else when the peer's flag has come.
-__device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slot, int peer) {{
+// True when the run is lost, else when the peer's flag has come; a fence is still to follow.
+__device__ __forceinline__ bool await_relaxed(const Comm& c, const Peers& peers, int slot,
+                                              int peer) {{
   const unsigned* flag = flag_at(c, c.self, slot, peer);
   const unsigned long long start = global_timer();
   bool lost = false;
@@ -140,6 +141,10 @@ __device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slo
     }}
     seen = load_flag(flag);
   }}
+  return lost;
+}}
+__device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slot, int peer) {{
+  const bool lost = await_relaxed(c, peers, slot, peer);
   fence();
   return lost;
 }}
@@ -168,6 +173,20 @@ __device__ __forceinline__ bool wait_one(const Comm& c, const Peers& peers, int 
   if (threadIdx.x == 0) lost = await(c, peers, slot, rank);
   return !__syncthreads_or(lost);
 }
+)";
+
+// {0} ranks, {1} threads
+constexpr std::string_view kCommSlots = R"(
+// One fence for all the flags that a thread waits for.
+__device__ __forceinline__ bool wait_slots(const Comm& c, const Peers& peers, int slot, int count) {{
+  bool lost = false;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < count * {0} && !lost; i += {1}) {{
+    lost = await_relaxed(c, peers, slot + i / {0}, i % {0});
+  }}
+  fence();
+  return !__syncthreads_or(lost);
+}}
 )";
 
 constexpr std::string_view kPacket = R"(
@@ -245,6 +264,10 @@ void Preamble::comm(int world, int threads) {
 }
 
 void Preamble::comm_one() { need(kCommunicating, "comm_one", std::string(kCommOne)); }
+
+void Preamble::comm_slots(int world, int threads) {
+  need(kCommunicating, "comm_slots", fmt::format(kCommSlots, world, threads));
+}
 
 void Preamble::packets() { need(kPackets, "", std::string(kPacket)); }
 

@@ -55,6 +55,8 @@ class Preamble {
   void comm(int world, int threads);
   /// signal_one, wait_one: one rank at a time; beside comm.
   void comm_one();
+  /// wait_slots: of all ranks, in several slots; beside comm.
+  void comm_slots(int world, int threads);
   /// What packets are; beside comm.
   void packets();
   /// Beside packets: `void f(const Comm& c, unsigned char* base, long long at, const V* v, bool

@@ -339,8 +339,12 @@ void Printer::instruction(Id id) {
   }
 }
 
-/// The call for all ranks, or for one.
+/// The call for all ranks, or for one; in one slot or several.
 std::string Printer::to_peers(const Inst& inst, std::string_view what) {
+  if (inst.args.size() > 3) {
+    preamble_.comm_slots(p_.world, p_.num_warps * 32);
+    return fmt::format("{}_slots(comm, peers, {}, {})", what, ref(inst.args[0]), ref(inst.args[3]));
+  }
   const bool all = inst.args[1] == kNone;
   if (!all) preamble_.comm_one();
   return fmt::format("{}{}(comm, peers, {}{})", what, all ? "" : "_one", ref(inst.args[0]),

@@ -71,9 +71,10 @@ class Analysis {
       if (node.op->op_class == OpClass::kCollective) {
         if (info_.collective != nullptr) return "a kernel holds one collective";
         info_.collective = &node;
-        if (is_in_kernel(node)) info_.gathered = node.outputs[0];
+        if (gathers_in_kernel(node)) info_.gathered = node.outputs[0];
         info_.packets = *node.attr<std::string>("algorithm") == kPackets;
         if (!is_input(node.inputs[0])) info_.prologue = node.inputs[0];
+        info_.reduces_product = reduces_in_kernel(node) && !info_.matmuls.empty();
       } else if (node.op->op_class == OpClass::kMatmul) {
         info_.matmuls.push_back(&node);
       } else if (is_reduction(node) && reduction_ == nullptr) {
@@ -84,14 +85,14 @@ class Analysis {
         return "an opaque node has a cost and no meaning";
       }
     }
-    if (!info_.matmuls.empty() && reduction_ != nullptr) {
+    if (!info_.matmuls.empty() && reduction_ != nullptr && !info_.reduces_product) {
       return "a reduction needs whole rows, a matmul computes tiles of them";
     }
     return "";
   }
 
   void find_space() {
-    if (!info_.matmuls.empty()) {
+    if (!info_.matmuls.empty() && !info_.reduces_product) {
       info_.space = shape(info_.matmuls[0]->outputs[0]);
     } else if (reduction_ != nullptr) {
       info_.space = shape(reduction_->inputs[0]);
@@ -114,7 +115,7 @@ class Analysis {
 
   std::string place_values() {
     for (ValueId output : body_.outputs()) {
-      if (output == info_.gathered) continue;
+      if (output == info_.gathered || is_product(output)) continue;
       const Token at = output_place(output);
       if (at == kUnset) {
         return fmt::format("it gives {}, the kernel works on {}", type(output),
@@ -127,6 +128,9 @@ class Analysis {
     }
     return "";
   }
+
+  /// Tiles of which the kernel makes before all else.
+  bool is_product(ValueId value) const { return info_.reduces_product && value == info_.prologue; }
 
   Token output_place(ValueId output) const {
     if (same_numel(shape(output), info_.space)) return kFull;
@@ -303,6 +307,29 @@ class Analysis {
 
 bool is_reduction(const Node& node) {
   return node.op->op_class == OpClass::kReduction || node.op->op_class == OpClass::kNorm;
+}
+
+std::vector<bool> computed_from(const Graph& body, ValueId value) {
+  std::vector<bool> before(body.values().size(), false);
+  before[static_cast<std::size_t>(value)] = true;
+  for (std::size_t n = body.nodes().size(); n-- > 0;) {
+    const Node& node = body.nodes()[n];
+    if (!before[static_cast<std::size_t>(node.outputs[0])]) continue;
+    for (ValueId input : node.inputs) before[static_cast<std::size_t>(input)] = true;
+  }
+  return before;
+}
+
+std::string refuse_recomputed(const Graph& body, const Node& collective) {
+  const std::vector<bool> before = computed_from(body, collective.inputs[0]);
+  for (const Node& node : body.nodes()) {
+    if (before[static_cast<std::size_t>(node.outputs[0])] || &node == &collective) continue;
+    for (ValueId input : node.inputs) {
+      if (is_moved_input(body, input) || !before[static_cast<std::size_t>(input)]) continue;
+      return fmt::format("{} would be computed again after the collective", body.type(input).str());
+    }
+  }
+  return "";
 }
 
 std::size_t first_matrix(const Node& matmul) { return matmul.op->matmul == Matmul::kAdd ? 1 : 0; }

@@ -30,6 +30,7 @@ struct BodyInfo {
   ValueId prologue = -1;  ///< the operand of the collective, where the kernel computes it
   ValueId gathered = -1;  ///< the collective's result, where the kernel itself puts it in memory
   bool packets = false;   ///< the collective's operand goes to the peers as packets
+  bool reduces_product = false;      ///< the prologue is what the kernel's matmul computes
   std::vector<const Node*> matmuls;  ///< one, or a pair that shares its first operand
   std::vector<bool> per_row;         ///< per value: one element per row, not one per point
   bool narrow = false;               ///< 32-bit indices reach everything
@@ -43,6 +44,12 @@ struct BodyInfo {
 /// Every value is asked for at one place (docs/architecture.md, Tile programs): the rule that makes
 /// a body one kernel without computing anything twice. An input may be read at several.
 [[nodiscard]] BodyInfo analyze(const Graph& body);
+
+/// For each value whether `value` is computed from it; of itself, too.
+[[nodiscard]] std::vector<bool> computed_from(const Graph& body, ValueId value);
+/// Why a kernel whose collective has a prologue would compute something twice, for that one is
+/// over before what comes after the collective begins; else empty.
+[[nodiscard]] std::string refuse_recomputed(const Graph& body, const Node& collective);
 
 /// A reduction or a norm.
 [[nodiscard]] bool is_reduction(const Node& node);
@@ -81,6 +88,9 @@ class BodyEmitter {
   /// Elements of a dense tensor at `pointer`.
   [[nodiscard]] tile::Id load(tile::Id pointer, const Coords& at, DType dtype, const Mask& mask);
   void store(std::size_t output, const Coords& at, const Mask& mask);
+  /// Elements of a dense tensor at `pointer`.
+  void store(tile::Id pointer, const TensorType& type, tile::Id id, const Coords& at,
+             const Mask& mask);
   /// Writes the sum of the collective over this rank's own operand, in its arena.
   void store_sum(const Coords& at, const Mask& mask);
   /// From here on the collective's result is read from the operand of `rank`, a scalar, where that
@@ -126,12 +136,11 @@ class BodyEmitter {
   tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
   tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
-  void store(tile::Id pointer, const TensorType& type, tile::Id id, const Coords& at,
-             const Mask& mask);
   tile::Id operand_offset(const Node& collective);
   struct FromPeers;
   struct Gathering;
   tile::Id from_peers(const Node& node, const Coords& at, const Mask& mask);
+  tile::Id pushed(const Node& node, const Collective& form, const Coords& at, const Mask& mask);
   tile::Id received(const Node& node, const Collective& form, const Mask& mask);
   tile::Id packet_slot(tile::Id from, tile::Id at);
   using Part = std::function<tile::Id(tile::Id rank)>;

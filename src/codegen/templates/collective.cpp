@@ -61,24 +61,14 @@ std::string refuse_prologue(const Graph& body, const Node& collective) {
   if (!in_memory && shares_operand(collective)) {
     return "the operand of a collective must be in memory";
   }
-  std::vector<bool> before(body.values().size(), false);
-  before[static_cast<std::size_t>(prologue)] = true;
-  for (std::size_t n = body.nodes().size(); n-- > 0;) {
-    const Node& node = body.nodes()[n];
+  const std::vector<bool> before = computed_from(body, prologue);
+  for (const Node& node : body.nodes()) {
     if (!before[static_cast<std::size_t>(node.outputs[0])]) continue;
     if (is_reduction(node) || node.op->op_class == OpClass::kMatmul) {
       return fmt::format("'{}' in front of a collective is a kernel of its own", node.op_name());
     }
-    for (ValueId input : node.inputs) before[static_cast<std::size_t>(input)] = true;
   }
-  for (const Node& node : body.nodes()) {
-    if (before[static_cast<std::size_t>(node.outputs[0])] || &node == &collective) continue;
-    for (ValueId input : node.inputs) {
-      if (is_moved_input(body, input) || !before[static_cast<std::size_t>(input)]) continue;
-      return fmt::format("{} would be computed again after the collective", body.type(input).str());
-    }
-  }
-  return "";
+  return refuse_recomputed(body, collective);
 }
 
 std::string refuse(const Graph& body) {

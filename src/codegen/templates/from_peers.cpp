@@ -100,6 +100,7 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   const std::string& group = *node.attr<std::string>("group");
   const Collective form = collective_of(body_, node.op_name(), node.attrs, type);
   if (info_.packets) return received(node, form, mask);
+  if (info_.reduces_product && form.scatter_dim) return pushed(node, form, at, mask);
   const Id offset = operand_offset(node);
   if (owner_ != kNone) return load(b_.peer(offset, owner_), at, type.dtype, mask);
   const bool even = form.splits.empty();
@@ -119,6 +120,22 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   const Gathering gathering{dim, index, chunk};
   return even && from.world() > tile::kUnrolledRanks ? gather_in_loop(from, gathering)
                                                      : gather_spelled_out(from, gathering);
+}
+
+/// Where the ranks have put their parts of this rank's chunk one after the other into its own
+/// operand.
+Id BodyEmitter::pushed(const Node& node, const Collective& form, const Coords& at,
+                       const Mask& mask) {
+  const TensorType& chunk = body_.type(node.outputs[0]);
+  const Id operand = b_.param({.kind = KernelParam::Kind::kOutput,
+                               .index = static_cast<int>(info_.prologue_output(body_)),
+                               .group = {}},
+                              16);
+  const Id elements = scalar_of(b_, numel(chunk.shape), body_.symbols());
+  return sum_of(form, chunk.dtype, [&](Id rank) {
+    const Id part = b_.ptr_add(operand, b_.map(Fn::kMul, {rank, elements}), chunk.dtype);
+    return load(part, at, chunk.dtype, mask);
+  });
 }
 
 /// In the order of the ranks; `part`: what one of them has, asked for of `together` ranks before

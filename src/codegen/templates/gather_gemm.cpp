@@ -39,7 +39,7 @@ constexpr const char* kCopyBlocks = "num_copy_blocks";
 
 bool matches(const Graph& body) {
   const auto& nodes = body.nodes();
-  return std::any_of(nodes.begin(), nodes.end(), is_in_kernel) &&
+  return std::any_of(nodes.begin(), nodes.end(), gathers_in_kernel) &&
          std::any_of(nodes.begin(), nodes.end(), is_matmul);
 }
 
@@ -225,9 +225,8 @@ class GatherGemm {
         .batch = {b_.integer(0), {}},
         .row = times(panel, b_.integer(block_m_)),
         .col = times(b_.map(Fn::kDiv, {tile, down}), b_.integer(spec_.config.at("BLOCK_N"))),
-        .chunk = GemmPlace::Chunk{.rows = rows_,
-                                  .first_row = times(from, scalar(Expr(rows_))),
-                                  .pointer = b_.map(Fn::kSelect, {remote, copied, own})}};
+        .chunk = GemmPlace::Chunk{.rows = rows_, .first_row = times(from, scalar(Expr(rows_)))},
+        .gathered = b_.map(Fn::kSelect, {remote, copied, own})};
     emit_gemm_tile(b_, spec_, info_, place);
     b_.end_for(loop, {});
   }

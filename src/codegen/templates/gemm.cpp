@@ -38,7 +38,7 @@ GemmPlace place_block(tile::Builder& b, const KernelSpec& spec, const BodyInfo& 
   // 32-bit: a 64-bit division is a call.
   Id block = b.map(Fn::kToI32, {b.program_id()});
   const Id down = b.map(Fn::kToI32, {b.scalar(tiles_m)});
-  GemmPlace place{.batch = {b.integer(0), batch}, .row = 0, .col = 0, .chunk = {}};
+  GemmPlace place{.batch = {b.integer(0), batch}, .row = 0, .col = 0};
   if (!(numel(batch) == Expr(1))) {
     const Id tiles = b.map(Fn::kToI32, {b.scalar(tiles_m * tiles_n)});
     place.batch.index = b.map(Fn::kToI64, {b.map(Fn::kDiv, {block, tiles})});

@@ -70,9 +70,10 @@ class Gemm {
         b_(b),
         emitter_(b_, body_, info, config("BLOCK_M")),
         first_(first_matrix(*info.matmuls[0])) {
-    const std::size_t rank = info.space.size();
-    m_ = {place.chunk ? place.chunk->rows : info.space[rank - 2], config("BLOCK_M"), place.row};
-    n_ = {info.space[rank - 1], config("BLOCK_N"), place.col};
+    const Shape& result = body_.type(info.matmuls[0]->outputs[0]).shape;
+    const std::size_t rank = result.size();
+    m_ = {place.chunk ? place.chunk->rows : result[rank - 2], config("BLOCK_M"), place.row};
+    n_ = {result[rank - 1], config("BLOCK_N"), place.col};
     k_ = body_.type(info.matmuls[0]->inputs[first_]).shape.back();
   }
 
@@ -86,7 +87,8 @@ class Gemm {
                                  b_.integer(config("BLOCK_K")), std::move(sums));
     emitter_.open_scope();
     const Extent along_k{k_, config("BLOCK_K"), b_.induction(loop)};
-    const Operand left = place_.chunk ? gathered(along_k) : operand(mm.inputs[first_], m_, along_k);
+    const Operand left = place_.gathered != tile::kNone ? gathered(along_k)
+                                                        : operand(mm.inputs[first_], m_, along_k);
     std::vector<Id> products;
     for (std::size_t i = 0; i < info_.matmuls.size(); ++i) {
       const Operand right = operand(info_.matmuls[i]->inputs[first_ + 1], along_k, n_);
@@ -123,6 +125,13 @@ class Gemm {
     return index;
   }
 
+  /// A row of a chunk among all rows.
+  Id in_all(Id row) {
+    if (!place_.chunk) return row;
+    const Id first = place_.chunk->first_row;
+    return b_.map(Fn::kAdd, {info_.narrow ? b_.map(Fn::kToI32, {first}) : first, row});
+  }
+
   /// The tile [rows, cols] of an operand's last two dims; transposed when its rows are what lies
   /// side by side in memory.
   Operand operand(ValueId value, const Extent& rows, const Extent& cols) {
@@ -139,8 +148,10 @@ class Gemm {
     Mask mask;
     // What is not copied as it is will be loaded past the last step, too.
     const bool computed = !is_plain(body_, value);
-    const Id along_outer = index(outer, outer.block, inner.block, 0, mask, computed);
-    const Id along_inner = index(inner, outer.block, inner.block, 1, mask, computed);
+    Id along_outer = index(outer, outer.block, inner.block, 0, mask, computed);
+    Id along_inner = index(inner, outer.block, inner.block, 1, mask, computed);
+    if (&rows == &m_)
+      (transposed ? along_inner : along_outer) = in_all(transposed ? along_inner : along_outer);
     const Shape batch(shape.begin(), shape.end() - 2);
     Coords at = emitter_.coords().broadcast({place_.batch}, batch);
     at.push_back({transposed ? along_inner : along_outer, {shape[rank - 2]}});
@@ -163,7 +174,7 @@ class Gemm {
     const Id col = index(along_k, m_.block, along_k.block, 1, mask);
     const DType dtype = body_.type(info_.matmuls[0]->inputs[first_]).dtype;
     const Coords at{{row, {m_.dim}}, {col, {k_}}};
-    return {emitter_.load(place_.chunk->pointer, at, dtype, mask), false};
+    return {emitter_.load(place_.gathered, at, dtype, mask), false};
   }
 
   /// The epilogue works on the same tile, in the accumulators' layout.
@@ -171,17 +182,23 @@ class Gemm {
     Mask mask;
     const int block_m = config("BLOCK_M");
     const int block_n = config("BLOCK_N");
-    Id row = index(m_, block_m, 1, 0, mask);
+    const Id row = index(m_, block_m, 1, 0, mask);
     const Id col = index(n_, block_m, block_n, 1, mask);
-    if (place_.chunk) {
-      const Id first = place_.chunk->first_row;
-      row = b_.map(Fn::kAdd, {info_.narrow ? b_.map(Fn::kToI32, {first}) : first, row});
+    const TensorType& type = body_.type(info_.matmuls[0]->outputs[0]);
+    const Coords at{
+        place_.batch, {in_all(row), {type.shape[type.shape.size() - 2]}}, {col, {n_.dim}}};
+    const auto result = [&](std::size_t i) {
+      const Node& matmul = *info_.matmuls[i];
+      return b_.round(body_.type(matmul.outputs[0]).dtype, scaled(matmul, sums[i], at, mask));
+    };
+    if (place_.product != tile::kNone) {
+      // In a layout of whole pieces: peers' memory is far.
+      const Coords in_chunk{{row, {m_.dim}}, {col, {n_.dim}}};
+      emitter_.store(place_.product, type, b_.convert_layout(result(0)), in_chunk, mask);
+      return;
     }
-    const Coords at{place_.batch, {row, {info_.space[info_.space.size() - 2]}}, {col, {n_.dim}}};
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      const Node& mm = *info_.matmuls[i];
-      const ValueId result = mm.outputs[0];
-      emitter_.define(result, b_.round(body_.type(result).dtype, scaled(mm, sums[i], at, mask)));
+      emitter_.define(info_.matmuls[i]->outputs[0], result(i));
     }
     for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
       if (body_.outputs()[i] != info_.gathered) emitter_.store(i, at, mask);

@@ -8,13 +8,16 @@ namespace braid {
 struct GemmPlace {
   Axis batch;         ///< which of the results
   tile::Id row, col;  ///< its first ones, scalars
-  /// Of a left operand that is gathered: the rows of one rank, among which `row` counts.
+  /// The rows of one rank, among which `row` counts.
   struct Chunk {
     Dim rows;
     tile::Id first_row;  ///< in the result, a scalar
-    tile::Id pointer;    ///< to its first element in memory
   };
   std::optional<Chunk> chunk;
+  tile::Id gathered = tile::kNone;  ///< pointer to the chunk's rows of the left operand
+  /// Pointer to the chunk's rows, or all, of the one matmul's result, which goes there alone: what
+  /// follows it, and the body's outputs, are the template's.
+  tile::Id product = tile::kNone;
 };
 
 /// Emits the loop over K of one tile with a dot (two for a pair), whose loads the pipeliner turns

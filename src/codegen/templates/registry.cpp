@@ -9,8 +9,8 @@
 
 // The list, in the order in which a body asks.
 #define BRAID_TEMPLATES(entry)                                                  \
-  entry(kBarrierTemplate) entry(kGatherGemmTemplate) entry(kCollectiveTemplate) \
-      entry(kGemmTemplate) entry(kElementwiseTemplate)
+  entry(kBarrierTemplate) entry(kGatherGemmTemplate) entry(kGemmReduceTemplate) \
+      entry(kCollectiveTemplate) entry(kGemmTemplate) entry(kElementwiseTemplate)
 
 namespace braid {
 

@@ -274,6 +274,10 @@ void Builder::mark(protocol::Mark::What what, Id rank, Id number) {
   append({.op = Op::kMark, .type = {}, .args = {rank, number}, .index = static_cast<int>(what)});
 }
 
+void Builder::wait_slots(Id first, Id count) {
+  append({.op = Op::kWait, .type = {}, .args = {first, kNone, kNone, count}});
+}
+
 Id Builder::begin_for(Id low, Id high, Id step, std::vector<Id> initial) {
   Inst loop{.op = Op::kFor, .type = {}, .args = {low, high, step}};
   loop.body_args.push_back(detached({.op = Op::kForArg, .type = {Kind::kI64}, .args = {}}));

@@ -57,6 +57,8 @@ class Builder {
   /// Only for kernels that have such a setting.
   void mark(protocol::Mark::What what, Id rank, Id number);
   void wait(Id slot, Id rank = kNone, Id predicate = kNone);
+  /// Of every rank, in `count` slots.
+  void wait_slots(Id first, Id count);
 
   /// Opens a loop; returns its id. Inside, `induction` and `carried` give the values; `end_for`
   /// closes it.

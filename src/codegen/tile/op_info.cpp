@@ -34,7 +34,7 @@ constexpr OpInfo kOps[] = {
     {Op::kWaitGroup, "wait_group", 0, 0, false, false, true},
     {Op::kConvertLayout, "convert_layout", 1, 1, true, false, false},
     {Op::kSignal, "signal", 3, 3, false, false, false},
-    {Op::kWait, "wait", 3, 3, false, false, false},
+    {Op::kWait, "wait", 3, 4, false, false, false},
     {Op::kLlStore, "ll_store", 3, 4, false, true, false},
     {Op::kLlLoad, "ll_load", 3, 4, true, true, false},
     {Op::kMark, "mark", 2, 2, false, false, true},

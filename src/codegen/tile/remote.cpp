@@ -56,11 +56,11 @@ bool meets(const Program& p) {
   });
 }
 
-// Scratch is the step's own.
+// Scratch is the step's own. Where a rank writes in its peers' memory, they write in its own.
 std::vector<Clobbered> clobbered_operands(const Program& p) {
   std::set<Clobbered> found;
   for (const Inst& inst : p.insts) {
-    if (!stores_here(p, inst)) continue;
+    if (inst.op != Op::kStore) continue;
     const KernelParam* what = symmetric_buffer(p, inst.args[0]);
     if (is_operand(what)) found.insert({is_output(what), what->index});
   }

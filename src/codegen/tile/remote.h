@@ -10,7 +10,8 @@ namespace braid::tile {
 /// The symmetric buffer that a pointer leads to on a rank, or null.
 [[nodiscard]] const KernelParam* symmetric_buffer(const Program& program, Id pointer);
 
-/// The operands of the body that the program writes to in this rank's own arena by way of its rank.
+/// The operands of the body that ranks write to in each other's arenas, or each in its own by way
+/// of its rank.
 [[nodiscard]] std::vector<Clobbered> clobbered_operands(const Program& program);
 
 /// Whether each run of it is a barrier of all ranks: blocks of it, some or all, wait for every

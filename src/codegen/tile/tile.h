@@ -72,8 +72,9 @@ enum class Op : std::uint8_t {
   kConvertLayout,  ///< the same tile in its own layout
   kSignal,         ///< slot, rank or none, predicate or none, scalars: block barrier, then releases
                    ///< this rank's flag of the slot at the rank, or at every rank
-  kWait,           ///< slot, rank or none, predicate or none: waits for the flag of the rank, or of
-                   ///< every rank, in this rank's slot, then a block barrier
+  kWait,           ///< slot, rank or none, predicate or none, [count]: waits for the flag of the
+                   ///< rank, or of every rank, in this rank's slot, or in `count` slots from this
+                   ///< one on, then a block barrier
   kLlStore,        ///< pointer, offset tile (elements), value, [mask]: the elements with the epoch,
                    ///< as packets of 8 bytes, into the scratch of a rank. One of 16 bits shares a
                    ///< packet with its neighbour: their offsets follow each other, even and odd

@@ -121,7 +121,7 @@ class Verifier {
 
   static bool may_be_none(Op op, std::size_t operand) {
     if (op == Op::kCopyToShared) return operand == 4;
-    return (op == Op::kSignal || op == Op::kWait) && operand > 0;
+    return (op == Op::kSignal || op == Op::kWait) && (operand == 1 || operand == 2);
   }
 
   void instruction(Id id) {
@@ -245,6 +245,10 @@ class Verifier {
         scalar_integer(args[0], "the slot");
         if (args[1] != kNone) scalar_integer(args[1], "the rank");
         if (args[2] != kNone) scalar_predicate(args[2]);
+        if (args.size() > 3) {
+          scalar_integer(args[3], "the number of slots");
+          if (args[1] != kNone) fail("a rank and a number of slots", "the slots of every rank");
+        }
         break;
       case Op::kMark:
         scalar_integer(args[0], "the rank");

@@ -107,7 +107,7 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
 bool gathers_within(const Clusters& clusters, int host) {
   const auto& nodes = clusters.item(host).nodes;
   return std::any_of(nodes.begin(), nodes.end(),
-                     [&](NodeId n) { return is_in_kernel(clusters.node(n)); });
+                     [&](NodeId n) { return gathers_in_kernel(clusters.node(n)); });
 }
 
 Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vector<NodeId>& own) {
@@ -115,6 +115,8 @@ Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vec
   if (Reason reason = would_wait(clusters, host, own)) return reason;
   if (is_collective(n)) {
     if (is_cheap_prologue(clusters, host, id)) return {};
+    // Lowering wants it in the kernel of its matmul.
+    if (reduces_in_kernel(n) && clusters.item(host).anchor == Anchor::kMatmul) return {};
     return Reason(why::kCollectiveOpens, n.op_name());
   }
   if (n.op->op_class == OpClass::kMatmul) {

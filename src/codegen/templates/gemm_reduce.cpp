@@ -1,0 +1,244 @@
+// A matmul and the reduce-scatter of its result, in one kernel (PyTorch's
+// fused_matmul_reduce_scatter; FLUX's and ParallelKittens' "GEMM + RS"). Tiles go where they are
+// needed as soon as they are made: rank by rank, beginning with the next one's rows, over the link
+// while others are multiplied, and this rank's own last. The matmul's result is rounded to its
+// dtype on the way, as in memory. Then each rank sums what has come to it, in rank order in f32,
+// and does the rest of the body.
+//
+//     for each of its tiles:  loop over K; the tile to the owner of its rows
+//     signal, wait            all blocks of all ranks have sent what they had to
+//     for each piece:         sum over the ranks' parts, then the rest of the body
+//     signal, wait            only at the group's last step of a run
+//
+// Pushed, not pulled: stores to peers need no answer, and are under way while the block goes on
+// multiplying; what is read of peers comes after the last tile, when nothing is left to hide it.
+//
+// The parts lie in the buffer of the matmul's result, which has room for just that: world chunks,
+// that of rank r at the r-th place. It is no value afterwards (tile/remote.h). Why no peer writes
+// there too early: the plan gives what peers write a lifetime from the group's last barrier before
+// this step on (docs/architecture.md, Program), so none of those bytes is in use when the first
+// rank enters it; and of two runs, the step that closes the group's part of a run, maybe this one,
+// lies between what is read here and the next run's stores.
+//
+// The flags are a slot for each block and barrier. A flag for each tile would let the sums begin
+// no sooner, for each needs this rank's own tile, which comes last; and a signal is a fence, which
+// waits for the stores in front of it. Every block signals in every run, whatever the symbols, and
+// none waits before it has sent all its tiles, so any number of tiles comes to an end. The grid is
+// constant, at most one block for each multiprocessor. K is added up as in the plain kernel.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/device_model.h"
+#include "codegen/templates/gemm_tile.h"
+#include "codegen/templates/template.h"
+#include "ir/collective.h"
+#include "ir/numel.h"
+#include "ir/op_registry.h"
+
+namespace braid {
+
+using tile::Fn;
+using tile::Id;
+using tile::kNone;
+
+namespace {
+
+/// A row is added up by as many warps as in a kernel of its own, and a matmul has no use for more.
+constexpr std::int64_t kMostWarps = 8;
+
+bool matches(const Graph& body) {
+  const auto& nodes = body.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), reduces_in_kernel) &&
+         std::any_of(nodes.begin(), nodes.end(), is_matmul);
+}
+
+/// Whether the value is the matmul's result, or its rows under another shape.
+bool is_product(const Graph& body, const BodyInfo& info, ValueId value) {
+  while (value != info.matmuls[0]->outputs[0]) {
+    const NodeId producer = body.value(value).producer;
+    if (producer < 0 || body.node(producer).op->view != View::kFlat) return false;
+    value = body.node(producer).inputs[0];
+  }
+  return true;
+}
+
+const Shape& product_shape(const Graph& body, const BodyInfo& info) {
+  return body.type(info.matmuls[0]->outputs[0]).shape;
+}
+
+/// The rows of the product that are one rank's in the end; nothing where they do not lie together.
+std::optional<Dim> rows_of_rank(const Graph& body, const BodyInfo& info) {
+  const TensorType& operand = body.type(info.collective->inputs[0]);
+  const Collective form =
+      collective_of(body, info.collective->op_name(), info.collective->attrs, operand);
+  const auto dim = static_cast<std::ptrdiff_t>(*form.scatter_dim);
+  const bool first = std::all_of(operand.shape.begin(), operand.shape.begin() + dim,
+                                 [](const Dim& extent) { return extent == Dim(1); });
+  if (!first) return std::nullopt;
+  return product_shape(body, info)[0].divide_exactly(form.ranks, body.symbols());
+}
+
+std::string refuse(const Graph& body) {
+  const BodyInfo info = analyze(body);
+  if (!info.reduces_product) return "it reduces nothing that it multiplies";
+  if (info.matmuls.size() != 1) return "a kernel reduces the result of one matmul";
+  if (!is_product(body, info, info.prologue) || product_shape(body, info).size() != 2) {
+    return "only the rows of a matmul's result are reduced within its kernel";
+  }
+  if (info.prologue_output(body) == body.outputs().size()) {
+    return "what a kernel reduces must be in memory";
+  }
+  if (!rows_of_rank(body, info))
+    return "the rows of a rank are not one part of the matmul's result";
+  if (std::string reason = refuse_recomputed(body, *info.collective); !reason.empty()) {
+    return reason;
+  }
+  if (!info.refusal.empty()) return info.refusal;
+  if (info.rows == Rows::kStrided) {
+    return "a reduction over other than the last dims and a collective are separate kernels";
+  }
+  const std::int64_t warps = piece_config(body, info).at("num_warps");
+  if (warps > kMostWarps) {
+    return fmt::format("rows of {} elements need {} warps; a kernel that multiplies has {}",
+                       max_numel(info.reduced_dims(), body.symbols()), warps, kMostWarps);
+  }
+  return "";
+}
+
+class GemmReduce {
+ public:
+  GemmReduce(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info)
+      : b_(b),
+        spec_(spec),
+        body_(*spec.body),
+        info_(info),
+        group_(*info.collective->attr<std::string>("group")),
+        world_(body_.groups().at(group_).size),
+        product_(body_.type(info.matmuls[0]->outputs[0])),
+        rows_(*rows_of_rank(body_, info)),
+        panels_(ceil_div(Expr(rows_), Expr(spec.config.at("BLOCK_M")))),
+        columns_(ceil_div(Expr(product_.shape[1]), Expr(spec.config.at("BLOCK_N")))) {}
+
+  /// `most`: blocks of the device that the kernel may fill.
+  void build(std::int64_t most) {
+    tile::Program& program = b_.program();
+    b_.communicate(group_, static_cast<int>(world_));
+    const std::int64_t tiles = (panels_ * columns_ * world_).max(body_.symbols());
+    program.grid = std::clamp<std::int64_t>(tiles, 1, std::max<std::int64_t>(1, most));
+    program.flag_slots = 2 * program.grid.evaluate({});
+    program.warps_m = gemm_warps_m(spec_.config);
+    const Id closing =
+        b_.param({.kind = KernelParam::Kind::kClosing, .index = 0, .expr = 0, .group = group_});
+    multiply();
+    b_.signal(b_.program_id());
+    b_.wait_slots(b_.integer(0), b_.num_programs());
+    reduce();
+    const Id last = plus(b_.num_programs(), b_.program_id());
+    b_.signal(last, kNone, closing);
+    b_.wait(last, kNone, closing);
+  }
+
+ private:
+  /// An expression as an i64 scalar.
+  Id scalar(const Expr& expr) { return scalar_of(b_, expr, body_.symbols()); }
+  Id times(Id a, Id b) { return b_.map(Fn::kMul, {a, b}); }
+  Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
+
+  void multiply() {
+    const Id tiles_of_rank = scalar(panels_ * columns_);
+    const Id all = times(b_.integer(world_), tiles_of_rank);
+    const Id rank =
+        b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group_});
+    const Id offset = b_.param({.kind = KernelParam::Kind::kResultOffset,
+                                .index = static_cast<int>(info_.prologue_output(body_)),
+                                .group = group_},
+                               256);
+    const Id loop = b_.begin_for(b_.program_id(), all, b_.num_programs(), {});
+    // 32-bit: a 64-bit division is a call.
+    const auto narrow = [&](Id id) { return b_.map(Fn::kToI32, {id}); };
+    const Id number = narrow(b_.induction(loop));
+    const Id turn = b_.map(Fn::kDiv, {number, narrow(tiles_of_rank)});
+    const Id tile = b_.map(Fn::kRem, {number, narrow(tiles_of_rank)});
+    const Id owner = b_.map(Fn::kRem, {plus(plus(rank, b_.integer(1)), turn), b_.integer(world_)});
+    const Id rows = scalar(Expr(rows_));
+    const Id chunk = times(rows, scalar(Expr(product_.shape[1])));
+    const Id down = narrow(scalar(panels_));
+    const GemmPlace place{
+        .batch = {b_.integer(0), {}},
+        .row = times(b_.map(Fn::kRem, {tile, down}), b_.integer(spec_.config.at("BLOCK_M"))),
+        .col = times(b_.map(Fn::kDiv, {tile, down}), b_.integer(spec_.config.at("BLOCK_N"))),
+        .chunk = GemmPlace::Chunk{.rows = rows_, .first_row = times(owner, rows)},
+        .product = b_.ptr_add(b_.peer(offset, owner), times(rank, chunk), product_.dtype)};
+    emit_gemm_tile(b_, spec_, info_, place);
+    b_.end_for(loop, {});
+  }
+
+  void reduce() {
+    const PieceWork work = piece_work(spec_, info_);
+    const Id loop = b_.begin_for(b_.program_id(), b_.scalar(work.count), b_.num_programs(), {});
+    emit_piece(b_, spec_, info_, work, b_.induction(loop));
+    b_.end_for(loop, {});
+  }
+
+  tile::Builder& b_;
+  const KernelSpec& spec_;
+  const Graph& body_;
+  const BodyInfo& info_;
+  const std::string& group_;
+  std::int64_t world_;
+  const TensorType& product_;
+  Dim rows_;               ///< of one rank
+  Expr panels_, columns_;  ///< tiles of one rank's rows
+};
+
+Config default_config_of(const Graph& body, const Target&) {
+  const BodyInfo info = analyze(body);
+  const Dim rows = rows_of_rank(body, info).value_or(product_shape(body, info)[0]);
+  Config config = gemm_config(body, info, rows.max(body.symbols()));
+  if (info.rows != Rows::kNone) config["num_warps"] = piece_config(body, info).at("num_warps");
+  return config;
+}
+
+std::vector<Config> candidates_of(const Graph& body, const Target& target) {
+  const BodyInfo info = analyze(body);
+  const Config base = default_config_of(body, target);
+  std::vector<Config> all = gemm_candidates(info, base, target);
+  std::erase_if(all, [&](const Config& config) {
+    // A tile changes its layout beside the operands of the next one.
+    constexpr std::int64_t kRowBytes = 128;
+    constexpr std::int64_t kReductions = 4096;
+    const std::int64_t m = config.at("BLOCK_M");
+    const std::int64_t n = config.at("BLOCK_N");
+    const std::int64_t bytes = (m + n) * kRowBytes * config.at("num_stages") + m * n * 4;
+    // Other numbers of warps add a row in another order.
+    const bool other_order =
+        info.rows != Rows::kNone && config.at("num_warps") != base.at("num_warps");
+    return config != base && (other_order || bytes + kReductions > target.max_shared_bytes());
+  });
+  return all;
+}
+
+tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_device) {
+  tile::Program program;
+  tile::Builder b(program);
+  const BodyInfo info = analyze(*spec.body);
+  GemmReduce(b, spec, info).build(device_model(target).sms / ranks_per_device);
+  return program;
+}
+
+}  // namespace
+
+extern const Template kGemmReduceTemplate;
+const Template kGemmReduceTemplate = {
+    .name = "gemm_reduce",
+    .settings = kGemmSettings,
+    .matches = matches,
+    .refuse = refuse,
+    .default_config = default_config_of,
+    .candidates = candidates_of,
+    .build = build,
+};
+
+}  // namespace braid
