@@ -27,6 +27,38 @@ struct PassConfig {
   /// Kernels that copy while they multiply note what their blocks do when, for
   /// Executable::trace(). Costs them a little time.
   bool mark_blocks = false;
+
+  // The scheduling passes. These have the names of Inductor's settings, but no collective passes
+  // another one unless told so.
+
+  /// reorder_communication_preserving_peak_memory, sink_waits_iterative: what estimates of
+  /// collectives, and of other nodes, are multiplied by. None: 2 and 1.
+  std::optional<double> reorder_sink_runtime_estimations_comm_mult = {};
+  std::optional<double> reorder_sink_runtime_estimations_non_comm_mult = {};
+  /// Both: how many nodes a collective or a wait may pass or take with it, and how far its estimate
+  /// looks; 0: as many as there are. None: 1000.
+  std::optional<std::int64_t> reorder_sink_window = {};
+  /// Both: after each move, check the tracked memory against one that is worked out anew.
+  bool reorder_iterative_debug_memory_recompute = false;
+  /// The first: move by what is gained, until compute takes (1 + extra) times as long as the
+  /// collective beside it. None: 0.5.
+  bool reorder_iterative_use_runtime_estimations = false;
+  std::optional<double> reorder_iterative_extra_comm_comp_overlap = {};
+  /// By which share the peak of memory may grow over what it was before the first scheduling pass.
+  /// None: 0.2.
+  std::optional<double> reorder_iterative_peak_memory_budget = {};
+  /// Collectives may pass each other, and may be taken along.
+  bool reorder_iterative_unsafe_collectives_reorder = false;
+  bool reorder_iterative_group_with_collectives = false;
+  /// Only so many collectives, from the first on.
+  std::optional<std::int64_t> reorder_iterative_debug_limit_to_reorder = {};
+  /// The second one's of the same kind; and whether waits may pass collectives.
+  bool sink_iterative_use_runtime_estimations = false;
+  std::optional<double> sink_iterative_extra_comm_comp_overlap = {};
+  std::optional<double> sink_iterative_peak_memory_budget = {};
+  bool sink_waits_iterative_unsafe_collectives_reorder = false;
+  bool sink_waits_iterative_swap_with_collectives = false;
+  std::optional<std::int64_t> sink_waits_iterative_debug_limit_to_sink = {};
 };
 
 }  // namespace braid

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <sstream>
@@ -41,6 +42,17 @@ void require_integer(CLI::Option& option, std::uint64_t least, std::uint64_t mos
   });
 }
 
+/// The option takes a finite number, 0 or more.
+void require_number(CLI::Option& option) {
+  option.check([](const std::string& text) -> std::string {
+    const char* const end = text.data() + text.size();
+    double value = 0;
+    const auto [at, code] = std::from_chars(text.data(), end, value);
+    if (code == std::errc() && at == end && std::isfinite(value) && value >= 0) return {};
+    return fmt::format("found {}; expected a number, 0 or more", quote(text));
+  });
+}
+
 /// Adds GRAPH and --world to a command.
 void add_graph_options(CLI::App& command, GraphOptions* options) {
   command.add_option("GRAPH", options->path, "Graph in JSON; - reads it from standard input")
@@ -72,6 +84,10 @@ void add_pass_settings(CLI::App& command, PassConfig* config) {
       help += fmt::format(" (default: {})", option.off);
       if (const auto* word = std::get_if<std::string PassConfig::*>(&option.member)) {
         command.add_option(flag, config->**word, help);
+        continue;
+      }
+      if (const auto* number = std::get_if<std::optional<double> PassConfig::*>(&option.member)) {
+        require_number(*command.add_option(flag, config->**number, help));
         continue;
       }
       const auto member = std::get<std::optional<std::int64_t> PassConfig::*>(option.member);

@@ -95,6 +95,10 @@ Setting setting_of(const PassOption& option, const PassConfig& config) {
     const std::string& word = config.**member;
     return word.empty() ? std::string(option.off) : word;
   }
+  if (const auto* member = std::get_if<std::optional<double> PassConfig::*>(&option.member)) {
+    const std::optional<double>& number = config.**member;
+    return number ? fmt::format("{}", *number) : std::string(option.off);
+  }
   const auto& number = config.*std::get<std::optional<std::int64_t> PassConfig::*>(option.member);
   return number ? std::to_string(*number) : std::string(option.off);
 }
@@ -105,6 +109,12 @@ std::string describe_settings(const PassConfig& config) {
   for (const Pass* pass : all_passes()) {
     for (const PassOption& option : pass->options) {
       const Setting setting = setting_of(option, config);
+      if (option.said.empty()) {
+        if (setting == setting_of(option, {})) continue;
+        const auto* word = std::get_if<std::string>(&setting);
+        texts.push_back(fmt::format("{} {}", option.name, word == nullptr ? "on" : *word));
+        continue;
+      }
       const auto* flag = std::get_if<bool>(&setting);
       const std::string_view value = flag == nullptr ? std::get<std::string>(setting)
                                      : *flag         ? option.on

@@ -234,6 +234,10 @@ void Graph::set_hint(NodeId node, std::string key, double value) {
     throw_invalid(printable(target.name) + "/hints" + pointer_step(key),
                   fmt::format("{}; expected a UTF-8 key and a finite number", value));
   }
+  if (key == "runtime_ns" && value < 0) {
+    throw_invalid(printable(target.name) + "/hints/runtime_ns",
+                  fmt::format("found {}; expected nanoseconds, 0 or more", value));
+  }
   target.hints.insert_or_assign(std::move(key), value);
 }
 

@@ -160,11 +160,13 @@ EvalTensors evaluate_fused(const EvalContext& context, const EvalTensors& inputs
 
 /// The products alone, and an operation for each element that is reduced.
 double fused_flops(std::string_view op, std::span<const TensorType> inputs,
-                   const Bindings& bindings) {
+                   std::span<const TensorType> outputs, const Bindings& bindings) {
   const bool gathers = op.starts_with("fused_all_gather");
   // Of a gather along the last dim, A_shard has only a part of K.
   const double k = inputs[1].shape[0].evaluate(bindings);
-  const double rows = numel_at(inputs[0], bindings) / inputs[0].shape.back().evaluate(bindings);
+  // A product has the rows of all ranks' shards.
+  const TensorType& tall = gathers ? outputs.back() : inputs[0];
+  const double rows = numel_at(tall, bindings) / tall.shape.back().evaluate(bindings);
   double flops = 0;
   for (const TensorType& b : inputs.subspan(1)) {
     if (is_float8(b.dtype) != is_float8(inputs[0].dtype)) break;  // scales and what follows them
@@ -189,8 +191,10 @@ void add_fused_ops(std::vector<OpDef>& ops) {
         .max_inputs = max_inputs,
         .attrs = std::move(attrs),
         .infer = [=](const InferContext& context) { return infer(name, context); },
-        .flops = [=](auto inputs, auto,
-                     const Bindings& bindings) { return fused_flops(name, inputs, bindings); },
+        .flops =
+            [=](auto inputs, auto outputs, const Bindings& bindings) {
+              return fused_flops(name, inputs, outputs, bindings);
+            },
         .evaluate = evaluate_fused,
         .least_sm = name.find("scaled") == std::string::npos ? kLeastSm : kLeastSmOfFloat8Mma,
     });

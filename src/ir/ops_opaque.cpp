@@ -4,6 +4,7 @@
 
 #include "braid/error.h"
 #include "ir/ops.h"
+#include "ir/text.h"
 
 namespace braid {
 
@@ -15,8 +16,17 @@ void add_opaque_ops(std::vector<OpDef>& ops) {
       .max_inputs = std::numeric_limits<int>::max(),
       .attrs = {{"dtype", AttrType::kDType, {}},
                 {"shape", AttrType::kShape, {}},
-                {"flops", AttrType::kDouble, 0.0}},
+                {"flops", AttrType::kDouble, 0.0},
+                {.name = "kind",
+                 .type = AttrType::kString,
+                 .fallback = std::string("compute"),
+                 .about = "compute, gemm (a matmul) or extern (of a library)"}},
       .infer = [](const InferContext& context) -> std::vector<TensorType> {
+        const auto& kind = get_attr<std::string>(context.attrs, "kind");
+        if (kind != "compute" && kind != "gemm" && kind != "extern") {
+          fail("/attrs/kind",
+               fmt::format("found {}; expected compute, gemm or extern", quote(kind)));
+        }
         if (get_attr<double>(context.attrs, "flops") < 0) {
           fail("/attrs/flops", "below 0; expected the float operations of the node");
         }

@@ -10,6 +10,7 @@
 #include "braid/pass_config.h"
 #include "codegen/target.h"
 #include "lowering/remark.h"
+#include "lowering/schedule/move_record.h"
 
 namespace braid {
 
@@ -21,6 +22,11 @@ struct PassContext {
   int max_kernel_nodes = 32;
   PassConfig config;
   std::vector<Remark> remarks;
+  /// Bytes that the program needed at once before the first of the scheduling passes that follow
+  /// each other: the base of all their memory budgets.
+  std::optional<std::int64_t> base_peak;
+  /// What the scheduling passes did with each collective or wait, where somebody wants to know.
+  std::vector<MoveRecord>* move_records = nullptr;
   void applied(std::string_view pass, std::string_view node, Reason reason);
   void missed(std::string_view pass, std::string_view node, Reason reason);
   /// Why that pass left the node alone, for a later one that meets the consequence; else empty.
@@ -30,13 +36,14 @@ struct PassContext {
 /// A setting of a pass: a member of PassConfig, and what people are told of it.
 struct PassOption {
   std::string_view name;  ///< as on the command line, "always-pipeline"
-  /// Whose type is the option's: a flag, or a number or a word that may be left out.
+  /// Whose type is the option's: a flag, or an integer, a word or a number that may be left out. No
+  /// number is below 0.
   std::variant<bool PassConfig::*, std::optional<std::int64_t> PassConfig::*,
-               std::string PassConfig::*>
+               std::string PassConfig::*, std::optional<double> PassConfig::*>
       member;
   std::string_view meaning;
   /// `explain` says which holds: "pipelines {}", with the number, the word or `on`, or with `off`,
-  /// which is the default. Nothing where that leaves nothing.
+  /// which is the default. Nothing where that leaves nothing. Empty: only what is set is said.
   std::string_view said;
   std::string_view off;
   std::string_view on = {};
@@ -49,6 +56,7 @@ struct Pass {
   /// The successor of the graph; nothing where it stays as it is.
   std::optional<Graph> (*run)(const Graph&, PassContext&);
   bool by_default = true;  ///< else only where PassConfig::enable names it
+  bool schedules = false;  ///< it gives the nodes another order and does nothing else
   std::span<const PassOption> options = {};
 
   Graph operator()(const Graph& graph, PassContext& context) const {

@@ -38,6 +38,7 @@ std::optional<Graph> run_all(const Graph& graph, std::span<const Pass* const> pa
     std::optional<Graph> next = pass->run(result ? *result : graph, context);
     if (!next) continue;
     verify(*next);
+    if (!pass->schedules) context.base_peak.reset();
     result = std::move(next);
   }
   return result;
@@ -78,7 +79,7 @@ std::string describe_passes() {
   text += "\n| option | of | type | default | meaning |\n|---|---|---|---|---|\n";
   for (const Pass* pass : kPasses) {
     for (const PassOption& option : pass->options) {
-      constexpr std::string_view kTypes[] = {"flag", "number", "word"};
+      constexpr std::string_view kTypes[] = {"flag", "integer", "word", "number"};
       text += fmt::format("| `--{}` | `{}` | {} | {} | {} |\n", option.name, pass->name,
                           kTypes[option.member.index()],
                           option.member.index() == 0 ? "off" : option.off, option.meaning);

@@ -9,19 +9,21 @@
 
 /// The passes in the order in which they run (docs/architecture.md, Passes). `build_program` is not
 /// one of them: its result is a Program.
-#define BRAID_PASSES(PASS) \
-  PASS(fsdp)               \
-  PASS(decompose_fsdp)     \
-  PASS(functionalize)      \
-  PASS(canonicalize)       \
-  PASS(sequence_parallel)  \
-  PASS(micro_pipeline)     \
-  PASS(split_reductions)   \
-  PASS(lower_collectives)  \
-  PASS(fuse)               \
-  PASS(sink_waits)         \
-  PASS(raise_comms)        \
-  PASS(reorder_compute_for_overlap)
+#define BRAID_PASSES(PASS)                           \
+  PASS(fsdp)                                         \
+  PASS(decompose_fsdp)                               \
+  PASS(functionalize)                                \
+  PASS(canonicalize)                                 \
+  PASS(sequence_parallel)                            \
+  PASS(micro_pipeline)                               \
+  PASS(split_reductions)                             \
+  PASS(lower_collectives)                            \
+  PASS(fuse)                                         \
+  PASS(sink_waits)                                   \
+  PASS(raise_comms)                                  \
+  PASS(reorder_compute_for_overlap)                  \
+  PASS(reorder_communication_preserving_peak_memory) \
+  PASS(sink_waits_iterative)
 
 namespace braid {
 

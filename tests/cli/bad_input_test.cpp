@@ -196,6 +196,13 @@ TEST(BadUsage, OptionsAreChecked) {
                  {"sm_12"});
   expect_refused(run_braid({"compile", "-", "--target", "sm_80", "-o", "/dev/null/x"}, graph),
                  {"--output"});
+  for (const std::string value : {"-1", "x", "nan", "1e999"}) {
+    expect_refused(run_braid({"opt", "-", "--reorder-iterative-peak-memory-budget", value}, graph),
+                   {"error: --reorder-iterative-peak-memory-budget: found \"" + value +
+                    "\"; expected a number"});
+  }
+  expect_refused(run_braid({"opt", "-", "--reorder-sink-window", "1.5"}, graph),
+                 {"--reorder-sink-window: found \"1.5\"; expected an integer"});
   expect_refused(run_braid({"opt", "-", "--passes", "canonicalise"}, graph),
                  {"canonicalise", "canonicalize"});
   expect_refused(run_braid({"opt", "-", "--passes", "build_program,fuse"}, graph),

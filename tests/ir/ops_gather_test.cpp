@@ -73,6 +73,15 @@ TEST(Opaque, HasACostAndCannotRun) {
                          (void)computed_one({{kF32, {3}}}, "opaque", attrs, {{1, 2, 3}});
                        }),
                        "n", "cannot run"));
+  Attrs kind = attrs;
+  for (const char* known : {"compute", "gemm", "extern"}) {
+    kind["kind"] = std::string(known);
+    graph.add_node("", "opaque", graph.input_values(), kind);
+  }
+  kind["kind"] = std::string("matmul");
+  EXPECT_TRUE(
+      is_error(error_of([&] { (void)graph.add_node("k", "opaque", graph.input_values(), kind); }),
+               "k/attrs/kind", "expected compute, gemm or extern"));
 }
 
 }  // namespace

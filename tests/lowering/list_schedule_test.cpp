@@ -86,6 +86,15 @@ TEST(ListSchedule, AccessesToOverwrittenMemoryKeepTheirOrder) {
               ElementsAre("s", "c", "a", "w", "t"));
 }
 
+// A3-24: e needs nothing of c or d, but keeps its place among the collectives.
+TEST(ListSchedule, CollectivesKeepTheirOrder) {
+  const std::string nodes = all_reduce("c", "x") + "," + wait("w", "c") + "," + neg("s", "w") +
+                            "," + all_reduce("d", "s") + "," + all_reduce("e", "y") + "," +
+                            wait("v", "d") + "," + wait("u", "e");
+  EXPECT_THAT(order_of(sink_waits, nodes, R"("v", "u")"),
+              ElementsAre("c", "w", "s", "d", "e", "v", "u"));
+}
+
 TEST(ListSchedule, RandomGraphsMeanTheSame) {
   int moved = 0;
   for (std::uint64_t seed = 0; seed < 200 && !HasFailure(); ++seed) {

@@ -37,6 +37,9 @@ void check_passes(const Graph& given, std::uint64_t seed,
     SCOPED_TRACE(std::string(pass->name));
     const bool graph_pass = pass->name != "split_reductions" && pass->name != "lower_collectives" &&
                             pass->name != "fuse";
+    // Waits that pass each other do so again.
+    const bool settles = graph_pass && pass != &sink_waits_iterative &&
+                         pass != &reorder_communication_preserving_peak_memory;
     context.remarks.clear();
     const Graph once = (*pass)(graph, context);
     verify(once);
@@ -44,11 +47,11 @@ void check_passes(const Graph& given, std::uint64_t seed,
     for (const Remark& remark : context.remarks) ++outcomes[{pass->name, remark.applied}];
     const bool applied = std::any_of(context.remarks.begin(), context.remarks.end(),
                                      [](const Remark& remark) { return remark.applied; });
-    if (graph_pass) {
+    if (settles) {
       EXPECT_EQ(to_json((*pass)(once, context)), to_json(once)) << "a second time";
-      if (!applied) {
-        EXPECT_EQ(to_json(once), to_json(graph)) << "nothing was applied";
-      }
+    }
+    if (graph_pass && !applied) {
+      EXPECT_EQ(to_json(once), to_json(graph)) << "nothing was applied";
     }
     if (::testing::Test::HasFailure()) {
       ADD_FAILURE() << to_text(graph) << "\nbecame\n" << to_text(once);

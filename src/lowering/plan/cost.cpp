@@ -40,22 +40,38 @@ double type_bytes(const TensorType& type, const Bindings& bindings) {
   return bytes;
 }
 
-std::vector<TensorType> types_of(const Graph& graph, const std::vector<ValueId>& values) {
-  std::vector<TensorType> types;
-  types.reserve(values.size());
-  for (ValueId value : values) types.push_back(graph.type(value));
-  return types;
+/// How fast a node's arithmetic goes: matrix units take operands of 16 bits, and of 8 at twice the
+/// rate. An opaque matmul says so, and has the dtype of its result.
+double tflops_of(const Graph& graph, const Node& node, const DeviceModel& device) {
+  const OpClass c = node.op->op_class;
+  const auto* kind = c == OpClass::kOpaque ? node.attr<std::string>("kind") : nullptr;
+  const bool opaque_matmul = kind != nullptr && *kind == "gemm";
+  if (c != OpClass::kMatmul && c != OpClass::kFusedMatmul && !opaque_matmul) {
+    return device.f32_tflops;
+  }
+  const ValueId of = opaque_matmul ? node.outputs[0] : node.inputs[0];
+  const std::size_t bytes = dtype_size(graph.type(of).dtype);
+  return bytes == 1 ? 2 * device.f16_tflops : bytes == 2 ? device.f16_tflops : device.f32_tflops;
 }
 
 /// Operations of one node, in nanoseconds of the unit that does them.
 double arithmetic_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                      const DeviceModel& device) {
-  const auto inputs = types_of(graph, node.inputs);
-  const auto outputs = types_of(graph, node.outputs);
-  const bool matrix_unit =
-      node.op->op_class == OpClass::kMatmul && dtype_size(outputs[0].dtype) == 2;
-  const double tflops = matrix_unit ? device.f16_tflops : device.f32_tflops;
-  return node.op->flops(inputs, outputs, bindings) / (tflops * 1e3);
+  return node_flops(graph, node, bindings) / (tflops_of(graph, node, device) * 1e3);
+}
+
+/// What a node moves to and from memory. Views are free where they only name bytes; the others are
+/// copies.
+double traffic_ns(const Graph& graph, const Node& node, const Bindings& bindings,
+                  const DeviceModel& device) {
+  double bytes = 0;
+  if (node.op->op_class != OpClass::kView) {
+    bytes = node_bytes(graph, node, bindings);
+  } else {
+    for (ValueId value : node.inputs) bytes += type_bytes(graph.type(value), bindings);
+    for (ValueId value : node.outputs) bytes += type_bytes(graph.type(value), bindings);
+  }
+  return bytes / device.hbm_gbs;
 }
 
 const CollectiveModel& collective_model(std::string_view algorithm) {
@@ -96,14 +112,46 @@ double collective_node_ns(const Graph& graph, const Node& node, const Bindings& 
   return ns;
 }
 
+/// A collective and its matmuls, side by side: each rank needs the shards, or makes the chunks, of
+/// all others.
+double fused_matmul_ns(const Graph& graph, const Node& node, const Bindings& bindings,
+                       const DeviceModel& device) {
+  const Group& group = graph.groups().find(*node.attr<std::string>("group"))->second;
+  const bool gathers = node.attr<std::int64_t>("gather_dim") != nullptr;
+  const ValueId part = gathers ? node.inputs[0] : node.outputs[0];
+  const double moved = static_cast<double>(group.size - 1) * type_bytes(graph.type(part), bindings);
+  const double links_ns = moved / (collective_model("one_shot").share * device.nvlink_gbs);
+  return device.launch_ns + device.barrier_ns +
+         std::max({links_ns, arithmetic_ns(graph, node, bindings, device),
+                   traffic_ns(graph, node, bindings, device)});
+}
+
+/// What a body reads: of a table that it only looks rows up in, these.
+double bytes_read(const Graph& body, const Bindings& bindings) {
+  const std::vector<std::vector<NodeId>> users = body.users();
+  double bytes = 0;
+  for (ValueId input : body.input_values()) {
+    const auto& readers = users[static_cast<std::size_t>(input)];
+    double rows = 0;
+    bool is_table = !readers.empty();
+    for (NodeId reader : readers) {
+      const Node& node = body.node(reader);
+      is_table = is_table && takes_indices(node) && node.inputs[0] == input;
+      rows += type_bytes(body.type(node.outputs[0]), bindings);
+    }
+    const double whole = type_bytes(body.type(input), bindings);
+    bytes += is_table ? std::min(whole, rows) : whole;
+  }
+  return bytes;
+}
+
 /// A body: its collective, then the slowest of its traffic, its arithmetic and what goes on beside.
 double kernel_ns(const Graph& graph, const Node& node, const Graph& body, const Bindings& bindings,
                  const DeviceModel& device) {
-  double bytes = 0;
+  double bytes = bytes_read(body, bindings);
   double arithmetic = 0;
   double collective = 0;
   double beside = 0;  // of a collective that goes on while others are multiplied
-  for (ValueId value : node.inputs) bytes += type_bytes(graph.type(value), bindings);
   for (ValueId value : node.outputs) bytes += type_bytes(graph.type(value), bindings);
   for (const Node& inner : body.nodes()) {
     if (inner.op->op_class == OpClass::kCollective) {
@@ -145,17 +193,16 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
       break;
     case OpClass::kCollective:
       return device.launch_ns + collective_node_ns(graph, node, bindings, device);
+    case OpClass::kFusedMatmul:
+      return fused_matmul_ns(graph, node, bindings, device);
     case OpClass::kKernel:
       return kernel_ns(graph, node, **node.attr<std::shared_ptr<const Graph>>("body"), bindings,
                        device);
     default:
       break;
   }
-  double bytes = 0;
-  for (ValueId value : node.inputs) bytes += type_bytes(graph.type(value), bindings);
-  for (ValueId value : node.outputs) bytes += type_bytes(graph.type(value), bindings);
-  return device.launch_ns +
-         std::max(arithmetic_ns(graph, node, bindings, device), bytes / device.hbm_gbs);
+  return device.launch_ns + std::max(arithmetic_ns(graph, node, bindings, device),
+                                     traffic_ns(graph, node, bindings, device));
 }
 
 double memory_ns(double bytes, std::int64_t blocks, const DeviceModel& device) {

@@ -8,8 +8,9 @@
 #include "ir/op_registry.h"
 #include "lowering/analysis/dependences.h"
 #include "lowering/passes.h"
-#include "lowering/plan/cost.h"
-#include "lowering/rewrite.h"
+#include "lowering/schedule/estimates.h"
+#include "lowering/schedule/memory_timeline.h"
+#include "lowering/schedule/order.h"
 
 // sink_waits, raise_comms, reorder_compute_for_overlap: greedy list scheduling. Nodes only change
 // places.
@@ -22,6 +23,7 @@
 // the nodes that may come next, neither collectives nor waits, as the collective takes time. Memory
 // does not bound it.
 // Synchronous collectives (lowered ones) are raised, too; there is nothing to hide behind them.
+// Collectives keep their order.
 // The scores are those of PyTorch's Inductor (torch/_inductor/comms.py, _schedule_for_comm).
 namespace braid {
 namespace {
@@ -37,22 +39,19 @@ struct Goal {
   bool raise = false, sink = false, overlap = false;
 };
 
-bool is_collective(const Node& node) { return node.op->op_class == OpClass::kCollective; }
-bool is_wait(const Node& node) { return node.op->op_class == OpClass::kWait; }
-
 class Scheduler {
  public:
   Scheduler(const Graph& graph, const PassContext& context, Goal goal)
-      : graph_(graph),
-        device_(device_model(context.target)),
-        goal_(goal),
-        bindings_(max_bindings(graph.symbols())),
+      : goal_(goal),
+        estimates_(estimate_nodes(graph, context.target)),
         later_(graph.nodes().size()),
         unmet_(graph.nodes().size(), 0),
         leads_to_(graph.nodes().size(), std::numeric_limits<int>::max()) {
-    for (const auto& [first, second] : dependences(graph)) {
-      later_[index(first)].push_back(second);
-      ++unmet_[index(second)];
+    for (const auto& pairs : {dependences(graph), collective_order(graph)}) {
+      for (const auto& [first, second] : pairs) {
+        later_[index(first)].push_back(second);
+        ++unmet_[index(second)];
+      }
     }
     if (goal_.raise) find_collectives();
   }
@@ -65,8 +64,10 @@ class Scheduler {
       const bool computes =
           others_.empty() || (!compute_.empty() && compute_.top() < others_.top());
       const NodeId id = pop(computes ? compute_ : others_);
-      if (!goal_.overlap || !is_asynchronous(graph_.node(id))) continue;
-      for (double left = cost(id); left > 0 && !compute_.empty();) left -= cost(pop(compute_));
+      if (!goal_.overlap || !estimate(id).asynchronous) continue;
+      for (double left = estimate(id).ns; left > 0 && !compute_.empty();) {
+        left -= estimate(pop(compute_)).ns;
+      }
     }
     return std::move(order_);
   }
@@ -76,12 +77,12 @@ class Scheduler {
   using Ready = std::priority_queue<Score, std::vector<Score>, std::greater<>>;
 
   static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
-  double cost(NodeId id) const { return node_ns(graph_, graph_.node(id), bindings_, device_); }
+  const NodeEstimate& estimate(NodeId id) const { return estimates_[index(id)]; }
 
   void find_collectives() {
     int count = 0;
     for (std::size_t id = 0; id < leads_to_.size(); ++id) {
-      if (is_collective(graph_.nodes()[id])) leads_to_[id] = count++;
+      if (estimates_[id].collective) leads_to_[id] = count++;
     }
     for (std::size_t id = leads_to_.size(); id-- > 0;) {
       for (NodeId later : later_[id]) {
@@ -91,9 +92,9 @@ class Scheduler {
   }
 
   void push(NodeId id) {
-    const Node& node = graph_.node(id);
-    Ready& ready = is_collective(node) || is_wait(node) ? others_ : compute_;
-    ready.emplace(leads_to_[index(id)], goal_.sink && is_wait(node), id);
+    const NodeEstimate& node = estimate(id);
+    Ready& ready = node.collective || node.wait ? others_ : compute_;
+    ready.emplace(leads_to_[index(id)], goal_.sink && node.wait, id);
   }
 
   NodeId pop(Ready& ready) {
@@ -106,10 +107,8 @@ class Scheduler {
     return id;
   }
 
-  const Graph& graph_;
-  const DeviceModel& device_;
   Goal goal_;
-  Bindings bindings_;
+  std::vector<NodeEstimate> estimates_;
   std::vector<std::vector<NodeId>> later_;  ///< for each node those that it must stay before
   std::vector<int> unmet_;                  ///< how many must still run before it
   std::vector<int> leads_to_;               ///< the first collective, by its place among them
@@ -128,7 +127,7 @@ std::vector<int> nodes_between(const Graph& graph, const std::vector<NodeId>& or
     const Node& node = graph.node(id);
     if (is_asynchronous(node)) {
       start[at] = computed;
-    } else if (is_wait(node)) {
+    } else if (node.op->op_class == OpClass::kWait) {
       const NodeId of = graph.value(node.inputs[0]).producer;
       const auto waited = static_cast<std::size_t>(of);
       if (of >= 0 && start[waited] >= 0 && result[waited] < 0) {
@@ -144,9 +143,9 @@ std::vector<int> nodes_between(const Graph& graph, const std::vector<NodeId>& or
 std::optional<Graph> schedule(std::string_view pass, Goal goal, const Graph& graph,
                               PassContext& context) {
   const std::vector<NodeId> order = Scheduler(graph, context, goal).run();
-  if (std::is_sorted(order.begin(), order.end())) return std::nullopt;
-  std::vector<NodeId> before(order);
-  std::sort(before.begin(), before.end());
+  const std::vector<NodeId> before = given_order(graph);
+  if (order == before) return std::nullopt;
+  base_peak(MemoryUse(graph), graph, context);
   const std::vector<int> was = nodes_between(graph, before);
   const std::vector<int> now = nodes_between(graph, order);
   for (std::size_t id = 0; id < now.size(); ++id) {
@@ -157,7 +156,7 @@ std::optional<Graph> schedule(std::string_view pass, Goal goal, const Graph& gra
     const auto moved = std::mismatch(order.begin(), order.end(), before.begin()).first;
     context.applied(pass, graph.node(*moved).name, Reason(kOnlyMoved));
   }
-  return in_order(graph, order);
+  return scheduled(graph, order);
 }
 
 }  // namespace
@@ -168,7 +167,8 @@ constinit const Pass sink_waits{
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
       return schedule("sink_waits", {.sink = true}, graph, context);
     },
-    .by_default = false};
+    .by_default = false,
+    .schedules = true};
 
 constinit const Pass raise_comms{
     .name = "raise_comms",
@@ -176,7 +176,8 @@ constinit const Pass raise_comms{
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
       return schedule("raise_comms", {.raise = true}, graph, context);
     },
-    .by_default = false};
+    .by_default = false,
+    .schedules = true};
 
 constinit const Pass reorder_compute_for_overlap{
     .name = "reorder_compute_for_overlap",
@@ -185,6 +186,7 @@ constinit const Pass reorder_compute_for_overlap{
       return schedule("reorder_compute_for_overlap", {.raise = true, .sink = true, .overlap = true},
                       graph, context);
     },
-    .by_default = false};
+    .by_default = false,
+    .schedules = true};
 
 }  // namespace braid

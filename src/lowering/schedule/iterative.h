@@ -1,0 +1,112 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "lowering/pass.h"
+#include "lowering/schedule/estimates.h"
+#include "lowering/schedule/exposure.h"
+#include "lowering/schedule/memory_timeline.h"
+#include "lowering/schedule/move_record.h"
+#include "lowering/schedule/order.h"
+
+namespace braid {
+
+// What reorder_communication_preserving_peak_memory and sink_waits_iterative have in common: one
+// collective (wait) after the other trades places with its neighbours, alone or with a group of
+// nodes that it has to take along, until a limiting factor stops it. Each keeps one order, whose
+// memory a MemoryTimeline tracks.
+
+struct IterativeSettings {
+  bool by_estimates = false;  ///< move by what is gained ("cost-aware"), else as far as possible
+  double extra_overlap = 0.5;
+  double budget = 0.2;
+  bool unsafe = false;               ///< collectives may pass each other
+  bool through_collectives = false;  ///< and be taken along, or be passed by waits
+  std::optional<std::int64_t> limit = {};
+};
+
+namespace limiting {
+
+constexpr ReasonCode kUnexposed{"schedule.unexposed", "unexposed by runtime estimations"};
+constexpr ReasonCode kCollectiveOrder{"schedule.collective_order",
+                                      "collective ordering: '{candidate}' is one"};
+constexpr ReasonCode kDataDependence{
+    "schedule.data_dependence",
+    "data dependency detected: candidate '{candidate}', non_group_reason: {why}"};
+constexpr ReasonCode kPeakMemory{"schedule.peak_memory",
+                                 "peak memory new:{peak} vs base:{base}, with '{candidate}'"};
+constexpr ReasonCode kWindow{"schedule.window", "{nodes} nodes are as far as it looks"};
+constexpr ReasonCode kHoldsCollective{"schedule.holds_collective", "contains_collective"};
+constexpr ReasonCode kHoldsGemm{"schedule.holds_gemm", "contains_gemm_like"};
+
+}  // namespace limiting
+
+class IterativePass {
+ public:
+  IterativePass(std::string_view pass, const Graph& graph, PassContext& context,
+                const IterativeSettings& settings);
+
+ protected:
+  /// Neighbours in the order that move as one.
+  struct Group {
+    std::size_t head = 0, tail = 0;   ///< its places in the order
+    double ns = 0;                    ///< of its members that are no asynchronous collectives
+    bool collective = false;          ///< whether it has one
+    std::vector<Exposure> exposures;  ///< of those members that moving it may expose
+  };
+
+  [[nodiscard]] const std::vector<NodeId>& order() const { return timeline_.order(); }
+  [[nodiscard]] const NodeEstimate& estimate(NodeId id) const {
+    return estimates_[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] const std::string& name(NodeId id) const { return graph_.node(id).name; }
+
+  /// Nodes are marked as of the group that was begun last, for `is_marked`.
+  void begin_marks() { ++mark_; }
+  void mark(NodeId id) { marks_[static_cast<std::size_t>(id)] = mark_; }
+  [[nodiscard]] bool is_marked(NodeId id) const {
+    return marks_[static_cast<std::size_t>(id)] == mark_;
+  }
+
+  /// Why the pass goes no further with what has gained that exposure by those moves.
+  [[nodiscard]] Reason stops(const Exposure& exposure, const MoveRecord& record) const;
+  /// A move as the timeline sees it, in the record; the reason is that of its refusal.
+  Reason count_move(const MemoryTimeline::Move& move, NodeId candidate, MoveRecord& record) const;
+  /// Whether a pass has come to the number of collectives or waits that it is to look at.
+  [[nodiscard]] bool is_enough() const { return settings_.limit && seen_ >= *settings_.limit; }
+  [[nodiscard]] MoveRecord begin_record(NodeId id, const Exposure& exposure);
+  void end_record(MoveRecord record, const Exposure& exposure, const std::string& overlap);
+  [[nodiscard]] bool wants_text() const { return context_.move_records != nullptr; }
+  /// The graph in the order reached; nothing where that is the old one.
+  [[nodiscard]] std::optional<Graph> finish() const;
+
+  std::string_view pass_;
+  const Graph& graph_;
+  PassContext& context_;
+  IterativeSettings settings_;
+  std::size_t window_;
+  std::vector<NodeEstimate> estimates_;
+  Predecessors predecessors_;
+  MemoryUse use_;
+  MemoryTimeline timeline_;
+  Exposures exposures_;
+  std::int64_t base_peak_ = 0;
+  std::int64_t limit_ = 0;  ///< of the peak of memory
+  std::int64_t seen_ = 0;
+
+ private:
+  std::vector<int> marks_;
+  int mark_ = 0;
+};
+
+/// What of a collective is not hidden, when `more` is taken from what is beside it.
+[[nodiscard]] inline double exposed_ns(const Exposure& exposure, double more = 0) {
+  return std::max(0.0, exposure.ns() + more);
+}
+
+}  // namespace braid

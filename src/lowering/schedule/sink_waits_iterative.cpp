@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <vector>
+
+#include "ir/op_registry.h"
+#include "lowering/passes.h"
+#include "lowering/schedule/iterative.h"
+
+// sink_waits_iterative: waits, from the last on, move towards the end, past one neighbour after the
+// other. Nodes only change places.
+//
+// A neighbour that needs the wait, or what it takes along, is taken along: the wait is the first of
+// a group that moves as one. Waits, asynchronous collectives and, but by estimates, synchronous
+// ones and matmuls are not taken along and stop it. So does an asynchronous collective, unless
+// waits may pass them, and the memory budget. By estimates, it passes
+//   - another wait only where the compute in its group does not leave that one exposed;
+//   - compute only where what it gains is more than what collectives in its group lose,
+// until there is (1 + extra) times as much beside its collective as that takes.
+//
+// After _sink_waits_iterative_internal of PyTorch's Inductor (torch/_inductor/comms.py); what
+// counts against a gain, and memory, are right here.
+namespace braid {
+namespace {
+
+constexpr std::string_view kPass = "sink_waits_iterative";
+
+constexpr ReasonCode kAsyncCollective{"schedule.async_collective",
+                                      "candidate '{candidate}' contains_async_collective"};
+constexpr ReasonCode kExposesWait{
+    "schedule.exposes_wait",
+    "candidate '{candidate}' is wait, exposed_before {before:.0f} vs exposed_after {after:.0f}"};
+constexpr ReasonCode kExposesCollectives{
+    "schedule.exposes_collectives",
+    "candidate '{candidate}' has compute {ns:.0f}, group contains collectives, "
+    "total_exposed_delta {delta:.0f}"};
+constexpr ReasonCode kHoldsWait{"schedule.holds_wait", "contains a wait"};
+constexpr ReasonCode kHoldsAsync{"schedule.holds_async", "contains_async_collective"};
+
+class SinkWaits : IterativePass {
+ public:
+  using IterativePass::IterativePass;
+
+  std::optional<Graph> run() {
+    // A wait's group stands behind it: what comes before its place has not moved yet.
+    for (std::size_t at = order().size() - 1; at > 0 && !is_enough(); --at) {
+      if (estimate(order()[at]).wait) sink(at);
+    }
+    return finish();
+  }
+
+ private:
+  void sink(std::size_t at) {
+    const NodeId wait = order()[at];
+    Exposure exposure = exposures_.of_wait(order(), at);
+    MoveRecord record = begin_record(wait, exposure);
+    Group group{.head = at, .tail = at};
+    begin_marks();
+    mark(wait);
+    while (group.tail + 1 < order().size() && !record.limiting_factor) {
+      record.limiting_factor = step(group, exposure, record);
+    }
+    std::string overlap;
+    if (wants_text()) static_cast<void>(exposures_.of_wait(order(), group.head, &overlap));
+    end_record(std::move(record), exposure, overlap);
+  }
+
+  /// Takes the node behind the group along or passes it, or says what keeps it from that.
+  Reason step(Group& group, Exposure& exposure, MoveRecord& record) {
+    if (Reason why = stops(exposure, record)) return why;
+    const NodeId candidate = order()[group.tail + 1];
+    const NodeEstimate& node = estimate(candidate);
+    if (!settings_.through_collectives && node.asynchronous) {
+      return Reason(kAsyncCollective, name(candidate));
+    }
+    const bool depends = needs_group(candidate);
+    if (depends || (group.collective && node.collective)) {
+      Reason why = why_not_grouped(candidate);
+      if (!why) {
+        take_along(candidate, group);
+        ++record.grouped;
+        return {};
+      }
+      if (depends) return Reason(limiting::kDataDependence, name(candidate), std::move(why));
+      if (!settings_.unsafe) return Reason(limiting::kCollectiveOrder, name(candidate));
+    }
+    if (settings_.by_estimates) {
+      if (Reason why = why_not_passed(candidate, group, exposure)) return why;
+    }
+    const MemoryTimeline::Move move = timeline_.move_forward(group.head, group.tail + 1, limit_);
+    if (Reason why = count_move(move, candidate, record)) return why;
+    ++group.head;
+    ++group.tail;
+    if (node.collective || node.wait) {
+      exposure = exposures_.of_wait(order(), group.head);
+    } else if (!exposure.is_closed) {
+      exposure.comp_ns += node.ns;
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool needs_group(NodeId candidate) const {
+    const std::span<const NodeId> needs = predecessors_.of(candidate);
+    return std::any_of(needs.begin(), needs.end(), [&](NodeId id) { return is_marked(id); });
+  }
+
+  [[nodiscard]] Reason why_not_grouped(NodeId candidate) const {
+    const NodeEstimate& node = estimate(candidate);
+    if (node.wait) return Reason(kHoldsWait);
+    if (node.asynchronous) return Reason(kHoldsAsync);
+    if (settings_.by_estimates) return {};
+    if (node.collective) return Reason(limiting::kHoldsCollective);
+    if (node.gemm) return Reason(limiting::kHoldsGemm);
+    return {};
+  }
+
+  void take_along(NodeId candidate, Group& group) {
+    const NodeEstimate& node = estimate(candidate);
+    ++group.tail;
+    mark(candidate);
+    group.ns += node.ns;  // none of them is asynchronous
+    if (!node.collective) return;
+    group.collective = true;
+    group.exposures.push_back(exposures_.of_collective(order(), group.tail));
+  }
+
+  /// By estimates.
+  [[nodiscard]] Reason why_not_passed(NodeId candidate, Group& group, const Exposure& exposure) {
+    const NodeEstimate& node = estimate(candidate);
+    if (node.wait) {
+      const Exposure other = exposures_.of_wait(order(), group.tail + 1);
+      const double before = exposed_ns(other);
+      const double after = exposed_ns(other, group.ns);
+      if (after > before) return Reason(kExposesWait, name(candidate), before, after);
+    }
+    if (!node.asynchronous && node.ns > 0 && !group.exposures.empty()) {
+      double delta = exposed_ns(exposure, exposure.is_closed ? 0 : -node.ns) - exposed_ns(exposure);
+      for (const Exposure& collective : group.exposures) {
+        delta += exposed_ns(collective, node.ns) - exposed_ns(collective);
+      }
+      if (delta > 0) return Reason(kExposesCollectives, name(candidate), node.ns, delta);
+      for (Exposure& collective : group.exposures) collective.comp_ns -= node.ns;
+    }
+    return {};
+  }
+};
+
+constexpr PassOption kOptions[] = {
+    {.name = "sink-iterative-use-runtime-estimations",
+     .member = &PassConfig::sink_iterative_use_runtime_estimations,
+     .meaning = "move by what is gained",
+     .said = "",
+     .off = "off"},
+    {.name = "sink-iterative-extra-comm-comp-overlap",
+     .member = &PassConfig::sink_iterative_extra_comm_comp_overlap,
+     .meaning = "go on until compute takes so much longer than its collective (by estimates)",
+     .said = "",
+     .off = "0.5"},
+    {.name = "sink-iterative-peak-memory-budget",
+     .member = &PassConfig::sink_iterative_peak_memory_budget,
+     .meaning = "share by which the peak of memory may grow over that before all scheduling",
+     .said = "",
+     .off = "0.2"},
+    {.name = "sink-waits-iterative-unsafe-collectives-reorder",
+     .member = &PassConfig::sink_waits_iterative_unsafe_collectives_reorder,
+     .meaning = "collectives may pass each other",
+     .said = "",
+     .off = "off"},
+    {.name = "sink-waits-iterative-swap-with-collectives",
+     .member = &PassConfig::sink_waits_iterative_swap_with_collectives,
+     .meaning = "waits may pass collectives",
+     .said = "",
+     .off = "off"},
+    {.name = "sink-waits-iterative-debug-limit-to-sink",
+     .member = &PassConfig::sink_waits_iterative_debug_limit_to_sink,
+     .meaning = "only the last so many waits",
+     .said = "",
+     .off = "all"},
+};
+
+}  // namespace
+
+constinit const Pass sink_waits_iterative{
+    .name = kPass,
+    .summary = "waits move back, one neighbour after the other, within a memory budget",
+    .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
+      const bool none = std::none_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& n) {
+        return n.op->op_class == OpClass::kWait;
+      });
+      if (none) return std::nullopt;
+      const PassConfig& config = context.config;
+      const IterativeSettings settings{
+          .by_estimates = config.sink_iterative_use_runtime_estimations,
+          .extra_overlap = config.sink_iterative_extra_comm_comp_overlap.value_or(0.5),
+          .budget = config.sink_iterative_peak_memory_budget.value_or(0.2),
+          .unsafe = config.sink_waits_iterative_unsafe_collectives_reorder,
+          .through_collectives = config.sink_waits_iterative_swap_with_collectives,
+          .limit = config.sink_waits_iterative_debug_limit_to_sink};
+      return SinkWaits(kPass, graph, context, settings).run();
+    },
+    .by_default = false,
+    .schedules = true,
+    .options = kOptions};
+
+}  // namespace braid
