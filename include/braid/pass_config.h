@@ -18,6 +18,9 @@ struct PassConfig {
   bool always_pipeline = false;
   /// lower_collectives: a fused gather runs within the kernel of its matmuls wherever there is one.
   bool gather_in_kernel = false;
+  /// lower_collectives: all-gathers and reduce-scatters are copies between the ranks, which run
+  /// beside the kernels, where they can be: along dim 0.
+  bool by_copies = false;
   /// micro_pipeline: leave alone the gathers and scatters that other matmuls can hide, for a
   /// scheduler that overlaps them.
   bool leave_unexposed = false;

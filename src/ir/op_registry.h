@@ -50,7 +50,7 @@ enum class OpClass : std::uint8_t {
   kWait,         ///< wait_tensor
   kCopy,         ///< copy: the identity, into a new buffer (made by lowering)
   kChunk,        ///< chunk_by_rank, join_by_rank: places in memory (made by lowering)
-  kPeerCopy,     ///< copy_from_peer: a peer's operand, by a copy step (made by lowering)
+  kPeerCopy,     ///< copy_from_peer and the like: by a copy step (made by lowering)
   kMutation,     ///< copy_, resize_storage_bytes_: writes memory that outlives the node
   kKernel,       ///< kernel: a body graph run as one launch (made by lowering)
 };

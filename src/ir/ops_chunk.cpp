@@ -13,6 +13,7 @@
 //     one;
 //                                                the result has them in rank order
 //     copy_from_peer   [A, B] -> [A, B]          that rank's operand; asynchronous
+//     copy_chunk_from_peer  [n*A, B] -> [A, B]   the chunk of this rank of that rank's operand
 namespace braid {
 namespace {
 
@@ -121,6 +122,19 @@ EvalTensors evaluate_copy(const EvalContext& context, const EvalTensors& inputs)
   });
 }
 
+EvalTensors evaluate_copy_chunk(const EvalContext& context, const EvalTensors& inputs) {
+  return for_each_member(context, inputs.size(), [&](const auto& members, std::size_t me) {
+    const std::int64_t peer = members[(me + shift_of(context)) % members.size()];
+    const EvalTensor& whole = inputs[static_cast<std::size_t>(peer)][0];
+    EvalTensor result = make_result(context, 0);
+    const std::size_t start = me * result.size();
+    move_elements(result, whole, [&](auto& to, const auto& from) {
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[start + i];
+    });
+    return result;
+  });
+}
+
 }  // namespace
 
 void add_chunk_ops(std::vector<OpDef>& ops) {
@@ -147,6 +161,8 @@ void add_chunk_ops(std::vector<OpDef>& ops) {
   add("join_by_rank", OpClass::kChunk, std::numeric_limits<int>::max(), {group}, infer_join,
       evaluate_join);
   add("copy_from_peer", OpClass::kPeerCopy, 1, {group, shift}, infer_copy, evaluate_copy);
+  add("copy_chunk_from_peer", OpClass::kPeerCopy, 1, {group, shift}, infer_chunk,
+      evaluate_copy_chunk);
 }
 
 }  // namespace braid

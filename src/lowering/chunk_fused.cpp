@@ -4,6 +4,7 @@
 
 #include "ir/ops.h"
 #include "ir/views.h"
+#include "lowering/sum_chunks.h"
 
 // A fused node in chunks. The dim that is gathered or scattered goes in front, so that a chunk is
 // one piece of memory; chunk k of a rank is that of the rank k after it, its own comes first or
@@ -95,38 +96,13 @@ class Chunks : FusedParts {
     const Shape whole = shape(a);
     Shape part = whole;
     part[0] = *part[0].divide_exactly(ranks_, graph_.symbols());
-    std::vector<ValueId> results{from_front(sum(joined(partials)), part)};
+    const ValueId sum = add_sum_of_chunks(graph_, joined(partials), ranks_,
+                                          *node_.attr<std::string>("reduce_op"), name_);
+    std::vector<ValueId> results{from_front(sum, part)};
     if (*node_.attr<bool>("return_mm")) {
       results.push_back(from_front(joined(products), whole));
     }
     return results;
-  }
-
-  /// Its chunks, in rank order, added as a reduce_scatter adds them.
-  ValueId sum(ValueId partials) {
-    const DType dtype = graph_.type(partials).dtype;
-    Shape all = shape(partials);
-    all[0] = *all[0].divide_exactly(ranks_, graph_.symbols());
-    const Shape one = all;
-    all.insert(all.begin(), ranks_);
-    const ValueId parts = as(partials, all, "_parts");
-    ValueId result = -1;
-    for (std::int64_t rank = 0; rank < ranks_; ++rank) {
-      ValueId part = add("_part", "slice", {parts},
-                         {{"dim", std::int64_t{0}}, {"start", rank}, {"end", rank + 1}});
-      part = to(as(part, one, "_part"), DType::kF32);
-      result = result < 0 ? part : add("_sum", "add", {result, part});
-    }
-    if (*node_.attr<std::string>("reduce_op") == "avg") {
-      const ValueId count = add("_ranks", "full", {}, {{"value", ranks_}, {"dtype", DType::kF32}});
-      result = add("_avg", "div", {result, count});
-    }
-    return to(result, dtype);
-  }
-
-  ValueId to(ValueId value, DType dtype) {
-    return graph_.type(value).dtype == dtype ? value
-                                             : add("_to", "to", {value}, {{"dtype", dtype}});
   }
 
   /// Of a scale for each row of all ranks' A, the rows of chunk k.

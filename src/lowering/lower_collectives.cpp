@@ -11,6 +11,7 @@
 #include "ir/text.h"
 #include "ir/views.h"
 #include "lowering/by_communicator.h"
+#include "lowering/by_copies.h"
 #include "lowering/decompose_fused.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
@@ -41,6 +42,9 @@
 // kernel of its matmuls. The operand of a copy from a peer is as that of a collective; such a copy
 // stays asynchronous.
 // Refuses in-place and out forms: functionalize comes first.
+//
+// Where PassConfig::by_copies asks for it, all-gathers and reduce-scatters become copies from the
+// peers (by_copies.cpp), between the collective and its wait.
 //
 // Over a group without symmetric memory a communicator runs it (nccl), on its operand wherever that
 // lies, and beside the kernels: it stays asynchronous, and its wait_tensor stays. Communicators
@@ -101,7 +105,8 @@ class Lowering {
         is_output_(graph.output_flags()),
         readers_(graph.values().size(), 0),
         rewrite_(graph),
-        by_communicator_(graph, context, rewrite_) {
+        by_communicator_(graph, context, rewrite_),
+        by_copies_(graph, context, rewrite_) {
     for (const Node& node : graph.nodes()) {
       if (is_view(graph, node.outputs[0])) continue;
       for (ValueId input : node.inputs) ++readers_[static_cast<std::size_t>(base_of(input))];
@@ -119,6 +124,8 @@ class Lowering {
         lower_copy(node);
       } else if (waits_for_communicator(node)) {
         by_communicator_.wait(node);
+      } else if (by_copies_.are_awaited(node)) {
+        by_copies_.wait(node);
       } else if (goes(graph_, node)) {
         rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
       } else {
@@ -158,6 +165,7 @@ class Lowering {
                                            node.op_name()));
     }
     if (!group.symmetric) return by_communicator_.lower(node);
+    if (!in_kernel_.contains(node.name) && by_copies_.takes(node)) return lower_by_copies(node);
     Attrs attrs = node.attrs;
     Choice choice;
     const auto choose = [&](ValueId operand) {
@@ -201,6 +209,14 @@ class Lowering {
                             device_.name, std::move(choice.others)));
   }
 
+  void lower_by_copies(const Node& node) {
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      by_copies_.start(node, i,
+                       comm_buffer(node, node.inputs[i], *node.attr<std::string>("group")));
+    }
+    by_copies_.started(node);
+  }
+
   bool waits_for_communicator(const Node& node) const {
     if (node.op->op_class != OpClass::kWait) return false;
     const NodeId waited = graph_.value(node.inputs[0]).producer;
@@ -213,7 +229,13 @@ class Lowering {
   };
   Choice algorithm_for(const Node& node, ValueId operand) const {
     if (in_kernel_.contains(node.name)) return {kInKernel};
-    if (!node.op_name().starts_with("all_reduce")) return {kOneShot};
+    if (!node.op_name().starts_with("all_reduce")) {
+      Choice only{kOneShot};
+      if (const auto ns = by_copies_.would_take_ns(node)) {
+        only.others.emplace_back(kOther, kByCopies, *ns / 1e3);
+      }
+      return only;
+    }
     const std::int64_t ranks = graph_.groups().at(*node.attr<std::string>("group")).size;
     const std::int64_t bytes = max_bytes(graph_.type(operand), graph_.symbols());
     const auto ns = [&](std::string_view algorithm) {
@@ -275,7 +297,12 @@ class Lowering {
   Reason cannot_be_comm_buffer(ValueId old, const std::string& group) {
     ValueId base = old;
     bool is_output = is_output_[static_cast<std::size_t>(base)];
-    while (is_view(graph_, base)) {
+    // What copies have brought is there from the wait on.
+    const auto names_bytes_of_another = [&](ValueId value) {
+      return is_view(graph_, value) &&
+             !by_copies_.are_awaited(graph_.node(graph_.value(value).producer));
+    };
+    while (names_bytes_of_another(base)) {
       base = graph_.node(graph_.value(base).producer).inputs[0];
       is_output = is_output || is_output_[static_cast<std::size_t>(base)];
     }
@@ -301,6 +328,7 @@ class Lowering {
   std::map<std::pair<ValueId, std::string>, ValueId> copied_operands_;  ///< of copies from peers
   Rewriter rewrite_;
   ByCommunicator by_communicator_;
+  ByCopies by_copies_;
 };
 
 constexpr PassOption kOptions[] = {
@@ -314,7 +342,15 @@ constexpr PassOption kOptions[] = {
      .meaning = "run a fused gather within the kernel of its matmuls wherever there is one",
      .said = "gathers run within the kernel of their matmuls {}",
      .off = "where that is quickest",
-     .on = "wherever there is one"}};
+     .on = "wherever there is one"},
+    {.name = "by-copies",
+     .member = &PassConfig::by_copies,
+     .meaning =
+         "run all-gathers and reduce-scatters along dim 0 as copies between the ranks, beside "
+         "the kernels",
+     .said = "all-gathers and reduce-scatters {}",
+     .off = "",
+     .on = "by copies, where they can be"}};
 
 std::optional<Graph> run(const Graph& graph, PassContext& context) {
   const std::string& asked = context.config.all_reduce;

@@ -251,12 +251,81 @@ TEST(ChunkedProgram, EachEventAndBarrierIsNeeded) {
   }
 }
 
+// A4-24, A4-25: the same of gathers and scatters that are copies.
+TEST(CopiedProgram, EachEventAndBarrierIsNeeded) {
+  for (const int world : {2, 3}) {
+    PassContext context = sm80();
+    context.config.by_copies = true;
+    std::string nodes;
+    std::string last = "x";
+    for (const std::string n : {"0", "1"}) {
+      nodes += (nodes.empty() ? "" : ",") + node("h" + n, "silu", '"' + last + '"') + "," +
+               node("g" + n, "all_gather_into_tensor", R"("h)" + n + '"', R"("group": "tp")") +
+               "," + node("gw" + n, "wait_tensor", R"("g)" + n + '"') + "," +
+               node("a" + n, "relu", R"("gw)" + n + '"') + "," +
+               node("r" + n, "reduce_scatter_tensor", R"("a)" + n + '"',
+                    R"("group": "tp", "reduce_op": "sum")") +
+               "," + node("rw" + n, "wait_tensor", R"("r)" + n + '"');
+      last = "rw" + n;
+    }
+    const Program good =
+        lower(graph_of(input("x", R"("T", 8)"), nodes, '"' + last + '"', world), context);
+    EXPECT_EQ(problem(good), "");
+    EXPECT_EQ(to_json(parse_program(to_json(good))), to_json(good));
+    int removed = 0;
+    for (std::size_t s = 0; s < good.steps.size(); ++s) {
+      const Step::Kind kind = good.steps[s].kind;
+      if (kind == Step::Kind::kLaunch || kind == Step::Kind::kCopy) continue;
+      ++removed;
+      EXPECT_THAT(problem(without(good, s)),
+                  AnyOf(HasSubstr("which no step before it records"), HasSubstr("may still"),
+                        HasSubstr("may not be done"), HasSubstr("has no closing barrier")))
+          << "without step " << s << ", " << steps_of(good)[s];
+    }
+    // Of each collective two events and a barrier, and that at the end.
+    EXPECT_EQ(removed, 4 * 5 + 1) << ::testing::PrintToString(steps_of(good));
+  }
+}
+
+// A4-24, A4-25: copies start where the operand is there, and the wait is for the last of them.
+TEST(CopiedProgram, CopiesRunBesideWhatStandsBeforeTheWait) {
+  PassContext context = sm80();
+  context.config.by_copies = true;
+  const Program program = lower(
+      graph_of(
+          input("x", R"("3*T", 8)"),
+          node("h", "silu", R"("x")") + "," +
+              node("r", "reduce_scatter_tensor", R"("h")", R"("group": "tp", "reduce_op": "avg")") +
+              "," + node("b", "relu", R"("x")") + "," + node("s", "wait_tensor", R"("r")"),
+          R"("b", "s")", 3),
+      context);
+  const std::string copy = "r_copy_chunk_from_peer";
+  EXPECT_THAT(
+      steps_of(program),
+      ElementsAre("0 launch h", "0 record h 0", "1 wait h 0", "1 barrier h", "1 copy " + copy,
+                  "1 copy " + copy + "1", "1 copy " + copy + "2", "1 record " + copy + "2 1",
+                  "0 launch b", "0 wait s_wait_tensor 1", "0 launch s_avg", "1 barrier end of tp"));
+  // They are of what the peers have for this rank, and lie where they are added up.
+  for (const std::int64_t k : {1, 2, 0}) {
+    const auto is_copy = [&](const Step& step) {
+      return step.source_peer && step.source_peer->shift == k;
+    };
+    const Step& step = *std::find_if(program.steps.begin(), program.steps.end(), is_copy);
+    const auto slice_of = [&](int id) {
+      return *program.buffers[static_cast<std::size_t>(id)].slice;
+    };
+    EXPECT_EQ(slice_of(step.source).shift, (3 - k) % 3);
+    EXPECT_EQ(slice_of(step.destination).shift, k);
+  }
+}
+
 TEST(ChunkedProgram, RandomGraphsBecomePlansThatAreReadBack) {
   int chunked = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     PassContext context = sm80();
     context.config.always_pipeline = true;
+    context.config.by_copies = seed % 3 == 0;
     context.config.enable = {"sequence_parallel", "micro_pipeline"};
     const Program program = lower(random_tp_graph(seed, 2 + 2 * (seed % 2), seed % 4 < 2), context);
     chunked += stream_count(program) - 1;

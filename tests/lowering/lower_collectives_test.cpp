@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "braid/error.h"
@@ -73,6 +74,80 @@ TEST(LowerCollectives, AllReducesTakeTheQuickestAlgorithm) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "all-reduce: found \"ring\"; expected one_shot, two_shot or ll");
   }
+}
+
+// A4-24, A4-25: by copies where they are asked for and can be.
+TEST(LowerCollectives, GathersAndScattersAsCopies) {
+  PassContext context;
+  context.config.by_copies = true;
+  const std::string gather =
+      node("c", "all_gather_into_tensor", R"("p")", R"("group": "tp")") + "," + kWait;
+  EXPECT_THAT(
+      lines(lowered(kX, node("p", "neg", R"("x")") + "," + gather, R"("s")", context)),
+      ElementsAre("p@tp = neg(x)", "c_copy_from_peer = copy_from_peer(p)",
+                  "c_copy_from_peer1 = copy_from_peer(p)", "c_copy_from_peer2 = copy_from_peer(p)",
+                  "c_copy_from_peer3 = copy_from_peer(p)",
+                  "s_wait_tensor = wait_tensor(c_copy_from_peer3)",
+                  "s_wait_tensor1 = wait_tensor(c_copy_from_peer)",
+                  "s_wait_tensor2 = wait_tensor(c_copy_from_peer1)",
+                  "s_wait_tensor3 = wait_tensor(c_copy_from_peer2)",
+                  "s_join_by_rank = join_by_rank(s_wait_tensor, s_wait_tensor1, s_wait_tensor2, "
+                  "s_wait_tensor3)",
+                  "-> s_join_by_rank"));
+  EXPECT_THAT(remarks_of(context, "c"),
+              ElementsAre(ContainsRegex("applied: copy_engine: copies over 4 ranks of 'tp', 6144 "
+                                        "bytes: about [0-9.]+ us on A100; they run beside the "
+                                        "kernels until the wait")));
+  // Unless they are asked for it is one kernel, which says what they would take.
+  PassContext one_shot;
+  static_cast<void>(lowered(kX, node("p", "neg", R"("x")") + "," + gather, R"("s")", one_shot));
+  EXPECT_THAT(remarks_of(one_shot, "c"),
+              ElementsAre(ContainsRegex(R"(applied: one_shot .* \(copy_engine: [0-9.]+ us\);)")));
+  for (const char* op : {"sum", "avg"}) {
+    const Graph before = graph_of(input("x", R"("4*T", 6)"),
+                                  node("c", "reduce_scatter_tensor", R"("x")",
+                                       fmt::format(R"("group": "tp", "reduce_op": "{}")", op)) +
+                                      "," + kWait,
+                                  R"("s")");
+    const Graph graph = lower_collectives(before, context);
+    verify(graph);
+    expect_close_values(before, graph);
+    EXPECT_EQ(lines(graph)[0], "c_operand@tp = copy(x)");
+    EXPECT_EQ(lines(graph)[1], "c_copy_chunk_from_peer = copy_chunk_from_peer(c_operand)");
+  }
+}
+
+// What copies have brought is a value like any other.
+TEST(LowerCollectives, CopiesOfWhatWasCopied) {
+  PassContext context;
+  context.config.by_copies = true;
+  const Graph graph =
+      lowered(kX,
+              node("c", "all_gather_into_tensor", R"("x")", R"("group": "tp")") + "," + kWait +
+                  "," + node("d", "all_gather_into_tensor", R"("s")", R"("group": "tp")") + "," +
+                  node("e", "wait_tensor", R"("d")") + "," + all_reduce("f", "s") + "," +
+                  node("g", "wait_tensor", R"("f")"),
+              R"("e", "g")", context);
+  EXPECT_THAT(lines(graph), ::testing::Contains("d_copy_from_peer = copy_from_peer("
+                                                "s_join_by_rank)"));
+}
+
+TEST(LowerCollectives, WhatCopiesCannotDoIsOneKernel) {
+  PassContext context;
+  context.config.by_copies = true;
+  const auto why = [&](const std::string& shape, const std::string& op, const std::string& attrs) {
+    const Graph graph = lowered(input("x", shape),
+                                node("c", op, R"("x")", R"("group": "tp")" + attrs) + "," + kWait,
+                                R"("s")", context);
+    EXPECT_EQ(lines(graph)[1].substr(0, 4), "c = ");
+    return remarks_of(context, "c")[0];
+  };
+  EXPECT_EQ(
+      why(R"("T", 8)", "all_gather_into_tensor", R"(, "dim": 1)"),
+      "missed: not by copies: along dim 1 the chunk of a rank is no piece of memory; expected "
+      "dim 0");
+  EXPECT_EQ(why(R"("4*T", 8)", "reduce_scatter_tensor", R"(, "reduce_op": "max")"),
+            "missed: not by copies: found max; expected sum or avg");
 }
 
 // The operand lies anywhere: it is a graph input, an output, or never in memory.

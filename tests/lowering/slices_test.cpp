@@ -138,6 +138,15 @@ TEST(Slices, WhatIsNoneIsRefused) {
                 s.group = "dp";
               }),
               HasSubstr("the same for all slices"));
+  EXPECT_THAT(broken([](Program& p, Slice&) {
+                p.groups["dp"] = {2, true, {}};
+                p.steps.push_back({.kind = Step::Kind::kCopy,
+                                   .name = "a1 of a peer",
+                                   .source = id(p, "a1"),
+                                   .destination = id(p, "a0"),
+                                   .source_peer = Step::Peer{"dp", 1}});
+              }),
+              HasSubstr("copies 'a1' of a peer in 'dp', a slice by another group"));
   EXPECT_THAT(broken([](Program&, Slice& s) { s.shift = 2; }), HasSubstr("expected 0 to 1"));
   EXPECT_THAT(broken([](Program& p, Slice&) { buffer(p, "a1").offset = 256; }),
               HasSubstr("lies outside of 'a'"));

@@ -84,11 +84,36 @@ Graph two_layers() {
   return b.take({x});
 }
 
+/// The same without matmuls, for gathers and scatters as copies.
+Graph two_layers_of_collectives() {
+  GraphBuilder b(4, 2);
+  ValueId x = b.in(kF32, {kT, 4});
+  for (int layer = 0; layer < 2; ++layer) {
+    const ValueId gather = b.op("all_gather_into_tensor", {b.op("silu", {x})}, kTp);
+    const ValueId all = b.op("relu", {b.op("wait_tensor", {gather})});
+    x = b.op("wait_tensor", {b.op("reduce_scatter_tensor", {all}, scattered("sum"))});
+  }
+  return b.take({x});
+}
+
+struct Layers {
+  const char* name;
+  Graph (*graph)();
+  PassConfig (*config)();
+  int needed;  ///< barriers, and records and waits of a copy's event
+};
+class ChunkedRuns : public ::testing::TestWithParam<Layers> {};
+INSTANTIATE_TEST_SUITE_P(Of, ChunkedRuns,
+                         ::testing::Values(Layers{"Matmuls", two_layers, chunked, 4 + 2 * 4},
+                                           Layers{"Collectives", two_layers_of_collectives,
+                                                  by_copies, 4 + 2 * 4}),
+                         [](const auto& info) { return info.param.name; });
+
 // Sizes in turn, one run upon the other: chunks lie elsewhere each time.
-TEST(ChunkedRuns, OfSeveralSizesFollowEachOther) {
-  const Graph graph = two_layers();
+TEST_P(ChunkedRuns, OfSeveralSizesFollowEachOther) {
+  const Graph graph = GetParam().graph();
   const World world = World::open(world_options(2));
-  Executable executable = Executable::compile(graph, world, chunked());
+  Executable executable = Executable::compile(graph, world, GetParam().config());
   std::vector<Executable::Plan> plans;
   for (const std::int64_t tokens : {1, 3, 4}) plans.push_back(executable.prepare({{"T", tokens}}));
   const RankTensors inputs = random_inputs(graph, {{"T", 4}}, 5);
@@ -138,10 +163,10 @@ std::string verdict(const Graph& graph, const Program& program, const ProgramCod
   return findings.empty() ? "" : findings[0].text();
 }
 
-Program in_chunks(const Graph& graph) {
+Program program_of(const Graph& graph, const PassConfig& config) {
   PassContext context;
   context.target = least_target(graph);
-  context.config = chunked();
+  context.config = config;
   return lower(graph, context);
 }
 
@@ -150,11 +175,11 @@ std::string schedule(int seed) {
 }
 
 // A4-06 [D]: runs overtake each other in many orders, and nobody reads too early or too late.
-TEST(ChunkedRuns, AreRightInManyInterleavings) {
+TEST_P(ChunkedRuns, AreRightInManyInterleavings) {
   const char* given = std::getenv("BRAID_SCHEDULES");
   const int schedules = given == nullptr ? 50 : std::atoi(given);
-  const Graph graph = two_layers();
-  const Program program = in_chunks(graph);
+  const Graph graph = GetParam().graph();
+  const Program program = program_of(graph, GetParam().config());
   const ProgramCode code = compile_program(program, nullptr, {});
   for (int seed = 1; seed <= schedules; ++seed) {
     ASSERT_EQ(verdict(graph, program, code, schedule(seed)), "") << "schedule " << schedule(seed);
@@ -162,9 +187,9 @@ TEST(ChunkedRuns, AreRightInManyInterleavings) {
 }
 
 // (Lowering refuses such plans.)
-TEST(ChunkedRuns, AreWrongWithoutABarrierOrTheEventOfACopy) {
-  const Graph graph = two_layers();
-  const Program program = in_chunks(graph);
+TEST_P(ChunkedRuns, AreWrongWithoutABarrierOrTheEventOfACopy) {
+  const Graph graph = GetParam().graph();
+  const Program program = program_of(graph, GetParam().config());
   const ProgramCode code = compile_program(program, nullptr, {});
   int removed = 0;
   for (std::size_t s = 0; s + 1 < program.steps.size(); ++s) {
@@ -181,7 +206,7 @@ TEST(ChunkedRuns, AreWrongWithoutABarrierOrTheEventOfACopy) {
     }
     EXPECT_NE(found, "") << "without step " << s << ", " << step.name;
   }
-  EXPECT_EQ(removed, 4 + 2 * 4);
+  EXPECT_EQ(removed, GetParam().needed);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "braid/graph.h"
 #include "braid/pass_config.h"
 
-// Fused nodes, and the option that runs them in chunks.
+// Fused nodes, and the options that run them, or plain collectives, in chunks.
 namespace braid::testing {
 
 inline const Dim kT = Dim::symbol("T");
@@ -19,6 +19,16 @@ inline PassConfig chunked() {
   return config;
 }
 
+inline PassConfig by_copies() {
+  PassConfig config;
+  config.by_copies = true;
+  return config;
+}
+
+inline const Attrs kTp = {{"group", std::string("tp")}};
+inline Attrs scattered(const char* op) {
+  return {{"group", std::string("tp")}, {"reduce_op", std::string(op)}};
+}
 inline Attrs gathering(std::int64_t dim, bool return_a) {
   return {{"group", std::string("tp")}, {"gather_dim", dim}, {"return_A", return_a}};
 }

@@ -29,7 +29,8 @@ tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_devic
   b.communicate(group, static_cast<int>(members.size));
   program.flag_slots = 1;
   const tile::Id slot = b.integer(0);
-  const std::int64_t half = spec.config.at(kHalf);
+  const auto given = spec.config.find(kHalf);
+  const std::int64_t half = given == spec.config.end() ? 0 : given->second;
   if (half == 0) {
     b.signal(slot);
     b.wait(slot);

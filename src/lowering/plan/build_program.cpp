@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "braid/error.h"
@@ -38,6 +39,7 @@ namespace {
 
 constexpr std::string_view kChunk = "chunk_by_rank";
 constexpr std::string_view kJoin = "join_by_rank";
+constexpr std::string_view kChunkOfPeer = "copy_chunk_from_peer";
 
 class Builder {
  public:
@@ -219,16 +221,17 @@ class Builder {
     steps_.push(std::move(step));
   }
 
-  /// Of a chunk's operand; a copy where that is itself a slice, or has slices of another group.
-  int buffer_to_cut(const Node& node) {
+  /// Of a chunk's operand; a copy in that place where it is itself a slice, or has slices of
+  /// another group.
+  int buffer_to_cut(const Node& node, const Place& place) {
     const int id = buffer_of(node.inputs[0]);
     const std::string& group = *node.attr<std::string>("group");
     const auto cut = cut_by_.find(id);
     if (!buffer(id).slice && (cut == cut_by_.end() || cut->second == group)) return id;
-    const auto [copy, is_new] = copies_to_cut_.try_emplace({id, group}, -1);
+    const auto [copy, is_new] = copies_to_cut_.try_emplace({id, group, place.kind}, -1);
     if (is_new) {
       const std::string name = fmt::format("{} for {}", buffer(id).name, group);
-      copy->second = add_buffer(name, graph_.type(node.inputs[0]), {ArenaKind::kWorkspace, ""});
+      copy->second = add_buffer(name, graph_.type(node.inputs[0]), place);
       steps_.copy(node.name, id, copy->second);
     }
     return copy->second;
@@ -236,8 +239,9 @@ class Builder {
 
   void add_chunk(const Node& node) {
     const Value& chunk = graph_.value(node.outputs[0]);
-    const int slice = add_slice(chunk.name, chunk.type, buffer_to_cut(node), node,
-                                *node.attr<std::int64_t>("shift"));
+    const int slice =
+        add_slice(chunk.name, chunk.type, buffer_to_cut(node, {ArenaKind::kWorkspace, ""}), node,
+                  *node.attr<std::int64_t>("shift"));
     buffer_of(node.outputs[0]) = slice;
     const bool shared = !chunk.comm_group.empty();
     if (!shared && has_aligned_chunks(chunk.type, graph_.symbols())) return;
@@ -257,11 +261,20 @@ class Builder {
   }
 
   void add_copy_from_peer(const Node& node) {
+    const std::string& group = *node.attr<std::string>("group");
+    const std::int64_t shift = *node.attr<std::int64_t>("shift");
     Step step{.kind = Step::Kind::kCopy, .name = node.name};
     step.source = buffer_of(node.inputs[0]);
+    if (node.op_name() == kChunkOfPeer) {
+      // Of the peer's operand: what is this rank's there lies as many ranks before the peer's own.
+      const std::int64_t size = graph_.groups().find(group)->second.size;
+      const Value& chunk = graph_.value(node.outputs[0]);
+      step.source = add_slice(chunk.name + " of a peer", chunk.type,
+                              buffer_to_cut(node, {ArenaKind::kSymmetric, group}), node,
+                              (size - shift) % size);
+    }
     step.destination = add_result(node.outputs[0]);
-    step.source_peer =
-        Step::Peer{*node.attr<std::string>("group"), *node.attr<std::int64_t>("shift")};
+    step.source_peer = Step::Peer{group, shift};
     event_of_[static_cast<std::size_t>(node.outputs[0])] = steps_.copy_from_peer(std::move(step));
   }
 
@@ -348,7 +361,7 @@ class Builder {
   std::vector<int> buffer_of_;         ///< of each value
   std::vector<int> event_of_;          ///< of each value: of what makes it in the background
   std::map<int, std::string> cut_by_;  ///< buffers with slices, and by which group
-  std::map<std::pair<int, std::string>, int> copies_to_cut_;
+  std::map<std::tuple<int, std::string, ArenaKind>, int> copies_to_cut_;
   std::vector<bool> written_to_io_;  ///< values whose kernel writes an output
   /// The node of which a value is an operand, in whose result it is made.
   struct Joined {

@@ -31,6 +31,9 @@ constexpr CollectiveModel kCollectives[] = {
     {"ll", 0, 0, 0, 2, 0, 0, 0, 0.6},
     {"multimem", 0, 0, 2, 0, 0, 1, 1, 0.8},
     {"in_kernel", 0, 0, 1, 1, 0, 0, 0, 0.8},
+    // A barrier before the first copy and after the last; each copy takes as long to begin as a
+    // kernel.
+    {kByCopies, 0, 2500, 2, 1, 0, 0, 0, 0.85},
     {"ring", 8400, 3400, 0, 0, 2, 0, 0, 0.92},
 };
 
@@ -79,37 +82,17 @@ const CollectiveModel& collective_model(std::string_view algorithm) {
     if (model.algorithm == algorithm) return model;
   }
   throw_invalid("", fmt::format("unknown collective algorithm '{}'; expected one_shot, two_shot, "
-                                "ll, multimem, in_kernel or ring",
+                                "ll, multimem, in_kernel, copy_engine or ring",
                                 algorithm));
 }
 
-/// An all-reduce by its algorithm. Of the others each algorithm moves the same bytes, once around
-/// a ring or straight from their owners: those of the result, or of the operand in a reduction,
-/// which are not this rank's own.
+/// By the algorithm that it has; a ring where it has none.
 double collective_node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                           const DeviceModel& device) {
-  const Group& group = graph.groups().find(*node.attr<std::string>("group"))->second;
   const std::string& given = *node.attr<std::string>("algorithm");
   const bool rings = given.empty() || given == kByCommunicator;
-  const std::string_view algorithm = rings ? "ring" : std::string_view(given);
-  const CollectiveModel& model = collective_model(algorithm);
-  double ns = 0;
-  for (std::size_t i = 0; i < node.outputs.size() && group.size > 1; ++i) {
-    const TensorType& operand = graph.type(node.inputs[i]);
-    const double operand_bytes = type_bytes(operand, bindings);
-    const Collective form = collective_of(graph, node.op_name(), node.attrs, operand);
-    if (form.reduce && !form.scatter_dim) {
-      ns += collective_ns(algorithm, group.size, static_cast<std::int64_t>(operand_bytes), device);
-      continue;
-    }
-    const double bytes =
-        form.reduce ? operand_bytes : type_bytes(graph.type(node.outputs[i]), bindings);
-    const auto n = static_cast<double>(group.size);
-    const double moved = form.src ? bytes : bytes * (n - 1) / n;
-    ns += model.base_ns + model.barriers * device.barrier_ns + model.hop_ns * (n - 1) +
-          moved / (model.share * device.nvlink_gbs);
-  }
-  return ns;
+  return collective_node_ns(graph, node, rings ? "ring" : std::string_view(given), bindings,
+                            device);
 }
 
 /// A collective and its matmuls, side by side: each rank needs the shards, or makes the chunks, of
@@ -166,6 +149,29 @@ double kernel_ns(const Graph& graph, const Node& node, const Graph& body, const 
 
 }  // namespace
 
+double collective_node_ns(const Graph& graph, const Node& node, std::string_view algorithm,
+                          const Bindings& bindings, const DeviceModel& device) {
+  const Group& group = graph.groups().find(*node.attr<std::string>("group"))->second;
+  const CollectiveModel& model = collective_model(algorithm);
+  double ns = 0;
+  for (std::size_t i = 0; i < node.outputs.size() && group.size > 1; ++i) {
+    const TensorType& operand = graph.type(node.inputs[i]);
+    const double operand_bytes = type_bytes(operand, bindings);
+    const Collective form = collective_of(graph, node.op_name(), node.attrs, operand);
+    if (form.reduce && !form.scatter_dim) {
+      ns += collective_ns(algorithm, group.size, static_cast<std::int64_t>(operand_bytes), device);
+      continue;
+    }
+    const double bytes =
+        form.reduce ? operand_bytes : type_bytes(graph.type(node.outputs[i]), bindings);
+    const auto n = static_cast<double>(group.size);
+    const double moved = form.src ? bytes : bytes * (n - 1) / n;
+    ns += model.base_ns + model.barriers * device.barrier_ns + model.hop_ns * (n - 1) +
+          moved / (model.share * device.nvlink_gbs);
+  }
+  return ns;
+}
+
 double collective_ns(std::string_view algorithm, std::int64_t world, std::int64_t bytes,
                      const DeviceModel& device) {
   const CollectiveModel& model = collective_model(algorithm);
@@ -186,7 +192,7 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
     case OpClass::kChunk:
       return 0;
     case OpClass::kPeerCopy:
-      return device.launch_ns + type_bytes(graph.type(node.inputs[0]), bindings) /
+      return device.launch_ns + type_bytes(graph.type(node.outputs[0]), bindings) /
                                     (collective_model("one_shot").share * device.nvlink_gbs);
     case OpClass::kView:
       if (names_bytes(node.op_name())) return 0;

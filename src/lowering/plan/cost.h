@@ -11,10 +11,22 @@
 namespace braid {
 
 /// Nanoseconds of one all-reduce of `bytes` (each rank's tensor) among `world` ranks by
-/// "one_shot", "two_shot", "ll", "multimem", "in_kernel" or "ring". Throws kInvalidArgument on
-/// another name.
+/// "one_shot", "two_shot", "ll", "multimem", "in_kernel", "copy_engine" or "ring". Throws
+/// kInvalidArgument on another name.
 [[nodiscard]] double collective_ns(std::string_view algorithm, std::int64_t world,
                                    std::int64_t bytes, const DeviceModel& device);
+
+/// The algorithm of a gather or scatter that copies do (by_copies.h): the sum of a scatter's chunks
+/// comes on top.
+inline constexpr std::string_view kByCopies = "copy_engine";
+
+/// Nanoseconds of a collective by an algorithm, without a launch. An all-reduce moves what that
+/// does; of the others each algorithm moves the same bytes, once around a ring or straight from
+/// their owners: those of the result, or of the operand in a reduction, which are not this rank's
+/// own.
+[[nodiscard]] double collective_node_ns(const Graph& graph, const Node& node,
+                                        std::string_view algorithm, const Bindings& bindings,
+                                        const DeviceModel& device);
 
 /// Nanoseconds of one node on its own: its `runtime_ns` hint where there is one, else the larger of
 /// bytes / memory rate and operations / arithmetic rate, plus a launch; an opaque node by the

@@ -154,7 +154,7 @@ class Hazards {
     for (const Access& access : all) {
       if (access.write) continue;
       if (!access.remote) read(access, time);
-      if (access.remote && copy) read_remotely(access.buffer, time);
+      if (access.remote && copy) read_remotely(access, time);
     }
     for (const Access& access : all) {
       if (access.remote && access.write) write_remotely(access.buffer, time);
@@ -206,15 +206,16 @@ class Hazards {
     });
   }
 
-  /// A copy from a peer's memory: the peer has its value since the group's last barrier.
-  void read_remotely(int id, int time) {
-    const Access access{id, /*write=*/false, /*remote=*/true};
+  /// A copy from a peer's memory: the peer has its value since the group's last barrier. All ranks
+  /// do the same, so that the part is that of this rank's buffer which some peer reads.
+  void read_remotely(const Access& access, int time) {
+    const int id = access.buffer;
     each(id, [&](Segment& segment) {
       expect(!segment.reserved && has(segment, access),
              "{} reads '{}' of a peer, whose bytes do not hold it by then", name(time),
              buffer(id).name);
       for (const Use& writer : segment.writers) {
-        expect(separated(group_of(id), writer.time, time),
+        expect(!writer.meets(id, access.part) || separated(group_of(id), writer.time, time),
                "{} reads '{}' of a peer where {} may not be done: no barrier of '{}' between",
                name(time), buffer(id).name, name(writer.time), group_of(id));
       }

@@ -83,7 +83,7 @@ void PlanSteps::meet(const std::string& group, int source) {
   const auto met = met_at_.try_emplace(group, -1).first;
   const auto written = written_at_.find(whole(source));
   if (met->second > (written == written_at_.end() ? -1 : written->second)) return;
-  const std::string name = program_.buffers[static_cast<std::size_t>(source)].name;
+  const std::string name = program_.buffers[whole(source)].name;
   met->second = count();
   const int event = record(name, kComputeStream);
   append({.kind = Step::Kind::kEventWait, .name = name, .stream = kCopyStream, .event = event});

@@ -150,6 +150,9 @@ class Verifier {
                buffer(st.destination).name);
         check_peer(st.source, st.source_peer, s);
         check_peer(st.destination, st.destination_peer, s);
+        expect(!st.destination_peer || !buffer(st.destination).slice,
+               "step {} copies to '{}' of a peer, a slice; expected a whole buffer", s,
+               buffer(st.destination).name);
         return;
       case Step::Kind::kEventRecord:
         expect(st.event >= 0 && in_range(st.event, program_.steps),
@@ -171,8 +174,10 @@ class Verifier {
   void check_peer(int id, const std::optional<Step::Peer>& peer, int s) const {
     if (!peer) return;
     const Arena& arena = arena_of(buffer(id));
-    expect(!buffer(id).slice, "step {} copies '{}' of a peer, a slice; expected a whole buffer", s,
-           buffer(id).name);
+    const std::optional<Slice>& slice = buffer(id).slice;
+    expect(!slice || slice->group == peer->group,
+           "step {} copies '{}' of a peer in '{}', a slice by another group", s, buffer(id).name,
+           peer->group);
     expect(arena.kind == ArenaKind::kSymmetric && arena.group == peer->group,
            "step {} copies '{}' of a peer in '{}', but it lies in arena {}", s, buffer(id).name,
            peer->group, name_of(arena));

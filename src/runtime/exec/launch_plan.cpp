@@ -156,7 +156,10 @@ class LaunchPlan::Builder {
     }
     const std::int64_t rank =
         members(peer->group)[static_cast<std::size_t>(rank_after(peer->group, peer->shift))];
-    return arena_of(peer->group, rank) + static_cast<std::uint64_t>(b.offset);
+    const std::uint64_t begin = arena_of(peer->group, rank) + static_cast<std::uint64_t>(b.offset);
+    if (!b.slice) return begin;
+    const std::int64_t chunk = rank_after(peer->group, peer->shift + b.slice->shift);
+    return begin + static_cast<std::uint64_t>(chunk) * bytes_of(b.type, bindings_);
   }
 
   void add_collective() {
