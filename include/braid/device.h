@@ -144,6 +144,8 @@ class BRAID_API Device {
     (void)rank, (void)handle;
     throw_environment("memory", "this device cannot take it from other processes");
   }
+  /// Whether create_multicast works, for ranks of other processes, too.
+  [[nodiscard]] virtual bool has_multicast() const { return false; }
   /// For the memory of these ranks. Throws kEnvironment on a device without.
   [[nodiscard]] virtual std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
                                                                     std::size_t bytes) {

@@ -8,6 +8,7 @@
 #include "braid/error.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/remote.h"
+#include "codegen/tile/verify_multimem.h"
 #include "codegen/tile/verify_packets.h"
 
 namespace braid::tile {
@@ -30,6 +31,10 @@ class Verifier {
       check_param(fmt::format("param {}", i), p_.params[i].what);
     }
     block(p_.body, [] {});
+    if (const Id unmet = multimem_without_meeting(p_); unmet != kNone) {
+      at_ = unmet;
+      fail("an access of all ranks", "a wait for all of them, without condition, before and after");
+    }
   }
 
  private:
@@ -149,6 +154,7 @@ class Verifier {
     own_type(inst);
     operands(inst);
     if (const auto problem = packet_problem(p_, inst)) fail(problem->found, problem->expected);
+    if (const auto problem = multimem_problem(p_, inst)) fail(problem->found, problem->expected);
   }
 
   void own_type(const Inst& inst) const {
@@ -182,9 +188,13 @@ class Verifier {
         scalar_integer(args[0], "the offset");
         scalar_integer(args[1], "the rank");
         break;
+      case Op::kMulticast:
+        scalar_integer(args[0], "the offset");
+        break;
       case Op::kLoad:
+      case Op::kMultimemReduce:
       case Op::kLlLoad: {
-        const std::size_t masked = inst.op == Op::kLoad ? 2 : 3;
+        const std::size_t masked = inst.op == Op::kLlLoad ? 3 : 2;
         pointer(args[0]);
         offsets(args[1]);
         if (inst.op == Op::kLlLoad) scalar_integer(args[2], "the rank");
@@ -195,6 +205,7 @@ class Verifier {
       }
       case Op::kStore:
       case Op::kLlStore:
+      case Op::kMultimemStore:
         pointer(args[0]);
         offsets(args[1]);
         same_shape(args[2], type(args[1]), "the value");

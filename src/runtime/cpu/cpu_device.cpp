@@ -581,6 +581,7 @@ class CpuDevice final : public Device {
     check(rank);
     return imported_memory(core_, handle);
   }
+  [[nodiscard]] bool has_multicast() const override { return true; }
   std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
                                               std::size_t bytes) override {
     std::set<int> distinct;

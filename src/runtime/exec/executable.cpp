@@ -64,6 +64,7 @@ Program lower_for(const Graph& graph, const Device& device, const std::string& t
   const bool any = device.kind() == "cpu";
   context.target = choose_target(graph, target.empty() && !any ? device.target() : target);
   context.ranks_per_device = ranks_per_device;
+  context.multicast = device.has_multicast();
   context.config = passes;
   return lower(graph, context);
 }

@@ -23,7 +23,8 @@ struct RankPlaces {
   std::vector<std::uint64_t> buffer_addresses;
   /// Of each symmetric arena on each rank of the world (SymmetricHeap::peers).
   std::vector<std::vector<std::uint64_t>> peer_arenas;
-  std::uint64_t record_address = 0;  ///< of its protocol::Record
+  std::vector<std::uint64_t> multicasts;  ///< by arena (SymmetricHeap::multicasts)
+  std::uint64_t record_address = 0;       ///< of its protocol::Record
   /// Of each group that collective steps name; others may be missing.
   std::map<std::string, Communicator*, std::less<>> communicators;
   /// Writes what a step's kernel takes by value (KernelParam::Kind::kBytes), `param.size` bytes

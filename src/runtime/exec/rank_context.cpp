@@ -65,6 +65,7 @@ RankPlaces RankContext::places() {
   places.rank = rank_;
   places.record_address = record_->address();
   places.peer_arenas = heap_.peers(local_);
+  places.multicasts = heap_.multicasts(local_);
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
     places.buffer_addresses.push_back(address(b));
   }
