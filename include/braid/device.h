@@ -150,6 +150,8 @@ class BRAID_API Device {
     (void)rank, (void)address;
     throw_invalid("memory", "this device does not know the caller's own; expected allocate()");
   }
+  /// Whether create_multicast works, for ranks of other processes, too.
+  [[nodiscard]] virtual bool has_multicast() const { return false; }
   /// For the memory of these ranks. Throws kEnvironment on a device without.
   [[nodiscard]] virtual std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
                                                                     std::size_t bytes) {

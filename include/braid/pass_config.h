@@ -24,9 +24,12 @@ struct PassConfig {
   /// micro_pipeline: leave alone the gathers and scatters that other matmuls can hide, for a
   /// scheduler that overlaps them.
   bool leave_unexposed = false;
-  /// lower_collectives: the algorithm of all-reduces, wherever it can be: "one_shot", "two_shot" or
-  /// "ll". Empty: what the cost model finds quickest.
+  /// lower_collectives: the algorithm of all-reduces, wherever it can be: "one_shot",
+  /// "two_shot", "ll" or "multimem". Empty: what the cost model finds quickest.
   std::string all_reduce = {};
+  /// lower_collectives: a row has the same bits in every batch, on every device: only algorithms
+  /// that add up in the order of the ranks. "multimem" adds in the hardware's order.
+  bool batch_invariant = true;
   /// Kernels that copy while they multiply note what their blocks do when, for
   /// Executable::trace(). Costs them a little time.
   bool mark_blocks = false;

@@ -10,17 +10,18 @@ struct Target;
 
 /// What is known of a device: peaks of the vendor's data sheet, and two measured costs.
 struct DeviceModel {
-  std::string_view name;  ///< "A100", "H100", ...
-  int sm;                 ///< its architecture: 90 is sm_90
-  int sms;                ///< multiprocessors
-  int shared_kib;         ///< shared memory per multiprocessor
-  double hbm_gbs;         ///< GB/s of its memory
-  double f32_tflops;      ///< outside the matrix units
-  double f16_tflops;      ///< bf16 and f16 in the matrix units, f32 sums, dense
-  double nvlink_gbs;      ///< GB/s to another device, one way: NVLink, else PCIe
-  double ghz;             ///< clock of the multiprocessors that f32_tflops is reckoned with
-  double launch_ns;       ///< of one kernel
-  double barrier_ns;      ///< among the ranks of a P2P domain
+  std::string_view name;          ///< "A100", "H100", ...
+  int sm;                         ///< its architecture: 90 is sm_90
+  int sms;                        ///< multiprocessors
+  int shared_kib;                 ///< shared memory per multiprocessor
+  double hbm_gbs;                 ///< GB/s of its memory
+  double f32_tflops;              ///< outside the matrix units
+  double f16_tflops;              ///< bf16 and f16 in the matrix units, f32 sums, dense
+  double nvlink_gbs;              ///< GB/s to another device, one way: NVLink, else PCIe
+  double ghz;                     ///< clock of the multiprocessors that f32_tflops is reckoned with
+  double launch_ns;               ///< of one kernel
+  double barrier_ns;              ///< among the ranks of a P2P domain
+  bool reduces_on_links = false;  ///< multimem instructions work: NVLink SHARP
 };
 
 /// All of them, by architecture; the first of an architecture stands for it.

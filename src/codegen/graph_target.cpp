@@ -5,11 +5,19 @@
 #include <algorithm>
 
 #include "braid/error.h"
+#include "ir/collective.h"
 #include "ir/op_registry.h"
 #include "ir/text.h"
 
 namespace braid {
 namespace {
+
+/// The first architecture that can run a node, bodies aside.
+int least_sm(const Node& node) {
+  const auto* algorithm = node.attr<std::string>("algorithm");
+  if (algorithm != nullptr && *algorithm == kMultimem) return kLeastMultimemSm;
+  return node.op->least_sm;
+}
 
 /// The node that needs the latest architecture, looked for in bodies, too.
 const Node* most_demanding(const Node& node) {
@@ -17,7 +25,7 @@ const Node* most_demanding(const Node& node) {
   if (const auto* body = node.attr<std::shared_ptr<const Graph>>("body")) {
     for (const Node& inner : (*body)->nodes()) {
       const Node* candidate = most_demanding(inner);
-      if (candidate->op->least_sm > most->op->least_sm) most = candidate;
+      if (least_sm(*candidate) > least_sm(*most)) most = candidate;
     }
   }
   return most;
@@ -28,7 +36,7 @@ const Node* most_demanding(const Node& node) {
 Target least_target(const Graph& graph) {
   Target target{.sm = kLeastSm};
   for (const Node& node : graph.nodes()) {
-    target.sm = std::max(target.sm, most_demanding(node)->op->least_sm);
+    target.sm = std::max(target.sm, least_sm(*most_demanding(node)));
   }
   return target;
 }
@@ -37,10 +45,10 @@ void check_target(const Graph& graph, const Target& target) {
   for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
     const Node& node = graph.nodes()[i];
     const Node& most = *most_demanding(node);
-    if (most.op->least_sm <= target.sm) continue;
+    if (least_sm(most) <= target.sm) continue;
     throw_invalid(fmt::format("/nodes/{}", i),
                   fmt::format("{} {} needs sm_{} or later; the target is {}", most.op_name(),
-                              quote(node.name), most.op->least_sm, target.str()));
+                              quote(node.name), least_sm(most), target.str()));
   }
 }
 

@@ -34,10 +34,11 @@ struct KernelSpec {
 /// One parameter of a kernel, in order. The values are filled in per launch by the executable.
 struct KernelParam {
   enum class Kind : std::uint8_t {
-    kInput,   ///< u64: address of body input `index`
-    kOutput,  ///< u64: address of body output `index`
-    kScalar,  ///< i64: `expr` at the symbols' values
-    kPeers,   ///< u64[world], by value: address of each rank's symmetric arena of `group`
+    kInput,      ///< u64: address of body input `index`
+    kOutput,     ///< u64: address of body output `index`
+    kScalar,     ///< i64: `expr` at the symbols' values
+    kPeers,      ///< u64[world], by value: address of each rank's symmetric arena of `group`
+    kMulticast,  ///< u64: the multicast address of these arenas
     kOffset,  ///< u64: offset of body input `index` in the symmetric arena (the same on every rank)
     kResultOffset,  ///< the same of body output `index`
     kRank,          ///< i32: this rank's index in `group`

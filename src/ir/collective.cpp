@@ -204,6 +204,15 @@ Collective collective_of(const Graph& graph, std::string_view op, const Attrs& a
   return result;
 }
 
+std::string cannot_multimem(ReduceOp op, DType dtype) {
+  if (!fits_multimem(dtype)) {
+    return fmt::format("the hardware reduces f32, f16 and bf16, not {}", dtype_name(dtype));
+  }
+  if (op == ReduceOp::kSum || (op == ReduceOp::kAvg && dtype == DType::kF32)) return "";
+  return fmt::format("the hardware has no {} of {}", kReduceOpNames[static_cast<std::size_t>(op)],
+                     dtype_name(dtype));
+}
+
 bool is_in_kernel(const Node& collective) {
   const auto* algorithm = collective.attr<std::string>("algorithm");
   return algorithm != nullptr && *algorithm == kInKernel;

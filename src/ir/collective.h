@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,12 +19,13 @@ inline constexpr std::array<std::string_view, 5> kReduceOpNames = {"sum", "avg",
 [[nodiscard]] std::optional<ReduceOp> parse_reduce_op(std::string_view name);
 
 /// How a collective runs: its attribute `algorithm`, once it has one. All can run in one shot; two
-/// shots and packets are an all_reduce's (codegen/templates/collective.cpp), and an all_gather may
-/// be one kernel with the matmuls that read it (gather_gemm.cpp), a reduction with the one that
-/// computes its operand (gemm_reduce.cpp).
+/// shots, packets and multimem are an all_reduce's (codegen/templates/collective.cpp), and an
+/// all_gather may be one kernel with the matmuls that read it (gather_gemm.cpp), a reduction with
+/// the one that computes its operand (gemm_reduce.cpp).
 inline constexpr std::string_view kOneShot = "one_shot";
 inline constexpr std::string_view kTwoShot = "two_shot";
 inline constexpr std::string_view kPackets = "ll";
+inline constexpr std::string_view kMultimem = "multimem";
 inline constexpr std::string_view kInKernel = "in_kernel";
 /// That of a collective that a communicator runs, on whole buffers and beside the kernels: it stays
 /// asynchronous, and chunks are along dim 0.
@@ -33,6 +35,13 @@ inline constexpr std::string_view kByCommunicator = "nccl";
 [[nodiscard]] bool shares_operand(const Node& collective);
 /// Whether packets can carry it.
 [[nodiscard]] constexpr bool fits_packet(DType dtype) { return dtype_size(dtype) <= 4; }
+
+/// Whether multimem instructions reduce it.
+[[nodiscard]] constexpr bool fits_multimem(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+/// The first architecture that has them.
+inline constexpr int kLeastMultimemSm = 90;
 
 /// Where the elements of a collective's result come from; one form for all of them. Every rank of
 /// the group has an operand of the same shape. A result element of rank `me` is
@@ -72,6 +81,11 @@ struct Collective {
 /// with a place relative to the node where the attributes do not fit the operand.
 [[nodiscard]] Collective collective_of(const Graph& graph, std::string_view op, const Attrs& attrs,
                                        const TensorType& operand);
+
+/// Why multimem instructions cannot do that reduction; empty where they can. They round a sum to
+/// its dtype, so a mean of 16-bit floats would be rounded twice, and their extremes of floats say
+/// nothing of NaN.
+[[nodiscard]] std::string cannot_multimem(ReduceOp op, DType dtype);
 
 /// Whether a lowered collective is one kernel with its matmuls (algorithm "in_kernel"): chunks of
 /// an all_gather are copied while others are multiplied, of a reduction sent when they are.

@@ -30,7 +30,7 @@ void check_algorithm(std::string_view op, Mutates mutates, const Attrs& attrs) {
   const bool plain = mutates == Mutates::kNothing && !op.ends_with("_coalesced");
   std::vector<std::string_view> known;
   if (plain) known.push_back(kOneShot);
-  if (plain && op == "all_reduce") known.insert(known.end(), {kTwoShot, kPackets});
+  if (plain && op == "all_reduce") known.insert(known.end(), {kTwoShot, kPackets, kMultimem});
   if (plain && (op == "all_gather_into_tensor" || op == "reduce_scatter_tensor")) {
     known.push_back(kInKernel);
   }

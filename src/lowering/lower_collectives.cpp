@@ -24,9 +24,13 @@
 //              symmetric arena;
 //   two_shot   of an all_reduce: each element is summed by one rank, over its own operand, and read
 //              there by all. Not where others read the operand, too, whose values it overwrites;
-//   ll         of an all_reduce: every rank sends its operand to all, as packets.
+//   ll         of an all_reduce: every rank sends its operand to all, as packets;
+//   multimem   of an all_reduce: two_shot by instructions that access all ranks at once, on devices
+//              whose links reduce. It adds up in an order of its own, so only where
+//              PassConfig::batch_invariant is off.
 // Of an all_reduce the cost model takes the quickest, with symbols at their maximum, unless
-// PassConfig::all_reduce names one that can be. All give the same bits. The node is synchronous
+// PassConfig::all_reduce names one that can be. All but multimem give the same bits. The node is
+// synchronous
 // from then on: all wait_tensors go, and users read the collective itself. A coalesced collective
 // becomes one for each of its operands, with that operand's dim.
 //
@@ -65,6 +69,11 @@ constexpr ReasonCode kOther{"lower_collectives.other", " ({algorithm}: {us:.1f} 
 constexpr ReasonCode kReadElsewhere{
     "lower_collectives.read_elsewhere",
     " ({algorithm}: {us:.1f} us, but its operand is read elsewhere, too)"};
+constexpr ReasonCode kOtherOrder{
+    "lower_collectives.other_order",
+    " ({algorithm}: {us:.1f} us, but in an order of its own: --batch-invariant=false)"};
+constexpr ReasonCode kNoMultimem{"lower_collectives.no_multimem",
+                                 "no multimem over '{group}': {why}"};
 constexpr ReasonCode kOperandCopied{
     "lower_collectives.operand_copied",
     "operand '{value}' is copied into a communication buffer: {why}"};
@@ -227,7 +236,7 @@ class Lowering {
     std::string_view algorithm;
     std::vector<Reason> others = {};  ///< what those that were not chosen would take
   };
-  Choice algorithm_for(const Node& node, ValueId operand) const {
+  Choice algorithm_for(const Node& node, ValueId operand) {
     if (in_kernel_.contains(node.name)) return {kInKernel};
     if (!node.op_name().starts_with("all_reduce")) {
       Choice only{kOneShot};
@@ -236,28 +245,54 @@ class Lowering {
       }
       return only;
     }
-    const std::int64_t ranks = graph_.groups().at(*node.attr<std::string>("group")).size;
+    const std::string& group = *node.attr<std::string>("group");
+    const std::int64_t ranks = graph_.groups().at(group).size;
     const std::int64_t bytes = max_bytes(graph_.type(operand), graph_.symbols());
     const auto ns = [&](std::string_view algorithm) {
       return collective_ns(algorithm, ranks, bytes, device_);
     };
     std::vector<std::string_view> candidates{kOneShot, kTwoShot};
     if (fits_packet(graph_.type(operand).dtype)) candidates.push_back(kPackets);
-    const bool shared = readers_[static_cast<std::size_t>(base_of(operand))] > 1;
+    const std::string& asked = context_.config.all_reduce;
+    const std::string why = why_no_multimem(node, operand);
+    if (why.empty()) candidates.push_back(kMultimem);
+    if (!why.empty() && asked == kMultimem) {
+      context_.missed(kPass, node.name, Reason(kNoMultimem, group, why));
+    }
     Choice choice{kOneShot};
     for (std::string_view algorithm : candidates) {
-      if (algorithm == kTwoShot && shared) continue;
-      const bool asked = algorithm == context_.config.all_reduce;
-      if (asked || ns(algorithm) < ns(choice.algorithm)) choice.algorithm = algorithm;
-      if (asked) break;
+      if (barred(algorithm, operand) != nullptr) continue;
+      if (algorithm == asked || ns(algorithm) < ns(choice.algorithm)) choice.algorithm = algorithm;
+      if (algorithm == asked) break;
     }
     for (std::string_view algorithm : candidates) {
       if (algorithm == choice.algorithm) continue;
-      const bool barred = algorithm == kTwoShot && shared && ns(algorithm) < ns(choice.algorithm);
-      choice.others.emplace_back(barred ? kReadElsewhere : kOther, algorithm,
+      const ReasonCode* bar = barred(algorithm, operand);
+      const bool told = bar != nullptr && ns(algorithm) < ns(choice.algorithm);
+      choice.others.emplace_back(told ? *bar : kOther, algorithm,
                                  (ns(algorithm) + device_.launch_ns) / 1e3);
     }
     return choice;
+  }
+
+  /// Why an algorithm that could do it must not, or null.
+  const ReasonCode* barred(std::string_view algorithm, ValueId operand) const {
+    const bool overwrites = algorithm == kTwoShot || algorithm == kMultimem;
+    if (overwrites && readers_[static_cast<std::size_t>(base_of(operand))] > 1) {
+      return &kReadElsewhere;
+    }
+    if (algorithm == kMultimem && context_.config.batch_invariant) return &kOtherOrder;
+    return nullptr;
+  }
+
+  std::string why_no_multimem(const Node& node, ValueId operand) const {
+    if (!device_.reduces_on_links || context_.target.sm < kLeastMultimemSm) {
+      return fmt::format("the links of {} do not reduce", context_.target.str());
+    }
+    if (!context_.multicast) return "the device has no multicast memory";
+    const TensorType& type = graph_.type(operand);
+    const Collective form = collective_of(graph_, node.op_name(), node.attrs, type);
+    return cannot_multimem(*form.reduce, type.dtype);
   }
 
   /// The value whose bytes this one names.
@@ -334,9 +369,15 @@ class Lowering {
 constexpr PassOption kOptions[] = {
     {.name = "all-reduce",
      .member = &PassConfig::all_reduce,
-     .meaning = "the algorithm of all-reduces, where it can be: one_shot, two_shot or ll",
+     .meaning = "the algorithm of all-reduces, where it can be: one_shot, two_shot, ll or multimem",
      .said = "all-reduces by {}",
      .off = "the quickest algorithm"},
+    {.name = "batch-invariant",
+     .member = &PassConfig::batch_invariant,
+     .meaning = "only algorithms that add up in the order of the ranks: not multimem",
+     .said = "{}",
+     .off = "all-reduces add up in any order",
+     .on = ""},
     {.name = "gather-in-kernel",
      .member = &PassConfig::gather_in_kernel,
      .meaning = "run a fused gather within the kernel of its matmuls wherever there is one",
@@ -354,9 +395,15 @@ constexpr PassOption kOptions[] = {
 
 std::optional<Graph> run(const Graph& graph, PassContext& context) {
   const std::string& asked = context.config.all_reduce;
-  if (!asked.empty() && asked != kOneShot && asked != kTwoShot && asked != kPackets) {
+  constexpr std::string_view kKnown[] = {"", kOneShot, kTwoShot, kPackets, kMultimem};
+  if (std::find(std::begin(kKnown), std::end(kKnown), asked) == std::end(kKnown)) {
+    throw_invalid("all-reduce", fmt::format("found {}; expected one_shot, two_shot, ll or multimem",
+                                            quote(asked)));
+  }
+  if (asked == kMultimem && context.config.batch_invariant) {
     throw_invalid("all-reduce",
-                  fmt::format("found {}; expected one_shot, two_shot or ll", quote(asked)));
+                  "multimem adds up in an order of its own; expected it beside "
+                  "--batch-invariant=false");
   }
   std::optional<Decomposed> plain = decompose_fused(graph, context);
   const Graph& all = plain ? plain->graph : graph;

@@ -17,6 +17,7 @@ namespace braid {
 struct PassContext {
   Target target;
   int ranks_per_device = 1;
+  bool multicast = true;  ///< the device that will run it has multicast memory
   /// Bounds what one kernel can cost to compile. 1 leaves every node a kernel of its own, with the
   /// views in front of it.
   int max_kernel_nodes = 32;

@@ -80,9 +80,12 @@ std::string describe_passes() {
   for (const Pass* pass : kPasses) {
     for (const PassOption& option : pass->options) {
       constexpr std::string_view kTypes[] = {"flag", "integer", "word", "number"};
+      const auto* flag = std::get_if<bool PassConfig::*>(&option.member);
+      const std::string_view off = flag == nullptr       ? option.off
+                                   : PassConfig{}.**flag ? "on"
+                                                         : "off";
       text += fmt::format("| `--{}` | `{}` | {} | {} | {} |\n", option.name, pass->name,
-                          kTypes[option.member.index()],
-                          option.member.index() == 0 ? "off" : option.off, option.meaning);
+                          kTypes[option.member.index()], off, option.meaning);
     }
   }
   return text;

@@ -299,7 +299,7 @@ TEST(Run, InEveryInterleaving) {
       0);
   const auto algorithm = run_braid({"run", "-", "--all-reduce", "ring"}, graph);
   EXPECT_EQ(algorithm.exit_code, 2);
-  EXPECT_THAT(algorithm.err, HasSubstr("expected one_shot, two_shot or ll"));
+  EXPECT_THAT(algorithm.err, HasSubstr("expected one_shot, two_shot, ll or multimem"));
   const auto unknown = run_braid({"run", "-", "--sanitize", "--schedule", "some"}, graph);
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("expected a seed, delay:SEED or all"));

@@ -215,6 +215,17 @@ void add_collectives(const Samples& add) {
     Body b(3);
     add("ll_tail", b, {b.all_reduce(b.input(DType::kF16, {kT, 1001}), "ll")});
   }
+  if (add.target.sm >= 90) {
+    Body b(8);
+    const ValueId r = b.op("add", {b.all_reduce(b.symmetric(bf16, {kT, 2048}), "multimem"),
+                                   b.input(bf16, {kT, 2048})});
+    add("multimem_add_rms_norm", b, {b.op("rms_norm", {r, b.input(bf16, {2048})}, kEps), r});
+    for (const DType dtype : {DType::kF16, DType::kF32}) {
+      Body tail(3);
+      add(fmt::format("multimem_tail_{}", dtype_name(dtype)), tail,
+          {tail.all_reduce(tail.symmetric(dtype, {kT, 1001}), "multimem")});
+    }
+  }
   {
     Body b(3);
     add("all_reduce_tail", b, {b.all_reduce(b.symmetric(DType::kF32, {kT, 1001}))});

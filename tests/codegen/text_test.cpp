@@ -124,6 +124,32 @@ TEST(TileText, PrintsPacketsAsItReadsThem) {
   EXPECT_EQ(print_text(program), text);
 }
 
+/// A kernel that knows the addresses of all ranks, with one of all as %2 and one of this rank as
+/// %3; `line` between two meetings.
+std::string with_multicast(std::string_view line, bool meets = true) {
+  const std::string_view wait = meets ? "  wait %4, _, _\n" : "  wait %4, _, %4\n";
+  return fmt::format(
+      "kernel k\nwarps 1\nworld 2\ngrid 1\nparam 0 peers 0 group \"tp\"\n"
+      "param 1 multicast 0 group \"tp\"\nparam 2 offset 0 group \"tp\" divisor 256\n{{\n"
+      "  %1 = param 2 : i64\n  %2 = multicast %1 : ptr\n  %4 = constant 0 : i64\n"
+      "  %3 = peer %1, %4 : ptr\n  %5 = range 1 : i32[1, 64]\n{0}  {1}\n{0}}}\n",
+      wait, line);
+}
+
+TEST(TileText, PrintsAccessesOfAllRanksAsItReadsThem) {
+  const std::string text = with_multicast(
+      "%6 = constant 8 : i32\n  %7 = lt %5, %6 : pred[1, 64]\n"
+      "  %8 = multimem_reduce.bf16 %2, %5, %7 : f32[1, 64]\n  multimem_store.f16 %2, %5, %8\n"
+      "  multimem_store.f32 %2, %5, %8, %7");
+  const Program program = parse_text(text);
+  verify(program);
+  const std::string printed = print_text(program);
+  EXPECT_EQ(print_text(parse_text(printed)), printed);
+  for (const char* part : {"multicast %", "= multimem_reduce.bf16 %", "multimem_store.f16 %"}) {
+    EXPECT_NE(printed.find(part), std::string::npos) << part;
+  }
+}
+
 std::string with(std::string_view line) {
   return "kernel k\nwarps 1\ngrid 1\nparam 0 input 0\n{\n  %0 = param 0 : ptr\n  %1 = range 1 : "
          "i32[1, 64]\n  %2 = constant 1 : i64\n  " +
@@ -265,6 +291,28 @@ TEST(TileVerify, RefusesPacketsThatAreNone) {
     EXPECT_NE(error_of_text(text).find(expected), std::string::npos)
         << "found: " << error_of_text(text) << "\nexpected: " << expected;
   }
+}
+
+TEST(TileVerify, RefusesAccessesOfAllRanksThatAreNone) {
+  const std::string reduce = "%9 = multimem_reduce.f32 %2, %5 : f32[1, 64]";
+  const std::pair<std::string, std::string> cases[] = {
+      {with("%9 = multicast %2 : ptr"),
+       "%9 (multicast): found no parameter 'multicast', expected the parameters of a kernel"},
+      {with_multicast("%9 = multimem_reduce.f32 %3, %5 : f32[1, 64]"),
+       "(multimem_reduce): found a pointer to one rank, expected one to all: multicast"},
+      {with_multicast("multimem_store.i32 %2, %5, %5"),
+       "(multimem_store): found i32, expected f32, f16 or bf16"},
+      {with_multicast("%9 = load.f32 %2, %5 : f32[1, 64]"),
+       "(load): found a pointer to all ranks, expected multimem_reduce or multimem_store of it"},
+      {with_multicast("store.i32 %2, %5, %5"), "(store): found a pointer to all ranks"},
+      {with_multicast(reduce, /*meets=*/false),
+       "(multimem_reduce): found an access of all ranks, expected a wait for all of them"},
+  };
+  for (const auto& [text, expected] : cases) {
+    EXPECT_NE(error_of_text(text).find(expected), std::string::npos)
+        << "found: " << error_of_text(text) << "\nexpected: " << expected;
+  }
+  EXPECT_EQ(error_of_text(with_multicast(reduce)), "no error");
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ TEST(Cost, CollectivesOrderAsInTheField) {
   };
   EXPECT_LT(ns("one_shot", 64 << 10), ns("two_shot", 64 << 10));
   EXPECT_LT(ns("two_shot", 8 << 20), ns("one_shot", 8 << 20));
+  EXPECT_LT(ns("multimem", 8 << 20), ns("two_shot", 8 << 20));
   EXPECT_LT(ns("two_shot", 1 << 20), ns("ring", 1 << 20));
   EXPECT_LT(ns("ring", 256 << 20), ns("two_shot", 256 << 20));
   EXPECT_EQ(collective_ns("one_shot", 1, 1 << 20, h100), 0);

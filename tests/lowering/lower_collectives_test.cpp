@@ -7,10 +7,12 @@
 namespace braid::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const std::string kX = input("x", R"("T", 6)");
 const std::string kWait = node("s", "wait_tensor", R"("c")");
@@ -72,7 +74,57 @@ TEST(LowerCollectives, AllReducesTakeTheQuickestAlgorithm) {
     static_cast<void>(chosen(large, 4, context));
     FAIL() << "accepted";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "all-reduce: found \"ring\"; expected one_shot, two_shot or ll");
+    EXPECT_STREQ(error.what(),
+                 "all-reduce: found \"ring\"; expected one_shot, two_shot, ll or "
+                 "multimem");
+  }
+}
+
+// Quickest where links reduce, but in an order of its own.
+TEST(LowerCollectives, MultimemWantsToBeAllowed) {
+  const std::string p = node("p", "neg", R"("x")") + ",";
+  const auto lower_on = [&](const char* target, const char* op, PassContext& context) {
+    const std::string c =
+        node("c", "all_reduce", R"("p")", fmt::format(R"("reduce_op": "{}", "group": "tp")", op));
+    const Graph graph = graph_of(input("x", R"("8*T", 1024)"), p + c + "," + kWait, R"("s")", 8);
+    context.target = Target::parse(target);
+    context.remarks.clear();
+    return *lower_collectives(graph, context).nodes()[1].attr<std::string>("algorithm");
+  };
+  PassContext context;
+  EXPECT_EQ(lower_on("H100", "sum", context), "two_shot");
+  EXPECT_THAT(
+      remarks_of(context, "c"),
+      ElementsAre(ContainsRegex(
+          R"(\(multimem: [0-9.]+ us, but in an order of its own: --batch-invariant=false\))")));
+  context.config.batch_invariant = false;
+  for (const char* target : {"sm_90a", "H200", "B200"}) {
+    EXPECT_EQ(lower_on(target, "sum", context), "multimem") << target;
+    EXPECT_EQ(lower_on(target, "avg", context), "multimem") << target;
+  }
+  EXPECT_EQ(lower_on("H100", "max", context), "two_shot");
+  EXPECT_EQ(lower_on("RTX 5090", "sum", context), "two_shot");
+  EXPECT_THAT(remarks_of(context, "c"), ElementsAre(Not(HasSubstr("multimem"))));
+  // Who asks for it is told why not.
+  context.config.all_reduce = "multimem";
+  EXPECT_EQ(lower_on("sm_80", "sum", context), "two_shot");
+  EXPECT_THAT(remarks_of(context, "c"),
+              Contains(HasSubstr("no multimem over 'tp': the links of sm_80 do not reduce")));
+  EXPECT_EQ(lower_on("H100", "max", context), "two_shot");
+  EXPECT_THAT(remarks_of(context, "c"),
+              Contains(HasSubstr("no multimem over 'tp': the hardware has no max of f32")));
+  context.multicast = false;
+  EXPECT_EQ(lower_on("H100", "sum", context), "two_shot");
+  EXPECT_THAT(remarks_of(context, "c"),
+              Contains(HasSubstr("no multimem over 'tp': the device has no multicast memory")));
+  context.config.batch_invariant = true;
+  try {
+    static_cast<void>(lower_on("H100", "sum", context));
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "all-reduce: multimem adds up in an order of its own; expected it beside "
+                 "--batch-invariant=false");
   }
 }
 

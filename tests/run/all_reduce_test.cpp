@@ -85,7 +85,7 @@ class Body {
   ValueId shared_ = -1;
 };
 
-PassConfig by(const char* algorithm) { return {.all_reduce = algorithm}; }
+PassConfig by(const char* algorithm) { return testing::all_reduce_by(algorithm); }
 
 class AllReduce : public ::testing::TestWithParam<Case> {};
 
@@ -155,11 +155,14 @@ TEST(AllReduces, MoveNoMoreBytesThanTheyMust) {
   };
   for (const Expected& c : {Expected{"one_shot", kRanks * (kRanks - 1) * kBytes, 2},
                             Expected{"two_shot", 2 * (kRanks - 1) * kBytes, 3},
-                            Expected{"ll", 2 * kRanks * (kRanks - 1) * kBytes, 0}}) {
+                            Expected{"ll", 2 * kRanks * (kRanks - 1) * kBytes, 0},
+                            // Sums of 1/n to each rank, and all of them to all ranks.
+                            Expected{"multimem", (1 + kRanks) * kBytes, 2}}) {
     WorldOptions options;
     options.device = DeviceKind::kCpu;
     options.world = kRanks;
     options.count = true;
+    options.target = testing::target_of(by(c.algorithm));
     World world = World::open(options);
     Executable executable = Executable::compile(graph, world, by(c.algorithm));
     static_cast<void>(testing::run_once(executable, graph, bindings, inputs));
@@ -242,35 +245,39 @@ constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kF16 = DType::kF16;
 constexpr const char* kOne = "one_shot";
 constexpr const char* kTwo = "two_shot";
 constexpr const char* kLl = "ll";
-INSTANTIATE_TEST_SUITE_P(Pairs, AllReduce,
-                         ::testing::Values(Case{2, "input", "sum", 96, 1, kBF16, kLl},
-                                           Case{2, "scaled", "norm", 1001, 7, kF16, kLl},
-                                           Case{2, "matmul", "softmax", 96, 33, kF32, kOne},
-                                           Case{3, "scaled", "softmax", 96, 7, kBF16, kOne},
-                                           Case{3, "input", "norm", 20000, 2, kF32, kLl},
-                                           Case{3, "norm", "bias", 130, 33, kF16, kLl},
-                                           Case{3, "input", "sum", 96, 33, kBF16, kTwo},
-                                           Case{3, "matmul", "norm", 1001, 7, kF16, kTwo},
-                                           Case{4, "scaled", "norm", 20000, 1, kBF16, kLl},
-                                           Case{4, "matmul", "total", 1001, 7, kBF16, kOne},
-                                           Case{4, "shared", "norm", 96, 33, kF32, kLl},
-                                           Case{4, "scaled", "norm", 20000, 3, kBF16, kTwo},
-                                           Case{5, "scaled", "total", 130, 33, kF32, kLl},
-                                           Case{5, "input", "bias", 1001, 1, kF16, kOne},
-                                           Case{5, "norm", "total", 130, 33, kF32, kTwo},
-                                           Case{6, "matmul", "norm", 130, 7, kF16, kOne},
-                                           Case{6, "scaled", "sum", 96, 33, kBF16, kLl},
-                                           Case{6, "scaled", "softmax", 96, 7, kF32, kTwo},
-                                           Case{7, "input", "softmax", 1001, 7, kF32, kOne},
-                                           Case{7, "norm", "sum", 96, 1, kBF16, kLl},
-                                           Case{7, "input", "norm", 1001, 1, kBF16, kTwo},
-                                           Case{8, "scaled", "norm", 130, 33, kF32, kOne},
-                                           Case{8, "shared", "total", 96, 7, kBF16, kLl},
-                                           Case{8, "matmul", "bias", 1001, 2, kBF16, kLl},
-                                           Case{8, "input", "total", 20000, 7, kF16, kOne},
-                                           Case{8, "scaled", "bias", 1001, 33, kF16, kTwo},
-                                           Case{18, "scaled", "norm", 70, 3, kF16, kLl}),
-                         name_of);
+constexpr const char* kMm = "multimem";
+INSTANTIATE_TEST_SUITE_P(
+    Pairs, AllReduce,
+    ::testing::Values(
+        Case{2, "input", "sum", 96, 1, kBF16, kLl}, Case{2, "scaled", "norm", 1001, 7, kF16, kLl},
+        Case{2, "matmul", "softmax", 96, 33, kF32, kOne},
+        Case{3, "scaled", "softmax", 96, 7, kBF16, kOne},
+        Case{3, "input", "norm", 20000, 2, kF32, kLl}, Case{3, "norm", "bias", 130, 33, kF16, kLl},
+        Case{3, "input", "sum", 96, 33, kBF16, kTwo},
+        Case{3, "matmul", "norm", 1001, 7, kF16, kTwo},
+        Case{4, "scaled", "norm", 20000, 1, kBF16, kLl},
+        Case{4, "matmul", "total", 1001, 7, kBF16, kOne},
+        Case{4, "shared", "norm", 96, 33, kF32, kLl},
+        Case{4, "scaled", "norm", 20000, 3, kBF16, kTwo},
+        Case{5, "scaled", "total", 130, 33, kF32, kLl},
+        Case{5, "input", "bias", 1001, 1, kF16, kOne},
+        Case{5, "norm", "total", 130, 33, kF32, kTwo},
+        Case{6, "matmul", "norm", 130, 7, kF16, kOne}, Case{6, "scaled", "sum", 96, 33, kBF16, kLl},
+        Case{6, "scaled", "softmax", 96, 7, kF32, kTwo},
+        Case{7, "input", "softmax", 1001, 7, kF32, kOne}, Case{7, "norm", "sum", 96, 1, kBF16, kLl},
+        Case{7, "input", "norm", 1001, 1, kBF16, kTwo},
+        Case{8, "scaled", "norm", 130, 33, kF32, kOne},
+        Case{8, "shared", "total", 96, 7, kBF16, kLl},
+        Case{8, "matmul", "bias", 1001, 2, kBF16, kLl},
+        Case{8, "input", "total", 20000, 7, kF16, kOne},
+        Case{8, "scaled", "bias", 1001, 33, kF16, kTwo},
+        Case{2, "scaled", "total", 1001, 7, kF32, kMm}, Case{2, "input", "sum", 97, 33, kBF16, kMm},
+        Case{3, "matmul", "norm", 1001, 7, kF16, kMm}, Case{3, "input", "sum", 96, 1, kF32, kMm},
+        Case{4, "scaled", "norm", 20000, 3, kBF16, kMm},
+        Case{6, "scaled", "softmax", 96, 7, kF16, kMm},
+        Case{6, "matmul", "bias", 130, 2, kBF16, kMm}, Case{8, "norm", "bias", 1001, 33, kF32, kMm},
+        Case{8, "input", "norm", 130, 5, kF16, kMm}, Case{18, "scaled", "norm", 70, 3, kF16, kLl}),
+    name_of);
 
 INSTANTIATE_TEST_SUITE_P(Pairs, Algorithms,
                          ::testing::Values(Case{2, "input", "norm", 1001, 33, kF32, ""},

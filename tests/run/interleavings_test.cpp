@@ -12,6 +12,7 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
+#include "run/run_graph.h"
 #include "runtime/compile/compiler.h"
 
 namespace braid {
@@ -207,8 +208,10 @@ TEST_P(AllReduceInterleavings, AllGiveTheSameBitsAndNoFinding) {
   options.world = c.world;
   options.sanitize = kCheckAll;
   options.schedule = {.kind = Schedule::Kind::kAll};
+  const PassConfig passes = testing::all_reduce_by(c.algorithm);
+  options.target = testing::target_of(passes);
   World world = World::open(options);
-  Executable executable = Executable::compile(graph, world, {.all_reduce = c.algorithm});
+  Executable executable = Executable::compile(graph, world, passes);
   executable.prepare({});
   ASSERT_EQ(executable.kernels().size(), 1);
   EXPECT_EQ(executable.kernels()[0].grid, c.blocks);
@@ -252,7 +255,10 @@ INSTANTIATE_TEST_SUITE_P(
                       AllReduceCase{"ll_norm", "ll", 2, 64, true, 1, 1, 4},
                       AllReduceCase{"ll_three_runs", "ll", 2, 64, false, 1, 3, 16},
                       AllReduceCase{"ll_of_three", "ll", 3, 64, false, 1, 1, 27},
-                      AllReduceCase{"ll_of_four_warps", "ll", 2, 512, false, 1, 1, 1024}),
+                      AllReduceCase{"ll_of_four_warps", "ll", 2, 512, false, 1, 1, 1024},
+                      AllReduceCase{"multimem", "multimem", 2, 512, false, 1, 1, 25},
+                      AllReduceCase{"multimem_norm", "multimem", 2, 512, true, 1, 1, 25},
+                      AllReduceCase{"multimem_of_three", "multimem", 3, 512, false, 1, 1, 25}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

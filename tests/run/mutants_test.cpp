@@ -134,12 +134,13 @@ class Judge {
   Judge(const char* text, const char* all_reduce, std::vector<std::int64_t> sizes,
         int ranks_per_device = 1)
       : graph_(parse_graph(text)),
-        config_{.all_reduce = all_reduce},
+        config_(testing::all_reduce_by(all_reduce)),
         sizes_(std::move(sizes)),
         ranks_per_device_(ranks_per_device) {
     const auto device = open_checked();
     PassContext context;
-    context.target = Target::parse(device->target());
+    const std::string target = testing::target_of(config_);
+    context.target = Target::parse(target.empty() ? device->target() : target);
     context.ranks_per_device = ranks_per_device;
     context.config = config_;
     const ProgramCode code = compile_program(lower(graph_, context), &cache(), {}, true);
@@ -165,6 +166,7 @@ class Judge {
         [&](const KernelImage& image) { return image.entry == entry ? ptx : image.ptx; });
     WorldOptions options;
     options.ranks_per_device = ranks_per_device_;
+    options.target = testing::target_of(config_);
     const World world = World::open(options, device);
     std::string problem;
     try {
@@ -374,6 +376,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Mutants,
                                            Case{"norm", kNorm, "one_shot", {5, 40}},
                                            Case{"two_shot", kThreeRanks, "two_shot", {5, 70}},
                                            Case{"ll_norm", kNorm, "ll", {5, 40, 5}},
+                                           Case{"multimem", kThreeRanks, "multimem", {5, 70}},
                                            Case{"scatter", kScatter, "", {5, 12}},
                                            Case{"gather", kGather, "", {5, 12}},
                                            Case{"gather_gemm", kGatherGemm, "", {5, 130}, 18},

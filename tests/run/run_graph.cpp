@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "braid/error.h"
+#include "ir/collective.h"
 #include "lowering/passes.h"
 
 namespace braid::testing {
@@ -15,6 +16,15 @@ WorldOptions world_options(std::int64_t world) {
   options.device = parse_device_kind(device != nullptr ? device : "cpu");
   options.world = static_cast<int>(world);
   return options;
+}
+
+PassConfig all_reduce_by(std::string algorithm) {
+  const bool ordered = algorithm != kMultimem;
+  return {.all_reduce = std::move(algorithm), .batch_invariant = ordered};
+}
+
+std::string target_of(const PassConfig& passes) {
+  return passes.all_reduce == kMultimem ? "sm_90a" : "";
 }
 
 RankTensors run_once(Executable& executable, const Graph& graph, const Bindings& bindings,
@@ -75,7 +85,9 @@ namespace {
 
 RankTensors compile_and_run(const Graph& graph, const Bindings& bindings, const RankTensors& inputs,
                             const PassConfig& passes = {}) {
-  World world = World::open(world_options(world_size(graph)));
+  WorldOptions options = world_options(world_size(graph));
+  options.target = target_of(passes);
+  World world = World::open(options);
   Executable executable = Executable::compile(graph, world, passes);
   return run_once(executable, graph, bindings, inputs);
 }
@@ -106,6 +118,9 @@ RankTensors compile_and_run(const Graph& graph, const Bindings& bindings, const 
   if (!good) return good;
   PassContext context;
   context.config = config;
+  if (const std::string target = target_of(config); !target.empty()) {
+    context.target = Target::parse(target);
+  }
   context.max_kernel_nodes = 1;
   std::vector<std::string> passes;
   for (const Pass* pass : all_passes()) {
@@ -131,6 +146,7 @@ RankTensors compile_and_run(const Graph& graph, const Bindings& bindings, const 
   options.device = DeviceKind::kCpu;
   options.world = static_cast<int>(world_size(graph));
   options.sanitize = kCheckAll;
+  options.target = target_of(passes);
   World world = World::open(options);
   Executable executable = Executable::compile(graph, world, passes);
   const RankTensors inputs = random_inputs(graph, bindings, seed);

@@ -12,6 +12,11 @@ namespace braid::testing {
 /// The device the run tier uses: "cpu", or $BRAID_TEST_DEVICE.
 WorldOptions world_options(std::int64_t world);
 
+/// The passes that make all all-reduces run by the algorithm, where they can; "" leaves the choice.
+PassConfig all_reduce_by(std::string algorithm);
+/// What a world needs for it to be among the candidates: a target that has its instructions.
+std::string target_of(const PassConfig& passes);
+
 /// Binds inputs, poisons outputs with NaN patterns, runs once and reads all outputs:
 /// [rank][output].
 RankTensors run_once(Executable& executable, const Graph& graph, const Bindings& bindings,

@@ -98,6 +98,38 @@ TEST_F(Worlds, OfOneRankEachRunACollectiveTogether) {
   EXPECT_THAT(errors, ElementsAre("", ""));
 }
 
+// Each has multicast addresses of its own, for memory of both; devices of their own share files.
+TEST_F(Worlds, ReduceOnTheLinksOfOneDeviceOrTwo) {
+  const Graph graph = small_graph();
+  const Bindings bindings{{"T", 5}};
+  const RankTensors inputs = random_inputs(graph, bindings, 7);
+  const RankTensors expected = evaluate(graph, inputs, bindings);
+  for (const bool apart : {false, true}) {
+    const auto ends = meet_in_process({{0}, {1}}, 60);
+    const auto errors = on_both([&](std::size_t rank) {
+      WorldOptions options;
+      options.rendezvous = ends[rank];
+      options.target = "sm_90a";
+      std::shared_ptr<Device> own = device_;
+      if (apart) own = open_device(DeviceKind::kCpu, {.world = 2, .threads = 2});
+      const World world = World::open(options, own);
+      Executable executable =
+          Executable::compile(graph, world, {.all_reduce = "multimem", .batch_invariant = false});
+      EXPECT_THAT(executable.kernels().back().name, HasSubstr("all_reduce"));
+      executable.prepare(bindings);
+      for (std::size_t i = 0; i < 2; ++i) {
+        executable.set_input(static_cast<int>(rank), graph.inputs()[i].name, inputs[rank][i]);
+      }
+      executable.poison_outputs();
+      executable.run();
+      EXPECT_LT(relative_error(executable.output(static_cast<int>(rank), "y"), expected[rank][0]),
+                1e-3);
+      ends[rank]->barrier();
+    });
+    EXPECT_THAT(errors, ElementsAre("", ""));
+  }
+}
+
 TEST_F(Worlds, RefuseEachOtherWhereAPlanDiffers) {
   const auto errors = on_both([&](std::size_t rank) {
     (void)Executable::compile(small_graph(rank == 0 ? 1e-5 : 1e-6), worlds_[rank]);

@@ -9,7 +9,15 @@
 namespace braid::tile {
 namespace {
 
-enum Section : int { kFailing = 10, kCommunicating, kPackets, kPacketAccess, kMarking };
+enum Section : int {
+  kFailing = 10,
+  kCommunicating,
+  kPackets,
+  kPacketAccess,
+  kMultimemOne,
+  kMultimem,
+  kMarking
+};
 
 constexpr std::string_view kRecord = R"(
 // What went wrong first on this rank, for the host.
@@ -247,6 +255,59 @@ constexpr std::string_view kUnpack =
 {3}}}
 )";
 
+// {0} dtype, {1} memory type, {2} world, {3} ranks that are unrolled, {4} of rank 0, {5} of rank r,
+// {6} the sum, rounded
+constexpr std::string_view kReduceOne16 =
+    R"(// 16 bits are less than a multimem instruction takes: an element that is alone, rank by rank.
+__device__ __forceinline__ float reduce_one_{0}(const Peers& peers, const unsigned char* multicast,
+                                                const {1}* p) {{
+  const long long at = (const unsigned char*)p - multicast;
+  float sum = {4};
+#pragma unroll {3}
+  for (int r = 1; r < {2}; ++r) sum += {5};
+  return {6};
+}}
+)";
+constexpr std::string_view kStoreOne16 =
+    R"(__device__ __forceinline__ void store_one_{0}(const Peers& peers, const unsigned char* multicast,
+                                              {1}* p, float v) {{
+  const long long at = (unsigned char*)p - multicast;
+#pragma unroll {3}
+  for (int r = 0; r < {2}; ++r) *({1}*)(peers.base[r] + at) = {4};
+}}
+)";
+constexpr std::string_view kReduceOneF32 =
+    R"(__device__ __forceinline__ float reduce_one_f32(const Peers&, const unsigned char*, const float* p) {
+  float v;
+  asm volatile("multimem.ld_reduce.relaxed.sys.global.add.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory");
+  return v;
+}
+)";
+constexpr std::string_view kStoreOneF32 =
+    R"(__device__ __forceinline__ void store_one_f32(const Peers&, const unsigned char*, float* p, float v) {
+  asm volatile("multimem.st.relaxed.sys.global.f32 [%0], %1;" :: "l"(p), "f"(v) : "memory");
+}
+)";
+
+/// The type of such an access of several elements: ".v4.bf16x2", and its registers.
+struct MultimemVector {
+  std::string type;
+  int registers;
+};
+MultimemVector multimem_vector(DType dtype, int width) {
+  const int registers = width * static_cast<int>(dtype_size(dtype)) / 4;
+  return {fmt::format("{}.{}{}", registers == 1 ? "" : fmt::format(".v{}", registers),
+                      dtype_name(dtype), dtype == DType::kF32 ? "" : "x2"),
+          registers};
+}
+
+/// "%0", or "{%0, %1}".
+std::string asm_registers(int first, int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(fmt::format("%{}", first + i));
+  return count == 1 ? names[0] : fmt::format("{{{}}}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 void Preamble::record() { need(kFailing, "", std::string(kRecord)); }
@@ -282,6 +343,94 @@ std::string Preamble::ll_store(DType dtype, int width) {
     payload += e == 0 ? part : fmt::format(" | {} << {}", part, e * bits);
   }
   return need(kPacketAccess, name, fmt::format(kLlStore, name, value_type(dtype), width, payload));
+}
+
+std::string Preamble::multimem_reduce(DType dtype, int width, int world) {
+  const std::string one = fmt::format("reduce_one_{}", dtype_name(dtype));
+  if (dtype == DType::kF32) {
+    need(kMultimemOne, one, std::string(kReduceOneF32));
+  } else {
+    const auto of_rank = [&](std::string_view r) {
+      return widened(dtype,
+                     fmt::format("(*(const {}*)(peers.base[{}] + at))", memory_type(dtype), r));
+    };
+    need(kMultimemOne, one,
+         fmt::format(kReduceOne16, dtype_name(dtype), memory_type(dtype), world, kUnrolledRanks,
+                     of_rank("0"), of_rank("r"), round(dtype) + "(sum)"));
+  }
+  const auto [type, registers] = multimem_vector(dtype, width);
+  std::vector<std::string> outputs, values;
+  for (int i = 0; i < registers; ++i) {
+    outputs.push_back(fmt::format("\"={}\"(w[{}])", dtype == DType::kF32 ? "f" : "r", i));
+  }
+  for (int e = 0; e < width; ++e) {
+    const std::string word = fmt::format("w[{}]", dtype == DType::kF32 ? e : e / 2);
+    values.push_back(
+        dtype == DType::kF32
+            ? word
+            : widened(dtype, fmt::format("({})({} >> {})", memory_type(dtype), word, e % 2 * 16)));
+  }
+  const std::string vector = fmt::format(
+      "    {} w[{}];\n    asm volatile(\"multimem.ld_reduce.relaxed.sys.global.add{}{} {}, "
+      "[%{}];\"\n                 : {} : \"l\"(p) : \"memory\");\n",
+      dtype == DType::kF32 ? "float" : "unsigned", registers,
+      dtype == DType::kF32 ? "" : ".acc::f32", type, asm_registers(0, registers), registers,
+      fmt::join(outputs, ", "));
+  return multimem("reduce", dtype, width, vector, values);
+}
+
+std::string Preamble::multimem_store(DType dtype, int width, int world) {
+  const std::string one = fmt::format("store_one_{}", dtype_name(dtype));
+  need(kMultimemOne, one,
+       dtype == DType::kF32 ? std::string(kStoreOneF32)
+                            : fmt::format(kStoreOne16, dtype_name(dtype), memory_type(dtype), world,
+                                          kUnrolledRanks, narrowed(dtype, "v")));
+  const auto [type, registers] = multimem_vector(dtype, width);
+  std::vector<std::string> inputs;
+  for (int i = 0; i < registers; ++i) {
+    const auto element = [&](int e) { return narrowed(dtype, fmt::format("v[{}]", e)); };
+    inputs.push_back(dtype == DType::kF32 ? fmt::format("\"f\"(v[{}])", i)
+                                          : fmt::format("\"r\"((unsigned){} | (unsigned){} << 16)",
+                                                        element(2 * i), element(2 * i + 1)));
+  }
+  const std::string vector = fmt::format(
+      "    asm volatile(\"multimem.st.relaxed.sys.global{} [%0], {};\"\n"
+      "                 :: \"l\"(p), {} : \"memory\");\n",
+      type, asm_registers(1, registers), fmt::join(inputs, ", "));
+  return multimem("store", dtype, width, vector, {});
+}
+
+/// `vector`: the statements for all elements at once; `values`: what a reduction makes of them.
+std::string Preamble::multimem(std::string_view what, DType dtype, int width,
+                               const std::string& vector, const std::vector<std::string>& values) {
+  const bool stores = values.empty();
+  const std::string name = fmt::format("multimem_{}_{}_{}", what, dtype_name(dtype), width);
+  std::vector<std::string> bools, all;
+  std::string each;
+  for (int e = 0; e < width; ++e) {
+    all.push_back(fmt::format("ok{}", e));
+    bools.push_back("bool " + all.back());
+    const std::string one =
+        fmt::format("{}_one_{}(peers, multicast, p + {}", what, dtype_name(dtype), e);
+    each += stores ? fmt::format("  if (ok{0}) {1}, v[{0}]);\n", e, one)
+                   : fmt::format("  v[{0}] = ok{0} ? {1}) : 0.0f;\n", e, one);
+  }
+  std::string together;
+  // One element of 16 bits is never whole; one of 32 needs no other way.
+  if (width > 1) {
+    together = fmt::format("  if ({}) {{\n{}", fmt::join(all, " && "), vector);
+    for (int e = 0; e < static_cast<int>(values.size()); ++e) {
+      together += fmt::format("    v[{}] = {};\n", e, values[static_cast<std::size_t>(e)]);
+    }
+    together += "    return;\n  }\n";
+  }
+  return need(
+      kMultimem, name,
+      fmt::format("__device__ __forceinline__ void {0}({1}float* v, const Peers& peers, const "
+                  "unsigned char* multicast, {2}unsigned char* base, long long at, {3}) {{\n"
+                  "  {2}{4}* const p = ({2}{4}*)base + at;\n{5}{6}}}\n",
+                  name, stores ? "const " : "", stores ? "" : "const ", fmt::join(bools, ", "),
+                  memory_type(dtype), together, each));
 }
 
 std::string Preamble::unpack(DType dtype, int width) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "codegen/tile/tile.h"
 
@@ -62,12 +63,20 @@ class Preamble {
   /// Beside packets: `void f(const Comm& c, unsigned char* base, long long at, const V* v, bool
   /// ok)`: one packet, of `width` elements from element `at` on.
   std::string ll_store(DType dtype, int width);
+  /// `void f(float* v, const Peers& peers, const unsigned char* multicast, const unsigned char*
+  /// base, long long at, bool ok0, ...)`: the sum over all ranks of elements at base[at], zeros
+  /// where not ok.
+  std::string multimem_reduce(DType dtype, int width, int world);
+  /// `void f(const float* v, ...)`, the same: stores to all ranks.
+  std::string multimem_store(DType dtype, int width, int world);
   /// `void f(V* v, unsigned payload, bool ok0, ...)`: an element that is not ok is zero.
   std::string unpack(DType dtype, int width);
 
   [[nodiscard]] std::string text() const;
 
  private:
+  std::string multimem(std::string_view what, DType dtype, int width, const std::string& vector,
+                       const std::vector<std::string>& values);
   std::string widened(DType dtype, const std::string& element);
   std::string narrowed(DType dtype, const std::string& value);
   std::string extreme(std::string_view name, char sign, Kind kind);

@@ -70,6 +70,9 @@ std::string Printer::signature() {
         // By reference, so that an index that is no constant makes no copy of it.
         text += "const __grid_constant__ Peers peers";
         break;
+      case KernelParam::Kind::kMulticast:
+        text += "unsigned char* multicast";
+        break;
       case KernelParam::Kind::kRank:
         text += "int rank";
         break;
@@ -278,6 +281,10 @@ void Printer::instruction(Id id) {
       out_.line(fmt::format("unsigned char* const {} = peers.base[{}] + {};", name(id),
                             ref(inst.args[1]), ref(inst.args[0])));
       break;
+    case Op::kMulticast:
+      out_.line(
+          fmt::format("unsigned char* const {} = multicast + {};", name(id), ref(inst.args[0])));
+      break;
     case Op::kLoad:
       load(id);
       break;
@@ -292,6 +299,10 @@ void Printer::instruction(Id id) {
       break;
     case Op::kLlLoad:
       ll_loads({&id, 1});
+      break;
+    case Op::kMultimemReduce:
+    case Op::kMultimemStore:
+      multimem(id);
       break;
     case Op::kCheckIndex:
       check_index(id);

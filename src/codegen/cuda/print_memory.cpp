@@ -126,6 +126,28 @@ void Printer::ll_store(Id id) {
   });
 }
 
+void Printer::multimem(Id id) {
+  const Inst& inst = p_.at(id);
+  const bool stores = inst.op == Op::kMultimemStore;
+  const std::string access = stores ? preamble_.multimem_store(inst.dtype, inst.width, p_.world)
+                                    : preamble_.multimem_reduce(inst.dtype, inst.width, p_.world);
+  if (!stores) declare(id);
+  each(layout(inst.layout).registers(), inst.width, [&](std::string_view i) {
+    std::vector<std::string> ok;
+    for (int e = 0; e < inst.width; ++e) {
+      const std::string reg = beside(i, e);
+      if (stores) {
+        ok.push_back(stored(inst, reg));
+      } else {
+        ok.push_back(inst.args.size() > 2 ? ref(inst.args[2], Element{inst.layout, reg}) : "true");
+      }
+    }
+    return fmt::format("{}({} + {}, peers, multicast, {}, {}, {});", access,
+                       stores ? storage(inst.args[2]) : name(id), i, ref(inst.args[0]),
+                       ref(inst.args[1], Element{inst.layout, i}), fmt::join(ok, ", "));
+  });
+}
+
 void Printer::copy_to_shared(Id id) {
   const Inst& inst = p_.at(id);
   const Id mask = inst.args[4];

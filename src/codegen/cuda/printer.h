@@ -53,6 +53,7 @@ class Printer {
   [[nodiscard]] std::size_t packets_together(std::span<const Id> ids) const;
   void ll_loads(std::span<const Id> ids);
   void ll_store(Id id);
+  void multimem(Id id);
   void need_packets() {
     preamble_.packets();
     packets_ = true;

@@ -58,6 +58,8 @@ std::vector<std::size_t> elementwise_operands(const Inst& inst) {
     case Op::kStore:
     case Op::kLlStore:
     case Op::kLlLoad:
+    case Op::kMultimemReduce:
+    case Op::kMultimemStore:
     case Op::kCheckIndex:
       return from(1);
     case Op::kCopyToShared:
@@ -78,6 +80,7 @@ Type domain(const Program& p, const Inst& inst) {
   switch (inst.op) {
     case Op::kStore:
     case Op::kLlStore:
+    case Op::kMultimemStore:
     case Op::kCheckIndex:
       return p.at(inst.args[1]).type;
     case Op::kCopyToShared:

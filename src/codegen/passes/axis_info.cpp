@@ -110,7 +110,7 @@ std::int64_t AxisAnalysis::pointer_alignment(Id pointer) {
   if (inst.op == Op::kPtrAdd) {
     return std::min(pointer_alignment(inst.args[0]), of(inst.args[1]).divisibility);
   }
-  if (inst.op == Op::kPeer) return of(inst.args[0]).divisibility;
+  if (inst.op == Op::kPeer || inst.op == Op::kMulticast) return of(inst.args[0]).divisibility;
   if (inst.op == Op::kMap && inst.fn == Fn::kSelect) {
     return std::min(pointer_alignment(inst.args[1]), pointer_alignment(inst.args[2]));
   }

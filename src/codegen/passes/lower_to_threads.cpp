@@ -108,10 +108,9 @@ class Lowering {
     const Inst& by = p_.at(uses(id).user);
     const Inst& from = p_.at(inst.args[0]);
     const bool kept = from.op == Op::kMap || from.op == Op::kLoad || from.op == Op::kLlLoad ||
-                      from.op == Op::kReduce || from.op == Op::kForResult ||
-                      from.op == Op::kConvertLayout;
-    const bool stores = by.op == Op::kStore || by.op == Op::kLlStore || by.op == Op::kStoreShared;
-    return kept && from.place != Place::kInline && stores && by.args[2] == id &&
+                      from.op == Op::kMultimemReduce || from.op == Op::kReduce ||
+                      from.op == Op::kForResult || from.op == Op::kConvertLayout;
+    return kept && from.place != Place::kInline && stores_value(by.op) && by.args[2] == id &&
            by.dtype == inst.dtype;
   }
 
@@ -133,10 +132,11 @@ class Lowering {
       case Op::kLoad:
       case Op::kStore:
       case Op::kLlLoad:
-      case Op::kLlStore: {
+      case Op::kLlStore:
+      case Op::kMultimemReduce:
+      case Op::kMultimemStore: {
         // A mask of one column is kept, to be spread over the columns of the access.
-        const bool stores = by.op == Op::kStore || by.op == Op::kLlStore;
-        const bool is_value = stores && by.args[2] == id;
+        const bool is_value = stores_value(by.op) && by.args[2] == id;
         return !is_value &&
                (inst.type.is_scalar() || inst.type.cols == p_.at(by.args[1]).type.cols);
       }
@@ -174,6 +174,11 @@ class Lowering {
         case Op::kLlLoad:
           whole_packets(id);
           packets_ = true;
+          break;
+        case Op::kMultimemReduce:
+        case Op::kMultimemStore:
+          inst.width = multimem_width(inst);
+          if (inst.op == Op::kMultimemStore) one_of_copies(inst);
           break;
         case Op::kSignal:
           vote(inst);
@@ -251,6 +256,12 @@ class Lowering {
     const Id masked = inst.args.size() > mask ? inst.args[mask] : kNone;
     return axis_.access_width(inst.args[pointer], inst.args[pointer + 1], masked, inst.dtype,
                               layout.vector_width());
+  }
+
+  /// Each element has its own mask: what is not whole goes element by element.
+  int multimem_width(const Inst& inst) {
+    return axis_.access_width(inst.args[0], inst.args[1], kNone, inst.dtype,
+                              layout(inst).vector_width());
   }
 
   void one_of_copies(Inst& inst) {

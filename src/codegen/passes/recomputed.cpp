@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/passes/walk.h"
+#include "codegen/tile/op_info.h"
 
 namespace braid::tile {
 namespace {
@@ -26,9 +27,7 @@ std::vector<bool> recomputed_tiles(const Program& p) {
   const auto want = [&](Id id) { wanted[static_cast<std::size_t>(id)] = true; };
   for_each_inst(p, [&](Id id) {
     const Inst& inst = p.at(id);
-    if (inst.op == Op::kStore || inst.op == Op::kLlStore || inst.op == Op::kStoreShared) {
-      want(inst.args[2]);
-    }
+    if (stores_value(inst.op)) want(inst.args[2]);
     if (inst.op == Op::kDot) want(inst.args[0]), want(inst.args[1]);
     if (inst.op == Op::kReduce) want(inst.args[0]);
     // A yield is written while other carried values change.

@@ -63,11 +63,16 @@ Id BodyEmitter::conjunction(const Mask& mask, int cols) {
   return all;
 }
 
-Id BodyEmitter::load(Id pointer, const Coords& at, DType dtype, const Mask& mask) {
+BodyEmitter::Elements BodyEmitter::elements(Id pointer, const Coords& at, DType dtype) {
   CoordsBuilder::Offset offset = coords_.offset(at);
   if (offset.scalar != kNone) pointer = b_.ptr_add(pointer, offset.scalar, dtype);
   if (offset.tile == kNone) offset.tile = b_.splat(Kind::kI32, rows_, 1, 0);
-  return b_.load(pointer, offset.tile, conjunction(mask, b_.type(offset.tile).cols), dtype);
+  return {pointer, offset.tile};
+}
+
+Id BodyEmitter::load(Id pointer, const Coords& at, DType dtype, const Mask& mask) {
+  const Elements from = elements(pointer, at, dtype);
+  return b_.load(from.pointer, from.offset, masked(mask, from), dtype);
 }
 
 Id BodyEmitter::load_input(ValueId value, const Coords& at, const Mask& mask) {
@@ -265,7 +270,13 @@ void BodyEmitter::store_sum(const Coords& at, const Mask& mask) {
   const Node& collective = *info_.collective;
   const TensorType& type = body_.type(collective.inputs[0]);
   const Coords own = coords_.reshape(at, type.shape);
-  const Id sum = value(collective.outputs[0], own, mask);
+  Id sum = value(collective.outputs[0], own, mask);
+  if (info_.multimem) {
+    Elements to = elements(multicast_operand(collective), own, type.dtype);
+    match(to, sum);
+    b_.multimem_store(to.pointer, to.offset, sum, masked(mask, to), type.dtype);
+    return;
+  }
   const Id rank = b_.param({.kind = KernelParam::Kind::kRank,
                             .index = 0,
                             .expr = 0,
@@ -273,15 +284,17 @@ void BodyEmitter::store_sum(const Coords& at, const Mask& mask) {
   store(b_.peer(operand_offset(collective), rank), type, sum, own, mask);
 }
 
+/// Where one of the two is the same for all columns, it is spread over them.
+void BodyEmitter::match(Elements& to, Id& id) {
+  to.offset = spread_like(to.offset, id, /*is_stored=*/false);
+  id = spread_like(id, to.offset, /*is_stored=*/true);
+}
+
 void BodyEmitter::store(Id pointer, const TensorType& type, Id id, const Coords& own,
                         const Mask& mask) {
-  CoordsBuilder::Offset offset = coords_.offset(own);
-  if (offset.scalar != kNone) pointer = b_.ptr_add(pointer, offset.scalar, type.dtype);
-  if (offset.tile == kNone) offset.tile = b_.splat(Kind::kI32, rows_, 1, 0);
-  // Where one of the two is the same for all columns, it is spread over them.
-  offset.tile = spread_like(offset.tile, id, /*is_stored=*/false);
-  b_.store(pointer, offset.tile, spread_like(id, offset.tile, /*is_stored=*/true),
-           conjunction(mask, b_.type(offset.tile).cols), type.dtype);
+  Elements to = elements(pointer, own, type.dtype);
+  match(to, id);
+  b_.store(to.pointer, to.offset, id, masked(mask, to), type.dtype);
 }
 
 Id BodyEmitter::spread_like(Id narrow, Id wide, bool is_stored) {

@@ -31,6 +31,7 @@ struct BodyInfo {
   ValueId gathered = -1;  ///< the collective's result, where the kernel itself puts it in memory
   bool packets = false;   ///< the collective's operand goes to the peers as packets
   bool reduces_product = false;      ///< the prologue is what the kernel's matmul computes
+  bool multimem = false;  ///< it is reduced, and the sum stored, on all ranks at once
   std::vector<const Node*> matmuls;  ///< one, or a pair that shares its first operand
   std::vector<bool> per_row;         ///< per value: one element per row, not one per point
   bool narrow = false;               ///< 32-bit indices reach everything
@@ -91,7 +92,8 @@ class BodyEmitter {
   /// Elements of a dense tensor at `pointer`.
   void store(tile::Id pointer, const TensorType& type, tile::Id id, const Coords& at,
              const Mask& mask);
-  /// Writes the sum of the collective over this rank's own operand, in its arena.
+  /// Writes the sum of the collective over this rank's own operand, in its arena, or over that of
+  /// every rank.
   void store_sum(const Coords& at, const Mask& mask);
   /// From here on the collective's result is read from the operand of `rank`, a scalar, where that
   /// one has put it.
@@ -136,7 +138,20 @@ class BodyEmitter {
   tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
   tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
+  /// Where the elements of a dense tensor are: at offsets of `rows_` by columns, or by one.
+  struct Elements {
+    tile::Id pointer, offset;
+  };
+  Elements elements(tile::Id pointer, const Coords& at, DType dtype);
+  /// What is stored, and where, of one shape.
+  void match(Elements& to, tile::Id& id);
+  tile::Id masked(const Mask& mask, const Elements& at) {
+    return conjunction(mask, b_.type(at.offset).cols);
+  }
+  tile::Id multimem_sum(const Node& node, const Collective& form, const Coords& at,
+                        const Mask& mask);
   tile::Id operand_offset(const Node& collective);
+  tile::Id multicast_operand(const Node& collective);
   struct FromPeers;
   struct Gathering;
   tile::Id from_peers(const Node& node, const Coords& at, const Mask& mask);
@@ -191,7 +206,7 @@ void emit_piece(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& 
 void emit_prologue(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
                    const PieceWork& work, tile::Id piece);
 /// The two halves of an all-reduce in two shots: the sum at the piece's places into this rank's
-/// operand, and `emit_piece` where it is read from the operand of `owner`.
+/// operand, or every rank's, and `emit_piece` where it is read from the operand of `owner`.
 void emit_sum(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
               const PieceWork& work, tile::Id piece);
 void emit_piece_of(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,

@@ -21,6 +21,15 @@
 // The k-th piece of block b belongs to rank (b + k) mod world, so that few pieces, too, are spread
 // over the ranks.
 //
+// Multimem, of an all-reduce: the same two shots by instructions that access all ranks at once, so
+// that the links reduce and multiply. An element is summed up by one rank, in the hardware's order:
+// all ranks have the same bits, others than those of the other algorithms. The kernel ends with its
+// work: nobody is read, or written to, after the second barrier.
+//
+//     for each own piece: the sum of all ranks' operands, to the same place on every rank
+//     signal, wait        all sums that blocks b have made are there
+//     for each piece:     read here, then the rest of the body
+//
 // Packets (packets.cpp), of an all-reduce: twice the bytes, and no barrier. The operand is not in
 // the arena; the kernel may compute it in registers. Nobody reads a peer's memory, so no run has to
 // end with a barrier either. Sums are the same bits.
@@ -84,6 +93,13 @@ std::string refuse(const Graph& body) {
     const DType dtype = body.type(info.collective->inputs[0]).dtype;
     if (!fits_packet(dtype)) return fmt::format("a packet has no room for {}", dtype_name(dtype));
   }
+  if (info.multimem) {
+    const ValueId operand = info.collective->inputs[0];
+    const Collective form =
+        collective_of(body, info.collective->op_name(), info.collective->attrs, body.type(operand));
+    const std::string reason = cannot_multimem(*form.reduce, body.type(operand).dtype);
+    if (!reason.empty()) return reason;
+  }
   if (!info.matmuls.empty()) return "a matmul and a collective are separate kernels";
   if (info.rows == Rows::kStrided) {
     return "a reduction over other than the last dims and a collective are separate kernels";
@@ -114,6 +130,12 @@ class Pieces {
     const tile::Id first =
         b_.map(Fn::kAdd, {b_.program_id(), b_.map(Fn::kMul, {turn, b_.num_programs()})});
     each(first, b_.map(Fn::kMul, {b_.num_programs(), world}), emit_sum);
+  }
+  void from_rank(tile::Id rank) {
+    each(b_.program_id(), b_.num_programs(),
+         [rank](auto& b, const auto& spec, const auto& info, const auto& work, tile::Id piece) {
+           emit_piece_of(b, spec, info, work, piece, rank);
+         });
   }
   void from_owners() {
     each(b_.program_id(), b_.num_programs(),
@@ -159,8 +181,10 @@ tile::Program build(const KernelSpec& spec, const Target&, int ranks_per_device)
     return program;
   }
   program.flag_slots = (two_shot ? 3 : 2) * program.grid.evaluate({});
-  const tile::Id closing =
-      b.param({.kind = KernelParam::Kind::kClosing, .index = 0, .expr = 0, .group = group});
+  const auto param = [&](KernelParam::Kind kind) {
+    return b.param({.kind = kind, .index = 0, .expr = 0, .group = group});
+  };
+  const tile::Id closing = info.multimem ? tile::kNone : param(KernelParam::Kind::kClosing);
   tile::Id slot = tile::kNone;
   const auto meet = [&](tile::Id predicate) {
     slot = slot == tile::kNone ? b.program_id() : b.map(Fn::kAdd, {b.num_programs(), slot});
@@ -169,15 +193,15 @@ tile::Program build(const KernelSpec& spec, const Target&, int ranks_per_device)
   };
   if (info.prologue >= 0) pieces.prologue();
   meet(tile::kNone);
-  if (two_shot) {
-    pieces.own_sums(
-        b.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group}));
+  if (info.multimem || two_shot) {
+    const tile::Id rank = param(KernelParam::Kind::kRank);
+    pieces.own_sums(rank);
     meet(tile::kNone);
-    pieces.from_owners();
+    info.multimem ? pieces.from_rank(rank) : pieces.from_owners();
   } else {
     pieces.one_shot();
   }
-  meet(closing);
+  if (!info.multimem) meet(closing);
   return program;
 }
 

@@ -76,6 +76,11 @@ Id BodyEmitter::operand_offset(const Node& collective) {
   return b_.param(what, 256);
 }
 
+/// The same at all ranks.
+Id BodyEmitter::multicast_operand(const Node& collective) {
+  return b_.multicast(operand_offset(collective), *collective.attr<std::string>("group"));
+}
+
 /// What is read, and where.
 struct BodyEmitter::FromPeers {
   const Collective& form;
@@ -103,6 +108,7 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   if (info_.reduces_product && form.scatter_dim) return pushed(node, form, at, mask);
   const Id offset = operand_offset(node);
   if (owner_ != kNone) return load(b_.peer(offset, owner_), at, type.dtype, mask);
+  if (info_.multimem) return multimem_sum(node, form, at, mask);
   const bool even = form.splits.empty();
   const Coords own = form.scatter_dim && even ? own_chunk(form, group, type.shape, at) : at;
   if (form.src) return load(b_.peer(offset, b_.integer(*form.src)), own, type.dtype, mask);
@@ -136,6 +142,16 @@ Id BodyEmitter::pushed(const Node& node, const Collective& form, const Coords& a
     const Id part = b_.ptr_add(operand, b_.map(Fn::kMul, {rank, elements}), chunk.dtype);
     return load(part, at, chunk.dtype, mask);
   });
+}
+
+/// In the order of the hardware.
+Id BodyEmitter::multimem_sum(const Node& node, const Collective& form, const Coords& at,
+                             const Mask& mask) {
+  const DType dtype = body_.type(node.inputs[0]).dtype;
+  const Elements from = elements(multicast_operand(node), at, dtype);
+  const Id sum = b_.multimem_reduce(from.pointer, from.offset, masked(mask, from), dtype);
+  if (*form.reduce == ReduceOp::kSum) return sum;
+  return b_.map(Fn::kDiv, {sum, b_.constant(Kind::kF32, static_cast<double>(form.ranks))});
 }
 
 /// In the order of the ranks; `part`: what one of them has, asked for of `together` ranks before

@@ -170,20 +170,25 @@ Id Builder::peer(Id offset, Id rank) {
   return append({.op = Op::kPeer, .type = {Kind::kPtr}, .args = {offset, rank}});
 }
 
-Id Builder::load(Id pointer, Id offset, Id mask, DType dtype) {
+Id Builder::multicast(Id offset, const std::string& group) {
+  param({.kind = KernelParam::Kind::kMulticast, .index = 0, .expr = 0, .group = group});
+  return append({.op = Op::kMulticast, .type = {Kind::kPtr}, .args = {offset}});
+}
+
+Id Builder::load_by(Op op, Id pointer, Id offset, Id mask, DType dtype) {
   const Type& at = type(offset);
   std::vector<Id> args{pointer, offset};
   if (mask != kNone) args.push_back(mask);
-  return append({.op = Op::kLoad,
+  return append({.op = op,
                  .type = {is_float(dtype) ? Kind::kF32 : Kind::kI64, at.rows, at.cols},
                  .args = std::move(args),
                  .dtype = dtype});
 }
 
-void Builder::store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
+void Builder::store_by(Op op, Id pointer, Id offset, Id value, Id mask, DType dtype) {
   std::vector<Id> args{pointer, offset, value};
   if (mask != kNone) args.push_back(mask);
-  append({.op = Op::kStore, .type = {}, .args = std::move(args), .dtype = dtype});
+  append({.op = op, .type = {}, .args = std::move(args), .dtype = dtype});
 }
 
 Id Builder::ll_load(Id pointer, Id offset, Id rank, Id mask, DType dtype) {
@@ -194,12 +199,6 @@ Id Builder::ll_load(Id pointer, Id offset, Id rank, Id mask, DType dtype) {
                  .type = {is_float(dtype) ? Kind::kF32 : Kind::kI64, at.rows, at.cols},
                  .args = std::move(args),
                  .dtype = dtype});
-}
-
-void Builder::ll_store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
-  std::vector<Id> args{pointer, offset, value};
-  if (mask != kNone) args.push_back(mask);
-  append({.op = Op::kLlStore, .type = {}, .args = std::move(args), .dtype = dtype});
 }
 
 Id Builder::convert_layout(Id tile) {

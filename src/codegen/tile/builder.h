@@ -32,14 +32,28 @@ class Builder {
   }
   Id ptr_add(Id pointer, Id elements, DType dtype);
   Id peer(Id offset, Id rank);
-  Id load(Id pointer, Id offset, Id mask, DType dtype);
-  void store(Id pointer, Id offset, Id value, Id mask, DType dtype);
+  Id load(Id pointer, Id offset, Id mask, DType dtype) {
+    return load_by(Op::kLoad, pointer, offset, mask, dtype);
+  }
+  void store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
+    store_by(Op::kStore, pointer, offset, value, mask, dtype);
+  }
   /// Adds the parameters with which a kernel tells what went wrong.
   void can_fail();
   /// This block's epoch, and packets (tile.h).
   Id epoch() { return append({.op = Op::kEpoch, .type = {Kind::kI64}, .args = {}}); }
   Id ll_load(Id pointer, Id offset, Id rank, Id mask, DType dtype);
-  void ll_store(Id pointer, Id offset, Id value, Id mask, DType dtype);
+  void ll_store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
+    store_by(Op::kLlStore, pointer, offset, value, mask, dtype);
+  }
+  /// All ranks at once (tile.h): the address of an offset in the arenas of the group.
+  Id multicast(Id offset, const std::string& group);
+  Id multimem_reduce(Id pointer, Id offset, Id mask, DType dtype) {
+    return load_by(Op::kMultimemReduce, pointer, offset, mask, dtype);
+  }
+  void multimem_store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
+    store_by(Op::kMultimemStore, pointer, offset, value, mask, dtype);
+  }
   /// The same tile in a layout of its own: what follows does not take that of what went before.
   Id convert_layout(Id tile);
   void check_index(Id index, Id extent, Id mask, int node);
@@ -82,6 +96,9 @@ class Builder {
   [[nodiscard]] const Type& type(Id id) const { return p_.at(id).type; }
 
  private:
+  Id load_by(Op op, Id pointer, Id offset, Id mask, DType dtype);
+  void store_by(Op op, Id pointer, Id offset, Id value, Id mask, DType dtype);
+
   Program& p_;
   std::vector<Id>* block_;
   struct OpenLoop {

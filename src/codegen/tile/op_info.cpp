@@ -16,6 +16,7 @@ constexpr OpInfo kOps[] = {
     {Op::kRange, "range", 0, 0, true, false, true},
     {Op::kMap, "map", 1, 3, true, false, false},
     {Op::kPtrAdd, "ptr_add", 2, 2, true, false, false},
+    {Op::kMulticast, "multicast", 1, 1, true, false, false},
     {Op::kPeer, "peer", 2, 2, true, false, false},
     {Op::kLoad, "load", 2, 3, true, true, false},
     {Op::kStore, "store", 3, 4, false, true, false},
@@ -38,6 +39,8 @@ constexpr OpInfo kOps[] = {
     {Op::kLlStore, "ll_store", 3, 4, false, true, false},
     {Op::kLlLoad, "ll_load", 3, 4, true, true, false},
     {Op::kMark, "mark", 2, 2, false, false, true},
+    {Op::kMultimemReduce, "multimem_reduce", 2, 3, true, true, false},
+    {Op::kMultimemStore, "multimem_store", 3, 4, false, true, false},
 };
 
 struct FnInfo {
@@ -98,14 +101,22 @@ struct ParamName {
   std::string_view name;
 };
 constexpr ParamName kParams[] = {
-    {KernelParam::Kind::kInput, "input"},     {KernelParam::Kind::kOutput, "output"},
-    {KernelParam::Kind::kScalar, "scalar"},   {KernelParam::Kind::kPeers, "peers"},
-    {KernelParam::Kind::kOffset, "offset"},   {KernelParam::Kind::kResultOffset, "result_offset"},
-    {KernelParam::Kind::kRank, "rank"},       {KernelParam::Kind::kFlags, "flags"},
-    {KernelParam::Kind::kScratch, "scratch"}, {KernelParam::Kind::kStep, "step"},
-    {KernelParam::Kind::kRecord, "record"},   {KernelParam::Kind::kClosing, "closing"},
-    {KernelParam::Kind::kTimeout, "timeout"}, {KernelParam::Kind::kMarks, "marks"},
+    {KernelParam::Kind::kInput, "input"},
+    {KernelParam::Kind::kOutput, "output"},
+    {KernelParam::Kind::kScalar, "scalar"},
+    {KernelParam::Kind::kPeers, "peers"},
+    {KernelParam::Kind::kOffset, "offset"},
+    {KernelParam::Kind::kResultOffset, "result_offset"},
+    {KernelParam::Kind::kRank, "rank"},
+    {KernelParam::Kind::kFlags, "flags"},
+    {KernelParam::Kind::kScratch, "scratch"},
+    {KernelParam::Kind::kStep, "step"},
+    {KernelParam::Kind::kRecord, "record"},
+    {KernelParam::Kind::kClosing, "closing"},
+    {KernelParam::Kind::kTimeout, "timeout"},
     {KernelParam::Kind::kBytes, "bytes"},
+    {KernelParam::Kind::kMulticast, "multicast"},
+    {KernelParam::Kind::kMarks, "marks"},
 };
 
 template <class Table, class Test>

@@ -24,10 +24,17 @@ const OpInfo& op_info(Op op);
 /// Whether it is needed though nobody uses its result. A wait is, for packets too: what comes after
 /// it may overwrite what the peer read before it sent them.
 inline bool has_effect(Op op) { return !op_info(op).has_result || op == Op::kLlLoad; }
+/// Whether it stores its operand 2, a value in registers.
+inline bool stores_value(Op op) {
+  return op == Op::kStore || op == Op::kLlStore || op == Op::kMultimemStore ||
+         op == Op::kStoreShared;
+}
+/// Whether it accesses all ranks at once.
+inline bool is_multimem(Op op) { return op == Op::kMultimemReduce || op == Op::kMultimemStore; }
 /// Whether it exists in kernels of a group alone.
 inline bool communicates(Op op) {
   return op == Op::kSignal || op == Op::kWait || op == Op::kEpoch || op == Op::kLlStore ||
-         op == Op::kLlLoad;
+         op == Op::kLlLoad || is_multimem(op);
 }
 std::optional<Op> op_named(std::string_view name);
 

@@ -7,18 +7,26 @@ namespace braid::tile {
 
 namespace {
 
-Id peer_of(const Program& p, Id pointer) {
+/// The address in the arenas, of one rank or of all, that a pointer comes from.
+Id remote_of(const Program& p, Id pointer) {
   while (p.at(pointer).op == Op::kPtrAdd) pointer = p.at(pointer).args[0];
-  return p.at(pointer).op == Op::kPeer ? pointer : kNone;
+  const Op op = p.at(pointer).op;
+  return op == Op::kPeer || op == Op::kMulticast ? pointer : kNone;
 }
 
-/// Whether a store goes to this rank's own arena.
-bool stores_here(const Program& p, const Inst& inst) {
-  const Id peer = inst.op == Op::kStore ? peer_of(p, inst.args[0]) : kNone;
-  if (peer == kNone) return false;
+/// Whether a pointer leads to this rank's own arena, by way of its rank.
+bool is_own(const Program& p, Id pointer) {
+  const Id peer = remote_of(p, pointer);
+  if (peer == kNone || p.at(peer).op != Op::kPeer) return false;
   const Inst& rank = p.at(p.at(peer).args[1]);
   return rank.op == Op::kParam &&
          p.params[static_cast<std::size_t>(rank.index)].what.kind == KernelParam::Kind::kRank;
+}
+
+/// Whether it stores to this rank's arena. A store to all ranks stands between two meetings
+/// (verify), so that on each of them it is over within the step, like one of its own.
+bool stores_here(const Program& p, const Inst& inst) {
+  return inst.op == Op::kMultimemStore || (inst.op == Op::kStore && is_own(p, inst.args[0]));
 }
 
 bool is_operand(const KernelParam* what) {
@@ -41,7 +49,7 @@ bool knows_closing(const Program& p, Id id) {
 }  // namespace
 
 const KernelParam* symmetric_buffer(const Program& p, Id pointer) {
-  const Id peer = peer_of(p, pointer);
+  const Id peer = remote_of(p, pointer);
   if (peer == kNone) return nullptr;
   Id offset = p.at(peer).args[0];
   while (p.at(offset).op == Op::kMap) offset = p.at(offset).args[0];
@@ -67,13 +75,20 @@ std::vector<Clobbered> clobbered_operands(const Program& p) {
   return {found.begin(), found.end()};
 }
 
+bool is_multicast(const Program& p, Id pointer) {
+  const Id address = remote_of(p, pointer);
+  return address != kNone && p.at(address).op == Op::kMulticast;
+}
+
+// What multimem instructions read is, like what they write, over within the step.
 std::vector<RemoteAccess> remote_accesses(const Program& p) {
   std::set<RemoteAccess> found;
   for (const Inst& inst : p.insts) {
     const bool write = inst.op == Op::kStore;
     if (!write && inst.op != Op::kLoad && inst.op != Op::kCopyToShared) continue;
-    const KernelParam* what = symmetric_buffer(p, inst.args[inst.op == Op::kCopyToShared ? 2 : 0]);
-    if (is_operand(what) && !stores_here(p, inst)) {
+    const Id pointer = inst.args[inst.op == Op::kCopyToShared ? 2 : 0];
+    const KernelParam* what = symmetric_buffer(p, pointer);
+    if (is_operand(what) && !is_own(p, pointer)) {
       found.insert({is_output(what), what->index, write});
     }
   }

@@ -10,6 +10,9 @@ namespace braid::tile {
 /// The symmetric buffer that a pointer leads to on a rank, or null.
 [[nodiscard]] const KernelParam* symmetric_buffer(const Program& program, Id pointer);
 
+/// Whether it leads to all ranks at once.
+[[nodiscard]] bool is_multicast(const Program& program, Id pointer);
+
 /// The operands of the body that ranks write to in each other's arenas, or each in its own by way
 /// of its rank.
 [[nodiscard]] std::vector<Clobbered> clobbered_operands(const Program& program);

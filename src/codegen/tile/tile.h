@@ -49,6 +49,7 @@ enum class Op : std::uint8_t {
   kRange,        ///< tile: the row (`index` 0) or column (`index` 1) of each element
   kMap,          ///< `fn` element by element; scalars and [rows, 1] operands are broadcast
   kPtrAdd,       ///< pointer, scalar offset in bytes
+  kMulticast,    ///< the address of a symmetric-arena offset on all ranks at once
   kPeer,         ///< address of symmetric-arena offset args[0] on rank args[1], a scalar
   kLoad,         ///< pointer, offset tile (elements), [mask]; masked elements are 0
   kStore,        ///< pointer, offset tile, value, [mask]
@@ -81,6 +82,9 @@ enum class Op : std::uint8_t {
   kLlLoad,  ///< pointer, offset tile (elements), rank, [mask]: waits until each packet, which
             ///< comes from the rank, has this epoch; masked elements are 0
   kMark,    ///< rank, number, scalars: notes when the block goes on to protocol::Mark::What `index`
+  kMultimemReduce,  ///< pointer, offset tile (elements), [mask]: the sum of the elements of all
+                    ///< ranks, in f32 and rounded once; masked elements are 0
+  kMultimemStore,   ///< pointer, offset tile (elements), value, [mask]: to all ranks
 };
 
 /// Scalar functions of kMap. Comparison and logic give predicates. Of floats, kMin and kMax keep

@@ -9,6 +9,7 @@
 #include "codegen/protocol.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/remote.h"
+#include "codegen/tile/verify_multimem.h"
 #include "codegen/tile/verify_packets.h"
 
 namespace braid::tile {
@@ -31,6 +32,10 @@ class Verifier {
       check_param(fmt::format("param {}", i), p_.params[i].what);
     }
     block(p_.body, [] {});
+    if (const Id unmet = multimem_without_meeting(p_); unmet != kNone) {
+      at_ = unmet;
+      fail("an access of all ranks", "a wait for all of them, without condition, before and after");
+    }
   }
 
  private:
@@ -150,6 +155,7 @@ class Verifier {
     own_type(inst);
     operands(inst);
     if (const auto problem = packet_problem(p_, inst)) fail(problem->found, problem->expected);
+    if (const auto problem = multimem_problem(p_, inst)) fail(problem->found, problem->expected);
   }
 
   void own_type(const Inst& inst) const {
@@ -183,9 +189,13 @@ class Verifier {
         scalar_integer(args[0], "the offset");
         scalar_integer(args[1], "the rank");
         break;
+      case Op::kMulticast:
+        scalar_integer(args[0], "the offset");
+        break;
       case Op::kLoad:
+      case Op::kMultimemReduce:
       case Op::kLlLoad: {
-        const std::size_t masked = inst.op == Op::kLoad ? 2 : 3;
+        const std::size_t masked = inst.op == Op::kLlLoad ? 3 : 2;
         pointer(args[0]);
         offsets(args[1]);
         if (inst.op == Op::kLlLoad) scalar_integer(args[2], "the rank");
@@ -196,6 +206,7 @@ class Verifier {
       }
       case Op::kStore:
       case Op::kLlStore:
+      case Op::kMultimemStore:
         pointer(args[0]);
         offsets(args[1]);
         same_shape(args[2], type(args[1]), "the value");

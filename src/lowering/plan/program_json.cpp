@@ -21,6 +21,8 @@ std::string_view param_kind(KernelParam::Kind kind) {
       return "scalar";
     case KernelParam::Kind::kPeers:
       return "peers";
+    case KernelParam::Kind::kMulticast:
+      return "multicast";
     case KernelParam::Kind::kOffset:
       return "offset";
     case KernelParam::Kind::kResultOffset:

@@ -596,6 +596,7 @@ class CpuDevice final : public Device {
     }
     return std::make_unique<CpuMemory>(std::move(allocation));
   }
+  [[nodiscard]] bool has_multicast() const override { return true; }
   std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
                                               std::size_t bytes) override {
     std::set<int> distinct;

@@ -80,6 +80,7 @@ Executable Executable::compile(const Graph& graph, const World& world, const Pas
     PassContext context;
     context.target = w.target_of(graph);
     context.ranks_per_device = w.ranks_per_device;
+    context.multicast = w.device->has_multicast();
     context.config = passes;
     program = lower(graph, context);
     check_fits(program, *w.device);  // before anything is compiled

@@ -225,6 +225,10 @@ class LaunchPlan::Builder {
         return add_word(param.expr.evaluate(bindings_));
       case KernelParam::Kind::kPeers:
         return add_peers(param.group);
+      case KernelParam::Kind::kMulticast:
+        return add_word(element(places().multicasts,
+                                static_cast<std::int64_t>(symmetric_arena(param.group)), "arena",
+                                *step_));
       case KernelParam::Kind::kOffset:
         return add_word(buffer(element(step_->inputs, param.index, "input", *step_)).offset);
       case KernelParam::Kind::kResultOffset:

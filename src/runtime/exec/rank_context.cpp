@@ -105,6 +105,7 @@ RankPlaces RankContext::places() {
     places.marks.push_back(reinterpret_cast<std::uint64_t>(marks.data()));
   }
   places.peer_arenas = heap_.peers(local_);
+  places.multicasts = heap_.multicasts(local_);
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
     places.buffer_addresses.push_back(address(b));
   }

@@ -30,7 +30,8 @@ SymmetricHeap::SymmetricHeap(const Program& program, Device& device, std::span<c
       device_(device),
       ranks_(ranks.begin(), ranks.end()),
       memory_(ranks.size()),
-      peers_(ranks.size()) {
+      peers_(ranks.size()),
+      multicasts_(ranks.size(), std::vector<std::uint64_t>(program.arenas.size())) {
   for (std::size_t a = 0; a < program.arenas.size(); ++a) {
     if (program.arenas[a].kind == ArenaKind::kSymmetric) arenas_.push_back(a);
   }
@@ -61,14 +62,18 @@ void SymmetricHeap::find_peers(std::size_t local, std::size_t arena,
   std::vector<std::uint64_t>& addresses = peers_[local][arenas_[arena]];
   addresses.resize(static_cast<std::size_t>(program_.world));
   const std::string& group = program_.arenas[arenas_[arena]].group;
+  std::vector<int> members;
+  std::vector<Memory*> memory;
   for (const std::int64_t member : group_members(program_, group, ranks_[local])) {
     if (member < 0 || member >= program_.world) {
       throw_internal(group, fmt::format("member {} of a world of {}", member, program_.world));
     }
     const auto peer = static_cast<std::size_t>(member);
+    members.push_back(static_cast<int>(member));
     const auto here = std::find(ranks_.begin(), ranks_.end(), static_cast<int>(member));
     if (here != ranks_.end()) {
-      addresses[peer] = memory_[static_cast<std::size_t>(here - ranks_.begin())][arena]->address();
+      memory.push_back(memory_[static_cast<std::size_t>(here - ranks_.begin())][arena].get());
+      addresses[peer] = memory.back()->address();
       continue;
     }
     if (handles[peer].size() != arenas_.size()) {
@@ -76,8 +81,36 @@ void SymmetricHeap::find_peers(std::size_t local, std::size_t arena,
                                                handles[peer].size(), arenas_.size()));
     }
     imported_.push_back(device_.import_memory(ranks_[local], handles[peer][arena]));
-    addresses[peer] = imported_.back()->address();
+    memory.push_back(imported_.back().get());
+    addresses[peer] = memory.back()->address();
   }
+  if (wants_multicast(group)) {
+    multicasts_[local][arenas_[arena]] = multicast_of(arena, members, memory);
+  }
+}
+
+bool SymmetricHeap::wants_multicast(const std::string& group) const {
+  const auto wants = [&](const KernelParam& param) {
+    return param.kind == KernelParam::Kind::kMulticast && param.group == group;
+  };
+  return std::any_of(
+      program_.kernels.begin(), program_.kernels.end(), [&](const ProgramKernel& kernel) {
+        return std::any_of(kernel.needs.params.begin(), kernel.needs.params.end(), wants);
+      });
+}
+
+/// One for all ranks of the group that live here.
+std::uint64_t SymmetricHeap::multicast_of(std::size_t arena, const std::vector<int>& members,
+                                          std::span<Memory* const> memory) {
+  for (const Range& range : ranges_) {
+    if (range.arena == arena && range.members == members) return range.multicast->address();
+  }
+  const Arena& planned = program_.arenas[arenas_[arena]];
+  Range range{arena, members,
+              device_.create_multicast(members, static_cast<std::size_t>(planned.bytes))};
+  for (Memory* const of_member : memory) of_member->bind_multicast(*range.multicast, 0);
+  ranges_.push_back(std::move(range));
+  return ranges_.back().multicast->address();
 }
 
 std::uint64_t SymmetricHeap::own(std::size_t arena, std::size_t local) const {

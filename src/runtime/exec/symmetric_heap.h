@@ -34,6 +34,11 @@ class SymmetricHeap {
   [[nodiscard]] const std::vector<std::vector<std::uint64_t>>& peers(std::size_t local) const {
     return peers_[local];
   }
+  /// By arena, the address that stands for those of all ranks of ranks[local]'s group at once; 0
+  /// where no kernel asks for it.
+  [[nodiscard]] const std::vector<std::uint64_t>& multicasts(std::size_t local) const {
+    return multicasts_[local];
+  }
   /// The head of each arena of ranks[local], which no buffer holds.
   [[nodiscard]] std::vector<MemoryPart> heads(std::size_t local) const;
   /// Enqueues that all by which ranks wait for each other (heads, flags, scratch) is zero on
@@ -45,6 +50,15 @@ class SymmetricHeap {
   [[nodiscard]] bool gave_up(std::size_t local, Stream& stream) const;
 
  private:
+  /// Addresses that stand for an arena of these ranks at once.
+  struct Range {
+    std::size_t arena;
+    std::vector<int> members;
+    std::unique_ptr<Multicast> multicast;
+  };
+  [[nodiscard]] bool wants_multicast(const std::string& group) const;
+  std::uint64_t multicast_of(std::size_t arena, const std::vector<int>& members,
+                             std::span<Memory* const> memory);
   void find_peers(std::size_t local, std::size_t arena,
                   std::span<const std::vector<std::string>> handles);
 
@@ -54,7 +68,9 @@ class SymmetricHeap {
   std::vector<std::size_t> arenas_;                           ///< those that are symmetric
   std::vector<std::vector<std::unique_ptr<Memory>>> memory_;  ///< by local rank, then as arenas_
   std::vector<std::unique_ptr<Memory>> imported_;
+  std::vector<Range> ranges_;
   std::vector<std::vector<std::vector<std::uint64_t>>> peers_;
+  std::vector<std::vector<std::uint64_t>> multicasts_;  ///< by local rank, then by arena
 };
 
 }  // namespace braid

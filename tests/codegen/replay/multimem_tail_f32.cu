@@ -1,0 +1,199 @@
+__device__ __forceinline__ void load_f32_1(float* v, const float* p, bool ok) {
+  unsigned w = 0u;
+  if (ok) w = *(const unsigned*)p;
+  v[0] = __uint_as_float(w);
+}
+__device__ __forceinline__ void store_f32_1(float* p, const float* v, bool ok) {
+  unsigned w;
+  w = __float_as_uint(v[0]);
+  if (ok) *(unsigned*)p = w;
+}
+
+// What went wrong first on this rank, for the host.
+struct Record {
+  unsigned kind, step, block, slot, peer, expected, seen, node;
+  long long index, extent;
+};
+__device__ __forceinline__ bool claim(Record* record, unsigned kind) {
+  return atomicCAS(&record->kind, 0u, kind) == 0u;
+}
+
+// Flags are 32-bit epochs that only grow; fences at system scope, one before all flags are sent and
+// one after each has come, carry the data.
+struct Peers { unsigned char* base[3]; };
+struct Comm {
+  unsigned char* self;
+  Record* record;
+  long long flags;
+  int rank, step;
+  long long timeout;
+  unsigned epoch;
+};
+
+// The words of a step: an epoch of each block, then for each slot a flag of each rank.
+__device__ __forceinline__ unsigned* epoch_at(const Comm& c) {
+  return (unsigned*)(c.self + c.flags) + blockIdx.x;
+}
+__device__ __forceinline__ unsigned* flag_at(const Comm& c, unsigned char* base, int slot, int from) {
+  return (unsigned*)(base + c.flags) + gridDim.x + slot * 3 + from;
+}
+__device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+__device__ __forceinline__ unsigned load_flag(const unsigned* p) {
+  unsigned v;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ void store_flag(unsigned* p, unsigned v) {
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" :: "l"(p), "r"(v) : "memory");
+}
+__device__ __forceinline__ unsigned long long global_timer() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
+__device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, long long flags, int step,
+                                          Record* record, long long timeout) {
+  Comm c;
+  c.self = peers.base[0];
+#pragma unroll 16
+  for (int r = 1; r < 3; ++r) c.self = r == rank ? peers.base[r] : c.self;
+  c.record = record;
+  c.flags = flags;
+  c.rank = rank;
+  c.step = step;
+  c.timeout = timeout;
+  c.epoch = *epoch_at(c) + 1;
+  return c;
+}
+// Every thread has read the epoch: the first signal's barrier comes after that.
+__device__ __forceinline__ void close_comm(const Comm& c) {
+  if (threadIdx.x == 0) *epoch_at(c) = c.epoch;
+}
+// Everything this block did before is visible to a peer that sees the flag. Where there are more
+// peers than threads, a thread has several.
+__device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
+  __syncthreads();
+  if (threadIdx.x < 3) fence();
+#pragma unroll 1
+  for (int r = threadIdx.x; r < 3; r += 128) {
+    store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
+  }
+}
+// Past the deadline: says on every rank that the run is lost, and once, here, who waited for whom.
+__device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int slot, int peer,
+                                        unsigned seen) {
+  if (claim(c.record, 1)) {
+    c.record->step = c.step;
+    c.record->block = blockIdx.x;
+    c.record->slot = slot;
+    c.record->peer = peer;
+    c.record->expected = c.epoch;
+    c.record->seen = seen;
+  }
+#pragma unroll 16
+  for (int r = 0; r < 3; ++r) store_flag((unsigned*)peers.base[r], 1u);
+}
+// True when the run is lost, else when the peer's flag has come.
+__device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slot, int peer) {
+  const unsigned* flag = flag_at(c, c.self, slot, peer);
+  const unsigned long long start = global_timer();
+  bool lost = false;
+  unsigned seen = load_flag(flag);
+  while ((int)(seen - c.epoch) < 0 && !lost) {
+    lost = load_flag((const unsigned*)c.self) != 0;
+    // The timers of two multiprocessors may differ: signed, so that a step back is no timeout.
+    if (!lost && (long long)(global_timer() - start) > c.timeout) {
+      give_up(c, peers, slot, peer, seen);
+      lost = true;
+    }
+    seen = load_flag(flag);
+  }
+  fence();
+  return lost;
+}
+// False when the run is lost; then the block must leave.
+__device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
+  bool lost = false;
+#pragma unroll 1
+  for (int first = 0; first < 3; first += 128) {
+    const int peer = first + threadIdx.x;
+    if (peer >= 3 || lost) break;
+    lost = await(c, peers, slot, peer);
+  }
+  return !__syncthreads_or(lost);
+}
+__device__ __forceinline__ float reduce_one_f32(const Peers&, const unsigned char*, const float* p) {
+  float v;
+  asm volatile("multimem.ld_reduce.relaxed.sys.global.add.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ void store_one_f32(const Peers&, const unsigned char*, float* p, float v) {
+  asm volatile("multimem.st.relaxed.sys.global.f32 [%0], %1;" :: "l"(p), "f"(v) : "memory");
+}
+__device__ __forceinline__ void multimem_reduce_f32_4(float* v, const Peers& peers, const unsigned char* multicast, const unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3) {
+  const float* const p = (const float*)base + at;
+  if (ok0 && ok1 && ok2 && ok3) {
+    float w[4];
+    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(w[0]), "=f"(w[1]), "=f"(w[2]), "=f"(w[3]) : "l"(p) : "memory");
+    v[0] = w[0];
+    v[1] = w[1];
+    v[2] = w[2];
+    v[3] = w[3];
+    return;
+  }
+  v[0] = ok0 ? reduce_one_f32(peers, multicast, p + 0) : 0.0f;
+  v[1] = ok1 ? reduce_one_f32(peers, multicast, p + 1) : 0.0f;
+  v[2] = ok2 ? reduce_one_f32(peers, multicast, p + 2) : 0.0f;
+  v[3] = ok3 ? reduce_one_f32(peers, multicast, p + 3) : 0.0f;
+}
+__device__ __forceinline__ void multimem_store_f32_4(const float* v, const Peers& peers, const unsigned char* multicast, unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3) {
+  float* const p = (float*)base + at;
+  if (ok0 && ok1 && ok2 && ok3) {
+    asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};"
+                 :: "l"(p), "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]) : "memory");
+    return;
+  }
+  if (ok0) store_one_f32(peers, multicast, p + 0, v[0]);
+  if (ok1) store_one_f32(peers, multicast, p + 1, v[1]);
+  if (ok2) store_one_f32(peers, multicast, p + 2, v[2]);
+  if (ok3) store_one_f32(peers, multicast, p + 3, v[3]);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, long long p7, long long p8, unsigned char* multicast, unsigned char* p10) {
+  const int lane = threadIdx.x & 31;
+  const int warp = threadIdx.x >> 5;
+  const int col0 = lane % 32 * 8 + warp % 4 * 256;
+  Comm comm = open_comm(peers, rank, flags, step, record, timeout);
+  signal(comm, peers, (long long)blockIdx.x);
+  if (!wait(comm, peers, (long long)blockIdx.x)) return;
+  const long long v16 = (long long)blockIdx.x + (((((long long)rank + 3) - ((long long)blockIdx.x % 3)) % 3) * (long long)gridDim.x);
+  const long long v17 = (long long)gridDim.x * 3;
+  for (long long v19 = v16; v19 < p6; v19 += v17) {
+    const int v23 = (int)(v19 * 1024);
+    unsigned char* const v30 = multicast + p8;
+    float v32[8];
+#pragma unroll
+    for (int i = 0; i < 8; i += 4)
+      multimem_reduce_f32_4(v32 + i, peers, multicast, v30, (v23 + (col0 + i % 8)), ((v23 + (col0 + i % 8)) < p7), ((v23 + (col0 + (i + 1) % 8)) < p7), ((v23 + (col0 + (i + 2) % 8)) < p7), ((v23 + (col0 + (i + 3) % 8)) < p7));
+#pragma unroll
+    for (int i = 0; i < 8; i += 4)
+      multimem_store_f32_4(v32 + i, peers, multicast, v30, (v23 + (col0 + i % 8)), ((v23 + (col0 + i % 8)) < p7), ((v23 + (col0 + (i + 1) % 8)) < p7), ((v23 + (col0 + (i + 2) % 8)) < p7), ((v23 + (col0 + (i + 3) % 8)) < p7));
+  }
+  const long long v34 = (long long)gridDim.x + (long long)blockIdx.x;
+  signal(comm, peers, v34);
+  if (!wait(comm, peers, v34)) return;
+  for (long long v37 = (long long)blockIdx.x; v37 < p6; v37 += (long long)gridDim.x) {
+    const int v41 = (int)(v37 * 1024);
+    unsigned char* const v47 = peers.base[(long long)rank] + p8;
+    float v49[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      load_f32_1(v49 + i, (const float*)v47 + (v41 + (col0 + i % 8)), ((v41 + (col0 + i % 8)) < p7));
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      store_f32_1((float*)p10 + (v41 + (col0 + i % 8)), v49 + i, ((v41 + (col0 + i % 8)) < p7));
+  }
+  close_comm(comm);
+}
