@@ -16,8 +16,9 @@ struct PassConfig {
   /// micro_pipeline, and lower_collectives of what it fused: pipeline also where the cost model
   /// sees no gain.
   bool always_pipeline = false;
-  /// lower_collectives: a fused gather runs within the kernel of its matmuls wherever there is one.
-  bool gather_in_kernel = false;
+  /// lower_collectives: a fused collective runs within the kernel of its matmuls wherever there is
+  /// one.
+  bool in_kernel = false;
   /// lower_collectives: all-gathers and reduce-scatters are copies between the ranks, which run
   /// beside the kernels, where they can be: along dim 0.
   bool by_copies = false;

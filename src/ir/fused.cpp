@@ -4,6 +4,7 @@
 
 #include "ir/numel.h"
 #include "ir/ops.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -35,14 +36,31 @@ class Composition : FusedParts {
   std::vector<ValueId> scatter() {
     const ValueId scale = form_.scaled ? as_rows(operands_[form_.a_scale()], "_scale_rows") : -1;
     const ValueId rows = multiplied(as_rows(operands_[0], "_rows"), scale, 0);
-    const ValueId product =
-        as(rows, with_last(shape(operands_[0]), shape(rows).back()), "_product");
-    const ValueId chunk = waited(add("_scatter", "reduce_scatter_tensor", {product},
-                                     {{"reduce_op", node_.attrs.at("reduce_op")},
-                                      {"dim", node_.attrs.at("scatter_dim")},
-                                      {"group", node_.attrs.at("group")}}));
-    if (*node_.attr<bool>("return_mm")) return {chunk, product};
-    return {chunk};
+    const Shape whole = with_last(shape(operands_[0]), shape(rows).back());
+    std::vector<ValueId> results{scattered(rows, whole)};
+    if (*node_.attr<bool>("return_mm")) results.push_back(as(rows, whole, "_product"));
+    return results;
+  }
+
+  /// Of rows that make up a product of shape `whole`. Where chunks of it are some of the rows, they
+  /// are what is scattered.
+  ValueId scattered(ValueId rows, const Shape& whole) {
+    const std::size_t dim = axis_of(node_.attrs, "scatter_dim", whole.size());
+    const std::int64_t ranks = graph_.groups().find(*node_.attr<std::string>("group"))->second.size;
+    if (dim + 1 < whole.size() && lies_in_front(whole, dim) &&
+        shape(rows)[0].divide_exactly(ranks, graph_.symbols())) {
+      Shape chunk = whole;
+      chunk[dim] = *whole[dim].divide_exactly(ranks, graph_.symbols());
+      return as(scatter_along(rows, 0), chunk, "_chunk");
+    }
+    return scatter_along(as(rows, whole, "_product"), static_cast<std::int64_t>(dim));
+  }
+
+  ValueId scatter_along(ValueId value, std::int64_t dim) {
+    return waited(add(kScatterSuffix, "reduce_scatter_tensor", {value},
+                      {{"reduce_op", node_.attrs.at("reduce_op")},
+                       {"dim", dim},
+                       {"group", node_.attrs.at("group")}}));
   }
 
   ValueId gathered(ValueId shard, std::string_view suffix) {

@@ -78,8 +78,9 @@ class FusedParts {
   FusedOperands form_;
 };
 
-/// That of the collective on A_shard.
+/// That of the collective on A_shard, and on the product.
 inline constexpr std::string_view kGatherSuffix = "_gather";
+inline constexpr std::string_view kScatterSuffix = "_scatter";
 /// What a fused node means: appends the collective and the matmuls, and gives its results.
 std::vector<ValueId> add_composition(Graph& graph, const Node& node,
                                      const std::vector<ValueId>& operands, const NameNode& name);

@@ -72,4 +72,9 @@ std::optional<Dim> missing_extent(const Shape& whole, const Shape& part) {
   return (rest * pw.constant).over(pw.divisor);
 }
 
+bool lies_in_front(const Shape& shape, std::size_t dim) {
+  return std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(dim),
+                     [](const Dim& extent) { return extent == Dim(1); });
+}
+
 }  // namespace braid

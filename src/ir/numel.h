@@ -14,4 +14,8 @@ namespace braid {
 /// It is whole where the shapes are of one value (Dim::is_whole else).
 [[nodiscard]] std::optional<Dim> missing_extent(const Shape& whole, const Shape& part);
 
+/// Whether the dims in front of this one have extent 1 only: chunks along it lie in memory one
+/// after the other.
+[[nodiscard]] bool lies_in_front(const Shape& shape, std::size_t dim);
+
 }  // namespace braid

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"
 #include "lowering/sum_chunks.h"
@@ -125,12 +126,6 @@ class Chunks : FusedParts {
     return attrs;
   }
 
-  /// Only extents of 1 in front of the dim: its order in memory is that of the value.
-  static bool is_in_front(const Shape& shape, std::size_t dim) {
-    return std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(dim),
-                       [](const Dim& extent) { return extent == Dim(1); });
-  }
-
   /// The value with the dim that is cut as its first one; a scalar as it is.
   ValueId to_front(ValueId value, std::string_view suffix) {
     const Shape& from = shape(value);
@@ -142,7 +137,7 @@ class Chunks : FusedParts {
       order.push_back(static_cast<std::int64_t>(d));
       moved.push_back(from[d]);
     }
-    if (is_in_front(from, dim_)) return as(value, moved, suffix);
+    if (lies_in_front(from, dim_)) return as(value, moved, suffix);
     return add(suffix, "permute", {value}, {{"dims", order}});
   }
 
@@ -158,7 +153,7 @@ class Chunks : FusedParts {
     }
     Shape back;
     for (std::int64_t d : order) back.push_back(shape(full)[static_cast<std::size_t>(d)]);
-    if (is_in_front(back, dim_)) return as(full, back, "_back");
+    if (lies_in_front(back, dim_)) return as(full, back, "_back");
     return add("_back", "permute", {full}, {{"dims", order}});
   }
 

@@ -11,24 +11,27 @@
 #include "lowering/sink_joins.h"
 
 // The part of lower_collectives that takes fused nodes apart, in the form that the cost model finds
-// quickest: in chunks (chunk_fused.cpp); as their collective and matmuls; or so with the gather
-// within the kernel of the matmuls (templates/gather_gemm.cpp). PassConfig::gather_in_kernel asks
-// for the last one, PassConfig::always_pipeline for the first.
+// quickest: in chunks (chunk_fused.cpp); as their collective and matmuls; or so with the collective
+// within the kernel of the matmuls (templates/gather_gemm.cpp, gemm_reduce.cpp).
+// PassConfig::in_kernel asks for the last one, PassConfig::always_pipeline for the first.
 namespace braid {
 namespace {
 
 constexpr ReasonCode kRuns{"lower_collectives.fused_runs",
                            "{op} runs {how}: about {us:.1f} us on {device}{others}"};
 constexpr ReasonCode kInChunks{"lower_collectives.in_chunks", "in {ranks} chunks"};
-constexpr ReasonCode kOneKernel{"lower_collectives.in_kernel", "as one kernel with its gather"};
+constexpr ReasonCode kOneKernel{"lower_collectives.in_kernel",
+                                "as one kernel with its {collective}"};
 constexpr ReasonCode kTakenApart{"lower_collectives.taken_apart",
                                  "as its collective and {matmuls} matmuls"};
 constexpr ReasonCode kOtherForm{"lower_collectives.other_form", "; {how}: {us:.1f} us"};
 constexpr ReasonCode kNoForm{"lower_collectives.no_form", "; not {how}: {why}"};
-constexpr ReasonCode kNoKernel{
-    "lower_collectives.no_kernel",
-    "it takes a gather of rows in symmetric memory, with one matmul or a "
-    "pair of equal size"};
+constexpr ReasonCode kNoGatherKernel{"lower_collectives.no_gather_kernel",
+                                     "it takes a gather of rows in symmetric memory, with one "
+                                     "matmul or a pair of equal size"};
+constexpr ReasonCode kNoScatterKernel{"lower_collectives.no_scatter_kernel",
+                                      "it takes a scatter of rows in symmetric memory, of a "
+                                      "product that nobody else reads"};
 
 bool is_fused(const Node& node) { return node.op->op_class == OpClass::kFusedMatmul; }
 
@@ -61,16 +64,18 @@ class Forms {
       : graph_(graph),
         node_(node),
         device_(device_model(context.target)),
+        form_(fused_operands(node.op_name(), node.attrs, node.inputs.size())),
         estimate_(estimate_of(graph, node, device_)),
         obstacle_(cannot_chunk(graph, node)) {
     const PassConfig& config = context.config;
     best_ = kApart;
     if (!obstacle_ && (config.always_pipeline || ns(kChunks) < ns(best_))) best_ = kChunks;
-    if (!graph.groups().find(*node.attr<std::string>("group"))->second.symmetric) {
+    if (!graph.groups().find(*node.attr<std::string>("group"))->second.symmetric ||
+        (!form_.gathers && *node.attr<bool>("return_mm"))) {
       estimate_.in_kernel_ns.reset();
     }
     if (!estimate_.in_kernel_ns) return;
-    if (config.gather_in_kernel || (!config.always_pipeline && ns(kKernel) < ns(best_))) {
+    if (config.in_kernel || (!config.always_pipeline && ns(kKernel) < ns(best_))) {
       best_ = kKernel;
     }
   }
@@ -84,7 +89,7 @@ class Forms {
     for (const Form form : {kApart, kChunks, kKernel}) {
       if (form == best_) continue;
       const Reason why = form == kChunks                              ? obstacle_
-                         : form == kKernel && !estimate_.in_kernel_ns ? Reason(kNoKernel)
+                         : form == kKernel && !estimate_.in_kernel_ns ? no_kernel()
                                                                       : Reason();
       others.push_back(why ? Reason(kNoForm, name(form), why)
                            : Reason(kOtherForm, name(form), ns(form) / kMicro));
@@ -104,14 +109,17 @@ class Forms {
   [[nodiscard]] Reason name(Form form) const {
     const Group& group = graph_.groups().find(*node_.attr<std::string>("group"))->second;
     if (form == kChunks) return Reason(kInChunks, group.size);
-    if (form == kKernel) return Reason(kOneKernel);
-    return Reason(kTakenApart,
-                  fused_operands(node_.op_name(), node_.attrs, node_.inputs.size()).matmuls);
+    if (form == kKernel) return Reason(kOneKernel, form_.gathers ? "gather" : "scatter");
+    return Reason(kTakenApart, form_.matmuls);
+  }
+  [[nodiscard]] Reason no_kernel() const {
+    return Reason(form_.gathers ? kNoGatherKernel : kNoScatterKernel);
   }
 
   const Graph& graph_;
   const Node& node_;
   const DeviceModel& device_;
+  FusedOperands form_;
   PipelineEstimate estimate_;
   Reason obstacle_;
   Form best_;
@@ -134,7 +142,8 @@ std::optional<Decomposed> decompose_fused(const Graph& graph, PassContext& conte
     const Forms forms(graph, node, context);
     const auto name = [&](std::string_view suffix) {
       std::string fresh = rewrite.fresh_name(fmt::format("{}{}", node.name, suffix));
-      if (forms.in_kernel() && suffix == kGatherSuffix) result.in_kernel.insert(fresh);
+      const bool collective = suffix == kGatherSuffix || suffix == kScatterSuffix;
+      if (forms.in_kernel() && collective) result.in_kernel.insert(fresh);
       return fresh;
     };
     const std::vector<ValueId> results =

@@ -42,7 +42,7 @@
 //   - a graph output lies where the caller reads it;
 //   - a communication buffer of another group lies in that group's arena.
 // Fused nodes are taken apart first, in the form that the model finds quickest
-// (decompose_fused.cpp): in chunks, as their collective and matmuls, or with the gather for the
+// (decompose_fused.cpp): in chunks, as their collective and matmuls, or with the collective for the
 // kernel of its matmuls. The operand of a copy from a peer is as that of a collective; such a copy
 // stays asynchronous.
 // Refuses in-place and out forms: functionalize comes first.
@@ -201,7 +201,7 @@ class Lowering {
       const ValueId operand = choose(node.inputs[0]);
       rewrite_.copy(node, {operand}, attrs);
       // What is gathered lies in memory, even if its own kernel alone reads it.
-      if (choice.algorithm == kInKernel) {
+      if (gathers_in_kernel(rewrite_.graph().nodes().back())) {
         rewrite_.graph().set_comm_group(rewrite_(node.outputs[0]), name);
       }
     }
@@ -378,10 +378,10 @@ constexpr PassOption kOptions[] = {
      .said = "{}",
      .off = "all-reduces add up in any order",
      .on = ""},
-    {.name = "gather-in-kernel",
-     .member = &PassConfig::gather_in_kernel,
-     .meaning = "run a fused gather within the kernel of its matmuls wherever there is one",
-     .said = "gathers run within the kernel of their matmuls {}",
+    {.name = "in-kernel",
+     .member = &PassConfig::in_kernel,
+     .meaning = "run a fused collective within the kernel of its matmuls wherever there is one",
+     .said = "fused collectives run within the kernel of their matmuls {}",
      .off = "where that is quickest",
      .on = "wherever there is one"},
     {.name = "by-copies",

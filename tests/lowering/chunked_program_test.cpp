@@ -173,7 +173,7 @@ TEST(ChunkedProgram, WhatFollowsAJoinIsComputedInChunks) {
 
 // C-10: each candidate's time is told, and the quicker one taken.
 TEST(ChunkedProgram, TheCostModelChooses) {
-  const auto remark = [](const std::string& rows, int dim) {
+  const auto remark = [](const std::string& rows, int dim, const std::string& results = R"("r")") {
     const auto matrix = [](const std::string& name, const std::string& shape) {
       return R"({"name": ")" + name + R"(", "dtype": "bf16", "shape": [)" + shape +
              R"(], "per_rank": true})";
@@ -183,18 +183,32 @@ TEST(ChunkedProgram, TheCostModelChooses) {
     const Graph graph = graph_of(
         matrix("x", rows + ", 4096") + "," + matrix("w", "4096, 4096"),
         node("r", "fused_matmul_reduce_scatter", R"("x", "w")",
-             R"("group": "tp", "reduce_op": "sum", "scatter_dim": )" + std::to_string(dim)),
-        R"("r")");
+             R"("group": "tp", "reduce_op": "sum", "scatter_dim": )" + std::to_string(dim) +
+                 (results == R"("r")" ? "" : R"(, "return_mm": true)")),
+        results);
     lower(graph, context);
     return remarks_of(context, "r").at(0);
   };
-  EXPECT_THAT(remark("16384", 0),
-              AllOf(HasSubstr("applied: fused_matmul_reduce_scatter runs in 4 chunks: about "),
-                    HasSubstr(" us on H100; as its collective and 1 matmuls: ")));
-  EXPECT_THAT(remark("64", 0), AllOf(HasSubstr("runs as its collective and 1 matmuls: about "),
-                                     HasSubstr(" us on H100; in 4 chunks: ")));
-  EXPECT_THAT(remark("16384", 1), HasSubstr("; not in 4 chunks: chunks of the last dim, 1, are not "
-                                            "rows of the product"));
+  for (const char* rows : {"64", "16384"}) {
+    EXPECT_THAT(remark(rows, 0),
+                AllOf(HasSubstr("applied: fused_matmul_reduce_scatter runs as one kernel with its "
+                                "scatter: about "),
+                      HasSubstr(" us on H100; as its collective and 1 matmuls: "),
+                      HasSubstr(" us; in 4 chunks: ")));
+  }
+  const std::string both = R"("r:0", "r:1")";
+  EXPECT_THAT(remark("16384", 0, both),
+              AllOf(HasSubstr("runs in 4 chunks: about "),
+                    HasSubstr(" us on H100; as its collective and 1 matmuls: "),
+                    HasSubstr("; not as one kernel with its scatter: it takes a scatter of rows in "
+                              "symmetric memory, of a product that nobody else reads")));
+  EXPECT_THAT(remark("64", 0, both),
+              AllOf(HasSubstr("runs as its collective and 1 matmuls: about "),
+                    HasSubstr(" us on H100; in 4 chunks: ")));
+  EXPECT_THAT(remark("16384", 1),
+              AllOf(HasSubstr("; not in 4 chunks: chunks of the last dim, 1, are not rows of the "
+                              "product"),
+                    HasSubstr("; not as one kernel with its scatter: ")));
 }
 
 // Whatever order the schedulers find, verify accepts it.

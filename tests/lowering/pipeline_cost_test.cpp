@@ -62,25 +62,38 @@ TEST(PipelineCost, OnlyRowsAreCut) {
   }
 }
 
+PipelineEstimate estimate_scatter(std::int64_t batch, std::int64_t dim,
+                                  double collective_hint = 0) {
+  Graph graph("test");
+  graph.add_group("tp", {4, true, {}});
+  const std::int64_t rows = 4096 / batch;
+  const ValueId a = graph.add_input({.name = "a", .type = {DType::kBF16, {batch, rows, 4096}}});
+  const ValueId w = graph.add_input({.name = "w", .type = {DType::kBF16, {4096, 4096}}});
+  const NodeId m = graph.add_node("m", "matmul", {a, w});
+  const NodeId r = graph.add_node(
+      "r", "reduce_scatter_tensor", graph.node(m).outputs,
+      {{"group", std::string("tp")}, {"dim", dim}, {"reduce_op", std::string("sum")}});
+  if (collective_hint > 0) graph.set_hint(r, "runtime_ns", collective_hint);
+  const NodeId ids[] = {m};
+  return estimate_pipeline(graph, graph.node(r), ids, PipelinedDim::kM, {},
+                           *find_device_model("H100"));
+}
+
 // A4-14 to A4-16: the dim that is cut must lie in front of the others.
 TEST(PipelineCost, MovingADimTakesTime) {
-  const auto scatter = [](std::int64_t batch, std::int64_t dim) {
-    Graph graph("test");
-    graph.add_group("tp", {4, true, {}});
-    const std::int64_t rows = 4096 / batch;
-    const ValueId a = graph.add_input({.name = "a", .type = {DType::kBF16, {batch, rows, 4096}}});
-    const ValueId w = graph.add_input({.name = "w", .type = {DType::kBF16, {4096, 4096}}});
-    const NodeId m = graph.add_node("m", "matmul", {a, w});
-    const NodeId r = graph.add_node(
-        "r", "reduce_scatter_tensor", graph.node(m).outputs,
-        {{"group", std::string("tp")}, {"dim", dim}, {"reduce_op", std::string("sum")}});
-    const NodeId ids[] = {m};
-    return estimate_pipeline(graph, graph.node(r), ids, PipelinedDim::kM, {},
-                             *find_device_model("H100"))
-        .pipelined_ns;
-  };
-  EXPECT_EQ(scatter(1, 1), scatter(4, 0));
-  EXPECT_GT(scatter(4, 1), scatter(4, 0));
+  EXPECT_EQ(estimate_scatter(1, 1).pipelined_ns, estimate_scatter(4, 0).pipelined_ns);
+  EXPECT_GT(estimate_scatter(4, 1).pipelined_ns, estimate_scatter(4, 0).pipelined_ns);
+}
+
+// A4-17: tiles are sent while others are multiplied.
+TEST(PipelineCost, AScatterWithinAKernelHidesItsTransfer) {
+  const PipelineEstimate scatter = estimate_scatter(4, 0);
+  EXPECT_LT(scatter.in_kernel_ns.value(), scatter.plain_ns);
+  EXPECT_EQ(scatter.in_kernel_ns, estimate_scatter(1, 1).in_kernel_ns);
+  EXPECT_FALSE(estimate_scatter(4, 1).in_kernel_ns);
+  const PipelineEstimate slow_links = estimate_scatter(4, 0, 1e8);
+  EXPECT_GE(slow_links.in_kernel_ns.value(), 1e8);
+  EXPECT_LT(slow_links.in_kernel_ns.value(), slow_links.plain_ns);
 }
 
 }  // namespace

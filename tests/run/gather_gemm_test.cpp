@@ -138,7 +138,7 @@ TEST(GatherGemmKernel, AFusedNodeBecomesOne) {
              {{"group", std::string("tp")}, {"gather_dim", std::int64_t{0}}, {"return_A", true}});
   const Graph graph = b.take({y, plain.outputs[0], plain.outputs[1]});
   PassConfig config;
-  config.gather_in_kernel = true;
+  config.in_kernel = true;
   const World world = World::open(testing::world_options(2));
   Executable executable = Executable::compile(graph, world, config);
   int fused_kernels = 0;

@@ -30,13 +30,11 @@ void PrintTo(const Case& c, std::ostream* out) {
   *out << fmt::format("{}x{}", c.world, dtype_name(c.dtype));
 }
 
-ValueId scattered(GraphBuilder& b, ValueId product, const char* reduce_op, const char* algorithm,
-                  std::int64_t dim = 0) {
+ValueId scattered(GraphBuilder& b, ValueId product, const char* reduce_op, const char* algorithm) {
   b.graph().set_comm_group(product, "tp");
   return b.op("reduce_scatter_tensor", {product},
               {{"group", std::string("tp")},
                {"reduce_op", std::string(reduce_op)},
-               {"dim", dim},
                {"algorithm", std::string(algorithm)}});
 }
 
@@ -62,7 +60,7 @@ Graph with_norm(const Case& c, const char* algorithm) {
   return b.take({b.op("to", {norm}, {{"dtype", DType::kF8E4M3}}), norm, sum});
 }
 
-/// The product of float8 with a scale for each row and column, regrouped.
+/// The product of float8 with a scale for each row and column.
 Graph scaled(const Case& c, const char* algorithm) {
   GraphBuilder b(100, c.world);
   const auto f8 = [&](Shape shape) {
@@ -72,9 +70,7 @@ Graph scaled(const Case& c, const char* algorithm) {
                                {f8({kT * c.world, 64}), f8({64, c.n}),
                                 b.in(DType::kF32, {kT * c.world, 1}), b.in(DType::kF32, {1, c.n})},
                                {{"out_dtype", c.dtype}});
-  b.graph().set_comm_group(product, "tp");
-  const ValueId regrouped = b.op("view", {product}, {{"shape", Shape{1, kT * c.world, c.n}}});
-  return b.take({b.op("relu", {scattered(b, regrouped, c.reduce_op, algorithm, 1)})});
+  return b.take({b.op("relu", {scattered(b, product, c.reduce_op, algorithm)})});
 }
 
 using Made = Graph (*)(const Case&, const char*);
@@ -134,6 +130,34 @@ TEST(GemmReduceKernel, IsOneWithItsMatmulAndWhatFollows) {
             "gemm_reduce:mm+reduce_scatter_tensor+add+add+silu ");
   EXPECT_EQ(kernels_of(with_norm(c, "in_kernel")),
             "gemm_reduce:mm+reduce_scatter_tensor+add+rms_norm+to ");
+  EXPECT_EQ(kernels_of(scaled(c, "in_kernel")),
+            "elementwise:to elementwise:to gemm_reduce:scaled_mm+reduce_scatter_tensor+relu ");
+}
+
+/// What micro_pipeline and lower_collectives make of a matmul of three dims and its scatter.
+TEST(GemmReduceKernel, AFusedNodeBecomesOne) {
+  for (const std::int64_t dim : {0, 1}) {
+    GraphBuilder b(100, 2);
+    Shape rows{1, 1, 64};
+    rows[static_cast<std::size_t>(dim)] = kT * 2;
+    if (dim == 0) rows[1] = 3;
+    const Node fused = b.node(
+        "fused_matmul_reduce_scatter", {b.in(DType::kBF16, rows), b.in(DType::kBF16, {64, 48})},
+        {{"group", std::string("tp")}, {"scatter_dim", dim}, {"reduce_op", std::string("avg")}});
+    const Graph graph = b.take({b.op("silu", {fused.outputs[0]})});
+    PassConfig config;
+    config.in_kernel = true;
+    const World world = World::open(testing::world_options(2));
+    Executable executable = Executable::compile(graph, world, config);
+    ASSERT_EQ(executable.kernels().size(), 1);
+    EXPECT_EQ(executable.kernels()[0].template_name, "gemm_reduce");
+    EXPECT_EQ(executable.kernels()[0].ops, "view+mm+reduce_scatter_tensor+view+silu");
+    const Bindings bindings{{"T", 70}};
+    const RankTensors inputs = random_inputs(graph, bindings, 6);
+    EXPECT_TRUE(testing::same_as_reference(graph,
+                                           testing::run_once(executable, graph, bindings, inputs),
+                                           evaluate(graph, inputs, bindings)));
+  }
 }
 
 TEST(GemmReduceKernel, RunsCleanUnderTheSanitizer) {

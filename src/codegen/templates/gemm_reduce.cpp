@@ -73,10 +73,7 @@ std::optional<Dim> rows_of_rank(const Graph& body, const BodyInfo& info) {
   const TensorType& operand = body.type(info.collective->inputs[0]);
   const Collective form =
       collective_of(body, info.collective->op_name(), info.collective->attrs, operand);
-  const auto dim = static_cast<std::ptrdiff_t>(*form.scatter_dim);
-  const bool first = std::all_of(operand.shape.begin(), operand.shape.begin() + dim,
-                                 [](const Dim& extent) { return extent == Dim(1); });
-  if (!first) return std::nullopt;
+  if (!lies_in_front(operand.shape, *form.scatter_dim)) return std::nullopt;
   return product_shape(body, info)[0].divide_exactly(form.ranks, body.symbols());
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "codegen/kernel_spec.h"
+#include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/ops.h"
 #include "ir/views.h"
@@ -50,10 +51,7 @@ double moved_ns(const Graph& graph, const Node& collective, std::span<const Node
                 const Bindings& bindings, const DeviceModel& device) {
   const TensorType& operand = graph.type(collective.inputs[0]);
   const std::size_t dim = axis_of(collective.attrs, "dim", operand.shape.size());
-  if (std::all_of(operand.shape.begin(), operand.shape.begin() + static_cast<std::ptrdiff_t>(dim),
-                  [](const Dim& extent) { return extent == Dim(1); })) {
-    return 0;
-  }
+  if (lies_in_front(operand.shape, dim)) return 0;
   const auto copy_ns = [&](const TensorType& type) {
     return device.launch_ns + 2 * bytes_of(type, bindings) / device.hbm_gbs;
   };
@@ -67,8 +65,8 @@ double moved_ns(const Graph& graph, const Node& collective, std::span<const Node
 
 /// Some multiprocessors copy instead of multiplying, each a panel of rows at a time; the last rows
 /// that come are still to be multiplied.
-double in_kernel_ns(const TensorType& shard, double gather_ns, double matmul_ns, double ranks,
-                    const Bindings& bindings, const DeviceModel& device) {
+double gather_kernel_ns(const TensorType& shard, double gather_ns, double matmul_ns, double ranks,
+                        const Bindings& bindings, const DeviceModel& device) {
   constexpr double kPanelRows = 64;
   constexpr double kBlockGbs = 44;  // of one multiprocessor over NVLink: NCCL 2.28's own model
   const auto copy_blocks = static_cast<double>(kGatherGemmCopyBlocks);
@@ -83,10 +81,19 @@ double in_kernel_ns(const TensorType& shard, double gather_ns, double matmul_ns,
   return std::max(work_ns, std::max(gather_ns, device.barrier_ns + copied_ns) + work_ns / ranks);
 }
 
+/// Tiles are sent while others are multiplied, but for this rank's own, which come last; then all
+/// meet, and what came is added up.
+double scatter_kernel_ns(double transfer_ns, double matmul_ns, double sum_ns,
+                         const DeviceModel& device) {
+  return std::max(matmul_ns, transfer_ns) + device.barrier_ns + sum_ns;
+}
+
 /// Whether the rows of all ranks lie one after the other, and one kernel holds the matmuls.
-bool has_one_kernel(const Graph& graph, const Node& gather, std::span<const NodeId> matmuls) {
-  const std::size_t rank = graph.type(gather.inputs[0]).shape.size();
-  if (axis_of(gather.attrs, "dim", rank) != 0 || matmuls.size() > 2) return false;
+bool has_one_kernel(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls) {
+  const Shape& operand = graph.type(collective.inputs[0]).shape;
+  const std::size_t dim = axis_of(collective.attrs, "dim", operand.size());
+  if (collective.op_name() == "reduce_scatter_tensor") return lies_in_front(operand, dim);
+  if (dim != 0 || matmuls.size() > 2) return false;
   if (matmuls.size() == 1) return true;
   const Node& one = graph.node(matmuls[0]);
   const Node& other = graph.node(matmuls[1]);
@@ -140,16 +147,22 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
   if (collective.op_name() == "all_gather_into_tensor") {
     estimate.pipelined_ns = moved + gather_ns(steps, chunk_ns, meet_ns, transfer_ns);
     if (has_one_kernel(graph, collective, matmuls)) {
-      estimate.in_kernel_ns = device.launch_ns + in_kernel_ns(graph.type(collective.inputs[0]),
-                                                              collective_ns - device.launch_ns,
-                                                              matmul_ns, ranks, bindings, device);
+      estimate.in_kernel_ns =
+          device.launch_ns + gather_kernel_ns(graph.type(collective.inputs[0]),
+                                              collective_ns - device.launch_ns, matmul_ns, ranks,
+                                              bindings, device);
     }
     return estimate;
   }
   const double result_bytes = bytes_of(graph.type(collective.outputs[0]), bindings);
-  const double sum_ns = device.launch_ns + (ranks + 1) * result_bytes / device.hbm_gbs;
-  estimate.pipelined_ns =
-      moved + scatter_ns(steps, chunk_ns, meet_ns, transfer_ns) + std::max(sum_ns, meet_ns);
+  const double sum_ns = (ranks + 1) * result_bytes / device.hbm_gbs;
+  estimate.pipelined_ns = moved + scatter_ns(steps, chunk_ns, meet_ns, transfer_ns) +
+                          std::max(device.launch_ns + sum_ns, meet_ns);
+  if (has_one_kernel(graph, collective, matmuls)) {
+    const double sent_ns = std::max(0.0, collective_ns - meet_ns);
+    estimate.in_kernel_ns =
+        device.launch_ns + scatter_kernel_ns(sent_ns, matmul_ns, sum_ns, device);
+  }
   return estimate;
 }
 

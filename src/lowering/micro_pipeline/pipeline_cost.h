@@ -20,7 +20,7 @@ enum class PipelinedDim : std::uint8_t { kM, kN, kK };
 struct PipelineEstimate {
   double plain_ns = 0;      ///< the collective, then the matmuls
   double pipelined_ns = 0;  ///< chunk by chunk, the next one under way during a chunk's matmuls
-  /// The gather within the kernel of the matmuls; nothing where there is no such kernel.
+  /// The collective within the kernel of the matmuls; nothing where there is no such kernel.
   std::optional<double> in_kernel_ns;
   double intensity = 0;  ///< the least one of a chunk's matmuls
   [[nodiscard]] double best_ns() const {
