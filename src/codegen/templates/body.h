@@ -31,7 +31,7 @@ struct BodyInfo {
   ValueId gathered = -1;  ///< the collective's result, where the kernel itself puts it in memory
   bool packets = false;   ///< the collective's operand goes to the peers as packets
   bool reduces_product = false;      ///< the prologue is what the kernel's matmul computes
-  bool multimem = false;  ///< it is reduced, and the sum stored, on all ranks at once
+  bool multimem = false;             ///< it is reduced, and the sum stored, on all ranks at once
   std::vector<const Node*> matmuls;  ///< one, or a pair that shares its first operand
   std::vector<bool> per_row;         ///< per value: one element per row, not one per point
   bool narrow = false;               ///< 32-bit indices reach everything

@@ -23,12 +23,6 @@ bool is_own(const Program& p, Id pointer) {
          p.params[static_cast<std::size_t>(rank.index)].what.kind == KernelParam::Kind::kRank;
 }
 
-/// Whether it stores to this rank's arena. A store to all ranks stands between two meetings
-/// (verify), so that on each of them it is over within the step, like one of its own.
-bool stores_here(const Program& p, const Inst& inst) {
-  return inst.op == Op::kMultimemStore || (inst.op == Op::kStore && is_own(p, inst.args[0]));
-}
-
 bool is_operand(const KernelParam* what) {
   return what != nullptr && (what->kind == KernelParam::Kind::kResultOffset ||
                              what->kind == KernelParam::Kind::kOffset);
@@ -64,11 +58,13 @@ bool meets(const Program& p) {
   });
 }
 
-// Scratch is the step's own. Where a rank writes in its peers' memory, they write in its own.
+// Scratch is the step's own. Where a rank writes in its peers' memory, they write in its own. A
+// store to all ranks stands between two meetings (verify), so that on each of them it is over
+// within the step, like one of its own.
 std::vector<Clobbered> clobbered_operands(const Program& p) {
   std::set<Clobbered> found;
   for (const Inst& inst : p.insts) {
-    if (inst.op != Op::kStore) continue;
+    if (inst.op != Op::kStore && inst.op != Op::kMultimemStore) continue;
     const KernelParam* what = symmetric_buffer(p, inst.args[0]);
     if (is_operand(what)) found.insert({is_output(what), what->index});
   }

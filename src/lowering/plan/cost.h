@@ -30,8 +30,9 @@ inline constexpr std::string_view kByCopies = "copy_engine";
 
 /// Nanoseconds of one node on its own: its `runtime_ns` hint where there is one, else the larger of
 /// bytes / memory rate and operations / arithmetic rate, plus a launch; an opaque node by the
-/// operations that it declares; a collective by its algorithm; one with its matmuls by the slower of
-/// both; a copy from a peer by its link; a kernel by its body; a view, a chunk and a wait are free.
+/// operations that it declares; a collective by its algorithm; one with its matmuls by the slower
+/// of both; a copy from a peer by its link; a kernel by its body; a view, a chunk and a wait are
+/// free.
 [[nodiscard]] double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                              const DeviceModel& device);
 

@@ -24,7 +24,7 @@ struct RankPlaces {
   /// Of each symmetric arena on each rank of the world (SymmetricHeap::peers).
   std::vector<std::vector<std::uint64_t>> peer_arenas;
   std::vector<std::uint64_t> multicasts;  ///< by arena (SymmetricHeap::multicasts)
-  std::uint64_t record_address = 0;  ///< of its protocol::Record
+  std::uint64_t record_address = 0;       ///< of its protocol::Record
   std::vector<std::uint64_t> marks;  ///< of each step (KernelParam::Kind::kMarks), where it has any
   /// Of each group that collective steps name; others may be missing.
   std::map<std::string, Communicator*, std::less<>> communicators;
