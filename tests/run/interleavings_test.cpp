@@ -257,8 +257,7 @@ INSTANTIATE_TEST_SUITE_P(
                       AllReduceCase{"ll_of_three", "ll", 3, 64, false, 1, 1, 27},
                       AllReduceCase{"ll_of_four_warps", "ll", 2, 512, false, 1, 1, 1024},
                       AllReduceCase{"multimem", "multimem", 2, 512, false, 1, 1, 25},
-                      AllReduceCase{"multimem_norm", "multimem", 2, 512, true, 1, 1, 25},
-                      AllReduceCase{"multimem_of_three", "multimem", 3, 512, false, 1, 1, 25}),
+                      AllReduceCase{"multimem_norm", "multimem", 2, 512, true, 1, 1, 25}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -10,6 +10,14 @@
 
 namespace braid::tile {
 
+/// Elements of all ranks that one statement accesses.
+struct MultimemAccess {
+  DType dtype;
+  int width;
+  bool whole;  ///< Inst::whole
+  int world;
+};
+
 /// The helpers a kernel calls, as CUDA text, each once and only those that were asked for; no
 /// template, for one that is instantiated once costs NVRTC more than the function it stands for,
 /// and no header: headers cost 30 to 900 ms per compile. A function that gives a name also notes
@@ -63,20 +71,21 @@ class Preamble {
   /// Beside packets: `void f(const Comm& c, unsigned char* base, long long at, const V* v, bool
   /// ok)`: one packet, of `width` elements from element `at` on.
   std::string ll_store(DType dtype, int width);
-  /// `void f(float* v, const Peers& peers, const unsigned char* multicast, const unsigned char*
-  /// base, long long at, bool ok0, ...)`: the sum over all ranks of elements at base[at], zeros
-  /// where not ok.
-  std::string multimem_reduce(DType dtype, int width, int world);
-  /// `void f(const float* v, ...)`, the same: stores to all ranks.
-  std::string multimem_store(DType dtype, int width, int world);
+  /// `void f(float* v, const unsigned char* base, long long at, bool ok)`: the sum over all ranks
+  /// of elements at base[at], zeros where not ok. Where the access is not whole: `(float* v, const
+  /// Peers& peers, const unsigned char* multicast, ..., bool ok0, bool ok1, ...)`.
+  std::string multimem_reduce(const MultimemAccess& access);
+  /// The same of a `const float* v` that is stored to all ranks.
+  std::string multimem_store(const MultimemAccess& access);
   /// `void f(V* v, unsigned payload, bool ok0, ...)`: an element that is not ok is zero.
   std::string unpack(DType dtype, int width);
 
   [[nodiscard]] std::string text() const;
 
  private:
-  std::string multimem(std::string_view what, DType dtype, int width, const std::string& vector,
-                       const std::vector<std::string>& values);
+  void multimem_one(const MultimemAccess& access);
+  std::string multimem(std::string_view what, const MultimemAccess& access,
+                       const std::string& vector, const std::vector<std::string>& values);
   std::string widened(DType dtype, const std::string& element);
   std::string narrowed(DType dtype, const std::string& value);
   std::string extreme(std::string_view name, char sign, Kind kind);

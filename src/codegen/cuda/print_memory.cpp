@@ -129,12 +129,13 @@ void Printer::ll_store(Id id) {
 void Printer::multimem(Id id) {
   const Inst& inst = p_.at(id);
   const bool stores = inst.op == Op::kMultimemStore;
-  const std::string access = stores ? preamble_.multimem_store(inst.dtype, inst.width, p_.world)
-                                    : preamble_.multimem_reduce(inst.dtype, inst.width, p_.world);
+  const MultimemAccess how{inst.dtype, inst.width, inst.whole, p_.world};
+  const std::string access =
+      stores ? preamble_.multimem_store(how) : preamble_.multimem_reduce(how);
   if (!stores) declare(id);
   each(layout(inst.layout).registers(), inst.width, [&](std::string_view i) {
     std::vector<std::string> ok;
-    for (int e = 0; e < inst.width; ++e) {
+    for (int e = 0; e < (inst.whole ? 1 : inst.width); ++e) {
       const std::string reg = beside(i, e);
       if (stores) {
         ok.push_back(stored(inst, reg));
@@ -142,8 +143,9 @@ void Printer::multimem(Id id) {
         ok.push_back(inst.args.size() > 2 ? ref(inst.args[2], Element{inst.layout, reg}) : "true");
       }
     }
-    return fmt::format("{}({} + {}, peers, multicast, {}, {}, {});", access,
-                       stores ? storage(inst.args[2]) : name(id), i, ref(inst.args[0]),
+    return fmt::format("{}({} + {}, {}{}, {}, {});", access,
+                       stores ? storage(inst.args[2]) : name(id), i,
+                       inst.whole ? "" : "peers, multicast, ", ref(inst.args[0]),
                        ref(inst.args[1], Element{inst.layout, i}), fmt::join(ok, ", "));
   });
 }

@@ -176,9 +176,11 @@ class Lowering {
           packets_ = true;
           break;
         case Op::kMultimemReduce:
+          multimem(inst, 2);
+          break;
         case Op::kMultimemStore:
-          inst.width = multimem_width(inst);
-          if (inst.op == Op::kMultimemStore) one_of_copies(inst);
+          multimem(inst, 3);
+          one_of_copies(inst);
           break;
         case Op::kSignal:
           vote(inst);
@@ -258,10 +260,14 @@ class Lowering {
                               layout.vector_width());
   }
 
-  /// Each element has its own mask: what is not whole goes element by element.
-  int multimem_width(const Inst& inst) {
-    return axis_.access_width(inst.args[0], inst.args[1], kNone, inst.dtype,
-                              layout(inst).vector_width());
+  /// An access is as wide as it can be, and falls into elements where their masks differ, or where
+  /// it has less than the 32 bits that the hardware takes.
+  void multimem(Inst& inst, std::size_t mask) {
+    inst.width = axis_.access_width(inst.args[0], inst.args[1], kNone, inst.dtype,
+                                    layout(inst).vector_width());
+    const bool alike =
+        inst.args.size() <= mask || axis_.of(inst.args[mask]).constancy >= inst.width;
+    inst.whole = alike && inst.width * static_cast<int>(dtype_size(inst.dtype)) >= 4;
   }
 
   void one_of_copies(Inst& inst) {

@@ -317,11 +317,10 @@ class TextParser {
   }
 
   void attributes(Inst& inst) {
-    const std::pair<std::string_view, bool*> flags[] = {{"trans_a", &inst.trans_a},
-                                                        {"trans_b", &inst.trans_b},
-                                                        {"barrier", &inst.barrier},
-                                                        {"trans_load_a", &inst.trans_load_a},
-                                                        {"trans_load_b", &inst.trans_load_b}};
+    const std::pair<std::string_view, bool*> flags[] = {
+        {"trans_a", &inst.trans_a},           {"trans_b", &inst.trans_b},
+        {"barrier", &inst.barrier},           {"whole", &inst.whole},
+        {"trans_load_a", &inst.trans_load_a}, {"trans_load_b", &inst.trans_load_b}};
     const std::pair<std::string_view, int*> numbers[] = {
         {"stages", &inst.stages}, {"row_step", &inst.index}, {"at", &inst.shared_offset},
         {"width", &inst.width},   {"unroll", &inst.unroll},  {"lanes", &inst.lanes},

@@ -118,6 +118,7 @@ class TextPrinter {
     number("lanes", inst.lanes, 0);
     number("warps", inst.warps, 0);
     if (inst.barrier) out.emplace_back("barrier");
+    if (inst.whole) out.emplace_back("whole");
     if (inst.change != LayoutChange::kNone) {
       out.push_back(fmt::format("change {}", change_name(inst.change)));
     }

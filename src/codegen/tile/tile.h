@@ -149,6 +149,7 @@ struct Inst {
   Place place = Place::kRegisters;
   Id storage = kNone;    ///< Place::kAlias: whose registers
   int width = 1;         ///< elements of one access
+  bool whole = false;    ///< accesses of all ranks: the elements of one have the same mask
   int unroll = 0;        ///< of the loop over registers or K; 0: wholly
   bool barrier = false;  ///< a block barrier comes first: the scratch may still be read, or a
                          ///< packet be missing

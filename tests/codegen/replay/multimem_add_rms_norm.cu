@@ -140,61 +140,24 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
   }
   return !__syncthreads_or(lost);
 }
-// 16 bits are less than a multimem instruction takes: an element that is alone, rank by rank.
-__device__ __forceinline__ float reduce_one_bf16(const Peers& peers, const unsigned char* multicast,
-                                                const unsigned short* p) {
-  const long long at = (const unsigned char*)p - multicast;
-  float sum = __uint_as_float((unsigned)(*(const unsigned short*)(peers.base[0] + at)) << 16);
-#pragma unroll 16
-  for (int r = 1; r < 8; ++r) sum += __uint_as_float((unsigned)(*(const unsigned short*)(peers.base[r] + at)) << 16);
-  return round_bf16(sum);
-}
-__device__ __forceinline__ void store_one_bf16(const Peers& peers, const unsigned char* multicast,
-                                              unsigned short* p, float v) {
-  const long long at = (unsigned char*)p - multicast;
-#pragma unroll 16
-  for (int r = 0; r < 8; ++r) *(unsigned short*)(peers.base[r] + at) = narrow_bf16(v);
-}
-__device__ __forceinline__ void multimem_reduce_bf16_8(float* v, const Peers& peers, const unsigned char* multicast, const unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3, bool ok4, bool ok5, bool ok6, bool ok7) {
+__device__ __forceinline__ void multimem_reduce_bf16_8(float* v, const unsigned char* base, long long at, bool ok) {
   const unsigned short* const p = (const unsigned short*)base + at;
-  if (ok0 && ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7) {
-    unsigned w[4];
-    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.bf16x2 {%0, %1, %2, %3}, [%4];"
+  unsigned w[4] = {};
+  if (ok) asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.bf16x2 {%0, %1, %2, %3}, [%4];"
                  : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "l"(p) : "memory");
-    v[0] = __uint_as_float((unsigned)(unsigned short)(w[0] >> 0) << 16);
-    v[1] = __uint_as_float((unsigned)(unsigned short)(w[0] >> 16) << 16);
-    v[2] = __uint_as_float((unsigned)(unsigned short)(w[1] >> 0) << 16);
-    v[3] = __uint_as_float((unsigned)(unsigned short)(w[1] >> 16) << 16);
-    v[4] = __uint_as_float((unsigned)(unsigned short)(w[2] >> 0) << 16);
-    v[5] = __uint_as_float((unsigned)(unsigned short)(w[2] >> 16) << 16);
-    v[6] = __uint_as_float((unsigned)(unsigned short)(w[3] >> 0) << 16);
-    v[7] = __uint_as_float((unsigned)(unsigned short)(w[3] >> 16) << 16);
-    return;
-  }
-  v[0] = ok0 ? reduce_one_bf16(peers, multicast, p + 0) : 0.0f;
-  v[1] = ok1 ? reduce_one_bf16(peers, multicast, p + 1) : 0.0f;
-  v[2] = ok2 ? reduce_one_bf16(peers, multicast, p + 2) : 0.0f;
-  v[3] = ok3 ? reduce_one_bf16(peers, multicast, p + 3) : 0.0f;
-  v[4] = ok4 ? reduce_one_bf16(peers, multicast, p + 4) : 0.0f;
-  v[5] = ok5 ? reduce_one_bf16(peers, multicast, p + 5) : 0.0f;
-  v[6] = ok6 ? reduce_one_bf16(peers, multicast, p + 6) : 0.0f;
-  v[7] = ok7 ? reduce_one_bf16(peers, multicast, p + 7) : 0.0f;
+  v[0] = __uint_as_float((unsigned)(unsigned short)(w[0] >> 0) << 16);
+  v[1] = __uint_as_float((unsigned)(unsigned short)(w[0] >> 16) << 16);
+  v[2] = __uint_as_float((unsigned)(unsigned short)(w[1] >> 0) << 16);
+  v[3] = __uint_as_float((unsigned)(unsigned short)(w[1] >> 16) << 16);
+  v[4] = __uint_as_float((unsigned)(unsigned short)(w[2] >> 0) << 16);
+  v[5] = __uint_as_float((unsigned)(unsigned short)(w[2] >> 16) << 16);
+  v[6] = __uint_as_float((unsigned)(unsigned short)(w[3] >> 0) << 16);
+  v[7] = __uint_as_float((unsigned)(unsigned short)(w[3] >> 16) << 16);
 }
-__device__ __forceinline__ void multimem_store_bf16_8(const float* v, const Peers& peers, const unsigned char* multicast, unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3, bool ok4, bool ok5, bool ok6, bool ok7) {
+__device__ __forceinline__ void multimem_store_bf16_8(const float* v, unsigned char* base, long long at, bool ok) {
   unsigned short* const p = (unsigned short*)base + at;
-  if (ok0 && ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7) {
-    asm volatile("multimem.st.relaxed.sys.global.v4.bf16x2 [%0], {%1, %2, %3, %4};"
+  if (ok) asm volatile("multimem.st.relaxed.sys.global.v4.bf16x2 [%0], {%1, %2, %3, %4};"
                  :: "l"(p), "r"((unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16), "r"((unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16), "r"((unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16), "r"((unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16) : "memory");
-    return;
-  }
-  if (ok0) store_one_bf16(peers, multicast, p + 0, v[0]);
-  if (ok1) store_one_bf16(peers, multicast, p + 1, v[1]);
-  if (ok2) store_one_bf16(peers, multicast, p + 2, v[2]);
-  if (ok3) store_one_bf16(peers, multicast, p + 3, v[3]);
-  if (ok4) store_one_bf16(peers, multicast, p + 4, v[4]);
-  if (ok5) store_one_bf16(peers, multicast, p + 5, v[5]);
-  if (ok6) store_one_bf16(peers, multicast, p + 6, v[6]);
-  if (ok7) store_one_bf16(peers, multicast, p + 7, v[7]);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, long long p7, unsigned char* multicast, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
@@ -211,8 +174,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     unsigned char* const v24 = multicast + p7;
     unsigned char* const v30 = v24 + ((v19 * 2048) * 2);
     float v31[8];
-    multimem_reduce_bf16_8(v31 + 0, peers, multicast, v30, col0, true, true, true, true, true, true, true, true);
-    multimem_store_bf16_8(v31 + 0, peers, multicast, v30, col0, true, true, true, true, true, true, true, true);
+    multimem_reduce_bf16_8(v31 + 0, v30, col0, true);
+    multimem_store_bf16_8(v31 + 0, v30, col0, true);
   }
   const long long v33 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v33);

@@ -145,10 +145,10 @@ __device__ __forceinline__ void store_one_f16(const Peers& peers, const unsigned
 #pragma unroll 16
   for (int r = 0; r < 3; ++r) *(unsigned short*)(peers.base[r] + at) = narrow_f16(v);
 }
-__device__ __forceinline__ void multimem_reduce_f16_8(float* v, const Peers& peers, const unsigned char* multicast, const unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3, bool ok4, bool ok5, bool ok6, bool ok7) {
+__device__ __forceinline__ void multimem_reduce_part_f16_8(float* v, const Peers& peers, const unsigned char* multicast, const unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3, bool ok4, bool ok5, bool ok6, bool ok7) {
   const unsigned short* const p = (const unsigned short*)base + at;
   if (ok0 && ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7) {
-    unsigned w[4];
+    unsigned w[4] = {};
     asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.f16x2 {%0, %1, %2, %3}, [%4];"
                  : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "l"(p) : "memory");
     v[0] = widen_f16((unsigned short)(w[0] >> 0));
@@ -170,7 +170,7 @@ __device__ __forceinline__ void multimem_reduce_f16_8(float* v, const Peers& pee
   v[6] = ok6 ? reduce_one_f16(peers, multicast, p + 6) : 0.0f;
   v[7] = ok7 ? reduce_one_f16(peers, multicast, p + 7) : 0.0f;
 }
-__device__ __forceinline__ void multimem_store_f16_8(const float* v, const Peers& peers, const unsigned char* multicast, unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3, bool ok4, bool ok5, bool ok6, bool ok7) {
+__device__ __forceinline__ void multimem_store_part_f16_8(const float* v, const Peers& peers, const unsigned char* multicast, unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3, bool ok4, bool ok5, bool ok6, bool ok7) {
   unsigned short* const p = (unsigned short*)base + at;
   if (ok0 && ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7) {
     asm volatile("multimem.st.relaxed.sys.global.v4.f16x2 [%0], {%1, %2, %3, %4};"
@@ -200,8 +200,8 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_con
     const int v23 = (int)(v19 * 1024);
     unsigned char* const v30 = multicast + p8;
     float v32[8];
-    multimem_reduce_f16_8(v32 + 0, peers, multicast, v30, (v23 + col0), ((v23 + col0) < p7), ((v23 + (col0 + (0 + 1) % 8)) < p7), ((v23 + (col0 + (0 + 2) % 8)) < p7), ((v23 + (col0 + (0 + 3) % 8)) < p7), ((v23 + (col0 + (0 + 4) % 8)) < p7), ((v23 + (col0 + (0 + 5) % 8)) < p7), ((v23 + (col0 + (0 + 6) % 8)) < p7), ((v23 + (col0 + (0 + 7) % 8)) < p7));
-    multimem_store_f16_8(v32 + 0, peers, multicast, v30, (v23 + col0), ((v23 + col0) < p7), ((v23 + (col0 + (0 + 1) % 8)) < p7), ((v23 + (col0 + (0 + 2) % 8)) < p7), ((v23 + (col0 + (0 + 3) % 8)) < p7), ((v23 + (col0 + (0 + 4) % 8)) < p7), ((v23 + (col0 + (0 + 5) % 8)) < p7), ((v23 + (col0 + (0 + 6) % 8)) < p7), ((v23 + (col0 + (0 + 7) % 8)) < p7));
+    multimem_reduce_part_f16_8(v32 + 0, peers, multicast, v30, (v23 + col0), ((v23 + col0) < p7), ((v23 + (col0 + (0 + 1) % 8)) < p7), ((v23 + (col0 + (0 + 2) % 8)) < p7), ((v23 + (col0 + (0 + 3) % 8)) < p7), ((v23 + (col0 + (0 + 4) % 8)) < p7), ((v23 + (col0 + (0 + 5) % 8)) < p7), ((v23 + (col0 + (0 + 6) % 8)) < p7), ((v23 + (col0 + (0 + 7) % 8)) < p7));
+    multimem_store_part_f16_8(v32 + 0, peers, multicast, v30, (v23 + col0), ((v23 + col0) < p7), ((v23 + (col0 + (0 + 1) % 8)) < p7), ((v23 + (col0 + (0 + 2) % 8)) < p7), ((v23 + (col0 + (0 + 3) % 8)) < p7), ((v23 + (col0 + (0 + 4) % 8)) < p7), ((v23 + (col0 + (0 + 5) % 8)) < p7), ((v23 + (col0 + (0 + 6) % 8)) < p7), ((v23 + (col0 + (0 + 7) % 8)) < p7));
   }
   const long long v34 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v34);

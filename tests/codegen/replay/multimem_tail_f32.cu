@@ -131,10 +131,10 @@ __device__ __forceinline__ float reduce_one_f32(const Peers&, const unsigned cha
 __device__ __forceinline__ void store_one_f32(const Peers&, const unsigned char*, float* p, float v) {
   asm volatile("multimem.st.relaxed.sys.global.f32 [%0], %1;" :: "l"(p), "f"(v) : "memory");
 }
-__device__ __forceinline__ void multimem_reduce_f32_4(float* v, const Peers& peers, const unsigned char* multicast, const unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3) {
+__device__ __forceinline__ void multimem_reduce_part_f32_4(float* v, const Peers& peers, const unsigned char* multicast, const unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3) {
   const float* const p = (const float*)base + at;
   if (ok0 && ok1 && ok2 && ok3) {
-    float w[4];
+    float w[4] = {};
     asm volatile("multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(w[0]), "=f"(w[1]), "=f"(w[2]), "=f"(w[3]) : "l"(p) : "memory");
     v[0] = w[0];
@@ -148,7 +148,7 @@ __device__ __forceinline__ void multimem_reduce_f32_4(float* v, const Peers& pee
   v[2] = ok2 ? reduce_one_f32(peers, multicast, p + 2) : 0.0f;
   v[3] = ok3 ? reduce_one_f32(peers, multicast, p + 3) : 0.0f;
 }
-__device__ __forceinline__ void multimem_store_f32_4(const float* v, const Peers& peers, const unsigned char* multicast, unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3) {
+__device__ __forceinline__ void multimem_store_part_f32_4(const float* v, const Peers& peers, const unsigned char* multicast, unsigned char* base, long long at, bool ok0, bool ok1, bool ok2, bool ok3) {
   float* const p = (float*)base + at;
   if (ok0 && ok1 && ok2 && ok3) {
     asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};"
@@ -176,10 +176,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_con
     float v32[8];
 #pragma unroll
     for (int i = 0; i < 8; i += 4)
-      multimem_reduce_f32_4(v32 + i, peers, multicast, v30, (v23 + (col0 + i % 8)), ((v23 + (col0 + i % 8)) < p7), ((v23 + (col0 + (i + 1) % 8)) < p7), ((v23 + (col0 + (i + 2) % 8)) < p7), ((v23 + (col0 + (i + 3) % 8)) < p7));
+      multimem_reduce_part_f32_4(v32 + i, peers, multicast, v30, (v23 + (col0 + i % 8)), ((v23 + (col0 + i % 8)) < p7), ((v23 + (col0 + (i + 1) % 8)) < p7), ((v23 + (col0 + (i + 2) % 8)) < p7), ((v23 + (col0 + (i + 3) % 8)) < p7));
 #pragma unroll
     for (int i = 0; i < 8; i += 4)
-      multimem_store_f32_4(v32 + i, peers, multicast, v30, (v23 + (col0 + i % 8)), ((v23 + (col0 + i % 8)) < p7), ((v23 + (col0 + (i + 1) % 8)) < p7), ((v23 + (col0 + (i + 2) % 8)) < p7), ((v23 + (col0 + (i + 3) % 8)) < p7));
+      multimem_store_part_f32_4(v32 + i, peers, multicast, v30, (v23 + (col0 + i % 8)), ((v23 + (col0 + i % 8)) < p7), ((v23 + (col0 + (i + 1) % 8)) < p7), ((v23 + (col0 + (i + 2) % 8)) < p7), ((v23 + (col0 + (i + 3) % 8)) < p7));
   }
   const long long v34 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v34);
