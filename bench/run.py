@@ -62,6 +62,23 @@ def lowering(binary):
     }
 
 
+def planner(binary):
+    return {
+        "planner": [
+            {
+                "instance": row["name"].removesuffix("/iterations:1"),
+                "ms": row["real_time"],
+                **{
+                    key: row[key]
+                    for key in ("buffers", "quickly", "searched", "nodes", "met")
+                    if key in row
+                },
+            }
+            for row in run_json("planner", [binary, "--benchmark_format=json"])["benchmarks"]
+        ]
+    }
+
+
 def start(binary, graphs):
     """The same start in two processes on one fresh cache."""
     with tempfile.TemporaryDirectory() as cache:
@@ -90,6 +107,7 @@ def main():
         "start": start(binaries / "bench_start", graphs),
         "cpu_device": run_json("cpu device", [binaries / "bench_device", "cpu"]),
         **lowering(binaries / "bench_lowering"),
+        **planner(binaries / "bench_planner"),
     }
     text = json.dumps(document, indent=2) + "\n"
     if options.output:

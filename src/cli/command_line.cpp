@@ -42,14 +42,29 @@ void require_integer(CLI::Option& option, std::uint64_t least, std::uint64_t mos
   });
 }
 
+/// A finite number, written in full.
+std::optional<double> number_of(const std::string& text) {
+  const char* const end = text.data() + text.size();
+  double value = 0;
+  const auto [at, code] = std::from_chars(text.data(), end, value);
+  if (code != std::errc() || at != end || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
 /// The option takes a finite number, 0 or more.
 void require_number(CLI::Option& option) {
   option.check([](const std::string& text) -> std::string {
-    const char* const end = text.data() + text.size();
-    double value = 0;
-    const auto [at, code] = std::from_chars(text.data(), end, value);
-    if (code == std::errc() && at == end && std::isfinite(value) && value >= 0) return {};
+    if (number_of(text).value_or(-1) >= 0) return {};
     return fmt::format("found {}; expected a number, 0 or more", quote(text));
+  });
+}
+
+/// The option takes seconds in [least, most].
+void require_seconds(CLI::Option& option, double least, double most) {
+  option.check([least, most](const std::string& text) -> std::string {
+    const std::optional<double> value = number_of(text);
+    if (value && *value >= least && *value <= most) return {};
+    return fmt::format("found {}; expected seconds from {} to {}", quote(text), least, most);
   });
 }
 
@@ -179,15 +194,11 @@ void add_launch(CLI::App& app, int* exit_code) {
   require_integer(
       *command->add_option("--nproc", options->processes, "Number of processes")->required(), 1,
       kMaxWorld);
-  command
-      ->add_option("--timeout", options->timeout_s,
-                   "Seconds after which a process that does not come, or that says nothing, is "
-                   "given up (default 30)")
-      ->check([](const std::string& text) -> std::string {
-        double value = 0;
-        if (CLI::detail::lexical_cast(text, value) && value >= 0.1 && value <= 1e6) return {};
-        return fmt::format("found {}; expected seconds from 0.1 to 1000000", quote(text));
-      });
+  require_seconds(
+      *command->add_option("--timeout", options->timeout_s,
+                           "Seconds after which a process that does not come, or that says "
+                           "nothing, is given up (default 30)"),
+      0.1, 1e6);
   command->add_option("COMMAND", options->command, "The command, after --")->required();
   command->callback([options, exit_code] { *exit_code = launch(*options); });
 }
@@ -240,6 +251,29 @@ void add_explain(CLI::App& app, int* exit_code) {
   add_target_option(*command, &options->target);
   add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = explain(*options); });
+}
+
+void add_plan_buffers(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<PlanBuffersOptions>();
+  CLI::App* command = app.add_subcommand(
+      "plan-buffers", "Give buffers with known lifetimes offsets within a capacity");
+  command
+      ->add_option("CSV", options->path,
+                   "Columns id, lower, upper, size, maybe alignment; a buffer lives in "
+                   "[lower, upper); - reads standard input")
+      ->required();
+  require_integer(*command
+                       ->add_option("--capacity", options->capacity,
+                                    "Bytes that are to hold all; exit code 1 where they do not")
+                       ->required(),
+                  1, std::uint64_t{1} << 62U);
+  command->add_option("-o,--output", options->output,
+                      "File for the same with a column offset; - is standard output");
+  require_seconds(
+      *command->add_option("--time-limit", options->time_limit_s,
+                           "Seconds to search (default: 100000 nodes, whatever they take)"),
+      0.001, 1e6);
+  command->callback([options, exit_code] { *exit_code = plan_buffers(*options); });
 }
 
 void add_ptx(CLI::App& app, int* exit_code) {
@@ -378,6 +412,7 @@ int run_command_line(int argc, char** argv) {
   add_compile(app, &exit_code);
   add_opt(app, &exit_code);
   add_explain(app, &exit_code);
+  add_plan_buffers(app, &exit_code);
   add_ptx(app, &exit_code);
   add_cache(app, &exit_code);
   add_doctor(app, &exit_code);

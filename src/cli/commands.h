@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,14 @@ struct ExplainOptions {
   bool json = false;
 };
 [[nodiscard]] int explain(const ExplainOptions& options);
+
+struct PlanBuffersOptions {
+  std::string path;
+  std::string output = "-";
+  std::int64_t capacity = 0;
+  std::optional<double> time_limit_s;  ///< else so many nodes
+};
+[[nodiscard]] int plan_buffers(const PlanBuffersOptions& options);
 
 struct PtxOptions {
   std::string file, entry, grid = "1", block = "1", output, cache_dir;

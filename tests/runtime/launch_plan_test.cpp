@@ -125,11 +125,14 @@ class LaunchPlanTest : public ::testing::Test {
       streams_.push_back(std::make_unique<FakeStream>(
           rank, calls_, std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
       lanes_.push_back(streams_.back().get());
-      places_.push_back({rank,
-                         {&functions_[rank]},
-                         {base + 0x9000, base + 512, base + 1024, base + 0x8100, base + 0x8200},
-                         {{}, {0x18000, 0x28000}},
-                         base + 0xa000});
+      RankPlaces places;
+      places.rank = rank;
+      places.functions = {&functions_[rank]};
+      places.buffer_addresses = {base + 0x9000, base + 512, base + 1024, base + 0x8100,
+                                 base + 0x8200};
+      places.peer_arenas = {{}, {0x18000, 0x28000}};
+      places.record_address = base + 0xa000;
+      places_.push_back(std::move(places));
     }
   }
 

@@ -67,7 +67,7 @@ class Builder {
     add_outputs(output_names);
     steps_.finish();
     add_words();
-    lay_out(program_, places_);
+    lay_out(program_, places_, context_);
     program_.hash = hash_of(program_);
     return std::move(program_);
   }

@@ -13,6 +13,12 @@ namespace {
 constexpr std::int64_t kSymmetricAlignment = std::int64_t{2} << 20U;
 constexpr std::int64_t kAlignment = 256;
 
+constexpr ReasonCode kTight{"plan_memory.tight",
+                            "{bytes} bytes, the most that live at one time; buffers: {buffers}"};
+constexpr ReasonCode kLoose{"plan_memory.loose",
+                            "{bytes} bytes, {percent:.1f} % above the {bound} that live at one "
+                            "time; buffers: {buffers}"};
+
 void add_arenas(Program& program, std::span<const Place> places) {
   std::map<Place, int> arenas;
   for (const Place& place : places) arenas.emplace(place, 0);
@@ -39,10 +45,21 @@ MemoryPlan side_by_side(std::span<const Lifetime> buffers) {
     plan.offsets.push_back(plan.total);
     plan.total += round_up(b.size, b.alignment);
   }
+  plan.bound = plan.total;
   return plan;
 }
 
-void place_buffers(Program& program) {
+void remark(const Arena& arena, std::size_t buffers, const MemoryPlan& plan, PassContext& context) {
+  if (plan.total == plan.bound) {
+    return context.applied("plan_memory", arena.name(), Reason(kTight, plan.total, buffers));
+  }
+  const double percent =
+      100 * (static_cast<double>(plan.total) / static_cast<double>(plan.bound) - 1);
+  context.missed("plan_memory", arena.name(),
+                 Reason(kLoose, plan.total, percent, plan.bound, buffers));
+}
+
+void place_buffers(Program& program, PassContext& context) {
   std::vector<std::vector<Buffer*>> in_arena(program.arenas.size());
   for (Buffer& b : program.buffers) {
     if (!b.slice) in_arena[static_cast<std::size_t>(b.arena)].push_back(&b);
@@ -58,6 +75,9 @@ void place_buffers(Program& program) {
     const bool fixed = arena.kind == ArenaKind::kParameters || arena.kind == ArenaKind::kIo;
     const MemoryPlan plan = fixed ? side_by_side(lives) : plan_memory(lives);
     for (std::size_t i = 0; i < lives.size(); ++i) in_arena[a][i]->offset = head + plan.offsets[i];
+    if (symmetric || arena.kind == ArenaKind::kWorkspace) {
+      remark(arena, lives.size(), plan, context);
+    }
     arena.bytes = round_up(head + plan.total, symmetric ? kSymmetricAlignment : 1);
   }
   for (Buffer& b : program.buffers) {
@@ -67,10 +87,10 @@ void place_buffers(Program& program) {
 
 }  // namespace
 
-void lay_out(Program& program, std::span<const Place> places) {
+void lay_out(Program& program, std::span<const Place> places, PassContext& context) {
   add_arenas(program, places);
   set_lifetimes(program);
-  place_buffers(program);
+  place_buffers(program, context);
 }
 
 }  // namespace braid

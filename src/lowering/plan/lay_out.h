@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 
+#include "lowering/pass.h"
 #include "lowering/plan/program.h"
 
 namespace braid {
@@ -18,6 +19,7 @@ struct Place {
 };
 
 /// Gives a program whose steps are there its arenas, and each buffer its lifetime and its offset.
-void lay_out(Program& program, std::span<const Place> places);
+/// Remarks of plan_memory say how near each arena whose buffers share bytes comes to its bound.
+void lay_out(Program& program, std::span<const Place> places, PassContext& context);
 
 }  // namespace braid

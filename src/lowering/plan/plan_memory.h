@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "lowering/plan/pack/interval.h"
+
 namespace braid {
 
 /// A buffer to be placed: it needs `size` bytes from step `first` to step `last`, both inclusive.
@@ -17,17 +19,13 @@ struct Lifetime {
 struct MemoryPlan {
   std::vector<std::int64_t> offsets;  ///< of each lifetime
   std::int64_t total = 0;             ///< bytes that hold them all
+  /// The most bytes that live at one step (sizes rounded up to their alignment): no plan is
+  /// smaller.
+  std::int64_t bound = 0;
 };
 
 /// Gives every buffer an offset such that no two which live at the same step overlap. A pure
 /// function without clocks: every rank finds the same plan.
 [[nodiscard]] MemoryPlan plan_memory(std::span<const Lifetime> buffers);
-
-/// The most bytes that live at one step (sizes rounded up to their alignment): no plan is smaller.
-[[nodiscard]] std::int64_t peak_bytes(std::span<const Lifetime> buffers);
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 }  // namespace braid

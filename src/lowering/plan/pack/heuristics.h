@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "lowering/plan/pack/interval.h"
+
+namespace braid {
+
+/// As an allocator would: in the order of time, each interval into the smallest free block that
+/// fits. O(n log n).
+[[nodiscard]] Packing pack_by_time(std::span<const Interval> intervals);
+
+/// The first key decides: the largest goes first.
+enum class PackOrder : unsigned char { kSize, kArea, kLength };
+inline constexpr PackOrder kPackOrders[] = {PackOrder::kSize, PackOrder::kArea, PackOrder::kLength};
+
+/// For each interval those that it meets.
+using Meetings = std::vector<std::vector<int>>;
+/// Nothing where there are more than `limit` pairs.
+[[nodiscard]] Meetings meetings_of(std::span<const Interval> intervals, std::size_t limit);
+
+/// In the given order, each interval into the smallest gap that fits among those that it meets.
+[[nodiscard]] Packing pack_in_order(std::span<const Interval> intervals, const Meetings& meetings,
+                                    PackOrder order);
+
+/// The best of all of them. Where many meet many, by time alone.
+[[nodiscard]] Packing pack_quickly(std::span<const Interval> intervals);
+
+}  // namespace braid
