@@ -38,6 +38,8 @@ struct PassConfig {
   // The scheduling passes. These have the names of Inductor's settings, but no collective passes
   // another one unless told so.
 
+  /// align_runtimes: a file of measured times, {"NODE": ns, "NODE": [ns on each rank]}.
+  std::string runtime_estimations = {};
   /// reorder_communication_preserving_peak_memory, sink_waits_iterative: what estimates of
   /// collectives, and of other nodes, are multiplied by. None: 2 and 1.
   std::optional<double> reorder_sink_runtime_estimations_comm_mult = {};

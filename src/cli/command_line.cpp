@@ -238,7 +238,12 @@ void add_opt(CLI::App& app, int* exit_code) {
   command->add_option("-o,--output", options->output, "File to write; - is standard output");
   add_target_option(*command, &options->target);
   add_pass_settings(*command, &options->config);
-  command->add_flag("--stats", options->stats, "Print what each pass did to standard error");
+  command->add_flag("--stats", options->stats,
+                    "Print what each pass did to standard error; of scheduling passes, to each "
+                    "collective or wait");
+  command->add_flag(
+      "--visualize-overlap", options->visualize_overlap,
+      "Print when each node of the result would run, by estimates, to standard error");
   command->callback([options, exit_code] { *exit_code = opt(*options); });
 }
 

@@ -49,7 +49,7 @@ struct OptOptions {
   std::vector<std::string> passes;
   std::string output = "-";
   std::string target;
-  bool stats = false;
+  bool stats = false, visualize_overlap = false;
 };
 [[nodiscard]] int opt(const OptOptions& options);
 

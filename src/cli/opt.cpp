@@ -6,11 +6,25 @@
 #include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/schedule_report.h"
 #include "codegen/graph_target.h"
 #include "lowering/passes.h"
+#include "lowering/schedule/overlap_timeline.h"
 #include "runtime/output_file.h"
 
 namespace braid::cli {
+
+namespace {
+
+/// The pass of that name where it is one that schedules, else null.
+const Pass* scheduling_pass(std::string_view name) {
+  for (const Pass* pass : all_passes()) {
+    if (pass->name == name && pass->schedules) return pass;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 int opt(const OptOptions& options) {
   if (options.output != "-") prepare_output_file(options.output, "--output");
@@ -42,11 +56,19 @@ int opt(const OptOptions& options) {
                      std::to_string(applied), std::to_string(remarks - applied),
                      fmt::format("{:.2f}", time.count())});
   };
+  std::vector<MoveRecord> moves;
+  if (options.stats) context.move_records = &moves;
+  std::string schedules;
   for (const std::string& pass : passes) {
     const std::size_t before = graph.nodes().size();
+    moves.clear();
     const auto start = std::chrono::steady_clock::now();
-    graph = run_passes(graph, {&pass, 1}, context);
-    record(pass, before, graph.nodes().size(), start);
+    Graph next = run_passes(graph, {&pass, 1}, context);
+    record(pass, before, next.nodes().size(), start);
+    if (const Pass* scheduling = options.stats ? scheduling_pass(pass) : nullptr) {
+      schedules += describe_schedule(*scheduling, graph, next, context.target, moves);
+    }
+    graph = std::move(next);
   }
   std::string text;
   if (to_program) {
@@ -63,7 +85,8 @@ int opt(const OptOptions& options) {
   } else {
     write_output_file(options.output, text);
   }
-  if (options.stats) note(format_table(stats));
+  if (options.stats) note(format_table(stats) + schedules);
+  if (options.visualize_overlap) note(visualize_overlap(graph, context.target));
   return kGood;
 }
 

@@ -19,6 +19,7 @@
   PASS(split_reductions)                             \
   PASS(lower_collectives)                            \
   PASS(fuse)                                         \
+  PASS(align_runtimes)                               \
   PASS(sink_waits)                                   \
   PASS(raise_comms)                                  \
   PASS(reorder_compute_for_overlap)                  \

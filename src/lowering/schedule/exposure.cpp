@@ -6,13 +6,22 @@
 
 namespace braid {
 
+void append_text(std::string& text, std::string_view piece) {
+  constexpr std::size_t kMost = 200;
+  if (text.size() < kMost) {
+    text += piece;
+  } else if (!text.ends_with("...")) {
+    text += "...";
+  }
+}
+
 NodeId Exposures::waited_for(NodeId wait) const {
   return graph_.value(graph_.node(wait).inputs[0]).producer;
 }
 
 void Exposures::add_text(std::string* text, NodeId id) const {
   if (text == nullptr) return;
-  *text += fmt::format("+{}[{:.0f}]", graph_.node(id).name, estimate(id).ns);
+  append_text(*text, fmt::format("+{}[{:.0f}]", graph_.node(id).name, estimate(id).ns));
 }
 
 Exposure Exposures::of_collective(std::span<const NodeId> order, std::size_t at,
@@ -32,7 +41,7 @@ Exposure Exposures::of_collective(std::span<const NodeId> order, std::size_t at,
       continue;
     }
     if (node.wait && has_met(waited_for(id))) {
-      if (text != nullptr) *text += fmt::format("->W[{}]", graph_.node(id).name);
+      if (text != nullptr) append_text(*text, fmt::format("->W[{}]", graph_.node(id).name));
       break;
     }
     result.comp_ns += node.ns;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lowering/schedule/estimates.h"
@@ -20,6 +21,9 @@ struct Exposure {
   /// Below 0 where more is computed than it takes.
   [[nodiscard]] double ns() const { return comm_ns - comp_ns; }
 };
+
+/// Appends a piece of a list for people, which ends in "..." where it becomes long.
+void append_text(std::string& text, std::string_view piece);
 
 /// Estimates by walking along an order from one node, `window` nodes far.
 class Exposures {

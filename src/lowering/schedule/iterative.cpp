@@ -63,7 +63,7 @@ Reason IterativePass::count_move(const MemoryTimeline::Move& move, NodeId candid
     return Reason(limiting::kPeakMemory, move.peak, base_peak_, name(candidate));
   }
   ++record.moves;
-  if (wants_text()) record.moved_past += "+" + name(candidate);
+  if (wants_text()) append_text(record.moved_past, "+" + name(candidate));
   if (context_.config.reorder_iterative_debug_memory_recompute &&
       timeline_.levels() != memory_levels(use_, order())) {
     throw_internal(std::string(pass_), fmt::format("memory is not what it was tracked to be after "
