@@ -12,6 +12,7 @@
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
+#include "runtime/error_of.h"
 #include "runtime/fake_libcuda.h"
 
 namespace braid {
@@ -272,6 +273,32 @@ TEST_F(CudaDeviceTest, MemoryIsHandedOn) {
     EXPECT_THROW((void)device->import_memory(1, "nonsense"), Error);
     EXPECT_THROW((void)device->import_memory(1, handle.substr(0, 40)), Error);
     EXPECT_THROW((void)device->create_multicast(std::vector<int>{0, 1}, 1024), Error);
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
+TEST_F(CudaDeviceTest, FindsTheAllocationOfAnAddress) {
+  {
+    const auto device = open_device(DeviceKind::kCuda, {.world = 2});
+    const auto own = device->allocate(1, 1024);
+    {
+      const auto found = device->find_memory(1, own->address() + 1000);
+      EXPECT_EQ(found->address(), own->address());
+      EXPECT_EQ(found->size(), 1024);
+      EXPECT_EQ(found->export_handle(), own->export_handle());
+      fake().fail = "cuIpcGetMemHandle";  // as for memory that the driver maps piece by piece
+      fake().error = 1;
+      EXPECT_EQ(error_of([&] { (void)found->export_handle(); }),
+                std::pair(ErrorCode::kEnvironment,
+                          std::string("memory: the driver cannot hand this allocation of the "
+                                      "caller's to other processes (cuIpcGetMemHandle); expected "
+                                      "one of cuMemAlloc or cudaMalloc")));
+      fake().fail = "";
+    }
+    EXPECT_EQ(error_of([&] { (void)device->find_memory(0, 16); }),
+              std::pair(ErrorCode::kInvalidArgument,
+                        std::string("memory: the driver knows no allocation that holds 0x10")));
+    own->export_handle();  // it is still there
   }
   EXPECT_EQ(fake().live_handles, 0);
 }

@@ -10,6 +10,7 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
+#include "braid/symmetric_memory.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/fake_libcuda.h"
 
@@ -86,6 +87,40 @@ TEST_F(CudaStandIn, RanksMeetInOneQueueOfAGpu) {
   fake().queues = 1;
   const Graph graph = load_graph(std::string(BRAID_SOURCE_DIR) + "/examples/llama_mlp.json");
   EXPECT_LE(run(graph, {{"T", 2}}), 1);
+}
+
+TEST_F(CudaStandIn, SharesTheCallersMemory) {
+  {
+    WorldOptions options;
+    options.device = DeviceKind::kCuda;
+    options.timeout_s = 2;
+    options.world = 2;
+    const World world = World::open(options);
+    Device& device = world.device();
+    const auto first = device.allocate(0, 4096), second = device.allocate(1, 4096);
+    const std::vector<std::uint64_t> addresses{first->address() + 256, second->address()};
+    const SymmetricMemory memory =
+        SymmetricMemory::register_memory(world, "kv", {2, true, {}}, addresses, 1024);
+    const auto left = device.create_stream(0), right = device.create_stream(1);
+    left->write_value(memory.buffer(0, 1, {}, DType::kI32, 8), 42);
+    memory.put_signal(0, 1, *left);
+    memory.barrier(0, *left, 1);
+    memory.wait_signal(1, 0, *right);
+    right->copy(memory.buffer(1, 0, {}, DType::kI32), second->address() + 8, 4);
+    memory.barrier(1, *right, 1);
+    std::uint32_t word = 0;
+    left->copy_to_host(&word, first->address() + 256, 4);
+    left->synchronize();
+    EXPECT_EQ(word, 42);
+    memory.check();
+    memory.barrier(0, *left);  // alone
+    left->synchronize();
+    EXPECT_THAT([&] { memory.check(); },
+                ::testing::ThrowsMessage<Error>(::testing::HasSubstr(
+                    "rank 0, barrier of channel 0: waited for rank 1 to reach epoch 1")));
+    right->synchronize();
+  }
+  EXPECT_EQ(fake().live_handles, 0);
 }
 
 // The record lies in pinned memory, which kernels and the host reach by one address.

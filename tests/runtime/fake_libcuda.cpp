@@ -230,9 +230,18 @@ int cuStreamWaitValue32_v2(void* stream, unsigned long long address, std::uint32
   return enqueue("cuStreamWaitValue32", stream,
                  is_known(address, 4) && address % 4 == 0 && flags == 0, std::move(work));
 }
+int cuMemGetAddressRange_v2(unsigned long long* base, std::size_t* bytes,
+                            unsigned long long address) {
+  if (const int error = enter_context("cuMemGetAddressRange")) return error;
+  const Owner owner = owner_of(address, 1);
+  if (!owner.known) return kNotFound;
+  *base = owner.begin;
+  *bytes = owner.bytes;
+  return 0;
+}
 int cuIpcGetMemHandle(IpcHandle* handle, unsigned long long address) {
   if (const int error = enter_context("cuIpcGetMemHandle")) return error;
-  if (!owner_of(address, 1).known) return kInvalidValue;
+  if (!owner_of(address, 1).known || owner_of(address, 1).begin != address) return kInvalidValue;
   *handle = {};
   std::memcpy(handle->bytes, &address, sizeof address);
   return 0;

@@ -166,7 +166,7 @@ Owner owner_of(unsigned long long address, std::size_t bytes) {
   const auto& [start, allocation] = *--next;
   const std::size_t offset = address - start;
   if (offset > allocation.bytes || bytes > allocation.bytes - offset) return {};
-  return {true, allocation.gpu};
+  return {true, allocation.gpu, start, allocation.bytes};
 }
 
 bool reaches(int gpu, unsigned long long address) {

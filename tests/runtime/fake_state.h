@@ -100,6 +100,8 @@ int free_memory(unsigned long long address);
 struct Owner {
   bool known = false;
   int gpu = kHost;
+  unsigned long long begin = 0;  ///< of the allocation
+  std::size_t bytes = 0;         ///< likewise
 };
 Owner owner_of(unsigned long long address, std::size_t bytes);
 /// Whether kernels of `gpu` may use what lies at `address`.

@@ -126,6 +126,8 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
     (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))      \
   X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                                    \
     (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))      \
+  X(cuMemGetAddressRange, "cuMemGetAddressRange_v2",                                  \
+    (Address * base, std::size_t * bytes, Address address))                           \
   X(cuIpcGetMemHandle, "cuIpcGetMemHandle", (IpcHandle * handle, Address address))    \
   X(cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2",                                      \
     (Address * address, IpcHandle handle, unsigned flags))                            \

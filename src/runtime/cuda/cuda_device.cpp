@@ -91,7 +91,17 @@ class CudaMemory final : public Memory {
     gpu_->api().check(gpu_->api().cuMemAlloc(&address_, std::max<std::size_t>(bytes, 256)),
                       "cuMemAlloc", fmt::format("{} bytes", bytes));
   }
+  // The caller's: all of the allocation that holds the address.
+  CudaMemory(GpuRef gpu, cuda::Address address) : gpu_(std::move(gpu)), owned_(false) {
+    const Current current(*gpu_);
+    const auto range =
+        gpu_->api().require(gpu_->api().cuMemGetAddressRange, "cuMemGetAddressRange");
+    if (range(&address_, &bytes_, address) == cuda::kSuccess) return;
+    throw_invalid("memory",
+                  fmt::format("the driver knows no allocation that holds {:#x}", address));
+  }
   ~CudaMemory() override {
+    if (!owned_) return;
     release(gpu_, [this](const Api& api) { api.cuMemFree(address_); });
   }
   [[nodiscard]] std::uint64_t address() const override { return address_; }
@@ -100,8 +110,14 @@ class CudaMemory final : public Memory {
     const Api& api = gpu_->api();
     const Current current(*gpu_);
     cuda::IpcHandle ipc{};
-    api.check(api.require(api.cuIpcGetMemHandle, "cuIpcGetMemHandle")(&ipc, address_),
-              "cuIpcGetMemHandle");
+    const cuda::Result result =
+        api.require(api.cuIpcGetMemHandle, "cuIpcGetMemHandle")(&ipc, address_);
+    if (!owned_ && result == cuda::kInvalidValue) {
+      throw_environment("memory",
+                        "the driver cannot hand this allocation of the caller's to other processes "
+                        "(cuIpcGetMemHandle); expected one of cuMemAlloc or cudaMalloc");
+    }
+    api.check(result, "cuIpcGetMemHandle");
     ByteWriter out;
     out.string(kHandleTag);
     out.value<std::int64_t>(::getpid());
@@ -113,8 +129,9 @@ class CudaMemory final : public Memory {
 
  private:
   GpuRef gpu_;
-  std::size_t bytes_;
+  std::size_t bytes_ = 0;
   cuda::Address address_ = 0;
+  bool owned_ = true;
 };
 
 // Another rank's memory. Within a process one address does for all.
@@ -444,6 +461,9 @@ class CudaDevice final : public Device {
   }
   [[nodiscard]] std::unique_ptr<Memory> import_memory(int rank, std::string_view handle) override {
     return std::make_unique<CudaImportedMemory>(gpu(rank), handle);
+  }
+  [[nodiscard]] std::unique_ptr<Memory> find_memory(int rank, std::uint64_t address) override {
+    return std::make_unique<CudaMemory>(gpu(rank), cuda::Address{address});
   }
   [[nodiscard]] std::unique_ptr<Event> create_event(int rank) override {
     return std::make_unique<CudaEvent>(gpu(rank), false);
