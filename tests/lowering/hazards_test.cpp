@@ -36,26 +36,34 @@ Program with_step(Program program, int at, Step step) {
   return program;
 }
 
-// An all-reduce in two shots puts the sums where its operand was.
+// An all-reduce in two shots puts the sums where its operand was, by multimem on all ranks.
 TEST(Hazards, AValueThatIsGoneIsNotRead) {
   const std::string nodes = node("p", "mm", R"("x", "w")") + "," + all_reduce("c", "p") + "," +
                             node("s", "wait_tensor", R"("c")") + "," + node("y", "neg", R"("s")");
   const std::string w = input("w", "8, 4096", R"(, "kind": "parameter", "per_rank": true)");
-  PassContext context = sm80();
-  context.config.all_reduce = "two_shot";
-  Program program = lower(graph_of(input("x", R"("8*T", 8)") + "," + w, nodes, R"("y")"), context);
-  EXPECT_EQ(problem(program), "");
-  ASSERT_EQ(program.kernels[1].needs.clobbered, (std::vector<Clobbered>{{false, 0}}));
-  const int copy = append(program, "copy", "p", buffer(program, "p").arena);
-  Step read;
-  read.kind = Step::Kind::kCopy;
-  read.name = "late";
-  read.source = id(program, "p");
-  read.destination = copy;
-  EXPECT_EQ(problem(with_step(program, 1, read)), "");
-  EXPECT_THAT(
-      problem(with_step(program, 2, read)),
-      HasSubstr("step 2 'late' reads 'p', which nobody has written, or whose value is gone"));
+  for (const bool multimem : {false, true}) {
+    PassContext context;
+    context.target = Target::parse(multimem ? "sm_90a" : "sm_80");
+    context.config.all_reduce = multimem ? "multimem" : "two_shot";
+    context.config.batch_invariant = !multimem;
+    Program program =
+        lower(graph_of(input("x", R"("8*T", 8)") + "," + w, nodes, R"("y")"), context);
+    EXPECT_EQ(problem(program), "");
+    ASSERT_EQ(program.kernels[1].needs.clobbered, (std::vector<Clobbered>{{false, 0}}));
+    // Nothing that all ranks access at once outlives the step.
+    EXPECT_EQ(program.kernels[1].needs.remote.empty(), multimem);
+    EXPECT_EQ(program.steps[1].closing_barrier, !multimem);
+    const int copy = append(program, "copy", "p", buffer(program, "p").arena);
+    Step read;
+    read.kind = Step::Kind::kCopy;
+    read.name = "late";
+    read.source = id(program, "p");
+    read.destination = copy;
+    EXPECT_EQ(problem(with_step(program, 1, read)), "");
+    EXPECT_THAT(
+        problem(with_step(program, 2, read)),
+        HasSubstr("step 2 'late' reads 'p', which nobody has written, or whose value is gone"));
+  }
 }
 
 TEST(Hazards, WhatPeersReadIsNotWrittenBeforeTheNextBarrier) {
