@@ -13,7 +13,7 @@ class Composition : FusedParts {
  public:
   using FusedParts::FusedParts;
 
-  std::vector<ValueId> run() { return form_.gathers ? gather() : scatter(); }
+  std::vector<ValueId> run() { return form_.gathers ? gather() : reduce(); }
 
  private:
   std::vector<ValueId> gather() {
@@ -33,13 +33,20 @@ class Composition : FusedParts {
     return results;
   }
 
-  std::vector<ValueId> scatter() {
+  std::vector<ValueId> reduce() {
     const ValueId scale = form_.scaled ? as_rows(operands_[form_.a_scale()], "_scale_rows") : -1;
     const ValueId rows = multiplied(as_rows(operands_[0], "_rows"), scale, 0);
     const Shape whole = with_last(shape(operands_[0]), shape(rows).back());
-    std::vector<ValueId> results{scattered(rows, whole)};
+    std::vector<ValueId> results{form_.scatters ? scattered(rows, whole)
+                                                : as(summed(rows), whole, "_sum")};
     if (*node_.attr<bool>("return_mm")) results.push_back(as(rows, whole, "_product"));
     return results;
+  }
+
+  ValueId summed(ValueId rows) {
+    return waited(
+        add(kReduceSuffix, "all_reduce", {rows},
+            {{"reduce_op", node_.attrs.at("reduce_op")}, {"group", node_.attrs.at("group")}}));
   }
 
   /// Of rows that make up a product of shape `whole`. Where chunks of it are some of the rows, they
@@ -107,6 +114,7 @@ Shape FusedParts::with_last(Shape shape, const Dim& last) {
 FusedOperands fused_operands(std::string_view op, const Attrs& attrs, std::size_t operands) {
   FusedOperands form;
   form.gathers = op.starts_with("fused_all_gather");
+  form.scatters = op.ends_with("reduce_scatter");
   form.scaled = op.find("scaled") != std::string_view::npos;
   form.biased = form.scaled && get_attr<bool>(attrs, "bias");
   const std::size_t shared = form.scaled ? 2 : 1;  // A and its scale

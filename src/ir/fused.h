@@ -18,6 +18,8 @@ namespace braid {
 //                                          bias...
 //     fused_matmul_reduce_scatter          A, B                               chunk [, A @ B]
 //     fused_scaled_matmul_reduce_scatter   A, B, A_scale, B_scale, bias       chunk [, A @ B]
+//     fused_matmul_all_reduce              A, B                               sum [, A @ B]
+//     fused_scaled_matmul_all_reduce       A, B, A_scale, B_scale, bias       sum [, A @ B]
 //
 // A has two dims or more, B two. A_scale is f32[], or one number for each row: [..., 1] as A, or,
 // of a gather, as A_shard (it is gathered, too). B_scale and bias are those of scaled_mm; there is
@@ -25,7 +27,8 @@ namespace braid {
 
 /// Which operand is which.
 struct FusedOperands {
-  bool gathers = false;  ///< else it scatters
+  bool gathers = false;   ///< A, before it multiplies
+  bool scatters = false;  ///< the product, of which each rank has all else
   bool scaled = false;
   bool biased = false;  ///< only where scaled
   std::size_t matmuls = 1;
@@ -80,6 +83,7 @@ class FusedParts {
 
 /// That of the collective on A_shard, and on the product.
 inline constexpr std::string_view kGatherSuffix = "_gather";
+inline constexpr std::string_view kReduceSuffix = "_reduce";
 inline constexpr std::string_view kScatterSuffix = "_scatter";
 /// What a fused node means: appends the collective and the matmuls, and gives its results.
 std::vector<ValueId> add_composition(Graph& graph, const Node& node,

@@ -31,7 +31,8 @@ void check_algorithm(std::string_view op, Mutates mutates, const Attrs& attrs) {
   std::vector<std::string_view> known;
   if (plain) known.push_back(kOneShot);
   if (plain && op == "all_reduce") known.insert(known.end(), {kTwoShot, kPackets, kMultimem});
-  if (plain && (op == "all_gather_into_tensor" || op == "reduce_scatter_tensor")) {
+  if (plain &&
+      (op == "all_gather_into_tensor" || op == "reduce_scatter_tensor" || op == "all_reduce")) {
     known.push_back(kInKernel);
   }
   if (plain && op != "shard_dim_alltoall") known.push_back(kByCommunicator);

@@ -113,14 +113,27 @@ std::vector<TensorType> infer_gather(std::string_view op, const InferContext& co
   return results;
 }
 
-std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& context) {
-  const FusedOperands form = fused_operands(op, context.attrs, context.inputs.size());
+/// The product, before it is reduced.
+TensorType infer_reduced(const FusedOperands& form, const InferContext& context) {
   const TensorType& a = context.inputs[0];
   const auto& reduce_op = get_attr<std::string>(context.attrs, "reduce_op");
   if (reduce_op != "sum" && reduce_op != "avg") {
     fail("/attrs/reduce_op", fmt::format("{}; expected sum or avg", quote(reduce_op)));
   }
-  const TensorType product = infer_matmul_of(context, form, 0, a, std::array{a});
+  return infer_matmul_of(context, form, 0, a, std::array{a});
+}
+
+std::vector<TensorType> infer_all_reduce(std::string_view op, const InferContext& context) {
+  const FusedOperands form = fused_operands(op, context.attrs, context.inputs.size());
+  const TensorType product = infer_reduced(form, context);
+  if (get_attr<bool>(context.attrs, "return_mm")) return {product, product};
+  return {product};
+}
+
+std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& context) {
+  const FusedOperands form = fused_operands(op, context.attrs, context.inputs.size());
+  const TensorType& a = context.inputs[0];
+  const TensorType product = infer_reduced(form, context);
   const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "scatter_dim"),
                                           a.shape.size(), "/attrs/scatter_dim");
   if (form.scaled && axis + 1 == a.shape.size()) {
@@ -222,6 +235,9 @@ void add_fused_ops(std::vector<OpDef>& ops) {
       infer_scatter);
   add("fused_scaled_matmul_reduce_scatter", 4, 5, {reduce_op, scatter_dim, return_mm, scaled, bias},
       infer_scatter);
+  add("fused_matmul_all_reduce", 2, 2, {reduce_op, return_mm, plain}, infer_all_reduce);
+  add("fused_scaled_matmul_all_reduce", 4, 5, {reduce_op, return_mm, scaled, bias},
+      infer_all_reduce);
 }
 
 }  // namespace braid

@@ -24,6 +24,8 @@ namespace {
 constexpr ReasonCode kOneRank{"lower_collectives.one_rank", "its group has one rank"};
 constexpr ReasonCode kNotSymmetric{"lower_collectives.not_symmetric",
                                    "group '{group}' has no symmetric memory"};
+constexpr ReasonCode kAllReduce{"lower_collectives.no_chunks_of_all",
+                                "every rank has all of an all-reduce"};
 constexpr ReasonCode kLastDim{"lower_collectives.chunks_of_last_dim",
                               "chunks of the last dim, {dim}, are not rows of the product"};
 
@@ -167,6 +169,8 @@ Reason cannot_chunk(const Graph& graph, const Node& node) {
   const auto& [name, group] = *graph.groups().find(*node.attr<std::string>("group"));
   if (group.size == 1) return Reason(kOneRank);
   if (!group.symmetric) return Reason(kNotSymmetric, name);
+  const FusedOperands form = fused_operands(node.op_name(), node.attrs, node.inputs.size());
+  if (!form.gathers && !form.scatters) return Reason(kAllReduce);
   const std::size_t dim = dim_of(graph, node, node.inputs[0]);
   if (dim + 1 == graph.type(node.inputs[0]).shape.size()) return Reason(kLastDim, dim);
   return {};

@@ -32,6 +32,9 @@ constexpr ReasonCode kNoGatherKernel{"lower_collectives.no_gather_kernel",
 constexpr ReasonCode kNoScatterKernel{"lower_collectives.no_scatter_kernel",
                                       "it takes a scatter of rows in symmetric memory, of a "
                                       "product that nobody else reads"};
+constexpr ReasonCode kNoReduceKernel{"lower_collectives.no_reduce_kernel",
+                                     "it takes symmetric memory, and a product that nobody else "
+                                     "reads"};
 
 bool is_fused(const Node& node) { return node.op->op_class == OpClass::kFusedMatmul; }
 
@@ -109,11 +112,17 @@ class Forms {
   [[nodiscard]] Reason name(Form form) const {
     const Group& group = graph_.groups().find(*node_.attr<std::string>("group"))->second;
     if (form == kChunks) return Reason(kInChunks, group.size);
-    if (form == kKernel) return Reason(kOneKernel, form_.gathers ? "gather" : "scatter");
+    if (form == kKernel) {
+      return Reason(kOneKernel, form_.gathers    ? "gather"
+                                : form_.scatters ? "scatter"
+                                                 : "all-reduce");
+    }
     return Reason(kTakenApart, form_.matmuls);
   }
   [[nodiscard]] Reason no_kernel() const {
-    return Reason(form_.gathers ? kNoGatherKernel : kNoScatterKernel);
+    return Reason(form_.gathers    ? kNoGatherKernel
+                  : form_.scatters ? kNoScatterKernel
+                                   : kNoReduceKernel);
   }
 
   const Graph& graph_;
@@ -142,7 +151,8 @@ std::optional<Decomposed> decompose_fused(const Graph& graph, PassContext& conte
     const Forms forms(graph, node, context);
     const auto name = [&](std::string_view suffix) {
       std::string fresh = rewrite.fresh_name(fmt::format("{}{}", node.name, suffix));
-      const bool collective = suffix == kGatherSuffix || suffix == kScatterSuffix;
+      const bool collective =
+          suffix == kGatherSuffix || suffix == kScatterSuffix || suffix == kReduceSuffix;
       if (forms.in_kernel() && collective) result.in_kernel.insert(fresh);
       return fresh;
     };

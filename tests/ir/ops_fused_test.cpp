@@ -152,6 +152,28 @@ TEST(FusedScatter, RefusesAtTheOperandOrAttribute) {
                        "n/attrs/scatter_dim", "only plain matmuls"));
 }
 
+TEST(FusedAllReduce, InfersTheProductAndRefusesOtherReductions) {
+  const TensorType a{kF32, {4, 6, 8}}, b{kF32, {8, 3}};
+  const auto attrs = [](const char* reduce_op, bool return_mm) -> Attrs {
+    return {{"group", std::string("tp")},
+            {"reduce_op", std::string(reduce_op)},
+            {"return_mm", return_mm}};
+  };
+  for (const bool return_mm : {false, true}) {
+    Graph graph = graph_with({a, b});
+    const NodeId last = graph.add_node("s", "fused_matmul_all_reduce", graph.input_values(),
+                                       attrs("avg", return_mm));
+    const Node& node = graph.node(last);
+    ASSERT_EQ(node.outputs.size(), return_mm ? 2 : 1);
+    for (ValueId output : node.outputs) {
+      EXPECT_EQ(graph.type(output), (TensorType{kF32, {4, 6, 3}}));
+    }
+    EXPECT_EQ(node_flops(graph, node, {}), (2 * 8 + 1) * 4 * 6 * 3);
+  }
+  EXPECT_TRUE(is_error(refused({a, b}, "fused_matmul_all_reduce", attrs("max", false)),
+                       "n/attrs/reduce_op", "sum or avg"));
+}
+
 TEST(Fused, CountsTheProductsFlops) {
   Graph graph = graph_with({{kF32, {sym("T"), 8}}, {kF32, {16, 4}}});
   const NodeId last =

@@ -211,6 +211,30 @@ TEST(ChunkedProgram, TheCostModelChooses) {
                     HasSubstr("; not as one kernel with its scatter: ")));
 }
 
+// Few rows: a launch and a barrier less. Many: two shots move less.
+TEST(ChunkedProgram, AnAllReduceIsOneKernelWhereItIsSmall) {
+  const auto remark = [](const std::string& rows) {
+    PassContext context;
+    context.target = Target::parse("H100");
+    const auto matrix = [](const std::string& name, const std::string& shape) {
+      return R"({"name": ")" + name + R"(", "dtype": "bf16", "shape": [)" + shape +
+             R"(], "per_rank": true})";
+    };
+    const Graph graph = graph_of(
+        matrix("x", rows + ", 4096") + "," + matrix("w", "4096, 4096"),
+        node("r", "fused_matmul_all_reduce", R"("x", "w")", R"("group": "tp", "reduce_op": "sum")"),
+        R"("r")");
+    lower(graph, context);
+    return remarks_of(context, "r").at(0);
+  };
+  EXPECT_THAT(remark("4"),
+              AllOf(HasSubstr("fused_matmul_all_reduce runs as one kernel with its all-reduce: "),
+                    HasSubstr(" us on H100; as its collective and 1 matmuls: "),
+                    HasSubstr("; not in 4 chunks: every rank has all of an all-reduce")));
+  EXPECT_THAT(remark("16384"), AllOf(HasSubstr("runs as its collective and 1 matmuls: about "),
+                                     HasSubstr("; as one kernel with its all-reduce: ")));
+}
+
 // Whatever order the schedulers find, verify accepts it.
 TEST(ChunkedProgram, TheSchedulersMayMoveItsParts) {
   for (const char* pass : {"sink_waits", "raise_comms", "reorder_compute_for_overlap"}) {

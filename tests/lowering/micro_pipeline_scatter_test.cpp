@@ -29,6 +29,25 @@ TEST_P(PipelineScatter, BothDimsOfAMatrix) {
   }
 }
 
+// A4-17: of a matrix or more dims; where the product is wanted, too, it is a result.
+TEST_P(PipelineScatter, AnAllReduceOfAMatmul) {
+  const auto sum = [](const std::string& of) {
+    return join(node("r", "all_reduce", "\"" + of + "\"", R"("group": "tp", "reduce_op": "avg")"),
+                node("r_w", "wait_tensor", R"("r")"));
+  };
+  PassContext context = eager();
+  const Graph plain =
+      pipelined(graph(kInputs, join(mm("m", "a", "b"), sum("m")), R"("r_w")"), context);
+  EXPECT_THAT(lines(plain), ElementsAre("r_fused = fused_matmul_all_reduce(a, b)", "-> r_fused"));
+  EXPECT_EQ(attr_of<std::string>(plain, "r_fused", "reduce_op"), "avg");
+  EXPECT_THAT(pipeline_remarks(context), ElementsAre(HasSubstr("r applied: fused with 'm'; ")));
+  context = eager();
+  const Graph both =
+      pipelined(graph(kInputs, join(mm("m", "a", "b"), sum("m")), R"("r_w", "m")"), context);
+  EXPECT_THAT(lines(both), ElementsAre("r_fused:0, r_fused:1 = fused_matmul_all_reduce(a, b)",
+                                       "-> r_fused:0, r_fused:1"));
+}
+
 // A0-13, X-4
 TEST_P(PipelineScatter, OtherReduceOpsStay) {
   for (const std::string reduce_op : {"max", "min", "product"}) {

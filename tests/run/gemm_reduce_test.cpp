@@ -25,16 +25,18 @@ struct Case {
   std::int64_t k, n;
   const char* reduce_op;
   std::vector<std::int64_t> rows;  ///< of a rank
+  bool all = false;                ///< an all-reduce, not a scatter
+  [[nodiscard]] Dim operand_rows() const { return all ? kT : kT * world; }
 };
 void PrintTo(const Case& c, std::ostream* out) {
-  *out << fmt::format("{}x{}", c.world, dtype_name(c.dtype));
+  *out << fmt::format("{}x{}{}", c.world, dtype_name(c.dtype), c.all ? "_all" : "");
 }
 
-ValueId scattered(GraphBuilder& b, ValueId product, const char* reduce_op, const char* algorithm) {
+ValueId reduced(GraphBuilder& b, ValueId product, const Case& c, const char* algorithm) {
   b.graph().set_comm_group(product, "tp");
-  return b.op("reduce_scatter_tensor", {product},
+  return b.op(c.all ? "all_reduce" : "reduce_scatter_tensor", {product},
               {{"group", std::string("tp")},
-               {"reduce_op", std::string(reduce_op)},
+               {"reduce_op", std::string(c.reduce_op)},
                {"algorithm", std::string(algorithm)}});
 }
 
@@ -42,8 +44,8 @@ ValueId scattered(GraphBuilder& b, ValueId product, const char* reduce_op, const
 Graph with_bias(const Case& c, const char* algorithm) {
   GraphBuilder b(100, c.world);
   const ValueId product =
-      b.op("mm", {b.in(c.dtype, {kT * c.world, c.k}), b.in(c.dtype, {c.k, c.n}, "w")});
-  const ValueId y = scattered(b, product, c.reduce_op, algorithm);
+      b.op("mm", {b.in(c.dtype, {c.operand_rows(), c.k}), b.in(c.dtype, {c.k, c.n}, "w")});
+  const ValueId y = reduced(b, product, c, algorithm);
   const ValueId sum =
       b.op("add", {b.op("add", {y, b.in(c.dtype, {c.n}, "bias")}), b.in(c.dtype, {kT, c.n}, "r")});
   return b.take({b.op("silu", {sum}), sum});
@@ -53,9 +55,9 @@ Graph with_bias(const Case& c, const char* algorithm) {
 Graph with_norm(const Case& c, const char* algorithm) {
   GraphBuilder b(100, c.world);
   const ValueId product =
-      b.op("mm", {b.in(c.dtype, {kT * c.world, c.k}), b.in(c.dtype, {c.k, c.n}, "w")});
+      b.op("mm", {b.in(c.dtype, {c.operand_rows(), c.k}), b.in(c.dtype, {c.k, c.n}, "w")});
   const ValueId sum =
-      b.op("add", {scattered(b, product, c.reduce_op, algorithm), b.in(c.dtype, {kT, c.n}, "r")});
+      b.op("add", {reduced(b, product, c, algorithm), b.in(c.dtype, {kT, c.n}, "r")});
   const ValueId norm = b.op("rms_norm", {sum, b.in(c.dtype, {c.n}, "g")}, {{"eps", 1e-5}});
   return b.take({b.op("to", {norm}, {{"dtype", DType::kF8E4M3}}), norm, sum});
 }
@@ -66,11 +68,12 @@ Graph scaled(const Case& c, const char* algorithm) {
   const auto f8 = [&](Shape shape) {
     return b.op("to", {b.in(DType::kBF16, std::move(shape))}, {{"dtype", DType::kF8E4M3}});
   };
-  const ValueId product = b.op("scaled_mm",
-                               {f8({kT * c.world, 64}), f8({64, c.n}),
-                                b.in(DType::kF32, {kT * c.world, 1}), b.in(DType::kF32, {1, c.n})},
-                               {{"out_dtype", c.dtype}});
-  return b.take({b.op("relu", {scattered(b, product, c.reduce_op, algorithm)})});
+  const ValueId product =
+      b.op("scaled_mm",
+           {f8({c.operand_rows(), 64}), f8({64, c.n}), b.in(DType::kF32, {c.operand_rows(), 1}),
+            b.in(DType::kF32, {1, c.n})},
+           {{"out_dtype", c.dtype}});
+  return b.take({b.op("relu", {reduced(b, product, c, algorithm)})});
 }
 
 using Made = Graph (*)(const Case&, const char*);
@@ -121,7 +124,10 @@ INSTANTIATE_TEST_SUITE_P(Worlds, GemmReduce,
                                            Case{3, DType::kBF16, 72, 130, "avg", {65}},
                                            Case{4, DType::kF16, 128, 64, "sum", {16, 90}},
                                            Case{6, DType::kBF16, 40, 33, "avg", {3}},
-                                           Case{8, DType::kBF16, 64, 24, "sum", {7}}),
+                                           Case{8, DType::kBF16, 64, 24, "sum", {7}},
+                                           Case{2, DType::kF16, 40, 72, "sum", {1, 70}, true},
+                                           Case{3, DType::kF32, 33, 40, "avg", {5}, true},
+                                           Case{8, DType::kBF16, 64, 24, "sum", {33}, true}),
                          [](const auto& info) { return ::testing::PrintToString(info.param); });
 
 TEST(GemmReduceKernel, IsOneWithItsMatmulAndWhatFollows) {
@@ -132,6 +138,8 @@ TEST(GemmReduceKernel, IsOneWithItsMatmulAndWhatFollows) {
             "gemm_reduce:mm+reduce_scatter_tensor+add+rms_norm+to ");
   EXPECT_EQ(kernels_of(scaled(c, "in_kernel")),
             "elementwise:to elementwise:to gemm_reduce:scaled_mm+reduce_scatter_tensor+relu ");
+  EXPECT_EQ(kernels_of(with_norm({2, DType::kBF16, 64, 64, "sum", {}, true}, "in_kernel")),
+            "gemm_reduce:mm+all_reduce+add+rms_norm+to ");
 }
 
 /// What micro_pipeline and lower_collectives make of a matmul of three dims and its scatter.
@@ -162,8 +170,10 @@ TEST(GemmReduceKernel, AFusedNodeBecomesOne) {
 
 TEST(GemmReduceKernel, RunsCleanUnderTheSanitizer) {
   for (const Made make : {with_bias, with_norm}) {
-    EXPECT_TRUE(testing::runs_clean(make({2, DType::kBF16, 72, 40, "sum", {}}, "in_kernel"),
-                                    {{"T", 70}}, 4));
+    for (const bool all : {false, true}) {
+      EXPECT_TRUE(testing::runs_clean(make({2, DType::kBF16, 72, 40, "sum", {}, all}, "in_kernel"),
+                                      {{"T", 70}}, 4));
+    }
   }
 }
 
@@ -194,8 +204,39 @@ TEST(GemmReduceKernel, MovesNoMoreBytesThanItMust) {
   EXPECT_EQ(moved, kRanks * (kRanks - 1) * kRows * kColumns * 2 + 2 * flags);
 }
 
+/// The same of an all-reduce, which micro_pipeline puts into one node.
+TEST(GemmReduceKernel, AnAllReduceOfAMatmulBecomesOne) {
+  for (const bool scaled : {false, true}) {
+    GraphBuilder b(64, 2);
+    const auto operand = [&](Shape shape) {
+      const ValueId x = b.in(DType::kBF16, std::move(shape));
+      return scaled ? b.op("to", {x}, {{"dtype", DType::kF8E4M3}}) : x;
+    };
+    std::vector<ValueId> inputs{operand({kT, 512}), operand({512, 4096})};
+    if (scaled) inputs.insert(inputs.end(), {b.in(DType::kF32, {}), b.in(DType::kF32, {})});
+    const ValueId product = b.op(scaled ? "scaled_mm" : "mm", inputs);
+    const ValueId sum = b.op("all_reduce", {product},
+                             {{"group", std::string("tp")}, {"reduce_op", std::string("sum")}});
+    const Graph graph = b.take({b.op("relu", {b.op("wait_tensor", {sum})})});
+    PassConfig config;
+    config.enable = {"micro_pipeline"};
+    config.in_kernel = true;
+    const World world = World::open(testing::world_options(2));
+    Executable executable = Executable::compile(graph, world, config);
+    EXPECT_EQ(executable.kernels().back().template_name, "gemm_reduce");
+    EXPECT_EQ(executable.kernels().back().ops,
+              fmt::format("{}mm+all_reduce+relu", scaled ? "scaled_" : ""));
+    const Bindings bindings{{"T", 33}};
+    const RankTensors values = random_inputs(graph, bindings, 6);
+    EXPECT_TRUE(testing::same_as_reference(graph,
+                                           testing::run_once(executable, graph, bindings, values),
+                                           evaluate(graph, values, bindings)));
+  }
+}
+
 /// Gathers and scatters within the kernels of their matmuls, in turn.
 Graph layers(std::int64_t world) {
+  const Case c{.world = world, .reduce_op = "sum"};
   GraphBuilder b(40, world);
   ValueId x = b.in(DType::kBF16, {kT, 32});
   const ValueId up = b.in(DType::kBF16, {32, 48}, "up");
@@ -208,7 +249,7 @@ Graph layers(std::int64_t world) {
              {{"group", std::string("tp")}, {"algorithm", std::string("in_kernel")}});
     b.graph().set_comm_group(all, "tp");
     const ValueId wide = b.op("relu", {b.op("mm", {all, up})});
-    x = b.op("add", {scattered(b, b.op("mm", {wide, down}), "sum", "in_kernel"), x});
+    x = b.op("add", {reduced(b, b.op("mm", {wide, down}), c, "in_kernel"), x});
   }
   return b.take({x});
 }
@@ -239,8 +280,8 @@ TEST(GemmReduceKernel, OfEverySizeBackToBack) {
 }
 
 /// One tile for each rank's rows, all in one block; runs that overtake each other.
-void expect_right(int world_size, const std::string& schedule, std::uint64_t least) {
-  const Graph graph = with_bias({world_size, DType::kF32, 8, 16, "sum", {}}, "in_kernel");
+void expect_right(int world_size, bool all, const std::string& schedule, std::uint64_t least) {
+  const Graph graph = with_bias({world_size, DType::kF32, 8, 16, "sum", {}, all}, "in_kernel");
   WorldOptions options;
   options.device = DeviceKind::kCpu;
   options.world = world_size;
@@ -276,11 +317,14 @@ void expect_right(int world_size, const std::string& schedule, std::uint64_t lea
   EXPECT_GE(interleavings, least);
 }
 
-TEST(GemmReduceKernel, IsRightInEveryInterleavingOfTwo) { expect_right(2, "all", 25); }
+TEST(GemmReduceKernel, IsRightInEveryInterleavingOfTwo) {
+  for (const bool all : {false, true}) expect_right(2, all, "all", 25);
+}
 
 TEST(GemmReduceKernel, IsRightInManyInterleavingsOfThree) {
   for (int seed = 1; seed <= 20; ++seed) {
-    expect_right(3, seed % 2 == 0 ? fmt::format("delay:{}", seed) : std::to_string(seed), 0);
+    expect_right(3, seed % 4 < 2,
+                 seed % 2 == 0 ? fmt::format("delay:{}", seed) : std::to_string(seed), 0);
   }
 }
 

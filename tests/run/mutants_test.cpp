@@ -96,6 +96,20 @@ constexpr const char* kGemmReduce = R"({
       {"name": "y", "op": "neg", "inputs": ["c"]}],
     "outputs": ["y"]})";
 
+/// An all-reduce within the kernel of its matmul, the same.
+constexpr const char* kGemmAllReduce = R"({
+    "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 70}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [
+      {"name": "x", "dtype": "bf16", "shape": ["T", 136], "per_rank": true},
+      {"name": "w", "dtype": "bf16", "shape": [136, 72], "kind": "parameter", "per_rank": true}],
+    "nodes": [
+      {"name": "h", "op": "mm", "inputs": ["x", "w"], "comm_group": "tp"},
+      {"name": "c", "op": "all_reduce", "inputs": ["h"],
+        "attrs": {"reduce_op": "sum", "group": "tp", "algorithm": "in_kernel"}},
+      {"name": "y", "op": "neg", "inputs": ["c"]}],
+    "outputs": ["y"]})";
+
 /// Chunks that go to their ranks, that come from them, and uneven ones.
 constexpr const char* kScatter = R"({
     "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 16}},
@@ -302,6 +316,14 @@ constexpr Allowed kAllowed[] = {
     {"gather_gemm", "", "signal(comm, peers, v147)", "",
      "what was read of peers is in front of the last panel's signal"},
     {"gemm_reduce", "", "for (long long v13", "setp.le", "there are more tiles than blocks"},
+    {"gemm_reduce_mm_all", "", "for (long long v11", "setp.ge", "as above"},
+    {"gemm_reduce_mm_all", "", "for (long long v11", "setp.lt",
+     "the masks of the tile say the same"},
+    {"gemm_reduce_mm_all", "", "v59[i] = v57[i] <", "setp.ge",
+     "of the rows of a thread only one can be the last"},
+    {"gemm_reduce_mm_all", "", "(v13 / v15) * 64", "setp.gt", "columns come in eights: none is 71"},
+    {"gemm_reduce_mm_all", "", "for (long long v76", "setp.lt",
+     "the mask of the piece says the same"},
     {"gemm_reduce", "", "wait_group_0()", "", "a tile ends with barriers, and no copy under way"},
     {"gemm_reduce", "", "float* const s", "bar.sync", "the barriers of the loop over K"},
     {"gemm_reduce", "", "copy_async_16", "setp.gt", "columns come in eights: none is 135"},
@@ -386,6 +408,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Mutants,
                                            Case{"gather", kGather, "", {5, 12}},
                                            Case{"gather_gemm", kGatherGemm, "", {5, 130}, 18},
                                            Case{"gemm_reduce", kGemmReduce, "", {5, 20}, 36},
+                                           Case{"gemm_all_reduce", kGemmAllReduce, "", {5, 70}, 36},
                                            Case{"uneven", kUneven, "", {1}}),
                          [](const auto& info) { return info.param.name; });
 

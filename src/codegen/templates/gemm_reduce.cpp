@@ -1,9 +1,9 @@
-// A matmul and the reduce-scatter of its result, in one kernel (PyTorch's
-// fused_matmul_reduce_scatter; FLUX's and ParallelKittens' "GEMM + RS"). Tiles go where they are
-// needed as soon as they are made: rank by rank, beginning with the next one's rows, over the link
-// while others are multiplied, and this rank's own last. The matmul's result is rounded to its
-// dtype on the way, as in memory. Then each rank sums what has come to it, in rank order in f32,
-// and does the rest of the body.
+// A matmul and the reduction of its result over ranks, in one kernel. Of a reduce-scatter
+// (PyTorch's fused_matmul_reduce_scatter; FLUX's and ParallelKittens' "GEMM + RS") tiles go where
+// they are needed as soon as they are made: rank by rank, beginning with the next one's rows, over
+// the link while others are multiplied, and this rank's own last. The matmul's result is rounded to
+// its dtype on the way, as in memory. Then each rank sums what has come to it, in rank order in
+// f32, and does the rest of the body.
 //
 //     for each of its tiles:  loop over K; the tile to the owner of its rows
 //     signal, wait            all blocks of all ranks have sent what they had to
@@ -20,8 +20,11 @@
 // rank enters it; and of two runs, the step that closes the group's part of a run, maybe this one,
 // lies between what is read here and the next run's stores.
 //
+// Of an all-reduce the tiles stay in this rank's arena, and every rank reads what it needs of all,
+// as in the one-shot form of collective.cpp: for few rows, where a launch and a barrier less count.
+//
 // The flags are a slot for each block and barrier. A flag for each tile would let the sums begin
-// no sooner, for each needs this rank's own tile, which comes last; and a signal is a fence, which
+// no sooner, for each needs this rank's own tiles, which come last; and a signal is a fence, which
 // waits for the stores in front of it. Every block signals in every run, whatever the symbols, and
 // none waits before it has sent all its tiles, so any number of tiles comes to an end. The grid is
 // constant, at most one block for each multiprocessor. K is added up as in the plain kernel.
@@ -68,11 +71,16 @@ const Shape& product_shape(const Graph& body, const BodyInfo& info) {
   return body.type(info.matmuls[0]->outputs[0]).shape;
 }
 
+Collective form_of(const Graph& body, const BodyInfo& info) {
+  return collective_of(body, info.collective->op_name(), info.collective->attrs,
+                       body.type(info.collective->inputs[0]));
+}
+
 /// The rows of the product that are one rank's in the end; nothing where they do not lie together.
 std::optional<Dim> rows_of_rank(const Graph& body, const BodyInfo& info) {
   const TensorType& operand = body.type(info.collective->inputs[0]);
-  const Collective form =
-      collective_of(body, info.collective->op_name(), info.collective->attrs, operand);
+  const Collective form = form_of(body, info);
+  if (!form.scatter_dim) return product_shape(body, info)[0];
   if (!lies_in_front(operand.shape, *form.scatter_dim)) return std::nullopt;
   return product_shape(body, info)[0].divide_exactly(form.ranks, body.symbols());
 }
@@ -113,6 +121,7 @@ class GemmReduce {
         info_(info),
         group_(*info.collective->attr<std::string>("group")),
         world_(body_.groups().at(group_).size),
+        scatters_(form_of(body_, info).scatter_dim.has_value()),
         product_(body_.type(info.matmuls[0]->outputs[0])),
         rows_(*rows_of_rank(body_, info)),
         panels_(ceil_div(Expr(rows_), Expr(spec.config.at("BLOCK_M")))),
@@ -122,7 +131,7 @@ class GemmReduce {
   void build(std::int64_t most) {
     tile::Program& program = b_.program();
     b_.communicate(group_, static_cast<int>(world_));
-    const std::int64_t tiles = (panels_ * columns_ * world_).max(body_.symbols());
+    const std::int64_t tiles = (panels_ * columns_ * chunks()).max(body_.symbols());
     program.grid = std::clamp<std::int64_t>(tiles, 1, std::max<std::int64_t>(1, most));
     program.flag_slots = 2 * program.grid.evaluate({});
     program.warps_m = gemm_warps_m(spec_.config);
@@ -142,16 +151,41 @@ class GemmReduce {
   Id scalar(const Expr& expr) { return scalar_of(b_, expr, body_.symbols()); }
   Id times(Id a, Id b) { return b_.map(Fn::kMul, {a, b}); }
   Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
+  /// Of the product, that go to different ranks.
+  std::int64_t chunks() const { return scatters_ ? world_ : 1; }
+  int product_output() const { return static_cast<int>(info_.prologue_output(body_)); }
 
-  void multiply() {
+  void multiply() { scatters_ ? multiply_for_owners() : multiply_for_all(); }
+
+  void multiply_for_all() {
+    const Id product =
+        b_.param({.kind = KernelParam::Kind::kOutput, .index = product_output(), .group = {}}, 16);
+    const Id loop =
+        b_.begin_for(b_.program_id(), scalar(panels_ * columns_), b_.num_programs(), {});
+    GemmPlace place = place_of(b_.map(Fn::kToI32, {b_.induction(loop)}));
+    place.product = product;
+    emit_gemm_tile(b_, spec_, info_, place);
+    b_.end_for(loop, {});
+  }
+
+  /// Tile number `tile` of those that panels and columns make up; down the columns first.
+  GemmPlace place_of(Id tile) {
+    const Id down = b_.map(Fn::kToI32, {scalar(panels_)});
+    const auto start = [&](Fn fn, const char* block) {
+      return times(b_.map(fn, {tile, down}), b_.integer(spec_.config.at(block)));
+    };
+    const Id row = start(Fn::kRem, "BLOCK_M");
+    return {.batch = {b_.integer(0), {}}, .row = row, .col = start(Fn::kDiv, "BLOCK_N")};
+  }
+
+  void multiply_for_owners() {
     const Id tiles_of_rank = scalar(panels_ * columns_);
     const Id all = times(b_.integer(world_), tiles_of_rank);
     const Id rank =
         b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group_});
-    const Id offset = b_.param({.kind = KernelParam::Kind::kResultOffset,
-                                .index = static_cast<int>(info_.prologue_output(body_)),
-                                .group = group_},
-                               256);
+    const Id offset = b_.param(
+        {.kind = KernelParam::Kind::kResultOffset, .index = product_output(), .group = group_},
+        256);
     const Id loop = b_.begin_for(b_.program_id(), all, b_.num_programs(), {});
     // 32-bit: a 64-bit division is a call.
     const auto narrow = [&](Id id) { return b_.map(Fn::kToI32, {id}); };
@@ -161,13 +195,9 @@ class GemmReduce {
     const Id owner = b_.map(Fn::kRem, {plus(plus(rank, b_.integer(1)), turn), b_.integer(world_)});
     const Id rows = scalar(Expr(rows_));
     const Id chunk = times(rows, scalar(Expr(product_.shape[1])));
-    const Id down = narrow(scalar(panels_));
-    const GemmPlace place{
-        .batch = {b_.integer(0), {}},
-        .row = times(b_.map(Fn::kRem, {tile, down}), b_.integer(spec_.config.at("BLOCK_M"))),
-        .col = times(b_.map(Fn::kDiv, {tile, down}), b_.integer(spec_.config.at("BLOCK_N"))),
-        .chunk = GemmPlace::Chunk{.rows = rows_, .first_row = times(owner, rows)},
-        .product = b_.ptr_add(b_.peer(offset, owner), times(rank, chunk), product_.dtype)};
+    GemmPlace place = place_of(tile);
+    place.chunk = GemmPlace::Chunk{.rows = rows_, .first_row = times(owner, rows)};
+    place.product = b_.ptr_add(b_.peer(offset, owner), times(rank, chunk), product_.dtype);
     emit_gemm_tile(b_, spec_, info_, place);
     b_.end_for(loop, {});
   }
@@ -185,6 +215,7 @@ class GemmReduce {
   const BodyInfo& info_;
   const std::string& group_;
   std::int64_t world_;
+  bool scatters_;  ///< else every rank has all
   const TensorType& product_;
   Dim rows_;               ///< of one rank
   Expr panels_, columns_;  ///< tiles of one rank's rows

@@ -20,6 +20,7 @@
 // regroup rows)
 //   mm(wait(all_gather(a)), b), ...     -> fused_all_gather_[scaled_]matmul(a, b, ...)
 //   wait(reduce_scatter(mm(a, b)))      -> fused_[scaled_]matmul_reduce_scatter(a, b)
+//   wait(all_reduce(mm(a, b)))          -> fused_[scaled_]matmul_all_reduce(a, b)
 // The fused node stands at the collective, so that collectives keep their order; what the other
 // operands of a gather's matmuls need is moved in front of it. The gathered value (return_A) or the
 // product (return_mm) is a result only where someone else reads it.
@@ -29,7 +30,7 @@
 //     collectives, or read what is overwritten meanwhile;
 //   - matmuls with different scales or dtypes of the result on one gather;
 //   - the last dim for scaled matmuls; for a gather along it also a short K and other readers;
-//   - products that someone reads before the scatter, and views that cut the columns;
+//   - products that someone reads before the reduction, and views that cut the columns;
 //   - products with regrouped rows that are overwritten later: the fused node gives them with other
 //     dims, and no view of that could be read after the write under the product's name;
 //   - what the cost model sees no gain in, unless PassConfig::always_pipeline says so;
@@ -42,8 +43,8 @@ namespace why = micro_pipeline_reasons;
 constexpr std::string_view kPass = "micro_pipeline";
 
 bool is_candidate(const Node& node) {
-  return (node.op_name() == "all_gather_into_tensor" ||
-          node.op_name() == "reduce_scatter_tensor") &&
+  return (node.op_name() == "all_gather_into_tensor" || node.op_name() == "reduce_scatter_tensor" ||
+          node.op_name() == "all_reduce") &&
          is_asynchronous(node);
 }
 
@@ -152,12 +153,13 @@ class Emitter {
       inputs.push_back(rewrite_(plan.matmul.b_scale));
       add_bias(plan.matmul, inputs);
     }
-    Attrs attrs{{"reduce_op", scatter.attrs.at("reduce_op")},
-                {"scatter_dim", plan.dim},
-                {"return_mm", plan.return_mm}};
-    const std::vector<ValueId> results = add_fused(
-        scaled ? "fused_scaled_matmul_reduce_scatter" : "fused_matmul_reduce_scatter", scatter,
-        plan.matmul, std::move(inputs), std::move(attrs), plan.return_mm ? 2 : 1);
+    Attrs attrs{{"reduce_op", scatter.attrs.at("reduce_op")}, {"return_mm", plan.return_mm}};
+    const bool all = scatter.op_name() == "all_reduce";
+    if (!all) attrs.emplace("scatter_dim", plan.dim);
+    const std::string op = fmt::format("fused_{}matmul_{}", scaled ? "scaled_" : "",
+                                       all ? "all_reduce" : "reduce_scatter");
+    const std::vector<ValueId> results = add_fused(op, scatter, plan.matmul, std::move(inputs),
+                                                   std::move(attrs), plan.return_mm ? 2 : 1);
     rewrite_.map(state_.graph.node(plan.wait).outputs[0], results[0]);
     if (!plan.return_mm) return;
     const ValueId product = state_.graph.node(plan.matmul.id).outputs[0];
@@ -282,7 +284,9 @@ bool check_collective(PipelineState& state, NodeId candidate, std::int64_t& dim,
     return false;
   }
   wait = waits[0];
-  dim = static_cast<std::int64_t>(axis_of(node.attrs, "dim", state.shape(node.inputs[0]).size()));
+  if (node.attrs.contains("dim")) {
+    dim = static_cast<std::int64_t>(axis_of(node.attrs, "dim", state.shape(node.inputs[0]).size()));
+  }
   return true;
 }
 
@@ -394,7 +398,7 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
     if (auto plan = plan_gather(state, id)) gathers.emplace(id, std::move(*plan));
   }
   for (NodeId id : candidates) {
-    if (graph.node(id).op_name() != "reduce_scatter_tensor") continue;
+    if (graph.node(id).op_name() == "all_gather_into_tensor") continue;
     if (auto plan = plan_scatter(state, id)) scatters.emplace(id, std::move(*plan));
   }
   std::optional<Graph> result;
@@ -422,7 +426,7 @@ constexpr PassOption kOptions[] = {
 
 constinit const Pass micro_pipeline{
     .name = "micro_pipeline",
-    .summary = "a gather or scatter and the matmuls next to it become one node",
+    .summary = "a gather or reduction and the matmuls next to it become one node",
     .run = run,
     .by_default = false,
     .options = kOptions};

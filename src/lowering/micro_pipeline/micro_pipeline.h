@@ -47,7 +47,8 @@ struct GatherPlan {
   std::set<NodeId> moved;  ///< what their other operands need and what comes after the gather
 };
 
-/// wait(reduce_scatter(product)), where the product is a matmul or a view of one.
+/// wait(reduce_scatter(product)), or of an all_reduce, where the product is a matmul or a view of
+/// one.
 struct ScatterPlan {
   NodeId scatter = -1;
   NodeId wait = -1;
@@ -97,8 +98,8 @@ struct PipelineState {
   void applied(NodeId candidate, Reason reason);
 };
 
-/// A gather or scatter that may be fused: `dim` counted from the front, and its wait. Else a remark
-/// says why not.
+/// A gather or reduction that may be fused: `dim` counted from the front, where it has one, and its
+/// wait. Else a remark says why not.
 [[nodiscard]] bool check_collective(PipelineState& state, NodeId candidate, std::int64_t& dim,
                                     NodeId& wait);
 /// What the pipeline gains, for a remark: "12.0 us instead of ...". Empty where it gains nothing

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "codegen/kernel_spec.h"
+#include "ir/collective.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/ops.h"
@@ -40,6 +41,14 @@ double scatter_ns(int steps, double chunk_ns, double meet_ns, double transfer_ns
     arrived = std::max(arrived, computed) + meet_ns + transfer_ns;
   }
   return std::max(computed + chunk_ns, arrived);
+}
+
+double bytes_each(const TensorType& type) { return static_cast<double>(dtype_size(type.dtype)); }
+
+std::int64_t tiles_of(double rows, double columns) {
+  constexpr double kTile = 64;
+  const double tiles = std::ceil(rows / kTile) * std::ceil(columns / kTile);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(tiles));
 }
 
 double bytes_of(const TensorType& type, const Bindings& bindings) {
@@ -88,6 +97,21 @@ double scatter_kernel_ns(double transfer_ns, double matmul_ns, double sum_ns,
   return std::max(matmul_ns, transfer_ns) + device.barrier_ns + sum_ns;
 }
 
+/// An all-reduce by its quickest algorithm, as a kernel of its own.
+double all_reduce_ns(const Graph& graph, const Node& node, double ranks, const Bindings& bindings,
+                     const DeviceModel& device) {
+  if (node.hints.contains("runtime_ns")) return node_ns(graph, node, bindings, device);
+  const TensorType& operand = graph.type(node.inputs[0]);
+  const auto bytes = static_cast<std::int64_t>(bytes_of(operand, bindings));
+  double best = std::numeric_limits<double>::infinity();
+  for (const std::string_view algorithm : {kOneShot, kTwoShot, kPackets}) {
+    if (algorithm == kPackets && !fits_packet(operand.dtype)) continue;
+    best =
+        std::min(best, collective_ns(algorithm, static_cast<std::int64_t>(ranks), bytes, device));
+  }
+  return device.launch_ns + best;
+}
+
 /// Whether the rows of all ranks lie one after the other, and one kernel holds the matmuls.
 bool has_one_kernel(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls) {
   const Shape& operand = graph.type(collective.inputs[0]).shape;
@@ -112,11 +136,15 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
   Node one_shot = collective;
   one_shot.attrs.insert_or_assign("algorithm", std::string("one_shot"));
   const double collective_ns = node_ns(graph, one_shot, bindings, device);
+  const bool all_reduce = collective.op_name() == "all_reduce";
 
-  PipelineEstimate estimate{.plain_ns = collective_ns,
-                            .intensity = std::numeric_limits<double>::infinity()};
+  PipelineEstimate estimate{
+      .plain_ns =
+          all_reduce ? all_reduce_ns(graph, collective, ranks, bindings, device) : collective_ns,
+      .intensity = std::numeric_limits<double>::infinity()};
   double chunk_ns = 0;
   double matmul_ns = 0;
+  double tiles_ns = 0;  // of matmuls that are not split where they have few tiles
   for (NodeId id : matmuls) {
     const Node& node = graph.node(id);
     const TensorType& a = graph.type(node.inputs[0]);
@@ -124,10 +152,12 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
     double k = static_cast<double>(a.shape.back().evaluate(bindings));
     double n = static_cast<double>(b.shape.back().evaluate(bindings));
     double m = numel_at(a, bindings) / k;
+    tiles_ns += memory_ns((m * k) * bytes_each(a) + (k * n) * bytes_each(b) +
+                              (m * n) * bytes_each(graph.type(node.outputs[0])),
+                          tiles_of(m, n), device);
     (dim == PipelinedDim::kM ? m : dim == PipelinedDim::kN ? n : k) /= ranks;
-    const auto bytes = [](DType dtype) { return static_cast<double>(dtype_size(dtype)); };
-    const double traffic = m * k * bytes(a.dtype) + k * n * bytes(b.dtype) +
-                           m * n * bytes(graph.type(node.outputs[0]).dtype);
+    const double traffic = m * k * bytes_each(a) + k * n * bytes_each(b) +
+                           m * n * bytes_each(graph.type(node.outputs[0]));
     const double whole_ns = node_ns(graph, node, bindings, device);
     const double work_ns = std::max(0.0, whole_ns - device.launch_ns) / ranks;
     chunk_ns += device.launch_ns + std::max(work_ns, traffic / device.hbm_gbs);
@@ -136,8 +166,11 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
     estimate.intensity = std::min(estimate.intensity, arithmetic_intensity(m, n, k));
   }
   const int steps = static_cast<int>(ranks) - 1;  // the rank's own chunk needs no transfer
-  if (dim != PipelinedDim::kM || steps == 0) {
+  if (dim != PipelinedDim::kM || steps == 0 || all_reduce) {
     estimate.pipelined_ns = estimate.plain_ns;
+    if (all_reduce && steps > 0) {
+      estimate.in_kernel_ns = std::max(matmul_ns, tiles_ns) + collective_ns;
+    }
     return estimate;
   }
   // Of a collective that reads straight from the owners, what is no transfer is paid by each copy.
@@ -161,7 +194,8 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
   if (has_one_kernel(graph, collective, matmuls)) {
     const double sent_ns = std::max(0.0, collective_ns - meet_ns);
     estimate.in_kernel_ns =
-        device.launch_ns + scatter_kernel_ns(sent_ns, matmul_ns, sum_ns, device);
+        device.launch_ns +
+        scatter_kernel_ns(sent_ns, std::max(matmul_ns, tiles_ns), sum_ns, device);
   }
   return estimate;
 }

@@ -2,7 +2,8 @@
 #include "ir/op_registry.h"
 #include "lowering/micro_pipeline/micro_pipeline.h"
 
-// The scatters of micro_pipeline: the product that each reduces, and who else reads that.
+// The scatters and all-reduces of micro_pipeline: the product that each reduces, and who else reads
+// that.
 namespace braid {
 namespace {
 
@@ -46,7 +47,8 @@ class ScatterPlanner {
   }
 
   bool is_last_dim() const {
-    return plan_.dim + 1 == static_cast<std::int64_t>(state_.shape(plan_.product).size());
+    return node_.op_name() != "all_reduce" &&
+           plan_.dim + 1 == static_cast<std::int64_t>(state_.shape(plan_.product).size());
   }
 
   /// The operand is a matmul, or a view of one that keeps its columns.

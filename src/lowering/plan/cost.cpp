@@ -139,8 +139,8 @@ double kernel_ns(const Graph& graph, const Node& node, const Graph& body, const 
   for (ValueId value : node.outputs) bytes += type_bytes(graph.type(value), bindings);
   for (const Node& inner : body.nodes()) {
     if (inner.op->op_class == OpClass::kCollective) {
-      (is_in_kernel(inner) ? beside : collective) +=
-          collective_node_ns(body, inner, bindings, device);
+      const bool goes_on = is_in_kernel(inner) && inner.op_name() != "all_reduce";
+      (goes_on ? beside : collective) += collective_node_ns(body, inner, bindings, device);
     } else {
       arithmetic += arithmetic_ns(body, inner, bindings, device);
     }

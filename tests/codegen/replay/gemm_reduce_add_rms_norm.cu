@@ -209,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
     const int v18 = v15 % v16;
     const long long v22 = (((long long)rank + 1) + (v15 / v16)) % 8;
     const int v27 = (int)p10;
-    const int v31 = (v18 % v27) * 64;
+    const int v30 = (v18 % v27) * 64;
     const int v33 = (v18 / v27) * 64;
     const long long v34 = v22 * p9;
     unsigned char* const v36 = peers.base[v22] + p8;
@@ -217,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
     wait_group_0();
     const bool v175 = 0 < 1024;
     const int v177 = (int)v34;
-    const int v178 = (int)v31;
+    const int v178 = (int)v30;
     const int v183 = (int)0;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
@@ -248,7 +248,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
       const long long v217 = (v210 + 2) % 3;
       const bool v218 = v215 < 1024;
       const int v220 = (int)v34;
-      const int v221 = (int)v31;
+      const int v221 = (int)v30;
       const int v226 = (int)v215;
 #pragma unroll
       for (int i = 0; i < 16; i += 8)
@@ -278,7 +278,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
         }
       }
     }
-    const int v67 = (int)v31;
+    const int v67 = (int)v30;
     int v69[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
