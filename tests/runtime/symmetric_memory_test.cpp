@@ -251,6 +251,10 @@ TEST(SymmetricMemory, AWorkspaceGrowsAndMovesNobodysMemory) {
   stream->fill(address(large), 9, 5000);
   EXPECT_EQ(words_of(*stream, address(small), 1024), Words(1024, 0x07070707));
   EXPECT_EQ(SymmetricMemory::workspace(world, "tp", kPair, 100).size(), 5000U);
+  EXPECT_THAT(error_of([&] {
+                (void)SymmetricMemory::workspace(world, "tp", {3, true, {}}, 100);
+              }).second,
+              HasSubstr("the group covers 3 ranks; expected the 2 of the world"));
   // Other ranks, other memory.
   EXPECT_NE(address(SymmetricMemory::workspace(world, "tp", {2, true, {{1, 0}}}, 100)),
             address(large));

@@ -33,7 +33,9 @@ SymmetricMemory SymmetricMemory::workspace(const World& world, const std::string
   const std::lock_guard lock(w.meeting);
   const auto instances = group_instances(group, world.size());
   const auto found = w.workspaces.find(instances);
-  const std::size_t had = found == w.workspaces.end() ? 0 : found->second->spec().bytes;
+  // A group that is none, of another size than its ranks say, is refused as it is made.
+  const bool known = found != w.workspaces.end() && found->second->spec().group.size == group.size;
+  const std::size_t had = known ? found->second->spec().bytes : 0;
   if (had > 0 && had >= min_bytes) return {world.impl_, found->second};
   auto block = SymmetricBlock::make(w, {name, group, std::max(had, min_bytes), {}, {}});
   w.workspaces[instances] = block;
