@@ -1,6 +1,7 @@
 #include "lowering/plan/pack/heuristics.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -126,6 +127,45 @@ Meetings meetings_of(std::span<const Interval> intervals, std::size_t limit) {
   return meetings;
 }
 
+namespace {
+
+enum class Fit : unsigned char { kFirst, kBest };
+
+/// In the order of the queue, each interval into a gap among those that it meets.
+Packing place(std::span<const Interval> intervals, const Meetings& meetings,
+              std::span<const int> queue, Fit fit) {
+  Packing packing{std::vector<std::int64_t>(intervals.size(), 0), 0};
+  std::vector<bool> placed(intervals.size(), false);
+  std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // [offset, end), by offset
+  for (const int i : queue) {
+    const Interval& interval = intervals[i];
+    taken.clear();
+    for (const int j : meetings[i]) {
+      if (!placed[j]) continue;
+      taken.emplace_back(packing.offsets[j], packing.offsets[j] + intervals[j].size);
+    }
+    std::sort(taken.begin(), taken.end());
+    std::int64_t best = -1;
+    std::int64_t best_gap = 0;
+    std::int64_t end = 0;
+    for (const auto& [from, to] : taken) {
+      const std::int64_t start = round_up(end, interval.alignment);
+      const std::int64_t gap = from - start;
+      if (gap >= interval.size && (best < 0 || (fit == Fit::kBest && gap < best_gap))) {
+        best = start;
+        best_gap = gap;
+      }
+      end = std::max(end, to);
+    }
+    packing.offsets[i] = best >= 0 ? best : round_up(end, interval.alignment);
+    packing.total = std::max(packing.total, packing.offsets[i] + interval.size);
+    placed[i] = true;
+  }
+  return packing;
+}
+
+}  // namespace
+
 Packing pack_in_order(std::span<const Interval> intervals, const Meetings& meetings,
                       PackOrder order) {
   const auto weight = [&](int i) -> double {
@@ -135,32 +175,32 @@ Packing pack_in_order(std::span<const Interval> intervals, const Meetings& meeti
   };
   std::vector<int> queue = by_start(intervals);
   std::stable_sort(queue.begin(), queue.end(), [&](int a, int b) { return weight(a) > weight(b); });
+  return place(intervals, meetings, queue, Fit::kBest);
+}
 
-  Packing packing{std::vector<std::int64_t>(intervals.size(), 0), 0};
-  std::vector<bool> placed(intervals.size(), false);
-  std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // [offset, end), by offset
-  for (const int i : queue) {
-    const Interval& interval = intervals[i];
-    taken.clear();
-    for (const int j : meetings[i]) {
-      if (placed[j]) taken.emplace_back(packing.offsets[j], packing.offsets[j] + intervals[j].size);
-    }
-    std::sort(taken.begin(), taken.end());
-    std::int64_t best = -1;
-    std::int64_t best_gap = 0;
-    std::int64_t end = 0;
-    for (const auto& [from, to] : taken) {
-      const std::int64_t start = round_up(end, interval.alignment);
-      const std::int64_t gap = from - start;
-      if (gap >= interval.size && (best < 0 || gap < best_gap)) {
-        best = start;
-        best_gap = gap;
-      }
-      end = std::max(end, to);
-    }
-    packing.offsets[i] = best >= 0 ? best : round_up(end, interval.alignment);
-    packing.total = std::max(packing.total, packing.offsets[i] + interval.size);
-    placed[i] = true;
+PackInTurns::PackInTurns(std::vector<Interval> intervals)
+    : intervals_(std::move(intervals)),
+      meetings_(meetings_of(intervals_, kMaxPairs)),
+      queue_(by_start(intervals_)),
+      bound_(most_live(intervals_)),
+      best_(std::numeric_limits<std::int64_t>::max()) {
+  for (const Interval& interval : intervals_) {
+    weight_.push_back(static_cast<double>(interval.size));
+  }
+}
+
+Packing PackInTurns::turn() {
+  if (meetings_.empty()) return pack_by_time(intervals_);
+  std::stable_sort(queue_.begin(), queue_.end(),
+                   [&](int a, int b) { return weight_[a] > weight_[b]; });
+  Packing packing = place(intervals_, meetings_, queue_, Fit::kFirst);
+  best_ = std::min(best_, packing.total);
+  constexpr std::int64_t kUpperPart = 3;  // of what is above the bound: who is to blame
+  const std::int64_t blame = best_ - (best_ - bound_) / kUpperPart;
+  for (const int i : queue_) {
+    if (packing.offsets[i] + intervals_[i].size < blame) continue;
+    constexpr double kLeast = 1.1, kMore = 0.4 * 0x1p-53;
+    weight_[i] *= kLeast + kMore * static_cast<double>(random_() >> 11U);
   }
   return packing;
 }

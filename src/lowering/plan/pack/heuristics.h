@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <random>
 #include <span>
+#include <vector>
 
 #include "lowering/plan/pack/interval.h"
 
@@ -24,7 +26,23 @@ using Meetings = std::vector<std::vector<int>>;
 [[nodiscard]] Packing pack_in_order(std::span<const Interval> intervals, const Meetings& meetings,
                                     PackOrder order);
 
-/// The best of all of them. Where many meet many, by time alone.
+/// "Squeaky wheel" optimization (Joslin, Clements, 1999): the largest go first, each into the
+/// lowest gap; those that end up too high go earlier in the next turn.
+class PackInTurns {
+ public:
+  explicit PackInTurns(std::vector<Interval> intervals);
+  [[nodiscard]] Packing turn();
+
+ private:
+  std::vector<Interval> intervals_;
+  Meetings meetings_;
+  std::vector<int> queue_;
+  std::vector<double> weight_;
+  std::int64_t bound_, best_;
+  std::mt19937_64 random_{1};
+};
+
+/// The best of all but turns. Where many meet many, by time alone.
 [[nodiscard]] Packing pack_quickly(std::span<const Interval> intervals);
 
 }  // namespace braid

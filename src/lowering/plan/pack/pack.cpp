@@ -13,9 +13,9 @@
 //
 // Heuristics pack the intervals as they are and joined. Where that is not good enough, each
 // component is searched by itself: as it is, with stacks, with chains, for the bound and for the
-// capacity, in turns of growing length. After each round one turn goes to a total halfway between
-// what is wanted and what is there, so that more nodes are of use also where the goal is out of
-// reach.
+// capacity, in turns of growing length. After each round one turn goes to heuristics that learn,
+// and one to a total halfway between what is wanted and what is there, so that more nodes are of
+// use also where the goal is out of reach.
 namespace braid {
 namespace {
 
@@ -49,7 +49,8 @@ class Component {
         packing_(std::move(packing)),
         goal_(goal),
         failed_(goal),
-        budget_(budget) {
+        budget_(budget),
+        in_turns_(intervals_) {
     for (const Joining joining : kJoinings) {
       std::vector<Block> blocks = join(intervals_, joining);
       if (!blocks_.empty() && blocks.size() == blocks_.back().size()) blocks_.pop_back();
@@ -71,6 +72,7 @@ class Component {
         if (advance(attempt, turn)) return false;
         if (attempt.hopeless && attempt.total == goal_ && is_whole(attempt)) return true;
       }
+      learn(turn);
       aim_between(turn);
     }
     return false;
@@ -102,6 +104,18 @@ class Component {
     return true;
   }
 
+  /// A packing in turns costs about as much as a node for every few intervals.
+  void learn(std::int64_t turn) {
+    constexpr std::int64_t kIntervalsOfNode = 4;
+    const auto nodes = static_cast<std::int64_t>(intervals_.size()) / kIntervalsOfNode + 1;
+    for (; turn > 0 && packing_.total > goal_ && !budget_.spent(); turn -= nodes) {
+      for (std::int64_t k = 0; k < nodes && !budget_.spent(); ++k) budget_.take_node();
+      if (Packing packing = in_turns_.turn(); packing.total < packing_.total) {
+        packing_ = std::move(packing);
+      }
+    }
+  }
+
   /// One turn for a total between the last one that was missed and the best. Where these are close,
   /// from the goal on again.
   void aim_between(std::int64_t turn) {
@@ -118,6 +132,7 @@ class Component {
   std::int64_t goal_;
   std::int64_t failed_;
   SearchBudget& budget_;
+  PackInTurns in_turns_;
   std::vector<std::vector<Block>> blocks_;  ///< joined in several ways
   std::vector<Try> tries_;
   std::size_t aims_ = 0;
