@@ -389,9 +389,9 @@ constexpr PassOption kOptions[] = {
      .meaning =
          "run all-gathers and reduce-scatters along dim 0 as copies between the ranks, beside "
          "the kernels",
-     .said = "all-gathers and reduce-scatters {}",
+     .said = "{}",
      .off = "",
-     .on = "by copies, where they can be"}};
+     .on = "all-gathers and reduce-scatters by copies, where they can be"}};
 
 std::optional<Graph> run(const Graph& graph, PassContext& context) {
   const std::string& asked = context.config.all_reduce;

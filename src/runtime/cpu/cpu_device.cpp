@@ -219,13 +219,14 @@ std::unique_ptr<Memory> imported_memory(const std::shared_ptr<Core>& core,
   const auto device = in.value<std::uint64_t>();
   const auto address = in.value<std::uint64_t>();
   const auto bytes = in.value<std::uint64_t>();
-  const auto rank = static_cast<int>(in.value<std::int64_t>());
+  const auto rank = in.value<std::int64_t>();
   const std::string_view file = in.string();
-  if (!in.done()) throw_invalid("memory", "the handle is damaged");
+  if (!in.done() || rank < 0 || rank >= core->world)
+    throw_invalid("memory", "the handle is damaged");
   if (process != ::getpid() || device != reinterpret_cast<std::uint64_t>(core.get())) {
     if (core->watches() || file.empty()) throw_environment("memory", kWatched);
     return std::make_unique<CpuMemory>(
-        std::make_shared<Allocation>(core, rank, bytes, MemoryFile::open(file)));
+        std::make_shared<Allocation>(core, static_cast<int>(rank), bytes, MemoryFile::open(file)));
   }
   const std::lock_guard lock(core->mutex);
   const auto found = core->allocations.find(address);

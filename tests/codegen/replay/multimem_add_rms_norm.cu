@@ -111,8 +111,9 @@ __device__ __forceinline__ void give_up(const Comm& c, const Peers& peers, int s
 #pragma unroll 16
   for (int r = 0; r < 8; ++r) store_flag((unsigned*)peers.base[r], 1u);
 }
-// True when the run is lost, else when the peer's flag has come.
-__device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slot, int peer) {
+// True when the run is lost, else when the peer's flag has come; a fence is still to follow.
+__device__ __forceinline__ bool await_relaxed(const Comm& c, const Peers& peers, int slot,
+                                              int peer) {
   const unsigned* flag = flag_at(c, c.self, slot, peer);
   const unsigned long long start = global_timer();
   bool lost = false;
@@ -126,6 +127,10 @@ __device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slo
     }
     seen = load_flag(flag);
   }
+  return lost;
+}
+__device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slot, int peer) {
+  const bool lost = await_relaxed(c, peers, slot, peer);
   fence();
   return lost;
 }

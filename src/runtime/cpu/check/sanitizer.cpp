@@ -249,6 +249,7 @@ bool Sanitizer::both_strong(const Lane& lane, const Access& before) const {
 std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
                               AccessCode code, std::uint32_t line) {
   const std::lock_guard lock(mutex_);
+  ++ticks_;
   const bool atomic = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kSwap;
   const bool writes = atomic || code.kind == AccessCode::kStore || code.kind == AccessCode::kCopyTo;
   const bool loads = atomic || !writes;
@@ -541,6 +542,12 @@ void Sanitizer::arrive(WarpCheck& warp, VectorClock& barrier) {
 void Sanitizer::depart(WarpCheck& warp, const VectorClock& barrier) {
   const std::lock_guard lock(mutex_);
   warp.seen.join(barrier);
+}
+
+std::uint64_t Sanitizer::now_ns() {
+  constexpr std::uint64_t kTickNs = 100;
+  const std::lock_guard lock(mutex_);
+  return ++ticks_ * kTickNs;
 }
 
 std::uint64_t Sanitizer::progress() {

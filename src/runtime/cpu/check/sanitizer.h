@@ -172,6 +172,9 @@ class Sanitizer {
 
   /// Stores and finished blocks so far: what can let a waiting block go on.
   [[nodiscard]] std::uint64_t progress();
+  /// %globaltimer: a clock of its own, that goes on with accesses and with looks at it. So a
+  /// deadline does not depend on how busy the machine is, and a seed is a run.
+  [[nodiscard]] std::uint64_t now_ns();
   /// Records that these warps, of blocks that only poll, wait for ever.
   void deadlock(const std::vector<const WarpCheck*>& warps);
   /// Those lanes use a register that they did not write, as `what` says.
@@ -268,6 +271,7 @@ class Sanitizer {
   std::unordered_map<std::uint64_t, Published> published_;
   std::map<std::uint64_t, VectorClock> told_;  ///< of each word, what its last writer knew
   std::uint64_t progress_ = 0;
+  std::uint64_t ticks_ = 0;
   std::vector<Finding> findings_;
   std::set<Known> known_;
 };

@@ -1,4 +1,5 @@
 #include <array>
+#include <chrono>
 
 #include "runtime/cpu/run/block_runner.h"
 
@@ -12,6 +13,14 @@ static void braid_cpu_yield(braid::cpu::WarpContext* context) {
   if (warp->runner->sanitizer() != nullptr) warp->runner->note_registers(*warp);
   warp->yielded = true;
   warp->fiber.suspend();
+}
+
+static std::uint64_t braid_cpu_globaltimer(braid::cpu::WarpContext* context) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  if (auto* sanitizer = warp->runner->sanitizer()) return sanitizer->now_ns();
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
 static std::uint32_t braid_cpu_barrier(braid::cpu::WarpContext* context, std::uint32_t id,
@@ -107,6 +116,7 @@ namespace braid::cpu {
 std::span<const RuntimeHelper> control_helpers() {
   static const std::array kHelpers = {
       RuntimeHelper{"braid_cpu_yield", reinterpret_cast<void*>(&braid_cpu_yield)},
+      RuntimeHelper{"braid_cpu_globaltimer", reinterpret_cast<void*>(&braid_cpu_globaltimer)},
       RuntimeHelper{"braid_cpu_barrier", reinterpret_cast<void*>(&braid_cpu_barrier)},
       RuntimeHelper{"braid_cpu_check", reinterpret_cast<void*>(&braid_cpu_check)},
       RuntimeHelper{"braid_cpu_check_members", reinterpret_cast<void*>(&braid_cpu_check_members)},

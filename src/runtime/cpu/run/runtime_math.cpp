@@ -231,11 +231,6 @@ static void braid_cpu_int_to_f64(std::uint64_t* out, const std::uint64_t* in, st
 static std::uint64_t braid_cpu_clock() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
-static std::uint64_t braid_cpu_globaltimer() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::steady_clock::now().time_since_epoch())
-                                        .count());
-}
 
 }  // extern "C"
 
@@ -246,19 +241,18 @@ namespace braid::cpu {
 
 std::span<const RuntimeHelper> math_helpers() {
   static const std::array kHelpers = {
-      BRAID_CPU_HELPER(braid_cpu_ex2),        BRAID_CPU_HELPER(braid_cpu_lg2),
-      BRAID_CPU_HELPER(braid_cpu_sin),        BRAID_CPU_HELPER(braid_cpu_cos),
-      BRAID_CPU_HELPER(braid_cpu_tanh),       BRAID_CPU_HELPER(braid_cpu_add_f32),
-      BRAID_CPU_HELPER(braid_cpu_sub_f32),    BRAID_CPU_HELPER(braid_cpu_mul_f32),
-      BRAID_CPU_HELPER(braid_cpu_div_f32),    BRAID_CPU_HELPER(braid_cpu_add_f64),
-      BRAID_CPU_HELPER(braid_cpu_sub_f64),    BRAID_CPU_HELPER(braid_cpu_mul_f64),
-      BRAID_CPU_HELPER(braid_cpu_div_f64),    BRAID_CPU_HELPER(braid_cpu_sqrt_f32),
-      BRAID_CPU_HELPER(braid_cpu_sqrt_f64),   BRAID_CPU_HELPER(braid_cpu_fma_f32),
-      BRAID_CPU_HELPER(braid_cpu_fma_f64),    BRAID_CPU_HELPER(braid_cpu_f64_to_f32),
-      BRAID_CPU_HELPER(braid_cpu_int_to_f32), BRAID_CPU_HELPER(braid_cpu_int_to_f64),
-      BRAID_CPU_HELPER(braid_cpu_clock),      BRAID_CPU_HELPER(braid_cpu_globaltimer),
-      BRAID_CPU_HELPER(braid_cpu_to_float8),  BRAID_CPU_HELPER(braid_cpu_from_float8),
-      BRAID_CPU_HELPER(braid_cpu_find_set),
+      BRAID_CPU_HELPER(braid_cpu_ex2),         BRAID_CPU_HELPER(braid_cpu_lg2),
+      BRAID_CPU_HELPER(braid_cpu_sin),         BRAID_CPU_HELPER(braid_cpu_cos),
+      BRAID_CPU_HELPER(braid_cpu_tanh),        BRAID_CPU_HELPER(braid_cpu_add_f32),
+      BRAID_CPU_HELPER(braid_cpu_sub_f32),     BRAID_CPU_HELPER(braid_cpu_mul_f32),
+      BRAID_CPU_HELPER(braid_cpu_div_f32),     BRAID_CPU_HELPER(braid_cpu_add_f64),
+      BRAID_CPU_HELPER(braid_cpu_sub_f64),     BRAID_CPU_HELPER(braid_cpu_mul_f64),
+      BRAID_CPU_HELPER(braid_cpu_div_f64),     BRAID_CPU_HELPER(braid_cpu_sqrt_f32),
+      BRAID_CPU_HELPER(braid_cpu_sqrt_f64),    BRAID_CPU_HELPER(braid_cpu_fma_f32),
+      BRAID_CPU_HELPER(braid_cpu_fma_f64),     BRAID_CPU_HELPER(braid_cpu_f64_to_f32),
+      BRAID_CPU_HELPER(braid_cpu_int_to_f32),  BRAID_CPU_HELPER(braid_cpu_int_to_f64),
+      BRAID_CPU_HELPER(braid_cpu_clock),       BRAID_CPU_HELPER(braid_cpu_to_float8),
+      BRAID_CPU_HELPER(braid_cpu_from_float8), BRAID_CPU_HELPER(braid_cpu_find_set),
   };
   return kHelpers;
 }

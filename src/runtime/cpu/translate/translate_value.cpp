@@ -174,7 +174,7 @@ llvm::Value* Translator::special(Special special, bool scalar) {
     case Special::kGlobalTimer:
     case Special::kGlobalTimerLo:
     case Special::kGlobalTimerHi: {
-      value = call("braid_cpu_globaltimer", b_.getInt64Ty(), {});
+      value = call("braid_cpu_globaltimer", b_.getInt64Ty(), {context_});
       if (special == Special::kGlobalTimerHi) value = b_.CreateLShr(value, 32);
       break;
     }
