@@ -137,6 +137,32 @@ TEST(Hazards, PeersWriteOnlyWhereAllHaveDone) {
               HasSubstr("peers write 'p0' for step 0 'p0' of the next run where step 6 'late'"));
 }
 
+// A kernel that reduces what it multiplies still reads what peers put there when they are in the
+// next one.
+TEST(Hazards, WhatIsClobberedIsInUse) {
+  std::string nodes;
+  for (const std::string n : {"0", "1"}) {
+    nodes += (n == "0" ? "" : ",") + node("p" + n, "mm", R"("x", "w")") + "," +
+             node("c" + n, "reduce_scatter_tensor", '"' + ("p" + n) + '"',
+                  R"("group": "tp", "reduce_op": "sum")") +
+             "," + node("s" + n, "wait_tensor", R"("c)" + n + '"');
+  }
+  PassContext context;
+  context.config.enable = {"micro_pipeline"};
+  context.config.always_pipeline = context.config.in_kernel = true;
+  Program program = lower(
+      graph_of(input("x", R"("8*T", 6)") + "," + kSquare, nodes, R"("s0", "s1")", 2), context);
+  ASSERT_EQ(program.steps.size(), 2U);
+  ASSERT_EQ(program.kernels[0].needs.clobbered.size(), 1U);
+  EXPECT_EQ(problem(program), "");
+  const int first = program.steps[0].outputs[0], second = program.steps[1].outputs[0];
+  ASSERT_NE(program.buffers[static_cast<std::size_t>(first)].offset,
+            program.buffers[static_cast<std::size_t>(second)].offset);
+  program.buffers[static_cast<std::size_t>(second)].offset =
+      program.buffers[static_cast<std::size_t>(first)].offset;
+  EXPECT_THAT(problem(program), HasSubstr("may not be done"));
+}
+
 TEST(Hazards, ACopyFromAPeerStandsBetweenBarriers) {
   Program program = all_reduces(2);
   const int got = append(program, "got", "p0", buffer(program, "a0").arena);

@@ -301,7 +301,7 @@ class Hazards {
     each(id, [&](Segment& segment) {
       for (const auto* uses : {&segment.readers, &segment.remote_readers, &segment.writers}) {
         for (const Use& user : *uses) {
-          expect(user.buffer < 0 || separated(group, user.time, time),
+          expect(separated(group, user.time, time),
                  "peers write '{}' for {} where {} may not be done: no barrier of '{}' between",
                  buffer(id).name, name(time), name(user.time), group);
         }
