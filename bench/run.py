@@ -106,6 +106,7 @@ def main():
         ),
         "start": start(binaries / "bench_start", graphs),
         "cpu_device": run_json("cpu device", [binaries / "bench_device", "cpu"]),
+        "communication": run_json("communication", [binaries / "bench_layer"]),
         **lowering(binaries / "bench_lowering"),
         **planner(binaries / "bench_planner"),
     }
