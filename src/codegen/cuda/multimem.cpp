@@ -61,6 +61,7 @@ MultimemVector multimem_vector(DType dtype, int width) {
 /// "%0", or "{%0, %1}".
 std::string asm_registers(int first, int count) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) names.push_back(fmt::format("%{}", first + i));
   return count == 1 ? names[0] : fmt::format("{{{}}}", fmt::join(names, ", "));
 }

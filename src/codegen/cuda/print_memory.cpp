@@ -119,6 +119,7 @@ void Printer::ll_store(Id id) {
   each(layout(inst.layout).registers(), inst.width, [&](std::string_view i) {
     // A packet goes with any of its elements.
     std::vector<std::string> any;
+    any.reserve(static_cast<std::size_t>(inst.width));
     for (int e = 0; e < inst.width; ++e) any.push_back(stored(inst, beside(i, e)));
     return fmt::format("{}(comm, {}, {}, {} + {}, {});", store, ref(inst.args[0]),
                        ref(inst.args[1], Element{inst.layout, i}), storage(inst.args[2]), i,

@@ -1,26 +1,12 @@
 #include "runtime/cpu/cpu_device.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
-#include <iterator>
 #include <limits>
-#include <map>
-#include <set>
-#include <unordered_map>
+#include <thread>
 
-#include "braid/error.h"
-#include "runtime/bytes.h"
-#include "runtime/cpu/check/counter.h"
-#include "runtime/cpu/check/sanitizer.h"
-#include "runtime/cpu/run/engine.h"
-#include "runtime/cpu/run/fault.h"
-#include "runtime/cpu/run/guarded_memory.h"
-#include "runtime/cpu/run/multicast.h"
-#include "runtime/cpu/translate/jit.h"
+#include "runtime/cpu/cpu_memory.h"
 
 namespace braid {
 namespace cpu {
@@ -30,211 +16,6 @@ constexpr std::uint32_t kMaxShared = 227 * 1024;
 constexpr std::uint32_t kDefaultShared = 48 * 1024;
 constexpr std::uint64_t kMaxThreads = 1024;
 constexpr std::size_t kMaxInlineCopy = 64 * 1024;
-
-struct Allocation;
-
-/// The linked code of a program: for each entry the variants that were asked for.
-struct Variants {
-  explicit Variants(std::size_t entries) : linked(entries) {}
-  std::mutex mutex;
-  std::vector<std::array<std::unique_ptr<Jit::Linked>, 2>> linked;
-};
-
-/// What all objects of one device share; it lives until the last of them is gone.
-struct Core {
-  Core(const CpuOptions& options, int threads)
-      : world(options.world),
-        sanitizer(options.checks == 0 ? nullptr : std::make_unique<Sanitizer>(options.checks)),
-        scheduler(options.schedule.kind == Schedule::Kind::kTurns || options.checks == 0
-                      ? nullptr
-                      : std::make_unique<Scheduler>(options.schedule, options.world)),
-        counter(options.count ? std::make_unique<Counter>() : nullptr),
-        jit(options.cache, {.checks = options.checks != 0, .counts = options.count}),
-        faults(options.catch_faults ? std::make_unique<FaultHandler>() : nullptr),
-        engine(threads, sanitizer.get(), scheduler.get(), counter.get()) {}
-
-  /// Ranks load the same text: it is parsed once while any of them holds it.
-  std::shared_ptr<const Program> parse(const std::string& text) {
-    const std::lock_guard lock(mutex);
-    std::weak_ptr<const Program>& known = programs[text].program;
-    std::shared_ptr<const Program> program = known.lock();
-    if (program == nullptr) known = program = std::make_shared<const Program>(text);
-    return program;
-  }
-
-  /// Where no variable of its own tells one rank's code from another's, ranks share it, too: the
-  /// kernel of a process that has many ranks takes few mappings.
-  std::shared_ptr<Variants> variants(const Program& program) {
-    const std::size_t entries = program.entries().size();
-    if (program.globals_bytes() != 0) return std::make_shared<Variants>(entries);
-    const std::lock_guard lock(mutex);
-    std::weak_ptr<Variants>& known = programs[program.text()].variants;
-    std::shared_ptr<Variants> variants = known.lock();
-    if (variants == nullptr) known = variants = std::make_shared<Variants>(entries);
-    return variants;
-  }
-
-  [[nodiscard]] bool watches() const { return sanitizer != nullptr || counter != nullptr; }
-
-  int world;
-  std::unique_ptr<Sanitizer> sanitizer;  ///< null when nothing is checked
-  std::unique_ptr<Scheduler> scheduler;  ///< null to take turns
-  std::unique_ptr<Counter> counter;      ///< null when nothing is counted
-  Jit jit;
-  AddressRange range;
-  MulticastTable multicasts;
-  std::unique_ptr<FaultHandler> faults;  ///< null where the host has its own
-  Engine engine;
-  std::mutex mutex;
-  struct Known {
-    std::weak_ptr<const Program> program;
-    std::weak_ptr<Variants> variants;
-  };
-  std::unordered_map<std::string, Known> programs;  ///< by their text
-  /// By address: ranks share memory within the device.
-  std::map<std::uint64_t, std::weak_ptr<Allocation>> allocations;
-};
-
-/// A stretch of memory, until the last rank that holds it is gone.
-struct Allocation {
-  Allocation(std::shared_ptr<Core> core_of_it, int rank_of_it, std::size_t bytes)
-      : core(std::move(core_of_it)), rank(rank_of_it), memory(core->range, bytes) {
-    if (core->sanitizer != nullptr) {
-      core->sanitizer->add_memory(rank, address(), bytes, "memory", false);
-    }
-    if (core->counter != nullptr) core->counter->add_memory(rank, address(), bytes);
-  }
-  /// That of another device, in another process maybe.
-  Allocation(std::shared_ptr<Core> core_of_it, int rank_of_it, std::size_t bytes, MemoryFile shared)
-      : core(std::move(core_of_it)),
-        rank(rank_of_it),
-        memory(core->range, bytes, shared),
-        file(std::move(shared)) {}
-  ~Allocation() {
-    core->multicasts.unbind(address());
-    if (core->sanitizer != nullptr) core->sanitizer->remove_memory(address());
-    if (core->counter != nullptr) core->counter->remove_memory(address());
-    const std::lock_guard lock(core->mutex);
-    core->allocations.erase(address());
-  }
-  Allocation(const Allocation&) = delete;
-  Allocation& operator=(const Allocation&) = delete;
-  [[nodiscard]] std::uint64_t address() const {
-    return reinterpret_cast<std::uint64_t>(memory.data());
-  }
-
-  std::shared_ptr<Core> core;
-  int rank;  ///< whose it is, here or elsewhere
-  GuardedMemory memory;
-  MemoryFile file;  ///< not open before the memory is exported
-};
-
-constexpr std::string_view kHandleTag = "cpu memory";
-constexpr std::uint32_t kHandleFormat = 3;
-
-/// The checks know what the ranks of one device do, and of no other accesses.
-constexpr const char* kWatched =
-    "a device that checks or counts what kernels do shares none with another one; expected all "
-    "ranks in one process";
-
-template <class To, class From>
-To& ours(From& object) {
-  auto* cast = dynamic_cast<To*>(&object);
-  if (cast == nullptr) throw_invalid("cpu", "the object belongs to another device");
-  return *cast;
-}
-
-/// Addresses that stand for memory of many ranks.
-class CpuMulticast final : public Multicast {
- public:
-  CpuMulticast(std::shared_ptr<Core> core, std::span<const int> ranks, std::size_t bytes)
-      : core_(std::move(core)), range_(core_->range, bytes) {
-    range_.forbid();
-    core_->multicasts.add(address(), bytes, {ranks.begin(), ranks.end()});
-    if (core_->sanitizer != nullptr) core_->sanitizer->add_multicast(address(), bytes);
-  }
-  ~CpuMulticast() override {
-    core_->multicasts.remove(address());
-    if (core_->sanitizer != nullptr) core_->sanitizer->remove_memory(address());
-  }
-  CpuMulticast(const CpuMulticast&) = delete;
-  CpuMulticast& operator=(const CpuMulticast&) = delete;
-  [[nodiscard]] std::uint64_t address() const override {
-    return reinterpret_cast<std::uint64_t>(range_.data());
-  }
-  [[nodiscard]] std::size_t size() const override { return range_.size(); }
-  [[nodiscard]] Core& core() const { return *core_; }
-
- private:
-  std::shared_ptr<Core> core_;
-  GuardedMemory range_;
-};
-
-class CpuMemory final : public Memory {
- public:
-  explicit CpuMemory(std::shared_ptr<Allocation> allocation) : allocation_(std::move(allocation)) {}
-  [[nodiscard]] std::uint64_t address() const override { return allocation_->address(); }
-  [[nodiscard]] std::size_t size() const override { return allocation_->memory.size(); }
-  [[nodiscard]] std::string export_handle() const override {
-    Core& core = *allocation_->core;
-    MemoryFile& file = allocation_->file;
-    const std::lock_guard lock(core.mutex);
-    if (!core.watches() && !file.is_open()) file = allocation_->memory.share();
-    ByteWriter out;
-    out.string(kHandleTag);
-    out.value(kHandleFormat);
-    out.value<std::int64_t>(::getpid());
-    out.value(reinterpret_cast<std::uint64_t>(&core));
-    out.value(address());
-    out.value<std::uint64_t>(size());
-    out.value<std::int64_t>(allocation_->rank);
-    out.string(file.is_open() ? file.handle() : "");
-    return out.take();
-  }
-  void bind_multicast(Multicast& multicast, std::size_t offset) override {
-    const auto& range = ours<CpuMulticast>(multicast);
-    if (&range.core() != allocation_->core.get()) {
-      throw_invalid("multicast", "it belongs to another device");
-    }
-    range.core().multicasts.bind(range.address(), offset, allocation_->rank, address(), size());
-  }
-
- private:
-  std::shared_ptr<Allocation> allocation_;
-};
-
-std::unique_ptr<Memory> imported_memory(const std::shared_ptr<Core>& core,
-                                        std::string_view handle) {
-  ByteReader in(handle);
-  if (in.string() != kHandleTag) {
-    throw_invalid("memory", "the bytes are no handle of a cpu device's memory");
-  }
-  const auto format = in.value<std::uint32_t>();
-  if (format != kHandleFormat) {
-    throw_invalid("memory", "the handle is of format " + std::to_string(format) + "; expected " +
-                                std::to_string(kHandleFormat) +
-                                ": the same version of braid on all ranks");
-  }
-  const auto process = in.value<std::int64_t>();
-  const auto device = in.value<std::uint64_t>();
-  const auto address = in.value<std::uint64_t>();
-  const auto bytes = in.value<std::uint64_t>();
-  const auto rank = in.value<std::int64_t>();
-  const std::string_view file = in.string();
-  if (!in.done() || rank < 0 || rank >= core->world)
-    throw_invalid("memory", "the handle is damaged");
-  if (process != ::getpid() || device != reinterpret_cast<std::uint64_t>(core.get())) {
-    if (core->watches() || file.empty()) throw_environment("memory", kWatched);
-    return std::make_unique<CpuMemory>(
-        std::make_shared<Allocation>(core, static_cast<int>(rank), bytes, MemoryFile::open(file)));
-  }
-  const std::lock_guard lock(core->mutex);
-  const auto found = core->allocations.find(address);
-  std::shared_ptr<Allocation> allocation;
-  if (found != core->allocations.end()) allocation = found->second.lock();
-  if (allocation == nullptr) throw_environment("memory", "was freed before it was imported");
-  return std::make_unique<CpuMemory>(std::move(allocation));
-}
 
 std::string shape(Dim3 block) {
   return std::to_string(block.x) + " x " + std::to_string(block.y) + " x " +
@@ -574,44 +355,24 @@ class CpuDevice final : public Device {
 
   std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
     check(rank);
-    auto allocation = std::make_shared<Allocation>(core_, rank, bytes);
-    const std::lock_guard lock(core_->mutex);
-    core_->allocations[allocation->address()] = allocation;
-    return std::make_unique<CpuMemory>(std::move(allocation));
+    return allocate_memory(core_, rank, bytes);
   }
   std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) override {
     return CpuDevice::allocate(rank, bytes);
   }
   std::unique_ptr<Memory> import_memory(int rank, std::string_view handle) override {
     check(rank);
-    return imported_memory(core_, handle);
+    return cpu::import_memory(core_, handle);
   }
   std::unique_ptr<Memory> find_memory(int rank, std::uint64_t address) override {
     check(rank);
-    std::shared_ptr<Allocation> allocation;  // freed, if it is the last hold, without the lock
-    const std::lock_guard lock(core_->mutex);
-    const auto next = core_->allocations.upper_bound(address);
-    if (next != core_->allocations.begin()) allocation = std::prev(next)->second.lock();
-    if (allocation == nullptr || address - allocation->address() >= allocation->memory.size()) {
-      throw_invalid("memory", "no allocation of the cpu device holds the address");
-    }
-    return std::make_unique<CpuMemory>(std::move(allocation));
+    return cpu::find_memory(core_, address);
   }
   [[nodiscard]] bool has_multicast() const override { return true; }
   std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
                                               std::size_t bytes) override {
-    std::set<int> distinct;
-    for (const int rank : ranks) {
-      check(rank);
-      if (!distinct.insert(rank).second) {
-        throw_invalid("multicast", "rank " + std::to_string(rank) + " twice; expected it once");
-      }
-    }
-    if (ranks.empty() || bytes == 0) {
-      throw_invalid("multicast", std::to_string(bytes) + " bytes for " +
-                                     std::to_string(ranks.size()) + " ranks; expected some");
-    }
-    return std::make_unique<CpuMulticast>(core_, ranks, bytes);
+    for (const int rank : ranks) check(rank);
+    return cpu::create_multicast(core_, ranks, bytes);
   }
   std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     check(rank);

@@ -1,0 +1,149 @@
+#include "runtime/cpu/cpu_memory.h"
+
+#include <unistd.h>
+
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "runtime/bytes.h"
+
+namespace braid::cpu {
+namespace {
+
+constexpr std::string_view kHandleTag = "cpu memory";
+constexpr std::uint32_t kHandleFormat = 3;
+
+/// The checks know what the ranks of one device do, and of no other accesses.
+constexpr const char* kWatched =
+    "a device that checks or counts what kernels do shares none with another one; expected all "
+    "ranks in one process";
+
+/// Addresses that stand for memory of many ranks.
+class CpuMulticast final : public Multicast {
+ public:
+  CpuMulticast(std::shared_ptr<Core> core, std::span<const int> ranks, std::size_t bytes)
+      : core_(std::move(core)), range_(core_->range, bytes) {
+    range_.forbid();
+    core_->multicasts.add(address(), bytes, {ranks.begin(), ranks.end()});
+    if (core_->sanitizer != nullptr) core_->sanitizer->add_multicast(address(), bytes);
+  }
+  ~CpuMulticast() override {
+    core_->multicasts.remove(address());
+    if (core_->sanitizer != nullptr) core_->sanitizer->remove_memory(address());
+  }
+  CpuMulticast(const CpuMulticast&) = delete;
+  CpuMulticast& operator=(const CpuMulticast&) = delete;
+  [[nodiscard]] std::uint64_t address() const override {
+    return reinterpret_cast<std::uint64_t>(range_.data());
+  }
+  [[nodiscard]] std::size_t size() const override { return range_.size(); }
+  [[nodiscard]] Core& core() const { return *core_; }
+
+ private:
+  std::shared_ptr<Core> core_;
+  GuardedMemory range_;
+};
+
+class CpuMemory final : public Memory {
+ public:
+  explicit CpuMemory(std::shared_ptr<Allocation> allocation) : allocation_(std::move(allocation)) {}
+  [[nodiscard]] std::uint64_t address() const override { return allocation_->address(); }
+  [[nodiscard]] std::size_t size() const override { return allocation_->memory.size(); }
+  [[nodiscard]] std::string export_handle() const override {
+    Core& core = *allocation_->core;
+    MemoryFile& file = allocation_->file;
+    const std::lock_guard lock(core.mutex);
+    if (!core.watches() && !file.is_open()) file = allocation_->memory.share();
+    ByteWriter out;
+    out.string(kHandleTag);
+    out.value(kHandleFormat);
+    out.value<std::int64_t>(::getpid());
+    out.value(reinterpret_cast<std::uint64_t>(&core));
+    out.value(address());
+    out.value<std::uint64_t>(size());
+    out.value<std::int64_t>(allocation_->rank);
+    out.string(file.is_open() ? file.handle() : "");
+    return out.take();
+  }
+  void bind_multicast(Multicast& multicast, std::size_t offset) override {
+    const auto& range = ours<CpuMulticast>(multicast);
+    if (&range.core() != allocation_->core.get()) {
+      throw_invalid("multicast", "it belongs to another device");
+    }
+    range.core().multicasts.bind(range.address(), offset, allocation_->rank, address(), size());
+  }
+
+ private:
+  std::shared_ptr<Allocation> allocation_;
+};
+
+}  // namespace
+
+std::unique_ptr<Memory> allocate_memory(const std::shared_ptr<Core>& core, int rank,
+                                        std::size_t bytes) {
+  auto allocation = std::make_shared<Allocation>(core, rank, bytes);
+  const std::lock_guard lock(core->mutex);
+  core->allocations[allocation->address()] = allocation;
+  return std::make_unique<CpuMemory>(std::move(allocation));
+}
+
+std::unique_ptr<Memory> import_memory(const std::shared_ptr<Core>& core, std::string_view handle) {
+  ByteReader in(handle);
+  if (in.string() != kHandleTag) {
+    throw_invalid("memory", "the bytes are no handle of a cpu device's memory");
+  }
+  const auto format = in.value<std::uint32_t>();
+  if (format != kHandleFormat) {
+    throw_invalid("memory", "the handle is of format " + std::to_string(format) + "; expected " +
+                                std::to_string(kHandleFormat) +
+                                ": the same version of braid on all ranks");
+  }
+  const auto process = in.value<std::int64_t>();
+  const auto device = in.value<std::uint64_t>();
+  const auto address = in.value<std::uint64_t>();
+  const auto bytes = in.value<std::uint64_t>();
+  const auto rank = in.value<std::int64_t>();
+  const std::string_view file = in.string();
+  if (!in.done() || rank < 0 || rank >= core->world)
+    throw_invalid("memory", "the handle is damaged");
+  if (process != ::getpid() || device != reinterpret_cast<std::uint64_t>(core.get())) {
+    if (core->watches() || file.empty()) throw_environment("memory", kWatched);
+    return std::make_unique<CpuMemory>(
+        std::make_shared<Allocation>(core, static_cast<int>(rank), bytes, MemoryFile::open(file)));
+  }
+  const std::lock_guard lock(core->mutex);
+  const auto found = core->allocations.find(address);
+  std::shared_ptr<Allocation> allocation;
+  if (found != core->allocations.end()) allocation = found->second.lock();
+  if (allocation == nullptr) throw_environment("memory", "was freed before it was imported");
+  return std::make_unique<CpuMemory>(std::move(allocation));
+}
+
+std::unique_ptr<Memory> find_memory(const std::shared_ptr<Core>& core, std::uint64_t address) {
+  std::shared_ptr<Allocation> allocation;  // freed, if it is the last hold, without the lock
+  const std::lock_guard lock(core->mutex);
+  const auto next = core->allocations.upper_bound(address);
+  if (next != core->allocations.begin()) allocation = std::prev(next)->second.lock();
+  if (allocation == nullptr || address - allocation->address() >= allocation->memory.size()) {
+    throw_invalid("memory", "no allocation of the cpu device holds the address");
+  }
+  return std::make_unique<CpuMemory>(std::move(allocation));
+}
+
+std::unique_ptr<Multicast> create_multicast(const std::shared_ptr<Core>& core,
+                                            std::span<const int> ranks, std::size_t bytes) {
+  std::set<int> distinct;
+  for (const int rank : ranks) {
+    if (!distinct.insert(rank).second) {
+      throw_invalid("multicast", "rank " + std::to_string(rank) + " twice; expected it once");
+    }
+  }
+  if (ranks.empty() || bytes == 0) {
+    throw_invalid("multicast", std::to_string(bytes) + " bytes for " +
+                                   std::to_string(ranks.size()) + " ranks; expected some");
+  }
+  return std::make_unique<CpuMulticast>(core, ranks, bytes);
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "runtime/cpu/cpu_core.h"
+
+namespace braid::cpu {
+
+// The memory of one device's ranks, and what leads from one device or process to another. Ranks
+// are those of the device.
+
+[[nodiscard]] std::unique_ptr<Memory> allocate_memory(const std::shared_ptr<Core>& core, int rank,
+                                                      std::size_t bytes);
+/// As Device::import_memory.
+[[nodiscard]] std::unique_ptr<Memory> import_memory(const std::shared_ptr<Core>& core,
+                                                    std::string_view handle);
+/// As Device::find_memory.
+[[nodiscard]] std::unique_ptr<Memory> find_memory(const std::shared_ptr<Core>& core,
+                                                  std::uint64_t address);
+/// As Device::create_multicast.
+[[nodiscard]] std::unique_ptr<Multicast> create_multicast(const std::shared_ptr<Core>& core,
+                                                          std::span<const int> ranks,
+                                                          std::size_t bytes);
+
+}  // namespace braid::cpu
