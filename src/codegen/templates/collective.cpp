@@ -97,8 +97,10 @@ std::string refuse(const Graph& body) {
     const ValueId operand = info.collective->inputs[0];
     const Collective form =
         collective_of(body, info.collective->op_name(), info.collective->attrs, body.type(operand));
-    const std::string reason = cannot_multimem(*form.reduce, body.type(operand).dtype);
-    if (!reason.empty()) return reason;
+    if (std::string reason = cannot_multimem(*form.reduce, body.type(operand).dtype);
+        !reason.empty()) {
+      return reason;
+    }
   }
   if (!info.matmuls.empty()) return "a matmul and a collective are separate kernels";
   if (info.rows == Rows::kStrided) {

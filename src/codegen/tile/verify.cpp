@@ -253,24 +253,33 @@ class Verifier {
         break;
       case Op::kSignal:
       case Op::kWait:
-        scalar_integer(args[0], "the slot");
-        if (args[1] != kNone) scalar_integer(args[1], "the rank");
-        if (args[2] != kNone) scalar_predicate(args[2]);
-        if (args.size() > 3) {
-          scalar_integer(args[3], "the number of slots");
-          if (args[1] != kNone) fail("a rank and a number of slots", "the slots of every rank");
-        }
+        flags(inst);
         break;
       case Op::kMark:
-        scalar_integer(args[0], "the rank");
-        scalar_integer(args[1], "the number");
-        if (inst.index < 0 || inst.index > protocol::Mark::kMultiply) {
-          fail(std::to_string(inst.index),
-               fmt::format("0 to {}", static_cast<int>(protocol::Mark::kMultiply)));
-        }
+        mark(inst);
         break;
       default:
         break;
+    }
+  }
+
+  void flags(const Inst& inst) const {
+    const auto& args = inst.args;
+    scalar_integer(args[0], "the slot");
+    if (args[1] != kNone) scalar_integer(args[1], "the rank");
+    if (args[2] != kNone) scalar_predicate(args[2]);
+    if (args.size() > 3) {
+      scalar_integer(args[3], "the number of slots");
+      if (args[1] != kNone) fail("a rank and a number of slots", "the slots of every rank");
+    }
+  }
+
+  void mark(const Inst& inst) const {
+    scalar_integer(inst.args[0], "the rank");
+    scalar_integer(inst.args[1], "the number");
+    if (inst.index < 0 || inst.index > protocol::Mark::kMultiply) {
+      fail(std::to_string(inst.index),
+           fmt::format("0 to {}", static_cast<int>(protocol::Mark::kMultiply)));
     }
   }
 

@@ -254,7 +254,7 @@ void PackSearch::each_candidate(int section, const Visit& visit) const {
     const int i = members[k];
     if (lowest_[i] > latest) continue;
     if (lowest_[i] + intervals_[i].size > (i == owner ? second : least)) continue;
-    if (refused_[static_cast<std::size_t>(pair_[i] + section)] != open) visit(k);
+    if (refused_[place_of(i, section)] != open) visit(k);
   }
 }
 

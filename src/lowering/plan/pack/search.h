@@ -54,9 +54,10 @@ class PackSearch {
   void undo(std::size_t mark);
   void visit(int section);
   void visit_sections_of(int i);
-  [[nodiscard]] std::int64_t& refused(int i, int section) {
-    return refused_[static_cast<std::size_t>(pair_[i] + section)];
+  [[nodiscard]] std::size_t place_of(int i, int section) const {
+    return static_cast<std::size_t>(pair_[i]) + static_cast<std::size_t>(section);
   }
+  [[nodiscard]] std::int64_t& refused(int i, int section) { return refused_[place_of(i, section)]; }
 
   bool raise(int i, std::int64_t offset);
   bool make_first(int section, int i);
