@@ -120,7 +120,7 @@ TEST(SymmetricMemory, ASignalLetsOneWaitPass) {
   WorldOptions options;
   options.device = DeviceKind::kCpu;
   options.world = 2;
-  options.timeout_s = 0.3;
+  options.timeout_s = 2;
   const World world = World::open(options);
   const SymmetricMemory memory = SymmetricMemory::allocate(world, "tp", kPair, 64);
   const auto sender = world.device().create_stream(0);
@@ -136,7 +136,7 @@ TEST(SymmetricMemory, ASignalLetsOneWaitPass) {
   const auto [code, text] = error_of([&] { memory.check(); });
   EXPECT_EQ(code, ErrorCode::kTimeout);
   EXPECT_EQ(text,
-            "symmetric memory 'tp': a wait for a peer took longer than 0.3 s: rank 1, signal of "
+            "symmetric memory 'tp': a wait for a peer took longer than 2 s: rank 1, signal of "
             "channel 1: waited for rank 0 to reach epoch 3, last saw 2");
   memory.recover();
   memory.wait_signal(1, 0, *receiver, 2);  // that of before is forgotten
@@ -285,7 +285,7 @@ TEST(SymmetricMemory, UsersTakeTurns) {
 /// Two worlds of one rank each, on threads of their own.
 class SymmetricWorlds : public ::testing::Test {
  protected:
-  explicit SymmetricWorlds(double timeout_s = 1)
+  explicit SymmetricWorlds(double timeout_s = 60)
       : device_(open_device(DeviceKind::kCpu, {.world = 2, .threads = 2})),
         ends_(meet_in_process({{0}, {1}}, 60)) {
     for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -377,7 +377,12 @@ TEST_F(SymmetricWorlds, ARankThatCannotTakePartIsToldOf) {
   EXPECT_EQ(errors[0], "rendezvous: rank 1 cannot take part: " + errors[1]);
 }
 
-TEST_F(SymmetricWorlds, ABarrierWithoutAPeerNamesItAndBothGoOn) {
+class ImpatientWorlds : public SymmetricWorlds {
+ protected:
+  ImpatientWorlds() : SymmetricWorlds(2) {}
+};
+
+TEST_F(ImpatientWorlds, ABarrierWithoutAPeerNamesItAndBothGoOn) {
   const auto errors = on_both([&](std::size_t me) {
     const int rank = static_cast<int>(me);
     const SymmetricMemory memory = SymmetricMemory::allocate(worlds_[me], "tp", kPair, 64);
@@ -388,7 +393,7 @@ TEST_F(SymmetricWorlds, ABarrierWithoutAPeerNamesItAndBothGoOn) {
       const auto [code, text] = error_of([&] { memory.check(); });
       EXPECT_EQ(code, ErrorCode::kTimeout);
       EXPECT_EQ(text,
-                "symmetric memory 'tp': a wait for a peer took longer than 1 s: rank 0, barrier of "
+                "symmetric memory 'tp': a wait for a peer took longer than 2 s: rank 0, barrier of "
                 "channel 2: waited for rank 1 to reach epoch 1, last saw 0");
     }
     ends_[me]->barrier();
@@ -406,13 +411,8 @@ TEST_F(SymmetricWorlds, ABarrierWithoutAPeerNamesItAndBothGoOn) {
   EXPECT_THAT(errors, ElementsAre("", ""));
 }
 
-class PatientWorlds : public SymmetricWorlds {
- protected:
-  PatientWorlds() : SymmetricWorlds(60) {}
-};
-
 // Waits end long before the timeout.
-TEST_F(PatientWorlds, APeerThatLeavesIsNamed) {
+TEST_F(SymmetricWorlds, APeerThatLeavesIsNamed) {
   const auto errors = on_both([&](std::size_t me) {
     {
       const SymmetricMemory memory = SymmetricMemory::allocate(worlds_[me], "tp", kPair, 64);
@@ -423,7 +423,7 @@ TEST_F(PatientWorlds, APeerThatLeavesIsNamed) {
         const auto start = std::chrono::steady_clock::now();
         stream->synchronize();
         other->synchronize();
-        EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+        EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
         const auto [code, text] = error_of([&] { memory.check(); });
         EXPECT_EQ(code, ErrorCode::kEnvironment);
         EXPECT_EQ(text, "rendezvous: rank 1 is gone");
