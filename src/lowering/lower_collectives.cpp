@@ -30,9 +30,8 @@
 //              PassConfig::batch_invariant is off.
 // Of an all_reduce the cost model takes the quickest, with symbols at their maximum, unless
 // PassConfig::all_reduce names one that can be. All but multimem give the same bits. The node is
-// synchronous
-// from then on: all wait_tensors go, and users read the collective itself. A coalesced collective
-// becomes one for each of its operands, with that operand's dim.
+// synchronous from then on: all wait_tensors go, and users read the collective itself. A coalesced
+// collective becomes one for each of its operands, with that operand's dim.
 //
 // The operand becomes a communication buffer (comm_group), but for packets. That needs a kernel of
 // ours which writes it, and a place that nobody else dictates. Views are looked through: what

@@ -35,6 +35,10 @@ PadKernel::PadKernel(std::int64_t members, std::int64_t half, const Target& targ
   KernelSpec spec{body, default_config(*body, target)};
   spec.config[kHalf] = half;
   needs_ = requirements(spec, target);
+  config_ = {.grid = {static_cast<std::uint32_t>(needs_.grid.evaluate({}))},
+             .block = {static_cast<std::uint32_t>(needs_.threads)},
+             .shared_bytes = static_cast<std::uint32_t>(needs_.shared_bytes),
+             .attributes = needs_.attributes};
   image_ = compile_kernel(emit(spec, target), target, cache, line_info).image;
 }
 
@@ -49,12 +53,7 @@ void PadKernel::launch(std::size_t local, Stream& stream, const Launch& launch) 
   std::vector<const void*> arguments;
   arguments.reserve(needs_.params.size());
   for (const KernelParam& param : needs_.params) arguments.push_back(argument(launch, param.kind));
-  stream.launch(*functions_[local],
-                {.grid = {static_cast<std::uint32_t>(needs_.grid.evaluate({}))},
-                 .block = {static_cast<std::uint32_t>(needs_.threads)},
-                 .shared_bytes = static_cast<std::uint32_t>(needs_.shared_bytes),
-                 .attributes = needs_.attributes},
-                arguments);
+  stream.launch(*functions_[local], config_, arguments);
 }
 
 }  // namespace braid

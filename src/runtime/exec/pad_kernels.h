@@ -38,6 +38,7 @@ class PadKernel {
 
  private:
   Requirements needs_;
+  LaunchConfig config_;
   KernelImage image_;
   std::vector<std::unique_ptr<Module>> modules_;  ///< by local rank
   std::vector<Function*> functions_;
