@@ -260,5 +260,11 @@ INSTANTIATE_TEST_SUITE_P(
                       AllReduceCase{"multimem_norm", "multimem", 2, 512, true, 1, 1, 25}),
     [](const auto& info) { return info.param.name; });
 
+// More orders than all others have together.
+INSTANTIATE_TEST_SUITE_P(DISABLED_Long, AllReduceInterleavings,
+                         ::testing::Values(AllReduceCase{"multimem_of_three", "multimem", 3, 512,
+                                                         false, 1, 1, 6885}),
+                         [](const auto& info) { return info.param.name; });
+
 }  // namespace
 }  // namespace braid
