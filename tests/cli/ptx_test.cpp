@@ -269,7 +269,7 @@ TEST(Ptx, ABrokenKernelLeavesTheOthersOfItsFile) {
 .visible .entry other()
 {
   .reg .b32 %r<2>;
-  mov.u32 %r1, %envreg2;
+  mov.u32 %r1, %envreg32;
   ret;
 }
 )");
@@ -279,7 +279,7 @@ TEST(Ptx, ABrokenKernelLeavesTheOthersOfItsFile) {
   EXPECT_EQ(run("good", "zero:f32:16").exit_code, 0);
   const auto refused = run("other", "zero:f32:16");
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("two.ptx:15: unknown register '%envreg2'"));
+  EXPECT_THAT(refused.err, HasSubstr("two.ptx:15: unknown register '%envreg32'"));
   // A wild pointer is an error of the run.
   const auto wild = run("good", "i64:64");
   EXPECT_EQ(wild.exit_code, 1);

@@ -65,14 +65,14 @@ TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
 .address_size 64
 .extern .global .b32 elsewhere;
 .global .b32 here = 7;
-.func broken() { .reg .b32 %r<2>; mov.u32 %r1, %envreg2; ret; }
+.func broken() { .reg .b32 %r<2>; mov.u32 %r1, %envreg32; ret; }
 .visible .entry first() { ret; }
 .visible .entry opcode() {
   .reg .b32 %r<2>;
   frobnicate.u32 %r1, 1;
   ret; }
 .visible .entry special() { .reg .b32 %r<2>;
-  mov.u32 %r1, %envreg2; ret; }
+  mov.u32 %r1, %envreg32; ret; }
 .visible .entry caller() {
   call.uni broken;
   ret; }
@@ -108,8 +108,8 @@ TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
   EXPECT_EQ(error_of("last"), "");
   EXPECT_EQ(error_of("behind"), "");
   EXPECT_EQ(error_of("opcode"), "ptx:10: unknown opcode 'frobnicate.u32'");
-  EXPECT_EQ(error_of("special"), "ptx:13: unknown register '%envreg2'");
-  EXPECT_EQ(error_of("caller"), "ptx:6: unknown register '%envreg2'");
+  EXPECT_EQ(error_of("special"), "ptx:13: unknown register '%envreg32'");
+  EXPECT_EQ(error_of("caller"), "ptx:6: unknown register '%envreg32'");
   EXPECT_EQ(error_of("character"), "ptx:18: unexpected character with code 92");
   EXPECT_EQ(error_of("number"), "ptx:21: bad floating-point literal");
   EXPECT_EQ(error_of("header"), "ptx:23: unknown directive '.texref'");
@@ -132,7 +132,7 @@ TEST(PtxParser, AWeakAccessBeginsNoFunction) {
 .target sm_80
 .address_size 64
 .visible .entry bad(.param .u64 p) { .reg .b32 %r<3>; .reg .b64 %rd<2>;
-  mov.u32 %r2, %envreg2;
+  mov.u32 %r2, %envreg32;
   ld.weak.global.u32 %r1, [%rd1];
   ret; }.visible .entry good() { ret; }
 .visible .entry open() { frobnicate; {
@@ -146,7 +146,7 @@ TEST(PtxParser, AWeakAccessBeginsNoFunction) {
     module->function("bad");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "ptx:5: unknown register '%envreg2'");
+    EXPECT_STREQ(error.what(), "ptx:5: unknown register '%envreg32'");
   }
 }
 

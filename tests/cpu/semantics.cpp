@@ -252,14 +252,15 @@ Inputs make_inputs(const std::vector<u64>& edges, u64 seed) {
   return in;
 }
 
-Inputs pack_halves(const Inputs& inputs) {
+Inputs pack_halves(const Inputs& inputs, int bits) {
   Inputs out = inputs;
   const std::size_t n = inputs.size();
+  const u64 mask = (u64{1} << bits) - 1;
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t other = (i * 5 + 3) % n;
-    out.a[i] = (inputs.a[i] & 0xffff) | (inputs.a[other] & 0xffff) << 16;
-    out.b[i] = (inputs.b[i] & 0xffff) | (inputs.b[other] & 0xffff) << 16;
-    out.c[i] = (inputs.c[i] & 0xffff) | (inputs.c[other] & 0xffff) << 16;
+    out.a[i] = (inputs.a[i] & mask) | (inputs.a[other] & mask) << bits;
+    out.b[i] = (inputs.b[i] & mask) | (inputs.b[other] & mask) << bits;
+    out.c[i] = (inputs.c[i] & mask) | (inputs.c[other] & mask) << bits;
   }
   return out;
 }

@@ -78,8 +78,8 @@ struct Inputs {
 /// All pairs of `edges` (of a long list each with some), thrice with some third operand, then
 /// random bits and mixtures of both.
 Inputs make_inputs(const std::vector<u64>& edges, u64 seed);
-/// Of 16-bit inputs: pairs in the halves of a word.
-Inputs pack_halves(const Inputs& inputs);
+/// Of inputs of so many bits: pairs in the halves of a word twice as wide.
+Inputs pack_halves(const Inputs& inputs, int bits = 16);
 
 std::vector<u64> integer_edges();
 std::vector<u64> float_edges(Format format);

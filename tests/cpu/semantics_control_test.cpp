@@ -216,7 +216,10 @@ TEST(SemanticsCall, RefusesWhatItCannotDo) {
 /// Threads of a block that write, wait at a barrier and read what the thread 37 places on wrote.
 TEST(SemanticsBarrier, EveryFormWaitsForAll) {
   for (const char* form : {"bar.sync 0;", "bar.sync 3;", "bar.cta.sync 0, 96;", "barrier.sync 1;",
-                           "barrier.sync.aligned 1, 96;", "barrier.cta.sync.aligned 2;"}) {
+                           "barrier.sync.aligned 1, 96;", "barrier.cta.sync.aligned 2;",
+                           // Of a number that all lanes have, which nobody can know before.
+                           "shfl.sync.idx.b32 %r3, %i, 7, 31, -1; and.b32 %r3, %r3, 7;"
+                           "mul.lo.u32 %r4, %r3, 13; add.u32 %r4, %r4, 5; bar.sync %r3, %r4;"}) {
     const std::string body = fmt::format(
         "mul.wide.u32 %d1, %i, 8; mov.u64 %d2, tile; add.u64 %d1, %d1, %d2;\n"
         "st.shared.u64 [%d1], %x;\n{}\n"
@@ -257,6 +260,26 @@ TEST(SemanticsBarrier, ArriveDoesNotWait) {
     const Launched r = run(".shared .align 8 .b8 tile[256];", body, 64, 68);
     for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(r.out[i], i < 32 ? r.in[i + 32] : 0) << i;
   }
+}
+
+/// As CUDA's grid.sync(): %envreg1 and 2 are the address of a word that a launch finds zero.
+TEST(SemanticsBarrier, BlocksMeetInTheWorkspaceOfTheirGrid) {
+  const std::string body =
+      "mov.b32 %r1, %envreg1; mov.b32 %r2, %envreg2; mov.b64 %d1, {%r2, %r1};"
+      "st.global.u64 [%O], %x; mov.u32 %r3, %nctaid.x; bar.sync 0;"
+      "setp.ne.u32 %p0, %i, 0; @%p0 bra MET; red.release.gpu.global.add.u32 [%d1+4], 1;"
+      "WAIT: ld.acquire.gpu.global.u32 %r4, [%d1+4]; setp.lt.u32 %p1, %r4, %r3; @%p1 bra WAIT;"
+      "MET: bar.sync 0; mov.u32 %r5, %ctaid.x; add.u32 %r5, %r5, 1; setp.eq.u32 %p2, %r5, %r3;"
+      "selp.b32 %r6, 0, 32, %p2; mad.lo.u32 %r6, %r6, 8, 0; cvt.u64.u32 %d2, %r6;"
+      "add.u64 %d2, %d2, %O; ld.relaxed.gpu.global.u64 %d3, [%d2]; st.global.u64 [%O+1024], %d3;";
+  Bench bench = kernel("", body);
+  std::vector<u64> in(128);
+  for (u64 i = 0; i < in.size(); ++i) in[i] = i * 0x100000001;
+  const u64 out = bench.upload(std::vector<u64>(256));
+  const u64 values = bench.upload(in);
+  for (int launch = 0; launch < 2; ++launch) bench.run({4}, {32}, 0, out, values);
+  const auto got = bench.download<u64>(out, 256);
+  for (std::size_t i = 0; i < 128; ++i) EXPECT_EQ(got[128 + i], in[i < 96 ? i + 32 : i]) << i;
 }
 
 TEST(SemanticsTimer, NeverRunsBackwards) {
@@ -307,6 +330,19 @@ TEST(SemanticsHints, ComputeNothing) {
         "membar.cta;",
         "membar.gl;",
         "membar.sys;",
+        "fence.proxy.alias;",
+        "fence.proxy.async;",
+        "fence.proxy.async.shared::cta;",
+        "fence.proxy.async.global;",
+        "fence.proxy.tensormap::generic.release.gpu;",
+        "fence.proxy.tensormap::generic.acquire.sys [%I], 128;",
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;",
+        "fence.mbarrier_init.release.cluster;",
+        "fence.acquire.sync_restrict::shared::cluster.cluster;",
+        "fence.release.sync_restrict::shared::cta.cluster;",
+        "setmaxnreg.inc.sync.aligned.u32 240;",
+        "setmaxnreg.dec.sync.aligned.u32 24;",
+        "griddepcontrol.wait;",
         "bar.warp.sync 0xffffffff;"}) {
     const Launched r = run("", hint + " st.global.u64 [%O], %x;", 64, 70);
     EXPECT_EQ(r.out, r.in) << hint;

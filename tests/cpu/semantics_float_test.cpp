@@ -17,14 +17,14 @@ struct Type {
   const char* name;
   Format format;
   bool packed = false;
-  [[nodiscard]] int bits() const { return packed ? 32 : format.bits(); }
+  [[nodiscard]] int bits() const { return (packed ? 2 : 1) * format.bits(); }
 };
 constexpr Type kTypes[] = {{"f32", kF32},         {"f64", kF64},   {"f16", kF16},
                            {"f16x2", kF16, true}, {"bf16", kBf16}, {"bf16x2", kBf16, true}};
 
 Inputs inputs_of(const Type& type, u64 seed) {
   const Inputs inputs = make_inputs(float_edges(type.format), seed);
-  return type.packed ? pack_halves(inputs) : inputs;
+  return type.packed ? pack_halves(inputs, type.format.bits()) : inputs;
 }
 
 /// A row of up to three operands: each element (or half) of the result is function(a, b, c).
@@ -99,6 +99,58 @@ TEST(SemanticsFloat, AddMultiply) {
       }));
     }
     check(rows, inputs_of(type, 11));
+  }
+}
+
+TEST(SemanticsFloat, PairsOfSingles) {
+  const Type pair{"f32x2", kF32, true};
+  std::vector<Row> rows;
+  for (int m = 0; m < 4; ++m) {
+    for (const bool ftz : {false, true}) {
+      four_operations(rows, pair, std::string(".") + kModeNames[m], kModes[m], ftz, false);
+    }
+  }
+  const auto sum = [](u64 a, u64 b, u64) {
+    return encode(kF32, add(decode(kF32, a), decode(kF32, b), Mode::kNearest), Mode::kNearest);
+  };
+  rows.push_back(float_row(pair, "add.@ $d, $a, $b;", sum));
+  check(rows, inputs_of(pair, 13));
+}
+
+/// The narrow operands are f32 as they are, so that only the result is rounded.
+TEST(SemanticsFloat, SinglesWithNarrowOperands) {
+  for (const Type& type : {kTypes[2], kTypes[4]}) {
+    std::vector<Row> rows;
+    const auto mixed = [&](const std::string& text, Mode mode, bool saturates, auto operation) {
+      Row out = row(text, [=](u64 a, u64 b, u64 c) {
+        const u64 bits = encode(kF32, operation(a, b, c), mode);
+        return static_cast<u32>(saturates ? saturate(kF32, bits) : bits);
+      });
+      rows.push_back(out.floats(kF32));
+    };
+    const Format f = type.format;
+    for (int m = 0; m < 4; ++m) {
+      const Mode mode = kModes[m];
+      for (const bool sat : {false, true}) {
+        const std::string tail =
+            fmt::format(".{}{}.f32.{} %d, %ha, ", kModeNames[m], sat ? ".sat" : "", type.name);
+        mixed("add" + tail + "%b;", mode, sat,
+              [=](u64 a, u64 b, u64) { return add(decode(f, a), decode(kF32, b), mode); });
+        mixed("sub" + tail + "%b;", mode, sat,
+              [=](u64 a, u64 b, u64) { return add(decode(f, a), negate(decode(kF32, b)), mode); });
+        mixed("fma" + tail + "%hb, %c;", mode, sat, [=](u64 a, u64 b, u64 c) {
+          return add(multiply(decode(f, a), decode(f, b)), decode(kF32, c), mode);
+        });
+      }
+    }
+    // 16-bit operands beside f32 ones of their own edges.
+    Inputs inputs = inputs_of(type, 14);
+    const Inputs wide = make_inputs(float_edges(kF32), 15);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      inputs.b[i] = wide.b[i % wide.size()];
+      inputs.c[i] = wide.c[i % wide.size()];
+    }
+    check(rows, inputs);
   }
 }
 

@@ -460,14 +460,81 @@ TEST(SemanticsInteger, Packs) {
                           12));
 }
 
+TEST(SemanticsInteger, PackedHalves) {
+  const auto halves = [](auto operation) {
+    return [operation](u32 a, u32 b) {
+      const auto low = static_cast<u16>(operation(static_cast<u16>(a), static_cast<u16>(b)));
+      const auto high =
+          static_cast<u16>(operation(static_cast<u16>(a >> 16), static_cast<u16>(b >> 16)));
+      return u32{low} | u32{high} << 16;
+    };
+  };
+  const auto sum = halves([](u16 a, u16 b) { return a + b; });
+  const auto least = [](i16 a, i16 b) { return std::min(a, b); };
+  const auto most = [](i16 a, i16 b) { return std::max(a, b); };
+  check({row("add.u16x2 %d, %a, %b;", sum), row("add.s16x2 %d, %a, %b;", sum),
+         row("min.u16x2 %d, %a, %b;", halves([](u16 a, u16 b) { return std::min(a, b); })),
+         row("max.u16x2 %d, %a, %b;", halves([](u16 a, u16 b) { return std::max(a, b); })),
+         row("min.s16x2 %d, %a, %b;", halves(least)), row("max.s16x2 %d, %a, %b;", halves(most)),
+         row("min.relu.s16x2 %d, %a, %b;",
+             halves([=](i16 a, i16 b) { return std::max<i16>(least(a, b), 0); })),
+         row("max.relu.s16x2 %d, %a, %b;",
+             halves([=](i16 a, i16 b) { return std::max<i16>(most(a, b), 0); }))},
+        pack_halves(make_inputs(integer_edges(), 16)));
+}
+
+/// lop3 with a predicate: whether any bit of the result is one, joined with another.
+TEST(SemanticsInteger, LogicWithAPredicate) {
+  std::vector<Row> rows;
+  for (const unsigned table : {0x80U, 0x96U, 0xe8U, 0x00U, 0xffU}) {
+    const auto bits = [=](u32 a, u32 b, u32 c) {
+      u32 out = 0;
+      for (unsigned k = 0; k < 32; ++k) {
+        const unsigned at = (a >> k & 1) << 2 | (b >> k & 1) << 1 | (c >> k & 1);
+        out |= (table >> at & 1) << k;
+      }
+      return out;
+    };
+    const std::string tail = fmt::format("%a, %b, %c, {}, ", table);
+    const std::string odd = "and.b32 %t0, %a, 1; setp.ne.b32 %q0, %t0, 0; ";
+    rows.push_back(row(odd + "lop3.and.b32 %t1|%p, " + tail + "%q0;",
+                       [=](u32 a, u32 b, u32 c) { return bits(a, b, c) != 0 && (a & 1) != 0; }));
+    rows.push_back(row(odd + "lop3.or.b32 _|%p, " + tail + "!%q0;",
+                       [=](u32 a, u32 b, u32 c) { return bits(a, b, c) != 0 || (a & 1) == 0; }));
+    rows.push_back(row(odd + "lop3.or.b32 %d|%q1, " + tail + "%q0;", bits));
+  }
+  check(rows, make_inputs(integer_edges(), 17));
+}
+
 TEST(SemanticsInteger, RefusesOtherForms) {
   for (const char* text :
-       {"mad.hi.sat.u32 %d, %a, %b, %c;", "mul24.lo.u16 %h, %ha, %hb;", "addc.f32 %d, %a, %b;",
-        "madc.wide.u32 %D, %a, %b, %C;", "prmt.b32.f3e %d, %a, %b, %c;",
-        "dp2a.u32.u32 %d, %a, %b, %c;", "add.cc.u16 %h, %ha, %hb;", "cvt.rn.e4m3x2.f32 %h, %a, %b;",
-        "cvt.rn.tf32.f64 %d, %A;", "set.eq.u64.f16x2 %D, %a, %b;", "set.eq.u16.f16x2 %h, %a, %b;",
-        "fns.b32 %d, %a, %b;", "min.xorsign.abs.f32 %d, %a, %b, %c;", "max.abs.f32 %d, %a, %b;",
-        "min.xorsign.f32 %d, %a, %b;", "max.f64 %D, %A, %B, %C;", "min.f32 %d, %a;",
+       {"mad.hi.sat.u32 %d, %a, %b, %c;",
+        "mul24.lo.u16 %h, %ha, %hb;",
+        "addc.f32 %d, %a, %b;",
+        "madc.wide.u32 %D, %a, %b, %C;",
+        "prmt.b32.f3e %d, %a, %b, %c;",
+        "dp2a.u32.u32 %d, %a, %b, %c;",
+        "add.cc.u16 %h, %ha, %hb;",
+        "cvt.rn.e4m3x2.f32 %h, %a, %b;",
+        "cvt.rn.tf32.f64 %d, %A;",
+        "set.eq.u64.f16x2 %D, %a, %b;",
+        "set.eq.u16.f16x2 %h, %a, %b;",
+        "fns.b32 %d, %a, %b;",
+        "min.xorsign.abs.f32 %d, %a, %b, %c;",
+        "max.abs.f32 %d, %a, %b;",
+        "min.xorsign.f32 %d, %a, %b;",
+        "add.sat.s16x2 %d, %a, %b;",
+        "min.relu.u16x2 %d, %a, %b;",
+        "add.sat.f32x2 %D, %A, %B;",
+        "min.f32x2 %D, %A, %B;",
+        "add.ftz.f32.f16 %d, %ha, %b;",
+        "mul.f32.bf16 %d, %ha, %b;",
+        "lop3.xor.b32 %d|%p, %a, %b, %c, 1, %q0;",
+        "redux.sync.add.f32 %d, %a, -1;",
+        "redux.sync.min.f64 %D, %A, -1;",
+        "elect.sync %d, -1;",
+        "max.f64 %D, %A, %B, %C;",
+        "min.f32 %d, %a;",
         "mma.sync.aligned.m16n8k32.row.col.f32.tf32.tf32.f32 {%d,%d,%d,%d}, {%a,%a,%a,%a}, {%b,%b},"
         " {%c,%c,%c,%c};",
         "mma.sync.aligned.m16n8k16.row.col.other.s32.s8.s8.s32 {%d,%d,%d,%d}, {%a,%a}, {%b},"

@@ -434,13 +434,40 @@ INSTANTIATE_TEST_SUITE_P(Blocks, SemanticsSpecial,
                          testing::Values(Dim3{64, 2, 1}, Dim3{5, 3, 4}, Dim3{33, 1, 2}));
 
 TEST_P(SemanticsSpecial, Registers) {
-  const char* registers[] = {"tid.x",       "tid.y",       "tid.z",
-                             "ntid.x",      "ntid.y",      "ntid.z",
-                             "ctaid.x",     "ctaid.y",     "ctaid.z",
-                             "nctaid.x",    "nctaid.y",    "nctaid.z",
-                             "laneid",      "warpid",      "nwarpid",
-                             "lanemask_eq", "lanemask_le", "lanemask_lt",
-                             "lanemask_ge", "lanemask_gt", "dynamic_smem_size"};
+  const char* registers[] = {"tid.x",
+                             "tid.y",
+                             "tid.z",
+                             "ntid.x",
+                             "ntid.y",
+                             "ntid.z",
+                             "ctaid.x",
+                             "ctaid.y",
+                             "ctaid.z",
+                             "nctaid.x",
+                             "nctaid.y",
+                             "nctaid.z",
+                             "laneid",
+                             "warpid",
+                             "nwarpid",
+                             "lanemask_eq",
+                             "lanemask_le",
+                             "lanemask_lt",
+                             "lanemask_ge",
+                             "lanemask_gt",
+                             "dynamic_smem_size",
+                             "tid.w",
+                             "ntid.w",
+                             "envreg0",
+                             "envreg31",
+                             "pm7",
+                             "clusterid.x",
+                             "clusterid.y",
+                             "nclusterid.z",
+                             "cluster_ctaid.x",
+                             "cluster_nctaid.y",
+                             "cluster_ctarank",
+                             "cluster_nctarank",
+                             "reserved_smem_offset_0"};
   constexpr std::size_t kCount = std::size(registers) + 1;
   std::string body;
   for (std::size_t k = 0; k + 1 < kCount; ++k) {
@@ -457,6 +484,15 @@ TEST_P(SemanticsSpecial, Registers) {
                           space, pointer, 1 << bit++);
     }
   }
+  // Spaces that are the same as others, or are empty: nothing of it may count.
+  body +=
+      "isspacep.shared::cluster %p, %B; selp.b32 %r0, 0x10000, 0, %p; or.b32 %r2, %r2, %r0;\n"
+      "isspacep.param %p, %A; selp.b32 %r0, 0x10000, 0, %p; or.b32 %r2, %r2, %r0;\n";
+  // A vector of them.
+  body +=
+      "mov.v4.u32 {%r1, %r3, %r4, %r5}, %nctaid; mad.lo.u32 %r1, %r3, 16, %r1;"
+      "mad.lo.u32 %r1, %r4, 256, %r1; add.u32 %r1, %r1, %r5; setp.ne.u32 %p, %r1, 0x232;"
+      "selp.b32 %r0, 0x20000, 0, %p; or.b32 %r2, %r2, %r0;\n";
   // Back and forth: cvta.to undoes cvta.
   body +=
       "cvta.to.shared.u64 %A, %A; cvt.u32.u64 %r1, %A; mov.u32 %r0, s;\n"
@@ -528,7 +564,21 @@ add.s64 %O, %O, %A;
                                    ~below,
                                    ~(2 * below + 1),
                                    48,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   c % 2,
+                                   c / 2 % 3,
+                                   2,
+                                   0,
+                                   1,
+                                   0,
+                                   1,
+                                   0,
                                    0x1421};
+    ASSERT_EQ(want.size(), kCount);
     const std::vector<u32> seen(got.begin() + static_cast<std::ptrdiff_t>(i * kCount),
                                 got.begin() + static_cast<std::ptrdiff_t>((i + 1) * kCount));
     ASSERT_EQ(seen, want) << "thread " << i;

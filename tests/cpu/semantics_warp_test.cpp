@@ -177,6 +177,61 @@ TEST(SemanticsWarp, Reductions) {
   check(rows, make_inputs(integer_edges(), 44), false);
 }
 
+/// The least or greatest of f32: -0 is below +0, NaN gives way or, with .NaN, wins.
+u32 reduced_float(const Warp& w, u32 members, bool minimum, bool absolute, bool propagate) {
+  u32 best = 0x7fffffff;
+  for (int l = 0; l < 32; ++l) {
+    if ((members >> l & 1) == 0) continue;
+    const u32 x = absolute ? w.c(l) & 0x7fffffffU : w.c(l);
+    if (kF32.is_nan(x)) {
+      if (propagate) return 0x7fffffff;
+      continue;
+    }
+    const int side = kF32.is_nan(best) ? -1 : order(decode(kF32, x), decode(kF32, best));
+    const bool negative_zero = side == 0 && (x >> 31) != 0;
+    const bool less = side < 0 || negative_zero;
+    if (kF32.is_nan(best) || (minimum ? less : !less)) best = x;
+  }
+  return best;
+}
+
+TEST(SemanticsWarp, ReductionsOfFloats) {
+  std::vector<Row> rows;
+  for (const Crowd& crowd : kCrowds) {
+    for (const bool minimum : {true, false}) {
+      for (const bool absolute : {false, true}) {
+        for (const bool propagate : {false, true}) {
+          const std::string text =
+              fmt::format("redux.sync.{}{}{}.f32 %d, %c, %t7;", minimum ? "min" : "max",
+                          absolute ? ".abs" : "", propagate ? ".NaN" : "");
+          rows.push_back(
+              warp_row(crowd.around(text), [=, in = crowd.members](const Warp& w, int l) {
+                return reduced_float(w, in(w, l), minimum, absolute, propagate);
+              }));
+        }
+      }
+    }
+  }
+  check(rows, make_inputs(float_edges(kF32), 46), false);
+  // Crowds of zeros alone, and of NaN alone.
+  check(rows, make_inputs({0, 0x80000000}, 47), false);
+  check(rows, make_inputs({0xffc00000, 0x7f800001}, 48), false);
+}
+
+TEST(SemanticsWarp, ElectsTheFirstMember) {
+  std::vector<Row> rows;
+  for (const Crowd& crowd : kCrowds) {
+    const auto first = [in = crowd.members](const Warp& w, int l) {
+      return static_cast<u32>(__builtin_ctz(in(w, l)));
+    };
+    rows.push_back(warp_row(crowd.around("elect.sync %d|%q0, %t7;"), first));
+    rows.push_back(warp_row(crowd.around("elect.sync _|%p, %t7;"), [=](const Warp& w, int l) {
+      return first(w, l) == static_cast<u32>(l);
+    }));
+  }
+  check(rows, make_inputs(integer_edges(), 49), false);
+}
+
 TEST(SemanticsWarp, MatrixRowsAndColumns) {
   // Thread l holds elements (l / 4, 2 * (l % 4)) and the next: after the exchange (c, r).
   const auto element = [](const Warp& w, int row, int column) {

@@ -86,7 +86,10 @@ void Program::place(Entry& entry) {
         {static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(variable.size)});
     bytes += variable.size;
   }
-  if (bytes > 32764) throw_invalid(entry.name, "more than 32764 bytes of parameters");
+  if (bytes > kMaxParameterBytes) {
+    throw_invalid(entry.name,
+                  "more than " + std::to_string(kMaxParameterBytes) + " bytes of parameters");
+  }
   entry.parameter_bytes = static_cast<std::uint32_t>(bytes);
   std::uint64_t local = 0;
   std::uint64_t shared = module_shared_bytes_;

@@ -55,6 +55,7 @@ struct Variable {
   std::vector<Relocation> relocations;
 };
 
+/// What reading a special register gives: those that say nothing here are kZero.
 enum class Special : std::uint8_t {
   kTidX,
   kTidY,
@@ -87,8 +88,30 @@ enum class Special : std::uint8_t {
   kGlobalTimerHi,
   kDynamicSharedSize,
   kTotalSharedSize,
+  kGridWorkspaceLow,
+  kGridWorkspaceHigh,
+  kClusterIdX,
+  kClusterIdY,
+  kClusterIdZ,
+  kNclusterIdX,
+  kNclusterIdY,
+  kNclusterIdZ,
+  kClusterCtaidX,
+  kClusterCtaidY,
+  kClusterCtaidZ,
+  kClusterNctaidX,
+  kClusterNctaidY,
+  kClusterNctaidZ,
+  kClusterRank,
+  kClusterSize,
+  kExplicitCluster,
   kZero
 };
+
+/// By its name: "%tid.x".
+std::optional<Special> parse_special(std::string_view name);
+/// The names that are known, in order; "%envreg<32>" stands for 32 of them, "%tid" for its parts.
+std::vector<std::string> special_names();
 
 struct Operand {
   enum class Form : std::uint8_t {

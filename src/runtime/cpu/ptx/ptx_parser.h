@@ -93,6 +93,7 @@ class Parser {
   Operand elements(std::string_view close);
   Operand atom();
   Operand vector_register(const Symbol& symbol);
+  static Operand special_register(const std::string& name, std::uint32_t line);
 
   // Constants: ptx_constants.cpp
   /// As in C, but of 64 bits.

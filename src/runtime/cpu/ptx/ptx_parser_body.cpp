@@ -7,45 +7,6 @@
 namespace braid::cpu::ptx {
 namespace {
 
-const std::unordered_map<std::string_view, Special>& special_registers() {
-  static const std::unordered_map<std::string_view, Special> kNames = {
-      {"%tid.x", Special::kTidX},
-      {"%tid.y", Special::kTidY},
-      {"%tid.z", Special::kTidZ},
-      {"%ntid.x", Special::kNtidX},
-      {"%ntid.y", Special::kNtidY},
-      {"%ntid.z", Special::kNtidZ},
-      {"%ctaid.x", Special::kCtaidX},
-      {"%ctaid.y", Special::kCtaidY},
-      {"%ctaid.z", Special::kCtaidZ},
-      {"%nctaid.x", Special::kNctaidX},
-      {"%nctaid.y", Special::kNctaidY},
-      {"%nctaid.z", Special::kNctaidZ},
-      {"%laneid", Special::kLaneId},
-      {"%warpid", Special::kWarpId},
-      {"%nwarpid", Special::kNwarpId},
-      {"%smid", Special::kSmId},
-      {"%nsmid", Special::kNsmId},
-      {"%gridid", Special::kGridId},
-      {"%lanemask_eq", Special::kLaneMaskEq},
-      {"%lanemask_le", Special::kLaneMaskLe},
-      {"%lanemask_lt", Special::kLaneMaskLt},
-      {"%lanemask_ge", Special::kLaneMaskGe},
-      {"%lanemask_gt", Special::kLaneMaskGt},
-      {"%clock", Special::kClock},
-      {"%clock_hi", Special::kClockHi},
-      {"%clock64", Special::kClock64},
-      {"%globaltimer", Special::kGlobalTimer},
-      {"%globaltimer_lo", Special::kGlobalTimerLo},
-      {"%globaltimer_hi", Special::kGlobalTimerHi},
-      {"%dynamic_smem_size", Special::kDynamicSharedSize},
-      {"%total_smem_size", Special::kTotalSharedSize},
-      {"%tid.w", Special::kZero},
-      {"%ctaid.w", Special::kZero},
-  };
-  return kNames;
-}
-
 constexpr std::size_t kMaxRegisters = 1 << 20;
 constexpr std::size_t kMaxOperands = 64;
 
@@ -374,6 +335,22 @@ Operand Parser::vector_register(const Symbol& symbol) {
   return whole.elements[place % 4];
 }
 
+/// One of them, or a vector of four by its name alone.
+Operand Parser::special_register(const std::string& name, std::uint32_t line) {
+  Operand result;
+  if (const auto special = parse_special(name)) {
+    result.form = Operand::Form::kSpecial;
+    result.index = static_cast<std::int32_t>(*special);
+    return result;
+  }
+  if (!parse_special(name + ".x")) fail(line, "unknown register '" + name + "'");
+  result.form = Operand::Form::kVector;
+  for (const char* part : {".x", ".y", ".z", ".w"}) {
+    result.elements.push_back(special_register(name + part, line));
+  }
+  return result;
+}
+
 Operand Parser::atom() {
   Operand result;
   const bool sign = is_punct("-") || is_punct("+") || is_punct("~") || is_punct("!");
@@ -443,11 +420,7 @@ Operand Parser::atom() {
     }
   } else if (name[0] == '%') {
     if (peek().kind == TokenKind::kDot && peek().glued) name += "." + std::string(take().text);
-    const auto it = special_registers().find(name);
-    if (it == special_registers().end()) fail(token.line, "unknown register '" + name + "'");
-    result.form = Operand::Form::kSpecial;
-    result.index = static_cast<std::int32_t>(it->second);
-    return result;
+    return special_register(name, token.line);
   }
   return label_use(name);
 }

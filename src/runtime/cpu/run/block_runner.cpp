@@ -73,7 +73,7 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   if (std::exchange(warp.set_up_for, of) != of) set_up_launch(warp, index);
   warp.status = Warp::Status::kReady;
   warp.resume = 0;
-  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = ctaid_[i];
+  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = warp.clusterid[i] = ctaid_[i];
   if (launch.sanitizer != nullptr) start_checks(warp, index);
 }
 
@@ -115,6 +115,8 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
   warp.nctaid[0] = launch.grid.x;
   warp.nctaid[1] = launch.grid.y;
   warp.nctaid[2] = launch.grid.z;
+  std::copy_n(warp.nctaid, 3, warp.nclusterid);
+  warp.grid_workspace = launch.workspace.data();
   warp.warp = index;
   warp.warps = warp_count_;
   warp.dynamic_shared = launch.dynamic_shared;

@@ -41,6 +41,8 @@ struct Launch {
   Counter* counter = nullptr;          ///< null when nothing is counted
   std::shared_ptr<LaunchCount> count;  ///< of this launch, then
   ParameterStorage params;
+  /// Where its blocks may meet (WarpContext::grid_workspace).
+  alignas(16) mutable std::array<std::uint8_t, 16> workspace{};
   std::uint32_t addressed_params = 0;  ///< bytes of them, where a kernel may read by address
   /// Whether warps take turns; else each runs to its end.
   [[nodiscard]] bool takes_turns() const {

@@ -26,6 +26,10 @@ std::uint64_t params_of(const Launch& launch) {
   return reinterpret_cast<std::uint64_t>(launch.params.data());
 }
 
+std::uint64_t workspace_of(const Launch& launch) {
+  return reinterpret_cast<std::uint64_t>(launch.workspace.data());
+}
+
 }  // namespace
 
 bool ValueOp::reached() const {
@@ -169,6 +173,8 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
       launch.check =
           sanitizer_->start_launch(stream->clock, grid->op->name, grid->op->file, launch.grid,
                                    launch.block, grid->op->program->cuda_lines());
+      sanitizer_->add_memory(stream->rank, workspace_of(launch), launch.workspace.size(),
+                             "the workspace of the grid", true);
       if (launch.addressed_params != 0) {
         sanitizer_->add_memory(stream->rank, params_of(launch), launch.addressed_params,
                                "parameters", true);
@@ -434,6 +440,7 @@ void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t coun
   if (grid->finished < grid->total) return;
   if (sanitizer_ != nullptr) {
     const Launch& launch = grid->op->launch;
+    sanitizer_->remove_memory(workspace_of(launch));
     if (launch.addressed_params != 0) sanitizer_->remove_memory(params_of(launch));
     sanitizer_->end_launch(*launch.check);
   }

@@ -20,10 +20,21 @@ struct WarpContext {
   std::uint32_t dynamic_shared = 0;
   std::uint32_t total_shared = 0;
   std::uint32_t grid_id = 0;
+  std::uint32_t clusterid[3] = {};
+  std::uint32_t nclusterid[3] = {};
+  std::uint32_t cluster_ctaid[3] = {};
+  std::uint32_t cluster_nctaid[3] = {1, 1, 1};
+  std::uint32_t cluster_rank = 0;
+  std::uint32_t cluster_size = 1;
+  std::uint32_t explicit_cluster = 0;
+  std::uint8_t* grid_workspace = nullptr;     ///< zeros at the start of a launch, for its blocks
   std::uint32_t resume = 0;                   ///< where generated code goes on, 0 at the start
   alignas(64) std::uint32_t tid[3][32] = {};  ///< per lane; only when warps are not full rows
   alignas(64) std::uint8_t dump[64] = {};     ///< where masked-off lanes may read
 };
+
+/// What the parameters of a kernel may take.
+inline constexpr std::uint32_t kMaxParameterBytes = 32764;
 
 /// What generated code needs at run time, stored in the object beside it.
 struct KernelInfo {

@@ -231,7 +231,16 @@ void Translator::op_lop3(const Instruction& i) {
     }
     result = b_.CreateOr(result, term);
   }
-  write(i.operands[0], result);
+  if (!i.is(Op::kLop3Joined)) {
+    write(i.operands[0], result);
+    return;
+  }
+  if (i.operands[0].form != Operand::Form::kPair) bad(i, "expected a register and a predicate");
+  Value* some = b_.CreateICmpNE(result, llvm::Constant::getNullValue(result->getType()));
+  Value* other = read_predicate(i.operands[5]);
+  Value* joined = Choices(i).of("and") == 0 ? b_.CreateAnd(some, other) : b_.CreateOr(some, other);
+  write(i.operands[0].elements[0], result);
+  write(i.operands[0].elements[1], joined);
 }
 
 void Translator::op_select(const Instruction& i) {
@@ -404,7 +413,7 @@ void Translator::op_cvta(const Instruction& i) {
   const int space = mods.of("global");
   if (mods.type().bits != 64) bad_combination(i);
   Value* value = read(i.operands[1], 64);
-  if (space == 1 || space == 2) {
+  if (space == 1 || space == 2 || space == 7) {
     Value* window = field(offsetof(WarpContext, shared), 64);
     if (!scalar_) window = splat(window);
     value = mods.name() == 1 ? b_.CreateSub(value, window) : b_.CreateAdd(value, window);
@@ -427,12 +436,14 @@ void Translator::op_isspacep(const Instruction& i) {
       inside(offsetof(WarpContext, shared),
              b_.CreateZExt(field(offsetof(WarpContext, total_shared), 32), b_.getInt64Ty()));
   Value* local = inside(offsetof(WarpContext, local), b_.getInt64(32ULL * layout_.local_bytes));
-  if (space == 4) {
+  if (space == 2 || space == 3) {
+    write(i.operands[0], space == 2 ? local : b_.CreateNot(b_.CreateOr(shared, local)));
+  } else if (space < 2 || space == 7) {
+    write(i.operands[0], shared);
+  } else if (space == 4) {
     write(i.operands[0], llvm::Constant::getNullValue(shared->getType()));
   } else {
-    write(i.operands[0], space < 2    ? shared
-                         : space == 2 ? local
-                                      : b_.CreateNot(b_.CreateOr(shared, local)));
+    write(i.operands[0], inside(offsetof(WarpContext, params), b_.getInt64(kMaxParameterBytes)));
   }
 }
 

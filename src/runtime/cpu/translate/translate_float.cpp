@@ -92,34 +92,53 @@ llvm::Value* Translator::fused(Type type, Rounding rounding, Value* a, Value* b,
                    static_cast<unsigned>(rounding));
 }
 
-llvm::Value* Translator::float_binary(const Instruction& i, Type type, Rounding rounding, Value* a,
+Translator::Arithmetic Translator::arithmetic_of(const Instruction& i) {
+  if (i.name == "add") return Arithmetic::kAdd;
+  if (i.name == "sub") return Arithmetic::kSub;
+  return i.name == "mul" ? Arithmetic::kMul : Arithmetic::kDiv;
+}
+
+llvm::Value* Translator::float_binary(Arithmetic operation, Type type, Rounding rounding, Value* a,
                                       Value* b) {
   if (rounding != Rounding::kNearest && type.bits >= 32) {
-    const bool wide = type.bits == 64;
-    const char* helper = i.is(Op::kFloatAdd)   ? (wide ? "braid_cpu_add_f64" : "braid_cpu_add_f32")
-                         : i.is(Op::kFloatSub) ? (wide ? "braid_cpu_sub_f64" : "braid_cpu_sub_f32")
-                         : i.is(Op::kFloatMul) ? (wide ? "braid_cpu_mul_f64" : "braid_cpu_mul_f32")
-                                               : (wide ? "braid_cpu_div_f64" : "braid_cpu_div_f32");
-    return map_lanes(helper, {a, b}, static_cast<unsigned>(rounding));
+    constexpr const char* kHelpers[4][2] = {{"braid_cpu_add_f32", "braid_cpu_add_f64"},
+                                            {"braid_cpu_sub_f32", "braid_cpu_sub_f64"},
+                                            {"braid_cpu_mul_f32", "braid_cpu_mul_f64"},
+                                            {"braid_cpu_div_f32", "braid_cpu_div_f64"}};
+    return map_lanes(kHelpers[static_cast<std::size_t>(operation)][type.bits == 64 ? 1 : 0], {a, b},
+                     static_cast<unsigned>(rounding));
   }
-  if (i.is(Op::kFloatAdd)) return b_.CreateFAdd(a, b);
-  if (i.is(Op::kFloatSub)) return b_.CreateFSub(a, b);
-  if (i.is(Op::kFloatMul)) return b_.CreateFMul(a, b);
-  return b_.CreateFDiv(a, b);
+  switch (operation) {
+    case Arithmetic::kAdd:
+      return b_.CreateFAdd(a, b);
+    case Arithmetic::kSub:
+      return b_.CreateFSub(a, b);
+    case Arithmetic::kMul:
+      return b_.CreateFMul(a, b);
+    default:
+      return b_.CreateFDiv(a, b);
+  }
 }
+
+namespace {
+
+constexpr Type kSingle{Kind::kFloat, 32, 1};
+constexpr Type kPair{Kind::kFloat, 32, 2};
+
+}  // namespace
 
 void Translator::op_float_arithmetic(const Instruction& i) {
   const Choices mods(i);
   const Rounding rounding = rounding_of(mods);
   const bool ftz = mods.has("ftz");
   const bool saturate = mods.has("sat");
-  const Type type = mods.type();
+  const Type type = mods.has("f32x2") ? kPair : mods.type();
   if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
   // 16-bit operands are exact in float; float results round correctly a second time, because 24
   // bits are at least 2 * 11 + 2.
   both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
-    Value* result =
-        float_binary(i, type, rounding, flush(in[0], ftz, type), flush(in[1], ftz, type));
+    Value* result = float_binary(arithmetic_of(i), type, rounding, flush(in[0], ftz, type),
+                                 flush(in[1], ftz, type));
     return clamp(flush(result, ftz, type), saturate);
   });
 }
@@ -130,7 +149,7 @@ void Translator::op_fma(const Instruction& i) {
   const bool ftz = mods.has("ftz");
   const bool positive = mods.has("relu");
   const bool saturate = mods.has("sat");
-  const Type type = mods.type();
+  const Type type = mods.has("f32x2") ? kPair : mods.type();
   if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
   both_halves(i, type, 3, [&](llvm::ArrayRef<Value*> in) {
     Value* result = fused(type, rounding, flush(in[0], ftz, type), flush(in[1], ftz, type),
@@ -140,6 +159,19 @@ void Translator::op_fma(const Instruction& i) {
   });
 }
 
+/// The last operand is f32, as the result; the others are widened to it first.
+void Translator::op_float_mixed(const Instruction& i) {
+  const Choices mods(i);
+  const Rounding rounding = rounding_of(mods);
+  const Type narrow{mods.has("bf16") ? Kind::kBfloat : Kind::kFloat, 16, 1};
+  Value* a = read_float(i.operands[1], narrow);
+  Value* last = read_float(i.operands.back(), kSingle);
+  Value* result = i.is(Op::kFmaMixed)
+                      ? fused(kSingle, rounding, a, read_float(i.operands[2], narrow), last)
+                      : float_binary(arithmetic_of(i), kSingle, rounding, a, last);
+  write_float(i.operands[0], clamp(result, mods.has("sat")), kSingle);
+}
+
 void Translator::op_float_divide(const Instruction& i) {
   const Choices mods(i);
   const Rounding rounding = rounding_of(mods);
@@ -147,7 +179,8 @@ void Translator::op_float_divide(const Instruction& i) {
   const Type type = mods.type();
   if (type.bits < 32) bad_combination(i);
   both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
-    return flush(float_binary(i, type, rounding, flush(in[0], ftz), flush(in[1], ftz)), ftz);
+    return flush(
+        float_binary(Arithmetic::kDiv, type, rounding, flush(in[0], ftz), flush(in[1], ftz)), ftz);
   });
 }
 

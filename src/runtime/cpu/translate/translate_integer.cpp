@@ -7,6 +7,15 @@ namespace braid::cpu {
 using llvm::Intrinsic::ID;
 using ptx::Type;
 
+namespace {
+
+ID extreme(bool minimum, bool is_signed) {
+  if (minimum) return is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin;
+  return is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax;
+}
+
+}  // namespace
+
 void Translator::op_add_sub(const Instruction& i) {
   const Choices mods(i);
   const bool saturate = mods.has("sat");
@@ -167,14 +176,37 @@ void Translator::op_divide(const Instruction& i) {
 void Translator::op_min_max(const Instruction& i) {
   const Choices mods(i);
   const Type type = mods.type();
-  const bool minimum = i.is(Op::kMin);
-  ID id = minimum ? llvm::Intrinsic::umin : llvm::Intrinsic::umax;
-  if (type.is_signed()) id = minimum ? llvm::Intrinsic::smin : llvm::Intrinsic::smax;
-  Value* result = intrinsic(id, {read(i.operands[1], type.bits), read(i.operands[2], type.bits)});
+  Value* result = intrinsic(extreme(i.is(Op::kMin), type.is_signed()),
+                            {read(i.operands[1], type.bits), read(i.operands[2], type.bits)});
   if (mods.has("relu")) {
     if (!type.is_signed()) bad_combination(i);
     result =
         intrinsic(llvm::Intrinsic::smax, {result, llvm::Constant::getNullValue(result->getType())});
+  }
+  write(i.operands[0], result);
+}
+
+/// Two integers of 16 bits in a register.
+void Translator::op_packed_integers(const Instruction& i) {
+  const Choices mods(i);
+  const bool is_signed = mods.has("s16x2");
+  const bool positive = mods.has("relu");
+  if (positive && !is_signed) bad_combination(i);
+  Value* a = read(i.operands[1], 32);
+  Value* b = read(i.operands[2], 32);
+  Value* result = nullptr;
+  for (unsigned shift = 0; shift < 32; shift += 16) {
+    Value* x = resize(b_.CreateLShr(a, shift), 16, false);
+    Value* y = resize(b_.CreateLShr(b, shift), 16, false);
+    Value* half = i.is(Op::kAddPacked)
+                      ? b_.CreateAdd(x, y)
+                      : intrinsic(extreme(i.is(Op::kMinPacked), is_signed), {x, y});
+    if (positive) {
+      half =
+          intrinsic(llvm::Intrinsic::smax, {half, llvm::Constant::getNullValue(half->getType())});
+    }
+    half = b_.CreateShl(resize(half, 32, false), shift);
+    result = result == nullptr ? half : b_.CreateOr(result, half);
   }
   write(i.operands[0], result);
 }

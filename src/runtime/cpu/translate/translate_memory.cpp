@@ -85,7 +85,8 @@ llvm::Value* Translator::address_offsets(Address& address, unsigned scratch_inde
 std::uint8_t Translator::scope_of(const Choices& mods) {
   constexpr std::uint8_t kScopes[] = {1, 2, 2, 2, 3};
   const int scope = mods.of("cta");
-  return scope < 0 ? 3 : kScopes[scope];
+  if (scope < 0) return mods.has("cluster") ? 2 : 3;
+  return kScopes[scope];
 }
 
 /// Tells the sanitizer and the counter what the active lanes, or `lanes`, are about to do.

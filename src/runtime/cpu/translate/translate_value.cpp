@@ -178,6 +178,40 @@ llvm::Value* Translator::special(Special special, bool scalar) {
       if (special == Special::kGlobalTimerHi) value = b_.CreateLShr(value, 32);
       break;
     }
+    case Special::kClusterIdX:
+    case Special::kClusterIdY:
+    case Special::kClusterIdZ:
+      value = axis(offsetof(WarpContext, clusterid), Special::kClusterIdX);
+      break;
+    case Special::kNclusterIdX:
+    case Special::kNclusterIdY:
+    case Special::kNclusterIdZ:
+      value = axis(offsetof(WarpContext, nclusterid), Special::kNclusterIdX);
+      break;
+    case Special::kClusterCtaidX:
+    case Special::kClusterCtaidY:
+    case Special::kClusterCtaidZ:
+      value = axis(offsetof(WarpContext, cluster_ctaid), Special::kClusterCtaidX);
+      break;
+    case Special::kClusterNctaidX:
+    case Special::kClusterNctaidY:
+    case Special::kClusterNctaidZ:
+      value = axis(offsetof(WarpContext, cluster_nctaid), Special::kClusterNctaidX);
+      break;
+    case Special::kClusterRank:
+      value = field(offsetof(WarpContext, cluster_rank), 32);
+      break;
+    case Special::kClusterSize:
+      value = field(offsetof(WarpContext, cluster_size), 32);
+      break;
+    case Special::kExplicitCluster:
+      value = field(offsetof(WarpContext, explicit_cluster), 32);
+      break;
+    case Special::kGridWorkspaceLow:
+    case Special::kGridWorkspaceHigh:
+      value = field(offsetof(WarpContext, grid_workspace), 64);
+      if (special == Special::kGridWorkspaceHigh) value = b_.CreateLShr(value, 32);
+      break;
     default:
       value = b_.getInt32(0);
       break;
@@ -410,11 +444,11 @@ void Translator::both_halves(const Instruction& instruction, ptx::Type type, std
   for (unsigned half = 0; half < 2; ++half) {
     std::vector<Value*> parts;
     for (Value* value : whole) {
-      Value* part = half == 0 ? value : b_.CreateLShr(value, 16);
-      parts.push_back(bits_to_float(resize(part, 16, false), element));
+      Value* part = half == 0 ? value : b_.CreateLShr(value, type.bits);
+      parts.push_back(bits_to_float(resize(part, type.bits, false), element));
     }
-    Value* bits = resize(float_to_bits(body(parts), element), 32, false);
-    result = half == 0 ? bits : b_.CreateOr(result, b_.CreateShl(bits, 16));
+    Value* bits = resize(float_to_bits(body(parts), element), type.total_bits(), false);
+    result = half == 0 ? bits : b_.CreateOr(result, b_.CreateShl(bits, type.bits));
   }
   write(instruction.operands[0], result);
 }

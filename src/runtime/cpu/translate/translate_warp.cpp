@@ -153,45 +153,85 @@ void Translator::op_match(const Instruction& i) {
 
 void Translator::op_reduce(const Instruction& i) {
   const Choices mods(i);
-  const int op = mods.of("add");
   const Type type = mods.type();
   if (type.bits != 32) bad_combination(i);
-  check_members(i.operands[2]);
-  Value* a = read_lanes(i.operands[1], 32);
-  std::uint32_t neutral = 0;
-  llvm::Intrinsic::ID id = llvm::Intrinsic::vector_reduce_add;
-  const bool is_signed = type.is_signed();
-  if (op == 1) {
-    id = is_signed ? llvm::Intrinsic::vector_reduce_smin : llvm::Intrinsic::vector_reduce_umin;
-    neutral = is_signed ? 0x7fffffffU : ~0U;
-  } else if (op == 2) {
-    id = is_signed ? llvm::Intrinsic::vector_reduce_smax : llvm::Intrinsic::vector_reduce_umax;
-    neutral = is_signed ? 0x80000000U : 0;
-  } else if (op == 3) {
-    id = llvm::Intrinsic::vector_reduce_and;
-    neutral = ~0U;
-  } else if (op == 4) {
-    id = llvm::Intrinsic::vector_reduce_or;
-  } else if (op == 5) {
-    id = llvm::Intrinsic::vector_reduce_xor;
-  }
-  Value* mask = execution_mask();
+  reduce(i, static_cast<unsigned>(mods.of("add")), type.is_signed(), read_lanes(i.operands[1], 32),
+         [](Value* result) { return result; });
+}
+
+/// `op` of "add|min|max|and|or|xor" over the lanes that operand 2 names.
+void Translator::reduce(const Instruction& i, unsigned op, bool is_signed, Value* a,
+                        llvm::function_ref<Value*(Value*)> finish) {
+  using llvm::Intrinsic::ID;
+  struct Reduction {
+    ID id;
+    std::uint32_t neutral;
+  };
+  const Reduction reductions[] = {
+      {llvm::Intrinsic::vector_reduce_add, 0},
+      {is_signed ? llvm::Intrinsic::vector_reduce_smin : llvm::Intrinsic::vector_reduce_umin,
+       is_signed ? 0x7fffffffU : ~0U},
+      {is_signed ? llvm::Intrinsic::vector_reduce_smax : llvm::Intrinsic::vector_reduce_umax,
+       is_signed ? 0x80000000U : 0},
+      {llvm::Intrinsic::vector_reduce_and, ~0U},
+      {llvm::Intrinsic::vector_reduce_or, 0},
+      {llvm::Intrinsic::vector_reduce_xor, 0}};
   const Operand& members = i.operands[2];
+  check_members(members);
   if (!shapes_.operand_shape(members).is_uniform()) {
     to_scratch(0, a);
     to_scratch(2, read_lanes(members, 32));
     call("braid_cpu_reduce", b_.getVoidTy(),
          {scratch(4), scratch(0), scratch(2), execution_bits(),
-          b_.getInt32(static_cast<unsigned>(op) | (is_signed ? 8U : 0U))});
-    write(i.operands[0], from_scratch(4, integer(32, false)));
+          b_.getInt32(op | (is_signed ? 8U : 0U))});
+    write(i.operands[0], finish(from_scratch(4, integer(32, false))));
     return;
   }
+  Value* mask = execution_mask();
   if (!(members.form == Operand::Form::kInteger && (members.bits & 0xffffffff) == 0xffffffff)) {
     Value* given = b_.CreateBitCast(read_scalar(members, 32), integer(1, false));
     mask = mask == nullptr ? given : b_.CreateAnd(mask, given);
   }
-  if (mask != nullptr) a = b_.CreateSelect(mask, a, splat(b_.getInt32(neutral)));
-  write_uniform(i.operands[0], b_.CreateIntrinsic(id, {a->getType()}, {a}));
+  if (mask != nullptr) a = b_.CreateSelect(mask, a, splat(b_.getInt32(reductions[op].neutral)));
+  write_uniform(i.operands[0], finish(b_.CreateIntrinsic(reductions[op].id, {a->getType()}, {a})));
+}
+
+/// Integers in the order of the floats, -0 below +0: NaN goes to the end where it loses, or with
+/// .NaN to the one where it wins.
+void Translator::op_reduce_float(const Instruction& i) {
+  const Choices mods(i);
+  const bool minimum = mods.of("min") == 0;
+  const bool nan_is_least = minimum == mods.has("NaN");
+  Value* bits = read_lanes(i.operands[1], 32);
+  const auto word = [&](Value* like, std::uint32_t value) {
+    return llvm::ConstantInt::get(like->getType(), value);
+  };
+  const auto size_of = [&](Value* value) { return b_.CreateAnd(value, word(value, 0x7fffffff)); };
+  const auto is_nan = [&](Value* value) {
+    return b_.CreateICmpUGT(size_of(value), word(value, 0x7f800000));
+  };
+  // Its own inverse.
+  const auto reorder = [&](Value* value) {
+    return b_.CreateXor(value, size_of(b_.CreateAShr(value, 31)));
+  };
+  if (mods.has("abs")) bits = size_of(bits);
+  Value* keys = b_.CreateSelect(is_nan(bits), word(bits, nan_is_least ? 0x80000000 : 0x7fffffff),
+                                reorder(bits));
+  reduce(i, minimum ? 1 : 2, true, keys, [&](Value* key) {
+    Value* result = reorder(key);
+    return b_.CreateSelect(is_nan(result), word(result, 0x7fffffff), result);
+  });
+}
+
+/// The first of the members that run it.
+void Translator::op_elect(const Instruction& i) {
+  if (i.operands[0].form != Operand::Form::kPair) bad(i, "expected a register and a predicate");
+  check_members(i.operands[1]);
+  Value* members = b_.CreateAnd(read_lanes(i.operands[1], 32), splat(execution_bits()));
+  Value* first =
+      b_.CreateIntrinsic(members->getType(), llvm::Intrinsic::cttz, {members, b_.getFalse()});
+  write(i.operands[0].elements[0], first);
+  write(i.operands[0].elements[1], b_.CreateICmpEQ(first, table_vector(Shape::lanes(63), 32)));
 }
 
 void Translator::op_warp_barrier(const Instruction& /*i*/) {
@@ -203,10 +243,11 @@ void Translator::op_cluster(const Instruction& i) { bad(i, "clusters are not sup
 /// The number of a barrier, or of the threads that come to it; 0 where it is not given.
 llvm::Value* Translator::uniform_operand(const Instruction& i, std::size_t n) {
   if (n >= i.operands.size()) return b_.getInt32(0);
-  if (!shapes_.operand_shape(i.operands[n]).is_uniform()) {
-    bad(i, "barrier and count must be uniform");
-  }
-  return read_scalar(i.operands[n], 32);
+  if (shapes_.operand_shape(i.operands[n]).is_uniform()) return read_scalar(i.operands[n], 32);
+  // It is the same for all lanes, as they may not come to different barriers at once.
+  Value* first =
+      b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::cttz, {execution_bits(), b_.getFalse()});
+  return b_.CreateExtractElement(read_lanes(i.operands[n], 32), b_.CreateAnd(first, 31));
 }
 
 /// Registers hold no memory, so only the scheduler needs to know. A part of a warp may not wait:

@@ -183,6 +183,7 @@ class Translator {
   void op_divide(const Instruction& i);
   void op_min_max(const Instruction& i);
   void op_sign(const Instruction& i);
+  void op_packed_integers(const Instruction& i);
   void op_sad(const Instruction& i);
   void op_dot_product(const Instruction& i);
   Value* multiply_high(Value* a, Value* b, unsigned bits, bool is_signed);
@@ -218,7 +219,9 @@ class Translator {
   Value* flush(Value* value, bool ftz, ptx::Type type = {ptx::Kind::kFloat, 32, 1});
   Value* relu(Value* value);
   Value* clamp(Value* value, bool saturate);
-  Value* float_binary(const Instruction& i, ptx::Type type, Rounding rounding, Value* a, Value* b);
+  enum class Arithmetic : std::uint8_t { kAdd, kSub, kMul, kDiv };
+  static Arithmetic arithmetic_of(const Instruction& i);
+  Value* float_binary(Arithmetic operation, ptx::Type type, Rounding rounding, Value* a, Value* b);
   Value* fused(ptx::Type type, Rounding rounding, Value* a, Value* b, Value* c);
   Value* fused_double(Value* a, Value* b, Value* c);
   Value* odd_float(Value* value);
@@ -226,6 +229,7 @@ class Translator {
   Value* float_extreme(bool minimum, bool propagate, Value* a, Value* b);
   void op_float_arithmetic(const Instruction& i);
   void op_fma(const Instruction& i);
+  void op_float_mixed(const Instruction& i);
   void op_float_divide(const Instruction& i);
   void op_root(const Instruction& i);
   void op_transcendental(const Instruction& i);
@@ -294,6 +298,10 @@ class Translator {
   void op_active_mask(const Instruction& i);
   void op_match(const Instruction& i);
   void op_reduce(const Instruction& i);
+  void op_reduce_float(const Instruction& i);
+  void reduce(const Instruction& i, unsigned op, bool is_signed, Value* a,
+              llvm::function_ref<Value*(Value*)> finish);
+  void op_elect(const Instruction& i);
   void op_warp_barrier(const Instruction& i);
   void op_barrier(const Instruction& i);
   void op_barrier_reduce(const Instruction& i);
