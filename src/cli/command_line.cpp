@@ -135,6 +135,24 @@ void add_json(CLI::App& command, bool* json) {
   command.add_flag("--json", *json, "Print one JSON document");
 }
 
+/// Adds --bind to a command.
+void add_bind(CLI::App& command, std::vector<std::string>* items) {
+  command
+      .add_option(
+          "--bind", *items,
+          "Value of a symbol, T=8 (default: 8, moved into the range and down to a multiple, up "
+          "where that would leave it)")
+      ->allow_extra_args(false);
+}
+
+/// Adds --count to a command.
+void add_count(CLI::App& command, std::string* device) {
+  command.add_flag("--count{A100}", *device,
+                   "Count what each kernel and line does on the cpu device: instructions, "
+                   "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
+                   "(default A100)");
+}
+
 /// Adds --seed, --threads, --sanitize, --count and --schedule to a command.
 void add_check_options(CLI::App& command, CheckOptions* options) {
   require_integer(
@@ -146,10 +164,7 @@ void add_check_options(CLI::App& command, CheckOptions* options) {
   command.add_flag("--sanitize{all}", options->sanitize,
                    "Check the kernels on the cpu device: --sanitize for all, or "
                    "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
-  command.add_flag("--count{A100}", options->count,
-                   "Count what each kernel and line does on the cpu device: instructions, "
-                   "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
-                   "(default A100)");
+  add_count(command, &options->count);
   command.add_option("--schedule", options->schedule,
                      "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
                      "block or a store, or all for every one (default: in turns)");
@@ -171,12 +186,7 @@ void add_run(CLI::App& app, int* exit_code) {
                       "rank0.safetensors, ...; what is missing is generated");
   command->add_option("--outputs", options->outputs,
                       "Directory for rank0.safetensors, ... (made if need be)");
-  command
-      ->add_option(
-          "--bind", options->bind,
-          "Value of a symbol, T=8 (default: 8, moved into the range and down to a multiple, up "
-          "where that would leave it)")
-      ->allow_extra_args(false);
+  add_bind(*command, &options->bind);
   add_check_options(*command, &options->checks);
   add_cache_dir(*command, &options->cache_dir);
   command->add_flag("--check", options->check,
@@ -256,6 +266,21 @@ void add_explain(CLI::App& app, int* exit_code) {
   add_target_option(*command, &options->target);
   add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = explain(*options); });
+}
+
+void add_report(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<ReportOptions>();
+  CLI::App* command = app.add_subcommand(
+      "report", "Draw schedule and memory of a graph, with remarks and kernels, as a page of HTML");
+  add_graph_options(*command, &options->graph);
+  add_pass_options(*command, &options->passes);
+  add_target_option(*command, &options->target);
+  command->add_option("-o,--output", options->output, "File to write; - is standard output")
+      ->required();
+  add_count(*command, &options->count);
+  add_bind(*command, &options->bind);
+  add_cache_dir(*command, &options->cache_dir);
+  command->callback([options, exit_code] { *exit_code = report(*options); });
 }
 
 void add_plan_buffers(CLI::App& app, int* exit_code) {
@@ -417,6 +442,7 @@ int run_command_line(int argc, char** argv) {
   add_compile(app, &exit_code);
   add_opt(app, &exit_code);
   add_explain(app, &exit_code);
+  add_report(app, &exit_code);
   add_plan_buffers(app, &exit_code);
   add_ptx(app, &exit_code);
   add_cache(app, &exit_code);

@@ -61,6 +61,15 @@ struct ExplainOptions {
 };
 [[nodiscard]] int explain(const ExplainOptions& options);
 
+struct ReportOptions {
+  GraphOptions graph;
+  PassConfig passes;
+  std::string target, output, cache_dir;
+  std::string count;  ///< the device that kernels are counted for; "": none is run
+  std::vector<std::string> bind;
+};
+[[nodiscard]] int report(const ReportOptions& options);
+
 struct PlanBuffersOptions {
   std::string path;
   std::string output = "-";

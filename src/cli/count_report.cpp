@@ -101,6 +101,18 @@ std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceM
   return fmt::format("{}\n{}", format_table(rows), format_table(lines));
 }
 
+Json counts_json(const KernelCounts& kernel, const DeviceModel& device) {
+  const KernelEstimate estimate = estimate_kernel(kernel, device);
+  return Json::object({{"kernel", kernel.kernel},
+                       {"launches", kernel.launches},
+                       {"blocks", kernel.blocks},
+                       {"counts", counts_object(kernel.total)},
+                       {"minimum_bytes", kernel.minimum_bytes},
+                       {"estimate", Json::object({{"device", device.name},
+                                                  {"ns", estimate.ns},
+                                                  {"limiter", estimate.limiter}})}});
+}
+
 Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device) {
   Json list = Json::array();
   for (const KernelCounts& kernel : kernels) {
@@ -111,16 +123,9 @@ Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& de
                                     {"instruction", line.instruction},
                                     {"counts", counts_object(line.counts)}}));
     }
-    const KernelEstimate estimate = estimate_kernel(kernel, device);
-    list.push_back(Json::object({{"kernel", kernel.kernel},
-                                 {"launches", kernel.launches},
-                                 {"blocks", kernel.blocks},
-                                 {"counts", counts_object(kernel.total)},
-                                 {"minimum_bytes", kernel.minimum_bytes},
-                                 {"estimate", Json::object({{"device", device.name},
-                                                            {"ns", estimate.ns},
-                                                            {"limiter", estimate.limiter}})},
-                                 {"lines", lines}}));
+    Json entry = counts_json(kernel, device);
+    entry.set("lines", std::move(lines));
+    list.push_back(std::move(entry));
   }
   return list;
 }

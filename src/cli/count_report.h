@@ -18,5 +18,7 @@ namespace braid::cli {
 [[nodiscard]] std::string count_tables(const std::vector<KernelCounts>& kernels,
                                        const DeviceModel& device);
 [[nodiscard]] Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device);
+/// Of one kernel, without its lines.
+[[nodiscard]] Json counts_json(const KernelCounts& kernel, const DeviceModel& device);
 
 }  // namespace braid::cli

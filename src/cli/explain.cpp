@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <exception>
-#include <map>
 #include <optional>
-#include <tuple>
 #include <variant>
 
 #include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/remark_lines.h"
 #include "codegen/graph_target.h"
 #include "ir/json_value.h"
 #include "lowering/passes.h"
@@ -18,65 +17,6 @@
 namespace braid::cli {
 
 namespace {
-
-/// The pieces of a reason: text, and between them the names that stand in single quotes.
-struct Pieces {
-  std::vector<std::string> text, names;
-};
-
-Pieces split_names(std::string_view reason) {
-  Pieces result;
-  for (;;) {
-    const std::size_t open = reason.find('\'');
-    const std::size_t close = open == reason.npos ? open : reason.find('\'', open + 1);
-    if (close == reason.npos) break;
-    result.text.emplace_back(reason.substr(0, open));
-    result.names.emplace_back(reason.substr(open + 1, close - open - 1));
-    reason.remove_prefix(close + 1);
-  }
-  result.text.emplace_back(reason);
-  return result;
-}
-
-/// Remarks of one pass with the same outcome, and a reason that differs in names alone, are one
-/// line.
-struct Line {
-  const Remark* first;
-  Pieces reason;
-  std::vector<bool> varies;  ///< of each name in the reason
-  std::vector<std::string> nodes;
-};
-
-std::vector<Line> group_remarks(const std::vector<Remark>& remarks) {
-  std::vector<Line> lines;
-  std::map<std::tuple<std::string_view, bool, std::vector<std::string>>, std::size_t> known;
-  for (const Remark& remark : remarks) {
-    Pieces reason = split_names(remark.reason.text());
-    const auto [entry, is_new] =
-        known.try_emplace({remark.pass, remark.applied, reason.text}, lines.size());
-    if (is_new) {
-      const std::vector<bool> varies(reason.names.size(), false);
-      lines.push_back({&remark, std::move(reason), varies, {}});
-      reason = lines.back().reason;
-    }
-    Line& line = lines[entry->second];
-    for (std::size_t i = 0; i < line.varies.size(); ++i) {
-      if (reason.names[i] != line.reason.names[i]) line.varies[i] = true;
-    }
-    line.nodes.push_back(one_line(remark.node));
-  }
-  return lines;
-}
-
-/// The first one's reason; "..." follows a name that is another one in others.
-std::string reason_of(const Line& line) {
-  std::string text(line.reason.text[0]);
-  for (std::size_t i = 0; i < line.varies.size(); ++i) {
-    text += fmt::format("'{}'{}{}", line.reason.names[i], line.varies[i] ? "..." : "",
-                        line.reason.text[i + 1]);
-  }
-  return one_line(text);
-}
 
 /// The passes that ran.
 std::vector<std::string_view> passes_of(const PassConfig& config) {
@@ -148,7 +88,7 @@ void print_text(const Graph& graph, const Program* program, const PassContext& c
   }
   print_config(graph, context);
   std::string_view pass;
-  for (const Line& line : group_remarks(context.remarks)) {
+  for (const RemarkLine& line : remark_lines(context.remarks)) {
     if (line.first->pass != pass) {
       pass = line.first->pass;
       fmt::print("\n{}\n", pass);
@@ -158,8 +98,7 @@ void print_text(const Graph& graph, const Program* program, const PassContext& c
         fmt::format("{}", fmt::join(line.nodes.begin(),
                                     line.nodes.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
     if (shown < line.nodes.size()) nodes += fmt::format(" +{} more", line.nodes.size() - shown);
-    fmt::print("  {:<8} {}: {}\n", line.first->applied ? "applied" : "missed", nodes,
-               reason_of(line));
+    fmt::print("  {:<8} {}: {}\n", line.first->applied ? "applied" : "missed", nodes, line.reason);
   }
 }
 

@@ -6,8 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "ir/json_value.h"
-
 namespace braid::cli {
 namespace {
 
@@ -27,7 +25,7 @@ double to_ns(double us) { return std::round(us * 1e3) / 1e3; }
 
 }  // namespace
 
-std::string chrome_trace(std::string_view graph, const std::vector<StepTime>& steps) {
+Json trace_events(const std::vector<StepTime>& steps) {
   Json events = Json::array();
   std::set<int> ranks;
   std::set<std::pair<int, int>> threads;
@@ -58,7 +56,11 @@ std::string chrome_trace(std::string_view graph, const std::vector<StepTime>& st
                                    {"dur", to_ns(step.end_us - step.begin_us)},
                                    {"args", std::move(arguments)}}));
   }
-  const Json document = Json::object({{"traceEvents", std::move(events)},
+  return events;
+}
+
+std::string chrome_trace(std::string_view graph, const std::vector<StepTime>& steps) {
+  const Json document = Json::object({{"traceEvents", trace_events(steps)},
                                       {"displayTimeUnit", "ns"},
                                       {"otherData", Json::object({{"graph", graph}})}});
   return document.indented() + "\n";

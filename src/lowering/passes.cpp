@@ -29,12 +29,15 @@ const Pass& find_pass(std::string_view name) {
 }
 
 /// Verifies the graph, runs the passes one after the other and verifies what each changed; nothing
-/// where none did.
+/// where none did. `unscheduled` takes the graph that the first scheduling pass finds.
 std::optional<Graph> run_all(const Graph& graph, std::span<const Pass* const> passes,
-                             PassContext& context) {
+                             PassContext& context, std::optional<Graph>* unscheduled = nullptr) {
   if (!passes.empty()) verify(graph);
   std::optional<Graph> result;
   for (const Pass* pass : passes) {
+    if (pass->schedules && unscheduled != nullptr && !*unscheduled) {
+      *unscheduled = result ? *result : graph;
+    }
     std::optional<Graph> next = pass->run(result ? *result : graph, context);
     if (!next) continue;
     verify(*next);
@@ -99,17 +102,21 @@ Graph run_passes(const Graph& graph, std::span<const std::string> names, PassCon
   return graph;
 }
 
-Program lower(const Graph& graph, PassContext& context) {
+Program lower(const Graph& graph, PassContext& context, Schedules* schedules) {
   for (const std::string& name : context.config.enable) static_cast<void>(find_pass(name));
   check_target(graph, context.target);
   std::vector<const Pass*> passes;
   for (const Pass* pass : kPasses) {
     if (runs(*pass, context.config)) passes.push_back(pass);
   }
-  const std::optional<Graph> lowered = run_all(graph, passes, context);
+  std::optional<Graph> unscheduled;
+  const std::optional<Graph> lowered =
+      run_all(graph, passes, context, schedules == nullptr ? nullptr : &unscheduled);
   std::vector<std::string> names;
   for (ValueId output : graph.outputs()) names.push_back(graph.value(output).name);
-  return build_program(lowered ? *lowered : graph, context, names);
+  const Graph& last = lowered ? *lowered : graph;
+  if (schedules != nullptr) *schedules = {unscheduled ? *std::move(unscheduled) : last, last};
+  return build_program(last, context, names);
 }
 
 }  // namespace braid

@@ -49,8 +49,14 @@ Program build_program(const Graph& graph, PassContext& context,
 /// Runs the passes in order and verifies after each. Unknown names throw kInvalidArgument with the
 /// list of names.
 Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context);
+
+/// What scheduling made of a graph: as the first scheduling pass found it, and at the end.
+struct Schedules {
+  Graph before, after;
+};
+
 /// The default passes and the enabled ones, then build_program. Refuses a target that some node of
-/// the graph cannot run on.
-Program lower(const Graph& graph, PassContext& context);
+/// the graph cannot run on. Fills in the schedules where somebody wants to know.
+Program lower(const Graph& graph, PassContext& context, Schedules* schedules = nullptr);
 
 }  // namespace braid

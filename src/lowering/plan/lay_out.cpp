@@ -1,5 +1,6 @@
 #include "lowering/plan/lay_out.h"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -59,26 +60,49 @@ void remark(const Arena& arena, std::size_t buffers, const MemoryPlan& plan, Pas
                  Reason(kLoose, plan.total, percent, plan.bound, buffers));
 }
 
-void place_buffers(Program& program, PassContext& context) {
-  std::vector<std::vector<Buffer*>> in_arena(program.arenas.size());
-  for (Buffer& b : program.buffers) {
-    if (!b.slice) in_arena[static_cast<std::size_t>(b.arena)].push_back(&b);
+/// Those that have a place of their own: slices lie where what they are a part of does.
+std::vector<int> buffers_in(const Program& program, int arena) {
+  std::vector<int> ids;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer& b = program.buffers[i];
+    if (b.arena == arena && !b.slice) ids.push_back(static_cast<int>(i));
   }
-  for (std::size_t a = 0; a < in_arena.size(); ++a) {
+  return ids;
+}
+
+std::vector<Lifetime> lives_of(const Program& program, std::span<const int> ids) {
+  std::vector<Lifetime> lives;
+  lives.reserve(ids.size());
+  for (const int id : ids) {
+    const Buffer& b = program.buffers[static_cast<std::size_t>(id)];
+    lives.push_back({b.bytes, b.first_step, b.last_step, kAlignment});
+  }
+  return lives;
+}
+
+/// The caller may replace it, so that nothing else may lie there.
+bool is_fixed(const Arena& arena) {
+  return arena.kind == ArenaKind::kParameters || arena.kind == ArenaKind::kIo;
+}
+
+std::int64_t head_of(const Arena& arena) {
+  return arena.kind == ArenaKind::kSymmetric ? protocol::kHeadBytes : 0;
+}
+
+void place_buffers(Program& program, PassContext& context) {
+  for (std::size_t a = 0; a < program.arenas.size(); ++a) {
     Arena& arena = program.arenas[a];
-    std::vector<Lifetime> lives;
-    for (const Buffer* b : in_arena[a]) {
-      lives.push_back({b->bytes, b->first_step, b->last_step, kAlignment});
+    const std::vector<int> ids = buffers_in(program, static_cast<int>(a));
+    const std::vector<Lifetime> lives = lives_of(program, ids);
+    const MemoryPlan plan = is_fixed(arena) ? side_by_side(lives) : plan_memory(lives);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      program.buffers[static_cast<std::size_t>(ids[i])].offset = head_of(arena) + plan.offsets[i];
     }
     const bool symmetric = arena.kind == ArenaKind::kSymmetric;
-    const std::int64_t head = symmetric ? protocol::kHeadBytes : 0;
-    const bool fixed = arena.kind == ArenaKind::kParameters || arena.kind == ArenaKind::kIo;
-    const MemoryPlan plan = fixed ? side_by_side(lives) : plan_memory(lives);
-    for (std::size_t i = 0; i < lives.size(); ++i) in_arena[a][i]->offset = head + plan.offsets[i];
     if (symmetric || arena.kind == ArenaKind::kWorkspace) {
       remark(arena, lives.size(), plan, context);
     }
-    arena.bytes = round_up(head + plan.total, symmetric ? kSymmetricAlignment : 1);
+    arena.bytes = round_up(head_of(arena) + plan.total, symmetric ? kSymmetricAlignment : 1);
   }
   for (Buffer& b : program.buffers) {
     if (b.slice) b.offset = program.buffers[static_cast<std::size_t>(b.slice->of)].offset;
@@ -91,6 +115,18 @@ void lay_out(Program& program, std::span<const Place> places, PassContext& conte
   add_arenas(program, places);
   set_lifetimes(program);
   place_buffers(program, context);
+}
+
+ArenaUse arena_use(const Program& program, int arena) {
+  const Arena& of = program.arenas[static_cast<std::size_t>(arena)];
+  const std::vector<int> ids = buffers_in(program, arena);
+  ArenaUse use{head_of(of), head_of(of)};
+  for (const int id : ids) {
+    const Buffer& b = program.buffers[static_cast<std::size_t>(id)];
+    use.peak = std::max(use.peak, b.offset + round_up(b.bytes, kAlignment));
+  }
+  use.bound = is_fixed(of) ? use.peak : head_of(of) + memory_bound(lives_of(program, ids));
+  return use;
 }
 
 }  // namespace braid

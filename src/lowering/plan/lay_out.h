@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <tuple>
@@ -21,5 +22,12 @@ struct Place {
 /// Gives a program whose steps are there its arenas, and each buffer its lifetime and its offset.
 /// Remarks of plan_memory say how near each arena whose buffers share bytes comes to its bound.
 void lay_out(Program& program, std::span<const Place> places, PassContext& context);
+
+/// How well an arena is used, head included.
+struct ArenaUse {
+  std::int64_t peak;   ///< the highest end of a buffer
+  std::int64_t bound;  ///< the most that live at one time: nothing can be lower
+};
+[[nodiscard]] ArenaUse arena_use(const Program& program, int arena);
 
 }  // namespace braid

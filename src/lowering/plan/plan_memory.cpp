@@ -17,16 +17,24 @@ std::int64_t nodes_for(std::size_t buffers) {
   return std::min(kMostNodes, kNodesTimesBuffers / static_cast<std::int64_t>(buffers + 1));
 }
 
-}  // namespace
-
-MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
+std::vector<Interval> intervals_of(std::span<const Lifetime> buffers) {
   std::vector<Interval> intervals;
   intervals.reserve(buffers.size());
   for (const Lifetime& b : buffers) {
     intervals.push_back(
         {b.first, std::int64_t{b.last} + 1, round_up(b.size, b.alignment), b.alignment});
   }
-  PackResult result = pack(intervals, {.nodes = nodes_for(buffers.size())});
+  return intervals;
+}
+
+}  // namespace
+
+std::int64_t memory_bound(std::span<const Lifetime> buffers) {
+  return most_live(intervals_of(buffers));
+}
+
+MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
+  PackResult result = pack(intervals_of(buffers), {.nodes = nodes_for(buffers.size())});
   return {std::move(result.packing.offsets), result.packing.total, result.bound};
 }
 

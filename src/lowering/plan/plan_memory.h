@@ -27,5 +27,7 @@ struct MemoryPlan {
 /// Gives every buffer an offset such that no two which live at the same step overlap. A pure
 /// function without clocks: every rank finds the same plan.
 [[nodiscard]] MemoryPlan plan_memory(std::span<const Lifetime> buffers);
+/// Its bound alone.
+[[nodiscard]] std::int64_t memory_bound(std::span<const Lifetime> buffers);
 
 }  // namespace braid
