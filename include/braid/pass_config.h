@@ -35,7 +35,11 @@ struct PassConfig {
   /// Executable::trace(). Costs them a little time.
   bool mark_blocks = false;
 
-  // The scheduling passes. These have the names of Inductor's settings, but no collective passes
+  /// overlap: by which share the peak of memory may grow over what it was before the first
+  /// scheduling pass. None: 0.
+  std::optional<double> overlap_peak_memory_budget = {};
+
+  // The other scheduling passes. These have the names of Inductor's settings, but no collective passes
   // another one unless told so.
 
   /// align_runtimes: a file of measured times, {"NODE": ns, "NODE": [ns on each rank]}.

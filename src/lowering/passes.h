@@ -24,7 +24,8 @@
   PASS(raise_comms)                                  \
   PASS(reorder_compute_for_overlap)                  \
   PASS(reorder_communication_preserving_peak_memory) \
-  PASS(sink_waits_iterative)
+  PASS(sink_waits_iterative)                         \
+  PASS(overlap)
 
 namespace braid {
 

@@ -15,6 +15,7 @@
 #include "lowering/schedule/estimates.h"
 #include "lowering/schedule/memory_timeline.h"
 #include "lowering/schedule/order.h"
+#include "lowering/schedule/overlap_timeline.h"
 #include "lowering/schedule_testing.h"
 
 namespace braid::testing {
@@ -52,7 +53,7 @@ std::int64_t peak_of(const Graph& graph) {
 
 struct Options {
   double budget;
-  bool by_estimates, unsafe, through;
+  bool by_estimates, unsafe = false, through = false;
 };
 
 PassContext context_of(const Options& options) {
@@ -61,6 +62,7 @@ PassContext context_of(const Options& options) {
   config.reorder_iterative_debug_memory_recompute = true;
   config.reorder_iterative_peak_memory_budget = options.budget;
   config.sink_iterative_peak_memory_budget = options.budget;
+  config.overlap_peak_memory_budget = options.budget;
   config.reorder_iterative_use_runtime_estimations = options.by_estimates;
   config.sink_iterative_use_runtime_estimations = options.by_estimates;
   config.reorder_iterative_unsafe_collectives_reorder = options.unsafe;
@@ -90,6 +92,53 @@ void check_budgeted(const Graph& graph, const Options& options, int& moved) {
   }
   EXPECT_EQ(to_json(result), to_json(run_all(graph, passes, options))) << "a second run";
   if (node_names(result) != node_names(graph)) ++moved;
+}
+
+double total_ns(const Graph& graph) {
+  return overlap_timeline(graph, estimate_nodes(graph, sm80().target)).total_ns;
+}
+
+// It need not be a better order, but none of those that others find within its limit.
+void check_overlap(const Graph& graph, Options options, bool with_others, int& moved) {
+  const Graph result = run_all(graph, {&overlap}, options);
+  expect_legal(graph, result);
+  const double limit = static_cast<double>(peak_of(graph)) * (1 + options.budget);
+  EXPECT_LE(static_cast<double>(peak_of(result)), limit);
+  EXPECT_EQ(collectives(graph), collectives(result));
+  EXPECT_EQ(to_json(result), to_json(run_all(graph, {&overlap}, options))) << "a second run";
+  if (node_names(result) != node_names(graph)) ++moved;
+  const std::vector<const Pass*> others{&sink_waits, &raise_comms, &reorder_compute_for_overlap,
+                                        &reorder_communication_preserving_peak_memory,
+                                        &sink_waits_iterative};
+  const double found_ns = total_ns(result);
+  EXPECT_LE(found_ns, total_ns(graph) * (1 + 1e-9));
+  if (!with_others) return;
+  options.unsafe = options.through = false;
+  for (const bool by_estimates : {false, true}) {
+    options.by_estimates = by_estimates;
+    for (const Pass* first : others) {
+      for (const Pass* second : others) {
+        const Graph other = run_all(graph, {first, second}, options);
+        if (static_cast<double>(peak_of(other)) > limit) continue;
+        EXPECT_LE(found_ns, total_ns(other) * (1 + 1e-9)) << first->name << ", " << second->name;
+      }
+    }
+  }
+}
+
+TEST(ScheduleProperty, OverlapIsNoWorseThanOtherPasses) {
+  const int count = graph_count();
+  int moved = 0;
+  for (int i = 0; i < count && !HasFailure(); ++i) {
+    SCOPED_TRACE("seed " + std::to_string(i));
+    std::mt19937_64 random(static_cast<std::uint64_t>(i));
+    const Graph graph =
+        random_costs(static_cast<std::uint64_t>(i), 10 + static_cast<int>(random() % 50));
+    constexpr double kBudgets[] = {0, 0, 0.05, 1};
+    check_overlap(graph, {.budget = kBudgets[random() % 4], .by_estimates = false}, i % 10 == 0,
+                  moved);
+  }
+  EXPECT_GT(moved, count / 2);
 }
 
 TEST(ScheduleProperty, OrdersAreLegalAndKeepWithinTheBudget) {

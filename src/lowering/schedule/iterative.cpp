@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <utility>
 
 #include "braid/error.h"
@@ -18,14 +17,6 @@ constexpr ReasonCode kThen{"schedule.then", "; then {why}"};
 constexpr ReasonCode kNowhere{"schedule.nowhere", "nothing stands where it could move"};
 
 constexpr std::int64_t kWindow = 1000;
-
-/// Bytes that a share of the base allows, all told.
-std::int64_t limit_of(std::int64_t base, double budget) {
-  const double growth = static_cast<double>(base) * budget;
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  if (growth >= static_cast<double>(kMost - base)) return kMost;
-  return base + static_cast<std::int64_t>(std::floor(growth));
-}
 
 }  // namespace
 
@@ -45,7 +36,7 @@ IterativePass::IterativePass(std::string_view pass, const Graph& graph, PassCont
       timeline_(use_, given_order(graph)),
       exposures_(graph, estimates_, predecessors_, window_ == 0 ? graph.nodes().size() : window_),
       base_peak_(base_peak(use_, graph, context)),
-      limit_(limit_of(base_peak_, settings.budget)),
+      limit_(memory_limit(base_peak_, settings.budget)),
       marks_(graph.nodes().size(), 0) {}
 
 Reason IterativePass::stops(const Exposure& exposure, const MoveRecord& record) const {

@@ -116,30 +116,6 @@ class Scheduler {
   std::vector<NodeId> order_;
 };
 
-/// For each asynchronous collective the compute nodes from its start to its first wait, as the
-/// nodes stand in `order`; -1 for other nodes.
-std::vector<int> nodes_between(const Graph& graph, const std::vector<NodeId>& order) {
-  std::vector<int> result(graph.nodes().size(), -1);
-  std::vector<int> start(graph.nodes().size(), -1);
-  int computed = 0;
-  for (NodeId id : order) {
-    const auto at = static_cast<std::size_t>(id);
-    const Node& node = graph.node(id);
-    if (is_asynchronous(node)) {
-      start[at] = computed;
-    } else if (node.op->op_class == OpClass::kWait) {
-      const NodeId of = graph.value(node.inputs[0]).producer;
-      const auto waited = static_cast<std::size_t>(of);
-      if (of >= 0 && start[waited] >= 0 && result[waited] < 0) {
-        result[waited] = computed - start[waited];
-      }
-    } else if (node.op->op_class != OpClass::kView) {
-      ++computed;
-    }
-  }
-  return result;
-}
-
 std::optional<Graph> schedule(std::string_view pass, Goal goal, const Graph& graph,
                               PassContext& context) {
   const std::vector<NodeId> order = Scheduler(graph, context, goal).run();

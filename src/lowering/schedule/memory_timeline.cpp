@@ -1,6 +1,8 @@
 #include "lowering/schedule/memory_timeline.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "ir/mutation.h"
@@ -101,6 +103,13 @@ std::int64_t peak_memory(const MemoryUse& use, std::span<const NodeId> order) {
 std::int64_t base_peak(const MemoryUse& use, const Graph& graph, PassContext& context) {
   if (!context.base_peak) context.base_peak = peak_memory(use, given_order(graph));
   return *context.base_peak;
+}
+
+std::int64_t memory_limit(std::int64_t base, double budget) {
+  const double growth = static_cast<double>(base) * budget;
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  if (growth >= static_cast<double>(kMost - base)) return kMost;
+  return base + static_cast<std::int64_t>(std::floor(growth));
 }
 
 MemoryTimeline::MemoryTimeline(const MemoryUse& use, std::vector<NodeId> order)

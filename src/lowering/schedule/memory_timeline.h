@@ -57,6 +57,9 @@ struct MemoryLevel {
 /// which this graph is what the next one is given: the base of all their budgets.
 std::int64_t base_peak(const MemoryUse& use, const Graph& graph, PassContext& context);
 
+/// Bytes that a share of the base more than it allows.
+std::int64_t memory_limit(std::int64_t base, double budget);
+
 /// An order of nodes and its levels, kept up to date while nodes trade places with blocks of
 /// neighbours. A move costs what the block has, and whatever it says is what memory_levels would:
 /// nothing is estimated, and the levels of a block are never older than its last move.

@@ -5,22 +5,45 @@
 #include <numeric>
 
 #include "braid/error.h"
+#include "ir/op_registry.h"
 #include "ir/text.h"
 #include "lowering/analysis/dependences.h"
 #include "lowering/rewrite.h"
 #include "lowering/schedule/estimates.h"
 
 namespace braid {
+namespace {
+
+using Pairs = std::vector<std::pair<NodeId, NodeId>>;
+
+Pairs with_dependences(const Graph& graph, std::span<const std::pair<NodeId, NodeId>> more) {
+  Pairs pairs = dependences(graph);
+  pairs.insert(pairs.end(), more.begin(), more.end());
+  return pairs;
+}
+
+}  // namespace
 
 Predecessors::Predecessors(const Graph& graph, std::span<const std::pair<NodeId, NodeId>> more)
-    : first_(graph.nodes().size() + 1, 0) {
-  std::vector<std::pair<NodeId, NodeId>> pairs = dependences(graph);
-  pairs.insert(pairs.end(), more.begin(), more.end());
+    : Predecessors(graph.nodes().size(), with_dependences(graph, more)) {}
+
+Predecessors::Predecessors(std::size_t count, std::span<const std::pair<NodeId, NodeId>> pairs)
+    : first_(count + 1, 0), nodes_(pairs.size()) {
   for (const auto& pair : pairs) ++first_[static_cast<std::size_t>(pair.second) + 1];
   std::partial_sum(first_.begin(), first_.end(), first_.begin());
-  nodes_.resize(pairs.size());
   std::vector<std::size_t> next(first_);
   for (const auto& pair : pairs) nodes_[next[static_cast<std::size_t>(pair.second)]++] = pair.first;
+}
+
+Predecessors Predecessors::reversed() const {
+  std::vector<std::pair<NodeId, NodeId>> pairs;
+  pairs.reserve(nodes_.size());
+  for (std::size_t id = 0; id + 1 < first_.size(); ++id) {
+    for (NodeId before : of(static_cast<NodeId>(id))) {
+      pairs.emplace_back(static_cast<NodeId>(id), before);
+    }
+  }
+  return {first_.size() - 1, pairs};
 }
 
 std::vector<std::pair<NodeId, NodeId>> collective_order(const Graph& graph) {
@@ -39,6 +62,28 @@ std::vector<NodeId> given_order(const Graph& graph) {
   std::vector<NodeId> order(graph.nodes().size());
   std::iota(order.begin(), order.end(), 0);
   return order;
+}
+
+std::vector<int> nodes_between(const Graph& graph, std::span<const NodeId> order) {
+  std::vector<int> result(graph.nodes().size(), -1);
+  std::vector<int> start(graph.nodes().size(), -1);
+  int computed = 0;
+  for (NodeId id : order) {
+    const auto at = static_cast<std::size_t>(id);
+    const Node& node = graph.node(id);
+    if (is_asynchronous(node)) {
+      start[at] = computed;
+    } else if (node.op->op_class == OpClass::kWait) {
+      const NodeId of = graph.value(node.inputs[0]).producer;
+      const auto waited = static_cast<std::size_t>(of);
+      if (of >= 0 && start[waited] >= 0 && result[waited] < 0) {
+        result[waited] = computed - start[waited];
+      }
+    } else if (node.op->op_class != OpClass::kView) {
+      ++computed;
+    }
+  }
+  return result;
 }
 
 Graph scheduled(const Graph& graph, std::span<const NodeId> order) {

@@ -15,12 +15,17 @@ class Predecessors {
  public:
   explicit Predecessors(const Graph& graph, std::span<const std::pair<NodeId, NodeId>> more = {});
 
+  /// For each node those that must stay behind it.
+  [[nodiscard]] Predecessors reversed() const;
+
   [[nodiscard]] std::span<const NodeId> of(NodeId id) const {
     const auto at = static_cast<std::size_t>(id);
     return std::span(nodes_).subspan(first_[at], first_[at + 1] - first_[at]);
   }
 
  private:
+  Predecessors(std::size_t count, std::span<const std::pair<NodeId, NodeId>> pairs);
+
   std::vector<std::size_t> first_;  ///< of each node, in nodes_
   std::vector<NodeId> nodes_;
 };
@@ -33,6 +38,10 @@ class Predecessors {
 
 /// The graph's nodes as they stand.
 [[nodiscard]] std::vector<NodeId> given_order(const Graph& graph);
+
+/// For each asynchronous collective the compute nodes from its start to its first wait, as the
+/// nodes stand in `order`; -1 for other nodes.
+[[nodiscard]] std::vector<int> nodes_between(const Graph& graph, std::span<const NodeId> order);
 
 /// The graph in that order. An order that is no permutation, or that breaks a dependence, is a bug
 /// of the pass: throws kInternal.

@@ -24,34 +24,49 @@ std::string names_of(const Graph& graph, const std::vector<ValueId>& values) {
 
 }  // namespace
 
-OverlapTimeline overlap_timeline(const Graph& graph, const std::vector<NodeEstimate>& estimates) {
-  OverlapTimeline timeline;
-  timeline.steps.resize(graph.nodes().size());
-  double now = 0;
-  double links_free = 0;
-  for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
-    const NodeEstimate& node = estimates[id];
-    TimelineStep& step = timeline.steps[id];
-    if (node.asynchronous) {
-      step.begin_ns = std::max(now, links_free);
-      links_free = step.end_ns = step.begin_ns + node.ns;
-      step.in_flight = true;
-      timeline.comm_ns += node.ns;
-      continue;
-    }
-    step.begin_ns = now;
-    step.in_flight = links_free > now;
-    if (node.wait) {
-      const NodeId waited = graph.value(graph.nodes()[id].inputs[0]).producer;
-      if (waited >= 0 && estimates[static_cast<std::size_t>(waited)].asynchronous) {
-        now = std::max(now, timeline.steps[static_cast<std::size_t>(waited)].end_ns);
-      }
-      timeline.exposed_ns += now - step.begin_ns;
-    }
-    now += node.ns;
-    step.end_ns = now;
+std::vector<NodeId> waited_collectives(const Graph& graph) {
+  std::vector<NodeId> waited(graph.nodes().size(), -1);
+  for (std::size_t id = 0; id < waited.size(); ++id) {
+    const Node& node = graph.nodes()[id];
+    if (node.op->op_class != OpClass::kWait) continue;
+    const NodeId producer = graph.value(node.inputs[0]).producer;
+    if (producer >= 0 && is_asynchronous(graph.node(producer))) waited[id] = producer;
   }
-  timeline.total_ns = std::max(now, links_free);
+  return waited;
+}
+
+TimelineStep OverlapClock::run(NodeId id) {
+  const auto at = static_cast<std::size_t>(id);
+  const NodeEstimate& node = estimates_[at];
+  TimelineStep step;
+  if (node.asynchronous) {
+    step.begin_ns = std::max(now_, links_free_);
+    links_free_ = ends_[at] = step.end_ns = step.begin_ns + node.ns;
+    step.in_flight = true;
+    return step;
+  }
+  step.begin_ns = now_;
+  step.in_flight = links_free_ > now_;
+  if (waited_[at] >= 0) {
+    now_ = std::max(now_, end_ns(waited_[at]));
+    exposed_ += now_ - step.begin_ns;
+  }
+  now_ += node.ns;
+  step.end_ns = now_;
+  return step;
+}
+
+OverlapTimeline overlap_timeline(const Graph& graph, const std::vector<NodeEstimate>& estimates) {
+  const std::vector<NodeId> waited = waited_collectives(graph);
+  OverlapClock clock(estimates, waited);
+  OverlapTimeline timeline;
+  timeline.steps.reserve(estimates.size());
+  for (std::size_t id = 0; id < estimates.size(); ++id) {
+    timeline.steps.push_back(clock.run(static_cast<NodeId>(id)));
+    if (estimates[id].asynchronous) timeline.comm_ns += estimates[id].ns;
+  }
+  timeline.total_ns = clock.total_ns();
+  timeline.exposed_ns = clock.exposed_ns();
   return timeline;
 }
 

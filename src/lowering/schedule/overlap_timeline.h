@@ -25,6 +25,30 @@ struct OverlapTimeline {
   double exposed_ns = 0;  ///< what the waits take
 };
 
+/// For each node the asynchronous collective that it waits for, or -1.
+[[nodiscard]] std::vector<NodeId> waited_collectives(const Graph& graph);
+
+/// Runs nodes in some order, of which both arguments are.
+class OverlapClock {
+ public:
+  OverlapClock(const std::vector<NodeEstimate>& estimates, const std::vector<NodeId>& waited)
+      : estimates_(estimates), waited_(waited), ends_(estimates.size(), 0) {}
+
+  TimelineStep run(NodeId id);
+  [[nodiscard]] double now_ns() const { return now_; }
+  /// When a collective that has run ends.
+  [[nodiscard]] double end_ns(NodeId id) const { return ends_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] double total_ns() const { return now_ > links_free_ ? now_ : links_free_; }
+  /// What the waits took.
+  [[nodiscard]] double exposed_ns() const { return exposed_; }
+
+ private:
+  const std::vector<NodeEstimate>& estimates_;
+  const std::vector<NodeId>& waited_;
+  std::vector<double> ends_;  ///< of each asynchronous collective
+  double now_ = 0, links_free_ = 0, exposed_ = 0;
+};
+
 [[nodiscard]] OverlapTimeline overlap_timeline(const Graph& graph,
                                                const std::vector<NodeEstimate>& estimates);
 

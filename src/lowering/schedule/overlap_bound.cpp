@@ -1,0 +1,191 @@
+#include "lowering/schedule/overlap_bound.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <queue>
+#include <utility>
+
+namespace braid {
+namespace {
+
+std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
+
+/// Asynchronous collectives run one after the other, in one order. So those that must have ended
+/// when a node begins are the first few, and those that cannot begin before it ends the last few;
+/// it can be beside those between.
+struct Beside {
+  std::vector<NodeId> collectives;      ///< in their order
+  std::vector<std::size_t> first, end;  ///< of each node, in collectives
+
+  explicit Beside(const OverlapProblem& problem)
+      : first(problem.size(), 0), end(problem.size(), 0) {
+    std::vector<std::size_t> number(problem.size(), 0);
+    for (std::size_t id = 0; id < problem.size(); ++id) {
+      if (problem.estimates[id].asynchronous) {
+        number[id] = collectives.size();
+        collectives.push_back(static_cast<NodeId>(id));
+      }
+    }
+    for (std::size_t id = 0; id < problem.size(); ++id) {
+      for (NodeId needed : problem.needs(static_cast<NodeId>(id))) {
+        first[id] = std::max(first[id], first[index(needed)]);
+      }
+      const NodeId waited = problem.waited[id];
+      if (waited >= 0) first[id] = std::max(first[id], number[index(waited)] + 1);
+    }
+    std::fill(end.begin(), end.end(), collectives.size());
+    for (std::size_t id = problem.size(); id-- > 0;) {
+      for (NodeId user : problem.users(static_cast<NodeId>(id))) {
+        end[id] = std::min(end[id], end[index(user)]);
+      }
+      if (problem.estimates[id].asynchronous) end[id] = std::min(end[id], number[id]);
+    }
+  }
+};
+
+/// Before each collective comes all that leads to it or to one before it.
+std::vector<double> compute_before(const OverlapProblem& problem, const Beside& beside) {
+  std::vector<double> ns(beside.collectives.size() + 1, 0);
+  for (std::size_t id = 0; id < problem.size(); ++id) {
+    if (!problem.estimates[id].asynchronous) ns[beside.end[id]] += problem.estimates[id].ns;
+  }
+  std::partial_sum(ns.begin(), ns.end(), ns.begin());
+  return ns;
+}
+
+/// After each collective comes all that needs it or one behind it.
+std::vector<double> compute_after(const OverlapProblem& problem, const Beside& beside) {
+  std::vector<double> ns(beside.collectives.size() + 1, 0);
+  for (std::size_t id = 0; id < problem.size(); ++id) {
+    if (!problem.estimates[id].asynchronous) ns[beside.first[id]] += problem.estimates[id].ns;
+  }
+  std::partial_sum(ns.rbegin(), ns.rend(), ns.rbegin());
+  return ns;
+}
+
+LongestPaths paths_of(const OverlapProblem& problem, const Beside& beside) {
+  LongestPaths paths{.head_ns = std::vector<double>(problem.size(), 0),
+                     .tail_ns = std::vector<double>(problem.size(), 0),
+                     .link_tail_ns = std::vector<double>(problem.size(), 0),
+                     .leads_to = beside.end};
+  const std::vector<double> before = compute_before(problem, beside);
+  std::vector<double> end(problem.size(), 0);  // of a collective on its links, of others as such
+  double links_free = 0;
+  std::size_t number = 0;
+  for (std::size_t id = 0; id < problem.size(); ++id) {
+    const NodeEstimate& node = problem.estimates[id];
+    double& head = paths.head_ns[id];
+    for (NodeId needed : problem.needs(static_cast<NodeId>(id))) {
+      const bool only_begun = problem.estimate(needed).asynchronous;
+      head = std::max(head, only_begun ? paths.head_ns[index(needed)] : end[index(needed)]);
+    }
+    if (node.asynchronous) {
+      head = std::max(head, before[number++]);
+      links_free = end[id] = std::max(head, links_free) + node.ns;
+      continue;
+    }
+    if (problem.waited[id] >= 0) head = std::max(head, end[index(problem.waited[id])]);
+    end[id] = head + node.ns;
+  }
+  const std::vector<double> after = compute_after(problem, beside);
+  std::vector<double> behind(problem.size(), 0);  // a collective's end
+  double next = 0;                                // of the links
+  for (std::size_t id = problem.size(); id-- > 0;) {
+    const NodeEstimate& node = problem.estimates[id];
+    double& tail = paths.tail_ns[id];
+    for (NodeId user : problem.users(static_cast<NodeId>(id))) {
+      const bool at_its_end =
+          node.asynchronous && problem.waited[index(user)] == static_cast<NodeId>(id);
+      double& from = at_its_end ? behind[id] : tail;
+      from = std::max(from, paths.tail_ns[index(user)]);
+    }
+    if (node.asynchronous) {
+      behind[id] = std::max({behind[id], next, after[number--]});
+      next = paths.link_tail_ns[id] = node.ns + behind[id];
+      tail = std::max(tail, next);
+    } else {
+      tail += node.ns;
+    }
+  }
+  return paths;
+}
+
+/// The most compute that can be beside collectives.
+double most_beside(const OverlapProblem& problem, const Beside& beside) {
+  std::vector<std::vector<std::size_t>> begin_at(beside.collectives.size());
+  for (std::size_t id = 0; id < problem.size(); ++id) {
+    if (problem.estimates[id].asynchronous || beside.first[id] >= beside.end[id]) continue;
+    begin_at[beside.first[id]].push_back(id);
+  }
+  using Entry = std::pair<std::size_t, double>;  // the end, what is left
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  double sum = 0;
+  for (std::size_t c = 0; c < beside.collectives.size(); ++c) {
+    for (std::size_t id : begin_at[c]) ready.emplace(beside.end[id], problem.estimates[id].ns);
+    double left = problem.estimate(beside.collectives[c]).ns;
+    while (left > 0 && !ready.empty()) {
+      const auto [end, ns] = ready.top();
+      ready.pop();
+      if (end <= c) continue;
+      const double taken = std::min(left, ns);
+      left -= taken;
+      sum += taken;
+      if (ns > taken) ready.emplace(end, ns - taken);
+    }
+  }
+  return sum;
+}
+
+/// One stream that may leave a node for another and come back to it.
+double preemptive_ns(const OverlapProblem& problem, const LongestPaths& paths) {
+  std::vector<std::size_t> jobs;
+  for (std::size_t id = 0; id < problem.size(); ++id) {
+    const NodeEstimate& node = problem.estimates[id];
+    if (!node.asynchronous && node.ns > 0) jobs.push_back(id);
+  }
+  std::sort(jobs.begin(), jobs.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(paths.head_ns[a], a) < std::pair(paths.head_ns[b], b);
+  });
+  std::priority_queue<std::pair<double, double>> ready;  // the tail behind it, what is left
+  double now = 0, most = 0;
+  for (std::size_t next = 0; next < jobs.size() || !ready.empty();) {
+    if (ready.empty()) now = std::max(now, paths.head_ns[jobs[next]]);
+    for (; next < jobs.size() && paths.head_ns[jobs[next]] <= now; ++next) {
+      const double ns = problem.estimates[jobs[next]].ns;
+      ready.emplace(paths.tail_ns[jobs[next]] - ns, ns);
+    }
+    const auto [tail, left] = ready.top();
+    ready.pop();
+    const double until =
+        next < jobs.size() ? std::min(paths.head_ns[jobs[next]], now + left) : now + left;
+    if (until < now + left) {
+      ready.emplace(tail, now + left - until);
+    } else {
+      most = std::max(most, until + tail);
+    }
+    now = until;
+  }
+  return most;
+}
+
+}  // namespace
+
+LongestPaths longest_paths(const OverlapProblem& problem) {
+  return paths_of(problem, Beside(problem));
+}
+
+double least_total_ns(const OverlapProblem& problem) {
+  const Beside beside(problem);
+  const LongestPaths paths = paths_of(problem, beside);
+  const double compute = problem.compute_ns();
+  const double comm = problem.comm_ns();
+  double least = std::max({compute, comm, compute + comm - most_beside(problem, beside),
+                           preemptive_ns(problem, paths)});
+  for (std::size_t id = 0; id < problem.size(); ++id) {
+    least = std::max(least, paths.head_ns[id] + paths.tail_ns[id]);
+  }
+  return least;
+}
+
+}  // namespace braid

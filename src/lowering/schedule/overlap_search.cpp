@@ -1,0 +1,90 @@
+#include "lowering/schedule/overlap_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lowering/schedule/overlap_list.h"
+
+namespace braid {
+namespace {
+
+// How many nodes are looked at, all told: tenths of a second.
+constexpr std::int64_t kListVisits = 1'000'000;
+constexpr std::int64_t kMoveVisits = 10'000'000;
+constexpr std::int64_t kBranches = 10'000;
+/// Of that many orders each step goes on with the best.
+constexpr std::size_t kKept = 3;
+
+class Search {
+ public:
+  Search(const OverlapProblem& problem, const LongestPaths& paths, std::int64_t limit,
+         double least_ns)
+      : problem_(problem), paths_(paths), limit_(limit), least_ns_(least_ns) {}
+
+  OverlapOrder run(const std::vector<NodeId>& given,
+                   const std::function<std::vector<std::vector<NodeId>>()>& more) {
+    keep(given);
+    add_lists(given);
+    if (!is_done()) add_given(more());
+    const auto each = kMoveVisits / static_cast<std::int64_t>(best_.size());
+    for (std::size_t i = 0; i < best_.size() && !is_done(); ++i) {
+      improve_by_moves(problem_, limit_, least_ns_, each, best_[i]);
+      if (is_better(best_[i].cost, best_.front().cost)) std::swap(best_[i], best_.front());
+    }
+    if (!is_done()) {
+      static_cast<void>(improve_by_branches(problem_, paths_, limit_, kBranches, best_.front()));
+    }
+    return std::move(best_.front());
+  }
+
+ private:
+  [[nodiscard]] bool is_done() const { return !takes_less(least_ns_, best_.front().cost.total_ns); }
+
+  /// And list schedules of those of them that are among the best.
+  void add_given(std::vector<std::vector<NodeId>> orders) {
+    for (std::vector<NodeId>& order : orders) keep(std::move(order));
+    const std::vector<OverlapOrder> bases = best_;
+    for (const OverlapOrder& base : bases) add_lists(base.order);
+  }
+
+  void keep(std::vector<NodeId> order) {
+    const OrderCost cost = problem_.cost(order);
+    if (cost.peak > limit_) return;
+    const auto worse = std::find_if(best_.begin(), best_.end(), [&](const OverlapOrder& other) {
+      return is_better(cost, other.cost);
+    });
+    const bool known = std::any_of(best_.begin(), best_.end(),
+                                   [&](const OverlapOrder& other) { return other.order == order; });
+    if (known) return;
+    best_.insert(worse, {.order = std::move(order), .cost = cost});
+    if (best_.size() > kKept) best_.pop_back();
+  }
+
+  void add_lists(const std::vector<NodeId>& base) {
+    for (const bool patient : {false, true}) {
+      for (const ListRule rule : kListRules) {
+        if (is_done() || lists_ > kListVisits) return;
+        lists_ += static_cast<std::int64_t>(problem_.size());
+        keep(list_overlap(problem_, base, limit_, ranks_of(problem_, paths_, base, rule), patient));
+      }
+    }
+  }
+
+  const OverlapProblem& problem_;
+  const LongestPaths& paths_;
+  std::int64_t limit_;
+  double least_ns_;
+  std::int64_t lists_ = 0;
+  std::vector<OverlapOrder> best_;  ///< the best first
+};
+
+}  // namespace
+
+OverlapOrder search_overlap(const OverlapProblem& problem, const LongestPaths& paths,
+                            const std::vector<NodeId>& given,
+                            const std::function<std::vector<std::vector<NodeId>>()>& more,
+                            std::int64_t limit, double least_ns) {
+  return Search(problem, paths, limit, least_ns).run(given, more);
+}
+
+}  // namespace braid
