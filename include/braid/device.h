@@ -48,7 +48,9 @@ class BRAID_API Memory {
   [[nodiscard]] virtual std::uint64_t address() const = 0;  ///< device address, 256-byte aligned
   [[nodiscard]] virtual std::size_t size() const = 0;       ///< bytes
   /// Bytes by which another rank, in another process too, imports this memory
-  /// (Device::import_memory). Throws kEnvironment where the device cannot hand it on.
+  /// (Device::import_memory) as long as it is there. Throws kEnvironment where the device cannot
+  /// hand it on. On a GPU, to another process: what Device::allocate_shared gave, and memory of the
+  /// caller's that cuMemCreate made with handles for others, as one piece.
   [[nodiscard]] virtual std::string export_handle() const {
     throw_environment("memory", "this device cannot hand it to other processes");
   }
@@ -133,6 +135,11 @@ class BRAID_API Device {
   [[nodiscard]] virtual int world() const = 0;                ///< number of ranks
   [[nodiscard]] virtual int ranks_per_device() const = 0;     ///< ranks that share one device
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) = 0;
+  /// Memory that the ranks of all worlds may reach: those of this device by its address, others by
+  /// its Memory::export_handle. A device may take more than is asked for (2 MiB and more on a GPU).
+  [[nodiscard]] virtual std::unique_ptr<Memory> allocate_shared(int rank, std::size_t bytes) {
+    return allocate(rank, bytes);
+  }
   /// Memory that both the host and the kernels of all ranks use by its address: the host reads what
   /// work on a stream wrote there once it has synchronized that stream. Small and slow to reach for
   /// a GPU.

@@ -40,7 +40,7 @@ class BRAID_API SymmetricMemory {
   /// Collective. The same of memory that the caller has on the world's device: its address on each
   /// rank that lives here, in their order, each a multiple of 16. It must stay until this is gone.
   /// Throws kInvalidArgument where the device does not know such memory, kEnvironment where ranks
-  /// elsewhere cannot be given it.
+  /// elsewhere cannot be given it (Memory::export_handle).
   static SymmetricMemory register_memory(const World& world, const std::string& name,
                                          const Group& group,
                                          std::span<const std::uint64_t> addresses,

@@ -25,6 +25,9 @@ class ChangingDevice final : public Device {
   std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
     return inner_->allocate(rank, bytes);
   }
+  std::unique_ptr<Memory> allocate_shared(int rank, std::size_t bytes) override {
+    return inner_->allocate_shared(rank, bytes);
+  }
   std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) override {
     return inner_->allocate_host(rank, bytes);
   }

@@ -1,10 +1,14 @@
 #include "runtime/cuda/cuda_device.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -45,6 +49,7 @@ void use(Device& device) {
   const auto memory = device.allocate(rank, 1024);
   const auto empty = device.allocate(rank, 0);
   const auto visible = device.allocate_host(rank, 64);
+  const auto shared = device.allocate_shared(rank, 1024);
   const auto stream = device.create_stream(rank);
   const auto event = device.create_event(rank);
   const auto module = device.load(rank, {"entry", "the ptx", {}});
@@ -253,26 +258,91 @@ TEST_F(CudaDeviceTest, StreamsOfTheCallerAreNotDestroyed) {
   EXPECT_EQ(fake().live_handles, 0);
 }
 
+/// The handle as it looks to another process.
+std::string from_elsewhere(std::string handle) {
+  handle[8 + std::string_view("cuda memory").size()] ^= 1;  // what tells the processes apart
+  return handle;
+}
+
+long open_files() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+std::uint8_t& byte_of(const Memory& memory, std::size_t at) {
+  return reinterpret_cast<std::uint8_t*>(memory.address())[at];
+}
+
 TEST_F(CudaDeviceTest, MemoryIsHandedOn) {
+  const long files = open_files();
+  for (const bool fabric : {false, true}) {
+    for (const bool refuses : {false, true}) {
+      fake().fabric = fabric;
+      fake().fabric_refuses = refuses;
+      const auto device = open_device(DeviceKind::kCuda, {.world = 2});
+      auto memory = device->allocate_shared(0, 1024);
+      const std::string handle = memory->export_handle();
+      const auto same = device->import_memory(1, handle);
+      EXPECT_EQ(same->address(), memory->address());  // one address does within a process
+      EXPECT_EQ(same->size(), 1024);
+      const auto opened = device->import_memory(1, from_elsewhere(handle));
+      EXPECT_NE(opened->address(), memory->address());
+      EXPECT_EQ(opened->size(), 1024);
+      byte_of(*memory, 1023) = 42;
+      EXPECT_EQ(byte_of(*opened, 1023), 42);
+      EXPECT_EQ(memory->export_handle(), handle);
+      for (std::size_t size = 0; size < handle.size(); ++size) {
+        EXPECT_THROW((void)device->import_memory(1, handle.substr(0, size)), Error);
+      }
+      memory = nullptr;
+      EXPECT_EQ(byte_of(*opened, 1023), 42);
+      EXPECT_THAT(error_of([&] { (void)device->import_memory(1, from_elsewhere(handle)); }).second,
+                  HasSubstr("does not have it (any more) on this machine"));
+    }
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+  EXPECT_EQ(open_files(), files);
+}
+
+TEST_F(CudaDeviceTest, SharedMemoryIsThatOfEveryGpu) {
+  fake().gpus = 3;
+  {
+    const auto device = open_device(DeviceKind::kCuda, {.world = 3});
+    const auto memory = device->allocate_shared(1, 0);
+    EXPECT_EQ(memory->address() % 256, 0);
+    for (int rank = 0; rank < 3; ++rank) {
+      const auto stream = device->create_stream(rank);
+      stream->fill(memory->address(), static_cast<std::uint8_t>(rank + 1), 1);  // faults elsewhere
+      stream->synchronize();
+      EXPECT_EQ(byte_of(*memory, 0), rank + 1);
+    }
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
+TEST_F(CudaDeviceTest, WhatCannotBeHandedOnIsOneLine) {
+  const std::string refusal = fmt::format(
+      "memory: process {} cannot hand it to other processes: CUDA driver: "
+      "cuMemRetainAllocationHandle: fake error (CUDA_ERROR_FAKE, 1); expected memory that "
+      "cuMemCreate made with handles for them",
+      ::getpid());
   {
     const auto device = open_device(DeviceKind::kCuda, {.world = 2});
     const auto memory = device->allocate(0, 1024);
-    std::string handle = memory->export_handle();
-    const auto same = device->import_memory(1, handle);
-    EXPECT_EQ(same->address(), memory->address());
-    EXPECT_EQ(same->size(), 1024);
-    EXPECT_EQ(fake().opened_handles, 0);  // one address does within a process
-    // The number of the process follows the tag.
-    handle[8 + std::string_view("cuda memory").size()] ^= 1;
-    {
-      const auto opened = device->import_memory(1, handle);
-      EXPECT_EQ(opened->address(), memory->address());  // the stand-in has one process
-      EXPECT_EQ(fake().opened_handles, 1);
-    }
-    EXPECT_EQ(fake().opened_handles, 0);
-    EXPECT_THROW((void)device->import_memory(1, "nonsense"), Error);
-    EXPECT_THROW((void)device->import_memory(1, handle.substr(0, 40)), Error);
-    EXPECT_THROW((void)device->create_multicast(std::vector<int>{0, 1}, 1024), Error);
+    EXPECT_EQ(device->import_memory(1, memory->export_handle())->address(), memory->address());
+    EXPECT_EQ(
+        error_of([&] { (void)device->import_memory(1, from_elsewhere(memory->export_handle())); }),
+        std::pair(ErrorCode::kEnvironment, refusal));
+    fake().file_handles = false;
+    const auto without = open_device(DeviceKind::kCuda, {.world = 2});
+    const auto shared = without->allocate_shared(0, 1024);
+    EXPECT_THAT(error_of([&] {
+                  (void)device->import_memory(1, from_elsewhere(shared->export_handle()));
+                }).second,
+                HasSubstr("cuMemExportToShareableHandle: fake error (CUDA_ERROR_FAKE, 800)"));
+    fake().virtual_memory = false;  // as on a virtual GPU
+    const auto old = open_device(DeviceKind::kCuda, {.world = 2});
+    const auto plain = old->allocate_shared(1, 1024);
+    EXPECT_EQ(old->import_memory(0, plain->export_handle())->address(), plain->address());
   }
   EXPECT_EQ(fake().live_handles, 0);
 }
@@ -280,25 +350,18 @@ TEST_F(CudaDeviceTest, MemoryIsHandedOn) {
 TEST_F(CudaDeviceTest, FindsTheAllocationOfAnAddress) {
   {
     const auto device = open_device(DeviceKind::kCuda, {.world = 2});
-    const auto own = device->allocate(1, 1024);
-    {
-      const auto found = device->find_memory(1, own->address() + 1000);
-      EXPECT_EQ(found->address(), own->address());
-      EXPECT_EQ(found->size(), 1024);
-      EXPECT_EQ(found->export_handle(), own->export_handle());
-      fake().fail = "cuIpcGetMemHandle";  // as for memory that the driver maps piece by piece
-      fake().error = 1;
-      EXPECT_EQ(error_of([&] { (void)found->export_handle(); }),
-                std::pair(ErrorCode::kEnvironment,
-                          std::string("memory: the driver cannot hand this allocation of the "
-                                      "caller's to other processes (cuIpcGetMemHandle); expected "
-                                      "one of cuMemAlloc or cudaMalloc")));
-      fake().fail = "";
-    }
+    const auto own = device->allocate(1, 1024), shared = device->allocate_shared(1, 1024);
+    const auto found = device->find_memory(1, own->address() + 1000);
+    EXPECT_EQ(found->address(), own->address());
+    EXPECT_EQ(found->size(), 1024);
+    const auto mapped = device->find_memory(1, shared->address() + 1000);
+    EXPECT_EQ(mapped->address(), shared->address());
+    const auto opened = device->import_memory(0, from_elsewhere(mapped->export_handle()));
+    byte_of(*shared, 7) = 70;
+    EXPECT_EQ(byte_of(*opened, 7), 70);
     EXPECT_EQ(error_of([&] { (void)device->find_memory(0, 16); }),
               std::pair(ErrorCode::kInvalidArgument,
                         std::string("memory: the driver knows no allocation that holds 0x10")));
-    EXPECT_FALSE(own->export_handle().empty());  // it is still there
   }
   EXPECT_EQ(fake().live_handles, 0);
 }

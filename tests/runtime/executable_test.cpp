@@ -307,7 +307,7 @@ TEST_F(ExecutableTest, MoreRanksOnAGpuThanCanWaitForEachOtherAreRefused) {
 }
 
 TEST_F(ExecutableTest, FailuresLeakNothing) {
-  for (const char* call : {"cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadDataEx", "cuStreamCreate",
+  for (const char* call : {"cuMemCreate", "cuMemHostAlloc", "cuModuleLoadDataEx", "cuStreamCreate",
                            "cuMemsetD8Async", "cuStreamSynchronize"}) {
     {
       World world = open_world();

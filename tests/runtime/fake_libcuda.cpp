@@ -44,11 +44,6 @@ std::atomic_ref<std::uint32_t> word_at(unsigned long long address) {
   return std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(address));
 }
 
-// As the driver has it: 64 bytes, passed by value.
-struct IpcHandle {
-  char bytes[64];
-};
-
 /// Compiles the PTX where kernels run.
 int load_for_cpu(Handle& made, const std::string& ptx) {
   braid::Device* device = cpu();
@@ -120,8 +115,16 @@ int cuDeviceGetName(char* name, int bytes, int) {
   return enter("cuDeviceGetName");
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
-  const int capability = state().control.capability[static_cast<std::size_t>(device)];
-  *value = attribute == 75 ? capability / 10 : capability % 10;
+  const braid::FakeCuda& control = state().control;
+  const int capability = control.capability[static_cast<std::size_t>(device)];
+  const std::map<int, int> values{{75, capability / 10},
+                                  {76, capability % 10},
+                                  {102, control.virtual_memory ? 1 : 0},
+                                  {103, control.file_handles ? 1 : 0},
+                                  {128, control.fabric ? 1 : 0}};
+  const auto found = values.find(attribute);
+  if (found == values.end()) return kInvalidValue;
+  *value = found->second;
   return enter("cuDeviceGetAttribute");
 }
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
@@ -238,23 +241,6 @@ int cuMemGetAddressRange_v2(unsigned long long* base, std::size_t* bytes,
   *base = owner.begin;
   *bytes = owner.bytes;
   return 0;
-}
-int cuIpcGetMemHandle(IpcHandle* handle, unsigned long long address) {
-  if (const int error = enter_context("cuIpcGetMemHandle")) return error;
-  if (!owner_of(address, 1).known || owner_of(address, 1).begin != address) return kInvalidValue;
-  *handle = {};
-  std::memcpy(handle->bytes, &address, sizeof address);
-  return 0;
-}
-int cuIpcOpenMemHandle_v2(unsigned long long* address, IpcHandle handle, unsigned) {
-  if (const int error = enter_context("cuIpcOpenMemHandle")) return error;
-  std::memcpy(address, handle.bytes, sizeof *address);
-  ++state().control.opened_handles;
-  return 0;
-}
-int cuIpcCloseMemHandle(unsigned long long) {
-  --state().control.opened_handles;
-  return enter_context("cuIpcCloseMemHandle");
 }
 int cuLaunchHostFunc(void* stream, void (*function)(void*), void* data) {
   return enqueue("cuLaunchHostFunc", stream, function != nullptr, at_once([=] { function(data); }));

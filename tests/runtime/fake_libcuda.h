@@ -22,6 +22,10 @@ struct FakeCuda {
   bool peer_access = true;               ///< between any two GPUs
   std::pair<int, int> lossy{-1, -1};     ///< the first cannot reach the second, and says it can
   std::pair<int, int> unlinked{-1, -1};  ///< the same, and kernels that try are faults
+  bool virtual_memory = true;            ///< memory can be mapped at chosen addresses
+  bool file_handles = true;              ///< and exported as descriptors
+  bool fabric = false;                   ///< and as handles of a fabric,
+  bool fabric_refuses = false;           ///< but not without the service for it
   bool launch_blocking = false;          ///< $CUDA_LAUNCH_BLOCKING=1, a profiler
   bool lazy_loading = false;             ///< what is wrong with code shows at its look-up
   int queues = 0;           ///< of a GPU, in order; 0: $CUDA_DEVICE_MAX_CONNECTIONS, else 8
@@ -38,7 +42,6 @@ struct FakeCuda {
   std::size_t live_handles = 0;  ///< created and not destroyed, retained contexts included
   const void* current_context = nullptr;
   int peer_links = 0;           ///< calls of cuCtxEnablePeerAccess
-  int opened_handles = 0;       ///< of other processes' memory, and not closed
   void* last_stream = nullptr;  ///< that was created
   std::string image;            ///< the text that was loaded last
   struct Launch {

@@ -5,6 +5,8 @@
 namespace braid::fake {
 
 inline constexpr int kInvalidValue = 1;
+inline constexpr int kOutOfMemory = 2;
+inline constexpr int kInvalidDevice = 101;
 inline constexpr int kInvalidImage = 200;
 inline constexpr int kInvalidContext = 201;
 inline constexpr int kNoBinaryForGpu = 209;
@@ -16,6 +18,8 @@ inline constexpr int kIllegalAddress = 700;
 inline constexpr int kAlreadyEnabled = 704;
 inline constexpr int kLaunchTimeout = 702;
 inline constexpr int kLaunchFailed = 719;
+inline constexpr int kNotPermitted = 800;
+inline constexpr int kNotSupported = 801;
 inline constexpr int kInvalidClusterSize = 912;
 
 }  // namespace braid::fake

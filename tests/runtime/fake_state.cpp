@@ -19,16 +19,6 @@ int number(const char* variable, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-// Waits for the work of all streams, as the driver does before it frees memory or code.
-void drain() {
-  std::set<Stream*> streams;
-  {
-    const std::lock_guard lock(state().mutex);
-    streams = state().streams;
-  }
-  for (Stream* stream : streams) stream->wait_idle();
-}
-
 }  // namespace
 
 State::State() {
@@ -49,6 +39,15 @@ State& state() {
 std::vector<void*>& context_stack() {
   thread_local std::vector<void*> stack{nullptr};
   return stack;
+}
+
+void drain() {
+  std::set<Stream*> streams;
+  {
+    const std::lock_guard lock(state().mutex);
+    streams = state().streams;
+  }
+  for (Stream* stream : streams) stream->wait_idle();
 }
 
 void* context_of(int gpu) { return &contexts[gpu]; }
@@ -134,7 +133,7 @@ void release_context(int gpu) {
 int allocate(const char* call, std::size_t bytes, int gpu, unsigned long long* address) {
   if (const int error = enter_context(call)) return error;
   if (bytes == 0) return kInvalidValue;
-  Allocation made{bytes, gpu, nullptr};
+  Allocation made{bytes, gpu, nullptr, {}};
   if (Device* device = cpu()) {
     made.cpu = device->allocate(0, bytes);
     *address = made.cpu->address();
@@ -152,7 +151,7 @@ int free_memory(unsigned long long address) {
   drain();
   const std::lock_guard lock(state().mutex);
   const auto it = state().memory.find(address);
-  if (it == state().memory.end() || current_gpu() < 0) return kInvalidValue;
+  if (it == state().memory.end() || it->second.access || current_gpu() < 0) return kInvalidValue;
   state().live.erase(state().live.find(reinterpret_cast<void*>(address)));
   if (it->second.cpu == nullptr) std::free(reinterpret_cast<void*>(address));
   state().memory.erase(it);
@@ -171,9 +170,13 @@ Owner owner_of(unsigned long long address, std::size_t bytes) {
 
 bool reaches(int gpu, unsigned long long address) {
   const Owner owner = owner_of(address, 1);
-  if (!owner.known || owner.gpu == kHost || owner.gpu == gpu) return true;
+  if (!owner.known || owner.gpu == kHost) return true;
   const std::lock_guard lock(state().mutex);
-  return state().links.contains({gpu, owner.gpu});
+  const auto found = state().memory.find(owner.begin);
+  if (found != state().memory.end() && found->second.access) {
+    return found->second.access->contains(gpu);
+  }
+  return owner.gpu == gpu || state().links.contains({gpu, owner.gpu});
 }
 
 int enqueue(const char* call, void* stream, bool good, Work work, bool block) {

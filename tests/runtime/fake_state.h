@@ -48,6 +48,8 @@ struct Allocation {
   std::size_t bytes;
   int gpu;  ///< -1: pinned memory of the host, which every GPU reaches
   std::unique_ptr<Memory> cpu;
+  /// Of memory that is mapped: the GPUs that may use it.
+  std::optional<std::set<int>> access = {};
 };
 
 inline constexpr int kHost = -1;
@@ -69,6 +71,9 @@ struct State {
 };
 
 State& state();
+
+/// Waits for the work of all streams, as the driver does before it frees memory or code.
+void drain();
 
 /// The context that is current on this thread, nullptr at the bottom.
 std::vector<void*>& context_stack();

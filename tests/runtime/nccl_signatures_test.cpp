@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdlib>
 #include <string>
-#include <type_traits>
 
 #include "braid/error.h"
 #include "runtime/nccl/nccl_api.h"
+#include "runtime/signature.h"
 
 #ifdef BRAID_HAS_NCCL_HEADER
 #include <nccl.h>
@@ -17,32 +17,6 @@ namespace braid {
 namespace {
 
 #ifdef BRAID_HAS_NCCL_HEADER
-
-/// How a value is passed: pointers are alike, enumerators are integers, and of a structure the size
-/// and alignment count.
-template <std::size_t kSize, std::size_t kAlignment>
-struct Bytes {};
-template <class T>
-constexpr auto passed() {
-  if constexpr (std::is_pointer_v<T>) {
-    return static_cast<void*>(nullptr);
-  } else if constexpr (std::is_enum_v<T>) {
-    return int{};
-  } else if constexpr (std::is_class_v<T>) {
-    return Bytes<sizeof(T), alignof(T)>{};
-  } else {
-    return T{};
-  }
-}
-template <class T>
-using Passed = decltype(passed<T>());
-
-template <class Function>
-struct Signature;
-template <class Result, class... Parameters>
-struct Signature<Result(Parameters...)> {
-  using type = Passed<Result>(Passed<Parameters>...);
-};
 
 #define BRAID_COMPARE(name, result, parameters)                                                   \
   static_assert(std::is_same_v<Signature<std::remove_pointer_t<decltype(nccl::Api::name)>>::type, \

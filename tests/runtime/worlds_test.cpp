@@ -11,6 +11,7 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
+#include "braid/symmetric_memory.h"
 #include "run/far_graphs.h"
 #include "runtime/device_loader.h"
 #include "runtime/error_of.h"
@@ -181,6 +182,41 @@ TEST_F(Worlds, ARankThatLeavesIsNamed) {
     executable.run();
   });
   EXPECT_THAT(errors, ElementsAre("rendezvous: rank 1 is gone", ""));
+}
+
+/// A meeting with rank 1 where what it gives cannot be had, since it is gone.
+class Deserted final : public Rendezvous {
+ public:
+  [[nodiscard]] int world() const override { return 2; }
+  [[nodiscard]] const std::vector<int>& ranks() const override { return ranks_; }
+  [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
+    if (gone_) throw_environment("rendezvous", lost());
+    gone_ = true;
+    std::string other = mine[0];
+    const std::string_view tag = "cpu memory";
+    for (std::size_t at = other.find(tag); at != std::string::npos; at = other.find(tag, at + 1)) {
+      other[at + tag.size() + 4] ^= 1;  // after the format: as if of another process
+    }
+    return {mine[0], other};
+  }
+  [[nodiscard]] std::string lost() const override { return gone_ ? "rank 1 is gone" : ""; }
+
+ private:
+  std::vector<int> ranks_{0};
+  bool gone_ = false;
+};
+
+TEST(DesertedWorld, NamesTheRankWhoseMemoryIsOutOfReach) {
+  WorldOptions options;
+  options.device = DeviceKind::kCpu;
+  options.world = 2;
+  options.sanitize = kCheckAll;  // such a device has no memory of other processes
+  options.rendezvous = std::make_shared<Deserted>();
+  const World world = World::open(options);
+  EXPECT_EQ(error_of([&] {
+              (void)SymmetricMemory::allocate(world, "kv", {2, true, {}}, 64);
+            }),
+            std::pair(ErrorCode::kEnvironment, std::string("rendezvous: rank 1 is gone")));
 }
 
 class LateWorlds : public Worlds {

@@ -29,6 +29,8 @@ bool is_environment(Result result) {
     case kUnsupportedPtxVersion:
     case kJitCompilationDisabled:
     case 304:  // operating system
+    case kNotPermitted:
+    case kNotSupported:
     case 802:  // system not ready
     case 803:  // system driver mismatch
     case 804:  // compatibility mode not supported on this device
@@ -67,12 +69,6 @@ std::string advice(Result result, const std::string& version) {
 std::string driver_library() {
   std::string path = environment("BRAID_LIBCUDA");
   return path.empty() ? "libcuda.so.1" : path;
-}
-
-int attribute(const Api& api, int which, Ordinal device) {
-  int value = 0;
-  api.check(api.cuDeviceGetAttribute(&value, which, device), "cuDeviceGetAttribute");
-  return value;
 }
 
 Ordinal device_of(const Api& api, int ordinal) {
@@ -157,6 +153,12 @@ std::string cuda_version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
+int device_attribute(const Api& api, int which, Ordinal device) {
+  int value = 0;
+  api.check(api.cuDeviceGetAttribute(&value, which, device), "cuDeviceGetAttribute");
+  return value;
+}
+
 std::string describe_gpu(const Api& api, int ordinal) {
   const Ordinal device = device_of(api, ordinal);
   std::array<char, 256> name{};
@@ -165,15 +167,15 @@ std::string describe_gpu(const Api& api, int ordinal) {
   std::size_t bytes = 0;
   api.check(api.cuDeviceTotalMem(&bytes, device), "cuDeviceTotalMem");
   return fmt::format("GPU {}: {}, compute capability {}.{}, {:.1f} GiB", ordinal, name.data(),
-                     attribute(api, kAttributeComputeCapabilityMajor, device),
-                     attribute(api, kAttributeComputeCapabilityMinor, device),
+                     device_attribute(api, kAttributeComputeCapabilityMajor, device),
+                     device_attribute(api, kAttributeComputeCapabilityMinor, device),
                      static_cast<double>(bytes) / (1ULL << 30));
 }
 
 std::string gpu_target(const Api& api, int ordinal) {
   const Ordinal device = device_of(api, ordinal);
-  const int major = attribute(api, kAttributeComputeCapabilityMajor, device);
-  const int minor = attribute(api, kAttributeComputeCapabilityMinor, device);
+  const int major = device_attribute(api, kAttributeComputeCapabilityMajor, device);
+  const int minor = device_attribute(api, kAttributeComputeCapabilityMinor, device);
   if (major < 8) {
     throw_environment("CUDA driver",
                       fmt::format("{}: braid needs compute capability 8.0 or newer; use the cpu "

@@ -20,9 +20,36 @@ using FunctionHandle = struct FunctionTag*;
 using StreamHandle = struct StreamTag*;
 using EventHandle = struct EventTag*;
 
-struct IpcHandle {
-  char bytes[64];
+/// CUmemGenericAllocationHandle: physical memory, or a multicast object.
+using PhysicalHandle = unsigned long long;
+
+/// CUmemFabricHandle.
+struct FabricHandle {
+  unsigned char bytes[64];
 };
+/// CUmemLocation.
+struct MemoryLocation {
+  int type = 0;
+  int id = 0;
+};
+/// CUmemAllocationProp.
+struct MemoryProperties {
+  int type = 0;
+  int handle_types = 0;
+  MemoryLocation location;
+  void* unused = nullptr;
+  struct {
+    unsigned char compression, direct_rdma;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } flags{};
+};
+/// CUmemAccessDesc.
+struct MemoryAccess {
+  MemoryLocation location;
+  int flags = 0;
+};
+static_assert(sizeof(MemoryProperties) == 32 && sizeof(MemoryAccess) == 12);
 
 /// CUlaunchAttribute: the value is a union of 64 bytes.
 struct LaunchAttribute {
@@ -55,13 +82,23 @@ inline constexpr Result kUnsupportedPtxVersion = 222;
 inline constexpr Result kJitCompilationDisabled = 223;
 inline constexpr Result kNotFound = 500;
 inline constexpr Result kPeerAccessAlreadyEnabled = 704;
+inline constexpr Result kNotPermitted = 800;
+inline constexpr Result kNotSupported = 801;
 inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocMapped = 2;
 inline constexpr int kStreamNonBlocking = 1;
 inline constexpr int kEventDisableTiming = 2;
 inline constexpr int kAttributeComputeCapabilityMajor = 75;
 inline constexpr int kAttributeComputeCapabilityMinor = 76;
-inline constexpr unsigned kIpcLazyPeerAccess = 1;
+inline constexpr int kAttributeVirtualMemory = 102;
+inline constexpr int kAttributeFileHandles = 103;
+inline constexpr int kAttributeFabricHandles = 128;
+inline constexpr int kMemoryPinned = 1;
+inline constexpr int kLocationDevice = 1;
+inline constexpr int kHandleFile = 1;
+inline constexpr int kHandleFabric = 8;
+inline constexpr int kAccessReadWrite = 3;
+inline constexpr int kGranularityMinimum = 0;
 inline constexpr unsigned kWaitValueGeq = 0;
 inline constexpr int kFunctionMaxDynamicShared = 8;
 inline constexpr int kLaunchClusterDimension = 4;
@@ -91,6 +128,22 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
   X(cuMemHostAlloc, "cuMemHostAlloc", (void** address, std::size_t bytes, unsigned flags))         \
   X(cuMemFreeHost, "cuMemFreeHost", (void* address))                                               \
   X(cuMemFree, "cuMemFree_v2", (Address address))                                                  \
+  X(cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity",                                \
+    (std::size_t * bytes, const MemoryProperties* properties, int option))                         \
+  X(cuMemCreate, "cuMemCreate",                                                                    \
+    (PhysicalHandle * memory, std::size_t bytes, const MemoryProperties* properties,               \
+     unsigned long long flags))                                                                    \
+  X(cuMemRelease, "cuMemRelease", (PhysicalHandle memory))                                         \
+  X(cuMemAddressReserve, "cuMemAddressReserve",                                                    \
+    (Address * address, std::size_t bytes, std::size_t alignment, Address wanted,                  \
+     unsigned long long flags))                                                                    \
+  X(cuMemAddressFree, "cuMemAddressFree", (Address address, std::size_t bytes))                    \
+  X(cuMemMap, "cuMemMap",                                                                          \
+    (Address address, std::size_t bytes, std::size_t offset, PhysicalHandle memory,                \
+     unsigned long long flags))                                                                    \
+  X(cuMemUnmap, "cuMemUnmap", (Address address, std::size_t bytes))                                \
+  X(cuMemSetAccess, "cuMemSetAccess",                                                              \
+    (Address address, std::size_t bytes, const MemoryAccess* access, std::size_t count))           \
   X(cuMemcpyAsync, "cuMemcpyAsync",                                                                \
     (Address dst, Address src, std::size_t bytes, StreamHandle stream))                            \
   X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",                                                     \
@@ -121,19 +174,21 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
      void** extra))
 
 // The same of what a driver may lack: Api::require.
-#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                              \
-  X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                                  \
-    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))      \
-  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                                    \
-    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))      \
-  X(cuMemGetAddressRange, "cuMemGetAddressRange_v2",                                  \
-    (Address * base, std::size_t * bytes, Address address))                           \
-  X(cuIpcGetMemHandle, "cuIpcGetMemHandle", (IpcHandle * handle, Address address))    \
-  X(cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2",                                      \
-    (Address * address, IpcHandle handle, unsigned flags))                            \
-  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                             \
-    (const LaunchConfig* config, FunctionHandle function, void** args, void** extra)) \
-  X(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", (Address address))
+#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                         \
+  X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                             \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags)) \
+  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                               \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags)) \
+  X(cuMemGetAddressRange, "cuMemGetAddressRange_v2",                             \
+    (Address * base, std::size_t * bytes, Address address))                      \
+  X(cuMemExportToShareableHandle, "cuMemExportToShareableHandle",                \
+    (void* shared, PhysicalHandle memory, int type, unsigned long long flags))   \
+  X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle",            \
+    (PhysicalHandle * memory, void* shared, int type))                           \
+  X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle",                  \
+    (PhysicalHandle * memory, void* address))                                    \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                        \
+    (const LaunchConfig* config, FunctionHandle function, void** args, void** extra))
 
 /// A call of the driver that failed.
 class DriverError : public Error {
@@ -186,6 +241,8 @@ struct Api {
 
 /// "13.0" of 13000.
 [[nodiscard]] std::string cuda_version_text(int version);
+
+[[nodiscard]] int device_attribute(const Api& api, int which, Ordinal device);
 
 /// "GPU 0: NVIDIA H200, compute capability 9.0, 139.8 GiB", one line for each GPU.
 [[nodiscard]] std::string describe_gpu(const Api& api, int ordinal);

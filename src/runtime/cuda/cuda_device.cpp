@@ -1,201 +1,27 @@
 #include "runtime/cuda/cuda_device.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 #include <span>
 #include <utility>
 
 #include "braid/error.h"
-#include "runtime/bytes.h"
 #include "runtime/cuda/cuda_api.h"
+#include "runtime/cuda/cuda_memory.h"
+#include "runtime/cuda/gpu.h"
 #include "runtime/cuda/meeting.h"
 
 namespace braid {
 namespace {
 
 using cuda::Api;
-
-// The primary context of one GPU. Everything made in it holds it.
-class Gpu {
- public:
-  Gpu(const Api& api, int ordinal) : api_(api) {
-    api_.check(api_.cuDeviceGet(&device_, ordinal), "cuDeviceGet");
-    api_.check(api_.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
-  }
-  Gpu(const Gpu&) = delete;
-  Gpu& operator=(const Gpu&) = delete;
-  ~Gpu() { api_.cuDevicePrimaryCtxRelease(device_); }
-
-  [[nodiscard]] const Api& api() const { return api_; }
-  [[nodiscard]] cuda::Context context() const { return context_; }
-  [[nodiscard]] cuda::Ordinal device() const { return device_; }
-
- private:
-  const Api& api_;
-  cuda::Ordinal device_ = 0;
-  cuda::Context context_ = nullptr;
-};
-
-// Makes a GPU's context current for a scope; the caller's own current context comes back after it.
-// Where the context is current already (one GPU, a server's worker thread) this is one call.
-class Current {
- public:
-  explicit Current(const Gpu& gpu) : api_(gpu.api()) {
-    cuda::Context now = nullptr;
-    api_.check(api_.cuCtxGetCurrent(&now), "cuCtxGetCurrent");
-    if (now == gpu.context()) return;
-    api_.check(api_.cuCtxPushCurrent(gpu.context()), "cuCtxPushCurrent");
-    pushed_ = true;
-  }
-  Current(const Current&) = delete;
-  Current& operator=(const Current&) = delete;
-  ~Current() {
-    cuda::Context popped = nullptr;
-    if (pushed_) api_.cuCtxPopCurrent(&popped);
-  }
-
- private:
-  const Api& api_;
-  bool pushed_ = false;
-};
-
-using GpuRef = std::shared_ptr<const Gpu>;
-
-// Runs a cleanup call in the GPU's context. Destructors must not throw, and a context that a failed
-// kernel has poisoned answers every call with an error: there is nothing left to free then. One
-// that fails once is tried again.
-template <class Call>
-void release(const GpuRef& gpu, Call call) noexcept {
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    try {
-      const Current current(*gpu);
-      call(gpu->api());
-      return;
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-    }
-  }
-}
-
-constexpr std::string_view kHandleTag = "cuda memory";
-
-class CudaMemory final : public Memory {
- public:
-  CudaMemory(GpuRef gpu, std::size_t bytes) : gpu_(std::move(gpu)), bytes_(bytes) {
-    const Current current(*gpu_);
-    // The driver refuses zero bytes; its allocations are aligned to 256 bytes or more.
-    gpu_->api().check(gpu_->api().cuMemAlloc(&address_, std::max<std::size_t>(bytes, 256)),
-                      "cuMemAlloc", fmt::format("{} bytes", bytes));
-  }
-  // The caller's: all of the allocation that holds the address.
-  CudaMemory(GpuRef gpu, cuda::Address address) : gpu_(std::move(gpu)), owned_(false) {
-    const Current current(*gpu_);
-    const auto range =
-        gpu_->api().require(gpu_->api().cuMemGetAddressRange, "cuMemGetAddressRange");
-    if (range(&address_, &bytes_, address) == cuda::kSuccess) return;
-    throw_invalid("memory",
-                  fmt::format("the driver knows no allocation that holds {:#x}", address));
-  }
-  ~CudaMemory() override {
-    if (!owned_) return;
-    release(gpu_, [this](const Api& api) { api.cuMemFree(address_); });
-  }
-  [[nodiscard]] std::uint64_t address() const override { return address_; }
-  [[nodiscard]] std::size_t size() const override { return bytes_; }
-  [[nodiscard]] std::string export_handle() const override {
-    const Api& api = gpu_->api();
-    const Current current(*gpu_);
-    cuda::IpcHandle ipc{};
-    const cuda::Result result =
-        api.require(api.cuIpcGetMemHandle, "cuIpcGetMemHandle")(&ipc, address_);
-    if (!owned_ && result == cuda::kInvalidValue) {
-      throw_environment("memory",
-                        "the driver cannot hand this allocation of the caller's to other processes "
-                        "(cuIpcGetMemHandle); expected one of cuMemAlloc or cudaMalloc");
-    }
-    api.check(result, "cuIpcGetMemHandle");
-    ByteWriter out;
-    out.string(kHandleTag);
-    out.value<std::int64_t>(::getpid());
-    out.value<std::uint64_t>(address_);
-    out.value<std::uint64_t>(bytes_);
-    out.string({ipc.bytes, sizeof ipc.bytes});
-    return out.take();
-  }
-
- private:
-  GpuRef gpu_;
-  std::size_t bytes_ = 0;
-  cuda::Address address_ = 0;
-  bool owned_ = true;
-};
-
-// Another rank's memory. Within a process one address does for all.
-class CudaImportedMemory final : public Memory {
- public:
-  CudaImportedMemory(GpuRef gpu, std::string_view handle) : gpu_(std::move(gpu)) {
-    ByteReader in(handle);
-    const bool known = in.string() == kHandleTag;
-    const auto process = in.value<std::int64_t>();
-    address_ = in.value<std::uint64_t>();
-    bytes_ = in.value<std::uint64_t>();
-    const std::string_view bytes = in.string();
-    cuda::IpcHandle ipc{};
-    if (!known || !in.done() || bytes.size() != sizeof ipc.bytes) {
-      throw_invalid("memory", "the bytes are no handle of a cuda device's memory");
-    }
-    opened_ = process != ::getpid();
-    if (!opened_) return;
-    std::memcpy(ipc.bytes, bytes.data(), bytes.size());
-    const Api& api = gpu_->api();
-    const Current current(*gpu_);
-    api.check(api.require(api.cuIpcOpenMemHandle, "cuIpcOpenMemHandle")(&address_, ipc,
-                                                                        cuda::kIpcLazyPeerAccess),
-              "cuIpcOpenMemHandle");
-  }
-  ~CudaImportedMemory() override {
-    if (!opened_) return;
-    release(gpu_, [this](const Api& api) {
-      api.require(api.cuIpcCloseMemHandle, "cuIpcCloseMemHandle")(address_);
-    });
-  }
-  [[nodiscard]] std::uint64_t address() const override { return address_; }
-  [[nodiscard]] std::size_t size() const override { return bytes_; }
-
- private:
-  GpuRef gpu_;
-  std::size_t bytes_ = 0;
-  cuda::Address address_ = 0;
-  bool opened_ = false;
-};
-
-// Pinned memory of the host. With unified addressing, which every 64-bit system has, all GPUs reach
-// it under the host's own address.
-class CudaHostMemory final : public Memory {
- public:
-  CudaHostMemory(GpuRef gpu, std::size_t bytes) : gpu_(std::move(gpu)), bytes_(bytes) {
-    const Current current(*gpu_);
-    gpu_->api().check(gpu_->api().cuMemHostAlloc(&memory_, std::max<std::size_t>(bytes, 256),
-                                                 cuda::kHostAllocPortable | cuda::kHostAllocMapped),
-                      "cuMemHostAlloc", fmt::format("{} bytes", bytes));
-  }
-  ~CudaHostMemory() override {
-    release(gpu_, [this](const Api& api) { api.cuMemFreeHost(memory_); });
-  }
-  [[nodiscard]] std::uint64_t address() const override {
-    return reinterpret_cast<std::uint64_t>(memory_);
-  }
-  [[nodiscard]] std::size_t size() const override { return bytes_; }
-
- private:
-  GpuRef gpu_;
-  std::size_t bytes_;
-  void* memory_ = nullptr;
-};
+using cuda::Current;
+using cuda::Gpu;
+using cuda::GpuRef;
+using cuda::release;
 
 class CudaFunction final : public Function {
  public:
@@ -441,10 +267,13 @@ class CudaDevice final : public Device {
     return (world_ + gpus - 1) / gpus;
   }
   [[nodiscard]] std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) override {
-    return std::make_unique<CudaMemory>(gpu(rank), bytes);
+    return cuda::allocate_memory(gpu(rank), bytes);
+  }
+  [[nodiscard]] std::unique_ptr<Memory> allocate_shared(int rank, std::size_t bytes) override {
+    return cuda::allocate_shared_memory(gpus_, index(rank), bytes);
   }
   [[nodiscard]] std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) override {
-    return std::make_unique<CudaHostMemory>(gpu(rank), bytes);
+    return cuda::allocate_host_memory(gpu(rank), bytes);
   }
   [[nodiscard]] std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     return std::make_unique<CudaModule>(gpu(rank), image);
@@ -460,10 +289,10 @@ class CudaDevice final : public Device {
     work();
   }
   [[nodiscard]] std::unique_ptr<Memory> import_memory(int rank, std::string_view handle) override {
-    return std::make_unique<CudaImportedMemory>(gpu(rank), handle);
+    return cuda::import_memory(gpu(rank), handle);
   }
   [[nodiscard]] std::unique_ptr<Memory> find_memory(int rank, std::uint64_t address) override {
-    return std::make_unique<CudaMemory>(gpu(rank), cuda::Address{address});
+    return cuda::find_memory(gpu(rank), address);
   }
   [[nodiscard]] std::unique_ptr<Event> create_event(int rank) override {
     return std::make_unique<CudaEvent>(gpu(rank), false);
@@ -473,12 +302,13 @@ class CudaDevice final : public Device {
   }
 
  private:
-  [[nodiscard]] const GpuRef& gpu(int rank) const {
+  [[nodiscard]] std::size_t index(int rank) const {
     if (rank < 0 || rank >= world_) {
       throw_invalid("rank", fmt::format("{} is not in a world of {}", rank, world_));
     }
-    return gpus_[static_cast<std::size_t>(rank) % gpus_.size()];
+    return static_cast<std::size_t>(rank) % gpus_.size();
   }
+  [[nodiscard]] const GpuRef& gpu(int rank) const { return gpus_[index(rank)]; }
 
   const Api& api_;
   int world_;

@@ -75,7 +75,7 @@ struct Side {
 
 Side open_side(Device& device, int rank, int gpus) {
   Side side{static_cast<std::size_t>(rank % gpus), device.load(rank, {kEntry, kPtx, {}, {}}),
-            device.allocate(rank, sizeof(Words)), device.create_stream(rank)};
+            device.allocate_shared(rank, sizeof(Words)), device.create_stream(rank)};
   (void)side.module->function(kEntry);  // loads what loads lazily
   return side;
 }

@@ -35,7 +35,7 @@ StagedCommunicator::StagedCommunicator(Device& device, Options options)
 
 std::string StagedCommunicator::offer() {
   const std::size_t words = word_bytes(options_.members);
-  memory_ = device_.allocate(options_.rank, words + options_.stage_bytes);
+  memory_ = device_.allocate_shared(options_.rank, words + options_.stage_bytes);
   const MemoryPart part{memory_->address(), memory_->size(), "stage of " + options_.group};
   device_.name_parts(memory_->address(), {&part, 1});
   alarm_ = device_.create_stream(options_.rank);

@@ -105,7 +105,7 @@ SymmetricBlock::Here SymmetricBlock::open(std::size_t local) {
     here.index = static_cast<std::int32_t>(found - instance.begin());
   }
   const std::int64_t pairs = pair_number(spec_.options.channels, 0, 0);
-  here.pads = device.allocate(
+  here.pads = device.allocate_shared(
       here.rank, static_cast<std::size_t>(protocol::kHeadBytes +
                                           spec_.options.channels * barrier_.flag_bytes() +
                                           pairs * signal_.flag_bytes()));
@@ -115,7 +115,7 @@ SymmetricBlock::Here SymmetricBlock::open(std::size_t local) {
   const MemoryPart record{here.record->address(), sizeof(Record), "record"};
   device.name_parts(record.address, {&record, 1});
   if (spec_.addresses.empty()) {
-    here.data = device.allocate(here.rank, spec_.bytes);
+    here.data = device.allocate_shared(here.rank, spec_.bytes);
     const MemoryPart data{here.data->address(), spec_.bytes, place()};
     device.name_parts(data.address, {&data, 1});
   } else {

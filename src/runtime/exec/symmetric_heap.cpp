@@ -38,7 +38,7 @@ SymmetricHeap::SymmetricHeap(const Program& program, Device& device, std::span<c
   for (std::size_t local = 0; local < ranks_.size(); ++local) {
     for (const std::size_t a : arenas_) {
       memory_[local].push_back(
-          device.allocate(ranks_[local], static_cast<std::size_t>(program.arenas[a].bytes)));
+          device.allocate_shared(ranks_[local], static_cast<std::size_t>(program.arenas[a].bytes)));
     }
   }
 }

@@ -99,6 +99,10 @@ void World::Impl::take_part(const std::function<void()>& work) {
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
       // It tells of this very failure, or of one that the others know already.
     }
+    // What failed may be that a rank, which is lost, had what was needed.
+    const auto* error = dynamic_cast<const Error*>(&problem);
+    const bool elsewhere = error != nullptr && error->code() == ErrorCode::kEnvironment;
+    if (const std::optional<Error> lost = loss(); lost && elsewhere) throw Error(*lost);
     throw;
   }
 }

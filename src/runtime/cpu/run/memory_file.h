@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "runtime/file_io.h"
+#include "runtime/offered_file.h"
 
 namespace braid::cpu {
 
@@ -22,12 +23,12 @@ class MemoryFile {
   [[nodiscard]] bool is_open() const { return file_.is_open(); }
   [[nodiscard]] int descriptor() const { return file_.get(); }
   [[nodiscard]] std::size_t size() const { return bytes_; }
-  /// Bytes by which others open it as long as this process has it open.
-  [[nodiscard]] std::string handle() const;
+  /// Bytes by which others open it as long as this process has it open. Throws kEnvironment.
+  [[nodiscard]] std::string handle();
 
  private:
   File file_;
-  std::string name_;  ///< nobody can guess it
+  OfferedFile offer_;  ///< since somebody asked for the handle
   std::size_t bytes_ = 0;
 };
 

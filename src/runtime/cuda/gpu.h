@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+
+#include "braid/error.h"
+#include "runtime/cuda/cuda_api.h"
+
+namespace braid::cuda {
+
+/// The primary context of one GPU. Everything made in it holds it.
+class Gpu {
+ public:
+  Gpu(const Api& api, int ordinal) : api_(api) {
+    api_.check(api_.cuDeviceGet(&device_, ordinal), "cuDeviceGet");
+    maps_memory_ = device_attribute(api_, kAttributeVirtualMemory, device_) != 0;
+    if (device_attribute(api_, kAttributeFileHandles, device_) != 0) handle_types_ |= kHandleFile;
+    if (device_attribute(api_, kAttributeFabricHandles, device_) != 0) {
+      handle_types_ |= kHandleFabric;
+    }
+    api_.check(api_.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
+  }
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+  ~Gpu() { api_.cuDevicePrimaryCtxRelease(device_); }
+
+  [[nodiscard]] const Api& api() const { return api_; }
+  [[nodiscard]] Context context() const { return context_; }
+  [[nodiscard]] Ordinal device() const { return device_; }
+  /// Whether its memory can be mapped at chosen addresses (a virtual GPU may refuse that).
+  [[nodiscard]] bool maps_memory() const { return maps_memory_; }
+  /// By what other processes may get such memory: kHandleFile, kHandleFabric, both or neither.
+  [[nodiscard]] int handle_types() const { return handle_types_; }
+
+ private:
+  const Api& api_;
+  Ordinal device_ = 0;
+  Context context_ = nullptr;
+  bool maps_memory_ = false;
+  int handle_types_ = 0;
+};
+
+using GpuRef = std::shared_ptr<const Gpu>;
+
+/// Makes a GPU's context current for a scope; the caller's own current context comes back after it.
+/// Where the context is current already (one GPU, a server's worker thread) this is one call.
+class Current {
+ public:
+  explicit Current(const Gpu& gpu) : api_(gpu.api()) {
+    Context now = nullptr;
+    api_.check(api_.cuCtxGetCurrent(&now), "cuCtxGetCurrent");
+    if (now == gpu.context()) return;
+    api_.check(api_.cuCtxPushCurrent(gpu.context()), "cuCtxPushCurrent");
+    pushed_ = true;
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+  ~Current() {
+    Context popped = nullptr;
+    if (pushed_) api_.cuCtxPopCurrent(&popped);
+  }
+
+ private:
+  const Api& api_;
+  bool pushed_ = false;
+};
+
+/// Runs a cleanup call in the GPU's context. Destructors must not throw, and a context that a
+/// failed kernel has poisoned answers every call with an error: there is nothing left to free then.
+/// One that fails once is tried again.
+template <class Call>
+void release(const GpuRef& gpu, Call call) noexcept {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      const Current current(*gpu);
+      call(gpu->api());
+      return;
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+    }
+  }
+}
+
+}  // namespace braid::cuda
