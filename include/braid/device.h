@@ -34,11 +34,18 @@ struct KernelImage {
 };
 
 /// One address for memory of many ranks: what is written there reaches each part that is bound.
+/// Every rank is added, by whom it lives with, before memory of any is bound; memory of all is
+/// bound before any uses the address. It goes away before its memory does.
 class BRAID_API Multicast {
  public:
   virtual ~Multicast() = default;
-  [[nodiscard]] virtual std::uint64_t address() const = 0;
-  [[nodiscard]] virtual std::size_t size() const = 0;  ///< bytes
+  [[nodiscard]] virtual std::uint64_t address() const = 0;  ///< once memory was bound
+  [[nodiscard]] virtual std::size_t size() const = 0;       ///< bytes
+  /// Bytes by which ranks of other processes get the same one (Device::create_multicast) as long as
+  /// it is there; empty where each process has its own.
+  [[nodiscard]] virtual std::string export_handle() const { return {}; }
+  /// Adds a rank that lives here.
+  virtual void add_rank(int rank) { (void)rank; }
 };
 
 /// Memory of one rank. Freed on destruction; no work that uses it may be in flight then.
@@ -54,8 +61,8 @@ class BRAID_API Memory {
   [[nodiscard]] virtual std::string export_handle() const {
     throw_environment("memory", "this device cannot hand it to other processes");
   }
-  /// Makes all of it the rank's part of `multicast`, from byte `offset` of it on. Throws
-  /// kEnvironment on a device without.
+  /// Makes all of it the rank's part of `multicast`, from byte `offset` of it on; of memory that is
+  /// imported that may be left to its owner. Throws kEnvironment on a device without.
   virtual void bind_multicast(Multicast& multicast, std::size_t offset) {
     (void)multicast, (void)offset;
     throw_environment("multicast", "this device has none");
@@ -157,12 +164,15 @@ class BRAID_API Device {
     (void)rank, (void)address;
     throw_invalid("memory", "this device does not know the caller's own; expected allocate()");
   }
-  /// Whether create_multicast works, for ranks of other processes, too.
+  /// Whether create_multicast works, for ranks of other processes, too: a device has tried it.
   [[nodiscard]] virtual bool has_multicast() const { return false; }
-  /// For the memory of these ranks. Throws kEnvironment on a device without.
+  /// For the allocate_shared memory of these ranks. `handle`: that of another process
+  /// (Multicast::export_handle) which has made it; empty where nobody has. Throws kEnvironment on a
+  /// device without.
   [[nodiscard]] virtual std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
-                                                                    std::size_t bytes) {
-    (void)ranks, (void)bytes;
+                                                                    std::size_t bytes,
+                                                                    std::string_view handle = {}) {
+    (void)ranks, (void)bytes, (void)handle;
     throw_environment("multicast", "this device has none");
   }
   [[nodiscard]] virtual std::unique_ptr<Module> load(int rank, const KernelImage& image) = 0;

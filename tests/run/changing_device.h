@@ -32,9 +32,9 @@ class ChangingDevice final : public Device {
     return inner_->allocate_host(rank, bytes);
   }
   bool has_multicast() const override { return inner_->has_multicast(); }
-  std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
-                                              std::size_t bytes) override {
-    return inner_->create_multicast(ranks, bytes);
+  std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks, std::size_t bytes,
+                                              std::string_view handle) override {
+    return inner_->create_multicast(ranks, bytes, handle);
   }
   std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     return inner_->load(rank, {image.entry, change_(image), {}});

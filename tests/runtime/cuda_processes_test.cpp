@@ -28,11 +28,11 @@ long open_files() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
-void expect_reference(const Graph& graph, const World& world, int rank) {
+void expect_reference(const Graph& graph, const World& world, int rank, const PassConfig& passes) {
   const Bindings bindings{{"T", 3}};
   const RankTensors inputs = random_inputs(graph, bindings, 5);
   const RankTensors expected = evaluate(graph, inputs, bindings);
-  Executable executable = Executable::compile(graph, world);
+  Executable executable = Executable::compile(graph, world, passes);
   executable.prepare(bindings);
   const auto index = static_cast<std::size_t>(rank);
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -80,7 +80,7 @@ TEST(CudaProcess, DISABLED_OfOneRank) {
   ASSERT_NE(control, nullptr) << library.failure();
   control()->gpus = kWorld;
   control()->run_kernels = true;
-  control()->fabric = environment("CUDA_TEST_FABRIC") == "1";
+  control()->fabric = control()->multicast = environment("CUDA_TEST_FABRIC") == "1";
   const Graph graph = parse_graph(R"({
     "braid": 1, "name": "small",
     "symbols": {"T": {"min": 1, "max": 8}},
@@ -103,7 +103,11 @@ TEST(CudaProcess, DISABLED_OfOneRank) {
     options.rendezvous =
         std::make_shared<MeetingFile>(environment("CUDA_TEST_MEETING"), rank, kWorld);
     const World world = World::open(options);
-    expect_reference(graph, world, rank);
+    expect_reference(graph, world, rank, {});
+    EXPECT_EQ(world.device().has_multicast(), control()->multicast);
+    if (control()->multicast) {
+      expect_reference(graph, world, rank, {.all_reduce = "multimem", .batch_invariant = false});
+    }
     pass_a_word_on(world, rank);
     options.rendezvous->barrier();
   }

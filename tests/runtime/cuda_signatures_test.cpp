@@ -78,8 +78,6 @@ BRAID_SAME(kAttributeFabricHandles, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPO
 BRAID_SAME(kHandleFabric, CU_MEM_HANDLE_TYPE_FABRIC);
 static_assert(sizeof(cuda::FabricHandle) == sizeof(CUmemFabricHandle));
 #endif
-#undef BRAID_SAME
-
 static_assert(sizeof(CUresult) == 4 && sizeof(CUmemAllocationHandleType) == 4);
 static_assert(sizeof(cuda::MemoryProperties) == sizeof(CUmemAllocationProp));
 static_assert(offsetof(cuda::MemoryProperties, handle_types) ==
@@ -89,11 +87,20 @@ static_assert(offsetof(cuda::MemoryProperties, location) ==
 static_assert(offsetof(cuda::MemoryProperties, flags) == offsetof(CUmemAllocationProp, allocFlags));
 static_assert(sizeof(cuda::MemoryLocation) == sizeof(CUmemLocation));
 static_assert(offsetof(cuda::MemoryLocation, id) == offsetof(CUmemLocation, id));
+#if CUDA_VERSION >= 12010
+BRAID_SAME(kAttributeMulticast, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED);
+static_assert(sizeof(cuda::MulticastProperties) == sizeof(CUmulticastObjectProp));
+static_assert(offsetof(cuda::MulticastProperties, bytes) == offsetof(CUmulticastObjectProp, size));
+static_assert(offsetof(cuda::MulticastProperties, handle_types) ==
+              offsetof(CUmulticastObjectProp, handleTypes));
+#endif
 static_assert(sizeof(cuda::MemoryAccess) == sizeof(CUmemAccessDesc));
 static_assert(offsetof(cuda::MemoryAccess, flags) == offsetof(CUmemAccessDesc, flags));
 static_assert(sizeof(cuda::LaunchConfig) == sizeof(CUlaunchConfig));
 static_assert(offsetof(cuda::LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
 static_assert(offsetof(cuda::LaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
+
+#undef BRAID_SAME
 
 TEST(CudaSignatures, AreThoseOfTheInstalledHeader) { RecordProperty("cuda.h", CUDA_VERSION); }
 

@@ -11,11 +11,15 @@
 #include "braid/executable.h"
 #include "braid/reference.h"
 #include "braid/symmetric_memory.h"
+#include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/fake_libcuda.h"
 
 namespace braid {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CudaStandIn : public ::testing::Test {
  protected:
@@ -34,13 +38,14 @@ class CudaStandIn : public ::testing::Test {
   FakeCuda& fake() { return *control_(); }
 
   /// The worst relative error of the outputs over what is allowed.
-  static double run(const Graph& graph, const Bindings& bindings, double timeout_s = 30) {
+  static double run(const Graph& graph, const Bindings& bindings, double timeout_s = 30,
+                    const PassConfig& passes = {}) {
     WorldOptions options;
     options.device = DeviceKind::kCuda;
     options.timeout_s = timeout_s;
     options.world = static_cast<int>(world_size(graph));
     World world = World::open(options);
-    Executable executable = Executable::compile(graph, world);
+    Executable executable = Executable::compile(graph, world, passes);
     executable.prepare(bindings);
     const RankTensors inputs = random_inputs(graph, bindings, 3);
     for (int rank = 0; rank < world.size(); ++rank) {
@@ -87,6 +92,21 @@ TEST_F(CudaStandIn, RanksMeetInOneQueueOfAGpu) {
   fake().queues = 1;
   const Graph graph = load_graph(std::string(BRAID_SOURCE_DIR) + "/examples/llama_mlp.json");
   EXPECT_LE(run(graph, {{"T", 2}}), 1);
+}
+
+TEST_F(CudaStandIn, GpusReduceByOneAddress) {
+  fake().multicast = true;
+  const Graph graph = parse_graph(R"({
+    "braid": 1, "name": "pair",
+    "symbols": {"T": {"min": 1, "max": 8}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": ["T", 64], "per_rank": true}],
+    "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"],
+               "attrs": {"reduce_op": "sum", "group": "tp"}},
+              {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["y"]})");
+  EXPECT_LE(run(graph, {{"T", 5}}, 30, {.all_reduce = "multimem", .batch_invariant = false}), 1);
+  EXPECT_EQ(fake().live_handles, 0);
 }
 
 TEST_F(CudaStandIn, SharesTheCallersMemory) {
@@ -193,6 +213,50 @@ TEST_F(CudaStandIn, EveryCallThatFailsOnceIsOneErrorAndLeaksNothing) {
   }
   // Some calls may fail without harm: those that only clean up.
   EXPECT_GT(failed, again / 2);
+}
+
+// What the driver refuses of it is no error: all else works without.
+TEST_F(CudaStandIn, MulticastIsThereWhereItWorks) {
+  const auto open = [](int world) { return open_device(DeviceKind::kCuda, {.world = world}); };
+  const std::vector<int> both{0, 1};
+  EXPECT_FALSE(open(2)->has_multicast());
+  fake().multicast = true;
+  {
+    const auto device = open(2);
+    ASSERT_TRUE(device->has_multicast());
+    EXPECT_THAT(device->description(), Not(HasSubstr("multicast")));
+    const auto multicast = device->create_multicast(both, 5 << 20);
+    EXPECT_EQ(multicast->size(), 5 << 20);
+    multicast->add_rank(0);
+    const auto memory = device->allocate_shared(0, 5 << 20);
+    EXPECT_THROW(memory->bind_multicast(*multicast, 0), Error);  // before all are there
+    EXPECT_THROW(multicast->add_rank(0), Error);
+    multicast->add_rank(1);
+    EXPECT_THROW((void)multicast->address(), Error);
+    EXPECT_THROW(device->allocate(0, 64)->bind_multicast(*multicast, 0), Error);
+    memory->bind_multicast(*multicast, 0);
+    EXPECT_NE(multicast->address(), memory->address());
+    EXPECT_THROW(memory->bind_multicast(*multicast, 0), Error);  // twice
+    EXPECT_THROW((void)device->create_multicast(both, 64, "nonsense"), Error);
+    EXPECT_FALSE(open(4)->has_multicast());  // ranks share a GPU
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+  fake().multicast_refuses = true;
+  {
+    const auto device = open(2);
+    EXPECT_FALSE(device->has_multicast());
+    EXPECT_THAT(device->description(),
+                HasSubstr("; no multicast: CUDA driver: cuMulticastBindMem"));
+    EXPECT_THROW((void)device->create_multicast(both, 64), Error);
+    EXPECT_EQ(device->allocate_shared(1, 64)->size(), 64);
+  }
+  fake().multicast_refuses = false;
+  fake().run_kernels = false;  // all calls work, and nothing is written
+  EXPECT_THAT(open(2)->description(), HasSubstr("GPU 0 does not find what was written to all"));
+  fake().run_kernels = true;
+  fake().fail = "cuMulticastAddDevice";
+  EXPECT_FALSE(open(2)->has_multicast());
+  EXPECT_EQ(fake().live_handles, 0);
 }
 
 }  // namespace

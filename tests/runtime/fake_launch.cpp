@@ -10,6 +10,7 @@
 #include "braid/error.h"
 #include "runtime/fake_result.h"
 #include "runtime/fake_state.h"
+#include "runtime/fake_virtual_memory.h"
 
 namespace {
 
@@ -53,12 +54,14 @@ struct LaunchWork {
 
   int operator()() {
     std::vector<const void*> pointers;
-    for (const auto& argument : arguments) {
+    for (auto& argument : arguments) {
       pointers.push_back(argument.data());
       for (std::size_t at = 0; at + 8 <= argument.size(); at += 8) {
         std::uint64_t address = 0;
         std::memcpy(&address, argument.data() + at, 8);
         if (!reaches(function->gpu, address)) return kIllegalAddress;
+        if (cpu != nullptr) address = on_the_cpu(address);
+        std::memcpy(argument.data() + at, &address, 8);
       }
     }
     if (function->cpu != nullptr) {

@@ -121,7 +121,8 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
                                   {76, capability % 10},
                                   {102, control.virtual_memory ? 1 : 0},
                                   {103, control.file_handles ? 1 : 0},
-                                  {128, control.fabric ? 1 : 0}};
+                                  {128, control.fabric ? 1 : 0},
+                                  {132, control.multicast ? 1 : 0}};
   const auto found = values.find(attribute);
   if (found == values.end()) return kInvalidValue;
   *value = found->second;

@@ -26,6 +26,8 @@ struct FakeCuda {
   bool file_handles = true;              ///< and exported as descriptors
   bool fabric = false;                   ///< and as handles of a fabric,
   bool fabric_refuses = false;           ///< but not without the service for it
+  bool multicast = false;                ///< GPUs take part in multicasts,
+  bool multicast_refuses = false;        ///< but bind no memory: a service is missing
   bool launch_blocking = false;          ///< $CUDA_LAUNCH_BLOCKING=1, a profiler
   bool lazy_loading = false;             ///< what is wrong with code shows at its look-up
   int queues = 0;           ///< of a GPU, in order; 0: $CUDA_DEVICE_MAX_CONNECTIONS, else 8

@@ -20,6 +20,7 @@ inline constexpr int kLaunchTimeout = 702;
 inline constexpr int kLaunchFailed = 719;
 inline constexpr int kNotPermitted = 800;
 inline constexpr int kNotSupported = 801;
+inline constexpr int kSystemNotReady = 802;
 inline constexpr int kInvalidClusterSize = 912;
 
 }  // namespace braid::fake

@@ -1,6 +1,8 @@
 // Virtual memory of the stand-in for the CUDA driver (fake_libcuda.cpp): physical memory is a file
 // of memory, so that processes share it for real.
 
+#include "runtime/fake_virtual_memory.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,11 +19,10 @@
 namespace {
 
 using namespace braid::fake;  // NOLINT(google-build-using-namespace)
-using Address = unsigned long long;
 using braid::File;
 
 constexpr std::size_t kGranularity = std::size_t{2} << 20U;
-constexpr int kFile = 1, kFabric = 8;
+constexpr int kFile = kFileHandle, kFabric = kFabricHandle;
 
 // As the driver has them.
 struct Location {
@@ -36,14 +37,6 @@ struct Properties {
 struct Access {
   Location location;
   int flags;
-};
-
-struct Physical {
-  File file;
-  std::size_t bytes = 0;
-  int gpu = 0;
-  int types = 0;  ///< of handles for other processes
-  braid::OfferedFile fabric;
 };
 
 /// Reserved addresses, and what is mapped there.
@@ -67,6 +60,58 @@ Virtual& all() {
 
 void* pointer(Address address) { return reinterpret_cast<void*>(address); }
 
+int check_properties(const Properties& properties) {
+  const auto& [type, types, location, unused, flags] = properties;
+  const braid::FakeCuda& control = state().control;
+  if (!control.virtual_memory) return kNotSupported;
+  if (type != 1 || location.type != 1 || location.id < 0 || location.id >= control.gpus ||
+      unused != nullptr || (types & ~(kFile | kFabric)) != 0) {
+    return kInvalidValue;
+  }
+  if ((types & kFabric) != 0 && !control.fabric) return kNotSupported;
+  return 0;
+}
+
+bool is_whole(std::size_t bytes) { return bytes > 0 && bytes % kGranularity == 0; }
+
+/// The memory or multicast of another process, or of this one, by a descriptor of it.
+std::shared_ptr<Physical> open_physical(File file) {
+  std::array<char, 64> path{}, name{}, kind{};
+  std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", file.get());
+  int gpu = 0, types = 0;
+  if (::readlink(path.data(), name.data(), name.size() - 1) < 0 ||
+      std::sscanf(name.data(), "/memfd:fake-%40[a-z]-%d-%d", kind.data(), &gpu, &types) != 3) {
+    return nullptr;
+  }
+  auto made = std::make_shared<Physical>();
+  made->bytes = static_cast<std::size_t>(::lseek(file.get(), 0, SEEK_END));
+  made->file = std::move(file);
+  made->gpu = gpu;
+  made->types = types;
+  if (std::strcmp(kind.data(), "multicast") == 0) {
+    made->multicast = std::make_unique<MulticastObject>(made->file);
+  }
+  return made;
+}
+
+}  // namespace
+
+namespace braid::fake {
+
+std::shared_ptr<Physical> make_physical(const char* kind, int gpu, int types, std::size_t bytes) {
+  std::array<char, 64> name{};
+  std::snprintf(name.data(), name.size(), "fake-%s-%d-%d", kind, gpu, types);
+  auto made = std::make_shared<Physical>();
+  made->file = File(::memfd_create(name.data(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (::ftruncate(made->file.get(), static_cast<off_t>(bytes)) != 0) return nullptr;
+  // The cpu device maps no others.
+  (void)::fcntl(made->file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+  made->bytes = bytes;
+  made->gpu = gpu;
+  made->types = types;
+  return made;
+}
+
 int add_handle(std::shared_ptr<Physical> memory, Address* handle) {
   const std::lock_guard lock(state().mutex);
   for (const auto& [known, of] : all().handles) {
@@ -85,38 +130,21 @@ std::shared_ptr<Physical> find_handle(Address handle) {
   return found == all().handles.end() ? nullptr : found->second;
 }
 
-int check_properties(const Properties& properties) {
-  const auto& [type, types, location, unused, flags] = properties;
-  const braid::FakeCuda& control = state().control;
-  if (!control.virtual_memory) return kNotSupported;
-  if (type != 1 || location.type != 1 || location.id < 0 || location.id >= control.gpus ||
-      unused != nullptr || (types & ~(kFile | kFabric)) != 0) {
-    return kInvalidValue;
+Address on_the_cpu(Address address) {
+  std::shared_ptr<Physical> mapped;
+  Address begin = 0;
+  {
+    const std::lock_guard lock(state().mutex);
+    const auto next = all().reservations.upper_bound(address);
+    if (next == all().reservations.begin()) return address;
+    begin = std::prev(next)->first;
+    if (address - begin < std::prev(next)->second.bytes) mapped = std::prev(next)->second.mapped;
   }
-  if ((types & kFabric) != 0 && !control.fabric) return kNotSupported;
-  return 0;
+  if (mapped == nullptr || mapped->multicast == nullptr) return address;
+  return multicast_on_the_cpu(*mapped->multicast, mapped->bytes) + (address - begin);
 }
 
-bool is_whole(std::size_t bytes) { return bytes > 0 && bytes % kGranularity == 0; }
-
-/// The memory of another process, or of this one, by a descriptor of it.
-std::shared_ptr<Physical> open_physical(File file) {
-  std::array<char, 64> path{}, name{};
-  std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", file.get());
-  int gpu = 0, types = 0;
-  if (::readlink(path.data(), name.data(), name.size() - 1) < 0 ||
-      std::sscanf(name.data(), "/memfd:fake-gpu-%d-%d", &gpu, &types) != 2) {
-    return nullptr;
-  }
-  auto made = std::make_shared<Physical>();
-  made->bytes = static_cast<std::size_t>(::lseek(file.get(), 0, SEEK_END));
-  made->file = std::move(file);
-  made->gpu = gpu;
-  made->types = types;
-  return made;
-}
-
-}  // namespace
+}  // namespace braid::fake
 
 extern "C" {
 
@@ -134,15 +162,8 @@ int cuMemCreate(Address* handle, std::size_t bytes, const Properties* properties
   if ((properties->handle_types & kFabric) != 0 && state().control.fabric_refuses) {
     return kNotPermitted;
   }
-  std::array<char, 64> name{};
-  std::snprintf(name.data(), name.size(), "fake-gpu-%d-%d", properties->location.id,
-                properties->handle_types);
-  auto made = std::make_shared<Physical>();
-  made->file = File(::memfd_create(name.data(), MFD_CLOEXEC));
-  if (::ftruncate(made->file.get(), static_cast<off_t>(bytes)) != 0) return kOutOfMemory;
-  made->bytes = bytes;
-  made->gpu = properties->location.id;
-  made->types = properties->handle_types;
+  auto made = make_physical("gpu", properties->location.id, properties->handle_types, bytes);
+  if (made == nullptr) return kOutOfMemory;
   *handle = 0;
   return add_handle(std::move(made), handle);
 }
@@ -151,6 +172,11 @@ int cuMemRelease(Address handle) {
   const std::lock_guard lock(state().mutex);
   const auto found = all().handles.find(handle);
   if (found == all().handles.end()) return kInvalidValue;
+  if (const auto& multicast = found->second->multicast; multicast != nullptr) {
+    for (const braid::OfferedFile& bound : multicast->offers) {
+      if (bound.is_open()) return kInvalidValue;  // the driver would let it go
+    }
+  }
   state().live.erase(state().live.find(pointer(handle)));
   if (--all().holders[handle] == 0) all().handles.erase(found);
   return 0;
@@ -202,6 +228,7 @@ int cuMemMap(Address address, std::size_t bytes, std::size_t offset, Address han
       found->second.mapped != nullptr) {
     return kInvalidValue;
   }
+  if (memory->multicast != nullptr && !memory->multicast->is_complete()) return kInvalidValue;
   if (::mmap(pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->file.get(), 0) ==
       MAP_FAILED) {
     return kOutOfMemory;
@@ -236,15 +263,22 @@ int cuMemSetAccess(Address address, std::size_t bytes, const Access* access, std
       count == 0) {
     return kInvalidValue;
   }
+  const MulticastObject* multicast = all().reservations[address].mapped->multicast.get();
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [location, flags] = access[i];
     const std::pair<int, int> link{location.id, found->second.gpu};
     if (location.type != 1 || location.id < 0 || location.id >= control.gpus || flags != 3) {
       return kInvalidValue;
     }
+    if (multicast != nullptr) {  // nobody loads from there or stores to it
+      if (!multicast->shared->members[static_cast<std::size_t>(location.id)]) return kInvalidDevice;
+      found->second.access->insert(location.id);
+      continue;
+    }
     if (!control.peer_access && link.first != link.second) return kInvalidDevice;
     if (link != control.unlinked) found->second.access->insert(location.id);
   }
+  if (multicast != nullptr) return 0;
   return ::mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : kInvalidValue;
 }
 

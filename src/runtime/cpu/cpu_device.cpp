@@ -369,8 +369,8 @@ class CpuDevice final : public Device {
     return cpu::find_memory(core_, address);
   }
   [[nodiscard]] bool has_multicast() const override { return true; }
-  std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
-                                              std::size_t bytes) override {
+  std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks, std::size_t bytes,
+                                              std::string_view) override {
     for (const int rank : ranks) check(rank);
     return cpu::create_multicast(core_, ranks, bytes);
   }

@@ -49,6 +49,13 @@ struct MemoryAccess {
   MemoryLocation location;
   int flags = 0;
 };
+/// CUmulticastObjectProp.
+struct MulticastProperties {
+  unsigned devices = 0;
+  std::size_t bytes = 0;
+  unsigned long long handle_types = 0;
+  unsigned long long flags = 0;
+};
 static_assert(sizeof(MemoryProperties) == 32 && sizeof(MemoryAccess) == 12);
 
 /// CUlaunchAttribute: the value is a union of 64 bytes.
@@ -93,6 +100,7 @@ inline constexpr int kAttributeComputeCapabilityMinor = 76;
 inline constexpr int kAttributeVirtualMemory = 102;
 inline constexpr int kAttributeFileHandles = 103;
 inline constexpr int kAttributeFabricHandles = 128;
+inline constexpr int kAttributeMulticast = 132;
 inline constexpr int kMemoryPinned = 1;
 inline constexpr int kLocationDevice = 1;
 inline constexpr int kHandleFile = 1;
@@ -174,20 +182,30 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
      void** extra))
 
 // The same of what a driver may lack: Api::require.
-#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                         \
-  X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                             \
-    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags)) \
-  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                               \
-    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags)) \
-  X(cuMemGetAddressRange, "cuMemGetAddressRange_v2",                             \
-    (Address * base, std::size_t * bytes, Address address))                      \
-  X(cuMemExportToShareableHandle, "cuMemExportToShareableHandle",                \
-    (void* shared, PhysicalHandle memory, int type, unsigned long long flags))   \
-  X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle",            \
-    (PhysicalHandle * memory, void* shared, int type))                           \
-  X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle",                  \
-    (PhysicalHandle * memory, void* address))                                    \
-  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                        \
+#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                                      \
+  X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                                          \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))              \
+  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                                            \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))              \
+  X(cuMemGetAddressRange, "cuMemGetAddressRange_v2",                                          \
+    (Address * base, std::size_t * bytes, Address address))                                   \
+  X(cuMemExportToShareableHandle, "cuMemExportToShareableHandle",                             \
+    (void* shared, PhysicalHandle memory, int type, unsigned long long flags))                \
+  X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle",                         \
+    (PhysicalHandle * memory, void* shared, int type))                                        \
+  X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle",                               \
+    (PhysicalHandle * memory, void* address))                                                 \
+  X(cuMulticastGetGranularity, "cuMulticastGetGranularity",                                   \
+    (std::size_t * bytes, const MulticastProperties* properties, int option))                 \
+  X(cuMulticastCreate, "cuMulticastCreate",                                                   \
+    (PhysicalHandle * multicast, const MulticastProperties* properties))                      \
+  X(cuMulticastAddDevice, "cuMulticastAddDevice", (PhysicalHandle multicast, Ordinal device)) \
+  X(cuMulticastBindMem, "cuMulticastBindMem",                                                 \
+    (PhysicalHandle multicast, std::size_t offset, PhysicalHandle memory,                     \
+     std::size_t memory_offset, std::size_t bytes, unsigned long long flags))                 \
+  X(cuMulticastUnbind, "cuMulticastUnbind",                                                   \
+    (PhysicalHandle multicast, Ordinal device, std::size_t offset, std::size_t bytes))        \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                                     \
     (const LaunchConfig* config, FunctionHandle function, void** args, void** extra))
 
 /// A call of the driver that failed.

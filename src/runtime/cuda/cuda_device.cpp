@@ -11,6 +11,7 @@
 #include "braid/error.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/cuda_memory.h"
+#include "runtime/cuda/cuda_multicast.h"
 #include "runtime/cuda/gpu.h"
 #include "runtime/cuda/meeting.h"
 
@@ -253,12 +254,15 @@ class CudaDevice final : public Device {
       }
     }
     cuda::check_ranks_meet(*this, static_cast<int>(gpus_.size()));
+    // A rank has a GPU of its own in a multicast.
+    if (world > 1 && ranks_per_device() == 1) multicast_ = cuda::try_multicast(*this, gpus_);
   }
 
   [[nodiscard]] std::string_view kind() const override { return "cuda"; }
   [[nodiscard]] std::string description() const override {
-    return fmt::format("{} rank(s) on {} GPU(s), driver {}; {}", world_, gpus_.size(), api_.version,
-                       cuda::describe_gpu(api_, 0));
+    const char* separator = multicast_.remark.empty() ? "" : "; ";
+    return fmt::format("{} rank(s) on {} GPU(s), driver {}; {}{}{}", world_, gpus_.size(),
+                       api_.version, cuda::describe_gpu(api_, 0), separator, multicast_.remark);
   }
   [[nodiscard]] std::string target() const override { return target_; }
   [[nodiscard]] int world() const override { return world_; }
@@ -270,10 +274,18 @@ class CudaDevice final : public Device {
     return cuda::allocate_memory(gpu(rank), bytes);
   }
   [[nodiscard]] std::unique_ptr<Memory> allocate_shared(int rank, std::size_t bytes) override {
-    return cuda::allocate_shared_memory(gpus_, index(rank), bytes);
+    return cuda::allocate_shared_memory(gpus_, index(rank), bytes, multicast_.unit);
   }
   [[nodiscard]] std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) override {
     return cuda::allocate_host_memory(gpu(rank), bytes);
+  }
+  [[nodiscard]] bool has_multicast() const override { return multicast_.unit != 0; }
+  [[nodiscard]] std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
+                                                            std::size_t bytes,
+                                                            std::string_view handle) override {
+    if (!has_multicast()) return Device::create_multicast(ranks, bytes, handle);
+    for (const int rank : ranks) (void)gpu(rank);
+    return cuda::create_multicast(gpus_, ranks, bytes, handle);
   }
   [[nodiscard]] std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     return std::make_unique<CudaModule>(gpu(rank), image);
@@ -314,6 +326,7 @@ class CudaDevice final : public Device {
   int world_;
   std::string target_;
   std::vector<GpuRef> gpus_;
+  cuda::MulticastSupport multicast_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "braid/error.h"
 #include "runtime/bytes.h"
+#include "runtime/cuda/cuda_multicast.h"
 #include "runtime/cuda/mapped_memory.h"
 
 namespace braid::cuda {
@@ -126,13 +127,16 @@ class CudaMemory final : public Memory {
 /// Memory that all GPUs of the process reach, and other processes that import it.
 class SharedMemory final : public Memory {
  public:
-  SharedMemory(std::span<const GpuRef> gpus, std::size_t own, std::size_t bytes)
-      : bytes_(bytes), physical_(gpus[own], bytes), mapping_(physical_, gpus) {}
+  SharedMemory(std::span<const GpuRef> gpus, std::size_t own, std::size_t bytes, std::size_t unit)
+      : bytes_(bytes), physical_(gpus[own], bytes, unit), mapping_(physical_, gpus) {}
   [[nodiscard]] std::uint64_t address() const override { return mapping_.address(); }
   [[nodiscard]] std::size_t size() const override { return bytes_; }
   [[nodiscard]] std::string export_handle() const override {
     return handle_of(mapping_.address(), bytes_, physical_.size(),
                      [&] { return physical_.share(); });
+  }
+  void bind_multicast(Multicast& multicast, std::size_t offset) override {
+    bind(multicast, physical_, offset);
   }
 
  private:
@@ -159,6 +163,8 @@ class ImportedMemory final : public Memory {
   }
   [[nodiscard]] std::uint64_t address() const override { return address_; }
   [[nodiscard]] std::size_t size() const override { return bytes_; }
+  /// Its owner does that.
+  void bind_multicast(Multicast&, std::size_t) override {}
 
  private:
   std::size_t bytes_;
@@ -198,9 +204,9 @@ std::unique_ptr<Memory> allocate_memory(GpuRef gpu, std::size_t bytes) {
 }
 
 std::unique_ptr<Memory> allocate_shared_memory(std::span<const GpuRef> gpus, std::size_t own,
-                                               std::size_t bytes) {
+                                               std::size_t bytes, std::size_t unit) {
   if (!gpus[own]->maps_memory()) return allocate_memory(gpus[own], bytes);
-  return std::make_unique<SharedMemory>(gpus, own, bytes);
+  return std::make_unique<SharedMemory>(gpus, own, bytes, unit);
 }
 
 std::unique_ptr<Memory> allocate_host_memory(GpuRef gpu, std::size_t bytes) {

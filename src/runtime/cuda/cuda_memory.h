@@ -14,9 +14,11 @@ namespace braid::cuda {
 
 /// As Device::allocate.
 [[nodiscard]] std::unique_ptr<Memory> allocate_memory(GpuRef gpu, std::size_t bytes);
-/// As Device::allocate_shared: memory of `gpus[own]` that all of them reach.
+/// As Device::allocate_shared: memory of `gpus[own]` that all of them reach. `unit`: of multicasts,
+/// if any.
 [[nodiscard]] std::unique_ptr<Memory> allocate_shared_memory(std::span<const GpuRef> gpus,
-                                                             std::size_t own, std::size_t bytes);
+                                                             std::size_t own, std::size_t bytes,
+                                                             std::size_t unit);
 /// As Device::allocate_host.
 [[nodiscard]] std::unique_ptr<Memory> allocate_host_memory(GpuRef gpu, std::size_t bytes);
 /// As Device::find_memory.

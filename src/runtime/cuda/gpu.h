@@ -17,6 +17,8 @@ class Gpu {
     if (device_attribute(api_, kAttributeFabricHandles, device_) != 0) {
       handle_types_ |= kHandleFabric;
     }
+    has_multicast_ = maps_memory_ && handle_types_ != 0 && api_.cuMulticastCreate != nullptr &&
+                     device_attribute(api_, kAttributeMulticast, device_) != 0;
     api_.check(api_.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
   }
   Gpu(const Gpu&) = delete;
@@ -31,12 +33,17 @@ class Gpu {
   /// By what other processes may get such memory: kHandleFile, kHandleFabric, both or neither.
   [[nodiscard]] int handle_types() const { return handle_types_; }
 
+  /// Whether the driver says that it takes part in multicasts; whether these work is another
+  /// matter.
+  [[nodiscard]] bool has_multicast() const { return has_multicast_; }
+
  private:
   const Api& api_;
   Ordinal device_ = 0;
   Context context_ = nullptr;
   bool maps_memory_ = false;
   int handle_types_ = 0;
+  bool has_multicast_ = false;
 };
 
 using GpuRef = std::shared_ptr<const Gpu>;

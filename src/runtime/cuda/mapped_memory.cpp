@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -22,24 +23,61 @@ MemoryProperties properties_of(const Gpu& gpu, int handle_types) {
   return properties;
 }
 
+/// Makes something with handles of the GPU's types. One that has a fabric may lack the service that
+/// lends its channels.
+template <class Make>
+Result with_handles(const Gpu& gpu, Make make) {
+  const int types = gpu.handle_types();
+  const Result result = make(types);
+  const bool refused = result == kNotPermitted || result == kNotSupported;
+  return refused && (types & kHandleFabric) != 0 ? make(types & ~kHandleFabric) : result;
+}
+
+MulticastProperties multicast_properties(unsigned gpus, std::size_t bytes, int handle_types) {
+  return {gpus, bytes, static_cast<unsigned long long>(handle_types), 0};
+}
+
 }  // namespace
 
-PhysicalMemory::PhysicalMemory(GpuRef gpu, std::size_t bytes) : gpu_(std::move(gpu)) {
+PhysicalMemory::PhysicalMemory(GpuRef gpu, std::size_t bytes, std::size_t unit)
+    : gpu_(std::move(gpu)) {
   const Api& api = gpu_->api();
   const Current current(*gpu_);
-  MemoryProperties properties = properties_of(*gpu_, gpu_->handle_types());
-  std::size_t unit = 0;
-  api.check(api.cuMemGetAllocationGranularity(&unit, &properties, kGranularityMinimum),
+  const MemoryProperties wanted = properties_of(*gpu_, gpu_->handle_types());
+  std::size_t its_unit = 0;
+  api.check(api.cuMemGetAllocationGranularity(&its_unit, &wanted, kGranularityMinimum),
             "cuMemGetAllocationGranularity");
-  bytes_ = (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit;
-  Result result = api.cuMemCreate(&handle_, bytes_, &properties, 0);
-  // A GPU that has a fabric may lack the service that lends its channels.
-  if ((result == kNotPermitted || result == kNotSupported) &&
-      (properties.handle_types & kHandleFabric) != 0) {
-    properties.handle_types &= ~kHandleFabric;
-    result = api.cuMemCreate(&handle_, bytes_, &properties, 0);
-  }
+  const std::size_t whole = std::lcm(its_unit, std::max<std::size_t>(unit, 1));
+  bytes_ = (std::max<std::size_t>(bytes, 1) + whole - 1) / whole * whole;
+  const Result result = with_handles(*gpu_, [&](int types) {
+    const MemoryProperties properties = properties_of(*gpu_, types);
+    return api.cuMemCreate(&handle_, bytes_, &properties, 0);
+  });
   api.check(result, "cuMemCreate", fmt::format("{} bytes", bytes_));
+}
+
+PhysicalMemory::PhysicalMemory(GpuRef gpu, MulticastOf what)
+    : gpu_(std::move(gpu)), bytes_(what.bytes) {
+  const Api& api = gpu_->api();
+  const Current current(*gpu_);
+  const auto create = api.require(api.cuMulticastCreate, "cuMulticastCreate");
+  const Result result = with_handles(*gpu_, [&](int types) {
+    const MulticastProperties properties = multicast_properties(what.gpus, bytes_, types);
+    return create(&handle_, &properties);
+  });
+  api.check(result, "cuMulticastCreate", fmt::format("{} bytes of {} GPUs", bytes_, what.gpus));
+}
+
+std::size_t multicast_unit(const Gpu& gpu, unsigned gpus) {
+  const Api& api = gpu.api();
+  const Current current(gpu);
+  constexpr std::size_t kSome = std::size_t{2} << 20U;
+  const MulticastProperties properties = multicast_properties(gpus, kSome, gpu.handle_types());
+  std::size_t unit = 0;
+  api.check(api.require(api.cuMulticastGetGranularity, "cuMulticastGetGranularity")(
+                &unit, &properties, kGranularityMinimum),
+            "cuMulticastGetGranularity");
+  return unit;
 }
 
 PhysicalMemory::PhysicalMemory(GpuRef gpu, Address address, std::size_t bytes)

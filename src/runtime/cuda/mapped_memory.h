@@ -11,17 +11,23 @@
 
 namespace braid::cuda {
 
-/// What the driver counts by a handle: physical memory of a GPU. Nobody reaches it before it is
-/// mapped.
+/// What the driver counts by a handle: physical memory of a GPU, or the multicast object that
+/// stands for that of many. Nobody reaches it before it is mapped.
 class PhysicalMemory {
  public:
-  /// New memory, of so many bytes or a few more, that other processes may import where the GPU
-  /// allows that.
-  PhysicalMemory(GpuRef gpu, std::size_t bytes);
+  /// New memory that other processes may import where the GPU allows that: as many bytes, up to a
+  /// multiple of the driver's unit and of `unit`.
+  PhysicalMemory(GpuRef gpu, std::size_t bytes, std::size_t unit);
   /// The caller's, which is mapped there. Throws DriverError where it was not made by cuMemCreate.
   PhysicalMemory(GpuRef gpu, Address address, std::size_t bytes);
   /// Another process's, by its share().
   PhysicalMemory(GpuRef gpu, std::string_view shared, std::size_t bytes);
+  /// A multicast object for so many GPUs and bytes, a multiple of its unit.
+  struct MulticastOf {
+    unsigned gpus;
+    std::size_t bytes;
+  };
+  PhysicalMemory(GpuRef gpu, MulticastOf what);
   ~PhysicalMemory();
   PhysicalMemory(const PhysicalMemory&) = delete;
   PhysicalMemory& operator=(const PhysicalMemory&) = delete;
@@ -42,6 +48,9 @@ class PhysicalMemory {
   mutable File file_;
   mutable OfferedFile offer_;
 };
+
+/// Of multicast objects for so many GPUs, in bytes.
+[[nodiscard]] std::size_t multicast_unit(const Gpu& gpu, unsigned gpus);
 
 /// Addresses at which some GPUs of this process reach physical memory.
 class Mapping {

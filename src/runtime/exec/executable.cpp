@@ -115,6 +115,10 @@ Executable::Executable(const World& world, Program program, ProgramCode code) {
   w.take_part([&] { impl_->connect(all); });
   for (RankCard& card : cards) card.arenas.clear();
   for (RankCard& card : cards) card.communicators.clear();
+  if (impl_->heap.has_multicasts()) {
+    (void)exchange_cards(*w.rendezvous, cards);  // nobody binds memory before all take part
+    w.take_part([&] { impl_->heap.bind(); });
+  }
   (void)exchange_cards(*w.rendezvous, cards);  // nobody runs before all can
   if (impl_->communicators.empty()) return;
   w.take_part([&] { impl_->communicate(all); });

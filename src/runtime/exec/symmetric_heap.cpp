@@ -43,10 +43,16 @@ SymmetricHeap::SymmetricHeap(const Program& program, Device& device, std::span<c
   }
 }
 
-std::vector<std::string> SymmetricHeap::exports(std::size_t local) const {
+std::vector<std::string> SymmetricHeap::exports(std::size_t local) {
   std::vector<std::string> handles;
   if (static_cast<std::int64_t>(ranks_.size()) == program_.world) return handles;
   for (const auto& memory : memory_[local]) handles.push_back(memory->export_handle());
+  for (std::size_t i = 0; i < arenas_.size(); ++i) {
+    const std::vector<int> members = members_of(i, local);
+    const bool leads =
+        members.front() == ranks_[local] && wants_multicast(program_.arenas[arenas_[i]].group);
+    handles.push_back(leads ? range_of(i, members, {}).multicast->export_handle() : "");
+  }
   return handles;
 }
 
@@ -57,35 +63,59 @@ void SymmetricHeap::connect(std::span<const std::vector<std::string>> handles) {
   }
 }
 
-void SymmetricHeap::find_peers(std::size_t local, std::size_t arena,
-                               std::span<const std::vector<std::string>> handles) {
-  std::vector<std::uint64_t>& addresses = peers_[local][arenas_[arena]];
-  addresses.resize(static_cast<std::size_t>(program_.world));
+std::vector<int> SymmetricHeap::members_of(std::size_t arena, std::size_t local) const {
   const std::string& group = program_.arenas[arenas_[arena]].group;
   std::vector<int> members;
-  std::vector<Memory*> memory;
   for (const std::int64_t member : group_members(program_, group, ranks_[local])) {
     if (member < 0 || member >= program_.world) {
       throw_internal(group, fmt::format("member {} of a world of {}", member, program_.world));
     }
-    const auto peer = static_cast<std::size_t>(member);
     members.push_back(static_cast<int>(member));
-    const auto here = std::find(ranks_.begin(), ranks_.end(), static_cast<int>(member));
+  }
+  return members;
+}
+
+void SymmetricHeap::find_peers(std::size_t local, std::size_t arena,
+                               std::span<const std::vector<std::string>> handles) {
+  std::vector<std::uint64_t>& addresses = peers_[local][arenas_[arena]];
+  addresses.resize(static_cast<std::size_t>(program_.world));
+  const std::vector<int> members = members_of(arena, local);
+  std::vector<Memory*> memory;
+  for (const int member : members) {
+    const auto peer = static_cast<std::size_t>(member);
+    const auto here = std::find(ranks_.begin(), ranks_.end(), member);
     if (here != ranks_.end()) {
       memory.push_back(memory_[static_cast<std::size_t>(here - ranks_.begin())][arena].get());
       addresses[peer] = memory.back()->address();
       continue;
     }
-    if (handles[peer].size() != arenas_.size()) {
-      throw_invalid(program_.name, fmt::format("rank {} exports {} arenas; expected {}", peer,
-                                               handles[peer].size(), arenas_.size()));
+    if (handles[peer].size() != 2 * arenas_.size()) {
+      throw_invalid(program_.name, fmt::format("rank {} exports {} handles of {} arenas; expected "
+                                               "two of each",
+                                               peer, handles[peer].size(), arenas_.size()));
     }
     imported_.push_back(device_.import_memory(ranks_[local], handles[peer][arena]));
     memory.push_back(imported_.back().get());
     addresses[peer] = memory.back()->address();
   }
-  if (wants_multicast(group)) {
-    multicasts_[local][arenas_[arena]] = multicast_of(arena, members, memory);
+  if (!wants_multicast(program_.arenas[arenas_[arena]].group)) return;
+  const std::vector<std::string>& leader = handles[static_cast<std::size_t>(members.front())];
+  Range& range = range_of(arena, members,
+                          leader.empty() ? std::string_view() : leader[arenas_.size() + arena]);
+  range.multicast->add_rank(ranks_[local]);
+  range.memory = std::move(memory);
+}
+
+void SymmetricHeap::bind() {
+  for (const Range& range : ranges_) {
+    for (Memory* const memory : range.memory) memory->bind_multicast(*range.multicast, 0);
+    for (std::size_t local = 0; local < ranks_.size(); ++local) {
+      if (std::find(range.members.begin(), range.members.end(), ranks_[local]) ==
+          range.members.end()) {
+        continue;
+      }
+      multicasts_[local][arenas_[range.arena]] = range.multicast->address();
+    }
   }
 }
 
@@ -99,18 +129,14 @@ bool SymmetricHeap::wants_multicast(const std::string& group) const {
       });
 }
 
-/// One for all ranks of the group that live here.
-std::uint64_t SymmetricHeap::multicast_of(std::size_t arena, const std::vector<int>& members,
-                                          std::span<Memory* const> memory) {
-  for (const Range& range : ranges_) {
-    if (range.arena == arena && range.members == members) return range.multicast->address();
+SymmetricHeap::Range& SymmetricHeap::range_of(std::size_t arena, const std::vector<int>& members,
+                                              std::string_view handle) {
+  for (Range& range : ranges_) {
+    if (range.arena == arena && range.members == members) return range;
   }
-  const Arena& planned = program_.arenas[arenas_[arena]];
-  Range range{arena, members,
-              device_.create_multicast(members, static_cast<std::size_t>(planned.bytes))};
-  for (Memory* const of_member : memory) of_member->bind_multicast(*range.multicast, 0);
-  ranges_.push_back(std::move(range));
-  return ranges_.back().multicast->address();
+  const auto bytes = static_cast<std::size_t>(program_.arenas[arenas_[arena]].bytes);
+  ranges_.push_back({arena, members, device_.create_multicast(members, bytes, handle), {}});
+  return ranges_.back();
 }
 
 std::uint64_t SymmetricHeap::own(std::size_t arena, std::size_t local) const {

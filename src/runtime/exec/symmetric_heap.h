@@ -22,10 +22,14 @@ class SymmetricHeap {
   /// Allocates on `ranks`; all of it is to be zeroed by zero_flags() before others may see it.
   SymmetricHeap(const Program& program, Device& device, std::span<const int> ranks);
 
-  /// By which the other ranks import the arenas of ranks[local]; nothing when all ranks live here.
-  [[nodiscard]] std::vector<std::string> exports(std::size_t local) const;
+  /// By which the other ranks import the arenas of ranks[local], and then the multicasts that it
+  /// leads; nothing when all ranks live here.
+  [[nodiscard]] std::vector<std::string> exports(std::size_t local);
   /// `handles[rank]` are the exports of every rank of the world. To be called once.
   void connect(std::span<const std::vector<std::string>> handles);
+  /// Whether all ranks are to meet after connect(), and to call bind() then.
+  [[nodiscard]] bool has_multicasts() const { return !ranges_.empty(); }
+  void bind();
 
   /// Of an arena on ranks[local] itself; 0 when it is not a symmetric one.
   [[nodiscard]] std::uint64_t own(std::size_t arena, std::size_t local) const;
@@ -50,15 +54,16 @@ class SymmetricHeap {
   [[nodiscard]] bool gave_up(std::size_t local, Stream& stream) const;
 
  private:
-  /// Addresses that stand for an arena of these ranks at once.
+  /// Addresses that stand for an arena of these ranks at once. One for all of them that live here.
   struct Range {
     std::size_t arena;
     std::vector<int> members;
     std::unique_ptr<Multicast> multicast;
+    std::vector<Memory*> memory;  ///< of the members, once they are connected
   };
   [[nodiscard]] bool wants_multicast(const std::string& group) const;
-  std::uint64_t multicast_of(std::size_t arena, const std::vector<int>& members,
-                             std::span<Memory* const> memory);
+  [[nodiscard]] std::vector<int> members_of(std::size_t arena, std::size_t local) const;
+  Range& range_of(std::size_t arena, const std::vector<int>& members, std::string_view handle);
   void find_peers(std::size_t local, std::size_t arena,
                   std::span<const std::vector<std::string>> handles);
 
