@@ -64,6 +64,96 @@ std::string decoder_chain_json(std::int64_t nodes) {
 
 namespace {
 
+class DecoderBuilder {
+ public:
+  explicit DecoderBuilder(const DecoderForm& form) : form_(form), graph_("decoder") {
+    graph_.add_group("tp", {form.ranks, false, {}});
+    for (std::int64_t batch = 0; batch < form.batches; ++batch) {
+      residual_.push_back(graph_.add_input({fmt::format("x{}", batch), of({kTokens, kWidth})}));
+    }
+  }
+
+  Graph run() {
+    for (std::int64_t layer = 0; layer < form_.layers; ++layer) {
+      attention(fmt::format("l{}_", layer));
+      mlp(fmt::format("l{}_", layer));
+    }
+    for (ValueId value : residual_) graph_.add_output(value);
+    return std::move(graph_);
+  }
+
+ private:
+  static constexpr std::int64_t kTokens = 2048, kWidth = 4096, kInner = 11264;
+
+  static TensorType of(Shape shape) { return {DType::kBF16, std::move(shape)}; }
+  ValueId node(const std::string& name, std::string_view op, std::vector<ValueId> inputs,
+               Attrs attrs = {}) {
+    return graph_.node(graph_.add_node(name, op, std::move(inputs), std::move(attrs))).outputs[0];
+  }
+  ValueId parameter(const std::string& name, Shape shape, bool per_rank) {
+    return graph_.add_input({name, of(std::move(shape)), InputKind::kParameter, per_rank});
+  }
+
+  /// A whole weight, or this rank's share of its columns or, of the second matmul, rows.
+  ValueId weight(const std::string& name, std::int64_t rows, std::int64_t columns, bool second) {
+    const std::int64_t ranks = form_.ranks;
+    if (!form_.sharded) {
+      return second ? parameter(name, {rows / ranks, columns}, true)
+                    : parameter(name, {rows, columns / ranks}, true);
+    }
+    const ValueId shard = parameter(name, {rows / ranks, columns}, true);
+    const ValueId all = node(name + "_gather", "all_gather_into_tensor", {shard},
+                             {{"group", std::string("tp")}, {"dim", std::int64_t{0}}});
+    return node(name + "_there", "wait_tensor", {all});
+  }
+
+  /// residual += its share of a product, of all ranks.
+  void add(const std::string& name, std::size_t batch, ValueId a, ValueId w) {
+    ValueId sum = node(name, "mm", {a, w});
+    if (!form_.sharded) {
+      sum = node(name + "_sum", "all_reduce", {sum},
+                 {{"reduce_op", std::string("sum")}, {"group", std::string("tp")}});
+      sum = node(name + "_summed", "wait_tensor", {sum});
+    }
+    residual_[batch] = node(name + "_r", "add", {sum, residual_[batch]});
+  }
+
+  void attention(const std::string& layer) {
+    const ValueId g = parameter(layer + "g1", {kWidth}, false);
+    const ValueId v = weight(layer + "v", kWidth, kWidth, false);
+    const ValueId o = weight(layer + "o", kWidth, kWidth, true);
+    for (std::size_t b = 0; b < residual_.size(); ++b) {
+      const std::string name = fmt::format("{}b{}_", layer, b);
+      const ValueId n = node(name + "n1", "rms_norm", {residual_[b], g}, {{"eps", 1e-5}});
+      add(name + "attention", b, node(name + "heads", "mm", {n, v}), o);
+    }
+  }
+
+  void mlp(const std::string& layer) {
+    const ValueId g = parameter(layer + "g2", {kWidth}, false);
+    const ValueId gate = weight(layer + "gate", kWidth, kInner, false);
+    const ValueId up = weight(layer + "up", kWidth, kInner, false);
+    const ValueId down = weight(layer + "down", kInner, kWidth, true);
+    for (std::size_t b = 0; b < residual_.size(); ++b) {
+      const std::string name = fmt::format("{}b{}_", layer, b);
+      const ValueId n = node(name + "n2", "rms_norm", {residual_[b], g}, {{"eps", 1e-5}});
+      const ValueId silu = node(name + "act", "silu", {node(name + "gated", "mm", {n, gate})});
+      const ValueId h = node(name + "h", "mul", {silu, node(name + "upped", "mm", {n, up})});
+      add(name + "mlp", b, h, down);
+    }
+  }
+
+  DecoderForm form_;
+  Graph graph_;
+  std::vector<ValueId> residual_;  ///< of each batch
+};
+
+}  // namespace
+
+Graph decoder_graph(const DecoderForm& form) { return DecoderBuilder(form).run(); }
+
+namespace {
+
 /// A node of one operand and no attributes; a comma before all but the first.
 void add_unary(std::string& nodes, const std::string& name, std::string_view op,
                const std::string& operand) {

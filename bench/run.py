@@ -107,6 +107,7 @@ def main():
         "start": start(binaries / "bench_start", graphs),
         "cpu_device": run_json("cpu device", [binaries / "bench_device", "cpu"]),
         "communication": run_json("communication", [binaries / "bench_layer"]),
+        "schedules": run_json("schedules", [binaries / "bench_schedule"]),
         **lowering(binaries / "bench_lowering"),
         **planner(binaries / "bench_planner"),
     }
