@@ -5,6 +5,7 @@
 #include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/templates/template.h"
+#include "codegen/tile/in_place.h"
 #include "codegen/tile/remote.h"
 
 namespace braid {
@@ -19,6 +20,10 @@ void check_param(const std::string& place, const KernelParam& param) {
   throw_invalid(place, fmt::format("found {} bytes by value, aligned to {}; expected 1 to {}, a "
                                    "multiple of the alignment, which is a power of two up to {}",
                                    size, alignment, kMaxParamBytes, kMaxParamAlignment));
+}
+
+bool allows_in_place(const KernelSpec& spec, const Requirements& needs) {
+  return !needs.comm_group.empty() || spec.config.contains(kInPlaceSetting);
 }
 
 std::string_view template_name(const Graph& body) { return find_template(body).name; }
@@ -55,6 +60,7 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
   needs.remote = tile::remote_accesses(program);
   needs.meets = tile::meets(program);
   needs.clobbered = tile::clobbered_operands(program);
+  needs.in_place = tile::in_place_operands(program);
   if (program.communicates) {
     needs.flag_words = program.grid.evaluate({}) + program.flag_slots * program.world;
     needs.scratch_bytes = program.scratch_bytes;

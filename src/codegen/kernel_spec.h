@@ -82,6 +82,14 @@ struct Clobbered {
   auto operator<=>(const Clobbered&) const = default;
 };
 
+/// An output of the body that may lie where an input does: of each element, the thread that writes
+/// it has read what was there, and no other one reads it.
+struct InPlace {
+  int output, input;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that <=> is compared with
+  auto operator<=>(const InPlace&) const = default;
+};
+
 /// What must be known of a kernel before any text exists.
 struct Requirements {
   std::string template_name;         ///< for people
@@ -94,6 +102,7 @@ struct Requirements {
   bool meets = false;                ///< all ranks of the group meet in it
   std::vector<RemoteAccess> remote;  ///< what it does in the memory of peers, scratch apart
   std::vector<Clobbered> clobbered;
+  std::vector<InPlace> in_place;  ///< where the text allows it: allows_in_place
   /// What a step that launches it owns in the symmetric arena of `comm_group`, zero before the
   /// first run: 32-bit flag words (an epoch of each block, then for each slot a flag of each rank),
   /// and bytes that peers write.
@@ -107,6 +116,11 @@ inline constexpr std::int64_t kMaxCollectiveBlocks = 32;
 
 /// How many blocks of a gather within the kernel of its matmuls copy, by default.
 inline constexpr std::int64_t kGatherGemmCopyBlocks = 16;
+
+/// A setting of any kernel, 1 where it is there: operands may lie in one place. The text of others
+/// promises the compiler that none do, but for kernels that communicate.
+inline constexpr const char* kInPlaceSetting = "in_place";
+[[nodiscard]] bool allows_in_place(const KernelSpec& spec, const Requirements& needs);
 
 /// A setting of kernels whose blocks can note what they do when: 1 where they do.
 inline constexpr const char* kMarksSetting = "marks";

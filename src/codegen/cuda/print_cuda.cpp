@@ -56,8 +56,8 @@ std::string Printer::signature() {
       case KernelParam::Kind::kOutput:
         // In a kernel that waits, __restrict__ would allow non-coherent loads of what a peer
         // writes.
-        text += p_.communicates ? fmt::format("unsigned char* p{}", i)
-                                : fmt::format("unsigned char* __restrict__ p{}", i);
+        text += p_.communicates || p_.in_place ? fmt::format("unsigned char* p{}", i)
+                                               : fmt::format("unsigned char* __restrict__ p{}", i);
         break;
       case KernelParam::Kind::kScalar:
       case KernelParam::Kind::kOffset:

@@ -41,6 +41,7 @@ tile::Program build_program(const Template& maker, const KernelSpec& spec, const
   }
   tile::Program program = maker.build(spec, target, ranks_per_device);
   program.num_warps = static_cast<int>(spec.config.at("num_warps"));
+  program.in_place = spec.config.contains(kInPlaceSetting);
   if (program.entry.empty()) program.entry = name;
   const std::string stem = program.entry;
   for (const Node& node : spec.body->nodes()) {

@@ -89,6 +89,9 @@ void check_spec(const std::string& place, const KernelSpec& spec) {
                   fmt::format("no {} kernel computes it: {}", template_name(body), reason));
   }
   for (const Setting& setting : settings(body)) check_setting(place, spec.config, setting);
+  if (spec.config.contains(kInPlaceSetting)) {
+    check_setting(place, spec.config, {kInPlaceSetting, 1, 1, false});
+  }
 }
 
 void check_kernel(const Node& kernel) {

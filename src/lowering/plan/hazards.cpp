@@ -6,6 +6,7 @@
 #include <map>
 
 #include "lowering/plan/expect.h"
+#include "lowering/plan/in_place.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/step_order.h"
 
@@ -251,7 +252,8 @@ class Hazards {
     for (const Use& reader : segment.readers) {
       if (!reader.meets(id, access.part)) continue;
       const bool own =
-          reader.time == time && (access.clobbers || step_at(time).kind == Step::Kind::kCopy);
+          reader.time == time && (access.clobbers || step_at(time).kind == Step::Kind::kCopy ||
+                                  is_in_place(access, reader, time));
       expect(own || before(reader.time, time), "{} writes '{}' while {} may still read there",
              name(time), buffer(id).name, name(reader.time));
     }
@@ -261,6 +263,19 @@ class Hazards {
              "{} writes '{}' where peers may still read for {}: no barrier of '{}' between",
              name(time), buffer(id).name, name(reader.time), group);
     }
+  }
+
+  /// Whether the kernel has read of the reader's buffer, which lies in the very same place, what it
+  /// writes over.
+  bool is_in_place(const Access& access, const Use& reader, int time) const {
+    const Step& step = step_at(time);
+    if (step.kernel < 0 || reader.buffer < 0 || access.remote ||
+        buffer(access.buffer).offset != buffer(reader.buffer).offset) {
+      return false;
+    }
+    const ProgramKernel& kernel = program_.kernels[static_cast<std::size_t>(step.kernel)];
+    return allows_in_place(kernel.spec, kernel.needs) &&
+           could_take_place(program_, step, access.buffer, reader.buffer);
   }
 
   /// All of the buffer's bytes hold one value now.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/protocol.h"
+#include "lowering/plan/in_place.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/plan_memory.h"
 
@@ -20,6 +21,9 @@ constexpr ReasonCode kLoose{"plan_memory.loose",
                             "{bytes} bytes, {percent:.1f} % above the {bound} that live at one "
                             "time; buffers: {buffers}"};
 
+constexpr ReasonCode kInPlace{
+    "plan_memory.in_place", "in the place of '{input}', which its kernel reads for the last time"};
+
 void add_arenas(Program& program, std::span<const Place> places) {
   std::map<Place, int> arenas;
   for (const Place& place : places) arenas.emplace(place, 0);
@@ -32,8 +36,8 @@ void add_arenas(Program& program, std::span<const Place> places) {
   }
 }
 
-void set_lifetimes(Program& program) {
-  const std::vector<StepRange> ranges = lifetimes(program, StepOrder(program.steps));
+void set_lifetimes(Program& program, const StepOrder& order) {
+  const std::vector<StepRange> ranges = lifetimes(program, order);
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     program.buffers[i].first_step = ranges[i].first;
     program.buffers[i].last_step = ranges[i].last;
@@ -50,33 +54,37 @@ MemoryPlan side_by_side(std::span<const Lifetime> buffers) {
   return plan;
 }
 
-void remark(const Arena& arena, std::size_t buffers, const MemoryPlan& plan, PassContext& context) {
-  if (plan.total == plan.bound) {
-    return context.applied("plan_memory", arena.name(), Reason(kTight, plan.total, buffers));
-  }
-  const double percent =
-      100 * (static_cast<double>(plan.total) / static_cast<double>(plan.bound) - 1);
-  context.missed("plan_memory", arena.name(),
-                 Reason(kLoose, plan.total, percent, plan.bound, buffers));
-}
+/// What is placed as one: a buffer, then one that takes its place, then one that takes that one's.
+struct Chain {
+  std::vector<int> buffers;
+  Lifetime life;
+};
 
-/// Those that have a place of their own: slices lie where what they are a part of does.
-std::vector<int> buffers_in(const Program& program, int arena) {
-  std::vector<int> ids;
+/// Slices have no place of their own: they lie where what they are a part of does. `taken` is as in
+/// places_to_take.
+std::vector<Chain> chains_in(const Program& program, int arena, std::span<const int> taken) {
+  std::vector<int> next(program.buffers.size(), -1);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (taken[i] >= 0) next[static_cast<std::size_t>(taken[i])] = static_cast<int>(i);
+  }
+  std::vector<Chain> chains;
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-    const Buffer& b = program.buffers[i];
-    if (b.arena == arena && !b.slice) ids.push_back(static_cast<int>(i));
+    const Buffer& first = program.buffers[i];
+    if (first.arena != arena || first.slice || taken[i] >= 0) continue;
+    Chain& chain = chains.emplace_back();
+    for (int id = static_cast<int>(i); id >= 0; id = next[static_cast<std::size_t>(id)]) {
+      chain.buffers.push_back(id);
+    }
+    const Buffer& last = program.buffers[static_cast<std::size_t>(chain.buffers.back())];
+    chain.life = {first.bytes, first.first_step, last.last_step, kAlignment};
   }
-  return ids;
+  return chains;
 }
 
-std::vector<Lifetime> lives_of(const Program& program, std::span<const int> ids) {
+std::vector<Lifetime> lives_of(std::span<const Chain> chains) {
   std::vector<Lifetime> lives;
-  lives.reserve(ids.size());
-  for (const int id : ids) {
-    const Buffer& b = program.buffers[static_cast<std::size_t>(id)];
-    lives.push_back({b.bytes, b.first_step, b.last_step, kAlignment});
-  }
+  lives.reserve(chains.size());
+  for (const Chain& chain : chains) lives.push_back(chain.life);
   return lives;
 }
 
@@ -89,18 +97,62 @@ std::int64_t head_of(const Arena& arena) {
   return arena.kind == ArenaKind::kSymmetric ? protocol::kHeadBytes : 0;
 }
 
-void place_buffers(Program& program, PassContext& context) {
+void remark(const Program& program, const Arena& arena, std::span<const Chain> chains,
+            const MemoryPlan& plan, PassContext& context) {
+  std::size_t buffers = 0;
+  for (const Chain& chain : chains) {
+    buffers += chain.buffers.size();
+    for (std::size_t i = 1; i < chain.buffers.size(); ++i) {
+      const auto name = [&](std::size_t at) -> const std::string& {
+        return program.buffers[static_cast<std::size_t>(chain.buffers[at])].name;
+      };
+      context.applied("plan_memory", name(i), Reason(kInPlace, name(i - 1)));
+    }
+  }
+  if (plan.total == plan.bound) {
+    return context.applied("plan_memory", arena.name(), Reason(kTight, plan.total, buffers));
+  }
+  const double percent =
+      100 * (static_cast<double>(plan.total) / static_cast<double>(plan.bound) - 1);
+  context.missed("plan_memory", arena.name(),
+                 Reason(kLoose, plan.total, percent, plan.bound, buffers));
+}
+
+/// A chain is harder to place than its buffers: where it costs bytes, they lie apart, and `taken`
+/// forgets them.
+MemoryPlan plan_arena(const Program& program, int arena, std::vector<int>& taken,
+                      std::vector<Chain>& chains) {
+  chains = chains_in(program, arena, taken);
+  MemoryPlan plan = plan_memory(lives_of(chains));
+  if (plan.total == plan.bound) return plan;
+  std::vector<int> apart = taken;
+  for (const Chain& chain : chains) {
+    for (const int id : chain.buffers) apart[static_cast<std::size_t>(id)] = -1;
+  }
+  if (apart == taken) return plan;
+  std::vector<Chain> singles = chains_in(program, arena, apart);
+  MemoryPlan other = plan_memory(lives_of(singles));
+  if (plan.total <= other.total) return plan;
+  taken = std::move(apart);
+  chains = std::move(singles);
+  return other;
+}
+
+void place_buffers(Program& program, std::vector<int>& taken, PassContext& context) {
   for (std::size_t a = 0; a < program.arenas.size(); ++a) {
     Arena& arena = program.arenas[a];
-    const std::vector<int> ids = buffers_in(program, static_cast<int>(a));
-    const std::vector<Lifetime> lives = lives_of(program, ids);
-    const MemoryPlan plan = is_fixed(arena) ? side_by_side(lives) : plan_memory(lives);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      program.buffers[static_cast<std::size_t>(ids[i])].offset = head_of(arena) + plan.offsets[i];
+    std::vector<Chain> chains = chains_in(program, static_cast<int>(a), taken);
+    const MemoryPlan plan = is_fixed(arena)
+                                ? side_by_side(lives_of(chains))
+                                : plan_arena(program, static_cast<int>(a), taken, chains);
+    for (std::size_t i = 0; i < chains.size(); ++i) {
+      for (const int id : chains[i].buffers) {
+        program.buffers[static_cast<std::size_t>(id)].offset = head_of(arena) + plan.offsets[i];
+      }
     }
     const bool symmetric = arena.kind == ArenaKind::kSymmetric;
     if (symmetric || arena.kind == ArenaKind::kWorkspace) {
-      remark(arena, lives.size(), plan, context);
+      remark(program, arena, chains, plan, context);
     }
     arena.bytes = round_up(head_of(arena) + plan.total, symmetric ? kSymmetricAlignment : 1);
   }
@@ -112,20 +164,23 @@ void place_buffers(Program& program, PassContext& context) {
 }  // namespace
 
 void lay_out(Program& program, std::span<const Place> places, PassContext& context) {
+  const StepOrder order(program.steps);
   add_arenas(program, places);
-  set_lifetimes(program);
-  place_buffers(program, context);
+  set_lifetimes(program, order);
+  std::vector<int> taken = places_to_take(program, order);
+  place_buffers(program, taken, context);
+  allow_in_place(program, taken);
 }
 
 ArenaUse arena_use(const Program& program, int arena) {
   const Arena& of = program.arenas[static_cast<std::size_t>(arena)];
-  const std::vector<int> ids = buffers_in(program, arena);
+  const std::vector<Chain> chains = chains_in(program, arena, places_taken(program));
   ArenaUse use{head_of(of), head_of(of)};
-  for (const int id : ids) {
-    const Buffer& b = program.buffers[static_cast<std::size_t>(id)];
+  for (const Chain& chain : chains) {
+    const Buffer& b = program.buffers[static_cast<std::size_t>(chain.buffers[0])];
     use.peak = std::max(use.peak, b.offset + round_up(b.bytes, kAlignment));
   }
-  use.bound = is_fixed(of) ? use.peak : head_of(of) + memory_bound(lives_of(program, ids));
+  use.bound = is_fixed(of) ? use.peak : head_of(of) + memory_bound(lives_of(chains));
   return use;
 }
 

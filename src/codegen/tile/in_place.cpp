@@ -1,0 +1,129 @@
+#include "codegen/tile/in_place.h"
+
+#include <algorithm>
+#include <map>
+
+namespace braid::tile {
+namespace {
+
+using ParamKind = KernelParam::Kind;
+
+/// A load or store of an operand of the body.
+struct Access {
+  Id id;
+  Id turn;              ///< the loop around it, or kNone
+  std::size_t order;    ///< of the instructions of the program
+  std::vector<Id> way;  ///< what was added to the operand's address
+};
+struct Accesses {
+  std::vector<Access> known;
+  bool others = false;
+};
+
+class Operands {
+ public:
+  explicit Operands(const Program& p) : p_(p) {
+    for (const Param& param : p.params) {
+      if (param.what.kind == ParamKind::kOffset) inputs_[param.what.index].others = true;
+      if (param.what.kind == ParamKind::kResultOffset) outputs_[param.what.index].others = true;
+      by_maps_ = by_maps_ || param.what.kind == ParamKind::kBytes;
+    }
+    visit(p.body, kNone);
+  }
+
+  [[nodiscard]] std::vector<InPlace> pairs() const {
+    std::vector<InPlace> result;
+    if (by_maps_) return result;
+    for (const auto& [output, stores] : outputs_) {
+      for (const auto& [input, loads] : inputs_) {
+        if (fits(stores, loads)) result.push_back({output, input});
+      }
+    }
+    return result;
+  }
+
+ private:
+  void visit(const std::vector<Id>& block, Id turn) {
+    for (const Id id : block) {
+      const Inst& inst = p_.at(id);
+      ++order_;
+      for (std::size_t i = 0; i < inst.args.size(); ++i) {
+        if (inst.args[i] != kNone && p_.at(inst.args[i]).type.kind == Kind::kPtr) use(id, i, turn);
+      }
+      if (inst.op == Op::kFor) visit(inst.body, id);
+    }
+  }
+
+  void use(Id id, std::size_t arg, Id turn) {
+    const Inst& inst = p_.at(id);
+    if (inst.op == Op::kPtrAdd) return;  // what uses the sum counts
+    Access access{id, turn, order_, {}};
+    Id pointer = inst.args[arg];
+    for (; p_.at(pointer).op == Op::kPtrAdd; pointer = p_.at(pointer).args[0]) {
+      access.way.push_back(p_.at(pointer).args[1]);
+    }
+    if (p_.at(pointer).op != Op::kParam) return;  // of a peer: known by its offset
+    const KernelParam& what = p_.params[static_cast<std::size_t>(p_.at(pointer).index)].what;
+    const bool input = what.kind == ParamKind::kInput;
+    if (!input && what.kind != ParamKind::kOutput) return;
+    Accesses& all = (input ? inputs_ : outputs_)[what.index];
+    if (inst.op == (input ? Op::kLoad : Op::kStore) && arg == 0) {
+      all.known.push_back(std::move(access));
+    } else {
+      all.others = true;
+    }
+  }
+
+  /// Whether no two threads hold one element.
+  [[nodiscard]] bool without_copies(const Inst& inst) const {
+    if (inst.layout < 0) return false;
+    const Layout& layout = p_.layouts[static_cast<std::size_t>(inst.layout)];
+    constexpr int kLanes = 32;
+    return layout.covers_tile() &&
+           layout.registers() * kLanes * layout.warps() == layout.rows * layout.cols;
+  }
+
+  [[nodiscard]] bool fits(const Accesses& stores, const Accesses& loads) const {
+    if (stores.others || loads.others || stores.known.size() != 1 || loads.known.empty()) {
+      return false;
+    }
+    const Access& store = stores.known[0];
+    const Inst& to = p_.at(store.id);
+    if (!without_copies(to)) return false;
+    return std::all_of(loads.known.begin(), loads.known.end(), [&](const Access& load) {
+      const Inst& from = p_.at(load.id);
+      return load.turn == store.turn && load.order < store.order && load.way == store.way &&
+             from.layout == to.layout && is_same(from.args[1], to.args[1], kDepth) &&
+             dtype_size(from.dtype) == dtype_size(to.dtype);
+    });
+  }
+
+  /// Whether two values are equal: passes make what layouts share anew for each.
+  [[nodiscard]] bool is_same(Id a, Id b, int depth) const {
+    if (a == b) return true;
+    const Inst& x = p_.at(a);
+    const Inst& y = p_.at(b);
+    const bool pure = x.op == Op::kMap || x.op == Op::kRange || x.op == Op::kConstant;
+    if (!pure || depth == 0 || x.op != y.op || x.type != y.type || x.fn != y.fn ||
+        x.dtype != y.dtype || x.index != y.index || x.number != y.number ||
+        x.integer != y.integer || x.args.size() != y.args.size()) {
+      return false;
+    }
+    for (std::size_t i = 0; i < x.args.size(); ++i) {
+      if (!is_same(x.args[i], y.args[i], depth - 1)) return false;
+    }
+    return true;
+  }
+  static constexpr int kDepth = 12;  ///< of maps made anew: in fact one or two
+
+  const Program& p_;
+  std::map<int, Accesses> inputs_, outputs_;  ///< by their index in the body
+  bool by_maps_ = false;
+  std::size_t order_ = 0;
+};
+
+}  // namespace
+
+std::vector<InPlace> in_place_operands(const Program& program) { return Operands(program).pairs(); }
+
+}  // namespace braid::tile

@@ -1,0 +1,135 @@
+#include "lowering/plan/in_place.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace braid {
+namespace {
+
+const ProgramKernel& kernel_of(const Program& program, const Step& step) {
+  return program.kernels[static_cast<std::size_t>(step.kernel)];
+}
+
+/// Calls visit(step, output, input) for all that the kernels of the steps could do.
+template <class Visit>
+void each_pair(const Program& program, const Visit& visit) {
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    const Step& step = program.steps[s];
+    if (step.kind != Step::Kind::kLaunch) continue;
+    for (const InPlace& pair : kernel_of(program, step).needs.in_place) {
+      const int output = step.outputs[static_cast<std::size_t>(pair.output)];
+      const int input = step.inputs[static_cast<std::size_t>(pair.input)];
+      if (could_take_place(program, step, output, input)) visit(static_cast<int>(s), output, input);
+    }
+  }
+}
+
+/// Whether the step is where one of the two dies, and the other one comes to life.
+bool follow_each_other(const Program& program, int step, int output, int input) {
+  const Buffer& to = program.buffers[static_cast<std::size_t>(output)];
+  const Buffer& from = program.buffers[static_cast<std::size_t>(input)];
+  return to.arena == from.arena && to.bytes == from.bytes && to.first_step == step &&
+         from.last_step == step;
+}
+
+/// Of each buffer: the steps that use it, and whether it is a slice or has some.
+struct Uses {
+  std::vector<std::vector<int>> steps;
+  std::vector<bool> sliced;
+
+  explicit Uses(const Program& program)
+      : steps(program.buffers.size()), sliced(program.buffers.size(), false) {
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      if (!program.buffers[b].slice) continue;
+      sliced[b] = true;
+      sliced[static_cast<std::size_t>(program.buffers[b].slice->of)] = true;
+    }
+    for (std::size_t s = 0; s < program.steps.size(); ++s) {
+      for (const Access& access : accesses(program, program.steps[s])) {
+        steps[static_cast<std::size_t>(access.buffer)].push_back(static_cast<int>(s));
+      }
+    }
+  }
+};
+
+}  // namespace
+
+bool could_take_place(const Program& program, const Step& step, int output, int input) {
+  const std::vector<InPlace>& pairs = kernel_of(program, step).needs.in_place;
+  const auto to = std::find(step.outputs.begin(), step.outputs.end(), output);
+  if (to == step.outputs.end() || output == input) return false;
+  bool is_operand = false;
+  for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+    if (step.inputs[i] != input) continue;
+    const InPlace pair{static_cast<int>(to - step.outputs.begin()), static_cast<int>(i)};
+    if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) return false;
+    is_operand = true;
+  }
+  return is_operand;
+}
+
+std::vector<int> places_to_take(const Program& program, const StepOrder& order) {
+  std::vector<int> taken(program.buffers.size(), -1);
+  std::vector<bool> gone(program.buffers.size(), false);
+  const Uses uses(program);
+  each_pair(program, [&](int s, int output, int input) {
+    const auto to = static_cast<std::size_t>(output);
+    const auto from = static_cast<std::size_t>(input);
+    const auto arena = static_cast<std::size_t>(program.buffers[to].arena);
+    if (program.arenas[arena].kind != ArenaKind::kWorkspace || taken[to] >= 0 || gone[from] ||
+        uses.sliced[to] || uses.sliced[from] || !follow_each_other(program, s, output, input)) {
+      return;
+    }
+    const bool over = std::all_of(uses.steps[from].begin(), uses.steps[from].end(),
+                                  [&](int use) { return use == s || order.before(use, s); });
+    if (!over) return;
+    taken[to] = input;
+    gone[from] = true;
+  });
+  return taken;
+}
+
+void allow_in_place(Program& program, std::span<const int> taken) {
+  std::map<int, std::vector<std::size_t>> steps;  // of each kernel whose text does not allow it
+  std::set<std::size_t> in_place;
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    const Step& step = program.steps[s];
+    if (step.kind != Step::Kind::kLaunch) continue;
+    const ProgramKernel& kernel = kernel_of(program, step);
+    if (allows_in_place(kernel.spec, kernel.needs)) continue;
+    steps[step.kernel].push_back(s);
+    const bool takes = std::any_of(step.outputs.begin(), step.outputs.end(), [&](int output) {
+      const int input = taken[static_cast<std::size_t>(output)];
+      return std::find(step.inputs.begin(), step.inputs.end(), input) != step.inputs.end();
+    });
+    if (takes) in_place.insert(s);
+  }
+  for (const auto& [kernel, all] : steps) {
+    const auto takes = [&](std::size_t s) { return in_place.contains(s); };
+    if (std::none_of(all.begin(), all.end(), takes)) continue;
+    int allowing = kernel;
+    if (!std::all_of(all.begin(), all.end(), takes)) {
+      allowing = static_cast<int>(program.kernels.size());
+      program.kernels.push_back(ProgramKernel(program.kernels[static_cast<std::size_t>(kernel)]));
+    }
+    program.kernels[static_cast<std::size_t>(allowing)].spec.config[kInPlaceSetting] = 1;
+    for (const std::size_t s : all) {
+      if (takes(s)) program.steps[s].kernel = allowing;
+    }
+  }
+}
+
+std::vector<int> places_taken(const Program& program) {
+  std::vector<int> taken(program.buffers.size(), -1);
+  each_pair(program, [&](int s, int output, int input) {
+    const Buffer& to = program.buffers[static_cast<std::size_t>(output)];
+    const Buffer& from = program.buffers[static_cast<std::size_t>(input)];
+    if (to.offset == from.offset && follow_each_other(program, s, output, input)) {
+      taken[static_cast<std::size_t>(output)] = input;
+    }
+  });
+  return taken;
+}
+
+}  // namespace braid
