@@ -1,11 +1,12 @@
 // Kernels of one rank on a device: GEMM bf16 1024^3 and rms_norm. On `cpu` beside the pinned C++
 // baselines, with the same number of threads (one), in turns, so that all see the same machine.
-// Then, on `cpu`, smaller ones with the sanitizer on and off. Prints JSON. Usage: bench_device
-// [cpu|cuda] [gemm size]
+// Then, on `cpu`, smaller ones with the sanitizer on and off, and with counts. Prints JSON. Usage:
+// bench_device [cpu|cuda] [gemm size]
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "braid/executable.h"
 #include "braid/reference.h"
 #include "graphs.h"
+#include "runtime/compile/compiler.h"
 
 namespace braid::bench {
 namespace {
@@ -82,19 +84,104 @@ ordered_json measure(const Graph& graph, World& world, int runs_per_sample, doub
   return result;
 }
 
-/// How many times longer a run takes under the sanitizer.
-ordered_json sanitizer(World& plain) {
-  WorldOptions options;
+ordered_json slowdown(const std::string& name, double off, double on) {
+  return {{"name", name}, {"off_ms", off}, {"on_ms", on}, {"slowdown", on / off}};
+}
+
+/// How many times longer a run takes where it is watched as `options` say.
+ordered_json watched(World& plain, WorldOptions options) {
   options.device = DeviceKind::kCpu;
-  options.sanitize = kCheckAll;
+  options.threads = 1;
   World checked = World::open(options);
   auto results = ordered_json::array();
   for (const Graph& graph : {gemm_graph(256), rms_norm_graph(256, 2048)}) {
     const double off = measure(graph, plain, 1, 1, "run", {})["ms"];
     const double on = measure(graph, checked, 1, 1, "run", {})["ms"];
-    results.push_back(
-        {{"name", graph.name()}, {"off_ms", off}, {"on_ms", on}, {"slowdown", on / off}});
+    results.push_back(slowdown(graph.name(), off, on));
   }
+  return results;
+}
+
+/// Kernels as people write them, in f32: a product by way of shared memory, and a softmax of rows.
+constexpr const char* kKernels = R"(
+extern "C" __global__ void product(const float* a, const float* b, float* c, int n) {
+  __shared__ float as[32][32], bs[32][32];
+  const int x = threadIdx.x, y = threadIdx.y;
+  const int column = blockIdx.x * 32 + x, row = blockIdx.y * 32 + y;
+  float sum = 0;
+  for (int k = 0; k < n; k += 32) {
+    as[y][x] = a[row * n + k + x];
+    bs[y][x] = b[(k + y) * n + column];
+    __syncthreads();
+    for (int i = 0; i < 32; ++i) sum += as[y][i] * bs[i][x];
+    __syncthreads();
+  }
+  c[row * n + column] = sum;
+}
+__device__ float all(float value, bool max) {
+  __shared__ float parts[8];
+  for (int d = 16; d > 0; d /= 2) {
+    const float other = __shfl_xor_sync(~0u, value, d);
+    value = max ? fmaxf(value, other) : value + other;
+  }
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+  __syncthreads();
+  value = parts[0];
+  for (int w = 1; w < 8; ++w) value = max ? fmaxf(value, parts[w]) : value + parts[w];
+  return value;
+}
+extern "C" __global__ void softmax(const float* x, const float*, float* y, int n) {
+  const float* in = x + blockIdx.x * n;
+  float* out = y + blockIdx.x * n;
+  float most = -1e30f, sum = 0;
+  for (int i = threadIdx.x; i < n; i += 256) most = fmaxf(most, in[i]);
+  most = all(most, true);
+  for (int i = threadIdx.x; i < n; i += 256) sum += __expf(in[i] - most);
+  sum = all(sum, false);
+  for (int i = threadIdx.x; i < n; i += 256) out[i] = __expf(in[i] - most) / sum;
+}
+)";
+
+/// Milliseconds of a launch of one of them, on n x n elements.
+double launch_ms(World& world, const std::string& entry, Dim3 grid, Dim3 block, std::int32_t n) {
+  Device& device = world.device();
+  const auto module = device.load(
+      0, {entry, compile_file(kKernels, "bench.cu", Target::parse(device.target())), {}});
+  Function& function = module->function(entry);
+  const auto stream = device.create_stream(0);
+  std::array<std::unique_ptr<Memory>, 3> memory;
+  std::array<std::uint64_t, 3> addresses{};
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    memory[i] = device.allocate(0, static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * 4);
+    addresses[i] = memory[i]->address();
+  }
+  const std::array<const void*, 4> args = {&addresses[0], &addresses[1], &addresses[2], &n};
+  std::vector<double> samples;
+  for (int i = 0; i < kWarmUp + kSamples; ++i) {
+    const double s = seconds([&] {
+      stream->launch(function, {grid, block}, args);
+      stream->synchronize();
+    });
+    if (i >= kWarmUp) samples.push_back(s);
+  }
+  return median(samples) * 1e3;
+}
+
+/// What counting costs: of graphs, and of the kernels above.
+ordered_json counting(World& plain) {
+  WorldOptions options;
+  options.count = true;
+  ordered_json results = watched(plain, options);
+  options.device = DeviceKind::kCpu;
+  options.threads = 1;
+  World counted = World::open(options);
+  const auto add = [&](const std::string& entry, Dim3 grid, Dim3 block, std::int32_t n) {
+    results.push_back(slowdown(entry, launch_ms(plain, entry, grid, block, n),
+                               launch_ms(counted, entry, grid, block, n)));
+  };
+  add("product", {16, 16}, {32, 32}, 512);
+  add("softmax", {1024}, {256}, 1024);
   return results;
 }
 
@@ -133,7 +220,12 @@ int bench(const std::string& device, std::int64_t n) {
   results.back()["width"] = kWidth;
   ordered_json document = {
       {"device", world.device().description()}, {"threads", 1}, {"results", results}};
-  if (cpu) document["sanitizer"] = sanitizer(world);
+  if (cpu) {
+    WorldOptions checks;
+    checks.sanitize = kCheckAll;
+    document["sanitizer"] = watched(world, checks);
+    document["counting"] = counting(world);
+  }
   fmt::print("{}\n", document.dump(2));
   return 0;
 }

@@ -43,7 +43,7 @@ struct WorldOptions {
   /// thread.
   Checks sanitize = kCheckNothing;
   Schedule schedule;  ///< of a checked run; refused without checks unless it is kTurns
-  /// Count what kernels do on the cpu device: Device::counts(). Such a run uses one thread, too.
+  /// Count what kernels do on the cpu device: Device::counts().
   bool count = false;
   /// Where the ranks of this world meet the others; its ranks() are those of this world. Null: all
   /// ranks live here. The executables of such worlds are compiled in the same order in all of them.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 #include "cpu/cpu_harness.h"
 
@@ -225,6 +226,28 @@ ret;)");
   EXPECT_EQ(counts.launches, 2);
   EXPECT_EQ(counts.total.global_bytes, 512);
   EXPECT_EQ(counts.total.peer_bytes, 256);
+}
+
+TEST(Counter, PollsAreTheSameOnAnyNumberOfThreads) {
+  // Each block works for a while of its own, then waits for all.
+  const std::string ptx = kernel(R"(shl.b32 %r4, %r2, 6;
+loop:
+sub.s32 %r4, %r4, 1;
+setp.ge.s32 %p1, %r4, 0;
+@%p1 bra loop;
+atom.global.add.u32 %r5, [%rd1], 1;
+wait:
+ld.relaxed.gpu.global.u32 %r6, [%rd1];
+setp.lt.u32 %p1, %r6, 384;
+@%p1 bra wait;
+ret;)");
+  std::vector<std::uint64_t> instructions;
+  for (const int threads : {1, 1, 4, 4, 4}) {
+    Bench bench = Bench::from_ptx(ptx, {.threads = threads, .count = true});
+    bench.run({12}, {32}, 0, bench.upload(std::vector<int>(1)));
+    instructions.push_back(bench.device().counts().at(0).total.total_instructions());
+  }
+  EXPECT_EQ(std::set(instructions.begin(), instructions.end()).size(), 1);
 }
 
 TEST(Counter, CountsNothingUnlessAsked) {

@@ -93,7 +93,7 @@ struct Allocation {
     if (core->sanitizer != nullptr) {
       core->sanitizer->add_memory(rank, address(), bytes, "memory", false);
     }
-    if (core->counter != nullptr) core->counter->add_memory(rank, address(), bytes);
+    if (core->counter != nullptr) core->counter->memory().add(rank, address(), bytes);
   }
   /// That of another device, in another process maybe.
   Allocation(std::shared_ptr<Core> core_of_it, int rank_of_it, std::size_t bytes, MemoryFile shared)
@@ -104,7 +104,7 @@ struct Allocation {
   ~Allocation() {
     core->multicasts.unbind(address());
     if (core->sanitizer != nullptr) core->sanitizer->remove_memory(address());
-    if (core->counter != nullptr) core->counter->remove_memory(address());
+    if (core->counter != nullptr) core->counter->memory().remove(address());
     const std::lock_guard lock(core->mutex);
     core->allocations.erase(address());
   }

@@ -16,7 +16,7 @@ struct CpuOptions {
   int threads = 0;                     ///< workers; 0 = all cores
   const ObjectCache* cache = nullptr;  ///< for compiled host objects; none when null
   unsigned checks = 0;  ///< of the sanitizer (braid/checks.h); with any there is one worker
-  bool count = false;   ///< count what kernels do; there is one worker then, too
+  bool count = false;   ///< count what kernels do
   Schedule schedule;    ///< of a checked run
   /// Whether a fault of a kernel becomes an error: takes SIGSEGV and SIGBUS of the device's
   /// threads.

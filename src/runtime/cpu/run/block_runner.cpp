@@ -54,6 +54,7 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
                                  reinterpret_cast<std::uint64_t>(shared_), shared, "shared memory",
                                  false);
   }
+  if (launch.count != nullptr) counter_.start(*launch.count);
   const bool waits = launch.takes_turns();
   const std::uint32_t needed = waits ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());
@@ -122,6 +123,8 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
   warp.dynamic_shared = launch.dynamic_shared;
   warp.total_shared = launch.kernel.info.shared_bytes + launch.dynamic_shared;
   warp.grid_id = launch.grid_id;
+  warp.block_tally = counter_.tally().blocks.data();
+  warp.line_tally = counter_.tally().lines.data();
   const std::uint32_t first = index * 32;
   warp.tid_base[0] = first % block.x;
   warp.tid_base[1] = first / block.x % block.y;
@@ -340,7 +343,6 @@ std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t t
   Barrier& barrier = barriers_[id];
   if (Sanitizer* s = sanitizer()) s->arrive(warp.check, barrier.clock);
   warp.barrier_line = line;
-  if (launch_->counter != nullptr) Counter::barrier(count(), line);
   ++barrier.arrived;
   barrier.expected = threads / 32;
   if (votes != 0) barrier.popc += static_cast<std::uint32_t>(std::popcount(votes));
@@ -391,7 +393,7 @@ void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const>
 
 const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint64_t* addresses,
                                                      std::uint32_t mask, std::uint32_t code,
-                                                     std::uint32_t line) {
+                                                     std::uint32_t line, std::uint32_t place) {
   const AccessCode access = AccessCode::unpack(code);
   bool good = false;
   {
@@ -411,9 +413,7 @@ const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint
     for (const auto& place : warp.places) warp.place_lanes.push_back(place.data());
     check_access(warp, warp.place_lanes, mask, code, line);
   }
-  if (launch_->counter != nullptr) {
-    launch_->counter->multicast_access(count(), warp.places, mask, access, line);
-  }
+  if (launch_->count != nullptr) counter_.multicast_access(warp.places, mask, access, place);
   return warp.places;
 }
 
@@ -497,19 +497,6 @@ void BlockRunner::stopped_warps(bool polling, std::vector<std::pair<BlockRunner*
 void BlockRunner::grant(Warp& warp) {
   warp.stopped = false;
   if (reads_are_stale(warp)) warp.reads.clear();
-}
-
-void BlockRunner::count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                               std::uint32_t code, std::uint32_t line) {
-  const auto shared = reinterpret_cast<std::uint64_t>(warp.shared);
-  std::uint32_t in_shared = 0;
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
-    if (addresses[lane] - shared < warp.total_shared) in_shared |= 1U << lane;
-  }
-  const AccessCode access = AccessCode::unpack(code);
-  Counter::shared_access(count(), addresses, in_shared, access, line);
-  launch_->counter->global_access(count(), addresses, mask & ~in_shared, access, line);
 }
 
 std::vector<const WarpCheck*> BlockRunner::live_checks() const {

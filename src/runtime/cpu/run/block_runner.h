@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "braid/device.h"
-#include "runtime/cpu/check/counter.h"
+#include "runtime/cpu/check/block_counter.h"
 #include "runtime/cpu/check/sanitizer.h"
 #include "runtime/cpu/check/scheduler.h"
 #include "runtime/cpu/run/fiber.h"
@@ -38,8 +38,7 @@ struct Launch {
   Sanitizer* sanitizer = nullptr;      ///< null when nothing is checked
   std::shared_ptr<LaunchCheck> check;  ///< of this launch, then
   Scheduler* scheduler = nullptr;      ///< null to take turns
-  Counter* counter = nullptr;          ///< null when nothing is counted
-  std::shared_ptr<LaunchCount> count;  ///< of this launch, then
+  std::shared_ptr<LaunchCount> count;  ///< null when nothing is counted
   ParameterStorage params;
   /// Where its blocks may meet (WarpContext::grid_workspace).
   alignas(16) mutable std::array<std::uint8_t, 16> workspace{};
@@ -117,14 +116,13 @@ class BlockRunner {
   /// Ends the fiber when the access may not be done. Of each lane at all `places`.
   void check_access(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,
                     std::uint32_t code, std::uint32_t line);
-  /// Where the multicast addresses are on each rank, in order; judged and counted. Ends the fiber
-  /// when the access may not be done.
+  /// Where the multicast addresses are on each rank, in order; judged and, at this place of its
+  /// lines, counted. Ends the fiber when the access may not be done.
   const MulticastPlaces& multicast_places(Warp& warp, const std::uint64_t* addresses,
                                           std::uint32_t mask, std::uint32_t code,
-                                          std::uint32_t line);
-  void count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                    std::uint32_t code, std::uint32_t line);
-  [[nodiscard]] LaunchCount& count() const { return *launch_->count; }
+                                          std::uint32_t line, std::uint32_t place);
+  /// Of what it runs, when the launch is counted.
+  [[nodiscard]] BlockCounter& counter() { return counter_; }
   [[nodiscard]] Sanitizer* sanitizer() const { return launch_->sanitizer; }
   /// Where a warp yields: a loop that comes to have other registers than ever may end by itself,
   /// one that polls several words goes in circles.
@@ -178,6 +176,7 @@ class BlockRunner {
   std::uint32_t used_barriers_ = 0;  ///< bit per barrier that somebody came to
   GuardedMemory shared_memory_;
   std::uint8_t* shared_ = nullptr;  ///< of this launch
+  BlockCounter counter_;
   std::string error_;
 };
 

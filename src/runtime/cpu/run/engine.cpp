@@ -5,6 +5,7 @@
 #include <chrono>
 #include <new>
 #include <system_error>
+#include <utility>
 
 namespace braid::cpu {
 namespace {
@@ -106,7 +107,7 @@ void Engine::wait(const std::shared_ptr<StreamState>& stream,
 std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
   std::unique_lock lock(mutex_);
   ++draining_;
-  if (scheduler_ != nullptr) work_.notify_all();
+  if (scheduler_ != nullptr || counts_apart()) work_.notify_all();
   idle_.wait(lock, [&] { return !stream->busy && stream->queue.empty(); });
   --draining_;
   // Not before: the launches of other ranks may still be on their way.
@@ -183,12 +184,11 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
     grid->total = launch.grid.count();
     ++unfinished_;
     if (counter_ != nullptr) {
-      launch.counter = counter_;
       launch.count = counter_->start_launch(stream->rank, grid->op->name, *grid->op->function,
                                             grid->op->program, grid->total);
     }
     if (grid->total > 1 && sleeping_ > 1) work_.notify_all();
-    grids_.push_back(std::move(grid));
+    (holds_back(launch) ? held_ : grids_).push_back(std::move(grid));
   }
   if (sleeping_ > 0) work_.notify_one();
   return true;
@@ -201,15 +201,40 @@ void Engine::complete(const std::shared_ptr<StreamState>& stream) {
 
 bool Engine::have_work() const {
   if (scheduler_ != nullptr && draining_ == 0) return false;
-  return !tasks_.empty() || !grids_.empty() || !suspended_.empty();
+  if (!tasks_.empty() || !grids_.empty()) return true;
+  if (held_.empty() && suspended_.empty()) return false;
+  // More may be on its way from the host, or come of what is running.
+  return !counts_apart() || (running_ == 0 && draining_ != 0);
+}
+
+/// Whether its blocks wait until nobody else can go on.
+bool Engine::holds_back(const Launch& launch) const {
+  return counts_apart() && launch.waits() == Waits::kAnywhere;
+}
+
+/// One with blocks that are not started: grids take turns, so that ranks that wait for each other
+/// start together.
+std::shared_ptr<Engine::Grid> Engine::take_grid() {
+  std::deque<std::shared_ptr<Grid>>& grids = grids_.empty() ? held_ : grids_;
+  // In which order streams came to those that were held back is chance.
+  const auto next = grids_.empty() ? std::min_element(grids.begin(), grids.end(),
+                                                      [](const auto& a, const auto& b) {
+                                                        return std::pair(a->next, a->stream->rank) <
+                                                               std::pair(b->next, b->stream->rank);
+                                                      })
+                                   : grids.begin();
+  std::shared_ptr<Grid> grid = std::move(*next);
+  grids.erase(next);
+  return grid;
 }
 
 /// Whether to start blocks before resuming those that spin.
 bool Engine::prefer_new() {
-  if (grids_.empty()) return false;
-  if (suspended_.empty()) return true;
-  // Everyone who can be there takes part in a choice.
-  if (scheduler_ != nullptr && suspended_.size() < kMaxLive) return true;
+  if (grids_.empty() && held_.empty()) return false;
+  if (suspended_.empty() || (counts_apart() && !grids_.empty())) return true;
+  // Everyone who can be there takes part in a choice; who is not there makes others poll.
+  const bool all = scheduler_ != nullptr || counts_apart();
+  if (all && suspended_.size() < kMaxLive) return true;
   if (suspended_.size() >= kMaxLive) {
     if (resumed_in_vain_ < suspended_.size()) return false;
     resumed_in_vain_ = 0;
@@ -236,6 +261,7 @@ void Engine::worker() {
       --sleeping_;
       continue;
     }
+    ++running_;
     if (!tasks_.empty()) {
       run_task(lock);
     } else if (prefer_new()) {
@@ -243,6 +269,7 @@ void Engine::worker() {
     } else {
       resume_block(lock, spare);
     }
+    --running_;
   }
 }
 
@@ -275,9 +302,7 @@ void Engine::run_task(std::unique_lock<std::mutex>& lock) {
 }
 
 void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
-  // Grids take turns, so that ranks that wait for each other start together.
-  const std::shared_ptr<Grid> grid = std::move(grids_.front());
-  grids_.pop_front();
+  const std::shared_ptr<Grid> grid = take_grid();
   const Launch& launch = grid->op->launch;
   const std::uint64_t left = grid->total - grid->next;
   std::uint64_t count = 1;
@@ -288,7 +313,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   if (grid->failed) count = left;
   const std::uint64_t first = grid->next;
   grid->next += count;
-  if (grid->next < grid->total) grids_.push_back(grid);
+  if (grid->next < grid->total) (holds_back(launch) ? held_ : grids_).push_back(grid);
   if (grid->failed) {
     finish_blocks(grid, count, {});
     return;
@@ -313,6 +338,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
       return;
     }
   }
+  if (spare != nullptr) spare->counter().finish();
   lock.lock();
   finish_blocks(grid, count, error);
 }
@@ -349,6 +375,7 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
       return;
     }
     if (state == BlockRunner::State::kFailed && error.empty()) error = block.runner->error();
+    block.runner->counter().finish();
     lock.lock();
     if (spare == nullptr && error.empty()) spare = std::move(block.runner);
   }
@@ -369,6 +396,7 @@ void Engine::give_up(std::size_t which, const std::string& error) {
   const Suspended block = std::move(suspended_[which]);
   suspended_.erase(suspended_.begin() + static_cast<std::ptrdiff_t>(which));
   block.runner->abandon();
+  block.runner->counter().finish();
   resumed_in_vain_ = 0;
   finish_blocks(block.grid, 1, error);
 }
@@ -444,7 +472,7 @@ void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t coun
     if (launch.addressed_params != 0) sanitizer_->remove_memory(params_of(launch));
     sanitizer_->end_launch(*launch.check);
   }
-  if (counter_ != nullptr) Counter::end_launch(*grid->op->launch.count);
+  if (counter_ != nullptr) counter_->end_launch(*grid->op->launch.count);
   grid->op.reset();
   --unfinished_;
   complete(grid->stream);

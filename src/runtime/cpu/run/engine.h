@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "runtime/cpu/check/counter.h"
 #include "runtime/cpu/run/block_runner.h"
 
 namespace braid::cpu {
@@ -81,13 +82,16 @@ struct StreamState {
 /// blocks that spin and streams that wait for a value are given up, and fail with its error. A
 /// stream that waits for an event of one that failed fails with it.
 ///
+/// Where launches are counted, those that wait for others go on one block at a time, and only when
+/// nothing else can: their polls are counted, too, and so are few, and the same in each run.
+///
 /// Where all blocks only spin, what they wait for comes from another thread or process, which may
 /// want the core: workers yield it, and soon sleep between looks.
 class Engine {
  public:
   /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
-  /// With a counter, too, there is one thread. With a scheduler work begins when the host waits for
-  /// it: then a seed is a run. Throws kEnvironment when a thread does not start.
+  /// With a scheduler work begins when the host waits for it: then a seed is a run. With a counter
+  /// launches are counted. Throws kEnvironment when a thread does not start.
   Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -141,6 +145,9 @@ class Engine {
   void complete(const std::shared_ptr<StreamState>& stream);
   [[nodiscard]] bool have_work() const;
   [[nodiscard]] bool prefer_new();
+  [[nodiscard]] bool counts_apart() const { return counter_ != nullptr && sanitizer_ == nullptr; }
+  [[nodiscard]] bool holds_back(const Launch& launch) const;
+  std::shared_ptr<Grid> take_grid();
   void start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
   void resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
   std::size_t grant();
@@ -158,6 +165,8 @@ class Engine {
   std::condition_variable idle_;
   int sleeping_ = 0;
   std::deque<std::shared_ptr<Grid>> grids_;  ///< with blocks that are not started
+  std::deque<std::shared_ptr<Grid>> held_;   ///< of these, those that holds_back() names
+  int running_ = 0;                          ///< workers that run something
   std::deque<Suspended> suspended_;
   std::deque<Task> tasks_;
   std::vector<ValueWait> value_waits_;

@@ -4,7 +4,7 @@
 #include "runtime/cpu/run/block_runner.h"
 
 // What generated code calls of the executor: barriers, yields, failures, and the reports to the
-// sanitizer and the counter.
+// sanitizer.
 
 extern "C" {
 
@@ -56,24 +56,6 @@ static void braid_cpu_check(braid::cpu::WarpContext* context, const std::uint64_
   warp->runner->check_access(*warp, {&addresses, 1}, mask, code, line);
 }
 
-static void braid_cpu_count_access(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
-                                   std::uint32_t mask, std::uint32_t code, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->count_access(*warp, addresses, mask, code, line);
-}
-
-static void braid_cpu_count_block(braid::cpu::WarpContext* context, std::uint32_t index,
-                                  std::uint32_t mask) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  braid::cpu::Counter::block(warp->runner->count(), index, mask);
-}
-
-static void braid_cpu_count_branch(braid::cpu::WarpContext* context, std::uint32_t taken,
-                                   std::uint32_t mask, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  braid::cpu::Counter::branch(warp->runner->count(), line, taken, mask);
-}
-
 static void braid_cpu_check_members(braid::cpu::WarpContext* context, const std::uint32_t* members,
                                     std::uint32_t here, std::uint32_t live, std::uint32_t line) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
@@ -120,9 +102,6 @@ std::span<const RuntimeHelper> control_helpers() {
       RuntimeHelper{"braid_cpu_barrier", reinterpret_cast<void*>(&braid_cpu_barrier)},
       RuntimeHelper{"braid_cpu_check", reinterpret_cast<void*>(&braid_cpu_check)},
       RuntimeHelper{"braid_cpu_check_members", reinterpret_cast<void*>(&braid_cpu_check_members)},
-      RuntimeHelper{"braid_cpu_count_access", reinterpret_cast<void*>(&braid_cpu_count_access)},
-      RuntimeHelper{"braid_cpu_count_block", reinterpret_cast<void*>(&braid_cpu_count_block)},
-      RuntimeHelper{"braid_cpu_count_branch", reinterpret_cast<void*>(&braid_cpu_count_branch)},
       RuntimeHelper{"braid_cpu_check_overlap", reinterpret_cast<void*>(&braid_cpu_check_overlap)},
       RuntimeHelper{"braid_cpu_check_defined", reinterpret_cast<void*>(&braid_cpu_check_defined)},
       RuntimeHelper{"braid_cpu_check_fence", reinterpret_cast<void*>(&braid_cpu_check_fence)},

@@ -72,5 +72,7 @@ std::span<const RuntimeHelper> mma_helpers();
 /// Helpers that stop or park the warp (block_runner.cpp).
 std::span<const RuntimeHelper> control_helpers();
 std::span<const RuntimeHelper> multimem_helpers();
+/// Helpers that count accesses (runtime_counts.cpp).
+std::span<const RuntimeHelper> count_helpers();
 
 }  // namespace braid::cpu

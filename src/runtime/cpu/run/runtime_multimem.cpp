@@ -93,12 +93,13 @@ extern "C" {
 /// `values`: in scratch memory, what is loaded, or stored.
 static void braid_cpu_multimem(braid::cpu::WarpContext* context, std::uint8_t* values,
                                const std::uint64_t* addresses, std::uint32_t mask,
-                               std::uint32_t packed, std::uint32_t access, std::uint32_t line) {
+                               std::uint32_t packed, std::uint32_t access, std::uint32_t line,
+                               std::uint32_t place) {
   using namespace braid::cpu;
   auto* warp = static_cast<BlockRunner::Warp*>(context);
   const MultimemCode code = MultimemCode::unpack(packed);
   const MulticastPlaces& places =
-      warp->runner->multicast_places(*warp, addresses, mask, access, line);
+      warp->runner->multicast_places(*warp, addresses, mask, access, line, place);
   const std::size_t element = code.bytes() / code.count;
   const auto parts = [&](std::size_t lane, const auto& move) {
     for (std::size_t k = 0; k < code.count; ++k)

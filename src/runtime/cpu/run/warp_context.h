@@ -5,6 +5,9 @@
 
 namespace braid::cpu {
 
+struct BlockTally;
+struct LineTally;
+
 /// What generated code sees of its warp: it reads these fields by offset.
 struct WarpContext {
   const std::uint8_t* params = nullptr;
@@ -28,6 +31,8 @@ struct WarpContext {
   std::uint32_t cluster_size = 1;
   std::uint32_t explicit_cluster = 0;
   std::uint8_t* grid_workspace = nullptr;     ///< zeros at the start of a launch, for its blocks
+  BlockTally* block_tally = nullptr;          ///< by block of the kernel, when it is counted
+  LineTally* line_tally = nullptr;            ///< by place of CountSites, the same
   std::uint32_t resume = 0;                   ///< where generated code goes on, 0 at the start
   alignas(64) std::uint32_t tid[3][32] = {};  ///< per lane; only when warps are not full rows
   alignas(64) std::uint8_t dump[64] = {};     ///< where masked-off lanes may read
@@ -47,7 +52,7 @@ struct KernelInfo {
 /// What code tells of itself while it runs.
 struct Instrumentation {
   bool checks = false;  ///< each access, to a Sanitizer before it is done
-  bool counts = false;  ///< each block, branch and access, to a Counter
+  bool counts = false;  ///< each block, branch and access, in the tallies of its warp
 };
 
 /// How a run of a warp ends. One that did not end the warp is called again when a barrier lets it

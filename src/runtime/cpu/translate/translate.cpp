@@ -25,6 +25,7 @@ Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::
       aligned_(aligned),
       instrumentation_(instrumentation),
       flow_(function),
+      sites_(function, flow_),
       shapes_(module, function, flow_, aligned),
       b_(out.getContext()) {}
 
@@ -171,11 +172,7 @@ void Translator::emit_block(int index, bool full) {
 /// The instructions of a block under the present mask.
 void Translator::emit_body(int index) {
   const Block& block = flow_.block(index);
-  if (instrumentation_.counts) {
-    call("braid_cpu_count_block", b_.getVoidTy(),
-         {context_, b_.getInt32(static_cast<std::uint32_t>(index)),
-          mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_});
-  }
+  if (instrumentation_.counts) count_block(index);
   for (std::uint32_t i = block.first; i < block.last; ++i) {
     const Instruction& instruction = function_.body[i];
     if (ptx::traits(instruction).unit == ptx::Unit::kMatrix) {

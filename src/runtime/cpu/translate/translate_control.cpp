@@ -284,10 +284,6 @@ void Translator::leave(int from, bool full, Value* dying) {
   go(from, block.next, false);
 }
 
-void Translator::count_branch(Value* taken, Value* mask) {
-  call("braid_cpu_count_branch", b_.getVoidTy(), {context_, taken, mask, b_.getInt32(line_)});
-}
-
 void Translator::emit_end(int index, bool full) {
   const Block& block = flow_.block(index);
   const int component = shapes_.component(index);
@@ -318,11 +314,10 @@ void Translator::emit_end(int index, bool full) {
     case BlockEnd::kGuardedExit:
       if (predicate->getType()->isVectorTy()) {
         Value* dying = b_.CreateBitCast(predicate, b_.getInt32Ty());
-        if (instrumentation_.counts) count_branch(dying, full ? b_.getInt32(~0U) : mask_bits_);
+        if (instrumentation_.counts) count_parting(index, dying);
         leave(index, full, full ? dying : b_.CreateAnd(dying, mask_bits_));
       } else {
         Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
-        if (instrumentation_.counts) count_branch(b_.getInt32(0), everyone);
         if (full || component < 0) {
           // All live lanes return, or none: behind it a full warp is still full.
           llvm::BasicBlock* gone = new_block("gone");
@@ -344,7 +339,6 @@ void Translator::emit_end(int index, bool full) {
     // All its lanes go one way.
     llvm::BasicBlock* taken = new_block("taken");
     llvm::BasicBlock* next = new_block("next");
-    if (instrumentation_.counts) count_branch(b_.getInt32(0), b_.getInt32(0));
     b_.CreateCondBr(predicate, taken, next);
     b_.SetInsertPoint(taken);
     go(index, block.taken, full);
@@ -354,7 +348,7 @@ void Translator::emit_end(int index, bool full) {
   }
   Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
   Value* taken_mask = b_.CreateBitCast(predicate, b_.getInt32Ty());
-  if (instrumentation_.counts) count_branch(taken_mask, everyone);
+  if (instrumentation_.counts) count_parting(index, taken_mask);
   if (!full) taken_mask = b_.CreateAnd(taken_mask, mask_bits_);
   if (const int inside = conditional_block(block); inside >= 0) {
     emit_conditional(index, inside, full,

@@ -24,6 +24,7 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
       bad(i, "a shared variable needs .shared");
     space = home;
   }
+  result.space = space;
   const auto add_offset = [&](Value* value) {
     return offset == 0 ? value
                        : b_.CreateAdd(value, llvm::ConstantInt::get(
@@ -92,14 +93,13 @@ std::uint8_t Translator::scope_of(const Choices& mods) {
 /// Tells the sanitizer and the counter what the active lanes, or `lanes`, are about to do.
 void Translator::check(Address& address, AccessCode code, Value* lanes) {
   if (!instrumentation_.checks && !instrumentation_.counts) return;
-  Value* addresses = to_scratch(0, address_lanes(address));
   if (lanes == nullptr) lanes = execution_bits();
-  const auto tell = [&](const char* helper) {
-    call(helper, b_.getVoidTy(),
+  if (instrumentation_.checks) {
+    Value* addresses = to_scratch(0, address_lanes(address));
+    call("braid_cpu_check", b_.getVoidTy(),
          {context_, addresses, lanes, b_.getInt32(code.pack()), b_.getInt32(line_)});
-  };
-  if (instrumentation_.checks) tell("braid_cpu_check");
-  if (instrumentation_.counts) tell("braid_cpu_count_access");
+  }
+  if (instrumentation_.counts) count_access(address, code, lanes);
 }
 
 /// The same for a load or store, but of parameters. `results`: what a load writes.

@@ -253,6 +253,7 @@ llvm::Value* Translator::uniform_operand(const Instruction& i, std::size_t n) {
 /// Registers hold no memory, so only the scheduler needs to know. A part of a warp may not wait:
 /// the rest could not come.
 llvm::Value* Translator::barrier(Value* id, Value* threads, Value* votes, BarrierKind how) {
+  if (instrumentation_.counts) count_barrier();
   Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
   Value* here = mask_bits_ != nullptr ? mask_bits_ : b_.getInt32(~0U);
   votes = votes == nullptr ? b_.getInt32(0) : b_.CreateAnd(votes, here);
@@ -266,9 +267,10 @@ void Translator::op_barrier(const Instruction& i) {
   if (i.is(Op::kBarrierArrive)) how = BarrierKind::kArrive;
   Value* id = uniform_operand(i, 0);
   Value* threads = uniform_operand(i, 1);
-  const bool instrumented = instrumentation_.checks || instrumentation_.counts;
   if (how == BarrierKind::kPark && i.operands.size() == 1 &&
-      shapes_.known_value(i.operands[0]) == 0U && mask_ == nullptr && aligned_ && !instrumented) {
+      shapes_.known_value(i.operands[0]) == 0U && mask_ == nullptr && aligned_ &&
+      !instrumentation_.checks) {
+    if (instrumentation_.counts) count_barrier();
     parked_ = b_.getInt32(kArrives);
     return;
   }
@@ -330,6 +332,7 @@ Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_
   const bool shared = mods.of("shared::cta") >= 0;
   matrices.where =
       address(i, i.operands[memory], shared ? ptx::Space::kShared : ptx::Space::kGeneric);
+  matrices.where.space = ptx::Space::kShared;
   if (!shared && !matrices.where.table) {
     // Generic addresses, of the window.
     matrices.where.base = field(offsetof(WarpContext, shared), 64);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/cpu/check/sanitizer.h"
+#include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/ptx/ptx.h"
 #include "runtime/cpu/run/runtime_helpers.h"
@@ -62,6 +63,7 @@ class Translator {
     bool dirty = false;
   };
   struct Address {
+    ptx::Space space = ptx::Space::kGeneric;
     bool table = false;
     Value* base = nullptr;     ///< i64, when `table` or `offsets`
     Shape shape;               ///< when `table`
@@ -112,7 +114,6 @@ class Translator {
   void back_edge(int from, int to);
   Value* resume_pointer();
   void park();
-  void count_branch(Value* taken, Value* mask);
   Value* predicate_of_end(const Block& block);
   void write_back(int block);
   void store_register(int reg, Value* value);
@@ -176,6 +177,15 @@ class Translator {
   void check_defined(const Operand& operand, Value* lanes, std::string_view use);
   void track(const Instruction& i);
   Value* defined_results(const Instruction& i, Value* lanes);
+
+  // What is counted: translate_counts.cpp
+  void add_to(std::size_t tally, std::size_t offset, Value* amount);
+  void count_block(int block);
+  void count_parting(int block, Value* lanes);
+  void count_barrier();
+  std::uint32_t count_place() const;
+  void count_access(Address& address, AccessCode code, Value* lanes);
+  void count_shared(const Shape& shape, Value* base, AccessCode code, std::uint32_t mask);
 
   // Integer arithmetic: translate_integer.cpp
   void op_add_sub(const Instruction& i);
@@ -333,6 +343,7 @@ class Translator {
   bool aligned_;
   Instrumentation instrumentation_;
   ControlFlow flow_;
+  CountSites sites_;
   ShapeAnalysis shapes_;
   llvm::IRBuilder<> b_;
 

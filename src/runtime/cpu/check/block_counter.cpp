@@ -1,0 +1,156 @@
+#include "runtime/cpu/check/block_counter.h"
+
+#include <bit>
+#include <utility>
+
+#include "runtime/cpu/check/access_cost.h"
+
+namespace braid::cpu {
+namespace {
+
+bool is_atomic(AccessCode code) {
+  return code.kind == AccessCode::kAtomic || code.kind == AccessCode::kSwap;
+}
+
+TouchedBytes::Effect effect_of(AccessCode code) {
+  const bool atomic = is_atomic(code);
+  return {.reads = code.kind == AccessCode::kLoad || code.kind == AccessCode::kCopyFrom || atomic,
+          .writes = code.kind == AccessCode::kStore || atomic};
+}
+
+/// Whether 32 lanes lie side by side.
+bool is_row(const std::uint64_t* addresses, std::uint64_t bytes) {
+  if (addresses[31] - addresses[0] != 31 * bytes) return false;
+  std::uint64_t differences = 0;
+  for (std::uint64_t l = 0; l < 32; ++l) differences |= addresses[l] ^ (addresses[0] + l * bytes);
+  return differences == 0;
+}
+
+std::uint64_t lanes_of(std::uint32_t mask) {
+  return static_cast<std::uint64_t>(std::popcount(mask));
+}
+
+}  // namespace
+
+void BlockCounter::start(LaunchCount& launch) {
+  if (launch_ == &launch) return;
+  launch_ = &launch;
+  tally_.reset(launch.sites());
+  pages_.fill(nullptr);
+}
+
+void BlockCounter::finish() {
+  if (launch_ == nullptr) return;
+  launch_->add(tally_);
+  launch_ = nullptr;
+}
+
+void BlockCounter::global_access(const std::uint64_t* addresses, std::uint32_t mask,
+                                 AccessCode code, std::uint32_t line) {
+  if (mask == ~0U && is_row(addresses, code.bytes)) {
+    return global_row(addresses[0], code.bytes, mask, code, line);
+  }
+  if (mask != 0) global_lanes(addresses, mask, code, line);
+}
+
+void BlockCounter::global_lanes(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
+                                std::uint32_t line) {
+  const TouchedBytes::Effect effect = effect_of(code);
+  const std::uint64_t bytes = code.bytes;
+  TouchedBytes::Page* page = nullptr;
+  // Neighbours are often in one word of a page: it is touched once for all.
+  std::size_t word = 0;
+  std::uint64_t bits = 0;
+  const auto touch = [&] {
+    if (bits != 0) page->touch_word(word, std::exchange(bits, 0), effect);
+  };
+  SectorSet sectors;
+  std::uint64_t lanes = 0, peers = 0;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const std::uint64_t address = addresses[std::countr_zero(left)];
+    if (page == nullptr || page->number() != address / TouchedBytes::kPageBytes) {
+      touch();
+      page = &page_of(address);
+    }
+    // Constants and what else is no memory of a rank.
+    if (!page->piece().holds(address)) continue;
+    ++lanes;
+    if (page->piece().rank != launch_->rank()) ++peers;
+    sectors.add(address, code.bytes);
+    const std::uint64_t offset = address % TouchedBytes::kPageBytes;
+    if (offset % 64 + bytes > 64) {
+      page->touch(offset, bytes, effect);
+      continue;
+    }
+    if (offset / 64 != word) touch();
+    word = offset / 64;
+    bits |= ((std::uint64_t{1} << bytes) - 1) << offset % 64;
+  }
+  touch();
+  if (lanes == 0) return;
+  LineTally& tally = tally_.lines[line];
+  ++tally.global_requests;
+  tally.global_sectors += sectors.count();
+  tally.global_bytes += lanes * bytes;
+  tally.peer_bytes += peers * bytes;
+  if (is_atomic(code)) tally.atomics += lanes;
+}
+
+void BlockCounter::global_row(std::uint64_t base, std::uint32_t step, std::uint32_t mask,
+                              AccessCode code, std::uint32_t line) {
+  if (mask == 0) return;
+  const std::uint64_t end = base + std::uint64_t{31} * step + code.bytes;
+  const TouchedBytes::Page* const first = &page_of(base);
+  const bool whole = step == 0 || mask == ~0U;
+  if (!whole || !first->piece().holds(base) || end > first->piece().end) {
+    std::array<std::uint64_t, 32> addresses{};
+    for (std::uint32_t lane = 0; lane < 32; ++lane) {
+      addresses[lane] = base + std::uint64_t{lane} * step;
+    }
+    global_lanes(addresses.data(), mask, code, line);
+    return;
+  }
+  LineTally& tally = tally_.lines[line];
+  const std::uint64_t bytes = lanes_of(mask) * code.bytes;
+  ++tally.global_requests;
+  tally.global_sectors += (end - 1) / SectorSet::kBytes - base / SectorSet::kBytes + 1;
+  tally.global_bytes += bytes;
+  if (first->piece().rank != launch_->rank()) tally.peer_bytes += bytes;
+  if (is_atomic(code)) tally.atomics += lanes_of(mask);
+  for (std::uint64_t at = base; at < end;) {
+    const std::uint64_t offset = at % TouchedBytes::kPageBytes;
+    page_of(at).touch(offset, end - at, effect_of(code));
+    at += TouchedBytes::kPageBytes - offset;
+  }
+}
+
+void BlockCounter::shared_access(const std::uint64_t* addresses, std::uint32_t mask,
+                                 AccessCode code, std::uint32_t line) {
+  if (mask == 0) return;
+  const SharedCost cost = shared_cost(addresses, mask, code.bytes);
+  LineTally& tally = tally_.lines[line];
+  ++tally.shared_requests;
+  tally.shared_wavefronts += cost.wavefronts;
+  tally.bank_conflicts += cost.conflicts;
+  if (is_atomic(code)) tally.atomics += lanes_of(mask);
+}
+
+void BlockCounter::multicast_access(const MulticastPlaces& places, std::uint32_t mask,
+                                    AccessCode code, std::uint32_t line) {
+  if (mask == 0) return;
+  const std::uint64_t bytes = lanes_of(mask) * code.bytes;
+  LineTally& tally = tally_.lines[line];
+  ++tally.global_requests;
+  tally.global_bytes += bytes;
+  tally.global_sectors += (bytes + SectorSet::kBytes - 1) / SectorSet::kBytes;
+  if (is_atomic(code)) tally.atomics += lanes_of(mask);
+  tally.peer_bytes += bytes * (code.kind == AccessCode::kLoad ? 1 : places.size());
+  for (const auto& place : places) {
+    for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+      const std::uint64_t address = place[static_cast<std::size_t>(std::countr_zero(left))];
+      page_of(address).touch(address % TouchedBytes::kPageBytes, code.bytes, effect_of(code));
+    }
+  }
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "runtime/cpu/check/launch_count.h"
+#include "runtime/cpu/check/sanitizer.h"
+#include "runtime/cpu/check/tally.h"
+#include "runtime/cpu/check/touched_bytes.h"
+#include "runtime/cpu/run/multicast.h"
+
+namespace braid::cpu {
+
+/// Counts what the blocks of one BlockRunner do; only one thread at a time calls it. `line` is a
+/// place in the lines of CountSites; addresses are by lane, of those in `mask`.
+class BlockCounter {
+ public:
+  /// What comes belongs to this launch.
+  void start(LaunchCount& launch);
+  /// Adds what was counted to the launch.
+  void finish();
+  [[nodiscard]] Tally& tally() { return tally_; }
+
+  void global_access(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
+                     std::uint32_t line);
+  /// The same where lane l is at base + l * step: all at one place, or side by side.
+  void global_row(std::uint64_t base, std::uint32_t step, std::uint32_t mask, AccessCode code,
+                  std::uint32_t line);
+  void shared_access(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
+                     std::uint32_t line);
+  /// An access by multimem, whose lanes are at `places` on each rank. A reduction is done on the
+  /// way: one answer comes over the links; what is stored goes to each rank.
+  void multicast_access(const MulticastPlaces& places, std::uint32_t mask, AccessCode code,
+                        std::uint32_t line);
+
+ private:
+  void global_lanes(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
+                    std::uint32_t line);
+  TouchedBytes::Page& page_of(std::uint64_t address) {
+    const std::uint64_t number = address / TouchedBytes::kPageBytes;
+    // Buffers often lie a power of two of pages apart.
+    TouchedBytes::Page*& page = pages_[(number ^ number >> 7U ^ number >> 14U) % pages_.size()];
+    if (page == nullptr || page->number() != number) page = &launch_->touched().page(number);
+    return *page;
+  }
+
+  LaunchCount* launch_ = nullptr;
+  Tally tally_;
+  /// Pages of the launch by their number, so that a lock is seldom needed.
+  std::array<TouchedBytes::Page*, 128> pages_{};
+};
+
+}  // namespace braid::cpu

@@ -1,0 +1,86 @@
+#include "runtime/cpu/check/tally.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "braid/error.h"
+#include "runtime/cpu/ptx/opcodes.h"
+
+namespace braid::cpu {
+
+BlockTally& BlockTally::operator+=(const BlockTally& other) {
+  full += other.full;
+  partial += other.partial;
+  lanes += other.lanes;
+  parted += other.parted;
+  return *this;
+}
+
+LineTally& LineTally::operator+=(const LineTally& other) {
+  global_requests += other.global_requests;
+  global_sectors += other.global_sectors;
+  global_bytes += other.global_bytes;
+  peer_bytes += other.peer_bytes;
+  shared_requests += other.shared_requests;
+  shared_wavefronts += other.shared_wavefronts;
+  bank_conflicts += other.bank_conflicts;
+  atomics += other.atomics;
+  barriers += other.barriers;
+  return *this;
+}
+
+Counts LineTally::counts() const {
+  return {.global_requests = global_requests,
+          .global_sectors = global_sectors,
+          .global_bytes = global_bytes,
+          .peer_bytes = peer_bytes,
+          .shared_requests = shared_requests,
+          .shared_wavefronts = shared_wavefronts,
+          .bank_conflicts = bank_conflicts,
+          .atomics = atomics,
+          .barriers = barriers};
+}
+
+CountSites::CountSites(const ptx::Function& function, const ControlFlow& flow) {
+  std::set<std::uint32_t> starts;
+  for (const cpu::Block& block : flow.blocks()) starts.insert(block.first);
+  for (const cpu::Block& block : flow.blocks()) {
+    // What stands at the end of a block is its terminator, unless the next block starts there.
+    const bool ends = block.last < function.body.size() &&
+                      (block.first == block.last || !starts.contains(block.last));
+    const bool branches = block.end == BlockEnd::kBranch || block.end == BlockEnd::kGuardedExit;
+    blocks_.push_back({block.first, block.last + (ends ? 1 : 0), block.line, branches});
+    for (std::uint32_t i = block.first; i < block.last; ++i) {
+      const ptx::Instruction& instruction = function.body[i];
+      const auto unit = ptx::traits(instruction).unit;
+      if (unit == ptx::Unit::kMemory || unit == ptx::Unit::kSync ||
+          (instruction.entry != nullptr && instruction.entry->has_address())) {
+        lines_.push_back(instruction.line);
+      }
+    }
+  }
+  std::sort(lines_.begin(), lines_.end());
+  lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+}
+
+std::size_t CountSites::place_of(std::uint32_t line) const {
+  const auto place = std::lower_bound(lines_.begin(), lines_.end(), line);
+  if (place == lines_.end() || *place != line) {
+    throw_internal("cpu", "nothing is counted at line " + std::to_string(line));
+  }
+  return static_cast<std::size_t>(place - lines_.begin());
+}
+
+void Tally::reset(const CountSites& sites) {
+  blocks.assign(sites.blocks().size(), {});
+  lines.assign(sites.lines().size(), {});
+}
+
+Tally& Tally::operator+=(const Tally& other) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] += other.blocks[i];
+  for (std::size_t i = 0; i < lines.size(); ++i) lines[i] += other.lines[i];
+  return *this;
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "braid/counts.h"
+#include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/translate/control_flow.h"
+
+namespace braid::cpu {
+
+/// How often a block of a kernel ran. Generated code adds to it: what its instructions come to is
+/// worked out from that at the end.
+struct BlockTally {
+  std::uint64_t full = 0;     ///< with all 32 lanes
+  std::uint64_t partial = 0;  ///< with some of them
+  std::uint64_t lanes = 0;    ///< of those
+  std::uint64_t parted = 0;   ///< times that lanes went different ways at its end
+  BlockTally& operator+=(const BlockTally& other);
+};
+
+/// What the accesses and barriers of a line did, as in Counts. Generated code adds to it, to the
+/// four from `shared_requests` on at once.
+struct LineTally {
+  std::uint64_t global_requests = 0;
+  std::uint64_t global_sectors = 0;
+  std::uint64_t global_bytes = 0;
+  std::uint64_t peer_bytes = 0;
+  std::uint64_t shared_requests = 0;
+  std::uint64_t shared_wavefronts = 0;
+  std::uint64_t bank_conflicts = 0;
+  std::uint64_t atomics = 0;
+  std::uint64_t barriers = 0;
+  LineTally& operator+=(const LineTally& other);
+  [[nodiscard]] Counts counts() const;
+};
+
+/// What of a kernel is counted one by one: the blocks of its ControlFlow, in that order, and the
+/// lines with accesses or barriers.
+class CountSites {
+ public:
+  struct Block {
+    std::uint32_t first = 0, end = 0;  ///< instructions, the terminator too
+    std::uint32_t line = 0;            ///< of the branch at its end
+    bool branches = false;             ///< it has a conditional one
+  };
+  CountSites(const ptx::Function& function, const ControlFlow& flow);
+  [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& lines() const { return lines_; }
+  [[nodiscard]] std::size_t place_of(std::uint32_t line) const;
+
+ private:
+  std::vector<Block> blocks_;
+  std::vector<std::uint32_t> lines_;  ///< ascending
+};
+
+struct Tally {
+  std::vector<BlockTally> blocks;
+  std::vector<LineTally> lines;
+  /// Starts again at zero, for these sites.
+  void reset(const CountSites& sites);
+  /// Of the same sites.
+  Tally& operator+=(const Tally& other);
+};
+
+}  // namespace braid::cpu

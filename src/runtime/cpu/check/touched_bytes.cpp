@@ -1,0 +1,81 @@
+#include "runtime/cpu/check/touched_bytes.h"
+
+#include <bit>
+#include <utility>
+
+namespace braid::cpu {
+
+void RankMemory::add(int rank, std::uint64_t address, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  pieces_[address] = {address, address + bytes, rank};
+}
+
+void RankMemory::remove(std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  pieces_.erase(address);
+}
+
+RankMemory::Piece RankMemory::find(std::uint64_t begin, std::uint64_t end) const {
+  const std::lock_guard lock(mutex_);
+  auto piece = pieces_.lower_bound(end);
+  if (piece == pieces_.begin()) return {};
+  --piece;
+  return piece->second.end > begin ? piece->second : Piece{};
+}
+
+std::uint64_t TouchedBytes::Page::count() const {
+  std::uint64_t bytes = 0;
+  for (const auto* bits : {&read_, &written_}) {
+    for (const auto& word : *bits) {
+      const std::uint64_t here = word.load(std::memory_order_relaxed);
+      if (here == 0) continue;
+      bytes += here == ~std::uint64_t{0} ? 64 : static_cast<std::uint64_t>(std::popcount(here));
+    }
+  }
+  return bytes;
+}
+
+void TouchedBytes::Page::reset(std::uint64_t number, RankMemory::Piece piece) {
+  number_ = number;
+  piece_ = piece;
+  for (auto* bits : {&read_, &written_}) {
+    for (auto& word : *bits) word.store(0, std::memory_order_relaxed);
+  }
+}
+
+std::unique_ptr<TouchedBytes::Page> TouchedBytes::Pool::take() {
+  const std::lock_guard lock(mutex_);
+  if (pages_.empty()) return std::make_unique<Page>();
+  std::unique_ptr<Page> page = std::move(pages_.back());
+  pages_.pop_back();
+  return page;
+}
+
+void TouchedBytes::Pool::give(std::unique_ptr<Page> page) {
+  const std::lock_guard lock(mutex_);
+  pages_.push_back(std::move(page));
+}
+
+TouchedBytes::~TouchedBytes() {
+  for (auto& [number, page] : pages_) pool_.give(std::move(page));
+}
+
+TouchedBytes::Page& TouchedBytes::page(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Page>& page = pages_[number];
+  if (page == nullptr) {
+    const std::uint64_t begin = number * kPageBytes;
+    page = pool_.take();
+    page->reset(number, memory_.find(begin, begin + kPageBytes));
+  }
+  return *page;
+}
+
+std::uint64_t TouchedBytes::count() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t bytes = 0;
+  for (const auto& [number, page] : pages_) bytes += page->count();
+  return bytes;
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace braid::cpu {
+
+/// The memory of a device's ranks. Thread safe.
+class RankMemory {
+ public:
+  struct Piece {
+    std::uint64_t begin = 0, end = 0;
+    int rank = -1;
+    [[nodiscard]] bool holds(std::uint64_t address) const {
+      return begin <= address && address < end;
+    }
+  };
+  void add(int rank, std::uint64_t address, std::size_t bytes);
+  void remove(std::uint64_t address);
+  /// The one that has bytes in [begin, end), which are at most a page: pieces are pages apart.
+  [[nodiscard]] Piece find(std::uint64_t begin, std::uint64_t end) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, Piece> pieces_;
+};
+
+/// Which bytes of memory one launch read before it wrote them, and which it wrote. Thread safe: a
+/// byte that is written before it is read, in the order of the kernel's own barriers and flags, is
+/// so here.
+class TouchedBytes {
+ public:
+  static constexpr std::uint64_t kPageBytes = 4096;
+  struct Effect {
+    bool reads = false, writes = false;
+  };
+  class Page {
+   public:
+    /// Of nothing touched so far.
+    void reset(std::uint64_t number, RankMemory::Piece piece);
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+    /// Of the rank's memory that is in the page.
+    [[nodiscard]] const RankMemory::Piece& piece() const { return piece_; }
+    /// Bytes from `offset` on, those beyond the page left out.
+    void touch(std::uint64_t offset, std::uint64_t bytes, Effect effect);
+    /// Those bytes of a word of 64 whose bits are set.
+    void touch_word(std::size_t word, std::uint64_t bits, Effect effect) {
+      const std::uint64_t fresh = bits & ~written_[word].load(std::memory_order_relaxed);
+      if (fresh == 0) return;
+      if (effect.reads) add(read_[word], fresh);
+      if (effect.writes) add(written_[word], fresh);
+    }
+    [[nodiscard]] std::uint64_t count() const;
+
+   private:
+    static void add(std::atomic<std::uint64_t>& word, std::uint64_t bits) {
+      if ((bits & ~word.load(std::memory_order_relaxed)) == 0) return;
+      if (bits == ~std::uint64_t{0}) {
+        word.store(bits, std::memory_order_relaxed);  // whatever others add
+      } else {
+        word.fetch_or(bits, std::memory_order_relaxed);
+      }
+    }
+
+    std::uint64_t number_ = 0;
+    RankMemory::Piece piece_;
+    std::array<std::atomic<std::uint64_t>, kPageBytes / 64> read_{}, written_{};
+  };
+
+  /// Pages that no launch uses: the system takes longer to give memory than a launch to fill it.
+  class Pool {
+   public:
+    std::unique_ptr<Page> take();
+    void give(std::unique_ptr<Page> page);
+
+   private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Page>> pages_;
+  };
+
+  TouchedBytes(const RankMemory& memory, Pool& pool) : memory_(memory), pool_(pool) {}
+  ~TouchedBytes();
+  TouchedBytes(const TouchedBytes&) = delete;
+  TouchedBytes& operator=(const TouchedBytes&) = delete;
+  /// Stays where it is.
+  Page& page(std::uint64_t number);
+  /// Read, plus written.
+  [[nodiscard]] std::uint64_t count() const;
+
+ private:
+  const RankMemory& memory_;
+  Pool& pool_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
+};
+
+inline void TouchedBytes::Page::touch(std::uint64_t offset, std::uint64_t bytes, Effect effect) {
+  const std::uint64_t end = offset + bytes < kPageBytes ? offset + bytes : kPageBytes;
+  while (offset < end) {
+    const std::uint64_t low = offset % 64;
+    const std::uint64_t here = end - offset < 64 - low ? end - offset : 64 - low;
+    touch_word(offset / 64, ~std::uint64_t{0} >> (64 - here) << low, effect);
+    offset += here;
+  }
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,112 @@
+#include <llvm/IR/Constants.h>
+
+#include <array>
+#include <bit>
+
+#include "runtime/cpu/check/access_cost.h"
+#include "runtime/cpu/translate/translator.h"
+
+// Counts cost little where they are the same each time: generated code adds to the tallies of its
+// block, and of a line in shared memory where the lanes lie in a pattern that is known by now.
+
+namespace braid::cpu {
+
+/// `tally`: the field of WarpContext with the tallies; `offset`: into them. Of one word, or
+/// several.
+void Translator::add_to(std::size_t tally, std::size_t offset, Value* amount) {
+  Value* tallies = b_.CreateIntToPtr(field(tally, 64), b_.getPtrTy());
+  Value* pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), tallies, offset);
+  Value* old = b_.CreateAlignedLoad(amount->getType(), pointer, llvm::Align(8));
+  b_.CreateAlignedStore(b_.CreateAdd(old, amount), pointer, llvm::Align(8));
+}
+
+void Translator::count_block(int block) {
+  const auto add = [&](std::size_t member, Value* amount) {
+    add_to(offsetof(WarpContext, block_tally),
+           static_cast<std::size_t>(block) * sizeof(BlockTally) + member, amount);
+  };
+  if (mask_bits_ == nullptr) {
+    add(offsetof(BlockTally, full), b_.getInt64(1));
+    return;
+  }
+  Value* lanes = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, mask_bits_);
+  add(offsetof(BlockTally, partial), b_.getInt64(1));
+  add(offsetof(BlockTally, lanes), b_.CreateZExt(lanes, b_.getInt64Ty()));
+}
+
+/// At the end of a block, where `lanes` go another way than the others.
+void Translator::count_parting(int block, Value* lanes) {
+  Value* here = mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_;
+  lanes = b_.CreateAnd(lanes, here);
+  Value* parts = b_.CreateAnd(b_.CreateICmpNE(lanes, b_.getInt32(0)), b_.CreateICmpNE(lanes, here));
+  add_to(offsetof(WarpContext, block_tally),
+         static_cast<std::size_t>(block) * sizeof(BlockTally) + offsetof(BlockTally, parted),
+         b_.CreateZExt(parts, b_.getInt64Ty()));
+}
+
+std::uint32_t Translator::count_place() const {
+  return static_cast<std::uint32_t>(sites_.place_of(line_));
+}
+
+void Translator::count_barrier() {
+  add_to(offsetof(WarpContext, line_tally),
+         count_place() * sizeof(LineTally) + offsetof(LineTally, barriers), b_.getInt64(1));
+}
+
+/// What `lanes` do there.
+void Translator::count_access(Address& address, AccessCode code, Value* lanes) {
+  // What lies there is no memory of a rank.
+  if (address.space == ptx::Space::kLocal || address.space == ptx::Space::kConst) return;
+  const bool shared = address.space == ptx::Space::kShared;
+  const auto* known_lanes = llvm::dyn_cast<llvm::ConstantInt>(lanes);
+  if (shared && address.table && known_lanes != nullptr) {
+    count_shared(address.shape, address.base, code,
+                 static_cast<std::uint32_t>(known_lanes->getZExtValue()));
+    return;
+  }
+  Value* packed = b_.getInt32(code.pack());
+  Value* place = b_.getInt32(count_place());
+  const bool uniform = address.table && address.shape.is_uniform();
+  if (address.space == ptx::Space::kGlobal &&
+      (uniform || (address.table && is_consecutive(address.shape, code.bytes)))) {
+    call("braid_cpu_count_row", b_.getVoidTy(),
+         {context_, address.base, b_.getInt32(uniform ? 0 : code.bytes), lanes, packed, place});
+    return;
+  }
+  const bool global = address.space == ptx::Space::kGlobal;
+  call(shared   ? "braid_cpu_count_shared"
+       : global ? "braid_cpu_count_global"
+                : "braid_cpu_count_access",
+       b_.getVoidTy(), {context_, to_scratch(0, address_lanes(address)), lanes, packed, place});
+}
+
+/// An access to shared memory by lanes that are known, in places that are, but for their base.
+void Translator::count_shared(const Shape& shape, Value* base, AccessCode code,
+                              std::uint32_t mask) {
+  const bool atomic = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kSwap;
+  // Accesses of less than a word may straddle others, depending on where in a word the base is.
+  std::array<llvm::Constant*, 4> amounts{};
+  const std::uint32_t step = std::min<std::uint32_t>(code.bytes, 4);
+  for (std::uint32_t start = 0; start < 4; ++start) {
+    std::array<std::uint64_t, 32> addresses{};
+    for (std::size_t l = 0; l < 32; ++l) {
+      constexpr std::uint64_t kOrigin = std::uint64_t{1} << 40U;  // offsets may be negative
+      addresses[l] = kOrigin + start / step * step + static_cast<std::uint64_t>(shape.table[l]);
+    }
+    const SharedCost cost = shared_cost(addresses.data(), mask, code.bytes);
+    const std::uint64_t atomics = atomic ? static_cast<std::uint64_t>(std::popcount(mask)) : 0;
+    amounts[start] = llvm::ConstantDataVector::get(
+        llvm_, llvm::ArrayRef<std::uint64_t>({1, cost.wavefronts, cost.conflicts, atomics}));
+  }
+  Value* amount = amounts[0];
+  for (std::uint32_t start = step; start < 4; start += step) {
+    if (amounts[start] == amounts[0]) continue;
+    Value* here = b_.CreateICmpEQ(b_.CreateAnd(base, 3), b_.getInt64(start));
+    amount = b_.CreateSelect(here, amounts[start], amount);
+  }
+  static_assert(offsetof(LineTally, atomics) == offsetof(LineTally, shared_requests) + 24);
+  add_to(offsetof(WarpContext, line_tally),
+         count_place() * sizeof(LineTally) + offsetof(LineTally, shared_requests), amount);
+}
+
+}  // namespace braid::cpu
