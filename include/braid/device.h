@@ -33,6 +33,14 @@ struct KernelImage {
   std::string file;                 ///< of whoever wrote it, "sum.cu" or "sum.ptx"; may be empty
 };
 
+/// What a kernel takes, as its code declares it.
+struct FunctionParameter {
+  std::size_t bytes = 0;
+  std::string type;  ///< "u64", "b8[12]"
+  std::string name;
+  std::uint32_t line = 0;  ///< of the PTX
+};
+
 /// One address for memory of many ranks: what is written there reaches each part that is bound.
 class BRAID_API Multicast {
  public:
@@ -70,7 +78,7 @@ class BRAID_API Function {
   /// than 48 KiB. Throws kEnvironment when the device has not that much.
   virtual void set_max_dynamic_shared(std::uint32_t bytes) = 0;
   /// Bytes of each parameter, in order; empty on a device that does not say.
-  [[nodiscard]] virtual std::vector<std::size_t> parameter_sizes() const { return {}; }
+  [[nodiscard]] virtual std::vector<FunctionParameter> parameters() const { return {}; }
 };
 
 /// Loaded code of one rank. The functions live as long as the module.
