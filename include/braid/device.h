@@ -205,6 +205,9 @@ class BRAID_API Device {
   }
   /// What the checks found so far; always empty on a device without any, or with them off.
   [[nodiscard]] virtual std::vector<Finding> findings() { return {}; }
+  /// What they found that harms nothing, of kind "note": warps that write the same value to one
+  /// place, and reads that race and whose values nobody uses.
+  [[nodiscard]] virtual std::vector<Finding> notes() { return {}; }
   /// Where every interleaving is tried (Schedule::Kind::kAll): notes that a run is over,
   /// all its streams synchronized, and returns whether the next run will be another one. The runs
   /// must do the same work. Else false.

@@ -125,7 +125,7 @@ WorldOptions world_options(const PtxOptions& options, bool count) {
 /// What came of the launches.
 struct PtxReport {
   std::string error;
-  std::vector<Finding> findings;
+  std::vector<Finding> findings, notes;
   std::uint64_t interleavings = 0;
   double run_ms = 0;
   std::vector<double> launch_ms;  ///< of those that are timed, in rising order
@@ -181,6 +181,7 @@ PtxReport run(const PtxOptions& options, const LaunchConfig& config, Device& dev
   }
   report.run_ms = milliseconds_since(start);
   report.findings = device.findings();
+  report.notes = device.notes();
   std::sort(report.launch_ms.begin(), report.launch_ms.end());
   return report;
 }
@@ -199,6 +200,7 @@ void print_json(const PtxOptions& options, const PtxReport& report, Device& devi
   if (count_on != nullptr) document.set("counts", counts_json(device.counts(), *count_on));
   if (!options.checks.sanitize.empty()) {
     document.set("findings", findings_json(report.findings));
+    document.set("notes", findings_json(report.notes));
   }
   fmt::print("{}\n", document.indented());
 }
@@ -212,7 +214,7 @@ void print_text(const PtxOptions& options, const PtxReport& report, Device& devi
   }
   if (options.checks.schedule == "all") fmt::print("  {} interleavings\n", report.interleavings);
   if (count_on != nullptr) fmt::print("\n{}\n", count_tables(device.counts(), *count_on));
-  if (!options.checks.sanitize.empty()) print_findings(report.findings);
+  if (!options.checks.sanitize.empty()) print_findings(report.findings, report.notes);
 }
 
 }  // namespace

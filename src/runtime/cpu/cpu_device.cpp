@@ -406,6 +406,10 @@ class CpuDevice final : public Device {
     if (core_->sanitizer == nullptr) return {};
     return core_->sanitizer->findings();
   }
+  [[nodiscard]] std::vector<Finding> notes() override {
+    if (core_->sanitizer == nullptr) return {};
+    return core_->sanitizer->notes();
+  }
   bool next_interleaving() override { return core_->engine.next_interleaving(); }
   [[nodiscard]] std::vector<KernelCounts> counts() override {
     if (core_->counter == nullptr) return {};
