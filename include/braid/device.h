@@ -33,6 +33,14 @@ struct KernelImage {
   std::string file;                 ///< of whoever wrote it, "sum.cu" or "sum.ptx"; may be empty
 };
 
+/// What a kernel takes, as its code declares it.
+struct FunctionParameter {
+  std::size_t bytes = 0;
+  std::string type;  ///< "u64", "b8[12]"
+  std::string name;
+  std::uint32_t line = 0;  ///< of the PTX
+};
+
 /// One address for memory of many ranks: what is written there reaches each part that is bound.
 /// Every rank is added, by whom it lives with, before memory of any is bound; memory of all is
 /// bound before any uses the address. It goes away before its memory does.
@@ -77,7 +85,7 @@ class BRAID_API Function {
   /// than 48 KiB. Throws kEnvironment when the device has not that much.
   virtual void set_max_dynamic_shared(std::uint32_t bytes) = 0;
   /// Bytes of each parameter, in order; empty on a device that does not say.
-  [[nodiscard]] virtual std::vector<std::size_t> parameter_sizes() const { return {}; }
+  [[nodiscard]] virtual std::vector<FunctionParameter> parameters() const { return {}; }
 };
 
 /// Loaded code of one rank. The functions live as long as the module.
@@ -207,6 +215,9 @@ class BRAID_API Device {
   }
   /// What the checks found so far; always empty on a device without any, or with them off.
   [[nodiscard]] virtual std::vector<Finding> findings() { return {}; }
+  /// What they found that harms nothing, of kind "note": warps that write the same value to one
+  /// place, and reads that race and whose values nobody uses.
+  [[nodiscard]] virtual std::vector<Finding> notes() { return {}; }
   /// Where every interleaving is tried (Schedule::Kind::kAll): notes that a run is over,
   /// all its streams synchronized, and returns whether the next run will be another one. The runs
   /// must do the same work. Else false.

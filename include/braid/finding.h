@@ -12,7 +12,7 @@ namespace braid {
 /// when it runs with checks on.
 struct BRAID_API Finding {
   std::string kind;     ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "mask",
-                        ///< "deadlock"
+                        ///< "deadlock"; or "note", see Device::notes()
   std::string message;  ///< what happened, without the place
   int rank = 0;
   std::string kernel;

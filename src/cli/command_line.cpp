@@ -17,6 +17,7 @@
 
 #include "braid/error.h"
 #include "cli/commands.h"
+#include "cli/ptx_arguments.h"
 #include "codegen/device_model.h"
 #include "ir/text.h"
 #include "lowering/passes.h"
@@ -317,16 +318,22 @@ void add_ptx(CLI::App& app, int* exit_code) {
   command->add_option("--entry", options->entry, "Name of the kernel (extern \"C\")")->required();
   command->add_option("--grid", options->grid, "Blocks: X,Y,Z (default 1)");
   command->add_option("--block", options->block, "Threads of a block: X,Y,Z (default 1)");
+  command->add_option("--cluster", options->cluster, "Blocks of a cluster: X,Y,Z (default 1)");
   require_integer(
       *command->add_option("--shared", options->shared, "Bytes of dynamic shared memory"), 0,
       UINT32_MAX);
   command
       ->add_option("--arg", options->args,
-                   "The arguments in order: i32:7, f32:0.5, zero:f32:1024, random:f32:1024, "
-                   "poison:f32:1024 (nobody wrote it), or FILE.safetensors:TENSOR")
+                   "The arguments in order: " + std::string(PtxArguments::kForms))
       ->allow_extra_args(false);
   command->add_option("--out", options->output,
                       "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
+  require_integer(*command->add_option("--repeat", options->repeat,
+                                       "Launches, each from the same buffers (default 1)"),
+                  1, 1'000'000);
+  command->add_flag("--time", options->time,
+                    "Say how long a launch takes: the least and the median of --repeat, after one "
+                    "more that is not timed");
   add_check_options(*command, &options->checks);
   add_cache_dir(*command, &options->cache_dir);
   add_json(*command, &options->json);

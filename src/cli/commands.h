@@ -79,9 +79,11 @@ struct PlanBuffersOptions {
 [[nodiscard]] int plan_buffers(const PlanBuffersOptions& options);
 
 struct PtxOptions {
-  std::string file, entry, grid = "1", block = "1", output, cache_dir;
+  std::string file, entry, grid = "1", block = "1", cluster = "1", output, cache_dir;
   std::vector<std::string> args;
   std::uint32_t shared = 0;
+  std::uint32_t repeat = 1;  ///< launches
+  bool time = false;         ///< each of them
   CheckOptions checks;
   bool json = false;
 };

@@ -38,12 +38,14 @@ Json kernels_json(const std::vector<KernelReport>& kernels) {
   return list;
 }
 
-void print_findings(const std::vector<Finding>& findings) {
+void print_findings(const std::vector<Finding>& findings, const std::vector<Finding>& notes) {
+  for (const Finding& note : notes) fmt::print("  {}\n", note.text());
   for (const Finding& finding : findings) fmt::print("  {}\n", finding.text());
-  fmt::print("  sanitizer: {}\n", findings.empty() ? "no finding"
-                                  : findings.size() == 1
-                                      ? "1 finding"
-                                      : fmt::format("{} findings", findings.size()));
+  const auto count = [](std::size_t n, std::string_view what) {
+    return fmt::format("{} {}{}", n == 0 ? "no" : std::to_string(n), what, n > 1 ? "s" : "");
+  };
+  fmt::print("  sanitizer: {}{}\n", count(findings.size(), "finding"),
+             notes.empty() ? "" : ", " + count(notes.size(), "note"));
 }
 
 Json findings_json(const std::vector<Finding>& findings) {

@@ -13,7 +13,8 @@ namespace braid::cli {
 [[nodiscard]] Json kernels_json(const std::vector<KernelReport>& kernels);
 
 /// What the sanitizer found, a line each, and their number.
-void print_findings(const std::vector<Finding>& findings);
+/// Notes do not count as findings.
+void print_findings(const std::vector<Finding>& findings, const std::vector<Finding>& notes);
 [[nodiscard]] Json findings_json(const std::vector<Finding>& findings);
 
 }  // namespace braid::cli

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
-#include <memory>
-#include <optional>
-#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "braid/error.h"
 #include "braid/executable.h"
@@ -15,7 +15,7 @@
 #include "cli/common.h"
 #include "cli/count_report.h"
 #include "cli/kernel_report.h"
-#include "cli/safetensors.h"
+#include "cli/ptx_arguments.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
 #include "runtime/compile/compiler.h"
@@ -26,29 +26,10 @@ namespace braid::cli {
 
 namespace {
 
-/// One argument of the kernel: a scalar's bytes, or a buffer and its address.
-struct Argument {
-  std::string name;
-  std::uint64_t bits = 0;
-  std::unique_ptr<Memory> memory;  ///< null for a scalar
-  DType dtype = DType::kF32;       ///< of a scalar
-  HostTensor tensor;               ///< what the buffer holds at first; its type
-  bool filled = true;              ///< else nobody wrote it
-};
-
 template <class T>
 bool parse_number(std::string_view text, T* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   return error == std::errc() && end == text.data() + text.size();
-}
-
-template <class T>
-T number(std::string_view text, std::string_view place) {
-  T value{};
-  if (!parse_number(text, &value)) {
-    throw_invalid(std::string(place), fmt::format("found {}; expected a number", quote(text)));
-  }
-  return value;
 }
 
 std::string_view next_part(std::string_view& text, char separator) {
@@ -67,103 +48,6 @@ Dim3 extent(std::string_view text, std::string_view option) {
                     fmt::format("found {}; expected X, X,Y or X,Y,Z", quote(text)));
     }
     if (last) return {values[0], values[1], values[2]};
-  }
-}
-
-DType dtype_of(std::string_view name, const std::string& place) {
-  const auto dtype = parse_dtype(name);
-  if (!dtype) throw_invalid(place, fmt::format("unknown dtype {}", quote(name)));
-  return *dtype;
-}
-
-HostTensor random_tensor(DType dtype, std::int64_t elements, std::mt19937_64& random) {
-  std::normal_distribution<double> normal;
-  std::vector<double> values(static_cast<std::size_t>(elements));
-  for (double& value : values) {
-    value = is_float(dtype) ? normal(random) : static_cast<double>(random() % 8);
-  }
-  return HostTensor::from_doubles(dtype, {elements}, values);
-}
-
-std::uint64_t integer_bits(DType dtype, std::string_view text, const std::string& place) {
-  const bool is_signed = dtype == DType::kI32 || dtype == DType::kI64;
-  const std::size_t unused = 64 - 8 * dtype_size(dtype);
-  const std::int64_t most = dtype == DType::kBool ? 1
-                            : is_signed           ? INT64_MAX >> unused
-                                                  : static_cast<std::int64_t>(UINT64_MAX >> unused);
-  const std::int64_t least = is_signed ? INT64_MIN >> unused : 0;
-  const auto value = number<std::int64_t>(text, place);
-  if (value < least || value > most) {
-    throw_invalid(place, fmt::format("{} is out of range; expected {} to {}", value, least, most));
-  }
-  return static_cast<std::uint64_t>(value);
-}
-
-/// A buffer that nobody wrote holds NaNs (or -1), the same in every run. Not by way of a stream:
-/// the checks would take the bytes for written. An address of the cpu device is one of this
-/// process.
-void poison(const Argument& argument) {
-  std::memset(reinterpret_cast<void*>(argument.bits), 0xff, argument.memory->size());
-}
-
-/// Reads one SPEC and, for a buffer, allocates it.
-Argument make_argument(std::size_t index, const std::string& spec, Device& device,
-                       std::mt19937_64& random) {
-  Argument argument;
-  argument.name = fmt::format("arg{}", index);
-  const std::string place = "--arg " + quote(spec);
-  std::string_view rest = spec;
-  const std::string_view kind = next_part(rest, ':');
-  constexpr std::string_view kExpected =
-      "expected i32:7, f32:0.5, zero:f32:1024, random:f32:1024, poison:f32:1024 or "
-      "FILE.safetensors:TENSOR";
-  if (kind == "zero" || kind == "random" || kind == "poison") {
-    const DType dtype = dtype_of(next_part(rest, ':'), place);
-    const auto elements = number<std::int64_t>(rest, place);
-    constexpr std::int64_t kMost = std::int64_t{1} << 32;
-    if (elements < 1 || elements > kMost) {
-      throw_invalid(place, fmt::format("{} elements; expected 1 to 2^32", elements));
-    }
-    if (kind == "random") {
-      argument.tensor = random_tensor(dtype, elements, random);
-    } else {
-      const std::size_t bytes = static_cast<std::size_t>(elements) * dtype_size(dtype);
-      argument.tensor = {dtype, {elements}, std::vector<std::byte>(bytes)};
-      argument.filled = kind == "zero";
-    }
-  } else if (kind.ends_with(".safetensors")) {
-    argument.tensor = SafetensorsFile(std::string(kind)).read(rest);
-  } else if (const auto dtype = parse_dtype(kind); dtype && !rest.empty()) {
-    argument.dtype = *dtype;
-    if (is_float(*dtype)) {
-      const HostTensor value = HostTensor::from_doubles(*dtype, {1}, {number<double>(rest, place)});
-      std::memcpy(&argument.bits, value.data.data(), value.data.size());
-    } else {
-      argument.bits = integer_bits(*dtype, rest, place);
-    }
-    return argument;
-  } else {
-    throw_invalid(place, std::string(kExpected));
-  }
-  argument.memory = device.allocate(0, argument.tensor.data.size());
-  argument.bits = argument.memory->address();
-  const MemoryPart part{argument.bits, argument.tensor.data.size(), argument.name};
-  device.name_parts(argument.bits, {&part, 1});
-  return argument;
-}
-
-/// The launch copies as many bytes as the parameter has: they must be the argument's.
-void check_arguments(const std::vector<Argument>& arguments, const Function& function,
-                     const std::string& entry) {
-  const std::vector<std::size_t> sizes = function.parameter_sizes();
-  for (std::size_t i = 0; i < std::min(arguments.size(), sizes.size()); ++i) {
-    const bool buffer = arguments[i].memory != nullptr;
-    const std::size_t bytes = buffer ? sizeof(std::uint64_t) : dtype_size(arguments[i].dtype);
-    if (bytes == sizes[i]) continue;
-    throw_invalid(fmt::format("--arg {}", i),
-                  fmt::format("{} has {} byte{}; parameter {} of '{}' has {}",
-                              buffer ? "the address of a buffer" : dtype_name(arguments[i].dtype),
-                              bytes, bytes == 1 ? "" : "s", i, one_line(entry), sizes[i]));
   }
 }
 
@@ -210,20 +94,137 @@ KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
   return {options.entry, std::move(text), {}, one_line(path.filename().string())};
 }
 
+/// Errors of a cluster are bad input here, whoever finds them.
+Dim3 cluster_of(const PtxOptions& options, Dim3 grid) {
+  const Dim3 cluster = extent(options.cluster, "--cluster");
+  for (const auto& [blocks, whole, axis] :
+       {std::tuple(cluster.x, grid.x, 'x'), std::tuple(cluster.y, grid.y, 'y'),
+        std::tuple(cluster.z, grid.z, 'z')}) {
+    if (blocks != 0 && whole % blocks == 0) continue;
+    throw_invalid("--cluster", fmt::format("found {} along {}; expected a divisor of the grid's {}",
+                                           blocks, axis, whole));
+  }
+  return cluster;
+}
+
+WorldOptions world_options(const PtxOptions& options, bool count) {
+  WorldOptions result;
+  result.device = DeviceKind::kCpu;
+  result.threads = options.checks.threads;
+  result.cache_dir = options.cache_dir;
+  result.sanitize = parse_checks(options.checks.sanitize);
+  result.count = count;
+  result.schedule = parse_schedule(options.checks.schedule);
+  if (result.schedule.kind == Schedule::Kind::kAll && (options.repeat > 1 || options.time)) {
+    throw_invalid(options.time ? "--time" : "--repeat",
+                  "--schedule all says how often the kernel runs");
+  }
+  return result;
+}
+
+/// What came of the launches.
+struct PtxReport {
+  std::string error;
+  std::vector<Finding> findings, notes;
+  std::uint64_t interleavings = 0;
+  double run_ms = 0;
+  std::vector<double> launch_ms;  ///< of those that are timed, in rising order
+
+  [[nodiscard]] bool good() const { return error.empty() && findings.empty(); }
+  [[nodiscard]] double median_ms() const {
+    const std::size_t half = launch_ms.size() / 2;
+    return launch_ms.size() % 2 != 0 ? launch_ms[half]
+                                     : (launch_ms[half - 1] + launch_ms[half]) / 2;
+  }
+};
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+/// Launches until a launch fails, and as often as was asked for.
+PtxReport run(const PtxOptions& options, const LaunchConfig& config, Device& device, Stream& stream,
+              Function& function, const PtxArguments& arguments) {
+  const std::string file = input_name(options.file);
+  const std::vector<const void*> pointers = arguments.pointers();
+  PtxReport report;
+  const auto launch = [&] {
+    arguments.fill(stream);
+    stream.synchronize();
+    const auto start = std::chrono::steady_clock::now();
+    // Code for this shape of blocks may be made now.
+    in_file(file, [&] {
+      try {
+        stream.launch(function, config, pointers);
+      } catch (const Error& error) {
+        if (config.attributes == LaunchAttributes{}) throw;
+        throw Error(ErrorCode::kInvalidArgument, "--cluster", error.what());
+      }
+    });
+    try {
+      stream.synchronize();
+    } catch (const Error& failure) {
+      report.error = with_file(file, failure.what());
+    }
+    return milliseconds_since(start);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  if (options.time) launch();
+  bool more = report.error.empty();
+  for (std::uint32_t launches = 1; more; ++launches) {
+    report.launch_ms.push_back(launch());
+    ++report.interleavings;
+    report.findings = device.findings();
+    more = report.error.empty() &&
+           (launches < options.repeat || (report.findings.empty() && device.next_interleaving()));
+  }
+  report.run_ms = milliseconds_since(start);
+  report.findings = device.findings();
+  report.notes = device.notes();
+  std::sort(report.launch_ms.begin(), report.launch_ms.end());
+  return report;
+}
+
+void print_json(const PtxOptions& options, const PtxReport& report, Device& device,
+                const DeviceModel* count_on) {
+  Json document =
+      Json::object({{"entry", options.entry}, {"run_ms", report.run_ms}, {"ok", report.good()}});
+  if (!report.error.empty()) document.set("error", report.error);
+  if (options.time && !report.launch_ms.empty()) {
+    document.set("launches", report.launch_ms.size());
+    document.set("launch_ms_min", report.launch_ms.front());
+    document.set("launch_ms_median", report.median_ms());
+  }
+  if (options.checks.schedule == "all") document.set("interleavings", report.interleavings);
+  if (count_on != nullptr) document.set("counts", counts_json(device.counts(), *count_on));
+  if (!options.checks.sanitize.empty()) {
+    document.set("findings", findings_json(report.findings));
+    document.set("notes", findings_json(report.notes));
+  }
+  fmt::print("{}\n", document.indented());
+}
+
+void print_text(const PtxOptions& options, const PtxReport& report, Device& device,
+                const DeviceModel* count_on) {
+  fmt::print("  {}: {:.1f} ms\n", one_line(options.entry), report.run_ms);
+  if (options.time && !report.launch_ms.empty()) {
+    fmt::print("  a launch: {:.3f} ms at least, {:.3f} ms in the median of {}\n",
+               report.launch_ms.front(), report.median_ms(), report.launch_ms.size());
+  }
+  if (options.checks.schedule == "all") fmt::print("  {} interleavings\n", report.interleavings);
+  if (count_on != nullptr) fmt::print("\n{}\n", count_tables(device.counts(), *count_on));
+  if (!options.checks.sanitize.empty()) print_findings(report.findings, report.notes);
+}
+
 }  // namespace
 
 int ptx(const PtxOptions& options) {
   const Dim3 grid = extent(options.grid, "--grid");
   const Dim3 block = extent(options.block, "--block");
-  WorldOptions world_options;
-  world_options.device = DeviceKind::kCpu;
-  world_options.threads = options.checks.threads;
-  world_options.cache_dir = options.cache_dir;
-  world_options.sanitize = parse_checks(options.checks.sanitize);
+  const LaunchConfig config{grid, block, options.shared, {.cluster = cluster_of(options, grid)}};
   const DeviceModel* const count_on = count_device(options.checks.count);
-  world_options.count = count_on != nullptr;
-  world_options.schedule = parse_schedule(options.checks.schedule);
-  World world = World::open(world_options);
+  World world = World::open(world_options(options, count_on != nullptr));
   Device& device = world.device();
   const KernelImage image = load_kernel(options, device.target());
   const std::string file = input_name(options.file);
@@ -231,72 +232,24 @@ int ptx(const PtxOptions& options) {
   Function& function =
       in_file(file, [&]() -> Function& { return module->function(options.entry); });
   reserve_shared(function, options.shared);
-  const auto stream = device.create_stream(0);
-  std::mt19937_64 random(options.checks.seed);
-  std::vector<Argument> arguments;
-  for (const std::string& spec : options.args) {
-    arguments.push_back(make_argument(arguments.size(), spec, device, random));
-  }
-  check_arguments(arguments, function, options.entry);
-  std::vector<const void*> pointers;
-  pointers.reserve(arguments.size());
-  for (const Argument& argument : arguments) pointers.push_back(&argument.bits);
-
+  PtxArguments arguments(options.args, options.checks.seed);
+  arguments.check(function, options.entry, file.ends_with(".cu") ? "in its PTX" : file);
   if (!options.output.empty()) prepare_output_directory(options.output, "--out");
+  arguments.allocate(device);
 
-  const auto start = std::chrono::steady_clock::now();
-  std::string error;
-  std::uint64_t interleavings = 0;
-  do {
-    for (const Argument& argument : arguments) {
-      if (argument.memory == nullptr) continue;
-      if (!argument.filled) {
-        poison(argument);
-        continue;
-      }
-      stream->copy_from_host(argument.bits, argument.tensor.data.data(),
-                             argument.tensor.data.size());
-    }
-    // Code for this shape of blocks may be made now.
-    in_file(file, [&] { stream->launch(function, {grid, block, options.shared}, pointers); });
-    try {
-      stream->synchronize();
-    } catch (const Error& failure) {
-      error = with_file(file, failure.what());
-    }
-    ++interleavings;
-  } while (error.empty() && device.findings().empty() && device.next_interleaving());
-  const std::chrono::duration<double, std::milli> elapsed =
-      std::chrono::steady_clock::now() - start;
-  const std::vector<Finding> findings = device.findings();
-  if (error.empty() && !options.output.empty()) {
-    std::map<std::string, HostTensor, std::less<>> buffers;
-    for (Argument& argument : arguments) {
-      if (argument.memory == nullptr) continue;
-      stream->copy_to_host(argument.tensor.data.data(), argument.bits, argument.tensor.data.size());
-      stream->synchronize();
-      buffers.emplace(argument.name, std::move(argument.tensor));
-    }
-    write_safetensors(std::filesystem::path(options.output) / "buffers.safetensors", buffers);
-  }
+  const auto stream = device.create_stream(0);
+  const PtxReport report = run(options, config, device, *stream, function, arguments);
+  if (report.error.empty() && !options.output.empty()) arguments.write(*stream, options.output);
   if (options.json) {
-    Json document = Json::object({{"entry", options.entry},
-                                  {"run_ms", elapsed.count()},
-                                  {"ok", error.empty() && findings.empty()}});
-    if (!error.empty()) document.set("error", error);
-    if (options.checks.schedule == "all") document.set("interleavings", interleavings);
-    if (count_on != nullptr) document.set("counts", counts_json(device.counts(), *count_on));
-    if (!options.checks.sanitize.empty()) document.set("findings", findings_json(findings));
-    fmt::print("{}\n", document.indented());
+    print_json(options, report, device, count_on);
   } else {
-    fmt::print("  {}: {:.1f} ms\n", one_line(options.entry), elapsed.count());
-    if (options.checks.schedule == "all") fmt::print("  {} interleavings\n", interleavings);
-    if (count_on != nullptr) fmt::print("\n{}\n", count_tables(device.counts(), *count_on));
-    if (!options.checks.sanitize.empty()) print_findings(findings);
+    print_text(options, report, device, count_on);
   }
   // A finding says it better.
-  if (!error.empty() && findings.empty()) throw Error(ErrorCode::kInternal, file, error);
-  return error.empty() && findings.empty() ? kGood : kFailed;
+  if (!report.error.empty() && report.findings.empty()) {
+    throw Error(ErrorCode::kInternal, file, report.error);
+  }
+  return report.good() ? kGood : kFailed;
 }
 
 }  // namespace braid::cli

@@ -189,6 +189,7 @@ RankTensors run_all(Executable& executable, World& world, const std::vector<std:
       ++report.differing;
     }
     report.findings = world.device().findings();
+    report.notes = world.device().notes();
     if (std::has_single_bit(report.interleavings) && report.interleavings > 100) {
       bar.phase(fmt::format("{} interleavings", report.interleavings));
     }
@@ -288,6 +289,7 @@ int run_on(const RunOptions& options, const ProcessRank& process,
   } catch (const Error&) {
     // What stopped the kernels is among the findings, if they were checked.
     report.findings = world.device().findings();
+    report.notes = world.device().notes();
     if (report.findings.empty()) throw;
     bar.reset();
     print_stopped(graph, options, report);

@@ -90,7 +90,7 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
     fmt::print("  {} interleavings, {} with other bits in an output\n", report.interleavings,
                report.differing);
   }
-  if (!options.checks.sanitize.empty()) print_findings(report.findings);
+  if (!options.checks.sanitize.empty()) print_findings(report.findings, report.notes);
 }
 
 void print_json(const Graph& graph, const RunOptions& options, const Bindings& bindings,
@@ -142,13 +142,16 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
     document.set("interleavings", report.interleavings);
     document.set("interleavings_differing", report.differing);
   }
-  if (!options.checks.sanitize.empty()) document.set("findings", findings_json(report.findings));
+  if (!options.checks.sanitize.empty()) {
+    document.set("findings", findings_json(report.findings));
+    document.set("notes", findings_json(report.notes));
+  }
   fmt::print("{}\n", document.indented());
 }
 
 /// What is left to say of a run that its findings stopped.
 void print_stopped(const Graph& graph, const RunOptions& options, const RunReport& report) {
-  if (!options.json) return print_findings(report.findings);
+  if (!options.json) return print_findings(report.findings, report.notes);
   const Json document = Json::object(
       {{"graph", graph.name()}, {"ok", false}, {"findings", findings_json(report.findings)}});
   fmt::print("{}\n", document.indented());

@@ -36,7 +36,7 @@ struct RunReport {
   std::vector<OutputReport> outputs;
   double compile_ms, run_ms;
   std::vector<std::string> from_files;
-  std::vector<Finding> findings;
+  std::vector<Finding> findings, notes;
   const DeviceModel* count_on = nullptr;  ///< null when nothing is counted
   std::vector<KernelCounts> counts;
   std::vector<StepTime> steps;  ///< where they are timed

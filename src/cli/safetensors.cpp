@@ -65,12 +65,12 @@ std::string tensor_place(const std::filesystem::path& path, std::string_view ten
 }
 
 // A kernel may take any other byte for true, and copy it.
-void check_bools(const HostTensor& tensor, const std::string& place) {
-  const auto wrong = std::find_if(tensor.data.begin(), tensor.data.end(),
-                                  [](std::byte value) { return value > std::byte{1}; });
-  if (wrong == tensor.data.end()) return;
+void check_bools(const std::vector<std::byte>& data, const std::string& place) {
+  const auto wrong =
+      std::find_if(data.begin(), data.end(), [](std::byte value) { return value > std::byte{1}; });
+  if (wrong == data.end()) return;
   throw_invalid(place, fmt::format("element {} is {}; expected 0 or 1 of a bool",
-                                   wrong - tensor.data.begin(), static_cast<int>(*wrong)));
+                                   wrong - data.begin(), static_cast<int>(*wrong)));
 }
 
 File open_file(const std::filesystem::path& path, struct stat* info) {
@@ -316,14 +316,20 @@ std::optional<DType> SafetensorsFile::dtype_of(const Entry& entry) {
 }
 
 HostTensor SafetensorsFile::read(std::string_view name) const {
+  const auto it = entries_.find(name);
+  if (it != entries_.end() && !dtype_of(it->second)) {
+    throw_invalid(tensor_place(path_, name),
+                  fmt::format("braid has no dtype {}", it->second.dtype));
+  }
+  FileTensor tensor = read_as_is(name);
+  return {*find_dtype(tensor.dtype)->dtype, std::move(tensor.shape), std::move(tensor.data)};
+}
+
+FileTensor SafetensorsFile::read_as_is(std::string_view name) const {
   auto it = entries_.find(name);
   if (it == entries_.end()) throw_invalid(path_.string(), fmt::format("no tensor '{}'", name));
   const Entry& entry = it->second;
-  const std::optional<DType> dtype = dtype_of(entry);
-  if (!dtype) {
-    throw_invalid(tensor_place(path_, name), fmt::format("braid has no dtype {}", entry.dtype));
-  }
-  HostTensor tensor{*dtype, entry.shape, std::vector<std::byte>(entry.end - entry.begin)};
+  FileTensor tensor{entry.dtype, entry.shape, std::vector<std::byte>(entry.end - entry.begin)};
   if (ordinary_) {
     struct stat info {};
     const File file = open_file(path_, &info);
@@ -339,27 +345,33 @@ HostTensor SafetensorsFile::read(std::string_view name) const {
     std::copy_n(drained_->data() + entry.begin, tensor.data.size(),
                 reinterpret_cast<char*>(tensor.data.data()));
   }
-  if (*dtype == DType::kBool) check_bools(tensor, tensor_place(path_, name));
+  if (dtype_of(entry) == DType::kBool) check_bools(tensor.data, tensor_place(path_, name));
   return tensor;
 }
 
-void stage_safetensors(const std::filesystem::path& path,
-                       const std::map<std::string, HostTensor, std::less<>>& tensors,
-                       std::deque<OutputFile>* files) {
+namespace {
+
+/// A tensor to write.
+struct Part {
+  std::string_view name, dtype;
+  const std::vector<std::int64_t>* shape;
+  const std::vector<std::byte>* data;
+};
+
+void stage(const std::filesystem::path& path, std::vector<Part> order,
+           std::deque<OutputFile>* files) {
   // Wide element types first, so that every tensor is aligned to its element.
-  std::vector<std::pair<const std::string*, const HostTensor*>> order;
-  order.reserve(tensors.size());
-  for (const auto& [name, tensor] : tensors) order.emplace_back(&name, &tensor);
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return dtype_size(a.second->dtype) > dtype_size(b.second->dtype);
+  std::stable_sort(order.begin(), order.end(), [](const Part& a, const Part& b) {
+    return find_dtype(a.dtype)->bytes > find_dtype(b.dtype)->bytes;
   });
   Json header = Json::object();
   std::uint64_t offset = 0;
-  for (const auto& [name, tensor] : order) {
-    const std::uint64_t end = offset + tensor->data.size();
-    header.set(*name, Json::object({{"dtype", file_dtype_name(tensor->dtype)},
-                                    {"shape", tensor->shape},
-                                    {"data_offsets", Json::array({offset, end})}}));
+  for (const Part& part : order) {
+    const std::uint64_t end = offset + part.data->size();
+    header.set(std::string(part.name),
+               Json::object({{"dtype", part.dtype},
+                             {"shape", *part.shape},
+                             {"data_offsets", Json::array({offset, end})}}));
     offset = end;
   }
   std::string head = header.line();
@@ -370,16 +382,39 @@ void stage_safetensors(const std::filesystem::path& path,
   }
 
   std::vector<std::string_view> parts = {prefix, head};
-  for (const auto& [name, tensor] : order) {
-    parts.emplace_back(reinterpret_cast<const char*>(tensor->data.data()), tensor->data.size());
+  for (const Part& part : order) {
+    parts.emplace_back(reinterpret_cast<const char*>(part.data->data()), part.data->size());
   }
   files->emplace_back(path, parts);
+}
+
+}  // namespace
+
+void stage_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, HostTensor, std::less<>>& tensors,
+                       std::deque<OutputFile>* files) {
+  std::vector<Part> parts;
+  for (const auto& [name, tensor] : tensors) {
+    parts.push_back({name, file_dtype_name(tensor.dtype), &tensor.shape, &tensor.data});
+  }
+  stage(path, std::move(parts), files);
 }
 
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, HostTensor, std::less<>>& tensors) {
   std::deque<OutputFile> files;
   stage_safetensors(path, tensors, &files);
+  files.front().publish();
+}
+
+void write_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, FileTensor, std::less<>>& tensors) {
+  std::vector<Part> parts;
+  for (const auto& [name, tensor] : tensors) {
+    parts.push_back({name, tensor.dtype, &tensor.shape, &tensor.data});
+  }
+  std::deque<OutputFile> files;
+  stage(path, std::move(parts), &files);
   files.front().publish();
 }
 

@@ -17,6 +17,13 @@
 
 namespace braid {
 
+/// A tensor of any element type that the format knows.
+struct FileTensor {
+  std::string dtype;  ///< as written in the file: "BF16"
+  std::vector<std::int64_t> shape;
+  std::vector<std::byte> data;
+};
+
 /// Reads a .safetensors file: the header once, tensors when asked for, which opens it again: there
 /// may be more files than a process may hold open. A pipe, or whatever else is read only once, is
 /// read as far as its header says, and must end there. Everything that the file
@@ -44,6 +51,8 @@ class SafetensorsFile {
   /// Throws when there is no such tensor, when braid has no such dtype, and when a bool is neither
   /// 0 nor 1.
   [[nodiscard]] HostTensor read(std::string_view name) const;
+  /// The same whatever its dtype.
+  [[nodiscard]] FileTensor read_as_is(std::string_view name) const;
 
  private:
   /// Throws when fewer bytes come.
@@ -68,5 +77,7 @@ void stage_safetensors(const std::filesystem::path& path,
 /// The same for one file at once: whole or not at all.
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, HostTensor, std::less<>>& tensors);
+void write_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, FileTensor, std::less<>>& tensors);
 
 }  // namespace braid

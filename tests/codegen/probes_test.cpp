@@ -219,7 +219,9 @@ TEST(Probes, BytesByValueArriveAsTheyAre) {
   const auto table = random_values<float>(48, 2);
   for (const unsigned checks : {0U, kCheckBounds | kCheckInit | kCheckRace | kCheckSync}) {
     cpu_test::Bench bench(print_cuda(kernel), {.threads = 2, .checks = checks});
-    EXPECT_EQ(bench.function().parameter_sizes(), (std::vector<std::size_t>{8, 192, 8}));
+    std::vector<std::size_t> sizes;
+    for (const FunctionParameter& p : bench.function().parameters()) sizes.push_back(p.bytes);
+    EXPECT_EQ(sizes, (std::vector<std::size_t>{8, 192, 8}));
     const std::uint64_t in = bench.upload(x);
     bench.stream().copy_from_host(in, x.data(), x.size() * sizeof(float));
     const std::uint64_t out = bench.upload(std::vector<float>(32));

@@ -249,8 +249,10 @@ TEST(Multimem, RacesOnEveryRank) {
   for (const bool ordered : {true, false}) {
     Ranks ranks("multimem.st.relaxed.sys.global.f32 [%rd1], 0f00000000;", {},
                 {.checks = kCheckAll});
-    const KernelImage image{
-        .entry = "k", .ptx = text("ld.global.f32 %f0, [%rd1];"), .cubin = {}, .file = ""};
+    const KernelImage image{.entry = "k",
+                            .ptx = text("ld.global.f32 %f0, [%rd1]; st.global.f32 [%rd2+8], %f0;"),
+                            .cubin = {},
+                            .file = ""};
     const auto module = ranks.device().load(2, image);
     const auto stream = ranks.device().create_stream(2);
     const auto event = ranks.device().create_event(0);

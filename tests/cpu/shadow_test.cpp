@@ -123,7 +123,7 @@ TEST(Shadow, CellsAreAsFineAsTheAccesses) {
     const std::uint64_t room = (start + size - first) >> width;
     const std::uint64_t lanes = std::min<std::uint64_t>(room, 1 + random.next() % 32);
     std::uint64_t next = first;
-    shadow.visit(first, lanes << width, [&](Cell& cell, std::uint64_t address) {
+    shadow.visit(first, lanes << width, [&](Cell& cell, std::uint64_t address, std::size_t) {
       EXPECT_GE(address, next) << "cells come in order, inside of what is asked for";
       next = address + 1;
       Access access{.when = {1, line}, .line = line};
@@ -136,7 +136,7 @@ TEST(Shadow, CellsAreAsFineAsTheAccesses) {
     }
   }
   for (std::uint64_t b = 0; b < size; ++b) {
-    shadow.visit(start + b, 1, [&](const Cell& cell, std::uint64_t address) {
+    shadow.visit(start + b, 1, [&](const Cell& cell, std::uint64_t address, std::size_t) {
       ASSERT_EQ(address, start + b);
       EXPECT_EQ(cell.write.line, expected[b].first) << b;
       EXPECT_EQ(cell.write.lane, expected[b].second) << b;

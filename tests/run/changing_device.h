@@ -46,6 +46,7 @@ class ChangingDevice final : public Device {
     inner_->name_parts(memory, parts);
   }
   std::vector<Finding> findings() override { return inner_->findings(); }
+  std::vector<Finding> notes() override { return inner_->notes(); }
 
  private:
   std::unique_ptr<Device> inner_;

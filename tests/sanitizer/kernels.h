@@ -37,6 +37,7 @@ struct KernelCase {
   int world = 1;                  ///< ranks, each of which launches the kernel
   /// Undoes an order that nobody promised, before results are compared.
   std::function<void(Buffers&)> canonical = nullptr;
+  std::string note;  ///< part of one of the right kernel's notes; empty where it has none
 };
 inline void PrintTo(const KernelCase& kernel, std::ostream* out) { *out << kernel.name; }
 

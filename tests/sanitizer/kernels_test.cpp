@@ -24,13 +24,14 @@ namespace {
 
 using testing::Argument;
 using testing::Buffers;
+using ::testing::HasSubstr;
 using testing::KernelCase;
 
 /// What came of a launch.
 struct Outcome {
   Buffers buffers;
   std::string error;
-  std::vector<Finding> findings;
+  std::vector<Finding> findings, notes;
 };
 
 Outcome run(const KernelCase& kernel, int bug) {
@@ -96,6 +97,7 @@ Outcome run(const KernelCase& kernel, int bug) {
     stream.synchronize();
   }
   outcome.findings = device.findings();
+  outcome.notes = device.notes();
   return outcome;
 }
 
@@ -128,6 +130,10 @@ TEST_P(Kernels, RunsCleanAndMatchesPlainCode) {
   Outcome outcome = run(kernel, 0);
   ASSERT_EQ(outcome.error, "");
   for (const Finding& finding : outcome.findings) ADD_FAILURE() << finding.text();
+  std::string notes;
+  for (const Finding& note : outcome.notes) notes += note.text() + "\n";
+  EXPECT_THAT(notes, HasSubstr(kernel.note));
+  EXPECT_EQ(notes.empty(), kernel.note.empty()) << notes;
   Buffers expected = kernel.buffers();
   kernel.reference(expected);
   if (kernel.canonical) {
@@ -161,6 +167,59 @@ TEST_P(Kernels, EveryPlantedBugIsFoundAtItsLine) {
     for (const Finding& finding : outcome.findings) all += finding.text() + "\n";
     EXPECT_TRUE(right) << "expected " << kernel.bugs[b] << " at a marked line:\n" << all;
   }
+}
+
+/// Two warps turn a row round by way of shared memory, into which the threads t write where
+/// `writes`.
+Outcome turn_round(const std::string& writes, bool barrier) {
+  const std::string text = fmt::format(R"(
+extern "C" __global__ void k(const float* x, float* out) {{
+  __shared__ float tile[64];
+  const int t = threadIdx.x;
+  if ({}) tile[t] = x[t];
+  {}
+  out[t] = tile[63 - t];
+}}
+)",
+                                       writes, barrier ? "__syncthreads();" : "");
+  const auto buffers = [] { return Buffers{testing::ramp(64), testing::zeros(64)}; };
+  return run({"k", text, {1}, {64}, {testing::buffer(0), testing::output(1)}, buffers, {}, {}}, 0);
+}
+
+// The first warp reads what the second one has yet to write.
+TEST(MissingBarrier, IsNotCalledUninitialized) {
+  EXPECT_TRUE(turn_round("true", true).findings.empty());
+  const std::vector<Finding> missing = turn_round("true", false).findings;
+  ASSERT_FALSE(missing.empty());
+  for (const Finding& finding : missing) {
+    EXPECT_EQ(finding.kind, "race") << finding.text();
+    EXPECT_THAT(finding.message, HasSubstr("missing barrier between a "));
+  }
+  const auto read = std::find_if(missing.begin(), missing.end(), [](const Finding& finding) {
+    return finding.message == "missing barrier between a read and this write";
+  });
+  ASSERT_NE(read, missing.end());
+  EXPECT_THAT(read->other, HasSubstr("k.cu:7"));
+  EXPECT_EQ(read->cuda_line, 5U);
+}
+
+TEST(MissingBarrier, WhatNobodyWritesIsStillFound) {
+  for (const bool barrier : {true, false}) {
+    SCOPED_TRACE(barrier);
+    const std::vector<Finding> findings = turn_round("t < 60", barrier).findings;
+    const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+      return finding.kind == "uninitialized";
+    });
+    ASSERT_NE(found, findings.end());
+    EXPECT_EQ(found->thread.x, 0U);
+    EXPECT_EQ(found->offset, 63 * 4);
+    EXPECT_EQ(findings.size() > 1, !barrier);
+  }
+  // The second warp writes what the first one reads, but for one element.
+  const std::vector<Finding> findings = turn_round("t != 40", false).findings;
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.kind == "uninitialized" && finding.offset == 40 * 4 && finding.thread.x == 23;
+  }));
 }
 
 // Blocks note the order in which they come: one seed is one order, and seeds differ.

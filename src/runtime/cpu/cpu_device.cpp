@@ -109,10 +109,17 @@ class CpuFunction final : public Function {
     max_shared_ = std::max(max_shared_, bytes);
   }
 
-  [[nodiscard]] std::vector<std::size_t> parameter_sizes() const override {
-    std::vector<std::size_t> sizes;
-    for (const Program::Parameter& parameter : entry().parameters) sizes.push_back(parameter.size);
-    return sizes;
+  [[nodiscard]] std::vector<FunctionParameter> parameters() const override {
+    const ptx::Module& module = code_->program().module();
+    std::vector<FunctionParameter> parameters;
+    for (const int p : module.functions[static_cast<std::size_t>(entry().function)].params) {
+      const ptx::Variable& variable = module.variables[static_cast<std::size_t>(p)];
+      parameters.push_back({variable.size, variable.type, variable.name, variable.line});
+      if (variable.size != variable.element) {
+        parameters.back().type += "[" + std::to_string(variable.size / variable.element) + "]";
+      }
+    }
+    return parameters;
   }
 
   [[nodiscard]] const std::string& name() const { return entry().name; }
@@ -398,6 +405,10 @@ class CpuDevice final : public Device {
   [[nodiscard]] std::vector<Finding> findings() override {
     if (core_->sanitizer == nullptr) return {};
     return core_->sanitizer->findings();
+  }
+  [[nodiscard]] std::vector<Finding> notes() override {
+    if (core_->sanitizer == nullptr) return {};
+    return core_->sanitizer->notes();
   }
   bool next_interleaving() override { return core_->engine.next_interleaving(); }
   [[nodiscard]] std::vector<KernelCounts> counts() override {

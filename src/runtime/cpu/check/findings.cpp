@@ -9,9 +9,6 @@
 #include "runtime/cpu/check/sanitizer.h"
 
 namespace braid::cpu {
-namespace {
-
-constexpr std::size_t kMostFindings = 100;
 
 Dim3 position(std::uint64_t index, Dim3 extent) {
   return {static_cast<std::uint32_t>(index % extent.x),
@@ -19,7 +16,22 @@ Dim3 position(std::uint64_t index, Dim3 extent) {
           static_cast<std::uint32_t>(index / extent.x / extent.y)};
 }
 
-}  // namespace
+std::string_view verb(AccessCode::Kind kind) {
+  switch (kind) {
+    case AccessCode::kLoad:
+      return "read";
+    case AccessCode::kStore:
+      return "write";
+    case AccessCode::kAtomic:
+    case AccessCode::kSwap:
+      return "atomic";
+    case AccessCode::kCopyFrom:
+      return "cp.async read";
+    case AccessCode::kCopyTo:
+      return "cp.async write";
+  }
+  return "";
+}
 
 SourceLines SourceLines::of(const std::string& kernel, std::string_view file,
                             std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines) {
@@ -66,8 +78,11 @@ std::string Sanitizer::place(const Access& access) const {
 }
 
 bool Sanitizer::is_new(const Lane& lane, std::string_view kind, std::uint64_t other) {
-  Known known{std::string(kind), lane.warp.launch->kernel_index, lane.line, other};
-  return findings_.size() < kMostFindings && known_.insert(std::move(known)).second;
+  return is_new({std::string(kind), lane.warp.launch->kernel_index, lane.line, other});
+}
+
+bool Sanitizer::is_new(const Known& known) {
+  return findings_.size() < kMostFindings && known_.insert(known).second;
 }
 
 void Sanitizer::add(const Lane& lane, std::string_view kind, std::string message,
@@ -77,6 +92,11 @@ void Sanitizer::add(const Lane& lane, std::string_view kind, std::string message
 
 void Sanitizer::record(const Lane& lane, std::string_view kind, std::string message,
                        const Region* region, std::string other) {
+  findings_.push_back(describe(lane, kind, std::move(message), region, std::move(other)));
+}
+
+Finding Sanitizer::describe(const Lane& lane, std::string_view kind, std::string message,
+                            const Region* region, std::string other) const {
   const WarpCheck& warp = lane.warp;
   const LaunchCheck& launch = *warp.launch;
   Finding finding;
@@ -96,7 +116,7 @@ void Sanitizer::record(const Lane& lane, std::string_view kind, std::string mess
     if (region->rank != finding.rank) finding.buffer += fmt::format(" of rank {}", region->rank);
   }
   finding.other = std::move(other);
-  findings_.push_back(std::move(finding));
+  return finding;
 }
 
 void Sanitizer::report(WarpCheck& warp, std::string_view kind, std::string message,
@@ -139,11 +159,6 @@ void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {
   if (more > 8) chain += fmt::format("; and {} more warps", more - 8);
   add({const_cast<WarpCheck&>(*first), first->polled_lane, first->polled_line, {}}, "deadlock",
       "every block polls what no one will write", nullptr, std::move(chain));
-}
-
-std::vector<Finding> Sanitizer::findings() {
-  const std::lock_guard lock(mutex_);
-  return findings_;
 }
 
 }  // namespace braid::cpu

@@ -18,23 +18,6 @@ std::uint32_t word_at(std::uint64_t address) {
   return value;
 }
 
-std::string_view verb(AccessCode::Kind kind) {
-  switch (kind) {
-    case AccessCode::kLoad:
-      return "read";
-    case AccessCode::kStore:
-      return "write";
-    case AccessCode::kAtomic:
-    case AccessCode::kSwap:
-      return "atomic";
-    case AccessCode::kCopyFrom:
-      return "cp.async read";
-    case AccessCode::kCopyTo:
-      return "cp.async write";
-  }
-  return "";
-}
-
 }  // namespace
 
 // --- memory --------------------------------------------------------------------------------------
@@ -142,7 +125,7 @@ void Sanitizer::host_wrote(StreamClock& stream, std::uint64_t address, std::size
   Region* region = find(address);
   if (region == nullptr) return;
   region->shadow->visit(address, std::min(bytes, region->bytes - (address - region->address)),
-                        [&](Cell& cell, std::uint64_t) {
+                        [&](Cell& cell, std::uint64_t, std::size_t) {
                           cell = {};
                           cell.write = access;
                           cell.initialized = true;
@@ -164,7 +147,8 @@ void Sanitizer::heard(StreamClock& stream, std::uint64_t word) {
 
 std::shared_ptr<LaunchCheck> Sanitizer::start_launch(
     std::shared_ptr<StreamClock> stream, std::string kernel, std::string_view file, Dim3 grid,
-    Dim3 block, std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines) {
+    Dim3 block, std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines,
+    std::shared_ptr<const ptx::Function> code) {
   const std::lock_guard lock(mutex_);
   auto launch = std::make_shared<LaunchCheck>();
   const auto known = std::find(kernels_.begin(), kernels_.end(), kernel);
@@ -180,6 +164,7 @@ std::shared_ptr<LaunchCheck> Sanitizer::start_launch(
   grid_shapes_[index] = grid;
   sources_[index] = SourceLines::of(kernel, file, std::move(cuda_lines));
   launch->source = sources_[index];
+  launch->code = std::move(code);
   launch->kernel = std::move(kernel);
   launch->grid = grid;
   launch->block = block;
@@ -193,6 +178,11 @@ void Sanitizer::end_launch(LaunchCheck& launch) {
   const std::lock_guard lock(mutex_);
   ++progress_;
   launch.stream->seen.join(launch.end);
+  for (const auto& [place, agent] : launch.stream->warps) {
+    agents_[agent].launch = nullptr;
+    agents_[agent].stores.clear();
+  }
+  settle_unwritten(false);
 }
 
 void Sanitizer::start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch,
@@ -209,6 +199,11 @@ void Sanitizer::start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch,
   warp.launch = std::move(launch);
   // Later than all that earlier kernels of the stream did as this agent.
   warp.time = warp.seen.time_of(warp.agent) + 1;
+  AgentInfo& agent = agents_[warp.agent];
+  agent.launch = warp.launch.get();
+  agent.ended = false;
+  agent.start = warp.time;
+  agent.stores.clear();
 }
 
 void Sanitizer::end_warp(WarpCheck& warp) {
@@ -216,6 +211,8 @@ void Sanitizer::end_warp(WarpCheck& warp) {
   ++progress_;
   warp.launch->end.join(warp.seen);
   warp.launch->end.add({warp.agent, warp.time});
+  agents_[warp.agent].ended = true;
+  settle(warp.agent);
 }
 
 VectorClock Sanitizer::now(const WarpCheck& warp) const {
@@ -247,7 +244,7 @@ bool Sanitizer::both_strong(const Lane& lane, const Access& before) const {
 }
 
 std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                              AccessCode code, std::uint32_t line) {
+                              AccessCode code, std::uint32_t line, const Values* values) {
   const std::lock_guard lock(mutex_);
   ++ticks_;
   const bool atomic = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kSwap;
@@ -274,9 +271,10 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
       if (std::string refusal = judge_place(lane, region); !refusal.empty()) return refusal;
     }
     if (code.scope != 0) synchronize(lane, lane.address, loads, writes);
-    region->shadow->visit(lane.address, bytes, [&](Cell& cell, std::uint64_t address) {
-      check_cell(lane, *region, cell, address, writes);
-    });
+    const auto visit = [&](Cell& cell, std::uint64_t address, std::size_t size) {
+      check_cell(lane, {*region, cell, address, size}, writes, values);
+    };
+    region->shadow->visit(lane.address, bytes, visit);
     if (code.kind == AccessCode::kCopyTo) {
       warp.open.push_back({lane.address, static_cast<std::uint32_t>(bytes)});
     }
@@ -293,6 +291,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
     while (code.scope == 0 && !writes && lanes < 32 && next_is_at(lane.address)) ++lanes;
     rest = l + lanes == 32 ? 0 : rest >> (l + lanes) << (l + lanes);
   }
+  if (writes && mask != 0) agents_[warp.agent].stores.insert_or_assign(line, warp.time);
   if (writes && !atomic) ++progress_;
   return "";
 }
@@ -353,21 +352,10 @@ const Sanitizer::Region* Sanitizer::nearest(std::uint64_t address) const {
   return above->address - address < past ? above : below;
 }
 
-void Sanitizer::race(const Lane& lane, const Region& region, const Access& before,
-                     std::string_view what) {
-  if ((checks_ & kCheckRace) == 0) return;
-  const AgentInfo& agent = agents_[before.when.agent];
-  const bool host = agent.block == kHostBlock;
-  const std::uint64_t side = host ? kHostBlock - static_cast<unsigned>(agent.rank) : before.line;
-  if (!is_new(lane, "race", side)) return;
-  record(lane, "race", fmt::format("{} that nothing orders after {}", verb(lane.code.kind), what),
-         &region, "the other side: " + place(before));
-}
-
-void Sanitizer::check_cell(const Lane& run, const Region& region, Cell& cell, std::uint64_t address,
-                           bool writes) {
+void Sanitizer::check_cell(const Lane& run, const Stretch& at, bool writes, const Values* values) {
   WarpCheck& warp = run.warp;
-  const Lane lane = run.at(address);
+  Cell& cell = at.cell;
+  const Lane lane = run.at(at.address);
   const Access access{.when = {warp.agent, warp.time},
                       .line = lane.line,
                       .kernel = warp.launch->kernel_index,
@@ -377,29 +365,27 @@ void Sanitizer::check_cell(const Lane& run, const Region& region, Cell& cell, st
   const bool loads =
       !writes || lane.code.kind == AccessCode::kAtomic || lane.code.kind == AccessCode::kSwap;
   const auto is_read = [&] {
-    return (address - run.address) % run.code.bytes <
+    return (at.address - run.address) % run.code.bytes <
            static_cast<std::uint64_t>(run.code.bytes - run.code.unread);
   };
   if (loads && !cell.initialized && (checks_ & kCheckInit) != 0 && is_read()) {
-    add(lane, "uninitialized", fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
-        &region);
+    add_unwritten(lane, at);
   }
-  const auto races = [&](const Access& before) {
-    return !ordered(warp, before) && !both_strong(lane, before);
-  };
-  if (cell.async != 0 && cell.write.when.time != 0) {
-    race(lane, region, cell.write, "a cp.async that is not waited for");
-  } else if (cell.write.when.time != 0 && races(cell.write)) {
-    race(lane, region, cell.write, "a write");
-  }
-  for (std::uint8_t o = 0; o < cell.other_count; ++o) {
-    if ((writes || cell.is_write(o)) && races(cell.others[o])) {
-      race(lane, region, cell.others[o], cell.is_write(o) ? "a write" : "a read");
-      break;
+  const auto changes_nothing = [&] {
+    for (std::size_t b = 0; b < at.bytes; ++b) {
+      const std::size_t offset = at.address + b - run.address;
+      const auto l = static_cast<std::uint32_t>(run.lane + offset / run.code.bytes);
+      const auto* byte = reinterpret_cast<const std::uint8_t*>(at.address + b);
+      if (values->byte(l, offset % run.code.bytes) != *byte) return false;
     }
-  }
+    return true;
+  };
+  const bool unordered = cell.write.when.time != 0 && !ordered(warp, cell.write);
+  const bool same = values != nullptr && cell.async == 0 && (unordered || cell.other_same != 0) &&
+                    changes_nothing();
+  const bool joins = check_races(lane, at, writes, same);
   if (writes) {
-    cell.replace_write(access);
+    cell.replace_write(access, joins);
     cell.initialized = true;
     cell.async = lane.code.kind == AccessCode::kCopyTo ? warp.next_group : 0;
     return;
@@ -413,6 +399,43 @@ void Sanitizer::check_cell(const Lane& run, const Region& region, Cell& cell, st
     return;
   }
   cell.keep(access, false);
+}
+
+/// Judges what was done before with the bytes that an access touches now; `same`: it writes what
+/// they hold. Returns whether it writes what others wrote that nothing orders before it.
+bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, bool same) {
+  const Cell& cell = at.cell;
+  const auto races = [&](const Access& before) {
+    return !ordered(lane.warp, before) && !both_strong(lane, before);
+  };
+  // Of several writes of one value any that comes before a read makes it known.
+  bool known = false;
+  for (std::uint8_t o = 0; o < cell.other_count; ++o) {
+    known = known || (!writes && cell.is_same(o) &&
+                      (ordered(lane.warp, cell.others[o]) || ordered(lane.warp, cell.write)));
+  }
+  bool joins = false;
+  const auto harmless = [&](const Access& before) {
+    if (same) note(lane, at.region, before);
+    joins = joins || same;
+    return same || known;
+  };
+  if (cell.async != 0 && cell.write.when.time != 0) {
+    race(lane, at.region, cell.write, "a cp.async that is not waited for");
+  } else if (cell.write.when.time != 0 && races(cell.write) && !harmless(cell.write)) {
+    race(lane, at.region, cell.write, "a write");
+  }
+  for (std::uint8_t o = 0; o < cell.other_count; ++o) {
+    const Access& before = cell.others[o];
+    const bool wrote = cell.is_write(o);
+    if ((!writes && !wrote) || !races(before)) continue;
+    if (cell.is_same(o) && harmless(before)) continue;
+    if (!wrote && in_block(lane.warp, before)) {
+      is_written(before, at.address, at.address + at.bytes);
+    }
+    race(lane, at.region, before, wrote ? "a write" : "a read");
+  }
+  return joins;
 }
 
 /// What strong accesses hand on: a release publishes what its warp knows, an acquire learns it,
@@ -450,10 +473,16 @@ void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads,
   published_.insert_or_assign(address, std::move(next));
 }
 
+constexpr std::size_t kElementStride = 256;
+
+/// A byte of what a lane stores, its elements side by side.
+std::uint8_t Sanitizer::Values::byte(std::uint32_t lane, std::size_t index) const {
+  return start[index / bytes * kElementStride + lane * bytes + index % bytes];
+}
+
 bool Sanitizer::Values::same(std::uint32_t a, std::uint32_t b) const {
-  constexpr std::size_t kStride = 256;  // of elements
   for (std::size_t k = 0; k < count; ++k) {
-    const std::uint8_t* element = start + k * kStride;
+    const std::uint8_t* element = start + k * kElementStride;
     if (std::memcmp(element + a * bytes, element + b * bytes, bytes) != 0) return false;
   }
   return true;
@@ -523,7 +552,7 @@ void Sanitizer::wait_group(WarpCheck& warp, std::uint32_t pending) {
       Region* region = find(copy.address);
       if (region == nullptr) continue;
       region->shadow->visit(copy.address, copy.bytes,
-                            [&, number = group](Cell& cell, std::uint64_t) {
+                            [&, number = group](Cell& cell, std::uint64_t, std::size_t) {
                               if (cell.async != number || cell.write.when.agent != warp.agent)
                                 return;
                               cell.async = 0;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "braid/device.h"
+#include "runtime/cpu/check/read_use.h"
 #include "runtime/cpu/check/shadow.h"
 #include "runtime/cpu/check/vector_clock.h"
 
@@ -39,6 +41,11 @@ struct AccessCode {
             static_cast<std::uint8_t>(code >> 3U & 0x1fU)};
   }
 };
+
+/// What it does, for people.
+std::string_view verb(AccessCode::Kind kind);
+/// The coordinates of number `index` of a grid or a block.
+Dim3 position(std::uint64_t index, Dim3 extent);
 
 /// What the checker knows of one stream: its host work is an agent of its own.
 struct StreamClock {
@@ -69,8 +76,10 @@ struct LaunchCheck {
   std::uint16_t kernel_index = 0;
   Dim3 grid, block;
   SourceLines source;
-  VectorClock start;  ///< what has happened before it
-  VectorClock end;    ///< what its finished warps know
+  std::shared_ptr<const ptx::Function> code;
+  std::map<std::uint32_t, ReadUse> uses;  ///< by line, of what was asked for
+  VectorClock start;                      ///< what has happened before it
+  VectorClock end;                        ///< what its finished warps know
 };
 
 /// One warp under check.
@@ -141,22 +150,25 @@ class Sanitizer {
   /// `file` is KernelImage::file.
   std::shared_ptr<LaunchCheck> start_launch(
       std::shared_ptr<StreamClock> stream, std::string kernel, std::string_view file, Dim3 grid,
-      Dim3 block, std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines);
+      Dim3 block, std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines,
+      std::shared_ptr<const ptx::Function> code);
   void end_launch(LaunchCheck& launch);
   void start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch, std::uint64_t block,
                   std::uint32_t index);
   void end_warp(WarpCheck& warp);
 
-  /// One access of the lanes of `mask`. Returns a message when it must not be done.
-  std::string access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                     AccessCode code, std::uint32_t line);
   /// The values of a store, `count` elements of `bytes` to a lane.
   struct Values {
     const std::uint8_t* start;
     std::uint32_t bytes;
     std::uint32_t count;
+    [[nodiscard]] std::uint8_t byte(std::uint32_t lane, std::size_t index) const;
     [[nodiscard]] bool same(std::uint32_t a, std::uint32_t b) const;
   };
+  /// One access of the lanes of `mask`. Returns a message when it must not be done. `values`: what
+  /// a store writes, where that is known.
+  std::string access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                     AccessCode code, std::uint32_t line, const Values* values = nullptr);
   /// A weak store of the lanes of `mask`, after access(): no two may differ on one place.
   void stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
               const Values& values, std::uint32_t line);
@@ -184,6 +196,9 @@ class Sanitizer {
   void report(WarpCheck& warp, std::string_view kind, std::string message, std::uint32_t line);
 
   [[nodiscard]] std::vector<Finding> findings();
+  /// What looks like a finding and harms nothing: writes of the same value, and reads whose values
+  /// nobody uses.
+  [[nodiscard]] std::vector<Finding> notes();
 
  private:
   struct Region {
@@ -228,33 +243,84 @@ class Sanitizer {
     auto operator<=>(const Known&) const = default;
   };
 
+  /// A read that races: its value may be discarded.
+  struct Suspect {
+    Known known;
+    Finding finding;  ///< if it is not
+    std::string note;
+    std::uint32_t time = 0;  ///< of the read
+    const ReadUse* use = nullptr;
+  };
+  /// A read of bytes that nobody wrote: another warp of its block may come to write them.
+  struct Unwritten {
+    Known known;
+    Finding finding;
+    struct Bytes {
+      std::uint64_t start, end;
+      std::uint32_t lane;  ///< that reads the first
+      std::uint32_t width;
+    };
+    std::vector<Bytes> bytes;
+    std::uint64_t origin = 0;  ///< where the finding's offset is 0
+  };
+  /// Who read what an access races with.
+  struct Reader {
+    std::uint32_t agent, time, line;
+  };
+  /// A stretch of memory of one history, and its first byte.
+  struct Stretch {
+    const Region& region;
+    Cell& cell;
+    std::uint64_t address;
+    std::size_t bytes;
+  };
+
   Region* find(std::uint64_t address);
   VectorClock now(const WarpCheck& warp) const;
   [[nodiscard]] bool holds(const Region* region, const Lane& lane, std::size_t bytes) const;
   const Region* nearest(std::uint64_t address) const;
   std::string judge_place(const Lane& lane, const Region* region);
-  void check_cell(const Lane& run, const Region& region, Cell& cell, std::uint64_t address,
-                  bool writes);
+  void check_cell(const Lane& run, const Stretch& at, bool writes, const Values* values);
+  bool check_races(const Lane& lane, const Stretch& at, bool writes, bool same);
   void race(const Lane& lane, const Region& region, const Access& before, std::string_view what);
+  /// Whether the access is one of the block's other warps.
+  [[nodiscard]] bool in_block(const WarpCheck& warp, const Access& before) const;
+  [[nodiscard]] std::optional<Reader> reader(const Lane& lane, const Access& before,
+                                             std::string_view what) const;
+  const ReadUse* use_of(const Reader& reader);
+  void judge(std::uint32_t agent, const Suspect& suspect);
+  void settle(std::uint32_t agent);
+  void note(const Lane& lane, const Region& region, const Access& before);
+  void add_unwritten(const Lane& lane, const Stretch& at);
+  void is_written(const Access& read, std::uint64_t start, std::uint64_t end);
+  void settle_unwritten(bool all);
   [[nodiscard]] bool ordered(const WarpCheck& warp, const Access& before) const;
   [[nodiscard]] bool both_strong(const Lane& lane, const Access& before) const;
   [[nodiscard]] bool in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const;
   void synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores);
   /// One finding for each kind, kernel, line and other side.
   bool is_new(const Lane& lane, std::string_view kind, std::uint64_t other);
+  bool is_new(const Known& known);
   void add(const Lane& lane, std::string_view kind, std::string message, const Region* region,
            std::string other = "");
   void record(const Lane& lane, std::string_view kind, std::string message, const Region* region,
               std::string other);
+  [[nodiscard]] Finding describe(const Lane& lane, std::string_view kind, std::string message,
+                                 const Region* region, std::string other) const;
   [[nodiscard]] std::string place(const Access& access) const;
   std::pair<std::string, std::int64_t> name_of(const Region& region, std::uint64_t address) const;
 
+  static constexpr std::size_t kMostFindings = 100;
   static constexpr std::uint64_t kHostBlock = ~std::uint64_t{0};
   struct AgentInfo {
     int rank;
     std::uint64_t block;  ///< kHostBlock for the host work of a stream
     std::uint32_t warp;
     std::uint32_t stream;
+    LaunchCheck* launch = nullptr;  ///< that runs it, or ran it last and is not over
+    bool ended = false;
+    std::uint32_t start = 0;                                  ///< its time when it started
+    std::unordered_map<std::uint32_t, std::uint32_t> stores;  ///< by line, when it stored last
   };
 
   std::mutex mutex_;
@@ -274,6 +340,9 @@ class Sanitizer {
   std::uint64_t ticks_ = 0;
   std::vector<Finding> findings_;
   std::set<Known> known_;
+  std::map<Known, Finding> notes_;
+  std::map<std::pair<std::uint32_t, Known>, Suspect> suspects_;  ///< by the reader
+  std::map<std::pair<std::uint32_t, Known>, Unwritten> unwritten_;
 };
 
 }  // namespace braid::cpu

@@ -38,27 +38,37 @@ struct Cell {
   std::array<Access, kOthers> others;  ///< the first `other_count` of them
   std::uint8_t other_count = 0;
   std::uint8_t other_writes = 0;  ///< bit i: others[i] is a write
+  std::uint8_t other_same = 0;    ///< bit i: of the same value as `write`, which nothing orders
   bool initialized = false;
   std::uint32_t async =
       0;  ///< number of the cp.async group that writes it, until that is waited for
 
   [[nodiscard]] bool is_write(std::size_t other) const { return (other_writes >> other & 1U) != 0; }
+  [[nodiscard]] bool is_same(std::size_t other) const { return (other_same >> other & 1U) != 0; }
   /// What finds no room is forgotten.
-  void keep(const Access& access, bool writes) {
+  void keep(const Access& access, bool writes, bool same = false) {
     if (other_count == kOthers) return;
-    if (writes) other_writes |= static_cast<std::uint8_t>(1U << other_count);
+    const auto bit = static_cast<std::uint8_t>(1U << other_count);
+    if (writes) other_writes |= bit;
+    if (same) other_same |= bit;
     others[other_count++] = access;
   }
-  /// A new last write. A strong one does not stand for the weak accesses before it.
-  void replace_write(const Access& access) {
+  /// A new last write. A strong one does not stand for the weak accesses before it, nor one of the
+  /// `same` value for the writes that nothing orders before it.
+  void replace_write(const Access& access, bool same = false) {
     const Access before = std::exchange(write, access);
     const std::size_t count = std::exchange(other_count, std::uint8_t{0});
     const std::uint8_t written = std::exchange(other_writes, std::uint8_t{0});
-    if (access.scope == 0) return;
+    const std::uint8_t as_before = std::exchange(other_same, std::uint8_t{0});
+    const bool strong = access.scope != 0;
+    if (!strong && !same) return;
     for (std::size_t o = 0; o < count; ++o) {
-      if (others[o].scope == 0) keep(others[o], (written >> o & 1U) != 0);
+      const bool stays_same = same && (as_before >> o & 1U) != 0;
+      if (stays_same || (strong && others[o].scope == 0)) {
+        keep(others[o], (written >> o & 1U) != 0, stays_same);
+      }
     }
-    if (before.scope == 0 && before.when.time != 0) keep(before, true);
+    if (before.when.time != 0 && (same || before.scope == 0)) keep(before, true, same);
   }
   /// The same for the bytes from `distance` on.
   [[nodiscard]] Cell after(std::size_t distance) const {
@@ -79,8 +89,8 @@ class Shadow {
     for (Node& row : rows_) row.cell.initialized = initialized;
   }
 
-  /// Calls visit(cell, address of its first byte) for cells that make up [address, address +
-  /// bytes), in order.
+  /// Calls visit(cell, address of its first byte, its bytes) for cells that make up [address,
+  /// address + bytes), in order.
   template <class Visit>
   void visit(std::uint64_t address, std::size_t bytes, const Visit& visit) {
     const std::uint64_t end = address + bytes;
@@ -102,7 +112,7 @@ class Shadow {
   static void visit_part(Node& node, std::uint64_t start, std::uint64_t from, std::uint64_t to,
                          const Visit& visit) {
     if (node.parts == nullptr && from <= start && start + kSizes[Level] <= to) {
-      visit(node.cell, start);
+      visit(node.cell, start, kSizes[Level]);
       return;
     }
     if constexpr (Level + 1 < kSizes.size()) {

@@ -50,6 +50,8 @@ struct Variable {
   std::uint64_t size = 0;
   std::uint32_t align = 1;
   std::uint32_t element = 1;  ///< bytes of its type, without the vector
+  std::string type;           ///< that, "u64"
+  std::uint32_t line = 0;
   bool dynamic = false;       ///< `.extern .shared x[]`: starts where the static shared memory ends
   std::vector<std::uint8_t> init;
   std::vector<Relocation> relocations;

@@ -234,6 +234,7 @@ void Parser::declaration() {
 /// One declarator of a variable: alignment, type, name and array suffix, after the space.
 Variable Parser::declarator(Space space, std::uint32_t& align, std::optional<Type>& type,
                             unsigned& vector) {
+  std::string_view type_name;
   while (peek().kind == TokenKind::kDot) {
     const std::string_view name = peek().text;
     if (accept_dot("align")) {
@@ -251,7 +252,7 @@ Variable Parser::declarator(Space space, std::uint32_t& align, std::optional<Typ
       if (accept_dot("align")) integer();
     } else if (const auto parsed = parse_type(name)) {
       type = parsed;
-      take();
+      type_name = take().text;
     } else {
       error("unknown directive '." + std::string(name) + "'");
     }
@@ -259,6 +260,8 @@ Variable Parser::declarator(Space space, std::uint32_t& align, std::optional<Typ
   if (!type || type->kind == Kind::kPred) error("a variable needs a type");
   Variable variable;
   variable.space = space;
+  variable.type = type_name;
+  variable.line = peek().line;
   variable.name = identifier("a name");
   variable.element = type->total_bits() / 8;
   const std::uint64_t element = std::uint64_t{variable.element} * vector;

@@ -371,7 +371,8 @@ void BlockRunner::fail(Warp& warp, const char* kind, const char* message, std::u
 }
 
 void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const> places,
-                               std::uint32_t mask, std::uint32_t code, std::uint32_t line) {
+                               std::uint32_t mask, std::uint32_t code, std::uint32_t line,
+                               const Sanitizer::Values* values) {
   const AccessCode access = AccessCode::unpack(code);
   const bool scheduled = launch_->scheduler != nullptr && access.scope != 0 && mask != 0;
   // Before the check: what it takes note of is done right after it.
@@ -379,7 +380,7 @@ void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const>
   {
     std::string refusal;
     for (const std::uint64_t* const addresses : places) {
-      refusal = sanitizer()->access(warp.check, addresses, mask, access, line);
+      refusal = sanitizer()->access(warp.check, addresses, mask, access, line, values);
       if (!refusal.empty()) break;
     }
     if (refusal.empty()) {

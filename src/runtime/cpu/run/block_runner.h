@@ -115,7 +115,8 @@ class BlockRunner {
   [[noreturn]] void fail(Warp& warp, const char* kind, const char* message, std::uint32_t line);
   /// Ends the fiber when the access may not be done. Of each lane at all `places`.
   void check_access(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,
-                    std::uint32_t code, std::uint32_t line);
+                    std::uint32_t code, std::uint32_t line,
+                    const Sanitizer::Values* values = nullptr);
   /// Where the multicast addresses are on each rank, in order; judged and, at this place of its
   /// lines, counted. Ends the fiber when the access may not be done.
   const MulticastPlaces& multicast_places(Warp& warp, const std::uint64_t* addresses,

@@ -56,6 +56,15 @@ static void braid_cpu_check(braid::cpu::WarpContext* context, const std::uint64_
   warp->runner->check_access(*warp, {&addresses, 1}, mask, code, line);
 }
 
+static void braid_cpu_check_store(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
+                                  std::uint32_t mask, std::uint32_t code, std::uint32_t line,
+                                  const std::uint8_t* values, std::uint32_t bytes,
+                                  std::uint32_t count) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  const braid::cpu::Sanitizer::Values stored{values, bytes, count};
+  warp->runner->check_access(*warp, {&addresses, 1}, mask, code, line, &stored);
+}
+
 static void braid_cpu_check_members(braid::cpu::WarpContext* context, const std::uint32_t* members,
                                     std::uint32_t here, std::uint32_t live, std::uint32_t line) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
@@ -101,6 +110,7 @@ std::span<const RuntimeHelper> control_helpers() {
       RuntimeHelper{"braid_cpu_globaltimer", reinterpret_cast<void*>(&braid_cpu_globaltimer)},
       RuntimeHelper{"braid_cpu_barrier", reinterpret_cast<void*>(&braid_cpu_barrier)},
       RuntimeHelper{"braid_cpu_check", reinterpret_cast<void*>(&braid_cpu_check)},
+      RuntimeHelper{"braid_cpu_check_store", reinterpret_cast<void*>(&braid_cpu_check_store)},
       RuntimeHelper{"braid_cpu_check_members", reinterpret_cast<void*>(&braid_cpu_check_members)},
       RuntimeHelper{"braid_cpu_check_overlap", reinterpret_cast<void*>(&braid_cpu_check_overlap)},
       RuntimeHelper{"braid_cpu_check_defined", reinterpret_cast<void*>(&braid_cpu_check_defined)},

@@ -91,32 +91,41 @@ std::uint8_t Translator::scope_of(const Choices& mods) {
 }
 
 /// Tells the sanitizer and the counter what the active lanes, or `lanes`, are about to do.
-void Translator::check(Address& address, AccessCode code, Value* lanes) {
+/// `more`: what the sanitizer hears of the values of a store.
+void Translator::check(Address& address, AccessCode code, Value* lanes,
+                       llvm::ArrayRef<Value*> more) {
   if (!instrumentation_.checks && !instrumentation_.counts) return;
   if (lanes == nullptr) lanes = execution_bits();
   if (instrumentation_.checks) {
     Value* addresses = to_scratch(0, address_lanes(address));
-    call("braid_cpu_check", b_.getVoidTy(),
-         {context_, addresses, lanes, b_.getInt32(code.pack()), b_.getInt32(line_)});
+    llvm::SmallVector<Value*, 8> arguments = {context_, addresses, lanes, b_.getInt32(code.pack()),
+                                              b_.getInt32(line_)};
+    arguments.append(more.begin(), more.end());
+    call(more.empty() ? "braid_cpu_check" : "braid_cpu_check_store", b_.getVoidTy(), arguments);
   }
   if (instrumentation_.counts) count_access(address, code, lanes);
 }
 
-/// The same for a load or store, but of parameters. `results`: what a load writes.
-void Translator::check(Address& address, const Access& access, AccessCode::Kind kind,
-                       llvm::ArrayRef<Operand> results) {
-  if (access.space == Space::kParam) return;
+AccessCode Translator::access_code(const Access& access, AccessCode::Kind kind) {
   AccessCode code{.kind = kind};
-  // The compiler reads padding along with the values beside it.
-  while (!results.empty() && is_unread(results.back())) {
-    code.unread = static_cast<std::uint8_t>(code.unread + access.type.total_bits() / 8);
-    results = results.drop_back();
-  }
   code.scope = access.scope;
   code.bytes = static_cast<std::uint8_t>(access.count * access.type.total_bits() / 8);
   if (access.strong) code.order = AccessCode::kRelaxed;
   if (access.ordering == llvm::AtomicOrdering::Acquire) code.order = AccessCode::kAcquire;
   if (access.ordering == llvm::AtomicOrdering::Release) code.order = AccessCode::kRelease;
+  return code;
+}
+
+/// The same for a load, but of parameters.
+void Translator::check_load(Address& address, const Access& access,
+                            llvm::ArrayRef<Operand> results) {
+  if (access.space == Space::kParam) return;
+  AccessCode code = access_code(access, AccessCode::kLoad);
+  // The compiler reads padding along with the values beside it.
+  while (!results.empty() && is_unread(results.back())) {
+    code.unread = static_cast<std::uint8_t>(code.unread + access.type.total_bits() / 8);
+    results = results.drop_back();
+  }
   check(address, code);
 }
 
@@ -228,7 +237,7 @@ void Translator::op_load(const Instruction& i) {
   const Access access = parse_access(i);
   const std::vector<Operand> results = elements_of(i, i.operands[0], access.count);
   Address where = address(i, i.operands[1], access.space);
-  check(where, access, AccessCode::kLoad, results);
+  check_load(where, access, results);
   const unsigned bits = access.type.total_bits();
   if (access.strong) {
     load_strong(i, access, where, results);
@@ -282,30 +291,40 @@ void Translator::store_strong(const Access& access, Address& address,
         context_});
 }
 
+/// The same for a store.
+void Translator::check_store(Address& address, const Access& access,
+                             llvm::ArrayRef<Operand> sources) {
+  if (access.space == Space::kParam) return;
+  const AccessCode code = access_code(access, AccessCode::kStore);
+  if (!instrumentation_.checks) {
+    check(address, code);
+    return;
+  }
+  const unsigned bits = access.type.total_bits();
+  for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, read_lanes(sources[k], bits));
+  check(address, code, nullptr, {scratch(8), b_.getInt32(bits / 8), b_.getInt32(access.count)});
+  check_overlap(address, access);
+}
+
 /// Lanes that store at one place at once race, unless they store the same.
-void Translator::check_overlap(const Address& address, const Access& access,
-                               llvm::ArrayRef<Operand> sources) {
-  if (!instrumentation_.checks || access.strong) return;
-  if (access.space == Space::kParam || access.space == Space::kLocal) return;
+void Translator::check_overlap(const Address& address, const Access& access) {
+  if (access.strong || access.space == Space::kLocal) return;
   if (address.table) {
     std::array<std::int32_t, 32> offsets = address.shape.table;
     std::sort(offsets.begin(), offsets.end());
     if (std::adjacent_find(offsets.begin(), offsets.end()) == offsets.end()) return;
   }
-  const unsigned bits = access.type.total_bits();
-  for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, read_lanes(sources[k], bits));
-  // The addresses lie where check() put them.
+  // Addresses and values lie where check_store() put them.
   call("braid_cpu_check_overlap", b_.getVoidTy(),
-       {context_, scratch(0), execution_bits(), scratch(8), b_.getInt32(bits / 8),
-        b_.getInt32(access.count), b_.getInt32(line_)});
+       {context_, scratch(0), execution_bits(), scratch(8),
+        b_.getInt32(access.type.total_bits() / 8), b_.getInt32(access.count), b_.getInt32(line_)});
 }
 
 void Translator::op_store(const Instruction& i) {
   const Access access = parse_access(i);
   const std::vector<Operand> sources = elements_of(i, i.operands[1], access.count);
   Address where = address(i, i.operands[0], access.space);
-  check(where, access, AccessCode::kStore, {});
-  check_overlap(where, access, sources);
+  check_store(where, access, sources);
   const unsigned bits = access.type.total_bits();
   const llvm::Align align(bits / 8);
   const bool uniform_address = where.table && where.shape.is_uniform() && guard_lanes_ == nullptr;

@@ -273,12 +273,14 @@ class Translator {
   Value* dump_address();
   static bool is_consecutive(const Shape& shape, unsigned bytes);
   static std::uint8_t scope_of(const Choices& mods);
-  void check(Address& address, AccessCode code, Value* lanes = nullptr);
-  void check(Address& address, const Access& access, AccessCode::Kind kind,
-             llvm::ArrayRef<Operand> results);
+  void check(Address& address, AccessCode code, Value* lanes = nullptr,
+             llvm::ArrayRef<Value*> more = {});
+  void check_load(Address& address, const Access& access, llvm::ArrayRef<Operand> results);
+  void check_store(Address& address, const Access& access, llvm::ArrayRef<Operand> sources);
+  static AccessCode access_code(const Access& access, AccessCode::Kind kind);
   /// Whether no instruction reads the register.
   [[nodiscard]] bool is_unread(const Operand& result) const;
-  void check_overlap(const Address& address, const Access& access, llvm::ArrayRef<Operand> sources);
+  void check_overlap(const Address& address, const Access& access);
   void check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes);
   Access parse_access(const Instruction& i) const;
   std::vector<Operand> elements_of(const Instruction& i, const Operand& operand,

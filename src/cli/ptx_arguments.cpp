@@ -1,0 +1,364 @@
+#include "cli/ptx_arguments.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "braid/error.h"
+#include "cli/common.h"
+#include "cli/safetensors.h"
+#include "ir/text.h"
+
+namespace braid::cli {
+namespace {
+
+using Kind = ElementType::Kind;
+
+constexpr std::array<ElementType, 15> kTypes = {{{"f32", "F32", 4, Kind::kFloat},
+                                                 {"f16", "F16", 2, Kind::kFloat},
+                                                 {"bf16", "BF16", 2, Kind::kFloat},
+                                                 {"f64", "F64", 8, Kind::kFloat},
+                                                 {"f8e4m3", "F8_E4M3", 1, Kind::kFloat},
+                                                 {"f8e5m2", "F8_E5M2", 1, Kind::kFloat},
+                                                 {"i8", "I8", 1, Kind::kSigned},
+                                                 {"i16", "I16", 2, Kind::kSigned},
+                                                 {"i32", "I32", 4, Kind::kSigned},
+                                                 {"i64", "I64", 8, Kind::kSigned},
+                                                 {"u8", "U8", 1, Kind::kUnsigned},
+                                                 {"u16", "U16", 2, Kind::kUnsigned},
+                                                 {"u32", "U32", 4, Kind::kUnsigned},
+                                                 {"u64", "U64", 8, Kind::kUnsigned},
+                                                 {"bool", "BOOL", 1, Kind::kBool}}};
+
+const ElementType* find_type(std::string_view name) {
+  const auto* type = std::find_if(kTypes.begin(), kTypes.end(), [&](const ElementType& t) {
+    return t.name == name || t.file_name == name;
+  });
+  return type == kTypes.end() ? nullptr : type;
+}
+
+const ElementType& type_of(std::string_view name, const std::string& place) {
+  const ElementType* type = find_type(name);
+  if (type == nullptr || type->name != name) {
+    std::string known;
+    for (const ElementType& t : kTypes)
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", t.name);
+    throw_invalid(place, fmt::format("unknown dtype {}; expected one of {}", quote(name), known));
+  }
+  return *type;
+}
+
+template <class T>
+bool parse_number(std::string_view text, T* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string_view next_part(std::string_view& text, char separator) {
+  const std::string_view part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(text.size(), part.size() + 1));
+  return part;
+}
+
+std::vector<std::byte> bytes_of(const void* data, std::size_t bytes) {
+  const auto* start = static_cast<const std::byte*>(data);
+  return {start, start + bytes};
+}
+
+std::vector<std::byte> floats(const ElementType& type, const std::vector<double>& values) {
+  if (type.bytes == sizeof(double)) return bytes_of(values.data(), values.size() * sizeof(double));
+  const auto elements = static_cast<std::int64_t>(values.size());
+  return HostTensor::from_doubles(*parse_dtype(type.name), {elements}, values).data;
+}
+
+/// Whether a parameter of a declared type, "u32" say, may be given this.
+bool takes(std::string_view declared, bool is_float, bool is_number, std::size_t bytes) {
+  if (declared.starts_with('f')) return is_float || !is_number;
+  // A float of 16 bits may be passed as an integer, and is by some compilers.
+  if (declared.starts_with('u') || declared.starts_with('s')) return !is_float || bytes < 4;
+  return true;
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (bool last = false; !last;) {
+    last = text.find(',') == text.npos;
+    parts.push_back(next_part(text, ','));
+  }
+  return parts;
+}
+
+void align_to(std::vector<std::byte>& bytes, std::size_t align) {
+  bytes.resize((bytes.size() + align - 1) / align * align);
+}
+
+}  // namespace
+
+PtxArguments::PtxArguments(const std::vector<std::string>& specs, std::uint64_t seed)
+    : random_(seed) {
+  for (const std::string& spec : specs) {
+    place_ = "--arg " + quote(spec);
+    values_.push_back(parse(spec, fmt::format("arg{}", values_.size())));
+  }
+}
+
+PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string& name) {
+  std::string_view rest = spec;
+  const std::string_view kind = next_part(rest, ':');
+  if (kind == "zero" || kind == "random" || kind == "poison" || kind.ends_with(".safetensors")) {
+    return make_buffer(kind, rest, name);
+  }
+  const bool inside = name.find('.') != name.npos;
+  if (inside && (kind == "struct" || kind == "table" || kind == "bytes")) {
+    throw_invalid(place_, fmt::format("found {} inside of another argument; expected a scalar or "
+                                      "a buffer",
+                                      quote(kind)));
+  }
+  if (kind == "struct") return parse_struct(rest, name);
+  if (kind == "table") return parse_table(rest, name);
+  if (kind == "bytes") return parse_bytes(rest);
+  if (rest.empty()) {
+    throw_invalid(place_, fmt::format("found {}; expected {}", quote(spec), kForms));
+  }
+  return parse_scalar(type_of(kind, place_), rest);
+}
+
+PtxArguments::Value PtxArguments::parse_bytes(std::string_view digits) const {
+  Value value{.what = "bytes"};
+  if (digits.empty() || digits.size() % 2 != 0) {
+    throw_invalid(place_,
+                  fmt::format("found {} hex digits; expected two for each byte", digits.size()));
+  }
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    std::uint8_t byte = 0;
+    const char* const end = digits.data() + i + 2;
+    if (const auto [at, error] = std::from_chars(digits.data() + i, end, byte, 16); at != end) {
+      throw_invalid(place_, fmt::format("found {} at digit {}; expected hex digits",
+                                        quote(digits.substr(i, 2)), i));
+    }
+    value.bytes.push_back(static_cast<std::byte>(byte));
+  }
+  return value;
+}
+
+PtxArguments::Value PtxArguments::parse_struct(std::string_view fields, const std::string& name) {
+  Value value{.what = "a struct"};
+  std::size_t count = 0;
+  for (const std::string_view spec : split(fields)) {
+    const Value field = parse(spec, fmt::format("{}.{}", name, count++));
+    align_to(value.bytes, field.align);
+    for (const auto& [offset, buffer] : field.addresses) {
+      value.addresses.emplace_back(value.bytes.size() + offset, buffer);
+    }
+    value.bytes.insert(value.bytes.end(), field.bytes.begin(), field.bytes.end());
+    value.align = std::max(value.align, field.align);
+  }
+  align_to(value.bytes, value.align);
+  return value;
+}
+
+PtxArguments::Value PtxArguments::parse_table(std::string_view entries, const std::string& name) {
+  Buffer table{.name = name};
+  for (const std::string_view entry : split(entries)) {
+    const Value value = parse(entry, fmt::format("{}.{}", name, table.addressed.size()));
+    if (value.addresses.empty()) {
+      throw_invalid(place_, fmt::format("found {} in a table; expected buffers", quote(entry)));
+    }
+    table.addressed.push_back(value.addresses[0].second);
+  }
+  table.data.resize(table.addressed.size() * sizeof(std::uint64_t));
+  return add_buffer(std::move(table));
+}
+
+PtxArguments::Value PtxArguments::parse_scalar(const ElementType& type,
+                                               std::string_view text) const {
+  Value value{.what = std::string(type.name)};
+  value.align = type.bytes;
+  value.kind = type.kind == Kind::kFloat ? Value::Kind::kFloat : Value::Kind::kInteger;
+  if (type.kind == Kind::kFloat) {
+    double number = 0;
+    if (!parse_number(text, &number)) {
+      throw_invalid(place_, fmt::format("found {}; expected a number", quote(text)));
+    }
+    value.bytes = floats(type, {number});
+    return value;
+  }
+  const std::size_t unused = 64 - 8 * type.bytes;
+  const std::uint64_t most = type.kind == Kind::kBool     ? 1
+                             : type.kind == Kind::kSigned ? INT64_MAX >> unused
+                                                          : UINT64_MAX >> unused;
+  const std::int64_t least = type.kind == Kind::kSigned ? INT64_MIN >> unused : 0;
+  std::uint64_t bits = 0;
+  std::int64_t negative = 0;
+  if (parse_number(text, &negative) && negative < 0 && negative >= least) {
+    bits = static_cast<std::uint64_t>(negative);
+  } else if (!parse_number(text, &bits) || bits > most) {
+    throw_invalid(place_, fmt::format("found {}; expected {} to {}", quote(text), least, most));
+  }
+  value.bytes = bytes_of(&bits, type.bytes);
+  return value;
+}
+
+PtxArguments::Value PtxArguments::make_buffer(std::string_view kind, std::string_view rest,
+                                              const std::string& name) {
+  Buffer buffer{.name = name};
+  if (kind.ends_with(".safetensors")) {
+    FileTensor tensor = SafetensorsFile(std::string(kind)).read_as_is(rest);
+    buffer.type = find_type(tensor.dtype);
+    buffer.shape = std::move(tensor.shape);
+    buffer.data = std::move(tensor.data);
+    reserve(buffer.data.size());
+    return add_buffer(std::move(buffer));
+  }
+  buffer.type = &type_of(next_part(rest, ':'), place_);
+  constexpr std::int64_t kMost = std::int64_t{1} << 32;
+  std::int64_t elements = 0;
+  if (!parse_number(rest, &elements) || elements < 1 || elements > kMost) {
+    throw_invalid(place_, fmt::format("found {} elements; expected 1 to 2^32", quote(rest)));
+  }
+  const auto count = static_cast<std::size_t>(elements);
+  reserve(count * buffer.type->bytes);
+  buffer.shape = {elements};
+  buffer.filled = kind != "poison";
+  if (kind == "random") {
+    buffer.data = random_data(*buffer.type, count);
+  } else {
+    buffer.data.resize(count * buffer.type->bytes);
+  }
+  return add_buffer(std::move(buffer));
+}
+
+PtxArguments::Value PtxArguments::add_buffer(Buffer buffer) {
+  Value value{
+      .what = buffer.addressed.empty() ? "the address of a buffer" : "the address of a table",
+      .kind = Value::Kind::kAddress};
+  value.bytes.resize(sizeof(std::uint64_t));
+  value.align = sizeof(std::uint64_t);
+  value.addresses = {{0, buffers_.size()}};
+  buffers_.push_back(std::move(buffer));
+  return value;
+}
+
+/// Buffers lie in the device's memory, which is this machine's, and on the host.
+void PtxArguments::reserve(std::uint64_t bytes) {
+  total_ += bytes;
+  const std::uint64_t machine = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                                static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (total_ > machine / 2) {
+    throw_invalid(place_, fmt::format("the buffers have {} MiB; expected at most {}, half of this "
+                                      "machine's memory",
+                                      total_ >> 20U, machine >> 21U));
+  }
+}
+
+std::vector<std::byte> PtxArguments::random_data(const ElementType& type, std::size_t elements) {
+  if (type.kind == Kind::kFloat) {
+    std::normal_distribution<double> normal;
+    std::vector<double> values(elements);
+    for (double& value : values) value = normal(random_);
+    return floats(type, values);
+  }
+  std::vector<std::byte> data(elements * type.bytes);
+  for (std::size_t i = 0; i < elements; ++i) {
+    const std::uint64_t value = random_() % (type.kind == Kind::kBool ? 2 : 8);
+    data[i * type.bytes] = static_cast<std::byte>(value);
+  }
+  return data;
+}
+
+void PtxArguments::check(const Function& function, const std::string& entry,
+                         const std::string& ptx) const {
+  const std::vector<FunctionParameter> parameters = function.parameters();
+  const auto describe = [&](std::size_t p) {
+    return fmt::format(".{} {}, {}:{}", parameters[p].type, parameters[p].name, ptx,
+                       parameters[p].line);
+  };
+  for (std::size_t i = 0; i < std::min(values_.size(), parameters.size()); ++i) {
+    const Value& value = values_[i];
+    const std::string place = fmt::format("--arg {}", i);
+    const std::size_t bytes = value.bytes.size();
+    if (bytes != parameters[i].bytes) {
+      throw_invalid(
+          place, fmt::format("{} {} {} byte{}; parameter {} of '{}' has {} ({})", value.what,
+                             value.what == "bytes" ? "have" : "has", bytes, bytes == 1 ? "" : "s",
+                             i, one_line(entry), parameters[i].bytes, describe(i)));
+    }
+    const bool is_number = value.kind != Value::Kind::kBytes;
+    if (!takes(parameters[i].type, value.kind == Value::Kind::kFloat, is_number, bytes)) {
+      throw_invalid(
+          place,
+          fmt::format("found {}; parameter {} of '{}' is {} ({})", value.what, i, one_line(entry),
+                      parameters[i].type.starts_with('f') ? "a float" : "an integer", describe(i)));
+    }
+  }
+  if (values_.size() == parameters.size()) return;
+  std::string next;
+  if (values_.size() < parameters.size()) {
+    next = fmt::format("; parameter {} is missing ({})", values_.size(), describe(values_.size()));
+  }
+  throw_invalid("--arg", fmt::format("'{}' takes {} parameter{}, not {}{}", one_line(entry),
+                                     parameters.size(), parameters.size() == 1 ? "" : "s",
+                                     values_.size(), next));
+}
+
+void PtxArguments::allocate(Device& device) {
+  for (Buffer& buffer : buffers_) {
+    buffer.memory = device.allocate(0, buffer.data.size());
+    const MemoryPart part{buffer.memory->address(), buffer.data.size(), buffer.name};
+    device.name_parts(part.address, {&part, 1});
+  }
+  const auto put = [&](std::vector<std::byte>& bytes, std::size_t offset, std::size_t buffer) {
+    const std::uint64_t address = buffers_[buffer].memory->address();
+    std::memcpy(bytes.data() + offset, &address, sizeof(address));
+  };
+  for (Buffer& buffer : buffers_) {
+    for (std::size_t i = 0; i < buffer.addressed.size(); ++i) {
+      put(buffer.data, i * sizeof(std::uint64_t), buffer.addressed[i]);
+    }
+  }
+  for (Value& value : values_) {
+    for (const auto& [offset, buffer] : value.addresses) put(value.bytes, offset, buffer);
+  }
+}
+
+void PtxArguments::fill(Stream& stream) const {
+  for (const Buffer& buffer : buffers_) {
+    const std::uint64_t address = buffer.memory->address();
+    if (buffer.filled) {
+      stream.copy_from_host(address, buffer.data.data(), buffer.data.size());
+      continue;
+    }
+    // A buffer that nobody wrote holds NaNs (or -1), the same in every run. Not by way of a
+    // stream: the checks would take the bytes for written. An address of the cpu device is one of
+    // this process.
+    std::memset(reinterpret_cast<void*>(address), 0xff, buffer.data.size());
+  }
+}
+
+std::vector<const void*> PtxArguments::pointers() const {
+  std::vector<const void*> pointers;
+  pointers.reserve(values_.size());
+  for (const Value& value : values_) pointers.push_back(value.bytes.data());
+  return pointers;
+}
+
+void PtxArguments::write(Stream& stream, const std::string& directory) {
+  std::map<std::string, FileTensor, std::less<>> tensors;
+  for (const Buffer& buffer : buffers_) {
+    if (buffer.type == nullptr) continue;
+    FileTensor tensor{std::string(buffer.type->file_name), buffer.shape,
+                      std::vector<std::byte>(buffer.data.size())};
+    stream.copy_to_host(tensor.data.data(), buffer.memory->address(), tensor.data.size());
+    stream.synchronize();
+    tensors.emplace(buffer.name, std::move(tensor));
+  }
+  write_safetensors(std::filesystem::path(directory) / "buffers.safetensors", tensors);
+}
+
+}  // namespace braid::cli

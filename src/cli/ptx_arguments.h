@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "braid/device.h"
+
+namespace braid::cli {
+
+/// An element type of PTX: those of graphs and the other ones, each as safetensors calls it.
+struct ElementType {
+  enum class Kind : std::uint8_t { kFloat, kSigned, kUnsigned, kBool };
+  std::string_view name, file_name;
+  std::size_t bytes;
+  Kind kind;
+};
+
+/// The arguments of a kernel, in order, as --arg says them.
+class PtxArguments {
+ public:
+  /// What --help and errors say of one.
+  static constexpr std::string_view kForms =
+      "i32:7, f32:0.5, zero:f32:1024, random:f32:1024, poison:f32:1024 (nobody wrote it), "
+      "FILE.safetensors:TENSOR, bytes:0a0b0c0d, struct:i32:7,f32:0.5,zero:f32:4 (aligned as in C) "
+      "or table:zero:f32:4,zero:f32:8 (a buffer that holds the addresses of others)";
+
+  /// Throws kInvalidArgument with what was expected.
+  PtxArguments(const std::vector<std::string>& specs, std::uint64_t seed);
+
+  /// Throws kInvalidArgument unless these are what the parameters take; `ptx`: what errors call
+  /// the PTX.
+  void check(const Function& function, const std::string& entry, const std::string& ptx) const;
+  /// Gives the buffers their memory.
+  void allocate(Device& device);
+  /// Writes what the buffers hold before a launch.
+  void fill(Stream& stream) const;
+  [[nodiscard]] std::vector<const void*> pointers() const;
+  /// Writes what the buffers hold now, but for tables of addresses, which no two runs share.
+  void write(Stream& stream, const std::string& directory);
+
+ private:
+  struct Buffer {
+    std::string name;
+    const ElementType* type = nullptr;  ///< null for a table
+    std::vector<std::int64_t> shape;
+    std::vector<std::byte> data;
+    bool filled = true;                  ///< else nobody wrote it
+    std::vector<std::size_t> addressed;  ///< by a table: numbers of buffers
+    std::unique_ptr<Memory> memory;
+  };
+  /// What is passed by value.
+  struct Value {
+    enum class Kind : std::uint8_t { kFloat, kInteger, kAddress, kBytes };
+    std::string what;  ///< "i32", "a struct"
+    Kind kind = Kind::kBytes;
+    std::vector<std::byte> bytes;
+    std::size_t align = 1;
+    std::vector<std::pair<std::size_t, std::size_t>> addresses;  ///< offset, number of a buffer
+  };
+
+  Value parse(std::string_view spec, const std::string& name);
+  [[nodiscard]] Value parse_bytes(std::string_view digits) const;
+  Value parse_struct(std::string_view fields, const std::string& name);
+  Value parse_table(std::string_view entries, const std::string& name);
+  [[nodiscard]] Value parse_scalar(const ElementType& type, std::string_view text) const;
+  Value add_buffer(Buffer buffer);
+  Value make_buffer(std::string_view kind, std::string_view rest, const std::string& name);
+  void reserve(std::uint64_t bytes);
+  [[nodiscard]] std::vector<std::byte> random_data(const ElementType& type, std::size_t elements);
+
+  std::mt19937_64 random_;
+  std::string place_;        ///< of the spec that is read
+  std::uint64_t total_ = 0;  ///< bytes of all buffers
+  std::vector<Buffer> buffers_;
+  std::vector<Value> values_;
+};
+
+}  // namespace braid::cli

@@ -1,0 +1,102 @@
+#include "runtime/cpu/check/read_use.h"
+
+#include <algorithm>
+
+#include "runtime/cpu/ptx/opcodes.h"
+#include "runtime/cpu/translate/control_flow.h"
+
+namespace braid::cpu {
+namespace {
+
+using ptx::Instruction;
+using ptx::Op;
+using ptx::Operand;
+
+class Follower {
+ public:
+  explicit Follower(const ptx::Function& function)
+      : function_(function), followed_(function.registers.size()) {}
+
+  ReadUse run(std::uint32_t line) {
+    for (const Instruction& i : function_.body) {
+      if (i.line == line && i.entry != nullptr && i.entry->has_address() && has_result(i)) take(i);
+    }
+    // Its values go where no register says.
+    if (!grew_) use_.always = true;
+    while (grew_ && !use_.always) {
+      grew_ = false;
+      for (const Instruction& i : function_.body) visit(i);
+    }
+    return std::move(use_);
+  }
+
+ private:
+  [[nodiscard]] bool holds(const Operand& operand) const {
+    return (operand.is_register() && followed_.has(operand.index)) ||
+           std::any_of(operand.elements.begin(), operand.elements.end(),
+                       [&](const Operand& element) { return holds(element); });
+  }
+
+  /// Its results come from what is followed.
+  void take(const Instruction& i) {
+    for (const int reg : register_use(i).writes) {
+      if (followed_.has(reg)) continue;
+      followed_.add(reg);
+      grew_ = true;
+    }
+  }
+
+  void visit(const Instruction& i) {
+    const bool has_results = has_result(i);
+    bool reads = false;
+    for (std::size_t o = has_results ? 1 : 0; o < i.operands.size(); ++o) {
+      reads = reads || holds(i.operands[o]);
+    }
+    const bool guarded = i.guard >= 0 && followed_.has(i.guard);
+    if (!reads && !guarded) return;
+    if (i.entry == nullptr || (guarded && ptx::traits(i).has_effects())) {
+      use_.always = true;
+    } else if (is_store(i)) {
+      if (holds_address(i)) {
+        use_.always = true;
+      } else {
+        store(i.line);
+      }
+    } else if (!has_results || i.entry->has_address()) {
+      use_.always = true;
+    } else {
+      take(i);
+    }
+  }
+
+  /// A store that the sanitizer hears of.
+  static bool is_store(const Instruction& i) {
+    return (i.is(Op::kSt) || i.is(Op::kStrongSt) || i.is(Op::kRed) || i.is(Op::kAtom) ||
+            i.is(Op::kStmatrix)) &&
+           !ptx::has_modifier(i, "param");
+  }
+  [[nodiscard]] bool holds_address(const Instruction& i) const {
+    for (std::size_t o = 0; o < i.operands.size(); ++o) {
+      if (i.entry->operands[o].use == ptx::Use::kAddress && holds(i.operands[o])) return true;
+    }
+    return false;
+  }
+  void store(std::uint32_t line) {
+    if (std::find(use_.stores.begin(), use_.stores.end(), line) == use_.stores.end()) {
+      use_.stores.push_back(line);
+    }
+  }
+
+  const ptx::Function& function_;
+  BitSet followed_;
+  bool grew_ = false;
+  ReadUse use_;
+};
+
+}  // namespace
+
+ReadUse use_of_reads(const ptx::Function& function, std::uint32_t line) {
+  return Follower(function).run(line);
+}
+
+}  // namespace braid::cpu

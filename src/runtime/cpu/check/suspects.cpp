@@ -1,0 +1,191 @@
+// What may turn out to be no finding, or another one: races of reads whose values are discarded,
+// writes of the same value, and reads of bytes that another warp has yet to write.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "braid/checks.h"
+#include "runtime/cpu/check/sanitizer.h"
+
+namespace braid::cpu {
+namespace {
+
+constexpr std::string_view kRead = "a read";
+constexpr std::string_view kWrite = "a write";
+
+}  // namespace
+
+bool Sanitizer::in_block(const WarpCheck& warp, const Access& before) const {
+  const AgentInfo& mine = agents_[warp.agent];
+  const AgentInfo& other = agents_[before.when.agent];
+  return mine.rank == other.rank && mine.stream == other.stream && mine.block == other.block;
+}
+
+/// Of two accesses that race, whose read counts only if its value does.
+std::optional<Sanitizer::Reader> Sanitizer::reader(const Lane& lane, const Access& before,
+                                                   std::string_view what) const {
+  if (what == kRead) return Reader{before.when.agent, before.when.time, before.line};
+  if (what != kWrite || lane.code.kind != AccessCode::kLoad) return {};
+  return Reader{lane.warp.agent, lane.warp.time, lane.line};
+}
+
+/// What the reader does with the value; null where that is not known any more.
+const ReadUse* Sanitizer::use_of(const Reader& reader) {
+  const AgentInfo& agent = agents_[reader.agent];
+  if (agent.launch == nullptr || reader.time < agent.start) return nullptr;
+  const auto [known, is_new] = agent.launch->uses.try_emplace(reader.line);
+  if (is_new) known->second = use_of_reads(*agent.launch->code, reader.line);
+  return &known->second;
+}
+
+void Sanitizer::race(const Lane& lane, const Region& region, const Access& before,
+                     std::string_view what) {
+  if ((checks_ & kCheckRace) == 0) return;
+  const AgentInfo& agent = agents_[before.when.agent];
+  const bool host = agent.block == kHostBlock;
+  const std::uint64_t side = host ? kHostBlock - static_cast<unsigned>(agent.rank) : before.line;
+  const Known known{"race", lane.warp.launch->kernel_index, lane.line, side};
+  if (known_.contains(known)) return;
+  const std::optional<Reader> reads = reader(lane, before, what);
+  if (reads && suspects_.contains({reads->agent, known})) return;
+  const std::string_view does = verb(lane.code.kind);
+  const bool plain = what == kRead || what == kWrite;
+  std::string message = plain && in_block(lane.warp, before)
+                            ? fmt::format("missing barrier between {} and this {}", what, does)
+                            : fmt::format("{} that nothing orders after {}", does, what);
+  Finding finding =
+      describe(lane, "race", std::move(message), &region, "the other side: " + place(before));
+  const ReadUse* const use = reads ? use_of(*reads) : nullptr;
+  if (use == nullptr || use->always) {
+    if (is_new(known)) findings_.push_back(std::move(finding));
+    return;
+  }
+  std::string note = what == kRead ? fmt::format(
+                                         "{} of what another warp reads, unordered, and "
+                                         "discards",
+                                         does)
+                                   : "read of what another warp writes, unordered, and discarded";
+  Suspect suspect{known, std::move(finding), std::move(note), reads->time, use};
+  if (agents_[reads->agent].ended) return judge(reads->agent, suspect);
+  suspects_.emplace(std::pair(reads->agent, known), std::move(suspect));
+}
+
+/// The reader is done with the value, or never will be.
+void Sanitizer::judge(std::uint32_t agent, const Suspect& suspect) {
+  const AgentInfo& reader = agents_[agent];
+  const bool counts =
+      !reader.ended ||
+      std::any_of(suspect.use->stores.begin(), suspect.use->stores.end(), [&](std::uint32_t line) {
+        const auto stored = reader.stores.find(line);
+        return stored != reader.stores.end() && stored->second >= suspect.time;
+      });
+  if (counts) {
+    if (is_new(suspect.known)) findings_.push_back(suspect.finding);
+    return;
+  }
+  const auto [note, is_new] = notes_.try_emplace(suspect.known, suspect.finding);
+  if (!is_new) return;
+  note->second.kind = "note";
+  note->second.message = suspect.note;
+}
+
+/// The warp has ended.
+void Sanitizer::settle(std::uint32_t agent) {
+  auto suspect = suspects_.lower_bound({agent, Known{}});
+  while (suspect != suspects_.end() && suspect->first.first == agent) {
+    judge(agent, suspect->second);
+    suspect = suspects_.erase(suspect);
+  }
+}
+
+/// Warps write one value to one place.
+void Sanitizer::note(const Lane& lane, const Region& region, const Access& before) {
+  if ((checks_ & kCheckRace) == 0) return;
+  const Known known{"race", lane.warp.launch->kernel_index, lane.line, before.line};
+  if (notes_.contains(known) || notes_.size() >= kMostFindings) return;
+  notes_.emplace(known, describe(lane, "note",
+                                 "write of the value that was written there, with nothing to "
+                                 "order them",
+                                 &region, "the other side: " + place(before)));
+}
+
+void Sanitizer::add_unwritten(const Lane& lane, const Stretch& at) {
+  Known known{"uninitialized", lane.warp.launch->kernel_index, lane.line, 0};
+  if (known_.contains(known)) return;
+  const std::pair key(lane.warp.agent, known);
+  auto found = unwritten_.find(key);
+  if (found == unwritten_.end()) {
+    Unwritten read{known,
+                   describe(lane, "uninitialized",
+                            fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
+                            &at.region, "")};
+    read.origin = at.address - static_cast<std::uint64_t>(read.finding.offset);
+    found = unwritten_.emplace(key, std::move(read)).first;
+  }
+  constexpr std::size_t kMostStretches = 256;
+  auto& bytes = found->second.bytes;
+  if (bytes.size() == kMostStretches) return;
+  bytes.push_back({at.address, at.address + at.bytes, lane.lane, lane.code.bytes});
+}
+
+/// What was read there was for another warp to write, with a barrier in between.
+void Sanitizer::is_written(const Access& read, std::uint64_t start, std::uint64_t end) {
+  if ((checks_ & kCheckRace) == 0) return;
+  const auto found =
+      unwritten_.find({read.when.agent, Known{"uninitialized", read.kernel, read.line, 0}});
+  if (found == unwritten_.end()) return;
+  std::vector<Unwritten::Bytes> rest;
+  for (const Unwritten::Bytes& bytes : found->second.bytes) {
+    Unwritten::Bytes before = bytes;
+    before.end = std::min(bytes.end, start);
+    if (before.start < before.end) rest.push_back(before);
+    Unwritten::Bytes after = bytes;
+    after.start = std::max(bytes.start, end);
+    after.lane += static_cast<std::uint32_t>((after.start - bytes.start) / bytes.width);
+    if (after.start < after.end) rest.push_back(after);
+  }
+  found->second.bytes = std::move(rest);
+  if (found->second.bytes.empty()) unwritten_.erase(found);
+}
+
+/// No warp will write what the warps of ended launches have read.
+void Sanitizer::settle_unwritten(bool all) {
+  for (auto read = unwritten_.begin(); read != unwritten_.end();) {
+    const AgentInfo& agent = agents_[read->first.first];
+    if (!all && agent.launch != nullptr) {
+      ++read;
+      continue;
+    }
+    Unwritten& unwritten = read->second;
+    if (is_new(unwritten.known)) {
+      const Unwritten::Bytes& first = unwritten.bytes.front();
+      Finding& finding = unwritten.finding;
+      finding.offset = static_cast<std::int64_t>(first.start - unwritten.origin);
+      finding.thread =
+          position(agent.warp * 32ULL + first.lane, block_shapes_[unwritten.known.kernel]);
+      findings_.push_back(std::move(finding));
+    }
+    read = unwritten_.erase(read);
+  }
+}
+
+std::vector<Finding> Sanitizer::findings() {
+  const std::lock_guard lock(mutex_);
+  settle_unwritten(true);
+  // Of warps that never ended.
+  while (!suspects_.empty()) settle(suspects_.begin()->first.first);
+  return findings_;
+}
+
+std::vector<Finding> Sanitizer::notes() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Finding> notes;
+  for (const auto& [known, note] : notes_) {
+    if (!known_.contains(known)) notes.push_back(note);
+  }
+  return notes;
+}
+
+}  // namespace braid::cpu

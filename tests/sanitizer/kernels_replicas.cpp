@@ -1,0 +1,177 @@
+// Layouts with replicas: several warps hold an element, each computes it, one or all store it.
+
+#include "sanitizer/kernels.h"
+
+namespace braid::testing {
+namespace {
+
+constexpr const char* kSameValue = "write of the value that was written there";
+constexpr const char* kDiscarded = "read of what another warp writes, unordered, and discarded";
+constexpr const char* kWritesDiscarded =
+    "write of what another warp reads, unordered, and discards";
+
+void add(std::vector<KernelCase>& cases, KernelCase kernel, const std::string& note) {
+  kernel.note = note;
+  cases.push_back(std::move(kernel));
+}
+
+void add_same_values(std::vector<KernelCase>& cases) {
+  add(cases,
+      {"replicas_store",
+       R"(
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ float tile[32];
+  const int e = threadIdx.x % 32;
+#if BUG == 1
+  tile[e] = x[e] * (1 + threadIdx.x / 32);  // finds 1
+#else
+  tile[e] = 2 * x[e];  // finds 2
+#endif
+#if BUG == 2
+  out[e] = tile[31 - e];  // finds 2
+#else
+  __syncthreads();
+  out[e] = tile[31 - e];
+#endif
+#if BUG == 3
+  if (threadIdx.x == 64) out[7] = 0;  // finds 3
+#endif
+}
+)",
+       {1},
+       {128},
+       {buffer(0), output(1)},
+       [] {
+         return Buffers{random_floats(32), zeros(32)};
+       },
+       [](Buffers& b) {
+         for (std::size_t i = 0; i < 32; ++i) b[1][i] = 2 * b[0][31 - i];
+       },
+       {"race", "race", "race"}},
+      kSameValue);
+  // The last warp comes after one of two writers of one value, or after both.
+  add(cases,
+      {"two_of_one_value",
+       R"(
+extern "C" __global__ void k(int* x) {
+  const int warp = threadIdx.x / 32;
+  if (warp < 2) *(volatile int*)&x[threadIdx.x % 32 + 32] = 1;
+  if (warp < 2) x[threadIdx.x % 32] = 7;
+#if BUG == 1
+  if (warp == 1) asm volatile("bar.sync 1, 64;" ::: "memory");
+  if (warp == 2) asm volatile("bar.sync 1, 64;" ::: "memory");
+#else
+  asm volatile("bar.sync 1, 96;" ::: "memory");
+#endif
+  if (warp == 2) x[threadIdx.x % 32] = 8;  // finds 1
+}
+)",
+       {1},
+       {96},
+       {buffer(0)},
+       [] { return Buffers{zeros(64)}; },
+       [](Buffers& b) {
+         for (std::size_t i = 0; i < 64; ++i) b[0][i] = int_bits(i < 32 ? 8 : 1);
+       },
+       {"race"}},
+      kSameValue);
+  add(cases,
+      {"reads_of_one_value",
+       R"(
+extern "C" __global__ void k(int* x, int* out) {
+  const int warp = threadIdx.x / 32;
+#if BUG == 1
+  if (warp < 2) x[threadIdx.x % 32] = 7 + warp;  // finds 1
+#else
+  if (warp < 2) x[threadIdx.x % 32] = 7;
+#endif
+#if BUG != 2
+  if (warp > 0) asm volatile("bar.sync 1, 64;" ::: "memory");
+#endif
+  if (warp == 2) out[threadIdx.x % 32] = x[threadIdx.x % 32];  // finds 2
+}
+)",
+       {1},
+       {96},
+       {buffer(0), output(1)},
+       [] {
+         return Buffers{zeros(32), zeros(32)};
+       },
+       [](Buffers& b) {
+         for (std::size_t i = 0; i < 32; ++i) b[0][i] = b[1][i] = int_bits(7);
+       },
+       {"race", "race"}},
+      kSameValue);
+}
+
+/// A rotation in place. All warps load, one stores.
+std::string rotation(const std::string& owner) {
+  return R"(
+__device__ float load(const float* x) {
+  float value;
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(x) : "memory");
+  return value;
+}
+extern "C" __global__ void k(float* x, float* out) {
+  const int e = threadIdx.x % 32;
+  const bool owner = )" +
+         owner + R"(;
+  const float a = load(x + e);  // finds 1 // finds 2 // finds 3 // finds 4
+  const float b = load(x + e + 32);  // finds 1 // finds 2 // finds 3 // finds 4
+#if BUG == 1
+  if (true) {
+#elif BUG == 2
+  if (owner || a + b > 100) {
+#else
+  if (owner) {
+#endif
+    x[e] = a * 0.6f - b * 0.8f;  // finds 1 // finds 2 // finds 3 // finds 4
+    x[e + 32] = a * 0.8f + b * 0.6f;  // finds 1 // finds 2 // finds 3 // finds 4
+  }
+#if BUG == 3
+  if (!owner) out[e] = __shfl_xor_sync(~0u, a, 1);
+#elif BUG == 4
+  if (!owner) out[(int)a & 31] = 1;
+#endif
+}
+)";
+}
+
+void add_rotations(std::vector<KernelCase>& cases) {
+  struct Order {
+    const char *name, *owner, *note;
+  };
+  for (const Order& order :
+       {Order{"replica_reads_after_its_owner", "threadIdx.x < 32", kDiscarded},
+        Order{"replica_reads_before_its_owner", "threadIdx.x >= 32", kWritesDiscarded}}) {
+    add(cases,
+        {order.name,
+         rotation(order.owner),
+         {1},
+         {64},
+         {buffer(0), buffer(1)},
+         [] {
+           return Buffers{random_floats(64), zeros(32)};
+         },
+         [](Buffers& b) {
+           for (std::size_t i = 0; i < 32; ++i) {
+             const float x = b[0][i], y = b[0][i + 32];
+             b[0][i] = x * 0.6F - y * 0.8F;
+             b[0][i + 32] = x * 0.8F + y * 0.6F;
+           }
+         },
+         {"race", "race", "race", "race"}},
+        order.note);
+  }
+}
+
+}  // namespace
+
+std::vector<KernelCase> replica_kernels() {
+  std::vector<KernelCase> cases;
+  add_same_values(cases);
+  add_rotations(cases);
+  return cases;
+}
+
+}  // namespace braid::testing
