@@ -13,6 +13,7 @@
 #include "braid/symmetric_memory.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
+#include "runtime/error_of.h"
 #include "runtime/fake_libcuda.h"
 
 namespace braid {
@@ -139,6 +140,31 @@ TEST_F(CudaStandIn, SharesTheCallersMemory) {
                 ::testing::ThrowsMessage<Error>(::testing::HasSubstr(
                     "rank 0, barrier of channel 0: waited for rank 1 to reach epoch 1")));
     right->synchronize();
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
+TEST_F(CudaStandIn, AWorkspaceDoesNotGrowWhileAStreamIsCaptured) {
+  {
+    WorldOptions options;
+    options.device = DeviceKind::kCuda;
+    options.world = 2;
+    const World world = World::open(options);
+    const auto stream = world.device().create_stream(0), other = world.device().create_stream(1);
+    const std::vector<Stream*> streams{other.get(), stream.get()};
+    const auto ask = [&](std::size_t bytes) {
+      return SymmetricMemory::workspace(world, "tp", {2, true, {}}, bytes, streams).size();
+    };
+    EXPECT_EQ(ask(4096), 4096);
+    fake().captured = stream->handle();
+    EXPECT_EQ(ask(4000), 4096);
+    EXPECT_EQ(error_of([&] { (void)ask(5000); }),
+              std::pair(ErrorCode::kInvalidArgument,
+                        std::string("symmetric memory 'tp': found 4096 bytes, and a stream that is "
+                                    "being captured; expected a call for 5000 bytes before the "
+                                    "capture")));
+    fake().captured = nullptr;
+    EXPECT_EQ(ask(5000), 5000);
   }
   EXPECT_EQ(fake().live_handles, 0);
 }

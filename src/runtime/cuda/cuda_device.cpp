@@ -180,6 +180,13 @@ class CudaStream final : public Stream {
     const Current current(*gpu_);
     api_.check(api_.cuStreamSynchronize(handle_), "cuStreamSynchronize");
   }
+  [[nodiscard]] bool is_capturing() const override {
+    const Current current(*gpu_);
+    int status = 0;
+    api_.check(api_.require(api_.cuStreamIsCapturing, "cuStreamIsCapturing")(handle_, &status),
+               "cuStreamIsCapturing");
+    return status != 0;
+  }
   [[nodiscard]] void* handle() const override { return handle_; }
 
  private:
