@@ -144,6 +144,40 @@ TEST_F(CudaStandIn, SharesTheCallersMemory) {
   EXPECT_EQ(fake().live_handles, 0);
 }
 
+TEST_F(CudaStandIn, AProcessUsesTheGpuOfItsNumberOnTheMachine) {
+  const auto gpu_of = [&](std::vector<int> own, std::vector<int> others, int gpu = -1) {
+    WorldOptions options;
+    options.device = DeviceKind::kCuda;
+    options.world = static_cast<int>(own.size() + others.size());
+    options.gpu = gpu;
+    const auto ends = meet_in_process({own, others});
+    options.rendezvous = ends[0];
+    const World world = World::open(options);
+    const auto memory = world.device().allocate(own[0], 64);
+    decltype(&::fake_cuda_owner) owner = nullptr;
+    std::string missing;
+    bind_symbol(library_, "fake_cuda_owner", owner, missing);
+    return owner(memory->address(), 64);
+  };
+  EXPECT_EQ(gpu_of({1}, {0, 2}), 1);
+  EXPECT_EQ(gpu_of({1}, {0, 2}, 0), 0);
+  EXPECT_EQ(gpu_of({2}, {0, 1}, 3), 1);
+  for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+    ::setenv(name, "0", 1);
+    EXPECT_EQ(gpu_of({1}, {0, 2}), 0) << name;  // the machine before has one process, say
+    EXPECT_EQ(gpu_of({1}, {0, 2}, 1), 1) << name;
+    ::setenv(name, "1", 1);
+    EXPECT_EQ(gpu_of({0}, {1, 2}), 1) << name;
+    EXPECT_EQ(gpu_of({2, 3}, {0, 1}), 0) << name;  // two ranks in each process
+    ::setenv(name, "one", 1);
+    EXPECT_EQ(error_of([&] { (void)gpu_of({0}, {1}); }).second,
+              std::string(name) + ": found \"one\"; expected a number from 0 to 1023");
+    ::unsetenv(name);
+  }
+  EXPECT_THROW((void)gpu_of({0}, {1}, -2), Error);
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
 TEST_F(CudaStandIn, AWorkspaceDoesNotGrowWhileAStreamIsCaptured) {
   {
     WorldOptions options;
