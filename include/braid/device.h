@@ -133,6 +133,8 @@ class BRAID_API Stream {
   virtual void wait_value(std::uint64_t address, std::uint32_t value) = 0;
   /// Blocks the host until all work so far is done; throws the first error of that work.
   virtual void synchronize() = 0;
+  /// Whether what is enqueued is recorded to be replayed, by the caller's means (a CUDA graph).
+  [[nodiscard]] virtual bool is_capturing() const { return false; }
   /// The device's own handle of it (a CUstream), for libraries that enqueue work by themselves;
   /// null on a device that has none.
   [[nodiscard]] virtual void* handle() const { return nullptr; }

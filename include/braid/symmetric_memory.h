@@ -48,9 +48,11 @@ class BRAID_API SymmetricMemory {
   /// Scratch of a group, which all who ask this world for it share: `min_bytes` or more. Collective
   /// where it has to grow, which it does at the first call; else it returns at once. Ranks ask for
   /// the same sizes in the same order. A handle keeps what it was given: growing moves nobody's
-  /// memory. Users take turns by acquire() and release().
+  /// memory. Users take turns by acquire() and release(). `streams`: those on which it is about to
+  /// be used. Where one of them is being captured it does not grow, and kInvalidArgument says so:
+  /// an allocation would spoil the capture.
   static SymmetricMemory workspace(const World& world, const std::string& name, const Group& group,
-                                   std::size_t min_bytes);
+                                   std::size_t min_bytes, std::span<Stream* const> streams = {});
 
   [[nodiscard]] std::size_t size() const;  ///< bytes
   [[nodiscard]] int channels() const;

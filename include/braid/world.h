@@ -50,6 +50,10 @@ struct WorldOptions {
   /// Where it says that a rank is lost (Rendezvous::lost), runs end with an error that says so; a
   /// new world needs a new rendezvous.
   std::shared_ptr<Rendezvous> rendezvous;
+  /// Of a world with ranks elsewhere on cuda: which of the GPUs that this process sees has its
+  /// first rank, modulo their number; the others follow. -1: the process's number on its machine,
+  /// as LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK or SLURM_LOCALID say, else the rank.
+  int gpu = -1;
   /// Of groups with "symmetric": false, by name: an ncclComm_t for each of this world's ranks, in
   /// the order of ranks(), that the caller has made. It is never destroyed here, and must stay
   /// until the executables are gone; but where a peer is lost it is aborted (ncclCommAbort), as

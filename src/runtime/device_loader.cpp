@@ -56,7 +56,7 @@ std::vector<std::string> cpu_library_candidates() {
   return candidates;
 }
 
-std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options) {
+std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options, GpuPlace place) {
   if (options.world < 1) {
     throw_invalid("world", fmt::format("{} ranks; expected 1 or more", options.world));
   }
@@ -72,7 +72,7 @@ std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options) 
     throw_invalid(options.checks != 0 ? "sanitize" : "count",
                   "the cuda device does not watch its kernels; expected the cpu device");
   }
-  return create_cuda_device(options.world);
+  return create_cuda_device(options.world, place);
 }
 
 }  // namespace braid

@@ -7,13 +7,15 @@
 
 #include "braid/world.h"
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/cuda_device.h"
 
 namespace braid {
 
 /// Opens a device for `options.world` ranks. The other options are for the cpu device, whose
 /// library is loaded here; checks and counts are refused for another one. The cache must outlive
-/// the device. Throws kEnvironment with how to get what is missing.
-[[nodiscard]] std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options);
+/// the device. `place` is for the cuda device. Throws kEnvironment with how to get what is missing.
+[[nodiscard]] std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options,
+                                                  GpuPlace place = {});
 
 /// Where the library of the cpu device is looked for, in order: `$BRAID_CPU_LIBRARY` (when set, the
 /// only one), beside libbraid.so, the loader's own path.

@@ -230,6 +230,32 @@ TEST(Launchers, OfOtherKindsAreUnderstood) {
   }
 }
 
+// Two jobs meet at the same place, and each finds its own.
+TEST(Launchers, MpirunItselfStartsTheRanks) {
+  if (run_shell("mpirun --version").out.find("Open MPI") == std::string::npos) {
+    GTEST_SKIP() << "needs Open MPI's mpirun";
+  }
+  const TemporaryDirectory directory;
+  const std::string graph = small_mlp(directory);
+  const std::string mpirun =
+      fmt::format("MASTER_PORT={} mpirun --allow-run-as-root --oversubscribe -np 4 ", free_port());
+  const std::string run = mpirun + "$BRAID run --device cpu --check --json " + graph;
+  const std::string other = (directory / "other.json").string();
+  const auto result = run_shell(run + " > " + other + " & " + run + "; code=$?; wait; exit $code");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const std::string& text : {result.out, test::read_file(other)}) {
+    const auto report = nlohmann::ordered_json::parse(text);
+    EXPECT_TRUE(report["ok"]);
+    EXPECT_EQ(report["world"], 4);
+  }
+  const auto three = run_shell("BRAID_TIMEOUT=2 " + mpirun +
+                               "sh -c 'test $OMPI_COMM_WORLD_RANK = 2 || exec $BRAID run --device "
+                               "cpu " +
+                               graph + "'");
+  EXPECT_NE(three.exit_code, 0);
+  EXPECT_THAT(three.err, HasSubstr("rendezvous: rank 2 did not come within 2 s"));
+}
+
 TEST(Launchers, BadVariablesAreRefused) {
   const TemporaryDirectory directory;
   const std::string graph = small_mlp(directory);

@@ -13,6 +13,7 @@
 #include "braid/symmetric_memory.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
+#include "runtime/error_of.h"
 #include "runtime/fake_libcuda.h"
 
 namespace braid {
@@ -139,6 +140,65 @@ TEST_F(CudaStandIn, SharesTheCallersMemory) {
                 ::testing::ThrowsMessage<Error>(::testing::HasSubstr(
                     "rank 0, barrier of channel 0: waited for rank 1 to reach epoch 1")));
     right->synchronize();
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
+TEST_F(CudaStandIn, AProcessUsesTheGpuOfItsNumberOnTheMachine) {
+  const auto gpu_of = [&](std::vector<int> own, std::vector<int> others, int gpu = -1) {
+    WorldOptions options;
+    options.device = DeviceKind::kCuda;
+    options.world = static_cast<int>(own.size() + others.size());
+    options.gpu = gpu;
+    const auto ends = meet_in_process({own, others});
+    options.rendezvous = ends[0];
+    const World world = World::open(options);
+    const auto memory = world.device().allocate(own[0], 64);
+    decltype(&::fake_cuda_owner) owner = nullptr;
+    std::string missing;
+    bind_symbol(library_, "fake_cuda_owner", owner, missing);
+    return owner(memory->address(), 64);
+  };
+  EXPECT_EQ(gpu_of({1}, {0, 2}), 1);
+  EXPECT_EQ(gpu_of({1}, {0, 2}, 0), 0);
+  EXPECT_EQ(gpu_of({2}, {0, 1}, 3), 1);
+  for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+    ::setenv(name, "0", 1);
+    EXPECT_EQ(gpu_of({1}, {0, 2}), 0) << name;  // the machine before has one process, say
+    EXPECT_EQ(gpu_of({1}, {0, 2}, 1), 1) << name;
+    ::setenv(name, "1", 1);
+    EXPECT_EQ(gpu_of({0}, {1, 2}), 1) << name;
+    EXPECT_EQ(gpu_of({2, 3}, {0, 1}), 0) << name;  // two ranks in each process
+    ::setenv(name, "one", 1);
+    EXPECT_EQ(error_of([&] { (void)gpu_of({0}, {1}); }).second,
+              std::string(name) + ": found \"one\"; expected a number from 0 to 1023");
+    ::unsetenv(name);
+  }
+  EXPECT_THROW((void)gpu_of({0}, {1}, -2), Error);
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
+TEST_F(CudaStandIn, AWorkspaceDoesNotGrowWhileAStreamIsCaptured) {
+  {
+    WorldOptions options;
+    options.device = DeviceKind::kCuda;
+    options.world = 2;
+    const World world = World::open(options);
+    const auto stream = world.device().create_stream(0), other = world.device().create_stream(1);
+    const std::vector<Stream*> streams{other.get(), stream.get()};
+    const auto ask = [&](std::size_t bytes) {
+      return SymmetricMemory::workspace(world, "tp", {2, true, {}}, bytes, streams).size();
+    };
+    EXPECT_EQ(ask(4096), 4096);
+    fake().captured = stream->handle();
+    EXPECT_EQ(ask(4000), 4096);
+    EXPECT_EQ(error_of([&] { (void)ask(5000); }),
+              std::pair(ErrorCode::kInvalidArgument,
+                        std::string("symmetric memory 'tp': found 4096 bytes, and a stream that is "
+                                    "being captured; expected a call for 5000 bytes before the "
+                                    "capture")));
+    fake().captured = nullptr;
+    EXPECT_EQ(ask(5000), 5000);
   }
   EXPECT_EQ(fake().live_handles, 0);
 }

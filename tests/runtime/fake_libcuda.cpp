@@ -260,6 +260,12 @@ int cuStreamSynchronize(void* stream) {
   const std::lock_guard lock(state().hardware.mutex);
   return state().hardware.gpus[static_cast<std::size_t>(found->gpu)].fault;
 }
+int cuStreamIsCapturing(void* stream, int* status) {
+  if (const int error = enter_context("cuStreamIsCapturing")) return error;
+  if (find(stream, Kind::kStream) == nullptr) return kInvalidHandle;
+  *status = stream == state().control.captured ? 1 : 0;
+  return 0;
+}
 int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   Handle* found = find(event, Kind::kEvent);
   Work work = at_once([] {});

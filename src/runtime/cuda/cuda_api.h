@@ -195,6 +195,7 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
     (PhysicalHandle * memory, void* shared, int type))                                        \
   X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle",                               \
     (PhysicalHandle * memory, void* address))                                                 \
+  X(cuStreamIsCapturing, "cuStreamIsCapturing", (StreamHandle stream, int* status))           \
   X(cuMulticastGetGranularity, "cuMulticastGetGranularity",                                   \
     (std::size_t * bytes, const MulticastProperties* properties, int option))                 \
   X(cuMulticastCreate, "cuMulticastCreate",                                                   \

@@ -180,6 +180,13 @@ class CudaStream final : public Stream {
     const Current current(*gpu_);
     api_.check(api_.cuStreamSynchronize(handle_), "cuStreamSynchronize");
   }
+  [[nodiscard]] bool is_capturing() const override {
+    const Current current(*gpu_);
+    int status = 0;
+    api_.check(api_.require(api_.cuStreamIsCapturing, "cuStreamIsCapturing")(handle_, &status),
+               "cuStreamIsCapturing");
+    return status != 0;
+  }
   [[nodiscard]] void* handle() const override { return handle_; }
 
  private:
@@ -235,11 +242,13 @@ void enable_peer_access(const std::vector<GpuRef>& gpus, std::size_t from, std::
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int world) : api_(Api::get(world > 1)), world_(world) {
+  CudaDevice(int world, GpuPlace place) : api_(Api::get(world > 1)), world_(world) {
     if (world > 1) cuda::refuse_blocking_launches();
     const int used = std::min(world, api_.gpus);
     target_ = cuda::gpu_target(api_, 0);
-    for (int ordinal = 0; ordinal < used; ++ordinal) {
+    const int first = place.gpu - place.rank % used;
+    for (int index = 0; index < used; ++index) {
+      const int ordinal = ((first + index) % api_.gpus + api_.gpus) % api_.gpus;
       if (const std::string other = cuda::gpu_target(api_, ordinal); other != target_) {
         throw_environment("CUDA driver",
                           fmt::format("GPU 0 is {} and GPU {} is {}; choose equal GPUs with "
@@ -331,9 +340,9 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> create_cuda_device(int world) {
+std::unique_ptr<Device> create_cuda_device(int world, GpuPlace place) {
   if (world < 1) throw_invalid("world", fmt::format("{} ranks; expected 1 or more", world));
-  return std::make_unique<CudaDevice>(world);
+  return std::make_unique<CudaDevice>(world, place);
 }
 
 }  // namespace braid

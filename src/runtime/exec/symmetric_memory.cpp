@@ -1,7 +1,10 @@
 #include "braid/symmetric_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "braid/error.h"
 #include "ir/groups.h"
 #include "runtime/exec/symmetric_block.h"
 
@@ -28,7 +31,8 @@ SymmetricMemory SymmetricMemory::register_memory(const World& world, const std::
 
 // By the ranks that share it: equal names of different ranks do not meet.
 SymmetricMemory SymmetricMemory::workspace(const World& world, const std::string& name,
-                                           const Group& group, std::size_t min_bytes) {
+                                           const Group& group, std::size_t min_bytes,
+                                           std::span<Stream* const> streams) {
   World::Impl& w = *world.impl_;
   const std::lock_guard lock(w.meeting);
   const auto instances = group_instances(group, world.size());
@@ -37,6 +41,17 @@ SymmetricMemory SymmetricMemory::workspace(const World& world, const std::string
   const bool known = found != w.workspaces.end() && found->second->spec().group.size == group.size;
   const std::size_t had = known ? found->second->spec().bytes : 0;
   if (had > 0 && had >= min_bytes) return {world.impl_, found->second};
+  w.take_part([&] {
+    if (std::none_of(streams.begin(), streams.end(),
+                     [](const Stream* stream) { return stream->is_capturing(); })) {
+      return;
+    }
+    throw_invalid(
+        "symmetric memory '" + name + "'",
+        fmt::format("found {} bytes, and a stream that is being captured; expected a call "
+                    "for {} bytes before the capture",
+                    had, min_bytes));
+  });
   auto block = SymmetricBlock::make(w, {name, group, std::max(had, min_bytes), {}, {}});
   w.workspaces[instances] = block;
   return {world.impl_, std::move(block)};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdio>
 #include <numeric>
 
@@ -27,6 +28,33 @@ void warn(const WorldOptions& options, const std::string& what) {
   } else {
     std::fputs(("braid: warning: " + what + "\n").c_str(), stderr);
   }
+}
+
+/// The number of this process among those of its machine, as its launcher says.
+std::optional<int> local_rank() {
+  for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+    const std::string text = environment(name);
+    if (text.empty()) continue;
+    constexpr int kMost = 1023;
+    int value = 0;
+    const auto [at, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code == std::errc() && at == text.data() + text.size() && value >= 0 && value <= kMost) {
+      return value;
+    }
+    throw_invalid(name,
+                  fmt::format("found {}; expected a number from 0 to {}", quote(text), kMost));
+  }
+  return {};
+}
+
+GpuPlace place_of(const WorldOptions& options) {
+  if (options.gpu < -1) throw_invalid("gpu", fmt::format("{}; expected -1 or more", options.gpu));
+  if (options.rendezvous == nullptr) return {};
+  const std::vector<int>& ranks = options.rendezvous->ranks();
+  if (static_cast<int>(ranks.size()) == options.rendezvous->world()) return {};
+  if (options.gpu >= 0) return {ranks.front(), options.gpu};
+  const std::optional<int> process = local_rank();
+  return {ranks.front(), process ? *process * static_cast<int>(ranks.size()) : ranks.front()};
 }
 
 }  // namespace
@@ -131,7 +159,8 @@ World World::open(const WorldOptions& options) {
                                          .checks = options.sanitize,
                                          .count = options.count,
                                          .schedule = options.schedule,
-                                         .catch_faults = environment("BRAID_CPU_FAULTS") != "0"}));
+                                         .catch_faults = environment("BRAID_CPU_FAULTS") != "0"},
+                                        place_of(options)));
   return World(std::move(impl));
 }
 
