@@ -22,6 +22,8 @@ struct PassConfig {
   /// lower_collectives: all-gathers and reduce-scatters are copies between the ranks, which run
   /// beside the kernels, where they can be: along dim 0.
   bool by_copies = false;
+  /// The same only where other kernels hide them, so that they expose less time than a kernel takes.
+  bool hide_by_copies = true;
   /// micro_pipeline: leave alone the gathers and scatters that other matmuls can hide, for a
   /// scheduler that overlaps them.
   bool leave_unexposed = false;

@@ -61,12 +61,14 @@ int opt(const OptOptions& options) {
   std::string schedules;
   for (const std::string& pass : passes) {
     const std::size_t before = graph.nodes().size();
+    const std::size_t remarks = context.remarks.size();
     moves.clear();
     const auto start = std::chrono::steady_clock::now();
     Graph next = run_passes(graph, {&pass, 1}, context);
     record(pass, before, next.nodes().size(), start);
     if (const Pass* scheduling = options.stats ? scheduling_pass(pass) : nullptr) {
-      schedules += describe_schedule(*scheduling, graph, next, context.target, moves);
+      schedules += describe_schedule(*scheduling, graph, next, context.target, moves,
+                                     std::span(context.remarks).subspan(remarks));
     }
     graph = std::move(next);
   }

@@ -25,7 +25,8 @@ std::string whole(double number) { return fmt::format("{:.0f}", number); }
 }  // namespace
 
 std::string describe_schedule(const Pass& pass, const Graph& before, const Graph& after,
-                              const Target& target, const std::vector<MoveRecord>& records) {
+                              const Target& target, const std::vector<MoveRecord>& records,
+                              std::span<const Remark> remarks) {
   double improvement = 0;
   int moves = 0;
   std::vector<std::vector<std::string>> rows = {{"node", "comm ns", "comp ns", "initial exposed",
@@ -49,6 +50,9 @@ std::string describe_schedule(const Pass& pass, const Graph& before, const Graph
   }
   text += fmt::format("peak memory {} bytes, {} before; about {:.1f} us, {:.1f} before\n",
                       now.peak_bytes, was.peak_bytes, now.total_ns / 1e3, was.total_ns / 1e3);
+  for (const Remark& remark : remarks) {
+    if (remark.node == before.name()) text += one_line(remark.reason.text()) + "\n";
+  }
   return records.empty() ? text : text + format_table(rows);
 }
 

@@ -138,6 +138,10 @@ struct Setting {
   bool power_of_two;
 };
 
+/// Of a kernel that waits and would fill a device: how many multiprocessors it leaves to others
+/// that wait beside it. Left out: none.
+inline constexpr std::string_view kLeavesSetting = "leaves";
+
 // A body's template (templates/template.h) answers:
 
 /// Its name, for people.

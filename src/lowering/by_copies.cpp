@@ -7,6 +7,7 @@
 #include "ir/collective.h"
 #include "ir/op_registry.h"
 #include "lowering/plan/cost.h"
+#include "lowering/schedule/overlap_bound.h"
 #include "lowering/sum_chunks.h"
 
 namespace braid {
@@ -17,7 +18,8 @@ constexpr std::string_view kPass = "lower_collectives";
 constexpr ReasonCode kBeside{
     "lower_collectives.by_copies",
     "{algorithm}: copies over {ranks} ranks of '{group}', {bytes} bytes: about {us:.1f} us on "
-    "{device}; they run beside the kernels until the wait"};
+    "{device}, {exposed:.1f} us of it exposed ({other}: {other_us:.1f} us); they run beside the "
+    "kernels until the wait"};
 constexpr ReasonCode kOneRank{"lower_collectives.copies_of_one_rank",
                               "not by copies: its group has one rank"};
 constexpr ReasonCode kOtherDim{
@@ -47,21 +49,76 @@ Reason obstacle(const Graph& graph, const Node& node) {
   return {};
 }
 
-}  // namespace
-
-bool ByCopies::takes(const Node& node) {
-  if (!context_.config.by_copies || !is_candidate(node)) return false;
-  Reason reason = obstacle(graph_, node);
-  if (!reason) return true;
-  context_.missed(kPass, node.name, std::move(reason));
-  return false;
+bool is_symmetric(const Graph& graph, const Node& node) {
+  return graph.groups().find(*node.attr<std::string>("group"))->second.symmetric;
 }
 
-std::optional<double> ByCopies::would_take_ns(const Node& node) const {
-  if (!is_candidate(node) || obstacle(graph_, node)) return {};
-  const DeviceModel& device = device_model(context_.target);
-  return device.launch_ns +
-         collective_node_ns(graph_, node, kByCopies, max_bindings(graph_.symbols()), device);
+/// What the wait takes on the compute stream: about a launch, and a kernel for the sum of chunks.
+double finish_ns(const Graph& graph, const Node& node, const DeviceModel& device) {
+  double ns = device.launch_ns;
+  if (!node.op_name().starts_with("reduce")) return ns;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const std::int64_t bytes = max_bytes(graph.type(node.inputs[i]), graph.symbols()) +
+                               max_bytes(graph.type(node.outputs[i]), graph.symbols());
+    ns += device.launch_ns + static_cast<double>(bytes) / device.hbm_gbs;
+  }
+  return ns;
+}
+
+}  // namespace
+
+ByCopies::ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite)
+    : graph_(graph), context_(context), rewrite_(rewrite) {
+  const auto can = [&](const Node& node) {
+    return is_asynchronous(node) && is_candidate(node) && is_symmetric(graph, node) &&
+           !obstacle(graph, node);
+  };
+  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), can)) return;
+  // The schedule of the graph as it stands, were all of them copies. Other collectives over
+  // symmetric memory will be kernels.
+  OverlapProblem problem(graph, context.target);
+  const DeviceModel& device = device_model(context.target);
+  const Bindings bindings = max_bindings(graph.symbols());
+  for (std::size_t id = 0; id < problem.size(); ++id) {
+    const Node& node = graph.nodes()[id];
+    NodeEstimate& estimate = problem.estimates[id];
+    if (can(node)) {
+      estimate.ns = device.launch_ns + collective_node_ns(graph, node, kByCopies, bindings, device);
+    } else if (node.op->op_class == OpClass::kCollective && is_symmetric(graph, node)) {
+      estimate.asynchronous = false;
+    }
+  }
+  for (NodeId& waited : problem.waited) {
+    if (waited >= 0 && !problem.estimate(waited).asynchronous) waited = -1;
+  }
+  const std::vector<double> hidden = hidden_ns(problem);
+  for (std::size_t id = 0; id < problem.size(); ++id) {
+    const Node& node = graph.nodes()[id];
+    if (!can(node)) continue;
+    const double copies_ns = problem.estimates[id].ns;
+    estimates_[node.outputs[0]] = {
+        .kernel_ns = device.launch_ns + collective_node_ns(graph, node, kOneShot, bindings, device),
+        .copies_ns = copies_ns,
+        .exposed_ns = copies_ns - hidden[id] + finish_ns(graph, node, device)};
+  }
+}
+
+bool ByCopies::takes(const Node& node) {
+  if (!is_candidate(node)) return false;
+  if (const auto known = estimate(node)) {
+    const bool pays = known->exposed_ns < known->kernel_ns;
+    return context_.config.by_copies || (context_.config.hide_by_copies && pays);
+  }
+  if (!context_.config.by_copies) return false;
+  Reason reason = obstacle(graph_, node);
+  if (reason) context_.missed(kPass, node.name, std::move(reason));
+  return !reason;
+}
+
+std::optional<CopiesEstimate> ByCopies::estimate(const Node& node) const {
+  const auto known = estimates_.find(node.outputs[0]);
+  if (known == estimates_.end()) return {};
+  return known->second;
 }
 
 ValueId ByCopies::add(const Node& node, std::string_view op, std::vector<ValueId> inputs,
@@ -93,9 +150,11 @@ void ByCopies::started(const Node& node) {
   for (const ValueId value : node.outputs) {
     bytes += max_bytes(graph_.type(value), graph_.symbols());
   }
+  const CopiesEstimate about = estimate(node).value_or(CopiesEstimate());
   context_.applied(kPass, node.name,
                    Reason(kBeside, kByCopies, graph_.groups().find(group)->second.size, group,
-                          bytes, *would_take_ns(node) / 1e3, device_model(context_.target).name));
+                          bytes, about.copies_ns / 1e3, device_model(context_.target).name,
+                          about.exposed_ns / 1e3, kOneShot, about.kernel_ns / 1e3));
 }
 
 bool ByCopies::are_awaited(const Node& wait) const {

@@ -11,19 +11,25 @@
 
 namespace braid {
 
-/// The part of lower_collectives that runs all-gathers and reduce-scatters as copies from the peers
-/// (PassConfig::by_copies): copy engines move the bytes, beside the kernels, from the collective to
-/// its wait, where a scatter's chunks are added up.
+/// What a collective takes by one kernel, and by copies, of which `exposed_ns` remain where the
+/// schedule puts all the compute beside them that there is for them.
+struct CopiesEstimate {
+  double kernel_ns = 0, copies_ns = 0, exposed_ns = 0;
+};
+
+/// The part of lower_collectives that runs all-gathers and reduce-scatters as copies from the
+/// peers: copy engines move the bytes, beside the kernels, from the collective to its wait, where a
+/// scatter's chunks are added up. It does so where PassConfig::by_copies asks for it, or
+/// PassConfig::hide_by_copies allows it and they expose less time than a kernel takes.
 class ByCopies {
  public:
-  ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite)
-      : graph_(graph), context_(context), rewrite_(rewrite) {}
+  ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite);
 
   /// Whether copies are to run a collective over a group with symmetric memory, and can; where they
-  /// cannot, it is remarked.
+  /// were asked to, but cannot, it is remarked.
   [[nodiscard]] bool takes(const Node& node);
-  /// Nanoseconds that they take where they can run it.
-  [[nodiscard]] std::optional<double> would_take_ns(const Node& node) const;
+  /// Where they can run it.
+  [[nodiscard]] std::optional<CopiesEstimate> estimate(const Node& node) const;
   /// Operand number i of it is a communication buffer of the new graph.
   void start(const Node& node, std::size_t i, ValueId operand);
   /// Once all operands are.
@@ -44,6 +50,7 @@ class ByCopies {
   const Graph& graph_;
   PassContext& context_;
   Rewriter& rewrite_;
+  std::unordered_map<ValueId, CopiesEstimate> estimates_;  ///< by the collective's first result
   std::unordered_map<ValueId, Copies> under_way_;  ///< by the collective's result in the old graph
 };
 

@@ -46,8 +46,9 @@
 // stays asynchronous.
 // Refuses in-place and out forms: functionalize comes first.
 //
-// Where PassConfig::by_copies asks for it, all-gathers and reduce-scatters become copies from the
-// peers (by_copies.cpp), between the collective and its wait.
+// All-gathers and reduce-scatters become copies from the peers (by_copies.cpp), between the
+// collective and its wait, where PassConfig::by_copies asks for it, or where the compute that the
+// schedule can put beside them leaves less of them exposed than a kernel takes.
 //
 // Over a group without symmetric memory a communicator runs it (nccl), on its operand wherever that
 // lies, and beside the kernels: it stays asynchronous, and its wait_tensor stays. Communicators
@@ -65,6 +66,8 @@ constexpr ReasonCode kRuns{
     "{algorithm} over {ranks} ranks of '{group}', {bytes} bytes: about {us:.1f} us on {device}"
     "{others}; the wait is gone"};
 constexpr ReasonCode kOther{"lower_collectives.other", " ({algorithm}: {us:.1f} us)"};
+constexpr ReasonCode kExposed{"lower_collectives.exposed",
+                              " ({algorithm}: {us:.1f} us, {exposed:.1f} of it exposed)"};
 constexpr ReasonCode kReadElsewhere{
     "lower_collectives.read_elsewhere",
     " ({algorithm}: {us:.1f} us, but its operand is read elsewhere, too)"};
@@ -239,8 +242,9 @@ class Lowering {
     if (in_kernel_.contains(node.name)) return {kInKernel};
     if (!node.op_name().starts_with("all_reduce")) {
       Choice only{kOneShot};
-      if (const auto ns = by_copies_.would_take_ns(node)) {
-        only.others.emplace_back(kOther, kByCopies, *ns / 1e3);
+      if (const auto about = by_copies_.estimate(node)) {
+        only.others.emplace_back(kExposed, kByCopies, about->copies_ns / 1e3,
+                                 about->exposed_ns / 1e3);
       }
       return only;
     }
@@ -390,7 +394,13 @@ constexpr PassOption kOptions[] = {
          "the kernels",
      .said = "{}",
      .off = "",
-     .on = "all-gathers and reduce-scatters by copies, where they can be"}};
+     .on = "all-gathers and reduce-scatters by copies, where they can be"},
+    {.name = "hide-by-copies",
+     .member = &PassConfig::hide_by_copies,
+     .meaning = "the same where other kernels hide enough of them",
+     .said = "{}",
+     .off = "no copies to hide collectives",
+     .on = ""}};
 
 std::optional<Graph> run(const Graph& graph, PassContext& context) {
   const std::string& asked = context.config.all_reduce;

@@ -210,13 +210,14 @@ TEST(Opt, StatsOfSchedules) {
     "outputs": ["a", "w"]})";
   const auto result = run_braid(
       {"opt", "-", "--stats", "--visualize-overlap", "--reorder-sink-window", "0", "--passes",
-       "reorder_communication_preserving_peak_memory,sink_waits_iterative,sink_waits"},
+       "reorder_communication_preserving_peak_memory,sink_waits_iterative,sink_waits,overlap"},
       graph);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const char* text :
        {"reorder_communication_preserving_peak_memory: improved overlap by 300 ns after 1 moves; "
         "peak "
         "memory 80 bytes, 80 before; about 1.0 us, 1.3 before\n",
+        "exposed communication 0.7 us of 1.0, 0.7 before; 0.7 or more in any order",
         "limiting factor", "+a[300]", "sink_waits: peak memory 80 bytes, 80 before",
         "    1        0.000        0.300 | opaque a(x): u8[64] (0.300 us)\n",
         "total 1.000 us; collectives 1.000 us, exposed 0.700 us\n"}) {

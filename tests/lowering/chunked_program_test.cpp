@@ -117,7 +117,7 @@ TEST(ChunkedProgram, AScatterMultipliesItsOwnRowsLast) {
 TEST(ChunkedProgram, OneBarrierForAllThatIsThere) {
   const Program program =
       in_chunks(input("x", R"("T", 8)") + "," + kWeights,
-                node("h", "silu", R"("x")") + "," + node("k", "neg", R"("x")") + "," +
+                node("k", "neg", R"("x")") + "," + node("h", "silu", R"("k")") + "," +
                     fused_gather("g", R"("h", "w")", R"(, "return_A": false)") + "," +
                     fused_gather("f", R"("k", "w")", R"(, "return_A": false)"),
                 R"("g", "f")", 2);

@@ -148,13 +148,15 @@ TEST(LowerCollectives, GathersAndScattersAsCopies) {
                   "-> s_join_by_rank"));
   EXPECT_THAT(remarks_of(context, "c"),
               ElementsAre(ContainsRegex("applied: copy_engine: copies over 4 ranks of 'tp', 6144 "
-                                        "bytes: about [0-9.]+ us on A100; they run beside the "
+                                        "bytes: about [0-9.]+ us on A100, [0-9.]+ us of it exposed "
+                                        R"(\(one_shot: [0-9.]+ us\); they run beside the )"
                                         "kernels until the wait")));
-  // Unless they are asked for it is one kernel, which says what they would take.
+  // Unless they are asked for, or hidden, it is one kernel, which says what they would take.
   PassContext one_shot;
   static_cast<void>(lowered(kX, node("p", "neg", R"("x")") + "," + gather, R"("s")", one_shot));
   EXPECT_THAT(remarks_of(one_shot, "c"),
-              ElementsAre(ContainsRegex(R"(applied: one_shot .* \(copy_engine: [0-9.]+ us\);)")));
+              ElementsAre(ContainsRegex(R"(applied: one_shot .* \(copy_engine: [0-9.]+ us, )"
+                                        R"([0-9.]+ of it exposed\);)")));
   for (const char* op : {"sum", "avg"}) {
     const Graph before = graph_of(input("x", R"("4*T", 6)"),
                                   node("c", "reduce_scatter_tensor", R"("x")",
@@ -167,6 +169,26 @@ TEST(LowerCollectives, GathersAndScattersAsCopies) {
     EXPECT_EQ(lines(graph)[0], "c_operand@tp = copy(x)");
     EXPECT_EQ(lines(graph)[1], "c_copy_chunk_from_peer = copy_chunk_from_peer(c_operand)");
   }
+}
+
+// By copies where so much is computed beside them that less of them is exposed than a kernel takes.
+TEST(LowerCollectives, WhatOthersHideIsCopied) {
+  const auto way = [](const std::string& computed_from, bool hide) {
+    PassContext context;
+    context.config.hide_by_copies = hide;
+    std::string compute = node("m", "relu", '"' + computed_from + '"');
+    compute.replace(compute.size() - 1, 1, R"(, "hints": {"runtime_ns": 100000}})");
+    static_cast<void>(
+        lowered(kX,
+                node("p", "neg", R"("x")") + "," +
+                    node("c", "all_gather_into_tensor", R"("p")", R"("group": "tp")") + "," +
+                    kWait + "," + compute,
+                R"("s", "m")", context));
+    return remarks_of(context, "c")[0];
+  };
+  EXPECT_THAT(way("x", true), HasSubstr("applied: copy_engine: copies over 4 ranks of 'tp'"));
+  EXPECT_THAT(way("x", false), HasSubstr("applied: one_shot"));
+  EXPECT_THAT(way("s", true), HasSubstr("applied: one_shot"));
 }
 
 // What copies have brought is a value like any other.

@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <array>
 
-#include "codegen/device_model.h"
 #include "codegen/templates/gemm_tile.h"
 #include "codegen/templates/template.h"
 #include "ir/collective.h"
@@ -254,14 +253,16 @@ Config default_config_of(const Graph& body, const Target&) {
   Config config = gemm_config(body, info, info.space[0].max(body.symbols()) / world);
   config[kCopyBlocks] = kGatherGemmCopyBlocks;
   config[kMarksSetting] = 0;
+  config[std::string(kLeavesSetting)] = 0;
   return config;
 }
 
 constexpr std::array kSettings = [] {
-  std::array<Setting, std::size(kGemmSettings) + 2> all{};
+  std::array<Setting, std::size(kGemmSettings) + 3> all{};
   const auto end = std::copy(std::begin(kGemmSettings), std::end(kGemmSettings), all.begin());
   end[0] = {kCopyBlocks, 1, 64, false};
   end[1] = {kMarksSetting, 0, 1, false};
+  end[2] = kLeaves;
   return all;
 }();
 
@@ -269,7 +270,7 @@ tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_
   tile::Program program;
   tile::Builder b(program);
   const BodyInfo info = analyze(*spec.body);
-  GatherGemm(b, spec, info).build(device_model(target).sms / ranks_per_device);
+  GatherGemm(b, spec, info).build(most_blocks(spec, target, ranks_per_device));
   return program;
 }
 

@@ -32,8 +32,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
-#include "codegen/device_model.h"
 #include "codegen/templates/gemm_tile.h"
 #include "codegen/templates/template.h"
 #include "ir/collective.h"
@@ -225,6 +225,7 @@ Config default_config_of(const Graph& body, const Target&) {
   const BodyInfo info = analyze(body);
   const Dim rows = rows_of_rank(body, info).value_or(product_shape(body, info)[0]);
   Config config = gemm_config(body, info, rows.max(body.symbols()));
+  config[std::string(kLeavesSetting)] = 0;
   if (info.rows != Rows::kNone) config["num_warps"] = piece_config(body, info).at("num_warps");
   return config;
 }
@@ -248,11 +249,17 @@ std::vector<Config> candidates_of(const Graph& body, const Target& target) {
   return all;
 }
 
+constexpr std::array kSettings = [] {
+  std::array<Setting, std::size(kGemmSettings) + 1> all{};
+  *std::copy(std::begin(kGemmSettings), std::end(kGemmSettings), all.begin()) = kLeaves;
+  return all;
+}();
+
 tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_device) {
   tile::Program program;
   tile::Builder b(program);
   const BodyInfo info = analyze(*spec.body);
-  GemmReduce(b, spec, info).build(device_model(target).sms / ranks_per_device);
+  GemmReduce(b, spec, info).build(most_blocks(spec, target, ranks_per_device));
   return program;
 }
 
@@ -261,7 +268,7 @@ tile::Program build(const KernelSpec& spec, const Target& target, int ranks_per_
 extern const Template kGemmReduceTemplate;
 const Template kGemmReduceTemplate = {
     .name = "gemm_reduce",
-    .settings = kGemmSettings,
+    .settings = kSettings,
     .matches = matches,
     .refuse = refuse,
     .default_config = default_config_of,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/device_model.h"
 #include "codegen/templates/template.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
@@ -262,6 +263,12 @@ std::string refuse_matmuls(const Graph& body, const BodyInfo& info) {
     return "a kernel holds one matmul, or a pair that shares its first operand";
   }
   return "";
+}
+
+std::int64_t most_blocks(const KernelSpec& spec, const Target& target, int ranks_per_device) {
+  const auto leaves = spec.config.find(std::string(kLeavesSetting));
+  return device_model(target).sms / ranks_per_device -
+         (leaves == spec.config.end() ? 0 : leaves->second);
 }
 
 Config gemm_config(const Graph& body, const BodyInfo& info, std::int64_t rows) {

@@ -37,6 +37,11 @@ inline constexpr Setting kGemmSettings[] = {
     {"BLOCK_K", 16, 256, true},
     {"num_stages", 1, 8, false},
 };
+/// Of those that wait, too.
+inline constexpr Setting kLeaves{kLeavesSetting, 0, 256, false};
+/// Blocks of one rank that a device has room for at one time, less those that the kernel leaves.
+[[nodiscard]] std::int64_t most_blocks(const KernelSpec& spec, const Target& target,
+                                       int ranks_per_device);
 /// For at most `rows` rows.
 [[nodiscard]] Config gemm_config(const Graph& body, const BodyInfo& info, std::int64_t rows);
 /// Tiles of other sizes: each element of the result adds its products in the same order.

@@ -13,6 +13,7 @@
 #include "lowering/plan/cost.h"
 #include "lowering/plan/lay_out.h"
 #include "lowering/plan/plan_steps.h"
+#include "lowering/schedule/streams.h"
 
 // build_program: a graph of kernels becomes a plan.
 //
@@ -50,6 +51,7 @@ class Builder {
         event_of_(graph.values().size(), -1),
         written_to_io_(graph.values().size(), false),
         joined_(graph.values().size()),
+        placements_(place_on_streams(graph, context.ranks_per_device)),
         steps_(program_, context) {
     program_.name = graph.name();
     program_.target = context.target;
@@ -263,7 +265,7 @@ class Builder {
   void add_copy_from_peer(const Node& node) {
     const std::string& group = *node.attr<std::string>("group");
     const std::int64_t shift = *node.attr<std::int64_t>("shift");
-    Step step{.kind = Step::Kind::kCopy, .name = node.name};
+    Step step{.kind = Step::Kind::kCopy, .name = node.name, .stream = placement_of(node).stream};
     step.source = buffer_of(node.inputs[0]);
     if (node.op_name() == kChunkOfPeer) {
       // Of the peer's operand: what is this rank's there lies as many ranks before the peer's own.
@@ -280,16 +282,29 @@ class Builder {
 
   void add_collective(const Node& node) {
     Step step = collective_step(graph_, node);
+    step.stream = placement_of(node).stream;
     step.inputs = {buffer_of(node.inputs[0])};
     step.outputs = {add_result(node.outputs[0])};
     event_of_[static_cast<std::size_t>(node.outputs[0])] = steps_.collective(std::move(step));
+  }
+
+  [[nodiscard]] const Placement& placement_of(const Node& node) const {
+    return placements_[static_cast<std::size_t>(graph_.value(node.outputs[0]).producer)];
+  }
+
+  /// Its own, and how many multiprocessors it leaves where it would fill them all.
+  Config config_of(const Node& node) {
+    Config config = *node.attr<Config>("config");
+    const auto leaves = config.find(std::string(kLeavesSetting));
+    if (leaves != config.end()) leaves->second = placement_of(node).leaves;
+    return config;
   }
 
   /// The index of the node's kernel. `fuse` shares bodies as objects; a graph that was read from
   /// JSON has equal ones apart.
   int find_kernel(const Node& node) {
     const auto& body = *node.attr<std::shared_ptr<const Graph>>("body");
-    const auto& config = *node.attr<Config>("config");
+    const Config config = config_of(node);
     auto& known = kernels_of_body_[body.get()];
     for (int kernel : known) {
       if (program_.kernels[static_cast<std::size_t>(kernel)].spec.config == config) return kernel;
@@ -369,6 +384,7 @@ class Builder {
     std::size_t operand = 0;
   };
   std::vector<Joined> joined_;                                          ///< of each value
+  std::vector<Placement> placements_;                                   ///< of each node
   std::unordered_map<const Graph*, std::vector<int>> kernels_of_body_;  ///< met so far
   PlanSteps steps_;
   std::unordered_map<std::string, int> kernels_;  ///< by their text

@@ -5,16 +5,9 @@
 #include <utility>
 
 #include "lowering/plan/lifetimes.h"
+#include "lowering/schedule/streams.h"
 
 namespace braid {
-namespace {
-
-constexpr int kComputeStream = 0;
-constexpr int kCopyStream = 1;
-constexpr int kCollectiveStream = 2;
-
-}  // namespace
-
 std::size_t PlanSteps::whole(int buffer) const {
   const auto id = static_cast<std::size_t>(buffer);
   const std::optional<Slice>& slice = program_.buffers[id].slice;
@@ -47,11 +40,11 @@ void PlanSteps::copy(std::string name, int source, int destination) {
 }
 
 int PlanSteps::copy_from_peer(Step step) {
-  meet(step.source_peer->group, step.source);
+  meet(step.source_peer->group, step.source, step.stream);
   const std::string name = step.name;
-  step.stream = kCopyStream;
+  const int stream = step.stream;
   append(std::move(step));
-  return record(name, kCopyStream);
+  return record(name, stream);
 }
 
 int PlanSteps::record(const std::string& name, int stream) {
@@ -64,12 +57,11 @@ int PlanSteps::record(const std::string& name, int stream) {
 
 int PlanSteps::collective(Step step) {
   const std::string name = step.name;
+  const int stream = step.stream;
   const int event = record(name, kComputeStream);
-  append(
-      {.kind = Step::Kind::kEventWait, .name = name, .stream = kCollectiveStream, .event = event});
-  step.stream = kCollectiveStream;
+  append({.kind = Step::Kind::kEventWait, .name = name, .stream = stream, .event = event});
   append(std::move(step));
-  return record(name, kCollectiveStream);
+  return record(name, stream);
 }
 
 void PlanSteps::await(const std::string& name, int event) {
@@ -79,18 +71,18 @@ void PlanSteps::await(const std::string& name, int event) {
 }
 
 /// One barrier does for all that was written before it.
-void PlanSteps::meet(const std::string& group, int source) {
+void PlanSteps::meet(const std::string& group, int source, int stream) {
   const auto met = met_at_.try_emplace(group, -1).first;
   const auto written = written_at_.find(whole(source));
   if (met->second > (written == written_at_.end() ? -1 : written->second)) return;
   const std::string name = program_.buffers[whole(source)].name;
   met->second = count();
   const int event = record(name, kComputeStream);
-  append({.kind = Step::Kind::kEventWait, .name = name, .stream = kCopyStream, .event = event});
-  add_barrier(name, group);
+  append({.kind = Step::Kind::kEventWait, .name = name, .stream = stream, .event = event});
+  add_barrier(name, group, stream);
 }
 
-void PlanSteps::add_barrier(const std::string& name, const std::string& group) {
+void PlanSteps::add_barrier(const std::string& name, const std::string& group, int stream) {
   const auto [known, is_new] =
       barriers_.try_emplace(group, static_cast<int>(program_.kernels.size()));
   if (is_new) {
@@ -100,8 +92,7 @@ void PlanSteps::add_barrier(const std::string& name, const std::string& group) {
     kernel.needs = requirements(kernel.spec, context_.target, context_.ranks_per_device);
     program_.kernels.push_back(std::move(kernel));
   }
-  append(
-      {.kind = Step::Kind::kBarrier, .name = name, .stream = kCopyStream, .kernel = known->second});
+  append({.kind = Step::Kind::kBarrier, .name = name, .stream = stream, .kernel = known->second});
 }
 
 void PlanSteps::finish() {
@@ -161,7 +152,7 @@ void PlanSteps::add_closing_barriers() {
       step.closing_barrier = true;
     }
   }
-  for (const std::string& group : unmet) add_barrier("end of " + group, group);
+  for (const std::string& group : unmet) add_barrier("end of " + group, group, kCopyStream);
 }
 
 }  // namespace braid

@@ -9,8 +9,8 @@
 
 namespace braid {
 
-/// The steps of a program in the making. Kernels and copies go on one stream, copies from peers on
-/// another, collectives of communicators on a third, with the events and barriers that they need.
+/// The steps of a program in the making, on the streams that the schedule says
+/// (schedule/streams.h), with the events and barriers that they need.
 class PlanSteps {
  public:
   PlanSteps(Program& program, const PassContext& context) : program_(program), context_(context) {}
@@ -18,11 +18,10 @@ class PlanSteps {
   /// On the compute stream.
   void push(Step step);
   void copy(std::string name, int source, int destination);
-  /// A copy with a source_peer on the copy stream, once all ranks have written the source; its
-  /// event.
+  /// A copy with a source_peer on its stream, once all ranks have written the source; its event.
   int copy_from_peer(Step step);
-  /// A step of a communicator, once all that was pushed so far is done; its event. All are on one
-  /// stream, so that their order is the same on all ranks.
+  /// A step of a communicator on its stream, once all that was pushed so far is done; its event.
+  /// All are on one stream, so that their order is the same on all ranks.
   int collective(Step step);
   /// The compute stream's next step follows the event.
   void await(const std::string& name, int event);
@@ -33,8 +32,8 @@ class PlanSteps {
  private:
   void append(Step step);
   int record(const std::string& name, int stream);
-  void meet(const std::string& group, int source);
-  void add_barrier(const std::string& name, const std::string& group);
+  void meet(const std::string& group, int source, int stream);
+  void add_barrier(const std::string& name, const std::string& group, int stream);
   void drop_unused_events();
   void drop_unused_streams();
   void add_closing_barriers();

@@ -186,7 +186,6 @@ constinit const Pass overlap{
     .name = kPass,
     .summary = "the order of the least exposed communication that is found, within a memory budget",
     .run = run,
-    .by_default = false,
     .schedules = true,
     .options = kOptions};
 

@@ -111,8 +111,7 @@ LongestPaths paths_of(const OverlapProblem& problem, const Beside& beside) {
   return paths;
 }
 
-/// The most compute that can be beside collectives.
-double most_beside(const OverlapProblem& problem, const Beside& beside) {
+std::vector<double> hidden_of(const OverlapProblem& problem, const Beside& beside) {
   std::vector<std::vector<std::size_t>> begin_at(beside.collectives.size());
   for (std::size_t id = 0; id < problem.size(); ++id) {
     if (problem.estimates[id].asynchronous || beside.first[id] >= beside.end[id]) continue;
@@ -120,7 +119,7 @@ double most_beside(const OverlapProblem& problem, const Beside& beside) {
   }
   using Entry = std::pair<std::size_t, double>;  // the end, what is left
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  double sum = 0;
+  std::vector<double> hidden(problem.size(), 0);
   for (std::size_t c = 0; c < beside.collectives.size(); ++c) {
     for (std::size_t id : begin_at[c]) ready.emplace(beside.end[id], problem.estimates[id].ns);
     double left = problem.estimate(beside.collectives[c]).ns;
@@ -130,11 +129,11 @@ double most_beside(const OverlapProblem& problem, const Beside& beside) {
       if (end <= c) continue;
       const double taken = std::min(left, ns);
       left -= taken;
-      sum += taken;
+      hidden[index(beside.collectives[c])] += taken;
       if (ns > taken) ready.emplace(end, ns - taken);
     }
   }
-  return sum;
+  return hidden;
 }
 
 /// One stream that may leave a node for another and come back to it.
@@ -175,13 +174,19 @@ LongestPaths longest_paths(const OverlapProblem& problem) {
   return paths_of(problem, Beside(problem));
 }
 
+std::vector<double> hidden_ns(const OverlapProblem& problem) {
+  return hidden_of(problem, Beside(problem));
+}
+
 double least_total_ns(const OverlapProblem& problem) {
   const Beside beside(problem);
   const LongestPaths paths = paths_of(problem, beside);
   const double compute = problem.compute_ns();
   const double comm = problem.comm_ns();
-  double least = std::max({compute, comm, compute + comm - most_beside(problem, beside),
-                           preemptive_ns(problem, paths)});
+  const std::vector<double> hidden = hidden_of(problem, beside);
+  const double beside_ns = std::accumulate(hidden.begin(), hidden.end(), 0.0);
+  double least =
+      std::max({compute, comm, compute + comm - beside_ns, preemptive_ns(problem, paths)});
   for (std::size_t id = 0; id < problem.size(); ++id) {
     least = std::max(least, paths.head_ns[id] + paths.tail_ns[id]);
   }

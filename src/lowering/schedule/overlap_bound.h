@@ -17,6 +17,10 @@ struct LongestPaths {
 };
 [[nodiscard]] LongestPaths longest_paths(const OverlapProblem& problem);
 
+/// Of each asynchronous collective how much the compute that neither needs it nor feeds it can
+/// hide, where no compute is beside two of them; together it is the most that can be. n log n.
+[[nodiscard]] std::vector<double> hidden_ns(const OverlapProblem& problem);
+
 /// No order takes less time than this, however much memory it has: the largest of what is computed;
 /// what the links carry; the longest path; the preemptive schedule of the compute stream where each
 /// node may begin after its head and leaves its tail (Jackson's); and all compute and communication
