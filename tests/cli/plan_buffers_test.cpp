@@ -77,6 +77,13 @@ TEST(PlanBuffers, RefusesBadCsv) {
   expect_refused(header + "a,0,2,99999999999999999999\n", "stdin:2: ", "size");
   expect_refused(header + "a,0,2,2305843009213693951\nb,0,2,1\n", "stdin:3: ", "more than");
   expect_refused("id,lower,upper,size,alignment\na,0,2,3,0\n", "stdin:2: ", "alignment");
+  expect_refused("id,lower,upper,size,alignment\na,0,2,3,-4\n", "stdin:2: ", "alignment");
+  expect_refused("\xef\xbb\xbfid,lower,upper,size\n", "stdin:1: ", "expected id, lower");
+  expect_refused("\"id\",\"lower\",\"upper\",\"size\"\n", "stdin:1: ", "expected id, lower");
+  expect_refused("id;lower;upper;size\na;0;2;3\n", "stdin:1: ", "expected id, lower");
+  expect_refused(header + std::string("a,0,2,3\0", 8) + "\n", "stdin:2: ", "size");
+  expect_refused(header + "   \n", "stdin:2: ", "1 fields; expected 4");
+  expect_refused(header + "a,-9223372036854775808,9223372036854775807,3\n", "stdin:2: ", "lower");
 }
 
 TEST(PlanBuffers, RefusesBadOptions) {

@@ -191,6 +191,39 @@ TEST(BuildProgram, ViewsShareTheirBuffer) {
   EXPECT_EQ(arena(program, program.outputs[0].buffer), "io");
 }
 
+TEST(BuildProgram, BuffersHaveRoomForTheLargestSymbols) {
+  const Program program = program_of(consecutive_all_reduces(3, 4));  // T is 64 at most
+  const SymbolTable& symbols = program.symbols;
+  EXPECT_EQ(symbols.find("T")->second.max, 64);
+  for (const char* name : {"p0", "p1", "p2"}) {
+    const Buffer& b = buffer(program, name);
+    EXPECT_EQ(b.bytes, (numel(b.type.shape) * Expr(4)).evaluate({{"T", 64}})) << name;
+    EXPECT_GT(b.bytes, (numel(b.type.shape) * Expr(4)).evaluate({{"T", 63}})) << name;
+    EXPECT_EQ(b.offset % 256, 0) << name;
+  }
+}
+
+// What one group's ranks may read is never memory of another group.
+TEST(BuildProgram, GroupsShareNoArena) {
+  const std::string graph = R"({"braid": 1, "name": "mesh",
+    "groups": {"a": {"size": 2, "ranks": [[0, 1], [2, 3]]},
+               "b": {"size": 2, "ranks": [[0, 2], [1, 3]]}},
+    "inputs": [)" + input("x", "8, 8") +
+                            R"(], "nodes": [)" + node("p", "exp", R"("x")") + "," +
+                            all_reduce("c", "p", "a") + "," + node("s", "wait_tensor", R"("c")") +
+                            "," + node("q", "neg", R"("s")") + "," + all_reduce("d", "q", "b") +
+                            "," + node("y", "wait_tensor", R"("d")") + R"(], "outputs": ["y"]})";
+  PassContext context = in_one_shot();
+  const Program program = lower(parse_graph(graph), context);
+  std::map<std::string, std::vector<std::string>> tensors;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.buffers[i].kind != BufferKind::kTensor) continue;
+    tensors[arena(program, static_cast<int>(i))].push_back(program.buffers[i].name);
+  }
+  EXPECT_EQ(tensors["symmetric:a"], std::vector<std::string>{"p"});
+  EXPECT_EQ(tensors["symmetric:b"], std::vector<std::string>{"q"});
+}
+
 TEST(BuildProgram, AnInputAsOutputIsCopied) {
   const Program program = program_of(
       graph_of(kX, node("v", "view", R"("x")", R"("shape": ["6*T"])"), R"("v", "x", "x")"));

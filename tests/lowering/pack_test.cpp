@@ -104,6 +104,19 @@ TEST(Blocks, JoinWhatBelongsTogether) {
   EXPECT_THAT(offsets, ElementsAre(100, 104, 100, 110));
 }
 
+// At 3 two end and two begin: their sizes say which follow each other; not those of 4.
+TEST(Blocks, FollowEachOtherBySize) {
+  const std::vector<Interval> intervals{{0, 3, 5}, {1, 3, 7}, {3, 6, 7}, {3, 5, 5},
+                                        {2, 4, 4}, {0, 4, 4}, {4, 6, 4}};
+  const std::vector<Block> blocks = join(intervals, Joining::kChains);
+  ASSERT_EQ(blocks.size(), 5U);
+  EXPECT_EQ(blocks[0].whole.upper, 5);
+  EXPECT_EQ(blocks[1].whole.upper, 6);
+  const std::vector<std::int64_t> offsets =
+      offsets_of(blocks, std::vector<std::int64_t>{0, 5, 12, 16, 20});
+  EXPECT_THAT(offsets, ElementsAre(0, 5, 5, 0, 12, 16, 20));
+}
+
 TEST(Blocks, ThatWouldNotBeAlignedStayApart) {
   const std::vector<Interval> intervals{{0, 3, 5, 4}, {0, 3, 8, 4}, {0, 3, 8, 8}};
   EXPECT_EQ(join(intervals, Joining::kStacks).size(), 3U);

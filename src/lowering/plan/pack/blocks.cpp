@@ -34,34 +34,32 @@ bool stack(std::vector<Block>& blocks) {
   return changed;
 }
 
-/// What ends, and what begins, at one time: how many, and the last of them.
+/// What ends, and what begins, at one time with one size and alignment: how many, and the last.
 struct Border {
   int ending = 0, beginning = 0;
   std::size_t before = 0, after = 0;
 };
 
-/// Where two blocks that alone end and begin at one time have one size and alignment, they become
+/// Where one block alone of its size and alignment ends when one alone of these begins, they become
 /// one.
 bool chain(std::vector<Block>& blocks) {
-  std::map<std::int64_t, Border> borders;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Border> borders;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    Border& end = borders[blocks[i].whole.upper];
+    const Interval& whole = blocks[i].whole;
+    Border& end = borders[{whole.upper, whole.size, whole.alignment}];
     ++end.ending;
     end.before = i;
-    Border& start = borders[blocks[i].whole.lower];
+    Border& start = borders[{whole.lower, whole.size, whole.alignment}];
     ++start.beginning;
     start.after = i;
   }
   std::vector<bool> gone(blocks.size(), false);
   std::map<std::size_t, std::size_t> part_of;  // a block that is gone: its chain's first one
-  for (const auto& [time, border] : borders) {
+  for (const auto& [key, border] : borders) {
     if (border.ending != 1 || border.beginning != 1) continue;
     const auto head = part_of.find(border.before);
     Block& first = blocks[head == part_of.end() ? border.before : head->second];
     const Block& next = blocks[border.after];
-    if (first.whole.size != next.whole.size || first.whole.alignment != next.whole.alignment) {
-      continue;
-    }
     append(first, next, 0);
     first.whole.upper = next.whole.upper;
     part_of.emplace(border.after, static_cast<std::size_t>(&first - blocks.data()));

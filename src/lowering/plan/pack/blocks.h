@@ -19,7 +19,7 @@ struct Block {
 enum class Joining : std::uint8_t {
   kNone,
   kStacks,  ///< those with the same lifetime lie on top of each other
-  kChains,  ///< and where one alone ends when another one alone begins, of equal size, they follow
+  kChains,  ///< and where one alone of its size ends when one alone of it begins, they follow
 };
 [[nodiscard]] std::vector<Block> join(std::span<const Interval> intervals, Joining joining);
 
