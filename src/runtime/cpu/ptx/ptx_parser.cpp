@@ -393,6 +393,18 @@ std::vector<int> Parser::parameter_list() {
   return list;
 }
 
+/// Up to three numbers, of which those that are left out are 1.
+std::array<std::uint32_t, 3> Parser::extent(const std::string& of, std::uint64_t most) {
+  std::array<std::uint32_t, 3> result{1, 1, 1};
+  std::size_t axis = 0;
+  do {
+    const std::uint64_t value = integer();
+    if (axis == 3 || value == 0 || value > most) error("bad " + of + " extent");
+    result[axis++] = static_cast<std::uint32_t>(value);
+  } while (accept(","));
+  return result;
+}
+
 void Parser::function(bool is_entry) {
   Function result;
   result.line = take().line;
@@ -403,15 +415,16 @@ void Parser::function(bool is_entry) {
   if (is_punct("(")) result.params = parameter_list();
   while (peek().kind == TokenKind::kDot) {
     const std::string_view name = take().text;
-    if (name == "maxntid" || name == "reqntid") {
-      std::array<std::uint32_t, 3> extent{1, 1, 1};
-      std::size_t axis = 0;
-      do {
-        const std::uint64_t value = integer();
-        if (axis == 3 || value == 0 || value > 1024) error("bad block extent");
-        extent[axis++] = static_cast<std::uint32_t>(value);
-      } while (accept(","));
-      (name == "maxntid" ? result.max_threads : result.required_threads) = extent;
+    if (name == "maxntid") {
+      result.max_threads = extent("block", 1024);
+    } else if (name == "reqntid") {
+      result.required_threads = extent("block", 1024);
+    } else if (name == "reqnctapercluster") {
+      result.required_cluster = extent("cluster", kMaxClusterBlocks);
+    } else if (name == "maxclusterrank") {
+      result.max_cluster = static_cast<std::uint32_t>(integer());
+    } else if (name == "explicitcluster") {
+      result.explicit_cluster = true;
     } else if (name == "minnctapersm" || name == "maxnctapersm" || name == "maxnreg") {
       integer();
     } else if (name == "pragma") {

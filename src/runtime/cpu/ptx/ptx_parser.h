@@ -75,6 +75,7 @@ class Parser {
   void initializer(Variable& variable, Type type);
   void variables(bool external);
   std::vector<int> parameter_list();
+  std::array<std::uint32_t, 3> extent(const std::string& of, std::uint64_t most);
   void function(bool is_entry);
 
   void body(Function& function);
