@@ -81,7 +81,8 @@ class Code {
             static_cast<std::uint64_t>(
                 program_->offsets()[static_cast<std::size_t>(relocation.variable)]) +
             static_cast<std::uint64_t>(relocation.addend);
-        std::memcpy(at + relocation.offset, &target, sizeof(target));
+        const std::uint64_t part = target >> relocation.shift;
+        std::memcpy(at + relocation.offset, &part, relocation.bytes);
       }
     }
   }

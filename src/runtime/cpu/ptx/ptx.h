@@ -48,6 +48,8 @@ struct Variable {
     std::uint64_t offset;
     int variable;
     std::int64_t addend;
+    std::uint32_t bytes = 8;  ///< of the address that are kept ..
+    std::uint32_t shift = 0;  ///< .. from this bit on
   };
   std::string name;
   Space space = Space::kGlobal;
