@@ -252,9 +252,10 @@ TEST(Device, LaunchAttributes) {
   const int two = 2;
   const void* const args[] = {&word, &two};
   EXPECT_EQ(error_of([&] {
-              bench.stream().launch(bench.function(), {{4}, {32}, 0, {.cluster = {2}}}, args);
+              bench.stream().launch(bench.function(), {{4}, {32}, 0, {.cluster = {3}}}, args);
             }),
-            "k: is launched in clusters of 2 x 1 x 1 blocks; the cpu device has none");
+            "k: a grid of 4 x 1 x 1 blocks is launched in clusters of 3 x 1 x 1; expected whole "
+            "clusters");
   // One after the other is one of the orders that overlap allows.
   for (int i = 0; i < 3; ++i) {
     bench.stream().launch(bench.function(), {{1}, {1}, 0, {.programmatic = true}}, args);

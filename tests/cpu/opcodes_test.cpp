@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
 #include "braid/error.h"
 
 namespace braid::cpu {
@@ -85,6 +89,89 @@ TEST(Opcodes, NamesTypesAndOrder) {
   EXPECT_EQ(mma.of("e4m3", 0), 0);
   EXPECT_EQ(mma.of("e4m3", 1), 1);
   EXPECT_EQ(mma.of("e4m3", 2), -1);
+}
+
+std::string joined(const std::vector<std::string_view>& parts, const char* between) {
+  std::string text;
+  for (const std::string_view part : parts) {
+    text += (text.empty() ? "" : between) + std::string(part);
+  }
+  return text;
+}
+
+/// ".rn/.rz", in brackets where it may be left out.
+std::string group_text(const Opcode::Group& group) {
+  using Types = Opcode::Group::Types;
+  std::string text = group.types == Types::kInt     ? "INT"
+                     : group.types == Types::kFloat ? "FLOAT"
+                     : group.types == Types::kAny   ? "TYPE"
+                                                    : joined(group.names, "/.");
+  text = "." + text;
+  if (group.need == Opcode::Group::Need::kOne) return text;
+  return "[" + text + (group.need == Opcode::Group::Need::kMany ? "..." : "") + "]";
+}
+
+/// docs/ptx.md.
+std::string page() {
+  std::string text = R"(# PTX on the `cpu` device
+
+What the `cpu` device knows of PTX ISA 9.0: its table of instructions, written down by a test. One kernel
+that needs something else is refused, with the line; the others of its module run.
+
+Modifiers stand in any order, but for those of one kind: the types of a `cvt`, of a product, or the two spaces
+of a copy. `[.x]` may be left out, of `.x/.y` there is one, and of `[.x/.y...]` any number. `.INT`, `.FLOAT`
+and `.TYPE` are fundamental types; combinations that mean nothing are refused where the kernel is translated.
+
+| Instruction | Modifiers |
+|---|---|
+)";
+  for (const Opcode& entry : ptx::opcodes()) {
+    std::string names;
+    for (const Opcode::Name& name : entry.names) {
+      names += (names.empty() ? "`" : ", `") + std::string(name.opcode);
+      for (const std::string_view head : name.head) names += "." + std::string(head);
+      names += "`";
+    }
+    std::string modifiers = entry.any_modifiers ? "any" : "";
+    for (const Opcode::Group& group : entry.groups) {
+      modifiers += (modifiers.empty() ? "`" : " ") + group_text(group);
+    }
+    if (!entry.groups.empty()) modifiers += "`";
+    text += "| " + names + " | " + modifiers + " |\n";
+  }
+  text += R"(
+Not there are tensor copies and tensor maps, `wgmma`, `tcgen05`, `wmma`, products of f64, s4, u4 and b1, video
+instructions (`vadd` and its like), textures and surfaces, 128-bit registers, `alloca`, indirect calls, and
+the conversions to and from types below 8 bits. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`)
+do nothing, and fences between proxies need not.
+
+## Special registers
+
+)";
+  std::string line;
+  for (const std::string& name : ptx::special_names()) {
+    const std::string next = (line.empty() ? "`" : ", `") + name + "`";
+    if (line.size() + next.size() > 105) {
+      text += line + ",\n";
+      line = next.substr(2);
+    } else {
+      line += next;
+    }
+  }
+  return text + line + R"(.
+
+`%tid`, `%ctaid` and their like have parts `.x` to `.w`, and are vectors without one. Performance counters and
+reserved memory read as zero, `%envreg1` and `%envreg2` as the address of a word of the grid that is zero when
+it starts.
+)";
+}
+
+TEST(Opcodes, AreThoseOfThePage) {
+  const std::string path = std::string(BRAID_SOURCE_DIR) + "/docs/ptx.md";
+  if (std::getenv("BRAID_UPDATE_DOCS") != nullptr) std::ofstream(path) << page();
+  std::stringstream written;
+  written << std::ifstream(path).rdbuf();
+  EXPECT_EQ(written.str(), page()) << "BRAID_UPDATE_DOCS=1 writes docs/ptx.md anew";
 }
 
 TEST(Opcodes, SaysWhatIsWrong) {

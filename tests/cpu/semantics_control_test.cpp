@@ -107,6 +107,22 @@ TEST(SemanticsCall, InALoopInABranchAndTwice) {
   }
 }
 
+TEST(SemanticsCall, ByAnotherNameAndUnderAPredicate) {
+  const std::string functions =
+      ".func (.param .b64 r) other(.param .b64 x);\n" + std::string(kMix) + ".alias other, mix;\n";
+  for (const bool negated : {false, true}) {
+    const std::string body = fmt::format(
+        "and.b32 %r1, %i, 1; setp.eq.u32 %p0, %r1, 0; mov.b64 %d0, %x;"
+        "{{ .param .b64 p0; st.param.b64 [p0], %x; .param .b64 r0; st.param.b64 [r0], %x;"
+        "@{}%p0 call (r0), other, (p0); ld.param.b64 %d0, [r0]; }} st.global.u64 [%O], %d0;",
+        negated ? "!" : "");
+    const Launched r = run("# 1 \"of a preprocessor\"\n" + functions, body, 64, 60);
+    for (std::size_t i = 0; i < 64; ++i) {
+      EXPECT_EQ(r.out[i], (i % 2 == 0) != negated ? mix_of(r.in[i]) : r.in[i]) << i;
+    }
+  }
+}
+
 TEST(SemanticsCall, NestsAndIsDeclaredFirst) {
   const std::string functions = std::string(".func (.param .b64 r) twice(.param .b64 x);\n") +
                                 kMix + R"(

@@ -185,6 +185,21 @@ const std::vector<std::vector<std::string>> kSame = {
      "{ .const .b32 g[3] = {5, 6, 7}; ld.const.b32 %r10, g[2]; }",
      "{ .global .v2 .b16 g[2] = {5, 6, 7}; ld.global.u16 %r10, g[2]; }",
      "{ .global .b32 g[3] = {5, 6, 7}; mov.u64 %rd5, g[1]; ld.global.b32 %r10, [%rd5+4]; }"},
+    {"ld.global.u8 %r10, [%rd3];",
+     "{ .reg .b8 %b; ld.global.b8 %b, [%rd3]; cvt.u32.u8 %r10, %b; }"},
+    // Initial values.
+    {"mov.u32 %r10, 7;", "{ .global .b32 g[] = {5, 6, 7}; ld.global.b32 %r10, [g+8]; }",
+     "{ .global .b32 g[][2] = {{5, 6}, {7}}; ld.global.b32 %r10, [g+8]; }",
+     "{ .global .b32 g[] = {1+2*3, -1}; ld.global.b32 %r10, [g]; }",
+     "{ .global .s8 g[4] = {-1, -(2), (3+4), ~0}; ld.global.s8 %r10, [g+2]; }",
+     "{ .global .b32 g[2] = {5, 7}; .global .u64 a[2] = {0, generic(g)+4};"
+     " ld.global.u64 %rd5, [a+8]; ld.u32 %r10, [%rd5]; }",
+     "{ .global .b32 g[2] = {5, 7}; .global .u64 a = g+8-4;"
+     " ld.global.u64 %rd5, [a]; ld.global.u32 %r10, [%rd5]; }",
+     "{ .global .b32 g[2] = {5, 7}; .global .align 8 .u8 a[8] = {0xff(g+4), 0xff00(g+4),"
+     " 0xff0000(g+4), 0xff000000(g+4), 0xff00000000(g+4), 0xff0000000000(g+4),"
+     " 0xff000000000000(g+4), 0xff00000000000000(g+4)};"
+     " ld.global.u64 %rd5, [a]; ld.global.u32 %r10, [%rd5]; }"},
     // Cache policies.
     {"cp.async.cg.shared.global [%r6], [%rd3], 16; cp.async.wait_all; ld.shared.b32 %r10, [%r6];",
      "createpolicy.fractional.L2::evict_first.b64 %rd5, 1.0;"

@@ -81,7 +81,8 @@ class Code {
             static_cast<std::uint64_t>(
                 program_->offsets()[static_cast<std::size_t>(relocation.variable)]) +
             static_cast<std::uint64_t>(relocation.addend);
-        std::memcpy(at + relocation.offset, &target, sizeof(target));
+        const std::uint64_t part = target >> relocation.shift;
+        std::memcpy(at + relocation.offset, &part, relocation.bytes);
       }
     }
   }
@@ -135,6 +136,9 @@ class CpuFunction final : public Function {
     launch.kernel = *kernel;
     launch.grid = config.grid;
     launch.block = block;
+    launch.cluster = cluster_of(config);
+    launch.explicit_cluster =
+        config.attributes.cluster != Dim3{} || declared().required_cluster[0] != 0;
     launch.dynamic_shared = config.shared_bytes;
     launch.memory = &code_->memory();
     launch.multicasts = &code_->multicasts();
@@ -160,10 +164,7 @@ class CpuFunction final : public Function {
   void check(const LaunchConfig& config, std::size_t args) const {
     const auto& [grid, block, shared, attributes] = config;
     // A kernel that may begin early may also begin late: attributes.programmatic asks for nothing.
-    if (attributes.cluster != Dim3{}) {
-      throw_environment(name(), "is launched in clusters of " + shape(attributes.cluster) +
-                                    " blocks; the cpu device has none");
-    }
+    check_cluster(config);
     if (args != entry().parameters.size()) {
       throw_invalid(name(), "takes " + std::to_string(entry().parameters.size()) +
                                 " parameters, not " + std::to_string(args));
@@ -192,17 +193,47 @@ class CpuFunction final : public Function {
     }
   }
 
+  [[nodiscard]] const ptx::Function& declared() const {
+    const auto function = static_cast<std::size_t>(entry().function);
+    return code_->program().module().functions[function];
+  }
+
+  /// As it is launched, or else as it is declared.
+  [[nodiscard]] Dim3 cluster_of(const LaunchConfig& config) const {
+    const auto& [x, y, z] = declared().required_cluster;
+    return x != 0 && config.attributes.cluster == Dim3{} ? Dim3{x, y, z}
+                                                         : config.attributes.cluster;
+  }
+
+  void check_cluster(const LaunchConfig& config) const {
+    const auto& [x, y, z] = declared().required_cluster;
+    const Dim3 cluster = cluster_of(config);
+    if (x != 0 && cluster != Dim3{x, y, z}) {
+      throw_invalid(name(), "needs clusters of " + shape({x, y, z}) +
+                                " blocks (.reqnctapercluster), not " + shape(cluster));
+    }
+    const std::uint32_t most =
+        declared().max_cluster == 0 ? ptx::kMaxClusterBlocks : declared().max_cluster;
+    if (cluster.x == 0 || cluster.y == 0 || cluster.z == 0 || cluster.count() > most) {
+      throw_invalid(
+          name(), "a cluster has 1 to " + std::to_string(most) + " blocks, not " + shape(cluster));
+    }
+    const Dim3 grid = config.grid;
+    if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
+      throw_invalid(name(), "a grid of " + shape(grid) + " blocks is launched in clusters of " +
+                                shape(cluster) + "; expected whole clusters");
+    }
+  }
+
   /// What the kernel promised the compiler about its blocks, which the registers of a GPU and our
   /// code count on. As in CUDA, .maxntid bounds the product of the extents only.
   void check_declared_shape(Dim3 block) const {
-    const auto function = static_cast<std::size_t>(entry().function);
-    const ptx::Function& declared = code_->program().module().functions[function];
-    const auto& [x, y, z] = declared.required_threads;
+    const auto& [x, y, z] = declared().required_threads;
     if (x != 0 && (block.x != x || block.y != y || block.z != z)) {
       throw_invalid(name(), "needs a block of " + shape({x, y, z}) + " threads (.reqntid), not " +
                                 shape(block));
     }
-    const auto& most = declared.max_threads;
+    const auto& most = declared().max_threads;
     const std::uint64_t threads = std::uint64_t{most[0]} * most[1] * most[2];
     if (threads != 0 && block.count() > threads) {
       throw_invalid(name(), "declares at most " + std::to_string(threads) +

@@ -30,7 +30,7 @@ enum class Flow : std::uint8_t {
   kSleeps,   ///< the same, and it waits itself
   kBarrier,  ///< waits for other warps, and gives no result
   kArrives,  ///< comes to a barrier and goes on
-  kReduces,  ///< waits for other warps' values
+  kWaits,    ///< waits for other warps, and goes on with what it knew
 };
 
 /// How the shape of a result follows from those of the operands (see ShapeAnalysis).

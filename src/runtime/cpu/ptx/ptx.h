@@ -30,7 +30,11 @@ struct Type {
 /// Reads ".f16x2" and the like, without the dot.
 std::optional<Type> parse_type(std::string_view name);
 
-enum class Space : std::uint8_t { kGeneric, kParam, kGlobal, kShared, kLocal, kConst };
+/// kCluster: the shared memory of all blocks of a cluster.
+enum class Space : std::uint8_t { kGeneric, kParam, kGlobal, kShared, kLocal, kConst, kCluster };
+
+/// The most that a cluster may have, where a device is asked for more than it must have.
+inline constexpr std::uint32_t kMaxClusterBlocks = 16;
 
 struct Register {
   std::string name;
@@ -44,6 +48,8 @@ struct Variable {
     std::uint64_t offset;
     int variable;
     std::int64_t addend;
+    std::uint32_t bytes = 8;  ///< of the address that are kept ..
+    std::uint32_t shift = 0;  ///< .. from this bit on
   };
   std::string name;
   Space space = Space::kGlobal;
@@ -52,7 +58,7 @@ struct Variable {
   std::uint32_t element = 1;  ///< bytes of its type, without the vector
   std::string type;           ///< that, "u64"
   std::uint32_t line = 0;
-  bool dynamic = false;       ///< `.extern .shared x[]`: starts where the static shared memory ends
+  bool dynamic = false;  ///< `.extern .shared x[]`: starts where the static shared memory ends
   std::vector<std::uint8_t> init;
   std::vector<Relocation> relocations;
 };
@@ -169,6 +175,9 @@ struct Function {
   std::vector<std::uint32_t> labels;  ///< label -> index of the instruction that follows it
   std::array<std::uint32_t, 3> max_threads{};       ///< .maxntid, zeros when absent
   std::array<std::uint32_t, 3> required_threads{};  ///< .reqntid, zeros when absent
+  std::array<std::uint32_t, 3> required_cluster{};  ///< .reqnctapercluster, zeros when absent
+  std::uint32_t max_cluster = 0;                    ///< .maxclusterrank, 0 when absent
+  bool explicit_cluster = false;                    ///< launched in clusters or not at all
   std::uint32_t line = 0;
   std::optional<Error> error;  ///< why it cannot run; then only the name is known
 };

@@ -113,7 +113,6 @@ class Inliner {
     }
     if (callee.error) throw Error(*callee.error);
     if (!callee.has_body || callee.is_entry) bad("function '" + callee.name + "' has no body");
-    if (instruction.guard >= 0) bad("a predicate is not supported");
     if (results.size() != callee.results.size() || arguments.size() != callee.params.size()) {
       bad("wrong number of parameters for '" + callee.name + "'");
     }
@@ -133,6 +132,14 @@ class Inliner {
     bind(arguments, callee.params);
     const auto after = static_cast<int>(out_.labels.size());
     out_.labels.push_back(0);
+    if (instruction.guard >= 0) {
+      // Who does not call goes around it.
+      Operand target;
+      target.form = Operand::Form::kLabel;
+      target.index = after;
+      out_.body.push_back(in_place_of(instruction, Op::kBra, {target}));
+      out_.body.back().guard_negated = !instruction.guard_negated;
+    }
     copy(callee, variables, after, depth + 1);
     out_.labels[static_cast<std::size_t>(after)] = static_cast<std::uint32_t>(out_.body.size());
   }

@@ -46,6 +46,8 @@ class Lexer {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
 
+  [[nodiscard]] bool starts_line() const { return at_ == 0 || text_[at_ - 1] == '\n'; }
+
   void skip_space() {
     while (at_ < text_.size()) {
       const char c = text_[at_];
@@ -54,7 +56,8 @@ class Lexer {
         ++at_;
       } else if (c == ' ' || c == '\t' || c == '\r') {
         ++at_;
-      } else if (c == '/' && peek(1) == '/') {
+      } else if ((c == '/' && peek(1) == '/') || (c == '#' && starts_line())) {
+        // A comment, or what a preprocessor left.
         while (at_ < text_.size() && text_[at_] != '\n') ++at_;
       } else if (c == '/' && peek(1) == '*') {
         at_ += 2;

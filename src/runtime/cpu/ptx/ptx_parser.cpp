@@ -113,6 +113,8 @@ Module Parser::run() {
       skip_section();
     } else if (name == "pragma") {
       while (peek().kind != TokenKind::kEnd && !accept(";")) take();
+    } else if (name == "alias") {
+      alias();
     } else if (name == "file") {
       const std::uint32_t line = take().line;
       while (peek().kind != TokenKind::kEnd && peek().line == line) take();
@@ -127,6 +129,22 @@ Module Parser::run() {
     }
   }
   return std::move(module_);
+}
+
+/// .alias NAME, FUNCTION; of which NAME is declared before.
+void Parser::alias() {
+  take();
+  const auto function = [&]() -> Function& {
+    const Symbol* symbol = lookup(identifier("a function name"));
+    if (symbol == nullptr || symbol->kind != Symbol::kFunction) error("not a function");
+    return module_.functions[static_cast<std::size_t>(symbol->index)];
+  };
+  Function& alias = function();
+  expect(",");
+  Function copy = function();
+  copy.name = alias.name;
+  alias = std::move(copy);
+  expect(";");
 }
 
 /// The declaration at `start` cannot be read: that is for who uses what it declares to know.
@@ -270,7 +288,6 @@ Variable Parser::declarator(Space space, std::uint32_t& align, std::optional<Typ
   while (accept("[")) {
     if (accept("]")) {
       variable.dynamic = true;
-      variable.size = 0;
       continue;
     }
     const std::uint64_t count = integer();
@@ -283,8 +300,10 @@ Variable Parser::declarator(Space space, std::uint32_t& align, std::optional<Typ
   return variable;
 }
 
+/// The values of a variable; where its size is open they give it.
 void Parser::initializer(Variable& variable, Type type) {
   const unsigned bytes = type.total_bits() / 8;
+  const bool open_size = std::exchange(variable.dynamic, false);
   variable.init.assign(variable.size, 0);
   std::uint64_t at = 0;
   int open = 0;
@@ -298,47 +317,84 @@ void Parser::initializer(Variable& variable, Type type) {
       continue;
     }
     if (accept(",")) continue;
-    if (at + bytes > variable.size) error("too many initial values");
-    const bool generic = peek().kind == TokenKind::kIdentifier && peek().text == "generic";
-    if (generic) {
-      take();
-      expect("(");
-    }
-    if (peek().kind == TokenKind::kIdentifier) {
-      const Symbol* symbol = lookup(std::string(peek().text));
-      if (symbol != nullptr && symbol->kind == Symbol::kBroken) {
-        throw Error(broken_[static_cast<std::size_t>(symbol->index)]);
-      }
-      if (symbol == nullptr || symbol->kind != Symbol::kVariable || bytes != 8) {
-        error("unsupported initial value " + describe());
-      }
-      take();
-      std::int64_t addend = 0;
-      if (accept("+")) addend = static_cast<std::int64_t>(integer());
-      variable.relocations.push_back({at, symbol->index, addend});
-    } else {
-      const bool minus = accept("-");
-      const Token& token = take();
-      std::uint64_t bits = token.bits;
-      if (token.kind == TokenKind::kFloat64 && type.is_float() && type.bits == 32) {
-        bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
-        if (minus) bits ^= 1ULL << 31;
-      } else if (token.kind == TokenKind::kFloat64 && type.bits == 64) {
-        if (minus) bits ^= 1ULL << 63;
-      } else if (token.kind == TokenKind::kFloat32 && type.bits == 32) {
-        if (minus) bits ^= 1ULL << 31;
-      } else if (token.kind == TokenKind::kInteger && !type.is_float()) {
-        if (minus) bits = 0 - bits;
-      } else {
-        error("unsupported initial value");
-      }
-      for (unsigned i = 0; i < bytes && i < 8; ++i) {
-        variable.init[at + i] = static_cast<std::uint8_t>(bits >> (8 * i));
-      }
-    }
-    if (generic) expect(")");
+    if (open_size && at + bytes <= kMaxVariableBytes) variable.init.resize(at + bytes, 0);
+    if (at + bytes > variable.init.size()) error("too many initial values");
+    if (!initial_address(variable, at, bytes)) initial_number(variable, at, type);
     at += bytes;
   } while (open > 0);
+  if (open_size) {
+    // Of rows of a known length the last may be short.
+    variable.size = (at + variable.size - 1) / variable.size * variable.size;
+    variable.init.resize(variable.size, 0);
+  }
+}
+
+/// x, x + 4, generic(x) + 4, or 0xff00(x), which is a byte of it. False where a number comes.
+bool Parser::initial_address(Variable& variable, std::uint64_t at, unsigned bytes) {
+  Variable::Relocation address{at, 0, 0, bytes, 0};
+  const bool generic = peek().kind == TokenKind::kIdentifier && peek().text == "generic";
+  const bool masked = peek().kind == TokenKind::kInteger && peek(1).kind == TokenKind::kPunct &&
+                      peek(1).text == "(";
+  if (masked) {
+    const std::uint64_t mask = integer();
+    address.shift = mask == 0 ? 0 : static_cast<std::uint32_t>(std::countr_zero(mask));
+    if (bytes != 1 || mask != std::uint64_t{0xff} << address.shift) error("unsupported mask");
+  } else if (generic) {
+    take();
+  }
+  if (generic || masked) expect("(");
+  if (peek().kind != TokenKind::kIdentifier) {
+    if (!generic && !masked) return false;
+    error("expected a variable, found " + describe());
+  }
+  const Symbol* symbol = lookup(std::string(peek().text));
+  if (symbol != nullptr && symbol->kind == Symbol::kBroken) {
+    throw Error(broken_[static_cast<std::size_t>(symbol->index)]);
+  }
+  if (symbol == nullptr || symbol->kind != Symbol::kVariable || (bytes != 8 && !masked)) {
+    error("unsupported initial value " + describe());
+  }
+  take();
+  address.variable = symbol->index;
+  const auto addend = [&] {
+    if (is_punct("+") || is_punct("-")) {
+      address.addend += static_cast<std::int64_t>(expression().bits);
+    }
+  };
+  addend();
+  if (generic || masked) expect(")");
+  addend();
+  variable.relocations.push_back(address);
+  return true;
+}
+
+void Parser::initial_number(Variable& variable, std::uint64_t at, Type type) {
+  const bool minus = accept("-");
+  const bool real = peek().kind == TokenKind::kFloat32 || peek().kind == TokenKind::kFloat64;
+  if (!type.is_float() && !real) {
+    if (minus) --at_;  // it is a part of the expression
+    return store_initial(variable, at, type, expression().bits);
+  }
+  const Token& token = take();
+  std::uint64_t bits = token.bits;
+  if (token.kind == TokenKind::kFloat64 && type.is_float() && type.bits == 32) {
+    bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
+    if (minus) bits ^= 1ULL << 31;
+  } else if (token.kind == TokenKind::kFloat64 && type.bits == 64) {
+    if (minus) bits ^= 1ULL << 63;
+  } else if (token.kind == TokenKind::kFloat32 && type.bits == 32) {
+    if (minus) bits ^= 1ULL << 31;
+  } else {
+    error("unsupported initial value");
+  }
+  store_initial(variable, at, type, bits);
+}
+
+void Parser::store_initial(Variable& variable, std::uint64_t at, Type type, std::uint64_t bits) {
+  const unsigned bytes = type.total_bits() / 8;
+  for (unsigned i = 0; i < bytes && i < 8; ++i) {
+    variable.init[at + i] = static_cast<std::uint8_t>(bits >> (8 * i));
+  }
 }
 
 void Parser::variables(bool external) {
@@ -363,6 +419,7 @@ void Parser::variables(bool external) {
     if (variable.dynamic && !(external && space == Space::kShared)) {
       error("array '" + variable.name + "' has no size");
     }
+    if (variable.dynamic) variable.size = 0;
     const Symbol* old = lookup(variable.name);
     if (old != nullptr && external && old->kind == Symbol::kVariable) continue;
     const int index = static_cast<int>(module_.variables.size());
@@ -393,6 +450,18 @@ std::vector<int> Parser::parameter_list() {
   return list;
 }
 
+/// Up to three numbers, of which those that are left out are 1.
+std::array<std::uint32_t, 3> Parser::extent(const std::string& of, std::uint64_t most) {
+  std::array<std::uint32_t, 3> result{1, 1, 1};
+  std::size_t axis = 0;
+  do {
+    const std::uint64_t value = integer();
+    if (axis == 3 || value == 0 || value > most) error("bad " + of + " extent");
+    result[axis++] = static_cast<std::uint32_t>(value);
+  } while (accept(","));
+  return result;
+}
+
 void Parser::function(bool is_entry) {
   Function result;
   result.line = take().line;
@@ -403,15 +472,16 @@ void Parser::function(bool is_entry) {
   if (is_punct("(")) result.params = parameter_list();
   while (peek().kind == TokenKind::kDot) {
     const std::string_view name = take().text;
-    if (name == "maxntid" || name == "reqntid") {
-      std::array<std::uint32_t, 3> extent{1, 1, 1};
-      std::size_t axis = 0;
-      do {
-        const std::uint64_t value = integer();
-        if (axis == 3 || value == 0 || value > 1024) error("bad block extent");
-        extent[axis++] = static_cast<std::uint32_t>(value);
-      } while (accept(","));
-      (name == "maxntid" ? result.max_threads : result.required_threads) = extent;
+    if (name == "maxntid") {
+      result.max_threads = extent("block", 1024);
+    } else if (name == "reqntid") {
+      result.required_threads = extent("block", 1024);
+    } else if (name == "reqnctapercluster") {
+      result.required_cluster = extent("cluster", kMaxClusterBlocks);
+    } else if (name == "maxclusterrank") {
+      result.max_cluster = static_cast<std::uint32_t>(integer());
+    } else if (name == "explicitcluster") {
+      result.explicit_cluster = true;
     } else if (name == "minnctapersm" || name == "maxnctapersm" || name == "maxnreg") {
       integer();
     } else if (name == "pragma") {

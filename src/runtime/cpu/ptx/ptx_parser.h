@@ -72,9 +72,14 @@ class Parser {
   void skip_section();
   Variable declarator(Space space, std::uint32_t& align, std::optional<Type>& type,
                       unsigned& vector);
+  void alias();
   void initializer(Variable& variable, Type type);
+  bool initial_address(Variable& variable, std::uint64_t at, unsigned bytes);
+  void initial_number(Variable& variable, std::uint64_t at, Type type);
+  static void store_initial(Variable& variable, std::uint64_t at, Type type, std::uint64_t bits);
   void variables(bool external);
   std::vector<int> parameter_list();
+  std::array<std::uint32_t, 3> extent(const std::string& of, std::uint64_t most);
   void function(bool is_entry);
 
   void body(Function& function);

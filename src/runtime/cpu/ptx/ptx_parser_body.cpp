@@ -116,7 +116,7 @@ void Parser::registers() {
   const int lanes = accept_dot("v2") ? 2 : accept_dot("v4") ? 4 : 1;
   if (peek().kind != TokenKind::kDot) error("expected a type, found " + describe());
   const auto type = parse_type(peek().text);
-  if (!type || type->total_bits() > 64 || type->bits == 8) {
+  if (!type || type->total_bits() > 64) {
     error("registers of type " + describe() + " are not supported");
   }
   take();

@@ -35,32 +35,16 @@ std::vector<std::uint32_t> values_at(const std::vector<std::uint64_t>& words) {
 void BlockRunner::start(const Launch& launch, std::uint64_t index) {
   launch_ = &launch;
   error_.clear();
-  const std::uint64_t row =
-      index < launch.grid.x ? 0 : index / launch.grid.x;  // divisions are slow
-  ctaid_[0] = static_cast<std::uint32_t>(index - row * launch.grid.x);
-  ctaid_[1] = static_cast<std::uint32_t>(row == 0 ? 0 : row % launch.grid.y);
-  ctaid_[2] = static_cast<std::uint32_t>(row == 0 ? 0 : row / launch.grid.y);
-  const auto threads = static_cast<std::uint32_t>(launch.block.count());
-  warp_count_ = (threads + 31) / 32;
-  live_warps_ = warp_count_;
-  const std::uint32_t shared = launch.kernel.info.shared_bytes + launch.dynamic_shared;
-  if (shared > shared_memory_.size() || shared_ == nullptr) {
-    shared_memory_ = GuardedMemory(*launch.memory, shared);
-    for (const auto& warp : warps_) warp->set_up_for = 0;
-  }
-  shared_ = shared_memory_.last(shared);
-  if (launch.sanitizer != nullptr && shared > 0) {
-    launch.sanitizer->add_memory(launch.check->stream->rank,
-                                 reinterpret_cast<std::uint64_t>(shared_), shared, "shared memory",
-                                 false);
-  }
+  block_warps_ = static_cast<std::uint32_t>((launch.block.count() + 31) / 32);
+  block_count_ = static_cast<std::uint32_t>(launch.cluster.count());
+  warp_count_ = live_warps_ = block_warps_ * block_count_;
+  phase_ = {};
+  place_blocks(index);
   if (launch.count != nullptr) counter_.start(*launch.count);
   const bool waits = launch.takes_turns();
   const std::uint32_t needed = waits ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());
   if (!waits) return;
-  if (used_barriers_ != 0) barriers_.fill({});
-  used_barriers_ = 0;
   for (std::uint32_t w = 0; w < warp_count_; ++w) {
     Warp& warp = *warps_[w];
     set_up(warp, w);
@@ -68,20 +52,68 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
   }
 }
 
+/// The places of the blocks in the grid, and their shared memory.
+void BlockRunner::place_blocks(std::uint64_t index) {
+  const Launch& launch = *launch_;
+  const Dim3 cluster = launch.cluster;
+  const Dim3 clusters{launch.grid.x / cluster.x, launch.grid.y / cluster.y,
+                      launch.grid.z / cluster.z};
+  const std::uint64_t row = index < clusters.x ? 0 : index / clusters.x;  // divisions are slow
+  const std::array<std::uint32_t, 3> first = {
+      static_cast<std::uint32_t>(index - row * clusters.x) * cluster.x,
+      static_cast<std::uint32_t>(row == 0 ? 0 : row % clusters.y) * cluster.y,
+      static_cast<std::uint32_t>(row == 0 ? 0 : row / clusters.y) * cluster.z};
+  const std::uint32_t bytes = launch.kernel.info.shared_bytes + launch.dynamic_shared;
+  while (blocks_.size() < block_count_) blocks_.push_back(std::make_unique<Block>());
+  windows_.resize(std::max<std::size_t>(windows_.size(), block_count_));
+  for (std::uint32_t rank = 0; rank < block_count_; ++rank) {
+    Block& block = *blocks_[rank];
+    block.rank = rank;
+    if (block_count_ > 1) {
+      block.in_cluster = {rank % cluster.x, rank / cluster.x % cluster.y,
+                          rank / cluster.x / cluster.y};
+    } else {
+      block.in_cluster = {};
+    }
+    for (std::size_t k = 0; k < 3; ++k) block.ctaid[k] = first[k] + block.in_cluster[k];
+    block.live_warps = block_warps_;
+    if (block.used_barriers != 0) block.barriers.fill({});
+    block.used_barriers = 0;
+    if (bytes > block.shared_memory.size() || block.shared == nullptr) {
+      block.shared_memory = GuardedMemory(*launch.memory, bytes);
+      for (const auto& warp : warps_) warp->set_up_for = 0;
+    }
+    windows_[rank] = block.shared = block.shared_memory.last(bytes);
+    if (launch.sanitizer != nullptr && bytes > 0) {
+      launch.sanitizer->add_memory(launch.check->stream->rank,
+                                   reinterpret_cast<std::uint64_t>(block.shared), bytes,
+                                   "shared memory", false);
+    }
+  }
+}
+
 void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
+  const std::uint32_t rank = block_count_ == 1 ? 0 : index / block_warps_;
+  warp.home = blocks_[rank].get();
   const std::uint64_t of = std::uint64_t{launch.grid_id} << 32U | (index + 1);
-  if (std::exchange(warp.set_up_for, of) != of) set_up_launch(warp, index);
+  if (std::exchange(warp.set_up_for, of) != of) set_up_launch(warp, index - rank * block_warps_);
   warp.status = Warp::Status::kReady;
   warp.resume = 0;
-  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = warp.clusterid[i] = ctaid_[i];
-  if (launch.sanitizer != nullptr) start_checks(warp, index);
+  warp.in_cluster_phase = warp.at_cluster_barrier = false;
+  const Block& block = *warp.home;
+  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = warp.clusterid[i] = block.ctaid[i];
+  if (block_count_ > 1) {
+    for (std::size_t i = 0; i < 3; ++i) warp.clusterid[i] /= warp.cluster_nctaid[i];
+  }
+  if (launch.sanitizer != nullptr) start_checks(warp, warp.warp);
 }
 
 void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
+  const auto& ctaid = warp.home->ctaid;
   const std::uint64_t block =
-      ctaid_[0] + launch.grid.x * (ctaid_[1] + std::uint64_t{launch.grid.y} * ctaid_[2]);
+      ctaid[0] + launch.grid.x * (ctaid[1] + std::uint64_t{launch.grid.y} * ctaid[2]);
   launch.sanitizer->start_warp(warp.check, launch.check, block, index);
   if (warp.local != nullptr) {
     launch.sanitizer->add_memory(launch.check->stream->rank,
@@ -100,7 +132,8 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
   warp.runner = this;
   warp.params = launch.params.data();
-  warp.shared = shared_;
+  const Block& home = *warp.home;
+  warp.shared = home.shared;
   warp.local = nullptr;
   if (const std::size_t local = 32ULL * launch.kernel.info.local_bytes; local != 0) {
     if (local > warp.local_memory.size()) warp.local_memory = GuardedMemory(*launch.memory, local);
@@ -116,7 +149,16 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
   warp.nctaid[0] = launch.grid.x;
   warp.nctaid[1] = launch.grid.y;
   warp.nctaid[2] = launch.grid.z;
-  std::copy_n(warp.nctaid, 3, warp.nclusterid);
+  const std::uint32_t cluster[] = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+  for (std::size_t i = 0; i < 3; ++i) {
+    warp.nclusterid[i] = warp.nctaid[i] / cluster[i];
+    warp.cluster_nctaid[i] = cluster[i];
+    warp.cluster_ctaid[i] = home.in_cluster[i];
+  }
+  warp.cluster_rank = home.rank;
+  warp.cluster_size = block_count_;
+  warp.explicit_cluster = launch.explicit_cluster ? 1 : 0;
+  warp.cluster_windows = windows_.data();
   warp.grid_workspace = launch.workspace.data();
   warp.warp = index;
   warp.warps = warp_count_;
@@ -144,31 +186,38 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
 }
 
 /// Releases a barrier that all expected warps have reached.
-inline void BlockRunner::check_barrier(std::uint32_t id) {
-  const Barrier& barrier = barriers_[id];
-  const std::uint32_t expected = barrier.expected == 0 ? live_warps_ : barrier.expected;
-  if (barrier.arrived != 0 && barrier.arrived >= expected) release_barrier(id);
+inline void BlockRunner::check_barrier(Block& block, std::uint32_t id) {
+  const Barrier& barrier = block.barriers[id];
+  const std::uint32_t expected = barrier.expected == 0 ? block.live_warps : barrier.expected;
+  if (barrier.arrived != 0 && barrier.arrived >= expected) release_barrier(block, id);
 }
 
 inline void BlockRunner::warp_done(Warp& warp) {
+  Block& block = *warp.home;
   warp.status = Warp::Status::kDone;
   --live_warps_;
+  --block.live_warps;
   if (sanitizer() != nullptr) end_checks(warp);
-  for (std::uint32_t used = used_barriers_; used != 0; used &= used - 1) {
-    check_barrier(static_cast<std::uint32_t>(std::countr_zero(used)));
+  for (std::uint32_t used = block.used_barriers; used != 0; used &= used - 1) {
+    check_barrier(block, static_cast<std::uint32_t>(std::countr_zero(used)));
   }
+  if (block_count_ == 1) return;
+  // A thread that has ended counts as one that came.
+  if (std::exchange(warp.in_cluster_phase, false)) --phase_.arrived;
+  check_cluster_barrier();
 }
 
 /// At barrier 0, with the whole block.
 inline void BlockRunner::arrive(Warp& warp) {
-  Barrier& barrier = barriers_[0];
+  Block& block = *warp.home;
+  Barrier& barrier = block.barriers[0];
   ++barrier.arrived;
   barrier.expected = 0;
   barrier.waiting |= 1U << warp.warp;
-  used_barriers_ |= 1U;
+  block.used_barriers |= 1U;
   warp.barrier_kind = BarrierKind::kPark;
   warp.status = Warp::Status::kWaiting;
-  check_barrier(0);
+  check_barrier(block, 0);
 }
 
 void BlockRunner::warp_main(void* argument) {
@@ -209,6 +258,7 @@ BlockRunner::State BlockRunner::run() {
 bool BlockRunner::resume(Fiber& fiber) {
   const bool returned = fiber.resume();
   if (const auto& fault = fiber.fault()) {
+    const auto& ctaid = blocks_[0]->ctaid;
     std::string what = "an address that is not aligned, or that no memory can have";
     if (fault->has_address) {
       const std::string place = launch_->memory->describe(fault->address);
@@ -216,7 +266,7 @@ bool BlockRunner::resume(Fiber& fiber) {
                          place.empty() ? "which is not the device's memory" : place);
     }
     error_ = fmt::format("an access to {}: rank {}, block ({}, {}, {})", what, launch_->rank,
-                         ctaid_[0], ctaid_[1], ctaid_[2]);
+                         ctaid[0], ctaid[1], ctaid[2]);
   }
   return returned;
 }
@@ -310,11 +360,12 @@ BlockRunner::State BlockRunner::run_waiting() {
   return State::kDone;
 }
 
-void BlockRunner::release_barrier(std::uint32_t id) {
-  Barrier& barrier = barriers_[id];
+void BlockRunner::release_barrier(Block& block, std::uint32_t id) {
+  Barrier& barrier = block.barriers[id];
   Sanitizer* const s = sanitizer();
   for (std::uint32_t waiting = barrier.waiting; waiting != 0; waiting &= waiting - 1) {
-    Warp& warp = *warps_[static_cast<std::size_t>(std::countr_zero(waiting))];
+    const auto in_block = static_cast<std::uint32_t>(std::countr_zero(waiting));
+    Warp& warp = *warps_[block.rank * block_warps_ + in_block];
     switch (warp.barrier_kind) {
       case BarrierKind::kPopc:
         warp.barrier_result = barrier.popc;
@@ -330,7 +381,7 @@ void BlockRunner::release_barrier(std::uint32_t id) {
     if (s != nullptr) s->depart(warp.check, barrier.clock);
   }
   barrier = {};
-  used_barriers_ &= ~(1U << id);
+  block.used_barriers &= ~(1U << id);
 }
 
 std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t threads,
@@ -338,9 +389,10 @@ std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t t
                                    BarrierKind kind, std::uint32_t line) {
   const auto refuse = [&](const char* message) { fail(warp, "barrier", message, line); };
   if (here != live) refuse("a barrier in divergent code of a warp");
-  if (id >= barriers_.size()) refuse("barrier number out of range");
+  Block& block = *warp.home;
+  if (id >= block.barriers.size()) refuse("barrier number out of range");
   if (threads % 32 != 0) refuse("the count of a barrier is not a multiple of 32");
-  Barrier& barrier = barriers_[id];
+  Barrier& barrier = block.barriers[id];
   if (Sanitizer* s = sanitizer()) s->arrive(warp.check, barrier.clock);
   warp.barrier_line = line;
   ++barrier.arrived;
@@ -352,13 +404,50 @@ std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t t
     warp.barrier_kind = kind;
     warp.status = Warp::Status::kWaiting;
   }
-  used_barriers_ |= 1U << id;
-  check_barrier(id);
+  block.used_barriers |= 1U << id;
+  check_barrier(block, id);
   // The last to arrive goes on at once.
   const bool waits = warp.status == Warp::Status::kWaiting;
   if (kind == BarrierKind::kPark) return waits ? 1 : 0;
   if (waits) warp.fiber.suspend();
   return warp.barrier_result;
+}
+
+/// barrier.cluster: every thread of the cluster arrives, and waits later.
+void BlockRunner::cluster_barrier(Warp& warp, std::uint32_t here, std::uint32_t live,
+                                  ClusterBarrier what, std::uint32_t line) {
+  if (here != live) fail(warp, "barrier", "a cluster's barrier in divergent code of a warp", line);
+  warp.barrier_line = line;
+  Sanitizer* const s = sanitizer();
+  if (what != ClusterBarrier::kWait) {
+    if (warp.in_cluster_phase) {
+      fail(warp, "barrier", "a second arrival at the cluster's barrier without a wait", line);
+    }
+    if (s != nullptr && what == ClusterBarrier::kArrive) s->arrive(warp.check, phase_.clock);
+    warp.in_cluster_phase = true;
+    ++phase_.arrived;
+    check_cluster_barrier();
+    return;
+  }
+  if (warp.in_cluster_phase) {
+    warp.at_cluster_barrier = true;
+    warp.status = Warp::Status::kWaiting;
+    warp.fiber.suspend();
+    warp.at_cluster_barrier = false;
+  }
+  if (s != nullptr) s->depart(warp.check, phase_.before);
+}
+
+/// Lets all go on where all that live have arrived.
+void BlockRunner::check_cluster_barrier() {
+  if (phase_.arrived == 0 || phase_.arrived < live_warps_) return;
+  phase_.before = std::exchange(phase_.clock, {});
+  phase_.arrived = 0;
+  for (std::uint32_t w = 0; w < warp_count_; ++w) {
+    Warp& warp = *warps_[w];
+    warp.in_cluster_phase = false;
+    if (warp.at_cluster_barrier) warp.status = Warp::Status::kReady;
+  }
 }
 
 void BlockRunner::fail(Warp& warp, const char* kind, const char* message, std::uint32_t line) {
@@ -390,6 +479,19 @@ void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const>
     error_ = refusal + " (ptx:" + std::to_string(line) + ")";
   }
   leave_for_good(warp);
+}
+
+void BlockRunner::count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                               std::uint32_t code, std::uint32_t place) {
+  const auto window = reinterpret_cast<std::uint64_t>(warp.shared);
+  std::uint32_t shared = 0;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (addresses[lane] - window < warp.total_shared) shared |= 1U << lane;
+  }
+  const AccessCode access = AccessCode::unpack(code);
+  counter_.shared_access(addresses, shared, access, place);
+  counter_.global_access(addresses, mask & ~shared, access, place);
 }
 
 const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint64_t* addresses,
@@ -521,8 +623,9 @@ void BlockRunner::abandon() {
 }
 
 void BlockRunner::end_block() {
-  if (Sanitizer* s = sanitizer()) {
-    s->remove_memory(reinterpret_cast<std::uint64_t>(shared_));
+  Sanitizer* const s = sanitizer();
+  for (std::uint32_t rank = 0; s != nullptr && rank < block_count_; ++rank) {
+    s->remove_memory(reinterpret_cast<std::uint64_t>(blocks_[rank]->shared));
   }
 }
 

@@ -28,6 +28,8 @@ struct Launch {
   Kernel kernel;
   Dim3 grid;
   Dim3 block;
+  Dim3 cluster;  ///< blocks that run at once and see each other's shared memory
+  bool explicit_cluster = false;
   std::uint32_t dynamic_shared = 0;
   AddressRange* memory = nullptr;              ///< of the device
   const MulticastTable* multicasts = nullptr;  ///< the same
@@ -54,14 +56,17 @@ struct Launch {
   [[nodiscard]] Waits waits() const { return static_cast<Waits>(kernel.info.waits); }
 };
 
-/// Runs the warps of one block of a launch on fibers of the calling thread. Reused from block to
-/// block; a block that spins can be put aside and run on by another thread.
+/// Runs the warps of one block of a launch, or of a cluster of them, on fibers of the calling
+/// thread. Reused from block to block; one that spins can be put aside and run on by another
+/// thread.
 class BlockRunner {
+  struct Block;
+
  public:
   /// kStopped: all its warps are before an operation that the scheduler has to grant, or wait.
   enum class State : std::uint8_t { kDone, kSpinning, kStopped, kFailed };
 
-  /// Readies block number `index` of `launch`.
+  /// Readies block, or cluster, number `index` of `launch`.
   void start(const Launch& launch, std::uint64_t index);
   /// Runs until the block is done, fails, only spins, or is left.
   State run();
@@ -75,6 +80,10 @@ class BlockRunner {
   struct Warp : WarpContext {
     enum class Status : std::uint8_t { kReady, kWaiting, kDone };
     BlockRunner* runner = nullptr;
+    Block* home = nullptr;
+    bool in_cluster_phase =
+        false;  ///< it has arrived at the cluster's barrier, where some have not
+    bool at_cluster_barrier = false;  ///< and waits there
     Fiber fiber;
     std::uint8_t* registers = nullptr;
     GuardedMemory local_memory;
@@ -111,6 +120,8 @@ class BlockRunner {
   std::uint32_t barrier(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t here,
                         std::uint32_t live, std::uint32_t votes, BarrierKind kind,
                         std::uint32_t line);
+  void cluster_barrier(Warp& warp, std::uint32_t here, std::uint32_t live, ClusterBarrier what,
+                       std::uint32_t line);
   /// Leaves the fiber for good; the block fails. `kind` is that of a finding.
   [[noreturn]] void fail(Warp& warp, const char* kind, const char* message, std::uint32_t line);
   /// Ends the fiber when the access may not be done. Of each lane at all `places`.
@@ -122,6 +133,9 @@ class BlockRunner {
   const MulticastPlaces& multicast_places(Warp& warp, const std::uint64_t* addresses,
                                           std::uint32_t mask, std::uint32_t code,
                                           std::uint32_t line, std::uint32_t place);
+  /// An access of global or shared memory: what is shared is found by its address.
+  void count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                    std::uint32_t code, std::uint32_t place);
   /// Of what it runs, when the launch is counted.
   [[nodiscard]] BlockCounter& counter() { return counter_; }
   [[nodiscard]] Sanitizer* sanitizer() const { return launch_->sanitizer; }
@@ -143,6 +157,25 @@ class BlockRunner {
     VectorClock clock;  ///< what those that arrived know, when the launch is checked
   };
 
+  struct Block {
+    std::array<std::uint32_t, 3> ctaid{};
+    std::array<std::uint32_t, 3> in_cluster{};  ///< its place there
+    std::uint32_t rank = 0;
+    std::uint32_t live_warps = 0;
+    std::array<Barrier, 16> barriers{};
+    std::uint32_t used_barriers = 0;  ///< bit per barrier that somebody came to
+    GuardedMemory shared_memory;
+    std::uint8_t* shared = nullptr;  ///< of this launch
+  };
+  /// The barrier of a cluster: who comes is counted until all have, and then all may go on.
+  struct ClusterPhase {
+    std::uint32_t arrived = 0;  ///< warps that have not ended
+    VectorClock clock;          ///< what they know
+    VectorClock before;         ///< what those of the last phase knew
+  };
+
+  void place_blocks(std::uint64_t index);
+  void check_cluster_barrier();
   bool resume(Fiber& fiber);
   void set_up(Warp& warp, std::uint32_t index);
   void set_up_launch(Warp& warp, std::uint32_t index);
@@ -153,8 +186,8 @@ class BlockRunner {
   void run_warps_in_turns();
   void report_deadlock();
   void arrive(Warp& warp);
-  void check_barrier(std::uint32_t id);
-  void release_barrier(std::uint32_t id);
+  void check_barrier(Block& block, std::uint32_t id);
+  void release_barrier(Block& block, std::uint32_t id);
   void warp_done(Warp& warp);
   void end_block();
   void end_checks(Warp& warp);
@@ -168,15 +201,15 @@ class BlockRunner {
   [[noreturn]] void leave_for_good(Warp& warp);
 
   const Launch* launch_ = nullptr;
-  std::array<std::uint32_t, 3> ctaid_{};
-  std::vector<std::unique_ptr<Warp>> warps_;
-  std::uint32_t warp_count_ = 0;
+  std::vector<std::unique_ptr<Block>> blocks_;  ///< by rank in the cluster
+  std::uint32_t block_count_ = 1;
+  std::vector<std::uint8_t*> windows_;        ///< of their shared memory
+  std::vector<std::unique_ptr<Warp>> warps_;  ///< block by block
+  std::uint32_t warp_count_ = 0;              ///< of all of them
+  std::uint32_t block_warps_ = 0;             ///< of one
   std::uint32_t live_warps_ = 0;
+  ClusterPhase phase_;
   bool progressed_ = false;
-  std::array<Barrier, 16> barriers_{};
-  std::uint32_t used_barriers_ = 0;  ///< bit per barrier that somebody came to
-  GuardedMemory shared_memory_;
-  std::uint8_t* shared_ = nullptr;  ///< of this launch
   BlockCounter counter_;
   std::string error_;
 };

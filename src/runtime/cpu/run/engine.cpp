@@ -181,11 +181,11 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
                                "parameters", true);
       }
     }
-    grid->total = launch.grid.count();
+    grid->total = launch.grid.count() / launch.cluster.count();
     ++unfinished_;
     if (counter_ != nullptr) {
       launch.count = counter_->start_launch(stream->rank, grid->op->name, *grid->op->function,
-                                            grid->op->program, grid->total);
+                                            grid->op->program, launch.grid.count());
     }
     if (grid->total > 1 && sleeping_ > 1) work_.notify_all();
     (holds_back(launch) ? held_ : grids_).push_back(std::move(grid));

@@ -137,9 +137,12 @@ T combine_halves(AtomicOp op, AtomicKind kind, T old, T a) {
   for (unsigned shift = 0; shift < 8 * sizeof(T); shift += 16) {
     const float x = widen(kind, static_cast<std::uint16_t>(old >> shift));
     const float y = widen(kind, static_cast<std::uint16_t>(a >> shift));
-    const float value = op == AtomicOp::kMin   ? std::fmin(x, y)
-                        : op == AtomicOp::kMax ? std::fmax(x, y)
-                                               : x + y;
+    // Not fmin and fmax, of which a signalling NaN makes a NaN.
+    const float number = x != x ? y : x;
+    const float value = op == AtomicOp::kAdd   ? x + y
+                        : y != y || x != x     ? number
+                        : op == AtomicOp::kMin ? std::min(x, y)
+                                               : std::max(x, y);
     result = static_cast<T>(result | (static_cast<T>(narrow(kind, value)) << shift));
   }
   return result;

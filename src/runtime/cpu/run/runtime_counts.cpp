@@ -1,27 +1,16 @@
 #include <array>
 
 #include "runtime/cpu/run/block_runner.h"
-#include "runtime/cpu/run/lanes.h"
 
 // What generated code calls to count the accesses that it cannot count by itself. `place`: of the
 // line, in CountSites.
 
 extern "C" {
 
-/// Of global or shared memory: what is shared is found by its address.
 static void braid_cpu_count_access(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
                                    std::uint32_t mask, std::uint32_t code, std::uint32_t place) {
-  using namespace braid::cpu;
-  auto* warp = static_cast<BlockRunner::Warp*>(context);
-  const auto window = reinterpret_cast<std::uint64_t>(warp->shared);
-  std::uint32_t shared = 0;
-  for_each_lane(mask, [&](int l) {
-    if (addresses[l] - window < warp->total_shared) shared |= 1U << l;
-  });
-  BlockCounter& counter = warp->runner->counter();
-  const AccessCode access = AccessCode::unpack(code);
-  counter.shared_access(addresses, shared, access, place);
-  counter.global_access(addresses, mask & ~shared, access, place);
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->count_access(*warp, addresses, mask, code, place);
 }
 
 static void braid_cpu_count_global(braid::cpu::WarpContext* context, const std::uint64_t* addresses,

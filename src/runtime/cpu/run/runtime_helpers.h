@@ -58,6 +58,9 @@ enum class BarrierKind : std::uint32_t {
   kArrive
 };
 
+/// What braid_cpu_cluster_barrier does.
+enum class ClusterBarrier : std::uint32_t { kArrive, kArriveRelaxed, kWait };
+
 /// A function that generated code may call. They all have C linkage and never throw: they run on
 /// fibers with generated frames below them.
 struct RuntimeHelper {
@@ -74,5 +77,6 @@ std::span<const RuntimeHelper> control_helpers();
 std::span<const RuntimeHelper> multimem_helpers();
 /// Helpers that count accesses (runtime_counts.cpp).
 std::span<const RuntimeHelper> count_helpers();
+std::span<const RuntimeHelper> mbarrier_helpers();
 
 }  // namespace braid::cpu

@@ -30,6 +30,7 @@ struct WarpContext {
   std::uint32_t cluster_rank = 0;
   std::uint32_t cluster_size = 1;
   std::uint32_t explicit_cluster = 0;
+  std::uint8_t* const* cluster_windows = nullptr;  ///< by rank: as `shared`
   std::uint8_t* grid_workspace = nullptr;     ///< zeros at the start of a launch, for its blocks
   BlockTally* block_tally = nullptr;          ///< by block of the kernel, when it is counted
   LineTally* line_tally = nullptr;            ///< by place of CountSites, the same

@@ -313,7 +313,7 @@ void ControlFlow::find_spins(const ptx::Function& function) {
       const Flow flow = flow_of(instruction);
       const bool barrier = flow == Flow::kBarrier && !parks(instruction);
       if (flow == Flow::kPolls || flow == Flow::kSleeps) waits[b] = true;
-      if (flow == Flow::kSleeps || flow == Flow::kReduces || barrier) waits_ = Waits::kAnywhere;
+      if (flow == Flow::kSleeps || flow == Flow::kWaits || barrier) waits_ = Waits::kAnywhere;
       if (flow == Flow::kArrives || parks(instruction)) {
         waits_ = std::max(waits_, Waits::kAtBarriers);
       }

@@ -19,6 +19,7 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
   Address result;
   if (base.form == Operand::Form::kVariable) {
     const Space home = module_.variables[static_cast<std::size_t>(base.index)].space;
+    if (space == Space::kCluster && home == Space::kShared) space = Space::kShared;
     if (space != Space::kGeneric && home != space) bad(i, "the variable is in another space");
     if (space == Space::kGeneric && home == Space::kShared)
       bad(i, "a shared variable needs .shared");
@@ -43,6 +44,7 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
   }
   const Shape shape = shapes_.operand_shape(base);
   result.table = shape.is_table();
+  if (space == Space::kCluster) return cluster_address(base, offset);
   const bool narrow = base.is_register() && register_bits(base.index) == 32;
   if (narrow && space != Space::kShared) bad(i, "a 32-bit address outside of shared memory");
   const unsigned bits = space == Space::kShared ? 32 : 64;
@@ -63,6 +65,28 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
   } else {
     result.offsets = read_lanes(base, bits);
   }
+  return result;
+}
+
+/// An address of 32 bits that says which block's memory it is in (braid_cpu_cluster_address).
+Translator::Address Translator::cluster_address(const Operand& base, std::int64_t offset) {
+  Address result;
+  result.space = Space::kCluster;
+  const Shape shape = shapes_.operand_shape(base);
+  Value* lower = b_.getInt64(static_cast<std::uint64_t>(offset));
+  if (shape.is_table()) {
+    const auto first = static_cast<std::uint32_t>(shape.table[0]);
+    Value* address = b_.CreateAdd(read_scalar(base, 32), b_.getInt32(first));
+    result.table = true;
+    result.shape = shape;
+    for (std::int32_t& t : result.shape.table) t -= shape.table[0];
+    result.base = b_.CreateAdd(
+        call("braid_cpu_cluster_address", b_.getInt64Ty(), {context_, address}), lower);
+    return result;
+  }
+  call("braid_cpu_cluster_addresses", b_.getVoidTy(),
+       {context_, scratch(0), to_scratch(4, read_lanes(base, 32))});
+  result.lanes = b_.CreateAdd(from_scratch(0, integer(64, false)), splat(lower));
   return result;
 }
 
@@ -136,8 +160,9 @@ Translator::Access Translator::parse_access(const Instruction& i) const {
   if (access.strong) access.scope = scope_of(mods);
   if (mods.has("acquire")) access.ordering = llvm::AtomicOrdering::Acquire;
   if (mods.has("release")) access.ordering = llvm::AtomicOrdering::Release;
-  constexpr Space kSpaces[] = {Space::kParam, Space::kGlobal, Space::kShared, Space::kShared,
-                               Space::kLocal, Space::kConst,  Space::kParam,  Space::kParam};
+  constexpr Space kSpaces[] = {Space::kParam,  Space::kGlobal, Space::kShared,
+                               Space::kShared, Space::kLocal,  Space::kConst,
+                               Space::kParam,  Space::kParam,  Space::kCluster};
   if (const int space = mods.of("param"); space >= 0) access.space = kSpaces[space];
   const int vector = mods.of("v2");
   access.count = vector < 0 ? 1 : 2U << vector;
@@ -380,49 +405,89 @@ void Translator::op_store(const Instruction& i) {
         b_.getInt32(access.count)});
 }
 
-void Translator::op_atomic(const Instruction& i) {
+AtomicKind Translator::atomic_kind(Type type) {
+  if (type.kind == Kind::kBfloat) return AtomicKind::kBfloat;
+  if (type.kind == Kind::kFloat) return type.bits == 16 ? AtomicKind::kHalf : AtomicKind::kFloat;
+  return type.is_signed() ? AtomicKind::kSigned : AtomicKind::kUnsigned;
+}
+
+/// Its order and scope; without one it reaches the device.
+AccessCode Translator::atomic_access(const Instruction& i) {
   const Choices mods(i);
-  const bool returns = i.is(Op::kAtom);
   AccessCode code{.kind = AccessCode::kAtomic, .order = AccessCode::kRelaxed};
   constexpr AccessCode::Order kOrders[] = {AccessCode::kRelaxed, AccessCode::kAcquire,
                                            AccessCode::kRelease, AccessCode::kAcquireRelease};
   if (const int order = mods.of("relaxed"); order >= 0) code.order = kOrders[order];
-  // An atomic without a scope reaches the device.
   code.scope = mods.of("cta") < 0 ? 2 : scope_of(mods);
-  const int space_index = mods.of("global");
+  return code;
+}
+
+void Translator::op_atomic(const Instruction& i) {
+  const Choices mods(i);
+  const bool returns = i.is(Op::kAtom);
   const int op = mods.of("add");
   const Type type = mods.type();
-  const Space space = space_index < 0    ? Space::kGeneric
-                      : space_index == 0 ? Space::kGlobal
-                                         : Space::kShared;
+  constexpr Space kSpaces[] = {Space::kGeneric, Space::kGlobal, Space::kShared, Space::kShared,
+                               Space::kCluster};
+  const Space space = kSpaces[mods.of("global") + 1];
   const bool swap = op == static_cast<int>(AtomicOp::kCas);
   need(i, (returns ? 1U : 0U) + 2U + (swap ? 1U : 0U) + (mods.has("L2::cache_hint") ? 1U : 0U));
   const std::size_t first = returns ? 1 : 0;
   const unsigned bits = type.total_bits();
-  AtomicKind kind = AtomicKind::kUnsigned;
-  if (type.is_signed()) kind = AtomicKind::kSigned;
-  if (type.kind == Kind::kFloat) {
-    kind = type.bits == 16 ? AtomicKind::kHalf : AtomicKind::kFloat;
-  }
-  if (type.kind == Kind::kBfloat) kind = AtomicKind::kBfloat;
   const bool is_float = type.is_float();
   const auto operation = static_cast<AtomicOp>(op);
-  if ((is_float && operation != AtomicOp::kAdd) || bits < 16 ||
+  if ((is_float && operation != AtomicOp::kAdd) || bits < 16 || bits > 64 ||
       (bits == 16 && !is_float && !swap && operation != AtomicOp::kExch)) {
     bad(i, "unsupported combination");
   }
   Address where = address(i, i.operands[first], space);
+  AccessCode code = atomic_access(i);
   if (swap) code.kind = AccessCode::kSwap;
   code.bytes = static_cast<std::uint8_t>(bits / 8);
   check(where, code);
   Value* addresses = to_scratch(0, address_lanes(where));
   to_scratch(8, read_lanes(i.operands[first + 1], bits));
   if (swap) to_scratch(12, read_lanes(i.operands[first + 2], bits));
-  const unsigned packed =
-      static_cast<unsigned>(operation) | (static_cast<unsigned>(kind) << 8) | (bits << 16);
+  const unsigned packed = static_cast<unsigned>(operation) |
+                          (static_cast<unsigned>(atomic_kind(type)) << 8) | (bits << 16);
   call("braid_cpu_atomic", b_.getVoidTy(),
        {scratch(16), addresses, scratch(8), scratch(12), execution_bits(), b_.getInt32(packed)});
   if (returns) write(i.operands[0], from_scratch(16, integer(bits, false)));
+}
+
+/// Each element by itself, as the PTX manual has it: adds of f32, and adds and extremes of 16-bit
+/// floats, alone or in pairs, in 8 or 16 bytes, of single ones also in 4.
+void Translator::op_atomic_vector(const Instruction& i) {
+  const Choices mods(i);
+  const bool returns = i.is(Op::kAtomVector);
+  const auto operation = static_cast<AtomicOp>(mods.of("add"));
+  const Type type = mods.type();
+  const unsigned bits = type.total_bits();
+  const unsigned count = 2U << mods.of("v2");
+  if (bits * count > 128 || type.bits > 32 || (type.bits == 32 && operation != AtomicOp::kAdd)) {
+    bad_combination(i);
+  }
+  const std::size_t first = returns ? 1 : 0;
+  Address where =
+      address(i, i.operands[first], mods.has("global") ? Space::kGlobal : Space::kGeneric);
+  const std::vector<Operand> sources = elements_of(i, i.operands[first + 1], count);
+  const std::vector<Operand> results =
+      returns ? elements_of(i, i.operands[0], count) : std::vector<Operand>();
+  AccessCode code = atomic_access(i);
+  code.bytes = static_cast<std::uint8_t>(bits / 8 * count);
+  check(where, code);
+  const unsigned packed = static_cast<unsigned>(operation) |
+                          (static_cast<unsigned>(atomic_kind(type)) << 8) | (bits << 16);
+  // All are read before one is written: a result may be the register of a later source.
+  std::vector<Value*> olds;
+  for (unsigned k = 0; k < count; ++k) {
+    Value* place = b_.CreateAdd(address_lanes(where), splat(b_.getInt64(k * bits / 8)));
+    call("braid_cpu_atomic", b_.getVoidTy(),
+         {scratch(16), to_scratch(0, place), to_scratch(8, read_lanes(sources[k], bits)),
+          scratch(12), execution_bits(), b_.getInt32(packed)});
+    if (returns) olds.push_back(from_scratch(16, integer(bits, false)));
+  }
+  for (std::size_t k = 0; k < olds.size(); ++k) write(results[k], olds[k]);
 }
 
 void Translator::op_fence(const Instruction& i) {

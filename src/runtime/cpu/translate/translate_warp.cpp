@@ -238,8 +238,6 @@ void Translator::op_warp_barrier(const Instruction& /*i*/) {
   b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 
-void Translator::op_cluster(const Instruction& i) { bad(i, "clusters are not supported"); }
-
 /// The number of a barrier, or of the threads that come to it; 0 where it is not given.
 llvm::Value* Translator::uniform_operand(const Instruction& i, std::size_t n) {
   if (n >= i.operands.size()) return b_.getInt32(0);

@@ -15,6 +15,7 @@
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/run/mbarrier.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/run/warp_context.h"
 #include "runtime/cpu/translate/control_flow.h"
@@ -267,6 +268,7 @@ class Translator {
 
   // Memory: translate_memory.cpp
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);
+  Address cluster_address(const Operand& base, std::int64_t offset);
   Value* address_lanes(Address& address);
   Value* address_offsets(Address& address, unsigned scratch_index);
   Value* call_first_active(Value* lanes);
@@ -293,7 +295,10 @@ class Translator {
   void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
   void write_loaded(const Operand& result, Value* value, ptx::Type type);
+  static AtomicKind atomic_kind(ptx::Type type);
+  static AccessCode atomic_access(const Instruction& i);
   void op_atomic(const Instruction& i);
+  void op_atomic_vector(const Instruction& i);
   void op_multimem(const Instruction& i);
   MultimemCode multimem_code(const Instruction& i) const;
   void op_fence(const Instruction& i);
@@ -302,6 +307,21 @@ class Translator {
   void op_nothing(const Instruction& i);
   void op_elsewhere(const Instruction& i);
   void op_policy(const Instruction& i);
+
+  // mbarrier objects, bulk copies and clusters: translate_cluster.cpp
+  Address barrier_address(const Instruction& i, const Operand& operand);
+  Value* mbarrier(Address& where, MbarrierCode code, AccessCode access, Value* counts,
+                  Value* states);
+  void op_mbarrier(const Instruction& i);
+  void op_pending_count(const Instruction& i);
+  void op_copy_arrive(const Instruction& i);
+  void complete_bytes(const Instruction& i, std::size_t n, ptx::Space space, Value* bytes);
+  void op_copy_bulk(const Instruction& i);
+  std::uint32_t bulk_reduction(const Instruction& i) const;
+  void op_store_async(const Instruction& i);
+  void op_map_address(const Instruction& i);
+  void op_cluster_rank(const Instruction& i);
+  void op_cluster_barrier(const Instruction& i);
 
   // Whole warps: translate_warp.cpp
   void check_members(const Operand& members);
@@ -317,7 +337,6 @@ class Translator {
   void op_warp_barrier(const Instruction& i);
   void op_barrier(const Instruction& i);
   void op_barrier_reduce(const Instruction& i);
-  void op_cluster(const Instruction& i);
   Value* uniform_operand(const Instruction& i, std::size_t n);
   Value* barrier(Value* id, Value* threads, Value* votes, BarrierKind how);
   void op_sleep(const Instruction& i);

@@ -1,0 +1,208 @@
+// mbarrier objects, bulk copies, and where the shared memory of a cluster's blocks is. Copies are
+// done at once: on a GPU they may be over at any time before their wait.
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "runtime/cpu/run/block_runner.h"
+#include "runtime/cpu/run/lanes.h"
+#include "runtime/cpu/run/mbarrier.h"
+
+namespace braid::cpu {
+namespace {
+
+/// One lane's operation. `count`: of arrivals or bytes, or the parity; `state`: in and out.
+const char* operate(MbarrierCode code, Mbarrier& barrier, std::uint32_t count,
+                    std::uint64_t& state) {
+  if (code.what == MbarrierCode::kInit) return barrier.init(count);
+  if (!barrier.valid) return "there is no mbarrier object";
+  const Mbarrier before = barrier;
+  switch (code.what) {
+    case MbarrierCode::kInval:
+      barrier = {};
+      return nullptr;
+    case MbarrierCode::kExpect:
+      return barrier.expect(count);
+    case MbarrierCode::kComplete:
+      return barrier.complete(count);
+    case MbarrierCode::kTest: {
+      const bool of = code.parity ? (count & 1U) != 0 : Mbarrier::unpack(state).parity;
+      state = barrier.parity != of ? 1 : 0;
+      return nullptr;
+    }
+    default:
+      break;
+  }
+  state = before.pack();
+  if (code.expects) {
+    if (const char* wrong = barrier.expect(count)) return wrong;
+    count = 1;
+  }
+  return code.what == MbarrierCode::kDrop ? barrier.drop(count, code.keeps_phase)
+                                          : barrier.arrive(count, code.keeps_phase);
+}
+
+template <class T>
+void reduce_bytes(std::uint64_t to, std::uint64_t from, std::uint32_t bytes, AtomicOp op,
+                  AtomicKind kind) {
+  for (std::uint32_t at = 0; at < bytes; at += sizeof(T)) {
+    T value{};
+    std::memcpy(&value, cpu::at<const std::uint8_t>(from + at), sizeof(T));
+    std::atomic_ref<T> cell(*cpu::at<T>(to + at));
+    T old = cell.load();
+    while (!cell.compare_exchange_weak(old, combine(op, kind, old, value, T{}))) {
+    }
+  }
+}
+
+/// The shared memory of a block of the cluster, or null.
+std::uint8_t* window_of(const WarpContext& context, std::uint32_t rank) {
+  return rank < context.cluster_size ? context.cluster_windows[rank] : nullptr;
+}
+
+}  // namespace
+}  // namespace braid::cpu
+
+extern "C" {
+
+/// Returns the lanes whose test found the phase complete.
+static std::uint32_t braid_cpu_mbarrier(braid::cpu::WarpContext* context,
+                                        const std::uint64_t* addresses, const std::uint32_t* counts,
+                                        std::uint64_t* states, std::uint32_t mask,
+                                        std::uint32_t code, std::uint32_t line) {
+  using namespace braid::cpu;
+  auto* warp = static_cast<BlockRunner::Warp*>(context);
+  const MbarrierCode what = MbarrierCode::unpack(code);
+  std::uint32_t complete = 0;
+  const char* wrong = nullptr;
+  for_each_lane(mask, [&](int l) {
+    if (wrong != nullptr) return;
+    const std::atomic_ref<std::uint64_t> word(*at<std::uint64_t>(addresses[l]));
+    Mbarrier barrier = Mbarrier::unpack(word.load());
+    wrong = operate(what, barrier, counts[l], states[l]);
+    if (what.what == MbarrierCode::kTest) {
+      complete |= static_cast<std::uint32_t>(states[l]) << l;
+    } else if (wrong == nullptr) {
+      word.store(barrier.pack());
+    }
+  });
+  if (wrong != nullptr) warp->runner->fail(*warp, "barrier", wrong, line);
+  return complete;
+}
+
+/// `code` of a reduction: operation, kind << 8, bits << 16; 0 copies.
+static void braid_cpu_copy_bulk(const std::uint64_t* to, const std::uint64_t* from,
+                                const std::uint32_t* sizes, std::uint32_t mask,
+                                std::uint32_t code) {
+  using namespace braid::cpu;
+  const auto op = static_cast<AtomicOp>(code & 0xffU);
+  const auto kind = static_cast<AtomicKind>(code >> 8U & 0xffU);
+  for_each_lane(mask, [&](int l) {
+    switch (code >> 16U) {
+      case 0:
+        std::memmove(at<std::uint8_t>(to[l]), at<const std::uint8_t>(from[l]), sizes[l]);
+        return;
+      case 16:
+        return reduce_bytes<std::uint16_t>(to[l], from[l], sizes[l], op, kind);
+      case 32:
+        return reduce_bytes<std::uint32_t>(to[l], from[l], sizes[l], op, kind);
+      default:
+        return reduce_bytes<std::uint64_t>(to[l], from[l], sizes[l], op, kind);
+    }
+  });
+}
+
+/// Refuses a bulk copy that the PTX manual does not allow, and tells of the accesses, 16 bytes
+/// each. `code` is 0 where nobody wants to know, `place` as of braid_cpu_count_access.
+static void braid_cpu_check_bulk(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
+                                 const std::uint32_t* sizes, std::uint32_t mask, std::uint32_t code,
+                                 std::uint32_t line, std::uint32_t place) {
+  using namespace braid::cpu;
+  auto* warp = static_cast<BlockRunner::Warp*>(context);
+  for_each_lane(mask, [&](int l) {
+    if (sizes[l] % 16 != 0 || addresses[l] % 16 != 0) {
+      warp->runner->fail(*warp, "align", "a bulk copy of no whole 16 bytes, or not aligned to them",
+                         line);
+    }
+    std::array<std::uint64_t, 32> places{};
+    const std::uint64_t* lanes = places.data();
+    for (std::uint32_t done = 0; done < sizes[l] && code != 0; done += 16) {
+      places[static_cast<std::size_t>(l)] = addresses[l] + done;
+      if (warp->runner->sanitizer() != nullptr) {
+        warp->runner->check_access(*warp, {&lanes, 1}, 1U << l, code, line);
+      }
+      if (place != kNotCounted) warp->runner->count_access(*warp, lanes, 1U << l, code, place);
+    }
+  });
+}
+
+/// A 32-bit address of the cluster's shared memory: of block `rank` it has rank + 1 in the upper 8
+/// bits, of one's own it may have 0.
+static std::uint64_t braid_cpu_cluster_address(braid::cpu::WarpContext* context,
+                                               std::uint32_t address) {
+  const std::uint32_t block = address >> 24U;
+  const std::uint32_t offset = address & 0xffffffU;
+  std::uint8_t* window = block == 0 ? context->shared : braid::cpu::window_of(*context, block - 1);
+  return window == nullptr ? offset : reinterpret_cast<std::uint64_t>(window) + offset;
+}
+
+static void braid_cpu_cluster_addresses(braid::cpu::WarpContext* context, std::uint64_t* out,
+                                        const std::uint32_t* addresses) {
+  for (std::size_t l = 0; l < 32; ++l) out[l] = braid_cpu_cluster_address(context, addresses[l]);
+}
+
+/// The blocks of a cluster to which generic addresses belong; of none, all ones.
+static void braid_cpu_cluster_ranks(braid::cpu::WarpContext* context, std::uint32_t* out,
+                                    const std::uint64_t* addresses) {
+  for (std::size_t l = 0; l < 32; ++l) {
+    out[l] = ~0U;
+    for (std::uint32_t rank = 0; rank < context->cluster_size; ++rank) {
+      const auto start = reinterpret_cast<std::uint64_t>(context->cluster_windows[rank]);
+      if (addresses[l] - start < context->total_shared) out[l] = rank;
+    }
+  }
+}
+
+/// mapa of generic addresses: the same place in another block's shared memory.
+static void braid_cpu_map_address(braid::cpu::WarpContext* context, std::uint64_t* out,
+                                  const std::uint64_t* addresses, const std::uint32_t* ranks) {
+  std::array<std::uint32_t, 32> own{};
+  braid_cpu_cluster_ranks(context, own.data(), addresses);
+  for (std::size_t l = 0; l < 32; ++l) {
+    const std::uint8_t* from = own[l] == ~0U ? nullptr : context->cluster_windows[own[l]];
+    const std::uint8_t* to = braid::cpu::window_of(*context, ranks[l]);
+    out[l] = from == nullptr || to == nullptr
+                 ? 0
+                 : addresses[l] - reinterpret_cast<std::uint64_t>(from) +
+                       reinterpret_cast<std::uint64_t>(to);
+  }
+}
+
+static void braid_cpu_cluster_barrier(braid::cpu::WarpContext* context, std::uint32_t here,
+                                      std::uint32_t live, std::uint32_t what, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->cluster_barrier(*warp, here, live, static_cast<braid::cpu::ClusterBarrier>(what),
+                                line);
+}
+
+}  // extern "C"
+
+namespace braid::cpu {
+
+#define BRAID_CPU_HELPER(name) \
+  RuntimeHelper { #name, reinterpret_cast < void*>(&name) }
+
+std::span<const RuntimeHelper> mbarrier_helpers() {
+  static const std::array kHelpers = {
+      BRAID_CPU_HELPER(braid_cpu_mbarrier),          BRAID_CPU_HELPER(braid_cpu_copy_bulk),
+      BRAID_CPU_HELPER(braid_cpu_check_bulk),        BRAID_CPU_HELPER(braid_cpu_cluster_address),
+      BRAID_CPU_HELPER(braid_cpu_cluster_addresses), BRAID_CPU_HELPER(braid_cpu_cluster_ranks),
+      BRAID_CPU_HELPER(braid_cpu_map_address),       BRAID_CPU_HELPER(braid_cpu_cluster_barrier),
+  };
+  return kHelpers;
+}
+
+#undef BRAID_CPU_HELPER
+
+}  // namespace braid::cpu

@@ -1,0 +1,216 @@
+#include "runtime/cpu/run/mbarrier.h"
+#include "runtime/cpu/translate/translator.h"
+
+// mbarrier objects, bulk copies, and clusters of blocks.
+
+namespace braid::cpu {
+
+using ptx::Kind;
+using ptx::Space;
+using ptx::Type;
+
+/// By the space that the modifiers name.
+Translator::Address Translator::barrier_address(const Instruction& i, const Operand& operand) {
+  const Choices mods(i);
+  const bool shared = mods.has("shared::cta") || mods.has("shared");
+  return address(i, operand,
+                 mods.has("shared::cluster") ? Space::kCluster
+                 : shared                    ? Space::kShared
+                                             : Space::kGeneric);
+}
+
+/// Emits the operation of the lanes, and returns those whose test held.
+llvm::Value* Translator::mbarrier(Address& where, MbarrierCode code, AccessCode access,
+                                  Value* counts, Value* states) {
+  check(where, access);
+  llvm::Type* words = integer(32, false);
+  to_scratch(8, counts == nullptr ? llvm::ConstantInt::get(words, 1) : counts);
+  if (states != nullptr) to_scratch(12, states);
+  Value* complete = call("braid_cpu_mbarrier", b_.getInt32Ty(),
+                         {context_, to_scratch(0, address_lanes(where)), scratch(8), scratch(12),
+                          execution_bits(), b_.getInt32(code.pack()), b_.getInt32(line_)});
+  if (code.what == MbarrierCode::kTest && access.order == AccessCode::kAcquire) {
+    // Only who finds the phase complete learns what those that arrived knew.
+    check(where, access, complete);
+  }
+  return complete;
+}
+
+void Translator::op_mbarrier(const Instruction& i) {
+  const Choices mods(i);
+  const bool returns = i.entry->has_result();
+  const bool tests = i.is(Op::kMbarrierTest);
+  Address where = barrier_address(i, i.operands[returns ? 1 : 0]);
+  MbarrierCode code;
+  AccessCode access{.kind = AccessCode::kAtomic,
+                    .order = mods.has("relaxed") ? AccessCode::kRelaxed : AccessCode::kRelease,
+                    .scope = static_cast<std::uint8_t>(mods.of("cta") == 1 ? 2 : 1),
+                    .bytes = 8};
+  code.expects = i.is(Op::kMbarrierArriveExpect) || i.is(Op::kMbarrierDropExpect);
+  code.keeps_phase = mods.has("noComplete");
+  code.parity = mods.has("parity");
+  if (i.is(Op::kMbarrierInit) || i.is(Op::kMbarrierInval)) {
+    code.what = i.is(Op::kMbarrierInit) ? MbarrierCode::kInit : MbarrierCode::kInval;
+    access = {.kind = AccessCode::kStore, .bytes = 8};
+  } else if (i.is(Op::kMbarrierDrop) || i.is(Op::kMbarrierDropExpect)) {
+    code.what = MbarrierCode::kDrop;
+  } else if (i.is(Op::kMbarrierTx)) {
+    code.what = mods.name() == 0 ? MbarrierCode::kExpect : MbarrierCode::kComplete;
+    access.order = AccessCode::kRelaxed;
+  } else if (tests) {
+    code.what = MbarrierCode::kTest;
+    access.kind = AccessCode::kLoad;
+    access.order = mods.has("relaxed") ? AccessCode::kRelaxed : AccessCode::kAcquire;
+  }
+  const std::size_t second = returns ? 2 : 1;
+  Value* counts = nullptr;
+  Value* states = nullptr;
+  if (i.operands.size() > second) {
+    const bool by_state = tests && !code.parity;
+    (by_state ? states : counts) = read_lanes(i.operands[second], by_state ? 64 : 32);
+  }
+  Value* complete = mbarrier(where, code, access, counts, states);
+  if (!returns) return;
+  if (!tests) {
+    write(i.operands[0], from_scratch(12, integer(64, false)));
+  } else if (scalar_) {
+    write_uniform(i.operands[0], b_.CreateICmpNE(complete, b_.getInt32(0)));
+  } else {
+    write(i.operands[0], b_.CreateBitCast(complete, integer(1, false)));
+  }
+}
+
+void Translator::op_pending_count(const Instruction& i) {
+  Value* state = read(i.operands[1], 64);
+  write(i.operands[0],
+        b_.CreateAnd(resize(state, 32, false),
+                     llvm::ConstantInt::get(integer(32, scalar_), Mbarrier::kMaxCount)));
+}
+
+/// Copies are over when they are issued: the arrival is at once. Without .noinc the arrival is one
+/// more than those that the phase expects, so nothing changes.
+void Translator::op_copy_arrive(const Instruction& i) {
+  Address where = barrier_address(i, i.operands[0]);
+  if (instrumentation_.checks) {
+    call("braid_cpu_check_commit", b_.getVoidTy(), {context_});
+    call("braid_cpu_check_wait", b_.getVoidTy(), {context_, b_.getInt32(0)});
+  }
+  const AccessCode access{
+      .kind = AccessCode::kAtomic, .order = AccessCode::kRelease, .scope = 1, .bytes = 8};
+  const MbarrierCode none{.what = MbarrierCode::kExpect};
+  const bool counts = Choices(i).has("noinc");
+  mbarrier(where, counts ? MbarrierCode{} : none, access,
+           counts ? nullptr : llvm::Constant::getNullValue(integer(32, false)), nullptr);
+}
+
+/// Tells the mbarrier of operand `n` that bytes have come.
+void Translator::complete_bytes(const Instruction& i, std::size_t n, Space space, Value* bytes) {
+  Address where = address(i, i.operands[n], space);
+  mbarrier(where, {.what = MbarrierCode::kComplete},
+           {.kind = AccessCode::kAtomic, .order = AccessCode::kRelease, .scope = 2, .bytes = 8},
+           bytes, nullptr);
+}
+
+void Translator::op_copy_bulk(const Instruction& i) {
+  const Choices mods(i);
+  const bool to_global = i.is(Op::kCpBulkStore) || i.is(Op::kCpReduceBulkStore);
+  const bool loads = i.is(Op::kCpBulkLoad);
+  const bool reduces = i.is(Op::kCpReduceBulk) || i.is(Op::kCpReduceBulkStore);
+  if (mods.has("multicast::cluster")) bad(i, "a multicast is not supported");
+  const Space cluster = loads && mods.of("shared::cluster") == 1 ? Space::kShared : Space::kCluster;
+  Address to = address(i, i.operands[0], to_global ? Space::kGlobal : cluster);
+  Address from = address(i, i.operands[1], loads ? Space::kGlobal : Space::kShared);
+  Value* sizes = read_lanes(i.operands[2], 32);
+  const auto told = [&](Address& where, unsigned index, AccessCode access) {
+    const bool tells = instrumentation_.checks || instrumentation_.counts;
+    call("braid_cpu_check_bulk", b_.getVoidTy(),
+         {context_, to_scratch(index, address_lanes(where)), scratch(8), execution_bits(),
+          b_.getInt32(tells ? access.pack() : 0), b_.getInt32(line_),
+          b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted)});
+  };
+  to_scratch(8, sizes);
+  told(from, 0, {.kind = AccessCode::kLoad, .bytes = 16});
+  AccessCode written{.kind = AccessCode::kStore, .bytes = 16};
+  if (reduces) written = {AccessCode::kAtomic, AccessCode::kRelaxed, 2, 16};
+  told(to, 4, written);
+  call("braid_cpu_copy_bulk", b_.getVoidTy(),
+       {scratch(4), scratch(0), scratch(8), execution_bits(),
+        b_.getInt32(reduces ? bulk_reduction(i) : 0)});
+  if (!to_global) complete_bytes(i, 3, cluster, sizes);
+}
+
+/// As the code of braid_cpu_atomic.
+std::uint32_t Translator::bulk_reduction(const Instruction& i) const {
+  const Choices mods(i);
+  const Type type = mods.type();
+  const auto op = static_cast<AtomicOp>(mods.of("add"));
+  const bool orders = op == AtomicOp::kMin || op == AtomicOp::kMax;
+  if (type.bits < 16 || type.lanes != 1 ||
+      (type.is_float() && op != AtomicOp::kAdd && !(orders && type.bits == 16))) {
+    bad_combination(i);
+  }
+  return static_cast<std::uint32_t>(op) | static_cast<std::uint32_t>(atomic_kind(type)) << 8U |
+         std::uint32_t{type.bits} << 16U;
+}
+
+/// st.async: a store to the shared memory of a block, whose bytes its mbarrier counts.
+void Translator::op_store_async(const Instruction& i) {
+  const Access access = parse_access(i);
+  const std::vector<Operand> sources = elements_of(i, i.operands[1], access.count);
+  const unsigned bits = access.type.total_bits();
+  Address where = address(i, i.operands[0], Space::kCluster);
+  check(where, access, AccessCode::kStore, {});
+  for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, read_lanes(sources[k], bits));
+  call("braid_cpu_store_apart", b_.getVoidTy(),
+       {scratch(8), to_scratch(0, address_lanes(where)), execution_bits(), b_.getInt32(bits / 8),
+        b_.getInt32(access.count)});
+  complete_bytes(i, 2, Space::kCluster,
+                 splat(b_.getInt32(static_cast<std::uint32_t>(access.count * bits / 8))));
+}
+
+void Translator::op_map_address(const Instruction& i) {
+  const Choices mods(i);
+  const bool generic = !mods.has("shared::cluster");
+  if (mods.type().bits != (generic ? 64 : 32)) bad_combination(i);
+  Value* ranks = read_lanes(i.operands[2], 32);
+  if (generic) {
+    to_scratch(0, read_lanes(i.operands[1], 64));
+    to_scratch(4, ranks);
+    call("braid_cpu_map_address", b_.getVoidTy(), {context_, scratch(8), scratch(0), scratch(4)});
+    write(i.operands[0], from_scratch(8, integer(64, false)));
+    return;
+  }
+  Value* one = splat(b_.getInt32(1));
+  Value* offset = b_.CreateAnd(read_lanes(i.operands[1], 32), splat(b_.getInt32(0xffffffU)));
+  write(i.operands[0], b_.CreateOr(offset, b_.CreateShl(b_.CreateAdd(ranks, one), 24)));
+}
+
+void Translator::op_cluster_rank(const Instruction& i) {
+  const Choices mods(i);
+  const bool generic = !mods.has("shared::cluster");
+  if (mods.type().bits != (generic ? 64 : 32)) bad_combination(i);
+  if (generic) {
+    to_scratch(0, read_lanes(i.operands[1], 64));
+    call("braid_cpu_cluster_ranks", b_.getVoidTy(), {context_, scratch(8), scratch(0)});
+    write(i.operands[0], from_scratch(8, integer(32, false)));
+    return;
+  }
+  Value* block = b_.CreateLShr(read_lanes(i.operands[1], 32), 24);
+  Value* own = splat(field(offsetof(WarpContext, cluster_rank), 32));
+  Value* none = b_.CreateICmpEQ(block, llvm::Constant::getNullValue(block->getType()));
+  write(i.operands[0], b_.CreateSelect(none, own, b_.CreateSub(block, splat(b_.getInt32(1)))));
+}
+
+void Translator::op_cluster_barrier(const Instruction& i) {
+  ClusterBarrier what = ClusterBarrier::kWait;
+  if (i.is(Op::kClusterArrive)) {
+    what = Choices(i).has("relaxed") ? ClusterBarrier::kArriveRelaxed : ClusterBarrier::kArrive;
+  }
+  Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
+  Value* here = mask_bits_ != nullptr ? mask_bits_ : b_.getInt32(~0U);
+  if (instrumentation_.counts) count_barrier();
+  call("braid_cpu_cluster_barrier", b_.getVoidTy(),
+       {context_, here, live, b_.getInt32(static_cast<std::uint32_t>(what)), b_.getInt32(line_)});
+}
+
+}  // namespace braid::cpu

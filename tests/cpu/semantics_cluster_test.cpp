@@ -1,0 +1,601 @@
+// mbarrier objects, bulk copies, vectors of atomics and clusters of blocks against the statements
+// of the PTX manual.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <set>
+
+#include "braid/checks.h"
+#include "braid/error.h"
+#include "cpu/cpu_harness.h"
+#include "cpu/semantics.h"
+
+namespace braid::cpu_test {
+namespace {
+
+using namespace semantics;
+using testing::HasSubstr;
+
+/// A kernel k(out, in) of `body`. %i: the thread in its block, %g: in the grid; %O, %I: out and in;
+/// %m: the address of the block's 4096 bytes of shared memory; %M: of 8 mbarrier objects. Scratch:
+/// %r<16>, %f<8>, %d<16>, %h<8>, %p<8>.
+std::string text(const std::string& body, const std::string& directives = "") {
+  return fmt::format(R"(.version 9.0
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u64 in) {}
+{{
+.reg .b32 %i, %g, %m, %M, %r<16>; .reg .f32 %f<8>; .reg .b64 %O, %I, %d<16>;
+.reg .b16 %h<8>; .reg .pred %p<8>;
+.shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 objects[8];
+ld.param.u64 %O, [out]; ld.param.u64 %I, [in]; mov.u32 %m, tile; mov.u32 %M, objects;
+mov.u32 %i, %tid.x; mov.u32 %r0, %ntid.x; mov.u32 %r1, %ctaid.x; mad.lo.u32 %g, %r1, %r0, %i;
+{}
+ret;
+}}
+)",
+                     directives, body);
+}
+
+/// Memory with these values, of which the sanitizer knows.
+u64 copied(Bench& bench, const std::vector<u32>& values) {
+  const u64 address = bench.upload(values);
+  bench.stream().copy_from_host(address, values.data(), values.size() * sizeof(u32));
+  return address;
+}
+
+struct Result {
+  std::vector<u32> out;
+  std::vector<Finding> findings;
+};
+Result run(const std::string& ptx, Dim3 grid, Dim3 block, const std::vector<u32>& in,
+           std::size_t words, unsigned checks = 0, Dim3 cluster = {}) {
+  Bench bench = Bench::from_ptx(ptx, {.threads = 2, .checks = checks});
+  const u64 out = copied(bench, std::vector<u32>(words, 0xdeadbeef));
+  const u64 from = copied(bench, in);
+  const void* args[] = {&out, &from};
+  bench.stream().launch(bench.function(), {grid, block, 0, {.cluster = cluster}}, args);
+  bench.stream().synchronize();
+  return {bench.download<u32>(out, words), bench.device().findings()};
+}
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+std::vector<u32> numbers(std::size_t count, u64 seed) {
+  Random random(seed);
+  std::vector<u32> values(count);
+  for (u32& value : values) value = static_cast<u32>(random.next());
+  return values;
+}
+
+// --- mbarrier ---
+
+/// The object as the manual describes it, with the phase as a number.
+struct Model {
+  u32 expected = 0, pending = 0;
+  i64 bytes = 0;
+  u32 phase = 0;
+  void settle() {
+    if (pending != 0 || bytes != 0) return;
+    ++phase;
+    pending = expected;
+  }
+};
+
+/// Random operations of one thread that are all allowed; every result is stored.
+TEST(SemanticsMbarrier, CountsArrivalsAndBytes) {
+  for (u64 seed = 1; seed <= 6; ++seed) {
+    Random random(seed);
+    Model model{5, 5, 0, 0};
+    std::string body = "mbarrier.init.shared::cta.b64 [%M+8], 5;";
+    std::vector<u32> want;
+    u32 token_phase = 0;
+    bool token = false;
+    const auto store = [&](u32 value) {
+      body += fmt::format(" st.global.u32 [%O+{}], %r2;\n", 4 * want.size());
+      want.push_back(value);
+    };
+    const auto counted = [&](const std::string& form, const std::string& count) {
+      body += form + " %d1, [%M+8]" + count + "; mbarrier.pending_count.b64 %r2, %d1;";
+      token = true;
+      token_phase = model.phase;
+      store(model.pending);
+    };
+    for (int step = 0; step < 60; ++step) {
+      const u32 count = 1 + static_cast<u32>(random.next() % 2);
+      const std::string counts = count == 1 ? "" : ", 2";
+      const bool room = model.pending >= count;
+      switch (random.next() % 8) {
+        case 0:
+        case 1:
+          if (!room) continue;
+          counted("mbarrier.arrive.shared.b64", counts);
+          model.pending -= count;
+          break;
+        case 2:
+          if (model.pending <= count) continue;
+          counted("mbarrier.arrive.noComplete.release.cta.shared::cta.b64",
+                  ", " + std::to_string(count));
+          model.pending -= count;
+          break;
+        case 3:
+          if (model.expected <= 2 || model.pending == 0) continue;
+          counted("mbarrier.arrive_drop.shared::cta.b64", "");
+          --model.expected;
+          --model.pending;
+          break;
+        case 4:
+          if (model.pending == 0) continue;
+          counted("mbarrier.arrive.expect_tx.shared::cta.b64", ", 48");
+          model.bytes += 48;
+          --model.pending;
+          break;
+        case 5:
+          if (model.pending == 0) continue;
+          body += "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%M+8], 16;\n";
+          model.bytes += 16;
+          continue;
+        default:
+          if (model.bytes == 0) continue;
+          body += fmt::format("mbarrier.complete_tx.shared::cta.b64 [%M+8], {};\n", model.bytes);
+          model.bytes = 0;
+          break;
+      }
+      model.settle();
+      // The phase of either parity, by its value and by a register; and that of a token, which is
+      // the present or the one before it.
+      body += fmt::format(
+          "mov.u32 %r3, 1; mbarrier.test_wait.parity.shared.b64 %p0, [%M+8], 0;"
+          "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [%M+8], %r3, 100;"
+          "selp.u32 %r2, 1, 0, %p0; selp.u32 %r4, 2, 0, %p1; or.b32 %r2, %r2, %r4;");
+      store(model.phase % 2 == 0 ? 2 : 1);
+      if (token && model.phase - token_phase <= 1) {
+        body += "mbarrier.test_wait.shared::cta.b64 %p2, [%M+8], %d1; selp.u32 %r2, 1, 0, %p2;";
+        store(model.phase != token_phase ? 1 : 0);
+      }
+    }
+    const Result result = run(text(body), {1}, {1}, {0}, want.size(), kCheckAll);
+    EXPECT_EQ(result.out, want) << seed;
+    EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
+    EXPECT_GT(model.phase, 2U) << "the test does too little";
+  }
+}
+
+/// One warp fills a buffer of two, the other two read it and hand it back; the phases follow.
+std::string ring(const std::string& wait, const std::string& arrive) {
+  return text(R"(
+setp.ne.u32 %p0, %i, 0; @%p0 bra READY;
+mbarrier.init.shared::cta.b64 [%M], 32; mbarrier.init.shared::cta.b64 [%M+8], 32;
+mbarrier.init.shared::cta.b64 [%M+16], 64; mbarrier.init.shared::cta.b64 [%M+24], 64;
+fence.mbarrier_init.release.cluster;
+READY: bar.sync 0; shr.u32 %r9, %i, 5; setp.ne.u32 %p1, %r9, 0; and.b32 %r10, %i, 31;
+mov.u32 %r8, 0;
+LOOP: and.b32 %r2, %r8, 1; shr.u32 %r3, %r8, 1; and.b32 %r3, %r3, 1;
+mad.lo.u32 %r4, %r2, 8, %M; mad.lo.u32 %r5, %r2, 128, %m; mad.lo.u32 %r5, %r10, 4, %r5;
+@%p1 bra TAKE;
+xor.b32 %r6, %r3, 1;
+FREE: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4+16], %r6; @!%p2 bra FREE;
+mad.lo.u32 %r7, %r8, 32, %r10; mul.wide.u32 %d2, %r7, 4; add.u64 %d2, %d2, %I;
+ld.global.u32 %r7, [%d2]; st.shared.u32 [%r5], %r7;
+)" + arrive + R"(
+bra NEXT;
+TAKE:
+)" + wait + R"(
+ld.shared.u32 %r7, [%r5]; mad.lo.u32 %r6, %r8, 64, %i; sub.u32 %r6, %r6, 32;
+mul.wide.u32 %d2, %r6, 4; add.u64 %d2, %d2, %O; st.global.u32 [%d2], %r7;
+mbarrier.arrive.shared::cta.b64 _, [%r4+16];
+NEXT: add.u32 %r8, %r8, 1; setp.lt.u32 %p3, %r8, 6; @%p3 bra LOOP;
+)");
+}
+constexpr const char* kWait =
+    "FULL: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], %r3; @!%p2 bra FULL;";
+constexpr const char* kArrive = "mbarrier.arrive.shared::cta.b64 %d3, [%r4];";
+
+TEST(SemanticsMbarrier, HandsABufferOn) {
+  const std::vector<u32> in = numbers(6 * 32, 3);
+  for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+    const Result result = run(ring(kWait, kArrive), {1}, {96}, in, std::size_t{6} * 64, checks);
+    for (std::size_t k = 0; k < result.out.size(); ++k) {
+      ASSERT_EQ(result.out[k], in[k / 64 * 32 + k % 32]) << k;
+    }
+    EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
+  }
+}
+
+TEST(SemanticsMbarrier, MistakesAreFound) {
+  const std::vector<u32> in = numbers(6 * 32, 4);
+  const auto kinds = [&](const std::string& ptx) {
+    std::set<std::string> found;
+    Bench bench = Bench::from_ptx(ptx, {.threads = 1, .checks = kCheckAll});
+    const u64 out = copied(bench, std::vector<u32>(6 * 64));
+    const u64 from = copied(bench, in);
+    (void)error_of([&] { bench.run({1}, {96}, 0, out, from); });
+    for (const Finding& finding : bench.device().findings()) found.insert(finding.kind);
+    return found;
+  };
+  EXPECT_THAT(kinds(ring("", kArrive)), testing::Contains("race")) << "no wait";
+  EXPECT_THAT(kinds(ring("mbarrier.test_wait.parity.shared::cta.b64 %p2, [%r4], %r3;", kArrive)),
+              testing::Contains(testing::AnyOf("race", "uninitialized")))
+      << "a wait whose result is not looked at";
+  EXPECT_THAT(kinds(ring("FULL: mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p2, [%r4], "
+                         "%r3; @!%p2 bra FULL;",
+                         kArrive)),
+              testing::Contains("race"))
+      << "a wait without order";
+  EXPECT_THAT(kinds(ring(kWait, "mbarrier.arrive.relaxed.cta.shared::cta.b64 %d3, [%r4];")),
+              testing::Contains("race"))
+      << "an arrival without order";
+  EXPECT_THAT(kinds(ring(kWait, "")), testing::Contains("deadlock")) << "no arrival";
+  EXPECT_THAT(kinds(ring(kWait, std::string(kArrive) + kArrive)), testing::Contains("deadlock"))
+      << "too many arrivals: the phases run ahead";
+}
+
+TEST(SemanticsMbarrier, RefusesWhatIsUndefined) {
+  const auto error = [](const std::string& body) {
+    return error_of([&] { run(text(body), {1}, {1}, {0}, 1); });
+  };
+  const std::string init = "mbarrier.init.shared.b64 [%M], 2; ";
+  EXPECT_THAT(error("mbarrier.init.shared.b64 [%M], 0;"), HasSubstr("1 to 1048575 arrivals"));
+  EXPECT_THAT(error(init + "mbarrier.arrive.shared.b64 %d1, [%M], 3;"),
+              HasSubstr("more arrivals than the mbarrier's phase expects (ptx:"));
+  EXPECT_THAT(error(init + "mbarrier.arrive.noComplete.shared.b64 %d1, [%M], 2;"),
+              HasSubstr(".noComplete completes"));
+  EXPECT_THAT(error(init + "mbarrier.arrive_drop.shared.b64 %d1, [%M], 3;"),
+              HasSubstr("more arrivals are dropped"));
+  EXPECT_THAT(error(init + "mbarrier.expect_tx.shared::cta.b64 [%M], 1048576;"),
+              HasSubstr("tx-count"));
+  EXPECT_THAT(error(init + "mbarrier.inval.shared.b64 [%M]; mbarrier.arrive.shared.b64 %d1, [%M];"),
+              HasSubstr("there is no mbarrier object"));
+}
+
+/// cp.async arrives for its own thread, counted beforehand (.noinc) or not.
+TEST(SemanticsMbarrier, CopiesArrive) {
+  const std::vector<u32> in = numbers(64, 5);
+  for (const bool counted : {true, false}) {
+    const std::string body = fmt::format(
+        "setp.ne.u32 %p0, %i, 0; @%p0 bra READY; mbarrier.init.shared.b64 [%M], {};"
+        "READY: bar.sync 0; mul.wide.u32 %d1, %i, 4; add.u64 %d1, %d1, %I;"
+        "mad.lo.u32 %r2, %i, 4, %m; cp.async.ca.shared.global [%r2], [%d1], 4;"
+        "cp.async.mbarrier.arrive{}.shared.b64 [%M]; {}"
+        "WAIT: mbarrier.test_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT;"
+        "xor.b32 %r3, %i, 63; mad.lo.u32 %r3, %r3, 4, %m; ld.shared.u32 %r4, [%r3];"
+        "mul.wide.u32 %d1, %i, 4; add.u64 %d1, %d1, %O; st.global.u32 [%d1], %r4;",
+        64, counted ? ".noinc" : "", counted ? "" : "mbarrier.arrive.shared.b64 %d2, [%M];");
+    const Result result = run(text(body), {1}, {64}, in, 64, kCheckAll);
+    for (std::size_t k = 0; k < 64; ++k) EXPECT_EQ(result.out[k], in[k ^ 63]) << k;
+    EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
+  }
+}
+
+// --- Bulk copies ---
+
+/// In: by an mbarrier; through shared memory; out: by a group, plain or reduced.
+std::string bulk(const std::string& out, const std::string& wait) {
+  return text(
+      "setp.ne.u32 %p0, %i, 0; @%p0 bra MET; mbarrier.init.shared.b64 [%M], 1;"
+      "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 %d1, [%M], 1024;"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%m], [%I], 512, [%M];"
+      "mov.u32 %r2, 512;"
+      "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%m+512], [%I+512], %r2, [%M];"
+      "MET: bar.sync 0; " +
+      wait +
+      "mad.lo.u32 %r3, %i, 4, %m; ld.shared.u32 %r4, [%r3]; not.b32 %r4, %r4;"
+      "bar.sync 0; st.shared.u32 [%r3], %r4; fence.proxy.async.shared::cta; bar.sync 0;"
+      "@%p0 bra DONE; " +
+      out +
+      "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0;"
+      "DONE:");
+}
+constexpr const char* kBulkWait =
+    "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT; ";
+
+TEST(SemanticsBulk, CopiesInAndOut) {
+  const std::vector<u32> in = numbers(256, 6);
+  const std::string out = "cp.async.bulk.global.shared::cta.bulk_group [%O], [%m], 1024;";
+  for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+    const Result result = run(bulk(out, kBulkWait), {1}, {256}, in, 256, checks);
+    for (std::size_t k = 0; k < 256; ++k) ASSERT_EQ(result.out[k], ~in[k]) << k;
+    EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
+  }
+}
+
+TEST(SemanticsBulk, Reduces) {
+  std::vector<u32> in = numbers(256, 7);
+  const auto reduce = [&](const std::string& how, auto operation) {
+    const std::string out =
+        fmt::format("cp.reduce.async.bulk.global.shared::cta.bulk_group.{} [%O], [%m], 1024;", how);
+    const Result result = run(bulk(out, kBulkWait), {1}, {256}, in, 256);
+    for (std::size_t k = 0; k < 256; ++k) {
+      ASSERT_EQ(result.out[k], operation(0xdeadbeef, ~in[k])) << how << " " << k;
+    }
+  };
+  reduce("add.u32", [](u32 a, u32 b) { return a + b; });
+  reduce("min.s32", [](u32 a, u32 b) {
+    return static_cast<u32>(std::min(static_cast<i32>(a), static_cast<i32>(b)));
+  });
+  reduce("max.u32", [](u32 a, u32 b) { return std::max(a, b); });
+  reduce("xor.b32", [](u32 a, u32 b) { return a ^ b; });
+  reduce("inc.u32", [](u32 a, u32 b) { return a >= b ? 0 : a + 1; });
+  const auto halves = [](Format f) {
+    return [f](u32 a, u32 b) {
+      u32 out = 0;
+      for (int at = 0; at < 32; at += 16) {
+        const Number sum =
+            add(decode(f, a >> at & 0xffff), decode(f, b >> at & 0xffff), Mode::kNearest);
+        out |= static_cast<u32>(encode(f, sum, Mode::kNearest)) << at;
+      }
+      return out;
+    };
+  };
+  reduce("add.noftz.f16", halves(kF16));
+  reduce("add.noftz.bf16", halves(kBf16));
+}
+
+TEST(SemanticsBulk, RefusesParts) {
+  const auto error = [](const std::string& out) {
+    return error_of([&] { run(bulk(out, kBulkWait), {1}, {256}, numbers(256, 8), 256); });
+  };
+  EXPECT_THAT(error("cp.async.bulk.global.shared::cta.bulk_group [%O], [%m], 24;"),
+              HasSubstr("no whole 16 bytes"));
+  EXPECT_THAT(error("cp.async.bulk.global.shared::cta.bulk_group [%O+8], [%m], 16;"),
+              HasSubstr("not aligned"));
+  EXPECT_THAT(error("cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f32 [%O], [%m], 16;"),
+              HasSubstr("unsupported combination"));
+}
+
+// --- Atomics on vectors ---
+
+struct VectorAtomic {
+  const char* type;
+  int count;
+  Format format;
+  bool packed = false;
+  [[nodiscard]] int bits() const { return (packed ? 2 : 1) * format.bits(); }
+};
+constexpr VectorAtomic kVectors[] = {
+    {"f32", 2, kF32},           {"f32", 4, kF32},          {"f16", 2, kF16},
+    {"f16", 4, kF16},           {"f16", 8, kF16},          {"bf16", 2, kBf16},
+    {"bf16", 8, kBf16},         {"f16x2", 2, kF16, true},  {"f16x2", 4, kF16, true},
+    {"bf16x2", 2, kBf16, true}, {"bf16x2", 4, kBf16, true}};
+
+u64 combined(const VectorAtomic& v, const std::string& op, u64 a, u64 b) {
+  const Format f = v.format;
+  if (op == "add") {
+    return encode(f, add(decode(f, a), decode(f, b), Mode::kNearest), Mode::kNearest);
+  }
+  if (f.is_nan(a) || f.is_nan(b)) return f.is_nan(a) ? (f.is_nan(b) ? f.sign() - 1 : b) : a;
+  const int sign = order(decode(f, a), decode(f, b));
+  return (op == "min") == (sign < 0) ? a : b;
+}
+
+/// Each thread has 16 bytes of its own at out, and 16 of in; the old values go behind them.
+TEST(SemanticsVectorAtomic, CombineEachElement) {
+  constexpr std::size_t kThreads = 512;
+  for (const VectorAtomic& v : kVectors) {
+    const bool half = v.format.bits() == 16;
+    for (const std::string op : {"add", "min", "max"}) {
+      if (op != "add" && !half) continue;
+      std::string old = "{", source = "{";
+      const char* name = v.bits() == 16 ? "%h" : "%r";
+      for (int k = 0; k < v.count; ++k) {
+        old += fmt::format("{}{}{}", k == 0 ? "" : ", ", name, v.bits() == 16 ? k : k + 8);
+        source += fmt::format("{}{}{}", k == 0 ? "" : ", ", name, v.bits() == 16 ? k : k + 4);
+      }
+      const char* type = v.bits() == 16 ? "b16" : "b32";
+      const std::string vector = fmt::format("v{}", v.count);
+      const std::string form =
+          fmt::format(".global.{}{}.{}.{}", op, half ? ".noftz" : "", vector, v.type);
+      std::string load, keep;
+      const int bytes = v.bits() * v.count / 8;
+      for (int k = 0; k < v.count; ++k) {
+        const int at = k * v.bits() / 8;
+        load += fmt::format("ld.global.{} {}{}, [%d2+{}]; ", type, name, v.bits() == 16 ? k : k + 4,
+                            at);
+        keep += fmt::format("st.global.{} [%d1+{}], {}{}; ", type, 8192 + at, name,
+                            v.bits() == 16 ? k : k + 8);
+      }
+      const std::string body =
+          "mul.wide.u32 %d1, %g, 16; add.u64 %d2, %d1, %I; add.u64 %d1, %d1, %O;"
+          "ld.global.v4.b32 {%r0,%r1,%r2,%r3}, [%d2+8192]; st.global.v4.b32 [%d1], "
+          "{%r0,%r1,%r2,%r3};" +
+          load + "atom" + form + " " + old + "}, [%d1], " + source + "};" + keep + load + "red" +
+          form + " [%d1], " + source + "};";
+      const Inputs edges = make_inputs(float_edges(v.format), 77);
+      std::vector<u32> in(2 * kThreads * 4);
+      std::size_t at = 0;
+      for (u32& word : in) {
+        const auto next = [&] { return edges.a[(at += 7) % edges.size()]; };
+        word = half ? static_cast<u32>((next() & 0xffff) | next() << 16) : static_cast<u32>(next());
+      }
+      const Result result = run(text(body), {kThreads / 32}, {32}, in, 2 * kThreads * 4);
+      const auto part = [&](const std::vector<u32>& words, std::size_t place, int k) {
+        u64 value = 0;
+        std::memcpy(&value,
+                    reinterpret_cast<const u8*>(words.data()) + place + k * v.format.bits() / 8,
+                    static_cast<std::size_t>(v.format.bits() / 8));
+        return value;
+      };
+      for (std::size_t t = 0; t < kThreads; ++t) {
+        for (int k = 0; k < bytes * 8 / v.format.bits(); ++k) {
+          const u64 before = part(in, 8192 + 16 * t, k);
+          const u64 by = part(in, 16 * t, k);
+          const u64 once = combined(v, op, before, by);
+          const u64 want = combined(v, op, once, by);
+          const u64 got = part(result.out, 16 * t, k);
+          ASSERT_EQ(part(result.out, 8192 + 16 * t, k), before) << form << " " << t << " " << k;
+          const bool nans = v.format.is_nan(got) && v.format.is_nan(want);
+          // The lesser of two zeros may be either.
+          const bool zeros = op != "add" && ((got | want) & (v.format.sign() - 1)) == 0;
+          ASSERT_TRUE(got == want || nans || zeros)
+              << form << fmt::format(" {:#x} {:#x}: {:#x}, not {:#x}", before, by, got, want);
+        }
+      }
+    }
+  }
+}
+
+TEST(SemanticsVectorAtomic, RefusesOtherForms) {
+  for (const char* line :
+       {"red.global.min.v2.f32 [%O], {%f0, %f1};", "red.global.add.v2.u32 [%O], {%r0, %r1};",
+        "red.global.add.v8.f32 [%O], {%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7};",
+        "red.global.add.v2.f64 [%O], {%d0, %d1};", "red.global.add.v2.f32 [%O], {%f0};",
+        "atom.shared.add.v2.f32 {%f0, %f1}, [%m], {%f0, %f1};"}) {
+    EXPECT_THAT(error_of([&] { run(text(line), {1}, {1}, {0}, 4); }), HasSubstr("ptx:")) << line;
+  }
+}
+
+// --- Clusters ---
+
+TEST(SemanticsCluster, Registers) {
+  const char* registers[] = {"ctaid.x",          "ctaid.y",         "clusterid.x",
+                             "clusterid.y",      "nclusterid.x",    "nclusterid.y",
+                             "cluster_ctaid.x",  "cluster_ctaid.y", "cluster_nctaid.x",
+                             "cluster_nctaid.y", "cluster_ctarank", "cluster_nctarank",
+                             "nctaid.x",         "cluster_ctaid.z"};
+  constexpr std::size_t kCount = std::size(registers) + 1;
+  std::string body =
+      "mov.u32 %r2, %ctaid.y; mov.u32 %r3, %nctaid.x; mov.u32 %r4, %ctaid.x;"
+      "mad.lo.u32 %r5, %r2, %r3, %r4; ";
+  body += fmt::format("mul.wide.u32 %d1, %r5, {}; add.u64 %d1, %d1, %O;\n", 4 * kCount);
+  for (std::size_t k = 0; k + 1 < kCount; ++k) {
+    body += fmt::format("mov.u32 %r2, %{}; st.global.u32 [%d1+{}], %r2;\n", registers[k], 4 * k);
+  }
+  body += fmt::format(
+      "mov.pred %p0, %is_explicit_cluster; selp.u32 %r2, 1, 0, %p0;"
+      "st.global.u32 [%d1+{}], %r2;",
+      4 * (kCount - 1));
+  const Dim3 grid{6, 4};
+  for (const auto& [launched, directives] :
+       {std::pair(Dim3{2, 2}, ""), std::pair(Dim3{}, ".reqnctapercluster 2, 2"),
+        std::pair(Dim3{2, 2}, ".explicitcluster .maxclusterrank 4")}) {
+    const Result result =
+        run(text(body, directives), grid, {32}, {0}, std::size_t{24} * kCount, 0, launched);
+    for (u32 b = 0; b < 24; ++b) {
+      const u32 x = b % 6;
+      const u32 y = b / 6;
+      const std::vector<u32> want = {
+          x, y, x / 2, y / 2, 3, 2, x % 2, y % 2, 2, 2, x % 2 + y % 2 * 2, 4, 6, 0, 1};
+      const auto first = result.out.begin() + static_cast<std::ptrdiff_t>(b * kCount);
+      EXPECT_EQ(std::vector<u32>(first, first + kCount), want) << b;
+    }
+  }
+}
+
+/// Every block writes its own memory; then each thread reads that of the next block of the cluster.
+std::string neighbours(const std::string& meet, const std::string& read) {
+  return text(
+      "mul.wide.u32 %d1, %g, 4; add.u64 %d2, %d1, %I; add.u64 %d1, %d1, %O;"
+      "ld.global.u32 %r2, [%d2]; mad.lo.u32 %r3, %i, 4, %m; st.shared.u32 [%r3], %r2;" +
+      meet +
+      "mov.u32 %r4, %cluster_ctarank; mov.u32 %r5, %cluster_nctarank; add.u32 %r4, %r4, 1;"
+      "rem.u32 %r4, %r4, %r5;" +
+      read + "st.global.u32 [%d1], %r6; barrier.cluster.arrive; barrier.cluster.wait;");
+}
+constexpr const char* kMeet =
+    "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
+
+TEST(SemanticsCluster, BlocksReachEachOther) {
+  const std::vector<u32> in = numbers(12 * 64, 9);
+  for (
+      const std::string read :
+      {"mapa.shared::cluster.u32 %r7, %r3, %r4; ld.shared::cluster.u32 %r6, [%r7];",
+       "mapa.shared::cluster.u32 %r7, %m, %r4; mad.lo.u32 %r7, %i, 4, %r7;"
+       "ld.relaxed.cluster.shared::cluster.u32 %r6, [%r7];",
+       "mapa.shared::cluster.u32 %r7, %m, %r4; ld.shared::cluster.v2.u32 {%r6, %r8}, [%r7];"
+       "getctarank.shared::cluster.u32 %r8, %r7; sub.u32 %r8, %r8, %r4; mad.lo.u32 %r7, %i, 4, %r7;"
+       "mad.lo.u32 %r7, %r8, 4, %r7; ld.shared::cluster.u32 %r6, [%r7];",
+       "cvt.u64.u32 %d3, %r3; cvta.shared.u64 %d3, %d3; mapa.u64 %d3, %d3, %r4; ld.u32 %r6, [%d3];",
+       "cvt.u64.u32 %d3, %r3; cvta.shared.u64 %d3, %d3; mapa.u64 %d3, %d3, %r4;"
+       "getctarank.u64 %r8, %d3; sub.u32 %r8, %r8, %r4; ld.u32 %r6, [%d3]; add.u32 %r6, %r6, %r8;",
+       "mapa.shared::cluster.u32 %r7, %r3, %r4; atom.shared::cluster.or.b32 %r6, [%r7], 0;"}) {
+    for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+      const Result result = run(neighbours(kMeet, read), {12}, {64}, in, in.size(), checks, {4});
+      for (std::size_t k = 0; k < in.size(); ++k) {
+        const std::size_t block = k / 64;
+        const std::size_t next = block / 4 * 4 + (block + 1) % 4;
+        ASSERT_EQ(result.out[k], in[next * 64 + k % 64]) << read << k;
+      }
+      EXPECT_TRUE(result.findings.empty()) << read << result.findings[0].message;
+    }
+  }
+}
+
+TEST(SemanticsCluster, MistakesAreFound) {
+  const std::vector<u32> in = numbers(4 * 64, 10);
+  const std::string read =
+      "mapa.shared::cluster.u32 %r7, %r3, %r4; ld.shared::cluster.u32 %r6, [%r7];";
+  const auto findings = [&](const std::string& meet) {
+    Bench bench = Bench::from_ptx(neighbours(meet, read), {.threads = 1, .checks = kCheckAll});
+    const u64 out = copied(bench, std::vector<u32>(in.size()));
+    const u64 from = copied(bench, in);
+    const void* args[] = {&out, &from};
+    std::set<std::string> kinds;
+    const std::string error = error_of([&] {
+      bench.stream().launch(bench.function(), {{4}, {64}, 0, {.cluster = {4}}}, args);
+      bench.stream().synchronize();
+    });
+    for (const Finding& finding : bench.device().findings()) kinds.insert(finding.kind);
+    return kinds;
+  };
+  EXPECT_THAT(findings(kMeet), testing::IsEmpty());
+  EXPECT_THAT(findings("bar.sync 0;"), testing::Not(testing::IsEmpty())) << "only the block waits";
+  EXPECT_THAT(findings("barrier.cluster.arrive.relaxed; barrier.cluster.wait;"),
+              testing::Contains("race"));
+  EXPECT_THAT(findings("setp.lt.u32 %p1, %i, 32; @%p1 bra X; barrier.cluster.arrive; X: "
+                       "barrier.cluster.arrive; barrier.cluster.wait;"),
+              testing::Contains("barrier"))
+      << "twice";
+}
+
+/// A block that arrives at another's mbarrier, and stores there with its bytes counted.
+TEST(SemanticsCluster, ArrivesAndStoresElsewhere) {
+  const std::vector<u32> in = numbers(4 * 32, 11);
+  const std::string body =
+      "setp.ne.u32 %p0, %i, 0; @%p0 bra READY; mbarrier.init.shared::cta.b64 [%M], 33;"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 %d4, [%M], 128; "
+      "fence.mbarrier_init.release.cluster;"
+      "READY: barrier.cluster.arrive; barrier.cluster.wait;"
+      "mul.wide.u32 %d1, %g, 4; add.u64 %d2, %d1, %I; add.u64 %d1, %d1, %O; ld.global.u32 %r2, "
+      "[%d2];"
+      "mov.u32 %r4, %cluster_ctarank; xor.b32 %r4, %r4, 1; mad.lo.u32 %r3, %i, 4, %m;"
+      "mapa.shared::cluster.u32 %r5, %r3, %r4; mapa.shared::cluster.u32 %r6, %M, %r4;"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r5], %r2, [%r6];"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6];"
+      "WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%M], 0; @!%p1 bra WAIT;"
+      "ld.shared.u32 %r7, [%r3]; st.global.u32 [%d1], %r7; barrier.cluster.arrive;"
+      "barrier.cluster.wait;";
+  for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+    const Result result = run(text(body), {4}, {32}, in, in.size(), checks, {2});
+    for (std::size_t k = 0; k < in.size(); ++k) ASSERT_EQ(result.out[k], in[k ^ 32]) << k;
+    EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
+  }
+}
+
+TEST(SemanticsCluster, RefusesWhatDoesNotFit) {
+  const auto error = [](Dim3 grid, Dim3 cluster, const std::string& directives = "") {
+    return error_of([&] { run(text("", directives), grid, {32}, {0}, 1, 0, cluster); });
+  };
+  EXPECT_EQ(error({6}, {4}),
+            "k: a grid of 6 x 1 x 1 blocks is launched in clusters of 4 x 1 x 1; expected whole "
+            "clusters");
+  EXPECT_EQ(error({32}, {32}), "k: a cluster has 1 to 16 blocks, not 32 x 1 x 1");
+  EXPECT_EQ(error({8}, {4}, ".maxclusterrank 2"), "k: a cluster has 1 to 2 blocks, not 4 x 1 x 1");
+  EXPECT_EQ(error({8}, {4}, ".reqnctapercluster 2"),
+            "k: needs clusters of 2 x 1 x 1 blocks (.reqnctapercluster), not 4 x 1 x 1");
+  EXPECT_THAT(error({8}, {}, ".reqnctapercluster 2, 0"), HasSubstr("bad cluster extent"));
+}
+
+}  // namespace
+}  // namespace braid::cpu_test
