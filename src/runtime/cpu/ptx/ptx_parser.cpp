@@ -114,8 +114,7 @@ Module Parser::run() {
     } else if (name == "pragma") {
       while (peek().kind != TokenKind::kEnd && !accept(";")) take();
     } else if (name == "file") {
-      const std::uint32_t line = take().line;
-      while (peek().kind != TokenKind::kEnd && peek().line == line) take();
+      file();
     } else {
       const std::size_t start = at_;
       const std::size_t variables = module_.variables.size();
@@ -126,6 +125,7 @@ Module Parser::run() {
       }
     }
   }
+  name_sources();
   return std::move(module_);
 }
 
@@ -195,18 +195,6 @@ void Parser::skip_body() {
       return;
     }
   }
-}
-
-void Parser::skip_section() {
-  take();
-  while (peek().kind != TokenKind::kEnd && !is_punct("{")) take();
-  int open = 0;
-  do {
-    if (peek().kind == TokenKind::kEnd) error("section without an end");
-    if (is_punct("{")) ++open;
-    if (is_punct("}")) --open;
-    take();
-  } while (open > 0);
 }
 
 void Parser::declaration() {
