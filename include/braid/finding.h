@@ -20,6 +20,7 @@ struct BRAID_API Finding {
   Dim3 thread{0, 0, 0};
   std::uint32_t ptx_line = 0;
   std::uint32_t cuda_line = 0;  ///< 0 when the code carries no line information
+  std::string inlined;          ///< of code inlined there, its own place: "mine.cuh:5 in outer"
   std::string ptx_file;         ///< of ptx_line: KERNEL.ptx unless KernelImage::file has a name
   std::string cuda_file;        ///< of cuda_line: KERNEL.cu likewise
   std::string buffer;           ///< the memory's name; empty when there is none

@@ -60,6 +60,9 @@ Json findings_json(const std::vector<Finding>& findings) {
                                  {"thread", place(f.thread)},
                                  {"ptx_line", f.ptx_line},
                                  {"cuda_line", f.cuda_line},
+                                 {"inlined", f.inlined},
+                                 {"cuda_file", f.cuda_file},
+                                 {"ptx_file", f.ptx_file},
                                  {"buffer", f.buffer},
                                  {"offset", f.offset},
                                  {"other", f.other}}));

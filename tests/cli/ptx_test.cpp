@@ -347,6 +347,57 @@ extern "C" __global__ void k(float* x) {
   const json finding = json::parse(result.out)["findings"][0];
   EXPECT_EQ(finding["kind"], "bounds");
   EXPECT_EQ(finding["cuda_line"], 3);
+  EXPECT_EQ(finding["cuda_file"], "k.cu");
+  EXPECT_EQ(finding["inlined"], "mine.cuh:5 in inner");
+}
+
+TEST(Ptx, AnInlinedHelperOfTheFileHasItsOwnLineToo) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "k.cu",
+                   R"(template <class T> __device__ T next(const T* x) { return x[1]; }
+extern "C" __global__ void k(float* x) {
+  x[0] = next<float>(x) + 1;
+}
+)");
+  const auto result =
+      run_braid({"ptx", directory / "k.cu", "--entry", "k", "--arg", "zero:f32:1", "--sanitize"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr(", k.cu:3 (inlined k.cu:1 in next), k.ptx:"));
+}
+
+// As Triton writes it.
+TEST(Ptx, TheSourceHasTheNameThatThePtxGivesIt) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "add.ptx", R"(.version 8.7
+.target sm_80
+.address_size 64
+.visible .entry add(.param .u64 .ptr .global .align 1 x)
+{
+  .reg .b64 %rd<2>; .reg .b32 %r<3>;
+  .loc 1 3 0
+  ld.param.b64 %rd1, [x];
+  .loc 1 7 16
+  mov.u32 %r1, %tid.x;
+  .loc 2 293 36, function_name $L__info_string0, inlined_at 1 9 8
+  shr.u32 %r2, %r1, 5;
+  st.global.b32 [ %rd1 + 0 ], { %r2 };
+  ret;
+}
+.file 1 "/root/kernels/add.py"
+.file 2 "/usr/lib/triton/language/standard.py"
+.section .debug_str
+{
+$L__info_string0:
+.b8 115,117,109
+.b8 0
+}
+)");
+  const auto result = run_braid({"ptx", directory / "add.ptx", "--entry", "add", "--block", "64",
+                                 "--arg", "zero:i32:1", "--sanitize"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const std::string place = ", add.py:9 (inlined standard.py:293 in sum), add.ptx:13";
+  EXPECT_THAT(result.out, HasSubstr("thread (32, 0, 0)" + place + ", arg0+0; the other side: "));
+  EXPECT_THAT(result.out, HasSubstr("thread (31, 0, 0)" + place + "\n"));
 }
 
 TEST(Ptx, AFileIncludesTheHeadersOfCuda) {

@@ -62,17 +62,15 @@ Program::Program(std::string text) : text_(std::move(text)), module_(ptx::parse(
     }
     entries_.push_back(std::move(entry));
   }
-  std::vector<std::uint32_t> lines;
+  SourceMap map{module_.source_file, module_.inlined, {}};
   for (const ptx::Function& function : module_.functions) {
     for (const ptx::Instruction& instruction : function.body) {
       if (instruction.source_line == 0) continue;
-      if (lines.size() <= instruction.line) lines.resize(instruction.line + 1, 0);
-      lines[instruction.line] = instruction.source_line;
+      if (map.places.size() <= instruction.line) map.places.resize(instruction.line + 1);
+      map.places[instruction.line] = {instruction.source_line, instruction.inlined};
     }
   }
-  if (!lines.empty()) {
-    cuda_lines_ = std::make_shared<const std::vector<std::uint32_t>>(std::move(lines));
-  }
+  source_map_ = std::make_shared<const SourceMap>(std::move(map));
 }
 
 void Program::place(Entry& entry) {

@@ -34,14 +34,19 @@ std::string_view verb(AccessCode::Kind kind) {
 }
 
 SourceLines SourceLines::of(const std::string& kernel, std::string_view file,
-                            std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines) {
+                            std::shared_ptr<const SourceMap> map) {
   const std::filesystem::path path(file.empty() ? kernel + ".cu" : std::string(file));
-  if (path.extension() != ".cu") return {path.string(), kernel + ".cu", std::move(cuda_lines)};
-  return {path.stem().string() + ".ptx", path.string(), std::move(cuda_lines)};
+  if (path.extension() == ".cu") return {path.stem().string() + ".ptx", path.string(), map};
+  return {path.string(), map->file.empty() ? kernel + ".cu" : map->file, map};
 }
 
 std::uint32_t SourceLines::cuda_line(std::uint32_t ptx_line) const {
-  return cuda_lines != nullptr && ptx_line < cuda_lines->size() ? (*cuda_lines)[ptx_line] : 0;
+  return map == nullptr ? 0 : map->at(ptx_line).line;
+}
+
+std::string SourceLines::inlined(std::uint32_t ptx_line) const {
+  const std::uint32_t number = map == nullptr ? 0 : map->at(ptx_line).inlined;
+  return number == 0 ? "" : map->inlined[number - 1];
 }
 
 std::pair<std::string, std::int64_t> Sanitizer::name_of(const Region& region,
@@ -73,6 +78,9 @@ std::string Sanitizer::place(const Access& access) const {
   const SourceLines& source = sources_[k];
   if (const std::uint32_t cuda = source.cuda_line(access.line); cuda != 0) {
     text += fmt::format(", {}:{}", source.cuda_file, cuda);
+    if (const std::string from = source.inlined(access.line); !from.empty()) {
+      text += fmt::format(" (inlined {})", from);
+    }
   }
   return text + fmt::format(", {}:{}", source.ptx_file, access.line);
 }
@@ -109,6 +117,7 @@ Finding Sanitizer::describe(const Lane& lane, std::string_view kind, std::string
   finding.ptx_line = lane.line;
   const SourceLines& source = launch.source;
   finding.cuda_line = source.cuda_line(lane.line);
+  finding.inlined = source.inlined(lane.line);
   finding.ptx_file = source.ptx_file;
   finding.cuda_file = source.cuda_file;
   if (region != nullptr) {

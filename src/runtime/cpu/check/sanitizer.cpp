@@ -145,10 +145,11 @@ void Sanitizer::heard(StreamClock& stream, std::uint64_t word) {
 
 // --- kernels -------------------------------------------------------------------------------------
 
-std::shared_ptr<LaunchCheck> Sanitizer::start_launch(
-    std::shared_ptr<StreamClock> stream, std::string kernel, std::string_view file, Dim3 grid,
-    Dim3 block, std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines,
-    std::shared_ptr<const ptx::Function> code) {
+std::shared_ptr<LaunchCheck> Sanitizer::start_launch(std::shared_ptr<StreamClock> stream,
+                                                     std::string kernel, std::string_view file,
+                                                     Dim3 grid, Dim3 block,
+                                                     std::shared_ptr<const SourceMap> map,
+                                                     std::shared_ptr<const ptx::Function> code) {
   const std::lock_guard lock(mutex_);
   auto launch = std::make_shared<LaunchCheck>();
   const auto known = std::find(kernels_.begin(), kernels_.end(), kernel);
@@ -162,7 +163,7 @@ std::shared_ptr<LaunchCheck> Sanitizer::start_launch(
   launch->kernel_index = static_cast<std::uint16_t>(index);
   block_shapes_[index] = block;
   grid_shapes_[index] = grid;
-  sources_[index] = SourceLines::of(kernel, file, std::move(cuda_lines));
+  sources_[index] = SourceLines::of(kernel, file, std::move(map));
   launch->source = sources_[index];
   launch->code = std::move(code);
   launch->kernel = std::move(kernel);

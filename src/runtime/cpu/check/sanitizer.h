@@ -18,6 +18,7 @@
 #include "runtime/cpu/check/read_use.h"
 #include "runtime/cpu/check/shadow.h"
 #include "runtime/cpu/check/vector_clock.h"
+#include "runtime/cpu/ptx/source_map.h"
 
 namespace braid::cpu {
 
@@ -61,12 +62,14 @@ struct StreamClock {
 /// Where the lines of a kernel are, for people.
 struct SourceLines {
   std::string ptx_file, cuda_file;
-  std::shared_ptr<const std::vector<std::uint32_t>>
-      cuda_lines;  ///< by line of the PTX; may be null
-  /// Code without a file is called after its kernel, and so is the CUDA file behind a PTX file.
+  std::shared_ptr<const SourceMap> map;
+  /// Code without a file is called after its kernel, and so is the source behind a PTX file that
+  /// does not name it.
   static SourceLines of(const std::string& kernel, std::string_view file,
-                        std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines);
+                        std::shared_ptr<const SourceMap> map);
   [[nodiscard]] std::uint32_t cuda_line(std::uint32_t ptx_line) const;  ///< 0 if unknown
+  /// The place of the code itself, where it was inlined into that line; else "".
+  [[nodiscard]] std::string inlined(std::uint32_t ptx_line) const;
 };
 
 /// One launch under check.
@@ -148,10 +151,10 @@ class Sanitizer {
 
   // --- kernels ---
   /// `file` is KernelImage::file.
-  std::shared_ptr<LaunchCheck> start_launch(
-      std::shared_ptr<StreamClock> stream, std::string kernel, std::string_view file, Dim3 grid,
-      Dim3 block, std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines,
-      std::shared_ptr<const ptx::Function> code);
+  std::shared_ptr<LaunchCheck> start_launch(std::shared_ptr<StreamClock> stream, std::string kernel,
+                                            std::string_view file, Dim3 grid, Dim3 block,
+                                            std::shared_ptr<const SourceMap> map,
+                                            std::shared_ptr<const ptx::Function> code);
   void end_launch(LaunchCheck& launch);
   void start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch, std::uint64_t block,
                   std::uint32_t index);

@@ -157,6 +157,7 @@ struct Instruction {
   bool guard_negated = false;
   std::uint32_t line = 0;
   std::uint32_t source_line = 0;  ///< of the CUDA text, by the last `.loc`; 0 if none
+  std::uint32_t inlined = 0;      ///< of inlined code: index into Module::inlined, plus one
   [[nodiscard]] bool is(Op op) const;
   [[nodiscard]] std::string full_name() const;
   /// The last of the modifiers that is a type.
@@ -185,6 +186,8 @@ struct Function {
 struct Module {
   std::vector<Function> functions;
   std::vector<Variable> variables;
+  std::string source_file;           ///< that of the source lines, as `.file` names it
+  std::vector<std::string> inlined;  ///< "mine.cuh:5 in outer"
 };
 
 /// Throws braid::Error (kInvalidArgument, place "ptx") for `line`.

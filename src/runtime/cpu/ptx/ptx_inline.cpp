@@ -76,6 +76,7 @@ class Inliner {
     result.guard = old.guard;
     result.guard_negated = old.guard_negated;
     result.source_line = old.source_line;
+    result.inlined = old.inlined;
     return result;
   }
 

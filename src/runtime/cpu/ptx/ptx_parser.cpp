@@ -116,8 +116,7 @@ Module Parser::run() {
     } else if (name == "alias") {
       alias();
     } else if (name == "file") {
-      const std::uint32_t line = take().line;
-      while (peek().kind != TokenKind::kEnd && peek().line == line) take();
+      file();
     } else {
       const std::size_t start = at_;
       const std::size_t variables = module_.variables.size();
@@ -128,6 +127,7 @@ Module Parser::run() {
       }
     }
   }
+  name_sources();
   return std::move(module_);
 }
 
@@ -213,18 +213,6 @@ void Parser::skip_body() {
       return;
     }
   }
-}
-
-void Parser::skip_section() {
-  take();
-  while (peek().kind != TokenKind::kEnd && !is_punct("{")) take();
-  int open = 0;
-  do {
-    if (peek().kind == TokenKind::kEnd) error("section without an end");
-    if (is_punct("{")) ++open;
-    if (is_punct("}")) --open;
-    take();
-  } while (open > 0);
 }
 
 void Parser::declaration() {

@@ -88,6 +88,15 @@ class Parser {
   [[nodiscard]] std::uint64_t kernel_source_file() const;
   std::uint32_t source_line(std::array<std::uint64_t, 3>& place);
   void location();
+  /// Code that was inlined.
+  struct Inlined {
+    std::uint64_t file, line;
+    std::string_view function;  ///< a label in .debug_str
+    auto operator<=>(const Inlined&) const = default;
+  };
+  std::uint32_t inlined_place(const Inlined& place);
+  void file();
+  void name_sources();
   void label(const std::string& name);
   void branch_targets(const std::string& name);
   void instruction();
@@ -125,6 +134,10 @@ class Parser {
   std::vector<Error> broken_;  ///< why a variable of the module cannot be used
   std::vector<LabelUse> label_uses_;
   std::uint32_t source_line_ = 0;
+  std::uint32_t inlined_ = 0;  ///< where the code of the last .loc was inlined from, or 0
+  std::map<Inlined, std::uint32_t> inlined_places_;
+  std::map<std::uint64_t, std::string_view> files_;
+  std::map<std::string_view, std::string> strings_;  ///< of .debug_str, by label
   std::uint64_t source_file_ = 1;  ///< whose lines count: that of the first kernel
   /// FILE, LINE and COLUMN of a .loc -> the line of source_file_ that it stands for.
   std::map<std::array<std::uint64_t, 3>, std::uint32_t> places_;

@@ -75,42 +75,6 @@ void Parser::block() {
   }
 }
 
-/// The file of the first .loc in the first kernel; 1 without any.
-std::uint64_t Parser::kernel_source_file() const {
-  bool in_kernel = false;
-  for (std::size_t t = 0; t + 1 < tokens_.size(); ++t) {
-    if (tokens_[t].kind != TokenKind::kDot) continue;
-    in_kernel = in_kernel || tokens_[t].text == "entry";
-    if (in_kernel && tokens_[t].text == "loc") return tokens_[t + 1].bits;
-  }
-  return 1;
-}
-
-/// Reads FILE LINE COLUMN: the line in the kernel's file; for a header the line that an earlier
-/// .loc gave as its caller, or 0.
-std::uint32_t Parser::source_line(std::array<std::uint64_t, 3>& place) {
-  for (std::uint64_t& value : place) value = integer();
-  if (place[0] == source_file_) return static_cast<std::uint32_t>(place[1]);
-  const auto known = places_.find(place);
-  return known == places_.end() ? 0 : known->second;
-}
-
-/// .loc FILE LINE COLUMN [, function_name LABEL, inlined_at FILE LINE COLUMN]: of code that was
-/// inlined, the line that called it says more than the helper's own. A helper of a header that was
-/// inlined into another is followed up to the kernel's file.
-void Parser::location() {
-  const std::uint32_t line = take().line;
-  std::array<std::uint64_t, 3> place{};
-  source_line_ = source_line(place);
-  while (peek().kind != TokenKind::kEnd && peek().line == line) {
-    if (take().text != "inlined_at") continue;
-    std::array<std::uint64_t, 3> caller{};
-    const std::uint32_t of_caller = source_line(caller);
-    if (place[0] != source_file_) places_[place] = source_line_ = of_caller;
-    if (of_caller != 0) source_line_ = of_caller;
-  }
-}
-
 void Parser::registers() {
   take();
   const int lanes = accept_dot("v2") ? 2 : accept_dot("v4") ? 4 : 1;
@@ -210,6 +174,7 @@ void Parser::instruction() {
   Instruction result;
   result.line = peek().line;
   result.source_line = source_line_;
+  result.inlined = inlined_;
   if (accept("@")) {
     result.guard_negated = accept("!");
     const std::string name = identifier("a predicate");

@@ -173,7 +173,7 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
       launch.scheduler = scheduler_;
       launch.check = sanitizer_->start_launch(
           stream->clock, grid->op->name, grid->op->file, launch.grid, launch.block,
-          grid->op->program->cuda_lines(), {grid->op->program, grid->op->function});
+          grid->op->program->source_map(), {grid->op->program, grid->op->function});
       sanitizer_->add_memory(stream->rank, workspace_of(launch), launch.workspace.size(),
                              "the workspace of the grid", true);
       if (launch.addressed_params != 0) {

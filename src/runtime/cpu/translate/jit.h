@@ -10,6 +10,7 @@
 
 #include "braid/error.h"
 #include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/ptx/source_map.h"
 #include "runtime/cpu/run/warp_context.h"
 #include "runtime/object_cache.h"
 
@@ -51,10 +52,7 @@ class Program {
   };
 
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// For each line of the text the line of the CUDA source, or 0; null without line information.
-  [[nodiscard]] const std::shared_ptr<const std::vector<std::uint32_t>>& cuda_lines() const {
-    return cuda_lines_;
-  }
+  [[nodiscard]] const std::shared_ptr<const SourceMap>& source_map() const { return source_map_; }
   [[nodiscard]] const ptx::Module& module() const { return module_; }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   /// Offsets of variables: in the globals block, in parameters, in shared or local memory; the
@@ -73,7 +71,7 @@ class Program {
 
   std::string text_;
   ptx::Module module_;
-  std::shared_ptr<const std::vector<std::uint32_t>> cuda_lines_;
+  std::shared_ptr<const SourceMap> source_map_;
   std::vector<Entry> entries_;
   std::vector<std::int64_t> offsets_;
   std::uint64_t globals_bytes_ = 0;
