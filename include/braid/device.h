@@ -142,7 +142,7 @@ class BRAID_API Stream {
 
 /// Where programs run: N ranks, each with its own memory and streams. On `cpu` all ranks are
 /// virtual and share one pool of worker threads; on `cuda` rank r runs on GPU r modulo the number
-/// of GPUs. Every rank can address every other rank's memory.
+/// of GPUs (but see WorldOptions::gpu). Every rank can address every other rank's memory.
 class BRAID_API Device {
  public:
   virtual ~Device() = default;
