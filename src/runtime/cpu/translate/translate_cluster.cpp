@@ -159,7 +159,7 @@ void Translator::op_store_async(const Instruction& i) {
   const std::vector<Operand> sources = elements_of(i, i.operands[1], access.count);
   const unsigned bits = access.type.total_bits();
   Address where = address(i, i.operands[0], Space::kCluster);
-  check(where, access, AccessCode::kStore, {});
+  check_store(where, access, sources);
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, read_lanes(sources[k], bits));
   call("braid_cpu_store_apart", b_.getVoidTy(),
        {scratch(8), to_scratch(0, address_lanes(where)), execution_bits(), b_.getInt32(bits / 8),
