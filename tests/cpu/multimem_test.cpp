@@ -228,7 +228,8 @@ TEST(Multimem, RefusesWhatCannotBeBound) {
 
 // The memory behind an address is judged on every rank.
 TEST(Multimem, IsCheckedOnEveryRank) {
-  Ranks ranks(kLoadReduce, {}, {.checks = kCheckAll});
+  Ranks ranks(std::string(kLoadReduce) + "st.global.v2.f32 [%rd2], {%f0, %f1};", {},
+              {.checks = kCheckAll});
   ranks.run();
   EXPECT_TRUE(ranks.device().findings().empty());
   ranks.run(16);  // what nobody wrote

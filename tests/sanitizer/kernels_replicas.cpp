@@ -1,4 +1,5 @@
-// Layouts with replicas: several warps hold an element, each computes it, one or all store it.
+// Layouts with replicas: several warps hold an element, each computes it, one or all store it. And
+// what is read and discarded.
 
 #include "sanitizer/kernels.h"
 
@@ -165,10 +166,80 @@ void add_rotations(std::vector<KernelCase>& cases) {
   }
 }
 
+/// A row that does not fill its tile: all is read, with what nobody wrote, and a part is stored.
+void add_discarded(std::vector<KernelCase>& cases) {
+  add(cases,
+      {"part_of_a_tile",
+       R"(
+__device__ float load(const float* x) {
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];"
+               : "=f"(value) : "r"((unsigned)__cvta_generic_to_shared(x)) : "memory");
+  return value;
+}
+extern "C" __global__ void k(const float* x, float* out, int n) {
+  __shared__ float tile[64];
+  const int t = threadIdx.x;
+  if (t < n) tile[t] = x[t];
+  __syncthreads();
+  const float value = load(&tile[t]) * 2;  // finds 1 // finds 2 // finds 3 // finds 4
+#if BUG == 1
+  if (t <= n) out[t] = value;
+#elif BUG == 2
+  const float next = __shfl_down_sync(~0u, value, 1);
+  if (t < n) out[t] = next;
+#elif BUG == 3
+  if (t < n || value > 1) out[t] = value;
+#elif BUG == 4
+  out[(int)value & 31] = 1;
+#else
+  if (t < n) out[t] = value;
+#endif
+}
+)",
+       {1},
+       {64},
+       {buffer(0), buffer(1), scalar(40)},
+       [] {
+         return Buffers{random_floats(64), zeros(64)};
+       },
+       [](Buffers& b) {
+         for (std::size_t i = 0; i < 40; ++i) b[1][i] = 2 * b[0][i];
+       },
+       {"uninitialized", "uninitialized", "uninitialized", "uninitialized"}},
+      "");
+  // The lane that stores reads with the others of its warp, at one place.
+  add(cases,
+      {"one_of_a_warp",
+       R"(
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ volatile float cell[2];
+  if (threadIdx.x == 0) cell[0] = x[0];
+  __syncwarp();
+#if BUG == 1
+  const float value = cell[1];  // finds 1
+#else
+  const float value = cell[0];
+#endif
+  if (threadIdx.x == 17) *out = value;
+}
+)",
+       {1},
+       {32},
+       {buffer(0), output(1)},
+       [] {
+         return Buffers{random_floats(1), zeros(1)};
+       },
+       [](Buffers& b) { b[1] = b[0]; },
+       {"uninitialized"}},
+      "");
+}
+
 }  // namespace
 
 std::vector<KernelCase> replica_kernels() {
   std::vector<KernelCase> cases;
+  add_discarded(cases);
   add_same_values(cases);
   add_rotations(cases);
   return cases;

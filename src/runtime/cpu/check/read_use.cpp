@@ -19,7 +19,10 @@ class Follower {
 
   ReadUse run(std::uint32_t line) {
     for (const Instruction& i : function_.body) {
-      if (i.line == line && i.entry != nullptr && i.entry->has_address() && has_result(i)) take(i);
+      if (i.line != line || i.entry == nullptr || !i.entry->has_address() || !has_result(i))
+        continue;
+      take(i);
+      if (!i.is(Op::kLd) && !i.is(Op::kStrongLd)) use_.crosses_lanes = true;
     }
     // Its values go where no register says.
     if (!grew_) use_.always = true;
@@ -54,6 +57,7 @@ class Follower {
     }
     const bool guarded = i.guard >= 0 && followed_.has(i.guard);
     if (!reads && !guarded) return;
+    const auto unit = ptx::traits(i).unit;
     if (i.entry == nullptr || (guarded && ptx::traits(i).has_effects())) {
       use_.always = true;
     } else if (is_store(i)) {
@@ -62,10 +66,11 @@ class Follower {
       } else {
         store(i.line);
       }
-    } else if (!has_results || i.entry->has_address()) {
+    } else if (!has_results || i.entry->has_address() || unit == ptx::Unit::kSync) {
       use_.always = true;
     } else {
       take(i);
+      if (unit == ptx::Unit::kWarp || unit == ptx::Unit::kMatrix) use_.crosses_lanes = true;
     }
   }
 

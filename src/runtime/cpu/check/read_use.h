@@ -10,6 +10,7 @@ namespace braid::cpu {
 /// What a kernel does with the values that a line reads from memory.
 struct ReadUse {
   bool always = false;                ///< they may decide a branch or an address, or more
+  bool crosses_lanes = false;         ///< they may come to other lanes of the warp
   std::vector<std::uint32_t> stores;  ///< else they count where one of these lines stores
 };
 

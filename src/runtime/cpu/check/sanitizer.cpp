@@ -292,7 +292,18 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
     while (code.scope == 0 && !writes && lanes < 32 && next_is_at(lane.address)) ++lanes;
     rest = l + lanes == 32 ? 0 : rest >> (l + lanes) << (l + lanes);
   }
-  if (writes && mask != 0) agents_[warp.agent].stores.insert_or_assign(line, warp.time);
+  for (const auto& [unwritten, index] : std::exchange(fresh_, {})) {
+    Unwritten::Bytes* const read = &unwritten->bytes[index];
+    for (std::uint32_t l = 0; l < 32; ++l) {
+      const bool reads = addresses[l] < read->end && addresses[l] + code.bytes > read->start;
+      if (reads && (mask >> l & 1U) != 0) read->lanes |= 1U << l;
+    }
+  }
+  if (writes && mask != 0) {
+    Stored& stored = agents_[warp.agent].stores[line];
+    stored.time = warp.time;
+    stored.lanes |= mask;
+  }
   if (writes && !atomic) ++progress_;
   return "";
 }

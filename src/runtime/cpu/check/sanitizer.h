@@ -262,9 +262,17 @@ class Sanitizer {
       std::uint64_t start, end;
       std::uint32_t lane;  ///< that reads the first
       std::uint32_t width;
+      std::uint32_t time;
+      std::uint32_t lanes;  ///< all that read some of it
     };
     std::vector<Bytes> bytes;
     std::uint64_t origin = 0;  ///< where the finding's offset is 0
+    bool counts = false;       ///< whatever becomes of the values
+  };
+  /// The last store of a line by a warp, and all lanes that ever stored there.
+  struct Stored {
+    std::uint32_t time = 0;
+    std::uint32_t lanes = 0;
   };
   /// Who read what an access races with.
   struct Reader {
@@ -277,6 +285,8 @@ class Sanitizer {
     std::uint64_t address;
     std::size_t bytes;
   };
+
+  struct AgentInfo;
 
   Region* find(std::uint64_t address);
   VectorClock now(const WarpCheck& warp) const;
@@ -291,6 +301,9 @@ class Sanitizer {
   [[nodiscard]] std::optional<Reader> reader(const Lane& lane, const Access& before,
                                              std::string_view what) const;
   const ReadUse* use_of(const Reader& reader);
+  [[nodiscard]] static bool is_stored(const AgentInfo& reader, const ReadUse& use,
+                                      std::uint32_t time, std::uint32_t lanes);
+  void settle_values(std::uint32_t agent);
   void judge(std::uint32_t agent, const Suspect& suspect);
   void settle(std::uint32_t agent);
   void note(const Lane& lane, const Region& region, const Access& before);
@@ -322,8 +335,8 @@ class Sanitizer {
     std::uint32_t stream;
     LaunchCheck* launch = nullptr;  ///< that runs it, or ran it last and is not over
     bool ended = false;
-    std::uint32_t start = 0;                                  ///< its time when it started
-    std::unordered_map<std::uint32_t, std::uint32_t> stores;  ///< by line, when it stored last
+    std::uint32_t start = 0;                           ///< its time when it started
+    std::unordered_map<std::uint32_t, Stored> stores;  ///< by line
   };
 
   std::mutex mutex_;
@@ -346,6 +359,8 @@ class Sanitizer {
   std::map<Known, Finding> notes_;
   std::map<std::pair<std::uint32_t, Known>, Suspect> suspects_;  ///< by the reader
   std::map<std::pair<std::uint32_t, Known>, Unwritten> unwritten_;
+  std::vector<std::pair<Unwritten*, std::size_t>>
+      fresh_;  ///< stretches, of the access that is judged
 };
 
 }  // namespace braid::cpu

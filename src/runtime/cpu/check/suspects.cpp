@@ -72,16 +72,21 @@ void Sanitizer::race(const Lane& lane, const Region& region, const Access& befor
   suspects_.emplace(std::pair(reads->agent, known), std::move(suspect));
 }
 
+/// Whether one of `lanes` stored at a place that the values reach, since it read them.
+bool Sanitizer::is_stored(const AgentInfo& reader, const ReadUse& use, std::uint32_t time,
+                          std::uint32_t lanes) {
+  if (use.crosses_lanes) lanes = ~0U;
+  return std::any_of(use.stores.begin(), use.stores.end(), [&](std::uint32_t line) {
+    const auto stored = reader.stores.find(line);
+    return stored != reader.stores.end() && stored->second.time >= time &&
+           (stored->second.lanes & lanes) != 0;
+  });
+}
+
 /// The reader is done with the value, or never will be.
 void Sanitizer::judge(std::uint32_t agent, const Suspect& suspect) {
   const AgentInfo& reader = agents_[agent];
-  const bool counts =
-      !reader.ended ||
-      std::any_of(suspect.use->stores.begin(), suspect.use->stores.end(), [&](std::uint32_t line) {
-        const auto stored = reader.stores.find(line);
-        return stored != reader.stores.end() && stored->second >= suspect.time;
-      });
-  if (counts) {
+  if (!reader.ended || is_stored(reader, *suspect.use, suspect.time, ~0U)) {
     if (is_new(suspect.known)) findings_.push_back(suspect.finding);
     return;
   }
@@ -97,6 +102,24 @@ void Sanitizer::settle(std::uint32_t agent) {
   while (suspect != suspects_.end() && suspect->first.first == agent) {
     judge(agent, suspect->second);
     suspect = suspects_.erase(suspect);
+  }
+  settle_values(agent);
+}
+
+/// Of the bytes that nobody wrote those count whose values reached something.
+void Sanitizer::settle_values(std::uint32_t agent) {
+  const AgentInfo& reader = agents_[agent];
+  auto read = unwritten_.lower_bound({agent, Known{}});
+  while (read != unwritten_.end() && read->first.first == agent) {
+    Unwritten& unwritten = read->second;
+    const ReadUse* const use =
+        unwritten.counts ? nullptr : use_of({agent, reader.start, unwritten.known.line});
+    if (use != nullptr && !use->always) {
+      std::erase_if(unwritten.bytes, [&](const Unwritten::Bytes& bytes) {
+        return !is_stored(reader, *use, bytes.time, bytes.lanes);
+      });
+    }
+    read = unwritten.bytes.empty() ? unwritten_.erase(read) : std::next(read);
   }
 }
 
@@ -122,12 +145,18 @@ void Sanitizer::add_unwritten(const Lane& lane, const Stretch& at) {
                             fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
                             &at.region, "")};
     read.origin = at.address - static_cast<std::uint64_t>(read.finding.offset);
+    read.counts = lane.code.kind != AccessCode::kLoad;
     found = unwritten_.emplace(key, std::move(read)).first;
   }
   constexpr std::size_t kMostStretches = 256;
-  auto& bytes = found->second.bytes;
-  if (bytes.size() == kMostStretches) return;
-  bytes.push_back({at.address, at.address + at.bytes, lane.lane, lane.code.bytes});
+  Unwritten& read = found->second;
+  if (read.bytes.size() == kMostStretches) {
+    read.counts = true;
+    return;
+  }
+  fresh_.emplace_back(&read, read.bytes.size());
+  read.bytes.push_back(
+      {at.address, at.address + at.bytes, lane.lane, lane.code.bytes, lane.warp.time, 0});
 }
 
 /// What was read there was for another warp to write, with a barrier in between.
