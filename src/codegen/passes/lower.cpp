@@ -5,6 +5,7 @@
 #include "codegen/passes/lower_tensors.h"
 #include "codegen/passes/lower_to_threads.h"
 #include "codegen/passes/pipeline.h"
+#include "codegen/passes/prefetch.h"
 #include "codegen/passes/remove_dead.h"
 
 namespace braid::tile {
@@ -12,6 +13,7 @@ namespace braid::tile {
 void lower(Program& program, int num_stages) {
   lower_tensors(program);
   pipeline(program, num_stages);
+  prefetch(program);
   remove_dead(program);
   assign_layouts(program);
   allocate_shared(program);

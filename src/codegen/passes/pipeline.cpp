@@ -19,38 +19,14 @@
 #include "codegen/passes/pipeline.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "braid/error.h"
+#include "codegen/passes/ahead.h"
 #include "codegen/passes/walk.h"
 #include "codegen/tile/builder.h"
 
 namespace braid::tile {
 namespace {
-
-/// Copies, into the current block, the instructions of a loop body that a value needs, with the
-/// induction variable replaced.
-class Cloner {
- public:
-  Cloner(Builder& builder, const std::set<Id>& body, Id induction, Id replacement)
-      : b_(builder), body_(body) {
-    done_[induction] = replacement;
-  }
-  Id operator()(Id id) {
-    if (id == kNone) return id;
-    if (auto it = done_.find(id); it != done_.end()) return it->second;
-    if (!body_.contains(id)) return id;
-    Inst copy = b_.program().at(id);
-    for (Id& arg : copy.args) arg = (*this)(arg);
-    return done_[id] = b_.append(std::move(copy));
-  }
-
- private:
-  Builder& b_;
-  const std::set<Id>& body_;
-  std::map<Id, Id> done_;
-};
 
 /// An operand that moves to shared memory.
 struct Ring {
@@ -70,7 +46,7 @@ class LoopPipeliner {
         loop_(p.at(loop)),
         stages_(num_stages),
         nested_(nested),
-        in_body_(loop_.body.begin(), loop_.body.end()) {}
+        ahead_(p, loop_, /*last=*/Op::kLoad) {}
 
   /// What is to stand before the loop.
   std::vector<Id> run() {
@@ -110,7 +86,7 @@ class LoopPipeliner {
     copy_tiles(ahead,
                b_.map(Fn::kRem, {b_.map(Fn::kAdd, {iteration, b_.integer(stages_ - 1)}), stages}));
     for (Id id : loop_.body) {
-      if (p_.at(id).op == Op::kCheckIndex && is_ahead(id)) continue;
+      if (p_.at(id).op == Op::kCheckIndex && ahead_.can_make(id)) continue;
       if (p_.at(id).op == Op::kDot) use_rings(id, slot, body);
       body.push_back(id);
     }
@@ -130,9 +106,9 @@ class LoopPipeliner {
       if (dot.op != Op::kDot) continue;
       for (std::size_t side = 0; side < 2; ++side) {
         const Id operand = dot.args[side];
-        const bool outside = !in_body_.contains(operand) && !is_carried(operand);
+        const bool outside = !ahead_.in_body(operand) && !ahead_.is_carried(operand);
         if (p_.at(operand).type.kind == Kind::kShared || find(operand) != nullptr) continue;
-        if (!outside && !is_ahead(operand)) continue;
+        if (!outside && !ahead_.can_make(operand)) continue;
         // An FMA dot's lanes own four columns each, which are rows of a transposed B.
         const bool fma = dot.dtype == DType::kF32;
         const bool load = p_.at(operand).op == Op::kLoad;
@@ -150,24 +126,6 @@ class LoopPipeliner {
     const auto it = std::find_if(rings_.begin(), rings_.end(),
                                  [&](const Ring& ring) { return ring.operand == operand; });
     return it == rings_.end() ? nullptr : &*it;
-  }
-
-  bool is_carried(Id id) const {
-    return std::find(loop_.body_args.begin() + 1, loop_.body_args.end(), id) !=
-           loop_.body_args.end();
-  }
-
-  /// Whether a value of the body can be made for a later iteration.
-  bool is_ahead(Id id) {
-    if (id == kNone || id == loop_.body_args[0]) return true;
-    if (is_carried(id)) return false;
-    if (!in_body_.contains(id)) return true;
-    if (const auto it = ahead_.find(id); it != ahead_.end()) return it->second;
-    const Inst& inst = p_.at(id);
-    const bool pure = inst.op <= Op::kLoad || inst.op == Op::kCheckIndex;
-    const bool result = pure && std::all_of(inst.args.begin(), inst.args.end(),
-                                            [&](Id arg) { return is_ahead(arg); });
-    return ahead_[id] = result;
   }
 
   /// Fills a slot with the operand as `value_of` gives it, where `inside` (a scalar) holds.
@@ -193,13 +151,13 @@ class LoopPipeliner {
   }
 
   void copy_tiles(Id position, Id slot) {
-    Cloner clone(b_, in_body_, loop_.body_args[0], position);
+    Cloner clone(b_, ahead_, position);
     const Id inside = b_.map(Fn::kLt, {position, loop_.args[1]});
     for (const Ring& ring : rings_) {
       if (ring.ahead) fill(ring, slot, inside, [&](Id id) { return clone(id); });
     }
     for (Id id : loop_.body) {
-      if (p_.at(id).op == Op::kCheckIndex && is_ahead(id)) clone(id);
+      if (p_.at(id).op == Op::kCheckIndex && ahead_.can_make(id)) clone(id);
     }
     b_.append({.op = Op::kCommitGroup, .type = {}, .args = {}});
   }
@@ -224,8 +182,7 @@ class LoopPipeliner {
   Inst loop_;
   int stages_;
   bool nested_;
-  std::set<Id> in_body_;
-  std::map<Id, bool> ahead_;
+  Ahead ahead_;
   std::vector<Ring> rings_;
 };
 

@@ -29,10 +29,10 @@ PacketSlots packet_slots(const KernelSpec& spec, const BodyInfo& info, const Pie
   slots.pitch = (width + elements - 1) / elements * elements;
   slots.slot_bytes = rows * slots.pitch / elements * tile::kPacketBytes;
   // A quarter of a thread's registers, and no more than memory answers at one time.
-  constexpr std::int64_t kRegisters = 65536;
   constexpr std::int64_t kMostPackets = 32;
   const std::int64_t threads = 32 * spec.config.at("num_warps");
-  const std::int64_t most = std::min(kMostPackets, kRegisters / threads / 4 / 2);
+  const int registers = tile::registers_of_thread(static_cast<int>(spec.config.at("num_warps")));
+  const std::int64_t most = std::min<std::int64_t>(kMostPackets, registers / 4 / 2);
   const std::int64_t packets =
       std::max<std::int64_t>(1, work.rows * work.cols / threads / elements);
   slots.together = static_cast<int>(std::max<std::int64_t>(1, most / packets));

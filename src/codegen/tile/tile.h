@@ -29,6 +29,14 @@ inline int packet_elements(DType dtype, int cols) {
   return most < cols ? most : cols;
 }
 
+/// Registers of a thread where a block of so many warps is alone on its multiprocessor.
+inline int registers_of_thread(int num_warps) {
+  constexpr int kRegisters = 65536;
+  constexpr int kMost = 256;
+  const int share = kRegisters / (32 * num_warps);
+  return share < kMost ? share : kMost;
+}
+
 /// Bytes of one computed value in shared memory.
 inline int value_bytes(Kind kind) { return kind == Kind::kI64 ? 8 : kind == Kind::kPred ? 1 : 4; }
 

@@ -151,26 +151,68 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
+  const bool v89 = (long long)blockIdx.x < p7;
+  unsigned char* const v92 = peers.base[0] + p9;
+  const int v95 = (int)((long long)blockIdx.x * 1024);
+  const int v106 = (int)p10;
+  float v110[8];
+  load_bf16_8(v110 + 0, (const unsigned short*)v92 + ((((v95 + col0) / 2048) * 2048) + ((v95 + col0) % 2048)), ((((v95 + col0) < p8) && (((v95 + col0) / 2048) < v106)) && v89));
+  unsigned char* const v112 = peers.base[1] + p9;
+  const int v114 = (int)p11;
+  const int v121 = (int)p12;
+  float v125[8];
+  load_bf16_8(v125 + 0, (const unsigned short*)v112 + (((((v95 + col0) / 2048) + v114) * 2048) + ((v95 + col0) % 2048)), (((((v95 + col0) < p8) && (!(((v95 + col0) / 2048) < v106))) && (((v95 + col0) / 2048) < v121)) && v89));
+  unsigned char* const v127 = peers.base[2] + p9;
+  const int v129 = (int)p13;
+  const int v136 = (int)p14;
+  float v140[8];
+  load_bf16_8(v140 + 0, (const unsigned short*)v127 + (((((v95 + col0) / 2048) + v129) * 2048) + ((v95 + col0) % 2048)), (((((v95 + col0) < p8) && (!(((v95 + col0) / 2048) < v121))) && (((v95 + col0) / 2048) < v136)) && v89));
+  unsigned char* const v142 = peers.base[3] + p9;
+  const int v144 = (int)p15;
+  float v151[8];
+  load_bf16_8(v151 + 0, (const unsigned short*)v142 + (((((v95 + col0) / 2048) + v144) * 2048) + ((v95 + col0) % 2048)), ((((v95 + col0) < p8) && (!(((v95 + col0) / 2048) < v136))) && v89));
+  float v34[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v34[i] = v110[i];
+  float v47[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v47[i] = v125[i];
+  float v61[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v61[i] = v140[i];
+  float v74[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v74[i] = v151[i];
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
+    const long long v152 = v12 + (long long)gridDim.x;
+    const bool v153 = v152 < p7;
+    unsigned char* const v156 = peers.base[0] + p9;
+    const int v159 = (int)(v152 * 1024);
+    const int v170 = (int)p10;
+    float v174[8];
+    load_bf16_8(v174 + 0, (const unsigned short*)v156 + ((((v159 + col0) / 2048) * 2048) + ((v159 + col0) % 2048)), ((((v159 + col0) < p8) && (((v159 + col0) / 2048) < v170)) && v153));
+    unsigned char* const v176 = peers.base[1] + p9;
+    const int v178 = (int)p11;
+    const int v185 = (int)p12;
+    float v189[8];
+    load_bf16_8(v189 + 0, (const unsigned short*)v176 + (((((v159 + col0) / 2048) + v178) * 2048) + ((v159 + col0) % 2048)), (((((v159 + col0) < p8) && (!(((v159 + col0) / 2048) < v170))) && (((v159 + col0) / 2048) < v185)) && v153));
+    unsigned char* const v191 = peers.base[2] + p9;
+    const int v193 = (int)p13;
+    const int v200 = (int)p14;
+    float v204[8];
+    load_bf16_8(v204 + 0, (const unsigned short*)v191 + (((((v159 + col0) / 2048) + v193) * 2048) + ((v159 + col0) % 2048)), (((((v159 + col0) < p8) && (!(((v159 + col0) / 2048) < v185))) && (((v159 + col0) / 2048) < v200)) && v153));
+    unsigned char* const v206 = peers.base[3] + p9;
+    const int v208 = (int)p15;
+    float v215[8];
+    load_bf16_8(v215 + 0, (const unsigned short*)v206 + (((((v159 + col0) / 2048) + v208) * 2048) + ((v159 + col0) % 2048)), ((((v159 + col0) < p8) && (!(((v159 + col0) / 2048) < v200))) && v153));
     const int v16 = (int)(v12 * 1024);
     const int v28 = (int)p10;
-    unsigned char* const v30 = peers.base[0] + p9;
-    float v34[8];
-    load_bf16_8(v34 + 0, (const unsigned short*)v30 + ((((v16 + col0) / 2048) * 2048) + ((v16 + col0) % 2048)), (((v16 + col0) < p8) && (((v16 + col0) / 2048) < v28)));
-    const int v36 = (int)p11;
     const int v39 = (int)p12;
-    unsigned char* const v42 = peers.base[1] + p9;
-    float v47[8];
-    load_bf16_8(v47 + 0, (const unsigned short*)v42 + (((((v16 + col0) / 2048) + v36) * 2048) + ((v16 + col0) % 2048)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v28))) && (((v16 + col0) / 2048) < v39)));
-    const int v49 = (int)p13;
     const int v52 = (int)p14;
-    unsigned char* const v56 = peers.base[2] + p9;
-    float v61[8];
-    load_bf16_8(v61 + 0, (const unsigned short*)v56 + (((((v16 + col0) / 2048) + v49) * 2048) + ((v16 + col0) % 2048)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v39))) && (((v16 + col0) / 2048) < v52)));
-    const int v63 = (int)p15;
-    unsigned char* const v70 = peers.base[3] + p9;
-    float v74[8];
-    load_bf16_8(v74 + 0, (const unsigned short*)v70 + (((((v16 + col0) / 2048) + v63) * 2048) + ((v16 + col0) % 2048)), (((v16 + col0) < p8) && (!(((v16 + col0) / 2048) < v52))));
     float v77[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -180,6 +222,18 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu
     for (int i = 0; i < 8; ++i)
       v82[i] = v77[i] / (1.0f + (expf((-v77[i]))));
     store_bf16_8((unsigned short*)p17 + (v16 + col0), v82 + 0, ((v16 + col0) < p8));
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v34[i] = v174[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v47[i] = v189[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v61[i] = v204[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v74[i] = v215[i];
   }
   const long long v86 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v86);

@@ -154,19 +154,47 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
+  const bool v56 = (long long)blockIdx.x < p7;
+  unsigned char* const v59 = peers.base[0] + p8;
+  const long long v63 = ((long long)blockIdx.x * 2048) * 2;
+  unsigned char* const v64 = v59 + v63;
+  float v66[8];
+  load_bf16_8(v66 + 0, (const unsigned short*)v64 + col0, v56);
+  unsigned char* const v68 = peers.base[1] + p8;
+  unsigned char* const v69 = v68 + v63;
+  float v70[8];
+  load_bf16_8(v70 + 0, (const unsigned short*)v69 + col0, v56);
+  unsigned char* const v72 = p9 + v63;
+  float v73[8];
+  load_bf16_8(v73 + 0, (const unsigned short*)v72 + col0, v56);
+  float v24[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v24[i] = v66[i];
+  float v27[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v27[i] = v70[i];
+  float v32[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v32[i] = v73[i];
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    unsigned char* const v17 = peers.base[0] + p8;
+    const long long v74 = v12 + (long long)gridDim.x;
+    const bool v75 = v74 < p7;
+    unsigned char* const v78 = peers.base[0] + p8;
+    const long long v82 = (v74 * 2048) * 2;
+    unsigned char* const v83 = v78 + v82;
+    float v85[8];
+    load_bf16_8(v85 + 0, (const unsigned short*)v83 + col0, v75);
+    unsigned char* const v87 = peers.base[1] + p8;
+    unsigned char* const v88 = v87 + v82;
+    float v89[8];
+    load_bf16_8(v89 + 0, (const unsigned short*)v88 + col0, v75);
+    unsigned char* const v91 = p9 + v82;
+    float v92[8];
+    load_bf16_8(v92 + 0, (const unsigned short*)v91 + col0, v75);
     const long long v22 = (v12 * 2048) * 2;
-    unsigned char* const v23 = v17 + v22;
-    float v24[8];
-    load_bf16_8(v24 + 0, (const unsigned short*)v23 + col0, true);
-    unsigned char* const v25 = peers.base[1] + p8;
-    unsigned char* const v26 = v25 + v22;
-    float v27[8];
-    load_bf16_8(v27 + 0, (const unsigned short*)v26 + col0, true);
-    unsigned char* const v31 = p9 + v22;
-    float v32[8];
-    load_bf16_8(v32 + 0, (const unsigned short*)v31 + col0, true);
     float v34[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -205,6 +233,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     store_bf16_8((unsigned short*)v48 + col0, v45 + 0, true);
     unsigned char* const v51 = p12 + v22;
     store_bf16_8((unsigned short*)v51 + col0, v34 + 0, true);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v24[i] = v85[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v27[i] = v89[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v32[i] = v92[i];
   }
   const long long v53 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v53);

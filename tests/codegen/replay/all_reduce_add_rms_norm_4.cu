@@ -154,27 +154,71 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
+  const bool v65 = (long long)blockIdx.x < p7;
+  unsigned char* const v68 = peers.base[0] + p8;
+  const long long v72 = ((long long)blockIdx.x * 2048) * 2;
+  unsigned char* const v73 = v68 + v72;
+  float v75[8];
+  load_bf16_8(v75 + 0, (const unsigned short*)v73 + col0, v65);
+  unsigned char* const v77 = peers.base[1] + p8;
+  unsigned char* const v78 = v77 + v72;
+  float v79[8];
+  load_bf16_8(v79 + 0, (const unsigned short*)v78 + col0, v65);
+  unsigned char* const v80 = peers.base[2] + p8;
+  unsigned char* const v81 = v80 + v72;
+  float v82[8];
+  load_bf16_8(v82 + 0, (const unsigned short*)v81 + col0, v65);
+  unsigned char* const v84 = peers.base[3] + p8;
+  unsigned char* const v85 = v84 + v72;
+  float v86[8];
+  load_bf16_8(v86 + 0, (const unsigned short*)v85 + col0, v65);
+  unsigned char* const v88 = p9 + v72;
+  float v89[8];
+  load_bf16_8(v89 + 0, (const unsigned short*)v88 + col0, v65);
+  float v24[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v24[i] = v75[i];
+  float v27[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v27[i] = v79[i];
+  float v31[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v31[i] = v82[i];
+  float v36[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v36[i] = v86[i];
+  float v41[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v41[i] = v89[i];
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    unsigned char* const v17 = peers.base[0] + p8;
+    const long long v90 = v12 + (long long)gridDim.x;
+    const bool v91 = v90 < p7;
+    unsigned char* const v94 = peers.base[0] + p8;
+    const long long v98 = (v90 * 2048) * 2;
+    unsigned char* const v99 = v94 + v98;
+    float v101[8];
+    load_bf16_8(v101 + 0, (const unsigned short*)v99 + col0, v91);
+    unsigned char* const v103 = peers.base[1] + p8;
+    unsigned char* const v104 = v103 + v98;
+    float v105[8];
+    load_bf16_8(v105 + 0, (const unsigned short*)v104 + col0, v91);
+    unsigned char* const v106 = peers.base[2] + p8;
+    unsigned char* const v107 = v106 + v98;
+    float v108[8];
+    load_bf16_8(v108 + 0, (const unsigned short*)v107 + col0, v91);
+    unsigned char* const v110 = peers.base[3] + p8;
+    unsigned char* const v111 = v110 + v98;
+    float v112[8];
+    load_bf16_8(v112 + 0, (const unsigned short*)v111 + col0, v91);
+    unsigned char* const v114 = p9 + v98;
+    float v115[8];
+    load_bf16_8(v115 + 0, (const unsigned short*)v114 + col0, v91);
     const long long v22 = (v12 * 2048) * 2;
-    unsigned char* const v23 = v17 + v22;
-    float v24[8];
-    load_bf16_8(v24 + 0, (const unsigned short*)v23 + col0, true);
-    unsigned char* const v25 = peers.base[1] + p8;
-    unsigned char* const v26 = v25 + v22;
-    float v27[8];
-    load_bf16_8(v27 + 0, (const unsigned short*)v26 + col0, true);
-    unsigned char* const v29 = peers.base[2] + p8;
-    unsigned char* const v30 = v29 + v22;
-    float v31[8];
-    load_bf16_8(v31 + 0, (const unsigned short*)v30 + col0, true);
-    unsigned char* const v34 = peers.base[3] + p8;
-    unsigned char* const v35 = v34 + v22;
-    float v36[8];
-    load_bf16_8(v36 + 0, (const unsigned short*)v35 + col0, true);
-    unsigned char* const v40 = p9 + v22;
-    float v41[8];
-    load_bf16_8(v41 + 0, (const unsigned short*)v40 + col0, true);
     float v43[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -213,6 +257,21 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     store_bf16_8((unsigned short*)v57 + col0, v54 + 0, true);
     unsigned char* const v60 = p12 + v22;
     store_bf16_8((unsigned short*)v60 + col0, v43 + 0, true);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v24[i] = v101[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v27[i] = v105[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v31[i] = v108[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v36[i] = v112[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v41[i] = v115[i];
   }
   const long long v62 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v62);

@@ -154,43 +154,119 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
+  const bool v85 = (long long)blockIdx.x < p7;
+  unsigned char* const v88 = peers.base[0] + p8;
+  const long long v92 = ((long long)blockIdx.x * 2048) * 2;
+  unsigned char* const v93 = v88 + v92;
+  float v95[8];
+  load_bf16_8(v95 + 0, (const unsigned short*)v93 + col0, v85);
+  unsigned char* const v97 = peers.base[1] + p8;
+  unsigned char* const v98 = v97 + v92;
+  float v99[8];
+  load_bf16_8(v99 + 0, (const unsigned short*)v98 + col0, v85);
+  unsigned char* const v100 = peers.base[2] + p8;
+  unsigned char* const v101 = v100 + v92;
+  float v102[8];
+  load_bf16_8(v102 + 0, (const unsigned short*)v101 + col0, v85);
+  unsigned char* const v104 = peers.base[3] + p8;
+  unsigned char* const v105 = v104 + v92;
+  float v106[8];
+  load_bf16_8(v106 + 0, (const unsigned short*)v105 + col0, v85);
+  unsigned char* const v108 = peers.base[4] + p8;
+  unsigned char* const v109 = v108 + v92;
+  float v110[8];
+  load_bf16_8(v110 + 0, (const unsigned short*)v109 + col0, v85);
+  unsigned char* const v112 = peers.base[5] + p8;
+  unsigned char* const v113 = v112 + v92;
+  float v114[8];
+  load_bf16_8(v114 + 0, (const unsigned short*)v113 + col0, v85);
+  unsigned char* const v116 = peers.base[6] + p8;
+  unsigned char* const v117 = v116 + v92;
+  float v118[8];
+  load_bf16_8(v118 + 0, (const unsigned short*)v117 + col0, v85);
+  unsigned char* const v120 = peers.base[7] + p8;
+  unsigned char* const v121 = v120 + v92;
+  float v122[8];
+  load_bf16_8(v122 + 0, (const unsigned short*)v121 + col0, v85);
+  unsigned char* const v124 = p9 + v92;
+  float v125[8];
+  load_bf16_8(v125 + 0, (const unsigned short*)v124 + col0, v85);
+  float v24[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v24[i] = v95[i];
+  float v27[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v27[i] = v99[i];
+  float v31[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v31[i] = v102[i];
+  float v36[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v36[i] = v106[i];
+  float v41[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v41[i] = v110[i];
+  float v46[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v46[i] = v114[i];
+  float v51[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v51[i] = v118[i];
+  float v56[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v56[i] = v122[i];
+  float v61[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v61[i] = v125[i];
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    unsigned char* const v17 = peers.base[0] + p8;
+    const long long v126 = v12 + (long long)gridDim.x;
+    const bool v127 = v126 < p7;
+    unsigned char* const v130 = peers.base[0] + p8;
+    const long long v134 = (v126 * 2048) * 2;
+    unsigned char* const v135 = v130 + v134;
+    float v137[8];
+    load_bf16_8(v137 + 0, (const unsigned short*)v135 + col0, v127);
+    unsigned char* const v139 = peers.base[1] + p8;
+    unsigned char* const v140 = v139 + v134;
+    float v141[8];
+    load_bf16_8(v141 + 0, (const unsigned short*)v140 + col0, v127);
+    unsigned char* const v142 = peers.base[2] + p8;
+    unsigned char* const v143 = v142 + v134;
+    float v144[8];
+    load_bf16_8(v144 + 0, (const unsigned short*)v143 + col0, v127);
+    unsigned char* const v146 = peers.base[3] + p8;
+    unsigned char* const v147 = v146 + v134;
+    float v148[8];
+    load_bf16_8(v148 + 0, (const unsigned short*)v147 + col0, v127);
+    unsigned char* const v150 = peers.base[4] + p8;
+    unsigned char* const v151 = v150 + v134;
+    float v152[8];
+    load_bf16_8(v152 + 0, (const unsigned short*)v151 + col0, v127);
+    unsigned char* const v154 = peers.base[5] + p8;
+    unsigned char* const v155 = v154 + v134;
+    float v156[8];
+    load_bf16_8(v156 + 0, (const unsigned short*)v155 + col0, v127);
+    unsigned char* const v158 = peers.base[6] + p8;
+    unsigned char* const v159 = v158 + v134;
+    float v160[8];
+    load_bf16_8(v160 + 0, (const unsigned short*)v159 + col0, v127);
+    unsigned char* const v162 = peers.base[7] + p8;
+    unsigned char* const v163 = v162 + v134;
+    float v164[8];
+    load_bf16_8(v164 + 0, (const unsigned short*)v163 + col0, v127);
+    unsigned char* const v166 = p9 + v134;
+    float v167[8];
+    load_bf16_8(v167 + 0, (const unsigned short*)v166 + col0, v127);
     const long long v22 = (v12 * 2048) * 2;
-    unsigned char* const v23 = v17 + v22;
-    float v24[8];
-    load_bf16_8(v24 + 0, (const unsigned short*)v23 + col0, true);
-    unsigned char* const v25 = peers.base[1] + p8;
-    unsigned char* const v26 = v25 + v22;
-    float v27[8];
-    load_bf16_8(v27 + 0, (const unsigned short*)v26 + col0, true);
-    unsigned char* const v29 = peers.base[2] + p8;
-    unsigned char* const v30 = v29 + v22;
-    float v31[8];
-    load_bf16_8(v31 + 0, (const unsigned short*)v30 + col0, true);
-    unsigned char* const v34 = peers.base[3] + p8;
-    unsigned char* const v35 = v34 + v22;
-    float v36[8];
-    load_bf16_8(v36 + 0, (const unsigned short*)v35 + col0, true);
-    unsigned char* const v39 = peers.base[4] + p8;
-    unsigned char* const v40 = v39 + v22;
-    float v41[8];
-    load_bf16_8(v41 + 0, (const unsigned short*)v40 + col0, true);
-    unsigned char* const v44 = peers.base[5] + p8;
-    unsigned char* const v45 = v44 + v22;
-    float v46[8];
-    load_bf16_8(v46 + 0, (const unsigned short*)v45 + col0, true);
-    unsigned char* const v49 = peers.base[6] + p8;
-    unsigned char* const v50 = v49 + v22;
-    float v51[8];
-    load_bf16_8(v51 + 0, (const unsigned short*)v50 + col0, true);
-    unsigned char* const v54 = peers.base[7] + p8;
-    unsigned char* const v55 = v54 + v22;
-    float v56[8];
-    load_bf16_8(v56 + 0, (const unsigned short*)v55 + col0, true);
-    unsigned char* const v60 = p9 + v22;
-    float v61[8];
-    load_bf16_8(v61 + 0, (const unsigned short*)v60 + col0, true);
     float v63[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -229,6 +305,33 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     store_bf16_8((unsigned short*)v77 + col0, v74 + 0, true);
     unsigned char* const v80 = p12 + v22;
     store_bf16_8((unsigned short*)v80 + col0, v63 + 0, true);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v24[i] = v137[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v27[i] = v141[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v31[i] = v144[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v36[i] = v148[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v41[i] = v152[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v46[i] = v156[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v51[i] = v160[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v56[i] = v164[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v61[i] = v167[i];
   }
   const long long v82 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v82);

@@ -136,23 +136,55 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_con
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
+  const bool v38 = (long long)blockIdx.x < p7;
+  unsigned char* const v41 = peers.base[0] + p9;
+  const int v44 = (int)((long long)blockIdx.x * 1024);
+  float v50[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    load_f32_1(v50 + i, (const float*)v41 + (v44 + (col0 + i % 8)), (((v44 + (col0 + i % 8)) < p8) && v38));
+  unsigned char* const v52 = peers.base[1] + p9;
+  float v53[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    load_f32_1(v53 + i, (const float*)v52 + (v44 + (col0 + i % 8)), (((v44 + (col0 + i % 8)) < p8) && v38));
+  unsigned char* const v55 = peers.base[2] + p9;
+  float v56[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    load_f32_1(v56 + i, (const float*)v55 + (v44 + (col0 + i % 8)), (((v44 + (col0 + i % 8)) < p8) && v38));
+  float v25[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v25[i] = v50[i];
+  float v27[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v27[i] = v53[i];
+  float v31[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v31[i] = v56[i];
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
+    const long long v57 = v12 + (long long)gridDim.x;
+    const bool v58 = v57 < p7;
+    unsigned char* const v61 = peers.base[0] + p9;
+    const int v64 = (int)(v57 * 1024);
+    float v70[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      load_f32_1(v70 + i, (const float*)v61 + (v64 + (col0 + i % 8)), (((v64 + (col0 + i % 8)) < p8) && v58));
+    unsigned char* const v72 = peers.base[1] + p9;
+    float v73[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      load_f32_1(v73 + i, (const float*)v72 + (v64 + (col0 + i % 8)), (((v64 + (col0 + i % 8)) < p8) && v58));
+    unsigned char* const v75 = peers.base[2] + p9;
+    float v76[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      load_f32_1(v76 + i, (const float*)v75 + (v64 + (col0 + i % 8)), (((v64 + (col0 + i % 8)) < p8) && v58));
     const int v16 = (int)(v12 * 1024);
-    unsigned char* const v23 = peers.base[0] + p9;
-    float v25[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      load_f32_1(v25 + i, (const float*)v23 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
-    unsigned char* const v26 = peers.base[1] + p9;
-    float v27[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      load_f32_1(v27 + i, (const float*)v26 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
-    unsigned char* const v30 = peers.base[2] + p9;
-    float v31[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      load_f32_1(v31 + i, (const float*)v30 + (v16 + (col0 + i % 8)), ((v16 + (col0 + i % 8)) < p8));
     float v32[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -160,6 +192,15 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_con
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       store_f32_1((float*)p10 + (v16 + (col0 + i % 8)), v32 + i, ((v16 + (col0 + i % 8)) < p8));
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v25[i] = v70[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v27[i] = v73[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v31[i] = v76[i];
   }
   const long long v35 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v35);

@@ -151,23 +151,53 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_to_all_single(const __g
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
+  const bool v56 = (long long)blockIdx.x < 16;
+  unsigned char* const v59 = peers.base[0] + p7;
+  const int v62 = (int)((long long)blockIdx.x * 1024);
+  const bool v68 = (long long)rank == 0;
+  const int v71 = (int)(v68 ? 0 : 5);
+  const int v78 = (int)(v68 ? 5 : 3);
+  float v81[8];
+  load_bf16_8(v81 + 0, (const unsigned short*)v59 + ((((((v62 + col0) / 2048) - 0) + v71) * 2048) + ((v62 + col0) % 2048)), ((((v62 + col0) / 2048) < v78) && v56));
+  unsigned char* const v83 = peers.base[1] + p7;
+  const int v86 = (int)(v68 ? 0 : 3);
+  float v92[8];
+  load_bf16_8(v92 + 0, (const unsigned short*)v83 + ((((((v62 + col0) / 2048) - v78) + v86) * 2048) + ((v62 + col0) % 2048)), ((!(((v62 + col0) / 2048) < v78)) && v56));
+  float v38[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v38[i] = v81[i];
+  float v49[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v49[i] = v92[i];
   for (long long v12 = (long long)blockIdx.x; v12 < 16; v12 += (long long)gridDim.x) {
+    const long long v93 = v12 + (long long)gridDim.x;
+    const bool v94 = v93 < 16;
+    unsigned char* const v97 = peers.base[0] + p7;
+    const int v100 = (int)(v93 * 1024);
+    const bool v106 = (long long)rank == 0;
+    const int v109 = (int)(v106 ? 0 : 5);
+    const int v116 = (int)(v106 ? 5 : 3);
+    float v119[8];
+    load_bf16_8(v119 + 0, (const unsigned short*)v97 + ((((((v100 + col0) / 2048) - 0) + v109) * 2048) + ((v100 + col0) % 2048)), ((((v100 + col0) / 2048) < v116) && v94));
+    unsigned char* const v121 = peers.base[1] + p7;
+    const int v124 = (int)(v106 ? 0 : 3);
+    float v130[8];
+    load_bf16_8(v130 + 0, (const unsigned short*)v121 + ((((((v100 + col0) / 2048) - v116) + v124) * 2048) + ((v100 + col0) % 2048)), ((!(((v100 + col0) / 2048) < v116)) && v94));
     const int v16 = (int)(v12 * 1024);
-    const bool v26 = (long long)rank == 0;
-    const int v28 = (int)(v26 ? 0 : 5);
-    const int v32 = (int)(v26 ? 5 : 3);
-    unsigned char* const v34 = peers.base[0] + p7;
-    float v38[8];
-    load_bf16_8(v38 + 0, (const unsigned short*)v34 + ((((((v16 + col0) / 2048) - 0) + v28) * 2048) + ((v16 + col0) % 2048)), (((v16 + col0) / 2048) < v32));
-    const int v41 = (int)(v26 ? 0 : 3);
-    unsigned char* const v46 = peers.base[1] + p7;
-    float v49[8];
-    load_bf16_8(v49 + 0, (const unsigned short*)v46 + ((((((v16 + col0) / 2048) - v32) + v41) * 2048) + ((v16 + col0) % 2048)), (!(((v16 + col0) / 2048) < v32)));
+    const int v32 = (int)(((long long)rank == 0) ? 5 : 3);
     float v50[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v50[i] = (((v16 + (col0 + i % 8)) / 2048) < v32) ? v38[i] : v49[i];
     store_bf16_8((unsigned short*)p8 + (v16 + col0), v50 + 0, true);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v38[i] = v119[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v49[i] = v130[i];
   }
   const long long v53 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v53);

@@ -220,18 +220,34 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
     const long long v38 = (v20 % 4) * 64;
     const long long v41 = (min_i64((v38 + 64), p7)) * 2048;
     const long long v42 = v38 * 2048;
+    const bool v232 = v42 < v41;
+    unsigned char* const v234 = v27 + (v42 * 2);
+    const long long v236 = v41 - v42;
+    float v239[32];
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      load_bf16_8(v239 + i, (const unsigned short*)v234 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v236) && v232));
+    float v51[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v51[i] = v239[i];
     for (long long v44 = v42; v44 < v41; v44 += 4096) {
-      const long long v47 = v41 - v44;
-      const long long v49 = v44 * 2;
-      unsigned char* const v50 = v27 + v49;
-      float v51[32];
+      const long long v240 = v44 + 4096;
+      const bool v241 = v240 < v41;
+      unsigned char* const v243 = v27 + (v240 * 2);
+      const long long v245 = v41 - v240;
+      float v248[32];
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        load_bf16_8(v51 + i, (const unsigned short*)v50 + (col0 + i % 8 + i / 8 % 4 * 1024), ((col0 + i % 8 + i / 8 % 4 * 1024) < v47));
-      unsigned char* const v52 = v35 + v49;
+        load_bf16_8(v248 + i, (const unsigned short*)v243 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v245) && v241));
+      const long long v47 = v41 - v44;
+      unsigned char* const v52 = v35 + (v44 * 2);
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
         store_bf16_8((unsigned short*)v52 + (col0 + i % 8 + i / 8 % 4 * 1024), v51 + i, ((col0 + i % 8 + i / 8 % 4 * 1024) < v47));
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        v51[i] = v248[i];
     }
     const bool v55 = v20 < 28;
     const long long v56 = 32 + v20;

@@ -175,25 +175,59 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
   const long long v16 = (long long)blockIdx.x + (((((long long)rank + 8) - ((long long)blockIdx.x % 8)) % 8) * (long long)gridDim.x);
   const long long v17 = (long long)gridDim.x * 8;
+  unsigned char* const v73 = multicast + p7;
+  unsigned char* const v78 = v73 + ((v16 * 2048) * 2);
+  float v80[8];
+  multimem_reduce_bf16_8(v80 + 0, v78, col0, (v16 < p6));
+  float v31[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v31[i] = v80[i];
   for (long long v19 = v16; v19 < p6; v19 += v17) {
+    const long long v81 = v19 + v17;
+    unsigned char* const v84 = multicast + p7;
+    unsigned char* const v89 = v84 + ((v81 * 2048) * 2);
+    float v91[8];
+    multimem_reduce_bf16_8(v91 + 0, v89, col0, (v81 < p6));
     unsigned char* const v24 = multicast + p7;
     unsigned char* const v30 = v24 + ((v19 * 2048) * 2);
-    float v31[8];
-    multimem_reduce_bf16_8(v31 + 0, v30, col0, true);
     multimem_store_bf16_8(v31 + 0, v30, col0, true);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v31[i] = v91[i];
   }
   const long long v33 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v33);
   if (!wait(comm, peers, v33)) return;
+  const bool v92 = (long long)blockIdx.x < p6;
+  unsigned char* const v94 = peers.base[(long long)rank] + p7;
+  const long long v98 = ((long long)blockIdx.x * 2048) * 2;
+  unsigned char* const v99 = v94 + v98;
+  float v101[8];
+  load_bf16_8(v101 + 0, (const unsigned short*)v99 + col0, v92);
+  unsigned char* const v103 = p9 + v98;
+  float v104[8];
+  load_bf16_8(v104 + 0, (const unsigned short*)v103 + col0, v92);
+  float v47[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v47[i] = v101[i];
+  float v50[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v50[i] = v104[i];
   for (long long v36 = (long long)blockIdx.x; v36 < p6; v36 += (long long)gridDim.x) {
-    unsigned char* const v40 = peers.base[(long long)rank] + p7;
+    const long long v105 = v36 + (long long)gridDim.x;
+    const bool v106 = v105 < p6;
+    unsigned char* const v108 = peers.base[(long long)rank] + p7;
+    const long long v112 = (v105 * 2048) * 2;
+    unsigned char* const v113 = v108 + v112;
+    float v115[8];
+    load_bf16_8(v115 + 0, (const unsigned short*)v113 + col0, v106);
+    unsigned char* const v117 = p9 + v112;
+    float v118[8];
+    load_bf16_8(v118 + 0, (const unsigned short*)v117 + col0, v106);
     const long long v45 = (v36 * 2048) * 2;
-    unsigned char* const v46 = v40 + v45;
-    float v47[8];
-    load_bf16_8(v47 + 0, (const unsigned short*)v46 + col0, true);
-    unsigned char* const v49 = p9 + v45;
-    float v50[8];
-    load_bf16_8(v50 + 0, (const unsigned short*)v49 + col0, true);
     float v52[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -232,6 +266,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     store_bf16_8((unsigned short*)v66 + col0, v63 + 0, true);
     unsigned char* const v69 = p12 + v45;
     store_bf16_8((unsigned short*)v69 + col0, v52 + 0, true);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v47[i] = v115[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v50[i] = v118[i];
   }
   close_comm(comm);
 }

@@ -201,26 +201,59 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_con
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
   const long long v16 = (long long)blockIdx.x + (((((long long)rank + 3) - ((long long)blockIdx.x % 3)) % 3) * (long long)gridDim.x);
   const long long v17 = (long long)gridDim.x * 3;
+  const bool v52 = v16 < p6;
+  unsigned char* const v54 = multicast + p8;
+  const int v57 = (int)(v16 * 1024);
+  float v63[8];
+  multimem_reduce_part_f16_8(v63 + 0, peers, multicast, v54, (v57 + col0), (((v57 + col0) < p7) && v52), (((v57 + (col0 + (0 + 1) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 2) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 3) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 4) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 5) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 6) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 7) % 8)) < p7) && v52));
+  float v32[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v32[i] = v63[i];
   for (long long v19 = v16; v19 < p6; v19 += v17) {
+    const long long v64 = v19 + v17;
+    const bool v65 = v64 < p6;
+    unsigned char* const v67 = multicast + p8;
+    const int v70 = (int)(v64 * 1024);
+    float v76[8];
+    multimem_reduce_part_f16_8(v76 + 0, peers, multicast, v67, (v70 + col0), (((v70 + col0) < p7) && v65), (((v70 + (col0 + (0 + 1) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 2) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 3) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 4) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 5) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 6) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 7) % 8)) < p7) && v65));
     const int v23 = (int)(v19 * 1024);
     unsigned char* const v30 = multicast + p8;
-    float v32[8];
-    multimem_reduce_part_f16_8(v32 + 0, peers, multicast, v30, (v23 + col0), ((v23 + col0) < p7), ((v23 + (col0 + (0 + 1) % 8)) < p7), ((v23 + (col0 + (0 + 2) % 8)) < p7), ((v23 + (col0 + (0 + 3) % 8)) < p7), ((v23 + (col0 + (0 + 4) % 8)) < p7), ((v23 + (col0 + (0 + 5) % 8)) < p7), ((v23 + (col0 + (0 + 6) % 8)) < p7), ((v23 + (col0 + (0 + 7) % 8)) < p7));
     multimem_store_part_f16_8(v32 + 0, peers, multicast, v30, (v23 + col0), ((v23 + col0) < p7), ((v23 + (col0 + (0 + 1) % 8)) < p7), ((v23 + (col0 + (0 + 2) % 8)) < p7), ((v23 + (col0 + (0 + 3) % 8)) < p7), ((v23 + (col0 + (0 + 4) % 8)) < p7), ((v23 + (col0 + (0 + 5) % 8)) < p7), ((v23 + (col0 + (0 + 6) % 8)) < p7), ((v23 + (col0 + (0 + 7) % 8)) < p7));
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v32[i] = v76[i];
   }
   const long long v34 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v34);
   if (!wait(comm, peers, v34)) return;
+  const bool v77 = (long long)blockIdx.x < p6;
+  unsigned char* const v79 = peers.base[(long long)rank] + p8;
+  const int v82 = (int)((long long)blockIdx.x * 1024);
+  float v88[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    load_f16_1(v88 + i, (const unsigned short*)v79 + (v82 + (col0 + i % 8)), (((v82 + (col0 + i % 8)) < p7) && v77));
+  float v49[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v49[i] = v88[i];
   for (long long v37 = (long long)blockIdx.x; v37 < p6; v37 += (long long)gridDim.x) {
-    const int v41 = (int)(v37 * 1024);
-    unsigned char* const v47 = peers.base[(long long)rank] + p8;
-    float v49[8];
+    const long long v89 = v37 + (long long)gridDim.x;
+    const bool v90 = v89 < p6;
+    unsigned char* const v92 = peers.base[(long long)rank] + p8;
+    const int v95 = (int)(v89 * 1024);
+    float v101[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load_f16_1(v49 + i, (const unsigned short*)v47 + (v41 + (col0 + i % 8)), ((v41 + (col0 + i % 8)) < p7));
+      load_f16_1(v101 + i, (const unsigned short*)v92 + (v95 + (col0 + i % 8)), (((v95 + (col0 + i % 8)) < p7) && v90));
+    const int v41 = (int)(v37 * 1024);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       store_f16_1((unsigned short*)p10 + (v41 + (col0 + i % 8)), v49 + i, ((v41 + (col0 + i % 8)) < p7));
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v49[i] = v101[i];
   }
   close_comm(comm);
 }

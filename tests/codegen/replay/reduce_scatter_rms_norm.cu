@@ -154,24 +154,60 @@ extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_n
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
+  const bool v63 = (long long)blockIdx.x < p7;
+  unsigned char* const v66 = peers.base[0] + p8;
+  const long long v72 = (((long long)blockIdx.x + ((long long)rank * p7)) * 2048) * 2;
+  unsigned char* const v73 = v66 + v72;
+  float v75[8];
+  load_bf16_8(v75 + 0, (const unsigned short*)v73 + col0, v63);
+  unsigned char* const v77 = peers.base[1] + p8;
+  unsigned char* const v78 = v77 + v72;
+  float v79[8];
+  load_bf16_8(v79 + 0, (const unsigned short*)v78 + col0, v63);
+  unsigned char* const v80 = peers.base[2] + p8;
+  unsigned char* const v81 = v80 + v72;
+  float v82[8];
+  load_bf16_8(v82 + 0, (const unsigned short*)v81 + col0, v63);
+  unsigned char* const v84 = peers.base[3] + p8;
+  unsigned char* const v85 = v84 + v72;
+  float v86[8];
+  load_bf16_8(v86 + 0, (const unsigned short*)v85 + col0, v63);
+  float v26[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v26[i] = v75[i];
+  float v29[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v29[i] = v79[i];
+  float v33[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v33[i] = v82[i];
+  float v38[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v38[i] = v86[i];
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    unsigned char* const v19 = peers.base[0] + p8;
-    const long long v24 = ((v12 + ((long long)rank * p7)) * 2048) * 2;
-    unsigned char* const v25 = v19 + v24;
-    float v26[8];
-    load_bf16_8(v26 + 0, (const unsigned short*)v25 + col0, true);
-    unsigned char* const v27 = peers.base[1] + p8;
-    unsigned char* const v28 = v27 + v24;
-    float v29[8];
-    load_bf16_8(v29 + 0, (const unsigned short*)v28 + col0, true);
-    unsigned char* const v31 = peers.base[2] + p8;
-    unsigned char* const v32 = v31 + v24;
-    float v33[8];
-    load_bf16_8(v33 + 0, (const unsigned short*)v32 + col0, true);
-    unsigned char* const v36 = peers.base[3] + p8;
-    unsigned char* const v37 = v36 + v24;
-    float v38[8];
-    load_bf16_8(v38 + 0, (const unsigned short*)v37 + col0, true);
+    const long long v87 = v12 + (long long)gridDim.x;
+    const bool v88 = v87 < p7;
+    unsigned char* const v91 = peers.base[0] + p8;
+    const long long v97 = ((v87 + ((long long)rank * p7)) * 2048) * 2;
+    unsigned char* const v98 = v91 + v97;
+    float v100[8];
+    load_bf16_8(v100 + 0, (const unsigned short*)v98 + col0, v88);
+    unsigned char* const v102 = peers.base[1] + p8;
+    unsigned char* const v103 = v102 + v97;
+    float v104[8];
+    load_bf16_8(v104 + 0, (const unsigned short*)v103 + col0, v88);
+    unsigned char* const v105 = peers.base[2] + p8;
+    unsigned char* const v106 = v105 + v97;
+    float v107[8];
+    load_bf16_8(v107 + 0, (const unsigned short*)v106 + col0, v88);
+    unsigned char* const v109 = peers.base[3] + p8;
+    unsigned char* const v110 = v109 + v97;
+    float v111[8];
+    load_bf16_8(v111 + 0, (const unsigned short*)v110 + col0, v88);
     float v42[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -208,6 +244,18 @@ extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_n
       v53[i] = (v42[i] * v49[0]) * v52[i];
     unsigned char* const v58 = p10 + ((v12 * 2048) * 2);
     store_bf16_8((unsigned short*)v58 + col0, v53 + 0, true);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v26[i] = v100[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v29[i] = v104[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v33[i] = v107[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v38[i] = v111[i];
   }
   const long long v60 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v60);

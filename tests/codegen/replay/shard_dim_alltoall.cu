@@ -151,32 +151,87 @@ extern "C" __global__ void __launch_bounds__(128, 1) shard_dim_alltoall(const __
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
+  const bool v86 = (long long)blockIdx.x < p7;
+  unsigned char* const v89 = peers.base[0] + p9;
+  const int v92 = (int)((long long)blockIdx.x * 1024);
+  const int v101 = (int)((long long)rank * 512);
+  const int v107 = (int)p10;
+  float v111[8];
+  load_bf16_8(v111 + 0, (const unsigned short*)v89 + ((((v92 + col0) / 512) * 2048) + (((v92 + col0) % 512) + v101)), ((((v92 + col0) < p8) && (((v92 + col0) / 512) < v107)) && v86));
+  unsigned char* const v113 = peers.base[1] + p9;
+  const int v115 = (int)p11;
+  const int v121 = (int)p7;
+  float v125[8];
+  load_bf16_8(v125 + 0, (const unsigned short*)v113 + (((((v92 + col0) / 512) + v115) * 2048) + (((v92 + col0) % 512) + v101)), (((((v92 + col0) < p8) && (!(((v92 + col0) / 512) < v107))) && (((v92 + col0) / 512) < v121)) && v86));
+  unsigned char* const v127 = peers.base[2] + p9;
+  const int v129 = (int)p12;
+  const int v136 = (int)p13;
+  float v140[8];
+  load_bf16_8(v140 + 0, (const unsigned short*)v127 + (((((v92 + col0) / 512) + v129) * 2048) + (((v92 + col0) % 512) + v101)), (((((v92 + col0) < p8) && (!(((v92 + col0) / 512) < v121))) && (((v92 + col0) / 512) < v136)) && v86));
+  unsigned char* const v142 = peers.base[3] + p9;
+  const int v144 = (int)p14;
+  float v151[8];
+  load_bf16_8(v151 + 0, (const unsigned short*)v142 + (((((v92 + col0) / 512) + v144) * 2048) + (((v92 + col0) % 512) + v101)), ((((v92 + col0) < p8) && (!(((v92 + col0) / 512) < v136))) && v86));
+  float v38[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v38[i] = v111[i];
+  float v50[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v50[i] = v125[i];
+  float v64[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v64[i] = v140[i];
+  float v77[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v77[i] = v151[i];
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
+    const long long v152 = v12 + (long long)gridDim.x;
+    const bool v153 = v152 < p7;
+    unsigned char* const v156 = peers.base[0] + p9;
+    const int v159 = (int)(v152 * 1024);
+    const int v168 = (int)((long long)rank * 512);
+    const int v174 = (int)p10;
+    float v178[8];
+    load_bf16_8(v178 + 0, (const unsigned short*)v156 + ((((v159 + col0) / 512) * 2048) + (((v159 + col0) % 512) + v168)), ((((v159 + col0) < p8) && (((v159 + col0) / 512) < v174)) && v153));
+    unsigned char* const v180 = peers.base[1] + p9;
+    const int v182 = (int)p11;
+    const int v188 = (int)p7;
+    float v192[8];
+    load_bf16_8(v192 + 0, (const unsigned short*)v180 + (((((v159 + col0) / 512) + v182) * 2048) + (((v159 + col0) % 512) + v168)), (((((v159 + col0) < p8) && (!(((v159 + col0) / 512) < v174))) && (((v159 + col0) / 512) < v188)) && v153));
+    unsigned char* const v194 = peers.base[2] + p9;
+    const int v196 = (int)p12;
+    const int v203 = (int)p13;
+    float v207[8];
+    load_bf16_8(v207 + 0, (const unsigned short*)v194 + (((((v159 + col0) / 512) + v196) * 2048) + (((v159 + col0) % 512) + v168)), (((((v159 + col0) < p8) && (!(((v159 + col0) / 512) < v188))) && (((v159 + col0) / 512) < v203)) && v153));
+    unsigned char* const v209 = peers.base[3] + p9;
+    const int v211 = (int)p14;
+    float v218[8];
+    load_bf16_8(v218 + 0, (const unsigned short*)v209 + (((((v159 + col0) / 512) + v211) * 2048) + (((v159 + col0) % 512) + v168)), ((((v159 + col0) < p8) && (!(((v159 + col0) / 512) < v203))) && v153));
     const int v16 = (int)(v12 * 1024);
-    const int v26 = (int)((long long)rank * 512);
     const int v31 = (int)p10;
-    unsigned char* const v33 = peers.base[0] + p9;
-    float v38[8];
-    load_bf16_8(v38 + 0, (const unsigned short*)v33 + ((((v16 + col0) / 512) * 2048) + (((v16 + col0) % 512) + v26)), (((v16 + col0) < p8) && (((v16 + col0) / 512) < v31)));
-    const int v40 = (int)p11;
     const int v42 = (int)p7;
-    unsigned char* const v45 = peers.base[1] + p9;
-    float v50[8];
-    load_bf16_8(v50 + 0, (const unsigned short*)v45 + (((((v16 + col0) / 512) + v40) * 2048) + (((v16 + col0) % 512) + v26)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 512) < v31))) && (((v16 + col0) / 512) < v42)));
-    const int v52 = (int)p12;
     const int v55 = (int)p13;
-    unsigned char* const v59 = peers.base[2] + p9;
-    float v64[8];
-    load_bf16_8(v64 + 0, (const unsigned short*)v59 + (((((v16 + col0) / 512) + v52) * 2048) + (((v16 + col0) % 512) + v26)), ((((v16 + col0) < p8) && (!(((v16 + col0) / 512) < v42))) && (((v16 + col0) / 512) < v55)));
-    const int v66 = (int)p14;
-    unsigned char* const v73 = peers.base[3] + p9;
-    float v77[8];
-    load_bf16_8(v77 + 0, (const unsigned short*)v73 + (((((v16 + col0) / 512) + v66) * 2048) + (((v16 + col0) % 512) + v26)), (((v16 + col0) < p8) && (!(((v16 + col0) / 512) < v55))));
     float v80[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v80[i] = (((v16 + (col0 + i % 8)) / 512) < v31) ? v38[i] : ((((v16 + (col0 + i % 8)) / 512) < v42) ? v50[i] : ((((v16 + (col0 + i % 8)) / 512) < v55) ? v64[i] : v77[i]));
     store_bf16_8((unsigned short*)p16 + (v16 + col0), v80 + 0, ((v16 + col0) < p8));
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v38[i] = v178[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v50[i] = v192[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v64[i] = v207[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v77[i] = v218[i];
   }
   const long long v83 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v83);

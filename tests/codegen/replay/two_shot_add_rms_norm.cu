@@ -156,61 +156,174 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
   const long long v17 = (long long)blockIdx.x + (((((long long)rank + 8) - ((long long)blockIdx.x % 8)) % 8) * (long long)gridDim.x);
   const long long v18 = (long long)gridDim.x * 8;
+  const bool v114 = v17 < p7;
+  unsigned char* const v117 = peers.base[0] + p8;
+  const long long v121 = (v17 * 2048) * 2;
+  unsigned char* const v122 = v117 + v121;
+  float v124[8];
+  load_bf16_8(v124 + 0, (const unsigned short*)v122 + col0, v114);
+  unsigned char* const v126 = peers.base[1] + p8;
+  unsigned char* const v127 = v126 + v121;
+  float v128[8];
+  load_bf16_8(v128 + 0, (const unsigned short*)v127 + col0, v114);
+  unsigned char* const v129 = peers.base[2] + p8;
+  unsigned char* const v130 = v129 + v121;
+  float v131[8];
+  load_bf16_8(v131 + 0, (const unsigned short*)v130 + col0, v114);
+  unsigned char* const v133 = peers.base[3] + p8;
+  unsigned char* const v134 = v133 + v121;
+  float v135[8];
+  load_bf16_8(v135 + 0, (const unsigned short*)v134 + col0, v114);
+  unsigned char* const v137 = peers.base[4] + p8;
+  unsigned char* const v138 = v137 + v121;
+  float v139[8];
+  load_bf16_8(v139 + 0, (const unsigned short*)v138 + col0, v114);
+  unsigned char* const v141 = peers.base[5] + p8;
+  unsigned char* const v142 = v141 + v121;
+  float v143[8];
+  load_bf16_8(v143 + 0, (const unsigned short*)v142 + col0, v114);
+  unsigned char* const v145 = peers.base[6] + p8;
+  unsigned char* const v146 = v145 + v121;
+  float v147[8];
+  load_bf16_8(v147 + 0, (const unsigned short*)v146 + col0, v114);
+  unsigned char* const v149 = peers.base[7] + p8;
+  unsigned char* const v150 = v149 + v121;
+  float v151[8];
+  load_bf16_8(v151 + 0, (const unsigned short*)v150 + col0, v114);
+  float v32[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v32[i] = v124[i];
+  float v35[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v35[i] = v128[i];
+  float v39[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v39[i] = v131[i];
+  float v44[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v44[i] = v135[i];
+  float v49[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v49[i] = v139[i];
+  float v54[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v54[i] = v143[i];
+  float v59[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v59[i] = v147[i];
+  float v64[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v64[i] = v151[i];
   for (long long v20 = v17; v20 < p7; v20 += v18) {
-    unsigned char* const v25 = peers.base[0] + p8;
-    const long long v30 = (v20 * 2048) * 2;
-    unsigned char* const v31 = v25 + v30;
-    float v32[8];
-    load_bf16_8(v32 + 0, (const unsigned short*)v31 + col0, true);
-    unsigned char* const v33 = peers.base[1] + p8;
-    unsigned char* const v34 = v33 + v30;
-    float v35[8];
-    load_bf16_8(v35 + 0, (const unsigned short*)v34 + col0, true);
-    unsigned char* const v37 = peers.base[2] + p8;
-    unsigned char* const v38 = v37 + v30;
-    float v39[8];
-    load_bf16_8(v39 + 0, (const unsigned short*)v38 + col0, true);
-    unsigned char* const v42 = peers.base[3] + p8;
-    unsigned char* const v43 = v42 + v30;
-    float v44[8];
-    load_bf16_8(v44 + 0, (const unsigned short*)v43 + col0, true);
-    unsigned char* const v47 = peers.base[4] + p8;
-    unsigned char* const v48 = v47 + v30;
-    float v49[8];
-    load_bf16_8(v49 + 0, (const unsigned short*)v48 + col0, true);
-    unsigned char* const v52 = peers.base[5] + p8;
-    unsigned char* const v53 = v52 + v30;
-    float v54[8];
-    load_bf16_8(v54 + 0, (const unsigned short*)v53 + col0, true);
-    unsigned char* const v57 = peers.base[6] + p8;
-    unsigned char* const v58 = v57 + v30;
-    float v59[8];
-    load_bf16_8(v59 + 0, (const unsigned short*)v58 + col0, true);
-    unsigned char* const v62 = peers.base[7] + p8;
-    unsigned char* const v63 = v62 + v30;
-    float v64[8];
-    load_bf16_8(v64 + 0, (const unsigned short*)v63 + col0, true);
+    const long long v152 = v20 + v18;
+    const bool v153 = v152 < p7;
+    unsigned char* const v156 = peers.base[0] + p8;
+    const long long v160 = (v152 * 2048) * 2;
+    unsigned char* const v161 = v156 + v160;
+    float v163[8];
+    load_bf16_8(v163 + 0, (const unsigned short*)v161 + col0, v153);
+    unsigned char* const v165 = peers.base[1] + p8;
+    unsigned char* const v166 = v165 + v160;
+    float v167[8];
+    load_bf16_8(v167 + 0, (const unsigned short*)v166 + col0, v153);
+    unsigned char* const v168 = peers.base[2] + p8;
+    unsigned char* const v169 = v168 + v160;
+    float v170[8];
+    load_bf16_8(v170 + 0, (const unsigned short*)v169 + col0, v153);
+    unsigned char* const v172 = peers.base[3] + p8;
+    unsigned char* const v173 = v172 + v160;
+    float v174[8];
+    load_bf16_8(v174 + 0, (const unsigned short*)v173 + col0, v153);
+    unsigned char* const v176 = peers.base[4] + p8;
+    unsigned char* const v177 = v176 + v160;
+    float v178[8];
+    load_bf16_8(v178 + 0, (const unsigned short*)v177 + col0, v153);
+    unsigned char* const v180 = peers.base[5] + p8;
+    unsigned char* const v181 = v180 + v160;
+    float v182[8];
+    load_bf16_8(v182 + 0, (const unsigned short*)v181 + col0, v153);
+    unsigned char* const v184 = peers.base[6] + p8;
+    unsigned char* const v185 = v184 + v160;
+    float v186[8];
+    load_bf16_8(v186 + 0, (const unsigned short*)v185 + col0, v153);
+    unsigned char* const v188 = peers.base[7] + p8;
+    unsigned char* const v189 = v188 + v160;
+    float v190[8];
+    load_bf16_8(v190 + 0, (const unsigned short*)v189 + col0, v153);
     float v65[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v65[i] = ((((((v32[i] + v35[i]) + v39[i]) + v44[i]) + v49[i]) + v54[i]) + v59[i]) + v64[i];
     unsigned char* const v67 = peers.base[(long long)rank] + p8;
-    unsigned char* const v68 = v67 + v30;
+    unsigned char* const v68 = v67 + ((v20 * 2048) * 2);
     store_bf16_8((unsigned short*)v68 + col0, v65 + 0, true);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v32[i] = v163[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v35[i] = v167[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v39[i] = v170[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v44[i] = v174[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v49[i] = v178[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v54[i] = v182[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v59[i] = v186[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v64[i] = v190[i];
   }
   const long long v70 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v70);
   if (!wait(comm, peers, v70)) return;
+  const bool v191 = (long long)blockIdx.x < p7;
+  const long long v195 = ((long long)blockIdx.x + ((long long)blockIdx.x / (long long)gridDim.x)) % 8;
+  unsigned char* const v196 = peers.base[v195] + p8;
+  const long long v200 = ((long long)blockIdx.x * 2048) * 2;
+  unsigned char* const v201 = v196 + v200;
+  float v203[8];
+  load_bf16_8(v203 + 0, (const unsigned short*)v201 + col0, v191);
+  unsigned char* const v205 = p9 + v200;
+  float v206[8];
+  load_bf16_8(v206 + 0, (const unsigned short*)v205 + col0, v191);
+  float v87[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v87[i] = v203[i];
+  float v90[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v90[i] = v206[i];
   for (long long v73 = (long long)blockIdx.x; v73 < p7; v73 += (long long)gridDim.x) {
-    const long long v77 = ((long long)blockIdx.x + (v73 / (long long)gridDim.x)) % 8;
-    unsigned char* const v80 = peers.base[v77] + p8;
+    const long long v207 = v73 + (long long)gridDim.x;
+    const bool v208 = v207 < p7;
+    const long long v212 = ((long long)blockIdx.x + (v207 / (long long)gridDim.x)) % 8;
+    unsigned char* const v213 = peers.base[v212] + p8;
+    const long long v217 = (v207 * 2048) * 2;
+    unsigned char* const v218 = v213 + v217;
+    float v220[8];
+    load_bf16_8(v220 + 0, (const unsigned short*)v218 + col0, v208);
+    unsigned char* const v222 = p9 + v217;
+    float v223[8];
+    load_bf16_8(v223 + 0, (const unsigned short*)v222 + col0, v208);
     const long long v85 = (v73 * 2048) * 2;
-    unsigned char* const v86 = v80 + v85;
-    float v87[8];
-    load_bf16_8(v87 + 0, (const unsigned short*)v86 + col0, true);
-    unsigned char* const v89 = p9 + v85;
-    float v90[8];
-    load_bf16_8(v90 + 0, (const unsigned short*)v89 + col0, true);
     float v92[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -249,6 +362,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     store_bf16_8((unsigned short*)v106 + col0, v103 + 0, true);
     unsigned char* const v109 = p12 + v85;
     store_bf16_8((unsigned short*)v109 + col0, v92 + 0, true);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v87[i] = v220[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v90[i] = v223[i];
   }
   const long long v111 = (long long)gridDim.x + v70;
   if (p6) signal(comm, peers, v111);
