@@ -22,7 +22,8 @@ struct PassConfig {
   /// lower_collectives: all-gathers and reduce-scatters are copies between the ranks, which run
   /// beside the kernels, where they can be: along dim 0.
   bool by_copies = false;
-  /// The same only where other kernels hide them, so that they expose less time than a kernel takes.
+  /// The same only where other kernels hide them, so that they expose less time than a kernel
+  /// takes.
   bool hide_by_copies = true;
   /// micro_pipeline: leave alone the gathers and scatters that other matmuls can hide, for a
   /// scheduler that overlaps them.
@@ -41,8 +42,8 @@ struct PassConfig {
   /// scheduling pass. None: 0.
   std::optional<double> overlap_peak_memory_budget = {};
 
-  // The other scheduling passes. These have the names of Inductor's settings, but no collective passes
-  // another one unless told so.
+  // The other scheduling passes. These have the names of Inductor's settings, but no collective
+  // passes another one unless told so.
 
   /// align_runtimes: a file of measured times, {"NODE": ns, "NODE": [ns on each rank]}.
   std::string runtime_estimations = {};

@@ -186,7 +186,7 @@ struct Program {
   int warps_m = 1;  ///< arrangement of warps over a dot's result
   int world = 0;    ///< ranks of the group, when it communicates
   bool communicates = false;
-  bool in_place = false;  ///< operands may lie in one place
+  bool in_place = false;           ///< operands may lie in one place
   std::int64_t flag_slots = 0;     ///< of the step: a slot has a flag of each rank
   std::int64_t scratch_bytes = 0;  ///< that peers write, in the symmetric arena
   std::vector<Layout> layouts;
