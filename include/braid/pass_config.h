@@ -13,8 +13,8 @@ struct PassConfig {
   std::vector<std::string> enable;
   /// sequence_parallel: the dim that the tokens lie along. None: dim 0 of a matrix, dim 1 of more.
   std::optional<std::int64_t> sequence_dim;
-  /// micro_pipeline, and lower_collectives of what it fused: pipeline also where the cost model
-  /// sees no gain.
+  /// sequence_parallel, micro_pipeline, and lower_collectives of what that fused: split and
+  /// pipeline also where the cost model sees no gain.
   bool always_pipeline = false;
   /// lower_collectives: a fused collective runs within the kernel of its matmuls wherever there is
   /// one.

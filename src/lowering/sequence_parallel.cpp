@@ -9,6 +9,7 @@
 #include "ir/op_registry.h"
 #include "lowering/analysis/gathered.h"
 #include "lowering/analysis/shards.h"
+#include "lowering/micro_pipeline/pipeline_cost.h"
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 
@@ -32,12 +33,22 @@
 //   - a sequence dim that the ranks do not divide, or that the norm works along;
 //   - a view that mixes the sequence dim with others;
 //   - residuals and weights that may differ between the ranks;
-//   - memory that something overwrites.
+//   - memory that something overwrites;
+//   - what the cost model sees no gain in, for the graph as a whole, with symbols at their maximum
+//     and with micro_pipeline behind it where that runs: a reduce-scatter and an all-gather are two
+//     launches where an all-reduce is one. PassConfig::always_pipeline splits there, too.
 //
 // ShardPlan decides, for the whole graph; then one sweep writes it down. Readers of a whole value,
 // graph outputs among them, get one all_gather together; readers of a whole all_reduce keep that.
 namespace braid {
 namespace {
+
+constexpr ReasonCode kGain{"sequence_parallel.gain",
+                           "{how}; the graph takes {us:.1f} us, not split {plain_us:.1f} us, on "
+                           "{device}"};
+constexpr ReasonCode kNoGain{"sequence_parallel.no_gain",
+                             "split, the graph takes {us:.1f} us, as it is {plain_us:.1f} us, on "
+                             "{device}"};
 
 class SequenceParallel {
  public:
@@ -179,6 +190,32 @@ class SequenceParallel {
   std::map<std::pair<ValueId, Shard>, ValueId> cuts_;
 };
 
+/// With what micro_pipeline makes of it where that is to run.
+double estimate_ns(const Graph& graph, const PassContext& context) {
+  PassContext apart = context;
+  const Bindings bindings = max_bindings(graph.symbols());
+  const DeviceModel& device = device_model(context.target);
+  const std::optional<Graph> pipelined =
+      runs(micro_pipeline, context.config) ? micro_pipeline.run(graph, apart) : std::nullopt;
+  return graph_ns(pipelined ? *pipelined : graph, bindings, device);
+}
+
+/// Whether the split graph is quicker; says so in the remarks.
+bool gains(const Graph& graph, const Graph& split, const PassContext& context,
+           std::vector<Remark>& remarks) {
+  constexpr double kMicro = 1e3;
+  const double plain_us = estimate_ns(graph, context) / kMicro;
+  const double us = estimate_ns(split, context) / kMicro;
+  const std::string_view device = device_model(context.target).name;
+  for (Remark& remark : remarks) {
+    if (!remark.applied) continue;
+    remark.applied = us < plain_us;
+    remark.reason = remark.applied ? Reason(kGain, std::move(remark.reason), us, plain_us, device)
+                                   : Reason(kNoGain, us, plain_us, device);
+  }
+  return us < plain_us;
+}
+
 std::optional<Graph> run(const Graph& graph, PassContext& context) {
   std::optional<Graph> result;
   std::vector<Remark> remarks;
@@ -196,6 +233,8 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
     changed = !plan.empty();
     if (changed) result = without_dead_nodes(SequenceParallel(now, plan).run());
   }
+  const bool asked = context.config.always_pipeline;
+  if (result && !asked && !gains(graph, *result, context, remarks)) result.reset();
   context.remarks.insert(context.remarks.end(), remarks.begin(), remarks.end());
   return result;
 }

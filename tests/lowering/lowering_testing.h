@@ -17,6 +17,13 @@ inline PassContext sm80() {
   return context;
 }
 
+/// Splits and fuses whatever is legal: the graphs of most tests are too small to gain.
+inline PassContext eager() {
+  PassContext context = sm80();
+  context.config.always_pipeline = true;
+  return context;
+}
+
 /// All-reduces read the operands of all ranks, however small they are.
 inline PassContext in_one_shot() {
   PassContext context = sm80();

@@ -8,13 +8,6 @@
 
 namespace braid::testing {
 
-/// Fuses whatever is legal: the graphs of these tests are too small to gain.
-inline PassContext eager() {
-  PassContext context = sm80();
-  context.config.always_pipeline = true;
-  return context;
-}
-
 /// micro_pipeline on a canonical graph. Checks what holds of every result: the verifier, the
 /// values, also of the decomposition, and that a second application changes nothing.
 inline Graph pipelined(const Graph& graph, PassContext& context) {

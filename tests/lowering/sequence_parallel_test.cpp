@@ -50,18 +50,19 @@ using Build = std::function<Graph(int world)>;
 /// values are the same bits (reduce_scatter adds in the order of all_reduce), and a second
 /// application changes nothing; the result is that of 4 ranks.
 Graph applied(const Build& build, PassContext& context) {
-  const PassConfig config = context.config;
+  PassConfig config = context.config;
+  config.always_pipeline = true;
   Graph result;
   for (int world : {2, 4}) {
     SCOPED_TRACE(world);
     const Graph graph = build(world);
     verify(graph);
-    context = sm80();
+    context = eager();
     context.config = config;
     result = sequence_parallel(graph, context);
     verify(result);
     expect_same_values(graph, result);
-    PassContext again = sm80();
+    PassContext again = eager();
     again.config = config;
     EXPECT_EQ(to_json(sequence_parallel(result, again)), to_json(result));
     for (const Remark& remark : again.remarks) EXPECT_FALSE(remark.applied) << remark.reason.text();
@@ -189,7 +190,7 @@ TEST(SequenceParallel, TheSequenceDimCanBeConfigured) {
 // A1-02, A1-07, C-26: a sum is judged by the ranks of its own group.
 TEST(SequenceParallel, RefusesWhatTheRanksDoNotDivide) {
   const auto run = [](const char* shape, int world) {
-    PassContext context = sm80();
+    PassContext context = eager();
     static_cast<void>(
         sequence_parallel(graph_of(input("x", shape) + "," + kG,
                                    joined({sum_of("s", "x"), rms("n", "s")}), R"("n")", world),
@@ -301,7 +302,7 @@ TEST(SequenceParallel, AGatheredResidualIsWhole) {
 
 // The same of a residual that someone else overwrites meanwhile: no chunk of it may be read later.
 TEST(SequenceParallel, AGatheredChunkThatIsOverwrittenIsCut) {
-  PassContext context = sm80();
+  PassContext context = eager();
   const Graph graph = sequence_parallel(
       graph_of(kX + "," + kG + "," + input("p", R"("T", 8)") + "," + input("o", R"("T", 8)"),
                joined({node("q", "all_gather_into_tensor", R"("p")", R"("group": "tp")"),
@@ -323,7 +324,7 @@ TEST(SequenceParallel, MultipleOfIsAProof) {
         joined({sum_of("s", "x"), node("v", "view", R"("s")", R"("shape": [2, "T", 8])"),
                 rms("n", "v")}) +
         R"(], "outputs": ["n"]})");
-    PassContext context = sm80();
+    PassContext context = eager();
     const Graph result = sequence_parallel(graph, context);
     verify(result);
     // What it writes is read back.
@@ -642,7 +643,7 @@ TEST(SequenceParallel, RunsOnRequestAndPerGroup) {
 TEST(SequenceParallel, LoweredSumsStay) {
   PassContext context;
   const Build build = [](int world) {
-    PassContext lowering = sm80();
+    PassContext lowering = eager();
     return lower_collectives(
         graph_of(kInputs, joined({sum_of("s", "x"), rms("n", "s")}), R"("n")", world), lowering);
   };

@@ -410,7 +410,8 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
 constexpr PassOption kOptions[] = {
     {.name = "always-pipeline",
      .member = &PassConfig::always_pipeline,
-     .meaning = "fuse, and run in chunks, also where no gain is expected",
+     .meaning =
+         "fuse, and run in chunks, also where no gain is expected; sequence_parallel: split, too",
      .said = "pipelines {}",
      .off = "where a gain is expected",
      .on = "always"},

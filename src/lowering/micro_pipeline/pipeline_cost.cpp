@@ -97,19 +97,21 @@ double scatter_kernel_ns(double transfer_ns, double matmul_ns, double sum_ns,
   return std::max(matmul_ns, transfer_ns) + device.barrier_ns + sum_ns;
 }
 
-/// An all-reduce by its quickest algorithm, as a kernel of its own.
-double all_reduce_ns(const Graph& graph, const Node& node, double ranks, const Bindings& bindings,
-                     const DeviceModel& device) {
-  if (node.hints.contains("runtime_ns")) return node_ns(graph, node, bindings, device);
-  const TensorType& operand = graph.type(node.inputs[0]);
-  const auto bytes = static_cast<std::int64_t>(bytes_of(operand, bindings));
-  double best = std::numeric_limits<double>::infinity();
-  for (const std::string_view algorithm : {kOneShot, kTwoShot, kPackets}) {
-    if (algorithm == kPackets && !fits_packet(operand.dtype)) continue;
-    best =
-        std::min(best, collective_ns(algorithm, static_cast<std::int64_t>(ranks), bytes, device));
-  }
-  return device.launch_ns + best;
+/// The node by this algorithm.
+double by_algorithm_ns(const Graph& graph, Node node, std::string_view algorithm,
+                       const Bindings& bindings, const DeviceModel& device) {
+  node.attrs.insert_or_assign("algorithm", std::string(algorithm));
+  return node_ns(graph, node, bindings, device);
+}
+
+/// A collective over symmetric memory by its quickest algorithm, as a kernel of its own.
+double quickest_ns(const Graph& graph, const Node& node, const Bindings& bindings,
+                   const DeviceModel& device) {
+  double best = by_algorithm_ns(graph, node, kOneShot, bindings, device);
+  if (!node.op_name().starts_with("all_reduce")) return best;
+  best = std::min(best, by_algorithm_ns(graph, node, kTwoShot, bindings, device));
+  if (!fits_packet(graph.type(node.inputs[0]).dtype)) return best;
+  return std::min(best, by_algorithm_ns(graph, node, kPackets, bindings, device));
 }
 
 /// Whether the rows of all ranks lie one after the other, and one kernel holds the matmuls.
@@ -133,14 +135,11 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
   const double ranks =
       static_cast<double>(graph.groups().find(*collective.attr<std::string>("group"))->second.size);
   // Chunks come straight from their owners, as in the one-shot form.
-  Node one_shot = collective;
-  one_shot.attrs.insert_or_assign("algorithm", std::string("one_shot"));
-  const double collective_ns = node_ns(graph, one_shot, bindings, device);
+  const double collective_ns = by_algorithm_ns(graph, collective, kOneShot, bindings, device);
   const bool all_reduce = collective.op_name() == "all_reduce";
 
   PipelineEstimate estimate{
-      .plain_ns =
-          all_reduce ? all_reduce_ns(graph, collective, ranks, bindings, device) : collective_ns,
+      .plain_ns = all_reduce ? quickest_ns(graph, collective, bindings, device) : collective_ns,
       .intensity = std::numeric_limits<double>::infinity()};
   double chunk_ns = 0;
   double matmul_ns = 0;
@@ -198,6 +197,18 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
         scatter_kernel_ns(sent_ns, std::max(matmul_ns, tiles_ns), sum_ns, device);
   }
   return estimate;
+}
+
+double graph_ns(const Graph& graph, const Bindings& bindings, const DeviceModel& device) {
+  double ns = 0;
+  for (const Node& node : graph.nodes()) {
+    const bool open = node.op->op_class == OpClass::kCollective &&
+                      node.attr<std::string>("algorithm")->empty() &&
+                      graph.groups().find(*node.attr<std::string>("group"))->second.symmetric;
+    ns +=
+        open ? quickest_ns(graph, node, bindings, device) : node_ns(graph, node, bindings, device);
+  }
+  return ns;
 }
 
 }  // namespace braid

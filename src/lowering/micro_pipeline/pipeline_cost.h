@@ -13,6 +13,11 @@ namespace braid {
 /// one.
 [[nodiscard]] double arithmetic_intensity(double m, double n, double k);
 
+/// Nanoseconds of all nodes of a graph, one after the other; collectives over symmetric memory that
+/// have no algorithm yet by their quickest.
+[[nodiscard]] double graph_ns(const Graph& graph, const Bindings& bindings,
+                              const DeviceModel& device);
+
 /// What of [M, K] x [K, N] a pipeline cuts into one chunk for each rank. Of other dims than M it
 /// has no form, and takes the time of its parts.
 enum class PipelinedDim : std::uint8_t { kM, kN, kK };
