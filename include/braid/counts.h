@@ -68,6 +68,8 @@ struct KernelCounts {
   std::string kernel;
   std::uint64_t launches = 0;
   std::uint64_t blocks = 0;  ///< of all launches
+  /// Of those, how many ran: fewer where counts are those of a sample, scaled to all.
+  std::uint64_t blocks_run = 0;
   Counts total;
   /// Bytes of global memory that a launch cannot do without: each that it reads before it wrote it,
   /// and each that it writes, once; summed over launches.

@@ -45,6 +45,10 @@ struct WorldOptions {
   Schedule schedule;  ///< of a checked run; refused without checks unless it is kTurns
   /// Count what kernels do on the cpu device: Device::counts().
   bool count = false;
+  /// Of a kernel whose blocks do not wait for others, run chosen blocks only, and scale their
+  /// counts to its grid (KernelCounts::blocks_run). Results are no results then. Such a run uses
+  /// one thread; refused without `count`.
+  bool count_sample = false;
   /// Where the ranks of this world meet the others; its ranks() are those of this world. Null: all
   /// ranks live here. The executables of such worlds are compiled in the same order in all of them.
   /// Where it says that a rank is lost (Rendezvous::lost), runs end with an error that says so; a

@@ -166,6 +166,10 @@ void add_check_options(CLI::App& command, CheckOptions* options) {
                    "Check the kernels on the cpu device: --sanitize for all, or "
                    "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
   add_count(command, &options->count);
+  command.add_flag(
+      "--sample", options->sample,
+      "With --count: run some blocks of each kernel that does not wait for others, and "
+      "scale their counts to all; there are no results then");
   command.add_option("--schedule", options->schedule,
                      "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
                      "block or a store, or all for every one (default: in turns)");

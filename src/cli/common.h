@@ -26,6 +26,7 @@ struct CheckOptions {
   std::uint64_t seed = 1;  ///< of what is generated
   int threads = 0;         ///< 0: all cores
   std::string sanitize, count, schedule;
+  bool sample = false;  ///< counts are those of a part of the blocks
 };
 
 /// What errors call the file that read_text reads.

@@ -68,6 +68,28 @@ const DeviceModel* count_device(const std::string& name) {
   return device;
 }
 
+void check_sample(const CheckOptions& options, const std::vector<std::string>& others) {
+  if (!options.sample) return;
+  if (options.count.empty()) {
+    throw_invalid("--sample", "scales counts; expected --count as well");
+  }
+  if (!others.empty()) {
+    throw_invalid("--sample",
+                  fmt::format("leaves no results; expected a run without {}", others.front()));
+  }
+}
+
+std::string sample_line(const std::vector<KernelCounts>& kernels, bool sample) {
+  if (!sample) return "";
+  std::uint64_t blocks = 0, run = 0;
+  for (const KernelCounts& kernel : kernels) {
+    blocks += kernel.blocks;
+    run += kernel.blocks_run;
+  }
+  return fmt::format("  sampled: {} of {} blocks ran, and counts are scaled to all; no results\n",
+                     run, blocks);
+}
+
 std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceModel& device) {
   std::vector<std::vector<std::string>> rows = {
       {"kernel, per launch", "launches", "instructions", "lanes", "sectors", "bytes moved",
@@ -106,6 +128,7 @@ Json counts_json(const KernelCounts& kernel, const DeviceModel& device) {
   return Json::object({{"kernel", kernel.kernel},
                        {"launches", kernel.launches},
                        {"blocks", kernel.blocks},
+                       {"blocks_run", kernel.blocks_run},
                        {"counts", counts_object(kernel.total)},
                        {"minimum_bytes", kernel.minimum_bytes},
                        {"estimate", Json::object({{"device", device.name},

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "braid/counts.h"
+#include "cli/common.h"
 #include "ir/json_value.h"
 #include "lowering/plan/cost.h"
 
@@ -12,6 +13,12 @@ namespace braid::cli {
 /// The device that --count names; null for "", when nothing is counted. Throws kInvalidArgument
 /// with the known ones.
 [[nodiscard]] const DeviceModel* count_device(const std::string& name);
+
+/// Refuses --sample without --count, or beside what looks at results: options by their names, of
+/// those that were given.
+void check_sample(const CheckOptions& options, const std::vector<std::string>& others);
+/// What of the kernels ran under --sample, as a line; nothing without it.
+[[nodiscard]] std::string sample_line(const std::vector<KernelCounts>& kernels, bool sample);
 
 /// What `--count` says of kernels: averages of a launch with an estimate of its time on `device`,
 /// and their busiest lines; JSON has the sums over all launches, and all lines.

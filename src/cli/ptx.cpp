@@ -114,6 +114,7 @@ WorldOptions world_options(const PtxOptions& options, bool count) {
   result.cache_dir = options.cache_dir;
   result.sanitize = parse_checks(options.checks.sanitize);
   result.count = count;
+  result.count_sample = options.checks.sample;
   result.schedule = parse_schedule(options.checks.schedule);
   if (result.schedule.kind == Schedule::Kind::kAll && (options.repeat > 1 || options.time)) {
     throw_invalid(options.time ? "--time" : "--repeat",
@@ -197,6 +198,7 @@ void print_json(const PtxOptions& options, const PtxReport& report, Device& devi
     document.set("launch_ms_median", report.median_ms());
   }
   if (options.checks.schedule == "all") document.set("interleavings", report.interleavings);
+  if (options.checks.sample) document.set("sampled", true);
   if (count_on != nullptr) document.set("counts", counts_json(device.counts(), *count_on));
   if (!options.checks.sanitize.empty()) {
     document.set("findings", findings_json(report.findings));
@@ -213,6 +215,7 @@ void print_text(const PtxOptions& options, const PtxReport& report, Device& devi
                report.launch_ms.front(), report.median_ms(), report.launch_ms.size());
   }
   if (options.checks.schedule == "all") fmt::print("  {} interleavings\n", report.interleavings);
+  fmt::print("{}", sample_line(device.counts(), options.checks.sample));
   if (count_on != nullptr) fmt::print("\n{}\n", count_tables(device.counts(), *count_on));
   if (!options.checks.sanitize.empty()) print_findings(report.findings, report.notes);
 }
@@ -222,6 +225,11 @@ void print_text(const PtxOptions& options, const PtxReport& report, Device& devi
 int ptx(const PtxOptions& options) {
   const Dim3 grid = extent(options.grid, "--grid");
   const Dim3 block = extent(options.block, "--block");
+  std::vector<std::string> others;
+  if (!options.checks.sanitize.empty()) others.emplace_back("--sanitize");
+  if (!options.output.empty()) others.emplace_back("--out");
+  if (options.time) others.emplace_back("--time");
+  check_sample(options.checks, others);
   const LaunchConfig config{grid, block, options.shared, {.cluster = cluster_of(options, grid)}};
   const DeviceModel* const count_on = count_device(options.checks.count);
   World world = World::open(world_options(options, count_on != nullptr));

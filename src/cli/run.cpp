@@ -161,6 +161,7 @@ WorldOptions world_options(const RunOptions& options, const RunReport& report,
   result.threads = options.checks.threads;
   result.sanitize = parse_checks(options.checks.sanitize);
   result.count = report.count_on != nullptr;
+  result.count_sample = options.checks.sample;
   result.schedule = parse_schedule(options.checks.schedule);
   result.cache_dir = options.cache_dir;
   result.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
@@ -249,6 +250,11 @@ Executable compile_on(const World& world, const Subject& subject, const RunOptio
 /// On the ranks that live here; `rendezvous` is null where these are all.
 int run_on(const RunOptions& options, const ProcessRank& process,
            const std::shared_ptr<Rendezvous>& rendezvous) {
+  std::vector<std::string> others;
+  if (!options.checks.sanitize.empty()) others.emplace_back("--sanitize");
+  if (options.check) others.emplace_back("--check");
+  if (!options.outputs.empty()) others.emplace_back("--outputs");
+  check_sample(options.checks, others);
   const Subject subject = load_subject(options);
   const Graph& graph = subject.graph;
   const Bindings bindings = resolve_bindings(graph, options.bind);

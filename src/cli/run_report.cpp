@@ -83,6 +83,7 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
              report.compile_ms, report.run_ms);
   if (!options.outputs.empty()) fmt::print("  outputs in {}\n", options.outputs);
   if (!options.trace.empty()) fmt::print("  trace in {}\n", options.trace);
+  fmt::print("{}", sample_line(report.counts, options.checks.sample));
   if (report.count_on != nullptr) {
     fmt::print("\n{}\n", count_tables(report.counts, *report.count_on));
   }
@@ -135,6 +136,7 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
                                 {"arenas", arenas},
                                 {"buffers", buffers},
                                 {"outputs", outputs}});
+  if (options.checks.sample) document.set("sampled", true);
   if (report.count_on != nullptr) {
     document.set("counts", counts_json(report.counts, *report.count_on));
   }

@@ -81,6 +81,39 @@ TEST(Ptx, RunsACudaFileAndItsPtx) {
   EXPECT_EQ(json::parse(poisoned.out)["findings"][0]["kind"], "uninitialized");
 }
 
+TEST(Ptx, CountsOfASampleSaySo) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "scale.cu", kScaleKernel);
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> args = {"ptx",     directory / "scale.cu",
+                                     "--entry", "scale",
+                                     "--grid",  "1000",
+                                     "--block", "32",
+                                     "--arg",   "zero:f32:32000",
+                                     "--arg",   "zero:f32:32000",
+                                     "--arg",   "f32:0.5",
+                                     "--arg",   "i32:32000"};
+    args.insert(args.end(), more.begin(), more.end());
+    return run_braid(args);
+  };
+  const auto text = run({"--count", "--sample"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("sampled: 16 of 1000 blocks ran"));
+  const json document = json::parse(run({"--count", "--sample", "--json"}).out);
+  EXPECT_EQ(document["sampled"], true);
+  EXPECT_EQ(document["counts"][0]["blocks"], 1000);
+  EXPECT_EQ(document["counts"][0]["blocks_run"], 16);
+  EXPECT_FALSE(json::parse(run({"--count", "--json"}).out).contains("sampled"));
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& why) {
+    const auto result = run(more);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_THAT(result.err, HasSubstr(why));
+  };
+  refused({"--sample"}, "--sample: scales counts; expected --count as well");
+  refused({"--sample", "--count", "--sanitize"}, "expected a run without --sanitize");
+  refused({"--sample", "--count", "--out", directory / "o"}, "expected a run without --out");
+}
+
 TEST(Ptx, BadArgumentsAreRefused) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "scale.cu", kScaleKernel);

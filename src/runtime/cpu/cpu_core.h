@@ -39,7 +39,7 @@ struct Core {
         scheduler(options.schedule.kind == Schedule::Kind::kTurns || options.checks == 0
                       ? nullptr
                       : std::make_unique<Scheduler>(options.schedule, options.world)),
-        counter(options.count ? std::make_unique<Counter>() : nullptr),
+        counter(options.count ? std::make_unique<Counter>(options.sample) : nullptr),
         jit(options.cache, {.checks = options.checks != 0, .counts = options.count}),
         faults(options.catch_faults ? std::make_unique<FaultHandler>() : nullptr),
         engine(threads, sanitizer.get(), scheduler.get(), counter.get()) {}

@@ -377,7 +377,7 @@ class CpuDevice final : public Device {
   explicit CpuDevice(const CpuOptions& options) {
     if (options.world < 1) throw_invalid("cpu", "the number of ranks must be at least 1");
     int threads = options.threads;
-    if (options.checks != 0) threads = 1;
+    if (options.checks != 0 || options.sample) threads = 1;
     if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     core_ = std::make_shared<Core>(options, threads);
   }

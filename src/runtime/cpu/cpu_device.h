@@ -17,6 +17,7 @@ struct CpuOptions {
   const ObjectCache* cache = nullptr;  ///< for compiled host objects; none when null
   unsigned checks = 0;  ///< of the sanitizer (braid/checks.h); with any there is one worker
   bool count = false;   ///< count what kernels do
+  bool sample = false;  ///< .. running a sample of their blocks; there is one worker then, too
   Schedule schedule;    ///< of a checked run
   /// Whether a fault of a kernel becomes an error: takes SIGSEGV and SIGBUS of the device's
   /// threads.

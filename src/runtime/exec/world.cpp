@@ -152,12 +152,17 @@ World World::open(const WorldOptions& options) {
   if (options.sanitize == kCheckNothing && options.schedule.kind != Schedule::Kind::kTurns) {
     throw_invalid("schedule", "only a checked run can be scheduled; expected sanitize as well");
   }
+  if (options.count_sample && (!options.count || options.sanitize != kCheckNothing)) {
+    throw_invalid("count_sample",
+                  "only counts can be those of a sample; expected count, and no sanitize");
+  }
   impl->set_device(options, open_device(options.device,
                                         {.world = options.world,
                                          .threads = options.threads,
                                          .cache = impl->cache.get(),
                                          .checks = options.sanitize,
                                          .count = options.count,
+                                         .sample = options.count_sample,
                                          .schedule = options.schedule,
                                          .catch_faults = environment("BRAID_CPU_FAULTS") != "0"},
                                         place_of(options)));

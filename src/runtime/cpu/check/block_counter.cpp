@@ -32,16 +32,18 @@ std::uint64_t lanes_of(std::uint32_t mask) {
 
 }  // namespace
 
-void BlockCounter::start(LaunchCount& launch) {
-  if (launch_ == &launch) return;
+void BlockCounter::start(LaunchCount& launch, std::uint64_t block) {
+  if (launch_ == &launch && launch.sample() == nullptr) return;
+  finish();
   launch_ = &launch;
+  group_ = launch.sample() == nullptr ? 0 : launch.sample()->group_of(block);
   tally_.reset(launch.sites());
   pages_.fill(nullptr);
 }
 
 void BlockCounter::finish() {
   if (launch_ == nullptr) return;
-  launch_->add(tally_);
+  launch_->add(tally_, group_);
   launch_ = nullptr;
 }
 
@@ -65,6 +67,7 @@ void BlockCounter::global_lanes(const std::uint64_t* addresses, std::uint32_t ma
     if (bits != 0) page->touch_word(word, std::exchange(bits, 0), effect);
   };
   SectorSet sectors;
+  LineTally& tally = tally_.lines[line];
   std::uint64_t lanes = 0, peers = 0;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const std::uint64_t address = addresses[std::countr_zero(left)];
@@ -75,6 +78,7 @@ void BlockCounter::global_lanes(const std::uint64_t* addresses, std::uint32_t ma
     // Constants and what else is no memory of a rank.
     if (!page->piece().holds(address)) continue;
     ++lanes;
+    tally.reach(address, address + bytes);
     if (page->piece().rank != launch_->rank()) ++peers;
     sectors.add(address, code.bytes);
     const std::uint64_t offset = address % TouchedBytes::kPageBytes;
@@ -88,7 +92,6 @@ void BlockCounter::global_lanes(const std::uint64_t* addresses, std::uint32_t ma
   }
   touch();
   if (lanes == 0) return;
-  LineTally& tally = tally_.lines[line];
   ++tally.global_requests;
   tally.global_sectors += sectors.count();
   tally.global_bytes += lanes * bytes;
@@ -112,6 +115,7 @@ void BlockCounter::global_row(std::uint64_t base, std::uint32_t step, std::uint3
   }
   LineTally& tally = tally_.lines[line];
   const std::uint64_t bytes = lanes_of(mask) * code.bytes;
+  tally.reach(base, end);
   ++tally.global_requests;
   tally.global_sectors += (end - 1) / SectorSet::kBytes - base / SectorSet::kBytes + 1;
   tally.global_bytes += bytes;
@@ -148,6 +152,7 @@ void BlockCounter::multicast_access(const MulticastPlaces& places, std::uint32_t
   for (const auto& place : places) {
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
       const std::uint64_t address = place[static_cast<std::size_t>(std::countr_zero(left))];
+      tally.reach(address, address + code.bytes);
       page_of(address).touch(address % TouchedBytes::kPageBytes, code.bytes, effect_of(code));
     }
   }

@@ -15,8 +15,8 @@ namespace braid::cpu {
 /// place in the lines of CountSites; addresses are by lane, of those in `mask`.
 class BlockCounter {
  public:
-  /// What comes belongs to this launch.
-  void start(LaunchCount& launch);
+  /// What comes belongs to this launch, and of a sample to this block.
+  void start(LaunchCount& launch, std::uint64_t block);
   /// Adds what was counted to the launch.
   void finish();
   [[nodiscard]] Tally& tally() { return tally_; }
@@ -45,6 +45,7 @@ class BlockCounter {
   }
 
   LaunchCount* launch_ = nullptr;
+  std::size_t group_ = 0;
   Tally tally_;
   /// Pages of the launch by their number, so that a lock is seldom needed.
   std::array<TouchedBytes::Page*, 128> pages_{};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/translate/control_flow.h"
@@ -44,8 +46,11 @@ std::uint64_t mma_flops(const ptx::Instruction& instruction) {
 
 std::shared_ptr<LaunchCount> Counter::start_launch(int rank, const std::string& kernel,
                                                    const ptx::Function& function,
-                                                   std::shared_ptr<const void> keep,
-                                                   std::uint64_t blocks) {
+                                                   std::shared_ptr<const void> keep, Dim3 grid,
+                                                   bool waits) {
+  std::optional<BlockSample> sample;
+  if (sample_ && !waits) sample.emplace(grid);
+  const std::uint64_t run = sample ? sample->blocks().size() : grid.count();
   const std::lock_guard lock(mutex_);
   auto known = std::find_if(kernels_.begin(), kernels_.end(),
                             [&](const auto& entry) { return entry->function == &function; });
@@ -59,8 +64,9 @@ std::shared_ptr<LaunchCount> Counter::start_launch(int rank, const std::string& 
     (*known)->sum.reset((*known)->sites);
   }
   ++(*known)->launches;
-  (*known)->blocks += blocks;
-  return std::make_shared<LaunchCount>((*known)->sites, memory_, pages_, rank);
+  (*known)->blocks += grid.count();
+  (*known)->blocks_run += run;
+  return std::make_shared<LaunchCount>((*known)->sites, memory_, pages_, rank, std::move(sample));
 }
 
 void Counter::end_launch(LaunchCount& launch) {
@@ -69,7 +75,7 @@ void Counter::end_launch(LaunchCount& launch) {
     return &entry->sites == &launch.sites();
   });
   (*kernel)->sum += launch.sum();
-  (*kernel)->minimum_bytes += launch.touched().count();
+  (*kernel)->minimum_bytes += launch.minimum_bytes();
 }
 
 std::vector<KernelCounts> Counter::counts() const {
@@ -81,8 +87,11 @@ std::vector<KernelCounts> Counter::counts() const {
 }
 
 KernelCounts Counter::Kernel::counts() const {
-  KernelCounts result{
-      .kernel = name, .launches = launches, .blocks = blocks, .minimum_bytes = minimum_bytes};
+  KernelCounts result{.kernel = name,
+                      .launches = launches,
+                      .blocks = blocks,
+                      .blocks_run = blocks_run,
+                      .minimum_bytes = minimum_bytes};
   std::map<std::uint32_t, LineCounts> by_line;
   for (std::size_t b = 0; b < sites.blocks().size(); ++b) {
     const CountSites::Block& block = sites.blocks()[b];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/counts.h"
+#include "braid/dim3.h"
 #include "runtime/cpu/check/launch_count.h"
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/check/touched_bytes.h"
@@ -17,12 +18,16 @@ namespace braid::cpu {
 /// Counts what kernels do. Thread safe.
 class Counter {
  public:
+  /// With `sample` launches are counted by a sample of their blocks.
+  explicit Counter(bool sample) : sample_(sample) {}
   [[nodiscard]] RankMemory& memory() { return memory_; }
 
-  /// Kernels of the same name and text are counted together.
+  /// Kernels of the same name and text are counted together. `waits`: its blocks wait for others,
+  /// or are in clusters, so that all of them run.
   std::shared_ptr<LaunchCount> start_launch(int rank, const std::string& kernel,
                                             const ptx::Function& function,
-                                            std::shared_ptr<const void> keep, std::uint64_t blocks);
+                                            std::shared_ptr<const void> keep, Dim3 grid,
+                                            bool waits);
   void end_launch(LaunchCount& launch);
 
   [[nodiscard]] std::vector<KernelCounts> counts() const;
@@ -36,11 +41,12 @@ class Counter {
     CountSites sites;
     Tally sum;
     std::uint64_t launches = 0;
-    std::uint64_t blocks = 0;
+    std::uint64_t blocks = 0, blocks_run = 0;
     std::uint64_t minimum_bytes = 0;
     [[nodiscard]] KernelCounts counts() const;
   };
 
+  bool sample_;
   RankMemory memory_;
   TouchedBytes::Pool pages_;
   mutable std::mutex mutex_;

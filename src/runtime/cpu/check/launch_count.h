@@ -1,36 +1,52 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <vector>
 
+#include "runtime/cpu/check/block_sample.h"
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/check/touched_bytes.h"
 
 namespace braid::cpu {
 
-/// One launch that is counted. Thread safe.
+/// One launch that is counted. Thread safe, but that blocks of a sample run one after the other.
 class LaunchCount {
  public:
+  /// With a `sample` only its blocks run, and what they come to is scaled to all.
   LaunchCount(const CountSites& sites, const RankMemory& memory, TouchedBytes::Pool& pages,
-              int rank)
-      : sites_(sites), rank_(rank), touched_(memory, pages) {
-    sum_.reset(sites);
-  }
+              int rank, std::optional<BlockSample> sample);
   [[nodiscard]] const CountSites& sites() const { return sites_; }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] TouchedBytes& touched() { return touched_; }
-  void add(const Tally& tally) {
-    const std::lock_guard lock(mutex_);
-    sum_ += tally;
-  }
-  /// Once all blocks have ended.
-  [[nodiscard]] const Tally& sum() const { return sum_; }
+  /// Null where all blocks run.
+  [[nodiscard]] const BlockSample* sample() const { return sample_ ? &*sample_ : nullptr; }
+  /// What blocks did; those of a sample are of this group of it.
+  void add(const Tally& tally, std::size_t group);
+
+  // Once all blocks have ended.
+  [[nodiscard]] Tally sum() const;
+  [[nodiscard]] std::uint64_t minimum_bytes() const;
 
  private:
+  /// Bytes that blocks of a group were the first to read, and to write, in a page.
+  struct Fresh {
+    std::uint64_t read = 0, written = 0;
+  };
+  void note_fresh(std::size_t group);
+  [[nodiscard]] std::uint64_t scaled_bytes() const;
+
   const CountSites& sites_;
   int rank_;
+  std::optional<BlockSample> sample_;
   TouchedBytes touched_;
   std::mutex mutex_;
-  Tally sum_;
+  std::vector<Tally> sums_;                            ///< by group
+  std::vector<std::map<std::uint64_t, Fresh>> fresh_;  ///< of a sample: by group, by page
+  std::map<std::uint64_t, Fresh> known_;               ///< by page, all groups so far
 };
 
 }  // namespace braid::cpu

@@ -1,6 +1,7 @@
 #include "runtime/cpu/check/tally.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -8,6 +9,13 @@
 #include "runtime/cpu/ptx/opcodes.h"
 
 namespace braid::cpu {
+namespace {
+
+std::uint64_t times(std::uint64_t count, double weight) {
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(count) * weight));
+}
+
+}  // namespace
 
 BlockTally& BlockTally::operator+=(const BlockTally& other) {
   full += other.full;
@@ -15,6 +23,13 @@ BlockTally& BlockTally::operator+=(const BlockTally& other) {
   lanes += other.lanes;
   parted += other.parted;
   return *this;
+}
+
+BlockTally BlockTally::scaled(double weight) const {
+  return {.full = times(full, weight),
+          .partial = times(partial, weight),
+          .lanes = times(lanes, weight),
+          .parted = times(parted, weight)};
 }
 
 LineTally& LineTally::operator+=(const LineTally& other) {
@@ -27,7 +42,22 @@ LineTally& LineTally::operator+=(const LineTally& other) {
   bank_conflicts += other.bank_conflicts;
   atomics += other.atomics;
   barriers += other.barriers;
+  reach(other.from, other.to);
   return *this;
+}
+
+LineTally LineTally::scaled(double weight) const {
+  return {.global_requests = times(global_requests, weight),
+          .global_sectors = times(global_sectors, weight),
+          .global_bytes = times(global_bytes, weight),
+          .peer_bytes = times(peer_bytes, weight),
+          .shared_requests = times(shared_requests, weight),
+          .shared_wavefronts = times(shared_wavefronts, weight),
+          .bank_conflicts = times(bank_conflicts, weight),
+          .atomics = times(atomics, weight),
+          .barriers = times(barriers, weight),
+          .from = from,
+          .to = to};
 }
 
 Counts LineTally::counts() const {
@@ -75,6 +105,15 @@ std::size_t CountSites::place_of(std::uint32_t line) const {
 void Tally::reset(const CountSites& sites) {
   blocks.assign(sites.blocks().size(), {});
   lines.assign(sites.lines().size(), {});
+}
+
+Tally Tally::scaled(double weight) const {
+  Tally result;
+  result.blocks.reserve(blocks.size());
+  for (const BlockTally& block : blocks) result.blocks.push_back(block.scaled(weight));
+  result.lines.reserve(lines.size());
+  for (const LineTally& line : lines) result.lines.push_back(line.scaled(weight));
+  return result;
 }
 
 Tally& Tally::operator+=(const Tally& other) {

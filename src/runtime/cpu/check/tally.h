@@ -18,6 +18,7 @@ struct BlockTally {
   std::uint64_t lanes = 0;    ///< of those
   std::uint64_t parted = 0;   ///< times that lanes went different ways at its end
   BlockTally& operator+=(const BlockTally& other);
+  [[nodiscard]] BlockTally scaled(double weight) const;
 };
 
 /// What the accesses and barriers of a line did, as in Counts. Generated code adds to it, to the
@@ -32,7 +33,13 @@ struct LineTally {
   std::uint64_t bank_conflicts = 0;
   std::uint64_t atomics = 0;
   std::uint64_t barriers = 0;
+  std::uint64_t from = ~std::uint64_t{0}, to = 0;  ///< where accesses to global memory are
+  void reach(std::uint64_t begin, std::uint64_t end) {
+    if (begin < from) from = begin;
+    if (end > to) to = end;
+  }
   LineTally& operator+=(const LineTally& other);
+  [[nodiscard]] LineTally scaled(double weight) const;
   [[nodiscard]] Counts counts() const;
 };
 
@@ -62,6 +69,8 @@ struct Tally {
   void reset(const CountSites& sites);
   /// Of the same sites.
   Tally& operator+=(const Tally& other);
+  /// What so many times as many blocks come to.
+  [[nodiscard]] Tally scaled(double weight) const;
 };
 
 }  // namespace braid::cpu

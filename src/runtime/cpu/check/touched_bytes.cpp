@@ -23,14 +23,12 @@ RankMemory::Piece RankMemory::find(std::uint64_t begin, std::uint64_t end) const
   return piece->second.end > begin ? piece->second : Piece{};
 }
 
-std::uint64_t TouchedBytes::Page::count() const {
+std::uint64_t TouchedBytes::Page::count(const Bits& bits) {
   std::uint64_t bytes = 0;
-  for (const auto* bits : {&read_, &written_}) {
-    for (const auto& word : *bits) {
-      const std::uint64_t here = word.load(std::memory_order_relaxed);
-      if (here == 0) continue;
-      bytes += here == ~std::uint64_t{0} ? 64 : static_cast<std::uint64_t>(std::popcount(here));
-    }
+  for (const auto& word : bits) {
+    const std::uint64_t here = word.load(std::memory_order_relaxed);
+    if (here == 0) continue;
+    bytes += here == ~std::uint64_t{0} ? 64 : static_cast<std::uint64_t>(std::popcount(here));
   }
   return bytes;
 }
@@ -71,11 +69,9 @@ TouchedBytes::Page& TouchedBytes::page(std::uint64_t number) {
   return *page;
 }
 
-std::uint64_t TouchedBytes::count() const {
+void TouchedBytes::for_each(const std::function<void(const Page&)>& body) const {
   const std::lock_guard lock(mutex_);
-  std::uint64_t bytes = 0;
-  for (const auto& [number, page] : pages_) bytes += page->count();
-  return bytes;
+  for (const auto& [number, page] : pages_) body(*page);
 }
 
 }  // namespace braid::cpu

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,9 +58,12 @@ class TouchedBytes {
       if (effect.reads) add(read_[word], fresh);
       if (effect.writes) add(written_[word], fresh);
     }
-    [[nodiscard]] std::uint64_t count() const;
+    [[nodiscard]] std::uint64_t read() const { return count(read_); }
+    [[nodiscard]] std::uint64_t written() const { return count(written_); }
 
    private:
+    using Bits = std::array<std::atomic<std::uint64_t>, kPageBytes / 64>;
+    static std::uint64_t count(const Bits& bits);
     static void add(std::atomic<std::uint64_t>& word, std::uint64_t bits) {
       if ((bits & ~word.load(std::memory_order_relaxed)) == 0) return;
       if (bits == ~std::uint64_t{0}) {
@@ -71,7 +75,7 @@ class TouchedBytes {
 
     std::uint64_t number_ = 0;
     RankMemory::Piece piece_;
-    std::array<std::atomic<std::uint64_t>, kPageBytes / 64> read_{}, written_{};
+    Bits read_{}, written_{};
   };
 
   /// Pages that no launch uses: the system takes longer to give memory than a launch to fill it.
@@ -91,8 +95,7 @@ class TouchedBytes {
   TouchedBytes& operator=(const TouchedBytes&) = delete;
   /// Stays where it is.
   Page& page(std::uint64_t number);
-  /// Read, plus written.
-  [[nodiscard]] std::uint64_t count() const;
+  void for_each(const std::function<void(const Page&)>& body) const;
 
  private:
   const RankMemory& memory_;

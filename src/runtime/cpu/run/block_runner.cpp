@@ -40,7 +40,7 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
   warp_count_ = live_warps_ = block_warps_ * block_count_;
   phase_ = {};
   place_blocks(index);
-  if (launch.count != nullptr) counter_.start(*launch.count);
+  if (launch.count != nullptr) counter_.start(*launch.count, index);
   const bool waits = launch.takes_turns();
   const std::uint32_t needed = waits ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());

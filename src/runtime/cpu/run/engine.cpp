@@ -181,12 +181,15 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
                                "parameters", true);
       }
     }
-    grid->total = launch.grid.count() / launch.cluster.count();
     ++unfinished_;
     if (counter_ != nullptr) {
-      launch.count = counter_->start_launch(stream->rank, grid->op->name, *grid->op->function,
-                                            grid->op->program, launch.grid.count());
+      launch.count = counter_->start_launch(
+          stream->rank, grid->op->name, *grid->op->function, grid->op->program, launch.grid,
+          launch.waits() == Waits::kAnywhere || launch.cluster.count() != 1);
     }
+    const BlockSample* const sample = launch.count == nullptr ? nullptr : launch.count->sample();
+    grid->total =
+        sample == nullptr ? launch.grid.count() / launch.cluster.count() : sample->blocks().size();
     if (grid->total > 1 && sleeping_ > 1) work_.notify_all();
     (holds_back(launch) ? held_ : grids_).push_back(std::move(grid));
   }
@@ -210,6 +213,12 @@ bool Engine::have_work() const {
 /// Whether its blocks wait until nobody else can go on.
 bool Engine::holds_back(const Launch& launch) const {
   return counts_apart() && launch.waits() == Waits::kAnywhere;
+}
+
+std::uint64_t Engine::Grid::block(std::uint64_t n) const {
+  const Launch& launch = op->launch;
+  const BlockSample* const sample = launch.count == nullptr ? nullptr : launch.count->sample();
+  return sample == nullptr ? n : sample->blocks()[n];
 }
 
 /// One with blocks that are not started: grids take turns, so that ranks that wait for each other
@@ -324,7 +333,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   for (; finished < count && error.empty(); ++finished) {
     const BlockRunner::State state = caught(error, [&] {
       if (spare == nullptr) spare = std::make_unique<BlockRunner>();
-      spare->start(launch, first + finished);
+      spare->start(launch, grid->block(first + finished));
       return spare->run();
     });
     if (!error.empty()) {
