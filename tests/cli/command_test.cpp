@@ -106,7 +106,8 @@ TEST(Run, ReadsOneFileForAllRanksAndOnePerRank) {
   result = run("ranks");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("rank1.safetensors: tensor 'x': differs from rank 0"));
-  write_safetensors(directory / "ranks" / "rank1.safetensors", {});
+  write_safetensors(directory / "ranks" / "rank1.safetensors",
+                    std::map<std::string, HostTensor, std::less<>>{});
   EXPECT_THAT(run("ranks").err, HasSubstr("'x' is given for 1 of 2 ranks"));
 }
 
