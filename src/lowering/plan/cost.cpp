@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <span>
 #include <utility>
 
 #include "braid/error.h"
@@ -12,6 +14,8 @@
 
 namespace braid {
 namespace {
+
+constexpr std::string_view kPeers = "one_shot";
 
 /// Alpha and beta of an algorithm, for n ranks and S bytes per rank:
 ///   t = base + barriers * barrier + hops * 2(n-1) + bytes / (share * link rate)
@@ -35,6 +39,10 @@ constexpr CollectiveModel kCollectives[] = {
     // A barrier before the first copy and after the last; each copy takes as long to begin as a
     // kernel.
     {kByCopies, 0, 2500, 2, 1, 0, 0, 0, 0.85},
+    // NCCL's protocols by the constants of its tuning model (graph/tuning.cc): LL, LL128 and
+    // Simple.
+    {"ring", 6600, 600, 0, 0, 2, 0, 0, 0.3},
+    {"ring", 14000, 1900, 0, 0, 2, 0, 0, 0.86},
     {"ring", 8400, 3400, 0, 0, 2, 0, 0, 0.92},
 };
 
@@ -78,13 +86,28 @@ double traffic_ns(const Graph& graph, const Node& node, const Bindings& bindings
   return bytes / device.hbm_gbs;
 }
 
-const CollectiveModel& collective_model(std::string_view algorithm) {
-  for (const CollectiveModel& model : kCollectives) {
-    if (model.algorithm == algorithm) return model;
-  }
+/// The protocols of an algorithm: most have one.
+std::span<const CollectiveModel> collective_models(std::string_view algorithm) {
+  const auto is_it = [&](const CollectiveModel& model) { return model.algorithm == algorithm; };
+  const auto first = std::find_if(std::begin(kCollectives), std::end(kCollectives), is_it);
+  const auto end = std::find_if_not(first, std::end(kCollectives), is_it);
+  if (first != end) return {first, end};
   throw_invalid("", fmt::format("unknown collective algorithm '{}'; expected one_shot, two_shot, "
                                 "ll, multimem, in_kernel, copy_engine or ring",
                                 algorithm));
+}
+
+/// Of the quickest protocol.
+template <class MovedBytes>
+double least_ns(std::span<const CollectiveModel> models, const DeviceModel& device, double hops,
+                const MovedBytes& moved_bytes) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const CollectiveModel& model : models) {
+    least =
+        std::min(least, model.base_ns + model.barriers * device.barrier_ns + model.hop_ns * hops +
+                            moved_bytes(model) / (model.share * device.nvlink_gbs));
+  }
+  return least;
 }
 
 /// By the algorithm that it has; a ring where it has none.
@@ -104,7 +127,7 @@ double fused_matmul_ns(const Graph& graph, const Node& node, const Bindings& bin
   const bool gathers = node.attr<std::int64_t>("gather_dim") != nullptr;
   const ValueId part = gathers ? node.inputs[0] : node.outputs[0];
   const double moved = static_cast<double>(group.size - 1) * type_bytes(graph.type(part), bindings);
-  const double links_ns = moved / (collective_model("one_shot").share * device.nvlink_gbs);
+  const double links_ns = moved / (collective_models(kPeers)[0].share * device.nvlink_gbs);
   return device.launch_ns + device.barrier_ns +
          std::max({links_ns, arithmetic_ns(graph, node, bindings, device),
                    traffic_ns(graph, node, bindings, device)});
@@ -153,7 +176,7 @@ double kernel_ns(const Graph& graph, const Node& node, const Graph& body, const 
 double collective_node_ns(const Graph& graph, const Node& node, std::string_view algorithm,
                           const Bindings& bindings, const DeviceModel& device) {
   const Group& group = graph.groups().find(*node.attr<std::string>("group"))->second;
-  const CollectiveModel& model = collective_model(algorithm);
+  const std::span<const CollectiveModel> models = collective_models(algorithm);
   double ns = 0;
   for (std::size_t i = 0; i < node.outputs.size() && group.size > 1; ++i) {
     const TensorType& operand = graph.type(node.inputs[i]);
@@ -167,22 +190,20 @@ double collective_node_ns(const Graph& graph, const Node& node, std::string_view
         form.reduce ? operand_bytes : type_bytes(graph.type(node.outputs[i]), bindings);
     const auto n = static_cast<double>(group.size);
     const double moved = form.src ? bytes : bytes * (n - 1) / n;
-    ns += model.base_ns + model.barriers * device.barrier_ns + model.hop_ns * (n - 1) +
-          moved / (model.share * device.nvlink_gbs);
+    ns += least_ns(models, device, n - 1, [&](const CollectiveModel&) { return moved; });
   }
   return ns;
 }
 
 double collective_ns(std::string_view algorithm, std::int64_t world, std::int64_t bytes,
                      const DeviceModel& device) {
-  const CollectiveModel& model = collective_model(algorithm);
+  const std::span<const CollectiveModel> models = collective_models(algorithm);
   if (world <= 1) return 0;
   const auto n = static_cast<double>(world);
-  const double moved =
-      static_cast<double>(bytes) *
-      (model.peers * (n - 1) + model.slices * (n - 1) / n + model.whole + model.slice / n);
-  return model.base_ns + model.barriers * device.barrier_ns + model.hop_ns * 2 * (n - 1) +
-         moved / (model.share * device.nvlink_gbs);
+  return least_ns(models, device, 2 * (n - 1), [&](const CollectiveModel& model) {
+    return static_cast<double>(bytes) *
+           (model.peers * (n - 1) + model.slices * (n - 1) / n + model.whole + model.slice / n);
+  });
 }
 
 double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
@@ -194,7 +215,7 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
       return 0;
     case OpClass::kPeerCopy:
       return device.launch_ns + type_bytes(graph.type(node.outputs[0]), bindings) /
-                                    (collective_model("one_shot").share * device.nvlink_gbs);
+                                    (collective_models(kPeers)[0].share * device.nvlink_gbs);
     case OpClass::kView:
       if (names_bytes(node.op_name())) return 0;
       break;
