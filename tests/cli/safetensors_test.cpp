@@ -63,7 +63,8 @@ TEST(Safetensors, WritesWhatItReads) {
 TEST(Safetensors, LeavesNothingBehindWhenTheFileCannotBeWritten) {
   const test::TemporaryDirectory directory;
   std::filesystem::create_directory(directory / "taken");  // a rename onto a directory fails
-  EXPECT_THROW(write_safetensors(directory / "taken", {}), Error);
+  const std::map<std::string, HostTensor, std::less<>> nothing;
+  EXPECT_THROW(write_safetensors(directory / "taken", nothing), Error);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1);
 }
 
