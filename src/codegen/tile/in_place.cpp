@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 namespace braid::tile {
 namespace {
@@ -11,7 +12,7 @@ using ParamKind = KernelParam::Kind;
 /// A load or store of an operand of the body.
 struct Access {
   Id id;
-  Id turn;              ///< the loop around it, or kNone
+  Id turn;              ///< the innermost loop around it, or kNone
   std::size_t order;    ///< of the instructions of the program
   std::vector<Id> way;  ///< what was added to the operand's address
 };
@@ -47,6 +48,7 @@ class Operands {
     for (const Id id : block) {
       const Inst& inst = p_.at(id);
       ++order_;
+      if (turn != kNone) loop_of_[id] = turn;
       for (std::size_t i = 0; i < inst.args.size(); ++i) {
         if (inst.args[i] != kNone && p_.at(inst.args[i]).type.kind == Kind::kPtr) use(id, i, turn);
       }
@@ -92,15 +94,50 @@ class Operands {
     if (!without_copies(to)) return false;
     return std::all_of(loads.known.begin(), loads.known.end(), [&](const Access& load) {
       const Inst& from = p_.at(load.id);
-      return load.turn == store.turn && load.order < store.order && load.way == store.way &&
-             from.layout == to.layout && is_same(from.args[1], to.args[1], kDepth) &&
-             dtype_size(from.dtype) == dtype_size(to.dtype);
+      return load.order < store.order && from.layout == to.layout &&
+             dtype_size(from.dtype) == dtype_size(to.dtype) && is_for_turn_of(load, store);
     });
   }
 
+  /// Whether what is loaded is what the store's turn writes over: in that turn, or ahead of it, in
+  /// the turn before or in front of the loop (passes/prefetch.h).
+  [[nodiscard]] bool is_for_turn_of(const Access& load, const Access& store) const {
+    if (load.turn == store.turn && is_same_place(load, store, kNone, kNone)) return true;
+    if (store.turn == kNone) return false;
+    const Inst& loop = p_.at(store.turn);
+    const Id position = loop.body_args[0];
+    const auto around = loop_of_.find(store.turn);
+    if (load.turn == (around == loop_of_.end() ? kNone : around->second)) {
+      return is_same_place(load, store, loop.args[0], position);
+    }
+    if (load.turn != store.turn) return false;
+    return std::any_of(loop.body.begin(), loop.body.end(), [&](Id id) {
+      const Inst& inst = p_.at(id);
+      const bool is_next = inst.op == Op::kMap && inst.fn == Fn::kAdd &&
+                           inst.args == std::vector<Id>{position, loop.args[2]};
+      return is_next && is_same_place(load, store, id, position);
+    });
+  }
+
+  /// Where `now` stands for `then`.
+  [[nodiscard]] bool is_same_place(const Access& load, const Access& store, Id now, Id then) const {
+    const auto same = [&](Id a, Id b) { return is_same({a, now}, {b, then}, kDepth); };
+    return std::equal(load.way.begin(), load.way.end(), store.way.begin(), store.way.end(), same) &&
+           same(p_.at(load.id).args[1], p_.at(store.id).args[1]);
+  }
+
+  /// A value, and one that stands for its like on the other side.
+  struct Side {
+    Id id, variable;
+  };
+
   /// Whether two values are equal: passes make what layouts share anew for each.
-  [[nodiscard]] bool is_same(Id a, Id b, int depth) const {
-    if (a == b) return true;
+  [[nodiscard]] bool is_same(Side of_a, Side of_b, int depth) const {
+    const auto [a, a_variable] = of_a;
+    const auto [b, b_variable] = of_b;
+    if (b != kNone && b == b_variable) return a == a_variable;
+    if (a == b) return b_variable == kNone || !depends(a, b_variable, depth);
+    if (a == kNone || b == kNone) return false;
     const Inst& x = p_.at(a);
     const Inst& y = p_.at(b);
     const bool pure = x.op == Op::kMap || x.op == Op::kRange || x.op == Op::kConstant;
@@ -110,13 +147,23 @@ class Operands {
       return false;
     }
     for (std::size_t i = 0; i < x.args.size(); ++i) {
-      if (!is_same(x.args[i], y.args[i], depth - 1)) return false;
+      if (!is_same({x.args[i], a_variable}, {y.args[i], b_variable}, depth - 1)) return false;
     }
     return true;
+  }
+  /// Whether a value is made from the position of the loop that is looked at, or may be.
+  [[nodiscard]] bool depends(Id value, Id position, int depth) const {
+    if (value == position) return true;
+    const auto loop = loop_of_.find(value);
+    if (loop == loop_of_.end() || p_.at(loop->second).body_args[0] != position) return false;
+    const std::vector<Id>& args = p_.at(value).args;
+    return depth == 0 || std::any_of(args.begin(), args.end(),
+                                     [&](Id arg) { return depends(arg, position, depth - 1); });
   }
   static constexpr int kDepth = 12;  ///< of maps made anew: in fact one or two
 
   const Program& p_;
+  std::map<Id, Id> loop_of_;                  ///< of what stands in one
   std::map<int, Accesses> inputs_, outputs_;  ///< by their index in the body
   bool by_maps_ = false;
   std::size_t order_ = 0;
