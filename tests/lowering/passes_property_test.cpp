@@ -37,8 +37,8 @@ void check_passes(const Graph& given, std::uint64_t seed,
     SCOPED_TRACE(std::string(pass->name));
     const bool graph_pass = pass->name != "split_reductions" && pass->name != "lower_collectives" &&
                             pass->name != "fuse";
-    // Waits that pass each other do so again.
-    const bool settles = graph_pass && pass != &sink_waits_iterative &&
+    // Waits that pass each other do so again; a search that a number of nodes ends goes on.
+    const bool settles = graph_pass && pass != &sink_waits_iterative && pass != &overlap &&
                          pass != &reorder_communication_preserving_peak_memory;
     context.remarks.clear();
     const Graph once = (*pass)(graph, context);
