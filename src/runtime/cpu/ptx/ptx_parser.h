@@ -92,6 +92,7 @@ class Parser {
   struct Inlined {
     std::uint64_t file, line;
     std::string_view function;  ///< a label in .debug_str
+    // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that <=> is compared with
     auto operator<=>(const Inlined&) const = default;
   };
   std::uint32_t inlined_place(const Inlined& place);
