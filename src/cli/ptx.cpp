@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -25,18 +24,6 @@
 namespace braid::cli {
 
 namespace {
-
-template <class T>
-bool parse_number(std::string_view text, T* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-std::string_view next_part(std::string_view& text, char separator) {
-  const std::string_view part = text.substr(0, text.find(separator));
-  text.remove_prefix(std::min(text.size(), part.size() + 1));
-  return part;
-}
 
 Dim3 extent(std::string_view text, std::string_view option) {
   std::array<std::uint32_t, 3> values{1, 1, 1};

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -52,18 +51,6 @@ const ElementType& type_of(std::string_view name, const std::string& place) {
     throw_invalid(place, fmt::format("unknown dtype {}; expected one of {}", quote(name), known));
   }
   return *type;
-}
-
-template <class T>
-bool parse_number(std::string_view text, T* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-std::string_view next_part(std::string_view& text, char separator) {
-  const std::string_view part = text.substr(0, text.find(separator));
-  text.remove_prefix(std::min(text.size(), part.size() + 1));
-  return part;
 }
 
 std::vector<std::byte> bytes_of(const void* data, std::size_t bytes) {

@@ -1,17 +1,34 @@
 #pragma once
 
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <random>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "braid/device.h"
 
 namespace braid::cli {
+
+/// The whole text as a number; false, and `*value` is what it was, where it is none or too large.
+template <class T>
+bool parse_number(std::string_view text, T* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// What stands before the next separator, which goes with it from the text's front.
+inline std::string_view next_part(std::string_view& text, char separator) {
+  const std::string_view part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(text.size(), part.size() + 1));
+  return part;
+}
 
 /// An element type of PTX: those of graphs and the other ones, each as safetensors calls it.
 struct ElementType {
