@@ -32,7 +32,7 @@ int main() try {
   for (int rank = 0; rank < world.size(); ++rank) {
     for (const char* name : {"x", "y"}) {
       memory.push_back(world.device().allocate(rank, kRows * kWidth * dtype_size(DType::kBF16)));
-      executable.bind(rank, name, memory.back()->address());
+      executable.bind(rank, name, {memory.back()->address(), DType::kBF16, {kRows, kWidth}});
     }
   }
   executable.prepare({{"T", kRows}});  // all that can fail or be slow

@@ -174,6 +174,12 @@ class BRAID_API Device {
     (void)rank, (void)address;
     throw_invalid("memory", "this device does not know the caller's own; expected allocate()");
   }
+  /// Throws kInvalidArgument where kernels of `rank` could not use these bytes of the caller's:
+  /// memory that nobody has allocated or that ends before, or of a context that is not the
+  /// device's. What a device cannot tell it lets pass.
+  virtual void check_memory(int rank, std::uint64_t address, std::size_t bytes) const {
+    (void)rank, (void)address, (void)bytes;
+  }
   /// Whether create_multicast works, for ranks of other processes, too: a device has tried it.
   [[nodiscard]] virtual bool has_multicast() const { return false; }
   /// For the allocate_shared memory of these ranks. `handle`: that of another process
@@ -188,8 +194,8 @@ class BRAID_API Device {
   [[nodiscard]] virtual std::unique_ptr<Module> load(int rank, const KernelImage& image) = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> create_stream(int rank) = 0;
   /// A stream that the caller made with the device's own API (a CUstream) and keeps until this
-  /// object is gone and its work done. Throws kInvalidArgument on a device that has no other
-  /// streams than its own.
+  /// object is gone and its work done. Throws kInvalidArgument where it is of another GPU or
+  /// context, and on a device that has no other streams than its own.
   [[nodiscard]] virtual std::unique_ptr<Stream> wrap_stream(int rank, void* handle) {
     (void)rank, (void)handle;
     throw_invalid("stream", "this device has no raw streams; expected one of create_stream()");

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/device_tensor.h"
 #include "braid/export.h"
 #include "braid/graph.h"
 #include "braid/pass_config.h"
@@ -66,14 +67,23 @@ class BRAID_API Executable {
   /// arenas. Throws kInvalidArgument when the graph's world is not the world's size.
   static Executable compile(const Graph& graph, const World& world, const PassConfig& passes = {});
   /// The same of a plan that was made before, maybe elsewhere: the program.json at `path` is read
-  /// and checked instead of lowering. Where its kernels lie beside it, as `braid compile` writes
-  /// them, nothing is compiled either. Throws kInvalidArgument at the first thing that is wrong.
+  /// and checked instead of lowering. Where its kernels lie beside it, as `braid compile`
+  /// and save() write them, nothing is compiled either. Throws kInvalidArgument at the first thing
+  /// that is wrong: another version of braid, another number of ranks, a GPU it is not for.
   static Executable load(const std::string& path, const World& world);
+  /// What compile() would allocate on each rank; nothing is compiled or allocated. A caller who
+  /// binds all inputs, parameters and outputs saves the arenas "parameters" and "io".
+  static std::vector<ArenaReport> memory_estimate(const Graph& graph, const World& world,
+                                                  const PassConfig& passes = {});
   /// What compile() ends with: of a plan and the code of its kernels, wherever they were made.
   Executable(const World& world, Program program, ProgramCode code);
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
+
+  /// Writes the plan and its kernels into a directory, which is made where needed, for load():
+  /// `directory`/program.json. Throws kEnvironment when that cannot be written.
+  void save(const std::string& directory) const;
 
   /// Every launch of one run, resolved for one set of symbol values and addresses. A value: many
   /// live side by side, and none of them costs the others anything.
@@ -87,10 +97,13 @@ class BRAID_API Executable {
     std::shared_ptr<const Impl> impl_;
   };
 
-  /// Binds the caller's own device memory to an input or output (row-major, dense, 16-byte
-  /// aligned), for the plans made from now on: earlier ones keep their addresses. It is never
-  /// copied and must stay valid while such a plan may run. To be followed by prepare().
-  void bind(int rank, std::string_view name, std::uint64_t address);
+  /// Has an input, parameter or output of a rank in the caller's own device memory (row-major,
+  /// dense, 16-byte aligned), for the plans made from now on: earlier ones keep their addresses. It
+  /// is never copied and must stay valid while such a plan may run. Its first dim may be longer
+  /// than what a plan needs. To be followed by prepare(), which checks the rest of the shape.
+  /// Throws kInvalidArgument, also for memory that the world's device cannot use
+  /// (Device::check_memory).
+  void bind(int rank, std::string_view name, const DeviceTensor& tensor);
 
   /// Does everything that can fail or be slow: checks bindings, resolves every launch record. Must
   /// be called before the first run and after a change of bindings or addresses. Runs under way go

@@ -30,7 +30,7 @@ TEST(BoundChunks, LieInTheCallersMemory) {
   std::vector<std::unique_ptr<Memory>> given;
   for (int rank = 0; rank < 2; ++rank) {
     given.push_back(world.device().allocate(rank, kBytes));
-    executable.bind(rank, name, given.back()->address());
+    executable.bind(rank, name, {given.back()->address(), kF32, {8, 4}});
   }
   const RankTensors inputs = random_inputs(graph, bindings, 3);
   run_once(executable, graph, bindings, inputs);

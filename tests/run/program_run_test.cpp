@@ -16,6 +16,7 @@
 #include "braid/executable.h"
 #include "braid/reference.h"
 #include "codegen/graph_target.h"
+#include "ir/text_file.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/program.h"
 #include "runtime/compile/artifact.h"
@@ -67,6 +68,21 @@ void expect_same_bits(const RankTensors& a, const RankTensors& b) {
   }
 }
 
+TEST(MemoryEstimate, IsWhatIsAllocated) {
+  const Graph graph = load_graph(fmt::format("{}/examples/llama_mlp.json", BRAID_SOURCE_DIR));
+  const World world = open_world(world_size(graph));
+  std::string estimated;
+  std::string allocated;
+  for (const ArenaReport& arena : Executable::memory_estimate(graph, world)) {
+    estimated += fmt::format("{} {}\n", arena.name, arena.bytes);
+  }
+  for (const ArenaReport& arena : Executable::compile(graph, world).arenas()) {
+    allocated += fmt::format("{} {}\n", arena.name, arena.bytes);
+  }
+  EXPECT_EQ(estimated, allocated);
+  EXPECT_THAT(estimated, HasSubstr("symmetric:tp"));
+}
+
 class ProgramRun : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ProgramRun, IsTheRunOfTheGraphBitForBit) {
@@ -82,12 +98,22 @@ TEST_P(ProgramRun, IsTheRunOfTheGraphBitForBit) {
   Executable direct = Executable::compile(graph, world);
   const RankTensors expected = run(direct, graph, bindings, inputs, outputs);
 
-  (void)write_artifact(graph, least_target(graph), directory.path(), {});
+  direct.save(directory.path().string());
   const std::string path = (directory.path() / "program.json").string();
   Executable loaded = Executable::load(path, world);
   EXPECT_EQ(loaded.program_hash(), direct.program_hash());
   for (const KernelReport& kernel : loaded.kernels()) EXPECT_EQ(kernel.compile_ms, 0);
   expect_same_bits(expected, run(loaded, graph, bindings, inputs, outputs));
+
+  // A plan that is read again is the plan that was written, kernels and all.
+  const TemporaryDirectory again;
+  loaded.save(again.path().string());
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_EQ(read_text((again.path() / name).string(), kMaxGraphBytes),
+              read_text(entry.path().string(), kMaxGraphBytes))
+        << name;
+  }
 
   // Without its kernels, too.
   std::filesystem::remove(directory.path() / "code.json");

@@ -59,10 +59,13 @@ TEST(Stranger, RunsOnTwoRanksWithOwnBuffers) {
   auto executable = braid::Executable::compile(graph, world);
   std::vector<std::unique_ptr<braid::Memory>> memory;
   for (int rank = 0; rank < world.size(); ++rank) {
-    for (const auto& [name, elements] :
-         {std::pair{"x", 8 * 64}, std::pair{"w", 64 * 96}, std::pair{"y", 8 * 96}}) {
-      memory.push_back(world.device().allocate(rank, static_cast<std::size_t>(elements) * 4));
-      executable.bind(rank, name, memory.back()->address());
+    using Extents = std::pair<std::int64_t, std::int64_t>;
+    for (const auto& [name, extents] :
+         {std::pair{"x", Extents{8, 64}}, std::pair{"w", Extents{64, 96}},
+          std::pair{"y", Extents{8, 96}}}) {
+      const auto [rows, columns] = extents;
+      memory.push_back(world.device().allocate(rank, static_cast<std::size_t>(rows * columns) * 4));
+      executable.bind(rank, name, {memory.back()->address(), braid::DType::kF32, {rows, columns}});
     }
   }
   executable.prepare(bindings);
@@ -89,7 +92,10 @@ TEST(Stranger, RunsOnTwoRanksWithOwnBuffers) {
   EXPECT_EQ(code_of([&] { executable.set_input(0, "nope", x); }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of([&] { executable.set_input(2, "x", x); }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of([&] { executable.set_input(0, "w", x); }), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { executable.bind(0, "y", 24); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([&] {
+              executable.bind(0, "y", {24, braid::DType::kF32, {8, 96}});
+            }),
+            ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of([&] { (void)executable.output(0, "x"); }), ErrorCode::kInvalidArgument);
   check();
   EXPECT_EQ(code_of([&] { executable.prepare({{"T", 9}}); }), ErrorCode::kInvalidArgument);

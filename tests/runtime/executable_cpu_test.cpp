@@ -105,8 +105,9 @@ TEST(ExecutableOnCpu, HundredRunsWithoutSynchronisation) {
   Executable executable = Executable::compile(graph, world);
   for (int rank = 0; rank < kRanks; ++rank) {
     memory.push_back(world.device().allocate(rank, kTokens * kHidden * 2));
-    executable.bind(rank, "x", memory.back()->address());
-    executable.bind(rank, "y", memory.back()->address());
+    const DeviceTensor tensor{memory.back()->address(), DType::kBF16, {kTokens, kHidden}};
+    executable.bind(rank, "x", tensor);
+    executable.bind(rank, "y", tensor);
   }
   executable.prepare(bindings);
   const auto chain = [&](bool synchronize) {
@@ -208,11 +209,13 @@ TEST(ExecutableOnCpu, AFaultOfOneRankEndsTheCollectiveOfAll) {
   World world = World::open(options);
   Executable executable = Executable::compile(graph, world);
   const auto whole = world.device().allocate(1, 64 * 1024 * 4);
-  const auto small = world.device().allocate(1, 4096);
   const RankTensors inputs = random_inputs(graph, {}, 9);
   const RankTensors expected = evaluate(graph, inputs, {});
   for (int round = 0; round < 2; ++round) {
-    executable.bind(1, "x", small->address());
+    const auto bind_x = [&](const Memory& memory) {
+      executable.bind(1, "x", {memory.address(), DType::kF32, {64, 1024}});
+    };
+    bind_x(*world.device().allocate(1, 64 * 1024 * 4));  // and gone
     executable.prepare({});
     executable.set_input(0, "x", inputs[0][0]);
     const auto start = std::chrono::steady_clock::now();
@@ -221,8 +224,7 @@ TEST(ExecutableOnCpu, AFaultOfOneRankEndsTheCollectiveOfAll) {
       executable.synchronize();
       FAIL();
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(),
-                  ::testing::ContainsRegex("bytes after 4096 bytes of memory: rank 1"));
+      EXPECT_THAT(error.what(), ::testing::ContainsRegex("an access to 0x[0-9a-f]+.*: rank 1"));
       bool named = false;
       for (const KernelReport& kernel : executable.kernels()) {
         named = named || std::string_view(error.what()).find(kernel.name) != std::string_view::npos;
@@ -230,7 +232,7 @@ TEST(ExecutableOnCpu, AFaultOfOneRankEndsTheCollectiveOfAll) {
       EXPECT_TRUE(named) << error.what();
     }
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
-    executable.bind(1, "x", whole->address());
+    bind_x(*whole);
     executable.prepare({});
     set_inputs(executable, graph, inputs);
     executable.run();

@@ -161,11 +161,10 @@ TEST_F(ExecutableTest, InputHandedThroughAndBoundMemory) {
   {
     Executable executable = Executable::compile(small_graph(), world);
     const auto memory = world.device().allocate(1, 8 * 64 * 2);
-    EXPECT_THAT(error_of([&] { executable.bind(0, "s", memory->address()); }).second,
+    const DeviceTensor tensor{memory->address(), DType::kBF16, {8, 64}};
+    EXPECT_THAT(error_of([&] { executable.bind(0, "s", tensor); }).second,
                 HasSubstr("no input or output"));
-    EXPECT_THAT(error_of([&] { executable.bind(0, "y", memory->address() + 8); }).second,
-                HasSubstr("multiple of 16"));
-    executable.bind(1, "x", memory->address());
+    executable.bind(1, "x", tensor);
     executable.prepare({{"T", 2}});
     executable.set_input(0, "x", filled({2, 64}, 1));
     executable.set_input(1, "x", filled({2, 64}, 2));
@@ -175,8 +174,72 @@ TEST_F(ExecutableTest, InputHandedThroughAndBoundMemory) {
     std::vector<std::byte> bytes(2 * 64 * 2);
     std::memcpy(bytes.data(), reinterpret_cast<const void*>(memory->address()), bytes.size());
     EXPECT_EQ(bytes, filled({2, 64}, 2).data);  // the caller's memory is the input
-    executable.bind(1, "x", memory->address());
+    executable.bind(1, "x", tensor);
     EXPECT_THAT(error_of([&] { executable.run(); }).second, HasSubstr("prepare"));
+  }
+}
+
+TEST_F(ExecutableTest, BoundTensorsAreChecked) {
+  World world = open_world();
+  Executable executable = Executable::compile(small_graph(), world);
+  const auto memory = world.device().allocate(0, 8 * 64 * 2);
+  const DeviceTensor good{memory->address(), DType::kBF16, {8, 64}};
+  const auto refuse = [&](auto change) {
+    DeviceTensor tensor = good;
+    change(tensor);
+    const auto [code, text] = error_of([&] { executable.bind(0, "x", tensor); });
+    EXPECT_EQ(code, ErrorCode::kInvalidArgument);
+    return text;
+  };
+  EXPECT_THAT(refuse([](auto& t) { t.address = 0; }), HasSubstr("x: address 0x0; expected a mul"));
+  EXPECT_THAT(refuse([](auto& t) { t.address += 8; }), HasSubstr("multiple of 16"));
+  EXPECT_EQ(refuse([](auto& t) { t.dtype = DType::kF16; }),
+            "x: is bound to f16[8, 64]; expected bf16[T, 64]");
+  EXPECT_THAT(refuse([](auto& t) { t.shape = {512}; }), HasSubstr("bf16[512]; expected"));
+  EXPECT_THAT(refuse([](auto& t) { t.shape = {8, 65}; }), HasSubstr("expected bf16[T, 64]"));
+  EXPECT_THAT(refuse([](auto& t) { t.shape = {-1, 64}; }), HasSubstr("no negative dim"));
+  EXPECT_THAT(refuse([](auto& t) { t.shape = {std::int64_t{1} << 60, 64}; }), HasSubstr("fewer"));
+  EXPECT_THAT(refuse([](auto& t) { t.strides = {64}; }), HasSubstr("1 strides; expected one"));
+  EXPECT_EQ(refuse([](auto& t) {
+              t.strides = {1, 8};
+            }),
+            "x: strides (1, 8) of bf16[8, 64]; expected a dense row-major tensor");
+  // What the driver says of the memory.
+  EXPECT_THAT(refuse([](auto& t) { t.shape = {9, 64}; }), HasSubstr("1024 bytes at 0x"));
+  EXPECT_THAT(refuse([](auto& t) { t.address += 16; }), HasSubstr("1008 bytes at 0x"));
+  fake().run_kernels = true;
+  EXPECT_THAT(refuse([](auto& t) { t.address = 16; }), HasSubstr("knows no memory at 0x10"));
+  fake().foreign_memory = memory->address();
+  EXPECT_THAT(refuse([](auto&) {}), HasSubstr("is memory of another CUDA context; expected"));
+  fake().foreign_memory = 0;
+
+  // A dim of one is never stepped along; the first one may be longer than what a plan needs.
+  executable.bind(0, "x", {good.address, DType::kBF16, {1, 64}, {7, 1}});
+  EXPECT_EQ(error_of([&] {
+              executable.prepare({{"T", 2}});
+            }).second,
+            "x: is bound to bf16[1, 64]; expected at least bf16[2, 64] for these symbols");
+  executable.prepare({{"T", 1}});
+  executable.bind(0, "x", good);
+  executable.prepare({{"T", 2}});
+}
+
+TEST_F(ExecutableTest, APlanForAnotherGpuIsRefused) {
+  World world = open_world();
+  const TemporaryDirectory directory;
+  for (const auto& [target, runs] : {std::pair{"sm_90a", true}, std::pair{"sm_90", true},
+                                     std::pair{"sm_80", false}, std::pair{"sm_100a", false}}) {
+    write_artifact(small_graph(), Target::parse(target), directory.path(), {});
+    const std::string path = (directory.path() / "program.json").string();
+    const auto load = [&] { (void)Executable::load(path, world); };
+    if (runs) {
+      load();
+      continue;
+    }
+    EXPECT_EQ(error_of(load), (std::pair{ErrorCode::kInvalidArgument,
+                                         fmt::format("small: its kernels are for {}, the GPU is "
+                                                     "sm_90a; expected a plan that was made for it",
+                                                     target)}));
   }
 }
 

@@ -243,6 +243,39 @@ int cuMemGetAddressRange_v2(unsigned long long* base, std::size_t* bytes,
   *bytes = owner.bytes;
   return 0;
 }
+int cuPointerGetAttribute(void* value, int attribute, unsigned long long address) {
+  if (const int error = enter_context("cuPointerGetAttribute")) return error;
+  const Owner owner = owner_of(address, 1);
+  if (!owner.known && is_known(address, 1))
+    return attribute == 2 ? (*static_cast<unsigned*>(value) = 2, 0) : kInvalidValue;
+  if (!owner.known) return kInvalidValue;
+  switch (attribute) {
+    case 1:
+      *static_cast<void**>(value) = owner.gpu == kHost ? nullptr
+                                    : owner.begin == state().control.foreign_memory
+                                        ? &state().control
+                                        : context_of(owner.gpu);
+      return 0;
+    case 2:
+      *static_cast<unsigned*>(value) = owner.gpu == kHost ? 1 : 2;
+      return 0;
+    case 11:
+      *static_cast<unsigned long long*>(value) = owner.begin;
+      return 0;
+    case 12:
+      *static_cast<std::size_t*>(value) = owner.bytes;
+      return 0;
+    default:
+      return kInvalidValue;
+  }
+}
+int cuStreamGetCtx(void* stream, void** context) {
+  if (const int error = enter_context("cuStreamGetCtx")) return error;
+  const Handle* found = find(stream, Kind::kStream);
+  if (found == nullptr) return kInvalidHandle;
+  *context = context_of(found->gpu);
+  return 0;
+}
 int cuLaunchHostFunc(void* stream, void (*function)(void*), void* data) {
   return enqueue("cuLaunchHostFunc", stream, function != nullptr, at_once([=] { function(data); }));
 }

@@ -30,11 +30,12 @@ struct FakeCuda {
   bool multicast_refuses = false;        ///< but bind no memory: a service is missing
   bool launch_blocking = false;          ///< $CUDA_LAUNCH_BLOCKING=1, a profiler
   bool lazy_loading = false;             ///< what is wrong with code shows at its look-up
-  int queues = 0;            ///< of a GPU, in order; 0: $CUDA_DEVICE_MAX_CONNECTIONS, else 8
-  int resident_blocks = 0;   ///< that a GPU holds at once; 0: any number
-  void* captured = nullptr;  ///< the stream that is being captured
-  int delay_ms = 0;          ///< before each work of the streams made from now on
-  int launch_us = 0;         ///< that cuLaunchKernel keeps its caller
+  int queues = 0;  ///< of a GPU, in order; 0: $CUDA_DEVICE_MAX_CONNECTIONS, else 8
+  unsigned long long foreign_memory = 0;  ///< an allocation of another context
+  int resident_blocks = 0;                ///< that a GPU holds at once; 0: any number
+  void* captured = nullptr;               ///< the stream that is being captured
+  int delay_ms = 0;                       ///< before each work of the streams made from now on
+  int launch_us = 0;                      ///< that cuLaunchKernel keeps its caller
 
   std::string fail;   ///< the call that fails, if any
   int fail_call = 0;  ///< the n-th call from now fails, counted from 1. $FAKE_CUDA_FAIL_CALL

@@ -54,6 +54,7 @@ class Plans : public ::testing::Test {
     memory_.push_back(world_.device().allocate(rank, 8 * 64 * 4));
     return memory_.back()->address();
   }
+  static DeviceTensor tensor(std::uint64_t address) { return {address, DType::kF32, {8, 64}}; }
   static void write(std::uint64_t address, float value) {
     std::fill_n(reinterpret_cast<float*>(address), 8 * 64, value);
   }
@@ -72,8 +73,8 @@ TEST_F(Plans, LiveSideBySide) {
       x.push_back(buffer(rank));
       y.push_back(buffer(rank));
       write(x.back(), static_cast<float>(1 + 10 * p + rank));
-      executable_.bind(rank, "x", x.back());
-      executable_.bind(rank, "y", y.back());
+      executable_.bind(rank, "x", tensor(x.back()));
+      executable_.bind(rank, "y", tensor(y.back()));
     }
     plans.push_back(executable_.prepare({{"T", 2 * p + 1}}));
     EXPECT_EQ(plans.back().bindings().at("T"), 2 * p + 1);
@@ -102,7 +103,7 @@ TEST_F(Plans, ChangesOfAddressesAndSymbolsWaitForNothing) {
   for (int rank = 0; rank < 2; ++rank) {
     x.push_back(buffer(rank));
     write(x.back(), 1);
-    executable_.bind(rank, "x", x.back());
+    executable_.bind(rank, "x", tensor(x.back()));
     streams.push_back(device.create_stream(rank));
     lanes.push_back(streams.back().get());
     lanes.back()->wait_value(word->address(), 1);
@@ -110,7 +111,7 @@ TEST_F(Plans, ChangesOfAddressesAndSymbolsWaitForNothing) {
   const Executable::Plan held = executable_.prepare({{"T", 8}});
   executable_.run(held, lanes);  // cannot begin
   for (int rank = 0; rank < 2; ++rank) {
-    executable_.bind(rank, "x", buffer(rank));
+    executable_.bind(rank, "x", tensor(buffer(rank)));
     write(memory_.back()->address(), 5);
   }
   const Executable::Plan next = executable_.prepare({{"T", 1}});
@@ -130,8 +131,8 @@ TEST_F(Plans, ARunIsPartOfTheCallersStreams) {
   for (int rank = 0; rank < 2; ++rank) {
     x.push_back(buffer(rank));
     y.push_back(buffer(rank));
-    executable_.bind(rank, "x", x.back());
-    executable_.bind(rank, "y", y.back());
+    executable_.bind(rank, "x", tensor(x.back()));
+    executable_.bind(rank, "y", tensor(y.back()));
     streams.push_back(device.create_stream(rank));
     lanes.push_back(streams.back().get());
   }
@@ -163,8 +164,8 @@ TEST_F(Plans, RunsAreInOrderWhateverStreamsTheyAreOn) {
   for (int rank = 0; rank < 2; ++rank) {
     x.push_back(buffer(rank));
     write(x.back(), static_cast<float>(rank));
-    executable_.bind(rank, "x", x.back());
-    executable_.bind(rank, "y", x.back());
+    executable_.bind(rank, "x", tensor(x.back()));
+    executable_.bind(rank, "y", tensor(x.back()));
   }
   executable_.prepare({{"T", 8}});
   double a = 0;
@@ -210,13 +211,14 @@ TEST_F(Plans, WhatDoesNotFitIsRefused) {
 // Rank 1's kernel faults; rank 0 waits for it in vain. Afterwards all is as before the first run.
 TEST_F(Plans, AFaultOfOneRankLeavesEverythingFresh) {
   for (int rank = 0; rank < 2; ++rank) {
-    executable_.bind(rank, "x", buffer(rank));
+    executable_.bind(rank, "x", tensor(buffer(rank)));
     write(memory_.back()->address(), static_cast<float>(rank + 1));
   }
   const Executable::Plan good = executable_.prepare({{"T", 8}});
-  std::uint64_t freed = 0;
-  freed = world_.device().allocate(1, 8 * 64 * 4)->address();
-  executable_.bind(1, "x", freed);
+  {
+    const auto freed = world_.device().allocate(1, 8 * 64 * 4);
+    executable_.bind(1, "x", tensor(freed->address()));
+  }
   const Executable::Plan bad = executable_.prepare({{"T", 8}});
   for (int round = 0; round < 4; ++round) {
     for (int run = 0; run < round; ++run)
@@ -297,8 +299,9 @@ TEST_F(StateArena, MayBeTheCallers) {
   Executable executable = make();
   const auto memory = world_.device().allocate(0, 8 * 64 * 4);
   std::fill_n(reinterpret_cast<float*>(memory->address()), 8 * 64, 100.0F);
-  executable.bind(0, "before", memory->address());
-  executable.bind(0, "after", memory->address());
+  const DeviceTensor tensor{memory->address(), DType::kF32, {8, 64}};
+  executable.bind(0, "before", tensor);
+  executable.bind(0, "after", tensor);
   executable.prepare({{"T", 1}});
   EXPECT_EQ(after(executable), 102);
   executable.prepare({{"T", 2}});

@@ -143,8 +143,13 @@ std::vector<KernelReport> write_artifact(const Graph& graph, const Target& targe
   context.ranks_per_device = options.ranks_per_device;
   context.config = options.passes;
   const Program program = lower(graph, context);
-  const ProgramCode code = compile_program(program, options.cache, options.progress);
+  return write_artifact(program, compile_program(program, options.cache, options.progress),
+                        directory, options.report);
+}
 
+std::vector<KernelReport> write_artifact(
+    const Program& program, const ProgramCode& code, const fs::path& directory,
+    const std::function<std::string(const std::vector<KernelReport>& kernels)>& report) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) {
@@ -165,7 +170,7 @@ std::vector<KernelReport> write_artifact(const Graph& graph, const Target& targe
   }
   write("code.json", code_json(program, code, names));
   std::vector<KernelReport> reports = kernel_reports(program, code, nullptr);
-  if (options.report) write("kernels.json", options.report(reports));
+  if (report) write("kernels.json", report(reports));
   for (OutputFile& file : files) file.publish();
   return reports;
 }

@@ -31,6 +31,11 @@ std::vector<KernelReport> write_artifact(const Graph& graph, const Target& targe
                                          const std::filesystem::path& directory,
                                          const ArtifactOptions& options);
 
+/// The same files of a program that is compiled already. Returns what the other one does.
+std::vector<KernelReport> write_artifact(
+    const Program& program, const ProgramCode& code, const std::filesystem::path& directory,
+    const std::function<std::string(const std::vector<KernelReport>& kernels)>& report = {});
+
 /// The code of a program from the files that write_artifact wrote into a directory; nothing where
 /// there is no `code.json`. Nothing is compiled. Throws kInvalidArgument, naming the file, when one
 /// is missing or not what was written, and when the files are those of another program.

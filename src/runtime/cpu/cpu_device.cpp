@@ -406,6 +406,10 @@ class CpuDevice final : public Device {
     check(rank);
     return cpu::find_memory(core_, address);
   }
+  void check_memory(int rank, std::uint64_t address, std::size_t bytes) const override {
+    check(rank);
+    cpu::check_memory(*core_, address, bytes);
+  }
   [[nodiscard]] bool has_multicast() const override { return true; }
   std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks, std::size_t bytes,
                                               std::string_view) override {

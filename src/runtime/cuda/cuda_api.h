@@ -82,11 +82,13 @@ static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kInvalidValue = 1;
 inline constexpr Result kInvalidImage = 200;
+inline constexpr Result kInvalidContext = 201;
 inline constexpr Result kPeerAccessUnsupported = 217;
 inline constexpr Result kInvalidPtx = 218;
 inline constexpr Result kJitCompilerNotFound = 221;
 inline constexpr Result kUnsupportedPtxVersion = 222;
 inline constexpr Result kJitCompilationDisabled = 223;
+inline constexpr Result kInvalidHandle = 400;
 inline constexpr Result kNotFound = 500;
 inline constexpr Result kPeerAccessAlreadyEnabled = 704;
 inline constexpr Result kNotPermitted = 800;
@@ -101,6 +103,11 @@ inline constexpr int kAttributeVirtualMemory = 102;
 inline constexpr int kAttributeFileHandles = 103;
 inline constexpr int kAttributeFabricHandles = 128;
 inline constexpr int kAttributeMulticast = 132;
+inline constexpr int kPointerContext = 1;
+inline constexpr int kPointerMemoryType = 2;
+inline constexpr int kPointerRangeStart = 11;
+inline constexpr int kPointerRangeSize = 12;
+inline constexpr int kMemoryTypeDevice = 2;
 inline constexpr int kMemoryPinned = 1;
 inline constexpr int kLocationDevice = 1;
 inline constexpr int kHandleFile = 1;
@@ -182,31 +189,33 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
      void** extra))
 
 // The same of what a driver may lack: Api::require.
-#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                                      \
-  X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                                          \
-    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))              \
-  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                                            \
-    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))              \
-  X(cuMemGetAddressRange, "cuMemGetAddressRange_v2",                                          \
-    (Address * base, std::size_t * bytes, Address address))                                   \
-  X(cuMemExportToShareableHandle, "cuMemExportToShareableHandle",                             \
-    (void* shared, PhysicalHandle memory, int type, unsigned long long flags))                \
-  X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle",                         \
-    (PhysicalHandle * memory, void* shared, int type))                                        \
-  X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle",                               \
-    (PhysicalHandle * memory, void* address))                                                 \
-  X(cuStreamIsCapturing, "cuStreamIsCapturing", (StreamHandle stream, int* status))           \
-  X(cuMulticastGetGranularity, "cuMulticastGetGranularity",                                   \
-    (std::size_t * bytes, const MulticastProperties* properties, int option))                 \
-  X(cuMulticastCreate, "cuMulticastCreate",                                                   \
-    (PhysicalHandle * multicast, const MulticastProperties* properties))                      \
-  X(cuMulticastAddDevice, "cuMulticastAddDevice", (PhysicalHandle multicast, Ordinal device)) \
-  X(cuMulticastBindMem, "cuMulticastBindMem",                                                 \
-    (PhysicalHandle multicast, std::size_t offset, PhysicalHandle memory,                     \
-     std::size_t memory_offset, std::size_t bytes, unsigned long long flags))                 \
-  X(cuMulticastUnbind, "cuMulticastUnbind",                                                   \
-    (PhysicalHandle multicast, Ordinal device, std::size_t offset, std::size_t bytes))        \
-  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                                     \
+#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                                           \
+  X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                                               \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))                   \
+  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                                                 \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))                   \
+  X(cuMemGetAddressRange, "cuMemGetAddressRange_v2",                                               \
+    (Address * base, std::size_t * bytes, Address address))                                        \
+  X(cuPointerGetAttribute, "cuPointerGetAttribute", (void* value, int attribute, Address address)) \
+  X(cuStreamGetCtx, "cuStreamGetCtx", (StreamHandle stream, Context * context))                    \
+  X(cuMemExportToShareableHandle, "cuMemExportToShareableHandle",                                  \
+    (void* shared, PhysicalHandle memory, int type, unsigned long long flags))                     \
+  X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle",                              \
+    (PhysicalHandle * memory, void* shared, int type))                                             \
+  X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle",                                    \
+    (PhysicalHandle * memory, void* address))                                                      \
+  X(cuStreamIsCapturing, "cuStreamIsCapturing", (StreamHandle stream, int* status))                \
+  X(cuMulticastGetGranularity, "cuMulticastGetGranularity",                                        \
+    (std::size_t * bytes, const MulticastProperties* properties, int option))                      \
+  X(cuMulticastCreate, "cuMulticastCreate",                                                        \
+    (PhysicalHandle * multicast, const MulticastProperties* properties))                           \
+  X(cuMulticastAddDevice, "cuMulticastAddDevice", (PhysicalHandle multicast, Ordinal device))      \
+  X(cuMulticastBindMem, "cuMulticastBindMem",                                                      \
+    (PhysicalHandle multicast, std::size_t offset, PhysicalHandle memory,                          \
+     std::size_t memory_offset, std::size_t bytes, unsigned long long flags))                      \
+  X(cuMulticastUnbind, "cuMulticastUnbind",                                                        \
+    (PhysicalHandle multicast, Ordinal device, std::size_t offset, std::size_t bytes))             \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                                          \
     (const LaunchConfig* config, FunctionHandle function, void** args, void** extra))
 
 /// A call of the driver that failed.

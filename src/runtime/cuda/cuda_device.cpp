@@ -122,7 +122,15 @@ class CudaStream final : public Stream {
   }
   // The caller's.
   CudaStream(GpuRef gpu, cuda::StreamHandle handle)
-      : gpu_(std::move(gpu)), api_(gpu_->api()), handle_(handle), owned_(false) {}
+      : gpu_(std::move(gpu)), api_(gpu_->api()), handle_(handle), owned_(false) {
+    if (api_.cuStreamGetCtx == nullptr) return;
+    const Current current(*gpu_);  // that of the default streams, which are of none
+    cuda::Context context = nullptr;
+    const cuda::Result result = api_.cuStreamGetCtx(handle_, &context);
+    const bool known = result != cuda::kInvalidHandle && result != cuda::kInvalidContext;
+    if (known && (result != cuda::kSuccess || context == gpu_->context())) return;
+    throw_invalid("stream", "it is none of the rank's GPU, in its primary context");
+  }
   ~CudaStream() override {
     if (!owned_) return;
     release(gpu_, [this](const Api& api) { api.cuStreamDestroy(handle_); });
@@ -314,6 +322,9 @@ class CudaDevice final : public Device {
   }
   [[nodiscard]] std::unique_ptr<Memory> find_memory(int rank, std::uint64_t address) override {
     return cuda::find_memory(gpu(rank), address);
+  }
+  void check_memory(int rank, std::uint64_t address, std::size_t bytes) const override {
+    cuda::check_memory(gpus_, index(rank), address, bytes);
   }
   [[nodiscard]] std::unique_ptr<Event> create_event(int rank) override {
     return std::make_unique<CudaEvent>(gpu(rank), false);

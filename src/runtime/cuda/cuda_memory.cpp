@@ -217,6 +217,34 @@ std::unique_ptr<Memory> find_memory(GpuRef gpu, Address address) {
   return std::make_unique<CudaMemory>(std::move(gpu), address);
 }
 
+void check_memory(std::span<const GpuRef> gpus, std::size_t own, Address address,
+                  std::size_t bytes) {
+  const Api& api = gpus[own]->api();
+  if (api.cuPointerGetAttribute == nullptr) return;
+  const Current current(*gpus[own]);
+  const auto ask = [&](int attribute, auto& value) {
+    return api.cuPointerGetAttribute(&value, attribute, address) == kSuccess;
+  };
+  unsigned type = 0;
+  if (!ask(kPointerMemoryType, type)) {
+    throw_invalid("", fmt::format("the driver knows no memory at {:#x}", address));
+  }
+  Context context = nullptr;  // memory that is mapped has none
+  if (type == kMemoryTypeDevice && ask(kPointerContext, context) && context != nullptr &&
+      std::none_of(gpus.begin(), gpus.end(),
+                   [&](const GpuRef& gpu) { return gpu->context() == context; })) {
+    throw_invalid("", fmt::format("{:#x} is memory of another CUDA context; expected that of a "
+                                  "GPU's primary context in this world",
+                                  address));
+  }
+  Address begin = 0;
+  std::size_t size = 0;
+  if (!ask(kPointerRangeStart, begin) || !ask(kPointerRangeSize, size)) return;
+  const std::size_t left = size - (address - begin);
+  if (left >= bytes) return;
+  throw_invalid("", fmt::format("{} bytes at {:#x}; expected {}", left, address, bytes));
+}
+
 std::unique_ptr<Memory> import_memory(GpuRef gpu, std::string_view handle) {
   return std::make_unique<ImportedMemory>(gpu, Handle::decode(handle));
 }

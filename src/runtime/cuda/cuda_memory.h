@@ -23,6 +23,9 @@ namespace braid::cuda {
 [[nodiscard]] std::unique_ptr<Memory> allocate_host_memory(GpuRef gpu, std::size_t bytes);
 /// As Device::find_memory.
 [[nodiscard]] std::unique_ptr<Memory> find_memory(GpuRef gpu, Address address);
+/// As Device::check_memory: what the driver says of it, where it says that.
+void check_memory(std::span<const GpuRef> gpus, std::size_t own, Address address,
+                  std::size_t bytes);
 /// As Device::import_memory.
 [[nodiscard]] std::unique_ptr<Memory> import_memory(GpuRef gpu, std::string_view handle);
 

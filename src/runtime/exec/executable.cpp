@@ -12,15 +12,13 @@
 #include "braid/error.h"
 #include "ir/expr.h"
 #include "ir/poison.h"
-#include "lowering/passes.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/compile/compile_program.h"
+#include "runtime/exec/bound_tensor.h"
 #include "runtime/exec/executable_impl.h"
 
 namespace braid {
 namespace {
-
-constexpr std::uint64_t kBoundAlignment = 16;
 
 // A grid that waits runs only if it is resident with those it waits for: a block on some
 // multiprocessor and a hardware queue for each rank of a GPU. The cpu device runs them all.
@@ -36,14 +34,22 @@ void check_resident(const Program& program, const Device& device) {
                             device.ranks_per_device(), kMaxCollectiveBlocks));
 }
 
-void check_ranks(const std::string& name, std::int64_t ranks, const Device& device) {
-  if (ranks == device.world()) return;
-  throw_invalid(name, fmt::format("the graph is a program of {} rank(s), the world has {}", ranks,
-                                  device.world()));
+// A cubin runs on GPUs of its major version from its minor one on; one of sm_90a on sm_90 alone.
+void check_target(const Program& program, const Device& device) {
+  if (device.kind() == "cpu") return;
+  const Target gpu = Target::parse(device.target());
+  const int plan = program.target.sm;
+  const bool runs =
+      program.target.arch_specific ? plan == gpu.sm : plan / 10 == gpu.sm / 10 && plan <= gpu.sm;
+  if (runs) return;
+  throw_invalid(program.name, fmt::format("its kernels are for {}, the GPU is {}; expected a plan "
+                                          "that was made for it",
+                                          program.target.arch(), gpu.arch()));
 }
 
 void check_fits(const Program& program, const Device& device) {
   check_ranks(program.name, program.world, device);
+  check_target(program, device);
   check_resident(program, device);
 }
 
@@ -64,6 +70,12 @@ const ProgramTensor* find(const std::vector<ProgramTensor>& tensors, std::string
   return nullptr;
 }
 
+std::vector<ArenaReport> arena_reports(const Program& program) {
+  std::vector<ArenaReport> reports;
+  for (const Arena& arena : program.arenas) reports.push_back({arena.name(), arena.bytes});
+  return reports;
+}
+
 }  // namespace
 
 const Bindings& Executable::Plan::bindings() const {
@@ -76,13 +88,7 @@ Executable Executable::compile(const Graph& graph, const World& world, const Pas
   Program program;
   ProgramCode code;
   w.take_part([&] {
-    check_ranks(graph.name(), world_size(graph), *w.device);
-    PassContext context;
-    context.target = w.target_of(graph);
-    context.ranks_per_device = w.ranks_per_device;
-    context.multicast = w.device->has_multicast();
-    context.config = passes;
-    program = lower(graph, context);
+    program = w.lower(graph, passes);
     check_fits(program, *w.device);  // before anything is compiled
     code = compile_program(program, w.cache.get(), w.progress, w.line_info);
   });
@@ -100,6 +106,15 @@ Executable Executable::load(const std::string& path, const World& world) {
     if (!code) code = compile_program(program, w.cache.get(), w.progress, w.line_info);
   });
   return {world, std::move(program), *std::move(code)};
+}
+
+std::vector<ArenaReport> Executable::memory_estimate(const Graph& graph, const World& world,
+                                                     const PassConfig& passes) {
+  return arena_reports(world.impl_->lower(graph, passes));
+}
+
+void Executable::save(const std::string& directory) const {
+  (void)write_artifact(impl_->program, impl_->code, directory);
 }
 
 Executable::Executable(const World& world, Program program, ProgramCode code) {
@@ -129,24 +144,24 @@ Executable::Executable(Executable&&) noexcept = default;
 Executable& Executable::operator=(Executable&&) noexcept = default;
 Executable::~Executable() = default;
 
-void Executable::bind(int rank, std::string_view name, std::uint64_t address) {
+void Executable::bind(int rank, std::string_view name, const DeviceTensor& tensor) {
   const std::size_t local = impl_->local_of(rank);
   const Program& program = impl_->program;
-  const ProgramTensor* tensor = find(program.inputs, name);
-  if (tensor == nullptr) tensor = find(program.outputs, name);
-  if (tensor == nullptr) throw_invalid(std::string(name), "is no input or output of the program");
-  if (address == 0 || address % kBoundAlignment != 0) {
-    throw_invalid(std::string(name),
-                  fmt::format("address {:#x}; expected a multiple of {} other than 0", address,
-                              kBoundAlignment));
-  }
-  const auto buffer = static_cast<std::size_t>(tensor->buffer);
+  const ProgramTensor* bound = find(program.inputs, name);
+  if (bound == nullptr) bound = find(program.outputs, name);
+  if (bound == nullptr) throw_invalid(std::string(name), "is no input or output of the program");
+  check_bound(bound->name, bound->type, tensor);
+  const auto buffer = static_cast<std::size_t>(bound->buffer);
   const Arena& arena = program.arenas[static_cast<std::size_t>(program.buffers[buffer].arena)];
   if (arena.kind == ArenaKind::kWorkspace || arena.kind == ArenaKind::kSymmetric) {
-    throw_invalid(std::string(name),
-                  fmt::format("lies in arena {} and cannot be bound", arena.name()));
+    throw_invalid(bound->name, fmt::format("lies in arena {} and cannot be bound", arena.name()));
   }
-  impl_->ranks[local]->bind(buffer, address);
+  try {
+    impl_->world->device->check_memory(rank, tensor.address, dense_bytes(tensor));
+  } catch (const Error& error) {
+    throw Error(error.code(), bound->name, error.what());
+  }
+  impl_->ranks[local]->bind(buffer, tensor);
   impl_->current = nullptr;
   impl_->has_run = false;
 }
@@ -251,11 +266,7 @@ std::vector<KernelReport> Executable::kernels() const {
                         current == nullptr ? nullptr : &current->bindings);
 }
 
-std::vector<ArenaReport> Executable::arenas() const {
-  std::vector<ArenaReport> reports;
-  for (const Arena& arena : impl_->program.arenas) reports.push_back({arena.name(), arena.bytes});
-  return reports;
-}
+std::vector<ArenaReport> Executable::arenas() const { return arena_reports(impl_->program); }
 
 std::vector<BufferReport> Executable::buffers() const {
   std::vector<BufferReport> reports;

@@ -199,6 +199,7 @@ std::shared_ptr<const Executable::Plan::Impl> Executable::Impl::make_plan(
   plan->owner = token;
   plan->bindings = check_bindings(interface, values);
   std::vector<RankPlaces> places;
+  for (const auto& rank : ranks) rank->check_bound(plan->bindings);
   for (const auto& rank : ranks) {
     rank->allocate_unbound();
     places.push_back(rank->places());

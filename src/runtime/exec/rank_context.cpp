@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/exec/bound_tensor.h"
+
 namespace braid {
 namespace {
 
@@ -79,9 +81,16 @@ void RankContext::allocate(std::size_t arena) {
   }
 }
 
+void RankContext::check_bound(const Bindings& bindings) const {
+  for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+    const Buffer& buffer = program_.buffers[b];
+    if (bound_[b]) check_bound_at(buffer.name, buffer.type, *bound_[b], bindings);
+  }
+}
+
 void RankContext::allocate_unbound() {
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-    if (bound_[b] == 0 && !program_.buffers[b].slice)
+    if (!bound_[b] && !program_.buffers[b].slice)
       allocate(static_cast<std::size_t>(program_.buffers[b].arena));
   }
 }
@@ -92,7 +101,7 @@ std::uint64_t RankContext::arena_address(std::size_t arena) const {
 }
 
 std::uint64_t RankContext::address(std::size_t buffer) const {
-  if (bound_[buffer] != 0) return bound_[buffer];
+  if (bound_[buffer]) return bound_[buffer]->address;
   const Buffer& b = program_.buffers[buffer];
   return arena_address(static_cast<std::size_t>(b.arena)) + static_cast<std::uint64_t>(b.offset);
 }
@@ -133,7 +142,7 @@ std::vector<RankContext::NamedMemory> RankContext::named_memory(const Bindings& 
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& buffer = program_.buffers[b];
     if (buffer.slice) continue;
-    if (bound_[b] != 0) continue;  // the caller's memory, and the caller's to name
+    if (bound_[b]) continue;  // the caller's memory, and the caller's to name
     const std::int64_t bytes = numel(buffer.type.shape).evaluate(bindings) *
                                static_cast<std::int64_t>(dtype_size(buffer.type.dtype));
     named[static_cast<std::size_t>(buffer.arena)].parts.push_back(

@@ -28,8 +28,10 @@ class RankContext {
   /// Where the last run ends that is on streams of the caller.
   [[nodiscard]] Event& end_of_run() const { return *end_of_run_; }
 
-  /// From now on the buffer lies at the caller's address.
-  void bind(std::size_t buffer, std::uint64_t address) { bound_[buffer] = address; }
+  /// From now on the buffer lies in the caller's memory.
+  void bind(std::size_t buffer, DeviceTensor tensor) { bound_[buffer] = std::move(tensor); }
+  /// Throws kInvalidArgument where what the caller has bound does not hold it at these values.
+  void check_bound(const Bindings& bindings) const;
   /// Memory for the arenas of which the caller has not bound all.
   void allocate_unbound();
   /// Where everything lies now. All arenas must be there.
@@ -70,7 +72,7 @@ class RankContext {
   std::vector<std::span<protocol::Mark>> marks_of_;  ///< of each step
   std::vector<std::unique_ptr<Memory>> arenas_;      ///< null until needed, and where symmetric
   std::vector<std::unique_ptr<Module>> modules_;     ///< of each source
-  std::vector<std::uint64_t> bound_;                 ///< the caller's address of each buffer, or 0
+  std::vector<std::optional<DeviceTensor>> bound_;   ///< the caller's, for each buffer
   std::unique_ptr<Event> end_of_run_;
   std::vector<std::unique_ptr<Event>> events_;    ///< as Lanes wants them
   std::vector<std::unique_ptr<Stream>> streams_;  ///< of the program, by number

@@ -66,6 +66,12 @@ DeviceKind parse_device_kind(std::string_view text) {
   throw_invalid("device", fmt::format("{} is unknown; expected cpu or cuda", quote(text)));
 }
 
+void check_ranks(const std::string& name, std::int64_t ranks, const Device& device) {
+  if (ranks == device.world()) return;
+  throw_invalid(name, fmt::format("the graph is a program of {} rank(s), the world has {}", ranks,
+                                  device.world()));
+}
+
 World::Impl::Impl(const WorldOptions& options) : target(options.target) {
   if (!(options.timeout_s >= 0 && options.timeout_s <= kLongestTimeoutSeconds)) {
     throw_invalid("timeout", fmt::format("{} s; expected 0 to 1e9 s", options.timeout_s));
@@ -145,6 +151,16 @@ Target World::Impl::target_of(const Graph& graph) const {
   // The cpu device runs what was compiled for any target.
   const bool any = device->kind() == "cpu";
   return choose_target(graph, target.empty() && !any ? device->target() : target);
+}
+
+Program World::Impl::lower(const Graph& graph, const PassConfig& passes) const {
+  check_ranks(graph.name(), world_size(graph), *device);
+  PassContext context;
+  context.target = target_of(graph);
+  context.ranks_per_device = ranks_per_device;
+  context.multicast = device->has_multicast();
+  context.config = passes;
+  return braid::lower(graph, context);
 }
 
 World World::open(const WorldOptions& options) {

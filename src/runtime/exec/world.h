@@ -13,6 +13,7 @@
 #include "braid/graph.h"
 #include "braid/world.h"
 #include "codegen/target.h"
+#include "lowering/passes.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/exec/loss_watch.h"
@@ -20,6 +21,10 @@
 namespace braid {
 
 class SymmetricBlock;  // symmetric_block.h
+
+/// Throws kInvalidArgument at `name`, a graph or a program of so many ranks, where the device has
+/// others.
+void check_ranks(const std::string& name, std::int64_t ranks, const Device& device);
 
 struct World::Impl {
   /// All but the device.
@@ -37,6 +42,8 @@ struct World::Impl {
   [[nodiscard]] std::optional<Error> loss() const;
   /// What the kernels of a graph are compiled for.
   [[nodiscard]] Target target_of(const Graph& graph) const;
+  /// The plan of a graph for this world's device.
+  [[nodiscard]] Program lower(const Graph& graph, const PassConfig& passes) const;
 
   std::unique_ptr<DiskCache> cache;  ///< null when not used; outlives the device
   std::shared_ptr<Device> device;

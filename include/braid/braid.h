@@ -1,0 +1,129 @@
+/* braid from C, and from whatever calls C: a graph in, runs on the caller's streams.
+ *
+ * Every function but the first two returns a status and says why in braid_last_error(). Handles
+ * name things and are no pointers: one that is null, destroyed, or of another kind is
+ * BRAID_INVALID_ARGUMENT. Different threads may use different executables at the same time, and
+ * one executable one after the other. Nothing here prints or exits; a warning goes to the
+ * callback of the world, or nowhere. A process that has opened a world must not use braid after
+ * fork(), unless exec follows; before the first world it may.
+ *
+ * docs/embedding.md has an example. */
+#ifndef BRAID_BRAID_H_
+#define BRAID_BRAID_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "braid/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum braid_status {
+  BRAID_OK = 0,
+  BRAID_INVALID_ARGUMENT = 1, /* bad input: a graph, a tensor, a handle */
+  BRAID_ENVIRONMENT = 2,      /* something is missing or broken on this machine */
+  BRAID_TIMEOUT = 3,          /* a wait inside a kernel ran past its deadline */
+  BRAID_INTERNAL = 4,         /* a bug in braid */
+  BRAID_OUT_OF_MEMORY = 5,    /* of the host */
+} braid_status;
+
+typedef struct braid_world_tag* braid_world;
+typedef struct braid_executable_tag* braid_executable;
+typedef struct braid_plan_tag* braid_plan;
+typedef struct braid_stream_tag* braid_stream;
+
+/* "0.1.0". */
+BRAID_API const char* braid_version(void);
+/* Why this thread's last call failed, on one line: "place: what was found; what was expected".
+ * Empty where it did not. Good until the thread's next call. */
+BRAID_API const char* braid_last_error(void);
+
+/* Where kernels run. All zero, but for `bytes`, are the defaults. */
+typedef struct braid_world_options {
+  size_t bytes;          /* sizeof(braid_world_options) */
+  const char* device;    /* "cuda" or "cpu"; null: cuda where there is a GPU */
+  int32_t world;         /* ranks, all of this process; 0: one */
+  int32_t threads;       /* of the cpu device; 0: all cores */
+  const char* cache_dir; /* of compiled kernels; null: the default one */
+  const char* target;    /* "sm_90a", "H100"; null: the GPU's own, on cpu what the graph needs */
+  double timeout_s;      /* how long a wait for a peer may take; 0: 30 s on cuda, 120 s on cpu */
+  /* Told of what costs speed only. May be null, as all callbacks. */
+  void (*warning)(void* context, const char* what);
+  /* Before each kernel that is compiled or taken from the cache; at the end `done == total`. */
+  void (*progress)(void* context, size_t done, size_t total, const char* what);
+  void* context; /* of the callbacks */
+} braid_world_options;
+
+/* `options` may be null. */
+BRAID_API braid_status braid_world_open(const braid_world_options* options, braid_world* world);
+/* The world lives on until its executables, plans and streams are gone, too. */
+BRAID_API braid_status braid_world_destroy(braid_world world);
+
+/* Lowers and compiles a graph (JSON, NUL-terminated; docs/graph.schema.json), or takes its kernels
+ * from the cache, and allocates what it needs. */
+BRAID_API braid_status braid_compile(braid_world world, const char* graph_json,
+                                     braid_executable* executable);
+/* Bytes that the executable of a graph would take on each rank; nothing is compiled or allocated.
+ * `bound`: of those, what a caller who binds all inputs, parameters and outputs does not need. */
+BRAID_API braid_status braid_memory_estimate(braid_world world, const char* graph_json,
+                                             int64_t* bytes, int64_t* bound);
+/* Writes plan and kernels into a directory, for braid_load: no NVRTC and no graph needed there. */
+BRAID_API braid_status braid_save(braid_executable executable, const char* directory);
+/* Refuses what another version of braid wrote, and what is for another GPU or number of ranks. */
+BRAID_API braid_status braid_load(braid_world world, const char* directory,
+                                  braid_executable* executable);
+/* Waits for its runs. */
+BRAID_API braid_status braid_executable_destroy(braid_executable executable);
+
+/* A dense row-major tensor. */
+typedef struct braid_tensor {
+  void* data;             /* of the device, or of the host where a call says so */
+  const char* dtype;      /* as in a graph: "f32", "bf16", "f8_e4m3", "i64", ... */
+  int32_t dims;           /* how many */
+  const int64_t* shape;   /* of each dim */
+  const int64_t* strides; /* in elements; null: row-major. Others are refused. */
+} braid_tensor;
+
+/* Has an input, parameter or output of a rank in the caller's device memory, which is never copied
+ * and must stay as long as plans that were prepared with it may run. Its first dim may be longer
+ * than what a plan needs. For the plans prepared from now on. */
+BRAID_API braid_status braid_bind(braid_executable executable, int32_t rank, const char* name,
+                                  const braid_tensor* tensor);
+struct DLManagedTensor; /* dlpack/dlpack.h */
+/* The same of a DLPack tensor, on the rank's GPU, or on the CPU for the cpu device. It stays the
+ * caller's: only its memory is kept. */
+BRAID_API braid_status braid_bind_dlpack(braid_executable executable, int32_t rank,
+                                         const char* name, const struct DLManagedTensor* tensor);
+
+/* All that can fail or be slow, for one value of each symbol. Many plans live side by side. */
+BRAID_API braid_status braid_prepare(braid_executable executable, const char* const* symbols,
+                                     const int64_t* values, size_t count, braid_plan* plan);
+BRAID_API braid_status braid_plan_destroy(braid_plan plan);
+
+/* Copy host memory into an input, and an output out of the last run, whole; `tensor` and `bytes`
+ * must fit the plan. Both wait. */
+BRAID_API braid_status braid_set_input(braid_executable executable, int32_t rank, const char* name,
+                                       const braid_tensor* tensor);
+BRAID_API braid_status braid_get_output(braid_executable executable, int32_t rank, const char* name,
+                                        void* data, size_t bytes);
+
+/* Enqueues a run on all ranks and returns. `streams`: of each rank in order, behind which the run
+ * comes, and which go on behind it; with `count` 0 the executable's own. */
+BRAID_API braid_status braid_run(braid_executable executable, braid_plan plan,
+                                 const braid_stream* streams, size_t count);
+/* Waits for all runs; the first error of one is its status. */
+BRAID_API braid_status braid_synchronize(braid_executable executable);
+
+BRAID_API braid_status braid_stream_create(braid_world world, int32_t rank, braid_stream* stream);
+/* A stream of the caller's, a CUstream, which stays until this handle is destroyed. */
+BRAID_API braid_status braid_stream_wrap(braid_world world, int32_t rank, void* raw,
+                                         braid_stream* stream);
+BRAID_API braid_status braid_stream_synchronize(braid_stream stream);
+BRAID_API braid_status braid_stream_destroy(braid_stream stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* BRAID_BRAID_H_ */

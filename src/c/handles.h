@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "braid/error.h"
+
+namespace braid::c {
+
+/// The things of one kind that callers from C hold. A handle is a number that is never used again,
+/// so that one of something destroyed is noticed. Any thread may use it.
+template <class T>
+class Handles {
+ public:
+  explicit Handles(const char* what) : what_(what) {}
+
+  template <class Handle>
+  void add(std::shared_ptr<T> object, Handle* handle) {
+    const std::lock_guard lock(mutex_);
+    objects_.emplace(++last_, std::move(object));
+    *handle = reinterpret_cast<Handle>(last_);  // NOLINT(performance-no-int-to-ptr)
+  }
+  /// Keeps the object there as long as the caller has what is returned.
+  template <class Handle>
+  [[nodiscard]] std::shared_ptr<T> get(Handle handle) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
+    if (found == objects_.end()) refuse(handle == nullptr);
+    return found->second;
+  }
+  /// The same, and forgets it.
+  template <class Handle>
+  [[nodiscard]] std::shared_ptr<T> take(Handle handle) {
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
+    if (found == objects_.end()) refuse(handle == nullptr);
+    std::shared_ptr<T> object = std::move(found->second);
+    objects_.erase(found);
+    return object;
+  }
+
+ private:
+  [[noreturn]] void refuse(bool null) const {
+    throw_invalid(what_, null ? "the handle is null" : "the handle is of nothing that is there");
+  }
+
+  const char* what_;
+  mutable std::mutex mutex_;
+  std::uintptr_t last_ = 0;
+  std::map<std::uintptr_t, std::shared_ptr<T>> objects_;
+};
+
+}  // namespace braid::c

@@ -1,0 +1,244 @@
+// The C interface: what it computes, and that whatever a caller gets wrong is an error that says
+// so.
+#include <dlpack/dlpack.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "braid/braid.h"
+
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 2;
+constexpr std::int64_t kWidth = 8;
+constexpr const char* kGraph = R"({
+  "braid": 1, "name": "sum", "groups": {"tp": {"size": 2}},
+  "symbols": {"T": {"min": 1, "max": 4}},
+  "inputs": [{"name": "x", "dtype": "f32", "shape": ["T", 8], "per_rank": true}],
+  "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"],
+             "attrs": {"reduce_op": "sum", "group": "tp"}},
+            {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+  "outputs": ["y"]})";
+
+using Values = std::array<float, 4 * kWidth>;
+
+class C : public ::testing::Test {
+ protected:
+  C() {
+    good(braid_world_open(&options_, &world_));
+    good(braid_compile(world_, kGraph, &executable_));
+  }
+  ~C() override {
+    if (executable_ != nullptr) braid_executable_destroy(executable_);
+    if (world_ != nullptr) braid_world_destroy(world_);
+  }
+  static void good(braid_status status) {
+    EXPECT_EQ(status, BRAID_OK);
+    EXPECT_STREQ(braid_last_error(), "");
+  }
+  /// Why the caller's mistake was refused.
+  static std::string bad(braid_status status) {
+    EXPECT_EQ(status, BRAID_INVALID_ARGUMENT);
+    const std::string why = braid_last_error();
+    EXPECT_EQ(why.find('\n'), std::string::npos);
+    return why;
+  }
+  braid_tensor tensor(void* data) const { return {data, "f32", 2, shape_.data(), nullptr}; }
+  braid_plan prepare(std::int64_t rows) {
+    const char* const symbol = "T";
+    braid_plan plan = nullptr;
+    good(braid_prepare(executable_, &symbol, &rows, 1, &plan));
+    return plan;
+  }
+
+  braid_world_options options_{
+      .bytes = sizeof(braid_world_options), .device = "cpu", .world = kRanks};
+  std::array<std::int64_t, 2> shape_{4, kWidth};
+  braid_world world_ = nullptr;
+  braid_executable executable_ = nullptr;
+};
+
+TEST_F(C, PlansSideBySideOnTheCallersStreams) {
+  alignas(16) std::array<Values, kRanks> x{};
+  alignas(16) std::array<Values, kRanks> y{};
+  std::array<braid_stream, kRanks> streams{};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    for (std::size_t i = 0; i < x[r].size(); ++i) x[r][i] = static_cast<float>(i * (r + 1));
+    const braid_tensor in = tensor(x[r].data());
+    good(braid_bind(executable_, rank, "x", &in));
+    DLManagedTensor managed{};
+    DLTensor& out = managed.dl_tensor;
+    out.data = y[r].data() - 4;
+    out.byte_offset = 16;
+    out.device = {kDLCPU, 0};
+    out.ndim = 2;
+    out.dtype = {kDLFloat, 32, 1};
+    out.shape = shape_.data();
+    good(braid_bind_dlpack(executable_, rank, "y", &managed));
+    good(braid_stream_create(world_, rank, &streams[r]));
+  }
+  const braid_plan all = prepare(4);
+  const braid_plan one = prepare(1);
+  for (const auto& [plan, rows] : {std::pair{one, 1}, std::pair{all, 4}}) {
+    y = {};
+    good(braid_run(executable_, plan, streams.data(), kRanks));
+    for (braid_stream stream : streams) good(braid_stream_synchronize(stream));
+    for (const Values& result : y) {
+      for (std::size_t i = 0; i < result.size(); ++i) {
+        const bool written = i < static_cast<std::size_t>(rows * kWidth);
+        EXPECT_EQ(result[i], written ? static_cast<float>(3 * i) : 0) << i;
+      }
+    }
+  }
+  std::swap(streams[0], streams[1]);
+  EXPECT_EQ(bad(braid_run(executable_, all, streams.data(), kRanks)),
+            "stream: number 0 is of rank 1; expected rank 0");
+  EXPECT_THAT(bad(braid_run(executable_, all, streams.data(), 1)), HasSubstr("stream"));
+  braid_world other = nullptr;
+  good(braid_world_open(&options_, &other));
+  braid_stream foreign = nullptr;
+  good(braid_stream_create(other, 0, &foreign));
+  EXPECT_EQ(bad(braid_run(executable_, all, &foreign, 1)), "stream: number 0 is of another world");
+  for (braid_stream stream : {streams[0], streams[1], foreign}) good(braid_stream_destroy(stream));
+  EXPECT_THAT(bad(braid_stream_synchronize(foreign)),
+              HasSubstr("stream: the handle is of nothing"));
+  for (braid_plan plan : {one, all}) good(braid_plan_destroy(plan));
+  good(braid_world_destroy(other));
+}
+
+TEST_F(C, HandlesAreCheckedAndKeepWhatTheyNeed) {
+  EXPECT_THAT(bad(braid_synchronize(nullptr)), HasSubstr("executable: the handle is null"));
+  EXPECT_THAT(bad(braid_world_destroy(reinterpret_cast<braid_world>(this))), HasSubstr("nothing"));
+  braid_plan plan = prepare(2);
+  EXPECT_THAT(bad(braid_synchronize(reinterpret_cast<braid_executable>(this))),
+              HasSubstr("nothing that is there"));
+  good(braid_world_destroy(world_));
+  EXPECT_THAT(bad(braid_compile(world_, kGraph, &executable_)), HasSubstr("world: the handle"));
+  EXPECT_EQ(executable_, nullptr);
+  world_ = nullptr;
+  EXPECT_THAT(bad(braid_run(nullptr, plan, nullptr, 0)), HasSubstr("is null"));
+  good(braid_plan_destroy(plan));
+  EXPECT_THAT(bad(braid_plan_destroy(plan)), HasSubstr("plan: the handle is of nothing"));
+}
+
+TEST_F(C, BadArgumentsAreRefused) {
+  EXPECT_THAT(bad(braid_world_open(&options_, nullptr)), HasSubstr("world: is null"));
+  braid_world world = nullptr;
+  options_.bytes = 8;
+  EXPECT_THAT(bad(braid_world_open(&options_, &world)), HasSubstr("`bytes` is 8; expected"));
+  options_.bytes = sizeof options_;
+  options_.device = "tpu";
+  EXPECT_THAT(bad(braid_world_open(&options_, &world)), HasSubstr("tpu"));
+  options_.device = "cpu";
+  options_.world = -1;
+  EXPECT_THAT(bad(braid_world_open(&options_, &world)), HasSubstr("-1"));
+
+  braid_executable executable = nullptr;
+  EXPECT_THAT(bad(braid_compile(world_, nullptr, &executable)), HasSubstr("graph: is null"));
+  EXPECT_THAT(bad(braid_compile(world_, "{", &executable)), HasSubstr("1"));
+  EXPECT_THAT(bad(braid_compile(world_, R"({"braid": 2})", &executable)), HasSubstr("/braid"));
+  EXPECT_THAT(bad(braid_load(world_, "/nonexistent", &executable)),
+              HasSubstr("/nonexistent/program.json"));
+
+  alignas(16) Values values{};
+  braid_tensor x = tensor(values.data());
+  EXPECT_THAT(bad(braid_bind(executable_, 2, "x", &x)),
+              HasSubstr("rank: 2 is not in a world of 2"));
+  EXPECT_THAT(bad(braid_bind(executable_, 0, nullptr, &x)), HasSubstr("name: is null"));
+  EXPECT_THAT(bad(braid_bind(executable_, 0, "z", &x)), HasSubstr("z: is no input or output"));
+  EXPECT_THAT(bad(braid_bind(executable_, 0, "x", nullptr)), HasSubstr("tensor: is null"));
+  x.dtype = "float";
+  EXPECT_THAT(bad(braid_bind(executable_, 0, "x", &x)), HasSubstr("found \"float\"; expected"));
+  x.dtype = "f16";
+  EXPECT_THAT(bad(braid_bind(executable_, 0, "x", &x)),
+              HasSubstr("is bound to f16[4, 8]; expected"));
+  x.dtype = "f32";
+  x.dims = -1;
+  EXPECT_THAT(bad(braid_bind(executable_, 0, "x", &x)), HasSubstr("-1 dims"));
+  x.dims = 2;
+  x.shape = nullptr;
+  EXPECT_THAT(bad(braid_bind(executable_, 0, "x", &x)), HasSubstr("tensor shape: is null"));
+
+  const char* const symbol = "T";
+  std::int64_t rows = 5;
+  braid_plan plan = nullptr;
+  EXPECT_THAT(bad(braid_prepare(executable_, &symbol, &rows, 1, &plan)), HasSubstr("T"));
+  EXPECT_THAT(bad(braid_prepare(executable_, nullptr, nullptr, 0, &plan)), HasSubstr("T"));
+  EXPECT_THAT(bad(braid_prepare(executable_, nullptr, &rows, 1, &plan)), HasSubstr("symbols"));
+  EXPECT_EQ(plan, nullptr);
+  x = tensor(values.data());
+  EXPECT_THAT(bad(braid_set_input(executable_, 0, "x", &x)), HasSubstr("prepare"));
+  plan = prepare(2);
+  EXPECT_THAT(bad(braid_set_input(executable_, 0, "x", &x)), HasSubstr("expected f32[2, 8]"));
+  shape_[0] = 2;
+  x.data = nullptr;
+  EXPECT_THAT(bad(braid_set_input(executable_, 0, "x", &x)), HasSubstr("data: is null"));
+  EXPECT_THAT(bad(braid_get_output(executable_, 0, "y", values.data(), 64)),
+              HasSubstr("before a run"));
+  good(braid_run(executable_, plan, nullptr, 0));
+  EXPECT_THAT(bad(braid_get_output(executable_, 0, "y", values.data(), 63)),
+              HasSubstr("y: has 64 bytes"));
+  good(braid_get_output(executable_, 0, "y", values.data(), 64));
+  EXPECT_THAT(bad(braid_stream_create(world_, 7, reinterpret_cast<braid_stream*>(&plan))),
+              HasSubstr("rank"));
+}
+
+TEST_F(C, DlpackTensorsOfOtherKindsAreRefused) {
+  alignas(16) Values values{};
+  std::array<std::int64_t, 2> strides{1, 4};
+  DLTensor good_one{};
+  good_one.data = values.data();
+  good_one.device = {kDLCPU, 0};
+  good_one.ndim = 2;
+  good_one.dtype = {kDLFloat, 32, 1};
+  good_one.shape = shape_.data();
+  const auto refuse = [&](auto change) {
+    DLManagedTensor tensor{};
+    tensor.dl_tensor = good_one;
+    change(tensor.dl_tensor);
+    return bad(braid_bind_dlpack(executable_, 0, "x", &tensor));
+  };
+  EXPECT_THAT(refuse([](auto& t) {
+                t.device = {kDLCUDA, 0};
+              }),
+              HasSubstr("expected the cpu device"));
+  EXPECT_THAT(refuse([](auto& t) { t.dtype = {kDLComplex, 64, 1}; }), HasSubstr("code 5 of 64"));
+  EXPECT_THAT(refuse([](auto& t) { t.dtype.lanes = 4; }), HasSubstr("4 lanes"));
+  EXPECT_THAT(refuse([](auto& t) { t.dtype = {kDLInt, 32, 1}; }), HasSubstr("i32[4, 8]; expected"));
+  EXPECT_THAT(refuse([&](auto& t) { t.strides = strides.data(); }), HasSubstr("strides (1, 4)"));
+  EXPECT_THAT(refuse([](auto& t) { t.byte_offset = 4; }), HasSubstr("multiple of 16"));
+  EXPECT_THAT(bad(braid_bind_dlpack(executable_, 0, "x", nullptr)), HasSubstr("is null"));
+}
+
+TEST_F(C, EstimatesAndCallbacks) {
+  std::int64_t bytes = 0;
+  std::int64_t bound = 0;
+  good(braid_memory_estimate(world_, kGraph, &bytes, &bound));
+  EXPECT_GE(bound, 2 * 4 * kWidth * 4);
+  EXPECT_GT(bytes, bound);
+  good(braid_memory_estimate(world_, kGraph, &bytes, nullptr));
+  std::size_t told = 0;
+  options_.context = &told;
+  options_.progress = [](void* context, std::size_t done, std::size_t total, const char* what) {
+    EXPECT_LE(done, total);
+    EXPECT_NE(what, nullptr);
+    ++*static_cast<std::size_t*>(context);
+  };
+  braid_world world = nullptr;
+  braid_executable executable = nullptr;
+  good(braid_world_open(&options_, &world));
+  good(braid_compile(world, kGraph, &executable));
+  EXPECT_GT(told, 0);
+  good(braid_executable_destroy(executable));
+  good(braid_world_destroy(world));
+  EXPECT_STREQ(braid_version(), "0.1.0");
+}
+
+}  // namespace
