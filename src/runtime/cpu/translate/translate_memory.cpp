@@ -181,6 +181,14 @@ void Translator::write_loaded(const Operand& result, Value* value, Type type) {
   write(result, value);
 }
 
+/// Where a masked access goes. One of no lane may name the pages behind a buffer, as those of the
+/// warps do that have nothing to load; processors take a hundred nanoseconds to find that it
+/// touches none of them.
+llvm::Value* Translator::somewhere(Value* pointer) {
+  Value* anywhere = b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
+  return b_.CreateSelect(anywhere, pointer, scratch(0));
+}
+
 void Translator::load_consecutive(const Access& access, Address& address,
                                   llvm::ArrayRef<Operand> results) {
   const unsigned bits = access.type.total_bits();
@@ -198,7 +206,8 @@ void Translator::load_consecutive(const Access& access, Address& address,
       for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
       mask = b_.CreateShuffleVector(mask, repeat);
     }
-    all = b_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type));
+    all = b_.CreateMaskedLoad(type, somewhere(pointer), align, mask,
+                              llvm::Constant::getNullValue(type));
   }
   const std::vector<Value*> parts = deinterleave(b_, all, n);
   for (unsigned k = 0; k < n; ++k) write_loaded(results[k], parts[k], access.type);
@@ -395,7 +404,7 @@ void Translator::op_store(const Instruction& i) {
     if (mask == nullptr) {
       b_.CreateAlignedStore(all, pointer, align);
     } else {
-      b_.CreateMaskedStore(all, pointer, align, mask);
+      b_.CreateMaskedStore(all, somewhere(pointer), align, mask);
     }
     return;
   }

@@ -292,6 +292,7 @@ class Translator {
   void load_strong(const Instruction& i, const Access& access, Address& address,
                    llvm::ArrayRef<Operand> results);
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
+  Value* somewhere(Value* pointer);
   void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
   void write_loaded(const Operand& result, Value* value, ptx::Type type);
