@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cfenv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 
+#include "runtime/cpu/run/lanes.h"
+#include "runtime/cpu/run/rounding_scope.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 
 // Elementwise helpers over 32 lanes. The hot ones are cloned for the vector units of the host.
@@ -20,23 +21,6 @@ namespace braid::cpu {
 namespace {
 
 constexpr int kLanes = 32;
-constexpr std::array<int, 4> kHostRounding = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
-
-/// Sets the host's rounding mode while it lives. Arithmetic between a load and a store within it
-/// stays there: no access to memory moves past the calls that set the mode.
-class RoundingScope {
- public:
-  explicit RoundingScope(std::uint32_t mode) : saved_(std::fegetround()) {
-    std::fesetround(kHostRounding[mode & 3]);
-  }
-  ~RoundingScope() { std::fesetround(saved_); }
-  RoundingScope(const RoundingScope&) = delete;
-  RoundingScope& operator=(const RoundingScope&) = delete;
-
- private:
-  int saved_;
-};
-
 /// `.ftz`: a subnormal becomes a zero of its sign.
 inline float flushed(float x, bool ftz) {
   return ftz && std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x;
@@ -87,17 +71,6 @@ std::uint32_t to_float8(std::uint32_t bits, bool e5m2) {
   const auto code = static_cast<std::uint32_t>(steps) +
                     (static_cast<std::uint32_t>(exponent - lowest) << mantissa);
   return sign | std::min(code, largest);
-}
-
-std::uint32_t from_float8(std::uint32_t code, bool e5m2) {
-  const std::uint32_t sign = (code & 0x80U) << 24;
-  const std::uint32_t size = code & 0x7fU;
-  if (!e5m2 && size == 0x7f) return 0x7fffffff;
-  if (e5m2 && size > 0x7b) return sign | (size == 0x7c ? 0x7f800000U : 0x7fffffffU);
-  const int mantissa = e5m2 ? 2 : 3;
-  const float scaled = std::bit_cast<float>(size << (23 - mantissa));
-  const float value = scaled * (e5m2 ? 0x1p112F : 0x1p120F);
-  return std::bit_cast<std::uint32_t>(value) | sign;
 }
 
 /// fns: the bit of the n-th one at or above (n > 0) or below (n < 0) `base`, or all ones.

@@ -15,6 +15,7 @@
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/run/matrix_code.h"
 #include "runtime/cpu/run/mbarrier.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/run/warp_context.h"
@@ -123,6 +124,7 @@ class Translator {
 
   // One instruction: translate.cpp
   static Handler handler(Op op);
+  static bool is_grouped(const Instruction& instruction);
   void emit(const Instruction& instruction);
   [[noreturn]] void bad(const Instruction& instruction, const std::string& why) const;
   [[noreturn]] void bad_combination(const Instruction& instruction) const;
@@ -355,6 +357,14 @@ class Translator {
   std::uint32_t place_of_result(const Operand& operand, unsigned scratch_index) const;
   void take_result(const Operand& operand, unsigned scratch_index);
   void write_uniform(const Operand& operand, Value* scalar);
+
+  // wmma, and the shapes of mma that go one by one: translate_matrix.cpp
+  MatrixCode matrix_code(const Instruction& i) const;
+  Value* constant_code(const MatrixCode& code);
+  void op_matrix(const Instruction& i);
+  void op_wmma_memory(const Instruction& i);
+  void check_matrix(const MatrixCode& code, ptx::Space space, Value* base, Value* stride,
+                    AccessCode::Kind kind);
 
   llvm::Module& out_;
   llvm::LLVMContext& llvm_;
