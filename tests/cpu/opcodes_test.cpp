@@ -140,9 +140,9 @@ and `.TYPE` are fundamental types; combinations that mean nothing are refused wh
     text += "| " + names + " | " + modifiers + " |\n";
   }
   text += R"(
-Not there are tensor copies and tensor maps, `wgmma`, `tcgen05`, sparse and block-scaled `mma`, video
-instructions (`vadd` and its like), textures and surfaces, 128-bit registers, `alloca`, indirect calls, and
-the conversions to and from types below 8 bits. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`)
+Not there are tensor copies and tensor maps, `wgmma`, `tcgen05`, sparse and block-scaled `mma`,
+textures and surfaces, 128-bit registers, `alloca`, indirect calls, and
+stochastic rounding. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`)
 do nothing, and fences between proxies need not.
 
 ## Special registers

@@ -205,6 +205,16 @@ class Translator {
   void check_no_wrap(const Operand& operand, Value* base, bool is_signed);
 
   // Bits, comparisons and moves: translate_bits.cpp
+  // Video instructions: translate_video.cpp
+  Value* number(std::uint64_t value, unsigned bits);
+  Value* part(Value* word, const Operand::Parts& parts, unsigned k, bool is_signed, unsigned bits);
+  Value* whole_or_part(const Instruction& i, std::size_t n, bool is_signed, unsigned bits);
+  Value* to_range(Value* value, unsigned width, bool to_signed, bool from_signed);
+  Value* video_result(const Instruction& i, Value* a, Value* b);
+  void op_video(const Instruction& i);
+  void op_video_mad(const Instruction& i);
+  void op_video_packed(const Instruction& i);
+
   void op_logic(const Instruction& i);
   void op_shift(const Instruction& i);
   void op_bit_field(const Instruction& i);
