@@ -94,6 +94,7 @@ class Translator {
     bool ftz = false;
     bool positive = false;
     bool saturate = false;
+    bool finite = false;  ///< not beyond the largest of the type
   };
 
   // Control flow: translate_control.cpp
@@ -204,7 +205,6 @@ class Translator {
   void add_with_carry(const Instruction& i, bool add, Value* a, Value* b);
   void check_no_wrap(const Operand& operand, Value* base, bool is_signed);
 
-  // Bits, comparisons and moves: translate_bits.cpp
   // Video instructions: translate_video.cpp
   Value* number(std::uint64_t value, unsigned bits);
   Value* part(Value* word, const Operand::Parts& parts, unsigned k, bool is_signed, unsigned bits);
@@ -215,6 +215,7 @@ class Translator {
   void op_video_mad(const Instruction& i);
   void op_video_packed(const Instruction& i);
 
+  // Bits, comparisons and moves: translate_bits.cpp
   void op_logic(const Instruction& i);
   void op_shift(const Instruction& i);
   void op_bit_field(const Instruction& i);
@@ -273,8 +274,12 @@ class Translator {
   void convert_integer_to_float(const Instruction& i, ptx::Type from, ptx::Type to,
                                 const Conversion& how);
   void convert_floats(const Instruction& i, ptx::Type from, ptx::Type to, const Conversion& how);
-  void op_convert_to_float8(const Instruction& i);
-  void op_convert_from_float8(const Instruction& i);
+  Value* join_parts(Value* low, Value* high, unsigned place);
+  Value* part_to_convert(const Instruction& i, ptx::Type packed, unsigned k);
+  void op_convert_to_small(const Instruction& i);
+  void op_convert_from_small(const Instruction& i);
+  void op_convert_to_exponent(const Instruction& i);
+  void op_convert_from_exponent(const Instruction& i);
   void op_convert_tensor_float(const Instruction& i);
   void op_pack(const Instruction& i);
 
