@@ -73,7 +73,7 @@ u32 finished(i128 value, const std::string& second, const Part& into, bool to_si
 
 const char* sign_name(bool is_signed) { return is_signed ? "s32" : "u32"; }
 
-/// All parts and signs, each a few times with others.
+/// All signs on whole words with saturation, then all parts and signs, each with some others.
 struct Choice {
   bool d, a, b, sat;
   std::string second;
@@ -83,10 +83,17 @@ std::vector<Choice> choices(u64 seed, bool saturates) {
   std::vector<Choice> out;
   Random random(seed);
   const std::string seconds[] = {"", ".add", ".min", ".max"};
-  for (unsigned n = 0; n < 28; ++n) {
+  for (unsigned n = 0; n < 36; ++n) {
     const u64 r = random.next() >> 16;
-    Choice c{(n & 1) != 0,       (n & 2) != 0,      (n & 4) != 0,  saturates && (r & 1) != 0,
-             seconds[r / 2 % 4], kParts[r / 8 % 7], kParts[n % 7], kParts[r / 64 % 7]};
+    const bool whole = n < 8;
+    Choice c{(n & 1) != 0,
+             (n & 2) != 0,
+             (n & 4) != 0,
+             saturates && (whole || (r & 1) != 0),
+             whole ? "" : seconds[r / 2 % 4],
+             kParts[whole ? 0 : r / 8 % 7],
+             kParts[whole ? 0 : n % 7],
+             kParts[whole ? 0 : r / 64 % 7]};
     if (!c.second.empty()) c.into = kParts[0];
     out.push_back(c);
   }
