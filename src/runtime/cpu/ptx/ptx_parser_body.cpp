@@ -77,11 +77,16 @@ void Parser::block() {
 
 void Parser::registers() {
   take();
-  const int lanes = accept_dot("v2") ? 2 : accept_dot("v4") ? 4 : 1;
+  int lanes = accept_dot("v2") ? 2 : accept_dot("v4") ? 4 : 1;
   if (peek().kind != TokenKind::kDot) error("expected a type, found " + describe());
-  const auto type = parse_type(peek().text);
-  if (!type || type->total_bits() > 64) {
+  auto type = parse_type(peek().text);
+  if (!type || (type->total_bits() > 64 && lanes != 1)) {
     error("registers of type " + describe() + " are not supported");
+  }
+  if (type->total_bits() > 64) {
+    // One of 128 bits is a pair.
+    lanes = 2;
+    type->bits = 64;
   }
   take();
   do {

@@ -233,6 +233,7 @@ class Translator {
   void op_compare(const Instruction& i);
   void op_move(const Instruction& i);
   void op_move_vector(const Instruction& i);
+  void move_elements(const Instruction& i, std::size_t count, unsigned bits);
   void op_cvta(const Instruction& i);
   void op_isspacep(const Instruction& i);
   Value* compare(const Instruction& i, const Choices& mods, ptx::Type type, unsigned half);
@@ -315,6 +316,7 @@ class Translator {
   static AtomicKind atomic_kind(ptx::Type type);
   static AccessCode atomic_access(const Instruction& i);
   void op_atomic(const Instruction& i);
+  void atomic_pair(const Instruction& i, ptx::Space space);
   void op_atomic_vector(const Instruction& i);
   void op_multimem(const Instruction& i);
   MultimemCode multimem_code(const Instruction& i) const;
