@@ -22,6 +22,7 @@ test:
 	@scripts/test
 
 soak: build
+	@scripts/setup.sh soak
 	@scripts/soak
 
 bench: build

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# setup.sh [demo|test|develop]: installs what scripts/demo, scripts/test or (the default) all of the
-# Makefile needs, on Debian 12 or Ubuntu 24.04: system packages, and a Python environment in build/venv
-# that holds NVRTC where no CUDA toolkit is found, and what the tests use. Quick and offline when
-# everything is there already; safe to run again at any time. Needs bash and apt.
+# setup.sh [demo|test|develop|soak]: installs what scripts/demo, scripts/test, (the default) all of the
+# Makefile, or scripts/soak needs, on Debian 12 or Ubuntu 24.04: system packages, and a Python
+# environment in build/venv that holds NVRTC where no CUDA toolkit is found, and what the tests use.
+# Quick and offline when everything is there already; safe to run again at any time. Needs bash and apt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly kLevel=${1:-develop}
-case "$kLevel" in demo | test | develop) ;;
+case "$kLevel" in demo | test | develop | soak) ;;
 *)
-  echo "setup: error: found '$kLevel'; expected demo, test or develop" >&2
+  echo "setup: error: found '$kLevel'; expected demo, test, develop or soak" >&2
   exit 2
   ;;
 esac
@@ -26,6 +26,7 @@ if [[ "$kLevel" != demo ]]; then
               libbenchmark-dev)
   kPythonPackages+=('numpy>=1.26' 'ml_dtypes>=0.4' 'safetensors>=0.5,<1')
 fi
+[[ "$kLevel" == soak ]] && kPythonPackages+=('triton>=3.4,<3.5')
 [[ "$kLevel" == develop ]] && kPackages+=(make ccache clang-tidy-14)
 readonly kVenv=build/venv
 readonly kStamp=build/setup.stamp

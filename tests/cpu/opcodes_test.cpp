@@ -140,10 +140,10 @@ and `.TYPE` are fundamental types; combinations that mean nothing are refused wh
     text += "| " + names + " | " + modifiers + " |\n";
   }
   text += R"(
-Not there are tensor copies and tensor maps, `wgmma`, `tcgen05`, `wmma`, products of f64, s4, u4 and b1, video
-instructions (`vadd` and its like), textures and surfaces, 128-bit registers, `alloca`, indirect calls, and
-the conversions to and from types below 8 bits. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`)
-do nothing, and fences between proxies need not.
+Not there are tensor copies and tensor maps, `wgmma`, `tcgen05`, sparse and block-scaled `mma`, textures and
+surfaces, `alloca`, indirect calls, and stochastic rounding. Registers of 128 bits are moved, loaded, stored
+and exchanged. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`) do nothing, and fences between
+proxies need not.
 
 ## Special registers
 

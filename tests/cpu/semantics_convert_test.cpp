@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "cpu/semantics.h"
 
@@ -303,6 +304,155 @@ TEST(SemanticsConvert, Float8) {
   check(rows, make_inputs(edges, 29), false);
   check(rows, make_inputs(float_edges(kF32), 30));
   check(rows, pack_halves(make_inputs(float_edges(kF16), 31)));
+}
+
+/// .satfinite: what is above the largest becomes that, and infinity, too; NaN stays.
+u64 finite(Format f, u64 bits) {
+  const u64 size = bits & (f.sign() - 1);
+  return size == f.infinity() ? bits - 1 : bits;
+}
+
+TEST(SemanticsConvert, Finite) {
+  std::vector<Row> rows;
+  for (const Float& to : {kHalf, kBfloat}) {
+    for (int m = 0; m < 2; ++m) {
+      for (const bool relu : {false, true}) {
+        const auto one = [=, f = to.format](u64 bits) {
+          const u64 value = finite(f, encode(f, decode(kF32, bits), kModes[m]));
+          return relu ? rectified(f, value) : value;
+        };
+        const std::string head =
+            fmt::format("cvt.{}{}.satfinite.{}", kModeNames[m], relu ? ".relu" : "", to.name);
+        rows.push_back(row(head + ".f32 %h, %a;", [=](u32 a) {
+                         return static_cast<u16>(one(a));
+                       }).floats(to.format));
+        rows.push_back(row(head + "x2.f32 %d, %a, %b;", [=](u32 a, u32 b) {
+                         return static_cast<u32>(one(a) << 16 | one(b));
+                       }).floats(to.format));
+      }
+    }
+  }
+  for (const auto& [name, mode] :
+       {std::pair{"rna", Mode::kTiesAway}, {"rn", Mode::kNearest}, {"rz", Mode::kZero}}) {
+    rows.push_back(
+        row(fmt::format("cvt.{}.satfinite.tf32.f32 %d, %a;", name), [mode = mode](u32 a) {
+          return static_cast<u32>(finite(kTf32, encode(kTf32, decode(kF32, a), mode)) << 13);
+        }).floats(kF32));
+  }
+  check(rows, make_inputs(meeting_edges(kF32, kF16), 33), false);
+  check(rows, make_inputs(meeting_edges(kF32, kBf16), 34));
+}
+
+/// A float of 4 or 6 bits: all codes are numbers.
+struct Small {
+  const char* name;
+  int bits, fraction, bias;
+  [[nodiscard]] double value(u64 code) const {
+    const u64 size = code & ((u64{1} << (bits - 1)) - 1);
+    const auto field = static_cast<int>(size >> fraction);
+    const double rest = static_cast<double>(size & ((u64{1} << fraction) - 1));
+    const double steps = rest + (field == 0 ? 0 : std::ldexp(1, fraction));
+    const double magnitude = std::ldexp(steps, std::max(field, 1) - bias - fraction);
+    return (code >> (bits - 1) & 1) != 0 ? -magnitude : magnitude;
+  }
+  /// The nearest of all, of two the even one; NaN is the largest.
+  [[nodiscard]] u64 code(double number) const {
+    const u64 largest = (u64{1} << (bits - 1)) - 1;
+    if (std::isnan(number)) return largest;
+    u64 best = 0;
+    while (best < largest) {
+      const double middle = (value(best) + value(best + 1)) / 2;
+      if (std::fabs(number) < middle || (std::fabs(number) == middle && best % 2 == 0)) break;
+      ++best;
+    }
+    return best | (std::signbit(number) ? u64{1} << (bits - 1) : 0);
+  }
+};
+constexpr Small kSmalls[] = {{"e2m1x2", 4, 1, 1}, {"e2m3x2", 6, 3, 1}, {"e3m2x2", 6, 2, 3}};
+
+TEST(SemanticsConvert, SmallFloats) {
+  std::vector<Row> rows;
+  std::vector<u64> edges = float_edges(kF32);
+  for (const Small& small : kSmalls) {
+    const bool nibbles = small.bits == 4;
+    const int place = nibbles ? 4 : 8;
+    for (const bool relu : {false, true}) {
+      const auto code = [=](u32 bits) {
+        double value = to_double(kF32, bits);
+        if (relu && !(value > 0) && !std::isnan(value)) value = 0;
+        return small.code(value);
+      };
+      const std::string head =
+          fmt::format("cvt.rn.satfinite{}.{}.f32 ", relu ? ".relu" : "", small.name);
+      rows.push_back(
+          row(nibbles ? "{ .reg .b8 %y; " + head + "%y, %a, %b; mov.b16 %h, {%y, 0}; }"
+                      : head + "%h, %a, %b;",
+              [=](u32 a, u32 b) { return static_cast<u16>(code(a) << place | code(b)); }));
+      const std::string back = fmt::format("cvt.rn{}.f16x2.{} ", relu ? ".relu" : "", small.name);
+      rows.push_back(row(nibbles ? "{ .reg .b8 %y, %z; mov.b16 {%y, %z}, %ha; " + back + "%d, %z; }"
+                                 : back + "%d, %ha;",
+                         [=](u16 a) {
+                           const auto half = [&](u64 bits) {
+                             const double value = small.value(bits);
+                             Number n = integer(static_cast<i64>(std::fabs(value) * 64));
+                             n.exponent = -6;
+                             n.negative = std::signbit(value);
+                             const u64 out = encode(kF16, n, Mode::kNearest);
+                             return relu ? rectified(kF16, out) : out;
+                           };
+                           const u32 codes = nibbles ? a >> 8 : a;
+                           return static_cast<u32>(half(codes >> place) << 16 | half(codes));
+                         }));
+    }
+    for (u64 c = 0; c < u64{1} << (small.bits - 1); ++c) {
+      const double middle = (small.value(c) + small.value(c + 1)) / 2;
+      for (const double x : {small.value(c), -small.value(c), middle, -middle}) {
+        const auto bits = std::bit_cast<u32>(static_cast<float>(x));
+        for (const u32 near : {bits - 1, bits, bits + 1}) edges.push_back(near);
+      }
+    }
+  }
+  check(rows, make_inputs(edges, 35), false);
+  check(rows, make_inputs(integer_edges(), 36));
+}
+
+/// ue8m0: powers of two from 2^-127 on by their exponents; all ones are NaN.
+TEST(SemanticsConvert, Exponents) {
+  std::vector<Row> rows;
+  for (const bool up : {false, true}) {
+    for (const bool saturate : {false, true}) {
+      const auto code = [=](Format f, u64 bits) -> u64 {
+        if (f.is_nan(bits)) return 0xff;
+        const double value = std::fabs(to_double(f, bits));
+        u64 best = 0;
+        // The last of those that are not above it, or the first that is not below it.
+        while (best < 0xff && (up ? std::ldexp(1, static_cast<int>(best) - 127) < value
+                                  : std::ldexp(1, static_cast<int>(best) - 126) <= value)) {
+          ++best;
+        }
+        return saturate ? std::min<u64>(best, 0xfe) : best;
+      };
+      const std::string head =
+          fmt::format("cvt.{}{}.ue8m0x2", up ? "rp" : "rz", saturate ? ".satfinite" : "");
+      rows.push_back(row(head + ".f32 %h, %a, %b;", [=](u32 a, u32 b) {
+        return static_cast<u16>(code(kF32, a) << 8 | code(kF32, b));
+      }));
+      rows.push_back(row(head + ".bf16x2 %h, %a;", [=](u32 a) {
+        return static_cast<u16>(code(kBf16, a >> 16) << 8 | code(kBf16, a & 0xffff));
+      }));
+    }
+  }
+  rows.push_back(row("cvt.rn.bf16x2.ue8m0x2 %d, %ha;", [](u16 a) {
+                   const auto power = [](u64 bits) {
+                     Number n = integer(1);
+                     n.exponent = static_cast<int>(bits) - 127;
+                     n.nan = bits == 0xff;
+                     return encode(kBf16, n, Mode::kNearest);
+                   };
+                   return static_cast<u32>(power(a >> 8) << 16 | power(a & 0xff));
+                 }).floats(kBf16));
+  check(rows, make_inputs(float_edges(kF32), 37), false);
+  check(rows, pack_halves(make_inputs(float_edges(kBf16), 38)));
 }
 
 }  // namespace

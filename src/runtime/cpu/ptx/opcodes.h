@@ -72,6 +72,7 @@ struct Traits {
   Flow flow = Flow::kNext;
   ShapeRule shape = ShapeRule::kPure;
   DefinedRule defined = DefinedRule::kInputs;
+  bool parts = false;  ///< its operands may be parts of registers: `%r1.b0`
 
   /// It does more than compute its results: where its guard is false it must not run.
   [[nodiscard]] bool has_effects() const;

@@ -137,7 +137,15 @@ struct Operand {
     kSink,      ///< `_`
   };
   Form form = Form::kInteger;
+  /// The bytes or halves of a register that a video instruction names: "b3210", the last is at[0].
+  struct Parts {
+    std::uint8_t bits = 0;
+    std::uint8_t count = 0;
+    std::array<std::uint8_t, 4> at{};
+  };
   bool negated = false;  ///< !p
+  bool minus = false;    ///< -r, of vmad
+  Parts parts;
   std::int32_t index = 0;
   std::uint64_t bits = 0;
   std::vector<Operand> elements;

@@ -108,6 +108,7 @@ class Parser {
   Operand elements(std::string_view close);
   Operand atom();
   Operand vector_register(const Symbol& symbol);
+  Operand plain_register(int index);
   static Operand special_register(const std::string& name, std::uint32_t line);
 
   // Constants: ptx_constants.cpp
@@ -142,7 +143,8 @@ class Parser {
   std::uint64_t source_file_ = 1;  ///< whose lines count: that of the first kernel
   /// FILE, LINE and COLUMN of a .loc -> the line of source_file_ that it stands for.
   std::map<std::array<std::uint64_t, 3>, std::uint32_t> places_;
-  std::int32_t carry_ = -1;  ///< the predicate that stands for the carry flag, once used
+  std::int32_t carry_ = -1;   ///< the predicate that stands for the carry flag, once used
+  bool takes_parts_ = false;  ///< the instruction that is read (ptx::Traits::parts)
   std::map<std::pair<int, std::string>, std::vector<Operand>> target_tables_;
 };
 

@@ -77,11 +77,16 @@ void Parser::block() {
 
 void Parser::registers() {
   take();
-  const int lanes = accept_dot("v2") ? 2 : accept_dot("v4") ? 4 : 1;
+  int lanes = accept_dot("v2") ? 2 : accept_dot("v4") ? 4 : 1;
   if (peek().kind != TokenKind::kDot) error("expected a type, found " + describe());
-  const auto type = parse_type(peek().text);
-  if (!type || type->total_bits() > 64) {
+  auto type = parse_type(peek().text);
+  if (!type || (type->total_bits() > 64 && lanes != 1)) {
     error("registers of type " + describe() + " are not supported");
+  }
+  if (type->total_bits() > 64) {
+    // One of 128 bits is a pair.
+    lanes = 2;
+    type->bits = 64;
   }
   take();
   do {
@@ -188,6 +193,7 @@ void Parser::instruction() {
   result.name = identifier("an instruction");
   while (peek().kind == TokenKind::kDot) result.modifiers.emplace_back(take().text);
   result.entry = find_opcode(result);
+  takes_parts_ = traits(result).parts;
   while (!accept(";")) {
     if (peek().kind == TokenKind::kEnd) error("instruction without an end");
     if (result.operands.size() >= kMaxOperands) error("too many operands");
@@ -300,6 +306,28 @@ Operand Parser::vector_register(const Symbol& symbol) {
   return whole.elements[place % 4];
 }
 
+/// A register, or the part of it that a video instruction names.
+Operand Parser::plain_register(int index) {
+  Operand result;
+  result.form = Operand::Form::kRegister;
+  result.index = index;
+  if (!takes_parts_ || peek().kind != TokenKind::kDot || !peek().glued) return result;
+  const Token token = take();
+  const bool bytes = token.text.front() == 'b';
+  const std::string_view digits = token.text.substr(1);
+  const std::size_t most = bytes ? 4 : 2;
+  const char last = bytes ? '7' : '3';
+  if ((!bytes && token.text.front() != 'h') || digits.empty() || digits.size() > most ||
+      !std::all_of(digits.begin(), digits.end(), [&](char c) { return c >= '0' && c <= last; })) {
+    fail(token.line, "a register has no part '." + std::string(token.text) + "'");
+  }
+  result.parts.bits = bytes ? 8 : 16;
+  result.parts.count = static_cast<std::uint8_t>(digits.size());
+  std::transform(digits.rbegin(), digits.rend(), result.parts.at.begin(),
+                 [](char c) { return static_cast<std::uint8_t>(c - '0'); });
+  return result;
+}
+
 /// One of them, or a vector of four by its name alone.
 Operand Parser::special_register(const std::string& name, std::uint32_t line) {
   Operand result;
@@ -340,6 +368,8 @@ Operand Parser::atom() {
       result.bits ^= 1ULL << 31;
     } else if (result.form == Operand::Form::kFloat64) {
       result.bits ^= 1ULL << 63;
+    } else if (result.is_register() && takes_parts_ && !result.negated) {
+      result.minus = !result.minus;
     } else {
       error("expected a number after '-'");
     }
@@ -367,8 +397,7 @@ Operand Parser::atom() {
     result.index = symbol->index;
     switch (symbol->kind) {
       case Symbol::kRegister:
-        result.form = Operand::Form::kRegister;
-        return result;
+        return plain_register(symbol->index);
       case Symbol::kVector:
         return vector_register(*symbol);
       case Symbol::kFunction:

@@ -122,6 +122,18 @@ inline std::uint16_t float_to_bfloat(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 
+/// The bits of e4m3 (4 of exponent, 3 of fraction) or e5m2 as those of an f32.
+inline std::uint32_t from_float8(std::uint32_t code, bool e5m2) {
+  const std::uint32_t sign = (code & 0x80U) << 24;
+  const std::uint32_t size = code & 0x7fU;
+  if (!e5m2 && size == 0x7f) return 0x7fffffff;
+  if (e5m2 && size > 0x7b) return sign | (size == 0x7c ? 0x7f800000U : 0x7fffffffU);
+  const int mantissa = e5m2 ? 2 : 3;
+  const float scaled = std::bit_cast<float>(size << (23 - mantissa));
+  const float value = scaled * (e5m2 ? 0x1p112F : 0x1p120F);
+  return std::bit_cast<std::uint32_t>(value) | sign;
+}
+
 inline float widen(AtomicKind kind, std::uint16_t bits) {
   return kind == AtomicKind::kHalf ? half_to_float(bits) : bfloat_to_float(bits);
 }

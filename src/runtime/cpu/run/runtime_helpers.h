@@ -68,10 +68,12 @@ struct RuntimeHelper {
   void* address;
 };
 
-/// Helpers that compute (runtime_math.cpp, runtime_memory.cpp, runtime_mma.cpp).
+/// Helpers that compute (runtime_math.cpp, runtime_memory.cpp, runtime_mma.cpp,
+/// runtime_matrix.cpp).
 std::span<const RuntimeHelper> math_helpers();
 std::span<const RuntimeHelper> memory_helpers();
 std::span<const RuntimeHelper> mma_helpers();
+std::span<const RuntimeHelper> matrix_helpers();
 /// Helpers that stop or park the warp (block_runner.cpp).
 std::span<const RuntimeHelper> control_helpers();
 std::span<const RuntimeHelper> multimem_helpers();

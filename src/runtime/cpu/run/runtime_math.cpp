@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cfenv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 
+#include "runtime/cpu/run/lanes.h"
+#include "runtime/cpu/run/rounding_scope.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 
 // Elementwise helpers over 32 lanes. The hot ones are cloned for the vector units of the host.
@@ -20,23 +21,6 @@ namespace braid::cpu {
 namespace {
 
 constexpr int kLanes = 32;
-constexpr std::array<int, 4> kHostRounding = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
-
-/// Sets the host's rounding mode while it lives. Arithmetic between a load and a store within it
-/// stays there: no access to memory moves past the calls that set the mode.
-class RoundingScope {
- public:
-  explicit RoundingScope(std::uint32_t mode) : saved_(std::fegetround()) {
-    std::fesetround(kHostRounding[mode & 3]);
-  }
-  ~RoundingScope() { std::fesetround(saved_); }
-  RoundingScope(const RoundingScope&) = delete;
-  RoundingScope& operator=(const RoundingScope&) = delete;
-
- private:
-  int saved_;
-};
-
 /// `.ftz`: a subnormal becomes a zero of its sign.
 inline float flushed(float x, bool ftz) {
   return ftz && std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x;
@@ -72,32 +56,54 @@ inline float exp2_lane(float x) {
   return x != x ? x : result;
 }
 
-/// Rounds to e4m3 (7 bits below the sign: 4 of exponent) or e5m2, beyond the largest to that.
-std::uint32_t to_float8(std::uint32_t bits, bool e5m2) {
-  const std::uint32_t sign = (bits >> 24) & 0x80U;
-  const std::uint32_t largest = e5m2 ? 0x7b : 0x7e;
+/// A float of up to 8 bits: its fraction, the exponent of the smallest normal, and the codes of the
+/// largest and of NaN, which is the largest where there is none.
+struct SmallFloat {
+  int fraction, lowest;
+  std::uint32_t largest, nan;
+  int bits;
+};
+/// In the order of "e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2".
+constexpr SmallFloat kSmallFloats[] = {{3, -6, 0x7e, 0x7f, 8},
+                                       {2, -14, 0x7b, 0x7f, 8},
+                                       {1, 0, 0x7, 0x7, 4},
+                                       {3, 0, 0x1f, 0x1f, 6},
+                                       {2, -2, 0x1f, 0x1f, 6}};
+
+/// Rounds, beyond the largest to that.
+std::uint32_t to_small_float(std::uint32_t bits, const SmallFloat& type) {
+  const std::uint32_t sign = (bits >> 31) << (type.bits - 1);
   const float size = std::fabs(std::bit_cast<float>(bits));
-  if (size != size) return 0x7f;
-  const int mantissa = e5m2 ? 2 : 3;
-  const int lowest = e5m2 ? -14 : -6;
-  if (size >= 65536.0F) return sign | largest;
-  const int exponent = std::max(size == 0 ? lowest : std::ilogb(size), lowest);
+  if (size != size) return type.nan;
+  if (size >= 65536.0F) return sign | type.largest;
+  const int exponent = std::max(size == 0 ? type.lowest : std::ilogb(size), type.lowest);
   // A power of two scales exactly, so only this rounds.
-  const float steps = std::nearbyint(std::ldexp(size, mantissa - exponent));
+  const float steps = std::nearbyint(std::ldexp(size, type.fraction - exponent));
   const auto code = static_cast<std::uint32_t>(steps) +
-                    (static_cast<std::uint32_t>(exponent - lowest) << mantissa);
-  return sign | std::min(code, largest);
+                    (static_cast<std::uint32_t>(exponent - type.lowest) << type.fraction);
+  return sign | std::min(code, type.largest);
 }
 
-std::uint32_t from_float8(std::uint32_t code, bool e5m2) {
-  const std::uint32_t sign = (code & 0x80U) << 24;
-  const std::uint32_t size = code & 0x7fU;
-  if (!e5m2 && size == 0x7f) return 0x7fffffff;
-  if (e5m2 && size > 0x7b) return sign | (size == 0x7c ? 0x7f800000U : 0x7fffffffU);
-  const int mantissa = e5m2 ? 2 : 3;
-  const float scaled = std::bit_cast<float>(size << (23 - mantissa));
-  const float value = scaled * (e5m2 ? 0x1p112F : 0x1p120F);
+/// The bits of an f32, of the types that have neither NaN nor infinity.
+std::uint32_t from_small_float(std::uint32_t code, const SmallFloat& type) {
+  const std::uint32_t size = code & ((1U << (type.bits - 1)) - 1);
+  const std::uint32_t field = size >> type.fraction;
+  const std::uint32_t fraction = size & ((1U << type.fraction) - 1);
+  const std::uint32_t hidden = field == 0 ? 0 : 1U << type.fraction;
+  const int exponent = type.lowest + static_cast<int>(std::max(field, 1U)) - 1 - type.fraction;
+  const float value = std::ldexp(static_cast<float>(hidden | fraction), exponent);
+  const std::uint32_t sign = (code >> (type.bits - 1) & 1U) << 31;
   return std::bit_cast<std::uint32_t>(value) | sign;
+}
+
+/// The exponent of an f32 alone, up where `mode` has bit 0, and finite where it has bit 1.
+std::uint32_t to_exponent(std::uint32_t bits, std::uint32_t mode) {
+  const std::uint32_t size = bits & 0x7fffffffU;
+  if (size > 0x7f800000) return 0xff;
+  std::uint32_t code = size >> 23;
+  // The least that there is is 2^-127, half of an f32's smallest normal.
+  if ((mode & 1U) != 0 && (size & 0x7fffffU) != 0 && size > 0x400000) ++code;
+  return (mode & 2U) != 0 ? std::min(code, 0xfeU) : code;
 }
 
 /// fns: the bit of the n-th one at or above (n > 0) or below (n < 0) `base`, or all ones.
@@ -148,13 +154,21 @@ static void braid_cpu_tanh(float* out, const float* in, std::uint32_t ftz) {
   braid::cpu::each(out, in, ftz, [](float x) { return std::tanh(x); });
 }
 
-static void braid_cpu_to_float8(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {
-  for (int l = 0; l < braid::cpu::kLanes; ++l) out[l] = braid::cpu::to_float8(in[l], mode == 1);
+static void braid_cpu_to_small_float(std::uint32_t* out, const std::uint32_t* in,
+                                     std::uint32_t type) {
+  using namespace braid::cpu;
+  for (int l = 0; l < kLanes; ++l) out[l] = to_small_float(in[l], kSmallFloats[type]);
 }
-static void braid_cpu_from_float8(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {
-  for (int l = 0; l < braid::cpu::kLanes; ++l) {
-    out[l] = braid::cpu::from_float8(in[l] & 0xff, mode == 1);
+static void braid_cpu_from_small_float(std::uint32_t* out, const std::uint32_t* in,
+                                       std::uint32_t type) {
+  using namespace braid::cpu;
+  for (int l = 0; l < kLanes; ++l) {
+    out[l] = type < 2 ? from_float8(in[l] & 0xff, type == 1)
+                      : from_small_float(in[l], kSmallFloats[type]);
   }
+}
+static void braid_cpu_to_exponent(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {
+  for (int l = 0; l < braid::cpu::kLanes; ++l) out[l] = braid::cpu::to_exponent(in[l], mode);
 }
 static void braid_cpu_find_set(std::uint32_t* out, const std::uint32_t* mask,
                                const std::uint32_t* base, const std::uint32_t* n) {
@@ -241,18 +255,31 @@ namespace braid::cpu {
 
 std::span<const RuntimeHelper> math_helpers() {
   static const std::array kHelpers = {
-      BRAID_CPU_HELPER(braid_cpu_ex2),         BRAID_CPU_HELPER(braid_cpu_lg2),
-      BRAID_CPU_HELPER(braid_cpu_sin),         BRAID_CPU_HELPER(braid_cpu_cos),
-      BRAID_CPU_HELPER(braid_cpu_tanh),        BRAID_CPU_HELPER(braid_cpu_add_f32),
-      BRAID_CPU_HELPER(braid_cpu_sub_f32),     BRAID_CPU_HELPER(braid_cpu_mul_f32),
-      BRAID_CPU_HELPER(braid_cpu_div_f32),     BRAID_CPU_HELPER(braid_cpu_add_f64),
-      BRAID_CPU_HELPER(braid_cpu_sub_f64),     BRAID_CPU_HELPER(braid_cpu_mul_f64),
-      BRAID_CPU_HELPER(braid_cpu_div_f64),     BRAID_CPU_HELPER(braid_cpu_sqrt_f32),
-      BRAID_CPU_HELPER(braid_cpu_sqrt_f64),    BRAID_CPU_HELPER(braid_cpu_fma_f32),
-      BRAID_CPU_HELPER(braid_cpu_fma_f64),     BRAID_CPU_HELPER(braid_cpu_f64_to_f32),
-      BRAID_CPU_HELPER(braid_cpu_int_to_f32),  BRAID_CPU_HELPER(braid_cpu_int_to_f64),
-      BRAID_CPU_HELPER(braid_cpu_clock),       BRAID_CPU_HELPER(braid_cpu_to_float8),
-      BRAID_CPU_HELPER(braid_cpu_from_float8), BRAID_CPU_HELPER(braid_cpu_find_set),
+      BRAID_CPU_HELPER(braid_cpu_ex2),
+      BRAID_CPU_HELPER(braid_cpu_lg2),
+      BRAID_CPU_HELPER(braid_cpu_sin),
+      BRAID_CPU_HELPER(braid_cpu_cos),
+      BRAID_CPU_HELPER(braid_cpu_tanh),
+      BRAID_CPU_HELPER(braid_cpu_add_f32),
+      BRAID_CPU_HELPER(braid_cpu_sub_f32),
+      BRAID_CPU_HELPER(braid_cpu_mul_f32),
+      BRAID_CPU_HELPER(braid_cpu_div_f32),
+      BRAID_CPU_HELPER(braid_cpu_add_f64),
+      BRAID_CPU_HELPER(braid_cpu_sub_f64),
+      BRAID_CPU_HELPER(braid_cpu_mul_f64),
+      BRAID_CPU_HELPER(braid_cpu_div_f64),
+      BRAID_CPU_HELPER(braid_cpu_sqrt_f32),
+      BRAID_CPU_HELPER(braid_cpu_sqrt_f64),
+      BRAID_CPU_HELPER(braid_cpu_fma_f32),
+      BRAID_CPU_HELPER(braid_cpu_fma_f64),
+      BRAID_CPU_HELPER(braid_cpu_f64_to_f32),
+      BRAID_CPU_HELPER(braid_cpu_int_to_f32),
+      BRAID_CPU_HELPER(braid_cpu_int_to_f64),
+      BRAID_CPU_HELPER(braid_cpu_clock),
+      BRAID_CPU_HELPER(braid_cpu_to_small_float),
+      BRAID_CPU_HELPER(braid_cpu_from_small_float),
+      BRAID_CPU_HELPER(braid_cpu_to_exponent),
+      BRAID_CPU_HELPER(braid_cpu_find_set),
   };
   return kHelpers;
 }

@@ -31,6 +31,16 @@ void atomic_lanes(T* out, const std::uint64_t* addresses, const T* a, const T* b
   });
 }
 
+using Whole = unsigned __int128;
+
+/// Stores `fresh` where `expected` stands; returns what stood there.
+#if defined(__x86_64__)
+__attribute__((target("cx16")))
+#endif
+Whole exchange_if(Whole* cell, Whole expected, Whole fresh) {
+  return __sync_val_compare_and_swap(cell, expected, fresh);
+}
+
 /// `kCount` elements of type T to a lane, from and to scratch memory. Idle lanes read as zeros.
 template <class T, std::uint32_t kCount>
 void load_apart(std::uint8_t* out, const std::uint64_t* addresses, std::uint32_t mask) {
@@ -189,6 +199,31 @@ static void braid_cpu_atomic(void* out, const std::uint64_t* addresses, const vo
   }
 }
 
+/// Of 16 bytes, in two halves of which each has a word for every lane; `swaps`: what is expected
+/// stands before what is new. Returns what was there.
+static void braid_cpu_atomic_pair(std::uint64_t* out, const std::uint64_t* addresses,
+                                  const std::uint64_t* values, std::uint32_t mask,
+                                  std::uint32_t swaps) {
+  using namespace braid::cpu;
+  const auto whole = [&](int at, int l) {
+    return Whole{values[64 * at + 32 + l]} << 64 | values[64 * at + l];
+  };
+  for_each_lane(mask, [&](int l) {
+    auto* const cell = at<Whole>(addresses[l]);
+    Whole old = 0;
+    if (swaps != 0) {
+      old = exchange_if(cell, whole(0, l), whole(1, l));
+    } else {
+      for (Whole seen = exchange_if(cell, 0, 0);; seen = old) {
+        old = exchange_if(cell, seen, whole(0, l));
+        if (old == seen) break;
+      }
+    }
+    out[l] = static_cast<std::uint64_t>(old);
+    out[32 + l] = static_cast<std::uint64_t>(old >> 64);
+  });
+}
+
 /// Copies `bytes` per lane to target + offsets[lane]; where `sizes` is given only that many and
 /// zeros after them.
 static void braid_cpu_copy_async(std::uint8_t* target, const std::int32_t* offsets,
@@ -307,6 +342,7 @@ std::span<const RuntimeHelper> memory_helpers() {
       BRAID_CPU_HELPER(braid_cpu_load_strong),
       BRAID_CPU_HELPER(braid_cpu_store_strong),
       BRAID_CPU_HELPER(braid_cpu_atomic),
+      BRAID_CPU_HELPER(braid_cpu_atomic_pair),
       BRAID_CPU_HELPER(braid_cpu_copy_async),
       BRAID_CPU_HELPER(braid_cpu_ldmatrix),
       BRAID_CPU_HELPER(braid_cpu_shuffle),

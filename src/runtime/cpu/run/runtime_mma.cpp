@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -9,6 +8,7 @@
 #include <immintrin.h>
 #endif
 
+#include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 
 // mma.sync over register fragments as they lie in the 32 lanes. Products are exact in f32 and are
@@ -265,27 +265,18 @@ void multiply(const Operands& operands, bool bfloat, int depth) {
 }
 
 /// The values of all codes of an 8-bit float.
-std::array<float, 256> float8_values(int mantissa_bits, int bias, bool has_infinity) {
+std::array<float, 256> float8_values(bool e5m2) {
   std::array<float, 256> values{};
-  for (int code = 0; code < 256; ++code) {
-    const int mantissa = code & ((1 << mantissa_bits) - 1);
-    const int exponent = (code & 0x7f) >> mantissa_bits;
-    const int largest = 0x7f >> mantissa_bits;
-    const int hidden = exponent == 0 ? 0 : 1 << mantissa_bits;
-    float value = std::ldexp(static_cast<float>(hidden + mantissa),
-                             std::max(exponent, 1) - bias - mantissa_bits);
-    if (exponent == largest && (has_infinity || mantissa == (1 << mantissa_bits) - 1)) {
-      value = has_infinity && mantissa == 0 ? INFINITY : NAN;
-    }
-    values[static_cast<std::size_t>(code)] = (code & 0x80) != 0 ? -value : value;
+  for (std::uint32_t code = 0; code < 256; ++code) {
+    values[code] = std::bit_cast<float>(from_float8(code, e5m2));
   }
   return values;
 }
 
 /// m16n8k32 over 8-bit floats: the same order of k, four of a lane first.
 void multiply_float8(const Operands& operands, std::uint32_t code) {
-  static const std::array<float, 256> kE4m3 = float8_values(3, 7, false);
-  static const std::array<float, 256> kE5m2 = float8_values(2, 15, true);
+  static const std::array<float, 256> kE4m3 = float8_values(false);
+  static const std::array<float, 256> kE5m2 = float8_values(true);
   const auto& of_a = (code & kMmaE5m2A) != 0 ? kE5m2 : kE4m3;
   const auto& of_b = (code & kMmaE5m2B) != 0 ? kE5m2 : kE4m3;
   float rows[16][32];

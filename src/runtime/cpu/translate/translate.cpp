@@ -15,6 +15,12 @@ Translator::Handler Translator::handler(Op op) {
   return kHandlers[static_cast<std::size_t>(op)];
 }
 
+/// The matrix products that emit_mma() takes, several at once.
+bool Translator::is_grouped(const Instruction& instruction) {
+  return ptx::traits(instruction).unit == ptx::Unit::kMatrix &&
+         handler(instruction.entry->op) == &Translator::op_elsewhere;
+}
+
 Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
                        const Layout& layout, bool aligned, Instrumentation instrumentation)
     : out_(out),
@@ -57,7 +63,7 @@ void Translator::assign_slots() {
   // So do those that a run-time helper reads or writes in place.
   std::vector<bool> in_place(slots_.size());
   for (const Instruction& instruction : function_.body) {
-    const bool all = ptx::traits(instruction).unit == ptx::Unit::kMatrix;
+    const bool all = is_grouped(instruction);
     if (!all && !instruction.is(Op::kLdmatrix)) continue;
     const RegisterUse use = register_use(instruction);
     for (const int r : use.writes) in_place[static_cast<std::size_t>(r)] = true;
@@ -175,7 +181,7 @@ void Translator::emit_body(int index) {
   if (instrumentation_.counts) count_block(index);
   for (std::uint32_t i = block.first; i < block.last; ++i) {
     const Instruction& instruction = function_.body[i];
-    if (ptx::traits(instruction).unit == ptx::Unit::kMatrix) {
+    if (is_grouped(instruction)) {
       const std::uint32_t count = emit_mma(i, block.last);
       for (std::uint32_t k = 0; k < count; ++k) track(function_.body[i + k]);
       i += count - 1;

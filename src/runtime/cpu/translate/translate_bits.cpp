@@ -363,7 +363,11 @@ void Translator::op_move(const Instruction& i) {
   const Operand& to = i.operands[0];
   const Operand& from = i.operands[1];
   const unsigned bits = type.total_bits();
-  if (bits > 64) bad(i, "128-bit values are not supported");
+  if (bits > 64) {
+    // A register of 128 bits is a pair.
+    move_elements(i, 2, 64);
+    return;
+  }
   const auto part_bits = [&](const Operand& vector) {
     const std::size_t parts = vector.elements.size();
     if ((parts != 1 && parts != 2 && parts != 4) || bits / parts < 8) bad(i, "bad vector");
@@ -396,9 +400,14 @@ void Translator::op_move_vector(const Instruction& i) {
   const Choices mods(i);
   const std::size_t count = mods.has("v2") ? 2 : 4;
   const unsigned bits = mods.type().total_bits();
-  if (bits < 16 || bits > 64 || i.operands[0].form != Operand::Form::kVector ||
+  if (bits < 16 || bits > 64) bad(i, "expected elements of 16 to 64 bits");
+  move_elements(i, count, bits);
+}
+
+void Translator::move_elements(const Instruction& i, std::size_t count, unsigned bits) {
+  if (i.operands[0].form != Operand::Form::kVector ||
       i.operands[1].form != Operand::Form::kVector) {
-    bad(i, "expected two vectors, of elements of 16 to 64 bits");
+    bad(i, "expected two vectors");
   }
   const std::vector<Operand> results = elements_of(i, i.operands[0], count);
   std::vector<Value*> values;

@@ -71,42 +71,85 @@ llvm::Value* Translator::float_to_integer(Value* value, Type from, Type to) {
   return b_.CreateSelect(b_.CreateFCmpUNO(value, value), top, result);
 }
 
-/// To pairs of 8-bit floats. cvt d, a, b: a is the upper byte.
-void Translator::op_convert_to_float8(const Instruction& i) {
+namespace {
+/// Bits of a place in the result, in the order of "e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2".
+constexpr unsigned kPlaces[] = {8, 8, 4, 8, 8};
+constexpr int kFloats8 = 2;
+}  // namespace
+
+/// The parts of a result in 32 bits, the first in the lower half of `bits`.
+llvm::Value* Translator::join_parts(Value* low, Value* high, unsigned place) {
+  return resize(b_.CreateOr(b_.CreateShl(high, place), low), 2 * place, false);
+}
+
+/// An f32 of two that a conversion reads: cvt d, a, b puts a above. Of a packed operand, half k.
+llvm::Value* Translator::part_to_convert(const Instruction& i, Type packed, unsigned k) {
+  const Type element{packed.kind, packed.bits, 1};
+  if (packed.lanes == 1) return read_float(i.operands[2 - k], element);
+  Value* bits = read(i.operands[1], 32);
+  if (k != 0) bits = b_.CreateLShr(bits, 16);
+  return bits_to_float(resize(bits, 16, false), element);
+}
+
+/// To pairs of floats of 8 bits and less.
+void Translator::op_convert_to_small(const Instruction& i) {
   const Choices mods(i);
   const int to = mods.of("e4m3x2");
   const bool pair = mods.has("f16x2");
   need(i, pair ? 2 : 3);
-  const auto code = [&](Value* value) {
+  if (pair && to >= kFloats8) bad_combination(i);
+  const auto code = [&](unsigned k) {
+    Value* value = part_to_convert(i, *i.type(), k);
     if (mods.has("relu")) value = relu(value);
     Value* bits = b_.CreateBitCast(value, integer(32, scalar_));
-    return map_lanes("braid_cpu_to_float8", {bits}, static_cast<unsigned>(to));
+    return map_lanes("braid_cpu_to_small_float", {bits}, static_cast<unsigned>(to));
   };
-  const auto part = [&](unsigned k) {
-    if (!pair) return read_float(i.operands[2 - k], {Kind::kFloat, 32, 1});
-    Value* bits = read(i.operands[1], 32);
-    if (k != 0) bits = b_.CreateLShr(bits, 16);
-    return bits_to_float(resize(bits, 16, false), Type{Kind::kFloat, 16, 1});
-  };
-  Value* high = code(part(1));
-  Value* low = code(part(0));
-  write(i.operands[0], resize(b_.CreateOr(b_.CreateShl(high, 8), low), 16, false));
+  Value* high = code(1);
+  Value* low = code(0);
+  write(i.operands[0], join_parts(low, high, kPlaces[to]));
 }
 
-void Translator::op_convert_from_float8(const Instruction& i) {
+void Translator::op_convert_from_small(const Instruction& i) {
   const Choices mods(i);
   const int from = mods.of("e4m3x2");
-  Value* codes = resize(read(i.operands[1], 16), 32, false);
-  Value* result = nullptr;
-  for (unsigned k = 0; k < 2; ++k) {
-    Value* code = k == 0 ? codes : b_.CreateLShr(codes, 8);
-    Value* bits = map_lanes("braid_cpu_from_float8", {code}, static_cast<unsigned>(from));
+  const unsigned place = kPlaces[from];
+  Value* codes = resize(read(i.operands[1], 2 * place), 32, false);
+  const auto half = [&](unsigned k) {
+    Value* code = b_.CreateLShr(codes, place * k);
+    Value* bits = map_lanes("braid_cpu_from_small_float", {code}, static_cast<unsigned>(from));
     Value* value = b_.CreateBitCast(bits, floating({Kind::kFloat, 32, 1}, scalar_));
     if (mods.has("relu")) value = relu(value);
-    Value* half_bits = resize(round_to_half(value, Rounding::kNearest), 32, false);
-    result = k == 0 ? half_bits : b_.CreateOr(result, b_.CreateShl(half_bits, 16));
-  }
-  write(i.operands[0], result);
+    return resize(round_to_half(value, Rounding::kNearest), 32, false);
+  };
+  Value* low = half(0);
+  write(i.operands[0], join_parts(low, half(1), 16));
+}
+
+/// Powers of two, by their exponents alone.
+void Translator::op_convert_to_exponent(const Instruction& i) {
+  const Choices mods(i);
+  const bool pair = mods.has("bf16x2");
+  need(i, pair ? 2 : 3);
+  const unsigned mode = (mods.has("rp") ? 1U : 0U) | (mods.has("satfinite") ? 2U : 0U);
+  const auto code = [&](unsigned k) {
+    Value* bits = b_.CreateBitCast(part_to_convert(i, *i.type(), k), integer(32, scalar_));
+    return map_lanes("braid_cpu_to_exponent", {bits}, mode);
+  };
+  Value* high = code(1);
+  Value* low = code(0);
+  write(i.operands[0], join_parts(low, high, 8));
+}
+
+void Translator::op_convert_from_exponent(const Instruction& i) {
+  Value* codes = resize(read(i.operands[1], 16), 32, false);
+  llvm::Type* word = codes->getType();
+  const auto c = [&](std::uint32_t v) { return llvm::ConstantInt::get(word, v); };
+  const auto power = [&](unsigned k) {
+    Value* code = b_.CreateAnd(b_.CreateLShr(codes, 8 * k), c(0xff));
+    Value* bits = b_.CreateSelect(b_.CreateICmpEQ(code, c(0)), c(0x40), b_.CreateShl(code, 7));
+    return b_.CreateSelect(b_.CreateICmpEQ(code, c(0xff)), c(0x7fff), bits);
+  };
+  write(i.operands[0], join_parts(power(0), power(1), 16));
 }
 
 /// cvt.rna.tf32.f32 and its kin: tf32 is an f32 whose 13 low bits are zero.
@@ -125,6 +168,11 @@ void Translator::op_convert_tensor_float(const Instruction& i) {
     rounded = b_.CreateAdd(bits, b_.CreateAdd(odd, c(0xfff)));
   }
   rounded = b_.CreateAnd(rounded, c(0xffffe000));
+  if (mods.has("satfinite")) {
+    Value* size = b_.CreateAnd(rounded, c(0x7fffffff));
+    Value* largest = b_.CreateOr(b_.CreateAnd(rounded, c(0x80000000)), c(0x7f7fe000));
+    rounded = b_.CreateSelect(b_.CreateICmpUGE(size, c(0x7f800000)), largest, rounded);
+  }
   write(i.operands[0], b_.CreateSelect(b_.CreateFCmpUNO(value, value), c(0x7fffffff), rounded));
 }
 
@@ -239,6 +287,14 @@ void Translator::convert_floats(const Instruction& i, Type from, Type to, const 
 /// The bits of a 16-bit float.
 llvm::Value* Translator::to_16(Value* value, Type type, const Conversion& how) {
   if (how.positive) value = relu(value);
+  if (how.finite) {
+    // The largest of the type, exact in f32.
+    const double most = type.kind == Kind::kBfloat ? 0x1.fep127 : 65504;
+    llvm::Constant* high = llvm::ConstantFP::get(value->getType(), most);
+    llvm::Constant* low = llvm::ConstantFP::get(value->getType(), -most);
+    value = b_.CreateSelect(b_.CreateFCmpOGT(value, high), high, value);
+    value = b_.CreateSelect(b_.CreateFCmpOLT(value, low), low, value);
+  }
   return type.kind == Kind::kBfloat ? round_to_bfloat(value, how.rounding)
                                     : round_to_half(value, how.rounding);
 }
@@ -252,9 +308,13 @@ void Translator::op_convert(const Instruction& i) {
       .integral = mode < kIntegrals ? mode : -1,
       .ftz = mods.has("ftz"),
       .positive = mods.has("relu"),
-      .saturate = mods.has("sat")};
+      .saturate = mods.has("sat"),
+      .finite = mods.has("satfinite")};
   const Type to = mods.type(0);
   const Type from = mods.type(1);
+  if (how.finite && (!to.is_float() || to.bits != 16 || from != Type{Kind::kFloat, 32, 1})) {
+    bad_combination(i);
+  }
   if (to.lanes == 2) {
     // cvt d, a, b: a is the upper half.
     need(i, 3);

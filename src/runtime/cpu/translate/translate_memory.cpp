@@ -167,7 +167,13 @@ Translator::Access Translator::parse_access(const Instruction& i) const {
   const int vector = mods.of("v2");
   access.count = vector < 0 ? 1 : 2U << vector;
   access.type = mods.type();
-  if (access.type.kind == Kind::kPred || access.type.bits > 64) bad(i, "unsupported type");
+  if (access.type.kind == Kind::kPred) bad(i, "unsupported type");
+  if (access.type.bits > 64) {
+    // A register of 128 bits is a pair.
+    if (access.count != 1) bad(i, "unsupported vector");
+    access.type.bits = 64;
+    access.count = 2;
+  }
   if (access.count * access.type.total_bits() > 256) bad(i, "the vector is too wide");
   return access;
 }
@@ -445,6 +451,10 @@ void Translator::op_atomic(const Instruction& i) {
   const unsigned bits = type.total_bits();
   const bool is_float = type.is_float();
   const auto operation = static_cast<AtomicOp>(op);
+  if (bits == 128 && (swap || operation == AtomicOp::kExch)) {
+    atomic_pair(i, space);
+    return;
+  }
   if ((is_float && operation != AtomicOp::kAdd) || bits < 16 || bits > 64 ||
       (bits == 16 && !is_float && !swap && operation != AtomicOp::kExch)) {
     bad(i, "unsupported combination");
@@ -462,6 +472,34 @@ void Translator::op_atomic(const Instruction& i) {
   call("braid_cpu_atomic", b_.getVoidTy(),
        {scratch(16), addresses, scratch(8), scratch(12), execution_bits(), b_.getInt32(packed)});
   if (returns) write(i.operands[0], from_scratch(16, integer(bits, false)));
+}
+
+/// Exchanges 128 bits, or does so where they are what was expected.
+void Translator::atomic_pair(const Instruction& i, Space space) {
+  const bool swap = Choices(i).has("cas");
+  const bool returns = i.is(Op::kAtom);
+  const std::size_t first = returns ? 1 : 0;
+  Address where = address(i, i.operands[first], space);
+  AccessCode code = atomic_access(i);
+  if (swap) code.kind = AccessCode::kSwap;
+  code.bytes = 16;
+  check(where, code);
+  Value* addresses = to_scratch(0, address_lanes(where));
+  // What is expected, where anything is, then what is new: the halves of each by themselves.
+  unsigned place = 4;
+  for (std::size_t n = first + 1; n < first + (swap ? 3U : 2U); ++n) {
+    for (const Operand& half : elements_of(i, i.operands[n], 2)) {
+      to_scratch(place, read_lanes(half, 64));
+      place += 2;
+    }
+  }
+  call("braid_cpu_atomic_pair", b_.getVoidTy(),
+       {scratch(12), addresses, scratch(4), execution_bits(), b_.getInt32(swap ? 1 : 0)});
+  if (!returns) return;
+  const std::vector<Operand> results = elements_of(i, i.operands[0], 2);
+  for (unsigned k = 0; k < 2; ++k) {
+    write(results[k], from_scratch(12 + 2 * k, integer(64, false)));
+  }
 }
 
 /// Each element by itself, as the PTX manual has it: adds of f32, and adds and extremes of 16-bit

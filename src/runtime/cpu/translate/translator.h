@@ -15,6 +15,7 @@
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/run/matrix_code.h"
 #include "runtime/cpu/run/mbarrier.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/run/warp_context.h"
@@ -93,6 +94,7 @@ class Translator {
     bool ftz = false;
     bool positive = false;
     bool saturate = false;
+    bool finite = false;  ///< not beyond the largest of the type
   };
 
   // Control flow: translate_control.cpp
@@ -123,6 +125,7 @@ class Translator {
 
   // One instruction: translate.cpp
   static Handler handler(Op op);
+  static bool is_grouped(const Instruction& instruction);
   void emit(const Instruction& instruction);
   [[noreturn]] void bad(const Instruction& instruction, const std::string& why) const;
   [[noreturn]] void bad_combination(const Instruction& instruction) const;
@@ -202,6 +205,16 @@ class Translator {
   void add_with_carry(const Instruction& i, bool add, Value* a, Value* b);
   void check_no_wrap(const Operand& operand, Value* base, bool is_signed);
 
+  // Video instructions: translate_video.cpp
+  Value* number(std::uint64_t value, unsigned bits);
+  Value* part(Value* word, const Operand::Parts& parts, unsigned k, bool is_signed, unsigned bits);
+  Value* whole_or_part(const Instruction& i, std::size_t n, bool is_signed, unsigned bits);
+  Value* to_range(Value* value, unsigned width, bool to_signed, bool from_signed);
+  Value* video_result(const Instruction& i, Value* a, Value* b);
+  void op_video(const Instruction& i);
+  void op_video_mad(const Instruction& i);
+  void op_video_packed(const Instruction& i);
+
   // Bits, comparisons and moves: translate_bits.cpp
   void op_logic(const Instruction& i);
   void op_shift(const Instruction& i);
@@ -220,6 +233,7 @@ class Translator {
   void op_compare(const Instruction& i);
   void op_move(const Instruction& i);
   void op_move_vector(const Instruction& i);
+  void move_elements(const Instruction& i, std::size_t count, unsigned bits);
   void op_cvta(const Instruction& i);
   void op_isspacep(const Instruction& i);
   Value* compare(const Instruction& i, const Choices& mods, ptx::Type type, unsigned half);
@@ -261,8 +275,12 @@ class Translator {
   void convert_integer_to_float(const Instruction& i, ptx::Type from, ptx::Type to,
                                 const Conversion& how);
   void convert_floats(const Instruction& i, ptx::Type from, ptx::Type to, const Conversion& how);
-  void op_convert_to_float8(const Instruction& i);
-  void op_convert_from_float8(const Instruction& i);
+  Value* join_parts(Value* low, Value* high, unsigned place);
+  Value* part_to_convert(const Instruction& i, ptx::Type packed, unsigned k);
+  void op_convert_to_small(const Instruction& i);
+  void op_convert_from_small(const Instruction& i);
+  void op_convert_to_exponent(const Instruction& i);
+  void op_convert_from_exponent(const Instruction& i);
   void op_convert_tensor_float(const Instruction& i);
   void op_pack(const Instruction& i);
 
@@ -299,6 +317,7 @@ class Translator {
   static AtomicKind atomic_kind(ptx::Type type);
   static AccessCode atomic_access(const Instruction& i);
   void op_atomic(const Instruction& i);
+  void atomic_pair(const Instruction& i, ptx::Space space);
   void op_atomic_vector(const Instruction& i);
   void op_multimem(const Instruction& i);
   MultimemCode multimem_code(const Instruction& i) const;
@@ -356,6 +375,14 @@ class Translator {
   std::uint32_t place_of_result(const Operand& operand, unsigned scratch_index) const;
   void take_result(const Operand& operand, unsigned scratch_index);
   void write_uniform(const Operand& operand, Value* scalar);
+
+  // wmma, and the shapes of mma that go one by one: translate_matrix.cpp
+  MatrixCode matrix_code(const Instruction& i) const;
+  Value* constant_code(const MatrixCode& code);
+  void op_matrix(const Instruction& i);
+  void op_wmma_memory(const Instruction& i);
+  void check_matrix(const MatrixCode& code, ptx::Space space, Value* base, Value* stride,
+                    AccessCode::Kind kind);
 
   llvm::Module& out_;
   llvm::LLVMContext& llvm_;
