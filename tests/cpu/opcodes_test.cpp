@@ -140,7 +140,8 @@ and `.TYPE` are fundamental types; combinations that mean nothing are refused wh
     text += "| " + names + " | " + modifiers + " |\n";
   }
   text += R"(
-Not there are tensor copies and tensor maps, `wgmma`, `tcgen05`, `wmma`, products of f64, s4, u4 and b1, video
+Tensor copies are those of tiles: not there are `im2col`, gathers and scatters. Their maps are this device's own
+128 bytes. Not there are `wgmma`, `tcgen05`, `wmma`, products of f64, s4, u4 and b1, video
 instructions (`vadd` and its like), textures and surfaces, 128-bit registers, `alloca`, indirect calls, and
 the conversions to and from types below 8 bits. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`)
 do nothing, and fences between proxies need not.
