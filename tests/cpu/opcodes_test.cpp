@@ -140,10 +140,10 @@ and `.TYPE` are fundamental types; combinations that mean nothing are refused wh
     text += "| " + names + " | " + modifiers + " |\n";
   }
   text += R"(
-Not there are tensor copies and tensor maps, `wgmma`, `tcgen05`, sparse and block-scaled `mma`, textures and
-surfaces, `alloca`, indirect calls, and stochastic rounding. Registers of 128 bits are moved, loaded, stored
-and exchanged. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`) do nothing, and fences between
-proxies need not.
+Tensor copies are those of tiles: not there are `im2col`, gathers and scatters. Their maps are this device's own
+128 bytes. Not there are `wgmma`, `tcgen05`, sparse and block-scaled `mma`, textures and surfaces, `alloca`,
+indirect calls, and stochastic rounding. Registers of 128 bits are moved, loaded, stored and exchanged. Hints
+(`prefetch`, policies, `setmaxnreg`, `griddepcontrol`) do nothing, and fences between proxies need not.
 
 ## Special registers
 

@@ -3,6 +3,8 @@
 
 #include "braid/error.h"
 #include "runtime/cpu/align.h"
+#include "runtime/cpu/ptx/opcodes.h"
+#include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/translate/jit.h"
 
 namespace braid::cpu {
@@ -89,6 +91,11 @@ void Program::place(Entry& entry) {
                   "more than " + std::to_string(kMaxParameterBytes) + " bytes of parameters");
   }
   entry.parameter_bytes = static_cast<std::uint32_t>(bytes);
+  const bool has_tiles =
+      std::any_of(function.body.begin(), function.body.end(), [](const ptx::Instruction& i) {
+        return i.name == "wgmma" || ptx::has_modifier(i, "tensor");
+      });
+  if (has_tiles) entry.shared_align = kTileAlign;
   std::uint64_t local = 0;
   std::uint64_t shared = module_shared_bytes_;
   std::uint64_t dynamic_align = 16;

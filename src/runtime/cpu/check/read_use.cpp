@@ -82,7 +82,7 @@ class Follower {
   }
   [[nodiscard]] bool holds_address(const Instruction& i) const {
     for (std::size_t o = 0; o < i.operands.size(); ++o) {
-      if (i.entry->operands[o].use == ptx::Use::kAddress && holds(i.operands[o])) return true;
+      if (ptx::is_address(i.entry->operands[o].use) && holds(i.operands[o])) return true;
     }
     return false;
   }

@@ -61,7 +61,7 @@ Opcode::Group group_of(std::string_view text, bool behind) {
 Opcode::OperandUse use_of(std::string_view text) {
   Opcode::OperandUse use;
   use.optional = accept(text, '?');
-  constexpr std::string_view kLetters = "wrmaic";
+  constexpr std::string_view kLetters = "wrmaict";
   use.use = static_cast<Use>(kLetters.find(text.front()));
   return use;
 }
@@ -152,7 +152,7 @@ bool Opcode::has_result() const {
 
 bool Opcode::has_address() const {
   return std::any_of(operands.begin(), operands.end(),
-                     [](const OperandUse& operand) { return operand.use == Use::kAddress; });
+                     [](const OperandUse& operand) { return is_address(operand.use); });
 }
 
 bool Opcode::reads_carry() const { return !operands.empty() && operands.back().use == Use::kCarry; }
@@ -218,8 +218,13 @@ void require_known(const Instruction& instruction) {
   }
   for (std::size_t k = 0; k < std::min(found, uses.size()); ++k) {
     const Operand::Form form = instruction.operands[k].form;
-    if (uses[k].use == Use::kAddress && form != Operand::Form::kMemory) {
+    if (is_address(uses[k].use) && form != Operand::Form::kMemory) {
       fail(instruction.line, quoted + ": expected an address in brackets");
+    }
+    const bool placed = instruction.operands[k].elements.size() > 1;
+    if (is_address(uses[k].use) && placed != (uses[k].use == Use::kTensor)) {
+      fail(instruction.line, fmt::format("{}: operand {} {}", quoted, k + 1,
+                                         placed ? "has no coordinates" : "needs coordinates"));
     }
     if (uses[k].use == Use::kConstant && form != Operand::Form::kInteger) {
       fail(instruction.line, quoted + ": operand " + std::to_string(k + 1) + " must be a constant");

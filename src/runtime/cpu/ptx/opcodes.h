@@ -80,7 +80,9 @@ struct Traits {
   [[nodiscard]] bool is_pure() const { return shape < ShapeRule::kLoad; }
 };
 
-enum class Use : std::uint8_t { kWritten, kRead, kAddress, kExtent, kConstant, kCarry };
+/// kTensor: an address with coordinates.
+enum class Use : std::uint8_t { kWritten, kRead, kAddress, kExtent, kConstant, kCarry, kTensor };
+inline bool is_address(Use use) { return use == Use::kAddress || use == Use::kTensor; }
 
 /// An entry of the table.
 struct Opcode {

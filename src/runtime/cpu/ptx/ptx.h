@@ -130,7 +130,8 @@ struct Operand {
     kVariable,  ///< address of variable `index`, plus `bits`
     kSpecial,   ///< `index` is a Special
     kVector,    ///< `elements`: {a, b}, or the list of a call
-    kMemory,    ///< `elements[0]` is the base (register, variable or integer), plus `bits`
+    kMemory,    ///< `elements[0]` is the base (register, variable or integer), plus `bits`;
+                ///< `elements[1]`, where it is there, the coordinates in a tensor
     kLabel,     ///< `index` into Function::labels
     kFunction,  ///< `index` into Module::functions
     kPair,      ///< `elements`: p|q

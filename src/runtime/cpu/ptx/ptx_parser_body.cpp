@@ -200,7 +200,7 @@ void Parser::instruction() {
     const bool list = result.is(Op::kCall) && accept("(");
     const auto* uses = result.entry == nullptr ? nullptr : &result.entry->operands;
     const std::size_t k = result.operands.size();
-    const bool address = uses != nullptr && k < uses->size() && (*uses)[k].use == Use::kAddress;
+    const bool address = uses != nullptr && k < uses->size() && is_address((*uses)[k].use);
     result.operands.push_back(list ? elements(")") : operand(address));
     if (!accept(",") && !is_punct(";")) error("expected ',' or ';', found " + describe());
   }
@@ -283,6 +283,10 @@ Operand Parser::memory() {
   if (base.form == Operand::Form::kInteger) std::swap(result.bits, base.bits);
   result.elements.push_back(std::move(base));
   if (accept("+") || is_punct("-")) result.bits += expression().bits;
+  if (accept(",")) {
+    expect("{");
+    result.elements.push_back(elements("}"));
+  }
   expect("]");
   return result;
 }

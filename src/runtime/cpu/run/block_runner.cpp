@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/cpu/align.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 
 namespace braid::cpu {
@@ -64,6 +65,7 @@ void BlockRunner::place_blocks(std::uint64_t index) {
       static_cast<std::uint32_t>(row == 0 ? 0 : row % clusters.y) * cluster.y,
       static_cast<std::uint32_t>(row == 0 ? 0 : row / clusters.y) * cluster.z};
   const std::uint32_t bytes = launch.kernel.info.shared_bytes + launch.dynamic_shared;
+  const std::size_t span = align_up(std::size_t{bytes}, std::size_t{launch.shared_align});
   while (blocks_.size() < block_count_) blocks_.push_back(std::make_unique<Block>());
   windows_.resize(std::max<std::size_t>(windows_.size(), block_count_));
   for (std::uint32_t rank = 0; rank < block_count_; ++rank) {
@@ -79,11 +81,11 @@ void BlockRunner::place_blocks(std::uint64_t index) {
     block.live_warps = block_warps_;
     if (block.used_barriers != 0) block.barriers.fill({});
     block.used_barriers = 0;
-    if (bytes > block.shared_memory.size() || block.shared == nullptr) {
-      block.shared_memory = GuardedMemory(*launch.memory, bytes);
+    if (span > block.shared_memory.size() || block.shared == nullptr) {
+      block.shared_memory = GuardedMemory(*launch.memory, span);
       for (const auto& warp : warps_) warp->set_up_for = 0;
     }
-    windows_[rank] = block.shared = block.shared_memory.last(bytes);
+    windows_[rank] = block.shared = block.shared_memory.last(span);
     if (launch.sanitizer != nullptr && bytes > 0) {
       launch.sanitizer->add_memory(launch.check->stream->rank,
                                    reinterpret_cast<std::uint64_t>(block.shared), bytes,

@@ -31,6 +31,7 @@ struct Launch {
   Dim3 cluster;  ///< blocks that run at once and see each other's shared memory
   bool explicit_cluster = false;
   std::uint32_t dynamic_shared = 0;
+  std::uint32_t shared_align = 1;              ///< of where it begins
   AddressRange* memory = nullptr;              ///< of the device
   const MulticastTable* multicasts = nullptr;  ///< the same
   int rank = 0;
@@ -93,7 +94,8 @@ class BlockRunner {
     BarrierKind barrier_kind = BarrierKind::kSync;
     std::uint32_t barrier_result = 0;
     std::uint32_t barrier_line = 0;
-    WarpCheck check;  ///< only when the launch is checked
+    std::string message;  ///< of a fault, where it is made up
+    WarpCheck check;      ///< only when the launch is checked
     /// Hashes, where it yielded since anything was written.
     std::unordered_set<std::size_t> registers_seen;
     std::uint64_t progress_then = 0;

@@ -4,9 +4,6 @@
 
 namespace braid::cpu {
 
-/// For the place of a bulk copy among those that are counted.
-inline constexpr std::uint32_t kNotCounted = ~0U;
-
 /// What braid_cpu_mbarrier does: one word.
 struct MbarrierCode {
   enum What : std::uint8_t { kInit, kInval, kArrive, kDrop, kExpect, kComplete, kTest };

@@ -80,5 +80,6 @@ std::span<const RuntimeHelper> multimem_helpers();
 /// Helpers that count accesses (runtime_counts.cpp).
 std::span<const RuntimeHelper> count_helpers();
 std::span<const RuntimeHelper> mbarrier_helpers();
+std::span<const RuntimeHelper> bulk_helpers();
 
 }  // namespace braid::cpu

@@ -1,5 +1,4 @@
-// mbarrier objects, bulk copies, and where the shared memory of a cluster's blocks is. Copies are
-// done at once: on a GPU they may be over at any time before their wait.
+// mbarrier objects, and where the shared memory of a cluster's blocks is.
 
 #include <array>
 #include <bit>
@@ -8,6 +7,7 @@
 #include "runtime/cpu/run/block_runner.h"
 #include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/mbarrier.h"
+#include "runtime/cpu/run/mbarrier_operations.h"
 
 namespace braid::cpu {
 namespace {
@@ -43,37 +43,15 @@ const char* operate(MbarrierCode code, Mbarrier& barrier, std::uint32_t count,
                                           : barrier.arrive(count, code.keeps_phase);
 }
 
-template <class T>
-void reduce_bytes(std::uint64_t to, std::uint64_t from, std::uint32_t bytes, AtomicOp op,
-                  AtomicKind kind) {
-  for (std::uint32_t at = 0; at < bytes; at += sizeof(T)) {
-    T value{};
-    std::memcpy(&value, cpu::at<const std::uint8_t>(from + at), sizeof(T));
-    std::atomic_ref<T> cell(*cpu::at<T>(to + at));
-    T old = cell.load();
-    while (!cell.compare_exchange_weak(old, combine(op, kind, old, value, T{}))) {
-    }
-  }
-}
-
 /// The shared memory of a block of the cluster, or null.
 std::uint8_t* window_of(const WarpContext& context, std::uint32_t rank) {
   return rank < context.cluster_size ? context.cluster_windows[rank] : nullptr;
 }
 
-}  // namespace
-}  // namespace braid::cpu
-
-extern "C" {
-
-/// Returns the lanes whose test found the phase complete.
-static std::uint32_t braid_cpu_mbarrier(braid::cpu::WarpContext* context,
-                                        const std::uint64_t* addresses, const std::uint32_t* counts,
-                                        std::uint64_t* states, std::uint32_t mask,
-                                        std::uint32_t code, std::uint32_t line) {
-  using namespace braid::cpu;
-  auto* warp = static_cast<BlockRunner::Warp*>(context);
-  const MbarrierCode what = MbarrierCode::unpack(code);
+/// What lanes do to their objects. Returns those whose test found the phase complete.
+std::uint32_t operate(BlockRunner::Warp& warp, const std::uint64_t* addresses,
+                      const std::uint32_t* counts, std::uint64_t* states, std::uint32_t mask,
+                      MbarrierCode what, std::uint32_t line) {
   std::uint32_t complete = 0;
   const char* wrong = nullptr;
   for_each_lane(mask, [&](int l) {
@@ -87,54 +65,40 @@ static std::uint32_t braid_cpu_mbarrier(braid::cpu::WarpContext* context,
       word.store(barrier.pack());
     }
   });
-  if (wrong != nullptr) warp->runner->fail(*warp, "barrier", wrong, line);
+  if (wrong != nullptr) warp.runner->fail(warp, "barrier", wrong, line);
   return complete;
 }
 
-/// `code` of a reduction: operation, kind << 8, bits << 16; 0 copies.
-static void braid_cpu_copy_bulk(const std::uint64_t* to, const std::uint64_t* from,
-                                const std::uint32_t* sizes, std::uint32_t mask,
-                                std::uint32_t code) {
-  using namespace braid::cpu;
-  const auto op = static_cast<AtomicOp>(code & 0xffU);
-  const auto kind = static_cast<AtomicKind>(code >> 8U & 0xffU);
-  for_each_lane(mask, [&](int l) {
-    switch (code >> 16U) {
-      case 0:
-        std::memmove(at<std::uint8_t>(to[l]), at<const std::uint8_t>(from[l]), sizes[l]);
-        return;
-      case 16:
-        return reduce_bytes<std::uint16_t>(to[l], from[l], sizes[l], op, kind);
-      case 32:
-        return reduce_bytes<std::uint32_t>(to[l], from[l], sizes[l], op, kind);
-      default:
-        return reduce_bytes<std::uint64_t>(to[l], from[l], sizes[l], op, kind);
-    }
-  });
+}  // namespace
+
+void complete_bytes(BlockRunner::Warp& warp, int lane, std::uint64_t address, std::uint32_t bytes,
+                    std::uint32_t line) {
+  std::array<std::uint64_t, 32> addresses{};
+  std::array<std::uint32_t, 32> counts{};
+  std::array<std::uint64_t, 32> states{};
+  addresses[static_cast<std::size_t>(lane)] = address;
+  counts[static_cast<std::size_t>(lane)] = bytes;
+  if (warp.runner->sanitizer() != nullptr) {
+    const std::uint64_t* const places = addresses.data();
+    const AccessCode code{
+        .kind = AccessCode::kAtomic, .order = AccessCode::kRelease, .scope = 2, .bytes = 8};
+    warp.runner->check_access(warp, {&places, 1}, 1U << lane, code.pack(), line);
+  }
+  operate(warp, addresses.data(), counts.data(), states.data(), 1U << lane,
+          {.what = MbarrierCode::kComplete}, line);
 }
 
-/// Refuses a bulk copy that the PTX manual does not allow, and tells of the accesses, 16 bytes
-/// each. `code` is 0 where nobody wants to know, `place` as of braid_cpu_count_access.
-static void braid_cpu_check_bulk(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
-                                 const std::uint32_t* sizes, std::uint32_t mask, std::uint32_t code,
-                                 std::uint32_t line, std::uint32_t place) {
+}  // namespace braid::cpu
+
+extern "C" {
+
+static std::uint32_t braid_cpu_mbarrier(braid::cpu::WarpContext* context,
+                                        const std::uint64_t* addresses, const std::uint32_t* counts,
+                                        std::uint64_t* states, std::uint32_t mask,
+                                        std::uint32_t code, std::uint32_t line) {
   using namespace braid::cpu;
-  auto* warp = static_cast<BlockRunner::Warp*>(context);
-  for_each_lane(mask, [&](int l) {
-    if (sizes[l] % 16 != 0 || addresses[l] % 16 != 0) {
-      warp->runner->fail(*warp, "align", "a bulk copy of no whole 16 bytes, or not aligned to them",
-                         line);
-    }
-    std::array<std::uint64_t, 32> places{};
-    const std::uint64_t* lanes = places.data();
-    for (std::uint32_t done = 0; done < sizes[l] && code != 0; done += 16) {
-      places[static_cast<std::size_t>(l)] = addresses[l] + done;
-      if (warp->runner->sanitizer() != nullptr) {
-        warp->runner->check_access(*warp, {&lanes, 1}, 1U << l, code, line);
-      }
-      if (place != kNotCounted) warp->runner->count_access(*warp, lanes, 1U << l, code, place);
-    }
-  });
+  return operate(*static_cast<BlockRunner::Warp*>(context), addresses, counts, states, mask,
+                 MbarrierCode::unpack(code), line);
 }
 
 /// A 32-bit address of the cluster's shared memory: of block `rank` it has rank + 1 in the upper 8
@@ -195,8 +159,7 @@ namespace braid::cpu {
 
 std::span<const RuntimeHelper> mbarrier_helpers() {
   static const std::array kHelpers = {
-      BRAID_CPU_HELPER(braid_cpu_mbarrier),          BRAID_CPU_HELPER(braid_cpu_copy_bulk),
-      BRAID_CPU_HELPER(braid_cpu_check_bulk),        BRAID_CPU_HELPER(braid_cpu_cluster_address),
+      BRAID_CPU_HELPER(braid_cpu_mbarrier),          BRAID_CPU_HELPER(braid_cpu_cluster_address),
       BRAID_CPU_HELPER(braid_cpu_cluster_addresses), BRAID_CPU_HELPER(braid_cpu_cluster_ranks),
       BRAID_CPU_HELPER(braid_cpu_map_address),       BRAID_CPU_HELPER(braid_cpu_cluster_barrier),
   };

@@ -47,8 +47,9 @@ class Program {
     int function;
     std::vector<Parameter> parameters;
     std::uint32_t parameter_bytes = 0;
-    bool needs_general = false;  ///< its declared block shape has warps that are not full rows
-    std::optional<Error> error;  ///< why it cannot run
+    std::uint32_t shared_align = 1;  ///< of where its shared memory begins
+    bool needs_general = false;      ///< its declared block shape has warps that are not full rows
+    std::optional<Error> error;      ///< why it cannot run
   };
 
   [[nodiscard]] const std::string& text() const { return text_; }

@@ -1,7 +1,7 @@
 #include "runtime/cpu/run/mbarrier.h"
 #include "runtime/cpu/translate/translator.h"
 
-// mbarrier objects, bulk copies, and clusters of blocks.
+// mbarrier objects, and clusters of blocks.
 
 namespace braid::cpu {
 
@@ -36,6 +36,7 @@ llvm::Value* Translator::mbarrier(Address& where, MbarrierCode code, AccessCode 
   return complete;
 }
 
+/// Without a scope it is the cluster's: code that arrives at barriers of other blocks leaves it out.
 void Translator::op_mbarrier(const Instruction& i) {
   const Choices mods(i);
   const bool returns = i.entry->has_result();
@@ -44,7 +45,7 @@ void Translator::op_mbarrier(const Instruction& i) {
   MbarrierCode code;
   AccessCode access{.kind = AccessCode::kAtomic,
                     .order = mods.has("relaxed") ? AccessCode::kRelaxed : AccessCode::kRelease,
-                    .scope = static_cast<std::uint8_t>(mods.of("cta") == 1 ? 2 : 1),
+                    .scope = static_cast<std::uint8_t>(mods.of("cta") == 0 ? 1 : 2),
                     .bytes = 8};
   code.expects = i.is(Op::kMbarrierArriveExpect) || i.is(Op::kMbarrierDropExpect);
   code.keeps_phase = mods.has("noComplete");
@@ -109,48 +110,6 @@ void Translator::complete_bytes(const Instruction& i, std::size_t n, Space space
   mbarrier(where, {.what = MbarrierCode::kComplete},
            {.kind = AccessCode::kAtomic, .order = AccessCode::kRelease, .scope = 2, .bytes = 8},
            bytes, nullptr);
-}
-
-void Translator::op_copy_bulk(const Instruction& i) {
-  const Choices mods(i);
-  const bool to_global = i.is(Op::kCpBulkStore) || i.is(Op::kCpReduceBulkStore);
-  const bool loads = i.is(Op::kCpBulkLoad);
-  const bool reduces = i.is(Op::kCpReduceBulk) || i.is(Op::kCpReduceBulkStore);
-  if (mods.has("multicast::cluster")) bad(i, "a multicast is not supported");
-  const Space cluster = loads && mods.of("shared::cluster") == 1 ? Space::kShared : Space::kCluster;
-  Address to = address(i, i.operands[0], to_global ? Space::kGlobal : cluster);
-  Address from = address(i, i.operands[1], loads ? Space::kGlobal : Space::kShared);
-  Value* sizes = read_lanes(i.operands[2], 32);
-  const auto told = [&](Address& where, unsigned index, AccessCode access) {
-    const bool tells = instrumentation_.checks || instrumentation_.counts;
-    call("braid_cpu_check_bulk", b_.getVoidTy(),
-         {context_, to_scratch(index, address_lanes(where)), scratch(8), execution_bits(),
-          b_.getInt32(tells ? access.pack() : 0), b_.getInt32(line_),
-          b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted)});
-  };
-  to_scratch(8, sizes);
-  told(from, 0, {.kind = AccessCode::kLoad, .bytes = 16});
-  AccessCode written{.kind = AccessCode::kStore, .bytes = 16};
-  if (reduces) written = {AccessCode::kAtomic, AccessCode::kRelaxed, 2, 16};
-  told(to, 4, written);
-  call("braid_cpu_copy_bulk", b_.getVoidTy(),
-       {scratch(4), scratch(0), scratch(8), execution_bits(),
-        b_.getInt32(reduces ? bulk_reduction(i) : 0)});
-  if (!to_global) complete_bytes(i, 3, cluster, sizes);
-}
-
-/// As the code of braid_cpu_atomic.
-std::uint32_t Translator::bulk_reduction(const Instruction& i) const {
-  const Choices mods(i);
-  const Type type = mods.type();
-  const auto op = static_cast<AtomicOp>(mods.of("add"));
-  const bool orders = op == AtomicOp::kMin || op == AtomicOp::kMax;
-  if (type.bits < 16 || type.lanes != 1 ||
-      (type.is_float() && op != AtomicOp::kAdd && !(orders && type.bits == 16))) {
-    bad_combination(i);
-  }
-  return static_cast<std::uint32_t>(op) | static_cast<std::uint32_t>(atomic_kind(type)) << 8U |
-         std::uint32_t{type.bits} << 16U;
 }
 
 /// st.async: a store to the shared memory of a block, whose bytes its mbarrier counts.

@@ -163,7 +163,7 @@ void Translator::track(const Instruction& i) {
     for (std::size_t o = 0; o < i.operands.size(); ++o) {
       const Use how = i.entry->operands[o].use;
       if (how == Use::kWritten) continue;
-      check_defined(i.operands[o], how == Use::kAddress ? addressing : lanes,
+      check_defined(i.operands[o], is_address(how) ? addressing : lanes,
                     how == Use::kRead ? "write of" : "address from");
     }
   }

@@ -15,6 +15,7 @@
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/ptx/ptx.h"
+#include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/run/matrix_code.h"
 #include "runtime/cpu/run/mbarrier.h"
 #include "runtime/cpu/run/runtime_helpers.h"
@@ -336,12 +337,19 @@ class Translator {
   void op_pending_count(const Instruction& i);
   void op_copy_arrive(const Instruction& i);
   void complete_bytes(const Instruction& i, std::size_t n, ptx::Space space, Value* bytes);
-  void op_copy_bulk(const Instruction& i);
-  std::uint32_t bulk_reduction(const Instruction& i) const;
   void op_store_async(const Instruction& i);
   void op_map_address(const Instruction& i);
   void op_cluster_rank(const Instruction& i);
   void op_cluster_barrier(const Instruction& i);
+
+  // Bulk copies: translate_bulk.cpp
+  void copy_bulk(const Instruction& i, BulkCode code, Value* to, Value* from);
+  void op_copy_bulk(const Instruction& i);
+  void op_copy_tensor(const Instruction& i);
+  Value* bulk_address(const Instruction& i, std::size_t operand, ptx::Space space);
+  void set_reduction(const Instruction& i, BulkCode& code) const;
+  void op_replace_tensormap(const Instruction& i);
+  void op_copy_tensormap(const Instruction& i);
 
   // Whole warps: translate_warp.cpp
   void check_members(const Operand& members);

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/tensor_map.h"
+
+// Bulk copies between global and shared memory, and the boxes of tensors that they move.
+
+namespace braid::cpu {
+
+/// For the place of a bulk copy among those that are counted.
+inline constexpr std::uint32_t kNotCounted = ~0U;
+
+/// Where a block's tiles lie is told from their addresses, and swizzles repeat every 1024 bytes.
+inline constexpr std::uint32_t kTileAlign = 1024;
+
+/// What braid_cpu_copy_bulk does: one word.
+struct BulkCode {
+  enum What : std::uint8_t { kLoad, kCluster, kStore };
+  What what = kLoad;
+  bool reduces = false;
+  bool multicast = false;
+  std::uint8_t rank = 0;                    ///< dims of the tensor; 0 for a stretch of bytes
+  AtomicOp op = AtomicOp::kAdd;             ///< of a reduction
+  AtomicKind kind = AtomicKind::kUnsigned;  ///< .. of stretches; for tensors the map says it
+  std::uint8_t bits = 0;
+  [[nodiscard]] std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(what) | (reduces ? 4U : 0U) | (multicast ? 8U : 0U) |
+           std::uint32_t{rank} << 4U | static_cast<std::uint32_t>(op) << 8U |
+           static_cast<std::uint32_t>(kind) << 16U | std::uint32_t{bits} << 24U;
+  }
+  static BulkCode unpack(std::uint32_t code) {
+    return {static_cast<What>(code & 3U),
+            (code & 4U) != 0,
+            (code & 8U) != 0,
+            static_cast<std::uint8_t>(code >> 4U & 15U),
+            static_cast<AtomicOp>(code >> 8U & 255U),
+            static_cast<AtomicKind>(code >> 16U & 255U),
+            static_cast<std::uint8_t>(code >> 24U)};
+  }
+};
+
+/// The operands of a warp's bulk copies, lane by lane, as they lie in scratch memory.
+struct BulkOperands {
+  std::uint64_t to[32], from[32];  ///< of tensors one is the address of the map
+  std::uint64_t barriers[32];
+  std::uint32_t sizes[32];
+  std::uint32_t blocks[32];  ///< of the cluster, one bit each
+  std::int32_t coordinates[TensorMap::kMaxRank][32];
+};
+
+/// Operations of the tensormap.replace instruction, in the order of its table entry.
+enum class TensorMapField : std::uint8_t {
+  kAddress,
+  kRank,
+  kBox,
+  kDim,
+  kStride,
+  kStep,
+  kType,
+  kInterleave,
+  kSwizzle,
+  kFill
+};
+
+/// Bytes side by side in shared memory, and in global memory where they are in the tensor.
+struct BulkRow {
+  std::uint64_t global = 0;  ///< where the first would be
+  std::uint32_t offset = 0;  ///< in shared memory
+  std::uint32_t bytes = 0;
+  std::uint32_t first = 0, last = 0;  ///< those from first to before last are in the tensor
+};
+
+/// Calls visit(row) for the rows of a tensor's box that begins at these coordinates.
+template <class Visit>
+void for_each_row(const TensorMap& map, const std::int32_t* coordinates, const Visit& visit) {
+  const std::uint64_t size = map.element_bytes();
+  const std::int64_t dim = static_cast<std::int64_t>(map.dims[0]);
+  const auto inside = [&](std::int64_t element) {
+    return static_cast<std::uint32_t>(
+        std::min<std::int64_t>(std::max<std::int64_t>(element - coordinates[0], 0), map.box[0]) *
+        static_cast<std::int64_t>(size));
+  };
+  BulkRow row;
+  row.bytes = static_cast<std::uint32_t>(map.box[0] * size);
+  std::array<std::uint32_t, TensorMap::kMaxRank> at{};
+  for (bool more = true; more; row.offset += row.bytes) {
+    bool in_tensor = true;
+    row.global = map.address + static_cast<std::uint64_t>(std::int64_t{coordinates[0]}) * size;
+    for (std::size_t d = 1; d < map.rank; ++d) {
+      const std::int64_t place =
+          std::int64_t{coordinates[d]} + std::int64_t{at[d]} * std::int64_t{map.steps[d]};
+      in_tensor = in_tensor && place >= 0 && static_cast<std::uint64_t>(place) < map.dims[d];
+      row.global += static_cast<std::uint64_t>(place) * map.strides[d - 1];
+    }
+    row.first = in_tensor ? inside(0) : 0;
+    row.last = in_tensor ? inside(dim) : 0;
+    visit(std::as_const(row));
+    more = false;
+    for (std::size_t d = 1; d < map.rank && !more; ++d) {
+      more = ++at[d] < map.extent(d);
+      if (!more) at[d] = 0;
+    }
+  }
+}
+
+/// The address of a byte of a box, in the memory of a block: bits of its 16-byte piece are flipped
+/// by those of the line of 128 bytes that it is in.
+inline std::uint32_t swizzled(std::uint32_t address, TensorMap::Swizzle swizzle) {
+  const std::uint32_t flips = (1U << static_cast<unsigned>(swizzle)) - 1;
+  return address ^ (address >> 7U & flips) << 4U;
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,419 @@
+// Bulk copies. They are done at once: on a GPU they may be over at any time before their wait.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "runtime/cpu/run/block_runner.h"
+#include "runtime/cpu/run/bulk_copy.h"
+#include "runtime/cpu/run/lanes.h"
+#include "runtime/cpu/run/mbarrier_operations.h"
+
+namespace braid::cpu {
+namespace {
+
+using Warp = BlockRunner::Warp;
+
+template <class T>
+void reduce_bytes(std::uint64_t to, const std::uint8_t* from, std::uint32_t bytes, AtomicOp op,
+                  AtomicKind kind) {
+  for (std::uint32_t at = 0; at < bytes; at += sizeof(T)) {
+    T value{};
+    std::memcpy(&value, from + at, sizeof(T));
+    std::atomic_ref<T> cell(*cpu::at<T>(to + at));
+    T old = cell.load();
+    while (!cell.compare_exchange_weak(old, combine(op, kind, old, value, T{}))) {
+    }
+  }
+}
+
+/// What a reduction does to the elements of a tensor; no bits where it cannot.
+struct Elements {
+  AtomicKind kind = AtomicKind::kUnsigned;
+  std::uint8_t bits = 0;
+};
+Elements reduced_elements(TensorMap::Type type, AtomicOp op) {
+  using Type = TensorMap::Type;
+  const bool adds = op == AtomicOp::kAdd;
+  const bool orders = op == AtomicOp::kMin || op == AtomicOp::kMax;
+  const bool counts = op == AtomicOp::kInc || op == AtomicOp::kDec;
+  switch (type) {
+    case Type::kU32:
+      return {AtomicKind::kUnsigned, 32};
+    case Type::kU64:
+      return {AtomicKind::kUnsigned, static_cast<std::uint8_t>(counts ? 0 : 64)};
+    case Type::kS32:
+      return {AtomicKind::kSigned, static_cast<std::uint8_t>(counts ? 0 : 32)};
+    case Type::kS64:
+      return {AtomicKind::kSigned, static_cast<std::uint8_t>(counts || adds ? 0 : 64)};
+    case Type::kF16:
+      return {AtomicKind::kHalf, static_cast<std::uint8_t>(adds || orders ? 16 : 0)};
+    case Type::kBf16:
+      return {AtomicKind::kBfloat, static_cast<std::uint8_t>(adds || orders ? 16 : 0)};
+    case Type::kF32:
+      return {AtomicKind::kFloat, static_cast<std::uint8_t>(adds ? 32 : 0)};
+    default:
+      return {};
+  }
+}
+
+/// Counts stretches of memory in pieces of up to 16 bytes, 32 of them as a warp's access.
+class Requests {
+ public:
+  Requests(const Warp& warp, AccessCode::Kind kind, std::uint32_t place)
+      : warp_(warp), kind_(kind), place_(place) {}
+  ~Requests() { flush(); }
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+
+  void add(std::uint64_t address, std::uint32_t bytes) {
+    if (place_ == kNotCounted) return;
+    for (std::uint32_t done = 0; done < bytes; done += 16) {
+      const std::uint32_t size = std::min(bytes - done, 16U);
+      if (size != size_ || count_ == addresses_.size()) flush();
+      size_ = size;
+      addresses_[count_++] = address + done;
+    }
+  }
+
+ private:
+  void flush() {
+    if (count_ == 0) return;
+    const AccessCode code{.kind = kind_, .bytes = static_cast<std::uint8_t>(size_)};
+    const auto lanes = static_cast<std::uint32_t>((std::uint64_t{1} << count_) - 1);
+    warp_.runner->count_access(warp_, addresses_.data(), lanes, code.pack(), place_);
+    count_ = 0;
+  }
+
+  const Warp& warp_;
+  AccessCode::Kind kind_;
+  std::uint32_t place_;
+  std::uint32_t size_ = 0;
+  std::size_t count_ = 0;
+  std::array<std::uint64_t, 32> addresses_{};
+};
+
+/// The copy of one lane. Nothing here has a destructor that must run: a fault leaves the fiber.
+class BulkCopy {
+ public:
+  BulkCopy(Warp& warp, BulkCode code, const BulkOperands& operands, int lane, std::uint32_t line,
+           std::uint32_t place)
+      : warp_(warp), code_(code), lane_(lane), line_(line), place_(place) {
+    const auto l = static_cast<std::size_t>(lane);
+    const bool stores = code.what == BulkCode::kStore;
+    shared_ = stores ? operands.from[l] : operands.to[l];
+    global_ = stores ? operands.to[l] : operands.from[l];
+    barrier_ = operands.barriers[l];
+    blocks_ = code.multicast ? operands.blocks[l] : 0;
+    bytes_ = operands.sizes[l];
+    for (std::size_t d = 0; d < TensorMap::kMaxRank; ++d) {
+      coordinates_[d] = operands.coordinates[d][l];
+    }
+  }
+
+  void run() {
+    if (code_.rank != 0) read_map();
+    check();
+    if (code_.what == BulkCode::kStore) return store();
+    each_row([&](const BulkRow& row) {
+      judge(row.global + row.first, row.last - row.first, AccessCode::kLoad);
+    });
+    count_global(AccessCode::kLoad);
+    if (!code_.multicast) return load(shared_, barrier_);
+    for (std::uint32_t left = blocks_; left != 0; left &= left - 1) {
+      const std::uint64_t window = window_of(std::countr_zero(left));
+      load(window + offset_, window + (barrier_ - start_));
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const char* kind, const char* message) {
+    warp_.runner->fail(warp_, kind, message, line_);
+  }
+  [[nodiscard]] std::uint64_t window_of(int block) const {
+    return reinterpret_cast<std::uint64_t>(warp_.cluster_windows[block]);
+  }
+
+  void read_map() {
+    if (global_ % TensorMap::kAlign != 0) {
+      fail("misaligned", "a tensor map at an address that is no multiple of 64");
+    }
+    map_ = TensorMap::decode(at<const std::uint8_t>(global_));
+    if (auto problem = map_.problem()) {
+      warp_.message = "no tensor map: " + *problem;
+    } else if (map_.rank != code_.rank) {
+      warp_.message = "a tensor map of " + std::to_string(map_.rank) + " dims, not of " +
+                      std::to_string(code_.rank);
+    } else {
+      bytes_ = static_cast<std::uint32_t>(map_.box_bytes());
+      return;
+    }
+    fail("tensormap", warp_.message.c_str());
+  }
+
+  /// What the PTX manual asks of the operands, and where the shared memory is.
+  void check() {
+    const bool tensor = code_.rank != 0;
+    if (!tensor && (bytes_ % 16 != 0 || shared_ % 16 != 0 || global_ % 16 != 0)) {
+      fail("misaligned", "a bulk copy of no whole 16 bytes, or not aligned to them");
+    }
+    const int block = block_of(shared_);
+    start_ = block < 0 ? 0 : window_of(block);
+    offset_ = static_cast<std::uint32_t>(shared_ - start_);
+    if (block < 0 || bytes_ > warp_.total_shared - offset_) {
+      fail("bounds", "a bulk copy that leaves the block's shared memory");
+    }
+    if (tensor && offset_ % 128 != 0) {
+      fail("misaligned", "a box of a tensor at shared memory that is no multiple of 128");
+    }
+    if (code_.multicast && blocks_ >> warp_.cluster_size != 0) {
+      fail("bounds", "a multicast to blocks that the cluster does not have");
+    }
+    if (tensor && code_.reduces) {
+      const Elements elements = reduced_elements(map_.type, code_.op);
+      if (elements.bits == 0) fail("tensormap", "a reduction that the tensor's type does not have");
+      code_.kind = elements.kind;
+      code_.bits = elements.bits;
+    }
+  }
+
+  /// The rank of the block whose memory this is, or -1.
+  [[nodiscard]] int block_of(std::uint64_t address) const {
+    for (std::uint32_t rank = 0; rank < warp_.cluster_size; ++rank) {
+      const int block = static_cast<int>(rank);
+      if (address - window_of(block) < warp_.total_shared) return block;
+    }
+    return -1;
+  }
+
+  template <class Visit>
+  void each_row(const Visit& visit) {
+    if (code_.rank == 0) return visit(BulkRow{global_, 0, bytes_, 0, bytes_});
+    for_each_row(map_, coordinates_.data(), visit);
+  }
+
+  /// Calls visit(address, offset in the row, bytes) for the pieces of a row in a block's memory.
+  template <class Visit>
+  void each_piece(std::uint64_t shared, const BulkRow& row, const Visit& visit) {
+    if (map_.swizzle == TensorMap::Swizzle::kNone) return visit(shared + row.offset, 0U, row.bytes);
+    for (std::uint32_t done = 0; done < row.bytes; done += 16) {
+      const std::uint32_t place = swizzled(offset_ + row.offset + done, map_.swizzle);
+      visit(shared - offset_ + place, done, 16U);
+    }
+  }
+
+  void judge(std::uint64_t address, std::uint32_t bytes, AccessCode::Kind kind) {
+    if (bytes == 0 || warp_.runner->sanitizer() == nullptr) return;
+    AccessCode code{.kind = kind, .bytes = 1};
+    if (kind == AccessCode::kAtomic) code = {kind, AccessCode::kRelaxed, 2, 1};
+    std::array<std::uint64_t, 32> places{};
+    const std::uint64_t* lanes = places.data();
+    for (std::uint32_t done = 0; done < bytes; ++done) {
+      places[static_cast<std::size_t>(lane_)] = address + done;
+      warp_.runner->check_access(warp_, {&lanes, 1}, 1U << lane_, code.pack(), line_);
+    }
+  }
+
+  void count_global(AccessCode::Kind kind) {
+    Requests requests(warp_, kind, place_);
+    each_row(
+        [&](const BulkRow& row) { requests.add(row.global + row.first, row.last - row.first); });
+  }
+  void count_shared(std::uint64_t shared, AccessCode::Kind kind) {
+    Requests requests(warp_, kind, place_);
+    each_row([&](const BulkRow& row) {
+      each_piece(shared, row, [&](std::uint64_t address, std::uint32_t, std::uint32_t bytes) {
+        requests.add(address, bytes);
+      });
+    });
+  }
+
+  /// To the shared memory of one block.
+  void load(std::uint64_t shared, std::uint64_t barrier) {
+    const bool reduces = code_.reduces;
+    const auto kind = reduces ? AccessCode::kAtomic : AccessCode::kStore;
+    each_row([&](const BulkRow& row) {
+      each_piece(shared, row, [&](std::uint64_t address, std::uint32_t, std::uint32_t bytes) {
+        judge(address, bytes, kind);
+      });
+    });
+    count_shared(shared, kind);
+    each_row([&](const BulkRow& row) {
+      if (reduces) return reduce(shared, at<const std::uint8_t>(row.global), row.bytes);
+      move_row(shared, row);
+    });
+    complete_bytes(warp_, lane_, barrier, bytes_, line_);
+  }
+
+  void move_row(std::uint64_t shared, const BulkRow& row) {
+    if (row.last - row.first == row.bytes && map_.swizzle == TensorMap::Swizzle::kNone) {
+      std::memmove(at<std::uint8_t>(shared + row.offset), at<const std::uint8_t>(row.global),
+                   row.bytes);
+      return;
+    }
+    fill(row.bytes);
+    if (row.last != row.first) {
+      std::memcpy(row_.data() + row.first, at<const std::uint8_t>(row.global + row.first),
+                  row.last - row.first);
+    }
+    each_piece(shared, row, [&](std::uint64_t to, std::uint32_t done, std::uint32_t bytes) {
+      std::memcpy(at<std::uint8_t>(to), row_.data() + done, bytes);
+    });
+  }
+
+  /// The elements outside of the tensor.
+  void fill(std::uint32_t bytes) {
+    std::memset(row_.data(), map_.nan_fill ? 0xff : 0, bytes);
+    if (!map_.nan_fill) return;
+    const auto size = static_cast<std::uint32_t>(map_.element_bytes());
+    for (std::uint32_t last = size - 1; last < bytes; last += size) row_[last] = 0x7f;
+  }
+
+  void store() {
+    const auto kind = code_.reduces ? AccessCode::kAtomic : AccessCode::kStore;
+    each_row([&](const BulkRow& row) {
+      each_inside(row, [&](std::uint64_t address, std::uint32_t, std::uint32_t bytes) {
+        judge(address, bytes, AccessCode::kLoad);
+      });
+    });
+    each_row(
+        [&](const BulkRow& row) { judge(row.global + row.first, row.last - row.first, kind); });
+    count_shared(shared_, AccessCode::kLoad);
+    count_global(kind);
+    each_row([&](const BulkRow& row) {
+      each_inside(row, [&](std::uint64_t from, std::uint32_t done, std::uint32_t bytes) {
+        const auto* source = at<const std::uint8_t>(from);
+        if (code_.reduces) return reduce(row.global + done, source, bytes);
+        std::memmove(at<std::uint8_t>(row.global + done), source, bytes);
+      });
+    });
+  }
+
+  /// As each_piece, of what is in the tensor.
+  template <class Visit>
+  void each_inside(const BulkRow& row, const Visit& visit) {
+    each_piece(shared_, row, [&](std::uint64_t address, std::uint32_t done, std::uint32_t bytes) {
+      const std::uint32_t first = std::max(done, row.first);
+      const std::uint32_t last = std::min(done + bytes, row.last);
+      if (first < last) visit(address + (first - done), first, last - first);
+    });
+  }
+
+  void reduce(std::uint64_t to, const std::uint8_t* from, std::uint32_t bytes) {
+    switch (code_.bits) {
+      case 16:
+        return reduce_bytes<std::uint16_t>(to, from, bytes, code_.op, code_.kind);
+      case 32:
+        return reduce_bytes<std::uint32_t>(to, from, bytes, code_.op, code_.kind);
+      default:
+        return reduce_bytes<std::uint64_t>(to, from, bytes, code_.op, code_.kind);
+    }
+  }
+
+  Warp& warp_;
+  BulkCode code_;
+  int lane_;
+  std::uint32_t line_, place_;
+  std::uint64_t shared_ = 0, global_ = 0, barrier_ = 0;
+  std::uint32_t blocks_ = 0, bytes_ = 0;
+  std::array<std::int32_t, TensorMap::kMaxRank> coordinates_{};
+  TensorMap map_;
+  std::uint64_t start_ = 0;   ///< of the window of shared memory that shared_ is in
+  std::uint32_t offset_ = 0;  ///< there
+  std::array<std::uint8_t, 2048> row_{};
+};
+
+}  // namespace
+}  // namespace braid::cpu
+
+extern "C" {
+
+/// `place`: as of braid_cpu_count_access, or kNotCounted.
+static void braid_cpu_copy_bulk(braid::cpu::WarpContext* context,
+                                const braid::cpu::BulkOperands* operands, std::uint32_t mask,
+                                std::uint32_t code, std::uint32_t line, std::uint32_t place) {
+  using namespace braid::cpu;
+  auto* warp = static_cast<BlockRunner::Warp*>(context);
+  for_each_lane(mask, [&](int lane) {
+    BulkCopy(*warp, BulkCode::unpack(code), *operands, lane, line, place).run();
+  });
+}
+
+/// tensormap.replace, of one field or of dim `dim` of it.
+static void braid_cpu_replace_tensormap(braid::cpu::WarpContext* context, const std::uint64_t* maps,
+                                        const std::uint64_t* values, std::uint32_t mask,
+                                        std::uint32_t field, std::uint32_t dim,
+                                        std::uint32_t line) {
+  using namespace braid;
+  using cpu::TensorMapField;
+  auto* warp = static_cast<cpu::BlockRunner::Warp*>(context);
+  cpu::for_each_lane(mask, [&](int lane) {
+    if (maps[lane] % TensorMap::kAlign != 0) {
+      warp->runner->fail(*warp, "misaligned",
+                         "a tensor map at an address that is no multiple of 64", line);
+    }
+    TensorMap map = TensorMap::decode(cpu::at<const std::uint8_t>(maps[lane]));
+    const std::uint64_t value = values[lane];
+    const auto word = static_cast<std::uint32_t>(value);
+    switch (static_cast<TensorMapField>(field)) {
+      case TensorMapField::kAddress:
+        map.address = value;
+        break;
+      case TensorMapField::kRank:
+        map.rank = word + 1;
+        break;
+      case TensorMapField::kBox:
+        map.box[dim] = word;
+        break;
+      case TensorMapField::kDim:
+        map.dims[dim] = word;
+        break;
+      case TensorMapField::kStride:
+        map.strides[dim] = value;
+        break;
+      case TensorMapField::kStep:
+        map.steps[dim] = word;
+        break;
+      case TensorMapField::kType:
+        map.type = static_cast<TensorMap::Type>(value);
+        break;
+      case TensorMapField::kSwizzle:
+        map.swizzle = static_cast<TensorMap::Swizzle>(value);
+        break;
+      case TensorMapField::kFill:
+        map.nan_fill = value != 0;
+        break;
+      case TensorMapField::kInterleave:
+        break;
+    }
+    const auto bytes = map.encoded();
+    std::memcpy(cpu::at<std::uint8_t>(maps[lane]), bytes.data(), bytes.size());
+  });
+}
+
+/// Of a whole warp: its lanes have the same addresses.
+static void braid_cpu_copy_tensormap(const std::uint64_t* to, const std::uint64_t* from,
+                                     std::uint32_t mask) {
+  if (mask == 0) return;
+  const int lane = std::countr_zero(mask);
+  std::memcpy(braid::cpu::at<std::uint8_t>(to[lane]),
+              braid::cpu::at<const std::uint8_t>(from[lane]), braid::TensorMap::kBytes);
+}
+
+}  // extern "C"
+
+namespace braid::cpu {
+
+std::span<const RuntimeHelper> bulk_helpers() {
+  static const std::array kHelpers = {
+      RuntimeHelper{"braid_cpu_copy_bulk", reinterpret_cast<void*>(&braid_cpu_copy_bulk)},
+      RuntimeHelper{"braid_cpu_replace_tensormap",
+                    reinterpret_cast<void*>(&braid_cpu_replace_tensormap)},
+      RuntimeHelper{"braid_cpu_copy_tensormap", reinterpret_cast<void*>(&braid_cpu_copy_tensormap)},
+  };
+  return kHelpers;
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,151 @@
+#include <llvm/IR/Constants.h>
+
+#include "runtime/cpu/run/bulk_copy.h"
+#include "runtime/cpu/translate/translator.h"
+
+// Bulk copies and tensor maps.
+
+namespace braid::cpu {
+
+using ptx::Space;
+using ptx::Type;
+
+namespace {
+
+/// Where the operands of a copy lie in scratch memory, which is counted in 128 bytes.
+constexpr unsigned place_of(std::size_t offset) { return static_cast<unsigned>(offset / 128); }
+static_assert(sizeof(BulkOperands) % 128 == 0);
+
+}  // namespace
+
+llvm::Value* Translator::bulk_address(const Instruction& i, std::size_t operand, Space space) {
+  Address where = address(i, i.operands[operand], space);
+  return address_lanes(where);
+}
+
+/// Emits the copies of the lanes; the operands behind the addresses are in scratch memory.
+void Translator::copy_bulk(const Instruction& i, BulkCode code, Value* to, Value* from) {
+  const Choices mods(i);
+  const bool loads = code.what != BulkCode::kStore;
+  // Behind the size of a stretch, or the coordinates of a tensor.
+  const std::size_t barrier = code.rank == 0 ? 3 : 2;
+  if (loads) {
+    const Space space = mods.of("shared::cluster") == 1 ? Space::kShared : Space::kCluster;
+    Value* where = bulk_address(i, barrier, space);
+    code.multicast = mods.has("multicast::cluster");
+    if (code.multicast) {
+      need(i, barrier + (mods.has("L2::cache_hint") ? 3 : 2));
+      to_scratch(place_of(offsetof(BulkOperands, blocks)),
+                 b_.CreateAnd(read_lanes(i.operands[barrier + 1], 32), splat(b_.getInt32(0xffff))));
+    }
+    to_scratch(place_of(offsetof(BulkOperands, barriers)), where);
+  }
+  to_scratch(place_of(offsetof(BulkOperands, to)), to);
+  to_scratch(place_of(offsetof(BulkOperands, from)), from);
+  call("braid_cpu_copy_bulk", b_.getVoidTy(),
+       {context_, scratch(0), execution_bits(), b_.getInt32(code.pack()), b_.getInt32(line_),
+        b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted)});
+}
+
+void Translator::op_copy_bulk(const Instruction& i) {
+  const Choices mods(i);
+  BulkCode code;
+  code.what = i.is(Op::kCpBulkLoad)                                    ? BulkCode::kLoad
+              : i.is(Op::kCpBulkStore) || i.is(Op::kCpReduceBulkStore) ? BulkCode::kStore
+                                                                       : BulkCode::kCluster;
+  const bool loads = code.what == BulkCode::kLoad;
+  const Space cluster = loads && mods.of("shared::cluster") == 1 ? Space::kShared : Space::kCluster;
+  Value* to = bulk_address(i, 0, code.what == BulkCode::kStore ? Space::kGlobal : cluster);
+  Value* from = bulk_address(i, 1, loads ? Space::kGlobal : Space::kShared);
+  to_scratch(place_of(offsetof(BulkOperands, sizes)), read_lanes(i.operands[2], 32));
+  if (i.is(Op::kCpReduceBulk) || i.is(Op::kCpReduceBulkStore)) set_reduction(i, code);
+  copy_bulk(i, code, to, from);
+}
+
+void Translator::op_copy_tensor(const Instruction& i) {
+  const Choices mods(i);
+  BulkCode code;
+  code.what = i.is(Op::kCpTensorLoad) ? BulkCode::kLoad : BulkCode::kStore;
+  code.rank = static_cast<std::uint8_t>(mods.name() + 1);
+  const bool loads = code.what == BulkCode::kLoad;
+  const std::size_t tensor = loads ? 1 : 0;
+  const std::vector<Operand>& coordinates = i.operands[tensor].elements[1].elements;
+  if (coordinates.size() != code.rank) {
+    bad(i, "expected " + std::to_string(code.rank) + " coordinates, found " +
+               std::to_string(coordinates.size()));
+  }
+  code.reduces = i.is(Op::kCpReduceTensor);
+  if (code.reduces) {
+    code.op = static_cast<AtomicOp>(mods.of("add"));
+    if (code.op == AtomicOp::kExch || code.op == AtomicOp::kCas) bad_combination(i);
+  }
+  const Space space = !loads || mods.of("shared::cluster") == 1 ? Space::kShared : Space::kCluster;
+  Value* map = bulk_address(i, tensor, Space::kGeneric);
+  Value* shared = bulk_address(i, 1 - tensor, space);
+  for (std::size_t d = 0; d < coordinates.size(); ++d) {
+    to_scratch(place_of(offsetof(BulkOperands, coordinates)) + static_cast<unsigned>(d),
+               read_lanes(coordinates[d], 32));
+  }
+  copy_bulk(i, code, loads ? shared : map, loads ? map : shared);
+}
+
+void Translator::set_reduction(const Instruction& i, BulkCode& code) const {
+  const Choices mods(i);
+  const Type type = mods.type();
+  code.reduces = true;
+  code.op = static_cast<AtomicOp>(mods.of("add"));
+  code.kind = atomic_kind(type);
+  code.bits = static_cast<std::uint8_t>(type.bits);
+  const bool orders = code.op == AtomicOp::kMin || code.op == AtomicOp::kMax;
+  if (type.bits < 16 || type.lanes != 1 ||
+      (type.is_float() && code.op != AtomicOp::kAdd && !(orders && type.bits == 16))) {
+    bad_combination(i);
+  }
+}
+
+void Translator::op_replace_tensormap(const Instruction& i) {
+  const Choices mods(i);
+  const auto field = static_cast<TensorMapField>(mods.name());
+  const bool numbered = field == TensorMapField::kBox || field == TensorMapField::kDim ||
+                        field == TensorMapField::kStride || field == TensorMapField::kStep;
+  const bool wide = field == TensorMapField::kAddress || field == TensorMapField::kStride;
+  need(i, numbered ? 3 : 2);
+  if (mods.has("b64") != wide) bad_combination(i);
+  std::uint64_t dim = 0;
+  if (numbered) {
+    dim = i.operands[1].bits;
+    const std::uint64_t most = TensorMap::kMaxRank - (field == TensorMapField::kStride ? 2 : 1);
+    if (i.operands[1].form != Operand::Form::kInteger || dim > most) {
+      bad(i, "expected a dim from 0 to " + std::to_string(most));
+    }
+  }
+  if (field == TensorMapField::kInterleave &&
+      (i.operands[1].form != Operand::Form::kInteger || i.operands[1].bits != 0)) {
+    bad(i, "interleaved layouts are not supported");
+  }
+  const Space space = mods.has("global")                              ? Space::kGlobal
+                      : mods.has("shared::cta") || mods.has("shared") ? Space::kShared
+                                                                      : Space::kGeneric;
+  Address where = address(i, i.operands[0], space);
+  const AccessCode code{.kind = AccessCode::kAtomic,
+                        .order = AccessCode::kRelaxed,
+                        .scope = 1,
+                        .bytes = static_cast<std::uint8_t>(wide ? 8 : 4)};
+  check(where, code);
+  Value* value = resize(read_lanes(i.operands.back(), wide ? 64 : 32), 64, false);
+  call("braid_cpu_replace_tensormap", b_.getVoidTy(),
+       {context_, to_scratch(0, address_lanes(where)), to_scratch(2, value), execution_bits(),
+        b_.getInt32(static_cast<std::uint32_t>(field)),
+        b_.getInt32(static_cast<std::uint32_t>(dim)), b_.getInt32(line_)});
+}
+
+/// A tensor map that the whole warp copies, for others to copy by.
+void Translator::op_copy_tensormap(const Instruction& i) {
+  if (i.operands[2].bits != TensorMap::kBytes) bad(i, "the size must be 128");
+  Value* to = bulk_address(i, 0, Space::kGlobal);
+  Value* from = bulk_address(i, 1, Space::kShared);
+  call("braid_cpu_copy_tensormap", b_.getVoidTy(),
+       {to_scratch(0, to), to_scratch(2, from), execution_bits()});
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,151 @@
+#include "runtime/tensor_map.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace braid {
+namespace {
+
+/// A map as it lies in memory. All zeros is a map that `tensormap.replace` completes.
+struct Encoded {
+  std::uint64_t address;
+  std::array<std::uint64_t, TensorMap::kMaxRank> dims;
+  std::array<std::uint64_t, TensorMap::kMaxRank - 1> strides;
+  std::array<std::uint16_t, TensorMap::kMaxRank> box;
+  std::array<std::uint8_t, TensorMap::kMaxRank> steps;
+  std::uint8_t type, swizzle, nan_fill, last_dim;
+  std::array<std::byte, 29> unused;
+};
+static_assert(sizeof(Encoded) == TensorMap::kBytes);
+
+template <class To, class From>
+void copy_numbers(To& to, const From& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i] = static_cast<typename To::value_type>(from[i]);
+  }
+}
+
+bool is_float(TensorMap::Type type) {
+  using Type = TensorMap::Type;
+  return type == Type::kF16 || type == Type::kF32 || type == Type::kF64 || type == Type::kBf16;
+}
+
+/// What is wrong with a dim and what belongs to it.
+std::optional<std::string> problem_of_dim(const TensorMap& map, std::size_t d) {
+  constexpr std::uint64_t kMostElements = std::uint64_t{1} << 32;
+  constexpr std::uint64_t kStrideEnd = std::uint64_t{1} << 40;
+  if (map.dims[d] < 1 || map.dims[d] > kMostElements) {
+    return fmt::format("dim {} has {} elements; expected 1 to 2^32", d, map.dims[d]);
+  }
+  if (map.box[d] < 1 || map.box[d] > 256) {
+    return fmt::format("the box has {} elements along dim {}; expected 1 to 256", map.box[d], d);
+  }
+  if (d == 0) return {};
+  if (map.strides[d - 1] % 16 != 0 || map.strides[d - 1] >= kStrideEnd) {
+    return fmt::format(
+        "dim {} has a stride of {} bytes; expected a multiple of 16 bytes below 2^40", d,
+        map.strides[d - 1]);
+  }
+  if (map.steps[d] < 1 || map.steps[d] > 8) {
+    return fmt::format("dim {} has an element stride of {}; expected 1 to 8", d, map.steps[d]);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::size_t TensorMap::element_bytes() const {
+  switch (type) {
+    case Type::kU8:
+      return 1;
+    case Type::kU16:
+    case Type::kF16:
+    case Type::kBf16:
+      return 2;
+    case Type::kU32:
+    case Type::kS32:
+    case Type::kF32:
+      return 4;
+    case Type::kU64:
+    case Type::kS64:
+    case Type::kF64:
+      return 8;
+  }
+  return 0;
+}
+
+std::uint64_t TensorMap::box_bytes() const {
+  std::uint64_t bytes = element_bytes();
+  for (std::size_t d = 0; d < rank; ++d) bytes *= extent(d);
+  return bytes;
+}
+
+std::uint64_t TensorMap::tensor_bytes() const {
+  std::uint64_t bytes = dims[0] * element_bytes();
+  for (std::size_t d = 1; d < rank; ++d) bytes += (dims[d] - 1) * strides[d - 1];
+  return bytes;
+}
+
+std::optional<std::string> TensorMap::problem() const {
+  if (rank < 1 || rank > kMaxRank) return fmt::format("it has {} dims; expected 1 to 5", rank);
+  if (element_bytes() == 0) return "its element type is not supported";
+  if (swizzle > Swizzle::k128) return "its swizzle is not supported";
+  if (address % 16 != 0) {
+    return fmt::format("the tensor is at {:#x}; expected a multiple of 16 bytes", address);
+  }
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (auto wrong = problem_of_dim(*this, d)) return wrong;
+  }
+  const std::uint64_t row = box[0] * element_bytes();
+  if (row % 16 != 0) {
+    return fmt::format("a row of the box has {} bytes; expected a multiple of 16", row);
+  }
+  const std::uint64_t span =
+      swizzle == Swizzle::kNone ? row : 16U << static_cast<unsigned>(swizzle);
+  if (row > span) {
+    return fmt::format("a row of the box has {} bytes; expected at most {}, the swizzle's span",
+                       row, span);
+  }
+  if (nan_fill && !is_float(type)) return "only floats can be filled with NaN";
+  return {};
+}
+
+std::array<std::byte, TensorMap::kBytes> TensorMap::encoded() const {
+  Encoded map{};
+  map.address = address;
+  map.dims = dims;
+  map.strides = strides;
+  copy_numbers(map.box, box);
+  copy_numbers(map.steps, steps);
+  map.type = static_cast<std::uint8_t>(type);
+  map.swizzle = static_cast<std::uint8_t>(swizzle);
+  map.nan_fill = nan_fill ? 1 : 0;
+  map.last_dim = static_cast<std::uint8_t>(rank - 1);
+  std::array<std::byte, kBytes> bytes;
+  std::memcpy(bytes.data(), &map, sizeof(map));
+  return bytes;
+}
+
+TensorMap TensorMap::decode(const void* bytes) {
+  Encoded map;
+  std::memcpy(&map, bytes, sizeof(map));
+  TensorMap result;
+  result.address = map.address;
+  result.dims = map.dims;
+  result.strides = map.strides;
+  copy_numbers(result.box, map.box);
+  copy_numbers(result.steps, map.steps);
+  result.type = static_cast<Type>(map.type);
+  result.swizzle = static_cast<Swizzle>(map.swizzle);
+  result.nan_fill = map.nan_fill != 0;
+  result.rank = map.last_dim + 1U;
+  return result;
+}
+
+std::string_view TensorMap::name_of(Swizzle swizzle) {
+  constexpr std::array<std::string_view, 4> kNames = {"none", "32B", "64B", "128B"};
+  return kNames[static_cast<std::size_t>(swizzle)];
+}
+
+}  // namespace braid

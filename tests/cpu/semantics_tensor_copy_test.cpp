@@ -1,0 +1,458 @@
+// Tensor maps and tensor copies against the statements of the PTX manual, element by element.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <set>
+
+#include "braid/checks.h"
+#include "braid/error.h"
+#include "cpu/cpu_harness.h"
+#include "cpu/semantics.h"
+#include "runtime/tensor_map.h"
+
+namespace braid::cpu_test {
+namespace {
+
+using namespace semantics;
+using testing::HasSubstr;
+using Bytes = std::vector<u8>;
+using Type = TensorMap::Type;
+using Swizzle = TensorMap::Swizzle;
+
+constexpr std::size_t kShared = 32768;
+constexpr int kThreads = 256;
+
+struct Box {
+  TensorMap map;
+  std::vector<i32> at;
+  u32 base = 0;  ///< in shared memory
+};
+
+/// A kernel k(out, in, map). The block fills its shared memory from `in`, does `body` and stores it
+/// at `out`. %i: the thread; %m, %M: shared memory, mbarriers there; %T: the tensor map.
+std::string text(const std::string& body, const std::string& directives = "") {
+  return fmt::format(R"(.version 9.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u64 in, .param .align 64 .b8 map[128]) {2}
+{{
+.reg .b32 %i, %m, %M, %r<16>; .reg .b64 %O, %I, %T, %d<16>; .reg .pred %p<8>;
+.shared .align 1024 .b8 tile[{0}]; .shared .align 8 .b64 objects[4];
+ld.param.u64 %O, [out]; ld.param.u64 %I, [in]; mov.u32 %m, tile; mov.u32 %M, objects;
+mov.b64 %T, map; cvta.param.u64 %T, %T; mov.u32 %i, %tid.x;
+mov.u32 %r0, %ctaid.x; mul.wide.u32 %d0, %r0, {0}; add.u64 %O, %O, %d0;
+shl.b32 %r0, %i, 4; mov.u32 %r1, %r0;
+FILL: cvt.u64.u32 %d0, %r1; add.u64 %d1, %d0, %I; add.u32 %r2, %m, %r1;
+ld.global.v4.u32 {{%r4, %r5, %r6, %r7}}, [%d1]; st.shared.v4.u32 [%r2], {{%r4, %r5, %r6, %r7}};
+add.u32 %r1, %r1, 4096; setp.lt.u32 %p0, %r1, {0}; @%p0 bra FILL;
+setp.ne.u32 %p0, %i, 0; @%p0 bra READY; mbarrier.init.shared.b64 [%M], 1;
+fence.mbarrier_init.release.cluster;
+READY: fence.proxy.async.shared::cta; bar.sync 0;
+{1}
+KEEP: bar.sync 0; mov.u32 %r1, %r0;
+DRAIN: cvt.u64.u32 %d0, %r1; add.u64 %d1, %d0, %O; add.u32 %r2, %m, %r1;
+ld.shared.v4.u32 {{%r4, %r5, %r6, %r7}}, [%r2]; st.global.v4.u32 [%d1], {{%r4, %r5, %r6, %r7}};
+add.u32 %r1, %r1, 4096; setp.lt.u32 %p1, %r1, {0}; @%p1 bra DRAIN;
+ret;
+}}
+)",
+                     kShared, body, directives);
+}
+
+std::string coordinates(const Box& box) {
+  std::string list;
+  for (const i32 c : box.at) list += fmt::format("{}{}", list.empty() ? "" : ", ", c);
+  return list;
+}
+
+std::string load_body(const Box& box, const std::string& to = "shared::cluster") {
+  return fmt::format(
+      "@%p0 bra WAIT; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%M], {};"
+      "cp.async.bulk.tensor.{}d.{}.global.tile.mbarrier::complete_tx::bytes "
+      "[%m+{}], [%T, {{{}}}], [%M];"
+      "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT;",
+      box.map.box_bytes(), box.map.rank, to, box.base, coordinates(box));
+}
+
+std::string store_body(const Box& box, const std::string& form = "cp.async.bulk.tensor",
+                       const std::string& op = "") {
+  return fmt::format(
+      "@%p0 bra KEEP; {}.{}d.global.shared::cta{}.bulk_group [%T, {{{}}}], [%m+{}];"
+      "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+      form, box.map.rank, op, coordinates(box), box.base);
+}
+
+struct Result {
+  Bytes shared, tensor;
+  std::vector<Finding> findings;
+};
+
+/// `shared`: what the block's memory holds at first; `tensor`: all that the map's address begins.
+Result run(const std::string& ptx, TensorMap map, const Bytes& shared, const Bytes& tensor,
+           unsigned checks = 0, u32 blocks = 1, Dim3 cluster = {}) {
+  Bench bench = Bench::from_ptx(ptx, {.threads = 1, .checks = checks});
+  const auto copied = [&](const Bytes& bytes) {
+    const u64 address = bench.upload(bytes);
+    bench.stream().copy_from_host(address, bytes.data(), bytes.size());
+    return address;
+  };
+  const u64 out = copied(Bytes(kShared * blocks));
+  const u64 in = copied(shared);
+  map.address = copied(tensor);
+  EXPECT_EQ(map.problem(), std::nullopt);
+  const auto encoded = map.encoded();
+  const void* args[] = {&out, &in, encoded.data()};
+  bench.stream().launch(bench.function(), {{blocks}, {kThreads}, 0, {.cluster = cluster}}, args);
+  bench.stream().synchronize();
+  return {bench.download<u8>(out, kShared * blocks), bench.download<u8>(map.address, tensor.size()),
+          bench.device().findings()};
+}
+
+Bytes random_bytes(std::size_t count, u64 seed) {
+  Random random(seed);
+  Bytes bytes(count);
+  for (u8& byte : bytes) byte = static_cast<u8>(random.next() >> 32);
+  return bytes;
+}
+
+/// Where the manual puts a byte: 16-byte chunks change places within 128, 64 or 32 bytes by the
+/// number of the line of 128 bytes.
+u32 shuffled(u32 address, Swizzle swizzle) {
+  if (swizzle == Swizzle::kNone) return address;
+  const u32 chunks = swizzle == Swizzle::k128 ? 8 : swizzle == Swizzle::k64 ? 4 : 2;
+  const u32 span = 16 * chunks;
+  const u32 chunk = address % span / 16;
+  const u32 line = address / 128;
+  return address / span * span + (chunk ^ (line % chunks)) * 16 + address % 16;
+}
+
+/// Calls visit(offset in the tensor's memory or -1, place in shared memory) for each element.
+void each_element(const Box& box, const std::function<void(i64, u32)>& visit) {
+  const TensorMap& map = box.map;
+  const auto size = static_cast<i64>(map.element_bytes());
+  u32 count = 1;
+  std::vector<u32> extents;
+  for (u32 d = 0; d < map.rank; ++d) {
+    const u32 step = d == 0 ? 1 : map.steps[d];
+    extents.push_back((map.box[d] + step - 1) / step);
+    count *= extents.back();
+  }
+  for (u32 n = 0; n < count; ++n) {
+    i64 offset = 0;
+    bool inside = true;
+    u32 rest = n;
+    for (u32 d = 0; d < map.rank; ++d) {
+      const i64 place = i64{box.at[d]} + i64{rest % extents[d]} * (d == 0 ? 1 : map.steps[d]);
+      rest /= extents[d];
+      inside = inside && place >= 0 && place < static_cast<i64>(map.dims[d]);
+      offset += place * (d == 0 ? size : static_cast<i64>(map.strides[d - 1]));
+    }
+    visit(inside ? offset : -1, shuffled(box.base + n * static_cast<u32>(size), map.swizzle));
+  }
+}
+
+/// A map and a place of a box, at random, that are allowed.
+Box random_box(Random& random, u32 rank) {
+  constexpr Type kTypes[] = {Type::kU8,  Type::kU16, Type::kU32, Type::kS32, Type::kU64,
+                             Type::kS64, Type::kF16, Type::kF32, Type::kF64, Type::kBf16};
+  const auto below = [&](u64 end) { return static_cast<u32>(random.next() % end); };
+  Box box;
+  TensorMap& map = box.map;
+  map.rank = rank;
+  map.type = kTypes[below(std::size(kTypes))];
+  const auto size = static_cast<u32>(map.element_bytes());
+  map.swizzle = static_cast<Swizzle>(below(4));
+  const u32 span = map.swizzle == Swizzle::kNone ? 256 : 16U << static_cast<u32>(map.swizzle);
+  map.box[0] = std::min(256U, 16 * (1 + below(span / 16)) / size);
+  u64 bytes = map.box[0] * size;
+  for (u32 d = 0; d < rank; ++d) {
+    if (d > 0) {
+      map.box[d] = 1 + below(rank > 3 ? 4 : 9);
+      map.steps[d] = 1 + below(3);
+      bytes *= map.extent(d);
+    }
+    map.dims[d] = 1 + below(2 * map.box[d] + 2);
+    box.at.push_back(static_cast<i32>(below(map.dims[d] + 2 * map.box[d])) -
+                     static_cast<i32>(map.box[d]));
+  }
+  u64 stride = (map.dims[0] * size + 15) / 16 * 16;
+  for (u32 d = 1; d < rank; ++d) {
+    map.strides[d - 1] = stride + 16 * below(2);
+    stride = map.strides[d - 1] * map.dims[d];
+  }
+  EXPECT_LE(bytes, kShared / 2);
+  box.base = 128 * below(32);
+  return box;
+}
+
+TEST(SemanticsTensorCopy, LoadsBoxesAndFillsTheRest) {
+  Random random(1);
+  for (u32 n = 0; n < 25; ++n) {
+    Box box = random_box(random, 1 + n % 5);
+    const TensorMap& map = box.map;
+    const bool is_float = map.type == Type::kF16 || map.type == Type::kF32 ||
+                          map.type == Type::kF64 || map.type == Type::kBf16;
+    box.map.nan_fill = is_float && n % 2 == 0;
+    const Bytes shared = random_bytes(kShared, n);
+    const Bytes tensor = random_bytes(map.tensor_bytes(), n + 1);
+    Bytes want = shared;
+    const std::size_t size = map.element_bytes();
+    each_element(box, [&](i64 offset, u32 place) {
+      for (std::size_t b = 0; b < size; ++b) {
+        const u8 fill = !map.nan_fill ? 0 : b + 1 == size ? 0x7f : 0xff;
+        want[place + b] = offset < 0 ? fill : tensor[static_cast<std::size_t>(offset) + b];
+      }
+    });
+    for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+      const Result result =
+          run(text(load_body(box, n % 3 == 0 ? "shared::cta" : "shared::cluster")), map, shared,
+              tensor, checks);
+      ASSERT_EQ(result.shared, want) << n << " rank " << map.rank;
+      ASSERT_EQ(result.tensor, tensor);
+      ASSERT_TRUE(result.findings.empty()) << result.findings[0].text();
+    }
+  }
+}
+
+TEST(SemanticsTensorCopy, StoresWhatIsInside) {
+  Random random(2);
+  for (u32 n = 0; n < 25; ++n) {
+    const Box box = random_box(random, 1 + n % 5);
+    const Bytes shared = random_bytes(kShared, n);
+    const Bytes tensor = random_bytes(box.map.tensor_bytes(), n + 1);
+    Bytes want = tensor;
+    each_element(box, [&](i64 offset, u32 place) {
+      if (offset < 0) return;
+      std::memcpy(&want[static_cast<std::size_t>(offset)], &shared[place], box.map.element_bytes());
+    });
+    for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+      const Result result = run(text(store_body(box)), box.map, shared, tensor, checks);
+      ASSERT_EQ(result.tensor, want) << n << " rank " << box.map.rank;
+      ASSERT_EQ(result.shared, shared);
+      ASSERT_TRUE(result.findings.empty()) << result.findings[0].text();
+    }
+  }
+}
+
+template <class T, class F>
+void reduces(Type type, const std::string& op, const F& operation) {
+  Random random(3);
+  for (u32 n = 0; n < 4; ++n) {
+    Box box = random_box(random, 2 + n % 2);
+    TensorMap& map = box.map;
+    // The same box of another type.
+    map.box[0] = static_cast<u32>(map.box[0] * map.element_bytes() / sizeof(T));
+    map.type = type;
+    for (u64& dim : map.dims) dim = std::min<u64>(dim, map.strides[0] / sizeof(T));
+    const Bytes shared = random_bytes(kShared, n);
+    const Bytes tensor = random_bytes(map.tensor_bytes(), n + 1);
+    Bytes want = tensor;
+    each_element(box, [&](i64 offset, u32 place) {
+      if (offset < 0) return;
+      T a{}, b{};
+      std::memcpy(&a, &want[static_cast<std::size_t>(offset)], sizeof(T));
+      std::memcpy(&b, &shared[place], sizeof(T));
+      const T result = operation(a, b);
+      std::memcpy(&want[static_cast<std::size_t>(offset)], &result, sizeof(T));
+    });
+    const Result result =
+        run(text(store_body(box, "cp.reduce.async.bulk.tensor", "." + op + ".tile")), map, shared,
+            tensor);
+    ASSERT_EQ(result.tensor, want) << op << " " << n;
+  }
+}
+
+u16 sum_of(Format format, u16 a, u16 b) {
+  const u64 sum =
+      encode(format, add(decode(format, a), decode(format, b), Mode::kNearest), Mode::kNearest);
+  return static_cast<u16>(sum);
+}
+
+TEST(SemanticsTensorCopy, Reduces) {
+  reduces<u32>(Type::kU32, "add", [](u32 a, u32 b) { return a + b; });
+  reduces<u32>(Type::kU32, "inc", [](u32 a, u32 b) { return a >= b ? 0 : a + 1; });
+  reduces<u32>(Type::kU32, "dec", [](u32 a, u32 b) { return a == 0 || a > b ? b : a - 1; });
+  reduces<i32>(Type::kS32, "min", [](i32 a, i32 b) { return std::min(a, b); });
+  reduces<u64>(Type::kU64, "add", [](u64 a, u64 b) { return a + b; });
+  reduces<i64>(Type::kS64, "max", [](i64 a, i64 b) { return std::max(a, b); });
+  reduces<u32>(Type::kU32, "and", [](u32 a, u32 b) { return a & b; });
+  reduces<u64>(Type::kU64, "or", [](u64 a, u64 b) { return a | b; });
+  reduces<i64>(Type::kS64, "xor", [](i64 a, i64 b) { return a ^ b; });
+  reduces<u16>(Type::kF16, "add", [](u16 a, u16 b) { return sum_of(kF16, a, b); });
+  reduces<u16>(Type::kBf16, "add", [](u16 a, u16 b) { return sum_of(kBf16, a, b); });
+}
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+/// 64 x 64 floats of 2 bytes and a box of 8 x 8.
+Box small_box() {
+  Box box;
+  box.map.type = Type::kBf16;
+  box.map.rank = 2;
+  box.map.dims = {64, 64};
+  box.map.strides = {128};
+  box.map.box = {8, 8};
+  box.at = {0, 0};
+  return box;
+}
+
+/// Each block of a cluster of 4 sends one box to those of a mask, at the same place.
+TEST(SemanticsTensorCopy, MulticastReachesTheBlocksOfTheMask) {
+  const Box box = small_box();
+  const std::string body =
+      "@%p0 bra MEET; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%M], 128;"
+      "MEET: barrier.cluster.arrive; barrier.cluster.wait;"
+      "mov.u32 %r8, %cluster_ctarank; shl.b32 %r9, %r8, 3; and.b32 %r10, %r8, 1;"
+      "setp.ne.u32 %p2, %r10, 0; shl.b32 %r11, %r8, 8; add.u32 %r11, %r11, %m;"
+      // Blocks 0 and 2 send to 0 and 1, or to 2 and 3.
+      "or.pred %p2, %p2, %p0; @%p2 bra WAIT; mov.u16 %h0, 3; setp.eq.u32 %p3, %r8, 2; @%p3 mov.u16 "
+      "%h0, 12;"
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%r11], [%T, {0, %r9}], [%M], %h0;"
+      "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT;"
+      "barrier.cluster.arrive; barrier.cluster.wait;";
+  std::string ptx = text(body);
+  ptx.replace(ptx.find(".reg .pred"), 0, ".reg .b16 %h<2>; ");
+  const Bytes shared(kShared, 0xa5);
+  const Bytes tensor = random_bytes(box.map.tensor_bytes(), 5);
+  for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+    const Result result = run(ptx, box.map, shared, tensor, checks, 4, {4});
+    for (u32 block = 0; block < 4; ++block) {
+      const u32 sender = block / 2 * 2;
+      for (u32 k = 0; k < 1024; ++k) {
+        u8 want = 0xa5;
+        if (k / 256 == sender && k % 256 < 128)
+          want = tensor[(sender * 8 + k % 256 / 16) * 128 + k % 16];
+        ASSERT_EQ(result.shared[block * kShared + k], want) << block << " " << k;
+      }
+    }
+    EXPECT_TRUE(result.findings.empty()) << result.findings[0].text();
+  }
+}
+
+/// A map that the kernel makes of zeros in shared memory, and copies to global memory.
+TEST(SemanticsTensorCopy, MapsAreMadeByTheKernel) {
+  Box box = small_box();
+  const std::string body =
+      "@%p0 bra MADE; add.u32 %r8, %m, 4096;"
+      "mov.u32 %r9, 0; ZERO: add.u32 %r10, %r8, %r9; st.shared.u32 [%r10], 0; add.u32 %r9, %r9, 4;"
+      "setp.lt.u32 %p2, %r9, 128; @%p2 bra ZERO; ld.u64 %d2, [%T];"
+      "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r8], %d2;"
+      "tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r8], 1;"
+      "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r8], 0, 8;"
+      "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r8], 1, 8;"
+      "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r8], 0, 64;"
+      "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r8], 1, 64;"
+      "tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r8], 0, 128;"
+      "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%r8], 0, 1;"
+      "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%r8], 1, 1;"
+      "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r8], 10;"
+      "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%r8], 0;"
+      "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%r8], 0;"
+      "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%r8], 0;"
+      "MADE: bar.sync 0; setp.ge.u32 %p3, %i, 32; @%p3 bra SENT; add.u32 %r8, %m, 4096;"
+      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+      "[%I], [%r8], 128; SENT: bar.sync 0; mov.u64 %T, %I;"
+      "fence.proxy.tensormap::generic.acquire.gpu [%T], 128; prefetch.tensormap [%T];" +
+      load_body(box);
+  const Bytes shared = random_bytes(kShared, 6);
+  const Bytes tensor = random_bytes(box.map.tensor_bytes(), 7);
+  const Result result = run(text(body), box.map, shared, tensor);
+  for (u32 k = 0; k < 128; ++k) ASSERT_EQ(result.shared[k], tensor[k / 16 * 128 + k % 16]) << k;
+}
+
+TEST(SemanticsTensorCopy, RefusesWhatTheManualForbids) {
+  const auto error = [](const std::string& body, const TensorMap& map = small_box().map) {
+    return error_of([&] { run(text(body), map, Bytes(kShared), Bytes(8192)); });
+  };
+  Box box = small_box();
+  EXPECT_EQ(error(load_body(box)), "");
+  box.base = 64;
+  EXPECT_THAT(error(load_body(box)), HasSubstr("no multiple of 128 (ptx:"));
+  box.base = kShared;
+  EXPECT_THAT(error(load_body(box)), HasSubstr("leaves the block's shared memory (ptx:"));
+  box = small_box();
+  box.map.rank = 3;
+  box.at = {0, 0, 0};
+  EXPECT_THAT(error(load_body(box)), HasSubstr("a tensor map of 2 dims, not of 3 (ptx:"));
+  box.at = {0, 0};
+  EXPECT_THAT(error(load_body(box)), HasSubstr("expected 3 coordinates, found 2"));
+  box = small_box();
+  const std::string add = store_body(box, "cp.reduce.async.bulk.tensor", ".inc");
+  EXPECT_THAT(error(add), HasSubstr("a reduction that the tensor's type does not have (ptx:"));
+  EXPECT_THAT(error("add.u64 %T, %T, 8;" + load_body(box)), HasSubstr("no multiple of 64 (ptx:"));
+  EXPECT_THAT(error("add.u64 %T, %I, 0;" + load_body(box)),
+              HasSubstr("no tensor map: dim 0 has 0 elements; expected 1 to 2^32 (ptx:"));
+  const auto copy = [&](const std::string& form) {
+    return error("cp.async.bulk.tensor.2d." + form + ";");
+  };
+  EXPECT_THAT(copy("shared::cta.global.im2col.mbarrier::complete_tx::bytes [%m], [%T, {0, 0}], "
+                   "[%M], {0}"),
+              HasSubstr("unknown modifier '.im2col'"));
+  EXPECT_THAT(copy("shared::cta.global.mbarrier::complete_tx::bytes [%m], [%T], [%M]"),
+              HasSubstr("operand 2 needs coordinates"));
+  EXPECT_THAT(copy("shared::cta.global.mbarrier::complete_tx::bytes [%m, {0}], [%T, {0}], [%M]"),
+              HasSubstr("operand 1 has no coordinates"));
+  EXPECT_THAT(copy("global.shared::cta.tile.bulk_group [%T, {0, 0}], [%m], 3, 4"),
+              HasSubstr("expected 3 operands, found 4"));
+}
+
+// --- The rules of cuTensorMapEncodeTiled ---
+
+std::string problem(const std::function<void(TensorMap&)>& change) {
+  TensorMap map = small_box().map;
+  map.address = 256;
+  change(map);
+  return map.problem().value_or("");
+}
+
+TEST(TensorMapRules, AreThoseOfTheDriver) {
+  EXPECT_EQ(problem([](TensorMap&) {}), "");
+  EXPECT_EQ(problem([](auto& m) { m.rank = 0; }), "it has 0 dims; expected 1 to 5");
+  EXPECT_EQ(problem([](auto& m) { m.rank = 6; }), "it has 6 dims; expected 1 to 5");
+  EXPECT_EQ(problem([](auto& m) { m.address = 264; }),
+            "the tensor is at 0x108; expected a multiple of 16 bytes");
+  EXPECT_EQ(problem([](auto& m) { m.dims[1] = 0; }), "dim 1 has 0 elements; expected 1 to 2^32");
+  EXPECT_EQ(problem([](auto& m) { m.dims[0] = 1ULL << 32; }), "");
+  EXPECT_EQ(problem([](auto& m) { m.dims[0] = (1ULL << 32) + 1; }),
+            "dim 0 has 4294967297 elements; expected 1 to 2^32");
+  EXPECT_EQ(problem([](auto& m) { m.strides[0] = 136; }),
+            "dim 1 has a stride of 136 bytes; expected a multiple of 16 bytes below 2^40");
+  EXPECT_EQ(
+      problem([](auto& m) { m.strides[0] = 1ULL << 40; }),
+      "dim 1 has a stride of 1099511627776 bytes; expected a multiple of 16 bytes below 2^40");
+  EXPECT_EQ(problem([](auto& m) { m.box[1] = 257; }),
+            "the box has 257 elements along dim 1; expected 1 to 256");
+  EXPECT_EQ(problem([](auto& m) { m.box[0] = 0; }),
+            "the box has 0 elements along dim 0; expected 1 to 256");
+  EXPECT_EQ(problem([](auto& m) { m.steps[1] = 9; }),
+            "dim 1 has an element stride of 9; expected 1 to 8");
+  EXPECT_EQ(problem([](auto& m) { m.box[0] = 12; }),
+            "a row of the box has 24 bytes; expected a multiple of 16");
+  EXPECT_EQ(problem([](auto& m) {
+              m.box[0] = 40;
+              m.swizzle = Swizzle::k64;
+            }),
+            "a row of the box has 80 bytes; expected at most 64, the swizzle's span");
+  EXPECT_EQ(problem([](auto& m) {
+              m.type = Type::kU16;
+              m.nan_fill = true;
+            }),
+            "only floats can be filled with NaN");
+  EXPECT_EQ(problem([](auto& m) { m.type = static_cast<Type>(8); }),
+            "its element type is not supported");
+}
+
+}  // namespace
+}  // namespace braid::cpu_test
