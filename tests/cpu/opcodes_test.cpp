@@ -41,7 +41,7 @@ std::string shortest(const Opcode& entry, const Opcode::Name& name) {
     text += ".";
     switch (group.types) {
       case Opcode::Group::Types::kNone:
-        text += group.names.front();
+        for (const char c : group.names.front()) text += c == '#' ? '8' : c;
         break;
       case Opcode::Group::Types::kFloat:
         text += "f32";
@@ -89,6 +89,9 @@ TEST(Opcodes, NamesTypesAndOrder) {
   EXPECT_EQ(mma.of("e4m3", 0), 0);
   EXPECT_EQ(mma.of("e4m3", 1), 1);
   EXPECT_EQ(mma.of("e4m3", 2), -1);
+  EXPECT_TRUE(spelled("wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32").is(Op::kWgmmaTf32));
+  EXPECT_EQ(spelled("wgmma.mma_async.sync.aligned.m64nk8.f32.tf32.tf32").entry, nullptr);
+  EXPECT_EQ(spelled("wgmma.mma_async.sync.aligned.m64n2xk8.f32.tf32.tf32").entry, nullptr);
 }
 
 std::string joined(const std::vector<std::string_view>& parts, const char* between) {
@@ -120,7 +123,8 @@ that needs something else is refused, with the line; the others of its module ru
 
 Modifiers stand in any order, but for those of one kind: the types of a `cvt`, of a product, or the two spaces
 of a copy. `[.x]` may be left out, of `.x/.y` there is one, and of `[.x/.y...]` any number. `.INT`, `.FLOAT`
-and `.TYPE` are fundamental types; combinations that mean nothing are refused where the kernel is translated.
+and `.TYPE` are fundamental types; # is any number that the manual has there; combinations that mean nothing
+are refused where the kernel is translated.
 
 | Instruction | Modifiers |
 |---|---|
@@ -140,10 +144,10 @@ and `.TYPE` are fundamental types; combinations that mean nothing are refused wh
     text += "| " + names + " | " + modifiers + " |\n";
   }
   text += R"(
-Not there are tensor copies and tensor maps, `wgmma`, `tcgen05`, `wmma`, products of f64, s4, u4 and b1, video
-instructions (`vadd` and its like), textures and surfaces, 128-bit registers, `alloca`, indirect calls, and
-the conversions to and from types below 8 bits. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`)
-do nothing, and fences between proxies need not.
+Not there are tensor copies and tensor maps, `wgmma` of b1 and of sparse matrices, `tcgen05`, `wmma`, products
+of f64, s4, u4 and b1, video instructions (`vadd` and its like), textures and surfaces, 128-bit registers,
+`alloca`, indirect calls, and the conversions to and from types below 8 bits. Hints (`prefetch`, policies,
+`setmaxnreg`, `griddepcontrol`) do nothing, and fences between proxies need not.
 
 ## Special registers
 

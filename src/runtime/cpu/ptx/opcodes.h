@@ -79,7 +79,7 @@ struct Traits {
   [[nodiscard]] bool is_pure() const { return shape < ShapeRule::kLoad; }
 };
 
-enum class Use : std::uint8_t { kWritten, kRead, kAddress, kExtent, kConstant, kCarry };
+enum class Use : std::uint8_t { kWritten, kRead, kAddress, kExtent, kConstant, kCarry, kUpdated };
 
 /// An entry of the table.
 struct Opcode {
@@ -110,6 +110,8 @@ struct Opcode {
   bool any_operands = false;
 
   [[nodiscard]] bool has_result() const;
+  /// Its result is an operand, too.
+  [[nodiscard]] bool updates() const;
   [[nodiscard]] bool has_address() const;
   [[nodiscard]] bool reads_carry() const;
 };

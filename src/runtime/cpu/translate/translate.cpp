@@ -175,7 +175,9 @@ void Translator::emit_body(int index) {
   if (instrumentation_.counts) count_block(index);
   for (std::uint32_t i = block.first; i < block.last; ++i) {
     const Instruction& instruction = function_.body[i];
-    if (ptx::traits(instruction).unit == ptx::Unit::kMatrix) {
+    const bool in_groups = ptx::traits(instruction).unit == ptx::Unit::kMatrix &&
+                           handler(instruction.entry->op) == &Translator::op_elsewhere;
+    if (in_groups) {
       const std::uint32_t count = emit_mma(i, block.last);
       for (std::uint32_t k = 0; k < count; ++k) track(function_.body[i + k]);
       i += count - 1;

@@ -18,6 +18,7 @@
 #include "runtime/cpu/run/mbarrier.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/run/warp_context.h"
+#include "runtime/cpu/run/wgmma.h"
 #include "runtime/cpu/translate/control_flow.h"
 #include "runtime/cpu/translate/shape_analysis.h"
 
@@ -355,6 +356,17 @@ class Translator {
   std::uint32_t place_of_result(const Operand& operand, unsigned scratch_index) const;
   void take_result(const Operand& operand, unsigned scratch_index);
   void write_uniform(const Operand& operand, Value* scalar);
+
+  // Warp groups: translate_wgmma.cpp
+  void op_wgmma(const Instruction& i);
+  void op_wgmma_fence(const Instruction& i);
+  void op_wgmma_commit(const Instruction& i);
+  void op_wgmma_wait(const Instruction& i);
+  std::uint32_t wgmma_type(const Instruction& i) const;
+  WgmmaCode wgmma_code(const Instruction& i) const;
+  std::uint32_t place_of_accumulator(const Instruction& i, const Operand& operand);
+  Value* first_lane(const Operand& operand, unsigned bits);
+  Value* lanes_here();
 
   llvm::Module& out_;
   llvm::LLVMContext& llvm_;
