@@ -41,7 +41,7 @@ std::string shortest(const Opcode& entry, const Opcode::Name& name) {
     text += ".";
     switch (group.types) {
       case Opcode::Group::Types::kNone:
-        text += group.names.front();
+        for (const char c : group.names.front()) text += c == '#' ? '8' : c;
         break;
       case Opcode::Group::Types::kFloat:
         text += "f32";
@@ -89,6 +89,9 @@ TEST(Opcodes, NamesTypesAndOrder) {
   EXPECT_EQ(mma.of("e4m3", 0), 0);
   EXPECT_EQ(mma.of("e4m3", 1), 1);
   EXPECT_EQ(mma.of("e4m3", 2), -1);
+  EXPECT_TRUE(spelled("wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32").is(Op::kWgmmaTf32));
+  EXPECT_EQ(spelled("wgmma.mma_async.sync.aligned.m64nk8.f32.tf32.tf32").entry, nullptr);
+  EXPECT_EQ(spelled("wgmma.mma_async.sync.aligned.m64n2xk8.f32.tf32.tf32").entry, nullptr);
 }
 
 std::string joined(const std::vector<std::string_view>& parts, const char* between) {
@@ -120,7 +123,8 @@ that needs something else is refused, with the line; the others of its module ru
 
 Modifiers stand in any order, but for those of one kind: the types of a `cvt`, of a product, or the two spaces
 of a copy. `[.x]` may be left out, of `.x/.y` there is one, and of `[.x/.y...]` any number. `.INT`, `.FLOAT`
-and `.TYPE` are fundamental types; combinations that mean nothing are refused where the kernel is translated.
+and `.TYPE` are fundamental types; # is any number that the manual has there; combinations that mean nothing
+are refused where the kernel is translated.
 
 | Instruction | Modifiers |
 |---|---|
@@ -141,9 +145,10 @@ and `.TYPE` are fundamental types; combinations that mean nothing are refused wh
   }
   text += R"(
 Tensor copies are those of tiles: not there are `im2col`, gathers and scatters. Their maps are this device's own
-128 bytes. Not there are `wgmma`, `tcgen05`, sparse and block-scaled `mma`, textures and surfaces, `alloca`,
-indirect calls, and stochastic rounding. Registers of 128 bits are moved, loaded, stored and exchanged. Hints
-(`prefetch`, policies, `setmaxnreg`, `griddepcontrol`) do nothing, and fences between proxies need not.
+128 bytes. Not there are `wgmma` of b1 and of sparse matrices, `tcgen05`, sparse and block-scaled `mma`, textures
+and surfaces, `alloca`, indirect calls, and stochastic rounding. Registers of 128 bits are moved, loaded, stored
+and exchanged. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`) do nothing, and fences between
+proxies need not.
 
 ## Special registers
 

@@ -61,7 +61,7 @@ Opcode::Group group_of(std::string_view text, bool behind) {
 Opcode::OperandUse use_of(std::string_view text) {
   Opcode::OperandUse use;
   use.optional = accept(text, '?');
-  constexpr std::string_view kLetters = "wrmaict";
+  constexpr std::string_view kLetters = "wrmaictu";
   use.use = static_cast<Use>(kLetters.find(text.front()));
   return use;
 }
@@ -113,6 +113,19 @@ std::span<const Opcode* const> entries_of(std::string_view name) {
   return it->second;
 }
 
+/// Whether a modifier is one that the table calls `name`, with a number for a '#'.
+bool is_called(std::string_view modifier, std::string_view name) {
+  const std::size_t at = name.find('#');
+  if (at == std::string_view::npos) return modifier == name;
+  const std::string_view end = name.substr(at + 1);
+  if (modifier.size() <= name.size() - 1 || !modifier.starts_with(name.substr(0, at)) ||
+      !modifier.ends_with(end)) {
+    return false;
+  }
+  const std::string_view number = modifier.substr(at, modifier.size() - at - end.size());
+  return number.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 bool takes(const Opcode::Group& group, const std::optional<Type>& type) {
   using Types = Opcode::Group::Types;
   if (group.types == Types::kNone || !type) return false;
@@ -122,7 +135,8 @@ bool takes(const Opcode::Group& group, const std::optional<Type>& type) {
 bool knows(const Opcode& opcode, const std::string& modifier) {
   const auto type = parse_type(modifier);
   const auto holds = [&](const auto& names) {
-    return std::find(names.begin(), names.end(), modifier) != names.end();
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return is_called(modifier, name); });
   };
   return std::any_of(opcode.names.begin(), opcode.names.end(),
                      [&](const Opcode::Name& name) { return holds(name.head); }) ||
@@ -147,8 +161,10 @@ bool Traits::has_effects() const {
 }
 
 bool Opcode::has_result() const {
-  return !operands.empty() && operands.front().use == Use::kWritten;
+  return !operands.empty() && (operands.front().use == Use::kWritten || updates());
 }
+
+bool Opcode::updates() const { return !operands.empty() && operands.front().use == Use::kUpdated; }
 
 bool Opcode::has_address() const {
   return std::any_of(operands.begin(), operands.end(),
@@ -275,7 +291,8 @@ bool Choices::pick(const std::string& modifier) {
       types_[nth] = *type;
       return true;
     }
-    const auto it = std::find(group.names.begin(), group.names.end(), modifier);
+    const auto it = std::find_if(group.names.begin(), group.names.end(),
+                                 [&](std::string_view name) { return is_called(modifier, name); });
     if (it == group.names.end()) continue;
     picked_[g] = static_cast<std::int8_t>(it - group.names.begin());
     return true;

@@ -81,7 +81,7 @@ struct Traits {
 };
 
 /// kTensor: an address with coordinates.
-enum class Use : std::uint8_t { kWritten, kRead, kAddress, kExtent, kConstant, kCarry, kTensor };
+enum class Use : std::uint8_t { kWritten, kRead, kAddress, kExtent, kConstant, kCarry, kTensor, kUpdated };
 inline bool is_address(Use use) { return use == Use::kAddress || use == Use::kTensor; }
 
 /// An entry of the table.
@@ -113,6 +113,8 @@ struct Opcode {
   bool any_operands = false;
 
   [[nodiscard]] bool has_result() const;
+  /// Its result is an operand, too.
+  [[nodiscard]] bool updates() const;
   [[nodiscard]] bool has_address() const;
   [[nodiscard]] bool reads_carry() const;
 };

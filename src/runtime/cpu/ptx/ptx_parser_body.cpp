@@ -8,7 +8,7 @@ namespace braid::cpu::ptx {
 namespace {
 
 constexpr std::size_t kMaxRegisters = 1 << 20;
-constexpr std::size_t kMaxOperands = 64;
+constexpr std::size_t kMaxOperands = 128;  // accumulators of a wgmma
 
 }  // namespace
 

@@ -392,15 +392,23 @@ std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t t
   const auto refuse = [&](const char* message) { fail(warp, "barrier", message, line); };
   if (here != live) refuse("a barrier in divergent code of a warp");
   Block& block = *warp.home;
-  if (id >= block.barriers.size()) refuse("barrier number out of range");
+  if (id >= kNamedBarriers) refuse("barrier number out of range");
   if (threads % 32 != 0) refuse("the count of a barrier is not a multiple of 32");
   Barrier& barrier = block.barriers[id];
   if (Sanitizer* s = sanitizer()) s->arrive(warp.check, barrier.clock);
   warp.barrier_line = line;
-  ++barrier.arrived;
-  barrier.expected = threads / 32;
   if (votes != 0) barrier.popc += static_cast<std::uint32_t>(std::popcount(votes));
   barrier.all = barrier.all && votes == here;
+  return come(warp, id, threads / 32, kind);
+}
+
+/// At a barrier for so many warps, 0 for all; returns what the warp is to know.
+std::uint32_t BlockRunner::come(Warp& warp, std::uint32_t id, std::uint32_t warps,
+                                BarrierKind kind) {
+  Block& block = *warp.home;
+  Barrier& barrier = block.barriers[id];
+  ++barrier.arrived;
+  barrier.expected = warps;
   if (kind != BarrierKind::kArrive) {
     barrier.waiting |= 1U << warp.warp;
     warp.barrier_kind = kind;

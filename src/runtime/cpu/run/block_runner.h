@@ -124,6 +124,10 @@ class BlockRunner {
                         std::uint32_t line);
   void cluster_barrier(Warp& warp, std::uint32_t here, std::uint32_t live, ClusterBarrier what,
                        std::uint32_t line);
+  /// wgmma: ends the fiber unless `lanes` are all of a warp in a group of four.
+  void check_group(Warp& warp, std::uint32_t lanes, std::uint32_t line);
+  /// The warps of a group go on together, as barrier() does.
+  std::uint32_t meet_group(Warp& warp, std::uint32_t lanes, BarrierKind kind, std::uint32_t line);
   /// Leaves the fiber for good; the block fails. `kind` is that of a finding.
   [[noreturn]] void fail(Warp& warp, const char* kind, const char* message, std::uint32_t line);
   /// Ends the fiber when the access may not be done. Of each lane at all `places`.
@@ -150,6 +154,10 @@ class BlockRunner {
   [[nodiscard]] std::vector<const WarpCheck*> live_checks() const;
 
  private:
+  static constexpr std::uint32_t kNamedBarriers = 16;
+  static constexpr std::uint32_t kGroupWarps = 4;
+  static constexpr std::uint32_t kMaxGroups = 32 / kGroupWarps;
+
   struct Barrier {
     std::uint32_t arrived = 0;   ///< warps
     std::uint32_t waiting = 0;   ///< bit per warp
@@ -164,7 +172,7 @@ class BlockRunner {
     std::array<std::uint32_t, 3> in_cluster{};  ///< its place there
     std::uint32_t rank = 0;
     std::uint32_t live_warps = 0;
-    std::array<Barrier, 16> barriers{};
+    std::array<Barrier, kNamedBarriers + kMaxGroups> barriers{};  ///< where groups meet, last
     std::uint32_t used_barriers = 0;  ///< bit per barrier that somebody came to
     GuardedMemory shared_memory;
     std::uint8_t* shared = nullptr;  ///< of this launch
@@ -189,6 +197,7 @@ class BlockRunner {
   void report_deadlock();
   void arrive(Warp& warp);
   void check_barrier(Block& block, std::uint32_t id);
+  std::uint32_t come(Warp& warp, std::uint32_t id, std::uint32_t warps, BarrierKind kind);
   void release_barrier(Block& block, std::uint32_t id);
   void warp_done(Warp& warp);
   void end_block();

@@ -74,6 +74,7 @@ std::span<const RuntimeHelper> math_helpers();
 std::span<const RuntimeHelper> memory_helpers();
 std::span<const RuntimeHelper> mma_helpers();
 std::span<const RuntimeHelper> matrix_helpers();
+std::span<const RuntimeHelper> wgmma_helpers();
 /// Helpers that stop or park the warp (block_runner.cpp).
 std::span<const RuntimeHelper> control_helpers();
 std::span<const RuntimeHelper> multimem_helpers();

@@ -9,6 +9,7 @@
 #endif
 
 #include "runtime/cpu/run/lanes.h"
+#include "runtime/cpu/run/mma.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 
 // mma.sync over register fragments as they lie in the 32 lanes. Products are exact in f32 and are
@@ -388,16 +389,16 @@ std::uint32_t to_half(float value) {
 }
 
 /// f16 sums are two registers of pairs: widen, accumulate in f32, round once.
-void multiply_half_sum(const Operands& operands, bool bfloat, int depth) {
+void multiply_half_sum(const Operands& operands, std::uint32_t code) {
   // A, B and the wide sums of one product.
   static constexpr std::uint32_t kPlaces[] = {0,   128,  256,  384, 512, 640,  768,
                                               896, 1024, 1152, 768, 896, 1024, 1152};
   alignas(64) std::uint8_t file[1280];
   float* wide = reinterpret_cast<float*>(file + 768);
-  const Operands one(file, kPlaces, 1);
   for (std::uint32_t m = 0; m < operands.count(); ++m) {
-    for (int r = 0; r < depth / 4; ++r) std::memcpy(file + 128 * r, operands.a(r), 128);
-    for (int r = 0; r < depth / 8; ++r) std::memcpy(file + 512 + 128 * r, operands.b(m, r), 128);
+    const int halves = (code & kMmaShort) != 0 ? 1 : 2;
+    for (int r = 0; r < 2 * halves; ++r) std::memcpy(file + 128 * r, operands.a(r), 128);
+    for (int r = 0; r < halves; ++r) std::memcpy(file + 512 + 128 * r, operands.b(m, r), 128);
     for (int r = 0; r < 2; ++r) {
       std::uint32_t packed[32];
       std::memcpy(packed, operands.c(m, r), sizeof(packed));
@@ -405,7 +406,7 @@ void multiply_half_sum(const Operands& operands, bool bfloat, int depth) {
         decode_lane(packed[l], false, wide[64 * r + l], wide[64 * r + 32 + l]);
       }
     }
-    multiply(one, bfloat, depth);
+    multiply_fragments(file, kPlaces, 1, code & ~kMmaHalfSum);
     for (int r = 0; r < 2; ++r) {
       std::uint32_t packed[32];
       for (int l = 0; l < 32; ++l) {
@@ -417,27 +418,29 @@ void multiply_half_sum(const Operands& operands, bool bfloat, int depth) {
 }
 
 }  // namespace
-}  // namespace braid::cpu
 
-/// `count` products with one A; `places` as in Operands.
-extern "C" {
-static void braid_cpu_mma(std::uint8_t* registers, const std::uint32_t* places, std::uint32_t count,
-                          std::uint32_t code) {
-  using namespace braid::cpu;
+void multiply_fragments(std::uint8_t* registers, const std::uint32_t* places, std::uint32_t count,
+                        std::uint32_t code) {
   const Operands operands(registers, places, count);
-  const bool bfloat = (code & kMmaBfloat) != 0;
-  const int depth = (code & kMmaShort) != 0 ? 8 : 16;
-  if ((code & kMmaFloat8) != 0) {
+  if ((code & kMmaHalfSum) != 0) {
+    multiply_half_sum(operands, code);
+  } else if ((code & kMmaFloat8) != 0) {
     multiply_float8(operands, code);
   } else if ((code & kMmaTf32) != 0) {
     multiply_tf32(operands, code);
   } else if ((code & kMmaInt8) != 0) {
     multiply_int8(operands, code);
-  } else if ((code & kMmaHalfSum) != 0) {
-    multiply_half_sum(operands, bfloat, depth);
   } else {
-    multiply(operands, bfloat, depth);
+    multiply(operands, (code & kMmaBfloat) != 0, (code & kMmaShort) != 0 ? 8 : 16);
   }
+}
+
+}  // namespace braid::cpu
+
+extern "C" {
+static void braid_cpu_mma(std::uint8_t* registers, const std::uint32_t* places, std::uint32_t count,
+                          std::uint32_t code) {
+  braid::cpu::multiply_fragments(registers, places, count, code);
 }
 }
 

@@ -34,7 +34,7 @@ RegisterUse register_use(const Instruction& instruction) {
   std::size_t first = 0;
   if (has_result(instruction) && !instruction.operands.empty()) {
     collect(instruction.operands[0], use.writes);
-    first = 1;
+    if (!instruction.entry->updates()) first = 1;
   }
   for (std::size_t i = first; i < instruction.operands.size(); ++i) {
     collect(instruction.operands[i], use.reads);

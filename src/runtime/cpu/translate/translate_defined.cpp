@@ -162,7 +162,7 @@ void Translator::track(const Instruction& i) {
     if (ptx::has_modifier(i, "x2")) addressing = b_.CreateAnd(lanes, b_.getInt32(0xffffU));
     for (std::size_t o = 0; o < i.operands.size(); ++o) {
       const Use how = i.entry->operands[o].use;
-      if (how == Use::kWritten) continue;
+      if (how == Use::kWritten || how == Use::kUpdated) continue;
       check_defined(i.operands[o], is_address(how) ? addressing : lanes,
                     how == Use::kRead ? "write of" : "address from");
     }

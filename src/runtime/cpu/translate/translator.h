@@ -20,6 +20,7 @@
 #include "runtime/cpu/run/mbarrier.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/run/warp_context.h"
+#include "runtime/cpu/run/wgmma.h"
 #include "runtime/cpu/translate/control_flow.h"
 #include "runtime/cpu/translate/shape_analysis.h"
 
@@ -391,6 +392,16 @@ class Translator {
   void op_wmma_memory(const Instruction& i);
   void check_matrix(const MatrixCode& code, ptx::Space space, Value* base, Value* stride,
                     AccessCode::Kind kind);
+  // Warp groups: translate_wgmma.cpp
+  void op_wgmma(const Instruction& i);
+  void op_wgmma_fence(const Instruction& i);
+  void op_wgmma_commit(const Instruction& i);
+  void op_wgmma_wait(const Instruction& i);
+  std::uint32_t wgmma_type(const Instruction& i) const;
+  WgmmaCode wgmma_code(const Instruction& i) const;
+  std::uint32_t place_of_accumulator(const Instruction& i, const Operand& operand);
+  Value* first_lane(const Operand& operand, unsigned bits);
+  Value* lanes_here();
 
   llvm::Module& out_;
   llvm::LLVMContext& llvm_;

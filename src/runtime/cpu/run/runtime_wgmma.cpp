@@ -1,0 +1,159 @@
+// Matrix products of warp groups. A warp's quarter of a product is done when it is issued: operands
+// are read and sums written then, which is one of the orders that a GPU has. As one warp of a group
+// may tell others for all four that operands are no longer needed, once it has waited, the warps of
+// a group wait for each other where they wait for their products.
+
+#include <emmintrin.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/cpu/run/block_runner.h"
+#include "runtime/cpu/run/matrix8.h"
+#include "runtime/cpu/run/mma.h"
+#include "runtime/cpu/run/wgmma.h"
+
+namespace braid::cpu {
+namespace {
+
+/// Lays operands out as fragments of registers, the way of ldmatrix. What is not in the block's
+/// shared memory is left out.
+class Gatherer {
+ public:
+  Gatherer(const WarpContext& context, std::uint64_t descriptor, bool exchanged)
+      : shared_(context.shared),
+        bytes_(context.total_shared),
+        matrix_(descriptor, exchanged),
+        exchanged_(exchanged) {}
+
+  void block(std::uint32_t mn, std::uint32_t part, std::uint8_t* to) {
+    __m128i rows[8];
+    for (std::uint32_t r = 0; r < 8; ++r) {
+      const std::uint32_t at = matrix_.row(mn, part, r);
+      if (at + 16 > bytes_) {
+        outside_ = at;
+        return;
+      }
+      rows[r] = _mm_load_si128(reinterpret_cast<const __m128i*>(shared_ + at));
+    }
+    if (exchanged_) transpose(rows);
+    for (std::uint32_t r = 0; r < 8; ++r)
+      _mm_store_si128(reinterpret_cast<__m128i*>(to) + r, rows[r]);
+  }
+  [[nodiscard]] const WgmmaMatrix& matrix() const { return matrix_; }
+  /// An address that is outside, or 0.
+  [[nodiscard]] std::uint32_t outside() const { return outside_; }
+
+ private:
+  const std::uint8_t* shared_;
+  std::uint32_t bytes_;
+  WgmmaMatrix matrix_;
+  bool exchanged_;
+  std::uint32_t outside_ = 0;
+};
+
+using Message = std::array<char, 160>;
+
+void check_descriptor(BlockRunner::Warp& warp, char name, std::uint64_t descriptor, bool exchanged,
+                      std::uint32_t line) {
+  Message message{};
+  if ((descriptor & ~WgmmaMatrix::kFields) != 0) {
+    std::snprintf(message.data(), message.size(),
+                  "the descriptor of %c, %#llx, has bits that no field has", name,
+                  static_cast<unsigned long long>(descriptor));
+    warp.runner->fail(warp, "bounds", message.data(), line);
+  }
+  if (WgmmaMatrix(descriptor, exchanged).leaves_its_rows()) {
+    std::snprintf(message.data(), message.size(),
+                  "the descriptor of %c, %#llx, is misaligned: 32 bytes of k from its start leave "
+                  "a row of the swizzle",
+                  name, static_cast<unsigned long long>(descriptor));
+    warp.runner->fail(warp, "align", message.data(), line);
+  }
+}
+
+void check_inside(BlockRunner::Warp& warp, char name, std::uint32_t outside, std::uint32_t line) {
+  if (outside == 0) return;
+  Message message{};
+  std::snprintf(message.data(), message.size(),
+                "the descriptor of %c reaches %#x, and the block has %#x bytes of shared memory",
+                name, outside, warp.total_shared);
+  warp.runner->fail(warp, "bounds", message.data(), line);
+}
+
+/// Turns the signs of all elements in a register.
+void negate(std::uint8_t* fragment, std::uint32_t signs) {
+  for (std::size_t l = 0; l < 32; ++l) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, fragment + 4 * l, 4);
+    word ^= signs;
+    std::memcpy(fragment + 4 * l, &word, 4);
+  }
+}
+
+constexpr std::uint32_t kPlacesOfA = 4;
+constexpr std::uint32_t kPlacesOfProduct = 10;
+
+}  // namespace
+}  // namespace braid::cpu
+
+extern "C" {
+
+/// `places` as in multiply_fragments, where those of B, and of A from memory, are scratch. Sums
+/// that are not `kept` start from zero. `lanes`: that run it.
+static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* registers,
+                            const std::uint32_t* places, std::uint64_t a, std::uint64_t b,
+                            std::uint32_t code, std::uint32_t type, std::uint32_t kept,
+                            std::uint32_t lanes, std::uint32_t line) {
+  using namespace braid::cpu;
+  auto* warp = static_cast<BlockRunner::Warp*>(context);
+  warp->runner->check_group(*warp, lanes, line);
+  const WgmmaCode what = WgmmaCode::unpack(code);
+  const std::uint32_t count = what.columns / 8;
+  if (!what.a_in_registers) {
+    check_descriptor(*warp, 'A', a, what.exchanged_a, line);
+    Gatherer from(*context, a, what.exchanged_a);
+    const std::uint32_t first = warp->warp % 4 * 2;
+    for (std::uint32_t r = 0; r < 4; ++r) from.block(first + r % 2, r / 2, registers + places[r]);
+    check_inside(*warp, 'A', from.outside(), line);
+  }
+  check_descriptor(*warp, 'B', b, what.exchanged_b, line);
+  Gatherer from(*context, b, what.exchanged_b);
+  const std::uint32_t signs = (type & kMmaFloat8) != 0 ? 0x80808080U
+                              : (type & kMmaTf32) != 0 ? 0x80000000U
+                                                       : 0x80008000U;
+  const std::uint32_t* of_product = places + kPlacesOfA;
+  for (std::uint32_t n = 0; n < count; ++n, of_product += kPlacesOfProduct) {
+    for (std::uint32_t part = 0; part < 2; ++part) {
+      std::uint8_t* to = registers + of_product[part];
+      from.block(n, part, to);
+      if (what.negated) negate(to, signs);
+    }
+    if (kept != 0) continue;
+    const std::uint32_t sums = (type & kMmaHalfSum) != 0 ? 2 : 4;
+    for (std::uint32_t e = 0; e < sums; ++e) std::memset(registers + of_product[2 + e], 0, 128);
+  }
+  check_inside(*warp, 'B', from.outside(), line);
+  multiply_fragments(registers, places, count, type);
+}
+
+static std::uint32_t braid_cpu_wgmma_wait(braid::cpu::WarpContext* context, std::uint32_t lanes,
+                                          std::uint32_t kind, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  return warp->runner->meet_group(*warp, lanes, static_cast<braid::cpu::BarrierKind>(kind), line);
+}
+
+}  // extern "C"
+
+namespace braid::cpu {
+
+std::span<const RuntimeHelper> wgmma_helpers() {
+  static const std::array kHelpers = {
+      RuntimeHelper{"braid_cpu_wgmma", reinterpret_cast<void*>(&braid_cpu_wgmma)},
+      RuntimeHelper{"braid_cpu_wgmma_wait", reinterpret_cast<void*>(&braid_cpu_wgmma_wait)},
+  };
+  return kHelpers;
+}
+
+}  // namespace braid::cpu

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <cstdlib>
+
+#include "runtime/cpu/translate/translator.h"
+
+// Matrix products of warp groups: wgmma.
+
+namespace braid::cpu {
+
+/// The code of its products for multiply_fragments.
+std::uint32_t Translator::wgmma_type(const Instruction& i) const {
+  const Choices mods(i);
+  if (i.is(Op::kWgmmaTf32)) return kMmaTf32;
+  if (i.is(Op::kWgmmaInt8)) {
+    return kMmaInt8 | (mods.of("s8", 0) == 0 ? kMmaSignedA : 0U) |
+           (mods.of("s8", 1) == 0 ? kMmaSignedB : 0U) | (mods.has("satfinite") ? kMmaSaturate : 0U);
+  }
+  const bool half_sum = mods.of("f16", 0) == 0;
+  if (i.is(Op::kWgmmaFloat8)) {
+    return kMmaFloat8 | (mods.of("e4m3", 0) == 1 ? kMmaE5m2A : 0U) |
+           (mods.of("e4m3", 1) == 1 ? kMmaE5m2B : 0U) | (half_sum ? kMmaHalfSum : 0U);
+  }
+  const bool bfloat = mods.of("f16", 1) == 1;
+  if (bfloat != (mods.of("f16", 2) == 1) || (half_sum && bfloat)) bad(i, "unsupported types");
+  return (bfloat ? kMmaBfloat : 0U) | (half_sum ? kMmaHalfSum : 0U);
+}
+
+WgmmaCode Translator::wgmma_code(const Instruction& i) const {
+  WgmmaCode code;
+  const auto shape =
+      std::find_if(i.modifiers.begin(), i.modifiers.end(),
+                   [](const std::string& modifier) { return modifier.starts_with("m64n"); });
+  const unsigned long columns = std::strtoul(shape->c_str() + 4, nullptr, 10);
+  // Integers have fewer shapes.
+  const bool whole = i.is(Op::kWgmmaInt8) && columns > 32 && columns % 16 != 0;
+  if (columns == 0 || columns > 256 || columns % 8 != 0 || whole) {
+    bad(i, "there is no shape ." + *shape);
+  }
+  code.columns = static_cast<std::uint16_t>(columns);
+  code.a_in_registers = i.operands[1].form == Operand::Form::kVector;
+  const auto constant = [&](std::size_t operand, std::int64_t low, std::int64_t high) {
+    const auto value = static_cast<std::int64_t>(i.operands[operand].bits);
+    if (value != low && value != high) {
+      bad(i, "operand " + std::to_string(operand + 1) + " must be " + std::to_string(low) + " or " +
+                 std::to_string(high));
+    }
+    return value == high;
+  };
+  if (i.operands.size() > 4) code.negated = constant(4, -1, 1) != constant(5, -1, 1);
+  if (!i.is(Op::kWgmma)) return code;
+  // That of A is there where A is in memory.
+  if ((i.operands.size() == 7) != code.a_in_registers) {
+    bad(i, code.a_in_registers ? "expected 7 operands, with A in registers"
+                               : "expected 8 operands, with A in memory");
+  }
+  code.exchanged_a = !code.a_in_registers && constant(6, 0, 1);
+  code.exchanged_b = constant(i.operands.size() - 1, 0, 1);
+  return code;
+}
+
+/// The offset in the register file of a sum. All lanes take part, or the helper ends the kernel.
+std::uint32_t Translator::place_of_accumulator(const Instruction& i, const Operand& operand) {
+  if (!passes_in_slot(operand)) bad(i, "the registers of D must have 32 bits");
+  const auto cached = cache_.find(operand.index);
+  if (cached != cache_.end() && cached->second.dirty) {
+    store_register(operand.index, cached->second.value);
+    cached->second.dirty = false;
+  }
+  return static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(operand.index)]);
+}
+
+/// Of an operand that is the same for all lanes.
+llvm::Value* Translator::first_lane(const Operand& operand, unsigned bits) {
+  if (shapes_.operand_shape(operand).is_uniform()) return read_scalar(operand, bits);
+  return b_.CreateExtractElement(read_lanes(operand, bits), std::uint64_t{0});
+}
+
+llvm::Value* Translator::lanes_here() {
+  Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
+  return mask_bits_ == nullptr ? live : b_.CreateAnd(live, mask_bits_);
+}
+
+void Translator::op_wgmma(const Instruction& i) {
+  if (i.guard >= 0) bad(i, "a predicate is not supported");
+  const std::uint32_t type = wgmma_type(i);
+  const WgmmaCode code = wgmma_code(i);
+  const unsigned count = code.columns / 8;
+  const unsigned sums = (type & kMmaHalfSum) != 0 ? 2 : 4;
+  const auto& d = i.operands[0].elements;
+  const auto& a = i.operands[1].elements;
+  if (d.size() != std::size_t{count} * sums) {
+    bad(i, "expected " + std::to_string(count * sums) + " registers of D, found " +
+               std::to_string(d.size()));
+  }
+  if (code.a_in_registers && a.size() != 4) bad(i, "expected 4 registers of A");
+  std::vector<std::uint32_t> places;
+  for (unsigned e = 0; e < 4; ++e) {
+    places.push_back(code.a_in_registers ? place_of_input(a[e], e) : scratch_place(e));
+  }
+  for (unsigned n = 0; n < count; ++n) {
+    for (unsigned e = 0; e < 2; ++e) places.push_back(scratch_place(4 + 2 * n + e));
+    // They are added to where they lie.
+    for (unsigned e = 0; e < 8; ++e) {
+      places.push_back(e % 4 < sums ? place_of_accumulator(i, d[sums * n + e % 4]) : 0);
+    }
+  }
+  Value* kept = first_lane(i.operands[3], 1);
+  if (i.operands[3].negated) kept = b_.CreateNot(kept);
+  Value* of_a = code.a_in_registers ? b_.getInt64(0) : first_lane(i.operands[1], 64);
+  call("braid_cpu_wgmma", b_.getVoidTy(),
+       {context_, registers_, constant_words(places), of_a, first_lane(i.operands[2], 64),
+        b_.getInt32(code.pack()), b_.getInt32(type), b_.CreateZExt(kept, b_.getInt32Ty()),
+        lanes_here(), b_.getInt32(line_)});
+  for (const Operand& sum : d) cache_.erase(sum.index);
+}
+
+void Translator::op_wgmma_fence(const Instruction& /*i*/) {}
+
+void Translator::op_wgmma_commit(const Instruction& /*i*/) {}
+
+void Translator::op_wgmma_wait(const Instruction& i) {
+  const BarrierKind how = i.guard < 0 ? BarrierKind::kPark : BarrierKind::kSync;
+  parked_ =
+      call("braid_cpu_wgmma_wait", b_.getInt32Ty(),
+           {context_, lanes_here(), b_.getInt32(static_cast<unsigned>(how)), b_.getInt32(line_)});
+}
+
+}  // namespace braid::cpu
