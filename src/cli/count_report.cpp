@@ -8,6 +8,7 @@
 #include "cli/common.h"
 #include "codegen/device_model.h"
 #include "ir/text.h"
+#include "lowering/plan/kernel_estimate.h"
 
 namespace braid::cli {
 
@@ -28,9 +29,12 @@ Json counts_object(const Counts& counts) {
                        {"global_sectors", counts.global_sectors},
                        {"global_bytes", counts.global_bytes},
                        {"peer_bytes", counts.peer_bytes},
+                       {"global_wavefronts", counts.global_wavefronts},
                        {"shared_requests", counts.shared_requests},
                        {"shared_wavefronts", counts.shared_wavefronts},
                        {"bank_conflicts", counts.bank_conflicts},
+                       {"issued_shared_requests", counts.issued_shared_requests},
+                       {"issued_shared_wavefronts", counts.issued_shared_wavefronts},
                        {"atomics", counts.atomics},
                        {"branches", counts.branches},
                        {"divergent_branches", counts.divergent_branches},
