@@ -38,12 +38,18 @@ struct BRAID_API Counts {
   std::uint64_t global_sectors = 0;  ///< that its lanes touch, each once per request
   std::uint64_t global_bytes = 0;    ///< that its lanes ask for
   std::uint64_t peer_bytes = 0;      ///< of those in the memory of other ranks
+  /// Lines of 128 bytes that its lanes touch, or registers that a load fills, where those are more.
+  std::uint64_t global_wavefronts = 0;
 
   // Shared memory: 32 banks of 4 bytes. Lanes of 8 bytes are served 16 at a time, of 16 bytes 8 at
   // a time; each such phase takes as many wavefronts as its busiest bank has different words.
   std::uint64_t shared_requests = 0;
   std::uint64_t shared_wavefronts = 0;
   std::uint64_t bank_conflicts = 0;  ///< wavefronts above one in each phase
+  // The same as a GPU gets them: ptxas joins loads of neighbouring words into one of 16 bytes, and
+  // where lanes 2n and 2n + 1, or 4n and 4n + 2, ask for one place, twice as many are served at a time.
+  std::uint64_t issued_shared_requests = 0;
+  std::uint64_t issued_shared_wavefronts = 0;
 
   std::uint64_t atomics = 0;   ///< operations, one for each lane
   std::uint64_t branches = 0;  ///< conditional ones, of warps
@@ -74,6 +80,9 @@ struct KernelCounts {
   /// Bytes of global memory that a launch cannot do without: each that it reads before it wrote it,
   /// and each that it writes, once; summed over launches.
   std::uint64_t minimum_bytes = 0;
+  /// Bytes of global memory, in whole sectors, that blocks touch, each block by itself; of all
+  /// blocks, by some of them.
+  std::uint64_t block_bytes = 0;
   std::vector<LineCounts> lines;  ///< those that ran, in order
 };
 

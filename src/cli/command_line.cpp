@@ -339,6 +339,15 @@ void add_ptx(CLI::App& app, int* exit_code) {
                     "Say how long a launch takes: the least and the median of --repeat, after one "
                     "more that is not timed");
   add_check_options(*command, &options->checks);
+  PtxAgainst& against = options->against;
+  command->add_option("--against", against.file,
+                      "Another .ptx or .cu file: print its counts beside, launched the same way");
+  command->add_option("--against-entry", against.entry, "Its kernel, where the name is another");
+  command->add_option("--against-grid", against.grid, "Its blocks, where they are others");
+  command->add_option("--against-block", against.block, "Its threads of a block");
+  require_integer(*command->add_option("--against-shared", against.shared,
+                                       "Its bytes of dynamic shared memory"),
+                  0, UINT32_MAX);
   add_cache_dir(*command, &options->cache_dir);
   add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = ptx(*options); });

@@ -78,12 +78,19 @@ struct PlanBuffersOptions {
 };
 [[nodiscard]] int plan_buffers(const PlanBuffersOptions& options);
 
+/// A kernel to compare with; what is not said of its launch is as in the other's.
+struct PtxAgainst {
+  std::string file, entry, grid, block;
+  std::optional<std::uint32_t> shared;
+};
+
 struct PtxOptions {
   std::string file, entry, grid = "1", block = "1", cluster = "1", output, cache_dir;
   std::vector<std::string> args;
   std::uint32_t shared = 0;
   std::uint32_t repeat = 1;  ///< launches
   bool time = false;         ///< each of them
+  PtxAgainst against;
   CheckOptions checks;
   bool json = false;
 };

@@ -8,6 +8,7 @@
 #include "cli/common.h"
 #include "codegen/device_model.h"
 #include "ir/text.h"
+#include "lowering/plan/kernel_estimate.h"
 
 namespace braid::cli {
 
@@ -16,26 +17,40 @@ namespace {
 /// Lines of a kernel in the table.
 constexpr std::size_t kLines = 5;
 
+/// The counts of braid/counts.h but for instructions, by the names that JSON has for them.
+struct NamedCount {
+  std::string_view name;
+  std::uint64_t Counts::*field;
+};
+constexpr NamedCount kNamedCounts[] = {
+    {"lanes", &Counts::lanes},
+    {"global_requests", &Counts::global_requests},
+    {"global_sectors", &Counts::global_sectors},
+    {"global_bytes", &Counts::global_bytes},
+    {"peer_bytes", &Counts::peer_bytes},
+    {"global_wavefronts", &Counts::global_wavefronts},
+    {"shared_requests", &Counts::shared_requests},
+    {"shared_wavefronts", &Counts::shared_wavefronts},
+    {"bank_conflicts", &Counts::bank_conflicts},
+    {"issued_shared_requests", &Counts::issued_shared_requests},
+    {"issued_shared_wavefronts", &Counts::issued_shared_wavefronts},
+    {"atomics", &Counts::atomics},
+    {"branches", &Counts::branches},
+    {"divergent_branches", &Counts::divergent_branches},
+    {"barriers", &Counts::barriers},
+    {"mma_flops", &Counts::mma_flops}};
+
 Json counts_object(const Counts& counts) {
   Json instructions = Json::object();
   for (std::size_t i = 0; i < kInstructionClasses; ++i) {
     instructions.set(std::string(instruction_class_name(static_cast<InstructionClass>(i))),
                      counts.instructions[i]);
   }
-  return Json::object({{"instructions", instructions},
-                       {"lanes", counts.lanes},
-                       {"global_requests", counts.global_requests},
-                       {"global_sectors", counts.global_sectors},
-                       {"global_bytes", counts.global_bytes},
-                       {"peer_bytes", counts.peer_bytes},
-                       {"shared_requests", counts.shared_requests},
-                       {"shared_wavefronts", counts.shared_wavefronts},
-                       {"bank_conflicts", counts.bank_conflicts},
-                       {"atomics", counts.atomics},
-                       {"branches", counts.branches},
-                       {"divergent_branches", counts.divergent_branches},
-                       {"barriers", counts.barriers},
-                       {"mma_flops", counts.mma_flops}});
+  Json object = Json::object({{"instructions", instructions}});
+  for (const NamedCount& count : kNamedCounts) {
+    object.set(std::string(count.name), counts.*count.field);
+  }
+  return object;
 }
 
 /// What a line asks of the memory system, and what it loses.
@@ -125,6 +140,8 @@ std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceM
 
 Json counts_json(const KernelCounts& kernel, const DeviceModel& device) {
   const KernelEstimate estimate = estimate_kernel(kernel, device);
+  Json units = Json::object();
+  for (const UnitTime& unit : estimate.units) units.set(std::string(unit.unit), unit.ns);
   return Json::object({{"kernel", kernel.kernel},
                        {"launches", kernel.launches},
                        {"blocks", kernel.blocks},
@@ -133,7 +150,9 @@ Json counts_json(const KernelCounts& kernel, const DeviceModel& device) {
                        {"minimum_bytes", kernel.minimum_bytes},
                        {"estimate", Json::object({{"device", device.name},
                                                   {"ns", estimate.ns},
-                                                  {"limiter", estimate.limiter}})}});
+                                                  {"launch_ns", device.launch_ns},
+                                                  {"limiter", estimate.limiter},
+                                                  {"unit_ns", std::move(units)}})}});
 }
 
 Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device) {
@@ -151,6 +170,72 @@ Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& de
     list.push_back(std::move(entry));
   }
   return list;
+}
+
+std::string first_to_look_at(const std::vector<KernelCounts>& kernels, const DeviceModel& device) {
+  const KernelCounts* first = nullptr;
+  double most = 0, all = 0;
+  for (const KernelCounts& kernel : kernels) {
+    const double ns = estimate_kernel(kernel, device).ns * static_cast<double>(kernel.launches);
+    all += ns;
+    if (ns <= most) continue;
+    most = ns;
+    first = &kernel;
+  }
+  if (first == nullptr) return "";
+  KernelEstimate estimate = estimate_kernel(*first, device);
+  std::stable_sort(estimate.units.begin(), estimate.units.end(),
+                   [](const UnitTime& a, const UnitTime& b) { return a.ns > b.ns; });
+  const std::string why = estimate.limiter == "launch" || estimate.units.size() < 2
+                              ? "whose work takes less than a launch"
+                              : fmt::format("held by {}: alone {:.1f} us, then {} with {:.1f}",
+                                            estimate.limiter, estimate.units[0].ns / 1e3,
+                                            estimate.units[1].unit, estimate.units[1].ns / 1e3);
+  return fmt::format(
+      "  look at {} first: {:.0f} % of the time of all on {}, {} of {:.1f} us, {}\n", first->kernel,
+      100 * most / all, device.name,
+      first->launches == 1 ? "1 launch" : fmt::format("{} launches", first->launches),
+      estimate.ns / 1e3, why);
+}
+
+std::string comparison_table(const std::pair<std::string, KernelCounts>& a,
+                             const std::pair<std::string, KernelCounts>& b,
+                             const DeviceModel& device) {
+  std::vector<std::vector<std::string>> rows = {{"per launch", a.first, b.first, "second / first"}};
+  const auto add = [&](std::string_view name, double first, double second, std::string_view unit) {
+    if (first == 0 && second == 0) return;
+    const auto text = [&](double value) {
+      return unit.empty() ? fmt::format("{:.0f}", value) : fmt::format("{:.1f}", value);
+    };
+    rows.push_back({fmt::format("{}{}{}", name, unit.empty() ? "" : ", ", unit), text(first),
+                    text(second), first == 0 ? "" : fmt::format("{:.2f}", second / first)});
+  };
+  const auto each = [](const KernelCounts& kernel, std::uint64_t count) {
+    return static_cast<double>(count) /
+           static_cast<double>(std::max<std::uint64_t>(kernel.launches, 1));
+  };
+  add("blocks", each(a.second, a.second.blocks), each(b.second, b.second.blocks), "");
+  add("minimum_bytes", each(a.second, a.second.minimum_bytes),
+      each(b.second, b.second.minimum_bytes), "");
+  const Counts& first = a.second.total;
+  const Counts& second = b.second.total;
+  for (std::size_t i = 0; i < kInstructionClasses; ++i) {
+    add(fmt::format("instructions, {}", instruction_class_name(static_cast<InstructionClass>(i))),
+        each(a.second, first.instructions[i]), each(b.second, second.instructions[i]), "");
+  }
+  for (const NamedCount& count : kNamedCounts) {
+    add(count.name, each(a.second, first.*count.field), each(b.second, second.*count.field), "");
+  }
+  const KernelEstimate first_time = estimate_kernel(a.second, device);
+  const KernelEstimate second_time = estimate_kernel(b.second, device);
+  for (std::size_t i = 0; i < first_time.units.size(); ++i) {
+    add(first_time.units[i].unit, first_time.units[i].ns / 1e3, second_time.units[i].ns / 1e3,
+        "us alone");
+  }
+  add(device.name, first_time.ns / 1e3, second_time.ns / 1e3, "us in all");
+  rows.push_back(
+      {"held by", std::string(first_time.limiter), std::string(second_time.limiter), ""});
+  return format_table(rows);
 }
 
 }  // namespace braid::cli

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "braid/counts.h"
 #include "cli/common.h"
+#include "codegen/device_model.h"
 #include "ir/json_value.h"
-#include "lowering/plan/cost.h"
 
 namespace braid::cli {
 
@@ -27,5 +28,16 @@ void check_sample(const CheckOptions& options, const std::vector<std::string>& o
 [[nodiscard]] Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device);
 /// Of one kernel, without its lines.
 [[nodiscard]] Json counts_json(const KernelCounts& kernel, const DeviceModel& device);
+
+/// A line on the kernel that takes most of the time of all, and what holds it; nothing where no
+/// kernel ran.
+[[nodiscard]] std::string first_to_look_at(const std::vector<KernelCounts>& kernels,
+                                           const DeviceModel& device);
+
+/// The averages of a launch of two kernels under their names, and how much the second has of what
+/// the first has; then the same of the times that parts of the device need.
+[[nodiscard]] std::string comparison_table(const std::pair<std::string, KernelCounts>& a,
+                                           const std::pair<std::string, KernelCounts>& b,
+                                           const DeviceModel& device);
 
 }  // namespace braid::cli

@@ -207,19 +207,13 @@ void print_text(const PtxOptions& options, const PtxReport& report, Device& devi
   if (!options.checks.sanitize.empty()) print_findings(report.findings, report.notes);
 }
 
-}  // namespace
-
-int ptx(const PtxOptions& options) {
+/// Loads the kernel that the options name, and calls `work` with all that a launch needs.
+template <class Work>
+auto with_kernel(const PtxOptions& options, Work work) {
   const Dim3 grid = extent(options.grid, "--grid");
   const Dim3 block = extent(options.block, "--block");
-  std::vector<std::string> others;
-  if (!options.checks.sanitize.empty()) others.emplace_back("--sanitize");
-  if (!options.output.empty()) others.emplace_back("--out");
-  if (options.time) others.emplace_back("--time");
-  check_sample(options.checks, others);
   const LaunchConfig config{grid, block, options.shared, {.cluster = cluster_of(options, grid)}};
-  const DeviceModel* const count_on = count_device(options.checks.count);
-  World world = World::open(world_options(options, count_on != nullptr));
+  World world = World::open(world_options(options, !options.checks.count.empty()));
   Device& device = world.device();
   const KernelImage image = load_kernel(options, device.target());
   const std::string file = input_name(options.file);
@@ -233,18 +227,95 @@ int ptx(const PtxOptions& options) {
   arguments.allocate(device);
 
   const auto stream = device.create_stream(0);
-  const PtxReport report = run(options, config, device, *stream, function, arguments);
-  if (report.error.empty() && !options.output.empty()) arguments.write(*stream, options.output);
+  return work(device, *stream, arguments,
+              run(options, config, device, *stream, function, arguments));
+}
+
+/// What was asked for beside --count that has no place in a comparison.
+void check_against(const PtxOptions& options, const std::vector<std::string>& others) {
+  const PtxAgainst& b = options.against;
+  if (b.file.empty()) {
+    for (const auto& [value, name] :
+         {std::pair(&b.entry, "--against-entry"), std::pair(&b.grid, "--against-grid"),
+          std::pair(&b.block, "--against-block")}) {
+      if (!value->empty()) throw_invalid(name, "says how to launch --against; expected it as well");
+    }
+    return;
+  }
+  if (options.checks.count.empty()) {
+    throw_invalid("--against", "compares counts; expected --count as well");
+  }
+  if (!others.empty()) {
+    throw_invalid("--against",
+                  fmt::format("compares counts alone; expected a run without {}", others.front()));
+  }
+}
+
+/// The same launch of the other kernel, but for what the options say of it.
+PtxOptions other_kernel(const PtxOptions& options) {
+  PtxOptions other = options;
+  const PtxAgainst& b = options.against;
+  other.file = b.file;
+  if (!b.entry.empty()) other.entry = b.entry;
+  if (!b.grid.empty()) other.grid = b.grid;
+  if (!b.block.empty()) other.block = b.block;
+  if (b.shared) other.shared = *b.shared;
+  return other;
+}
+
+KernelCounts count_kernel(const PtxOptions& options) {
+  return with_kernel(options, [&](Device& device, Stream&, PtxArguments&, const PtxReport& report) {
+    if (!report.error.empty()) {
+      throw Error(ErrorCode::kInternal, input_name(options.file), report.error);
+    }
+    return device.counts().at(0);
+  });
+}
+
+int compare(const PtxOptions& options, const DeviceModel& count_on) {
+  const KernelCounts a = count_kernel(options);
+  const PtxOptions other = other_kernel(options);
+  const KernelCounts b = count_kernel(other);
   if (options.json) {
-    print_json(options, report, device, count_on);
-  } else {
-    print_text(options, report, device, count_on);
+    Json document =
+        Json::object({{"counts", counts_json(a, count_on)}, {"against", counts_json(b, count_on)}});
+    if (options.checks.sample) document.set("sampled", true);
+    fmt::print("{}\n", document.indented());
+    return kGood;
   }
-  // A finding says it better.
-  if (!report.error.empty() && report.findings.empty()) {
-    throw Error(ErrorCode::kInternal, file, report.error);
-  }
-  return report.good() ? kGood : kFailed;
+  const auto name = [](const PtxOptions& kernel) {
+    return one_line(fmt::format("{} of {}", kernel.entry, input_name(kernel.file)));
+  };
+  fmt::print("{}{}\n", sample_line({a, b}, options.checks.sample),
+             comparison_table({name(options), a}, {name(other), b}, count_on));
+  return kGood;
+}
+
+}  // namespace
+
+int ptx(const PtxOptions& options) {
+  std::vector<std::string> others;
+  if (!options.checks.sanitize.empty()) others.emplace_back("--sanitize");
+  if (!options.output.empty()) others.emplace_back("--out");
+  if (options.time) others.emplace_back("--time");
+  check_sample(options.checks, others);
+  check_against(options, others);
+  const DeviceModel* const count_on = count_device(options.checks.count);
+  if (!options.against.file.empty()) return compare(options, *count_on);
+  return with_kernel(options, [&](Device& device, Stream& stream, PtxArguments& arguments,
+                                  const PtxReport& report) {
+    if (report.error.empty() && !options.output.empty()) arguments.write(stream, options.output);
+    if (options.json) {
+      print_json(options, report, device, count_on);
+    } else {
+      print_text(options, report, device, count_on);
+    }
+    // A finding says it better.
+    if (!report.error.empty() && report.findings.empty()) {
+      throw Error(ErrorCode::kInternal, input_name(options.file), report.error);
+    }
+    return report.good() ? kGood : kFailed;
+  });
 }
 
 }  // namespace braid::cli

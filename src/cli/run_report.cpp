@@ -92,6 +92,9 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
                report.differing);
   }
   if (!options.checks.sanitize.empty()) print_findings(report.findings, report.notes);
+  if (report.count_on != nullptr) {
+    fmt::print("{}", first_to_look_at(report.counts, *report.count_on));
+  }
 }
 
 void print_json(const Graph& graph, const RunOptions& options, const Bindings& bindings,

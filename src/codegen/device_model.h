@@ -21,6 +21,8 @@ struct DeviceModel {
   double ghz;                     ///< clock of the multiprocessors that f32_tflops is reckoned with
   double launch_ns;               ///< of one kernel
   double barrier_ns;              ///< among the ranks of a P2P domain
+  int load_store_units;           ///< lanes that a multiprocessor's memory accesses take per clock
+  int f64_lanes;                  ///< f64 operations that a multiprocessor begins per clock
   bool reduces_on_links = false;  ///< multimem instructions work: NVLink SHARP
 };
 

@@ -369,6 +369,9 @@ TEST(Run, CountsWhatKernelsDo) {
       run_braid({"run", "-", "--device", "cpu", "--count=H200"}, small_graph().dump());
   ASSERT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("us on H200"));
+  const std::string last = text.out.substr(text.out.rfind('\n', text.out.size() - 2) + 1);
+  EXPECT_THAT(last, testing::ContainsRegex("^  look at [a-z0-9_]+ first: [0-9]+ % of the time of "
+                                           "all on H200, [0-9]+ launches of "));
   const auto document =
       parse(run_braid({"run", "-", "--count", "--json"}, small_graph().dump()).out);
   const json& counts = document["counts"];

@@ -114,6 +114,59 @@ TEST(Ptx, CountsOfASampleSaySo) {
   refused({"--sample", "--count", "--out", directory / "o"}, "expected a run without --out");
 }
 
+TEST(Ptx, TwoKernelsAreCountedSideBySide) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "scale.cu", kScaleKernel);
+  test::write_file(directory / "apart.cu",
+                   R"(extern "C" __global__ void apart(const float* x, float* y, float by, int n) {
+  const int i = (blockIdx.x * blockDim.x + threadIdx.x) * 8;
+  if (i < n) y[i] = by * x[i];
+}
+)");
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> args = {"ptx",     directory / "scale.cu",
+                                     "--entry", "scale",
+                                     "--grid",  "2",
+                                     "--block", "32",
+                                     "--arg",   "zero:f32:1024",
+                                     "--arg",   "zero:f32:1024",
+                                     "--arg",   "f32:0.5",
+                                     "--arg",   "i32:1024"};
+    args.insert(args.end(), more.begin(), more.end());
+    return run_braid(args);
+  };
+  const std::string other = directory / "apart.cu";
+  const auto text = run({"--count=L4", "--against", other, "--against-entry", "apart"});
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("scale of " + std::string(directory / "scale.cu")));
+  EXPECT_THAT(text.out, HasSubstr("apart of " + other));
+  // Two warps, a load and a store each: four sectors of each, or 32.
+  EXPECT_THAT(text.out, testing::ContainsRegex("global_sectors +16 +128 +8.00"));
+  EXPECT_THAT(text.out, testing::ContainsRegex("L4, us in all +[0-9.]+ +[0-9.]+ +[0-9.]+\n"));
+  EXPECT_THAT(text.out, testing::ContainsRegex("held by +launch +launch"));
+  const json document = json::parse(run({"--count", "--json", "--against", other, "--against-entry",
+                                         "apart", "--against-grid", "1", "--against-block", "64"})
+                                        .out);
+  EXPECT_EQ(document["counts"]["blocks"], 2);
+  EXPECT_EQ(document["against"]["blocks"], 1);
+  EXPECT_EQ(document["against"]["counts"]["global_sectors"], 128);
+  EXPECT_GT(document["against"]["estimate"]["ns"], 0);
+
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& why) {
+    const auto result = run(more);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_EQ(result.err, "braid: error: " + why + "\n");
+  };
+  refused({"--against", other}, "--against: compares counts; expected --count as well");
+  refused({"--against", other, "--count", "--time"},
+          "--against: compares counts alone; expected a run without --time");
+  refused({"--count", "--against-grid", "2"},
+          "--against-grid: says how to launch --against; expected it as well");
+  const auto missing = run({"--count", "--against", other});
+  EXPECT_EQ(missing.exit_code, 2) << missing.out;
+  EXPECT_THAT(missing.err, HasSubstr("scale"));
+}
+
 TEST(Ptx, BadArgumentsAreRefused) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "scale.cu", kScaleKernel);

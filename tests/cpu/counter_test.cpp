@@ -257,5 +257,89 @@ TEST(Counter, CountsNothingUnlessAsked) {
   EXPECT_TRUE(bench.device().counts().empty());
 }
 
+/// Loads of one float each from a lane's place in shared memory, %r7 = s + 4 `stride` tid + `from`.
+KernelCounts count_loads(int stride, int from, const std::string& loads, const std::string& index) {
+  return count(kernel(fmt::format(R"(mov.u32 %r4, %tid.x;
+{}
+mul.lo.s32 %r5, %r4, {};
+mov.u32 %r6, s;
+add.s32 %r7, %r6, %r5;
+add.s32 %r7, %r7, {};
+{}
+ret;)",
+                                  index, 4 * stride, from, loads),
+                      ".shared .align 16 .b8 s[8192];"),
+               {1}, {32});
+}
+
+/// Of lanes in a pattern that the text tells, and of one that only the run does.
+class JoinedLoads : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(AnyIndex, JoinedLoads,
+                         ::testing::Values("",
+                                           "mul.lo.s32 %r4, %r4, %r3;\n"
+                                           "div.u32 %r4, %r4, 32;"));
+
+TEST_P(JoinedLoads, OfNeighboursInOneBlockAreOne) {
+  const std::string four = R"(ld.shared.f32 %f1, [%r7];
+ld.shared.f32 %f2, [%r7+8];
+add.f32 %f5, %f1, %f2;
+ld.shared.f32 %f3, [%r7+4];
+ld.shared.f32 %f4, [%r7+12];)";
+  const Counts joined = count_loads(4, 0, four, GetParam()).total;
+  EXPECT_EQ(joined.shared_requests, 4);
+  EXPECT_EQ(joined.shared_wavefronts, 16);  // of four ways each
+  EXPECT_EQ(joined.issued_shared_requests, 1);
+  EXPECT_EQ(joined.issued_shared_wavefronts, 4);  // 512 bytes
+  // Where 16 bytes are not aligned they stay four.
+  const Counts shifted = count_loads(4, 4, four, GetParam()).total;
+  EXPECT_EQ(shifted.issued_shared_requests, 4);
+  EXPECT_EQ(shifted.issued_shared_wavefronts, 16);
+  // All lanes at one place: two phases of 16 lanes instead of four.
+  EXPECT_EQ(count_loads(0, 0, four, GetParam()).total.issued_shared_wavefronts, 2);
+}
+
+TEST_P(JoinedLoads, NothingIsJoinedAcrossAStoreOrAnotherAddress) {
+  const Counts stored = count_loads(2, 0, R"(ld.shared.f32 %f1, [%r7];
+st.shared.f32 [%r7+4096], %f1;
+ld.shared.f32 %f2, [%r7+4];)",
+                                    GetParam())
+                            .total;
+  EXPECT_EQ(stored.issued_shared_requests, 3);
+  const Counts moved = count_loads(2, 0, R"(ld.shared.f32 %f1, [%r7];
+add.s32 %r7, %r7, 16;
+ld.shared.f32 %f2, [%r7+4];)",
+                                   GetParam())
+                           .total;
+  EXPECT_EQ(moved.issued_shared_requests, 2);
+  const Counts pair = count_loads(2, 0, R"(ld.shared.f32 %f1, [%r7];
+ld.shared.f32 %f2, [%r7+4];)",
+                                  GetParam())
+                          .total;
+  EXPECT_EQ(pair.issued_shared_requests, 1);
+  EXPECT_EQ(pair.issued_shared_wavefronts, 2);
+}
+
+TEST(Counter, LinesAndWhatEachBlockTouches) {
+  const auto load = [](int stride, const char* type) {
+    return count(kernel(fmt::format(R"(mov.u32 %r4, %tid.x;
+mul.wide.s32 %rd2, %r4, {};
+add.s64 %rd3, %rd1, %rd2;
+ld.global.{} [%rd3];
+ld.global.{} [%rd3];
+ret;)",
+                                    stride, type, type)),
+                 {3}, {32});
+  };
+  const KernelCounts row = load(4, "f32 %f1,");
+  EXPECT_EQ(row.total.global_wavefronts, 3 * 2);  // one line for each request
+  EXPECT_EQ(row.block_bytes, 3 * 128);            // three blocks read the same
+  EXPECT_EQ(row.minimum_bytes, 128);
+  const KernelCounts apart = load(256, "f32 %f1,");
+  EXPECT_EQ(apart.total.global_wavefronts, 3 * 2 * 32);
+  EXPECT_EQ(apart.block_bytes, 3 * 32 * 32);
+  EXPECT_EQ(load(0, "f32 %f1,").total.global_wavefronts, 3 * 2);
+  EXPECT_EQ(load(0, "v4.f32 {%f1, %f2, %f3, %f4},").total.global_wavefronts, 3 * 2 * 4);
+}
+
 }  // namespace
 }  // namespace braid::cpu_test

@@ -35,28 +35,6 @@ TEST(Cost, CollectivesOrderAsInTheField) {
   EXPECT_THROW((void)collective_ns("magic", 8, 1, h100), Error);
 }
 
-TEST(Cost, AKernelIsHeldByItsSlowestUnit) {
-  const DeviceModel& h100 = *find_device_model("H100");
-  KernelCounts kernel{.launches = 2, .blocks = 2 * 132};
-  EXPECT_EQ(estimate_kernel({}, h100).limiter, "launch");
-  EXPECT_EQ(estimate_kernel(kernel, h100).limiter, "launch");
-  kernel.minimum_bytes = 2 * 3352000000ULL;  // a millisecond of memory each
-  EXPECT_EQ(estimate_kernel(kernel, h100).limiter, "memory");
-  EXPECT_NEAR(estimate_kernel(kernel, h100).ns, 1e6 + h100.launch_ns, 1e3);
-  kernel.total.peer_bytes = 2 * 900000000ULL;  // two of NVLink
-  EXPECT_EQ(estimate_kernel(kernel, h100).limiter, "NVLink");
-  kernel.total.mma_flops = 2ULL * 3 * 989000000000;  // three of the matrix units
-  EXPECT_EQ(estimate_kernel(kernel, h100).limiter, "matrix unit");
-  EXPECT_NEAR(estimate_kernel(kernel, h100).ns, 3e6 + h100.launch_ns, 1e3);
-  kernel.blocks = 2;  // which one multiprocessor has only a share of
-  EXPECT_NEAR(estimate_kernel(kernel, h100).ns, 132 * 3e6 + h100.launch_ns, 1e6);
-  kernel.total.instructions[0] = 2ULL * 1980000000 * 4;  // a second of issuing on one
-  EXPECT_EQ(estimate_kernel(kernel, h100).limiter, "issue");
-  kernel.total.shared_wavefronts = 2ULL * 2 * 1980000000;
-  EXPECT_EQ(estimate_kernel(kernel, h100).limiter, "shared memory");
-  EXPECT_NEAR(estimate_kernel(kernel, h100).ns, 2e9, 1e7);
-}
-
 TEST(Cost, NodesFollowTheRoofline) {
   Graph graph;
   const TensorType type{DType::kBF16, {4096, 4096}};

@@ -239,33 +239,6 @@ double memory_ns(double bytes, std::int64_t blocks, const DeviceModel& device) {
   return bytes / (device.hbm_gbs * std::min(1.0, share));
 }
 
-KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& device) {
-  if (counts.launches == 0) return {device.launch_ns, "launch"};
-  // Of one multiprocessor, per clock: four schedulers issue, shared memory serves a wavefront, and
-  // L2 sends 5120 bytes to 108 of them (NVIDIA A100 whitepaper).
-  constexpr double kIssues = 4;
-  constexpr double kSectorBytes = 32;
-  constexpr double kL2Bytes = 5120.0 / 108;
-  const auto each = [&](std::uint64_t count) {
-    return static_cast<double>(count) / static_cast<double>(counts.launches);
-  };
-  const auto blocks = static_cast<std::int64_t>(counts.blocks / counts.launches);
-  const double clocks =
-      static_cast<double>(std::clamp<std::int64_t>(blocks, 1, device.sms)) * device.ghz;
-  const Counts& c = counts.total;
-  const std::pair<double, std::string_view> units[] = {
-      {memory_ns(each(counts.minimum_bytes), std::max<std::int64_t>(blocks, 1), device), "memory"},
-      {each(c.global_sectors) * kSectorBytes / (kL2Bytes * clocks), "L2"},
-      {each(c.peer_bytes) / device.nvlink_gbs, "NVLink"},
-      {each(c.shared_wavefronts) / clocks, "shared memory"},
-      {each(c.total_instructions()) / (kIssues * clocks), "issue"},
-      {each(c.mma_flops) / (device.f16_tflops * 1e3 * clocks / (device.sms * device.ghz)),
-       "matrix unit"}};
-  const auto& slowest = *std::max_element(std::begin(units), std::end(units));
-  return {device.launch_ns + slowest.first,
-          slowest.first < device.launch_ns ? "launch" : slowest.second};
-}
-
 Bindings max_bindings(const SymbolTable& symbols) {
   Bindings bindings;
   for (const auto& [name, symbol] : symbols) {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "braid/counts.h"
 #include "braid/graph.h"
 #include "codegen/device_model.h"
 #include "codegen/target.h"
@@ -39,16 +38,6 @@ inline constexpr std::string_view kByCopies = "copy_engine";
 /// Nanoseconds that a kernel of `blocks` blocks needs to move `bytes`: one block keeps a few tens
 /// of kilobytes in flight and so draws about twice a multiprocessor's share of the memory rate.
 [[nodiscard]] double memory_ns(double bytes, std::int64_t blocks, const DeviceModel& device);
-
-/// How long a launch takes at least, and what holds it: "memory", "L2", "NVLink", "shared memory",
-/// "issue", "matrix unit", or "launch" when that is more than the work.
-struct KernelEstimate {
-  double ns = 0;  ///< launch included
-  std::string_view limiter;
-};
-/// Of the average launch of a kernel, from its counts. Every unit is taken to run at its peak on
-/// the multiprocessors that the grid fills, and all at once, so that the slowest one decides.
-[[nodiscard]] KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& device);
 
 /// Every symbol at its largest value.
 [[nodiscard]] Bindings max_bindings(const SymbolTable& symbols);

@@ -29,10 +29,10 @@ std::uint32_t busiest_of_ascending(const std::uint64_t* addresses, std::uint32_t
 /// The same of words, whatever the lanes do.
 std::uint32_t busiest_bank(const std::uint64_t* addresses, std::uint32_t lanes,
                            std::uint32_t bytes) {
-  // The different words of each bank, as lists: at most 9 words of 8 lanes.
+  // The different words of each bank, as lists: at most 9 words of 8 lanes, or 5 of 16.
   constexpr std::uint8_t kEnd = 255;
-  std::array<std::uint64_t, 72> words{};
-  std::array<std::uint8_t, 72> next{};
+  std::array<std::uint64_t, 160> words{};
+  std::array<std::uint8_t, 160> next{};
   std::array<std::uint8_t, 32> first{}, in_bank{};
   first.fill(kEnd);
   std::uint8_t size = 0;
@@ -53,12 +53,9 @@ std::uint32_t busiest_bank(const std::uint64_t* addresses, std::uint32_t lanes,
   return most;
 }
 
-}  // namespace
-
-SharedCost shared_cost(const std::uint64_t* addresses, std::uint32_t mask, std::uint32_t bytes) {
-  // Lanes of 8 bytes are served 16 at a time, of 16 bytes 8 at a time.
+SharedCost cost_in_phases(const std::uint64_t* addresses, std::uint32_t mask, std::uint32_t bytes,
+                          std::uint32_t phase_lanes) {
   const unsigned shift = bytes >= 16 ? 4 : bytes >= 8 ? 3 : 2;
-  const std::uint32_t phase_lanes = 128U >> shift;
   std::uint64_t low = 0;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     low |= addresses[std::countr_zero(left)];
@@ -76,11 +73,58 @@ SharedCost shared_cost(const std::uint64_t* addresses, std::uint32_t mask, std::
   return cost;
 }
 
+/// Lanes of 8 bytes are served 16 at a time, of 16 bytes 8 at a time.
+std::uint32_t lanes_of_phase(std::uint32_t bytes) { return bytes >= 16 ? 8 : bytes >= 8 ? 16 : 32; }
+
+}  // namespace
+
+SharedCost shared_cost(const std::uint64_t* addresses, std::uint32_t mask, std::uint32_t bytes) {
+  return cost_in_phases(addresses, mask, bytes, lanes_of_phase(bytes));
+}
+
+IssuedCost issued_cost(const std::uint64_t* addresses, std::uint32_t mask, std::uint32_t bytes,
+                       JoinedLoad joined) {
+  const auto all_lanes = [&](auto holds) {
+    for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+      if (!holds(static_cast<std::uint32_t>(std::countr_zero(left)))) return false;
+    }
+    return true;
+  };
+  if (joined.parts > 1) {
+    const std::uint32_t wide = bytes * joined.parts;
+    const std::uint32_t before = bytes * joined.part;
+    if (all_lanes([&](std::uint32_t lane) { return (addresses[lane] - before) % wide == 0; })) {
+      if (joined.part != 0) return {};
+      bytes = wide;
+    }
+  }
+  const auto in_pairs = [&](std::uint32_t apart) {
+    return all_lanes([&](std::uint32_t lane) {
+      const std::uint32_t other = lane ^ apart;
+      return (mask >> other & 1U) == 0 || addresses[lane] == addresses[other];
+    });
+  };
+  const std::uint32_t lanes = lanes_of_phase(bytes);
+  const bool doubled = lanes < 32 && (in_pairs(1) || in_pairs(2));
+  return {1, cost_in_phases(addresses, mask, bytes, doubled ? 2 * lanes : lanes).wavefronts};
+}
+
 std::uint64_t SectorSet::count() {
   if (ascending_) return size_;
   const auto end = sectors_.begin() + static_cast<std::ptrdiff_t>(size_);
   std::sort(sectors_.begin(), end);
-  return static_cast<std::uint64_t>(std::unique(sectors_.begin(), end) - sectors_.begin());
+  size_ = static_cast<std::size_t>(std::unique(sectors_.begin(), end) - sectors_.begin());
+  ascending_ = true;
+  return size_;
+}
+
+std::uint64_t SectorSet::lines() const {
+  constexpr std::uint64_t kSectors = 4;
+  std::uint64_t lines = 0;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (i == 0 || sectors_[i] / kSectors != sectors_[i - 1] / kSectors) ++lines;
+  }
+  return lines;
 }
 
 }  // namespace braid::cpu

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace braid::cpu {
 
@@ -18,6 +19,29 @@ struct SharedCost {
 [[nodiscard]] SharedCost shared_cost(const std::uint64_t* addresses, std::uint32_t mask,
                                      std::uint32_t bytes);
 
+/// One of 1, 2 or 4 loads of shared memory that ptxas makes one of, where the first lies so that
+/// that one is aligned.
+struct JoinedLoad {
+  std::uint8_t parts = 1, part = 0;
+  /// In four bits.
+  [[nodiscard]] std::uint32_t pack() const {
+    return parts / 2U | static_cast<std::uint32_t>(part) << 2U;
+  }
+  static JoinedLoad unpack(std::uint32_t code) {
+    return {static_cast<std::uint8_t>(1U << (code & 3U)), static_cast<std::uint8_t>(code >> 2U)};
+  }
+};
+
+/// What one access takes as a GPU gets it: the first of joined loads is all of them, the others are
+/// nothing. A phase has twice as many lanes, where all lanes l and l ^ 1, or all l and l ^ 2, that
+/// take part are at one place (NVIDIA on its forum, of bank conflicts of 128-bit loads; a phase
+/// returns 128 bytes).
+struct IssuedCost {
+  std::uint32_t requests = 0, wavefronts = 0;
+};
+[[nodiscard]] IssuedCost issued_cost(const std::uint64_t* addresses, std::uint32_t mask,
+                                     std::uint32_t bytes, JoinedLoad joined = {});
+
 /// The sectors of global memory that the lanes of one access touch.
 class SectorSet {
  public:
@@ -32,8 +56,12 @@ class SectorSet {
       sectors_[size_++] = sector;
     }
   }
-  /// How many different ones.
+  /// How many different ones. They ascend from then on.
   [[nodiscard]] std::uint64_t count();
+  /// Those counted.
+  [[nodiscard]] std::span<const std::uint64_t> all() const { return {sectors_.data(), size_}; }
+  /// Lines of 128 bytes of those counted.
+  [[nodiscard]] std::uint64_t lines() const;
 
  private:
   std::array<std::uint64_t, 64> sectors_;  // NOLINT: only the first `size_` count

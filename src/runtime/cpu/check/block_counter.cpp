@@ -1,5 +1,6 @@
 #include "runtime/cpu/check/block_counter.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -26,7 +27,14 @@ bool is_row(const std::uint64_t* addresses, std::uint64_t bytes) {
   return differences == 0;
 }
 
-std::uint64_t lanes_of(std::uint32_t mask) {
+constexpr std::uint64_t kLineBytes = 128;
+
+/// That a load fills. Copies to shared memory fill none.
+std::uint64_t registers_of(AccessCode code) {
+  return code.kind == AccessCode::kLoad ? (code.bytes + 3U) / 4 : 0;
+}
+
+std::uint64_t lanes_of(std::uint64_t mask) {
   return static_cast<std::uint64_t>(std::popcount(mask));
 }
 
@@ -41,8 +49,22 @@ void BlockCounter::start(LaunchCount& launch, std::uint64_t block) {
   pages_.fill(nullptr);
 }
 
+void BlockCounter::next_block(bool followed) {
+  for (const auto& [number, bits] : sectors_) tally_.sectors += lanes_of(bits);
+  sectors_.clear();
+  followed_ = followed;
+  if (followed) ++tally_.followed;
+}
+
+void BlockCounter::follow(std::uint64_t first_sector, std::uint64_t last_sector) {
+  for (std::uint64_t sector = first_sector; sector <= last_sector; ++sector) {
+    sectors_[sector / 64] |= std::uint64_t{1} << sector % 64;
+  }
+}
+
 void BlockCounter::finish() {
   if (launch_ == nullptr) return;
+  next_block(false);
   launch_->add(tally_, group_);
   launch_ = nullptr;
 }
@@ -94,6 +116,10 @@ void BlockCounter::global_lanes(const std::uint64_t* addresses, std::uint32_t ma
   if (lanes == 0) return;
   ++tally.global_requests;
   tally.global_sectors += sectors.count();
+  if (followed_) {
+    for (const std::uint64_t sector : sectors.all()) follow(sector, sector);
+  }
+  tally.global_wavefronts += std::max(sectors.lines(), registers_of(code));
   tally.global_bytes += lanes * bytes;
   tally.peer_bytes += peers * bytes;
   if (is_atomic(code)) tally.atomics += lanes;
@@ -116,8 +142,11 @@ void BlockCounter::global_row(std::uint64_t base, std::uint32_t step, std::uint3
   LineTally& tally = tally_.lines[line];
   const std::uint64_t bytes = lanes_of(mask) * code.bytes;
   tally.reach(base, end);
+  if (followed_) follow(base / SectorSet::kBytes, (end - 1) / SectorSet::kBytes);
   ++tally.global_requests;
   tally.global_sectors += (end - 1) / SectorSet::kBytes - base / SectorSet::kBytes + 1;
+  tally.global_wavefronts +=
+      std::max((end - 1) / kLineBytes - base / kLineBytes + 1, registers_of(code));
   tally.global_bytes += bytes;
   if (first->piece().rank != launch_->rank()) tally.peer_bytes += bytes;
   if (is_atomic(code)) tally.atomics += lanes_of(mask);
@@ -136,6 +165,9 @@ void BlockCounter::shared_access(const std::uint64_t* addresses, std::uint32_t m
   ++tally.shared_requests;
   tally.shared_wavefronts += cost.wavefronts;
   tally.bank_conflicts += cost.conflicts;
+  const IssuedCost issued = issued_cost(addresses, mask, code.bytes, code.joined);
+  tally.issued_requests += issued.requests;
+  tally.issued_wavefronts += issued.wavefronts;
   if (is_atomic(code)) tally.atomics += lanes_of(mask);
 }
 
@@ -147,6 +179,7 @@ void BlockCounter::multicast_access(const MulticastPlaces& places, std::uint32_t
   ++tally.global_requests;
   tally.global_bytes += bytes;
   tally.global_sectors += (bytes + SectorSet::kBytes - 1) / SectorSet::kBytes;
+  tally.global_wavefronts += std::max((bytes + kLineBytes - 1) / kLineBytes, registers_of(code));
   if (is_atomic(code)) tally.atomics += lanes_of(mask);
   tally.peer_bytes += bytes * (code.kind == AccessCode::kLoad ? 1 : places.size());
   for (const auto& place : places) {

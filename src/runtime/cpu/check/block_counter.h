@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 
 #include "runtime/cpu/check/launch_count.h"
 #include "runtime/cpu/check/sanitizer.h"
@@ -17,6 +18,9 @@ class BlockCounter {
  public:
   /// What comes belongs to this launch, and of a sample to this block.
   void start(LaunchCount& launch, std::uint64_t block);
+  /// What comes belongs to another block. Which sectors of global memory it touches is noted, if
+  /// it is followed.
+  void next_block(bool followed);
   /// Adds what was counted to the launch.
   void finish();
   [[nodiscard]] Tally& tally() { return tally_; }
@@ -36,6 +40,7 @@ class BlockCounter {
  private:
   void global_lanes(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
                     std::uint32_t line);
+  void follow(std::uint64_t first_sector, std::uint64_t last_sector);
   TouchedBytes::Page& page_of(std::uint64_t address) {
     const std::uint64_t number = address / TouchedBytes::kPageBytes;
     // Buffers often lie a power of two of pages apart.
@@ -47,6 +52,8 @@ class BlockCounter {
   LaunchCount* launch_ = nullptr;
   std::size_t group_ = 0;
   Tally tally_;
+  bool followed_ = false;
+  std::unordered_map<std::uint64_t, std::uint64_t> sectors_;  ///< of the block, by 64 of them
   /// Pages of the launch by their number, so that a lock is seldom needed.
   std::array<TouchedBytes::Page*, 128> pages_{};
 };

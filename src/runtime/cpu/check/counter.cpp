@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/cpu/check/access_cost.h"
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/translate/control_flow.h"
 
@@ -92,6 +93,11 @@ KernelCounts Counter::Kernel::counts() const {
                       .blocks = blocks,
                       .blocks_run = blocks_run,
                       .minimum_bytes = minimum_bytes};
+  if (sum.followed != 0) {
+    result.block_bytes =
+        static_cast<std::uint64_t>(static_cast<double>(sum.sectors * SectorSet::kBytes) /
+                                   static_cast<double>(sum.followed) * static_cast<double>(blocks));
+  }
   std::map<std::uint32_t, LineCounts> by_line;
   for (std::size_t b = 0; b < sites.blocks().size(); ++b) {
     const CountSites::Block& block = sites.blocks()[b];

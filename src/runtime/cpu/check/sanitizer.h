@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "braid/device.h"
+#include "runtime/cpu/check/access_cost.h"
 #include "runtime/cpu/check/read_use.h"
 #include "runtime/cpu/check/shadow.h"
 #include "runtime/cpu/check/vector_clock.h"
@@ -31,15 +32,19 @@ struct AccessCode {
   std::uint8_t scope = 0;   ///< as Access::scope
   std::uint8_t bytes = 0;   ///< of one lane
   std::uint8_t unread = 0;  ///< of these at the end: loaded into registers that nothing reads
+  JoinedLoad joined{};
   [[nodiscard]] std::uint32_t pack() const {
     return static_cast<std::uint32_t>(kind) | static_cast<std::uint32_t>(unread) << 3U |
-           static_cast<std::uint32_t>(order) << 8U | static_cast<std::uint32_t>(scope) << 16U |
-           static_cast<std::uint32_t>(bytes) << 24U;
+           static_cast<std::uint32_t>(order) << 8U | joined.pack() << 12U |
+           static_cast<std::uint32_t>(scope) << 16U | static_cast<std::uint32_t>(bytes) << 24U;
   }
   static AccessCode unpack(std::uint32_t code) {
-    return {static_cast<Kind>(code & 7U), static_cast<Order>(code >> 8U & 0xffU),
-            static_cast<std::uint8_t>(code >> 16U & 0xffU), static_cast<std::uint8_t>(code >> 24U),
-            static_cast<std::uint8_t>(code >> 3U & 0x1fU)};
+    return {static_cast<Kind>(code & 7U),
+            static_cast<Order>(code >> 8U & 0xfU),
+            static_cast<std::uint8_t>(code >> 16U & 0xffU),
+            static_cast<std::uint8_t>(code >> 24U),
+            static_cast<std::uint8_t>(code >> 3U & 0x1fU),
+            JoinedLoad::unpack(code >> 12U & 0xfU)};
   }
 };
 

@@ -37,9 +37,12 @@ LineTally& LineTally::operator+=(const LineTally& other) {
   global_sectors += other.global_sectors;
   global_bytes += other.global_bytes;
   peer_bytes += other.peer_bytes;
+  global_wavefronts += other.global_wavefronts;
   shared_requests += other.shared_requests;
   shared_wavefronts += other.shared_wavefronts;
   bank_conflicts += other.bank_conflicts;
+  issued_requests += other.issued_requests;
+  issued_wavefronts += other.issued_wavefronts;
   atomics += other.atomics;
   barriers += other.barriers;
   reach(other.from, other.to);
@@ -51,9 +54,12 @@ LineTally LineTally::scaled(double weight) const {
           .global_sectors = times(global_sectors, weight),
           .global_bytes = times(global_bytes, weight),
           .peer_bytes = times(peer_bytes, weight),
+          .global_wavefronts = times(global_wavefronts, weight),
           .shared_requests = times(shared_requests, weight),
           .shared_wavefronts = times(shared_wavefronts, weight),
           .bank_conflicts = times(bank_conflicts, weight),
+          .issued_requests = times(issued_requests, weight),
+          .issued_wavefronts = times(issued_wavefronts, weight),
           .atomics = times(atomics, weight),
           .barriers = times(barriers, weight),
           .from = from,
@@ -65,9 +71,12 @@ Counts LineTally::counts() const {
           .global_sectors = global_sectors,
           .global_bytes = global_bytes,
           .peer_bytes = peer_bytes,
+          .global_wavefronts = global_wavefronts,
           .shared_requests = shared_requests,
           .shared_wavefronts = shared_wavefronts,
           .bank_conflicts = bank_conflicts,
+          .issued_shared_requests = issued_requests,
+          .issued_shared_wavefronts = issued_wavefronts,
           .atomics = atomics,
           .barriers = barriers};
 }
@@ -105,6 +114,7 @@ std::size_t CountSites::place_of(std::uint32_t line) const {
 void Tally::reset(const CountSites& sites) {
   blocks.assign(sites.blocks().size(), {});
   lines.assign(sites.lines().size(), {});
+  followed = sectors = 0;
 }
 
 Tally Tally::scaled(double weight) const {
@@ -113,12 +123,16 @@ Tally Tally::scaled(double weight) const {
   for (const BlockTally& block : blocks) result.blocks.push_back(block.scaled(weight));
   result.lines.reserve(lines.size());
   for (const LineTally& line : lines) result.lines.push_back(line.scaled(weight));
+  result.followed = times(followed, weight);
+  result.sectors = times(sectors, weight);
   return result;
 }
 
 Tally& Tally::operator+=(const Tally& other) {
   for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] += other.blocks[i];
   for (std::size_t i = 0; i < lines.size(); ++i) lines[i] += other.lines[i];
+  followed += other.followed;
+  sectors += other.sectors;
   return *this;
 }
 

@@ -22,15 +22,18 @@ struct BlockTally {
 };
 
 /// What the accesses and barriers of a line did, as in Counts. Generated code adds to it, to the
-/// four from `shared_requests` on at once.
+/// six from `shared_requests` on at once.
 struct LineTally {
   std::uint64_t global_requests = 0;
   std::uint64_t global_sectors = 0;
   std::uint64_t global_bytes = 0;
   std::uint64_t peer_bytes = 0;
+  std::uint64_t global_wavefronts = 0;
   std::uint64_t shared_requests = 0;
   std::uint64_t shared_wavefronts = 0;
   std::uint64_t bank_conflicts = 0;
+  std::uint64_t issued_requests = 0;
+  std::uint64_t issued_wavefronts = 0;
   std::uint64_t atomics = 0;
   std::uint64_t barriers = 0;
   std::uint64_t from = ~std::uint64_t{0}, to = 0;  ///< where accesses to global memory are
@@ -65,6 +68,9 @@ class CountSites {
 struct Tally {
   std::vector<BlockTally> blocks;
   std::vector<LineTally> lines;
+  // Of blocks whose accesses to global memory are followed.
+  std::uint64_t followed = 0;
+  std::uint64_t sectors = 0;  ///< that each of them touches, by itself
   /// Starts again at zero, for these sites.
   void reset(const CountSites& sites);
   /// Of the same sites.

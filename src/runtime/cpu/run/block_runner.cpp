@@ -41,7 +41,12 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
   warp_count_ = live_warps_ = block_warps_ * block_count_;
   phase_ = {};
   place_blocks(index);
-  if (launch.count != nullptr) counter_.start(*launch.count, index);
+  if (launch.count != nullptr) {
+    counter_.start(*launch.count, index);
+    constexpr std::uint64_t kFollowed = 16;  // about so many, from all parts of the grid
+    const std::uint64_t apart = std::max<std::uint64_t>(1, launch.grid.count() / kFollowed);
+    counter_.next_block(launch.count->sample() != nullptr || index % apart == apart / 2);
+  }
   const bool waits = launch.takes_turns();
   const std::uint32_t needed = waits ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());

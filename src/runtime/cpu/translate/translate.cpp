@@ -33,7 +33,9 @@ Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::
       flow_(function),
       sites_(function, flow_),
       shapes_(module, function, flow_, aligned),
-      b_(out.getContext()) {}
+      b_(out.getContext()) {
+  if (instrumentation.counts) find_joined_loads();
+}
 
 void Translator::bad(const Instruction& instruction, const std::string& why) const {
   ptx::fail(instruction.line, "'" + instruction.full_name() + "': " + why);
@@ -187,6 +189,7 @@ void Translator::emit_body(int index) {
       i += count - 1;
     } else {
       track(instruction);
+      if (instrumentation_.counts) joined_now_ = joined_[i];
       emit(instruction);
     }
   }

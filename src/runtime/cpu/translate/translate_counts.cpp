@@ -1,7 +1,9 @@
 #include <llvm/IR/Constants.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 
 #include "runtime/cpu/check/access_cost.h"
 #include "runtime/cpu/translate/translator.h"
@@ -80,31 +82,96 @@ void Translator::count_access(Address& address, AccessCode code, Value* lanes) {
        b_.getVoidTy(), {context_, to_scratch(0, address_lanes(address)), lanes, packed, place});
 }
 
+/// Loads of shared memory that ptxas joins: neighbouring words of one address register, in one
+/// block, with nothing between them that writes the register or waits or stores. Those of 16 bytes
+/// from a multiple of 16 on, as offsets go; whether the register is one, too, is known when it
+/// runs.
+void Translator::find_joined_loads() {
+  joined_.assign(function_.body.size(), {});
+  struct Load {
+    std::int64_t offset;
+    std::uint32_t at;
+  };
+  std::map<std::pair<int, unsigned>, std::vector<Load>> open;  // by register, and bytes
+  const auto close = [&](std::vector<Load>& loads, unsigned bytes) {
+    std::sort(loads.begin(), loads.end(),
+              [](const Load& a, const Load& b) { return a.offset < b.offset; });
+    for (std::size_t i = 0; i < loads.size();) {
+      std::uint8_t parts = 1;
+      for (std::uint8_t more : {4, 2}) {
+        const auto all = static_cast<std::int64_t>(more) * bytes;
+        const auto last = i + more - 1U;
+        if (parts == 1 && all <= 16 && loads[i].offset % all == 0 && last < loads.size() &&
+            loads[last].offset == loads[i].offset + all - bytes) {
+          parts = more;
+        }
+      }
+      for (std::uint8_t k = 0; k < parts; ++k) joined_[loads[i + k].at] = {parts, k};
+      i += parts;
+    }
+    loads.clear();
+  };
+  for (const Block& block : flow_.blocks()) {
+    for (std::uint32_t i = block.first; i < block.last; ++i) {
+      const Instruction& instruction = function_.body[i];
+      const ptx::Unit unit = ptx::traits(instruction).unit.value_or(ptx::Unit::kMove);
+      const bool plain = instruction.is(ptx::Op::kLd);
+      const bool acts = !plain && (unit == ptx::Unit::kMemory || unit == ptx::Unit::kSync);
+      for (auto& [key, loads] : open) {
+        const auto& writes = register_use(instruction).writes;
+        const bool moves = std::find(writes.begin(), writes.end(), key.first) != writes.end();
+        if (acts || moves) close(loads, key.second);
+      }
+      if (!plain || instruction.guard >= 0) continue;
+      const Access access = parse_access(instruction);
+      const Operand& from = instruction.operands[1];
+      const unsigned bytes = access.count * access.type.total_bits() / 8;
+      if (access.space != ptx::Space::kShared || bytes < 4 || bytes > 8 ||
+          !from.elements[0].is_register()) {
+        continue;
+      }
+      open[{from.elements[0].index, bytes}].push_back({static_cast<std::int64_t>(from.bits), i});
+    }
+    for (auto& [key, loads] : open) close(loads, key.second);
+  }
+}
+
 /// An access to shared memory by lanes that are known, in places that are, but for their base.
 void Translator::count_shared(const Shape& shape, Value* base, AccessCode code,
                               std::uint32_t mask) {
   const bool atomic = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kSwap;
   // Accesses of less than a word may straddle others, depending on where in a word the base is.
   std::array<llvm::Constant*, 4> amounts{};
-  const std::uint32_t step = std::min<std::uint32_t>(code.bytes, 4);
-  for (std::uint32_t start = 0; start < 4; ++start) {
+  const auto amount_at = [&](std::uint64_t base_at, JoinedLoad joined) {
     std::array<std::uint64_t, 32> addresses{};
     for (std::size_t l = 0; l < 32; ++l) {
       constexpr std::uint64_t kOrigin = std::uint64_t{1} << 40U;  // offsets may be negative
-      addresses[l] = kOrigin + start / step * step + static_cast<std::uint64_t>(shape.table[l]);
+      addresses[l] = kOrigin + base_at + static_cast<std::uint64_t>(shape.table[l]);
     }
     const SharedCost cost = shared_cost(addresses.data(), mask, code.bytes);
+    const IssuedCost issued = issued_cost(addresses.data(), mask, code.bytes, joined);
     const std::uint64_t atomics = atomic ? static_cast<std::uint64_t>(std::popcount(mask)) : 0;
-    amounts[start] = llvm::ConstantDataVector::get(
-        llvm_, llvm::ArrayRef<std::uint64_t>({1, cost.wavefronts, cost.conflicts, atomics}));
-  }
+    return llvm::ConstantDataVector::get(
+        llvm_, llvm::ArrayRef<std::uint64_t>({1, cost.wavefronts, cost.conflicts, issued.requests,
+                                              issued.wavefronts, atomics}));
+  };
+  const std::uint32_t step = std::min<std::uint32_t>(code.bytes, 4);
+  for (std::uint32_t start = 0; start < 4; start += step) amounts[start] = amount_at(start, {});
   Value* amount = amounts[0];
   for (std::uint32_t start = step; start < 4; start += step) {
     if (amounts[start] == amounts[0]) continue;
     Value* here = b_.CreateICmpEQ(b_.CreateAnd(base, 3), b_.getInt64(start));
     amount = b_.CreateSelect(here, amounts[start], amount);
   }
-  static_assert(offsetof(LineTally, atomics) == offsetof(LineTally, shared_requests) + 24);
+  if (code.joined.parts > 1) {
+    // The lanes as they are where the first of the joined loads begins at a multiple of their size.
+    const std::uint64_t before = std::uint64_t{code.bytes} * code.joined.part;
+    Value* wide = b_.getInt64(std::uint64_t{code.bytes} * code.joined.parts - 1);
+    Value* offset = b_.CreateAnd(b_.CreateSub(base, b_.getInt64(before)), wide);
+    Value* here = b_.CreateICmpEQ(offset, b_.getInt64(0));
+    amount = b_.CreateSelect(here, amount_at(before, code.joined), amount);
+  }
+  static_assert(offsetof(LineTally, atomics) == offsetof(LineTally, shared_requests) + 40);
   add_to(offsetof(WarpContext, line_tally),
          count_place() * sizeof(LineTally) + offsetof(LineTally, shared_requests), amount);
 }

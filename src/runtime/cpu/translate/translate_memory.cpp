@@ -145,6 +145,7 @@ void Translator::check_load(Address& address, const Access& access,
                             llvm::ArrayRef<Operand> results) {
   if (access.space == Space::kParam) return;
   AccessCode code = access_code(access, AccessCode::kLoad);
+  code.joined = joined_now_;
   // The compiler reads padding along with the values beside it.
   while (!results.empty() && is_unread(results.back())) {
     code.unread = static_cast<std::uint8_t>(code.unread + access.type.total_bits() / 8);

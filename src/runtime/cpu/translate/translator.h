@@ -192,6 +192,7 @@ class Translator {
   std::uint32_t count_place() const;
   void count_access(Address& address, AccessCode code, Value* lanes);
   void count_shared(const Shape& shape, Value* base, AccessCode code, std::uint32_t mask);
+  void find_joined_loads();
 
   // Integer arithmetic: translate_integer.cpp
   void op_add_sub(const Instruction& i);
@@ -412,6 +413,8 @@ class Translator {
   Instrumentation instrumentation_;
   ControlFlow flow_;
   CountSites sites_;
+  std::vector<JoinedLoad> joined_;  ///< of each instruction, where accesses are counted
+  JoinedLoad joined_now_;
   ShapeAnalysis shapes_;
   llvm::IRBuilder<> b_;
 
