@@ -27,6 +27,7 @@ typedef enum braid_status {
   BRAID_TIMEOUT = 3,          /* a wait inside a kernel ran past its deadline */
   BRAID_INTERNAL = 4,         /* a bug in braid */
   BRAID_OUT_OF_MEMORY = 5,    /* of the host */
+  BRAID_CANCELLED = 6,        /* by a callback */
 } braid_status;
 
 typedef struct braid_world_tag* braid_world;
@@ -51,8 +52,13 @@ typedef struct braid_world_options {
   double timeout_s;      /* how long a wait for a peer may take; 0: 30 s on cuda, 120 s on cpu */
   /* Told of what costs speed only. May be null, as all callbacks. */
   void (*warning)(void* context, const char* what);
-  /* Before each kernel that is compiled or taken from the cache; at the end `done == total`. */
-  void (*progress)(void* context, size_t done, size_t total, const char* what);
+  /* Before each kernel that is compiled or taken from the cache; at the end `done == total`. Not 0
+   * cancels. */
+  int (*progress)(void* context, size_t done, size_t total, const char* what);
+  /* Both or neither: where memory comes from that ranks do not share and the caller does not bind.
+   * `allocate` gives memory of the device, 256-byte aligned, or 0. */
+  uint64_t (*allocate)(void* context, int32_t rank, size_t bytes);
+  void (*free)(void* context, int32_t rank, uint64_t address, size_t bytes);
   void* context; /* of the callbacks */
 } braid_world_options;
 
@@ -60,6 +66,15 @@ typedef struct braid_world_options {
 BRAID_API braid_status braid_world_open(const braid_world_options* options, braid_world* world);
 /* The world lives on until its executables, plans and streams are gone, too. */
 BRAID_API braid_status braid_world_destroy(braid_world world);
+
+/* What the executables of a world did since it was opened. Those of a warm server compile nothing.
+ */
+typedef struct braid_metrics {
+  uint64_t kernels_compiled, kernels_from_cache;
+  double compile_ms;
+  uint64_t plans, runs, failures; /* prepared, enqueued, of runs */
+} braid_metrics;
+BRAID_API braid_status braid_world_metrics(braid_world world, braid_metrics* metrics);
 
 /* Lowers and compiles a graph (JSON, NUL-terminated; docs/graph.schema.json), or takes its kernels
  * from the cache, and allocates what it needs. */

@@ -47,7 +47,8 @@ struct BRAID_API Counts {
   std::uint64_t shared_wavefronts = 0;
   std::uint64_t bank_conflicts = 0;  ///< wavefronts above one in each phase
   // The same as a GPU gets them: ptxas joins loads of neighbouring words into one of 16 bytes, and
-  // where lanes 2n and 2n + 1, or 4n and 4n + 2, ask for one place, twice as many are served at a time.
+  // where lanes 2n and 2n + 1, or 4n and 4n + 2, ask for one place, twice as many are served at a
+  // time.
   std::uint64_t issued_shared_requests = 0;
   std::uint64_t issued_shared_wavefronts = 0;
 

@@ -24,6 +24,24 @@ enum class DeviceKind : std::uint8_t {
 /// Reads "", "cuda" or "cpu". Throws kInvalidArgument with what was expected.
 [[nodiscard]] BRAID_API DeviceKind parse_device_kind(std::string_view text);
 
+/// Memory from a pool of the caller's.
+struct Allocator {
+  /// `bytes` of the device's memory for a rank, 256-byte aligned; 0 where none is left.
+  std::function<std::uint64_t(int rank, std::size_t bytes)> allocate;
+  /// Takes it back, with no work in flight that uses it. Must not throw.
+  std::function<void(int rank, std::uint64_t address, std::size_t bytes)> free;
+};
+
+/// What the executables of a world did since it was opened. Those of a warm server compile nothing.
+struct WorldMetrics {
+  std::uint64_t kernels_compiled = 0;    ///< by NVRTC
+  std::uint64_t kernels_from_cache = 0;  ///< and from files of Executable::save
+  double compile_ms = 0;                 ///< in NVRTC
+  std::uint64_t plans = 0;               ///< that were prepared
+  std::uint64_t runs = 0;                ///< that were enqueued
+  std::uint64_t failures = 0;            ///< of runs
+};
+
 /// Where kernels run, and where their compiled forms are kept between processes.
 struct WorldOptions {
   DeviceKind device = DeviceKind::kAny;
@@ -64,9 +82,12 @@ struct WorldOptions {
   /// nothing else ends its kernels, and must not be used again: the error says so. Other groups get
   /// communicators of their own. Without effect where no NCCL is used (docs/architecture.md).
   std::map<std::string, std::vector<void*>, std::less<>> nccl_communicators;
+  /// Of the arenas that ranks do not share and the caller does not bind. Empty: the device's own
+  /// memory. A checked run on cpu needs that.
+  Allocator allocator;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
   /// Called before each kernel that is compiled or taken from the cache, and once when all are
-  /// there (`done == total`).
+  /// there (`done == total`). What it throws ends the compile, and leaves Executable::compile.
   std::function<void(std::size_t done, std::size_t total, std::string_view what)> progress;
   /// Told, on one line, of what costs speed only: a cache directory that is not safe to use. Empty:
   /// the line goes to standard error.
@@ -88,6 +109,8 @@ class BRAID_API World {
   [[nodiscard]] int size() const;                       ///< ranks of all worlds that meet
   [[nodiscard]] const std::vector<int>& ranks() const;  ///< those that live here
   [[nodiscard]] Device& device() const;
+  /// Any thread may ask.
+  [[nodiscard]] WorldMetrics metrics() const;
 
  private:
   friend class Executable;

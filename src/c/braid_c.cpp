@@ -43,6 +43,8 @@ Tables& tables() {
   return all;
 }
 
+struct Cancelled {};
+
 std::string& last_error() {
   thread_local std::string text;
   return text;
@@ -80,6 +82,8 @@ braid_status call(Work work) noexcept {
     return BRAID_OK;
   } catch (const Error& error) {
     return fail(status_of(error.code()), error.what());
+  } catch (const Cancelled&) {
+    return fail(BRAID_CANCELLED, "progress: was told to stop");
   } catch (const std::bad_alloc&) {
     return fail(BRAID_OUT_OF_MEMORY, "out of memory");
   } catch (const std::exception& error) {
@@ -115,7 +119,17 @@ WorldOptions options_of(const braid_world_options* given) {
   }
   if (auto* const progress = given->progress) {
     options.progress = [=](std::size_t done, std::size_t total, std::string_view what) {
-      progress(context, done, total, std::string(what).c_str());
+      if (progress(context, done, total, std::string(what).c_str()) != 0) throw Cancelled();
+    };
+  }
+  if (auto* const allocate = given->allocate) {
+    options.allocator.allocate = [=](int rank, std::size_t bytes) {
+      return allocate(context, rank, bytes);
+    };
+  }
+  if (auto* const free = given->free) {
+    options.allocator.free = [=](int rank, std::uint64_t address, std::size_t bytes) {
+      free(context, rank, address, bytes);
     };
   }
   return options;
@@ -248,6 +262,15 @@ braid_status braid_world_open(const braid_world_options* options, braid_world* w
   });
 }
 braid_status braid_world_destroy(braid_world world) { return destroy(tables().worlds, world); }
+
+braid_status braid_world_metrics(braid_world world, braid_metrics* metrics) {
+  return call([&] {
+    given(metrics, "metrics");
+    const braid::WorldMetrics m = tables().worlds.get(world)->metrics();
+    *metrics = {m.kernels_compiled, m.kernels_from_cache, m.compile_ms, m.plans, m.runs,
+                m.failures};
+  });
+}
 
 braid_status braid_compile(braid_world world, const char* graph_json,
                            braid_executable* executable) {

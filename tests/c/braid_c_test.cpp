@@ -6,7 +6,10 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "braid/braid.h"
@@ -217,6 +220,88 @@ TEST_F(C, DlpackTensorsOfOtherKindsAreRefused) {
   EXPECT_THAT(bad(braid_bind_dlpack(executable_, 0, "x", nullptr)), HasSubstr("is null"));
 }
 
+TEST_F(C, MetricsTellWhatWasDone) {
+  braid_metrics before{};
+  good(braid_world_metrics(world_, &before));
+  EXPECT_GT(before.kernels_compiled + before.kernels_from_cache, 0);
+  EXPECT_EQ(before.runs, 0);
+  const braid_plan plan = prepare(1);
+  for (int i = 0; i < 3; ++i) good(braid_run(executable_, plan, nullptr, 0));
+  good(braid_synchronize(executable_));
+  braid_metrics after{};
+  good(braid_world_metrics(world_, &after));
+  EXPECT_EQ(after.kernels_compiled, before.kernels_compiled);
+  EXPECT_EQ(after.plans, 1);
+  EXPECT_EQ(after.runs, 3);
+  EXPECT_EQ(after.failures, 0);
+  EXPECT_THAT(bad(braid_world_metrics(world_, nullptr)), HasSubstr("metrics: is null"));
+}
+
+TEST_F(C, MemoryOfTheCallersAllocator) {
+  struct Pool {
+    std::map<std::uint64_t, std::size_t> taken;
+    std::size_t bytes = 0;
+    std::uint64_t misaligned = 0;
+    bool empty = false;
+  } pool;
+  options_.context = &pool;
+  options_.allocate = [](void* context, std::int32_t rank, std::size_t bytes) -> std::uint64_t {
+    auto* const mine = static_cast<Pool*>(context);
+    EXPECT_LT(rank, kRanks);
+    if (mine->empty) return 0;
+    void* const memory = std::aligned_alloc(256, (bytes + 511) / 256 * 256);
+    const auto address = reinterpret_cast<std::uint64_t>(memory) + mine->misaligned;
+    mine->taken[address] = bytes;
+    mine->bytes += bytes;
+    return address;
+  };
+  options_.free = [](void* context, std::int32_t, std::uint64_t address, std::size_t bytes) {
+    auto* const mine = static_cast<Pool*>(context);
+    EXPECT_EQ(mine->taken.at(address), bytes);
+    mine->taken.erase(address);
+    std::free(reinterpret_cast<void*>(address - mine->misaligned));  // NOLINT
+  };
+  braid_world world = nullptr;
+  braid_executable executable = nullptr;
+  good(braid_world_open(&options_, &world));
+  good(braid_compile(world, kGraph, &executable));
+  std::swap(executable, executable_);
+  const braid_plan plan = prepare(4);
+  std::int64_t bound = 0;
+  std::int64_t bytes = 0;
+  good(braid_memory_estimate(world, kGraph, &bytes, &bound));
+  EXPECT_GE(pool.bytes, static_cast<std::size_t>(kRanks * bound));
+  alignas(16) Values values{};
+  values.fill(2);
+  const braid_tensor x = tensor(values.data());
+  for (int rank = 0; rank < kRanks; ++rank) good(braid_set_input(executable_, rank, "x", &x));
+  good(braid_run(executable_, plan, nullptr, 0));
+  good(braid_get_output(executable_, 1, "y", values.data(), sizeof values));
+  EXPECT_EQ(values[9], 4);
+  good(braid_executable_destroy(executable_));
+  EXPECT_TRUE(pool.taken.empty());
+
+  const char* const symbol = "T";
+  const std::int64_t rows = 1;
+  for (const auto& [change, what] :
+       {std::pair<void (*)(Pool&), const char*>{[](Pool& p) { p.misaligned = 16; },
+                                                "expected a multiple of 256"},
+        {[](Pool& p) { p.empty = true; }, "allocator: has no"}}) {
+    change(pool);
+    braid_plan none = nullptr;
+    braid_status status = braid_compile(world, kGraph, &executable_);
+    if (status == BRAID_OK) status = braid_prepare(executable_, &symbol, &rows, 1, &none);
+    EXPECT_NE(status, BRAID_OK);
+    EXPECT_THAT(braid_last_error(), HasSubstr(what));
+    EXPECT_TRUE(pool.taken.empty());
+    if (executable_ != nullptr) good(braid_executable_destroy(executable_));
+  }
+  executable_ = executable;
+  good(braid_world_destroy(world));
+  options_.free = nullptr;
+  EXPECT_THAT(bad(braid_world_open(&options_, &world)), HasSubstr("allocator: has one of"));
+}
+
 TEST_F(C, EstimatesAndCallbacks) {
   std::int64_t bytes = 0;
   std::int64_t bound = 0;
@@ -224,18 +309,29 @@ TEST_F(C, EstimatesAndCallbacks) {
   EXPECT_GE(bound, 2 * 4 * kWidth * 4);
   EXPECT_GT(bytes, bound);
   good(braid_memory_estimate(world_, kGraph, &bytes, nullptr));
-  std::size_t told = 0;
+  struct Told {
+    std::size_t calls = 0;
+    std::size_t allowed = 100;
+  } told;
   options_.context = &told;
   options_.progress = [](void* context, std::size_t done, std::size_t total, const char* what) {
     EXPECT_LE(done, total);
     EXPECT_NE(what, nullptr);
-    ++*static_cast<std::size_t*>(context);
+    auto* const mine = static_cast<Told*>(context);
+    return ++mine->calls > mine->allowed ? 1 : 0;
   };
   braid_world world = nullptr;
   braid_executable executable = nullptr;
   good(braid_world_open(&options_, &world));
   good(braid_compile(world, kGraph, &executable));
-  EXPECT_GT(told, 0);
+  EXPECT_GT(told.calls, 0);
+  good(braid_executable_destroy(executable));
+  told = {.calls = 0, .allowed = 0};
+  EXPECT_EQ(braid_compile(world, kGraph, &executable), BRAID_CANCELLED);
+  EXPECT_STREQ(braid_last_error(), "progress: was told to stop");
+  EXPECT_EQ(executable, nullptr);
+  told.allowed = 100;
+  good(braid_compile(world, kGraph, &executable));  // and nothing is the worse for it
   good(braid_executable_destroy(executable));
   good(braid_world_destroy(world));
   EXPECT_STREQ(braid_version(), "0.1.0");

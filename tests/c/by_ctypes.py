@@ -18,7 +18,8 @@ class Options(ctypes.Structure):
                 ("world", ctypes.c_int32), ("threads", ctypes.c_int32),
                 ("cache_dir", ctypes.c_char_p), ("target", ctypes.c_char_p),
                 ("timeout_s", ctypes.c_double), ("warning", ctypes.c_void_p),
-                ("progress", ctypes.c_void_p), ("context", ctypes.c_void_p)]
+                ("progress", ctypes.c_void_p), ("allocate", ctypes.c_void_p),
+                ("free", ctypes.c_void_p), ("context", ctypes.c_void_p)]
 
 
 class Tensor(ctypes.Structure):

@@ -28,18 +28,6 @@
 namespace braid::cli {
 namespace {
 
-const char* name_of(BufferKind kind) {
-  switch (kind) {
-    case BufferKind::kTensor:
-      return "tensor";
-    case BufferKind::kFlags:
-      return "flags";
-    case BufferKind::kScratch:
-      return "scratch";
-  }
-  return "";
-}
-
 Json memory_json(const Program& program) {
   std::vector<Json> buffers(program.arenas.size(), Json::array());
   for (const Buffer& b : program.buffers) {

@@ -68,6 +68,18 @@ std::vector<Access> accesses(const Program& program, const Step& step) {
   return all;
 }
 
+std::string_view name_of(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::kTensor:
+      return "tensor";
+    case BufferKind::kFlags:
+      return "flags";
+    case BufferKind::kScratch:
+      return "scratch";
+  }
+  return "";
+}
+
 int stream_count(const Program& program) {
   int count = 1;
   for (const Step& step : program.steps) count = std::max(count, step.stream + 1);

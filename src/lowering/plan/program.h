@@ -33,6 +33,8 @@ struct Arena {
 /// peers write) are that step's alone and lie in its group's arena; they are zeroed before the
 /// first run and keep their bytes between runs.
 enum class BufferKind : std::uint8_t { kTensor, kFlags, kScratch };
+/// "tensor", "flags", "scratch".
+[[nodiscard]] std::string_view name_of(BufferKind kind);
 
 /// One of the equal chunks that a buffer's first dims are cut into, one for each rank of a group:
 /// that of the rank `shift` after this one, which wraps. So it lies elsewhere on each rank.

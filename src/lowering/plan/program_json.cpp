@@ -49,18 +49,6 @@ std::string_view param_kind(KernelParam::Kind kind) {
   return "";
 }
 
-std::string_view buffer_kind(BufferKind kind) {
-  switch (kind) {
-    case BufferKind::kTensor:
-      return "tensor";
-    case BufferKind::kFlags:
-      return "flags";
-    case BufferKind::kScratch:
-      return "scratch";
-  }
-  return "";
-}
-
 std::string_view step_kind(Step::Kind kind) {
   switch (kind) {
     case Step::Kind::kLaunch:
@@ -170,7 +158,7 @@ class Writer {
     }
     put("{{\"name\": {}, \"kind\": \"{}\", \"dtype\": \"{}\", \"shape\": {}, \"arena\": {}, "
         "\"offset\": {}, \"bytes\": {}, \"first_step\": {}, \"last_step\": {}}}",
-        json_string(b.name), buffer_kind(b.kind), dtype_name(b.type.dtype),
+        json_string(b.name), name_of(b.kind), dtype_name(b.type.dtype),
         json_shape(b.type.shape), b.arena, b.offset, b.bytes, b.first_step, b.last_step);
   }
 

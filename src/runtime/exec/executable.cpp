@@ -122,6 +122,7 @@ Executable::Executable(const World& world, Program program, ProgramCode code) {
   std::vector<RankCard> cards;
   w.take_part([&] {
     check_fits(program, *w.device);
+    w.tallies.add(code);
     impl_ = std::make_unique<Impl>(world.impl_, std::move(program), std::move(code));
     cards = impl_->cards();
   });

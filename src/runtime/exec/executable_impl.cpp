@@ -41,8 +41,8 @@ Executable::Impl::Impl(std::shared_ptr<World::Impl> world_impl, Program plan_of_
       communicators(program, *world->device, world->ranks(), world->nccl_communicators,
                     world->timeout_ns) {
   for (std::size_t local = 0; local < world->ranks().size(); ++local) {
-    ranks.push_back(std::make_unique<RankContext>(*world->device, program, code, heap, local,
-                                                  world->ranks()[local]));
+    ranks.push_back(std::make_unique<RankContext>(*world->device, world->allocator, program, code,
+                                                  heap, local, world->ranks()[local]));
     for (const auto& stream : ranks.back()->streams()) own.push_back(stream.get());
     for (const auto& event : ranks.back()->events()) events.push_back(event.get());
   }
@@ -131,6 +131,7 @@ void Executable::Impl::recover() {
 }
 
 void Executable::Impl::fail() {
+  ++world->tallies.failures;
   has_run = unchecked = false;
   failed = true;
   if (!world->all_here()) return;  // the others do not know of it
@@ -213,6 +214,7 @@ std::shared_ptr<const Executable::Plan::Impl> Executable::Impl::make_plan(
       plan->memory.push_back(std::move(memory));
     }
   }
+  ++world->tallies.plans;
   plan->launches = LaunchPlan(program, plan->bindings, places, world->timeout_ns);
   return plan;
 }
@@ -240,6 +242,7 @@ void Executable::Impl::run(std::span<Stream* const> streams, std::span<Event* co
                                      streams.size(), ranks.size()));
   }
   const std::size_t width = own.size() / ranks.size();
+  ++world->tallies.runs;
   has_run = true;
   unchecked = true;
   const std::lock_guard lock(world->enqueue);

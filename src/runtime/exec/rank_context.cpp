@@ -1,19 +1,66 @@
 #include "runtime/exec/rank_context.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "braid/error.h"
 #include "runtime/exec/bound_tensor.h"
 
 namespace braid {
 namespace {
 
 constexpr std::uint32_t kSharedBytesWithoutOptIn = 48 << 10;
+constexpr std::uint64_t kArenaAlignment = 256;
+
+/// Memory of the caller's allocator.
+class CallersMemory final : public Memory {
+ public:
+  CallersMemory(const Device& device, const Allocator& allocator, int rank, std::size_t bytes)
+      : allocator_(allocator), rank_(rank), bytes_(bytes) {
+    address_ = allocator.allocate(rank, bytes);
+    try {
+      check(device);
+    } catch (const Error&) {
+      if (address_ != 0) allocator.free(rank, address_, bytes);
+      throw;
+    }
+  }
+  CallersMemory(const CallersMemory&) = delete;
+  CallersMemory& operator=(const CallersMemory&) = delete;
+  ~CallersMemory() override { allocator_.free(rank_, address_, bytes_); }
+  [[nodiscard]] std::uint64_t address() const override { return address_; }
+  [[nodiscard]] std::size_t size() const override { return bytes_; }
+
+ private:
+  void check(const Device& device) const {
+    if (address_ == 0) {
+      throw_environment("allocator", fmt::format("has no {} bytes for rank {}", bytes_, rank_));
+    }
+    if (address_ % kArenaAlignment != 0) {
+      throw_invalid("allocator", fmt::format("gave address {:#x}; expected a multiple of {}",
+                                             address_, kArenaAlignment));
+    }
+    try {
+      device.check_memory(rank_, address_, bytes_);
+    } catch (const Error& error) {
+      throw Error(error.code(), "allocator", error.what());
+    }
+  }
+
+  const Allocator& allocator_;
+  int rank_;
+  std::size_t bytes_;
+  std::uint64_t address_ = 0;
+};
 
 }  // namespace
 
-RankContext::RankContext(Device& device, const Program& program, const ProgramCode& code,
-                         const SymmetricHeap& heap, std::size_t local, int rank)
+RankContext::RankContext(Device& device, const Allocator& allocator, const Program& program,
+                         const ProgramCode& code, const SymmetricHeap& heap, std::size_t local,
+                         int rank)
     : device_(device),
+      allocator_(allocator),
       program_(program),
       code_(code),
       heap_(heap),
@@ -75,7 +122,9 @@ void RankContext::clear_marks() {
 void RankContext::allocate(std::size_t arena) {
   if (arenas_[arena] != nullptr || program_.arenas[arena].kind == ArenaKind::kSymmetric) return;
   const auto bytes = static_cast<std::size_t>(program_.arenas[arena].bytes);
-  arenas_[arena] = device_.allocate(rank_, bytes);
+  arenas_[arena] = allocator_.allocate && bytes > 0
+                       ? std::make_unique<CallersMemory>(device_, allocator_, rank_, bytes)
+                       : device_.allocate(rank_, bytes);
   if (program_.arenas[arena].kind == ArenaKind::kState) {
     stream().fill(arenas_[arena]->address(), 0, bytes);
   }

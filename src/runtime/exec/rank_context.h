@@ -2,10 +2,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "braid/device.h"
+#include "braid/device_tensor.h"
+#include "braid/world.h"
 #include "codegen/protocol.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/exec/launch_plan.h"
@@ -18,8 +22,8 @@ namespace braid {
 class RankContext {
  public:
   /// `heap` holds the rank as number `local`. Parameters and io get memory in allocate_unbound().
-  RankContext(Device& device, const Program& program, const ProgramCode& code,
-              const SymmetricHeap& heap, std::size_t local, int rank);
+  RankContext(Device& device, const Allocator& allocator, const Program& program,
+              const ProgramCode& code, const SymmetricHeap& heap, std::size_t local, int rank);
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Stream>>& streams() const { return streams_; }
@@ -61,6 +65,7 @@ class RankContext {
   [[nodiscard]] std::uint64_t address(std::size_t buffer) const;
 
   Device& device_;
+  const Allocator& allocator_;
   const Program& program_;
   const ProgramCode& code_;
   const SymmetricHeap& heap_;

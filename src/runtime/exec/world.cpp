@@ -66,6 +66,13 @@ DeviceKind parse_device_kind(std::string_view text) {
   throw_invalid("device", fmt::format("{} is unknown; expected cpu or cuda", quote(text)));
 }
 
+void Tallies::add(const ProgramCode& code) {
+  for (const CompiledKernel& kernel : code.compiled) {
+    ++(kernel.cache_hit ? kernels_from_cache : kernels_compiled);
+    compile_ms += kernel.compile_ms;
+  }
+}
+
 void check_ranks(const std::string& name, std::int64_t ranks, const Device& device) {
   if (ranks == device.world()) return;
   throw_invalid(name, fmt::format("the graph is a program of {} rank(s), the world has {}", ranks,
@@ -84,6 +91,10 @@ World::Impl::Impl(const WorldOptions& options) : target(options.target) {
     if (std::string problem = cache->problem(); !problem.empty()) warn(options, problem);
   }
   progress = options.progress;
+  allocator = options.allocator;
+  if (static_cast<bool>(allocator.allocate) != static_cast<bool>(allocator.free)) {
+    throw_invalid("allocator", "has one of allocate and free; expected both or none");
+  }
   nccl_communicators = options.nccl_communicators;
 }
 
@@ -196,5 +207,14 @@ World::World(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 int World::size() const { return impl_->device->world(); }
 const std::vector<int>& World::ranks() const { return impl_->ranks(); }
 Device& World::device() const { return *impl_->device; }
+WorldMetrics World::metrics() const {
+  const Tallies& tallies = impl_->tallies;
+  return {tallies.kernels_compiled,
+          tallies.kernels_from_cache,
+          tallies.compile_ms,
+          tallies.plans,
+          tallies.runs,
+          tallies.failures};
+}
 
 }  // namespace braid

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,6 +26,15 @@ class SymmetricBlock;  // symmetric_block.h
 /// Throws kInvalidArgument at `name`, a graph or a program of so many ranks, where the device has
 /// others.
 void check_ranks(const std::string& name, std::int64_t ranks, const Device& device);
+
+/// WorldMetrics while they are counted.
+struct Tallies {
+  std::atomic<std::uint64_t> kernels_compiled = 0, kernels_from_cache = 0, plans = 0, runs = 0,
+                             failures = 0;
+  std::atomic<double> compile_ms = 0;
+
+  void add(const ProgramCode& code);
+};
 
 struct World::Impl {
   /// All but the device.
@@ -52,6 +62,8 @@ struct World::Impl {
   std::uint64_t timeout_ns = 0;  ///< of a wait for a peer
   bool line_info = false;        ///< kernels are compiled with the lines of their text
   Progress progress;
+  Allocator allocator;  ///< the caller's, or empty
+  mutable Tallies tallies;
   decltype(WorldOptions::nccl_communicators) nccl_communicators;  ///< the caller's
   /// Held while a run is enqueued on all ranks. Kernels of one run wait for each other; with those
   /// of two threads' runs between each other, both could wait for room on a GPU that neither

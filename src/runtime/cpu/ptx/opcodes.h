@@ -81,7 +81,16 @@ struct Traits {
 };
 
 /// kTensor: an address with coordinates.
-enum class Use : std::uint8_t { kWritten, kRead, kAddress, kExtent, kConstant, kCarry, kTensor, kUpdated };
+enum class Use : std::uint8_t {
+  kWritten,
+  kRead,
+  kAddress,
+  kExtent,
+  kConstant,
+  kCarry,
+  kTensor,
+  kUpdated
+};
 inline bool is_address(Use use) { return use == Use::kAddress || use == Use::kTensor; }
 
 /// An entry of the table.

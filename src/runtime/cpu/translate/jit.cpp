@@ -150,10 +150,9 @@ Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation)
       [this](llvm::Error error) { state_->take(std::move(error)); });
   state_->helpers = &check(state_->lljit->createJITDylib("braid.helpers"));
   llvm::orc::SymbolMap symbols;
-  for (const auto helpers :
-       {math_helpers(), memory_helpers(), mma_helpers(), matrix_helpers(), wgmma_helpers(),
-        control_helpers(), multimem_helpers(), mbarrier_helpers(), bulk_helpers(),
-        count_helpers()}) {
+  for (const auto helpers : {math_helpers(), memory_helpers(), mma_helpers(), matrix_helpers(),
+                             wgmma_helpers(), control_helpers(), multimem_helpers(),
+                             mbarrier_helpers(), bulk_helpers(), count_helpers()}) {
     for (const RuntimeHelper& helper : helpers) {
       symbols[state_->lljit->mangleAndIntern(helper.name)] = {
           llvm::orc::ExecutorAddr::fromPtr(helper.address), llvm::JITSymbolFlags::Exported};

@@ -36,7 +36,8 @@ llvm::Value* Translator::mbarrier(Address& where, MbarrierCode code, AccessCode 
   return complete;
 }
 
-/// Without a scope it is the cluster's: code that arrives at barriers of other blocks leaves it out.
+/// Without a scope it is the cluster's: code that arrives at barriers of other blocks leaves it
+/// out.
 void Translator::op_mbarrier(const Instruction& i) {
   const Choices mods(i);
   const bool returns = i.entry->has_result();
