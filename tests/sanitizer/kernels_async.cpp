@@ -1,5 +1,7 @@
 // Kernels that copy by the async proxy: bulk and tensor copies, mbarriers and bulk groups.
 
+#include <bit>
+
 #include "sanitizer/kernels.h"
 
 namespace braid::testing {
@@ -275,10 +277,112 @@ extern "C" __global__ void k(const __grid_constant__ Map in, float* out) {
   return kernel;
 }
 
+/// So many bf16, two in the bits of a float.
+std::vector<float> bfloat_pairs(std::size_t count, unsigned seed) {
+  std::vector<float> pairs = random_floats(count / 2, seed);
+  const std::vector<float> low = random_floats(count / 2, seed + 100);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto high = std::bit_cast<std::uint32_t>(pairs[i]) & 0xffff0000U;
+    pairs[i] = std::bit_cast<float>(high | std::bit_cast<std::uint32_t>(low[i]) >> 16U);
+  }
+  return pairs;
+}
+double bfloat(const std::vector<float>& pairs, std::size_t index) {
+  const auto bits = std::bit_cast<std::uint32_t>(pairs[index / 2]);
+  return std::bit_cast<float>(index % 2 == 0 ? bits << 16U : bits & 0xffff0000U);
+}
+
+/// 64 x 64 in K steps of 64 by a ring of two: tensor copies with a swizzle of 128 bytes, ldmatrix
+/// and mma.sync. One warp copies, four multiply.
+KernelCase tensor_gemm() {
+  constexpr std::size_t kDepth = 256;
+  TensorMap map;
+  map.type = TensorMap::Type::kBf16;
+  map.swizzle = TensorMap::Swizzle::k128;
+  map.rank = 2;
+  map.dims = {kDepth, 64};
+  map.strides = {kDepth * 2};
+  map.box = {64, 64};
+  return on_hopper(
+      {"tensor_gemm",
+       R"(
+#define LDMATRIX(r, base, row, chunk) asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at(base) + (row) * 128 + (((chunk) ^ ((row) & 7)) << 4)) : "memory")
+#define MMA(d, a, b0, b1) asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+extern "C" __global__ void k(const __grid_constant__ Map a, const __grid_constant__ Map b, float* out) {
+  __shared__ alignas(1024) unsigned short as[2][64 * 64], bs[2][64 * 64];
+  __shared__ alignas(8) u64 full[2], empty[2];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < 2; ++s) {
+      INIT(&full[s], 1);
+      INIT(&empty[s], 4);
+    }
+    FENCE();
+  }
+  __syncthreads();
+  if (warp == 4) {
+    if (lane != 0) return;
+    for (int step = 0; step < 4; ++step) {
+      const int s = step % 2;
+#if BUG != 2
+      WAIT(&empty[s], (step / 2 + 1) % 2);
+#endif
+      EXPECT(&full[s], 16384);
+      LOAD(as[s], a, step * 64, 0, &full[s]);  // finds 2
+      LOAD(bs[s], b, step * 64, 0, &full[s]);  // finds 2
+    }
+    return;
+  }
+  float sum[8][4] = {};
+  for (int step = 0; step < 4; ++step) {
+    const int s = step % 2;
+#if BUG == 1
+    if (step != 3)
+#endif
+    WAIT(&full[s], step / 2 % 2);
+    for (int kk = 0; kk < 4; ++kk) {
+      unsigned ar[4];
+      LDMATRIX(ar, as[s], warp * 16 + lane % 16, kk * 2 + lane / 16);  // finds 1 // finds 2
+      for (int n = 0; n < 4; ++n) {
+        unsigned br[4];
+        LDMATRIX(br, bs[s], n * 16 + lane % 8 + lane / 16 * 8, kk * 2 + lane / 8 % 2);  // finds 1 // finds 2
+        MMA(sum[2 * n], ar, br[0], br[1]);
+        MMA(sum[2 * n + 1], ar, br[2], br[3]);
+      }
+    }
+    __syncwarp();
+    if (lane == 0) ARRIVE(&empty[s]);
+  }
+  for (int n = 0; n < 8; ++n) {
+    for (int i = 0; i < 4; ++i) {
+      const int row = warp * 16 + lane / 4 + i / 2 * 8;
+      out[row * 64 + n * 8 + lane % 4 * 2 + i % 2] = sum[n][i];
+    }
+  }
+}
+)",
+       {1},
+       {160},
+       {tensor_map(0, map), tensor_map(1, map), output(2)},
+       [] {
+         return Buffers{bfloat_pairs(64 * kDepth, 1), bfloat_pairs(64 * kDepth, 2), zeros(4096)};
+       },
+       [](Buffers& b) {
+         for (std::size_t i = 0; i < 4096; ++i) {
+           double sum = 0;
+           for (std::size_t k = 0; k < kDepth; ++k) {
+             sum += bfloat(b[0], i / 64 * kDepth + k) * bfloat(b[1], i % 64 * kDepth + k);
+           }
+           b[2][i] = static_cast<float>(sum);
+         }
+       },
+       {"race", "race"}});
+}
+
 }  // namespace
 
 std::vector<KernelCase> async_kernels() {
-  return {tensor_transpose(), bulk_ring(), bulk_store(), multicast_pair()};
+  return {tensor_transpose(), bulk_ring(), bulk_store(), multicast_pair(), tensor_gemm()};
 }
 
 }  // namespace braid::testing
