@@ -71,9 +71,9 @@ std::string coordinates(const Box& box) {
 
 std::string load_body(const Box& box, const std::string& to = "shared::cluster") {
   return fmt::format(
-      "@%p0 bra WAIT; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%M], {};"
+      "@%p0 bra WAIT; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%M], {};\n"
       "cp.async.bulk.tensor.{}d.{}.global.tile.mbarrier::complete_tx::bytes "
-      "[%m+{}], [%T, {{{}}}], [%M];"
+      "[%m+{}], [%T, {{{}}}], [%M];\n"
       "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT;",
       box.map.box_bytes(), box.map.rank, to, box.base, coordinates(box));
 }
@@ -81,7 +81,7 @@ std::string load_body(const Box& box, const std::string& to = "shared::cluster")
 std::string store_body(const Box& box, const std::string& form = "cp.async.bulk.tensor",
                        const std::string& op = "") {
   return fmt::format(
-      "@%p0 bra KEEP; {}.{}d.global.shared::cta{}.bulk_group [%T, {{{}}}], [%m+{}];"
+      "@%p0 bra KEEP;\n{}.{}d.global.shared::cta{}.bulk_group [%T, {{{}}}], [%m+{}];\n"
       "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
       form, box.map.rank, op, coordinates(box), box.base);
 }
@@ -370,6 +370,48 @@ TEST(SemanticsTensorCopy, MapsAreMadeByTheKernel) {
   const Bytes tensor = random_bytes(box.map.tensor_bytes(), 7);
   const Result result = run(text(body), box.map, shared, tensor);
   for (u32 k = 0; k < 128; ++k) ASSERT_EQ(result.shared[k], tensor[k / 16 * 128 + k % 16]) << k;
+}
+
+/// What the tensor copy of a kernel comes to.
+Counts counts_of(const Box& box, const std::string& body) {
+  Bench bench = Bench::from_ptx(text(body), {.count = true});
+  const u64 out = bench.upload(Bytes(kShared));
+  const u64 in = bench.upload(Bytes(kShared));
+  TensorMap map = box.map;
+  map.address = bench.upload(Bytes(map.tensor_bytes()));
+  const auto encoded = map.encoded();
+  const void* args[] = {&out, &in, encoded.data()};
+  bench.stream().launch(bench.function(), {{1}, {kThreads}}, args);
+  bench.stream().synchronize();
+  const KernelCounts counts = bench.device().counts().at(0);
+  for (const LineCounts& line : counts.lines) {
+    if (line.instruction.find(".tensor.") != std::string::npos) return line.counts;
+  }
+  return {};
+}
+
+TEST(SemanticsTensorCopy, CountsTheBytesInside) {
+  Box box = small_box();
+  box.map.box = {32, 16};
+  const Counts whole = counts_of(box, load_body(box));
+  // 16 rows of 64 bytes, 32 pieces of 16 to a request.
+  EXPECT_EQ(whole.global_bytes, 1024U);
+  EXPECT_EQ(whole.global_sectors, 32U);
+  EXPECT_EQ(whole.global_requests, 2U);
+  EXPECT_EQ(whole.shared_requests, 2U);
+  EXPECT_EQ(whole.shared_wavefronts, 8U);
+  EXPECT_EQ(whole.bank_conflicts, 0U);
+  // 5 columns of two rows are inside; shared memory gets all of the box.
+  box.at = {59, 62};
+  for (const std::string& body : {load_body(box), store_body(box)}) {
+    const Counts part = counts_of(box, body);
+    EXPECT_EQ(part.global_bytes, 20U);
+    EXPECT_EQ(part.global_sectors, 2U);
+    EXPECT_EQ(part.shared_wavefronts, 8U);
+  }
+  const Counts reduced = counts_of(box, store_body(box, "cp.reduce.async.bulk.tensor", ".add"));
+  EXPECT_EQ(reduced.global_bytes, 20U);
+  EXPECT_EQ(reduced.atomics, 2U);
 }
 
 TEST(SemanticsTensorCopy, RefusesWhatTheManualForbids) {
