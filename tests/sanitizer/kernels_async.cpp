@@ -116,7 +116,7 @@ KernelCase bulk_ring() {
   return on_hopper({"bulk_ring",
                     R"(
 extern "C" __global__ void k(const float* x, float* out) {
-  __shared__ alignas(128) float ring[2][128];
+  __shared__ alignas(128) float ring[2][128], spare[128];
   __shared__ alignas(8) u64 full[2], empty[2];
   if (threadIdx.x == 0) {
     for (int s = 0; s < 2; ++s) {
@@ -146,6 +146,8 @@ extern "C" __global__ void k(const float* x, float* out) {
     }
 #if BUG == 6
     COPY_IN(ring[0], x, 512, &full[0]);  // finds 6
+#elif BUG == 7
+    COPY_IN(spare, x, 512, &full[0]);  // finds 7
 #endif
     return;
   }
@@ -177,7 +179,7 @@ extern "C" __global__ void k(const float* x, float* out) {
                     [](Buffers& b) {
                       for (std::size_t i = 0; i < 6 * 128; ++i) b[1][i % 128] += b[0][i];
                     },
-                    {"race", "race", "deadlock", "race", "race", "race"}});
+                    {"race", "race", "deadlock", "race", "race", "race", "unfinished"}});
 }
 
 /// A tile that is written and copied out again and again.
