@@ -182,7 +182,7 @@ extern "C" __global__ void k(const float* x, float* out) {
                     {"race", "race", "deadlock", "race", "race", "race", "unfinished"}});
 }
 
-/// A tile that is written and copied out again and again.
+/// A tile that is written and copied out again and again, by a thread that fences for all.
 KernelCase bulk_store() {
   return on_hopper({"bulk_store",
                     R"(
@@ -190,11 +190,11 @@ extern "C" __global__ void k(float* out, float* last) {
   __shared__ alignas(128) float tile[128];
   for (int row = 0; row < 4; ++row) {
     tile[threadIdx.x] = row * 1000 + threadIdx.x;  // finds 1 // finds 2
-#if BUG != 3
-    FENCE();
-#endif
     __syncthreads();
     if (threadIdx.x == 0) {
+#if BUG != 3
+      FENCE();
+#endif
       COPY_OUT(out + row * 128, tile, 512);  // finds 3
       COMMIT();
 #if BUG != 1 && BUG != 2
@@ -202,7 +202,7 @@ extern "C" __global__ void k(float* out, float* last) {
 #endif
     }
 #if BUG == 2
-    if (threadIdx.x == 32) DRAIN_READS(0);
+    if (threadIdx.x == 1) DRAIN_READS(0);
 #endif
     __syncthreads();
   }
