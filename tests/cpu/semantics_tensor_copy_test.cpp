@@ -341,6 +341,35 @@ TEST(SemanticsTensorCopy, MulticastReachesTheBlocksOfTheMask) {
   }
 }
 
+/// A stretch of bytes, from the first block of each pair to both.
+TEST(SemanticsBulk, MulticastReachesTheBlocksOfTheMask) {
+  const auto body = [](int mask) {
+    return fmt::format(
+        "@%p0 bra MEET; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%M], 128;"
+        "MEET: barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r8, %cluster_ctarank;"
+        "setp.ne.u32 %p2, %r8, 0; @%p0 bra WAIT; @%p2 bra WAIT; mov.u32 %r9, {};"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+        " [%m+256], [%I+64], 128, [%M], %r9;"
+        "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT;"
+        "barrier.cluster.arrive; barrier.cluster.wait;",
+        mask);
+  };
+  const Bytes shared = random_bytes(kShared, 8);
+  Bytes want = shared;
+  std::copy_n(shared.begin() + 64, 128, want.begin() + 256);
+  const TensorMap map = small_box().map;
+  for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+    const Result result = run(text(body(3)), map, shared, Bytes(8192), checks, 4, {2});
+    for (std::size_t block = 0; block < 4; ++block) {
+      const auto first = result.shared.begin() + static_cast<std::ptrdiff_t>(block * kShared);
+      ASSERT_TRUE(std::equal(want.begin(), want.end(), first)) << block;
+    }
+    EXPECT_TRUE(result.findings.empty()) << result.findings[0].text();
+  }
+  EXPECT_THAT(error_of([&] { run(text(body(4)), map, shared, Bytes(8192), 0, 4, {2}); }),
+              HasSubstr("a multicast to blocks that the cluster does not have (ptx:"));
+}
+
 /// A map that the kernel makes of zeros in shared memory, and copies to global memory.
 TEST(SemanticsTensorCopy, MapsAreMadeByTheKernel) {
   Box box = small_box();
