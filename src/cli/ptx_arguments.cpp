@@ -103,7 +103,7 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
     return make_buffer(kind, rest, name);
   }
   const bool inside = name.find('.') != name.npos;
-  if (inside && (kind == "struct" || kind == "table" || kind == "bytes")) {
+  if (inside && (kind == "struct" || kind == "table" || kind == "bytes" || kind == "tensormap")) {
     throw_invalid(place_, fmt::format("found {} inside of another argument; expected a scalar or "
                                       "a buffer",
                                       quote(kind)));
@@ -111,6 +111,7 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
   if (kind == "struct") return parse_struct(rest, name);
   if (kind == "table") return parse_table(rest, name);
   if (kind == "bytes") return parse_bytes(rest);
+  if (kind == "tensormap") return parse_tensor_map(rest, name);
   if (rest.empty()) {
     throw_invalid(place_, fmt::format("found {}; expected {}", quote(spec), kForms));
   }
@@ -261,14 +262,21 @@ std::vector<std::byte> PtxArguments::random_data(const ElementType& type, std::s
 }
 
 void PtxArguments::check(const Function& function, const std::string& entry,
-                         const std::string& ptx) const {
+                         const std::string& ptx) {
   const std::vector<FunctionParameter> parameters = function.parameters();
   const auto describe = [&](std::size_t p) {
     return fmt::format(".{} {}, {}:{}", parameters[p].type, parameters[p].name, ptx,
                        parameters[p].line);
   };
   for (std::size_t i = 0; i < std::min(values_.size(), parameters.size()); ++i) {
-    const Value& value = values_[i];
+    Value& value = values_[i];
+    if (value.map && parameters[i].bytes == sizeof(std::uint64_t)) {
+      // By its address, then.
+      Buffer holder{.name = fmt::format("arg{}.map", i)};
+      holder.data.resize(TensorMap::kBytes);
+      holder.map = {value.addresses[0].second, *value.map};
+      value = add_buffer(std::move(holder));
+    }
     const std::string place = fmt::format("--arg {}", i);
     const std::size_t bytes = value.bytes.size();
     if (bytes != parameters[i].bytes) {
@@ -305,12 +313,22 @@ void PtxArguments::allocate(Device& device) {
     const std::uint64_t address = buffers_[buffer].memory->address();
     std::memcpy(bytes.data() + offset, &address, sizeof(address));
   };
+  const auto encode = [&](TensorMap map, std::size_t buffer) {
+    map.address = buffers_[buffer].memory->address();
+    const auto bytes = map.encoded();
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
   for (Buffer& buffer : buffers_) {
     for (std::size_t i = 0; i < buffer.addressed.size(); ++i) {
       put(buffer.data, i * sizeof(std::uint64_t), buffer.addressed[i]);
     }
+    if (buffer.map) buffer.data = encode(buffer.map->second, buffer.map->first);
   }
   for (Value& value : values_) {
+    if (value.map) {
+      value.bytes = encode(*value.map, value.addresses[0].second);
+      continue;
+    }
     for (const auto& [offset, buffer] : value.addresses) put(value.bytes, offset, buffer);
   }
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "braid/device.h"
+#include "runtime/tensor_map.h"
 
 namespace braid::cli {
 
@@ -45,14 +48,15 @@ class PtxArguments {
   static constexpr std::string_view kForms =
       "i32:7, f32:0.5, zero:f32:1024, random:f32:1024, poison:f32:1024 (nobody wrote it), "
       "FILE.safetensors:TENSOR, bytes:0a0b0c0d, struct:i32:7,f32:0.5,zero:f32:4 (aligned as in C) "
-      "or table:zero:f32:4,zero:f32:8 (a buffer that holds the addresses of others)";
+      "table:zero:f32:4,zero:f32:8 (a buffer that holds the addresses of others) or "
+      "tensormap:BUFFER:64x32:256:16x8:64B (a tensor map: dims, strides in bytes, box and swizzle)";
 
   /// Throws kInvalidArgument with what was expected.
   PtxArguments(const std::vector<std::string>& specs, std::uint64_t seed);
 
   /// Throws kInvalidArgument unless these are what the parameters take; `ptx`: what errors call
   /// the PTX.
-  void check(const Function& function, const std::string& entry, const std::string& ptx) const;
+  void check(const Function& function, const std::string& entry, const std::string& ptx);
   /// Gives the buffers their memory.
   void allocate(Device& device);
   /// Writes what the buffers hold before a launch.
@@ -67,8 +71,9 @@ class PtxArguments {
     const ElementType* type = nullptr;  ///< null for a table
     std::vector<std::int64_t> shape;
     std::vector<std::byte> data;
-    bool filled = true;                  ///< else nobody wrote it
-    std::vector<std::size_t> addressed;  ///< by a table: numbers of buffers
+    bool filled = true;                                    ///< else nobody wrote it
+    std::vector<std::size_t> addressed;                    ///< by a table: numbers of buffers
+    std::optional<std::pair<std::size_t, TensorMap>> map;  ///< that it holds, of a buffer
     std::unique_ptr<Memory> memory;
   };
   /// What is passed by value.
@@ -79,12 +84,19 @@ class PtxArguments {
     std::vector<std::byte> bytes;
     std::size_t align = 1;
     std::vector<std::pair<std::size_t, std::size_t>> addresses;  ///< offset, number of a buffer
+    std::optional<TensorMap> map;  ///< of the buffer in `addresses`; `bytes` are to hold it
   };
 
   Value parse(std::string_view spec, const std::string& name);
   [[nodiscard]] Value parse_bytes(std::string_view digits) const;
   Value parse_struct(std::string_view fields, const std::string& name);
   Value parse_table(std::string_view entries, const std::string& name);
+  Value parse_tensor_map(std::string_view spec, const std::string& name);
+  std::size_t parse_mapped(std::string_view& spec, const std::string& name);
+  [[nodiscard]] TensorMap parse_tiles(std::string_view spec, const Buffer& buffer) const;
+  template <class T, std::size_t kMost>
+  std::size_t parse_extents(std::string_view text, std::string_view what,
+                            std::array<T, kMost>& out) const;
   [[nodiscard]] Value parse_scalar(const ElementType& type, std::string_view text) const;
   Value add_buffer(Buffer buffer);
   Value make_buffer(std::string_view kind, std::string_view rest, const std::string& name);

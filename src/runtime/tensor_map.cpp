@@ -83,7 +83,13 @@ std::uint64_t TensorMap::box_bytes() const {
 
 std::uint64_t TensorMap::tensor_bytes() const {
   std::uint64_t bytes = dims[0] * element_bytes();
-  for (std::size_t d = 1; d < rank; ++d) bytes += (dims[d] - 1) * strides[d - 1];
+  for (std::size_t d = 1; d < rank; ++d) {
+    std::uint64_t more = 0;
+    if (__builtin_mul_overflow(dims[d] - 1, strides[d - 1], &more) ||
+        __builtin_add_overflow(bytes, more, &bytes)) {
+      return UINT64_MAX;
+    }
+  }
   return bytes;
 }
 

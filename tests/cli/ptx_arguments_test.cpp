@@ -117,6 +117,72 @@ st.global.u16 [%rd3], %h1;
   EXPECT_EQ(past("random:u16:1,zero:u16:1"), "arg0.0");
 }
 
+/// Thread 0 loads a box of 8 x 4 floats at (4, 2) by the tensor map at %rd1; each thread stores
+/// one.
+std::string box_kernel(const std::string& parameter, const std::string& map) {
+  return kernel(parameter + ",\n.param .u64 out", R"(
+.shared .align 128 .b8 tile[128]; .shared .align 8 .b64 full; .reg .pred %p<3>;
+mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra WAIT;
+mbarrier.init.shared.b64 [full], 32; fence.proxy.async.shared::cta;
+)" + map + R"(
+mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [full], 128;
+cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1, {4, 2}], [full];
+WAIT: bar.sync 0; mbarrier.arrive.shared.b64 %rd5, [full];
+AGAIN: mbarrier.try_wait.parity.shared.b64 %p2, [full], 0; @!%p2 bra AGAIN;
+mov.u32 %r2, tile; mad.lo.u32 %r2, %r1, 4, %r2; ld.shared.u32 %r3, [%r2];
+ld.param.u64 %rd2, [out]; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd2, %rd2, %rd3;
+st.global.u32 [%rd2], %r3;
+)");
+}
+
+TEST_F(PtxArgumentsTest, ATensorMapIsPassedByValueOrByAddress) {
+  const std::string by_value =
+      box_kernel(".param .align 64 .b8 m[128]", "mov.b64 %rd4, m; cvta.param.u64 %rd1, %rd4;");
+  const std::string by_address = box_kernel(".param .u64 m", "ld.param.u64 %rd1, [m];");
+  for (const std::string& text : {by_value, by_address}) {
+    for (const std::string strides : {"64", ""}) {
+      const auto result =
+          run(text, {"tensormap:random:i32:256:16x16:" + strides + ":8x4:none", "zero:i32:32"},
+              {"--block", "32", "--sanitize"});
+      ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
+      const auto from = elements<std::int32_t>("arg0", "I32");
+      const auto box = elements<std::int32_t>("arg1", "I32");
+      for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(box[i], from[(2 + i / 8) * 16 + 4 + i % 8]);
+    }
+  }
+  // Of a buffer that another argument has.
+  const std::string twice = box_kernel(".param .u64 x,\n.param .u64 m", "ld.param.u64 %rd1, [m];");
+  EXPECT_EQ(run(twice, {"zero:f32:256", "tensormap:arg0:16x16:64:8x4:none:nan", "zero:i32:32"},
+                {"--block", "32"})
+                .exit_code,
+            0);
+}
+
+TEST_F(PtxArgumentsTest, ATensorMapThatDoesNotFitIsRefused) {
+  const std::string text = kernel(".param .align 64 .b8 m[128]");
+  const auto bad = [&](const std::string& rest, const std::string& why) {
+    const std::string argument = "tensormap:" + rest;
+    refused(text, {argument}, "--arg \"" + argument + "\": " + why);
+  };
+  bad("zero:f32:64:16x8:64:8x4:none",
+      "the tensor has 512 bytes; expected at most the buffer's 256");
+  bad("zero:u8:16:9x4294967296:1099511627760:16x1:none",
+      "the tensor has 18446744073709551615 bytes; expected at most the buffer's 16");
+  bad("zero:f32:64:8x8:36:8x4:none",
+      "dim 1 has a stride of 36 bytes; expected a multiple of 16 bytes below 2^40");
+  bad("zero:f32:64:8x8:32:8x4:16B", "found swizzle \"16B\"; expected none, 32B, 64B or 128B");
+  bad("zero:f32:64:8x8:32:8:none", "found 1 strides and a box of 1 for 2 dims; expected 1 and 2");
+  bad("zero:f32:64:8y8:32:8x4:none", "found dims \"8y8\"; expected 1 to 5 numbers with x between");
+  bad("zero:f32:64:8x8:32:8x4:none:inf",
+      "found \"inf\" behind the swizzle; expected nan or nothing");
+  bad("zero:bool:64:8x8:16:8x4:none", "found a buffer of bool; no tensor map has such elements");
+  bad("arg1:8x8:32:8x4:none", "found \"arg1\"; expected a buffer of an argument before this one");
+  bad("struct:i32:1:8x8", "found \"struct:i32:1\"; expected a buffer");
+  refused(
+      kernel(".param .b32 m"), {"tensormap:zero:f32:64:8x8:32:8x4:none"},
+      "--arg 0: a tensor map has 128 bytes; parameter 0 of 'k' has 4 (.b32 m, " + file_ + ":5)");
+}
+
 TEST_F(PtxArgumentsTest, EveryElementTypeFillsABuffer) {
   const std::string text = kernel(".param .u64 a,\n.param .u64 b,\n.param .u64 c");
   struct Type {

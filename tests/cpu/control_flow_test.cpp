@@ -145,6 +145,38 @@ TEST(ControlFlow, LanesOfOneWarpWaitForEachOther) {
   for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i < 16 ? 1 : 2);
 }
 
+// Odd lanes pass through two blocks, and meet the others where a loop begins that each leaves when
+// it likes.
+TEST(ControlFlow, LanesMeetAtALoopThatTheyLeaveApart) {
+  Bench bench = Bench::from_ptx(R"(.version 9.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u32 n) {
+.reg .b32 %i, %r<9>; .reg .b64 %d<9>; .reg .pred %p<9>;
+ld.param.u64 %d1, [out]; ld.param.u32 %r1, [n];
+mov.u32 %i, %tid.x; mul.wide.u32 %d2, %i, 4; add.u64 %d1, %d1, %d2; mov.u32 %r2, 0;
+and.b32 %r3, %i, 1; setp.eq.u32 %p0, %r3, 0; @%p0 bra LOOP;
+add.u32 %r2, %r2, 100; setp.ne.u32 %p1, %r1, 0; @%p1 bra LOOP;
+add.u32 %r2, %r2, 1000;
+LOOP: add.u32 %r2, %r2, 1; rem.u32 %r4, %r2, 7; setp.ne.u32 %p2, %r4, 0; @%p2 bra LOOP;
+st.global.u32 [%d1], %r2;
+ret;
+}
+)");
+  for (const int n : {0, 1}) {
+    const std::uint64_t out = bench.upload(std::vector<int>(64, -1));
+    bench.run({1}, {64}, 0, out, n);
+    const auto got = bench.download<int>(out, 64);
+    for (int i = 0; i < 64; ++i) {
+      int want = i % 2 == 0 ? 0 : n != 0 ? 100 : 1100;
+      do {
+        ++want;
+      } while (want % 7 != 0);
+      ASSERT_EQ(got[static_cast<std::size_t>(i)], want) << i << " n " << n;
+    }
+  }
+}
+
 TEST(ControlFlow, UnsignedIndexBelowZeroIsGuarded) {
   Bench bench(
       R"(extern "C" __global__ void k(int* o, const int* a, unsigned n) { unsigned i = threadIdx.x;

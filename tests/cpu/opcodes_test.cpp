@@ -148,7 +148,7 @@ Tensor copies are those of tiles: not there are `im2col`, gathers and scatters. 
 128 bytes. Not there are `wgmma` of b1 and of sparse matrices, `tcgen05`, sparse and block-scaled `mma`, textures
 and surfaces, `alloca`, indirect calls, and stochastic rounding. Registers of 128 bits are moved, loaded, stored
 and exchanged. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`) do nothing, and fences between
-proxies need not.
+proxies are for the sanitizer.
 
 ## Special registers
 

@@ -71,9 +71,9 @@ std::string coordinates(const Box& box) {
 
 std::string load_body(const Box& box, const std::string& to = "shared::cluster") {
   return fmt::format(
-      "@%p0 bra WAIT; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%M], {};"
+      "@%p0 bra WAIT; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%M], {};\n"
       "cp.async.bulk.tensor.{}d.{}.global.tile.mbarrier::complete_tx::bytes "
-      "[%m+{}], [%T, {{{}}}], [%M];"
+      "[%m+{}], [%T, {{{}}}], [%M];\n"
       "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT;",
       box.map.box_bytes(), box.map.rank, to, box.base, coordinates(box));
 }
@@ -81,7 +81,7 @@ std::string load_body(const Box& box, const std::string& to = "shared::cluster")
 std::string store_body(const Box& box, const std::string& form = "cp.async.bulk.tensor",
                        const std::string& op = "") {
   return fmt::format(
-      "@%p0 bra KEEP; {}.{}d.global.shared::cta{}.bulk_group [%T, {{{}}}], [%m+{}];"
+      "@%p0 bra KEEP;\n{}.{}d.global.shared::cta{}.bulk_group [%T, {{{}}}], [%m+{}];\n"
       "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
       form, box.map.rank, op, coordinates(box), box.base);
 }
@@ -341,6 +341,35 @@ TEST(SemanticsTensorCopy, MulticastReachesTheBlocksOfTheMask) {
   }
 }
 
+/// A stretch of bytes, from the first block of each pair to both.
+TEST(SemanticsBulk, MulticastReachesTheBlocksOfTheMask) {
+  const auto body = [](int mask) {
+    return fmt::format(
+        "@%p0 bra MEET; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%M], 128;"
+        "MEET: barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r8, %cluster_ctarank;"
+        "setp.ne.u32 %p2, %r8, 0; @%p0 bra WAIT; @%p2 bra WAIT; mov.u32 %r9, {};"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+        " [%m+256], [%I+64], 128, [%M], %r9;"
+        "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT;"
+        "barrier.cluster.arrive; barrier.cluster.wait;",
+        mask);
+  };
+  const Bytes shared = random_bytes(kShared, 8);
+  Bytes want = shared;
+  std::copy_n(shared.begin() + 64, 128, want.begin() + 256);
+  const TensorMap map = small_box().map;
+  for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+    const Result result = run(text(body(3)), map, shared, Bytes(8192), checks, 4, {2});
+    for (std::size_t block = 0; block < 4; ++block) {
+      const auto first = result.shared.begin() + static_cast<std::ptrdiff_t>(block * kShared);
+      ASSERT_TRUE(std::equal(want.begin(), want.end(), first)) << block;
+    }
+    EXPECT_TRUE(result.findings.empty()) << result.findings[0].text();
+  }
+  EXPECT_THAT(error_of([&] { run(text(body(4)), map, shared, Bytes(8192), 0, 4, {2}); }),
+              HasSubstr("a multicast to blocks that the cluster does not have (ptx:"));
+}
+
 /// A map that the kernel makes of zeros in shared memory, and copies to global memory.
 TEST(SemanticsTensorCopy, MapsAreMadeByTheKernel) {
   Box box = small_box();
@@ -370,6 +399,48 @@ TEST(SemanticsTensorCopy, MapsAreMadeByTheKernel) {
   const Bytes tensor = random_bytes(box.map.tensor_bytes(), 7);
   const Result result = run(text(body), box.map, shared, tensor);
   for (u32 k = 0; k < 128; ++k) ASSERT_EQ(result.shared[k], tensor[k / 16 * 128 + k % 16]) << k;
+}
+
+/// What the tensor copy of a kernel comes to.
+Counts counts_of(const Box& box, const std::string& body) {
+  Bench bench = Bench::from_ptx(text(body), {.count = true});
+  const u64 out = bench.upload(Bytes(kShared));
+  const u64 in = bench.upload(Bytes(kShared));
+  TensorMap map = box.map;
+  map.address = bench.upload(Bytes(map.tensor_bytes()));
+  const auto encoded = map.encoded();
+  const void* args[] = {&out, &in, encoded.data()};
+  bench.stream().launch(bench.function(), {{1}, {kThreads}}, args);
+  bench.stream().synchronize();
+  const KernelCounts counts = bench.device().counts().at(0);
+  for (const LineCounts& line : counts.lines) {
+    if (line.instruction.find(".tensor.") != std::string::npos) return line.counts;
+  }
+  return {};
+}
+
+TEST(SemanticsTensorCopy, CountsTheBytesInside) {
+  Box box = small_box();
+  box.map.box = {32, 16};
+  const Counts whole = counts_of(box, load_body(box));
+  // 16 rows of 64 bytes, 32 pieces of 16 to a request.
+  EXPECT_EQ(whole.global_bytes, 1024U);
+  EXPECT_EQ(whole.global_sectors, 32U);
+  EXPECT_EQ(whole.global_requests, 2U);
+  EXPECT_EQ(whole.shared_requests, 2U);
+  EXPECT_EQ(whole.shared_wavefronts, 8U);
+  EXPECT_EQ(whole.bank_conflicts, 0U);
+  // 5 columns of two rows are inside; shared memory gets all of the box.
+  box.at = {59, 62};
+  for (const std::string& body : {load_body(box), store_body(box)}) {
+    const Counts part = counts_of(box, body);
+    EXPECT_EQ(part.global_bytes, 20U);
+    EXPECT_EQ(part.global_sectors, 2U);
+    EXPECT_EQ(part.shared_wavefronts, 8U);
+  }
+  const Counts reduced = counts_of(box, store_body(box, "cp.reduce.async.bulk.tensor", ".add"));
+  EXPECT_EQ(reduced.global_bytes, 20U);
+  EXPECT_EQ(reduced.atomics, 2U);
 }
 
 TEST(SemanticsTensorCopy, RefusesWhatTheManualForbids) {

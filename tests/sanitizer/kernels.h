@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "braid/dim3.h"
+#include "runtime/tensor_map.h"
 
 namespace braid::testing {
 
@@ -14,15 +16,19 @@ namespace braid::testing {
 using Buffers = std::vector<std::vector<float>>;
 
 struct Argument {
-  int buffer = -1;         ///< index, or -1 for a scalar
-  std::int64_t value = 0;  ///< of a scalar
-  bool poisoned = false;   ///< nobody writes the buffer before the kernel
-  int rank = 0;            ///< whose memory holds the buffer
-  bool own_rank = false;   ///< the scalar is the rank that runs the kernel
+  int buffer = -1;                    ///< index, or -1 for a scalar
+  std::int64_t value = 0;             ///< of a scalar
+  bool poisoned = false;              ///< nobody writes the buffer before the kernel
+  int rank = 0;                       ///< whose memory holds the buffer
+  bool own_rank = false;              ///< the scalar is the rank that runs the kernel
+  std::optional<TensorMap> map = {};  ///< by which the kernel has the buffer
 };
 inline Argument buffer(int index, int rank = 0) { return {index, 0, false, rank}; }
 inline Argument output(int index, int rank = 0) { return {index, 0, true, rank}; }
 inline Argument scalar(std::int64_t value) { return {-1, value, false}; }
+inline Argument tensor_map(int index, const TensorMap& map) {
+  return {index, 0, false, 0, false, map};
+}
 inline Argument own_rank() { return {-1, 0, false, 0, true}; }
 
 /// A kernel "k" with twins: `source` is compiled with BUG 0 (right), 1, 2, ...
@@ -38,6 +44,8 @@ struct KernelCase {
   /// Undoes an order that nobody promised, before results are compared.
   std::function<void(Buffers&)> canonical = nullptr;
   std::string note;  ///< part of one of the right kernel's notes; empty where it has none
+  std::string target = "sm_80";
+  Dim3 cluster = {};
 };
 inline void PrintTo(const KernelCase& kernel, std::ostream* out) { *out << kernel.name; }
 

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -44,7 +45,7 @@ Outcome run(const KernelCase& kernel, int bug) {
   // The line numbers stay: the first line of each source is empty.
   const std::string text = fmt::format("#define BUG {}{}", bug, kernel.source);
   const auto compiled =
-      compile_kernel({"k", text}, Target::parse(device.target()), nullptr, /*line_info=*/true);
+      compile_kernel({"k", text}, Target::parse(kernel.target), nullptr, /*line_info=*/true);
   std::vector<std::unique_ptr<Module>> modules;
   std::vector<std::unique_ptr<Memory>> memory;
   std::vector<std::unique_ptr<Stream>> streams;
@@ -56,6 +57,7 @@ Outcome run(const KernelCase& kernel, int bug) {
     return *streams[static_cast<std::size_t>(rank)];
   };
   std::vector<std::uint64_t> words;
+  std::vector<std::array<std::byte, TensorMap::kBytes>> maps(kernel.arguments.size());
   Outcome outcome;
   outcome.buffers = kernel.buffers();
   for (const Argument& argument : kernel.arguments) {
@@ -66,6 +68,12 @@ Outcome run(const KernelCase& kernel, int bug) {
     auto& data = outcome.buffers[static_cast<std::size_t>(argument.buffer)];
     memory.push_back(device.allocate(argument.rank, data.size() * sizeof(float)));
     words.push_back(memory.back()->address());
+    if (argument.map) {
+      TensorMap map = *argument.map;
+      map.address = words.back();
+      EXPECT_EQ(map.problem(), std::nullopt);
+      maps[words.size() - 1] = map.encoded();
+    }
     if (!argument.poisoned) {
       stream_of(argument.rank)
           .copy_from_host(words.back(), data.data(), data.size() * sizeof(float));
@@ -76,10 +84,12 @@ Outcome run(const KernelCase& kernel, int bug) {
     std::vector<const void*> pointers;
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (kernel.arguments[i].own_rank) words[i] = static_cast<std::uint64_t>(rank);
-      pointers.push_back(&words[i]);
+      const bool mapped = kernel.arguments[i].map.has_value();
+      pointers.push_back(mapped ? static_cast<const void*>(maps[i].data()) : &words[i]);
     }
     Module& module = *modules[static_cast<std::size_t>(rank)];
-    stream_of(rank).launch(module.function("k"), {kernel.grid, kernel.block}, pointers);
+    stream_of(rank).launch(module.function("k"),
+                           {kernel.grid, kernel.block, 0, {.cluster = kernel.cluster}}, pointers);
   }
   for (const auto& stream : streams) {
     try {

@@ -29,6 +29,10 @@ std::string_view verb(AccessCode::Kind kind) {
       return "cp.async read";
     case AccessCode::kCopyTo:
       return "cp.async write";
+    case AccessCode::kBulkFrom:
+      return "bulk copy's read";
+    case AccessCode::kBulkTo:
+      return "bulk copy's write";
   }
   return "";
 }

@@ -52,6 +52,7 @@ void Sanitizer::remove_memory(std::uint64_t address) {
   const auto found = regions_.find(address);
   if (found == regions_.end()) return;
   told_.erase(told_.lower_bound(address), told_.lower_bound(address + found->second.bytes));
+  phases_.erase(phases_.lower_bound(address), phases_.lower_bound(address + found->second.bytes));
   regions_.erase(found);
 }
 
@@ -210,6 +211,7 @@ void Sanitizer::start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch,
 void Sanitizer::end_warp(WarpCheck& warp) {
   const std::lock_guard lock(mutex_);
   ++progress_;
+  end_bulk(warp);
   warp.launch->end.join(warp.seen);
   warp.launch->end.add({warp.agent, warp.time});
   agents_[warp.agent].ended = true;
@@ -223,6 +225,8 @@ VectorClock Sanitizer::now(const WarpCheck& warp) const {
 }
 
 bool Sanitizer::ordered(const WarpCheck& warp, const Access& before) const {
+  // Copies of one agent are not.
+  if (warp.asynchronous) return warp.seen.knows(before.when);
   return before.when.agent == warp.agent ? before.when.time <= warp.time
                                          : warp.seen.knows(before.when);
 }
@@ -269,7 +273,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
     if (!holds(region, lane, bytes) || lane.address % code.bytes != 0) {
       lanes = 1;
       bytes = code.bytes;
-      if (std::string refusal = judge_place(lane, region); !refusal.empty()) return refusal;
+      if (std::string refusal = judge_place(lane, region, bytes); !refusal.empty()) return refusal;
     }
     if (code.scope != 0) synchronize(lane, lane.address, loads, writes);
     const auto visit = [&](Cell& cell, std::uint64_t address, std::size_t size) {
@@ -326,10 +330,10 @@ bool Sanitizer::holds(const Region* region, const Lane& lane, std::size_t bytes)
 
 /// Records what is wrong with the place of one lane's access. Returns a message when it must not be
 /// done.
-std::string Sanitizer::judge_place(const Lane& lane, const Region* region) {
+std::string Sanitizer::judge_place(const Lane& lane, const Region* region, std::size_t bytes) {
   const AccessCode code = lane.code;
-  const std::string what = fmt::format("{} of {} bytes ", verb(code.kind), code.bytes);
-  if (region == nullptr || lane.address - region->address + code.bytes > region->bytes) {
+  const std::string what = fmt::format("{} of {} bytes ", verb(code.kind), bytes);
+  if (region == nullptr || lane.address - region->address + bytes > region->bytes) {
     const char* where = region == nullptr ? "in no allocation" : "at the end of an allocation";
     std::string message = what + fmt::format("at {:#x}, which is {}", lane.address, where);
     // The neighbour it ran out of, if there is one.
@@ -342,13 +346,13 @@ std::string Sanitizer::judge_place(const Lane& lane, const Region* region) {
     add(lane, "bounds", message, region);
     return message;
   }
-  if (!holds(region, lane, code.bytes)) {
+  if (!holds(region, lane, bytes)) {
     add(lane, "bounds",
         what + (region->lane_bytes != 0 ? "outside of the thread's own part"
                                         : "outside of every planned buffer"),
         region);
   }
-  if (lane.address % code.bytes == 0) return "";
+  if (code.bytes == 0 || lane.address % code.bytes == 0) return "";
   std::string message = what + "at an address that is no multiple";
   add(lane, "misaligned", message, region);
   return message;
@@ -402,7 +406,11 @@ void Sanitizer::check_cell(const Lane& run, const Stretch& at, bool writes, cons
     cell.async = lane.code.kind == AccessCode::kCopyTo ? warp.next_group : 0;
     return;
   }
-  // A read takes the place of one that it follows and stands for.
+  keep_read(cell, warp, access);
+}
+
+/// A read takes the place of one that it follows and stands for.
+void Sanitizer::keep_read(Cell& cell, const WarpCheck& warp, const Access& access) const {
   for (std::uint8_t o = 0; o < cell.other_count; ++o) {
     const Access& before = cell.others[o];
     if (cell.is_write(o) || !ordered(warp, before)) continue;
@@ -426,6 +434,10 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, bo
     known = known || (!writes && cell.is_same(o) &&
                       (ordered(lane.warp, cell.others[o]) || ordered(lane.warp, cell.write)));
   }
+  const auto side_of = [&](const Access& before, bool wrote) {
+    if (agents_[before.when.agent].role != AgentInfo::kCopies) return wrote ? "a write" : "a read";
+    return wrote ? "a bulk copy's write" : "a bulk copy's read";
+  };
   bool joins = false;
   const auto harmless = [&](const Access& before) {
     if (same) note(lane, at.region, before);
@@ -435,7 +447,7 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, bo
   if (cell.async != 0 && cell.write.when.time != 0) {
     race(lane, at.region, cell.write, "a cp.async that is not waited for");
   } else if (cell.write.when.time != 0 && races(cell.write) && !harmless(cell.write)) {
-    race(lane, at.region, cell.write, "a write");
+    race(lane, at.region, cell.write, side_of(cell.write, true));
   }
   for (std::uint8_t o = 0; o < cell.other_count; ++o) {
     const Access& before = cell.others[o];
@@ -445,7 +457,7 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, bo
     if (!wrote && in_block(lane.warp, before)) {
       is_written(before, at.address, at.address + at.bytes);
     }
-    race(lane, at.region, before, wrote ? "a write" : "a read");
+    race(lane, at.region, before, side_of(before, wrote));
   }
   return joins;
 }
@@ -546,31 +558,6 @@ void Sanitizer::members(WarpCheck& warp, const std::uint32_t* members, std::uint
     const std::lock_guard lock(mutex_);
     add({warp, l, line, {}}, "mask", std::move(what), nullptr);
     return;
-  }
-}
-
-void Sanitizer::commit_group(WarpCheck& warp) {
-  const std::lock_guard lock(mutex_);
-  warp.groups.emplace_back(warp.next_group++, std::exchange(warp.open, {}));
-}
-
-/// The bytes of all but the `pending` youngest groups are there, written now.
-void Sanitizer::wait_group(WarpCheck& warp, std::uint32_t pending) {
-  const std::lock_guard lock(mutex_);
-  while (warp.groups.size() > pending) {
-    const auto [group, copies] = std::move(warp.groups.front());
-    warp.groups.pop_front();
-    for (const WarpCheck::Copy& copy : copies) {
-      Region* region = find(copy.address);
-      if (region == nullptr) continue;
-      region->shadow->visit(copy.address, copy.bytes,
-                            [&, number = group](Cell& cell, std::uint64_t, std::size_t) {
-                              if (cell.async != number || cell.write.when.agent != warp.agent)
-                                return;
-                              cell.async = 0;
-                              cell.write.when.time = warp.time;
-                            });
-    }
   }
 }
 

@@ -25,7 +25,16 @@ namespace braid::cpu {
 
 /// What an instruction does to memory, as generated code tells it: one word.
 struct AccessCode {
-  enum Kind : std::uint8_t { kLoad, kStore, kAtomic, kSwap, kCopyFrom, kCopyTo };
+  enum Kind : std::uint8_t {
+    kLoad,
+    kStore,
+    kAtomic,
+    kSwap,
+    kCopyFrom,
+    kCopyTo,
+    kBulkFrom,  ///< of the async proxy
+    kBulkTo
+  };
   enum Order : std::uint8_t { kWeak, kRelaxed, kAcquire, kRelease, kAcquireRelease };
   Kind kind = kLoad;
   Order order = kWeak;
@@ -62,6 +71,8 @@ struct StreamClock {
   /// Agents of the warps of its kernels, by block and warp: kernels of one stream are ordered, so
   /// they use the same ones again.
   std::unordered_map<std::uint64_t, std::uint32_t> warps;
+  /// Those of their copies, by warp (block and number) and channel.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> copies;
 };
 
 /// Where the lines of a kernel are, for people.
@@ -88,6 +99,11 @@ struct LaunchCheck {
   std::map<std::uint32_t, ReadUse> uses;  ///< by line, of what was asked for
   VectorClock start;                      ///< what has happened before it
   VectorClock end;                        ///< what its finished warps know
+  /// The last copy of an agent that completes on an mbarrier, by block and agent.
+  struct InFlight {
+    std::uint32_t time, warp, lane, line;
+  };
+  std::map<std::uint64_t, std::map<std::uint32_t, InFlight>> in_flight;
 };
 
 /// One warp under check.
@@ -113,6 +129,16 @@ struct WarpCheck {
   std::vector<Copy> open;
   /// Words of its last atomic with their values before: one that changed nothing may be a poll.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> atomics;
+  // Copies that go on beside it: the one that is judged now, an agent of its own, and the groups of
+  // each lane.
+  bool asynchronous = false;  ///< this is such a copy
+  std::unique_ptr<WarpCheck> copy;
+  struct BulkGroups {
+    std::vector<std::uint32_t> committed;  ///< times of the last copy of each
+    std::uint32_t last = 0;                ///< that was issued
+    std::uint32_t line = 0;                ///< its line
+  };
+  std::map<std::uint32_t, BulkGroups> bulk;
   // What it last polled, for a deadlock's report.
   std::uint64_t polled = 0;
   std::uint32_t polled_line = 0;
@@ -190,6 +216,36 @@ class Sanitizer {
   void arrive(WarpCheck& warp, VectorClock& barrier);
   void depart(WarpCheck& warp, const VectorClock& barrier);
 
+  // --- the async proxy (async_proxy.cpp) ---
+  /// The channels of a warp's copies, each of which completes in order; others are the address of
+  /// the mbarrier on which copies complete.
+  static constexpr std::uint64_t kBulkReads = 0, kBulkWrites = 1, kMatrix = 2, kLastChannel = 15;
+  /// Lanes of the warp issue a copy, or whatever the async proxy does in their name. Returns its
+  /// time in the channel; what it does to memory is said by async_access() before anything else is
+  /// issued.
+  std::uint32_t start_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t lane,
+                            std::uint32_t line);
+  /// The async proxy reads (kBulkFrom), writes (kBulkTo) or reduces to (kAtomic) these bytes.
+  /// Returns a message when it must not.
+  std::string async_access(WarpCheck& warp, std::uint64_t address, std::size_t bytes,
+                           AccessCode code, std::uint32_t lane, std::uint32_t line);
+  /// The warp has waited for what it issued up to this time.
+  void finish_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t time);
+  /// fence.proxy.async.
+  void fence_async(WarpCheck& warp);
+  /// Of copies from shared memory; bulk_wait leaves `pending` groups of each lane.
+  void bulk_issued(WarpCheck& warp, std::uint32_t lane, std::uint32_t time, std::uint32_t line);
+  void bulk_commit(WarpCheck& warp, std::uint32_t lanes);
+  void bulk_wait(WarpCheck& warp, std::uint32_t lanes, std::uint32_t pending, bool reads_only);
+  /// All warps of a block, and of its cluster, have ended.
+  void end_block(const std::shared_ptr<LaunchCheck>& launch, std::uint64_t block);
+  /// A new mbarrier; a releasing arrival at one, and the end of a copy; an acquiring test that
+  /// found the phase complete. `wide`: for all of the cluster; `completes`: the phase.
+  void reset_phases(std::uint64_t barrier);
+  void arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, bool completes);
+  void copied_to(WarpCheck& warp, std::uint64_t barrier, bool completes);
+  void wait_for(WarpCheck& warp, std::uint64_t barrier, bool wide);
+
   /// Stores and finished blocks so far: what can let a waiting block go on.
   [[nodiscard]] std::uint64_t progress();
   /// %globaltimer: a clock of its own, that goes on with accesses and with looks at it. So a
@@ -226,6 +282,15 @@ class Sanitizer {
     int rank = 0;
     std::uint64_t block = 0;
     const LaunchCheck* launch = nullptr;
+  };
+  /// What those that came to an mbarrier knew: up to now, and up to the end of its last phase.
+  struct Phases {
+    struct Known {
+      VectorClock all;
+      std::map<std::uint64_t, VectorClock> by_block;  ///< for others of the block alone
+      void join(const VectorClock& clock, std::uint64_t block, bool wide);
+    };
+    Known now, done;
   };
   /// What one instruction does by lanes that follow each other in memory, `lane` the first.
   struct Lane {
@@ -297,9 +362,15 @@ class Sanitizer {
   VectorClock now(const WarpCheck& warp) const;
   [[nodiscard]] bool holds(const Region* region, const Lane& lane, std::size_t bytes) const;
   const Region* nearest(std::uint64_t address) const;
-  std::string judge_place(const Lane& lane, const Region* region);
+  std::string judge_place(const Lane& lane, const Region* region, std::size_t bytes);
+  void keep_read(Cell& cell, const WarpCheck& warp, const Access& access) const;
   void check_cell(const Lane& run, const Stretch& at, bool writes, const Values* values);
   bool check_races(const Lane& lane, const Stretch& at, bool writes, bool same);
+  void check_async(const Lane& lane, const Stretch& at, bool writes);
+  void check_proxy(const Lane& lane, const Stretch& at);
+  std::uint32_t copies_of(const WarpCheck& warp, std::uint64_t channel);
+  std::uint32_t twin_of(std::uint32_t agent);
+  void end_bulk(WarpCheck& warp);
   void race(const Lane& lane, const Region& region, const Access& before, std::string_view what);
   /// Whether the access is one of the block's other warps.
   [[nodiscard]] bool in_block(const WarpCheck& warp, const Access& before) const;
@@ -342,6 +413,10 @@ class Sanitizer {
     bool ended = false;
     std::uint32_t start = 0;                           ///< its time when it started
     std::unordered_map<std::uint32_t, Stored> stores;  ///< by line
+    enum Role : std::uint8_t { kWarp, kCopies, kTwin };
+    Role role = kWarp;         ///< else: of its copies, or what they see of it
+    std::uint32_t twin = 0;    ///< the agent that is that
+    std::uint32_t issued = 0;  ///< copies
   };
 
   std::mutex mutex_;
@@ -356,6 +431,7 @@ class Sanitizer {
   std::uint32_t streams_ = 0;
   VectorClock host_;
   std::unordered_map<std::uint64_t, Published> published_;
+  std::map<std::uint64_t, Phases> phases_;     ///< of each mbarrier
   std::map<std::uint64_t, VectorClock> told_;  ///< of each word, what its last writer knew
   std::uint64_t progress_ = 0;
   std::uint64_t ticks_ = 0;

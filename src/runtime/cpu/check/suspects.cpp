@@ -172,7 +172,9 @@ void Sanitizer::is_written(const Access& read, std::uint64_t start, std::uint64_
     if (before.start < before.end) rest.push_back(before);
     Unwritten::Bytes after = bytes;
     after.start = std::max(bytes.start, end);
-    after.lane += static_cast<std::uint32_t>((after.start - bytes.start) / bytes.width);
+    if (bytes.width != 0) {
+      after.lane += static_cast<std::uint32_t>((after.start - bytes.start) / bytes.width);
+    }
     if (after.start < after.end) rest.push_back(after);
   }
   found->second.bytes = std::move(rest);

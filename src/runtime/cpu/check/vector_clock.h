@@ -56,6 +56,14 @@ class VectorClock {
     }
     for (const Epoch& epoch : other.beyond_) add(epoch);
   }
+  /// Calls visit(epoch) for what is known beyond a base that others share.
+  template <class Visit>
+  void visit_beyond(const Visit& visit) const {
+    for (const Epoch& epoch : beyond_) visit(epoch);
+    for (std::uint32_t agent = 0; own_ != nullptr && agent < own_->size(); ++agent) {
+      if ((*own_)[agent] != 0) visit(Epoch{agent, (*own_)[agent]});
+    }
+  }
   /// The same knowledge as a base, for many clocks to start from.
   [[nodiscard]] VectorClock as_base() const {
     VectorClock clock = *this;

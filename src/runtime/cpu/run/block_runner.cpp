@@ -116,12 +116,15 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   if (launch.sanitizer != nullptr) start_checks(warp, warp.warp);
 }
 
+/// Its place in the grid.
+std::uint64_t BlockRunner::number_of(const Block& block) const {
+  const auto& [x, y, z] = block.ctaid;
+  return x + launch_->grid.x * (y + std::uint64_t{launch_->grid.y} * z);
+}
+
 void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
-  const auto& ctaid = warp.home->ctaid;
-  const std::uint64_t block =
-      ctaid[0] + launch.grid.x * (ctaid[1] + std::uint64_t{launch.grid.y} * ctaid[2]);
-  launch.sanitizer->start_warp(warp.check, launch.check, block, index);
+  launch.sanitizer->start_warp(warp.check, launch.check, number_of(*warp.home), index);
   if (warp.local != nullptr) {
     launch.sanitizer->add_memory(launch.check->stream->rank,
                                  reinterpret_cast<std::uint64_t>(warp.local),
@@ -257,6 +260,11 @@ BlockRunner::State BlockRunner::run() {
   const State state = !launch_->takes_turns() ? run_straight()
                       : launch_->one_stack()  ? run_on_one_stack()
                                               : run_waiting();
+  Sanitizer* const s = sanitizer();
+  for (std::uint32_t rank = 0; s != nullptr && state == State::kDone && rank < block_count_;
+       ++rank) {
+    s->end_block(launch_->check, number_of(*blocks_[rank]));
+  }
   if (state == State::kDone || state == State::kFailed) end_block();
   return state;
 }

@@ -189,6 +189,7 @@ class BlockRunner {
   bool resume(Fiber& fiber);
   void set_up(Warp& warp, std::uint32_t index);
   void set_up_launch(Warp& warp, std::uint32_t index);
+  [[nodiscard]] std::uint64_t number_of(const Block& block) const;
   void start_checks(Warp& warp, std::uint32_t index);
   State run_straight();
   State run_on_one_stack();

@@ -11,12 +11,19 @@ struct MbarrierCode {
   bool expects = false;      ///< an arrival that expects bytes first
   bool keeps_phase = false;  ///< .noComplete
   bool parity = false;       ///< a test by the phase's parity
+  bool orders = false;       ///< an arrival that releases, a test that acquires
+  bool wide = false;         ///< .. for all of the cluster
   [[nodiscard]] std::uint32_t pack() const {
     return static_cast<std::uint32_t>(what) | (expects ? 8U : 0U) | (keeps_phase ? 16U : 0U) |
-           (parity ? 32U : 0U);
+           (parity ? 32U : 0U) | (orders ? 64U : 0U) | (wide ? 128U : 0U);
   }
   static MbarrierCode unpack(std::uint32_t code) {
-    return {static_cast<What>(code & 7U), (code & 8U) != 0, (code & 16U) != 0, (code & 32U) != 0};
+    return {static_cast<What>(code & 7U),
+            (code & 8U) != 0,
+            (code & 16U) != 0,
+            (code & 32U) != 0,
+            (code & 64U) != 0,
+            (code & 128U) != 0};
   }
 };
 

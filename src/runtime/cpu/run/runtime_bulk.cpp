@@ -117,8 +117,9 @@ class BulkCopy {
     if (code_.rank != 0) read_map();
     check();
     if (code_.what == BulkCode::kStore) return store();
+    start(barrier_);
     each_row([&](const BulkRow& row) {
-      judge(row.global + row.first, row.last - row.first, AccessCode::kLoad);
+      judge(row.global + row.first, row.last - row.first, AccessCode::kBulkFrom);
     });
     count_global(AccessCode::kLoad);
     if (!code_.multicast) return load(shared_, barrier_);
@@ -204,16 +205,20 @@ class BulkCopy {
     }
   }
 
-  void judge(std::uint64_t address, std::uint32_t bytes, AccessCode::Kind kind) {
-    if (bytes == 0 || warp_.runner->sanitizer() == nullptr) return;
-    AccessCode code{.kind = kind, .bytes = 1};
-    if (kind == AccessCode::kAtomic) code = {kind, AccessCode::kRelaxed, 2, 1};
-    std::array<std::uint64_t, 32> places{};
-    const std::uint64_t* lanes = places.data();
-    for (std::uint32_t done = 0; done < bytes; ++done) {
-      places[static_cast<std::size_t>(lane_)] = address + done;
-      warp_.runner->check_access(warp_, {&lanes, 1}, 1U << lane_, code.pack(), line_);
+  void start(std::uint64_t channel) {
+    if (Sanitizer* s = warp_.runner->sanitizer()) {
+      time_ = s->start_async(warp_.check, channel, static_cast<std::uint32_t>(lane_), line_);
     }
+  }
+
+  void judge(std::uint64_t address, std::uint32_t bytes, AccessCode::Kind kind) {
+    Sanitizer* const s = warp_.runner->sanitizer();
+    if (bytes == 0 || s == nullptr) return;
+    AccessCode code{.kind = kind};
+    if (kind == AccessCode::kAtomic) code = {kind, AccessCode::kRelaxed, 2};
+    warp_.message = s->async_access(warp_.check, address, bytes, code,
+                                    static_cast<std::uint32_t>(lane_), line_);
+    if (!warp_.message.empty()) fail("", warp_.message.c_str());
   }
 
   void count_global(AccessCode::Kind kind) {
@@ -233,13 +238,12 @@ class BulkCopy {
   /// To the shared memory of one block.
   void load(std::uint64_t shared, std::uint64_t barrier) {
     const bool reduces = code_.reduces;
-    const auto kind = reduces ? AccessCode::kAtomic : AccessCode::kStore;
     each_row([&](const BulkRow& row) {
       each_piece(shared, row, [&](std::uint64_t address, std::uint32_t, std::uint32_t bytes) {
-        judge(address, bytes, kind);
+        judge(address, bytes, reduces ? AccessCode::kAtomic : AccessCode::kBulkTo);
       });
     });
-    count_shared(shared, kind);
+    count_shared(shared, reduces ? AccessCode::kAtomic : AccessCode::kStore);
     each_row([&](const BulkRow& row) {
       if (reduces) return reduce(shared, at<const std::uint8_t>(row.global), row.bytes);
       move_row(shared, row);
@@ -272,16 +276,22 @@ class BulkCopy {
   }
 
   void store() {
-    const auto kind = code_.reduces ? AccessCode::kAtomic : AccessCode::kStore;
+    start(Sanitizer::kBulkReads);
     each_row([&](const BulkRow& row) {
       each_inside(row, [&](std::uint64_t address, std::uint32_t, std::uint32_t bytes) {
-        judge(address, bytes, AccessCode::kLoad);
+        judge(address, bytes, AccessCode::kBulkFrom);
       });
     });
-    each_row(
-        [&](const BulkRow& row) { judge(row.global + row.first, row.last - row.first, kind); });
+    start(Sanitizer::kBulkWrites);
+    each_row([&](const BulkRow& row) {
+      judge(row.global + row.first, row.last - row.first,
+            code_.reduces ? AccessCode::kAtomic : AccessCode::kBulkTo);
+    });
+    if (Sanitizer* s = warp_.runner->sanitizer()) {
+      s->bulk_issued(warp_.check, static_cast<std::uint32_t>(lane_), time_, line_);
+    }
     count_shared(shared_, AccessCode::kLoad);
-    count_global(kind);
+    count_global(code_.reduces ? AccessCode::kAtomic : AccessCode::kStore);
     each_row([&](const BulkRow& row) {
       each_inside(row, [&](std::uint64_t from, std::uint32_t done, std::uint32_t bytes) {
         const auto* source = at<const std::uint8_t>(from);
@@ -320,6 +330,7 @@ class BulkCopy {
   std::uint32_t blocks_ = 0, bytes_ = 0;
   std::array<std::int32_t, TensorMap::kMaxRank> coordinates_{};
   TensorMap map_;
+  std::uint32_t time_ = 0;    ///< of the copy, among those that the sanitizer knows
   std::uint64_t start_ = 0;   ///< of the window of shared memory that shared_ is in
   std::uint32_t offset_ = 0;  ///< there
   std::array<std::uint8_t, 2048> row_{};
@@ -402,6 +413,22 @@ static void braid_cpu_copy_tensormap(const std::uint64_t* to, const std::uint64_
               braid::cpu::at<const std::uint8_t>(from[lane]), braid::TensorMap::kBytes);
 }
 
+static void braid_cpu_check_bulk_commit(braid::cpu::WarpContext* context, std::uint32_t lanes) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->bulk_commit(warp->check, lanes);
+}
+
+static void braid_cpu_check_bulk_wait(braid::cpu::WarpContext* context, std::uint32_t lanes,
+                                      std::uint32_t pending, std::uint32_t reads_only) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->bulk_wait(warp->check, lanes, pending, reads_only != 0);
+}
+
+static void braid_cpu_check_fence_async(braid::cpu::WarpContext* context) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->fence_async(warp->check);
+}
+
 }  // extern "C"
 
 namespace braid::cpu {
@@ -411,6 +438,12 @@ std::span<const RuntimeHelper> bulk_helpers() {
       RuntimeHelper{"braid_cpu_copy_bulk", reinterpret_cast<void*>(&braid_cpu_copy_bulk)},
       RuntimeHelper{"braid_cpu_replace_tensormap",
                     reinterpret_cast<void*>(&braid_cpu_replace_tensormap)},
+      RuntimeHelper{"braid_cpu_check_bulk_commit",
+                    reinterpret_cast<void*>(&braid_cpu_check_bulk_commit)},
+      RuntimeHelper{"braid_cpu_check_bulk_wait",
+                    reinterpret_cast<void*>(&braid_cpu_check_bulk_wait)},
+      RuntimeHelper{"braid_cpu_check_fence_async",
+                    reinterpret_cast<void*>(&braid_cpu_check_fence_async)},
       RuntimeHelper{"braid_cpu_copy_tensormap", reinterpret_cast<void*>(&braid_cpu_copy_tensormap)},
   };
   return kHelpers;

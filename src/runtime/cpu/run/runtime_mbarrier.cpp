@@ -48,22 +48,46 @@ std::uint8_t* window_of(const WarpContext& context, std::uint32_t rank) {
   return rank < context.cluster_size ? context.cluster_windows[rank] : nullptr;
 }
 
-/// What lanes do to their objects. Returns those whose test found the phase complete.
+/// What the sanitizer is told after a lane's operation; `done`: it completed the phase, or found it
+/// complete.
+void tell(BlockRunner::Warp& warp, MbarrierCode what, std::uint64_t address, bool done,
+          bool of_copy) {
+  Sanitizer* const s = warp.runner->sanitizer();
+  if (s == nullptr) return;
+  if (what.what == MbarrierCode::kInit || what.what == MbarrierCode::kInval) {
+    s->reset_phases(address);
+  } else if (of_copy) {
+    s->copied_to(warp.check, address, done);
+  } else if (!what.orders) {
+    return;
+  } else if (what.what != MbarrierCode::kTest) {
+    s->arrive_at(warp.check, address, what.wide, done);
+  } else if (done) {
+    s->wait_for(warp.check, address, what.wide);
+  }
+}
+
+/// What lanes do to their objects. Returns those whose test found the phase complete. `of_copy`:
+/// bulk copies are over.
 std::uint32_t operate(BlockRunner::Warp& warp, const std::uint64_t* addresses,
                       const std::uint32_t* counts, std::uint64_t* states, std::uint32_t mask,
-                      MbarrierCode what, std::uint32_t line) {
+                      MbarrierCode what, std::uint32_t line, bool of_copy = false) {
   std::uint32_t complete = 0;
   const char* wrong = nullptr;
   for_each_lane(mask, [&](int l) {
     if (wrong != nullptr) return;
     const std::atomic_ref<std::uint64_t> word(*at<std::uint64_t>(addresses[l]));
-    Mbarrier barrier = Mbarrier::unpack(word.load());
+    const Mbarrier before = Mbarrier::unpack(word.load());
+    Mbarrier barrier = before;
     wrong = operate(what, barrier, counts[l], states[l]);
     if (what.what == MbarrierCode::kTest) {
       complete |= static_cast<std::uint32_t>(states[l]) << l;
     } else if (wrong == nullptr) {
       word.store(barrier.pack());
     }
+    const bool done =
+        what.what == MbarrierCode::kTest ? states[l] != 0 : barrier.parity != before.parity;
+    if (wrong == nullptr) tell(warp, what, addresses[l], done, of_copy);
   });
   if (wrong != nullptr) warp.runner->fail(warp, "barrier", wrong, line);
   return complete;
@@ -81,11 +105,11 @@ void complete_bytes(BlockRunner::Warp& warp, int lane, std::uint64_t address, st
   if (warp.runner->sanitizer() != nullptr) {
     const std::uint64_t* const places = addresses.data();
     const AccessCode code{
-        .kind = AccessCode::kAtomic, .order = AccessCode::kRelease, .scope = 2, .bytes = 8};
+        .kind = AccessCode::kAtomic, .order = AccessCode::kRelaxed, .scope = 2, .bytes = 8};
     warp.runner->check_access(warp, {&places, 1}, 1U << lane, code.pack(), line);
   }
   operate(warp, addresses.data(), counts.data(), states.data(), 1U << lane,
-          {.what = MbarrierCode::kComplete}, line);
+          {.what = MbarrierCode::kComplete}, line, true);
 }
 
 }  // namespace braid::cpu

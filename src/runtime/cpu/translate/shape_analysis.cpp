@@ -4,6 +4,7 @@
 #include <bit>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "runtime/cpu/ptx/opcodes.h"
 
@@ -238,6 +239,24 @@ bool ShapeAnalysis::update_divergence() {
   return changed;
 }
 
+/// Where lanes meet in another component they do not all go on together: it is one with theirs.
+void ShapeAnalysis::join_touching_components() {
+  for (bool changed = true; std::exchange(changed, false);) {
+    for (int b = 0; b < flow_.size(); ++b) {
+      const Block& block = flow_.block(b);
+      if (block.end != BlockEnd::kBranch || shape(block.predicate).is_uniform()) continue;
+      std::vector<int> region;
+      const int exit = flow_.divergent_region(b, region);
+      if (exit < 0 || region.empty()) continue;
+      const int mine = component_[static_cast<std::size_t>(region[0])];
+      const int other = component_[static_cast<std::size_t>(exit)];
+      if (other < 0 || other == mine) continue;
+      std::replace(component_.begin(), component_.end(), other, mine);
+      changed = true;
+    }
+  }
+}
+
 void ShapeAnalysis::find_components() {
   component_.assign(flow_.blocks().size(), -1);
   for (int b = 0; b < flow_.size(); ++b) {
@@ -261,6 +280,7 @@ void ShapeAnalysis::find_components() {
       if (merged.contains(c)) c = id;
     }
   }
+  join_touching_components();
   for (int b = 0; b < flow_.size(); ++b) {
     const Block& block = flow_.block(b);
     if (block.end != BlockEnd::kBranch || shape(block.predicate).is_uniform()) continue;

@@ -71,6 +71,7 @@ class ShapeAnalysis {
   bool update_shapes();
   bool update_divergence();
   void find_components();
+  void join_touching_components();
   [[nodiscard]] Shape bitwise(const ptx::Instruction& instruction, const Shape& a,
                               const Shape& b) const;
   [[nodiscard]] Shape product(const ptx::Instruction& instruction, ptx::Type type) const;

@@ -148,4 +148,20 @@ void Translator::op_copy_tensormap(const Instruction& i) {
        {to_scratch(0, to), to_scratch(2, from), execution_bits()});
 }
 
+void Translator::op_bulk_group(const Instruction& i) {
+  if (!instrumentation_.checks) return;
+  if (i.is(Op::kCpBulkCommit)) {
+    call("braid_cpu_check_bulk_commit", b_.getVoidTy(), {context_, execution_bits()});
+    return;
+  }
+  call("braid_cpu_check_bulk_wait", b_.getVoidTy(),
+       {context_, execution_bits(), read_scalar(i.operands[0], 32),
+        b_.getInt32(Choices(i).has("read") ? 1 : 0)});
+}
+
+void Translator::op_fence_async(const Instruction& /*i*/) {
+  if (!instrumentation_.checks) return;
+  call("braid_cpu_check_fence_async", b_.getVoidTy(), {context_});
+}
+
 }  // namespace braid::cpu

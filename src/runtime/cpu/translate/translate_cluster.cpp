@@ -22,18 +22,17 @@ Translator::Address Translator::barrier_address(const Instruction& i, const Oper
 /// Emits the operation of the lanes, and returns those whose test held.
 llvm::Value* Translator::mbarrier(Address& where, MbarrierCode code, AccessCode access,
                                   Value* counts, Value* states) {
+  // What is handed on goes by phases, of which the helper tells.
+  code.orders = access.order == AccessCode::kRelease || access.order == AccessCode::kAcquire;
+  code.wide = access.scope > 1;
+  if (code.orders) access.order = AccessCode::kRelaxed;
   check(where, access);
   llvm::Type* words = integer(32, false);
   to_scratch(8, counts == nullptr ? llvm::ConstantInt::get(words, 1) : counts);
   if (states != nullptr) to_scratch(12, states);
-  Value* complete = call("braid_cpu_mbarrier", b_.getInt32Ty(),
-                         {context_, to_scratch(0, address_lanes(where)), scratch(8), scratch(12),
-                          execution_bits(), b_.getInt32(code.pack()), b_.getInt32(line_)});
-  if (code.what == MbarrierCode::kTest && access.order == AccessCode::kAcquire) {
-    // Only who finds the phase complete learns what those that arrived knew.
-    check(where, access, complete);
-  }
-  return complete;
+  return call("braid_cpu_mbarrier", b_.getInt32Ty(),
+              {context_, to_scratch(0, address_lanes(where)), scratch(8), scratch(12),
+               execution_bits(), b_.getInt32(code.pack()), b_.getInt32(line_)});
 }
 
 /// Without a scope it is the cluster's: code that arrives at barriers of other blocks leaves it

@@ -352,6 +352,8 @@ class Translator {
   void set_reduction(const Instruction& i, BulkCode& code) const;
   void op_replace_tensormap(const Instruction& i);
   void op_copy_tensormap(const Instruction& i);
+  void op_bulk_group(const Instruction& i);
+  void op_fence_async(const Instruction& i);
 
   // Whole warps: translate_warp.cpp
   void check_members(const Operand& members);

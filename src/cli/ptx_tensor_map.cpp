@@ -1,0 +1,144 @@
+// tensormap:BUFFER:dims:strides:box:swizzle, an argument of `braid ptx`.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "cli/common.h"
+#include "cli/ptx_arguments.h"
+#include "ir/text.h"
+
+namespace braid::cli {
+namespace {
+
+std::optional<TensorMap::Type> tensor_type(const ElementType& type) {
+  using Type = TensorMap::Type;
+  constexpr std::array<std::pair<std::string_view, Type>, 14> kTypes = {{{"f32", Type::kF32},
+                                                                         {"f16", Type::kF16},
+                                                                         {"bf16", Type::kBf16},
+                                                                         {"f64", Type::kF64},
+                                                                         {"f8e4m3", Type::kU8},
+                                                                         {"f8e5m2", Type::kU8},
+                                                                         {"i8", Type::kU8},
+                                                                         {"i16", Type::kU16},
+                                                                         {"i32", Type::kS32},
+                                                                         {"i64", Type::kS64},
+                                                                         {"u8", Type::kU8},
+                                                                         {"u16", Type::kU16},
+                                                                         {"u32", Type::kU32},
+                                                                         {"u64", Type::kU64}}};
+  const auto* known = std::find_if(kTypes.begin(), kTypes.end(),
+                                   [&](const auto& entry) { return entry.first == type.name; });
+  if (known == kTypes.end()) return {};
+  return known->second;
+}
+
+TensorMap::Swizzle parse_swizzle(std::string_view text, const std::string& place) {
+  using Swizzle = TensorMap::Swizzle;
+  for (const Swizzle swizzle : {Swizzle::kNone, Swizzle::k32, Swizzle::k64, Swizzle::k128}) {
+    if (text == TensorMap::name_of(swizzle)) return swizzle;
+  }
+  throw_invalid(place,
+                fmt::format("found swizzle {}; expected none, 32B, 64B or 128B", quote(text)));
+}
+
+}  // namespace
+
+/// "64x32". Returns how many there are.
+template <class T, std::size_t kMost>
+std::size_t PtxArguments::parse_extents(std::string_view text, std::string_view what,
+                                        std::array<T, kMost>& out) const {
+  const std::string_view whole = text;
+  std::size_t count = 0;
+  do {
+    if (count == out.size() || !parse_number(next_part(text, 'x'), &out[count++])) {
+      throw_invalid(place_, fmt::format("found {} {}; expected 1 to {} numbers with x between",
+                                        what, quote(whole), out.size()));
+    }
+  } while (!text.empty());
+  return count;
+}
+
+/// The number of the buffer that a spec begins with, which goes from its front: a new one, or the
+/// name of one of an argument before.
+std::size_t PtxArguments::parse_mapped(std::string_view& spec, const std::string& name) {
+  const std::string_view first = spec.substr(0, spec.find(':'));
+  if (first.starts_with("arg")) {
+    next_part(spec, ':');
+    const auto known = std::find_if(buffers_.begin(), buffers_.end(), [&](const Buffer& buffer) {
+      return buffer.name == first && buffer.type != nullptr;
+    });
+    if (known != buffers_.end()) return static_cast<std::size_t>(known - buffers_.begin());
+    throw_invalid(place_, fmt::format("found {}; expected a buffer of an argument before this one",
+                                      quote(first)));
+  }
+  // FILE:TENSOR, or a kind, a dtype and a number of elements.
+  const int parts = first.ends_with(".safetensors") ? 2 : 3;
+  std::size_t end = 0;
+  for (int p = 0; p < parts; ++p) {
+    end = std::min(spec.find(':', p == 0 ? 0 : end + 1), spec.size());
+  }
+  const std::string_view buffer = spec.substr(0, end);
+  spec.remove_prefix(std::min(end + 1, spec.size()));
+  const Value value = parse(buffer, name);
+  if (value.kind != Value::Kind::kAddress) {
+    throw_invalid(place_, fmt::format("found {}; expected a buffer", quote(buffer)));
+  }
+  return value.addresses[0].second;
+}
+
+TensorMap PtxArguments::parse_tiles(std::string_view spec, const Buffer& buffer) const {
+  TensorMap map;
+  const auto type = tensor_type(*buffer.type);
+  if (!type) {
+    throw_invalid(place_, fmt::format("found a buffer of {}; no tensor map has such elements",
+                                      buffer.type->name));
+  }
+  map.type = *type;
+  map.rank = static_cast<std::uint32_t>(parse_extents(next_part(spec, ':'), "dims", map.dims));
+  const std::string_view strides = next_part(spec, ':');
+  std::size_t found = map.rank - 1;
+  if (!strides.empty()) {
+    found = parse_extents(strides, "strides", map.strides);
+  } else {
+    std::uint64_t stride = buffer.type->bytes;
+    for (std::size_t d = 0; d < found; ++d) {
+      if (__builtin_mul_overflow(stride, map.dims[d], &stride)) stride = UINT64_MAX;
+      map.strides[d] = stride;
+    }
+  }
+  const std::size_t boxed = parse_extents(next_part(spec, ':'), "box", map.box);
+  map.swizzle = parse_swizzle(next_part(spec, ':'), place_);
+  map.nan_fill = spec == "nan";
+  if (!spec.empty() && !map.nan_fill) {
+    throw_invalid(place_,
+                  fmt::format("found {} behind the swizzle; expected nan or nothing", quote(spec)));
+  }
+  if (found != map.rank - 1 || boxed != map.rank) {
+    throw_invalid(place_, fmt::format("found {} strides and a box of {} for {} dims; expected {} "
+                                      "and {}",
+                                      found, boxed, map.rank, map.rank - 1, map.rank));
+  }
+  return map;
+}
+
+PtxArguments::Value PtxArguments::parse_tensor_map(std::string_view spec, const std::string& name) {
+  const std::size_t number = parse_mapped(spec, name);
+  const Buffer& buffer = buffers_[number];
+  const TensorMap map = parse_tiles(spec, buffer);
+  if (const auto problem = map.problem()) throw_invalid(place_, *problem);
+  if (map.tensor_bytes() > buffer.data.size()) {
+    throw_invalid(place_, fmt::format("the tensor has {} bytes; expected at most the buffer's {}",
+                                      map.tensor_bytes(), buffer.data.size()));
+  }
+  Value value{.what = "a tensor map"};
+  value.bytes.resize(TensorMap::kBytes);
+  value.align = TensorMap::kAlign;
+  value.addresses = {{0, number}};
+  value.map = map;
+  return value;
+}
+
+}  // namespace braid::cli

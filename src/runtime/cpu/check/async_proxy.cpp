@@ -1,0 +1,270 @@
+// Copies that go on beside the warp that issued them. Bulk copies are agents of their own, which
+// know what their warp knew when it issued them; others learn of them where they wait.
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <utility>
+
+#include "braid/checks.h"
+#include "runtime/cpu/check/sanitizer.h"
+
+namespace braid::cpu {
+
+std::uint32_t Sanitizer::copies_of(const WarpCheck& warp, std::uint64_t channel) {
+  StreamClock& stream = *warp.launch->stream;
+  const auto next = static_cast<std::uint32_t>(agents_.size());
+  const auto [known, is_new] =
+      stream.copies.try_emplace({warp.block * 32 + warp.warp, channel}, next);
+  if (is_new) {
+    const AgentInfo& mine = agents_[warp.agent];
+    agents_.push_back(
+        {.rank = mine.rank, .block = mine.block, .warp = mine.warp, .stream = mine.stream});
+    agents_.back().role = AgentInfo::kCopies;
+  }
+  return known->second;
+}
+
+std::uint32_t Sanitizer::start_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t lane,
+                                     std::uint32_t line) {
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t agent = copies_of(warp, channel);
+  if (warp.copy == nullptr) warp.copy = std::make_unique<WarpCheck>();
+  WarpCheck& copy = *warp.copy;
+  copy.asynchronous = true;
+  copy.launch = warp.launch;
+  copy.block = warp.block;
+  copy.warp = warp.warp;
+  copy.agent = agent;
+  copy.time = ++agents_[agent].issued;
+  copy.seen = now(warp);
+  ++warp.time;
+  if (channel > kLastChannel) {
+    warp.launch->in_flight[warp.block].insert_or_assign(
+        agent, LaunchCheck::InFlight{copy.time, warp.warp, lane, line});
+  }
+  return copy.time;
+}
+
+std::string Sanitizer::async_access(WarpCheck& warp, std::uint64_t address, std::size_t bytes,
+                                    AccessCode code, std::uint32_t lane_number,
+                                    std::uint32_t line) {
+  const std::lock_guard lock(mutex_);
+  ++ticks_;
+  const bool writes = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kBulkTo;
+  const Lane lane{*warp.copy, lane_number, line, code, address};
+  const Region* region = find(address);
+  if (!holds(region, lane, bytes)) {
+    if (std::string refusal = judge_place(lane, region, bytes); !refusal.empty()) return refusal;
+  }
+  region->shadow->visit(address, bytes, [&](Cell& cell, std::uint64_t start, std::size_t size) {
+    check_async({*warp.copy, lane_number, line, code, start}, {*region, cell, start, size}, writes);
+  });
+  for (const auto& [unwritten, index] : std::exchange(fresh_, {})) {
+    unwritten->bytes[index].lanes = 1U << lane_number;
+  }
+  if (writes) ++progress_;
+  return "";
+}
+
+void Sanitizer::check_async(const Lane& lane, const Stretch& at, bool writes) {
+  Cell& cell = at.cell;
+  const Access access{.when = {lane.warp.agent, lane.warp.time},
+                      .line = lane.line,
+                      .kernel = lane.warp.launch->kernel_index,
+                      .lane = static_cast<std::uint8_t>(lane.lane),
+                      .scope = lane.code.scope};
+  if (lane.code.kind != AccessCode::kBulkTo && !cell.initialized && (checks_ & kCheckInit) != 0) {
+    add_unwritten(lane, at);
+  }
+  check_proxy(lane, at);
+  check_races(lane, at, writes, false);
+  if (writes) {
+    cell.replace_write(access);
+    cell.initialized = true;
+    cell.async = 0;
+  } else {
+    keep_read(cell, lane.warp, access);
+  }
+}
+
+/// What warps wrote themselves the async proxy sees from a fence.proxy.async on, whoever runs it in
+/// between; and all that was there before the kernel.
+void Sanitizer::check_proxy(const Lane& lane, const Stretch& at) {
+  const Access& before = at.cell.write;
+  if ((checks_ & kCheckRace) == 0 || before.when.time == 0) return;
+  const AgentInfo& writer = agents_[before.when.agent];
+  if (writer.role != AgentInfo::kWarp || writer.block == kHostBlock) return;
+  const WarpCheck& copy = lane.warp;
+  if (!ordered(copy, before) || copy.launch->start.knows(before.when)) return;
+  if (writer.twin != 0 && copy.seen.knows({writer.twin, before.when.time})) return;
+  if (!is_new(lane, "proxy", before.line)) return;
+  record(lane, "proxy",
+         fmt::format("{} after a write, without a fence.proxy.async between them",
+                     verb(lane.code.kind)),
+         &at.region, "the other side: " + place(before));
+}
+
+std::uint32_t Sanitizer::twin_of(std::uint32_t agent) {
+  if (agents_[agent].twin == 0) {
+    AgentInfo twin = {.rank = agents_[agent].rank,
+                      .block = agents_[agent].block,
+                      .warp = agents_[agent].warp,
+                      .stream = agents_[agent].stream};
+    twin.role = AgentInfo::kTwin;
+    agents_[agent].twin = static_cast<std::uint32_t>(agents_.size());
+    agents_.push_back(std::move(twin));
+  }
+  return agents_[agent].twin;
+}
+
+/// All that the warp knows others to have written is seen by the async proxy, too: of each agent a
+/// twin says up to when. Twins are known and handed on as agents are.
+void Sanitizer::fence_async(WarpCheck& warp) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Epoch> known;
+  now(warp).visit_beyond([&](Epoch epoch) {
+    const AgentInfo& agent = agents_[epoch.agent];
+    if (agent.role != AgentInfo::kWarp || agent.block == kHostBlock) return;
+    if (!warp.launch->start.knows(epoch)) known.push_back(epoch);
+  });
+  for (const Epoch& epoch : known) warp.seen.add({twin_of(epoch.agent), epoch.time});
+  ++warp.time;
+}
+
+void Sanitizer::finish_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t time) {
+  const std::lock_guard lock(mutex_);
+  warp.seen.add({copies_of(warp, channel), time});
+}
+
+// --- cp.async: groups of a warp ---
+
+void Sanitizer::commit_group(WarpCheck& warp) {
+  const std::lock_guard lock(mutex_);
+  warp.groups.emplace_back(warp.next_group++, std::exchange(warp.open, {}));
+}
+
+/// The bytes of all but the `pending` youngest groups are there, written now.
+void Sanitizer::wait_group(WarpCheck& warp, std::uint32_t pending) {
+  const std::lock_guard lock(mutex_);
+  while (warp.groups.size() > pending) {
+    const auto [group, copies] = std::move(warp.groups.front());
+    warp.groups.pop_front();
+    for (const WarpCheck::Copy& copy : copies) {
+      Region* region = find(copy.address);
+      if (region == nullptr) continue;
+      region->shadow->visit(copy.address, copy.bytes,
+                            [&, number = group](Cell& cell, std::uint64_t, std::size_t) {
+                              if (cell.async != number || cell.write.when.agent != warp.agent)
+                                return;
+                              cell.async = 0;
+                              cell.write.when.time = warp.time;
+                            });
+    }
+  }
+}
+
+// --- bulk groups: of each thread, in their order ---
+
+void Sanitizer::bulk_issued(WarpCheck& warp, std::uint32_t lane, std::uint32_t time,
+                            std::uint32_t line) {
+  const std::lock_guard lock(mutex_);
+  WarpCheck::BulkGroups& groups = warp.bulk[lane];
+  groups.last = time;
+  groups.line = line;
+}
+
+void Sanitizer::bulk_commit(WarpCheck& warp, std::uint32_t lanes) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [lane, groups] : warp.bulk) {
+    if ((lanes >> lane & 1U) != 0) groups.committed.push_back(groups.last);
+  }
+}
+
+void Sanitizer::bulk_wait(WarpCheck& warp, std::uint32_t lanes, std::uint32_t pending,
+                          bool reads_only) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [lane, groups] : warp.bulk) {
+    if ((lanes >> lane & 1U) == 0 || groups.committed.size() <= pending) continue;
+    const auto last = groups.committed.end() - static_cast<std::ptrdiff_t>(pending) - 1;
+    warp.seen.add({copies_of(warp, kBulkReads), *last});
+    if (reads_only) continue;
+    warp.seen.add({copies_of(warp, kBulkWrites), *last});
+    groups.committed.erase(groups.committed.begin(), last + 1);
+  }
+}
+
+/// Its block may be gone before the copies have read their shared memory.
+void Sanitizer::end_bulk(WarpCheck& warp) {
+  for (const auto& [lane, groups] : warp.bulk) {
+    const Epoch reads{copies_of(warp, kBulkReads), groups.last};
+    if (!warp.seen.knows(reads) && (checks_ & kCheckSync) != 0) {
+      add({warp, lane, groups.line, {}}, "unfinished",
+          "a bulk copy may still read shared memory when the block ends: its thread does not wait "
+          "for its group",
+          nullptr);
+    }
+    warp.launch->end.add(reads);
+    warp.launch->end.add({copies_of(warp, kBulkWrites), groups.last});
+  }
+}
+
+void Sanitizer::end_block(const std::shared_ptr<LaunchCheck>& launch, std::uint64_t block) {
+  const std::lock_guard lock(mutex_);
+  const auto copies = launch->in_flight.find(block);
+  if (copies == launch->in_flight.end()) return;
+  for (const auto& [agent, copy] : copies->second) {
+    const Epoch epoch{agent, copy.time};
+    if (!launch->end.knows(epoch) && (checks_ & kCheckSync) != 0) {
+      WarpCheck warp;
+      warp.launch = launch;
+      warp.block = block;
+      warp.warp = copy.warp;
+      add({warp, copy.lane, copy.line, {}}, "unfinished",
+          "a bulk copy may still write when the block ends: nobody waits for its mbarrier",
+          nullptr);
+    }
+    launch->end.add(epoch);
+  }
+  launch->in_flight.erase(copies);
+}
+
+// --- mbarriers: what a phase hands on, from its end ---
+
+void Sanitizer::Phases::Known::join(const VectorClock& clock, std::uint64_t block, bool wide) {
+  by_block[block].join(clock);
+  if (wide) all.join(clock);
+}
+
+void Sanitizer::reset_phases(std::uint64_t barrier) {
+  const std::lock_guard lock(mutex_);
+  phases_.erase(barrier);
+}
+
+void Sanitizer::arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, bool completes) {
+  const std::lock_guard lock(mutex_);
+  Phases& phases = phases_[barrier];
+  phases.now.join(now(warp), warp.block, wide);
+  ++warp.time;
+  if (completes) phases.done = phases.now;
+}
+
+void Sanitizer::copied_to(WarpCheck& warp, std::uint64_t barrier, bool completes) {
+  const std::lock_guard lock(mutex_);
+  Phases& phases = phases_[barrier];
+  phases.now.join(now(*warp.copy), warp.block, true);
+  if (completes) phases.done = phases.now;
+}
+
+void Sanitizer::wait_for(WarpCheck& warp, std::uint64_t barrier, bool wide) {
+  const std::lock_guard lock(mutex_);
+  const auto phases = phases_.find(barrier);
+  if (phases == phases_.end()) return;
+  const Phases::Known& done = phases->second.done;
+  if (wide) warp.seen.join(done.all);
+  if (const auto mine = done.by_block.find(warp.block); mine != done.by_block.end()) {
+    warp.seen.join(mine->second);
+  }
+}
+
+}  // namespace braid::cpu
