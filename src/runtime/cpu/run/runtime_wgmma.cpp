@@ -8,8 +8,10 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "runtime/cpu/run/block_runner.h"
+#include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/run/matrix8.h"
 #include "runtime/cpu/run/mma.h"
 #include "runtime/cpu/run/wgmma.h"
@@ -21,9 +23,13 @@ namespace {
 /// shared memory is left out.
 class Gatherer {
  public:
-  Gatherer(BlockRunner::Warp& warp, std::uint64_t descriptor, bool exchanged, std::uint32_t line)
+  /// `place`: where the reads are counted, or kNotCounted.
+  Gatherer(BlockRunner::Warp& warp, std::uint64_t descriptor, bool exchanged, std::uint32_t line,
+           std::uint32_t place)
       : warp_(warp),
         line_(line),
+        place_(place),
+        checked_(warp.runner->sanitizer() != nullptr),
         shared_(warp.shared),
         bytes_(warp.total_shared),
         matrix_(descriptor, exchanged),
@@ -39,7 +45,7 @@ class Gatherer {
       }
       rows[r] = _mm_load_si128(reinterpret_cast<const __m128i*>(shared_ + at));
     }
-    if (warp_.runner->sanitizer() != nullptr) tell(mn, part);
+    if (checked_ || place_ != kNotCounted) tell(mn, part);
     if (exchanged_) transpose(rows);
     for (std::uint32_t r = 0; r < 8; ++r)
       _mm_store_si128(reinterpret_cast<__m128i*>(to) + r, rows[r]);
@@ -49,14 +55,19 @@ class Gatherer {
 
  private:
   void tell(std::uint32_t mn, std::uint32_t part) {
+    std::array<std::uint64_t, 32> lanes{};
     for (std::uint32_t r = 0; r < 8; ++r) {
-      const auto at = reinterpret_cast<std::uint64_t>(shared_) + matrix_.row(mn, part, r);
-      warp_.runner->check_matrix_read(warp_, at, line_);
+      lanes[r] = reinterpret_cast<std::uint64_t>(shared_) + matrix_.row(mn, part, r);
+      if (checked_) warp_.runner->check_matrix_read(warp_, lanes[r], line_);
     }
+    if (place_ == kNotCounted) return;
+    warp_.runner->counter().matrix_rows(lanes.data(), !std::exchange(counted_, true), place_);
   }
 
   BlockRunner::Warp& warp_;
-  std::uint32_t line_;
+  std::uint32_t line_, place_;
+  bool checked_;
+  bool counted_ = false;
   const std::uint8_t* shared_;
   std::uint32_t bytes_;
   WgmmaMatrix matrix_;
@@ -116,7 +127,7 @@ extern "C" {
 static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* registers,
                             const std::uint32_t* places, std::uint64_t a, std::uint64_t b,
                             std::uint32_t code, std::uint32_t type, std::uint32_t kept,
-                            std::uint32_t lanes, std::uint32_t line) {
+                            std::uint32_t lanes, std::uint32_t line, std::uint32_t place) {
   using namespace braid::cpu;
   auto* warp = static_cast<BlockRunner::Warp*>(context);
   warp->runner->check_group(*warp, lanes, line);
@@ -124,13 +135,14 @@ static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* regi
   const std::uint32_t count = what.columns / 8;
   if (!what.a_in_registers) {
     check_descriptor(*warp, 'A', a, what.exchanged_a, line);
-    Gatherer from(*warp, a, what.exchanged_a, line);
+    Gatherer from(*warp, a, what.exchanged_a, line, place);
     const std::uint32_t first = warp->warp % 4 * 2;
     for (std::uint32_t r = 0; r < 4; ++r) from.block(first + r % 2, r / 2, registers + places[r]);
     check_inside(*warp, 'A', from.outside(), line);
   }
   check_descriptor(*warp, 'B', b, what.exchanged_b, line);
-  Gatherer from(*warp, b, what.exchanged_b, line);
+  // All four warps use B, which is read once.
+  Gatherer from(*warp, b, what.exchanged_b, line, warp->warp % 4 == 0 ? place : kNotCounted);
   const std::uint32_t signs = (type & kMmaFloat8) != 0 ? 0x80808080U
                               : (type & kMmaTf32) != 0 ? 0x80000000U
                                                        : 0x80008000U;

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/translate/translator.h"
 
 // Matrix products of warp groups: wgmma.
@@ -128,7 +129,8 @@ void Translator::op_wgmma(const Instruction& i) {
   }
   call("braid_cpu_wgmma", b_.getVoidTy(),
        {context_, registers_, constant_words(places), of_a, of_b, b_.getInt32(code.pack()),
-        b_.getInt32(type), kept, lanes_here(), b_.getInt32(line_)});
+        b_.getInt32(type), kept, lanes_here(), b_.getInt32(line_),
+        b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted)});
   for (const Operand& sum : d) cache_.erase(sum.index);
 }
 
@@ -151,10 +153,6 @@ void Translator::op_wgmma_wait(const Instruction& i) {
 
 namespace {
 
-bool is_wgmma(const ptx::Instruction& i) {
-  return i.entry != nullptr && i.entry->updates() && ptx::traits(i).unit == ptx::Unit::kMatrix;
-}
-
 /// From register to register.
 bool moves(const ptx::Instruction& i) {
   return i.is(ptx::Op::kMov) && i.operands[0].is_register() && i.operands[1].is_register();
@@ -175,7 +173,7 @@ void Translator::number_accumulators() {
     return true;
   };
   for (const Instruction& i : function_.body) {
-    if (!is_wgmma(i)) continue;
+    if (!ptx::is_wgmma(i)) continue;
     for (std::size_t o = 0; o < 2; ++o) {
       for (const Operand& element : i.operands[o].elements) {
         if (element.is_register()) add(element.index);
@@ -199,7 +197,7 @@ std::uint32_t Translator::number_of(const Operand& reg) const {
 
 /// Tells checks of a use of such a register, but for that by wgmma itself.
 void Translator::track_accumulators(const Instruction& i) {
-  if (!instrumentation_.checks || is_wgmma(i)) return;
+  if (!instrumentation_.checks || ptx::is_wgmma(i)) return;
   const RegisterUse use = register_use(i);
   std::vector<std::uint32_t> registers;
   const auto collect = [&](const std::vector<int>& used) {
