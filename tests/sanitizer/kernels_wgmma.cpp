@@ -43,13 +43,15 @@ std::vector<float> small(std::size_t count, int step) {
   return values;
 }
 
-/// out[row][column] of x[rows][k] and y[16][k]: `finish` of the dot product.
-void multiply(Buffers& b, std::size_t rows, std::size_t k, float (*finish)(float)) {
+/// out[row][column] of x[rows][k] and y[columns][k]: `finish` of the dot product.
+void multiply(
+    Buffers& b, std::size_t rows, std::size_t k, std::size_t columns = 16,
+    float (*finish)(float) = [](float sum) { return sum; }) {
   for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t column = 0; column < 16; ++column) {
+    for (std::size_t column = 0; column < columns; ++column) {
       float sum = 0;
       for (std::size_t i = 0; i < k; ++i) sum += b[0][row * k + i] * b[1][column * k + i];
-      b[2][row * 16 + column] = finish(sum);
+      b[2][row * columns + column] = finish(sum);
     }
   }
 }
@@ -186,9 +188,9 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
             return Buffers{small(64 * 16, 5), few, zeros(64 * 16)};
           },
           [](Buffers& b) {
-            multiply(b, 64, 16, [](float sum) { return std::max(sum, 0.0F); });
+            multiply(b, 64, 16, 16, [](float sum) { return std::max(sum, 0.0F); });
             b[0] = b[2];
-            multiply(b, 64, 16, [](float sum) { return sum; });
+            multiply(b, 64, 16);
             b[0] = small(64 * 16, 5);
           },
           {"race", "race", "race"}};
@@ -258,15 +260,137 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
           [] {
             return Buffers{small(128 * 64, 5), small(16 * 64, 7), zeros(128 * 16)};
           },
-          [](Buffers& b) { multiply(b, 128, 64, [](float sum) { return sum; }); },
+          [](Buffers& b) { multiply(b, 128, 64); },
           {"race", "proxy"}};
+}
+
+/// -1, 0 and 1, of which long sums are short numbers.
+std::vector<float> signs(std::size_t count, int step) {
+  std::vector<float> values = small(count, step);
+  for (float& value : values) value = value > 2 ? 1.0F : value < -2 ? -1.0F : 0.0F;
+  return values;
+}
+
+/// "%0, %1, .." and "+f"(d[0]), "+f"(d[1]), ..
+std::string operands(int count, const char* before, const char* after) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    text += (i == 0 ? "" : ", ") + std::string(before) + std::to_string(i) + after;
+  }
+  return text;
+}
+
+/// Tiles of 128 columns under a swizzle, in two stages of which one is multiplied while the other
+/// is filled; the product goes out by way of stmatrix.
+KernelCase swizzled_product() {
+  const std::string product =
+      "#define MMA(d, a, b) asm volatile(\"{.reg .pred p; "
+      "setp.eq.b32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" +
+      operands(64, "%", "") +
+      "}, %64, %65, p, 1, 1, 0, 0;}\" : " + operands(64, "\"+f\"(d[", "])") +
+      " : \"l\"(a), \"l\"(b) : \"memory\")";
+  return {"wgmma_swizzle",
+          std::string(kWords) + "#undef MMA\n" + product + R"(
+__device__ u64 swizzled(u32 a) { return a >> 4 | (u64)1 << 16 | (u64)64 << 32 | (u64)1 << 62; }
+__device__ u32 turned(int row, int k) { return row * 128 + (k * 2 ^ row % 8 * 16); }
+extern "C" __global__ void __launch_bounds__(128) k(const float* x, const float* y, float* out) {
+  __shared__ __align__(1024) unsigned char tiles[2 * 3 * 8192];
+  const int t = threadIdx.x, warp = t / 32, lane = t % 32;
+  float d[64];
+  for (int i = 0; i < 64; ++i) d[i] = 0;
+  for (int step = 0; step < 4; ++step) {
+    unsigned char* stage = tiles + step % 2 * 3 * 8192;
+#if BUG != 1
+    if (step >= 2) WAIT(1);
+#endif
+    for (int i = t; i < 3 * 64 * 32; i += 128) {
+      const int row = i / 32, k = i % 32 * 2;
+      const float* from = (row < 64 ? x + row * 256 : y + (row - 64) * 256) + step * 64 + k;
+      *(u32*)(stage + row / 64 * 8192 + turned(row % 64, k)) = pair(from[0], from[1]);  // finds 1
+    }
+#if BUG != 2
+    PROXY;
+#endif
+    __syncthreads();
+    FENCE;
+    for (int k = 0; k < 64; k += 16)
+      MMA(d, swizzled(at(stage) + k * 2), swizzled(at(stage) + 8192 + k * 2));  // finds 2
+    COMMIT;
+  }
+  WAIT(0);
+  for (int j = 0; j < 16; j += 2) {
+    const int row = warp * 16 + lane / 8 % 2 * 8 + lane % 8, column = (j + lane / 16) * 8;
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 ::"r"(at(tiles) + (row * 136 + column) * 2), "r"(pair(d[4 * j], d[4 * j + 1])),
+                 "r"(pair(d[4 * j + 2], d[4 * j + 3])), "r"(pair(d[4 * j + 4], d[4 * j + 5])),
+                 "r"(pair(d[4 * j + 6], d[4 * j + 7])) : "memory");
+  }
+#if BUG != 3
+  __syncthreads();
+#endif
+  for (int i = t; i < 64 * 128; i += 128)
+    out[i] = __uint_as_float((u32)((u16*)tiles)[i / 128 * 136 + i % 128] << 16);  // finds 3
+}
+)",
+          {1},
+          {128},
+          {buffer(0), buffer(1), output(2)},
+          [] {
+            return Buffers{signs(64 * 256, 5), signs(128 * 256, 7), zeros(64 * 128)};
+          },
+          [](Buffers& b) { multiply(b, 64, 256, 128); },
+          {"race", "proxy", "race"}};
+}
+
+/// Numbers of 8 bits.
+KernelCase product_of_bytes() {
+  return {"wgmma_float8",
+          std::string(kWords) + R"(
+__device__ u16 bytes(float x, float y) {
+  u16 both;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(y), "f"(x));
+  return both;
+}
+extern "C" __global__ void k(const float* x, const float* y, float* out) {
+  __shared__ __align__(128) u16 a[64 * 32], b[16 * 32];
+  const int t = threadIdx.x;
+  for (int i = t; i < 64 * 32; i += 128) a[place(i / 32, i % 32, 64)] = bytes(x[2 * i], x[2 * i + 1]);
+  for (int i = t; i < 16 * 32; i += 128) b[place(i / 32, i % 32, 16)] = bytes(y[2 * i], y[2 * i + 1]);
+  PROXY;
+  __syncthreads();
+  float d[8] = {};
+  FENCE;
+  for (int k = 0; k < 2; ++k) {
+    asm volatile("{.reg .pred p; setp.eq.b32 p, 0, 0; "
+        "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, p, 1, 1;}"
+        : SUMS(d) : "l"(tile(a + k * 64 * 16, 64)), "l"(tile(b + k * 16 * 16, 16)) : "memory");
+  }
+#if BUG != 1
+  COMMIT;
+#endif
+  WAIT(0);
+  const int row = t / 32 * 16 + t % 32 / 4, column = t % 4 * 2;
+  for (int i = 0; i < 8; ++i)
+    out[(row + i / 2 % 2 * 8) * 16 + column + i / 4 * 8 + i % 2] = d[i];  // finds 1
+}
+)",
+          {1},
+          {128},
+          {buffer(0), buffer(1), output(2)},
+          [] {
+            return Buffers{small(64 * 64, 5), small(16 * 64, 7), zeros(64 * 16)};
+          },
+          [](Buffers& b) { multiply(b, 64, 64); },
+          {"race"}};
 }
 
 }  // namespace
 
 std::vector<KernelCase> wgmma_kernels() {
   std::vector<KernelCase> cases = {product_of_tiles(), product_of_registers(),
-                                   producer_and_consumers()};
+                                   producer_and_consumers(), swizzled_product(),
+                                   product_of_bytes()};
   for (KernelCase& kernel : cases) kernel.target = "sm_90a";
   return cases;
 }
