@@ -6,6 +6,7 @@
 #include <emmintrin.h>
 
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -117,6 +118,27 @@ void negate(std::uint8_t* fragment, std::uint32_t signs) {
 constexpr std::uint32_t kPlacesOfA = 4;
 constexpr std::uint32_t kPlacesOfProduct = 10;
 
+/// Products of single bits, which lie as words of 32 do. Sums are added to in place.
+void multiply_bits(std::uint8_t* registers, const std::uint32_t* places, std::uint32_t count) {
+  const auto lanes = [&](std::uint32_t place) {
+    return reinterpret_cast<std::uint32_t*>(registers + place);
+  };
+  const std::uint32_t* of_product = places + kPlacesOfA;
+  for (std::uint32_t n = 0; n < count; ++n, of_product += kPlacesOfProduct) {
+    for (std::uint32_t row = 0; row < 16; ++row) {
+      for (std::uint32_t column = 0; column < 8; ++column) {
+        std::uint32_t sum = 0;
+        for (std::uint32_t word = 0; word < 8; ++word) {
+          const std::uint32_t a = lanes(places[row / 8 + word / 4 * 2])[row % 8 * 4 + word % 4];
+          const std::uint32_t b = lanes(of_product[word / 4])[column * 4 + word % 4];
+          sum += static_cast<std::uint32_t>(std::popcount(a & b));
+        }
+        lanes(of_product[2 + row / 8 * 2 + column % 2])[row % 8 * 4 + column / 2] += sum;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace braid::cpu
 
@@ -158,6 +180,7 @@ static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* regi
     for (std::uint32_t e = 0; e < sums; ++e) std::memset(registers + of_product[2 + e], 0, 128);
   }
   check_inside(*warp, 'B', from.outside(), line);
+  if (what.bits) return multiply_bits(registers, places, count);
   multiply_fragments(registers, places, count, type);
 }
 

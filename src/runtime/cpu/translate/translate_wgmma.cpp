@@ -13,6 +13,7 @@ namespace braid::cpu {
 std::uint32_t Translator::wgmma_type(const Instruction& i) const {
   const Choices mods(i);
   if (i.is(Op::kWgmmaTf32)) return kMmaTf32;
+  if (i.is(Op::kWgmmaBits)) return 0;
   if (i.is(Op::kWgmmaInt8)) {
     return kMmaInt8 | (mods.of("s8", 0) == 0 ? kMmaSignedA : 0U) |
            (mods.of("s8", 1) == 0 ? kMmaSignedB : 0U) | (mods.has("satfinite") ? kMmaSaturate : 0U);
@@ -34,7 +35,8 @@ WgmmaCode Translator::wgmma_code(const Instruction& i) const {
                    [](const std::string& modifier) { return modifier.starts_with("m64n"); });
   const unsigned long columns = std::strtoul(shape->c_str() + 4, nullptr, 10);
   // Integers have fewer shapes.
-  const bool whole = i.is(Op::kWgmmaInt8) && columns > 32 && columns % 16 != 0;
+  code.bits = i.is(Op::kWgmmaBits);
+  const bool whole = (code.bits || i.is(Op::kWgmmaInt8)) && columns > 32 && columns % 16 != 0;
   if (columns == 0 || columns > 256 || columns % 8 != 0 || whole) {
     bad(i, "there is no shape ." + *shape);
   }
