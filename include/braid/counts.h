@@ -14,7 +14,7 @@ namespace braid {
 enum class InstructionClass : std::uint8_t {
   kInteger,  ///< integer and bit arithmetic, comparisons too
   kFloat,
-  kMatrix,   ///< mma
+  kMatrix,   ///< mma, wgmma
   kConvert,  ///< cvt
   kMove,     ///< mov, selp, cvta
   kMemory,   ///< loads, stores, atomics, cp.async, ldmatrix
@@ -56,7 +56,7 @@ struct BRAID_API Counts {
   std::uint64_t branches = 0;  ///< conditional ones, of warps
   std::uint64_t divergent_branches = 0;
   std::uint64_t barriers = 0;   ///< warps that came to one
-  std::uint64_t mma_flops = 0;  ///< 2 m n k for each mma
+  std::uint64_t mma_flops = 0;  ///< 2 m n k for each mma, or wgmma of four warps
 
   Counts& operator+=(const Counts& other);
   [[nodiscard]] std::uint64_t total_instructions() const;

@@ -341,5 +341,33 @@ ret;)",
   EXPECT_EQ(load(0, "v4.f32 {%f1, %f2, %f3, %f4},").total.global_wavefronts, 3 * 2 * 4);
 }
 
+// A: 64 x 16 elements, of which each warp reads its own; B: 32 x 16, read once for the group.
+// Blocks of 8 rows of 16 bytes are one wavefront, under a swizzle or side by side.
+TEST(Counter, MatrixProductsOfWarpGroups) {
+  std::string sums;
+  for (int i = 0; i < 16; ++i) sums += fmt::format("{}%f{}", i == 0 ? "" : ", ", i);
+  const auto product = [&](std::uint64_t descriptor) {
+    return count(kernel(fmt::format(R"(mov.u32 %r5, tile; mov.u64 %rd2, {};
+setp.eq.s32 %p1, %r1, %r1;
+wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {{{}}}, %rd2, %rd2, !%p1, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+ret;)",
+                                    descriptor, sums),
+                        ".shared .align 1024 .b8 tile[16384];"),
+                 {2}, {256});
+  };
+  constexpr std::uint64_t kGroups = 4;
+  constexpr std::uint64_t kStride = std::uint64_t{64} << 32;  // 1024 bytes
+  for (const std::uint64_t mode : {1, 0}) {
+    const Counts total = product(kStride | std::uint64_t{1} << 16 | mode << 62).total;
+    EXPECT_EQ(total.mma_flops, kGroups * 2 * 64 * 32 * 16);
+    EXPECT_EQ(of(total, InstructionClass::kMatrix), kGroups * 4);
+    EXPECT_EQ(total.shared_requests, kGroups * (4 + 1));
+    EXPECT_EQ(total.shared_wavefronts, kGroups * (64 + 32) * 32 / 128);
+    EXPECT_EQ(total.bank_conflicts, 0);
+  }
+}
+
 }  // namespace
 }  // namespace braid::cpu_test

@@ -145,7 +145,7 @@ are refused where the kernel is translated.
   }
   text += R"(
 Tensor copies are those of tiles: not there are `im2col`, gathers and scatters. Their maps are this device's own
-128 bytes. Not there are `wgmma` of b1 and of sparse matrices, `tcgen05`, sparse and block-scaled `mma`, textures
+128 bytes. Not there are `wgmma` of sparse matrices, `tcgen05`, sparse and block-scaled `mma`, textures
 and surfaces, `alloca`, indirect calls, and stochastic rounding. Registers of 128 bits are moved, loaded, stored
 and exchanged. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`) do nothing, and fences between
 proxies are for the sanitizer.

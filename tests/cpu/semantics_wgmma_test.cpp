@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "braid/error.h"
@@ -28,6 +29,7 @@ struct Element {
   bool is_signed = false;
   [[nodiscard]] bool is_float() const { return format.exponent_bits != 0; }
   [[nodiscard]] double value(u64 code) const {
+    if (bits == 32 && !is_float()) return static_cast<double>(code);
     if (!is_float()) return static_cast<double>(is_signed ? i64{static_cast<i8>(code)} : i64(code));
     if (format.exponent_bits != 4) return to_double(format, code);
     // The top exponent of e4m3 holds numbers, and one NaN.
@@ -43,6 +45,7 @@ const Element kE4m3{"e4m3", 8, {4, 3}};
 const Element kE5m2{"e5m2", 8, {5, 2}};
 const Element kSigned{"s8", 8, {}, true};
 const Element kUnsigned{"u8", 8};
+const Element kBits{"b1", 32};  // 32 of them
 
 /// The types of a product.
 struct Types {
@@ -50,10 +53,12 @@ struct Types {
   const char* sum = "f32";
   bool saturate = false;
   [[nodiscard]] int depth() const { return 256 / a.bits; }
+  [[nodiscard]] bool of_bits() const { return !a.is_float() && a.bits == 32; }
   [[nodiscard]] int sum_bits() const { return std::string(sum) == "f16" ? 16 : 32; }
   [[nodiscard]] std::string name(int columns) const {
-    return fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}{}.{}.{}.{}", columns, depth(),
-                       saturate ? ".satfinite" : "", sum, a.name, b.name);
+    return fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}{}.{}.{}.{}{}", columns,
+                       of_bits() ? 256 : depth(), saturate ? ".satfinite" : "", sum, a.name, b.name,
+                       of_bits() ? ".and.popc" : "");
   }
 };
 const Types kTypes[] = {
@@ -73,6 +78,7 @@ const Types kTypes[] = {
     {kUnsigned, kUnsigned, "s32"},
     {kSigned, kSigned, "s32", true},
     {kUnsigned, kUnsigned, "s32", true},
+    {kBits, kBits, "s32"},
 };
 
 /// Rows of A or columns of B in shared memory, as a descriptor tells of them.
@@ -246,7 +252,7 @@ class Trial {
     for (u32 i = 0; i < rows * depth(); ++i) {
       const u64 r = random_.next();
       if (!element.is_float()) {
-        values.push_back(r & 0xff);
+        values.push_back(r >> 16 & (~u64{0} >> (64 - element.bits)));
         continue;
       }
       const u64 field = r % 16 == 0 ? 0 : (f.one() >> f.fraction_bits) - 2 + r % 4;
@@ -326,6 +332,10 @@ class Trial {
       double y = b_values_[column * depth() + k];
       if (product_.negated_a) x = -x;
       if (product_.negated_b) y = -y;
+      if (types.of_bits()) {
+        x = std::popcount(static_cast<u32>(a_[row * depth() + k] & b_[column * depth() + k]));
+        y = 1;
+      }
       sum += x * y;
       sizes += std::fabs(x * y);
     }

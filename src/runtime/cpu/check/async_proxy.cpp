@@ -21,6 +21,7 @@ std::uint32_t Sanitizer::copies_of(const WarpCheck& warp, std::uint64_t channel)
     agents_.push_back(
         {.rank = mine.rank, .block = mine.block, .warp = mine.warp, .stream = mine.stream});
     agents_.back().role = AgentInfo::kCopies;
+    agents_.back().matrix = channel == kMatrix;
   }
   return known->second;
 }

@@ -171,6 +171,16 @@ void BlockCounter::shared_access(const std::uint64_t* addresses, std::uint32_t m
   if (is_atomic(code)) tally.atomics += lanes_of(mask);
 }
 
+void BlockCounter::matrix_rows(const std::uint64_t* addresses, bool first, std::uint32_t line) {
+  const SharedCost cost = shared_cost(addresses, 0xff, 16);
+  LineTally& tally = tally_.lines[line];
+  tally.shared_requests += first ? 1 : 0;
+  tally.issued_requests += first ? 1 : 0;
+  tally.shared_wavefronts += cost.wavefronts;
+  tally.issued_wavefronts += cost.wavefronts;
+  tally.bank_conflicts += cost.conflicts;
+}
+
 void BlockCounter::multicast_access(const MulticastPlaces& places, std::uint32_t mask,
                                     AccessCode code, std::uint32_t line) {
   if (mask == 0) return;

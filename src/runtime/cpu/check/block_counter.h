@@ -32,6 +32,9 @@ class BlockCounter {
                   std::uint32_t line);
   void shared_access(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
                      std::uint32_t line);
+  /// Of an operand of wgmma 8 rows of 16 bytes, which the tensor cores read at once; `first`: of
+  /// it.
+  void matrix_rows(const std::uint64_t* addresses, bool first, std::uint32_t line);
   /// An access by multimem, whose lanes are at `places` on each rank. A reduction is done on the
   /// way: one answer comes over the links; what is stored goes to each rank.
   void multicast_access(const MulticastPlaces& places, std::uint32_t mask, AccessCode code,

@@ -22,7 +22,7 @@ InstructionClass class_of(const ptx::Instruction& instruction) {
   return is_float ? InstructionClass::kFloat : InstructionClass::kInteger;
 }
 
-/// 2 m n k of "m16n8k16".
+/// 2 m n k of "m16n8k16", of which a warp in a group has a quarter.
 std::uint64_t mma_flops(const ptx::Instruction& instruction) {
   if (class_of(instruction) != InstructionClass::kMatrix) return 0;
   for (const std::string& modifier : instruction.modifiers) {
@@ -38,7 +38,7 @@ std::uint64_t mma_flops(const ptx::Instruction& instruction) {
         ++factors;
       }
     }
-    if (factors == 3) return product;
+    if (factors == 3) return ptx::is_wgmma(instruction) ? product / 4 : product;
   }
   return 0;
 }

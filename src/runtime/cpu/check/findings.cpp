@@ -33,6 +33,8 @@ std::string_view verb(AccessCode::Kind kind) {
       return "bulk copy's read";
     case AccessCode::kBulkTo:
       return "bulk copy's write";
+    case AccessCode::kMatrixFrom:
+      return "wgmma's read";
   }
   return "";
 }

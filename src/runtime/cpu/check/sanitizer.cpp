@@ -435,7 +435,9 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, bo
                       (ordered(lane.warp, cell.others[o]) || ordered(lane.warp, cell.write)));
   }
   const auto side_of = [&](const Access& before, bool wrote) {
-    if (agents_[before.when.agent].role != AgentInfo::kCopies) return wrote ? "a write" : "a read";
+    const AgentInfo& agent = agents_[before.when.agent];
+    if (agent.role != AgentInfo::kCopies) return wrote ? "a write" : "a read";
+    if (agent.matrix) return "the reads of a wgmma";
     return wrote ? "a bulk copy's write" : "a bulk copy's read";
   };
   bool joins = false;

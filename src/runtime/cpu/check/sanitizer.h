@@ -19,6 +19,7 @@
 #include "runtime/cpu/check/read_use.h"
 #include "runtime/cpu/check/shadow.h"
 #include "runtime/cpu/check/vector_clock.h"
+#include "runtime/cpu/check/wgmma_check.h"
 #include "runtime/cpu/ptx/source_map.h"
 
 namespace braid::cpu {
@@ -33,7 +34,8 @@ struct AccessCode {
     kCopyFrom,
     kCopyTo,
     kBulkFrom,  ///< of the async proxy
-    kBulkTo
+    kBulkTo,
+    kMatrixFrom  ///< the same of wgmma, which is not packed
   };
   enum Order : std::uint8_t { kWeak, kRelaxed, kAcquire, kRelease, kAcquireRelease };
   Kind kind = kLoad;
@@ -139,6 +141,7 @@ struct WarpCheck {
     std::uint32_t line = 0;                ///< its line
   };
   std::map<std::uint32_t, BulkGroups> bulk;
+  WgmmaCheck wgmma;
   // What it last polled, for a deadlock's report.
   std::uint64_t polled = 0;
   std::uint32_t polled_line = 0;
@@ -212,6 +215,19 @@ class Sanitizer {
                std::uint32_t live, std::uint32_t line);
   void commit_group(WarpCheck& warp);
   void wait_group(WarpCheck& warp, std::uint32_t pending);
+
+  // --- wgmma (wgmma_check.cpp): what it reads is for async_access(); registers go by numbers ---
+  void wgmma_fence(WarpCheck& warp);
+  /// `what`: of its operands, the same for all warps of a group.
+  void wgmma_issue(WarpCheck& warp, std::span<const std::uint32_t> sums,
+                   std::span<const std::uint32_t> inputs, std::uint64_t what, std::uint32_t line);
+  /// Other instructions: those that move a register, and those that do more. `sets`: it writes a
+  /// constant.
+  void wgmma_move(WarpCheck& warp, std::uint32_t to, std::uint32_t from);
+  void wgmma_touch(WarpCheck& warp, std::span<const std::uint32_t> reads,
+                   std::span<const std::uint32_t> writes, bool sets, std::uint32_t line);
+  void wgmma_commit(WarpCheck& warp);
+  void wgmma_waited(std::span<WarpCheck* const> group, std::uint32_t pending, std::uint32_t line);
   /// A warp comes to a block's barrier, and is let go by it.
   void arrive(WarpCheck& warp, VectorClock& barrier);
   void depart(WarpCheck& warp, const VectorClock& barrier);
@@ -358,6 +374,8 @@ class Sanitizer {
 
   struct AgentInfo;
 
+  void wgmma_finding(WarpCheck& warp, std::uint32_t other, std::uint32_t line,
+                     std::string_view message);
   Region* find(std::uint64_t address);
   VectorClock now(const WarpCheck& warp) const;
   [[nodiscard]] bool holds(const Region* region, const Lane& lane, std::size_t bytes) const;
@@ -417,6 +435,7 @@ class Sanitizer {
     Role role = kWarp;         ///< else: of its copies, or what they see of it
     std::uint32_t twin = 0;    ///< the agent that is that
     std::uint32_t issued = 0;  ///< copies
+    bool matrix = false;       ///< its copies are the reads of wgmma
   };
 
   std::mutex mutex_;

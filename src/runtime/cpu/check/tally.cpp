@@ -93,7 +93,7 @@ CountSites::CountSites(const ptx::Function& function, const ControlFlow& flow) {
     for (std::uint32_t i = block.first; i < block.last; ++i) {
       const ptx::Instruction& instruction = function.body[i];
       const auto unit = ptx::traits(instruction).unit;
-      if (unit == ptx::Unit::kMemory || unit == ptx::Unit::kSync ||
+      if (unit == ptx::Unit::kMemory || unit == ptx::Unit::kSync || ptx::is_wgmma(instruction) ||
           (instruction.entry != nullptr && instruction.entry->has_address())) {
         lines_.push_back(instruction.line);
       }

@@ -192,6 +192,11 @@ bool has_modifier(const Instruction& instruction, std::string_view name) {
          instruction.modifiers.end();
 }
 
+bool is_wgmma(const Instruction& instruction) {
+  return instruction.entry != nullptr && instruction.entry->updates() &&
+         instruction.entry->traits.unit == Unit::kMatrix;
+}
+
 const Opcode* find_opcode(const Instruction& instruction) {
   for (const Opcode* entry : entries_of(instruction.name)) {
     if (Choices(*entry, instruction).fits()) return entry;

@@ -138,6 +138,9 @@ const Traits& traits(const Instruction& instruction);
 
 bool has_modifier(const Instruction& instruction, std::string_view name);
 
+/// A matrix product of a warp group.
+bool is_wgmma(const Instruction& instruction);
+
 /// Finds the entry that the opcode and the modifiers of an instruction fit; null without one.
 const Opcode* find_opcode(const Instruction& instruction);
 

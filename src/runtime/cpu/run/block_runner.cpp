@@ -378,6 +378,7 @@ BlockRunner::State BlockRunner::run_waiting() {
 void BlockRunner::release_barrier(Block& block, std::uint32_t id) {
   Barrier& barrier = block.barriers[id];
   Sanitizer* const s = sanitizer();
+  if (s != nullptr && id >= kNamedBarriers) tell_group(block, barrier.waiting);
   for (std::uint32_t waiting = barrier.waiting; waiting != 0; waiting &= waiting - 1) {
     const auto in_block = static_cast<std::uint32_t>(std::countr_zero(waiting));
     Warp& warp = *warps_[block.rank * block_warps_ + in_block];

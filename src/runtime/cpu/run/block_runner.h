@@ -94,8 +94,9 @@ class BlockRunner {
     BarrierKind barrier_kind = BarrierKind::kSync;
     std::uint32_t barrier_result = 0;
     std::uint32_t barrier_line = 0;
-    std::string message;  ///< of a fault, where it is made up
-    WarpCheck check;      ///< only when the launch is checked
+    std::uint32_t pending_groups = 0;  ///< of wgmma, that it does not wait for
+    std::string message;               ///< of a fault, where it is made up
+    WarpCheck check;                   ///< only when the launch is checked
     /// Hashes, where it yielded since anything was written.
     std::unordered_set<std::size_t> registers_seen;
     std::uint64_t progress_then = 0;
@@ -127,13 +128,16 @@ class BlockRunner {
   /// wgmma: ends the fiber unless `lanes` are all of a warp in a group of four.
   void check_group(Warp& warp, std::uint32_t lanes, std::uint32_t line);
   /// The warps of a group go on together, as barrier() does.
-  std::uint32_t meet_group(Warp& warp, std::uint32_t lanes, BarrierKind kind, std::uint32_t line);
+  std::uint32_t meet_group(Warp& warp, std::uint32_t lanes, std::uint32_t pending, BarrierKind kind,
+                           std::uint32_t line);
   /// Leaves the fiber for good; the block fails. `kind` is that of a finding.
   [[noreturn]] void fail(Warp& warp, const char* kind, const char* message, std::uint32_t line);
   /// Ends the fiber when the access may not be done. Of each lane at all `places`.
   void check_access(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,
                     std::uint32_t code, std::uint32_t line,
                     const Sanitizer::Values* values = nullptr);
+  /// The same of 16 bytes that a wgmma reads.
+  void check_matrix_read(Warp& warp, std::uint64_t address, std::uint32_t line);
   /// Where the multicast addresses are on each rank, in order; judged and, at this place of its
   /// lines, counted. Ends the fiber when the access may not be done.
   const MulticastPlaces& multicast_places(Warp& warp, const std::uint64_t* addresses,
@@ -200,6 +204,7 @@ class BlockRunner {
   void check_barrier(Block& block, std::uint32_t id);
   std::uint32_t come(Warp& warp, std::uint32_t id, std::uint32_t warps, BarrierKind kind);
   void release_barrier(Block& block, std::uint32_t id);
+  void tell_group(const Block& block, std::uint32_t waiting);
   void warp_done(Warp& warp);
   void end_block();
   void end_checks(Warp& warp);

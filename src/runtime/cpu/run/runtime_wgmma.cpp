@@ -6,10 +6,13 @@
 #include <emmintrin.h>
 
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "runtime/cpu/run/block_runner.h"
+#include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/run/matrix8.h"
 #include "runtime/cpu/run/mma.h"
 #include "runtime/cpu/run/wgmma.h"
@@ -21,9 +24,15 @@ namespace {
 /// shared memory is left out.
 class Gatherer {
  public:
-  Gatherer(const WarpContext& context, std::uint64_t descriptor, bool exchanged)
-      : shared_(context.shared),
-        bytes_(context.total_shared),
+  /// `place`: where the reads are counted, or kNotCounted.
+  Gatherer(BlockRunner::Warp& warp, std::uint64_t descriptor, bool exchanged, std::uint32_t line,
+           std::uint32_t place)
+      : warp_(warp),
+        line_(line),
+        place_(place),
+        checked_(warp.runner->sanitizer() != nullptr),
+        shared_(warp.shared),
+        bytes_(warp.total_shared),
         matrix_(descriptor, exchanged),
         exchanged_(exchanged) {}
 
@@ -37,15 +46,29 @@ class Gatherer {
       }
       rows[r] = _mm_load_si128(reinterpret_cast<const __m128i*>(shared_ + at));
     }
+    if (checked_ || place_ != kNotCounted) tell(mn, part);
     if (exchanged_) transpose(rows);
     for (std::uint32_t r = 0; r < 8; ++r)
       _mm_store_si128(reinterpret_cast<__m128i*>(to) + r, rows[r]);
   }
-  [[nodiscard]] const WgmmaMatrix& matrix() const { return matrix_; }
   /// An address that is outside, or 0.
   [[nodiscard]] std::uint32_t outside() const { return outside_; }
 
  private:
+  void tell(std::uint32_t mn, std::uint32_t part) {
+    std::array<std::uint64_t, 32> lanes{};
+    for (std::uint32_t r = 0; r < 8; ++r) {
+      lanes[r] = reinterpret_cast<std::uint64_t>(shared_) + matrix_.row(mn, part, r);
+      if (checked_) warp_.runner->check_matrix_read(warp_, lanes[r], line_);
+    }
+    if (place_ == kNotCounted) return;
+    warp_.runner->counter().matrix_rows(lanes.data(), !std::exchange(counted_, true), place_);
+  }
+
+  BlockRunner::Warp& warp_;
+  std::uint32_t line_, place_;
+  bool checked_;
+  bool counted_ = false;
   const std::uint8_t* shared_;
   std::uint32_t bytes_;
   WgmmaMatrix matrix_;
@@ -95,6 +118,27 @@ void negate(std::uint8_t* fragment, std::uint32_t signs) {
 constexpr std::uint32_t kPlacesOfA = 4;
 constexpr std::uint32_t kPlacesOfProduct = 10;
 
+/// Products of single bits, which lie as words of 32 do. Sums are added to in place.
+void multiply_bits(std::uint8_t* registers, const std::uint32_t* places, std::uint32_t count) {
+  const auto lanes = [&](std::uint32_t place) {
+    return reinterpret_cast<std::uint32_t*>(registers + place);
+  };
+  const std::uint32_t* of_product = places + kPlacesOfA;
+  for (std::uint32_t n = 0; n < count; ++n, of_product += kPlacesOfProduct) {
+    for (std::uint32_t row = 0; row < 16; ++row) {
+      for (std::uint32_t column = 0; column < 8; ++column) {
+        std::uint32_t sum = 0;
+        for (std::uint32_t word = 0; word < 8; ++word) {
+          const std::uint32_t a = lanes(places[row / 8 + word / 4 * 2])[row % 8 * 4 + word % 4];
+          const std::uint32_t b = lanes(of_product[word / 4])[column * 4 + word % 4];
+          sum += static_cast<std::uint32_t>(std::popcount(a & b));
+        }
+        lanes(of_product[2 + row / 8 * 2 + column % 2])[row % 8 * 4 + column / 2] += sum;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace braid::cpu
 
@@ -105,7 +149,7 @@ extern "C" {
 static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* registers,
                             const std::uint32_t* places, std::uint64_t a, std::uint64_t b,
                             std::uint32_t code, std::uint32_t type, std::uint32_t kept,
-                            std::uint32_t lanes, std::uint32_t line) {
+                            std::uint32_t lanes, std::uint32_t line, std::uint32_t place) {
   using namespace braid::cpu;
   auto* warp = static_cast<BlockRunner::Warp*>(context);
   warp->runner->check_group(*warp, lanes, line);
@@ -113,13 +157,14 @@ static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* regi
   const std::uint32_t count = what.columns / 8;
   if (!what.a_in_registers) {
     check_descriptor(*warp, 'A', a, what.exchanged_a, line);
-    Gatherer from(*context, a, what.exchanged_a);
+    Gatherer from(*warp, a, what.exchanged_a, line, place);
     const std::uint32_t first = warp->warp % 4 * 2;
     for (std::uint32_t r = 0; r < 4; ++r) from.block(first + r % 2, r / 2, registers + places[r]);
     check_inside(*warp, 'A', from.outside(), line);
   }
   check_descriptor(*warp, 'B', b, what.exchanged_b, line);
-  Gatherer from(*context, b, what.exchanged_b);
+  // All four warps use B, which is read once.
+  Gatherer from(*warp, b, what.exchanged_b, line, warp->warp % 4 == 0 ? place : kNotCounted);
   const std::uint32_t signs = (type & kMmaFloat8) != 0 ? 0x80808080U
                               : (type & kMmaTf32) != 0 ? 0x80000000U
                                                        : 0x80008000U;
@@ -135,25 +180,73 @@ static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* regi
     for (std::uint32_t e = 0; e < sums; ++e) std::memset(registers + of_product[2 + e], 0, 128);
   }
   check_inside(*warp, 'B', from.outside(), line);
+  if (what.bits) return multiply_bits(registers, places, count);
   multiply_fragments(registers, places, count, type);
 }
 
 static std::uint32_t braid_cpu_wgmma_wait(braid::cpu::WarpContext* context, std::uint32_t lanes,
-                                          std::uint32_t kind, std::uint32_t line) {
+                                          std::uint32_t pending, std::uint32_t kind,
+                                          std::uint32_t line) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  return warp->runner->meet_group(*warp, lanes, static_cast<braid::cpu::BarrierKind>(kind), line);
+  return warp->runner->meet_group(*warp, lanes, pending, static_cast<braid::cpu::BarrierKind>(kind),
+                                  line);
+}
+
+// What checks hear of. Arrays of registers have their numbers: first those that are written.
+
+static void braid_cpu_check_wgmma(braid::cpu::WarpContext* context, const std::uint32_t* registers,
+                                  std::uint32_t sums, std::uint32_t inputs, std::uint64_t what,
+                                  std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->wgmma_issue(warp->check, {registers, sums}, {registers + sums, inputs},
+                                         what, line);
+}
+
+static void braid_cpu_check_wgmma_move(braid::cpu::WarpContext* context, std::uint32_t to,
+                                       std::uint32_t from, std::uint32_t lanes) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  if (lanes != 0) warp->runner->sanitizer()->wgmma_move(warp->check, to, from);
+}
+
+static void braid_cpu_check_wgmma_use(braid::cpu::WarpContext* context,
+                                      const std::uint32_t* registers, std::uint32_t writes,
+                                      std::uint32_t reads, std::uint32_t sets, std::uint32_t lanes,
+                                      std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  if (lanes == 0) return;
+  warp->runner->sanitizer()->wgmma_touch(warp->check, {registers + writes, reads},
+                                         {registers, writes}, sets != 0, line);
+}
+
+/// wgmma.fence, or else wgmma.commit_group.
+static void braid_cpu_check_wgmma_order(braid::cpu::WarpContext* context, std::uint32_t lanes,
+                                        std::uint32_t fences, std::uint32_t line) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->check_group(*warp, lanes, line);
+  warp->check.wgmma.ran(line);
+  if (fences != 0) {
+    warp->runner->sanitizer()->wgmma_fence(warp->check);
+  } else {
+    warp->runner->sanitizer()->wgmma_commit(warp->check);
+  }
 }
 
 }  // extern "C"
 
 namespace braid::cpu {
 
+#define BRAID_CPU_HELPER(name) \
+  RuntimeHelper { #name, reinterpret_cast < void*>(&name) }
+
 std::span<const RuntimeHelper> wgmma_helpers() {
   static const std::array kHelpers = {
-      RuntimeHelper{"braid_cpu_wgmma", reinterpret_cast<void*>(&braid_cpu_wgmma)},
-      RuntimeHelper{"braid_cpu_wgmma_wait", reinterpret_cast<void*>(&braid_cpu_wgmma_wait)},
+      BRAID_CPU_HELPER(braid_cpu_wgmma),           BRAID_CPU_HELPER(braid_cpu_wgmma_wait),
+      BRAID_CPU_HELPER(braid_cpu_check_wgmma),     BRAID_CPU_HELPER(braid_cpu_check_wgmma_move),
+      BRAID_CPU_HELPER(braid_cpu_check_wgmma_use), BRAID_CPU_HELPER(braid_cpu_check_wgmma_order),
   };
   return kHelpers;
 }
+
+#undef BRAID_CPU_HELPER
 
 }  // namespace braid::cpu

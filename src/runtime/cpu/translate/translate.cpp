@@ -106,6 +106,7 @@ void Translator::assign_slots() {
 
 KernelInfo Translator::run(const std::string& name) {
   assign_slots();
+  number_accumulators();
   find_partial_warps();
   auto* pointer = llvm::PointerType::getUnqual(llvm_);
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer}, false);
@@ -185,10 +186,14 @@ void Translator::emit_body(int index) {
     const Instruction& instruction = function_.body[i];
     if (is_grouped(instruction)) {
       const std::uint32_t count = emit_mma(i, block.last);
-      for (std::uint32_t k = 0; k < count; ++k) track(function_.body[i + k]);
+      for (std::uint32_t k = 0; k < count; ++k) {
+        track(function_.body[i + k]);
+        track_accumulators(function_.body[i + k]);
+      }
       i += count - 1;
     } else {
       track(instruction);
+      track_accumulators(instruction);
       if (instrumentation_.counts) joined_now_ = joined_[i];
       emit(instruction);
     }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
+#include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/translate/translator.h"
 
 // Matrix products of warp groups: wgmma.
@@ -11,6 +13,7 @@ namespace braid::cpu {
 std::uint32_t Translator::wgmma_type(const Instruction& i) const {
   const Choices mods(i);
   if (i.is(Op::kWgmmaTf32)) return kMmaTf32;
+  if (i.is(Op::kWgmmaBits)) return 0;
   if (i.is(Op::kWgmmaInt8)) {
     return kMmaInt8 | (mods.of("s8", 0) == 0 ? kMmaSignedA : 0U) |
            (mods.of("s8", 1) == 0 ? kMmaSignedB : 0U) | (mods.has("satfinite") ? kMmaSaturate : 0U);
@@ -32,7 +35,8 @@ WgmmaCode Translator::wgmma_code(const Instruction& i) const {
                    [](const std::string& modifier) { return modifier.starts_with("m64n"); });
   const unsigned long columns = std::strtoul(shape->c_str() + 4, nullptr, 10);
   // Integers have fewer shapes.
-  const bool whole = i.is(Op::kWgmmaInt8) && columns > 32 && columns % 16 != 0;
+  code.bits = i.is(Op::kWgmmaBits);
+  const bool whole = (code.bits || i.is(Op::kWgmmaInt8)) && columns > 32 && columns % 16 != 0;
   if (columns == 0 || columns > 256 || columns % 8 != 0 || whole) {
     bad(i, "there is no shape ." + *shape);
   }
@@ -106,23 +110,119 @@ void Translator::op_wgmma(const Instruction& i) {
   }
   Value* kept = first_lane(i.operands[3], 1);
   if (i.operands[3].negated) kept = b_.CreateNot(kept);
+  kept = b_.CreateZExt(kept, b_.getInt32Ty());
   Value* of_a = code.a_in_registers ? b_.getInt64(0) : first_lane(i.operands[1], 64);
+  Value* of_b = first_lane(i.operands[2], 64);
+  if (instrumentation_.checks) {
+    std::vector<std::uint32_t> registers;
+    for (const Operand& sum : d) registers.push_back(number_of(sum));
+    const auto inputs = static_cast<std::uint32_t>(code.a_in_registers ? 4 : 0);
+    for (std::uint32_t e = 0; e < inputs; ++e) {
+      if (a[e].is_register()) registers.push_back(number_of(a[e]));
+    }
+    // A number for all that has to be the same.
+    Value* what = b_.CreateAdd(b_.CreateMul(of_a, b_.getInt64(0x9e3779b97f4a7c15U)),
+                               b_.CreateAdd(of_b, b_.CreateZExt(kept, b_.getInt64Ty())));
+    const auto sums_given = static_cast<std::uint32_t>(d.size());
+    call("braid_cpu_check_wgmma", b_.getVoidTy(),
+         {context_, constant_words(registers), b_.getInt32(sums_given),
+          b_.getInt32(static_cast<std::uint32_t>(registers.size()) - sums_given), what,
+          b_.getInt32(line_)});
+  }
   call("braid_cpu_wgmma", b_.getVoidTy(),
-       {context_, registers_, constant_words(places), of_a, first_lane(i.operands[2], 64),
-        b_.getInt32(code.pack()), b_.getInt32(type), b_.CreateZExt(kept, b_.getInt32Ty()),
-        lanes_here(), b_.getInt32(line_)});
+       {context_, registers_, constant_words(places), of_a, of_b, b_.getInt32(code.pack()),
+        b_.getInt32(type), kept, lanes_here(), b_.getInt32(line_),
+        b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted)});
   for (const Operand& sum : d) cache_.erase(sum.index);
 }
 
-void Translator::op_wgmma_fence(const Instruction& /*i*/) {}
+void Translator::order_wgmma(bool fences) {
+  if (!instrumentation_.checks) return;
+  call("braid_cpu_check_wgmma_order", b_.getVoidTy(),
+       {context_, lanes_here(), b_.getInt32(fences ? 1 : 0), b_.getInt32(line_)});
+}
 
-void Translator::op_wgmma_commit(const Instruction& /*i*/) {}
+void Translator::op_wgmma_fence(const Instruction& /*i*/) { order_wgmma(true); }
+
+void Translator::op_wgmma_commit(const Instruction& /*i*/) { order_wgmma(false); }
 
 void Translator::op_wgmma_wait(const Instruction& i) {
   const BarrierKind how = i.guard < 0 ? BarrierKind::kPark : BarrierKind::kSync;
-  parked_ =
-      call("braid_cpu_wgmma_wait", b_.getInt32Ty(),
-           {context_, lanes_here(), b_.getInt32(static_cast<unsigned>(how)), b_.getInt32(line_)});
+  parked_ = call("braid_cpu_wgmma_wait", b_.getInt32Ty(),
+                 {context_, lanes_here(), read_scalar(i.operands[0], 32),
+                  b_.getInt32(static_cast<unsigned>(how)), b_.getInt32(line_)});
+}
+
+namespace {
+
+/// From register to register.
+bool moves(const ptx::Instruction& i) {
+  return i.is(ptx::Op::kMov) && i.operands[0].is_register() && i.operands[1].is_register();
+}
+
+}  // namespace
+
+/// Numbers the registers of wgmma instructions, and those that they are moved to or from: compilers
+/// give sums other names as they like.
+void Translator::number_accumulators() {
+  accumulators_.assign(function_.registers.size(), -1);
+  if (!instrumentation_.checks) return;
+  std::int32_t next = 0;
+  const auto add = [&](int reg) {
+    std::int32_t& number = accumulators_[static_cast<std::size_t>(reg)];
+    if (number >= 0) return false;
+    number = next++;
+    return true;
+  };
+  for (const Instruction& i : function_.body) {
+    if (!ptx::is_wgmma(i)) continue;
+    for (std::size_t o = 0; o < 2; ++o) {
+      for (const Operand& element : i.operands[o].elements) {
+        if (element.is_register()) add(element.index);
+      }
+    }
+  }
+  bool grew = next > 0;
+  while (std::exchange(grew, false)) {
+    for (const Instruction& i : function_.body) {
+      if (!moves(i)) continue;
+      const int to = i.operands[0].index, from = i.operands[1].index;
+      if (accumulators_[static_cast<std::size_t>(to)] >= 0) grew = add(from) || grew;
+      if (accumulators_[static_cast<std::size_t>(from)] >= 0) grew = add(to) || grew;
+    }
+  }
+}
+
+std::uint32_t Translator::number_of(const Operand& reg) const {
+  return static_cast<std::uint32_t>(accumulators_[static_cast<std::size_t>(reg.index)]);
+}
+
+/// Tells checks of a use of such a register, but for that by wgmma itself.
+void Translator::track_accumulators(const Instruction& i) {
+  if (!instrumentation_.checks || ptx::is_wgmma(i)) return;
+  const RegisterUse use = register_use(i);
+  std::vector<std::uint32_t> registers;
+  const auto collect = [&](const std::vector<int>& used) {
+    for (const int reg : used) {
+      const std::int32_t number = accumulators_[static_cast<std::size_t>(reg)];
+      if (number >= 0) registers.push_back(static_cast<std::uint32_t>(number));
+    }
+  };
+  collect(use.writes);
+  const auto writes = static_cast<std::uint32_t>(registers.size());
+  collect(use.reads);
+  if (registers.empty()) return;
+  line_ = i.line;
+  Value* lanes = lanes_of_guard(i);
+  if (moves(i) && i.guard < 0) {
+    call("braid_cpu_check_wgmma_move", b_.getVoidTy(),
+         {context_, b_.getInt32(registers[0]), b_.getInt32(registers[1]), lanes});
+    return;
+  }
+  call("braid_cpu_check_wgmma_use", b_.getVoidTy(),
+       {context_, constant_words(registers), b_.getInt32(writes),
+        b_.getInt32(static_cast<std::uint32_t>(registers.size()) - writes),
+        b_.getInt32(i.is(Op::kMov) && use.reads.empty() ? 1 : 0), lanes, b_.getInt32(line_)});
 }
 
 }  // namespace braid::cpu

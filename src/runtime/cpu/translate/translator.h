@@ -405,6 +405,10 @@ class Translator {
   std::uint32_t place_of_accumulator(const Instruction& i, const Operand& operand);
   Value* first_lane(const Operand& operand, unsigned bits);
   Value* lanes_here();
+  void number_accumulators();
+  std::uint32_t number_of(const Operand& reg) const;
+  void order_wgmma(bool fences);
+  void track_accumulators(const Instruction& i);
 
   llvm::Module& out_;
   llvm::LLVMContext& llvm_;
@@ -441,6 +445,7 @@ class Translator {
   std::vector<llvm::BasicBlock*> resumes_;  ///< where a parked warp goes on
   std::vector<bool> may_pend_;
   std::vector<bool> may_be_partial_;
+  std::vector<std::int32_t> accumulators_;  ///< by register: its number for checks of wgmma, or -1
   BitSet read_;  ///< registers that some instruction reads, where accesses are checked
   std::vector<int> component_order_;  ///< position of a block in its component
 

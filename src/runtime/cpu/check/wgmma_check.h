@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace braid::cpu {
+
+/// What a warp under check has to do with wgmma. Groups are numbered from 1; the open one is
+/// the next after those that were committed.
+struct WgmmaCheck {
+  /// A register that holds sums or elements of A somewhere, or is moved to or from one.
+  struct Register {
+    std::uint32_t group = 0;    ///< the last that has to do with it
+    std::uint32_t line = 0;     ///< of that product
+    bool sum = false;           ///< it writes the register
+    std::uint32_t written = 0;  ///< line of an instruction, since the last wgmma.fence
+  };
+  std::vector<Register> registers;
+  bool fenced = false;
+  std::uint32_t waited = 0;         ///< the last group that is known to be over
+  std::uint32_t issued = 0;         ///< time of the last product in its channel
+  std::vector<std::uint32_t> ends;  ///< of each committed group, such a time
+  /// Of all it ran since its group last met: the four warps run the same.
+  std::uint64_t sequence = 0;
+
+  Register& at(std::uint32_t number) {
+    if (registers.size() <= number) registers.resize(number + 1);
+    return registers[number];
+  }
+  [[nodiscard]] std::uint32_t committed() const { return static_cast<std::uint32_t>(ends.size()); }
+  [[nodiscard]] bool in_flight(const Register& reg) const { return reg.group > waited; }
+  void ran(std::uint64_t what) { sequence = (sequence ^ what) * 0x9e3779b97f4a7c15U; }
+};
+
+}  // namespace braid::cpu
