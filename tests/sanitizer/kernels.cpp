@@ -15,6 +15,8 @@ std::vector<KernelCase> warp_kernels();
 std::vector<KernelCase> protocol_kernels();
 std::vector<KernelCase> two_rank_kernels();
 std::vector<KernelCase> replica_kernels();
+std::vector<KernelCase> product_kernels();
+std::vector<KernelCase> library_kernels();
 
 std::vector<float> random_floats(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
@@ -453,8 +455,9 @@ std::vector<KernelCase> parallel_kernels() {
 
 std::vector<KernelCase> kernel_cases() {
   std::vector<KernelCase> cases = parallel_kernels();
-  for (const auto& more : {synchronizing_kernels(), tile_kernels(), row_kernels(), warp_kernels(),
-                           protocol_kernels(), two_rank_kernels(), replica_kernels()}) {
+  for (const auto& more :
+       {synchronizing_kernels(), tile_kernels(), row_kernels(), warp_kernels(), protocol_kernels(),
+        two_rank_kernels(), replica_kernels(), product_kernels(), library_kernels()}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;
