@@ -244,7 +244,6 @@ TEST(SemanticsConvert, PackedHalves) {
 }
 
 /// e4m3 has no infinity: the code of e5m2's is a number in it, and only all ones are NaN.
-constexpr Format kE4m3{4, 3};
 constexpr Format kE5m2{5, 2};
 
 u64 encode_float8(bool e5m2, const Number& n) {

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
 
@@ -324,6 +328,19 @@ TEST(Spelling, Constants) {
   EXPECT_THAT(error_of("mov.u32 %r10, 1 +;"), HasSubstr("expected an integer"));
   EXPECT_THAT(error_of("mov.u32 %r10, 1 % 0;"), HasSubstr("division by zero"));
   EXPECT_THAT(error_of("mov.u32 %r10, 1 ? 2;"), HasSubstr("expected ':'"));
+}
+
+/// What the fuzzer of PTX starts from is PTX.
+TEST(Spelling, SeedsOfTheFuzzerAreUnderstood) {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(BRAID_SOURCE_DIR "/tests/fuzz/ptx")) {
+    std::stringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    EXPECT_NO_THROW(Bench::from_ptx(text.str())) << entry.path();
+    ++count;
+  }
+  EXPECT_GE(count, 2);
 }
 
 }  // namespace

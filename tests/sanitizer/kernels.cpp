@@ -17,6 +17,8 @@ std::vector<KernelCase> two_rank_kernels();
 std::vector<KernelCase> replica_kernels();
 std::vector<KernelCase> async_kernels();
 std::vector<KernelCase> wgmma_kernels();
+std::vector<KernelCase> product_kernels();
+std::vector<KernelCase> library_kernels();
 
 std::vector<float> random_floats(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
@@ -457,7 +459,8 @@ std::vector<KernelCase> kernel_cases() {
   std::vector<KernelCase> cases = parallel_kernels();
   for (const auto& more :
        {synchronizing_kernels(), tile_kernels(), row_kernels(), warp_kernels(), protocol_kernels(),
-        two_rank_kernels(), replica_kernels(), async_kernels(), wgmma_kernels()}) {
+         two_rank_kernels(), replica_kernels(), async_kernels(), wgmma_kernels(),
+         product_kernels(), library_kernels()}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;

@@ -9,34 +9,6 @@ namespace braid::testing {
 
 namespace {
 
-/// Eighths from -1 to 1: a bfloat16 holds them, and sums of their products are exact.
-std::vector<float> eighths(std::size_t count, std::size_t factor) {
-  std::vector<float> result;
-  for (std::size_t i = 0; i < count; ++i) {
-    result.push_back((static_cast<float>(i * factor % 17) - 8) / 8);
-  }
-  return result;
-}
-
-/// Two bfloat16 to a word.
-std::vector<float> to_bfloat16(const std::vector<float>& values) {
-  std::vector<float> words;
-  for (std::size_t i = 0; i < values.size(); i += 2) {
-    const auto low = static_cast<std::uint32_t>(to_int(values[i])) >> 16U;
-    const auto high = static_cast<std::uint32_t>(to_int(values[i + 1])) & 0xffff0000U;
-    words.push_back(int_bits(static_cast<std::int32_t>(low | high)));
-  }
-  return words;
-}
-
-void matmul(const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& c,
-            std::size_t n, std::size_t k) {
-  for (std::size_t i = 0; i < c.size(); ++i) {
-    c[i] = 0;
-    for (std::size_t j = 0; j < k; ++j) c[i] += a[i / n * k + j] * b[j * n + i % n];
-  }
-}
-
 KernelCase blelloch_scan() {
   return {"blelloch_scan",
           R"(
@@ -194,127 +166,6 @@ extern "C" __global__ void k(const float* x, const float* weights, float* out, i
           {"race", "uninitialized", "bounds"}};
 }
 
-KernelCase mma_gemm() {
-  return {"mma_gemm",
-          R"(
-#if BUG == 3
-#define STRIDE 20
-#else
-#define STRIDE 24
-#endif
-__device__ unsigned shared_address(const void* p) {
-  return (unsigned)__cvta_generic_to_shared(p);
-}
-// C (m x 16, float) = A (m x kk) * B (kk x 16), both bfloat16. A block does 32 rows, a warp 16.
-extern "C" __global__ void k(const unsigned short* a, const unsigned short* b, float* c, int m, int kk) {
-  __shared__ __align__(16) unsigned short left[32 * STRIDE];
-  __shared__ __align__(16) unsigned short right[16 * STRIDE];
-  const int t = threadIdx.x, lane = t % 32, warp = t / 32, row0 = blockIdx.x * 32;
-  float sum[2][4] = {};
-  for (int k0 = 0; k0 < kk; k0 += 16) {
-    const int r = t / 2, half = t % 2 * 8;
-    if (row0 + r < m) {
-      *(uint4*)&left[r * STRIDE + half] = *(const uint4*)&a[(row0 + r) * kk + k0 + half];  // finds 3
-#if BUG != 4
-    } else {
-      *(uint4*)&left[r * STRIDE + half] = make_uint4(0, 0, 0, 0);
-#endif
-    }
-    if (t < 32) *(uint4*)&right[r * STRIDE + half] = *(const uint4*)&b[(k0 + r) * 16 + half];  // finds 1 // finds 2
-#if BUG != 1
-    __syncthreads();
-#endif
-    unsigned f[4];
-    const unsigned from_a = shared_address(&left[(16 * warp + lane % 16) * STRIDE + lane / 16 * 8]);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(f[0]), "=r"(f[1]), "=r"(f[2]), "=r"(f[3]) : "r"(from_a) : "memory");  // finds 4
-    for (int n = 0; n < 2; ++n) {
-      unsigned g[2];
-      const unsigned from_b = shared_address(&right[lane % 16 * STRIDE + n * 8]);
-      asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(g[0]), "=r"(g[1]) : "r"(from_b) : "memory");  // finds 1 // finds 2
-      asm volatile(
-          "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
-          "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-          : "+f"(sum[n][0]), "+f"(sum[n][1]), "+f"(sum[n][2]), "+f"(sum[n][3])
-          : "r"(f[0]), "r"(f[1]), "r"(f[2]), "r"(f[3]), "r"(g[0]), "r"(g[1]));
-    }
-#if BUG != 2
-    __syncthreads();
-#endif
-  }
-  for (int n = 0; n < 2; ++n) {
-    for (int i = 0; i < 2; ++i) {
-      const int row = row0 + 16 * warp + 8 * i + lane / 4;
-      if (row < m) *(float2*)&c[row * 16 + 8 * n + lane % 4 * 2] = make_float2(sum[n][2 * i], sum[n][2 * i + 1]);
-    }
-  }
-}
-)",
-          {2},
-          {64},
-          {buffer(0), buffer(1), output(2), scalar(56), scalar(48)},
-          [] {
-            return Buffers{to_bfloat16(eighths(56 * 48, 5)), to_bfloat16(eighths(48 * 16, 7)),
-                           zeros(56 * 16)};
-          },
-          [](Buffers& b) { matmul(eighths(56 * 48, 5), eighths(48 * 16, 7), b[2], 16, 48); },
-          {"race", "race", "misaligned", "uninitialized"}};
-}
-
-KernelCase async_gemm() {
-  return {"async_gemm",
-          R"(
-__device__ void copy16(void* to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");  // finds 3 // finds 4
-}
-extern "C" __global__ void k(const float* a, const float* b, float* c, int n, int kk) {
-  __shared__ __align__(16) float left[2][16][16], right[2][16][16];
-  const int r = threadIdx.x / 4, q = threadIdx.x % 4 * 4, col = blockIdx.x * 16;
-#if BUG == 4
-  a += 1;
-#endif
-  const auto fetch = [&](int step) {
-    copy16(&left[step % 2][r][q], a + r * kk + step * 16 + q);  // finds 3 // finds 4
-    copy16(&right[step % 2][r][q], b + (step * 16 + r) * n + col + q);  // finds 3
-    asm volatile("cp.async.commit_group;" ::: "memory");
-  };
-  float4 sum = make_float4(0, 0, 0, 0);
-  fetch(0);
-  for (int step = 0; step < kk / 16; ++step) {
-    if (step + 1 < kk / 16) {
-      fetch(step + 1);
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
-    } else {
-#if BUG == 1
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
-#else
-      asm volatile("cp.async.wait_group 0;" ::: "memory");
-#endif
-    }
-#if BUG != 2
-    __syncthreads();
-#endif
-    for (int i = 0; i < 16; ++i) {
-      const float x = left[step % 2][r][i];  // finds 1
-      const float4 y = *(const float4*)&right[step % 2][i][q];  // finds 1 // finds 2 // finds 3
-      sum = make_float4(sum.x + x * y.x, sum.y + x * y.y, sum.z + x * y.z, sum.w + x * y.w);
-    }
-#if BUG != 3
-    __syncthreads();
-#endif
-  }
-  *(float4*)&c[r * n + col + q] = sum;
-}
-)",
-          {2},
-          {64},
-          {buffer(0), buffer(1), output(2), scalar(32), scalar(64)},
-          [] {
-            return Buffers{random_floats(1024), random_floats(2048, 2), zeros(512)};
-          },
-          [](Buffers& b) { matmul(b[0], b[1], b[2], 32, 64); },
-          {"race", "race", "race", "misaligned"}};
-}
-
 // Two sequences, one behind the other in K and V. A block does 64 queries of one of them.
 constexpr std::size_t kLengths[] = {40, 12};
 
@@ -396,8 +247,7 @@ extern "C" __global__ void k(const float* q, const float4* keys, const float4* v
 }  // namespace
 
 std::vector<KernelCase> tile_kernels() {
-  return {blelloch_scan(), stencil_2d(), convolution_1d(),
-          mma_gemm(),      async_gemm(), flash_attention()};
+  return {blelloch_scan(), stencil_2d(), convolution_1d(), flash_attention()};
 }
 
 }  // namespace braid::testing

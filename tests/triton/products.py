@@ -6,8 +6,8 @@ import triton.language as tl
 from harness import Case, InPlace, Out, bf16, e4m3, e5m2
 from rows import exact_softmax, normal, random
 
-# What a block that is wide enough becomes on Hopper and Blackwell.
-WARP_GROUPS = {90: "unknown opcode 'wgmma.fence.sync.aligned'", 100: "unknown opcode 'tcgen05.alloc"}
+# What a block that is wide enough becomes on Blackwell.
+TENSOR_MEMORY = {100: "unknown opcode 'tcgen05.alloc"}
 
 
 @triton.jit
@@ -51,7 +51,7 @@ def tensor_float(values):
 
 
 def matmul_tf32():
-    case = matmul("tf32", np.float32, np.float32, precision="tf32", refused=WARP_GROUPS)
+    case = matmul("tf32", np.float32, np.float32, precision="tf32", refused=TENSOR_MEMORY)
     a, b = (tensor_float(x) for x in case.arguments[:2])
     case.arguments[:3] = [a, b, Out(a.astype(np.float64) @ b.astype(np.float64), np.float32)]
     return case
@@ -75,7 +75,8 @@ def split_k_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.
 def split_k():
     a, b = normal(32, 256, dtype=bf16), normal(256, 64, dtype=bf16)
     want = a.astype(np.float64) @ b.astype(np.float64)
-    return Case("split_k", split_k_kernel, [a, b, InPlace(np.zeros((32, 64), np.float32), want), 32, 64, 256],
+    return Case("split_k", split_k_kernel,
+                [a, b, InPlace(np.zeros((32, 64), np.float32), want), 32, 64, 256],
                 {"BM": 32, "BN": 32, "BK": 32, "SPLIT": 4}, (1, 2, 4))
 
 
@@ -122,7 +123,7 @@ def attention(causal, dtype=np.float16, warps=4):
     return Case(name + np.dtype(dtype).name, attention_kernel,
                 [q, k, v, output, Out(logsums, np.float32), scale, t],
                 {"D": d, "BM": 64, "BN": 32, "CAUSAL": causal}, (t // 64, heads),
-                {"num_warps": warps, "num_stages": 2}, refused=WARP_GROUPS)
+                {"num_warps": warps, "num_stages": 2}, refused=TENSOR_MEMORY)
 
 
 @triton.jit
@@ -170,12 +171,12 @@ def int8_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.con
     tl.store(c + m[:, None] * N + n[None, :], total)
 
 
-def int8_matmul():
+def int8_matmul(name, tile, **more):
     a = random.integers(-128, 128, (64, 128)).astype(np.int8)
     b = random.integers(-128, 128, (64, 128)).astype(np.int8)
     want = a.astype(np.int64) @ b.astype(np.int64).T
-    return Case("int8_matmul", int8_kernel, [a, b, Out(want, np.int32), 64, 64, 128],
-                {"BM": 32, "BN": 64, "BK": 64}, (2, 1))
+    return Case(f"int8_matmul_{name}", int8_kernel, [a, b, Out(want, np.int32), 64, 64, 128],
+                {"BM": tile[0], "BN": tile[1], "BK": 64}, (64 // tile[0], 64 // tile[1]), **more)
 
 
 @triton.jit
@@ -191,12 +192,13 @@ def descriptor_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: 
     of_c.store([m, n], total.to(tl.bfloat16))
 
 
-def descriptors():
-    a, b = normal(64, 64, dtype=bf16), normal(64, 64, dtype=bf16)
+def descriptors(name, shape, tile, stages, warps):
+    m, n, k = shape
+    a, b = (normal(m, k) / 4).astype(bf16), (normal(k, n) / 4).astype(bf16)
     want = a.astype(np.float64) @ b.astype(np.float64)
-    return Case("descriptors", descriptor_kernel, [a, b, Out(want, bf16), 64, 64, 64],
-                {"BM": 64, "BN": 32, "BK": 32}, (1, 2),
-                refused={90: "expected ']', found ','", 100: "expected ']', found ','"})
+    return Case(f"descriptors_{name}", descriptor_kernel, [a, b, Out(want, bf16), m, n, k],
+                {"BM": tile[0], "BN": tile[1], "BK": tile[2]}, (m // tile[0], n // tile[1]),
+                {"num_stages": stages, "num_warps": warps}, refused=TENSOR_MEMORY)
 
 
 @triton.jit
@@ -217,11 +219,14 @@ def without_a_mask():
 
 
 def cases():
-    return [matmul("bf16", bf16, bf16, refused=WARP_GROUPS),
-            matmul("f16", np.float16, np.float32, stages=4, refused=WARP_GROUPS),
+    return [matmul("bf16", bf16, bf16, refused=TENSOR_MEMORY),
+            matmul("f16", np.float16, np.float32, stages=4, refused=TENSOR_MEMORY),
             matmul("f16_wide", np.float16, np.float16, (64, 128, 64), (32, 128, 32), 2, 8),
             matmul("f32", np.float32, np.float32, (64, 64, 64), (32, 32, 16)),
-            matmul("e5m2", e5m2, np.float32, (64, 64, 64), refused=WARP_GROUPS),
-            matmul("e4m3", e4m3, np.float32, (64, 64, 64), capabilities=(90, 100), refused=WARP_GROUPS),
+            matmul("e5m2", e5m2, np.float32, (64, 64, 64), refused=TENSOR_MEMORY),
+            matmul("e4m3", e4m3, np.float32, (64, 64, 64), capabilities=(90, 100), refused=TENSOR_MEMORY),
             matmul_tf32(), split_k(), attention(False), attention(True), attention(True, bf16, 8),
-            int4_matmul(), int8_matmul(), descriptors(), without_a_mask()]
+            int4_matmul(), int8_matmul("small", (32, 64)),
+            int8_matmul("wide", (64, 32)),
+            descriptors("small", (64, 64, 64), (64, 32, 32), 3, 4),
+            descriptors("deep", (128, 64, 320), (128, 64, 64), 3, 8), without_a_mask()]

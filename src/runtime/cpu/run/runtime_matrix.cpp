@@ -4,11 +4,20 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <unordered_map>
+#include <vector>
 
 #include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/matrix_code.h"
 #include "runtime/cpu/run/rounding_scope.h"
 #include "runtime/cpu/run/runtime_helpers.h"
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define BRAID_CPU_FMA_CLONES __attribute__((target_clones("arch=haswell", "default")))
+#else
+#define BRAID_CPU_FMA_CLONES
+#endif
 
 // The matrix products that are not worth the speed of runtime_mma.cpp, by the definition of each:
 // where an element lies, what its bits mean, and what a step of k does. The numerics are the same.
@@ -16,7 +25,7 @@
 namespace braid::cpu {
 namespace {
 
-// The most elements that A, B and the sums have.
+// The most elements that A, B and the sums have, of all products.
 constexpr std::size_t kMostA = 1024;
 constexpr std::size_t kMostB = 512;
 constexpr std::size_t kMostSums = 256;
@@ -67,46 +76,74 @@ Place place_in_wmma(const MatrixCode& code, Matrix matrix, int lane, int e, int 
   return {at / code.k, at % code.k};
 }
 
-/// Calls body(lane, element of the lane, place) for all elements of a matrix.
-template <class Body>
-void for_each_element(const MatrixCode& code, Matrix matrix, Element type, Body&& body) {
+/// Where in a buffer with a matrix by its rows (of several products, one after another) the
+/// elements lie, lane by lane.
+using Places = std::vector<std::uint16_t>;
+
+Places find_places(const MatrixCode& code, Matrix matrix, Element type) {
   const auto per = static_cast<int>(packed(type));
   const int count = static_cast<int>(code.registers(matrix, type)) * per;
   const auto place = code.fragments == Fragments::kMma     ? place_in_mma
                      : code.fragments == Fragments::kQuads ? place_in_quads
                                                            : place_in_wmma;
+  Places places;
   for (int lane = 0; lane < 32; ++lane) {
-    for (int e = 0; e < count; ++e) body(lane, e, place(code, matrix, lane, e, per));
+    for (int e = 0; e < count; ++e) {
+      const Place at = place(code, matrix, lane, e, per);
+      const int row = at.product * code.height(matrix) + at.row;
+      places.push_back(static_cast<std::uint16_t>(row * code.width(matrix) + at.column));
+    }
   }
+  return places;
 }
 
-/// The register of an element, for its lane.
-std::uint8_t* register_of(std::uint8_t* registers, Element type, int lane, int e) {
-  const auto r = static_cast<std::size_t>(e) / packed(type);
-  return registers + kMatrixRegisterBytes * r +
-         static_cast<std::size_t>(lane) * register_bits(type) / 8;
-}
-
-unsigned shift_of(Element type, int e) {
-  return element_bits(type) * (static_cast<unsigned>(e) % packed(type));
+/// Found once, as divisions take more time than products.
+const std::uint16_t* places_of(const MatrixCode& code, Matrix matrix, Element type) {
+  thread_local std::unordered_map<std::uint64_t, Places> known;
+  std::uint64_t key = 0;
+  for (const unsigned part :
+       {static_cast<unsigned>(code.fragments), static_cast<unsigned>(matrix), unsigned{code.m},
+        unsigned{code.n}, unsigned{code.k}, static_cast<unsigned>(type), unsigned{code.columns},
+        unsigned{code.rows}}) {
+    key = key << 8 | part;
+  }
+  Places& places = known[key];
+  if (places.empty()) places = find_places(code, matrix, type);
+  return places.data();
 }
 
 std::uint64_t mask_of(Element type) { return ~std::uint64_t{0} >> (64 - element_bits(type)); }
 
-std::uint64_t get(std::uint8_t* registers, Element type, int lane, int e) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, register_of(registers, type, lane, e), register_bits(type) / 8);
-  return word >> shift_of(type, e) & mask_of(type);
+/// Calls body(i, bits) for the elements in `count` registers, lane by lane.
+template <class Body>
+void read_registers(const std::uint8_t* registers, Element type, unsigned count, Body&& body) {
+  const std::size_t bytes = register_bits(type) / 8;
+  std::size_t i = 0;
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    for (std::size_t r = 0; r < count; ++r) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, registers + kMatrixRegisterBytes * r + lane * bytes, bytes);
+      for (unsigned at = 0; at < packed(type); ++at) {
+        body(i++, word >> (element_bits(type) * at) & mask_of(type));
+      }
+    }
+  }
 }
 
-/// Into a register whose other elements are zeros or older values of the same.
-void put(std::uint8_t* registers, Element type, int lane, int e, std::uint64_t bits) {
-  std::uint8_t* to = register_of(registers, type, lane, e);
-  std::uint64_t word = 0;
-  std::memcpy(&word, to, register_bits(type) / 8);
-  word &= ~(mask_of(type) << shift_of(type, e));
-  word |= bits << shift_of(type, e);
-  std::memcpy(to, &word, register_bits(type) / 8);
+/// The other way: bits_of(i).
+template <class BitsOf>
+void write_registers(std::uint8_t* registers, Element type, unsigned count, BitsOf&& bits_of) {
+  const std::size_t bytes = register_bits(type) / 8;
+  std::size_t i = 0;
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    for (std::size_t r = 0; r < count; ++r) {
+      std::uint64_t word = 0;
+      for (unsigned at = 0; at < packed(type); ++at) {
+        word |= bits_of(i++) << (element_bits(type) * at);
+      }
+      std::memcpy(registers + kMatrixRegisterBytes * r + lane * bytes, &word, bytes);
+    }
+  }
 }
 
 float decode_float(Element type, std::uint64_t bits) {
@@ -133,14 +170,34 @@ std::int64_t decode_integer(Element type, std::uint64_t bits) {
                    : static_cast<std::int64_t>(bits);
 }
 
-// How products go, by the type of the sums: the factors, a step of k, and the result.
+/// The order of every sum is that of k; its neighbours go beside it.
+template <class T>
+void multiply_add(const MatrixCode& code, const T* a, const T* b, T* sums) {
+  for (int row = 0; row < code.m; ++row) {
+    T* sum = sums + row * code.n;
+    for (int k = 0; k < code.k; ++k) {
+      const T x = a[row * code.k + k];
+      for (int n = 0; n < code.n; ++n) sum[n] = std::fma(x, b[k * code.n + n], sum[n]);
+    }
+  }
+}
+BRAID_CPU_FMA_CLONES void multiply_floats(const MatrixCode& code, const float* a, const float* b,
+                                          float* sums) {
+  multiply_add(code, a, b, sums);
+}
+BRAID_CPU_FMA_CLONES void multiply_doubles(const MatrixCode& code, const double* a, const double* b,
+                                           double* sums) {
+  multiply_add(code, a, b, sums);
+}
+
+// How products go, by the type of the sums: the factors, the sums, and the result.
 
 struct Floats {
   using Factor = float;
   using Sum = float;
   static float factor(Element type, std::uint64_t bits) { return decode_float(type, bits); }
   static float sum(Element type, std::uint64_t bits) { return decode_float(type, bits); }
-  static float step(const MatrixCode&, float sum, float x, float y) { return std::fma(x, y, sum); }
+  static constexpr auto kMultiply = multiply_floats;
   static std::uint64_t result(const MatrixCode& code, float sum) {
     return code.d == Element::kF16 ? float_to_half(sum) : std::bit_cast<std::uint32_t>(sum);
   }
@@ -151,13 +208,27 @@ struct Doubles {
   using Sum = double;
   static double factor(Element, std::uint64_t bits) { return std::bit_cast<double>(bits); }
   static double sum(Element, std::uint64_t bits) { return std::bit_cast<double>(bits); }
-  static double step(const MatrixCode&, double sum, double x, double y) {
-    return std::fma(x, y, sum);
-  }
+  static constexpr auto kMultiply = multiply_doubles;
   static std::uint64_t result(const MatrixCode&, double sum) {
     return std::bit_cast<std::uint64_t>(sum);
   }
 };
+
+void multiply_integers(const MatrixCode& code, const std::int32_t* a, const std::int32_t* b,
+                       std::int64_t* sums) {
+  for (int row = 0; row < code.m; ++row) {
+    std::int64_t* sum = sums + row * code.n;
+    for (int k = 0; k < code.k; ++k) {
+      const std::int32_t x = a[row * code.k + k];
+      for (int n = 0; n < code.n; ++n) {
+        const std::int32_t y = b[k * code.n + n];
+        sum[n] += code.a != Element::kBits
+                      ? std::int64_t{x} * y
+                      : std::popcount(static_cast<std::uint32_t>(code.conjunction ? x & y : x ^ y));
+      }
+    }
+  }
+}
 
 struct Integers {
   using Factor = std::int32_t;
@@ -166,11 +237,7 @@ struct Integers {
     return static_cast<std::int32_t>(decode_integer(type, bits));
   }
   static std::int64_t sum(Element type, std::uint64_t bits) { return decode_integer(type, bits); }
-  static std::int64_t step(const MatrixCode& code, std::int64_t sum, std::int32_t x,
-                           std::int32_t y) {
-    if (code.a != Element::kBits) return sum + std::int64_t{x} * y;
-    return sum + std::popcount(static_cast<std::uint32_t>(code.conjunction ? x & y : x ^ y));
-  }
+  static constexpr auto kMultiply = multiply_integers;
   static std::uint64_t result(const MatrixCode& code, std::int64_t sum) {
     if (code.saturate) sum = std::clamp<std::int64_t>(sum, INT32_MIN, INT32_MAX);
     return static_cast<std::uint32_t>(sum);
@@ -188,41 +255,40 @@ struct Operands {
 };
 
 template <class Kind>
-void multiply(const MatrixCode& code, const Operands& operands, int product) {
-  typename Kind::Factor rows[kMostA];
-  typename Kind::Factor columns[kMostB];
+void multiply(const MatrixCode& code, const Operands& operands) {
+  typename Kind::Factor a[kMostA];
+  typename Kind::Factor b[kMostB];
   typename Kind::Sum sums[kMostSums];
-  for_each_element(code, Matrix::kA, code.a, [&](int lane, int e, Place at) {
-    if (at.product != product) return;
-    rows[at.row * code.k + at.column] = Kind::factor(code.a, get(operands.a, code.a, lane, e));
-  });
-  for_each_element(code, Matrix::kB, code.b, [&](int lane, int e, Place at) {
-    if (at.product != product) return;
-    columns[at.column * code.k + at.row] = Kind::factor(code.b, get(operands.b, code.b, lane, e));
-  });
-  for_each_element(code, Matrix::kSum, code.c, [&](int lane, int e, Place at) {
-    if (at.product != product) return;
-    sums[at.row * code.n + at.column] = Kind::sum(code.c, get(operands.c, code.c, lane, e));
-  });
-  for (int row = 0; row < code.m; ++row) {
-    for (int column = 0; column < code.n; ++column) {
-      auto& sum = sums[row * code.n + column];
-      for (int k = 0; k < code.k; ++k) {
-        sum = Kind::step(code, sum, rows[row * code.k + k], columns[column * code.k + k]);
-      }
-    }
+  const auto read = [&](const std::uint8_t* from, Matrix matrix, Element type, auto* to,
+                        auto&& decode) {
+    const std::uint16_t* places = places_of(code, matrix, type);
+    read_registers(from, type, code.registers(matrix, type),
+                   [&](std::size_t i, std::uint64_t bits) { to[places[i]] = decode(type, bits); });
+  };
+  read(operands.a, Matrix::kA, code.a, a, Kind::factor);
+  read(operands.b, Matrix::kB, code.b, b, Kind::factor);
+  read(operands.c, Matrix::kSum, code.c, sums, Kind::sum);
+  const int products = code.fragments == Fragments::kQuads ? 4 : 1;
+  for (int p = 0; p < products; ++p) {
+    Kind::kMultiply(code, a + p * code.m * code.k, b + p * code.k * code.n,
+                    sums + p * code.m * code.n);
   }
-  for_each_element(code, Matrix::kSum, code.d, [&](int lane, int e, Place at) {
-    if (at.product != product) return;
-    put(operands.d, code.d, lane, e, Kind::result(code, sums[at.row * code.n + at.column]));
-  });
+  const std::uint16_t* places = places_of(code, Matrix::kSum, code.d);
+  write_registers(operands.d, code.d, code.registers(Matrix::kSum, code.d),
+                  [&](std::size_t i) { return Kind::result(code, sums[places[i]]); });
 }
 
-/// The number of an element in memory.
-std::uint64_t index_of(const MatrixCode& code, Place at, std::uint64_t stride) {
-  const auto row = static_cast<std::uint64_t>(at.row);
-  const auto column = static_cast<std::uint64_t>(at.column);
-  return code.columns ? column * stride + row : row * stride + column;
+/// Calls body(i, number) for the elements of a matrix by its rows, and their numbers in memory.
+template <class Body>
+void for_memory(const MatrixCode& code, std::uint64_t stride, Body&& body) {
+  const auto height = static_cast<std::uint64_t>(code.height(code.which));
+  const auto width = static_cast<std::uint64_t>(code.width(code.which));
+  std::size_t i = 0;
+  for (std::uint64_t row = 0; row < height; ++row) {
+    for (std::uint64_t column = 0; column < width; ++column) {
+      body(i++, code.columns ? column * stride + row : row * stride + column);
+    }
+  }
 }
 
 }  // namespace
@@ -235,12 +301,11 @@ static void braid_cpu_matrix(std::uint8_t* registers, const braid::cpu::MatrixCo
   const Operands operands(*code, registers);
   if (code->c == Element::kF64) {
     const RoundingScope scope(code->rounding);
-    multiply<Doubles>(*code, operands, 0);
+    multiply<Doubles>(*code, operands);
   } else if (code->c == Element::kS32) {
-    multiply<Integers>(*code, operands, 0);
+    multiply<Integers>(*code, operands);
   } else {
-    const int products = code->fragments == Fragments::kQuads ? 4 : 1;
-    for (int p = 0; p < products; ++p) multiply<Floats>(*code, operands, p);
+    multiply<Floats>(*code, operands);
   }
 }
 
@@ -249,22 +314,29 @@ static void braid_cpu_wmma_load(std::uint8_t* registers, const std::uint8_t* mem
                                 std::uint64_t stride, const braid::cpu::MatrixCode* code) {
   using namespace braid::cpu;
   const Element type = code->d;
-  for_each_element(*code, code->which, type, [&](int lane, int e, Place at) {
-    const std::uint64_t bit = index_of(*code, at, stride) * element_bits(type);
+  const std::uint64_t size = element_bits(type);
+  std::uint64_t values[kMostB];
+  for_memory(*code, stride, [&](std::size_t i, std::uint64_t number) {
     std::uint64_t value = 0;
-    std::memcpy(&value, memory + bit / 8, std::max(element_bits(type) / 8, 1U));
-    put(registers, type, lane, e, value >> bit % 8 & mask_of(type));
+    std::memcpy(&value, memory + number * size / 8, std::max<std::size_t>(size / 8, 1));
+    values[i] = value >> number * size % 8 & mask_of(type);
   });
+  const std::uint16_t* places = places_of(*code, code->which, type);
+  write_registers(registers, type, code->registers(code->which, type),
+                  [&](std::size_t i) { return values[places[i]]; });
 }
 
 static void braid_cpu_wmma_store(std::uint8_t* registers, std::uint8_t* memory,
                                  std::uint64_t stride, const braid::cpu::MatrixCode* code) {
   using namespace braid::cpu;
   const Element type = code->d;
-  for_each_element(*code, code->which, type, [&](int lane, int e, Place at) {
-    const std::uint64_t value = get(registers, type, lane, e);
-    const std::size_t bytes = element_bits(type) / 8;
-    std::memcpy(memory + index_of(*code, at, stride) * bytes, &value, bytes);
+  const std::size_t bytes = element_bits(type) / 8;
+  std::uint64_t values[kMostSums];
+  const std::uint16_t* places = places_of(*code, code->which, type);
+  read_registers(registers, type, code->registers(code->which, type),
+                 [&](std::size_t i, std::uint64_t bits) { values[places[i]] = bits; });
+  for_memory(*code, stride, [&](std::size_t i, std::uint64_t number) {
+    std::memcpy(memory + number * bytes, &values[i], bytes);
   });
 }
 }

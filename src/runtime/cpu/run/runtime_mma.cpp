@@ -99,7 +99,7 @@ void decode_lane(std::uint32_t word, bool bfloat, float& low, float& high) {
 /// Plain version for any host; AVX2 hosts get a vectorised clone of it.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-__attribute__((target_clones("avx2,fma", "default")))
+__attribute__((target_clones("arch=haswell", "default")))
 #endif
 void mma_portable(const Operands& operands, bool bfloat, int depth) {
   float rows[16][16];

@@ -1,0 +1,205 @@
+// Kernels as cub, cooperative groups and libcu++ write them.
+
+#include <algorithm>
+
+#include "sanitizer/kernels.h"
+
+namespace braid::testing {
+
+namespace {
+
+KernelCase block_radix_sort() {
+  return {"block_radix_sort",
+          R"(
+extern "C" __global__ void k(const int* in, int* out) {
+  __shared__ int keys[128], counts[16][4];
+  const int t = threadIdx.x, warp = t / 32, lane = t % 32;
+  int key = in[t];
+  for (int shift = 0; shift < 8; shift += 4) {
+    if (t < 64) counts[t / 4][t % 4] = 0;  // finds 1
+#if BUG != 1
+    __syncthreads();
+#endif
+    const int digit = key >> shift & 15;
+    const unsigned peers = __match_any_sync(~0u, digit);
+    int at = __popc(peers & ((1u << lane) - 1));
+    if (at == 0) counts[digit][warp] = __popc(peers);  // finds 1 // finds 3
+#if BUG != 3
+    __syncthreads();
+#endif
+    for (int i = 0; i < digit * 4 + warp; ++i) at += counts[i / 4][i % 4];  // finds 3
+    keys[at] = key;  // finds 2
+#if BUG != 2
+    __syncthreads();
+#endif
+    key = keys[t];  // finds 2
+  }
+  out[t] = key;
+}
+)",
+          {1},
+          {128},
+          {buffer(0), output(1)},
+          [] {
+            std::vector<std::int32_t> keys;
+            for (std::int32_t i = 0; i < 128; ++i) keys.push_back(1 + i * 37 % 251);
+            return Buffers{ints(keys), zeros(128)};
+          },
+          [](Buffers& b) {
+            b[1] = b[0];
+            std::sort(b[1].begin(), b[1].end());
+          },
+          {"race", "race", "race"}};
+}
+
+KernelCase cooperative_grid() {
+  return {"cooperative_grid",
+          R"(
+// The first block adds what makes the top bit change when all have come.
+__device__ void grid_sync(unsigned* arrived) {
+#if BUG != 1
+  __syncthreads();
+#endif
+  if (threadIdx.x == 0) {
+    const unsigned add = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1;
+#if BUG != 2
+    __threadfence();
+#endif
+    const unsigned old = atomicAdd(arrived, add);
+    while (((old ^ *(volatile unsigned*)arrived) & 0x80000000u) == 0) {
+    }
+#if BUG != 3
+    __threadfence();
+#endif
+  }
+#if BUG != 4
+  __syncthreads();
+#endif
+}
+extern "C" __global__ void k(float* x, unsigned* arrived, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int round = 0; round < 3; ++round) {
+    const float v = x[(i + 37) % n];  // finds 1 // finds 2 // finds 3 // finds 4
+    grid_sync(arrived);
+    x[i] = v + 1;  // finds 1 // finds 2 // finds 3 // finds 4
+    grid_sync(arrived);
+  }
+}
+)",
+          {4},
+          {64},
+          {buffer(0), buffer(1), scalar(256)},
+          [] {
+            return Buffers{random_floats(256), zeros(1)};
+          },
+          [](Buffers& b) {
+            for (int round = 0; round < 3; ++round) {
+              std::rotate(b[0].begin(), b[0].begin() + 37, b[0].end());
+              for (float& x : b[0]) x += 1;
+            }
+          },
+          {"race", "race", "race", "race"}};
+}
+
+KernelCase labeled_groups() {
+  return {"labeled_groups",
+          R"(
+extern "C" __global__ void k(const int* labels, const float* x, float* sums) {
+  const int t = threadIdx.x, lane = t % 32, warp = t / 32;
+  const unsigned group = __match_any_sync(~0u, labels[t]);
+  const int rank = __popc(group & ((1u << lane) - 1)), size = __popc(group);
+  float sum = x[t];
+  for (int d = 1; d < 32; d *= 2) {
+    const bool takes = rank + d < size && rank % (2 * d) == 0;
+    const unsigned from = rank + d < size ? __fns(group, 0, rank + d + 1) : lane;
+#if BUG == 1
+    if (takes) sum += __shfl_sync(group, sum, from);  // finds 1
+#else
+    const float other = __shfl_sync(group, sum, from);
+    if (takes) sum += other;
+#endif
+  }
+#if BUG == 2
+  if (rank == 0) sums[labels[t]] = sum;  // finds 2
+#else
+  if (rank == 0) sums[warp * 8 + labels[t]] = sum;
+#endif
+}
+)",
+          {1},
+          {128},
+          {buffer(0), buffer(1), buffer(2)},
+          [] {
+            std::vector<std::int32_t> labels;
+            for (std::int32_t i = 0; i < 128; ++i) labels.push_back(i * i % 11 % 8);
+            return Buffers{ints(labels), random_floats(128), zeros(32)};
+          },
+          [](Buffers& b) {
+            for (std::size_t i = 0; i < 128; ++i) {
+              b[2][i / 32 * 8 + static_cast<std::size_t>(to_int(b[0][i]))] += b[1][i];
+            }
+          },
+          {"mask", "race"}};
+}
+
+KernelCase barrier_stages() {
+  return {"barrier_stages",
+          R"(
+__device__ unsigned shared_address(const void* p) {
+  return (unsigned)__cvta_generic_to_shared(p);
+}
+__device__ void wait(const unsigned long long* barrier, unsigned parity) {
+  unsigned done = 0;
+  while (!done) {
+    asm volatile(
+        "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+        : "=r"(done) : "r"(shared_address(barrier)), "r"(parity) : "memory");
+  }
+}
+// Each thread copies a word; a barrier for each of two stages waits for the copies of all.
+extern "C" __global__ void k(const float* x, float* out, int steps) {
+  __shared__ float tile[2][64];
+  __shared__ unsigned long long full[2];
+  const int t = threadIdx.x;
+  if (t < 2) asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(shared_address(&full[t])) : "memory");
+  __syncthreads();
+  const auto fetch = [&](int step) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(shared_address(&tile[step % 2][t])), "l"(x + step * 64 + t) : "memory");
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" :: "r"(shared_address(&full[step % 2])) : "memory");
+  };
+  float sum = 0;
+  fetch(0);  // finds 1 // finds 2 // finds 3
+  for (int step = 0; step < steps; ++step) {
+    if (step + 1 < steps) fetch(step + 1);  // finds 1 // finds 2 // finds 3
+#if BUG == 1
+    wait(&full[step % 2], step / 2 % 2 ^ 1);
+#elif BUG != 2
+    wait(&full[step % 2], step / 2 % 2);
+#endif
+    sum += tile[step % 2][63 - t];  // finds 1 // finds 2 // finds 3
+#if BUG != 3
+    __syncthreads();
+#endif
+  }
+  out[t] = sum;
+}
+)",
+          {1},
+          {64},
+          {buffer(0), output(1), scalar(5)},
+          [] {
+            return Buffers{random_floats(320), zeros(64)};
+          },
+          [](Buffers& b) {
+            for (std::size_t i = 0; i < 320; ++i) b[1][63 - i % 64] += b[0][i];
+          },
+          {"race", "race", "race"}};
+}
+
+}  // namespace
+
+std::vector<KernelCase> library_kernels() {
+  return {block_radix_sort(), cooperative_grid(), labeled_groups(), barrier_stages()};
+}
+
+}  // namespace braid::testing
