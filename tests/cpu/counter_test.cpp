@@ -341,5 +341,19 @@ ret;)",
   EXPECT_EQ(load(0, "v4.f32 {%f1, %f2, %f3, %f4},").total.global_wavefronts, 3 * 2 * 4);
 }
 
+TEST(Counter, FourWarpsShareAWgmma) {
+  std::string ptx = kernel(R"(mov.u32 %r4, s;
+shr.u32 %r4, %r4, 4;
+cvt.u64.u32 %rd2, %r4;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd2, %rd2, 0, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+ret;)",
+                           ".shared .align 128 .b8 s[8192];");
+  ptx.replace(ptx.find("sm_80"), 5, "sm_90a");
+  EXPECT_EQ(count(ptx, {2}, {128}).total.mma_flops, 2 * (2 * 64 * 8 * 16));
+}
+
 }  // namespace
 }  // namespace braid::cpu_test

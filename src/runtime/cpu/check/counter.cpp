@@ -22,7 +22,7 @@ InstructionClass class_of(const ptx::Instruction& instruction) {
   return is_float ? InstructionClass::kFloat : InstructionClass::kInteger;
 }
 
-/// 2 m n k of "m16n8k16".
+/// 2 m n k of "m16n8k16", a warp's part of it.
 std::uint64_t mma_flops(const ptx::Instruction& instruction) {
   if (class_of(instruction) != InstructionClass::kMatrix) return 0;
   for (const std::string& modifier : instruction.modifiers) {
@@ -38,7 +38,8 @@ std::uint64_t mma_flops(const ptx::Instruction& instruction) {
         ++factors;
       }
     }
-    if (factors == 3) return product;
+    constexpr std::uint64_t kGroupWarps = 4;
+    if (factors == 3) return product / (instruction.name == "wgmma" ? kGroupWarps : 1);
   }
   return 0;
 }
