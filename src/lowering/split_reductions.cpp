@@ -123,11 +123,16 @@ class Splitter {
     for (ValueId input : node.inputs) {
       bytes += static_cast<double>(max_bytes(graph_.type(input), graph_.symbols()));
     }
+    const double in_flight =
+        node.op->op_class == OpClass::kMatmul ? kTilesInFlight : kStreamInFlight;
+    const auto time_ns = [&](double moved, std::int64_t by_blocks) {
+      return memory_ns(moved, by_blocks, in_flight, device_);
+    };
     // One block alone would not take longer than what a split costs.
     if (time_ns(bytes, 1) < device_.launch_ns) return {};
     const std::int64_t blocks = blocks_of(node, {dims[0], 1});
     const double now = time_ns(bytes, blocks);
-    if (now - time_ns(bytes, device_.sms) < device_.launch_ns) return {};
+    if (now - bytes / device_.hbm_gbs < device_.launch_ns) return {};
 
     Cut best{0, 1};
     double least = now;
@@ -137,7 +142,7 @@ class Splitter {
       for (std::int64_t parts = 2; can_cut(node, shape(node.inputs[0])[dim], parts); parts *= 2) {
         const double traffic = result * static_cast<double>(parts);
         const double time = time_ns(bytes + traffic, blocks_of(node, {dim, parts})) +
-                            device_.launch_ns + time_ns(traffic, adding_blocks(result));
+                            device_.launch_ns + adding_ns(result, parts);
         if (time < least) {
           least = time;
           best = {dim, parts};
@@ -149,13 +154,13 @@ class Splitter {
             Reason(kSplit, blocks, device_.name, best.parts, best.dim, least / 1e3, now / 1e3)};
   }
 
-  double time_ns(double bytes, std::int64_t blocks) const {
-    return memory_ns(bytes, blocks, device_);
-  }
-
-  /// Blocks of the kernel that adds the parts of a result of so many bytes.
-  static std::int64_t adding_blocks(double result) {
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(result) / 4096);
+  /// Of the kernel that adds the parts of a result of so many bytes: a block has an element of each
+  /// part on its way at once.
+  double adding_ns(double result, std::int64_t parts) const {
+    const auto all = static_cast<double>(parts);
+    const auto blocks = static_cast<std::int64_t>(result / kStreamInFlight);
+    return memory_ns(result * all, std::max<std::int64_t>(1, blocks), kStreamInFlight * all,
+                     device_);
   }
 
   static bool can_cut(const Node& node, const Dim& extent, std::int64_t parts) {

@@ -35,6 +35,18 @@ TEST(Cost, CollectivesOrderAsInTheField) {
   EXPECT_THROW((void)collective_ns("magic", 8, 1, h100), Error);
 }
 
+TEST(Cost, BytesInFlightDecideTheRateOfMemory) {
+  const DeviceModel& h100 = *find_device_model("H100");
+  constexpr double kBytes = 1 << 26U;
+  const double full = kBytes / h100.hbm_gbs;
+  const double few = memory_ns(kBytes, 32, kStreamInFlight, h100);
+  EXPECT_NEAR(full / few, 0.05, 0.01);  // a twentieth of the rate
+  EXPECT_DOUBLE_EQ(memory_ns(kBytes, 64, kStreamInFlight, h100), few / 2);
+  EXPECT_DOUBLE_EQ(memory_ns(kBytes, 32, 2 * kStreamInFlight, h100), few / 2);
+  EXPECT_DOUBLE_EQ(memory_ns(kBytes, 5 * h100.sms, kStreamInFlight, h100), full);
+  EXPECT_DOUBLE_EQ(memory_ns(kBytes, h100.sms, kTilesInFlight, h100), full);
+}
+
 TEST(Cost, NodesFollowTheRoofline) {
   Graph graph;
   const TensorType type{DType::kBF16, {4096, 4096}};

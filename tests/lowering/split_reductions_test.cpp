@@ -97,7 +97,7 @@ TEST(SplitReductions, RefusesAndSaysWhy) {
   EXPECT_THAT(remarks(input16("x", R"("T", 16)"), node("y", "sum", R"("x")", R"("dim": [0])")),
               ElementsAre());
   // Two blocks, but K is short: the launch costs more.
-  EXPECT_THAT(remarks(input16("x", R"("T", 512)") + "," + input16("w", "512, 128"),
+  EXPECT_THAT(remarks(input16("x", R"("T", 1024)") + "," + input16("w", "1024, 128"),
                       node("y", "mm", R"("x", "w")")),
               Contains(HasSubstr("missed")));
 }

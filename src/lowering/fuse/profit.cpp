@@ -78,8 +78,8 @@ bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
   for (ValueId input : it.kernel.inputs) bytes += most_bytes(clusters.graph, input);
   const DeviceModel& device = device_model(clusters.context.target);
   const std::int64_t blocks = kMaxCollectiveBlocks / clusters.context.ranks_per_device;
-  return memory_ns(bytes, std::max<std::int64_t>(1, blocks), device) <
-         memory_ns(bytes, device.sms, device) + device.launch_ns;
+  return memory_ns(bytes, std::max<std::int64_t>(1, blocks), kStreamInFlight, device) <
+         bytes / device.hbm_gbs + device.launch_ns;
 }
 
 bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {

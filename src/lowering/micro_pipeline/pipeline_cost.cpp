@@ -153,7 +153,7 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
     double m = numel_at(a, bindings) / k;
     tiles_ns += memory_ns((m * k) * bytes_each(a) + (k * n) * bytes_each(b) +
                               (m * n) * bytes_each(graph.type(node.outputs[0])),
-                          tiles_of(m, n), device);
+                          tiles_of(m, n), kTilesInFlight, device);
     (dim == PipelinedDim::kM ? m : dim == PipelinedDim::kN ? n : k) /= ranks;
     const double traffic = m * k * bytes_each(a) + k * n * bytes_each(b) +
                            m * n * bytes_each(graph.type(node.outputs[0]));

@@ -233,10 +233,10 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                                      traffic_ns(graph, node, bindings, device));
 }
 
-double memory_ns(double bytes, std::int64_t blocks, const DeviceModel& device) {
-  constexpr double kBlockShare = 2;
-  const double share = static_cast<double>(blocks) * kBlockShare / device.sms;
-  return bytes / (device.hbm_gbs * std::min(1.0, share));
+double memory_ns(double bytes, std::int64_t blocks, double in_flight, const DeviceModel& device) {
+  // Of a memory that is busy: an H100 needs about 2.3 MB in flight for its rate.
+  constexpr double kLatencyNs = 700;
+  return bytes / std::min(device.hbm_gbs, static_cast<double>(blocks) * in_flight / kLatencyNs);
 }
 
 Bindings max_bindings(const SymbolTable& symbols) {

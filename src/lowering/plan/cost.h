@@ -35,9 +35,14 @@ inline constexpr std::string_view kByCopies = "copy_engine";
 [[nodiscard]] double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                              const DeviceModel& device);
 
-/// Nanoseconds that a kernel of `blocks` blocks needs to move `bytes`: one block keeps a few tens
-/// of kilobytes in flight and so draws about twice a multiprocessor's share of the memory rate.
-[[nodiscard]] double memory_ns(double bytes, std::int64_t blocks, const DeviceModel& device);
+/// Bytes that a block keeps on their way from memory: each of 256 threads 16, or a ring of tiles.
+inline constexpr double kStreamInFlight = 4096;
+inline constexpr double kTilesInFlight = 32768;
+/// Nanoseconds that a kernel of `blocks` blocks needs to move `bytes`, when each has `in_flight`
+/// bytes on their way: by Little's law all of these arrive once in a latency of the memory, up to
+/// its rate.
+[[nodiscard]] double memory_ns(double bytes, std::int64_t blocks, double in_flight,
+                               const DeviceModel& device);
 
 /// Every symbol at its largest value.
 [[nodiscard]] Bindings max_bindings(const SymbolTable& symbols);
