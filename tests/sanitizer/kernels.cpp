@@ -459,8 +459,8 @@ std::vector<KernelCase> kernel_cases() {
   std::vector<KernelCase> cases = parallel_kernels();
   for (const auto& more :
        {synchronizing_kernels(), tile_kernels(), row_kernels(), warp_kernels(), protocol_kernels(),
-         two_rank_kernels(), replica_kernels(), async_kernels(), wgmma_kernels(),
-         product_kernels(), library_kernels()}) {
+        two_rank_kernels(), replica_kernels(), async_kernels(), wgmma_kernels(), product_kernels(),
+        library_kernels()}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;

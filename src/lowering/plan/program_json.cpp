@@ -158,8 +158,8 @@ class Writer {
     }
     put("{{\"name\": {}, \"kind\": \"{}\", \"dtype\": \"{}\", \"shape\": {}, \"arena\": {}, "
         "\"offset\": {}, \"bytes\": {}, \"first_step\": {}, \"last_step\": {}}}",
-        json_string(b.name), name_of(b.kind), dtype_name(b.type.dtype),
-        json_shape(b.type.shape), b.arena, b.offset, b.bytes, b.first_step, b.last_step);
+        json_string(b.name), name_of(b.kind), dtype_name(b.type.dtype), json_shape(b.type.shape),
+        b.arena, b.offset, b.bytes, b.first_step, b.last_step);
   }
 
   void kernel(const ProgramKernel& k) {
