@@ -152,6 +152,20 @@ static void braid_cpu_cluster_ranks(braid::cpu::WarpContext* context, std::uint3
   }
 }
 
+/// Generic addresses as those of shared memory, which say the block where it is another one.
+static void braid_cpu_to_cluster(braid::cpu::WarpContext* context, std::uint32_t* out,
+                                 const std::uint64_t* addresses) {
+  std::array<std::uint32_t, 32> ranks{};
+  braid_cpu_cluster_ranks(context, ranks.data(), addresses);
+  for (std::size_t l = 0; l < 32; ++l) {
+    const bool other = ranks[l] != ~0U && ranks[l] != context->cluster_rank;
+    const std::uint8_t* window = context->cluster_windows[other ? ranks[l] : context->cluster_rank];
+    const auto offset =
+        static_cast<std::uint32_t>(addresses[l] - reinterpret_cast<std::uint64_t>(window));
+    out[l] = other ? offset | (ranks[l] + 1) << 24 : offset;
+  }
+}
+
 /// mapa of generic addresses: the same place in another block's shared memory.
 static void braid_cpu_map_address(braid::cpu::WarpContext* context, std::uint64_t* out,
                                   const std::uint64_t* addresses, const std::uint32_t* ranks) {
@@ -185,7 +199,8 @@ std::span<const RuntimeHelper> mbarrier_helpers() {
   static const std::array kHelpers = {
       BRAID_CPU_HELPER(braid_cpu_mbarrier),          BRAID_CPU_HELPER(braid_cpu_cluster_address),
       BRAID_CPU_HELPER(braid_cpu_cluster_addresses), BRAID_CPU_HELPER(braid_cpu_cluster_ranks),
-      BRAID_CPU_HELPER(braid_cpu_map_address),       BRAID_CPU_HELPER(braid_cpu_cluster_barrier),
+      BRAID_CPU_HELPER(braid_cpu_to_cluster),        BRAID_CPU_HELPER(braid_cpu_map_address),
+      BRAID_CPU_HELPER(braid_cpu_cluster_barrier),
   };
   return kHelpers;
 }

@@ -422,7 +422,12 @@ void Translator::op_cvta(const Instruction& i) {
   const int space = mods.of("global");
   if (mods.type().bits != 64) bad_combination(i);
   Value* value = read(i.operands[1], 64);
-  if (space == 1 || space == 2 || space == 7) {
+  const bool shared = space == 1 || space == 2 || space == 7;
+  if (shared && !scalar_ && maps_addresses()) {
+    write(i.operands[0], cluster_pointer(value, mods.name() == 1));
+    return;
+  }
+  if (shared) {
     Value* window = field(offsetof(WarpContext, shared), 64);
     if (!scalar_) window = splat(window);
     value = mods.name() == 1 ? b_.CreateSub(value, window) : b_.CreateAdd(value, window);

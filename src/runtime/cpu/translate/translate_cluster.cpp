@@ -1,4 +1,6 @@
 #include "runtime/cpu/run/mbarrier.h"
+#include <algorithm>
+
 #include "runtime/cpu/translate/translator.h"
 
 // mbarrier objects, and clusters of blocks.
@@ -142,6 +144,23 @@ void Translator::op_map_address(const Instruction& i) {
   Value* one = splat(b_.getInt32(1));
   Value* offset = b_.CreateAnd(read_lanes(i.operands[1], 32), splat(b_.getInt32(0xffffffU)));
   write(i.operands[0], b_.CreateOr(offset, b_.CreateShl(b_.CreateAdd(ranks, one), 24)));
+}
+
+/// Whether pointers may be to the shared memory of other blocks.
+bool Translator::maps_addresses() const {
+  return std::any_of(function_.body.begin(), function_.body.end(),
+                     [](const Instruction& i) { return i.is(Op::kMapa); });
+}
+
+/// cvta of such pointers, from generic addresses to those of shared memory or back.
+llvm::Value* Translator::cluster_pointer(Value* lanes, bool to_shared) {
+  if (to_shared) {
+    call("braid_cpu_to_cluster", b_.getVoidTy(), {context_, scratch(4), to_scratch(0, lanes)});
+    return resize(from_scratch(4, integer(32, false)), 64, false);
+  }
+  call("braid_cpu_cluster_addresses", b_.getVoidTy(),
+       {context_, scratch(0), to_scratch(4, resize(lanes, 32, false))});
+  return from_scratch(0, integer(64, false));
 }
 
 void Translator::op_cluster_rank(const Instruction& i) {

@@ -341,6 +341,8 @@ class Translator {
   void complete_bytes(const Instruction& i, std::size_t n, ptx::Space space, Value* bytes);
   void op_store_async(const Instruction& i);
   void op_map_address(const Instruction& i);
+  [[nodiscard]] bool maps_addresses() const;
+  Value* cluster_pointer(Value* lanes, bool to_shared);
   void op_cluster_rank(const Instruction& i);
   void op_cluster_barrier(const Instruction& i);
 
