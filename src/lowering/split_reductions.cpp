@@ -123,15 +123,14 @@ class Splitter {
     for (ValueId input : node.inputs) {
       bytes += static_cast<double>(max_bytes(graph_.type(input), graph_.symbols()));
     }
-    const double in_flight =
-        node.op->op_class == OpClass::kMatmul ? kTilesInFlight : kStreamInFlight;
-    const auto time_ns = [&](double moved, std::int64_t by_blocks) {
-      return memory_ns(moved, by_blocks, in_flight, device_);
-    };
     // One block alone would not take longer than what a split costs.
-    if (time_ns(bytes, 1) < device_.launch_ns) return {};
-    const std::int64_t blocks = blocks_of(node, {dims[0], 1});
-    const double now = time_ns(bytes, blocks);
+    if (memory_ns(bytes, 1, kStreamInFlight, device_) < device_.launch_ns) return {};
+    const auto time_ns = [&](double moved, const Reading& reading) {
+      return memory_ns(moved, reading.blocks, reading.in_flight, device_);
+    };
+    const Reading whole = reading_of(node, {dims[0], 1});
+    const std::int64_t blocks = whole.blocks;
+    const double now = time_ns(bytes, whole);
     if (now - bytes / device_.hbm_gbs < device_.launch_ns) return {};
 
     Cut best{0, 1};
@@ -141,7 +140,7 @@ class Splitter {
     for (std::size_t dim : dims) {
       for (std::int64_t parts = 2; can_cut(node, shape(node.inputs[0])[dim], parts); parts *= 2) {
         const double traffic = result * static_cast<double>(parts);
-        const double time = time_ns(bytes + traffic, blocks_of(node, {dim, parts})) +
+        const double time = time_ns(bytes + traffic, reading_of(node, {dim, parts})) +
                             device_.launch_ns + adding_ns(result, parts);
         if (time < least) {
           least = time;
@@ -171,8 +170,15 @@ class Splitter {
            parts <= (is_matmul ? kMostMatmulParts : kMostParts);
   }
 
-  /// Blocks of the kernel that would reduce the parts (one part: the node itself).
-  std::int64_t blocks_of(const Node& node, const Cut& cut) {
+  /// Blocks of a kernel, and what each has on its way from memory.
+  struct Reading {
+    std::int64_t blocks = 0;
+    double in_flight = 0;
+  };
+
+  /// Of the kernel that would reduce the parts (one part: the node itself). Each thread of a
+  /// reduction reads a piece of eight elements at a time.
+  Reading reading_of(const Node& node, const Cut& cut) {
     Graph stage("stage");
     for (const auto& [name, symbol] : graph_.symbols()) stage.add_symbol(name, symbol);
     std::vector<ValueId> inputs;
@@ -189,7 +195,10 @@ class Splitter {
     stage.add_output(stage.node(id).outputs[0]);
     const auto body = std::make_shared<Graph>(std::move(stage));
     const KernelSpec spec{body, default_config(*body, context_.target)};
-    return requirements(spec, context_.target).grid.max(graph_.symbols());
+    const Requirements needs = requirements(spec, context_.target);
+    const double element = static_cast<double>(dtype_size(graph_.type(node.inputs[0]).dtype));
+    const double piece = 8.0 * needs.threads * element;
+    return {needs.grid.max(graph_.symbols()), is_matmul ? kTilesInFlight : piece};
   }
 
   /// Dim `dim` as [parts, extent / parts], the parts in front of all dims or in place.

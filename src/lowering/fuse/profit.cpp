@@ -24,6 +24,16 @@ double most_bytes(const Graph& graph, ValueId value) {
   return static_cast<double>(max_bytes(graph.type(value), graph.symbols()));
 }
 
+/// Bytes that a block of a collective has on their way: a row, or eight elements of each thread of
+/// the largest block.
+double row_in_flight(const Graph& graph, ValueId value) {
+  const TensorType& type = graph.type(value);
+  if (type.shape.empty()) return kStreamInFlight;
+  const TensorType row{type.dtype, {type.shape.back()}};
+  const double most = 8.0 * 1024 * static_cast<double>(dtype_size(type.dtype));
+  return std::min(most, static_cast<double>(max_bytes(row, graph.symbols())));
+}
+
 /// Whether visiting the node's elements would visit those of the item more often than before.
 Reason would_repeat(const Clusters& clusters, int other, NodeId id,
                     const std::vector<NodeId>& own) {
@@ -78,7 +88,8 @@ bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
   for (ValueId input : it.kernel.inputs) bytes += most_bytes(clusters.graph, input);
   const DeviceModel& device = device_model(clusters.context.target);
   const std::int64_t blocks = kMaxCollectiveBlocks / clusters.context.ranks_per_device;
-  return memory_ns(bytes, std::max<std::int64_t>(1, blocks), kStreamInFlight, device) <
+  const double in_flight = std::max(kStreamInFlight, row_in_flight(clusters.graph, operand));
+  return memory_ns(bytes, std::max<std::int64_t>(1, blocks), in_flight, device) <
          bytes / device.hbm_gbs + device.launch_ns;
 }
 
