@@ -1,6 +1,6 @@
-#include "runtime/cpu/run/mbarrier.h"
 #include <algorithm>
 
+#include "runtime/cpu/run/mbarrier.h"
 #include "runtime/cpu/translate/translator.h"
 
 // mbarrier objects, and clusters of blocks.
