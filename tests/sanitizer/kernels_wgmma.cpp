@@ -133,6 +133,48 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
           {"proxy", "race", "race", "race", "race", "race", "race", "race"}};
 }
 
+/// Tiles of tf32 that cp.async brings: nobody fences the proxy then.
+KernelCase product_of_copies() {
+  return {"wgmma_copies",
+          std::string(kWords) + R"(
+extern "C" __global__ void k(const float* x, const float* y, float* out) {
+  __shared__ __align__(128) float a[64 * 8], b[16 * 8];
+  const int t = threadIdx.x;
+  for (int i = t; i < 80 * 2; i += 128) {
+    const int row = i / 2, part = i % 2;
+    float* to = row < 64 ? a + part * 64 * 4 + row * 4 : b + part * 16 * 4 + (row - 64) * 4;
+    const float* from = row < 64 ? x + row * 8 + part * 4 : y + (row - 64) * 8 + part * 4;
+#if BUG == 2
+    for (int e = 0; e < 4; ++e) to[e] = from[e];
+#else
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at(to)), "l"(from) : "memory");
+#endif
+  }
+#if BUG != 1
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+  __syncthreads();
+  float d[8] = {};
+  FENCE;
+  asm volatile("{.reg .pred p; setp.eq.b32 p, 0, 0; "
+    "wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 "
+    "{%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, p, 1, 1;}" : SUMS(d) : "l"(tile(a, 64)), "l"(tile(b, 16)) : "memory");  // finds 1 // finds 2
+  COMMIT;
+  WAIT(0);
+  const int row = t / 32 * 16 + t % 32 / 4, column = t % 4 * 2;
+  for (int i = 0; i < 8; ++i) out[(row + i / 2 % 2 * 8) * 16 + column + i / 4 * 8 + i % 2] = d[i];
+}
+)",
+          {1},
+          {128},
+          {buffer(0), buffer(1), output(2)},
+          [] {
+            return Buffers{small(64 * 8, 5), small(16 * 8, 7), zeros(64 * 16)};
+          },
+          [](Buffers& b) { multiply(b, 64, 8); },
+          {"race", "proxy"}};
+}
+
 /// A is in registers: the square of a product's positive part, as attention has it.
 KernelCase product_of_registers() {
   return {"wgmma_registers",
@@ -388,9 +430,9 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
 }  // namespace
 
 std::vector<KernelCase> wgmma_kernels() {
-  std::vector<KernelCase> cases = {product_of_tiles(), product_of_registers(),
-                                   producer_and_consumers(), swizzled_product(),
-                                   product_of_bytes()};
+  std::vector<KernelCase> cases = {product_of_tiles(),     product_of_copies(),
+                                   product_of_registers(), producer_and_consumers(),
+                                   swizzled_product(),     product_of_bytes()};
   for (KernelCase& kernel : cases) kernel.target = "sm_90a";
   return cases;
 }

@@ -89,11 +89,12 @@ void Sanitizer::check_async(const Lane& lane, const Stretch& at, bool writes) {
   }
 }
 
-/// What warps wrote themselves the async proxy sees from a fence.proxy.async on, whoever runs it in
-/// between; and all that was there before the kernel.
+/// What warps stored the async proxy sees from a fence.proxy.async on, whoever runs it in between;
+/// and all that was there before the kernel. Of cp.async the ISA does not say it, and kernels of
+/// Triton and CUTLASS that feed wgmma by it have no such fence.
 void Sanitizer::check_proxy(const Lane& lane, const Stretch& at) {
   const Access& before = at.cell.write;
-  if ((checks_ & kCheckRace) == 0 || before.when.time == 0) return;
+  if ((checks_ & kCheckRace) == 0 || before.when.time == 0 || before.copied) return;
   const AgentInfo& writer = agents_[before.when.agent];
   if (writer.role != AgentInfo::kWarp || writer.block == kHostBlock) return;
   const WarpCheck& copy = lane.warp;

@@ -377,7 +377,8 @@ void Sanitizer::check_cell(const Lane& run, const Stretch& at, bool writes, cons
                       .kernel = warp.launch->kernel_index,
                       .lane = static_cast<std::uint8_t>(lane.lane),
                       .scope = lane.code.scope,
-                      .width = static_cast<std::uint8_t>(std::countr_zero(lane.code.bytes))};
+                      .width = static_cast<std::uint8_t>(std::countr_zero(lane.code.bytes)),
+                      .copied = lane.code.kind == AccessCode::kCopyTo};
   const bool loads =
       !writes || lane.code.kind == AccessCode::kAtomic || lane.code.kind == AccessCode::kSwap;
   const auto is_read = [&] {

@@ -20,6 +20,7 @@ struct Access {
   std::uint8_t lane = 0;        ///< that accessed the first byte
   std::uint8_t scope : 2 = 0;   ///< of a strong access: 1 cta, 2 gpu, 3 sys; 0 for a weak one
   std::uint8_t width : 4 = 15;  ///< each lane accessed 2^width bytes
+  bool copied : 1 = false;      ///< by a cp.async
 
   /// The same access for the bytes from `distance` on.
   [[nodiscard]] Access after(std::size_t distance) const {
