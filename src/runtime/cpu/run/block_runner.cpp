@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <functional>
-#include <string_view>
 #include <utility>
 
 #include "runtime/cpu/align.h"
@@ -22,14 +19,6 @@ constexpr int kSpinRounds = 4;
 /// warps would fill, and a load waits for an older store that only seems to be to its address.
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kRegisterStep = 1536;
-
-std::vector<std::uint32_t> values_at(const std::vector<std::uint64_t>& words) {
-  std::vector<std::uint32_t> values(words.size());
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::memcpy(&values[i], reinterpret_cast<const void*>(words[i] * 4), 4);
-  }
-  return values;
-}
 
 }  // namespace
 
@@ -120,21 +109,6 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
 std::uint64_t BlockRunner::number_of(const Block& block) const {
   const auto& [x, y, z] = block.ctaid;
   return x + launch_->grid.x * (y + std::uint64_t{launch_->grid.y} * z);
-}
-
-void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
-  const Launch& launch = *launch_;
-  launch.sanitizer->start_warp(warp.check, launch.check, number_of(*warp.home), index);
-  if (warp.local != nullptr) {
-    launch.sanitizer->add_memory(launch.check->stream->rank,
-                                 reinterpret_cast<std::uint64_t>(warp.local),
-                                 32ULL * launch.kernel.info.local_bytes, "local memory", false,
-                                 launch.kernel.info.local_bytes);
-  }
-  warp.registers_seen.clear();
-  warp.stopped = false;
-  warp.done = {};
-  warp.reads.clear();
 }
 
 /// What is the same for this warp of all blocks of a launch.
@@ -483,162 +457,9 @@ void BlockRunner::fail(Warp& warp, const char* kind, const char* message, std::u
   leave_for_good(warp);
 }
 
-void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const> places,
-                               std::uint32_t mask, std::uint32_t code, std::uint32_t line,
-                               const Sanitizer::Values* values) {
-  const AccessCode access = AccessCode::unpack(code);
-  const bool scheduled = launch_->scheduler != nullptr && access.scope != 0 && mask != 0;
-  // Before the check: what it takes note of is done right after it.
-  if (scheduled) stop(warp, places, mask, access, line);
-  {
-    std::string refusal;
-    for (const std::uint64_t* const addresses : places) {
-      refusal = sanitizer()->access(warp.check, addresses, mask, access, line, values);
-      if (!refusal.empty()) break;
-    }
-    if (refusal.empty()) {
-      if (scheduled) warp.done = {line, warp.operation.words, values_at(warp.operation.words)};
-      return;
-    }
-    error_ = refusal + " (ptx:" + std::to_string(line) + ")";
-  }
-  leave_for_good(warp);
-}
-
-void BlockRunner::count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                               std::uint32_t code, std::uint32_t place) {
-  const auto window = reinterpret_cast<std::uint64_t>(warp.shared);
-  std::uint32_t shared = 0;
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
-    if (addresses[lane] - window < warp.total_shared) shared |= 1U << lane;
-  }
-  const AccessCode access = AccessCode::unpack(code);
-  counter_.shared_access(addresses, shared, access, place);
-  counter_.global_access(addresses, mask & ~shared, access, place);
-}
-
-const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint64_t* addresses,
-                                                     std::uint32_t mask, std::uint32_t code,
-                                                     std::uint32_t line, std::uint32_t place) {
-  const AccessCode access = AccessCode::unpack(code);
-  bool good = false;
-  {
-    const MulticastTable::Refusal refusal =
-        launch_->multicasts->find(addresses, mask, access.bytes, warp.places);
-    good = refusal.message.empty();
-    if (!good) {
-      error_ = refusal.message + " (ptx:" + std::to_string(line) + ")";
-      if (Sanitizer* s = sanitizer(); s != nullptr) {
-        s->report(warp.check, refusal.kind, refusal.message, line);
-      }
-    }
-  }
-  if (!good) leave_for_good(warp);
-  if (sanitizer() != nullptr) {
-    warp.place_lanes.clear();
-    for (const auto& place : warp.places) warp.place_lanes.push_back(place.data());
-    check_access(warp, warp.place_lanes, mask, code, line);
-  }
-  if (launch_->count != nullptr) counter_.multicast_access(warp.places, mask, access, place);
-  return warp.places;
-}
-
 void BlockRunner::leave_for_good(Warp& warp) {
   Fiber& fiber = launch_->one_stack() ? warps_[0]->fiber : warp.fiber;
   for (;;) fiber.suspend();
-}
-
-void BlockRunner::stop(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,
-                       AccessCode code, std::uint32_t line) {
-  note_done(warp);
-  Operation& operation = warp.operation;
-  operation.agent = {warp.check.launch->stream->rank, launch_->ordinal, warp.check.block,
-                     warp.warp};
-  operation.blocks = launch_->grid.count();
-  operation.line = line;
-  operation.writes = code.kind != AccessCode::kLoad;
-  operation.words.clear();
-  for (const std::uint64_t* const addresses : places) {
-    for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-      const std::uint64_t address = addresses[std::countr_zero(left)];
-      for (std::uint64_t word = address / 4; word <= (address + code.bytes - 1) / 4; ++word) {
-        operation.words.push_back(word);
-      }
-    }
-  }
-  std::sort(operation.words.begin(), operation.words.end());
-  operation.words.erase(std::unique(operation.words.begin(), operation.words.end()),
-                        operation.words.end());
-  note_registers(warp);
-  warp.stopped = true;
-  warp.fiber.suspend();
-}
-
-void BlockRunner::note_registers(Warp& warp) const {
-  const std::string_view registers(reinterpret_cast<const char*>(warp.registers),
-                                   launch_->kernel.info.register_bytes);
-  const std::uint64_t progress = sanitizer()->progress();
-  if (std::exchange(warp.progress_then, progress) != progress) warp.registers_seen.clear();
-  const bool first = warp.registers_seen.insert(std::hash<std::string_view>()(registers)).second;
-  warp.moved = warp.moved || first;
-}
-
-bool BlockRunner::moved() {
-  bool any = false;
-  for (std::uint32_t w = 0; w < warp_count_; ++w) {
-    any = any || warps_[w]->moved;
-    warps_[w]->moved = false;
-  }
-  return any;
-}
-
-/// The warp's last operation is over: one that changed nothing may be a poll.
-void BlockRunner::note_done(Warp& warp) {
-  if (warp.done.words.empty()) return;
-  if (std::vector<std::uint32_t> now = values_at(warp.done.words); now != warp.done.values) {
-    warp.reads.clear();
-  } else {
-    warp.reads.push_back(std::move(warp.done));
-  }
-  warp.done = {};
-}
-
-/// Whether anything that the warp read since it last changed something is different now.
-bool BlockRunner::reads_are_stale(const Warp& warp) {
-  return std::any_of(warp.reads.begin(), warp.reads.end(),
-                     [](const auto& read) { return values_at(read.words) != read.values; });
-}
-
-void BlockRunner::stopped_warps(bool polling, std::vector<std::pair<BlockRunner*, Warp*>>& warps) {
-  for (std::uint32_t w = 0; w < warp_count_; ++w) {
-    Warp& warp = *warps_[w];
-    if (warp.status != Warp::Status::kReady || !warp.stopped) continue;
-    const bool again = std::any_of(warp.reads.begin(), warp.reads.end(), [&](const auto& read) {
-      return read.line == warp.operation.line && read.words == warp.operation.words;
-    });
-    if (polling || !again || reads_are_stale(warp)) warps.emplace_back(this, &warp);
-  }
-}
-
-void BlockRunner::grant(Warp& warp) {
-  warp.stopped = false;
-  if (reads_are_stale(warp)) warp.reads.clear();
-}
-
-std::vector<const WarpCheck*> BlockRunner::live_checks() const {
-  std::vector<const WarpCheck*> checks;
-  for (std::uint32_t w = 0; w < warp_count_; ++w) {
-    if (warps_[w]->status != Warp::Status::kDone) checks.push_back(&warps_[w]->check);
-  }
-  return checks;
-}
-
-void BlockRunner::end_checks(Warp& warp) {
-  sanitizer()->end_warp(warp.check);
-  if (warp.local != nullptr) {
-    sanitizer()->remove_memory(reinterpret_cast<std::uint64_t>(warp.local));
-  }
 }
 
 void BlockRunner::abandon() {
