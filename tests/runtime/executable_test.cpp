@@ -2,6 +2,7 @@
 // host memory and its kernels do nothing, or what a test lets them do.
 #include "braid/executable.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
