@@ -208,7 +208,7 @@ TEST_F(ExecutableTest, BoundTensorsAreChecked) {
   // What the driver says of the memory.
   EXPECT_THAT(refuse([](auto& t) { t.shape = {9, 64}; }), HasSubstr("1024 bytes at 0x"));
   EXPECT_THAT(refuse([](auto& t) { t.address += 16; }), HasSubstr("1008 bytes at 0x"));
-  fake().run_kernels = true;
+  fake().strict = true;
   EXPECT_THAT(refuse([](auto& t) { t.address = 16; }), HasSubstr("knows no memory at 0x10"));
   fake().foreign_memory = memory->address();
   EXPECT_THAT(refuse([](auto&) {}), HasSubstr("is memory of another CUDA context; expected"));

@@ -30,7 +30,8 @@ struct FakeCuda {
   bool multicast_refuses = false;        ///< but bind no memory: a service is missing
   bool launch_blocking = false;          ///< $CUDA_LAUNCH_BLOCKING=1, a profiler
   bool lazy_loading = false;             ///< what is wrong with code shows at its look-up
-  int queues = 0;  ///< of a GPU, in order; 0: $CUDA_DEVICE_MAX_CONNECTIONS, else 8
+  int queues = 0;       ///< of a GPU, in order; 0: $CUDA_DEVICE_MAX_CONNECTIONS, else 8
+  bool strict = false;  ///< knows no memory but its own where no kernel runs, too
   unsigned long long foreign_memory = 0;  ///< an allocation of another context
   int resident_blocks = 0;                ///< that a GPU holds at once; 0: any number
   void* captured = nullptr;               ///< the stream that is being captured

@@ -35,11 +35,16 @@ void atomic_lanes(T* out, const std::uint64_t* addresses, const T* a, const T* b
 using Whole = unsigned __int128;
 
 /// Stores `fresh` where `expected` stands; returns what stood there.
-#if defined(__x86_64__)
-__attribute__((target("cx16")))
-#endif
 Whole exchange_if(Whole* cell, Whole expected, Whole fresh) {
-  return __sync_val_compare_and_swap(cell, expected, fresh);
+  // By name: compilers leave the built-in function to a library that need not be there.
+  auto low = static_cast<std::uint64_t>(expected);
+  auto high = static_cast<std::uint64_t>(expected >> 64);
+  asm volatile("lock cmpxchg16b %0"
+               : "+m"(*cell), "+a"(low), "+d"(high)
+               : "b"(static_cast<std::uint64_t>(fresh)),
+                 "c"(static_cast<std::uint64_t>(fresh >> 64))
+               : "memory", "cc");
+  return Whole{high} << 64 | low;
 }
 
 /// `kCount` elements of type T to a lane, from and to scratch memory. Idle lanes read as zeros.
