@@ -95,7 +95,7 @@ BRAID_API braid_status braid_executable_destroy(braid_executable executable);
 /* A dense row-major tensor. */
 typedef struct braid_tensor {
   void* data;             /* of the device, or of the host where a call says so */
-  const char* dtype;      /* as in a graph: "f32", "bf16", "f8_e4m3", "i64", ... */
+  const char* dtype;      /* as in a graph: "f32", "bf16", "f8e4m3", "i64", ... */
   int32_t dims;           /* how many */
   const int64_t* shape;   /* of each dim */
   const int64_t* strides; /* in elements; null: row-major. Others are refused. */
