@@ -7,7 +7,7 @@
  * callback of the world, or nowhere. A process that has opened a world must not use braid after
  * fork(), unless exec follows; before the first world it may.
  *
- * docs/embedding.md has an example. */
+ * docs/embedding.md says how the calls fit together, and where an example is. */
 #ifndef BRAID_BRAID_H_
 #define BRAID_BRAID_H_
 
