@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
-.PHONY: setup build demo test soak bench format check-format tidy clean
+.PHONY: setup build demo test soak bench doc format check-format tidy clean
 .DEFAULT_GOAL := build
 
 IN = source scripts/lib.sh;
@@ -27,6 +27,9 @@ soak: build
 
 bench: build
 	@build/venv/bin/python3 bench/run.py --build build/release
+
+doc: setup
+	@doxygen docs/Doxyfile
 
 format:
 	@scripts/format

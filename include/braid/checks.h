@@ -23,6 +23,7 @@ enum Checks : unsigned {
 
 /// Who goes on where several warps could, in a checked run.
 struct Schedule {
+  /// How who goes on is chosen.
   enum class Kind : std::uint8_t {
     kTurns,   ///< warps and blocks in turn
     kRandom,  ///< by the seed: the same seed is the same run
@@ -30,8 +31,8 @@ struct Schedule {
               ///< on
     kAll,     ///< run after run, all orders that differ (Device::next_interleaving)
   };
-  Kind kind = Kind::kTurns;
-  std::uint64_t seed = 0;
+  Kind kind = Kind::kTurns;  ///< which
+  std::uint64_t seed = 0;    ///< of kRandom and kDelay
 };
 
 /// Reads "" (turns), "7" (a seed), "delay:7" or "all". Throws kInvalidArgument with what was

@@ -13,45 +13,50 @@ namespace braid {
 
 /// The range of a symbol: min <= value <= max, value % multiple_of == 0.
 struct Symbol {
-  std::int64_t min = 1;
-  std::int64_t max = 1;
-  std::int64_t multiple_of = 1;
-  bool operator==(const Symbol&) const = default;
+  std::int64_t min = 1;                            ///< smallest value
+  std::int64_t max = 1;                            ///< largest value
+  std::int64_t multiple_of = 1;                    ///< divides every value
+  bool operator==(const Symbol&) const = default;  ///< of ranges
 };
+/// Ranges by the symbols' names.
 using SymbolTable = std::map<std::string, Symbol, std::less<>>;
 
 /// Values of symbols at run time.
 using Bindings = std::map<std::string, std::int64_t, std::less<>>;
 
 class Dim;
+/// A multiple of an extent.
 BRAID_API Dim operator*(const Dim& a, std::int64_t factor);
 
 /// One extent of a shape: an affine expression of symbols, such as `2*T + 1`, or `T/2` of a symbol
 /// that is always even. Canonical, so that two equal expressions compare equal.
 class BRAID_API Dim {
  public:
+  /// A plain number.
   Dim(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
-  static Dim symbol(std::string_view name);
+  static Dim symbol(std::string_view name);                ///< that symbol's value
 
   /// Reads "T", "2*T", "2*T+1", "T-S", "3*T/2". Nothing when the text is not such an expression.
   static std::optional<Dim> parse(std::string_view text);
 
-  [[nodiscard]] bool is_constant() const { return terms_.empty(); }
-  [[nodiscard]] std::int64_t constant() const { return constant_; }
+  [[nodiscard]] bool is_constant() const { return terms_.empty(); }  ///< no symbol in it
+  [[nodiscard]] std::int64_t constant() const { return constant_; }  ///< what no symbol is in
 
+  /// factor * symbol / divisor.
   struct Term {
-    std::string symbol;
-    std::int64_t factor;
-    std::int64_t divisor = 1;  ///< positive, without a divisor in common with the factor
-    bool operator==(const Term&) const = default;
+    std::string symbol;                            ///< its name
+    std::int64_t factor;                           ///< not 0
+    std::int64_t divisor = 1;                      ///< positive, coprime to the factor
+    bool operator==(const Term&) const = default;  ///< of canonical terms
   };
   /// Sorted by symbol, no zero factor.
   [[nodiscard]] const std::vector<Term>& terms() const { return terms_; }
 
   /// Throws kInvalidArgument naming the symbol that has no value.
   [[nodiscard]] std::int64_t evaluate(const Bindings& bindings) const;
-  /// The largest and smallest value over the symbols' ranges.
+  /// The largest value over the symbols' ranges.
   [[nodiscard]] std::int64_t max(const SymbolTable& symbols) const;
+  /// The smallest one.
   [[nodiscard]] std::int64_t min(const SymbolTable& symbols) const;
   /// The largest number that divides every value this expression can take (0 for the constant 0).
   [[nodiscard]] std::int64_t divisor(const SymbolTable& symbols) const;
@@ -64,11 +69,11 @@ class BRAID_API Dim {
   /// This divided by `by`, whole or not; nothing where `by` is 0 or does not divide the constant.
   [[nodiscard]] std::optional<Dim> over(std::int64_t by) const;
 
-  Dim& operator+=(const Dim& other);
-  friend Dim operator+(Dim a, const Dim& b) { return a += b; }
-  friend Dim operator*(const Dim& a, std::int64_t factor);
-  friend Dim operator-(const Dim& a, const Dim& b) { return a + b * -1; }
-  bool operator==(const Dim&) const = default;
+  Dim& operator+=(const Dim& other);                                       ///< adds to this one
+  friend Dim operator+(Dim a, const Dim& b) { return a += b; }             ///< sum
+  friend Dim operator*(const Dim& a, std::int64_t factor);                 ///< multiple
+  friend Dim operator-(const Dim& a, const Dim& b) { return a + b * -1; }  ///< difference
+  bool operator==(const Dim&) const = default;  ///< whether equal for all values of the symbols
 
   /// "2*T+1", "3*T/2"; a plain number for a constant.
   [[nodiscard]] std::string str() const;
@@ -81,6 +86,7 @@ class BRAID_API Dim {
   std::vector<Term> terms_;
 };
 
+/// The extents of a tensor, the outermost first.
 using Shape = std::vector<Dim>;
 
 }  // namespace braid

@@ -11,14 +11,14 @@ namespace braid {
 /// Something a kernel did that its results cannot be trusted after: what the cpu device reports
 /// when it runs with checks on.
 struct BRAID_API Finding {
-  std::string kind;     ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "mask",
-                        ///< "deadlock"; or "note", see Device::notes()
-  std::string message;  ///< what happened, without the place
-  int rank = 0;
-  std::string kernel;
-  Dim3 block{0, 0, 0};
-  Dim3 thread{0, 0, 0};
-  std::uint32_t ptx_line = 0;
+  std::string kind;      ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "mask",
+                         ///< "deadlock"; or "note", see Device::notes()
+  std::string message;   ///< what happened, without the place
+  int rank = 0;          ///< whose kernel it was
+  std::string kernel;    ///< its entry
+  Dim3 block{0, 0, 0};   ///< of the grid
+  Dim3 thread{0, 0, 0};  ///< of the block: its first lane that did it
+  std::uint32_t ptx_line = 0;   ///< from 1
   std::uint32_t cuda_line = 0;  ///< 0 when the code carries no line information
   std::string inlined;          ///< of code inlined there, its own place: "mine.cuh:5 in outer"
   std::string ptx_file;         ///< of ptx_line: KERNEL.ptx unless KernelImage::file has a name

@@ -24,11 +24,12 @@ using ValueId = std::int32_t;
 /// Index of a node in its graph; nodes are in program order.
 using NodeId = std::int32_t;
 
+/// What is known of a value before it exists.
 struct BRAID_API TensorType {
-  DType dtype = DType::kF32;
-  Shape shape;
-  bool operator==(const TensorType&) const = default;
-  [[nodiscard]] std::string str() const;  ///< "bf16[T, 2048]"
+  DType dtype = DType::kF32;                           ///< of its elements
+  Shape shape;                                         ///< the outermost extent first
+  bool operator==(const TensorType&) const = default;  ///< of both
+  [[nodiscard]] std::string str() const;               ///< "bf16[T, 2048]"
 };
 
 /// Attributes are typed by the op's registry entry. A `Shape` is the target of a view; a graph is
@@ -36,45 +37,54 @@ struct BRAID_API TensorType {
 using AttrValue =
     std::variant<bool, std::int64_t, double, std::string, DType, std::vector<std::int64_t>, Shape,
                  std::map<std::string, std::int64_t>, std::shared_ptr<const Graph>>;
+/// Attributes by name.
 using Attrs = std::map<std::string, AttrValue, std::less<>>;
 
 /// A process group: `size` ranks. On a mesh, `ranks` lists the members of each instance. When
 /// `symmetric`, the group may use symmetric memory.
 struct Group {
-  std::int64_t size = 1;
-  bool symmetric = true;
-  std::vector<std::vector<std::int64_t>> ranks;
-  bool operator==(const Group&) const = default;
+  std::int64_t size = 1;                          ///< ranks of each instance
+  bool symmetric = true;                          ///< may use symmetric memory
+  std::vector<std::vector<std::int64_t>> ranks;   ///< of each instance; empty: one, of all
+  bool operator==(const Group&) const = default;  ///< of all three
 };
+/// Groups by name.
 using GroupTable = std::map<std::string, Group, std::less<>>;
 
+/// What an input or a node gives.
 struct Value {
-  std::string name;  ///< the node's name, or "name:i" when the node has several results
-  TensorType type;
+  std::string name;      ///< the node's name, or "name:i" when the node has several results
+  TensorType type;       ///< inferred by the op
   NodeId producer = -1;  ///< -1 for a graph input
   int result = 0;        ///< which result of the producer, or which graph input
   /// When not empty: this value is a communication buffer of that group (set by lowering).
   std::string comm_group;
 };
 
-enum class InputKind : std::uint8_t { kActivation, kParameter };
-
-struct GraphInput {
-  std::string name;
-  TensorType type;
-  InputKind kind = InputKind::kActivation;
-  bool per_rank = false;  ///< false: equal values on all ranks
+/// How long an input keeps what it holds.
+enum class InputKind : std::uint8_t {
+  kActivation,  ///< given anew in each run
+  kParameter,   ///< given once
 };
 
-struct BRAID_API Node {
-  std::string name;
-  const OpDef* op = nullptr;
-  std::vector<ValueId> inputs;
-  Attrs attrs;
-  std::map<std::string, double, std::less<>> hints;  ///< for example runtime_ns
-  std::vector<ValueId> outputs;
+/// What a graph takes.
+struct GraphInput {
+  std::string name;                         ///< of its value
+  TensorType type;                          ///< on each rank
+  InputKind kind = InputKind::kActivation;  ///< whether it stays
+  bool per_rank = false;                    ///< false: equal values on all ranks
+};
 
-  [[nodiscard]] std::string_view op_name() const;
+/// An op on values.
+struct BRAID_API Node {
+  std::string name;                                  ///< unique in its graph
+  const OpDef* op = nullptr;                         ///< its registry entry
+  std::vector<ValueId> inputs;                       ///< in the op's order
+  Attrs attrs;                                       ///< complete: defaults are filled in
+  std::map<std::string, double, std::less<>> hints;  ///< for example runtime_ns
+  std::vector<ValueId> outputs;                      ///< in the op's order
+
+  [[nodiscard]] std::string_view op_name() const;  ///< as in JSON
   /// The attribute, or nothing; the type must be the registry's.
   template <class T>
   [[nodiscard]] const T* attr(std::string_view key) const {
@@ -89,22 +99,27 @@ struct BRAID_API Node {
 class BRAID_API Graph {
  public:
   Graph() = default;
+  /// An empty graph.
   explicit Graph(std::string name) : name_(std::move(name)) {}
 
-  /// Symbols and groups must be added before they are used.
-  void add_symbol(std::string name, Symbol symbol);
-  void add_group(std::string name, Group group);
-  void set_name(std::string name) { name_ = std::move(name); }
+  // Each of these throws kInvalidArgument with the place and what was expected.
 
-  /// All of these throw kInvalidArgument with the place and what was expected.
+  /// Symbols must be added before they are used.
+  void add_symbol(std::string name, Symbol symbol);
+  /// So must groups.
+  void add_group(std::string name, Group group);
+  void set_name(std::string name) { name_ = std::move(name); }  ///< for people, and in errors
+  /// Appends an input.
   ValueId add_input(GraphInput input);
   /// Checks the attributes, fills in defaults and infers the result types from the op's registry
   /// entry. An empty name is replaced by a fresh one ("v12").
   NodeId add_node(std::string name, std::string_view op, std::vector<ValueId> inputs,
                   Attrs attrs = {});
+  /// Something that passes may use: "runtime_ns".
   void set_hint(NodeId node, std::string key, double value);
+  /// Makes a value a communication buffer of a group.
   void set_comm_group(ValueId value, std::string group);
-  void add_output(ValueId value);
+  void add_output(ValueId value);  ///< appends an output
   /// Forgets the symbols and groups that nothing in the graph mentions: the body of a kernel
   /// carries its own only.
   void drop_unused_tables();

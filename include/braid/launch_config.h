@@ -14,13 +14,15 @@ struct LaunchAttributes {
   /// The kernel may begin before the one in front of it on its stream has ended, and waits for that
   /// by itself before it uses what that one writes.
   bool programmatic = false;
-  bool operator==(const LaunchAttributes&) const = default;
+  bool operator==(const LaunchAttributes&) const = default;  ///< of all
 };
 
+/// The extents of a launch, and what it asks for.
 struct LaunchConfig {
-  Dim3 grid, block;
-  std::uint32_t shared_bytes = 0;  ///< dynamic shared memory
-  LaunchAttributes attributes{};
+  Dim3 grid;                       ///< blocks
+  Dim3 block;                      ///< threads of each
+  std::uint32_t shared_bytes = 0;  ///< dynamic shared memory of a block
+  LaunchAttributes attributes{};   ///< of newer devices
 };
 
 }  // namespace braid

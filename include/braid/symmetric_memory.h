@@ -16,6 +16,7 @@ namespace braid {
 
 class SymmetricBlock;  // runtime/exec/symmetric_block.h
 
+/// Of a symmetric memory.
 struct SymmetricOptions {
   int channels = 8;  ///< of barriers, and of signals
   /// What the caller keeps where, in his own words: all ranks must say the same.
@@ -73,12 +74,14 @@ class BRAID_API SymmetricMemory {
   /// Enqueues that `peer` may pass one more wait_signal() of this rank's channel. What was done
   /// before on the stream is seen after that wait.
   void put_signal(int rank, int peer, Stream& stream, int channel = 0) const;
+  /// Enqueues a wait for one put_signal() of `peer` on this channel.
   void wait_signal(int rank, int peer, Stream& stream, int channel = 0) const;
 
   /// What is enqueued on the stream from now on comes after all that users of this memory on the
   /// same rank enqueued before their release(). It says nothing of other ranks: users end with a
   /// barrier().
   void acquire(int rank, Stream& stream) const;
+  /// Lets the next user begin once what is enqueued so far is done.
   void release(int rank, Stream& stream) const;
 
   /// Once the streams are synchronized: throws kTimeout naming rank, channel and peer where a wait

@@ -12,11 +12,11 @@ namespace braid {
 
 /// A dense row-major tensor in host memory.
 struct BRAID_API HostTensor {
-  DType dtype = DType::kF32;
-  std::vector<std::int64_t> shape;
-  std::vector<std::byte> data;  ///< numel * dtype_size bytes, little endian
+  DType dtype = DType::kF32;        ///< of its elements
+  std::vector<std::int64_t> shape;  ///< the outermost extent first
+  std::vector<std::byte> data;      ///< numel * dtype_size bytes, little endian
 
-  [[nodiscard]] std::int64_t numel() const;
+  [[nodiscard]] std::int64_t numel() const;  ///< elements
   /// All elements converted to double, which holds no i64 beyond 2^53 exactly.
   [[nodiscard]] std::vector<double> to_doubles() const;
   /// Rounds each value to `dtype` (see round_to).
