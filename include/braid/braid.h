@@ -34,6 +34,8 @@ typedef struct braid_world_tag* braid_world;
 typedef struct braid_executable_tag* braid_executable;
 typedef struct braid_plan_tag* braid_plan;
 typedef struct braid_stream_tag* braid_stream;
+typedef struct braid_event_tag* braid_event;
+typedef struct braid_graph_tag* braid_graph;
 
 /* "0.1.0". */
 BRAID_API const char* braid_version(void);
@@ -137,6 +139,21 @@ BRAID_API braid_status braid_stream_wrap(braid_world world, int32_t rank, void* 
                                          braid_stream* stream);
 BRAID_API braid_status braid_stream_synchronize(braid_stream stream);
 BRAID_API braid_status braid_stream_destroy(braid_stream stream);
+
+/* A point in a stream, for which another one, of any rank of the world, waits. */
+BRAID_API braid_status braid_event_create(braid_world world, int32_t rank, braid_event* event);
+BRAID_API braid_status braid_event_record(braid_event event, braid_stream stream);
+BRAID_API braid_status braid_stream_wait(braid_stream stream, braid_event event);
+BRAID_API braid_status braid_event_destroy(braid_event event);
+
+/* What comes on the stream from now on is recorded and not done: runs, too, where the streams of
+ * all ranks are captured. */
+BRAID_API braid_status braid_begin_capture(braid_stream stream);
+/* The executables and the memory that the graph uses must stay as long as it does. */
+BRAID_API braid_status braid_end_capture(braid_stream stream, braid_graph* graph);
+/* All of it again, on a stream of the rank; the order among other runs is the caller's. */
+BRAID_API braid_status braid_replay(braid_graph graph, braid_stream stream);
+BRAID_API braid_status braid_graph_destroy(braid_graph graph);
 
 #ifdef __cplusplus
 }

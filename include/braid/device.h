@@ -109,6 +109,13 @@ class BRAID_API TimedEvent : public Event {
   [[nodiscard]] virtual double ns_since(const TimedEvent& earlier) const = 0;
 };
 
+/// Work that was recorded (Stream::end_capture), to be replayed on streams. The kernels, memory and
+/// executables that it uses must stay as long as it does, and host memory that it copies.
+class BRAID_API RecordedGraph {
+ public:
+  virtual ~RecordedGraph() = default;
+};
+
 /// Work in order on one rank. Calls return before the work is done, except `synchronize`.
 class BRAID_API Stream {
  public:
@@ -133,8 +140,25 @@ class BRAID_API Stream {
   virtual void wait_value(std::uint64_t address, std::uint32_t value) = 0;
   /// Blocks the host until all work so far is done; throws the first error of that work.
   virtual void synchronize() = 0;
-  /// Whether what is enqueued is recorded to be replayed, by the caller's means (a CUDA graph).
+  /// Whether what is enqueued is recorded to be replayed: by begin_capture(), or by the caller's
+  /// own means (a CUDA graph).
   [[nodiscard]] virtual bool is_capturing() const { return false; }
+  /// From now on work that is enqueued here is recorded and not done. A stream that waits for an
+  /// event recorded in a capture becomes a part of it, and must be waited for by the first one
+  /// before the end. The stream cannot be synchronized meanwhile, and waits for no event from
+  /// outside. Throws kInvalidArgument where it is being captured already, kEnvironment on a device
+  /// without.
+  virtual void begin_capture() { throw_environment("stream", "this device records no work"); }
+  /// What was recorded since begin_capture() on this stream. Throws kInvalidArgument where no
+  /// capture began on it, and where the capture is spoilt, which then is over, too.
+  [[nodiscard]] virtual std::unique_ptr<RecordedGraph> end_capture() {
+    throw_environment("stream", "this device records no work");
+  }
+  /// Enqueues all of that work, behind the graph's last replay, on a stream of the same rank.
+  virtual void replay(RecordedGraph& graph) {
+    (void)graph;
+    throw_environment("stream", "this device records no work");
+  }
   /// The device's own handle of it (a CUstream), for libraries that enqueue work by themselves;
   /// null on a device that has none.
   [[nodiscard]] virtual void* handle() const { return nullptr; }

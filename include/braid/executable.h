@@ -120,6 +120,13 @@ class BRAID_API Executable {
   /// The same on the caller's streams, one for each of these ranks in order (Device::create_stream,
   /// Device::wrap_stream): the run follows what is on them, and what comes on them later follows
   /// the run. Runs are in order whatever streams they are on. The streams may go away afterwards.
+  ///
+  /// Where all of them are being captured (Stream::begin_capture, or the caller's own means), the
+  /// run is recorded: in order with the caller's other work there, but not with other runs. He
+  /// replays it behind other runs and replays of this executable, and on all ranks in the same
+  /// order; synchronize() does not wait for that, but tells its errors once he has waited. A plan
+  /// stays usable as long as the executable. Throws kInvalidArgument where some streams are being
+  /// captured, and where collectives go by a communicator.
   void run(std::span<Stream* const> streams);
   /// The same with another plan of this executable, which becomes the current one; without streams
   /// on the executable's own.

@@ -30,6 +30,16 @@ struct RankStream {
   int rank;
   std::unique_ptr<Stream> stream;
 };
+struct RankEvent {
+  World world;
+  int rank;
+  std::unique_ptr<Event> event;
+};
+struct RankGraph {
+  World world;
+  int rank;
+  std::unique_ptr<RecordedGraph> graph;
+};
 
 /// All that this process has through the C interface: its only state.
 struct Tables {
@@ -37,6 +47,8 @@ struct Tables {
   Handles<Compiled> executables{"executable"};
   Handles<Executable::Plan> plans{"plan"};
   Handles<RankStream> streams{"stream"};
+  Handles<RankEvent> events{"event"};
+  Handles<RankGraph> graphs{"graph"};
 };
 Tables& tables() {
   static Tables all;
@@ -241,6 +253,15 @@ std::vector<std::shared_ptr<RankStream>> streams_of(const Compiled& compiled,
   return held;
 }
 
+void check_same_world(const World& a, const World& b, const char* what) {
+  if (&a.device() != &b.device()) throw_invalid(what, "is of another world than the stream");
+}
+void check_same_rank(int found, int expected, const char* what) {
+  if (found == expected) return;
+  throw_invalid(what,
+                fmt::format("is of rank {}; expected rank {}, the stream's", found, expected));
+}
+
 template <class Handle, class T>
 braid_status destroy(Handles<T>& table, Handle handle) {
   return call([&] { (void)table.take(handle); });
@@ -400,3 +421,53 @@ braid_status braid_stream_synchronize(braid_stream stream) {
   return call([&] { tables().streams.get(stream)->stream->synchronize(); });
 }
 braid_status braid_stream_destroy(braid_stream stream) { return destroy(tables().streams, stream); }
+
+braid_status braid_event_create(braid_world world, std::int32_t rank, braid_event* event) {
+  return call([&] {
+    *given(event, "event") = nullptr;
+    const auto in = tables().worlds.get(world);
+    tables().events.add(
+        std::make_shared<RankEvent>(RankEvent{*in, rank, in->device().create_event(rank)}), event);
+  });
+}
+braid_status braid_event_record(braid_event event, braid_stream stream) {
+  return call([&] {
+    const auto what = tables().events.get(event);
+    const auto on = tables().streams.get(stream);
+    check_same_world(what->world, on->world, "event");
+    check_same_rank(what->rank, on->rank, "event");
+    on->stream->record(*what->event);
+  });
+}
+braid_status braid_stream_wait(braid_stream stream, braid_event event) {
+  return call([&] {
+    const auto on = tables().streams.get(stream);
+    const auto what = tables().events.get(event);
+    check_same_world(what->world, on->world, "event");
+    on->stream->wait(*what->event);
+  });
+}
+braid_status braid_event_destroy(braid_event event) { return destroy(tables().events, event); }
+
+braid_status braid_begin_capture(braid_stream stream) {
+  return call([&] { tables().streams.get(stream)->stream->begin_capture(); });
+}
+braid_status braid_end_capture(braid_stream stream, braid_graph* graph) {
+  return call([&] {
+    *given(graph, "graph") = nullptr;
+    const auto on = tables().streams.get(stream);
+    tables().graphs.add(
+        std::make_shared<RankGraph>(RankGraph{on->world, on->rank, on->stream->end_capture()}),
+        graph);
+  });
+}
+braid_status braid_replay(braid_graph graph, braid_stream stream) {
+  return call([&] {
+    const auto what = tables().graphs.get(graph);
+    const auto on = tables().streams.get(stream);
+    check_same_world(what->world, on->world, "graph");
+    check_same_rank(what->rank, on->rank, "graph");
+    on->stream->replay(*what->graph);
+  });
+}
+braid_status braid_graph_destroy(braid_graph graph) { return destroy(tables().graphs, graph); }

@@ -116,6 +116,88 @@ TEST_F(C, PlansSideBySideOnTheCallersStreams) {
   good(braid_world_destroy(other));
 }
 
+TEST_F(C, GraphsReplayRunsOfChangingBatches) {
+  alignas(16) std::array<Values, kRanks> x{};
+  alignas(16) std::array<Values, kRanks> y{};
+  std::array<braid_stream, kRanks> streams{};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    x[r].fill(static_cast<float>(rank + 1));
+    const braid_tensor in = tensor(x[r].data());
+    const braid_tensor out = tensor(y[r].data());
+    good(braid_bind(executable_, rank, "x", &in));
+    good(braid_bind(executable_, rank, "y", &out));
+    good(braid_stream_create(world_, rank, &streams[r]));
+  }
+  std::map<std::int64_t, std::array<braid_graph, kRanks>> graphs;
+  for (const std::int64_t rows : {1, 4}) {
+    const braid_plan plan = prepare(rows);
+    for (braid_stream stream : streams) good(braid_begin_capture(stream));
+    good(braid_run(executable_, plan, streams.data(), kRanks));
+    for (std::size_t r = 0; r < kRanks; ++r) good(braid_end_capture(streams[r], &graphs[rows][r]));
+    good(braid_plan_destroy(plan));
+  }
+  for (const std::int64_t rows : {4, 1, 4}) {
+    y = {};
+    for (std::size_t r = 0; r < kRanks; ++r) good(braid_replay(graphs[rows][r], streams[r]));
+    for (braid_stream stream : streams) good(braid_stream_synchronize(stream));
+    good(braid_synchronize(executable_));
+    EXPECT_EQ(y[1][0], 3);
+    EXPECT_EQ(y[1][3 * kWidth], rows == 4 ? 3 : 0);
+  }
+  EXPECT_EQ(bad(braid_replay(graphs[1][0], streams[1])),
+            "graph: is of rank 0; expected rank 1, the stream's");
+  EXPECT_THAT(bad(braid_replay(nullptr, streams[1])), HasSubstr("graph: the handle is null"));
+  for (const auto& [rows, both] : graphs) {
+    for (braid_graph graph : both) good(braid_graph_destroy(graph));
+  }
+  EXPECT_THAT(bad(braid_replay(graphs[1][0], streams[0])), HasSubstr("of nothing that is there"));
+  for (braid_stream stream : streams) good(braid_stream_destroy(stream));
+}
+
+TEST_F(C, EventsOrderStreamsAndCaptures) {
+  std::array<braid_stream, kRanks> streams{};
+  std::array<braid_event, kRanks> events{};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    good(braid_stream_create(world_, rank, &streams[r]));
+    good(braid_event_create(world_, rank, &events[r]));
+  }
+  braid_graph graph = nullptr;
+  EXPECT_THAT(bad(braid_end_capture(streams[0], &graph)), HasSubstr("is not being captured"));
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_THAT(bad(braid_end_capture(streams[0], nullptr)), HasSubstr("graph: is null"));
+  good(braid_begin_capture(streams[0]));
+  EXPECT_THAT(bad(braid_begin_capture(streams[0])), HasSubstr("captured already"));
+  EXPECT_THAT(bad(braid_stream_synchronize(streams[0])), HasSubstr("outside of captures"));
+  good(braid_event_record(events[0], streams[0]));
+  good(braid_stream_wait(streams[1], events[0]));
+  good(braid_run(executable_, prepare(2), streams.data(), kRanks));
+  good(braid_event_record(events[1], streams[1]));
+  good(braid_stream_wait(streams[0], events[1]));
+  good(braid_end_capture(streams[0], &graph));
+  good(braid_replay(graph, streams[0]));
+  good(braid_stream_synchronize(streams[0]));
+
+  EXPECT_EQ(bad(braid_event_record(events[0], streams[1])),
+            "event: is of rank 0; expected rank 1, the stream's");
+  EXPECT_THAT(bad(braid_stream_wait(streams[0], nullptr)), HasSubstr("event: the handle is null"));
+  braid_world other = nullptr;
+  good(braid_world_open(&options_, &other));
+  braid_event foreign = nullptr;
+  good(braid_event_create(other, 0, &foreign));
+  EXPECT_EQ(bad(braid_stream_wait(streams[0], foreign)),
+            "event: is of another world than the stream");
+  EXPECT_EQ(bad(braid_event_record(foreign, streams[0])),
+            "event: is of another world than the stream");
+  EXPECT_THAT(bad(braid_event_create(world_, 2, &foreign)), HasSubstr("rank"));
+  good(braid_world_destroy(other));
+  good(braid_graph_destroy(graph));
+  for (braid_event event : events) good(braid_event_destroy(event));
+  EXPECT_THAT(bad(braid_event_record(events[0], streams[0])), HasSubstr("of nothing"));
+  for (braid_stream stream : streams) good(braid_stream_destroy(stream));
+}
+
 TEST_F(C, HandlesAreCheckedAndKeepWhatTheyNeed) {
   EXPECT_THAT(bad(braid_synchronize(nullptr)), HasSubstr("executable: the handle is null"));
   EXPECT_THAT(bad(braid_world_destroy(reinterpret_cast<braid_world>(this))), HasSubstr("nothing"));

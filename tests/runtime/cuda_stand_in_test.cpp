@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "braid/error.h"
 #include "braid/executable.h"
@@ -144,6 +145,91 @@ TEST_F(CudaStandIn, SharesTheCallersMemory) {
   EXPECT_EQ(fake().live_handles, 0);
 }
 
+// One graph for each batch size; the stand-in knows what a capture forbids.
+TEST_F(CudaStandIn, GraphsOfChangingBatchesGiveWhatRunsGive) {
+  const Graph graph = parse_graph(R"({
+    "braid": 1, "name": "layer",
+    "symbols": {"T": {"min": 1, "max": 8}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": ["T", 64], "per_rank": true},
+               {"name": "w", "dtype": "f32", "shape": [64, 64]}],
+    "nodes": [{"name": "p", "op": "mm", "inputs": ["x", "w"]},
+              {"name": "c", "op": "all_reduce", "inputs": ["p"],
+               "attrs": {"reduce_op": "sum", "group": "tp"}},
+              {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["y"]})");
+  {
+    WorldOptions options;
+    options.device = DeviceKind::kCuda;
+    options.world = 2;
+    const World world = World::open(options);
+    Executable executable = Executable::compile(graph, world);
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::vector<Stream*> lanes;
+    for (const int rank : world.ranks()) {
+      streams.push_back(world.device().create_stream(rank));
+      lanes.push_back(streams.back().get());
+    }
+    std::map<std::int64_t, std::vector<std::unique_ptr<RecordedGraph>>> graphs;
+    for (const std::int64_t rows : {1, 3}) {
+      const Executable::Plan plan = executable.prepare({{"T", rows}});
+      executable.run(plan, lanes);  // what is outside of the capture
+      for (Stream* lane : lanes) lane->begin_capture();
+      executable.run(plan, lanes);
+      for (Stream* lane : lanes) graphs[rows].push_back(lane->end_capture());
+    }
+    for (const std::int64_t rows : {3, 1, 3}) {
+      const Bindings bindings{{"T", rows}};
+      executable.prepare(bindings);
+      const RankTensors inputs = random_inputs(graph, bindings, static_cast<unsigned>(rows));
+      for (std::size_t rank = 0; rank < lanes.size(); ++rank) {
+        for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+          executable.set_input(static_cast<int>(rank), graph.inputs()[i].name, inputs[rank][i]);
+        }
+      }
+      executable.run();
+      const HostTensor expected = executable.output(1, "y");
+      executable.poison_outputs();
+      const int launches = fake().launches;
+      for (std::size_t rank = 0; rank < lanes.size(); ++rank) {
+        lanes[rank]->replay(*graphs[rows][rank]);
+      }
+      for (Stream* lane : lanes) lane->synchronize();
+      EXPECT_EQ(executable.output(1, "y").data, expected.data) << rows;
+      EXPECT_EQ(fake().launches, launches);
+    }
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
+TEST_F(CudaStandIn, MisuseOfCapturesIsTheCallersError) {
+  {
+    const auto device = open_device(DeviceKind::kCuda, {.world = 2});
+    const auto stream = device->create_stream(0), other = device->create_stream(0);
+    const auto event = device->create_event(0);
+    const auto refused = [](auto call) {
+      const auto [code, text] = error_of(call);
+      EXPECT_EQ(code, ErrorCode::kInvalidArgument) << text;
+      return text;
+    };
+    EXPECT_THAT(refused([&] { (void)stream->end_capture(); }), HasSubstr("not being captured"));
+    stream->record(*event);
+    stream->begin_capture();
+    EXPECT_TRUE(stream->is_capturing());
+    EXPECT_THAT(refused([&] { stream->wait(*event); }), HasSubstr("cuStreamWaitEvent"));
+    EXPECT_THAT(refused([&] { stream->synchronize(); }), HasSubstr("cuStreamSynchronize"));
+    stream->record(*event);
+    other->wait(*event);
+    const auto memory = device->allocate(0, 256);
+    other->fill(memory->address(), 1, 256);
+    EXPECT_THAT(refused([&] { (void)stream->end_capture(); }), HasSubstr("cuStreamEndCapture"));
+    EXPECT_FALSE(stream->is_capturing());
+    EXPECT_FALSE(other->is_capturing());
+    EXPECT_THAT(refused([&] { other->wait(*event); }), HasSubstr("cuStreamWaitEvent"));
+  }
+  EXPECT_EQ(fake().live_handles, 0);
+}
+
 TEST_F(CudaStandIn, AProcessUsesTheGpuOfItsNumberOnTheMachine) {
   const auto gpu_of = [&](std::vector<int> own, std::vector<int> others, int gpu = -1) {
     WorldOptions options;
@@ -190,14 +276,14 @@ TEST_F(CudaStandIn, AWorkspaceDoesNotGrowWhileAStreamIsCaptured) {
       return SymmetricMemory::workspace(world, "tp", {2, true, {}}, bytes, streams).size();
     };
     EXPECT_EQ(ask(4096), 4096);
-    fake().captured = stream->handle();
+    stream->begin_capture();
     EXPECT_EQ(ask(4000), 4096);
     EXPECT_EQ(error_of([&] { (void)ask(5000); }),
               std::pair(ErrorCode::kInvalidArgument,
                         std::string("symmetric memory 'tp': found 4096 bytes, and a stream that is "
                                     "being captured; expected a call for 5000 bytes before the "
                                     "capture")));
-    fake().captured = nullptr;
+    (void)stream->end_capture();
     EXPECT_EQ(ask(5000), 5000);
   }
   EXPECT_EQ(fake().live_handles, 0);

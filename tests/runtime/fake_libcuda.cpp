@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "braid/error.h"
+#include "runtime/fake_graph.h"
 #include "runtime/fake_result.h"
 #include "runtime/fake_state.h"
 
@@ -292,18 +293,24 @@ int cuStreamSynchronize(void* stream) {
   if (const int error = enter_context("cuStreamSynchronize")) return error;
   Handle* found = find(stream, Kind::kStream);
   if (found == nullptr) return kInvalidHandle;
+  if (found->capture != nullptr) return kCaptureUnsupported;
   found->stream->wait_idle();
   const std::lock_guard lock(state().hardware.mutex);
   return state().hardware.gpus[static_cast<std::size_t>(found->gpu)].fault;
 }
 int cuStreamIsCapturing(void* stream, int* status) {
   if (const int error = enter_context("cuStreamIsCapturing")) return error;
-  if (find(stream, Kind::kStream) == nullptr) return kInvalidHandle;
-  *status = stream == state().control.captured ? 1 : 0;
+  const Handle* found = find(stream, Kind::kStream);
+  if (found == nullptr) return kInvalidHandle;
+  *status = found->capture != nullptr ? 1 : 0;
   return 0;
 }
 int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   Handle* found = find(event, Kind::kEvent);
+  Handle* on = find(stream, Kind::kStream);
+  if (found != nullptr && on != nullptr) {
+    if (const InCapture recorded = record_wait(*on, *found); recorded.is) return recorded.result;
+  }
   Work work = at_once([] {});
   if (found != nullptr) work.after = found->mark;
   return enqueue("cuStreamWaitEvent", stream, found != nullptr, std::move(work));
@@ -328,6 +335,7 @@ int cuEventRecord(void* event, void* stream) {
   Handle* found = find(event, Kind::kEvent);
   Handle* on = find(stream, Kind::kStream);
   if (found == nullptr || on == nullptr || found->gpu != on->gpu) return kInvalidHandle;
+  if (record_event(*found, *on).is) return 0;
   found->mark = on->stream->submit(
       at_once([reached = found->reached] { *reached = std::chrono::steady_clock::now(); }));
   return 0;

@@ -34,7 +34,6 @@ struct FakeCuda {
   bool strict = false;  ///< knows no memory but its own where no kernel runs, too
   unsigned long long foreign_memory = 0;  ///< an allocation of another context
   int resident_blocks = 0;                ///< that a GPU holds at once; 0: any number
-  void* captured = nullptr;               ///< the stream that is being captured
   int delay_ms = 0;                       ///< before each work of the streams made from now on
   int launch_us = 0;                      ///< that cuLaunchKernel keeps its caller
 

@@ -21,6 +21,12 @@ inline constexpr int kLaunchFailed = 719;
 inline constexpr int kNotPermitted = 800;
 inline constexpr int kNotSupported = 801;
 inline constexpr int kSystemNotReady = 802;
+inline constexpr int kCaptureUnsupported = 900;
+inline constexpr int kCaptureMerge = 902;
+inline constexpr int kCaptureUnmatched = 903;
+inline constexpr int kCaptureUnjoined = 904;
+inline constexpr int kCaptureIsolation = 905;
+inline constexpr int kCapturedEvent = 907;
 inline constexpr int kInvalidClusterSize = 912;
 
 }  // namespace braid::fake

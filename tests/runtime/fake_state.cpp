@@ -7,6 +7,7 @@
 #include "braid/error.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/device_loader.h"
+#include "runtime/fake_graph.h"
 #include "runtime/fake_result.h"
 
 namespace braid::fake {
@@ -184,6 +185,7 @@ int enqueue(const char* call, void* stream, bool good, Work work, bool block) {
   Handle* found = find(stream, Kind::kStream);
   if (found == nullptr) return kInvalidHandle;
   if (!good) return kInvalidValue;
+  if (record_work(*found, work)) return 0;
   const auto mark = found->stream->submit(std::move(work));
   if (block) found->stream->wait(mark);
   return block ? enter_context(call) : 0;

@@ -18,7 +18,9 @@
 
 namespace braid::fake {
 
-enum class Kind { kStream, kEvent, kModule };
+enum class Kind { kStream, kEvent, kModule, kGraph };
+
+struct Capture;  // fake_graph.h
 
 struct FakeFunction {
   std::string entry;
@@ -42,6 +44,9 @@ struct Handle {
   Image image;
   int late_error = 0;  ///< what loading found, told at the look-up where modules load lazily
   std::map<std::string, FakeFunction> functions;
+  std::shared_ptr<Capture> capture;   ///< of a stream, or in which an event was recorded last
+  std::map<const Handle*, int> seen;  ///< of such an event: what of each stream comes before it
+  std::vector<Work> works;            ///< of a graph
 };
 
 struct Allocation {

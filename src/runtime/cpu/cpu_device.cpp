@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/cpu/cpu_memory.h"
+#include "runtime/cpu/run/capture.h"
 
 namespace braid {
 namespace cpu {
@@ -281,13 +282,28 @@ class CpuEvent final : public TimedEvent {
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
 };
 
+class CpuGraph final : public RecordedGraph {
+ public:
+  CpuGraph(std::shared_ptr<Core> core, Recording recorded)
+      : recording(std::move(recorded)), core_(std::move(core)) {}
+  ~CpuGraph() override {
+    for (const auto& lane : recording.lanes) (void)core_->engine.drain(lane);
+  }
+  CpuGraph(const CpuGraph&) = delete;
+  CpuGraph& operator=(const CpuGraph&) = delete;
+  const Recording recording;
+
+ private:
+  std::shared_ptr<Core> core_;
+};
+
 class CpuStream final : public Stream {
  public:
   CpuStream(std::shared_ptr<Core> core, int rank) : core_(std::move(core)) {
     state_->rank = rank;
     if (core_->sanitizer != nullptr) state_->clock = core_->sanitizer->open_stream(rank);
   }
-  ~CpuStream() override { core_->engine.drain(state_); }
+  ~CpuStream() override { core_->engine.close(state_); }
   CpuStream(const CpuStream&) = delete;
   CpuStream& operator=(const CpuStream&) = delete;
 
@@ -297,36 +313,37 @@ class CpuStream final : public Stream {
   }
 
   void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
-    run(bytes, [=, this] {
+    run(bytes, [=, core = core_.get()](StreamState& on) {
       std::memmove(reinterpret_cast<void*>(dst), reinterpret_cast<const void*>(src), bytes);
-      wrote(dst, bytes);
+      wrote(*core, on, dst, bytes);
     });
   }
 
-  /// The bytes are taken before the call returns.
+  /// The bytes are taken before the call returns; where it is captured, at each replay.
   void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) override {
     if (bytes == 0) return;
-    const bool done = core_->engine.run_if_idle(state_, [&] {
-      std::memcpy(reinterpret_cast<void*>(dst), src, bytes);
-      wrote(dst, bytes);
-    });
-    if (done) return;
+    const auto copy = [=, core = core_.get()](StreamState& on, const void* from) {
+      std::memcpy(reinterpret_cast<void*>(dst), from, bytes);
+      wrote(*core, on, dst, bytes);
+    };
+    if (core_->engine.run_if_idle(state_, [&](StreamState& on) { copy(on, src); })) return;
+    if (is_capturing()) {
+      core_->engine.submit(state_, HostOp{[=](StreamState& on) { copy(on, src); }});
+      return;
+    }
     const auto* from = static_cast<const std::uint8_t*>(src);
     auto data = std::make_shared<std::vector<std::uint8_t>>(from, from + bytes);
-    core_->engine.submit(state_, HostOp{[this, dst, data] {
-                           std::memcpy(reinterpret_cast<void*>(dst), data->data(), data->size());
-                           wrote(dst, data->size());
-                         }});
+    core_->engine.submit(state_, HostOp{[=](StreamState& on) { copy(on, data->data()); }});
   }
 
   void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) override {
-    run(bytes, [=] { std::memcpy(dst, reinterpret_cast<const void*>(src), bytes); });
+    run(bytes, [=](StreamState&) { std::memcpy(dst, reinterpret_cast<const void*>(src), bytes); });
   }
 
   void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) override {
-    run(bytes, [=, this] {
+    run(bytes, [=, core = core_.get()](StreamState& on) {
       std::memset(reinterpret_cast<void*>(dst), value, bytes);
-      wrote(dst, bytes);
+      wrote(*core, on, dst, bytes);
     });
   }
 
@@ -335,10 +352,10 @@ class CpuStream final : public Stream {
 
   void write_value(std::uint64_t address, std::uint32_t value) override {
     check_word(address);
-    run(sizeof value, [=, this] {
+    run(sizeof value, [=, core = core_.get()](StreamState& on) {
       const std::atomic_ref<std::uint32_t> word(*reinterpret_cast<std::uint32_t*>(address));
       // First: whoever sees the value knows what this stream knows.
-      if (core_->sanitizer != nullptr) core_->sanitizer->told(*state_->clock, address);
+      if (core->sanitizer != nullptr) core->sanitizer->told(*on.clock, address);
       word.store(value, std::memory_order_release);
     });
   }
@@ -352,13 +369,22 @@ class CpuStream final : public Stream {
     if (!error.empty()) throw_internal("", "kernel " + error);
   }
 
+  [[nodiscard]] bool is_capturing() const override { return core_->engine.is_capturing(state_); }
+  void begin_capture() override { core_->engine.begin_capture(state_); }
+  [[nodiscard]] std::unique_ptr<RecordedGraph> end_capture() override {
+    return std::make_unique<CpuGraph>(core_, core_->engine.end_capture(state_));
+  }
+  void replay(RecordedGraph& graph) override {
+    core_->engine.replay(state_, ours<CpuGraph>(graph).recording);
+  }
+
  private:
   static void check_word(std::uint64_t address) {
     if (address % sizeof(std::uint32_t) == 0) return;
     throw_invalid("cpu", "the address of a value is no multiple of 4");
   }
-  void wrote(std::uint64_t dst, std::size_t bytes) {
-    if (core_->sanitizer != nullptr) core_->sanitizer->host_wrote(*state_->clock, dst, bytes);
+  static void wrote(Core& core, const StreamState& on, std::uint64_t dst, std::size_t bytes) {
+    if (core.sanitizer != nullptr) core.sanitizer->host_wrote(*on.clock, dst, bytes);
   }
 
   /// Small work on an idle stream is done at once, the rest by a worker.

@@ -90,7 +90,11 @@ void Api::check(Result result, const char* call, const std::string& detail) cons
   const char* text = nullptr;
   if (cuGetErrorName(result, &name) != kSuccess || name == nullptr) name = "unknown error";
   if (cuGetErrorString(result, &text) != kSuccess || text == nullptr) text = "no description";
-  const ErrorCode code = is_environment(result) ? ErrorCode::kEnvironment : ErrorCode::kInternal;
+  ErrorCode code = is_environment(result) ? ErrorCode::kEnvironment : ErrorCode::kInternal;
+  // What a caller does while he captures a stream.
+  if (result >= kCaptureUnsupported && result <= kCaptureWrongThread) {
+    code = ErrorCode::kInvalidArgument;
+  }
   std::string message = fmt::format("{}: {} ({}, {})", call, text, name, result);
   for (const std::string& more : {advice(result, version), detail}) {
     if (!more.empty()) message += "; " + more;

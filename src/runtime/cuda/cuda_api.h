@@ -19,6 +19,8 @@ using ModuleHandle = struct ModuleTag*;
 using FunctionHandle = struct FunctionTag*;
 using StreamHandle = struct StreamTag*;
 using EventHandle = struct EventTag*;
+using GraphHandle = struct GraphTag*;
+using GraphExecHandle = struct GraphExecTag*;
 
 /// CUmemGenericAllocationHandle: physical memory, or a multicast object.
 using PhysicalHandle = unsigned long long;
@@ -93,6 +95,10 @@ inline constexpr Result kNotFound = 500;
 inline constexpr Result kPeerAccessAlreadyEnabled = 704;
 inline constexpr Result kNotPermitted = 800;
 inline constexpr Result kNotSupported = 801;
+/// The first and the last of what a capture of a stream may be spoilt by.
+inline constexpr Result kCaptureUnsupported = 900;
+inline constexpr Result kCaptureWrongThread = 908;
+inline constexpr int kCaptureRelaxed = 2;
 inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocMapped = 2;
 inline constexpr int kStreamNonBlocking = 1;
@@ -205,6 +211,13 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
   X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle",                                    \
     (PhysicalHandle * memory, void* address))                                                      \
   X(cuStreamIsCapturing, "cuStreamIsCapturing", (StreamHandle stream, int* status))                \
+  X(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (StreamHandle stream, int mode))              \
+  X(cuStreamEndCapture, "cuStreamEndCapture", (StreamHandle stream, GraphHandle * graph))          \
+  X(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags",                                    \
+    (GraphExecHandle * exec, GraphHandle graph, unsigned long long flags))                         \
+  X(cuGraphDestroy, "cuGraphDestroy", (GraphHandle graph))                                         \
+  X(cuGraphExecDestroy, "cuGraphExecDestroy", (GraphExecHandle exec))                              \
+  X(cuGraphLaunch, "cuGraphLaunch", (GraphExecHandle exec, StreamHandle stream))                   \
   X(cuMulticastGetGranularity, "cuMulticastGetGranularity",                                        \
     (std::size_t * bytes, const MulticastProperties* properties, int option))                      \
   X(cuMulticastCreate, "cuMulticastCreate",                                                        \

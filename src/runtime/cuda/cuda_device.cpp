@@ -114,6 +114,28 @@ class CudaEvent final : public TimedEvent {
   cuda::EventHandle handle_ = nullptr;
 };
 
+class CudaGraph final : public RecordedGraph {
+ public:
+  /// Of a capture that ended with `graph`, which goes away.
+  CudaGraph(GpuRef gpu, cuda::GraphHandle graph) : gpu_(std::move(gpu)) {
+    const Api& api = gpu_->api();
+    const cuda::Result result =
+        api.require(api.cuGraphInstantiateWithFlags, "cuGraphInstantiate")(&handle_, graph, 0);
+    api.cuGraphDestroy(graph);
+    api.check(result, "cuGraphInstantiate");
+  }
+  ~CudaGraph() override {
+    release(gpu_, [this](const Api& api) { api.cuGraphExecDestroy(handle_); });
+  }
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+  [[nodiscard]] cuda::GraphExecHandle handle() const { return handle_; }
+
+ private:
+  GpuRef gpu_;
+  cuda::GraphExecHandle handle_ = nullptr;
+};
+
 class CudaStream final : public Stream {
  public:
   explicit CudaStream(GpuRef gpu) : gpu_(std::move(gpu)), api_(gpu_->api()) {
@@ -194,6 +216,29 @@ class CudaStream final : public Stream {
     api_.check(api_.require(api_.cuStreamIsCapturing, "cuStreamIsCapturing")(handle_, &status),
                "cuStreamIsCapturing");
     return status != 0;
+  }
+  void begin_capture() override {
+    const Current current(*gpu_);
+    // Relaxed: what other threads do meanwhile, and this one elsewhere, is none of its business.
+    api_.check(api_.require(api_.cuStreamBeginCapture, "cuStreamBeginCapture")(
+                   handle_, cuda::kCaptureRelaxed),
+               "cuStreamBeginCapture");
+  }
+  [[nodiscard]] std::unique_ptr<RecordedGraph> end_capture() override {
+    if (!is_capturing()) {
+      throw_invalid("stream", "is not being captured; expected begin_capture() first");
+    }
+    const Current current(*gpu_);
+    cuda::GraphHandle graph = nullptr;
+    api_.check(api_.require(api_.cuStreamEndCapture, "cuStreamEndCapture")(handle_, &graph),
+               "cuStreamEndCapture");
+    return std::make_unique<CudaGraph>(gpu_, graph);
+  }
+  void replay(RecordedGraph& graph) override {
+    const Current current(*gpu_);
+    api_.check(api_.require(api_.cuGraphLaunch, "cuGraphLaunch")(
+                   static_cast<CudaGraph&>(graph).handle(), handle_),
+               "cuGraphLaunch");
   }
   [[nodiscard]] void* handle() const override { return handle_; }
 

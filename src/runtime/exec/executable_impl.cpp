@@ -110,7 +110,7 @@ void Executable::Impl::drain(std::uint64_t patience_ns) {
 }
 
 void Executable::Impl::recover() {
-  has_run = unchecked = false;
+  has_run = false;
   try {
     drain(0);
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
@@ -132,7 +132,7 @@ void Executable::Impl::recover() {
 
 void Executable::Impl::fail() {
   ++world->tallies.failures;
-  has_run = unchecked = false;
+  has_run = false;
   failed = true;
   if (!world->all_here()) return;  // the others do not know of it
   try {
@@ -150,9 +150,11 @@ void Executable::Impl::synchronize() {
     fail();
     throw;
   }
-  if (failed && world->all_here()) fail();
-  if (!unchecked) return;
-  unchecked = false;
+  if (failed) {
+    if (world->all_here()) fail();
+    return;  // told already
+  }
+  // Also of runs that nobody here knows of: replays.
   std::vector<RankRecord> records;
   for (const auto& rank : ranks) records.push_back({rank->rank(), rank->record()});
   std::optional<Error> error = run_error(program, records, world->timeout_ns);
@@ -241,32 +243,49 @@ void Executable::Impl::run(std::span<Stream* const> streams, std::span<Event* co
     throw_invalid("run", fmt::format("{} streams; expected one for each of {} ranks",
                                      streams.size(), ranks.size()));
   }
+  const bool recorded = is_recorded(streams);
   const std::size_t width = own.size() / ranks.size();
   ++world->tallies.runs;
   has_run = true;
-  unchecked = true;
   const std::lock_guard lock(world->enqueue);
   try {
     for (std::size_t local = 0; local < ranks.size(); ++local) {
       Event& end = ranks[local]->end_of_run();
       Stream*& lane = lanes[local * width];
       lane = streams.empty() ? own[local * width] : streams[local];
+      if (recorded) continue;
       if (!streams.empty() && !foreign) own[local * width]->record(end);
       if (!streams.empty() || foreign) lane->wait(end);
     }
-    foreign = !streams.empty();
+    foreign = recorded ? foreign : !streams.empty();
     if (times.empty()) {
       current->launches.run({lanes, events});
     } else {
       current->launches.run({lanes, events}, times);
     }
-    for (std::size_t local = 0; foreign && local < ranks.size(); ++local) {
+    for (std::size_t local = 0; foreign && !recorded && local < ranks.size(); ++local) {
       lanes[local * width]->record(ranks[local]->end_of_run());
     }
   } catch (const std::exception&) {
     failed = true;
     throw;
   }
+}
+
+bool Executable::Impl::is_recorded(std::span<Stream* const> streams) const {
+  const auto count = static_cast<std::size_t>(
+      std::count_if(streams.begin(), streams.end(), [](Stream* s) { return s->is_capturing(); }));
+  if (count == 0) return false;
+  if (count != streams.size()) {
+    throw_invalid("run", fmt::format("{} of {} streams are being captured; expected all or none",
+                                     count, streams.size()));
+  }
+  if (!communicators.empty()) {
+    throw_invalid("run", fmt::format("the collectives of {} are a communicator's, whose calls "
+                                     "differ from run to run; expected no capture",
+                                     communicators.name(0)));
+  }
+  return true;
 }
 
 std::vector<StepTime> Executable::Impl::trace() {

@@ -58,6 +58,9 @@ struct Executable::Impl {
   void make_current(std::shared_ptr<const Plan::Impl> plan);
   /// `times`: as LaunchPlan::run wants them, or none.
   void run(std::span<Stream* const> streams, std::span<Event* const> times = {});
+  /// Whether a run on these streams is part of a capture: no event from outside may be waited for.
+  /// Throws kInvalidArgument where that cannot be.
+  [[nodiscard]] bool is_recorded(std::span<Stream* const> streams) const;
   std::vector<StepTime> trace();
   /// The rank's own stream, behind all that was enqueued for it.
   [[nodiscard]] Stream& stream_after_runs(std::size_t local) const;
@@ -77,7 +80,6 @@ struct Executable::Impl {
   std::shared_ptr<const Plan::Impl> current;        ///< null when prepare() is due
   bool foreign = false;                             ///< the last run is on the caller's streams
   bool has_run = false;                             ///< outputs are there, or under way
-  bool unchecked = false;                           ///< runs whose records were not looked at yet
   bool failed = false;                              ///< a run failed, and recover() is due
 };
 

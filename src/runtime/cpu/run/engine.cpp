@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/cpu/run/capture.h"
+
 namespace braid::cpu {
 namespace {
 
@@ -67,6 +69,7 @@ void Engine::stop_workers() {
 
 void Engine::submit(const std::shared_ptr<StreamState>& stream, StreamOp op) {
   const std::lock_guard lock(mutex_);
+  if (stream->capture != nullptr) return stream->capture->add(stream->lane, std::move(op));
   push(*stream, std::move(op));
   advance(stream);
 }
@@ -77,14 +80,15 @@ void Engine::push(StreamState& stream, StreamOp op) {
 }
 
 bool Engine::run_if_idle(const std::shared_ptr<StreamState>& stream,
-                         const std::function<void()>& body) {
+                         const std::function<void(StreamState& on)>& body) {
   {
     const std::lock_guard lock(mutex_);
+    if (stream->capture != nullptr) return false;
     if (stream->busy || !stream->queue.empty() || !stream->error.empty()) return false;
     stream->busy = true;
     if (sanitizer_ != nullptr) sanitizer_->join(*stream->clock, sanitizer_->host_clock());
   }
-  body();
+  body(*stream);
   const std::lock_guard lock(mutex_);
   complete(stream);
   return true;
@@ -93,6 +97,11 @@ bool Engine::run_if_idle(const std::shared_ptr<StreamState>& stream,
 void Engine::record(const std::shared_ptr<StreamState>& stream,
                     const std::shared_ptr<EventState>& event) {
   const std::lock_guard lock(mutex_);
+  event->capture = stream->capture;
+  if (stream->capture != nullptr) {
+    event->captured = stream->capture->record(stream->lane);
+    return;
+  }
   push(*stream, RecordOp{event, ++event->recorded});
   advance(stream);
 }
@@ -100,12 +109,16 @@ void Engine::record(const std::shared_ptr<StreamState>& stream,
 void Engine::wait(const std::shared_ptr<StreamState>& stream,
                   const std::shared_ptr<EventState>& event) {
   const std::lock_guard lock(mutex_);
+  if (wait_captured(stream, *event)) return;
   push(*stream, WaitOp{event, event->recorded});
   advance(stream);
 }
 
 std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
   std::unique_lock lock(mutex_);
+  if (stream->capture != nullptr) {
+    throw_invalid("stream", "is being captured; expected synchronize() outside of captures");
+  }
   ++draining_;
   if (scheduler_ != nullptr || counts_apart()) work_.notify_all();
   idle_.wait(lock, [&] { return !stream->busy && stream->queue.empty(); });
@@ -305,7 +318,7 @@ void Engine::run_task(std::unique_lock<std::mutex>& lock) {
   Task task = std::move(tasks_.front());
   tasks_.pop_front();
   lock.unlock();
-  task.op.run();
+  task.op.run(*task.stream);
   lock.lock();
   complete(task.stream);
 }

@@ -19,15 +19,21 @@
 
 namespace braid::cpu {
 
+class Capture;     // capture.h
+struct Recording;  // likewise
+struct StreamState;
+
 /// A point in a stream. `recorded` counts calls of record, `reached` those that were executed.
 struct EventState {
   std::uint64_t recorded = 0;
   std::uint64_t reached = 0;
-  std::vector<std::shared_ptr<struct StreamState>> waiting;
+  std::vector<std::shared_ptr<StreamState>> waiting;
   VectorClock clock;  ///< of the stream that recorded it
   std::string error;  ///< of the stream that recorded it
   bool timed = false;
   std::chrono::steady_clock::time_point at;  ///< when it was last reached, where timed
+  std::shared_ptr<Capture> capture;          ///< in which it was recorded last, if in one,
+  std::size_t captured = 0;                  ///< by this number
 };
 
 struct RecordOp {
@@ -46,7 +52,7 @@ struct ValueOp {
 };
 /// Runs on a worker: copies and fills.
 struct HostOp {
-  std::function<void()> run;
+  std::function<void(StreamState& on)> run;
 };
 struct LaunchOp {
   Launch launch;
@@ -70,6 +76,8 @@ struct StreamState {
   std::shared_ptr<StreamClock> clock;  ///< null when nothing is checked
   bool busy = false;                   ///< an operation is running or waiting
   std::string error;  ///< the first one since the last synchronize; later work is skipped
+  std::shared_ptr<Capture> capture;  ///< what records its work instead; null where it is done
+  std::size_t lane = 0;              ///< of that
 };
 
 /// The worker threads that run the blocks of all streams of all ranks.
@@ -99,11 +107,21 @@ class Engine {
 
   void submit(const std::shared_ptr<StreamState>& stream, StreamOp op);
   /// Runs `body` at once if nothing is queued before it; returns whether it did.
-  bool run_if_idle(const std::shared_ptr<StreamState>& stream, const std::function<void()>& body);
+  bool run_if_idle(const std::shared_ptr<StreamState>& stream,
+                   const std::function<void(StreamState& on)>& body);
   void record(const std::shared_ptr<StreamState>& stream, const std::shared_ptr<EventState>& event);
   void wait(const std::shared_ptr<StreamState>& stream, const std::shared_ptr<EventState>& event);
   /// Blocks until the stream is empty; returns and clears its error.
   std::string drain(const std::shared_ptr<StreamState>& stream);
+  /// The same of a stream that goes away, with a capture that began on it.
+  void close(const std::shared_ptr<StreamState>& stream);
+
+  // As those of Stream (capture.cpp).
+  void begin_capture(const std::shared_ptr<StreamState>& stream);
+  Recording end_capture(const std::shared_ptr<StreamState>& stream);
+  bool is_capturing(const std::shared_ptr<StreamState>& stream);
+  void replay(const std::shared_ptr<StreamState>& stream, const Recording& recording);
+
   /// As Device::next_interleaving.
   bool next_interleaving();
   [[nodiscard]] int threads() const { return static_cast<int>(workers_.size()); }
@@ -156,6 +174,7 @@ class Engine {
   void run_task(std::unique_lock<std::mutex>& lock);
   void poll_values();
   void push(StreamState& stream, StreamOp op);
+  bool wait_captured(const std::shared_ptr<StreamState>& stream, const EventState& event);
   bool stuck(BlockRunner& block);
   void give_up(std::size_t which, const std::string& error);
   static void rest(std::size_t rounds);
