@@ -235,10 +235,11 @@ auto with_kernel(const PtxOptions& options, Work work) {
 void check_against(const PtxOptions& options, const std::vector<std::string>& others) {
   const PtxAgainst& b = options.against;
   if (b.file.empty()) {
-    for (const auto& [value, name] :
-         {std::pair(&b.entry, "--against-entry"), std::pair(&b.grid, "--against-grid"),
-          std::pair(&b.block, "--against-block")}) {
-      if (!value->empty()) throw_invalid(name, "says how to launch --against; expected it as well");
+    for (const auto& [given, name] : {std::pair(!b.entry.empty(), "--against-entry"),
+                                      std::pair(!b.grid.empty(), "--against-grid"),
+                                      std::pair(!b.block.empty(), "--against-block"),
+                                      std::pair(b.shared.has_value(), "--against-shared")}) {
+      if (given) throw_invalid(name, "says how to launch --against; expected it as well");
     }
     return;
   }

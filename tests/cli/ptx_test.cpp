@@ -162,6 +162,8 @@ TEST(Ptx, TwoKernelsAreCountedSideBySide) {
           "--against: compares counts alone; expected a run without --time");
   refused({"--count", "--against-grid", "2"},
           "--against-grid: says how to launch --against; expected it as well");
+  refused({"--count", "--against-shared", "0"},
+          "--against-shared: says how to launch --against; expected it as well");
   const auto missing = run({"--count", "--against", other});
   EXPECT_EQ(missing.exit_code, 2) << missing.out;
   EXPECT_THAT(missing.err, HasSubstr("scale"));
