@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/templates/template.h"
@@ -9,6 +12,43 @@
 #include "codegen/tile/remote.h"
 
 namespace braid {
+namespace {
+
+struct ParamName {
+  KernelParam::Kind kind;
+  std::string_view name;
+};
+constexpr ParamName kParamNames[] = {
+    {KernelParam::Kind::kInput, "input"},
+    {KernelParam::Kind::kOutput, "output"},
+    {KernelParam::Kind::kScalar, "scalar"},
+    {KernelParam::Kind::kPeers, "peers"},
+    {KernelParam::Kind::kMulticast, "multicast"},
+    {KernelParam::Kind::kOffset, "offset"},
+    {KernelParam::Kind::kResultOffset, "result_offset"},
+    {KernelParam::Kind::kRank, "rank"},
+    {KernelParam::Kind::kFlags, "flags"},
+    {KernelParam::Kind::kScratch, "scratch"},
+    {KernelParam::Kind::kStep, "step"},
+    {KernelParam::Kind::kRecord, "record"},
+    {KernelParam::Kind::kClosing, "closing"},
+    {KernelParam::Kind::kTimeout, "timeout"},
+    {KernelParam::Kind::kMarks, "marks"},
+    {KernelParam::Kind::kBytes, "bytes"},
+};
+
+}  // namespace
+
+std::string_view param_name(KernelParam::Kind kind) {
+  const auto* it = std::ranges::find(kParamNames, kind, &ParamName::kind);
+  if (it == std::end(kParamNames)) throw_internal("kernel", "a kind of parameter without a name");
+  return it->name;
+}
+
+std::optional<KernelParam::Kind> param_named(std::string_view name) {
+  const auto* it = std::ranges::find(kParamNames, name, &ParamName::name);
+  return it == std::end(kParamNames) ? std::nullopt : std::optional(it->kind);
+}
 
 void check_param(const std::string& place, const KernelParam& param) {
   if (param.kind != KernelParam::Kind::kBytes) return;

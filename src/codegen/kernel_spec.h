@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +60,11 @@ struct KernelParam {
   std::string group;
   int size = 0, alignment = 1;  ///< kBytes
 };
+/// As the text form and a plan spell it: "input", "result_offset".
+[[nodiscard]] std::string_view param_name(KernelParam::Kind kind);
+/// Nothing when there is no such kind.
+[[nodiscard]] std::optional<KernelParam::Kind> param_named(std::string_view name);
+
 /// What any target passes by value, and the strictest alignment of it.
 inline constexpr int kMaxParamBytes = 4096;
 inline constexpr int kMaxParamAlignment = 128;

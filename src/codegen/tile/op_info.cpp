@@ -96,29 +96,6 @@ constexpr ChangeName kChanges[] = {{LayoutChange::kNone, "none"},
                                    {LayoutChange::kShuffle, "shuffle"},
                                    {LayoutChange::kShared, "shared"}};
 
-struct ParamName {
-  KernelParam::Kind kind;
-  std::string_view name;
-};
-constexpr ParamName kParams[] = {
-    {KernelParam::Kind::kInput, "input"},
-    {KernelParam::Kind::kOutput, "output"},
-    {KernelParam::Kind::kScalar, "scalar"},
-    {KernelParam::Kind::kPeers, "peers"},
-    {KernelParam::Kind::kOffset, "offset"},
-    {KernelParam::Kind::kResultOffset, "result_offset"},
-    {KernelParam::Kind::kRank, "rank"},
-    {KernelParam::Kind::kFlags, "flags"},
-    {KernelParam::Kind::kScratch, "scratch"},
-    {KernelParam::Kind::kStep, "step"},
-    {KernelParam::Kind::kRecord, "record"},
-    {KernelParam::Kind::kClosing, "closing"},
-    {KernelParam::Kind::kTimeout, "timeout"},
-    {KernelParam::Kind::kBytes, "bytes"},
-    {KernelParam::Kind::kMulticast, "multicast"},
-    {KernelParam::Kind::kMarks, "marks"},
-};
-
 template <class Table, class Test>
 const auto* find(const Table& table, const Test& test) {
   for (const auto& entry : table) {
@@ -173,14 +150,6 @@ std::string_view change_name(LayoutChange change) {
 std::optional<LayoutChange> change_named(std::string_view name) {
   const auto* x = find(kChanges, [&](const ChangeName& y) { return y.name == name; });
   return x == nullptr ? std::nullopt : std::optional(x->change);
-}
-
-std::string_view param_name(KernelParam::Kind kind) {
-  return known(find(kParams, [&](const ParamName& x) { return x.kind == kind; })).name;
-}
-std::optional<KernelParam::Kind> param_named(std::string_view name) {
-  const auto* x = find(kParams, [&](const ParamName& y) { return y.name == name; });
-  return x == nullptr ? std::nullopt : std::optional(x->kind);
 }
 
 }  // namespace braid::tile

@@ -54,7 +54,4 @@ inline bool is_integer(Kind kind) { return kind == Kind::kI32 || kind == Kind::k
 std::string_view change_name(LayoutChange change);
 std::optional<LayoutChange> change_named(std::string_view name);
 
-std::string_view param_name(KernelParam::Kind kind);
-std::optional<KernelParam::Kind> param_named(std::string_view name);
-
 }  // namespace braid::tile

@@ -11,44 +11,6 @@
 namespace braid {
 namespace {
 
-std::string_view param_kind(KernelParam::Kind kind) {
-  switch (kind) {
-    case KernelParam::Kind::kInput:
-      return "input";
-    case KernelParam::Kind::kOutput:
-      return "output";
-    case KernelParam::Kind::kScalar:
-      return "scalar";
-    case KernelParam::Kind::kPeers:
-      return "peers";
-    case KernelParam::Kind::kMulticast:
-      return "multicast";
-    case KernelParam::Kind::kOffset:
-      return "offset";
-    case KernelParam::Kind::kResultOffset:
-      return "result_offset";
-    case KernelParam::Kind::kRank:
-      return "rank";
-    case KernelParam::Kind::kFlags:
-      return "flags";
-    case KernelParam::Kind::kScratch:
-      return "scratch";
-    case KernelParam::Kind::kStep:
-      return "step";
-    case KernelParam::Kind::kRecord:
-      return "record";
-    case KernelParam::Kind::kClosing:
-      return "closing";
-    case KernelParam::Kind::kTimeout:
-      return "timeout";
-    case KernelParam::Kind::kMarks:
-      return "marks";
-    case KernelParam::Kind::kBytes:
-      return "bytes";
-  }
-  return "";
-}
-
 std::string_view step_kind(Step::Kind kind) {
   switch (kind) {
     case Step::Kind::kLaunch:
@@ -187,7 +149,7 @@ class Writer {
     const char* separator = "\n    ";
     for (const KernelParam& p : k.needs.params) {
       put("{}{{\"kind\": \"{}\", \"index\": {}, \"expr\": {}, \"group\": {}", separator,
-          param_kind(p.kind), p.index, json_string(p.expr.str()), json_string(p.group));
+          param_name(p.kind), p.index, json_string(p.expr.str()), json_string(p.group));
       if (p.kind == KernelParam::Kind::kBytes) {
         put(", \"size\": {}, \"alignment\": {}", p.size, p.alignment);
       }
