@@ -258,13 +258,17 @@ class Translator {
   void op_float_arithmetic(const Instruction& i);
   void op_fma(const Instruction& i);
   void op_float_mixed(const Instruction& i);
-  void op_float_divide(const Instruction& i);
   void op_root(const Instruction& i);
-  void op_transcendental(const Instruction& i);
   void op_copysign(const Instruction& i);
   void op_testp(const Instruction& i);
   void op_float_min_max(const Instruction& i);
   void op_float_sign(const Instruction& i);
+
+  // Approximations: translate_approximate.cpp
+  Value* power_of_two(Value* x);
+  Value* quotient_by_scalar(Value* a, Value* b);
+  void op_float_divide(const Instruction& i);
+  void op_transcendental(const Instruction& i);
 
   // Conversions: translate_convert.cpp
   void op_convert(const Instruction& i);
