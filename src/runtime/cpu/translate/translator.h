@@ -321,11 +321,6 @@ class Translator {
   void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
   void write_loaded(const Operand& result, Value* value, ptx::Type type);
-  static AtomicKind atomic_kind(ptx::Type type);
-  static AccessCode atomic_access(const Instruction& i);
-  void op_atomic(const Instruction& i);
-  void atomic_pair(const Instruction& i, ptx::Space space);
-  void op_atomic_vector(const Instruction& i);
   void op_multimem(const Instruction& i);
   MultimemCode multimem_code(const Instruction& i) const;
   void op_fence(const Instruction& i);
@@ -334,6 +329,13 @@ class Translator {
   void op_nothing(const Instruction& i);
   void op_elsewhere(const Instruction& i);
   void op_policy(const Instruction& i);
+
+  // Atomics: translate_atomic.cpp
+  static AtomicKind atomic_kind(ptx::Type type);
+  static AccessCode atomic_access(const Instruction& i);
+  void op_atomic(const Instruction& i);
+  void atomic_pair(const Instruction& i, ptx::Space space);
+  void op_atomic_vector(const Instruction& i);
 
   // mbarrier objects, bulk copies and clusters: translate_cluster.cpp
   Address barrier_address(const Instruction& i, const Operand& operand);
