@@ -196,25 +196,71 @@ llvm::Value* Translator::somewhere(Value* pointer) {
   return b_.CreateSelect(anywhere, pointer, scratch(0));
 }
 
+/// Copies what each of the lanes accesses, one after the other.
+void Translator::copy_lanes(Value* to, Value* from, const Access& access, Value* lanes) {
+  const unsigned bits = access.type.total_bits();
+  llvm::Type* type = FixedVectorType::get(b_.getIntNTy(bits), access.count);
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* loop = new_block("lane");
+  llvm::BasicBlock* next = new_block("next");
+  Value* none = b_.getInt32(0);
+  b_.CreateCondBr(b_.CreateICmpEQ(lanes, none), next, loop);
+  b_.SetInsertPoint(loop);
+  llvm::PHINode* left = b_.CreatePHI(lanes->getType(), 2);
+  Value* lane = b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::cttz, {left, b_.getTrue()});
+  lane = b_.CreateZExt(lane, b_.getInt64Ty());
+  Value* value =
+      b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(type, from, lane), llvm::Align(bits / 8));
+  b_.CreateAlignedStore(value, b_.CreateInBoundsGEP(type, to, lane), llvm::Align(bits / 8));
+  Value* rest = b_.CreateAnd(left, b_.CreateSub(left, b_.getInt32(1)));
+  b_.CreateCondBr(b_.CreateICmpEQ(rest, none), next, loop);
+  left->addIncoming(lanes, before);
+  left->addIncoming(rest, loop);
+  b_.SetInsertPoint(next);
+}
+
+/// Runs `otherwise` where an access, that may be masked, is not one of all lanes; returns where
+/// it finds whole vectors: in memory, or in scratch memory then.
+llvm::Value* Translator::whole_vectors(Value* pointer, Value* lanes,
+                                       llvm::function_ref<void()> otherwise) {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* some = new_block("some");
+  llvm::BasicBlock* next = new_block("next");
+  b_.CreateCondBr(b_.CreateICmpEQ(lanes, b_.getInt32(~0U)), next, some);
+  b_.SetInsertPoint(some);
+  Value* apart = scratch(8);
+  otherwise();
+  llvm::BasicBlock* end = b_.GetInsertBlock();
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+  llvm::PHINode* where = b_.CreatePHI(pointer->getType(), 2);
+  where->addIncoming(pointer, before);
+  where->addIncoming(apart, end);
+  return where;
+}
+
+/// A vector access under a mask costs the host more than one of each lane; and most are of all.
 void Translator::load_consecutive(const Access& access, Address& address,
                                   llvm::ArrayRef<Operand> results) {
   const unsigned bits = access.type.total_bits();
   const unsigned n = access.count;
   auto* type = FixedVectorType::get(b_.getIntNTy(bits), 32 * n);
+  llvm::Constant* zeros = llvm::Constant::getNullValue(type);
   Value* pointer = b_.CreateIntToPtr(address.base, b_.getPtrTy());
   const llvm::Align align(bits / 8);
   Value* mask = execution_mask();
   Value* all = nullptr;
-  if (mask == nullptr) {
-    all = b_.CreateAlignedLoad(type, pointer, align);
+  if (mask != nullptr && n == 1) {
+    all = b_.CreateMaskedLoad(type, somewhere(pointer), align, mask, zeros);
   } else {
-    if (n > 1) {
-      std::vector<int> repeat;
-      for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
-      mask = b_.CreateShuffleVector(mask, repeat);
+    if (mask != nullptr) {
+      Value* lanes = execution_bits();
+      pointer = whole_vectors(pointer, lanes, [&] {
+        b_.CreateAlignedStore(zeros, scratch(8), llvm::Align(64));
+        copy_lanes(scratch(8), pointer, access, lanes);
+      });
     }
-    all = b_.CreateMaskedLoad(type, somewhere(pointer), align, mask,
-                              llvm::Constant::getNullValue(type));
+    all = b_.CreateAlignedLoad(type, pointer, align);
   }
   const std::vector<Value*> parts = deinterleave(b_, all, n);
   for (unsigned k = 0; k < n; ++k) write_loaded(results[k], parts[k], access.type);
@@ -368,9 +414,10 @@ void Translator::op_store(const Instruction& i) {
   check_store(where, access, sources);
   const unsigned bits = access.type.total_bits();
   const llvm::Align align(bits / 8);
-  const bool uniform_address = where.table && where.shape.is_uniform() && guard_lanes_ == nullptr;
+  const bool uniform_address = where.table && where.shape.is_uniform();
   if (uniform_address && (!access.strong || access.count == 1)) {
     // The last active lane wins, as one of them must.
+    Value* lanes = execution_bits();
     Value* last = nullptr;
     for (unsigned k = 0; k < access.count; ++k) {
       Value* value = nullptr;
@@ -378,14 +425,16 @@ void Translator::op_store(const Instruction& i) {
         value = read_scalar(sources[k], bits);
       } else {
         if (last == nullptr) {
-          last = b_.CreateXor(b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::ctlz,
-                                                 {execution_bits(), b_.getFalse()}),
-                              31);
+          last = b_.CreateXor(
+              b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::ctlz, {lanes, b_.getFalse()}),
+              31);
+          last = b_.CreateAnd(last, 31);
         }
         value = b_.CreateExtractElement(read_lanes(sources[k], bits), last);
       }
       Value* pointer =
           b_.CreateIntToPtr(b_.CreateAdd(where.base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
+      if (guard_lanes_ != nullptr) pointer = somewhere(pointer);
       llvm::StoreInst* store = b_.CreateAlignedStore(value, pointer, align);
       if (access.strong) store->setAtomic(access.ordering);
     }
@@ -399,25 +448,24 @@ void Translator::op_store(const Instruction& i) {
     return;
   }
   Value* mask = execution_mask();
+  Value* lanes = execution_bits();
   if (where.table && is_consecutive(where.shape, access.count * bits / 8)) {
-    const unsigned n = access.count;
     Value* all = interleave(b_, values);
-    if (mask != nullptr && n > 1) {
-      std::vector<int> repeat;
-      for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
-      mask = b_.CreateShuffleVector(mask, repeat);
-    }
     Value* pointer = b_.CreateIntToPtr(where.base, b_.getPtrTy());
     if (mask == nullptr) {
       b_.CreateAlignedStore(all, pointer, align);
-    } else {
+    } else if (access.count == 1) {
       b_.CreateMaskedStore(all, somewhere(pointer), align, mask);
+    } else {
+      Value* to = b_.CreateSelect(b_.CreateICmpEQ(lanes, b_.getInt32(~0U)), pointer, scratch(8));
+      b_.CreateAlignedStore(all, to, align);
+      whole_vectors(pointer, lanes, [&] { copy_lanes(pointer, scratch(8), access, lanes); });
     }
     return;
   }
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
   call("braid_cpu_store_apart", b_.getVoidTy(),
-       {scratch(8), to_scratch(0, address_lanes(where)), execution_bits(), b_.getInt32(bits / 8),
+       {scratch(8), to_scratch(0, address_lanes(where)), lanes, b_.getInt32(bits / 8),
         b_.getInt32(access.count)});
 }
 

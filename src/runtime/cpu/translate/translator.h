@@ -319,6 +319,8 @@ class Translator {
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
   Value* somewhere(Value* pointer);
   void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
+  void copy_lanes(Value* to, Value* from, const Access& access, Value* lanes);
+  Value* whole_vectors(Value* pointer, Value* lanes, llvm::function_ref<void()> otherwise);
   void load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
   void write_loaded(const Operand& result, Value* value, ptx::Type type);
   void op_multimem(const Instruction& i);
