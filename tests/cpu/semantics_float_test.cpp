@@ -335,6 +335,14 @@ TEST(SemanticsFloat, Approximations) {
                 });
         rows.push_back(divide_near.floats(kF32, 0x1p-22, 2 * tiny));
       }
+      // One divisor for all lanes: at both ends of the range, and what is no number.
+      for (const u32 divisor :
+           {0x40400000U, 0xbf99999aU, 0x00000003U, 0x80400001U, 0x00800000U, 0x7e7fffffU,
+            0x7f000001U, 0xff7fffffU, 0U, 0xff800000U, 0x7fc00000U}) {
+        rows.push_back(approximate(type, fmt::format("div.full.f32 $d, $a, 0f{:08X};", divisor),
+                                   0x1p-22, 2 * tiny,
+                                   [=](double a, double) { return a / to_double(kF32, divisor); }));
+      }
       rows.push_back(approximate(type, "tanh.approx.@ $d, $a;", 0x1p-11, tiny, hyperbolic));
     } else {
       // f16: 2^-9.9 for ex2, 2^-10.987 (absolute) for tanh; bf16: 2^-7 and 2^-8.

@@ -156,7 +156,8 @@ TEST(Warp, VectorAndNarrowAccess) {
   }
 }
 
-// Each lane moves its vector's elements by one place; all lanes, then those with an odd number.
+// Each lane moves its vector's elements by one place; all lanes, then those with an odd number,
+// then all of one warp and none of the other.
 TEST(Warp, ConsecutiveVectorsOfEveryWidth) {
   for (const unsigned bytes : {1U, 2U, 4U, 8U}) {
     for (unsigned count = 2; count <= 8 && count * bytes <= 32; count *= 2) {
@@ -171,16 +172,19 @@ TEST(Warp, ConsecutiveVectorsOfEveryWidth) {
 .target sm_80
 .address_size 64
 .visible .entry k(.param .u64 k_o, .param .u64 k_a) {{
-.reg .pred %p1; .reg .b32 %r<4>; .reg .b64 %d<6>; .reg .b{4} %v<8>;
+.reg .pred %p<3>; .reg .b32 %r<4>; .reg .b64 %d<6>; .reg .b{4} %v<8>;
 ld.param.u64 %d1, [k_o]; ld.param.u64 %d2, [k_a];
 mov.u32 %r1, %tid.x; mul.wide.u32 %d3, %r1, {0};
 add.s64 %d1, %d1, %d3; add.s64 %d2, %d2, %d3;
 ld.global.v{1}.b{5} {{{2}}}, [%d2]; st.global.v{1}.b{5} [%d1], {{{3}}};
 and.b32 %r2, %r1, 1; setp.ne.s32 %p1, %r2, 0;
 @%p1 ld.global.v{1}.b{5} {{{2}}}, [%d2+{6}]; @%p1 st.global.v{1}.b{5} [%d1+{6}], {{{3}}};
+setp.lt.s32 %p2, %r1, 32;
+@%p2 ld.global.v{1}.b{5} {{{2}}}, [%d2+{7}]; @%p2 st.global.v{1}.b{5} [%d1+{7}], {{{3}}};
 ret; }})",
-          count * bytes, count, in, out, std::max(bits, 16U), bits, 64 * count * bytes));
-      const std::size_t size = std::size_t{128} * count * bytes;
+          count * bytes, count, in, out, std::max(bits, 16U), bits, 64 * count * bytes,
+          128 * count * bytes));
+      const std::size_t size = std::size_t{192} * count * bytes;
       std::vector<std::uint8_t> a(size);
       for (std::size_t i = 0; i < size; ++i) a[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
       const std::uint64_t to = bench.upload(std::vector<std::uint8_t>(size));
@@ -190,11 +194,33 @@ ret; }})",
         const std::size_t vector = i / (count * bytes);
         const std::size_t from =
             vector * count * bytes + (i + bytes) % (std::size_t{count} * bytes);
-        const std::uint8_t want = vector >= 64 && vector % 2 == 0 ? 0 : a[from];
-        ASSERT_EQ(got[i], want) << bits << " bits, " << count << ", byte " << i;
+        const bool stored = vector < 64 || (vector < 128 ? vector % 2 != 0 : vector < 160);
+        ASSERT_EQ(got[i], stored ? a[from] : 0) << bits << " bits, " << count << ", byte " << i;
       }
     }
   }
+}
+
+// The lanes above the number of their block store at one place: one of them stays, or what was
+// there.
+TEST(Warp, GuardedStoresAtOnePlace) {
+  Bench bench = Bench::from_ptx(R"(.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 k_o) {
+.reg .pred %p1; .reg .b32 %r<4>; .reg .b64 %d<3>;
+ld.param.u64 %d1, [k_o]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;
+mul.wide.u32 %d2, %r2, 4; add.s64 %d1, %d1, %d2; setp.gt.s32 %p1, %r1, %r2;
+@%p1 st.global.u32 [%d1], %r1;
+ret; })");
+  const std::uint64_t to = bench.upload(std::vector<std::uint32_t>(32, 77));
+  bench.run({32}, {32}, 0, to);
+  const auto got = bench.download<std::uint32_t>(to, 32);
+  for (std::uint32_t block = 0; block < 31; ++block) {
+    EXPECT_GT(got[block], block);
+    EXPECT_LT(got[block], 32U) << block;
+  }
+  EXPECT_EQ(got[31], 77U);
 }
 
 // A product of even numbers may have all its zeros at the end and yet not be zero.

@@ -28,7 +28,9 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
   block_warps_ = static_cast<std::uint32_t>((launch.block.count() + 31) / 32);
   block_count_ = static_cast<std::uint32_t>(launch.cluster.count());
   warp_count_ = live_warps_ = block_warps_ * block_count_;
-  phase_ = {};
+  // Only what a failed block left: new clocks would wait for all that was stored before.
+  phase_.arrived = 0;
+  if (launch.sanitizer != nullptr) phase_ = {};
   place_blocks(index);
   if (launch.count != nullptr) {
     counter_.start(*launch.count, index);
@@ -370,7 +372,8 @@ void BlockRunner::release_barrier(Block& block, std::uint32_t id) {
     warp.status = Warp::Status::kReady;
     if (s != nullptr) s->depart(warp.check, barrier.clock);
   }
-  barrier = {};
+  barrier.reset();
+  if (s != nullptr) barrier.clock = {};
   block.used_barriers &= ~(1U << id);
 }
 

@@ -169,6 +169,12 @@ class BlockRunner {
     std::uint32_t popc = 0;
     bool all = true;
     VectorClock clock;  ///< what those that arrived know, when the launch is checked
+
+    /// As nobody has come to it; but for the clock, which takes long.
+    void reset() {
+      arrived = waiting = expected = popc = 0;
+      all = true;
+    }
   };
 
   struct Block {

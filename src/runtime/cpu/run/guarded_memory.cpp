@@ -18,6 +18,7 @@ namespace braid::cpu {
 namespace {
 
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHugePage = std::size_t{1} << 21;
 constexpr std::size_t kAlign = 256;
 constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
 constexpr std::size_t kLeastAddresses = std::size_t{1} << 28;
@@ -29,8 +30,15 @@ void* reserve(void* where, std::size_t bytes, int fixed) {
 /// Zeros, or what the file holds.
 bool map_pages(std::uint64_t at, std::size_t span, const MemoryFile& file) {
   const int kind = file.is_open() ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-  return mmap(reinterpret_cast<void*>(at), span, PROT_READ | PROT_WRITE, kind | MAP_FIXED,
-              file.descriptor(), 0) != MAP_FAILED;
+  void* const where = reinterpret_cast<void*>(at);
+  if (mmap(where, span, PROT_READ | PROT_WRITE, kind | MAP_FIXED, file.descriptor(), 0) ==
+      MAP_FAILED) {
+    return false;
+  }
+  // A wish: rows that are pages cost a walk through the page tables each. Kernels without huge
+  // pages refuse it.
+  if (span >= kHugePage) madvise(where, span, MADV_HUGEPAGE);
+  return true;
 }
 
 /// Copies what is not zero: the rest takes no memory in the file.
@@ -79,15 +87,16 @@ AddressRange::~AddressRange() { munmap(reinterpret_cast<void*>(base_), size_); }
 std::uint64_t AddressRange::find_room(std::size_t span) {
   const std::uint64_t limit = base_ + size_;
   if (span > size_ - gap_) return 0;
+  const std::size_t align = span < kHugePage ? kPage : kHugePage;
   for (const std::uint64_t from : {next_, first_}) {
-    std::uint64_t at = from;
+    std::uint64_t at = align_up(from, align);
     auto piece = pieces_.upper_bound(from);
     if (piece != pieces_.begin()) {
       const auto before = std::prev(piece);
-      at = std::max(at, before->first + before->second.span + gap_);
+      at = std::max(at, align_up(before->first + before->second.span + gap_, align));
     }
     for (; piece != pieces_.end() && at + span + gap_ > piece->first; ++piece) {
-      at = piece->first + piece->second.span + gap_;
+      at = align_up(piece->first + piece->second.span + gap_, align);
     }
     if (at <= limit && span + gap_ <= limit - at) return at;
   }

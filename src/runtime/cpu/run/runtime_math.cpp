@@ -33,29 +33,6 @@ void each(float* out, const float* in, std::uint32_t ftz, Operation&& operation)
   }
 }
 
-/// 2^x within 2 ulp: a polynomial on [-0.5, 0.5], scaled in two steps so that subnormal results
-/// come out right.
-inline float exp2_lane(float x) {
-  const float clamped = x < -160.0F ? -160.0F : (x > 130.0F ? 130.0F : x);
-  constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
-  const float shifted = clamped + kMagic;
-  const int n = std::bit_cast<int>(shifted) - std::bit_cast<int>(kMagic);
-  const float f = clamped - (shifted - kMagic);
-  float p = 1.5403530e-4F;
-  p = p * f + 1.3333558e-3F;
-  p = p * f + 9.6181291e-3F;
-  p = p * f + 5.5504109e-2F;
-  p = p * f + 2.4022651e-1F;
-  p = p * f + 6.9314718e-1F;
-  p = p * f + 1.0F;
-  const int half = n >> 1;
-  const int rest = n - half;
-  const float low = std::bit_cast<float>((half + 127) << 23);
-  const float high = std::bit_cast<float>((rest + 127) << 23);
-  const float result = p * low * high;
-  return x != x ? x : result;
-}
-
 /// A float of up to 8 bits: its fraction, the exponent of the smallest normal, and the codes of the
 /// largest and of NaN, which is the largest where there is none.
 struct SmallFloat {
@@ -118,11 +95,6 @@ std::uint32_t find_set(std::uint32_t mask, std::uint32_t base, std::int32_t n) {
   return ~0U;
 }
 
-/// No subnormal changes what 2^x is.
-BRAID_CPU_CLONES void exp2_lanes(float* out, const float* in, bool ftz) {
-  for (int l = 0; l < kLanes; ++l) out[l] = flushed(exp2_lane(in[l]), ftz);
-}
-
 BRAID_CPU_CLONES void fma_lanes(float* out, const float* a, const float* b, const float* c) {
   for (int l = 0; l < kLanes; ++l) out[l] = std::fma(a[l], b[l], c[l]);
 }
@@ -138,9 +110,6 @@ void rounded(T* out, const T* a, const T* b, std::uint32_t mode, Operation&& ope
 
 extern "C" {
 
-static void braid_cpu_ex2(float* out, const float* in, std::uint32_t ftz) {
-  braid::cpu::exp2_lanes(out, in, ftz != 0);
-}
 static void braid_cpu_lg2(float* out, const float* in, std::uint32_t ftz) {
   braid::cpu::each(out, in, ftz, [](float x) { return std::log2(x); });
 }
@@ -255,7 +224,6 @@ namespace braid::cpu {
 
 std::span<const RuntimeHelper> math_helpers() {
   static const std::array kHelpers = {
-      BRAID_CPU_HELPER(braid_cpu_ex2),
       BRAID_CPU_HELPER(braid_cpu_lg2),
       BRAID_CPU_HELPER(braid_cpu_sin),
       BRAID_CPU_HELPER(braid_cpu_cos),

@@ -203,6 +203,8 @@ void Jit::translate(llvm::Module& out, const Program& program, std::size_t entry
 
 std::string Jit::compile(const Program& program, std::size_t entry, bool aligned) {
   llvm::LLVMContext context;
+  // Names would be kept in tables, and a value whose name found no memory could not be freed.
+  context.setDiscardValueNames(true);
   llvm::Module out("ptx", context);
   const auto machine = state_->target_machine();
   out.setTargetTriple(machine->getTargetTriple().str());

@@ -23,6 +23,8 @@ llvm::Value* Translator::round_to_bfloat(Value* value, Rounding rounding) {
   llvm::Type* word = integer(32, scalar);
   const auto c = [&](std::uint32_t v) { return llvm::ConstantInt::get(word, v); };
   Value* bits = b_.CreateBitCast(value, word);
+  // First, so that no mask has to be kept until the end.
+  bits = b_.CreateSelect(b_.CreateFCmpUNO(value, value), c(0x7fff0000), bits);
   Value* rounded = bits;
   if (rounding == Rounding::kNearest) {
     Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), c(1));
@@ -32,9 +34,7 @@ llvm::Value* Translator::round_to_bfloat(Value* value, Rounding rounding) {
     Value* away = rounding == Rounding::kDown ? negative : b_.CreateNot(negative);
     rounded = b_.CreateAdd(bits, b_.CreateSelect(away, c(0xffff), c(0)));
   }
-  rounded = b_.CreateLShr(rounded, 16);
-  rounded = b_.CreateSelect(b_.CreateFCmpUNO(value, value), c(0x7fff), rounded);
-  return b_.CreateTrunc(rounded, integer(16, scalar));
+  return b_.CreateTrunc(b_.CreateLShr(rounded, 16), integer(16, scalar));
 }
 
 llvm::Value* Translator::round_to_half(Value* value, Rounding rounding) {

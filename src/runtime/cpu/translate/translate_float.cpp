@@ -172,18 +172,6 @@ void Translator::op_float_mixed(const Instruction& i) {
   write_float(i.operands[0], clamp(result, mods.has("sat")), kSingle);
 }
 
-void Translator::op_float_divide(const Instruction& i) {
-  const Choices mods(i);
-  const Rounding rounding = rounding_of(mods);
-  const bool ftz = mods.has("ftz");
-  const Type type = mods.type();
-  if (type.bits < 32) bad_combination(i);
-  both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
-    return flush(
-        float_binary(Arithmetic::kDiv, type, rounding, flush(in[0], ftz), flush(in[1], ftz)), ftz);
-  });
-}
-
 void Translator::op_root(const Instruction& i) {
   const Choices mods(i);
   const Rounding rounding = rounding_of(mods);
@@ -209,20 +197,6 @@ void Translator::op_root(const Instruction& i) {
     }
     return flush(result, ftz);
   });
-}
-
-void Translator::op_transcendental(const Instruction& i) {
-  const Choices mods(i);
-  const bool ftz = mods.has("ftz");
-  const Type type = mods.type();
-  if (type.bits == 64) bad_combination(i);
-  const char* helper = i.is(Op::kEx2)   ? "braid_cpu_ex2"
-                       : i.is(Op::kLg2) ? "braid_cpu_lg2"
-                       : i.is(Op::kSin) ? "braid_cpu_sin"
-                       : i.is(Op::kCos) ? "braid_cpu_cos"
-                                        : "braid_cpu_tanh";
-  both_halves(i, type, 1,
-              [&](llvm::ArrayRef<Value*> in) { return map_lanes(helper, {in[0]}, ftz ? 1 : 0); });
 }
 
 void Translator::op_copysign(const Instruction& i) {
@@ -262,17 +236,20 @@ void Translator::op_testp(const Instruction& i) {
 
 /// -0 is below +0. Without `propagate` a NaN gives way to the other operand.
 llvm::Value* Translator::float_extreme(bool minimum, bool propagate, Value* a, Value* b) {
-  Value* result = intrinsic(minimum ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, {a, b});
-  const bool scalar = !a->getType()->isVectorTy();
-  const unsigned bits = a->getType()->getScalarSizeInBits();
-  Value* quiet = constant(bits, bits == 64 ? 0x7fffffffffffffff : 0x7fffffff);
-  if (!scalar) quiet = splat(quiet);
-  quiet = b_.CreateBitCast(quiet, a->getType());
-  Value* nan_a = b_.CreateFCmpUNO(a, a);
-  Value* nan_b = b_.CreateFCmpUNO(b, b);
-  if (propagate) return b_.CreateSelect(b_.CreateOr(nan_a, nan_b), quiet, result);
-  result = b_.CreateSelect(nan_b, a, b_.CreateSelect(nan_a, b, result));
-  return b_.CreateSelect(b_.CreateAnd(nan_a, nan_b), quiet, result);
+  // The host's own, which takes b where it cannot tell: of two zeros, or beside a NaN.
+  Value* ahead = minimum ? b_.CreateFCmpOLT(a, b) : b_.CreateFCmpOGT(a, b);
+  Value* result = b_.CreateSelect(ahead, a, b);
+  llvm::Type* word = integer(a->getType()->getScalarSizeInBits(), !a->getType()->isVectorTy());
+  Value* bits_a = b_.CreateBitCast(a, word);
+  Value* bits_b = b_.CreateBitCast(b, word);
+  Value* zero = minimum ? b_.CreateOr(bits_a, bits_b) : b_.CreateAnd(bits_a, bits_b);
+  result = b_.CreateSelect(b_.CreateFCmpOEQ(a, b), b_.CreateBitCast(zero, a->getType()), result);
+  Value* quiet = b_.CreateBitCast(
+      b_.CreateLShr(llvm::Constant::getAllOnesValue(word), llvm::ConstantInt::get(word, 1)),
+      a->getType());
+  if (propagate) return b_.CreateSelect(b_.CreateFCmpUNO(a, b), quiet, result);
+  Value* number = b_.CreateSelect(b_.CreateFCmpUNO(a, a), quiet, a);
+  return b_.CreateSelect(b_.CreateFCmpUNO(b, b), number, result);
 }
 
 void Translator::op_float_min_max(const Instruction& i) {

@@ -196,25 +196,71 @@ llvm::Value* Translator::somewhere(Value* pointer) {
   return b_.CreateSelect(anywhere, pointer, scratch(0));
 }
 
+/// Copies what each of the lanes accesses, one after the other.
+void Translator::copy_lanes(Value* to, Value* from, const Access& access, Value* lanes) {
+  const unsigned bits = access.type.total_bits();
+  llvm::Type* type = FixedVectorType::get(b_.getIntNTy(bits), access.count);
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* loop = new_block("lane");
+  llvm::BasicBlock* next = new_block("next");
+  Value* none = b_.getInt32(0);
+  b_.CreateCondBr(b_.CreateICmpEQ(lanes, none), next, loop);
+  b_.SetInsertPoint(loop);
+  llvm::PHINode* left = b_.CreatePHI(lanes->getType(), 2);
+  Value* lane = b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::cttz, {left, b_.getTrue()});
+  lane = b_.CreateZExt(lane, b_.getInt64Ty());
+  Value* value =
+      b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(type, from, lane), llvm::Align(bits / 8));
+  b_.CreateAlignedStore(value, b_.CreateInBoundsGEP(type, to, lane), llvm::Align(bits / 8));
+  Value* rest = b_.CreateAnd(left, b_.CreateSub(left, b_.getInt32(1)));
+  b_.CreateCondBr(b_.CreateICmpEQ(rest, none), next, loop);
+  left->addIncoming(lanes, before);
+  left->addIncoming(rest, loop);
+  b_.SetInsertPoint(next);
+}
+
+/// Runs `otherwise` where an access, that may be masked, is not one of all lanes; returns where
+/// it finds whole vectors: in memory, or in scratch memory then.
+llvm::Value* Translator::whole_vectors(Value* pointer, Value* lanes,
+                                       llvm::function_ref<void()> otherwise) {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* some = new_block("some");
+  llvm::BasicBlock* next = new_block("next");
+  b_.CreateCondBr(b_.CreateICmpEQ(lanes, b_.getInt32(~0U)), next, some);
+  b_.SetInsertPoint(some);
+  Value* apart = scratch(8);
+  otherwise();
+  llvm::BasicBlock* end = b_.GetInsertBlock();
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+  llvm::PHINode* where = b_.CreatePHI(pointer->getType(), 2);
+  where->addIncoming(pointer, before);
+  where->addIncoming(apart, end);
+  return where;
+}
+
+/// A vector access under a mask costs the host more than one of each lane; and most are of all.
 void Translator::load_consecutive(const Access& access, Address& address,
                                   llvm::ArrayRef<Operand> results) {
   const unsigned bits = access.type.total_bits();
   const unsigned n = access.count;
   auto* type = FixedVectorType::get(b_.getIntNTy(bits), 32 * n);
+  llvm::Constant* zeros = llvm::Constant::getNullValue(type);
   Value* pointer = b_.CreateIntToPtr(address.base, b_.getPtrTy());
   const llvm::Align align(bits / 8);
   Value* mask = execution_mask();
   Value* all = nullptr;
-  if (mask == nullptr) {
-    all = b_.CreateAlignedLoad(type, pointer, align);
+  if (mask != nullptr && n == 1) {
+    all = b_.CreateMaskedLoad(type, somewhere(pointer), align, mask, zeros);
   } else {
-    if (n > 1) {
-      std::vector<int> repeat;
-      for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
-      mask = b_.CreateShuffleVector(mask, repeat);
+    if (mask != nullptr) {
+      Value* lanes = execution_bits();
+      pointer = whole_vectors(pointer, lanes, [&] {
+        b_.CreateAlignedStore(zeros, scratch(8), llvm::Align(64));
+        copy_lanes(scratch(8), pointer, access, lanes);
+      });
     }
-    all = b_.CreateMaskedLoad(type, somewhere(pointer), align, mask,
-                              llvm::Constant::getNullValue(type));
+    all = b_.CreateAlignedLoad(type, pointer, align);
   }
   const std::vector<Value*> parts = deinterleave(b_, all, n);
   for (unsigned k = 0; k < n; ++k) write_loaded(results[k], parts[k], access.type);
@@ -368,9 +414,10 @@ void Translator::op_store(const Instruction& i) {
   check_store(where, access, sources);
   const unsigned bits = access.type.total_bits();
   const llvm::Align align(bits / 8);
-  const bool uniform_address = where.table && where.shape.is_uniform() && guard_lanes_ == nullptr;
+  const bool uniform_address = where.table && where.shape.is_uniform();
   if (uniform_address && (!access.strong || access.count == 1)) {
     // The last active lane wins, as one of them must.
+    Value* lanes = execution_bits();
     Value* last = nullptr;
     for (unsigned k = 0; k < access.count; ++k) {
       Value* value = nullptr;
@@ -378,14 +425,16 @@ void Translator::op_store(const Instruction& i) {
         value = read_scalar(sources[k], bits);
       } else {
         if (last == nullptr) {
-          last = b_.CreateXor(b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::ctlz,
-                                                 {execution_bits(), b_.getFalse()}),
-                              31);
+          last = b_.CreateXor(
+              b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::ctlz, {lanes, b_.getFalse()}),
+              31);
+          last = b_.CreateAnd(last, 31);
         }
         value = b_.CreateExtractElement(read_lanes(sources[k], bits), last);
       }
       Value* pointer =
           b_.CreateIntToPtr(b_.CreateAdd(where.base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
+      if (guard_lanes_ != nullptr) pointer = somewhere(pointer);
       llvm::StoreInst* store = b_.CreateAlignedStore(value, pointer, align);
       if (access.strong) store->setAtomic(access.ordering);
     }
@@ -399,143 +448,25 @@ void Translator::op_store(const Instruction& i) {
     return;
   }
   Value* mask = execution_mask();
+  Value* lanes = execution_bits();
   if (where.table && is_consecutive(where.shape, access.count * bits / 8)) {
-    const unsigned n = access.count;
     Value* all = interleave(b_, values);
-    if (mask != nullptr && n > 1) {
-      std::vector<int> repeat;
-      for (unsigned l = 0; l < 32 * n; ++l) repeat.push_back(static_cast<int>(l / n));
-      mask = b_.CreateShuffleVector(mask, repeat);
-    }
     Value* pointer = b_.CreateIntToPtr(where.base, b_.getPtrTy());
     if (mask == nullptr) {
       b_.CreateAlignedStore(all, pointer, align);
-    } else {
+    } else if (access.count == 1) {
       b_.CreateMaskedStore(all, somewhere(pointer), align, mask);
+    } else {
+      Value* to = b_.CreateSelect(b_.CreateICmpEQ(lanes, b_.getInt32(~0U)), pointer, scratch(8));
+      b_.CreateAlignedStore(all, to, align);
+      whole_vectors(pointer, lanes, [&] { copy_lanes(pointer, scratch(8), access, lanes); });
     }
     return;
   }
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
   call("braid_cpu_store_apart", b_.getVoidTy(),
-       {scratch(8), to_scratch(0, address_lanes(where)), execution_bits(), b_.getInt32(bits / 8),
+       {scratch(8), to_scratch(0, address_lanes(where)), lanes, b_.getInt32(bits / 8),
         b_.getInt32(access.count)});
-}
-
-AtomicKind Translator::atomic_kind(Type type) {
-  if (type.kind == Kind::kBfloat) return AtomicKind::kBfloat;
-  if (type.kind == Kind::kFloat) return type.bits == 16 ? AtomicKind::kHalf : AtomicKind::kFloat;
-  return type.is_signed() ? AtomicKind::kSigned : AtomicKind::kUnsigned;
-}
-
-/// Its order and scope; without one it reaches the device.
-AccessCode Translator::atomic_access(const Instruction& i) {
-  const Choices mods(i);
-  AccessCode code{.kind = AccessCode::kAtomic, .order = AccessCode::kRelaxed};
-  constexpr AccessCode::Order kOrders[] = {AccessCode::kRelaxed, AccessCode::kAcquire,
-                                           AccessCode::kRelease, AccessCode::kAcquireRelease};
-  if (const int order = mods.of("relaxed"); order >= 0) code.order = kOrders[order];
-  code.scope = mods.of("cta") < 0 ? 2 : scope_of(mods);
-  return code;
-}
-
-void Translator::op_atomic(const Instruction& i) {
-  const Choices mods(i);
-  const bool returns = i.is(Op::kAtom);
-  const int op = mods.of("add");
-  const Type type = mods.type();
-  constexpr Space kSpaces[] = {Space::kGeneric, Space::kGlobal, Space::kShared, Space::kShared,
-                               Space::kCluster};
-  const Space space = kSpaces[mods.of("global") + 1];
-  const bool swap = op == static_cast<int>(AtomicOp::kCas);
-  need(i, (returns ? 1U : 0U) + 2U + (swap ? 1U : 0U) + (mods.has("L2::cache_hint") ? 1U : 0U));
-  const std::size_t first = returns ? 1 : 0;
-  const unsigned bits = type.total_bits();
-  const bool is_float = type.is_float();
-  const auto operation = static_cast<AtomicOp>(op);
-  if (bits == 128 && (swap || operation == AtomicOp::kExch)) {
-    atomic_pair(i, space);
-    return;
-  }
-  if ((is_float && operation != AtomicOp::kAdd) || bits < 16 || bits > 64 ||
-      (bits == 16 && !is_float && !swap && operation != AtomicOp::kExch)) {
-    bad(i, "unsupported combination");
-  }
-  Address where = address(i, i.operands[first], space);
-  AccessCode code = atomic_access(i);
-  if (swap) code.kind = AccessCode::kSwap;
-  code.bytes = static_cast<std::uint8_t>(bits / 8);
-  check(where, code);
-  Value* addresses = to_scratch(0, address_lanes(where));
-  to_scratch(8, read_lanes(i.operands[first + 1], bits));
-  if (swap) to_scratch(12, read_lanes(i.operands[first + 2], bits));
-  const unsigned packed = static_cast<unsigned>(operation) |
-                          (static_cast<unsigned>(atomic_kind(type)) << 8) | (bits << 16);
-  call("braid_cpu_atomic", b_.getVoidTy(),
-       {scratch(16), addresses, scratch(8), scratch(12), execution_bits(), b_.getInt32(packed)});
-  if (returns) write(i.operands[0], from_scratch(16, integer(bits, false)));
-}
-
-/// Exchanges 128 bits, or does so where they are what was expected.
-void Translator::atomic_pair(const Instruction& i, Space space) {
-  const bool swap = Choices(i).has("cas");
-  const bool returns = i.is(Op::kAtom);
-  const std::size_t first = returns ? 1 : 0;
-  Address where = address(i, i.operands[first], space);
-  AccessCode code = atomic_access(i);
-  if (swap) code.kind = AccessCode::kSwap;
-  code.bytes = 16;
-  check(where, code);
-  Value* addresses = to_scratch(0, address_lanes(where));
-  // What is expected, where anything is, then what is new: the halves of each by themselves.
-  unsigned place = 4;
-  for (std::size_t n = first + 1; n < first + (swap ? 3U : 2U); ++n) {
-    for (const Operand& half : elements_of(i, i.operands[n], 2)) {
-      to_scratch(place, read_lanes(half, 64));
-      place += 2;
-    }
-  }
-  call("braid_cpu_atomic_pair", b_.getVoidTy(),
-       {scratch(12), addresses, scratch(4), execution_bits(), b_.getInt32(swap ? 1 : 0)});
-  if (!returns) return;
-  const std::vector<Operand> results = elements_of(i, i.operands[0], 2);
-  for (unsigned k = 0; k < 2; ++k) {
-    write(results[k], from_scratch(12 + 2 * k, integer(64, false)));
-  }
-}
-
-/// Each element by itself, as the PTX manual has it: adds of f32, and adds and extremes of 16-bit
-/// floats, alone or in pairs, in 8 or 16 bytes, of single ones also in 4.
-void Translator::op_atomic_vector(const Instruction& i) {
-  const Choices mods(i);
-  const bool returns = i.is(Op::kAtomVector);
-  const auto operation = static_cast<AtomicOp>(mods.of("add"));
-  const Type type = mods.type();
-  const unsigned bits = type.total_bits();
-  const unsigned count = 2U << mods.of("v2");
-  if (bits * count > 128 || type.bits > 32 || (type.bits == 32 && operation != AtomicOp::kAdd)) {
-    bad_combination(i);
-  }
-  const std::size_t first = returns ? 1 : 0;
-  Address where =
-      address(i, i.operands[first], mods.has("global") ? Space::kGlobal : Space::kGeneric);
-  const std::vector<Operand> sources = elements_of(i, i.operands[first + 1], count);
-  const std::vector<Operand> results =
-      returns ? elements_of(i, i.operands[0], count) : std::vector<Operand>();
-  AccessCode code = atomic_access(i);
-  code.bytes = static_cast<std::uint8_t>(bits / 8 * count);
-  check(where, code);
-  const unsigned packed = static_cast<unsigned>(operation) |
-                          (static_cast<unsigned>(atomic_kind(type)) << 8) | (bits << 16);
-  // All are read before one is written: a result may be the register of a later source.
-  std::vector<Value*> olds;
-  for (unsigned k = 0; k < count; ++k) {
-    Value* place = b_.CreateAdd(address_lanes(where), splat(b_.getInt64(k * bits / 8)));
-    call("braid_cpu_atomic", b_.getVoidTy(),
-         {scratch(16), to_scratch(0, place), to_scratch(8, read_lanes(sources[k], bits)),
-          scratch(12), execution_bits(), b_.getInt32(packed)});
-    if (returns) olds.push_back(from_scratch(16, integer(bits, false)));
-  }
-  for (std::size_t k = 0; k < olds.size(); ++k) write(results[k], olds[k]);
 }
 
 void Translator::op_fence(const Instruction& i) {

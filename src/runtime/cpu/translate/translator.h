@@ -258,13 +258,17 @@ class Translator {
   void op_float_arithmetic(const Instruction& i);
   void op_fma(const Instruction& i);
   void op_float_mixed(const Instruction& i);
-  void op_float_divide(const Instruction& i);
   void op_root(const Instruction& i);
-  void op_transcendental(const Instruction& i);
   void op_copysign(const Instruction& i);
   void op_testp(const Instruction& i);
   void op_float_min_max(const Instruction& i);
   void op_float_sign(const Instruction& i);
+
+  // Approximations: translate_approximate.cpp
+  Value* power_of_two(Value* x);
+  Value* quotient_by_scalar(Value* a, Value* b);
+  void op_float_divide(const Instruction& i);
+  void op_transcendental(const Instruction& i);
 
   // Conversions: translate_convert.cpp
   void op_convert(const Instruction& i);
@@ -315,13 +319,10 @@ class Translator {
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
   Value* somewhere(Value* pointer);
   void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
+  void copy_lanes(Value* to, Value* from, const Access& access, Value* lanes);
+  Value* whole_vectors(Value* pointer, Value* lanes, llvm::function_ref<void()> otherwise);
   void load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
   void write_loaded(const Operand& result, Value* value, ptx::Type type);
-  static AtomicKind atomic_kind(ptx::Type type);
-  static AccessCode atomic_access(const Instruction& i);
-  void op_atomic(const Instruction& i);
-  void atomic_pair(const Instruction& i, ptx::Space space);
-  void op_atomic_vector(const Instruction& i);
   void op_multimem(const Instruction& i);
   MultimemCode multimem_code(const Instruction& i) const;
   void op_fence(const Instruction& i);
@@ -330,6 +331,13 @@ class Translator {
   void op_nothing(const Instruction& i);
   void op_elsewhere(const Instruction& i);
   void op_policy(const Instruction& i);
+
+  // Atomics: translate_atomic.cpp
+  static AtomicKind atomic_kind(ptx::Type type);
+  static AccessCode atomic_access(const Instruction& i);
+  void op_atomic(const Instruction& i);
+  void atomic_pair(const Instruction& i, ptx::Space space);
+  void op_atomic_vector(const Instruction& i);
 
   // mbarrier objects, bulk copies and clusters: translate_cluster.cpp
   Address barrier_address(const Instruction& i, const Operand& operand);

@@ -1,0 +1,89 @@
+#include <llvm/IR/Intrinsics.h>
+
+#include "runtime/cpu/translate/translator.h"
+
+// Functions of floats of which PTX asks only that they come near.
+
+namespace braid::cpu {
+
+using ptx::Type;
+
+/// 2^x within 2 ulp: a polynomial on [-0.5, 0.5] times a power of two. Below 2^-125 it is scaled in
+/// two steps, so that subnormal results are rounded once.
+llvm::Value* Translator::power_of_two(Value* x) {
+  llvm::Type* type = x->getType();
+  llvm::Type* word = integer(32, !type->isVectorTy());
+  const auto real = [&](double value) { return llvm::ConstantFP::get(type, value); };
+  const auto whole = [&](std::uint32_t value) { return llvm::ConstantInt::get(word, value); };
+  // The comparisons let NaN pass.
+  x = b_.CreateSelect(b_.CreateFCmpOLT(x, real(-160)), real(-160), x);
+  x = b_.CreateSelect(b_.CreateFCmpOGT(x, real(128.5)), real(128.5), x);
+  // Adding 1.5 * 2^23 rounds to an integer, which stands in the low bits then.
+  Value* shifted = b_.CreateFAdd(x, real(0x1.8p23));
+  Value* f = b_.CreateFSub(x, b_.CreateFSub(shifted, real(0x1.8p23)));
+  // Twice the power, as there is no factor 2^128.
+  Value* p = real(2 * 1.5403530e-4F);
+  for (const float c : {1.3333558e-3F, 9.6181291e-3F, 5.5504109e-2F, 2.4022651e-1F, 6.9314718e-1F,
+                        1.0F}) {
+    p = intrinsic(llvm::Intrinsic::fma, {p, f, real(2 * c)});
+  }
+  Value* tiny = b_.CreateFCmpOLT(x, real(-124));
+  Value* up = b_.CreateSelect(tiny, whole((126U + 64U) << 23), whole(126U << 23));
+  Value* scale = b_.CreateAdd(b_.CreateShl(b_.CreateBitCast(shifted, word), 23), up);
+  Value* result = b_.CreateFMul(p, b_.CreateBitCast(scale, type));
+  return b_.CreateSelect(tiny, b_.CreateFMul(result, real(0x1p-64)), result);
+}
+
+/// a / b within 2 ulp, for one b of all lanes: its reciprocal, scaled so that neither this nor its
+/// products leave the range where the quotient does not.
+llvm::Value* Translator::quotient_by_scalar(Value* a, Value* b) {
+  llvm::Type* single = b_.getFloatTy();
+  Value* exponent = b_.CreateAnd(b_.CreateLShr(b_.CreateBitCast(b, b_.getInt32Ty()), 23), 0xff);
+  exponent = intrinsic(llvm::Intrinsic::umax, {exponent, b_.getInt32(1)});
+  exponent = intrinsic(llvm::Intrinsic::umin, {exponent, b_.getInt32(252)});
+  Value* scale =
+      b_.CreateBitCast(b_.CreateShl(b_.CreateSub(b_.getInt32(253), exponent), 23), single);
+  Value* reciprocal =
+      b_.CreateFDiv(llvm::ConstantFP::get(single, 1.0), b_.CreateFMul(b, scale));
+  return b_.CreateFMul(b_.CreateFMul(a, splat(scale)), splat(reciprocal));
+}
+
+void Translator::op_float_divide(const Instruction& i) {
+  const Choices mods(i);
+  const Rounding rounding = rounding_of(mods);
+  const bool ftz = mods.has("ftz");
+  const Type type = mods.type();
+  if (type.bits < 32) bad_combination(i);
+  const bool near = i.is(Op::kFullDiv) || mods.has("approx");
+  const bool one_divisor = near && type.bits == 32 && !scalar_ &&
+                           shapes_.operand_shape(i.operands[2]).is_uniform();
+  both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
+    Value* a = flush(in[0], ftz);
+    if (one_divisor) {
+      Value* b = bits_to_float(read_scalar(i.operands[2], 32), type);
+      return flush(quotient_by_scalar(a, flush(b, ftz)), ftz);
+    }
+    return flush(float_binary(Arithmetic::kDiv, type, rounding, a, flush(in[1], ftz)), ftz);
+  });
+}
+
+void Translator::op_transcendental(const Instruction& i) {
+  const Choices mods(i);
+  const bool ftz = mods.has("ftz");
+  const Type type = mods.type();
+  if (type.bits == 64) bad_combination(i);
+  if (i.is(Op::kEx2)) {
+    // No subnormal changes what 2^x is.
+    both_halves(i, type, 1,
+                [&](llvm::ArrayRef<Value*> in) { return flush(power_of_two(in[0]), ftz); });
+    return;
+  }
+  const char* helper = i.is(Op::kLg2)   ? "braid_cpu_lg2"
+                       : i.is(Op::kSin) ? "braid_cpu_sin"
+                       : i.is(Op::kCos) ? "braid_cpu_cos"
+                                        : "braid_cpu_tanh";
+  both_halves(i, type, 1,
+              [&](llvm::ArrayRef<Value*> in) { return map_lanes(helper, {in[0]}, ftz ? 1 : 0); });
+}
+
+}  // namespace braid::cpu
