@@ -198,6 +198,8 @@ struct PieceWork {
 inline constexpr Setting kWarpsSetting = {"num_warps", 1, 32, true};
 inline constexpr Setting kPieceSettings[] = {kWarpsSetting};
 [[nodiscard]] Config piece_config(const Graph& body, const BodyInfo& info);
+/// Other numbers of warps that add a row in the same order.
+[[nodiscard]] std::vector<Config> piece_candidates(const Graph& body, const BodyInfo& info);
 [[nodiscard]] PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info);
 [[nodiscard]] PacketSlots packet_slots(const KernelSpec& spec, const BodyInfo& info,
                                        const PieceWork& work);

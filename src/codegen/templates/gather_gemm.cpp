@@ -284,7 +284,7 @@ const Template kGatherGemmTemplate = {
     .refuse = refuse,
     .default_config = default_config_of,
     .candidates = [](const Graph& body, const Target& target) -> std::vector<Config> {
-      return gemm_candidates(analyze(body), default_config_of(body, target), target);
+      return gemm_candidates(body, analyze(body), default_config_of(body, target), target);
     },
     .build = build,
 };

@@ -233,14 +233,16 @@ Config default_config_of(const Graph& body, const Target&) {
 std::vector<Config> candidates_of(const Graph& body, const Target& target) {
   const BodyInfo info = analyze(body);
   const Config base = default_config_of(body, target);
-  std::vector<Config> all = gemm_candidates(info, base, target);
+  std::vector<Config> all = gemm_candidates(body, info, base, target);
   std::erase_if(all, [&](const Config& config) {
     // A tile changes its layout beside the operands of the next one.
-    constexpr std::int64_t kRowBytes = 128;
+    const auto size =
+        static_cast<std::int64_t>(dtype_size(body.type(info.matmuls[0]->inputs[0]).dtype));
     constexpr std::int64_t kReductions = 4096;
     const std::int64_t m = config.at("BLOCK_M");
     const std::int64_t n = config.at("BLOCK_N");
-    const std::int64_t bytes = (m + n) * kRowBytes * config.at("num_stages") + m * n * 4;
+    const std::int64_t bytes =
+        (m + n) * config.at("BLOCK_K") * size * config.at("num_stages") + m * n * 4;
     // Other numbers of warps add a row in another order.
     const bool other_order =
         info.rows != Rows::kNone && config.at("num_warps") != base.at("num_warps");

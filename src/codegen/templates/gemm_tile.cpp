@@ -284,24 +284,37 @@ Config gemm_config(const Graph& body, const BodyInfo& info, std::int64_t rows) {
           {"num_warps", 4}};
 }
 
-std::vector<Config> gemm_candidates(const BodyInfo& info, const Config& base,
+std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info, const Config& base,
                                     const Target& target) {
+  const DType dtype = body.type(info.matmuls[0]->inputs[0]).dtype;
+  const auto size = static_cast<std::int64_t>(dtype_size(dtype));
   const auto right = static_cast<std::int64_t>(info.matmuls.size());
-  // A row of a tile of operands is 128 bytes.
-  const auto fits = [&](std::int64_t m, std::int64_t n, std::int64_t stages) {
-    return (m + right * n) * 128 * stages <= target.max_shared_bytes();
+  const std::int64_t rows = base.at("BLOCK_M");
+  const auto fits = [&](const Config& config) {
+    const std::int64_t m = config.at("BLOCK_M"), n = config.at("BLOCK_N");
+    const std::int64_t warps = config.at("num_warps");
+    const std::int64_t ring =
+        (m + right * n) * config.at("BLOCK_K") * size * config.at("num_stages");
+    // A fragment for each warp, and no more sums than half of a thread's registers hold.
+    return ring <= target.max_shared_bytes() && m * n >= warps * 16 * 16 &&
+           m * n * right <= warps * 32 * 128;
   };
   std::vector<Config> all{base};
-  for (const std::int64_t block_m : {16, 32, 64, 128}) {
-    if (block_m > 2 * base.at("BLOCK_M")) break;
-    for (const std::int64_t block_n : {32, 64, 128}) {
-      for (const std::int64_t stages : {3, 4}) {
-        Config config = base;
-        config["BLOCK_M"] = block_m;
-        config["BLOCK_N"] = block_n;
-        config["num_stages"] = stages;
-        config["num_warps"] = block_m * block_n >= 128 * 128 ? 8 : 4;
-        if (config != base && fits(block_m, block_n, stages)) all.push_back(std::move(config));
+  for (const std::int64_t block_m : {16, 32, 64, 128, 256}) {
+    if (block_m * 2 < rows || (block_m > 2 * rows && rows < 64)) continue;
+    for (const std::int64_t block_n : {32, 64, 128, 256}) {
+      for (const std::int64_t row_bytes : {64, 128}) {
+        for (const std::int64_t stages : {2, 3, 4, 5}) {
+          for (const std::int64_t warps : {4, 8}) {
+            Config config = base;
+            config["BLOCK_M"] = block_m;
+            config["BLOCK_N"] = block_n;
+            config["BLOCK_K"] = row_bytes / size;
+            config["num_stages"] = stages;
+            config["num_warps"] = warps;
+            if (config != base && fits(config)) all.push_back(std::move(config));
+          }
+        }
       }
     }
   }

@@ -44,9 +44,10 @@ inline constexpr Setting kLeaves{kLeavesSetting, 0, 256, false};
                                        int ranks_per_device);
 /// For at most `rows` rows.
 [[nodiscard]] Config gemm_config(const Graph& body, const BodyInfo& info, std::int64_t rows);
-/// Tiles of other sizes: each element of the result adds its products in the same order.
-[[nodiscard]] std::vector<Config> gemm_candidates(const BodyInfo& info, const Config& base,
-                                                  const Target& target);
+/// Tiles of other sizes: each element of the result adds its products in the same order, along K
+/// and one after the other.
+[[nodiscard]] std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info,
+                                                  const Config& base, const Target& target);
 
 /// Why the matmuls of a body cannot share a kernel; empty where they can.
 [[nodiscard]] std::string refuse_matmuls(const Graph& body, const BodyInfo& info);

@@ -25,6 +25,24 @@ Config piece_config(const Graph& body, const BodyInfo& info) {
   return {{"num_warps", std::clamp<std::int64_t>(threads / 32, 4, 32)}};
 }
 
+std::vector<Config> piece_candidates(const Graph& body, const BodyInfo& info) {
+  const Config base = piece_config(body, info);
+  std::vector<Config> all{base};
+  if (info.rows == Rows::kWide) return all;  // other numbers of warps add a row in another order
+  std::int64_t least = 1;
+  if (info.rows == Rows::kHeld) {
+    // As long as eight elements per thread hold a row, its threads and their order stay as they
+    // are: more of them hold more rows.
+    const std::int64_t width = max_numel(info.reduced_dims(), body.symbols());
+    least = std::max<std::int64_t>(1, round_up_to_power_of_two(width) / (32 * 8));
+    if (least > base.at("num_warps")) return all;
+  }
+  for (const std::int64_t warps : {1, 2, 4, 8, 16}) {
+    if (warps >= least && warps != base.at("num_warps")) all.push_back({{"num_warps", warps}});
+  }
+  return all;
+}
+
 PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info) {
   const SymbolTable& symbols = spec.body->symbols();
   const int chunk = static_cast<int>(spec.config.at("num_warps")) * 32 * 8;
