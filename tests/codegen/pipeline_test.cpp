@@ -64,34 +64,39 @@ param 1 input 1 divisor 16
     %25 = constant 0 : i64
     %26 = constant 1 : pred
     copy_to_shared.bf16 %22, %25, %0, %7, _, %26
-    %28 = constant 2 : i64
-    %29 = lt %25, %3 : pred
-    %30 = range 1 : i32[16, 16]
-    %31 = add %25, %30 : i64[16, 16]
-    copy_to_shared.bf16 %23, %25, %1, %31, _, %29
+    %29 = range 1 : i32[16, 16]
+    %30 = add %2, %29 : i64[16, 16]
+    %31 = lt %25, %3 : pred
+    copy_to_shared.bf16 %23, %25, %1, %30, _, %31
     commit_group
-    %10 = for %11 = %2 to %3 step %4 carry %12 = %9 : f32[16, 16] {
-      %34 = sub %11, %2 : i64
-      %35 = div %34, %4 : i64
-      %36 = rem %35, %28 : i64
+    %35 = constant 0 : i32
+    %37 = constant 1 : i32
+    %10 = for %11 = %2 to %3 step %4 carry %12 = %9 : f32[16, 16], %36 = %35 : i32, %38 = %37 : i32 {
       wait_group 0
-      %38 = constant 1 : i64
-      %39 = constant 16 : i64
-      %40 = add %11, %39 : i64
-      %41 = add %35, %38 : i64
-      %42 = rem %41, %28 : i64
-      %43 = lt %40, %3 : pred
-      %44 = range 1 : i32[16, 16]
-      %45 = add %40, %44 : i64[16, 16]
-      copy_to_shared.bf16 %23, %42, %1, %45, _, %43
+      %41 = constant 16 : i64
+      %42 = add %11, %41 : i64
+      %43 = lt %42, %3 : pred
+      %44 = constant 2 : i64
+      %45 = mul %42, %44 : i64
+      %46 = ptr_add %1, %45 : ptr
+      copy_to_shared.bf16 %23, %38, %46, %30, _, %43
       commit_group
       %16 = constant 0 : f32[16, 16]
-      %48 = constant 0 : i64
-      %17 = dot.bf16 %22, %23, %16, %48, %36 : f32[16, 16]
-      %18 = exp %17 : f32[16, 16]
       %49 = constant 0 : i64
-      %19 = dot.bf16 %18, %23, %12, %49, %36 : f32[16, 16]
-      yield %19
+      %17 = dot.bf16 %22, %23, %16, %49, %36 : f32[16, 16]
+      %18 = exp %17 : f32[16, 16]
+      %50 = constant 0 : i64
+      %19 = dot.bf16 %18, %23, %12, %50, %36 : f32[16, 16]
+      %51 = constant 1 : i64
+      %52 = add %36, %51 : i32
+      %53 = constant 2 : i64
+      %54 = lt %52, %53 : pred
+      %55 = constant 0 : i64
+      %56 = select %54, %52, %55 : i32
+      %57 = add %38, %51 : i32
+      %58 = lt %57, %53 : pred
+      %59 = select %58, %57, %55 : i32
+      yield %19, %56, %59
     }
     %20 = result 0, %10 : f32[16, 16]
     store.bf16 %0, %7, %20

@@ -75,17 +75,17 @@ constexpr std::string_view kSharedAddress =
 )";
 constexpr std::string_view kCopyAsync =
     R"(// {0} bytes from global to shared memory; zeros when not ok.
-__device__ __forceinline__ void copy_async_{0}(void* to, const void* from, bool ok) {{
+__device__ __forceinline__ void copy_async_{0}(unsigned to, const void* from, bool ok) {{
   asm volatile("cp.async.{1}.shared.global [%0], [%1], {0}, %2;"
-               :: "r"(shared_address(to)), "l"(from), "r"(ok ? {0} : 0) : "memory");
+               :: "r"(to), "l"(from), "r"(ok ? {0} : 0) : "memory");
 }}
 )";
 // Narrow pieces go through a register.
 constexpr std::string_view kCopyNarrow =
-    R"(__device__ __forceinline__ void copy_async_{0}(void* to, const void* from, bool ok) {{
-  {1} value = 0;
+    R"(__device__ __forceinline__ void copy_async_{0}(unsigned to, const void* from, bool ok) {{
+  unsigned short value = 0;
   if (ok) value = *(const {1}*)from;
-  *({1}*)to = value;
+  asm volatile("st.shared.{2} [%0], %1;" :: "r"(to), "h"(value) : "memory");
 }}
 )";
 constexpr std::string_view kCommitGroup =
@@ -97,9 +97,9 @@ constexpr std::string_view kWaitGroup = R"(__device__ __forceinline__ void wait_
 }}
 )";
 constexpr std::string_view kLdMatrix =
-    R"(__device__ __forceinline__ void ldmatrix{0}(unsigned* r, const void* p) {{
+    R"(__device__ __forceinline__ void ldmatrix{0}(unsigned* r, unsigned from) {{
   asm volatile("ldmatrix.sync.aligned.m8n8.x4{1}.shared.b16 {{%0, %1, %2, %3}}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }}
 )";
 constexpr std::string_view kMma =
@@ -276,15 +276,18 @@ std::string Preamble::bytes(int size, int alignment) {
                           alignment, name));
 }
 
-void Preamble::shared_address() { need(kShared, "shared_address", std::string(kSharedAddress)); }
+void Preamble::shared_address() {
+  shared();
+  need(kShared, "shared_address", std::string(kSharedAddress));
+}
 
 std::string Preamble::copy_async(int bytes) {
   const std::string name = fmt::format("copy_async_{}", bytes);
   if (bytes < 4) {
     return need(kCopy, name,
-                fmt::format(kCopyNarrow, bytes, bytes == 2 ? "unsigned short" : "unsigned char"));
+                fmt::format(kCopyNarrow, bytes, bytes == 2 ? "unsigned short" : "unsigned char",
+                            bytes == 2 ? "u16" : "u8"));
   }
-  shared_address();
   return need(kCopy, name, fmt::format(kCopyAsync, bytes, bytes == 16 ? "cg" : "ca"));
 }
 
@@ -297,7 +300,6 @@ std::string Preamble::wait_group(int groups) {
 }
 
 std::string Preamble::ldmatrix(bool trans) {
-  shared_address();
   return need(kMatrix, trans ? "ldmatrix_trans" : "ldmatrix",
               fmt::format(kLdMatrix, trans ? "_trans" : "", trans ? ".trans" : ""));
 }

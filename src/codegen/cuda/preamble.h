@@ -40,12 +40,15 @@ class Preamble {
 
   /// Dynamic shared memory as `smem`.
   void shared();
-  /// `void f(void* to, const void* from, bool ok)`: zeros when not ok.
+  /// The address of a place in it: `unsigned f(const void* p)`.
+  void shared_address();
+  /// `void f(unsigned to, const void* from, bool ok)`: zeros when not ok.
   std::string copy_async(int bytes);
   std::string commit_group();
   /// Waits until at most so many groups are in flight, then a block barrier.
   std::string wait_group(int groups);
 
+  /// `void f(unsigned* r, unsigned from)`.
   std::string ldmatrix(bool trans);
   /// `void f(float* c, const unsigned* a, const unsigned* b)`.
   std::string mma(DType a, DType b);
@@ -89,7 +92,6 @@ class Preamble {
   std::string widened(DType dtype, const std::string& element);
   std::string narrowed(DType dtype, const std::string& value);
   std::string extreme(std::string_view name, char sign, Kind kind);
-  void shared_address();
   /// Adds a helper; helpers stand in the order of `section`, then of their names.
   std::string need(int section, const std::string& name, std::string text);
 

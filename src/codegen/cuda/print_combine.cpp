@@ -111,12 +111,16 @@ void Printer::dot(Id id) {
     });
   }
   out_.line("{");
+  const bool fma = inst.dtype == DType::kF32;
   for (std::size_t side = 0; side < 2; ++side) {
     if (inst.addresses[side] < 0) continue;
-    out_.line(fmt::format("const {}* const {} = {};", memory_type(p_.at(inst.args[side]).dtype),
-                          side == 0 ? "a" : "b", slot(inst.args[side], ref(inst.args[side + 3]))));
+    const Id tile = inst.args[side];
+    const std::string number = ref(inst.args[side + 3]);
+    const char letter = side == 0 ? 'a' : 'b';
+    out_.line(fma ? fmt::format("const float* const {} = {};", letter, slot_pointer(tile, number))
+                  : fmt::format("const unsigned {} = {};", letter, slot_address(tile, number)));
   }
-  inst.dtype == DType::kF32 ? dot_fma(id) : dot_mma(id);
+  fma ? dot_fma(id) : dot_mma(id);
   out_.line("}");
 }
 

@@ -121,6 +121,7 @@ std::string Printer::thread_variables(std::string_view body) {
   const auto uses = [&](std::string_view word) {
     return lines.find(word) != std::string::npos || body.find(word) != std::string_view::npos;
   };
+  if (uses("shared +")) out += "  const unsigned shared = shared_address(smem);\n";
   if (uses("lane ")) out += "  const int lane = threadIdx.x & 31;\n";
   if (uses("warp ")) out += "  const int warp = threadIdx.x >> 5;\n";
   return out + lines;
@@ -366,8 +367,11 @@ void Printer::map(Id id) {
   const Inst& inst = p_.at(id);
   if (inst.type.is_scalar()) {
     if (inst.op != Op::kMap) return;
-    out_.line(
-        fmt::format("const {} {} = {};", c_type(inst.type.kind), name(id), expression(inst, {})));
+    // Not `const unsigned char*`: what a pointer points to is no constant.
+    const std::string type = inst.type.kind == Kind::kPtr
+                                 ? "unsigned char* const"
+                                 : fmt::format("const {}", c_type(inst.type.kind));
+    out_.line(fmt::format("{} {} = {};", type, name(id), expression(inst, {})));
     return;
   }
   declare(id);

@@ -21,11 +21,20 @@ std::string Printer::beside(std::string_view reg, int distance) {
 
 std::string Printer::slot(Id tile, const std::string& number) {
   const Inst& inst = p_.at(tile);
-  preamble_.shared();
   const int bytes = inst.type.rows * inst.type.cols * static_cast<int>(dtype_size(inst.dtype));
-  std::string at = fmt::format("smem + {}", inst.shared_offset);
+  std::string at = fmt::format("{}", inst.shared_offset);
   if (number != "0") at += fmt::format(" + (int){} * {}", number, bytes);
-  return fmt::format("({}*)({})", memory_type(inst.dtype), at);
+  return at;
+}
+
+std::string Printer::slot_pointer(Id tile, const std::string& number) {
+  preamble_.shared();
+  return fmt::format("({}*)(smem + {})", memory_type(p_.at(tile).dtype), slot(tile, number));
+}
+
+std::string Printer::slot_address(Id tile, const std::string& number) {
+  preamble_.shared_address();
+  return fmt::format("shared + {}", slot(tile, number));
 }
 
 void Printer::load(Id id) {
@@ -157,7 +166,7 @@ void Printer::copy_to_shared(Id id) {
   const int bytes = inst.width * static_cast<int>(dtype_size(inst.dtype));
   const std::string copy = preamble_.copy_async(bytes);
   const std::string first = first_copy(inst);
-  const std::string to = slot(inst.args[0], ref(inst.args[1]));
+  const std::string to = slot_address(inst.args[0], ref(inst.args[1]));
   each(
       layout(inst.layout).registers(), inst.width,
       [&](std::string_view i) {
@@ -176,7 +185,7 @@ void Printer::store_to_shared(Id id) {
   const Inst& inst = p_.at(id);
   const std::string store = preamble_.store(inst.dtype, inst.width);
   const std::string first = first_copy(inst);
-  const std::string to = slot(inst.args[0], ref(inst.args[1]));
+  const std::string to = slot_pointer(inst.args[0], ref(inst.args[1]));
   each(layout(inst.layout).registers(), inst.width, [&](std::string_view i) {
     return fmt::format("{}({} + {}, {} + {}, {});", store, to, offset(inst.addresses[0], i),
                        storage(inst.args[2]), i, first.empty() ? "true" : first);

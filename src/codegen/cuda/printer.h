@@ -98,7 +98,11 @@ class Printer {
 
   /// True in the one thread of those that hold copies of an element; empty where all may go.
   static std::string first_copy(const Inst& inst);
+  /// A slot of a tile in shared memory: bytes from its beginning on, a pointer, an address of the
+  /// shared window.
   std::string slot(Id tile, const std::string& number);
+  std::string slot_pointer(Id tile, const std::string& number);
+  std::string slot_address(Id tile, const std::string& number);
 
   void declare(Id id) {
     out_.line(fmt::format("{} {}[{}];", c_type(p_.at(id).type.kind), name(id), registers(id)));

@@ -190,7 +190,7 @@ class Lowering {
           one_of_copies(inst);
           // Narrow pieces are many: unrolled they cost more to compile than they gain.
           if (layout(inst).registers() / inst.width > 8) inst.unroll = 4;
-          inst.addresses = {in_shared(inst.args[0], layout(inst))};
+          inst.addresses = {bytes_in_shared(inst.args[0], layout(inst))};
           break;
         case Op::kStoreShared:
           inst.width =
@@ -296,6 +296,13 @@ class Lowering {
   int in_shared(Id tile, const Layout& layout) {
     const Inst& shared = p_.at(tile);
     return index_of(layout.in_buffer(swizzle(shared), shared.type.rows * shared.type.cols));
+  }
+  int bytes_in_shared(Id tile, const Layout& layout) {
+    const Inst& shared = p_.at(tile);
+    const auto bytes = static_cast<int>(dtype_size(shared.dtype));
+    LinearMap at = swizzle(shared);
+    for (std::uint32_t& image : at.images) image *= static_cast<std::uint32_t>(bytes);
+    return index_of(layout.in_buffer(at, shared.type.rows * shared.type.cols * bytes));
   }
 
   void reduce(Inst& inst) {
@@ -404,7 +411,7 @@ class Lowering {
       const MatrixLoad rows =
           matrix_load(stored_transposed ? operand.transposed() : operand, bytes, matrices);
       trans = rows.transposed;
-      inst.addresses[side] = in_shared(inst.args[side], rows.rows);
+      inst.addresses[side] = bytes_in_shared(inst.args[side], rows.rows);
     };
     load(0, wanted.a, inst.trans_a, {word, word + 1}, inst.trans_load_a);
     load(1, wanted.b, inst.trans_b, {word, word + 1 + steps}, inst.trans_load_b);

@@ -7,6 +7,9 @@
 //     for i:  wait until tile i has landed; barrier; copy tile i + S-1 (if there is one); the body,
 //     with dots on slot i % S
 //
+// Slots are counted in carried values. Where the offsets of a load move by as much in each step,
+// its pointer moves and they stay: threads compute them once.
+//
 // One barrier per iteration is enough: the slot that is overwritten was last read in iteration i-1,
 // before it. A loop inside of another one first waits until the last round's copies have landed and
 // all warps have read them.
@@ -19,6 +22,7 @@
 #include "codegen/passes/pipeline.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "braid/error.h"
 #include "codegen/passes/ahead.h"
@@ -35,6 +39,9 @@ struct Ring {
   int row_step;
   bool ahead;  ///< filled in the loop, ahead of its use; else once, before the loop
   Id shared = kNone;
+  /// Of a load whose offsets move by as much in each step: those of the first iteration, and
+  /// elements for each unit of the induction variable.
+  Id first_offset = kNone, slope = kNone;
 };
 
 class LoopPipeliner {
@@ -66,31 +73,33 @@ class LoopPipeliner {
     }
     if (nested_) b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = 0});
     for (const Ring& ring : rings_) {
-      if (!ring.ahead) fill(ring, b_.integer(0), kNone, [](Id id) { return id; });
+      if (!ring.ahead) fill(ring, b_.integer(0), kNone, kNone, [](Id id) { return id; });
     }
+    find_slopes();
     const Id low = loop_.args[0];
     const Id step = loop_.args[2];
-    const Id stages = b_.integer(stages_);
     for (int s = 0; s < stages_ - 1; ++s) {
       copy_tiles(b_.map(Fn::kAdd, {low, b_.map(Fn::kMul, {step, b_.integer(s)})}), b_.integer(s));
     }
+    const Id slot = carry(b_.integer(0, Kind::kI32));
+    const Id slot_ahead = carry(b_.integer(stages_ - 1, Kind::kI32));
 
     std::vector<Id> body;
     b_.set_block(&body);
-    const Id position = loop_.body_args[0];
-    const Id iteration = b_.map(Fn::kDiv, {b_.map(Fn::kSub, {position, low}), step});
-    const Id slot = b_.map(Fn::kRem, {iteration, stages});
     b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = stages_ - 2});
-    const Id ahead =
-        b_.map(Fn::kAdd, {position, b_.map(Fn::kMul, {step, b_.integer(stages_ - 1)})});
-    copy_tiles(ahead,
-               b_.map(Fn::kRem, {b_.map(Fn::kAdd, {iteration, b_.integer(stages_ - 1)}), stages}));
+    copy_tiles(
+        b_.map(Fn::kAdd, {loop_.body_args[0], b_.map(Fn::kMul, {step, b_.integer(stages_ - 1)})}),
+        slot_ahead);
     for (Id id : loop_.body) {
       if (p_.at(id).op == Op::kCheckIndex && ahead_.can_make(id)) continue;
       if (p_.at(id).op == Op::kDot) use_rings(id, slot, body);
       body.push_back(id);
     }
-    p_.at(loop_id_).body = std::move(body);
+    b_.set_block(&body);
+    loop_.yields.push_back(slot_after(slot));
+    loop_.yields.push_back(slot_after(slot_ahead));
+    loop_.body = std::move(body);
+    p_.at(loop_id_) = std::move(loop_);
     return before;
   }
 
@@ -122,15 +131,76 @@ class LoopPipeliner {
     }
   }
 
+  /// A value that the loop carries from here on.
+  Id carry(Id first) {
+    const Id value = b_.detached({.op = Op::kForArg,
+                                  .type = p_.at(first).type,
+                                  .args = {first},
+                                  .index = static_cast<int>(loop_.body_args.size())});
+    loop_.args.push_back(first);
+    loop_.body_args.push_back(value);
+    return value;
+  }
+
+  Id slot_after(Id slot) {
+    const Id next = b_.map(Fn::kAdd, {slot, b_.integer(1)});
+    return b_.map(Fn::kSelect, {b_.map(Fn::kLt, {next, b_.integer(stages_)}), next, b_.integer(0)});
+  }
+
+  void find_slopes() {
+    Cloner first(b_, ahead_, loop_.args[0]);
+    for (Ring& ring : rings_) {
+      const Inst load = p_.at(ring.operand);
+      if (!ring.ahead || load.op != Op::kLoad || ahead_.varies(load.args[0])) continue;
+      const auto slope = slope_of(load.args[1], first);
+      if (!slope) continue;
+      ring.slope = *slope;
+      ring.first_offset = first(load.args[1]);
+    }
+  }
+
+  /// What a unit of the induction variable adds to each element of an integer value, as a scalar
+  /// outside of the loop; nothing where it is not the same for all.
+  std::optional<Id> slope_of(Id id, Cloner& outside) {
+    if (id == ahead_.induction()) return b_.integer(1);
+    if (!ahead_.varies(id)) return b_.integer(0);
+    const Inst inst = p_.at(id);
+    if (inst.op != Op::kMap) return std::nullopt;
+    const auto of = [&](std::size_t arg) { return slope_of(inst.args[arg], outside); };
+    switch (inst.fn) {
+      case Fn::kToI32:
+      case Fn::kToI64:
+        return of(0);
+      case Fn::kAdd:
+      case Fn::kSub: {
+        const auto a = of(0);
+        const auto b = of(1);
+        return a && b ? std::optional(b_.map(inst.fn, {*a, *b})) : std::nullopt;
+      }
+      case Fn::kMul: {
+        const std::size_t factor = ahead_.varies(inst.args[0]) ? 1 : 0;
+        if (ahead_.varies(inst.args[factor]) || !p_.at(inst.args[factor]).type.is_scalar()) {
+          return std::nullopt;
+        }
+        const auto slope = of(1 - factor);
+        if (!slope) return std::nullopt;
+        return b_.map(Fn::kMul, {b_.map(Fn::kToI64, {outside(inst.args[factor])}), *slope});
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+
   const Ring* find(Id operand) const {
     const auto it = std::find_if(rings_.begin(), rings_.end(),
                                  [&](const Ring& ring) { return ring.operand == operand; });
     return it == rings_.end() ? nullptr : &*it;
   }
 
-  /// Fills a slot with the operand as `value_of` gives it, where `inside` (a scalar) holds.
+  /// Fills a slot with the operand as `value_of` gives it at `position`, where `inside` (a scalar)
+  /// holds.
   template <class ValueOf>
-  void fill(const Ring& ring, Id slot, Id inside, const ValueOf& value_of) {
+  void fill(const Ring& ring, Id slot, Id position, Id inside, const ValueOf& value_of) {
     const Inst load = p_.at(ring.operand);
     if (load.op != Op::kLoad) {
       // Past the end the loads are masked, so nothing is read there.
@@ -140,8 +210,14 @@ class LoopPipeliner {
                  .dtype = ring.dtype});
       return;
     }
-    const Id pointer = value_of(load.args[0]);
-    const Id offset = value_of(load.args[1]);
+    Id pointer = value_of(load.args[0]);
+    Id offset = ring.first_offset;
+    if (offset == kNone) {
+      offset = value_of(load.args[1]);
+    } else {
+      const Id moved = b_.map(Fn::kMul, {b_.map(Fn::kSub, {position, loop_.args[0]}), ring.slope});
+      pointer = b_.ptr_add(pointer, moved, load.dtype);
+    }
     const Id mask = load.args.size() > 2 ? value_of(load.args[2]) : kNone;
     if (inside == kNone) inside = b_.integer(1, Kind::kPred);
     b_.append({.op = Op::kCopyToShared,
@@ -154,7 +230,7 @@ class LoopPipeliner {
     Cloner clone(b_, ahead_, position);
     const Id inside = b_.map(Fn::kLt, {position, loop_.args[1]});
     for (const Ring& ring : rings_) {
-      if (ring.ahead) fill(ring, slot, inside, [&](Id id) { return clone(id); });
+      if (ring.ahead) fill(ring, slot, position, inside, [&](Id id) { return clone(id); });
     }
     for (Id id : loop_.body) {
       if (p_.at(id).op == Op::kCheckIndex && ahead_.can_make(id)) clone(id);

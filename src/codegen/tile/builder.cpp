@@ -127,6 +127,7 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
       if (is_constant(args[0], neutral)) return args[1];
       if (is_constant(args[1], neutral)) return args[0];
     }
+    if (fn == Fn::kSub && is_constant(args[1], 0)) return args[0];
     if (fn == Fn::kMul && (is_constant(args[0], 0) || is_constant(args[1], 0))) {
       return integer(0, type.kind);
     }

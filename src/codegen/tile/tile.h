@@ -165,9 +165,9 @@ struct Inst {
   int warps = 0;         ///<   of these bits is set hold copies and stay out
   LayoutChange change = LayoutChange::kNone;        ///< kConvertLayout
   bool trans_load_a = false, trans_load_b = false;  ///< kDot: its fragments come by ldmatrix.trans
-  /// Layouts of one row: the element of a buffer for each register, lane and warp. kDot: of a and
-  /// b, -1 in registers; kReduce: to write and to read the scratch; kConvertLayout: the same or, of
-  /// its operand, the register and the lane.
+  /// Layouts of one row: the element of a buffer for each register, lane and warp (kCopyToShared
+  /// and the fragments of kDot: the byte). kDot: of a and b, -1 in registers; kReduce: to write and
+  /// to read the scratch; kConvertLayout: the same or, of its operand, the register and the lane.
   std::vector<int> addresses;
 };
 

@@ -151,56 +151,56 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_to_all_single(const __g
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
-  const bool v56 = (long long)blockIdx.x < 16;
-  unsigned char* const v59 = peers.base[0] + p7;
-  const int v62 = (int)((long long)blockIdx.x * 1024);
-  const bool v68 = (long long)rank == 0;
-  const int v71 = (int)(v68 ? 0 : 5);
-  const int v78 = (int)(v68 ? 5 : 3);
-  float v81[8];
-  load_bf16_8(v81 + 0, (const unsigned short*)v59 + ((((((v62 + col0) / 2048) - 0) + v71) * 2048) + ((v62 + col0) % 2048)), ((((v62 + col0) / 2048) < v78) && v56));
-  unsigned char* const v83 = peers.base[1] + p7;
-  const int v86 = (int)(v68 ? 0 : 3);
-  float v92[8];
-  load_bf16_8(v92 + 0, (const unsigned short*)v83 + ((((((v62 + col0) / 2048) - v78) + v86) * 2048) + ((v62 + col0) % 2048)), ((!(((v62 + col0) / 2048) < v78)) && v56));
-  float v38[8];
+  const bool v55 = (long long)blockIdx.x < 16;
+  unsigned char* const v58 = peers.base[0] + p7;
+  const int v61 = (int)((long long)blockIdx.x * 1024);
+  const bool v66 = (long long)rank == 0;
+  const int v69 = (int)(v66 ? 0 : 5);
+  const int v76 = (int)(v66 ? 5 : 3);
+  float v79[8];
+  load_bf16_8(v79 + 0, (const unsigned short*)v58 + (((((v61 + col0) / 2048) + v69) * 2048) + ((v61 + col0) % 2048)), ((((v61 + col0) / 2048) < v76) && v55));
+  unsigned char* const v81 = peers.base[1] + p7;
+  const int v84 = (int)(v66 ? 0 : 3);
+  float v90[8];
+  load_bf16_8(v90 + 0, (const unsigned short*)v81 + ((((((v61 + col0) / 2048) - v76) + v84) * 2048) + ((v61 + col0) % 2048)), ((!(((v61 + col0) / 2048) < v76)) && v55));
+  float v37[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v38[i] = v81[i];
-  float v49[8];
+    v37[i] = v79[i];
+  float v48[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v49[i] = v92[i];
+    v48[i] = v90[i];
   for (long long v12 = (long long)blockIdx.x; v12 < 16; v12 += (long long)gridDim.x) {
-    const long long v93 = v12 + (long long)gridDim.x;
-    const bool v94 = v93 < 16;
-    unsigned char* const v97 = peers.base[0] + p7;
-    const int v100 = (int)(v93 * 1024);
-    const bool v106 = (long long)rank == 0;
-    const int v109 = (int)(v106 ? 0 : 5);
-    const int v116 = (int)(v106 ? 5 : 3);
-    float v119[8];
-    load_bf16_8(v119 + 0, (const unsigned short*)v97 + ((((((v100 + col0) / 2048) - 0) + v109) * 2048) + ((v100 + col0) % 2048)), ((((v100 + col0) / 2048) < v116) && v94));
-    unsigned char* const v121 = peers.base[1] + p7;
-    const int v124 = (int)(v106 ? 0 : 3);
-    float v130[8];
-    load_bf16_8(v130 + 0, (const unsigned short*)v121 + ((((((v100 + col0) / 2048) - v116) + v124) * 2048) + ((v100 + col0) % 2048)), ((!(((v100 + col0) / 2048) < v116)) && v94));
+    const long long v91 = v12 + (long long)gridDim.x;
+    const bool v92 = v91 < 16;
+    unsigned char* const v95 = peers.base[0] + p7;
+    const int v98 = (int)(v91 * 1024);
+    const bool v103 = (long long)rank == 0;
+    const int v106 = (int)(v103 ? 0 : 5);
+    const int v113 = (int)(v103 ? 5 : 3);
+    float v116[8];
+    load_bf16_8(v116 + 0, (const unsigned short*)v95 + (((((v98 + col0) / 2048) + v106) * 2048) + ((v98 + col0) % 2048)), ((((v98 + col0) / 2048) < v113) && v92));
+    unsigned char* const v118 = peers.base[1] + p7;
+    const int v121 = (int)(v103 ? 0 : 3);
+    float v127[8];
+    load_bf16_8(v127 + 0, (const unsigned short*)v118 + ((((((v98 + col0) / 2048) - v113) + v121) * 2048) + ((v98 + col0) % 2048)), ((!(((v98 + col0) / 2048) < v113)) && v92));
     const int v16 = (int)(v12 * 1024);
-    const int v32 = (int)(((long long)rank == 0) ? 5 : 3);
-    float v50[8];
+    const int v31 = (int)(((long long)rank == 0) ? 5 : 3);
+    float v49[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v50[i] = (((v16 + (col0 + i % 8)) / 2048) < v32) ? v38[i] : v49[i];
-    store_bf16_8((unsigned short*)p8 + (v16 + col0), v50 + 0, true);
+      v49[i] = (((v16 + (col0 + i % 8)) / 2048) < v31) ? v37[i] : v48[i];
+    store_bf16_8((unsigned short*)p8 + (v16 + col0), v49 + 0, true);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v38[i] = v119[i];
+      v37[i] = v116[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v49[i] = v130[i];
+      v48[i] = v127[i];
   }
-  const long long v53 = (long long)gridDim.x + (long long)blockIdx.x;
-  if (p6) signal(comm, peers, v53);
-  if (p6 && !wait(comm, peers, v53)) return;
+  const long long v52 = (long long)gridDim.x + (long long)blockIdx.x;
+  if (p6) signal(comm, peers, v52);
+  if (p6 && !wait(comm, peers, v52)) return;
   close_comm(comm);
 }

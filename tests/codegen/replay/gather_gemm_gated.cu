@@ -37,9 +37,9 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
 }
 __device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // 16 bytes from global to shared memory; zeros when not ok.
-__device__ __forceinline__ void copy_async_16(void* to, const void* from, bool ok) {
+__device__ __forceinline__ void copy_async_16(unsigned to, const void* from, bool ok) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :: "r"(shared_address(to)), "l"(from), "r"(ok ? 16 : 0) : "memory");
+               :: "r"(to), "l"(from), "r"(ok ? 16 : 0) : "memory");
 }
 __device__ __forceinline__ void wait_group_0() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
@@ -49,13 +49,13 @@ __device__ __forceinline__ void wait_group_1() {
   asm volatile("cp.async.wait_group 1;" ::: "memory");
   __syncthreads();
 }
-__device__ __forceinline__ void ldmatrix(unsigned* r, const void* p) {
+__device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }
-__device__ __forceinline__ void ldmatrix_trans(unsigned* r, const void* p) {
+__device__ __forceinline__ void ldmatrix_trans(unsigned* r, unsigned from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }
 __device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const unsigned* b) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -197,6 +197,7 @@ __device__ __forceinline__ bool wait_one(const Comm& c, const Peers& peers, int 
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into_tensor_mm_mm_silu_mul(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, long long p7, unsigned char* p8, long long p9, long long p10, unsigned char* p11, unsigned char* p12, unsigned char* p13, unsigned char* p14, int p15) {
+  const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 4 * 256;
@@ -204,9 +205,9 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
   const int col1 = lane % 8 * 8;
   const int col2 = lane % 4 * 2 + warp % 2 * 32;
   const int row3 = lane / 4 % 8 + warp / 2 % 2 * 32;
-  const int at4 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
-  const int at5 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8)) + lane % 16 * 64 + warp / 2 % 2 * 2048;
-  const int at6 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8) ^ (warp % 2 * 32)) + lane % 16 * 64;
+  const int at4 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 4 * 512;
+  const int at5 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 2 * 4096;
+  const int at6 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 64)) + lane % 16 * 128;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   const long long v12 = min_i64(16, (max_i64(1, ((long long)gridDim.x / 4))));
   const bool v14 = (long long)blockIdx.x < v12;
@@ -220,26 +221,26 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
     const long long v38 = (v20 % 4) * 64;
     const long long v41 = (min_i64((v38 + 64), p7)) * 2048;
     const long long v42 = v38 * 2048;
-    const bool v232 = v42 < v41;
-    unsigned char* const v234 = v27 + (v42 * 2);
-    const long long v236 = v41 - v42;
-    float v239[32];
+    const bool v235 = v42 < v41;
+    unsigned char* const v237 = v27 + (v42 * 2);
+    const long long v239 = v41 - v42;
+    float v242[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v239 + i, (const unsigned short*)v234 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v236) && v232));
+      load_bf16_8(v242 + i, (const unsigned short*)v237 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v239) && v235));
     float v51[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v51[i] = v239[i];
+      v51[i] = v242[i];
     for (long long v44 = v42; v44 < v41; v44 += 4096) {
-      const long long v240 = v44 + 4096;
-      const bool v241 = v240 < v41;
-      unsigned char* const v243 = v27 + (v240 * 2);
-      const long long v245 = v41 - v240;
-      float v248[32];
+      const long long v243 = v44 + 4096;
+      const bool v244 = v243 < v41;
+      unsigned char* const v246 = v27 + (v243 * 2);
+      const long long v248 = v41 - v243;
+      float v251[32];
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        load_bf16_8(v248 + i, (const unsigned short*)v243 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v245) && v241));
+        load_bf16_8(v251 + i, (const unsigned short*)v246 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v248) && v244));
       const long long v47 = v41 - v44;
       unsigned char* const v52 = v35 + (v44 * 2);
 #pragma unroll
@@ -247,7 +248,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
         store_bf16_8((unsigned short*)v52 + (col0 + i % 8 + i / 8 % 4 * 1024), v51 + i, ((col0 + i % 8 + i / 8 % 4 * 1024) < v47));
 #pragma unroll
       for (int i = 0; i < 32; ++i)
-        v51[i] = v248[i];
+        v51[i] = v251[i];
     }
     const bool v55 = v20 < 28;
     const long long v56 = 32 + v20;
@@ -270,33 +271,35 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
     unsigned char* const v90 = p8 + ((v74 * (p7 * 2048)) * 2);
     const int v92 = v72 * 64;
     const int v94 = (v69 / v71) * 64;
-    const unsigned char* v96 = v76 ? v90 : p11;
+    unsigned char* const v96 = v76 ? v90 : p11;
     wait_group_0();
-    const bool v164 = 0 < 2048;
-    const int v165 = (int)v92;
-    const int v169 = (int)0;
+    const int v164 = (int)v92;
+    const int v168 = (int)0;
+    const int v175 = (int)v94;
+    const bool v178 = 0 < 2048;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16((unsigned short*)(smem + 0) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)v96 + (((v165 + (row1 + i / 8 % 4 * 16)) * 2048) + (v169 + (col1 + i % 8))), v164 && ((v165 + (row1 + i / 8 % 4 * 16)) < p7));
-    const int v179 = (int)v94;
+      copy_async_16(shared + 0 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v96 + (((v164 + (row1 + i / 8 % 4 * 16)) * 2048) + (v168 + (col1 + i % 8))), v178 && ((v164 + (row1 + i / 8 % 4 * 16)) < p7));
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16((unsigned short*)(smem + 24576) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p12 + (((v169 + (row1 + i / 8 % 4 * 16)) * 1024) + (v179 + (col1 + i % 8))), v164);
+      copy_async_16(shared + 24576 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p12 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v178);
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16((unsigned short*)(smem + 49152) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p13 + (((v169 + (row1 + i / 8 % 4 * 16)) * 1024) + (v179 + (col1 + i % 8))), v164);
+      copy_async_16(shared + 49152 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p13 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v178);
     commit_group();
     const bool v188 = 64 < 2048;
-    const int v189 = (int)64;
+    unsigned char* const v190 = v96 + 128;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16((unsigned short*)(smem + 0 + (int)1 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)v96 + (((v165 + (row1 + i / 8 % 4 * 16)) * 2048) + (v189 + (col1 + i % 8))), v188 && ((v165 + (row1 + i / 8 % 4 * 16)) < p7));
+      copy_async_16(shared + 0 + (int)1 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v190 + (((v164 + (row1 + i / 8 % 4 * 16)) * 2048) + (v168 + (col1 + i % 8))), v188 && ((v164 + (row1 + i / 8 % 4 * 16)) < p7));
+    unsigned char* const v194 = p12 + 131072;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16((unsigned short*)(smem + 24576 + (int)1 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p12 + (((v189 + (row1 + i / 8 % 4 * 16)) * 1024) + (v179 + (col1 + i % 8))), v188);
+      copy_async_16(shared + 24576 + (int)1 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v194 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v188);
+    unsigned char* const v196 = p13 + 131072;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16((unsigned short*)(smem + 49152 + (int)1 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p13 + (((v189 + (row1 + i / 8 % 4 * 16)) * 1024) + (v179 + (col1 + i % 8))), v188);
+      copy_async_16(shared + 49152 + (int)1 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v196 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v188);
     commit_group();
     float v100[32];
 #pragma unroll
@@ -306,38 +309,39 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
 #pragma unroll
     for (int i = 0; i < 32; ++i)
       v101[i] = 0.0f;
+    int v200 = 0;
+    int v202 = 2;
     for (long long v99 = 0; v99 < 2048; v99 += 64) {
-      const long long v200 = (v99 - 0) / 64;
-      const long long v201 = v200 % 3;
       wait_group_1();
-      const long long v205 = v99 + 128;
-      const long long v207 = (v200 + 2) % 3;
-      const bool v208 = v205 < 2048;
-      const int v209 = (int)v92;
-      const int v213 = (int)v205;
+      const long long v206 = v99 + 128;
+      const bool v207 = v206 < 2048;
+      unsigned char* const v209 = v96 + (v206 * 2);
+      const int v210 = (int)v92;
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        copy_async_16((unsigned short*)(smem + 0 + (int)v207 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)v96 + (((v209 + (row1 + i / 8 % 4 * 16)) * 2048) + (v213 + (col1 + i % 8))), v208 && ((v209 + (row1 + i / 8 % 4 * 16)) < p7));
-      const int v223 = (int)v94;
+        copy_async_16(shared + 0 + (int)v202 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v209 + (((v164 + (row1 + i / 8 % 4 * 16)) * 2048) + (v168 + (col1 + i % 8))), v207 && ((v210 + (row1 + i / 8 % 4 * 16)) < p7));
+      const long long v217 = (v206 * 1024) * 2;
+      unsigned char* const v218 = p12 + v217;
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        copy_async_16((unsigned short*)(smem + 24576 + (int)v207 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p12 + (((v213 + (row1 + i / 8 % 4 * 16)) * 1024) + (v223 + (col1 + i % 8))), v208);
+        copy_async_16(shared + 24576 + (int)v202 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v218 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v207);
+      unsigned char* const v221 = p13 + v217;
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        copy_async_16((unsigned short*)(smem + 49152 + (int)v207 * 8192) + (at4 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p13 + (((v213 + (row1 + i / 8 % 4 * 16)) * 1024) + (v223 + (col1 + i % 8))), v208);
+        copy_async_16(shared + 49152 + (int)v202 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v221 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v207);
       commit_group();
       {
-        const unsigned short* const a = (unsigned short*)(smem + 0 + (int)v201 * 8192);
-        const unsigned short* const b = (unsigned short*)(smem + 24576 + (int)v201 * 8192);
+        const unsigned a = shared + 0 + (int)v200 * 8192;
+        const unsigned b = shared + 24576 + (int)v200 * 8192;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           unsigned fa[2][4], fb[4][2];
 #pragma unroll
           for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at5 ^ (k % 4 * 16)) + m % 2 * 1024));
+            ldmatrix(fa[m], a + ((at5 ^ (k % 4 * 32)) + m % 2 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at6 ^ (n / 2 % 2 * 16)) + k % 4 * 1024));
+            ldmatrix_trans(fb[n], b + ((at6 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
           for (int m = 0; m < 2; ++m) {
 #pragma unroll
@@ -346,17 +350,17 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
         }
       }
       {
-        const unsigned short* const a = (unsigned short*)(smem + 0 + (int)v201 * 8192);
-        const unsigned short* const b = (unsigned short*)(smem + 49152 + (int)v201 * 8192);
+        const unsigned a = shared + 0 + (int)v200 * 8192;
+        const unsigned b = shared + 49152 + (int)v200 * 8192;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           unsigned fa[2][4], fb[4][2];
 #pragma unroll
           for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at5 ^ (k % 4 * 16)) + m % 2 * 1024));
+            ldmatrix(fa[m], a + ((at5 ^ (k % 4 * 32)) + m % 2 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at6 ^ (n / 2 % 2 * 16)) + k % 4 * 1024));
+            ldmatrix_trans(fb[n], b + ((at6 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
           for (int m = 0; m < 2; ++m) {
 #pragma unroll
@@ -364,6 +368,12 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
           }
         }
       }
+      const int v227 = v200 + 1;
+      const int v231 = (v227 < 3) ? v227 : 0;
+      const int v232 = v202 + 1;
+      const int v234 = (v232 < 3) ? v232 : 0;
+      v200 = v231;
+      v202 = v234;
     }
     const int v127 = (int)v92;
     int v129[4];

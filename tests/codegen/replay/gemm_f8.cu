@@ -24,23 +24,23 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
 __device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-__device__ __forceinline__ void copy_async_1(void* to, const void* from, bool ok) {
-  unsigned char value = 0;
+__device__ __forceinline__ void copy_async_1(unsigned to, const void* from, bool ok) {
+  unsigned short value = 0;
   if (ok) value = *(const unsigned char*)from;
-  *(unsigned char*)to = value;
+  asm volatile("st.shared.u8 [%0], %1;" :: "r"(to), "h"(value) : "memory");
 }
 // 16 bytes from global to shared memory; zeros when not ok.
-__device__ __forceinline__ void copy_async_16(void* to, const void* from, bool ok) {
+__device__ __forceinline__ void copy_async_16(unsigned to, const void* from, bool ok) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :: "r"(shared_address(to)), "l"(from), "r"(ok ? 16 : 0) : "memory");
+               :: "r"(to), "l"(from), "r"(ok ? 16 : 0) : "memory");
 }
 __device__ __forceinline__ void wait_group_1() {
   asm volatile("cp.async.wait_group 1;" ::: "memory");
   __syncthreads();
 }
-__device__ __forceinline__ void ldmatrix(unsigned* r, const void* p) {
+__device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }
 __device__ __forceinline__ void mma_e4m3_e4m3(float* c, const unsigned* a, const unsigned* b) {
   asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -50,6 +50,7 @@ __device__ __forceinline__ void mma_e4m3_e4m3(float* c, const unsigned* a, const
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1) gemm_scaled_mm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5, unsigned char* __restrict__ p6) {
+  const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 8 % 4 + warp % 4 * 4;
@@ -63,50 +64,50 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_scaled_mm(long long p0
   const int v3 = (int)p0;
   const int v7 = (v1 % v3) * 64;
   const int v9 = (v1 / v3) * 64;
-  const bool v61 = 0 < 256;
-  const int v63 = (int)v7;
-  const int v67 = (int)0;
+  const int v61 = (int)v7;
+  const int v65 = (int)0;
+  const int v71 = (int)v9;
+  const bool v74 = 0 < 256;
 #pragma unroll
   for (int i = 0; i < 64; i += 16)
-    copy_async_16((unsigned char*)(smem + 0) + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)p2 + (((v63 + (row0 + i / 16 % 4 * 16)) * 256) + (v67 + (col0 + i % 16))), v61 && ((v63 + (row0 + i / 16 % 4 * 16)) < p1));
-  const int v76 = (int)v9;
+    copy_async_16(shared + 0 + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)p2 + (((v61 + (row0 + i / 16 % 4 * 16)) * 256) + (v65 + (col0 + i % 16))), v74 && ((v61 + (row0 + i / 16 % 4 * 16)) < p1));
 #pragma unroll 4
   for (int i = 0; i < 64; ++i)
-    copy_async_1((unsigned char*)(smem + 24576) + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)p3 + (((v67 + (col0 + i % 16)) * 128) + (v76 + (row0 + i / 16 % 4 * 16))), v61);
+    copy_async_1(shared + 24576 + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)p3 + (((v65 + (col0 + i % 16)) * 128) + (v71 + (row0 + i / 16 % 4 * 16))), v74);
   commit_group();
-  const bool v83 = 128 < 256;
-  const int v84 = (int)128;
+  const bool v82 = 128 < 256;
+  unsigned char* const v83 = p2 + 128;
 #pragma unroll
   for (int i = 0; i < 64; i += 16)
-    copy_async_16((unsigned char*)(smem + 0 + (int)1 * 8192) + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)p2 + (((v63 + (row0 + i / 16 % 4 * 16)) * 256) + (v84 + (col0 + i % 16))), v83 && ((v63 + (row0 + i / 16 % 4 * 16)) < p1));
+    copy_async_16(shared + 0 + (int)1 * 8192 + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)v83 + (((v61 + (row0 + i / 16 % 4 * 16)) * 256) + (v65 + (col0 + i % 16))), v82 && ((v61 + (row0 + i / 16 % 4 * 16)) < p1));
+  unsigned char* const v86 = p3 + 16384;
 #pragma unroll 4
   for (int i = 0; i < 64; ++i)
-    copy_async_1((unsigned char*)(smem + 24576 + (int)1 * 8192) + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)p3 + (((v84 + (col0 + i % 16)) * 128) + (v76 + (row0 + i / 16 % 4 * 16))), v83);
+    copy_async_1(shared + 24576 + (int)1 * 8192 + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)v86 + (((v65 + (col0 + i % 16)) * 128) + (v71 + (row0 + i / 16 % 4 * 16))), v82);
   commit_group();
   float v14[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v14[i] = 0.0f;
+  int v90 = 0;
+  int v92 = 2;
   for (long long v13 = 0; v13 < 256; v13 += 128) {
-    const long long v93 = (v13 - 0) / 128;
-    const long long v94 = v93 % 3;
     wait_group_1();
-    const long long v98 = v13 + 256;
-    const long long v100 = (v93 + 2) % 3;
-    const bool v101 = v98 < 256;
-    const int v103 = (int)v7;
-    const int v107 = (int)v98;
+    const long long v96 = v13 + 256;
+    const bool v97 = v96 < 256;
+    unsigned char* const v100 = p2 + v96;
+    const int v101 = (int)v7;
 #pragma unroll
     for (int i = 0; i < 64; i += 16)
-      copy_async_16((unsigned char*)(smem + 0 + (int)v100 * 8192) + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)p2 + (((v103 + (row0 + i / 16 % 4 * 16)) * 256) + (v107 + (col0 + i % 16))), v101 && ((v103 + (row0 + i / 16 % 4 * 16)) < p1));
-    const int v116 = (int)v9;
+      copy_async_16(shared + 0 + (int)v92 * 8192 + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)v100 + (((v61 + (row0 + i / 16 % 4 * 16)) * 256) + (v65 + (col0 + i % 16))), v97 && ((v101 + (row0 + i / 16 % 4 * 16)) < p1));
+    unsigned char* const v109 = p3 + (v96 * 128);
 #pragma unroll 4
     for (int i = 0; i < 64; ++i)
-      copy_async_1((unsigned char*)(smem + 24576 + (int)v100 * 8192) + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)p3 + (((v107 + (col0 + i % 16)) * 128) + (v116 + (row0 + i / 16 % 4 * 16))), v101);
+      copy_async_1(shared + 24576 + (int)v92 * 8192 + (at3 + i % 16 + i / 16 % 4 * 2048), (const unsigned char*)v109 + (((v65 + (col0 + i % 16)) * 128) + (v71 + (row0 + i / 16 % 4 * 16))), v97);
     commit_group();
     {
-      const unsigned char* const a = (unsigned char*)(smem + 0 + (int)v94 * 8192);
-      const unsigned char* const b = (unsigned char*)(smem + 24576 + (int)v94 * 8192);
+      const unsigned a = shared + 0 + (int)v90 * 8192;
+      const unsigned b = shared + 24576 + (int)v90 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[4][2];
@@ -123,6 +124,12 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_scaled_mm(long long p0
         }
       }
     }
+    const int v114 = v90 + 1;
+    const int v118 = (v114 < 3) ? v114 : 0;
+    const int v119 = v92 + 1;
+    const int v121 = (v119 < 3) ? v119 : 0;
+    v90 = v118;
+    v92 = v121;
   }
   const int v37 = (int)v7;
   int v39[4];

@@ -15,21 +15,21 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
 }
 __device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // 16 bytes from global to shared memory; zeros when not ok.
-__device__ __forceinline__ void copy_async_16(void* to, const void* from, bool ok) {
+__device__ __forceinline__ void copy_async_16(unsigned to, const void* from, bool ok) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :: "r"(shared_address(to)), "l"(from), "r"(ok ? 16 : 0) : "memory");
+               :: "r"(to), "l"(from), "r"(ok ? 16 : 0) : "memory");
 }
 __device__ __forceinline__ void wait_group_1() {
   asm volatile("cp.async.wait_group 1;" ::: "memory");
   __syncthreads();
 }
-__device__ __forceinline__ void ldmatrix(unsigned* r, const void* p) {
+__device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }
-__device__ __forceinline__ void ldmatrix_trans(unsigned* r, const void* p) {
+__device__ __forceinline__ void ldmatrix_trans(unsigned* r, unsigned from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }
 __device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const unsigned* b) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -39,44 +39,47 @@ __device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm_mm_silu_mul(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
+  const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 8 % 4 + warp % 4 * 4;
   const int col0 = lane % 8 * 8;
   const int col1 = lane % 4 * 2 + warp % 2 * 32;
   const int row2 = lane / 4 % 8 + warp / 2 % 2 * 32;
-  const int at3 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
-  const int at4 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8)) + lane % 16 * 64 + warp / 2 % 2 * 2048;
-  const int at5 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8) ^ (warp % 2 * 32)) + lane % 16 * 64;
+  const int at3 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 4 * 512;
+  const int at4 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 2 * 4096;
+  const int at5 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 64)) + lane % 16 * 128;
   const int v1 = (int)(long long)blockIdx.x;
   const int v3 = (int)p0;
   const int v7 = (v1 % v3) * 64;
   const int v9 = (v1 / v3) * 64;
-  const bool v73 = 0 < 2048;
-  const int v75 = (int)v7;
-  const int v79 = (int)0;
+  const int v73 = (int)v7;
+  const int v77 = (int)0;
+  const int v84 = (int)v9;
+  const bool v87 = 0 < 2048;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16((unsigned short*)(smem + 0) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p2 + (((v75 + (row0 + i / 8 % 4 * 16)) * 2048) + (v79 + (col0 + i % 8))), v73 && ((v75 + (row0 + i / 8 % 4 * 16)) < p1));
-  const int v90 = (int)v9;
+    copy_async_16(shared + 0 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p2 + (((v73 + (row0 + i / 8 % 4 * 16)) * 2048) + (v77 + (col0 + i % 8))), v87 && ((v73 + (row0 + i / 8 % 4 * 16)) < p1));
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16((unsigned short*)(smem + 24576) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p3 + (((v79 + (row0 + i / 8 % 4 * 16)) * 1408) + (v90 + (col0 + i % 8))), v73);
+    copy_async_16(shared + 24576 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p3 + (((v77 + (row0 + i / 8 % 4 * 16)) * 1408) + (v84 + (col0 + i % 8))), v87);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16((unsigned short*)(smem + 49152) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p4 + (((v79 + (row0 + i / 8 % 4 * 16)) * 1408) + (v90 + (col0 + i % 8))), v73);
+    copy_async_16(shared + 49152 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p4 + (((v77 + (row0 + i / 8 % 4 * 16)) * 1408) + (v84 + (col0 + i % 8))), v87);
   commit_group();
   const bool v99 = 64 < 2048;
-  const int v100 = (int)64;
+  unsigned char* const v101 = p2 + 128;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16((unsigned short*)(smem + 0 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p2 + (((v75 + (row0 + i / 8 % 4 * 16)) * 2048) + (v100 + (col0 + i % 8))), v99 && ((v75 + (row0 + i / 8 % 4 * 16)) < p1));
+    copy_async_16(shared + 0 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v101 + (((v73 + (row0 + i / 8 % 4 * 16)) * 2048) + (v77 + (col0 + i % 8))), v99 && ((v73 + (row0 + i / 8 % 4 * 16)) < p1));
+  unsigned char* const v105 = p3 + 180224;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16((unsigned short*)(smem + 24576 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p3 + (((v100 + (row0 + i / 8 % 4 * 16)) * 1408) + (v90 + (col0 + i % 8))), v99);
+    copy_async_16(shared + 24576 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v105 + (((v77 + (row0 + i / 8 % 4 * 16)) * 1408) + (v84 + (col0 + i % 8))), v99);
+  unsigned char* const v107 = p4 + 180224;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16((unsigned short*)(smem + 49152 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p4 + (((v100 + (row0 + i / 8 % 4 * 16)) * 1408) + (v90 + (col0 + i % 8))), v99);
+    copy_async_16(shared + 49152 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v107 + (((v77 + (row0 + i / 8 % 4 * 16)) * 1408) + (v84 + (col0 + i % 8))), v99);
   commit_group();
   float v14[32];
 #pragma unroll
@@ -86,38 +89,39 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm_mm_silu_mul(long lo
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v15[i] = 0.0f;
+  int v111 = 0;
+  int v113 = 2;
   for (long long v13 = 0; v13 < 2048; v13 += 64) {
-    const long long v111 = (v13 - 0) / 64;
-    const long long v112 = v111 % 3;
     wait_group_1();
-    const long long v116 = v13 + 128;
-    const long long v118 = (v111 + 2) % 3;
-    const bool v119 = v116 < 2048;
-    const int v121 = (int)v7;
-    const int v125 = (int)v116;
+    const long long v117 = v13 + 128;
+    const bool v118 = v117 < 2048;
+    unsigned char* const v121 = p2 + (v117 * 2);
+    const int v122 = (int)v7;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16((unsigned short*)(smem + 0 + (int)v118 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p2 + (((v121 + (row0 + i / 8 % 4 * 16)) * 2048) + (v125 + (col0 + i % 8))), v119 && ((v121 + (row0 + i / 8 % 4 * 16)) < p1));
-    const int v136 = (int)v9;
+      copy_async_16(shared + 0 + (int)v113 * 8192 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v121 + (((v73 + (row0 + i / 8 % 4 * 16)) * 2048) + (v77 + (col0 + i % 8))), v118 && ((v122 + (row0 + i / 8 % 4 * 16)) < p1));
+    const long long v130 = (v117 * 1408) * 2;
+    unsigned char* const v131 = p3 + v130;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16((unsigned short*)(smem + 24576 + (int)v118 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p3 + (((v125 + (row0 + i / 8 % 4 * 16)) * 1408) + (v136 + (col0 + i % 8))), v119);
+      copy_async_16(shared + 24576 + (int)v113 * 8192 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v131 + (((v77 + (row0 + i / 8 % 4 * 16)) * 1408) + (v84 + (col0 + i % 8))), v118);
+    unsigned char* const v134 = p4 + v130;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16((unsigned short*)(smem + 49152 + (int)v118 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), (const unsigned short*)p4 + (((v125 + (row0 + i / 8 % 4 * 16)) * 1408) + (v136 + (col0 + i % 8))), v119);
+      copy_async_16(shared + 49152 + (int)v113 * 8192 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v134 + (((v77 + (row0 + i / 8 % 4 * 16)) * 1408) + (v84 + (col0 + i % 8))), v118);
     commit_group();
     {
-      const unsigned short* const a = (unsigned short*)(smem + 0 + (int)v112 * 8192);
-      const unsigned short* const b = (unsigned short*)(smem + 24576 + (int)v112 * 8192);
+      const unsigned a = shared + 0 + (int)v111 * 8192;
+      const unsigned b = shared + 24576 + (int)v111 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[4][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 16)) + m % 2 * 1024));
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
 #pragma unroll
         for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 16)) + k % 4 * 1024));
+          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
@@ -126,17 +130,17 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm_mm_silu_mul(long lo
       }
     }
     {
-      const unsigned short* const a = (unsigned short*)(smem + 0 + (int)v112 * 8192);
-      const unsigned short* const b = (unsigned short*)(smem + 49152 + (int)v112 * 8192);
+      const unsigned a = shared + 0 + (int)v111 * 8192;
+      const unsigned b = shared + 49152 + (int)v111 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[4][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 16)) + m % 2 * 1024));
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
 #pragma unroll
         for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 16)) + k % 4 * 1024));
+          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
@@ -144,6 +148,12 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm_mm_silu_mul(long lo
         }
       }
     }
+    const int v140 = v111 + 1;
+    const int v144 = (v140 < 3) ? v140 : 0;
+    const int v145 = v113 + 1;
+    const int v147 = (v145 < 3) ? v145 : 0;
+    v111 = v144;
+    v113 = v147;
   }
   const int v44 = (int)v7;
   int v46[4];

@@ -51,13 +51,13 @@ __device__ __forceinline__ void wait_group_1() {
   asm volatile("cp.async.wait_group 1;" ::: "memory");
   __syncthreads();
 }
-__device__ __forceinline__ void ldmatrix(unsigned* r, const void* p) {
+__device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }
-__device__ __forceinline__ void ldmatrix_trans(unsigned* r, const void* p) {
+__device__ __forceinline__ void ldmatrix_trans(unsigned* r, unsigned from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }
 __device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const unsigned* b) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -67,6 +67,7 @@ __device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5, unsigned char* __restrict__ p6) {
+  const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 8 % 4 + warp % 4 * 4;
@@ -74,109 +75,108 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long
   const int col1 = lane % 4 * 2 + warp % 2 * 32;
   const int row2 = lane / 4 % 8 + warp / 2 % 2 * 32;
   const int at3 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
-  const int at4 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8)) + lane % 16 * 64 + warp / 2 % 2 * 2048;
-  const int at5 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8) ^ (warp % 2 * 32)) + lane % 16 * 64;
+  const int at4 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 2 * 4096;
+  const int at5 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 64)) + lane % 16 * 128;
   const int v1 = (int)(long long)blockIdx.x;
   const int v3 = (int)p0;
   const int v7 = (v1 % v3) * 64;
   const int v9 = (v1 / v3) * 64;
-  const int v71 = (int)v7;
-  const int v75 = (int)0;
-  float v83[32];
+  const int v70 = (int)v7;
+  const int v74 = (int)0;
+  float v82[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v83 + i, (const unsigned short*)p2 + (((v71 + (row0 + i / 8 % 4 * 16)) * 64) + (v75 + (col0 + i % 8))), (((v71 + (row0 + i / 8 % 4 * 16)) < p1) && ((v75 + (col0 + i % 8)) < 64)));
+    load_bf16_8(v82 + i, (const unsigned short*)p2 + (((v70 + (row0 + i / 8 % 4 * 16)) * 64) + (v74 + (col0 + i % 8))), (((v70 + (row0 + i / 8 % 4 * 16)) < p1) && ((v74 + (col0 + i % 8)) < 64)));
+  float v84[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v84 + i, (const unsigned short*)p3 + (v74 + (col0 + i % 8)), (((v70 + (row0 + i / 8 % 4 * 16)) < p1) && ((v74 + (col0 + i % 8)) < 64)));
   float v85[32];
 #pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v85 + i, (const unsigned short*)p3 + (v75 + (col0 + i % 8)), (((v71 + (row0 + i / 8 % 4 * 16)) < p1) && ((v75 + (col0 + i % 8)) < 64)));
-  float v86[32];
-#pragma unroll
   for (int i = 0; i < 32; ++i)
-    v86[i] = v83[i] * v85[i];
+    v85[i] = v82[i] * v84[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0) + (at3 + i % 8 + i / 8 % 4 * 1024), v86 + i, true);
-  const int v93 = (int)v9;
-  float v99[32];
+    store_bf16_8((unsigned short*)(smem + 0) + (at3 + i % 8 + i / 8 % 4 * 1024), v85 + i, true);
+  const int v92 = (int)v9;
+  float v98[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 4)
-    load_f32_4(v99 + i, (const float*)p4 + (((v75 + (row0 + i / 8 % 4 * 16)) * 128) + (v93 + (col0 + i % 8))), (((v75 + (row0 + i / 8 % 4 * 16)) < 64) && ((v93 + (col0 + i % 8)) < 128)));
+    load_f32_4(v98 + i, (const float*)p4 + (((v74 + (row0 + i / 8 % 4 * 16)) * 128) + (v92 + (col0 + i % 8))), (((v74 + (row0 + i / 8 % 4 * 16)) < 64) && ((v92 + (col0 + i % 8)) < 128)));
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 24576) + (at3 + i % 8 + i / 8 % 4 * 1024), v99 + i, true);
+    store_bf16_8((unsigned short*)(smem + 24576) + (at3 + i % 8 + i / 8 % 4 * 1024), v98 + i, true);
   commit_group();
-  const int v106 = (int)64;
+  const int v105 = (int)64;
+  float v110[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v110 + i, (const unsigned short*)p2 + (((v70 + (row0 + i / 8 % 4 * 16)) * 64) + (v105 + (col0 + i % 8))), (((v70 + (row0 + i / 8 % 4 * 16)) < p1) && ((v105 + (col0 + i % 8)) < 64)));
   float v111[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v111 + i, (const unsigned short*)p2 + (((v71 + (row0 + i / 8 % 4 * 16)) * 64) + (v106 + (col0 + i % 8))), (((v71 + (row0 + i / 8 % 4 * 16)) < p1) && ((v106 + (col0 + i % 8)) < 64)));
+    load_bf16_8(v111 + i, (const unsigned short*)p3 + (v105 + (col0 + i % 8)), (((v70 + (row0 + i / 8 % 4 * 16)) < p1) && ((v105 + (col0 + i % 8)) < 64)));
   float v112[32];
 #pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v112 + i, (const unsigned short*)p3 + (v106 + (col0 + i % 8)), (((v71 + (row0 + i / 8 % 4 * 16)) < p1) && ((v106 + (col0 + i % 8)) < 64)));
-  float v113[32];
-#pragma unroll
   for (int i = 0; i < 32; ++i)
-    v113[i] = v111[i] * v112[i];
+    v112[i] = v110[i] * v111[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v113 + i, true);
-  float v121[32];
+    store_bf16_8((unsigned short*)(smem + 0 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v112 + i, true);
+  float v120[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 4)
-    load_f32_4(v121 + i, (const float*)p4 + (((v106 + (row0 + i / 8 % 4 * 16)) * 128) + (v93 + (col0 + i % 8))), (((v106 + (row0 + i / 8 % 4 * 16)) < 64) && ((v93 + (col0 + i % 8)) < 128)));
+    load_f32_4(v120 + i, (const float*)p4 + (((v105 + (row0 + i / 8 % 4 * 16)) * 128) + (v92 + (col0 + i % 8))), (((v105 + (row0 + i / 8 % 4 * 16)) < 64) && ((v92 + (col0 + i % 8)) < 128)));
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 24576 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v121 + i, true);
+    store_bf16_8((unsigned short*)(smem + 24576 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v120 + i, true);
   commit_group();
   float v12[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     v12[i] = 0.0f;
+  int v125 = 0;
+  int v127 = 2;
   for (long long v11 = 0; v11 < 64; v11 += 64) {
-    const long long v126 = (v11 - 0) / 64;
-    const long long v127 = v126 % 3;
     wait_group_1();
-    const long long v133 = (v126 + 2) % 3;
-    const int v136 = (int)v7;
-    const int v140 = (int)(v11 + 128);
+    const int v134 = (int)v7;
+    const int v138 = (int)(v11 + 128);
+    float v146[32];
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      load_bf16_8(v146 + i, (const unsigned short*)p2 + (((v134 + (row0 + i / 8 % 4 * 16)) * 64) + (v138 + (col0 + i % 8))), (((v134 + (row0 + i / 8 % 4 * 16)) < p1) && ((v138 + (col0 + i % 8)) < 64)));
     float v148[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v148 + i, (const unsigned short*)p2 + (((v136 + (row0 + i / 8 % 4 * 16)) * 64) + (v140 + (col0 + i % 8))), (((v136 + (row0 + i / 8 % 4 * 16)) < p1) && ((v140 + (col0 + i % 8)) < 64)));
-    float v150[32];
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v150 + i, (const unsigned short*)p3 + (v140 + (col0 + i % 8)), (((v136 + (row0 + i / 8 % 4 * 16)) < p1) && ((v140 + (col0 + i % 8)) < 64)));
-    float v151[32];
+      load_bf16_8(v148 + i, (const unsigned short*)p3 + (v138 + (col0 + i % 8)), (((v134 + (row0 + i / 8 % 4 * 16)) < p1) && ((v138 + (col0 + i % 8)) < 64)));
+    float v149[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v151[i] = v148[i] * v150[i];
+      v149[i] = v146[i] * v148[i];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      store_bf16_8((unsigned short*)(smem + 0 + (int)v133 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v151 + i, true);
-    const int v157 = (int)v9;
-    float v163[32];
+      store_bf16_8((unsigned short*)(smem + 0 + (int)v127 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v149 + i, true);
+    const int v155 = (int)v9;
+    float v161[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 4)
-      load_f32_4(v163 + i, (const float*)p4 + (((v140 + (row0 + i / 8 % 4 * 16)) * 128) + (v157 + (col0 + i % 8))), (((v140 + (row0 + i / 8 % 4 * 16)) < 64) && ((v157 + (col0 + i % 8)) < 128)));
+      load_f32_4(v161 + i, (const float*)p4 + (((v138 + (row0 + i / 8 % 4 * 16)) * 128) + (v155 + (col0 + i % 8))), (((v138 + (row0 + i / 8 % 4 * 16)) < 64) && ((v155 + (col0 + i % 8)) < 128)));
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      store_bf16_8((unsigned short*)(smem + 24576 + (int)v133 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v163 + i, true);
+      store_bf16_8((unsigned short*)(smem + 24576 + (int)v127 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v161 + i, true);
     commit_group();
     {
-      const unsigned short* const a = (unsigned short*)(smem + 0 + (int)v127 * 8192);
-      const unsigned short* const b = (unsigned short*)(smem + 24576 + (int)v127 * 8192);
+      const unsigned a = shared + 0 + (int)v125 * 8192;
+      const unsigned b = shared + 24576 + (int)v125 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[4][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 16)) + m % 2 * 1024));
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
 #pragma unroll
         for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 16)) + k % 4 * 1024));
+          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
@@ -184,6 +184,12 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long
         }
       }
     }
+    const int v167 = v125 + 1;
+    const int v171 = (v167 < 3) ? v167 : 0;
+    const int v172 = v127 + 1;
+    const int v174 = (v172 < 3) ? v172 : 0;
+    v125 = v171;
+    v127 = v174;
   }
   const int v47 = (int)v7;
   int v49[4];

@@ -30,9 +30,9 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
 }
 __device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // 16 bytes from global to shared memory; zeros when not ok.
-__device__ __forceinline__ void copy_async_16(void* to, const void* from, bool ok) {
+__device__ __forceinline__ void copy_async_16(unsigned to, const void* from, bool ok) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :: "r"(shared_address(to)), "l"(from), "r"(ok ? 16 : 0) : "memory");
+               :: "r"(to), "l"(from), "r"(ok ? 16 : 0) : "memory");
 }
 __device__ __forceinline__ void wait_group_0() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
@@ -42,13 +42,13 @@ __device__ __forceinline__ void wait_group_1() {
   asm volatile("cp.async.wait_group 1;" ::: "memory");
   __syncthreads();
 }
-__device__ __forceinline__ void ldmatrix(unsigned* r, const void* p) {
+__device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }
-__device__ __forceinline__ void ldmatrix_trans(unsigned* r, const void* p) {
+__device__ __forceinline__ void ldmatrix_trans(unsigned* r, unsigned from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(p)) : "memory");
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }
 __device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const unsigned* b) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -189,15 +189,16 @@ __device__ __forceinline__ bool wait_slots(const Comm& c, const Peers& peers, in
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatter_tensor_add_rms_norm(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, unsigned char* p11, unsigned char* p12, unsigned char* p13, long long p14, unsigned char* p15, unsigned char* p16, unsigned char* p17, unsigned char* p18) {
+  const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 8 % 4 + warp % 8 * 4;
   const int col0 = lane % 8 * 8;
   const int row2 = lane / 8 % 4 + warp % 8 * 4;
   const int col3 = lane % 32 * 8 + warp % 8 * 256;
-  const int at5 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 8 * 256;
-  const int at6 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8)) + lane % 16 * 64 + warp / 4 % 2 * 2048;
-  const int at7 = ((lane % 8 * 8) ^ (lane / 16 % 2 * 8) ^ (warp % 4 * 16)) + lane % 16 * 64;
+  const int at5 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
+  const int at6 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 4 % 2 * 4096;
+  const int at7 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + lane % 16 * 128;
   const int at8 = ((lane % 4 * 2) ^ (lane / 4 % 8 * 4) ^ (warp % 4 * 16)) + lane / 4 % 8 * 64 + warp / 4 % 2 * 2048;
   const int at9 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 4) ^ (warp % 2 * 16)) + warp % 8 * 256;
   const int at10 = warp % 8;
@@ -211,65 +212,63 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
     const int v27 = (int)p10;
     const int v30 = (v18 % v27) * 64;
     const int v33 = (v18 / v27) * 64;
-    const long long v34 = v22 * p9;
     unsigned char* const v36 = peers.base[v22] + p8;
     unsigned char* const v39 = v36 + (((long long)rank * (p9 * 2048)) * 2);
     wait_group_0();
-    const bool v175 = 0 < 1024;
-    const int v177 = (int)v34;
-    const int v178 = (int)v30;
-    const int v183 = (int)0;
+    const int v175 = (int)(v22 * p9);
+    const int v176 = (int)v30;
+    const int v181 = (int)0;
+    const int v188 = (int)v33;
+    const bool v191 = 0 < 1024;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16((unsigned short*)(smem + 0) + (at5 + i % 8 + i / 8 % 2 * 2048), (const unsigned short*)p11 + (((v177 + (v178 + (row0 + i / 8 % 2 * 32))) * 1024) + (v183 + (col0 + i % 8))), v175 && ((v178 + (row0 + i / 8 % 2 * 32)) < p9));
-    const int v192 = (int)v33;
+      copy_async_16(shared + 0 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p11 + (((v175 + (v176 + (row0 + i / 8 % 2 * 32))) * 1024) + (v181 + (col0 + i % 8))), v191 && ((v176 + (row0 + i / 8 % 2 * 32)) < p9));
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16((unsigned short*)(smem + 24576) + (at5 + i % 8 + i / 8 % 2 * 2048), (const unsigned short*)p12 + (((v183 + (row0 + i / 8 % 2 * 32)) * 2048) + (v192 + (col0 + i % 8))), v175);
+      copy_async_16(shared + 24576 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p12 + (((v181 + (row0 + i / 8 % 2 * 32)) * 2048) + (v188 + (col0 + i % 8))), v191);
     commit_group();
-    const bool v199 = 64 < 1024;
-    const int v200 = (int)64;
+    const bool v200 = 64 < 1024;
+    unsigned char* const v202 = p11 + 128;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16((unsigned short*)(smem + 0 + (int)1 * 8192) + (at5 + i % 8 + i / 8 % 2 * 2048), (const unsigned short*)p11 + (((v177 + (v178 + (row0 + i / 8 % 2 * 32))) * 1024) + (v200 + (col0 + i % 8))), v199 && ((v178 + (row0 + i / 8 % 2 * 32)) < p9));
+      copy_async_16(shared + 0 + (int)1 * 8192 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v202 + (((v175 + (v176 + (row0 + i / 8 % 2 * 32))) * 1024) + (v181 + (col0 + i % 8))), v200 && ((v176 + (row0 + i / 8 % 2 * 32)) < p9));
+    unsigned char* const v206 = p12 + 262144;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16((unsigned short*)(smem + 24576 + (int)1 * 8192) + (at5 + i % 8 + i / 8 % 2 * 2048), (const unsigned short*)p12 + (((v200 + (row0 + i / 8 % 2 * 32)) * 2048) + (v192 + (col0 + i % 8))), v199);
+      copy_async_16(shared + 24576 + (int)1 * 8192 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v206 + (((v181 + (row0 + i / 8 % 2 * 32)) * 2048) + (v188 + (col0 + i % 8))), v200);
     commit_group();
     float v43[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
       v43[i] = 0.0f;
+    int v210 = 0;
+    int v212 = 2;
     for (long long v42 = 0; v42 < 1024; v42 += 64) {
-      const long long v210 = (v42 - 0) / 64;
-      const long long v211 = v210 % 3;
       wait_group_1();
-      const long long v215 = v42 + 128;
-      const long long v217 = (v210 + 2) % 3;
-      const bool v218 = v215 < 1024;
-      const int v220 = (int)v34;
+      const long long v216 = v42 + 128;
+      const bool v217 = v216 < 1024;
+      unsigned char* const v220 = p11 + (v216 * 2);
       const int v221 = (int)v30;
-      const int v226 = (int)v215;
 #pragma unroll
       for (int i = 0; i < 16; i += 8)
-        copy_async_16((unsigned short*)(smem + 0 + (int)v217 * 8192) + (at5 + i % 8 + i / 8 % 2 * 2048), (const unsigned short*)p11 + (((v220 + (v221 + (row0 + i / 8 % 2 * 32))) * 1024) + (v226 + (col0 + i % 8))), v218 && ((v221 + (row0 + i / 8 % 2 * 32)) < p9));
-      const int v235 = (int)v33;
+        copy_async_16(shared + 0 + (int)v212 * 8192 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v220 + (((v175 + (v176 + (row0 + i / 8 % 2 * 32))) * 1024) + (v181 + (col0 + i % 8))), v217 && ((v221 + (row0 + i / 8 % 2 * 32)) < p9));
+      unsigned char* const v229 = p12 + ((v216 * 2048) * 2);
 #pragma unroll
       for (int i = 0; i < 16; i += 8)
-        copy_async_16((unsigned short*)(smem + 24576 + (int)v217 * 8192) + (at5 + i % 8 + i / 8 % 2 * 2048), (const unsigned short*)p12 + (((v226 + (row0 + i / 8 % 2 * 32)) * 2048) + (v235 + (col0 + i % 8))), v218);
+        copy_async_16(shared + 24576 + (int)v212 * 8192 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v229 + (((v181 + (row0 + i / 8 % 2 * 32)) * 2048) + (v188 + (col0 + i % 8))), v217);
       commit_group();
       {
-        const unsigned short* const a = (unsigned short*)(smem + 0 + (int)v211 * 8192);
-        const unsigned short* const b = (unsigned short*)(smem + 24576 + (int)v211 * 8192);
+        const unsigned a = shared + 0 + (int)v210 * 8192;
+        const unsigned b = shared + 24576 + (int)v210 * 8192;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           unsigned fa[2][4], fb[2][2];
 #pragma unroll
           for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 16)) + m % 2 * 1024));
+            ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
 #pragma unroll
           for (int n = 0; n < 2; n += 2)
-            ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
+            ldmatrix_trans(fb[n], b + (at7 + k % 4 * 2048));
 #pragma unroll
           for (int m = 0; m < 2; ++m) {
 #pragma unroll
@@ -277,6 +276,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
           }
         }
       }
+      const int v234 = v210 + 1;
+      const int v238 = (v234 < 3) ? v234 : 0;
+      const int v239 = v212 + 1;
+      const int v241 = (v239 < 3) ? v239 : 0;
+      v210 = v238;
+      v212 = v241;
     }
     const int v67 = (int)v30;
     int v69[2];
