@@ -91,6 +91,9 @@ BRAID_API braid_status braid_save(braid_executable executable, const char* direc
 /* Refuses what another version of braid wrote, and what is for another GPU or number of ranks. */
 BRAID_API braid_status braid_load(braid_world world, const char* directory,
                                   braid_executable* executable);
+/* The same program once more, to run beside it in another thread: nothing is compiled again, and
+ * parameters are there once. What else is bound is to be bound anew. */
+BRAID_API braid_status braid_another(braid_executable executable, braid_executable* another);
 /* Waits for its runs. */
 BRAID_API braid_status braid_executable_destroy(braid_executable executable);
 

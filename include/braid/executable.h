@@ -60,7 +60,8 @@ struct StepTime {
 };
 
 /// A graph compiled for a world, which lives as long as it. Not thread safe; runs of one executable
-/// are in order. Threads may use different executables of one world at the same time.
+/// are in order. Threads may use different executables of one world at the same time, those of one
+/// program included (another()).
 class BRAID_API Executable {
  public:
   /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the
@@ -77,6 +78,12 @@ class BRAID_API Executable {
                                                   const PassConfig& passes = {});
   /// What compile() ends with: of a plan and the code of its kernels, wherever they were made.
   Executable(const World& world, Program program, ProgramCode code);
+  /// The same program once more, to run beside this one in another thread: nothing is compiled or
+  /// loaded again. Arenas, flags and streams are its own. Parameters lie where those of this one
+  /// do, in the caller's memory or in the one arena of both, so that weights are there once; what
+  /// else is bound is not. Worlds that meet call it in the same order, as compile(). Not while
+  /// another thread uses this one.
+  Executable another();
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
@@ -164,6 +171,7 @@ class BRAID_API Executable {
 
  private:
   struct Impl;
+  explicit Executable(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -331,6 +331,13 @@ braid_status braid_load(braid_world world, const char* directory, braid_executab
     add_executable(*in, braid::Executable::load(path, *in), executable);
   });
 }
+braid_status braid_another(braid_executable executable, braid_executable* another) {
+  return call([&] {
+    *given(another, "another") = nullptr;
+    const auto of = tables().executables.get(executable);
+    add_executable(of->world, of->executable.another(), another);
+  });
+}
 braid_status braid_executable_destroy(braid_executable executable) {
   return destroy(tables().executables, executable);
 }

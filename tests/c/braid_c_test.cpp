@@ -198,6 +198,25 @@ TEST_F(C, EventsOrderStreamsAndCaptures) {
   for (braid_stream stream : streams) good(braid_stream_destroy(stream));
 }
 
+TEST_F(C, AnotherExecutableOfAProgramIsItsOwn) {
+  braid_executable another = nullptr;
+  EXPECT_THAT(bad(braid_another(nullptr, &another)), HasSubstr("executable: the handle is null"));
+  EXPECT_THAT(bad(braid_another(executable_, nullptr)), HasSubstr("another: is null"));
+  good(braid_another(executable_, &another));
+  const braid_plan plan = prepare(4);
+  EXPECT_THAT(bad(braid_run(another, plan, nullptr, 0)), HasSubstr("not one of this executable's"));
+  good(braid_executable_destroy(executable_));
+  executable_ = another;
+  alignas(16) Values values{};
+  values.fill(2);
+  const braid_tensor x = tensor(values.data());
+  const braid_plan own = prepare(4);
+  for (int rank = 0; rank < kRanks; ++rank) good(braid_set_input(another, rank, "x", &x));
+  good(braid_run(another, own, nullptr, 0));
+  good(braid_get_output(another, 1, "y", values.data(), sizeof values));
+  EXPECT_EQ(values[9], 4);
+}
+
 TEST_F(C, HandlesAreCheckedAndKeepWhatTheyNeed) {
   EXPECT_THAT(bad(braid_synchronize(nullptr)), HasSubstr("executable: the handle is null"));
   EXPECT_THAT(bad(braid_world_destroy(reinterpret_cast<braid_world>(this))), HasSubstr("nothing"));

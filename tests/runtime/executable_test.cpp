@@ -277,6 +277,21 @@ TEST_F(ExecutableTest, RunsOfTwoThreadsAreEnqueuedOneAfterTheOther) {
   }
 }
 
+TEST_F(ExecutableTest, AnotherOneLoadsNothing) {
+  World world = open_world();
+  Executable executable = Executable::compile(small_graph(), world);
+  const int modules = fake().modules;
+  const std::uint64_t taken = world.metrics().kernels_from_cache + world.metrics().kernels_compiled;
+  Executable other = executable.another();
+  EXPECT_EQ(fake().modules, modules);
+  EXPECT_EQ(world.metrics().kernels_from_cache + world.metrics().kernels_compiled, taken);
+  EXPECT_EQ(other.program_hash(), executable.program_hash());
+  other.prepare({{"T", 8}});
+  other.run();
+  other.synchronize();
+  EXPECT_EQ(fake().launches, 2);
+}
+
 TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   World world = open_world();
   Executable executable = Executable::compile(small_graph(), world, {.all_reduce = "one_shot"});

@@ -99,6 +99,28 @@ TEST_F(Worlds, OfOneRankEachRunACollectiveTogether) {
   EXPECT_THAT(errors, ElementsAre("", ""));
 }
 
+TEST_F(Worlds, MakeAnotherExecutableTogether) {
+  const Graph graph = small_graph();
+  const Bindings bindings{{"T", 3}};
+  const RankTensors inputs = random_inputs(graph, bindings, 7);
+  const RankTensors expected = evaluate(graph, inputs, bindings);
+  const auto errors = on_both([&](std::size_t rank) {
+    const int own = static_cast<int>(rank);
+    Executable first = Executable::compile(graph, worlds_[rank]);
+    Executable other = first.another();
+    first.prepare(bindings);
+    first.set_input(own, "g", inputs[rank][1]);
+    other.prepare(bindings);
+    for (Executable* executable : {&other, &first, &other}) {
+      executable->set_input(own, "x", inputs[rank][0]);
+      executable->run();
+      EXPECT_LT(relative_error(executable->output(own, "y"), expected[rank][0]), 1e-3);
+    }
+    ends_[rank]->barrier();  // the other rank still reads
+  });
+  EXPECT_THAT(errors, ElementsAre("", ""));
+}
+
 // Each has multicast addresses of its own, for memory of both; devices of their own share files.
 TEST_F(Worlds, ReduceOnTheLinksOfOneDeviceOrTwo) {
   const Graph graph = small_graph();

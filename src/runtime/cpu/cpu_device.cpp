@@ -132,9 +132,9 @@ class CpuFunction final : public Function {
     auto op = std::make_unique<LaunchOp>();
     Launch& launch = op->launch;
     launch.aligned = block.x % 32 == 0;
-    const Kernel*& kernel = kernels_[launch.aligned ? 1 : 0];
-    if (kernel == nullptr) kernel = &code_->kernel(entry_, launch.aligned);
-    launch.kernel = *kernel;
+    std::atomic<const Kernel*>& kernel = kernels_[launch.aligned ? 1 : 0];
+    if (kernel.load() == nullptr) kernel = &code_->kernel(entry_, launch.aligned);
+    launch.kernel = *kernel.load();
     launch.grid = config.grid;
     launch.block = block;
     launch.cluster = cluster_of(config);
@@ -247,7 +247,7 @@ class CpuFunction final : public Function {
   std::shared_ptr<Code> code_;
   std::size_t entry_;
   std::uint32_t max_shared_ = 0;
-  const Kernel* kernels_[2] = {nullptr, nullptr};
+  std::atomic<const Kernel*> kernels_[2] = {nullptr, nullptr};  ///< several threads launch it
 };
 
 class CpuModule final : public Module {

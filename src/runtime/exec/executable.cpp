@@ -114,31 +114,33 @@ std::vector<ArenaReport> Executable::memory_estimate(const Graph& graph, const W
 }
 
 void Executable::save(const std::string& directory) const {
-  (void)write_artifact(impl_->program, impl_->code, directory);
+  (void)write_artifact(impl_->program, impl_->loaded->code(), directory);
 }
 
 Executable::Executable(const World& world, Program program, ProgramCode code) {
   World::Impl& w = *world.impl_;
-  std::vector<RankCard> cards;
   w.take_part([&] {
     check_fits(program, *w.device);
     w.tallies.add(code);
-    impl_ = std::make_unique<Impl>(world.impl_, std::move(program), std::move(code));
-    cards = impl_->cards();
+    impl_ = std::make_unique<Impl>(
+        world.impl_, std::make_shared<const LoadedProgram>(*w.device, w.ranks(), std::move(program),
+                                                           std::move(code)));
   });
-  const std::lock_guard lock(w.meeting);
-  const std::vector<RankCard> all = exchange_cards(*w.rendezvous, cards);
-  w.take_part([&] { impl_->connect(all); });
-  for (RankCard& card : cards) card.arenas.clear();
-  for (RankCard& card : cards) card.communicators.clear();
-  if (impl_->heap.has_multicasts()) {
-    (void)exchange_cards(*w.rendezvous, cards);  // nobody binds memory before all take part
-    w.take_part([&] { impl_->heap.bind(); });
-  }
-  (void)exchange_cards(*w.rendezvous, cards);  // nobody runs before all can
-  if (impl_->communicators.empty()) return;
-  w.take_part([&] { impl_->communicate(all); });
-  (void)exchange_cards(*w.rendezvous, cards);
+  impl_->meet();
+}
+
+Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Executable Executable::another() {
+  std::unique_ptr<Impl> made;
+  impl_->world->take_part([&] {
+    made = std::make_unique<Impl>(impl_->world, impl_->loaded);
+    for (std::size_t local = 0; local < made->ranks.size(); ++local) {
+      made->ranks[local]->share_parameters(*impl_->ranks[local]);
+    }
+  });
+  made->meet();
+  return Executable(std::move(made));
 }
 
 Executable::Executable(Executable&&) noexcept = default;
@@ -263,7 +265,7 @@ HostTensor Executable::output(int rank, std::string_view name) {
 
 std::vector<KernelReport> Executable::kernels() const {
   const auto& current = impl_->current;
-  return kernel_reports(impl_->program, impl_->code,
+  return kernel_reports(impl_->program, impl_->loaded->code(),
                         current == nullptr ? nullptr : &current->bindings);
 }
 

@@ -32,17 +32,17 @@ void synchronize_all(std::span<const std::unique_ptr<RankContext>> ranks) {
 
 }  // namespace
 
-Executable::Impl::Impl(std::shared_ptr<World::Impl> world_impl, Program plan_of_it,
-                       ProgramCode code_of_it)
+Executable::Impl::Impl(std::shared_ptr<World::Impl> world_impl,
+                       std::shared_ptr<const LoadedProgram> loaded_program)
     : world(std::move(world_impl)),
-      program(std::move(plan_of_it)),
-      code(std::move(code_of_it)),
+      loaded(std::move(loaded_program)),
+      program(loaded->program()),
       heap(program, *world->device, world->ranks()),
       communicators(program, *world->device, world->ranks(), world->nccl_communicators,
                     world->timeout_ns) {
   for (std::size_t local = 0; local < world->ranks().size(); ++local) {
-    ranks.push_back(std::make_unique<RankContext>(*world->device, world->allocator, program, code,
-                                                  heap, local, world->ranks()[local]));
+    ranks.push_back(std::make_unique<RankContext>(*world->device, world->allocator, *loaded, heap,
+                                                  local, world->ranks()[local]));
     for (const auto& stream : ranks.back()->streams()) own.push_back(stream.get());
     for (const auto& event : ranks.back()->events()) events.push_back(event.get());
   }
@@ -57,6 +57,25 @@ Executable::Impl::~Impl() {
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
   }
   if (on_loss) world->losses->remove(*on_loss);
+}
+
+void Executable::Impl::meet() {
+  std::vector<RankCard> own_cards;
+  world->take_part([&] { own_cards = cards(); });
+  const std::lock_guard lock(world->meeting);
+  Rendezvous& rendezvous = *world->rendezvous;
+  const std::vector<RankCard> all = exchange_cards(rendezvous, own_cards);
+  world->take_part([&] { connect(all); });
+  for (RankCard& card : own_cards) card.arenas.clear();
+  for (RankCard& card : own_cards) card.communicators.clear();
+  if (heap.has_multicasts()) {
+    (void)exchange_cards(rendezvous, own_cards);  // nobody binds memory before all take part
+    world->take_part([&] { heap.bind(); });
+  }
+  (void)exchange_cards(rendezvous, own_cards);  // nobody runs before all can
+  if (communicators.empty()) return;
+  world->take_part([&] { communicate(all); });
+  (void)exchange_cards(rendezvous, own_cards);
 }
 
 std::vector<RankCard> Executable::Impl::cards() {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "braid/executable.h"
-#include "runtime/compile/compile_program.h"
 #include "runtime/exec/communicators.h"
 #include "runtime/exec/launch_plan.h"
+#include "runtime/exec/loaded_program.h"
 #include "runtime/exec/rank_context.h"
 #include "runtime/exec/rendezvous.h"
 #include "runtime/exec/symmetric_heap.h"
@@ -27,11 +27,15 @@ struct Executable::Plan::Impl {
 
 /// A program on the ranks that live here: what it owns, and the state of its runs.
 struct Executable::Impl {
-  Impl(std::shared_ptr<World::Impl> world_impl, Program plan_of_it, ProgramCode code_of_it);
+  /// To be followed by meet().
+  Impl(std::shared_ptr<World::Impl> world_impl,
+       std::shared_ptr<const LoadedProgram> loaded_program);
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl();
 
+  /// Finds the other ranks, all of which do the same.
+  void meet();
   /// What the other ranks must know of a rank that lives here.
   [[nodiscard]] std::vector<RankCard> cards();
   void connect(const std::vector<RankCard>& cards);
@@ -67,8 +71,8 @@ struct Executable::Impl {
 
   std::shared_ptr<World::Impl> world;
   std::shared_ptr<const char> token = std::make_shared<const char>();
-  Program program;
-  ProgramCode code;
+  std::shared_ptr<const LoadedProgram> loaded;
+  const Program& program;  ///< of it
   SymmetricHeap heap;
   Communicators communicators;
   std::vector<std::unique_ptr<RankContext>> ranks;  ///< that live here

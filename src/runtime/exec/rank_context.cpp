@@ -10,7 +10,6 @@
 namespace braid {
 namespace {
 
-constexpr std::uint32_t kSharedBytesWithoutOptIn = 48 << 10;
 constexpr std::uint64_t kArenaAlignment = 256;
 
 /// Memory of the caller's allocator.
@@ -56,32 +55,28 @@ class CallersMemory final : public Memory {
 
 }  // namespace
 
-RankContext::RankContext(Device& device, const Allocator& allocator, const Program& program,
-                         const ProgramCode& code, const SymmetricHeap& heap, std::size_t local,
-                         int rank)
+RankContext::RankContext(Device& device, const Allocator& allocator, const LoadedProgram& loaded,
+                         const SymmetricHeap& heap, std::size_t local, int rank)
     : device_(device),
       allocator_(allocator),
-      program_(program),
-      code_(code),
+      loaded_(loaded),
+      program_(loaded.program()),
       heap_(heap),
       local_(local),
       rank_(rank),
-      arenas_(program.arenas.size()),
-      bound_(program.buffers.size()) {
-  for (int s = 0; s < stream_count(program); ++s) {
+      arenas_(program_.arenas.size()),
+      bound_(program_.buffers.size()) {
+  for (int s = 0; s < stream_count(program_); ++s) {
     streams_.push_back(device.create_stream(rank));
   }
-  for (int e = 0; e < events_needed(program); ++e) events_.push_back(device.create_event(rank));
+  for (int e = 0; e < events_needed(program_); ++e) events_.push_back(device.create_event(rank));
   end_of_run_ = device.create_event(rank);
   record_ = device.allocate_host(rank, sizeof(protocol::Record));
   const MemoryPart part{record_->address(), sizeof(protocol::Record), "record"};
   device.name_parts(record_->address(), {&part, 1});
   allocate_marks();
-  for (const CompiledKernel& kernel : code.compiled) {
-    modules_.push_back(device.load(rank, kernel.image));
-  }
-  for (std::size_t a = 0; a < program.arenas.size(); ++a) {
-    if (program.arenas[a].kind == ArenaKind::kWorkspace) allocate(a);
+  for (std::size_t a = 0; a < program_.arenas.size(); ++a) {
+    if (program_.arenas[a].kind == ArenaKind::kWorkspace) allocate(a);
   }
 }
 
@@ -122,9 +117,11 @@ void RankContext::clear_marks() {
 void RankContext::allocate(std::size_t arena) {
   if (arenas_[arena] != nullptr || program_.arenas[arena].kind == ArenaKind::kSymmetric) return;
   const auto bytes = static_cast<std::size_t>(program_.arenas[arena].bytes);
-  arenas_[arena] = allocator_.allocate && bytes > 0
-                       ? std::make_unique<CallersMemory>(device_, allocator_, rank_, bytes)
-                       : device_.allocate(rank_, bytes);
+  if (allocator_.allocate && bytes > 0) {
+    arenas_[arena] = std::make_shared<CallersMemory>(device_, allocator_, rank_, bytes);
+  } else {
+    arenas_[arena] = device_.allocate(rank_, bytes);
+  }
   if (program_.arenas[arena].kind == ArenaKind::kState) {
     stream().fill(arenas_[arena]->address(), 0, bytes);
   }
@@ -134,6 +131,18 @@ void RankContext::check_bound(const Bindings& bindings) const {
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& buffer = program_.buffers[b];
     if (bound_[b]) check_bound_at(buffer.name, buffer.type, *bound_[b], bindings);
+  }
+}
+
+void RankContext::share_parameters(RankContext& other) {
+  for (const ProgramTensor& input : program_.inputs) {
+    if (input.kind != InputKind::kParameter) continue;
+    const auto buffer = static_cast<std::size_t>(input.buffer);
+    const auto arena = static_cast<std::size_t>(program_.buffers[buffer].arena);
+    bound_[buffer] = other.bound_[buffer];
+    if (bound_[buffer] || program_.arenas[arena].kind != ArenaKind::kParameters) continue;
+    other.allocate(arena);
+    arenas_[arena] = other.arenas_[arena];
   }
 }
 
@@ -167,13 +176,8 @@ RankPlaces RankContext::places() {
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
     places.buffer_addresses.push_back(address(b));
   }
-  for (std::size_t k = 0; k < program_.kernels.size(); ++k) {
-    const std::size_t source = code_.code_of[k];
-    Function& function = modules_[source]->function(code_.sources[source].entry);
-    const auto shared = static_cast<std::uint32_t>(program_.kernels[k].needs.shared_bytes);
-    if (shared > kSharedBytesWithoutOptIn) function.set_max_dynamic_shared(shared);
-    places.functions.push_back(&function);
-  }
+  const std::span<Function* const> functions = loaded_.functions(local_);
+  places.functions.assign(functions.begin(), functions.end());
   return places;
 }
 

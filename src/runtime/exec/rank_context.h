@@ -11,19 +11,19 @@
 #include "braid/device_tensor.h"
 #include "braid/world.h"
 #include "codegen/protocol.h"
-#include "runtime/compile/compile_program.h"
 #include "runtime/exec/launch_plan.h"
+#include "runtime/exec/loaded_program.h"
 #include "runtime/exec/symmetric_heap.h"
 
 namespace braid {
 
-/// What one rank of a program owns here: its record, its arenas but for the symmetric ones, its
-/// code and its streams, and the addresses that the caller bound.
+/// What one rank of an executable owns here: its record, its arenas but for the symmetric ones, its
+/// streams, and the addresses that the caller bound.
 class RankContext {
  public:
   /// `heap` holds the rank as number `local`. Parameters and io get memory in allocate_unbound().
-  RankContext(Device& device, const Allocator& allocator, const Program& program,
-              const ProgramCode& code, const SymmetricHeap& heap, std::size_t local, int rank);
+  RankContext(Device& device, const Allocator& allocator, const LoadedProgram& loaded,
+              const SymmetricHeap& heap, std::size_t local, int rank);
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Stream>>& streams() const { return streams_; }
@@ -36,6 +36,9 @@ class RankContext {
   void bind(std::size_t buffer, DeviceTensor tensor) { bound_[buffer] = std::move(tensor); }
   /// Throws kInvalidArgument where what the caller has bound does not hold it at these values.
   void check_bound(const Bindings& bindings) const;
+  /// Has the parameters of `other`, the same rank of another executable of the program: where the
+  /// caller bound them, or in its arena.
+  void share_parameters(RankContext& other);
   /// Memory for the arenas of which the caller has not bound all.
   void allocate_unbound();
   /// Where everything lies now. All arenas must be there.
@@ -66,18 +69,18 @@ class RankContext {
 
   Device& device_;
   const Allocator& allocator_;
-  const Program& program_;
-  const ProgramCode& code_;
+  const LoadedProgram& loaded_;
+  const Program& program_;  ///< of it
   const SymmetricHeap& heap_;
   std::size_t local_;
   int rank_;
-  // Destroyed in reverse: streams before modules before memory.
+  // Destroyed in reverse: streams before memory.
   std::unique_ptr<Memory> record_;  ///< a protocol::Record that the host sees
   std::unique_ptr<Memory> marks_;   ///< that the host sees; null where none are noted
   std::vector<std::span<protocol::Mark>> marks_of_;  ///< of each step
-  std::vector<std::unique_ptr<Memory>> arenas_;      ///< null until needed, and where symmetric
-  std::vector<std::unique_ptr<Module>> modules_;     ///< of each source
-  std::vector<std::optional<DeviceTensor>> bound_;   ///< the caller's, for each buffer
+  /// Null until needed, and where symmetric. Parameters may be shared.
+  std::vector<std::shared_ptr<Memory>> arenas_;
+  std::vector<std::optional<DeviceTensor>> bound_;  ///< the caller's, for each buffer
   std::unique_ptr<Event> end_of_run_;
   std::vector<std::unique_ptr<Event>> events_;    ///< as Lanes wants them
   std::vector<std::unique_ptr<Stream>> streams_;  ///< of the program, by number
