@@ -17,7 +17,7 @@ esac
 # LLVM's CMake files ask for zlib and zstd.
 kPackages=(
   g++ cmake ninja-build llvm-19-dev libboost-context-dev libfmt-dev nlohmann-json3-dev libcli11-dev
-  libxxhash-dev libdlpack-dev zlib1g-dev libzstd-dev python3 python3-venv
+  libxxhash-dev libsqlite3-dev libdlpack-dev zlib1g-dev libzstd-dev python3 python3-venv
 )
 kPythonPackages=()
 if [[ "$kLevel" != demo ]]; then

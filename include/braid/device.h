@@ -172,9 +172,11 @@ class BRAID_API Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual std::string_view kind() const = 0;    ///< "cpu" or "cuda"
   [[nodiscard]] virtual std::string description() const = 0;  ///< one line for people
-  [[nodiscard]] virtual std::string target() const = 0;       ///< e.g. "sm_80"
-  [[nodiscard]] virtual int world() const = 0;                ///< number of ranks
-  [[nodiscard]] virtual int ranks_per_device() const = 0;     ///< ranks that share one device
+  /// What the ranks' GPU is called by its vendor, "NVIDIA H200"; of another device its kind.
+  [[nodiscard]] virtual std::string name() const { return std::string(kind()); }
+  [[nodiscard]] virtual std::string target() const = 0;    ///< e.g. "sm_80"
+  [[nodiscard]] virtual int world() const = 0;             ///< number of ranks
+  [[nodiscard]] virtual int ranks_per_device() const = 0;  ///< ranks that share one device
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) = 0;
   /// Memory that the ranks of all worlds may reach: those of this device by its address, others by
   /// its Memory::export_handle. A device may take more than is asked for (2 MiB and more on a GPU).

@@ -85,6 +85,10 @@ struct WorldOptions {
   /// Of the arenas that ranks do not share and the caller does not bind. Empty: the device's own
   /// memory. A checked run on cpu needs that.
   Allocator allocator;
+  /// A file that tune() wrote: what Executable::compile makes takes the configurations of kernels
+  /// from there that were found for this device, target and NVRTC; a plan says what became of each
+  /// (`braid explain`). Ranks whose databases differ are refused where that changes the plan.
+  std::string tune_db;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
   /// Called before each kernel that is compiled or taken from the cache, and once when all are
   /// there (`done == total`). What it throws ends the compile, and leaves Executable::compile.

@@ -146,6 +146,12 @@ void add_bind(CLI::App& command, std::vector<std::string>* items) {
       ->allow_extra_args(false);
 }
 
+/// Adds --tune-db to a command.
+void add_tune_db(CLI::App& command, std::string* path) {
+  command.add_option("--tune-db", *path,
+                     "File of braid tune: kernels take the configurations that it found");
+}
+
 /// Adds --count to a command.
 void add_count(CLI::App& command, std::string* device) {
   command.add_flag("--count{A100}", *device,
@@ -193,6 +199,7 @@ void add_run(CLI::App& app, int* exit_code) {
                       "Directory for rank0.safetensors, ... (made if need be)");
   add_bind(*command, &options->bind);
   add_check_options(*command, &options->checks);
+  add_tune_db(*command, &options->tune_db);
   add_cache_dir(*command, &options->cache_dir);
   command->add_flag("--check", options->check,
                     "Compare with the reference evaluator; exit code 1 when it differs");
@@ -227,6 +234,7 @@ void add_compile(CLI::App& app, int* exit_code) {
   add_target_option(*command, &options->target);
   command->add_option("-o,--output", options->output, "Directory to write (made if need be)")
       ->required();
+  add_tune_db(*command, &options->tune_db);
   add_cache_dir(*command, &options->cache_dir);
   add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = compile(*options); });
@@ -269,6 +277,7 @@ void add_explain(CLI::App& app, int* exit_code) {
   add_graph_options(*command, &options->graph);
   add_pass_options(*command, &options->passes);
   add_target_option(*command, &options->target);
+  add_tune_db(*command, &options->tune_db);
   add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = explain(*options); });
 }
@@ -286,6 +295,35 @@ void add_report(CLI::App& app, int* exit_code) {
   add_bind(*command, &options->bind);
   add_cache_dir(*command, &options->cache_dir);
   command->callback([options, exit_code] { *exit_code = report(*options); });
+}
+
+void add_tune(CLI::App& app, int* exit_code) {
+  auto options = std::make_shared<TuneCommandOptions>();
+  CLI::App* command = app.add_subcommand(
+      "tune", "Look for quicker configurations of a graph's kernels, and keep them");
+  add_graph_options(*command, &options->graph);
+  add_pass_options(*command, &options->passes);
+  command->add_option("--device", options->device,
+                      "cuda times kernels on a GPU, cpu estimates their times on the target's "
+                      "device (default: cuda where there is a GPU, else cpu)");
+  add_target_option(*command, &options->target);
+  command->add_option("--budget", options->budget,
+                      "No trial begins later: 60s, 10m or 2h (default 60s)");
+  command->add_option("--db", options->database,
+                      "File for all that was tried, which --tune-db takes (default tune.db)");
+  command->add_flag("--resume", options->resume, "Do not try again what is there already");
+  command->add_flag("--exhaustive", options->exhaustive,
+                    "Try every candidate, not the most promising tenth");
+  command
+      ->add_option("--bind", options->bind,
+                   "Value of a symbol at which kernels are tried, T=8 (default: its largest)")
+      ->allow_extra_args(false);
+  command->add_option("--export", options->output, "File for the results as JSON");
+  add_cache_dir(*command, &options->cache_dir);
+  add_json(*command, &options->json);
+  command->callback([options, exit_code] { *exit_code = tune(*options); });
+  CLI::App* worker = app.add_subcommand(kTryKernels, "")->group("");
+  worker->callback([exit_code] { *exit_code = try_kernels(); });
 }
 
 void add_plan_buffers(CLI::App& app, int* exit_code) {
@@ -463,6 +501,7 @@ int run_command_line(int argc, char** argv) {
   add_opt(app, &exit_code);
   add_explain(app, &exit_code);
   add_report(app, &exit_code);
+  add_tune(app, &exit_code);
   add_plan_buffers(app, &exit_code);
   add_ptx(app, &exit_code);
   add_cache(app, &exit_code);

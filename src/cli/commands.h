@@ -17,7 +17,7 @@ namespace braid::cli {
 struct RunOptions {
   GraphOptions graph;
   PassConfig passes;
-  std::string device, target;
+  std::string device, target, tune_db;
   std::string inputs, outputs, cache_dir, trace;
   std::vector<std::string> bind;
   CheckOptions checks;
@@ -35,7 +35,7 @@ struct LaunchOptions {
 struct CompileOptions {
   GraphOptions graph;
   PassConfig passes;
-  std::string target, output, cache_dir;
+  std::string target, output, cache_dir, tune_db;
   bool json = false;
 };
 [[nodiscard]] int compile(const CompileOptions& options);
@@ -56,10 +56,24 @@ struct OptOptions {
 struct ExplainOptions {
   GraphOptions graph;
   PassConfig passes;
-  std::string target;
+  std::string target, tune_db;
   bool json = false;
 };
 [[nodiscard]] int explain(const ExplainOptions& options);
+
+struct TuneCommandOptions {
+  GraphOptions graph;
+  PassConfig passes;
+  std::string device, target, cache_dir, output;
+  std::string budget = "60s";
+  std::string database = "tune.db";
+  std::vector<std::string> bind;
+  bool resume = false, exhaustive = false, json = false;
+};
+[[nodiscard]] int tune(const TuneCommandOptions& options);
+/// What the processes do that tune() starts.
+inline constexpr const char* kTryKernels = "try-kernels";
+[[nodiscard]] int try_kernels();
 
 struct ReportOptions {
   GraphOptions graph;

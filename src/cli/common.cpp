@@ -42,7 +42,7 @@ Graph load(const GraphOptions& options) {
   }
 }
 
-Bindings resolve_bindings(const Graph& graph, const std::vector<std::string>& items) {
+Bindings parse_bindings(const std::vector<std::string>& items) {
   Bindings bindings;
   for (const std::string& item : items) {
     const std::size_t equals = item.find('=');
@@ -59,6 +59,11 @@ Bindings resolve_bindings(const Graph& graph, const std::vector<std::string>& it
     }
     throw_invalid("--bind", fmt::format("found {}; expected SYMBOL=INTEGER", quote(item)));
   }
+  return bindings;
+}
+
+Bindings resolve_bindings(const Graph& graph, const std::vector<std::string>& items) {
+  Bindings bindings = parse_bindings(items);
   for (const auto& [name, symbol] : graph.symbols()) {
     const std::int64_t wanted = std::clamp(kDefaultExtent, symbol.min, symbol.max);
     const std::int64_t down = wanted - wanted % symbol.multiple_of;

@@ -36,8 +36,10 @@ struct CheckOptions {
 /// of any other graph it must be the world size.
 [[nodiscard]] Graph load(const GraphOptions& options);
 
-/// Reads `T=8` items. Symbols without one take 8, moved into the range and down to a
-/// multiple, up where that would leave it.
+/// Reads `T=8` items.
+[[nodiscard]] Bindings parse_bindings(const std::vector<std::string>& items);
+/// The same for all symbols of a graph. Symbols without one take 8, moved into the range and down
+/// to a multiple, up where that would leave it.
 [[nodiscard]] Bindings resolve_bindings(const Graph& graph, const std::vector<std::string>& items);
 
 /// The directory given by --cache-dir, else the default one.

@@ -10,6 +10,7 @@
 #include "codegen/graph_target.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/compile/disk_cache.h"
+#include "runtime/tune/find_tuned.h"
 
 namespace braid::cli {
 
@@ -21,6 +22,7 @@ int compile(const CompileOptions& options) {
   ArtifactOptions artifact;
   artifact.passes = options.passes;
   artifact.cache = &cache;
+  if (!options.tune_db.empty()) artifact.tuned = find_tuned(options.tune_db, {target, ""});
   std::string document;
   artifact.report = [&](const std::vector<KernelReport>& reports) {
     document = Json::object({{"graph", graph.name()},

@@ -13,6 +13,7 @@
 #include "codegen/graph_target.h"
 #include "ir/json_value.h"
 #include "lowering/passes.h"
+#include "runtime/tune/find_tuned.h"
 
 namespace braid::cli {
 
@@ -146,6 +147,9 @@ int explain(const ExplainOptions& options) {
   context.config = options.passes;
   const Graph graph = load(options.graph);
   context.target = choose_target(graph, options.target);
+  if (!options.tune_db.empty()) {
+    context.tuned = find_tuned(options.tune_db, {context.target, ""});
+  }
   std::optional<Program> program;
   std::string failure;
   std::exception_ptr thrown;

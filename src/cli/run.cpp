@@ -157,6 +157,7 @@ WorldOptions world_options(const RunOptions& options, const RunReport& report,
   WorldOptions result;
   result.device = parse_device_kind(options.device);
   result.target = options.target;
+  result.tune_db = options.tune_db;
   result.world = static_cast<int>(report.world);
   result.threads = options.checks.threads;
   result.sanitize = parse_checks(options.checks.sanitize);

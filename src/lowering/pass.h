@@ -11,6 +11,7 @@
 #include "codegen/target.h"
 #include "lowering/remark.h"
 #include "lowering/schedule/move_record.h"
+#include "lowering/tuned.h"
 
 namespace braid {
 
@@ -22,6 +23,7 @@ struct PassContext {
   /// views in front of it.
   int max_kernel_nodes = 32;
   PassConfig config;
+  FindTuned tuned;  ///< asked for configurations of kernels; may be empty
   std::vector<Remark> remarks;
   /// Bytes that the program needed at once before the first of the scheduling passes that follow
   /// each other: the base of all their memory budgets.

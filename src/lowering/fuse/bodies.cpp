@@ -12,10 +12,9 @@ std::size_t FusedBodies::KeyHash::operator()(const std::vector<std::int32_t>& ke
   return hash;
 }
 
-FusedBodies::FusedBodies(const Graph& graph, const Target& target, bool marks)
+FusedBodies::FusedBodies(const Graph& graph, const PassContext& context)
     : graph_(graph),
-      target_(target),
-      marks_(marks),
+      context_(context),
       kinds_(graph),
       stamp_(graph.values().size(), 0),
       number_(graph.values().size(), 0) {}
@@ -58,7 +57,8 @@ FusedNodes FusedBodies::find(std::span<const NodeId> nodes, std::vector<ValueId>
     const auto graph = make_body(graph_, nodes, result.inputs, result.outputs);
     FusedBody body{.template_name = std::string(template_name(*graph)),
                    .refusal = cannot_fuse(*graph),
-                   .spec = std::nullopt};
+                   .spec = std::nullopt,
+                   .tuned = {}};
     found = bodies_.emplace(key_, std::move(body)).first;
   }
   result.body = &found->second;
@@ -69,9 +69,12 @@ const KernelSpec& FusedBodies::spec_of(std::span<const NodeId> nodes, const Fuse
   std::optional<KernelSpec>& spec = kernel.body->spec;
   if (!spec) {
     const auto body = make_body(graph_, nodes, kernel.inputs, kernel.outputs);
-    spec.emplace(KernelSpec{body, default_config(*body, target_)});
+    Tuned& tuned = kernel.body->tuned;
+    if (context_.tuned) tuned = context_.tuned(*body);
+    spec.emplace(
+        KernelSpec{body, tuned.config ? *tuned.config : default_config(*body, context_.target)});
     const auto marks = spec->config.find(kMarksSetting);
-    if (marks != spec->config.end()) marks->second = marks_ ? 1 : 0;
+    if (marks != spec->config.end()) marks->second = context_.config.mark_blocks ? 1 : 0;
   }
   return *spec;
 }

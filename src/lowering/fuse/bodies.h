@@ -10,6 +10,7 @@
 #include "braid/graph.h"
 #include "codegen/kernel_spec.h"
 #include "lowering/analysis/kinds.h"
+#include "lowering/pass.h"
 
 namespace braid {
 
@@ -18,6 +19,7 @@ struct FusedBody {
   std::string template_name;       ///< for people
   std::string refusal;             ///< why the template cannot express it; else empty
   std::optional<KernelSpec> spec;  ///< once a kernel is emitted
+  Tuned tuned;                     ///< of the spec
 };
 
 /// Some nodes as the body of one kernel, and the values that its inputs and outputs stand for.
@@ -31,12 +33,11 @@ struct FusedNodes {
 /// and of those that are tried on the way, are alike.
 class FusedBodies {
  public:
-  /// `marks`: of kernels that can note what their blocks do when.
-  FusedBodies(const Graph& graph, const Target& target, bool marks);
+  FusedBodies(const Graph& graph, const PassContext& context);
 
   /// Of the nodes in order; `outputs` are values of theirs. Linear in their operands.
   [[nodiscard]] FusedNodes find(std::span<const NodeId> nodes, std::vector<ValueId> outputs);
-  /// Of what was found of those nodes, in its default configuration.
+  /// Of what was found of those nodes, in the configuration that tuning found, or the default one.
   [[nodiscard]] const KernelSpec& spec_of(std::span<const NodeId> nodes, const FusedNodes& kernel);
 
  private:
@@ -45,8 +46,7 @@ class FusedBodies {
   };
 
   const Graph& graph_;
-  const Target& target_;
-  bool marks_;
+  const PassContext& context_;
   NodeKinds kinds_;
   // Of the body that is being looked for:
   std::int32_t now_ = 0;

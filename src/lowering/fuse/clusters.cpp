@@ -15,7 +15,7 @@ Clusters::Clusters(const Graph& old, PassContext& pass_context)
       users(old.users()),
       item_of_node(old.nodes().size(), -1),
       folded_nodes(old.nodes().size(), false),
-      bodies(old, pass_context.target, pass_context.config.mark_blocks),
+      bodies(old, pass_context),
       reasons(old.nodes().size()),
       stamp_(old.nodes().size(), 0) {}
 

@@ -135,10 +135,20 @@ class Emitter {
     }
     clusters_.context.applied(
         kPass, kernel.name, Reason(why::kOneKernel, it.kernel.body->template_name, std::move(ops)));
+    report_tuned(kernel, it.kernel.body->tuned);
     for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
       rewrite_.map(it.kernel.outputs[i], kernel.outputs[i]);
       const std::string& group = graph_.value(it.kernel.outputs[i]).comm_group;
       if (!group.empty()) rewrite_.graph().set_comm_group(kernel.outputs[i], group);
+    }
+  }
+
+  void report_tuned(const Node& kernel, const Tuned& tuned) {
+    if (tuned.remark.empty()) return;
+    if (tuned.config) {
+      clusters_.context.applied(kPass, kernel.name, Reason(why::kTuned, tuned.remark));
+    } else {
+      clusters_.context.missed(kPass, kernel.name, Reason(why::kNotTuned, tuned.remark));
     }
   }
 

@@ -7,6 +7,8 @@
 namespace braid::fuse_reasons {
 
 inline constexpr ReasonCode kOneKernel{"fuse.one_kernel", "one {template} kernel: {ops}"};
+inline constexpr ReasonCode kTuned{"fuse.tuned", "tuned: {what}"};
+inline constexpr ReasonCode kNotTuned{"fuse.not_tuned", "not tuned: {why}"};
 inline constexpr ReasonCode kNotFused{"fuse.not_fused", "not fused with '{value}': {why}"};
 
 // What is not legal:

@@ -142,6 +142,7 @@ std::vector<KernelReport> write_artifact(const Graph& graph, const Target& targe
   context.target = target;
   context.ranks_per_device = options.ranks_per_device;
   context.config = options.passes;
+  context.tuned = options.tuned;
   const Program program = lower(graph, context);
   return write_artifact(program, compile_program(program, options.cache, options.progress),
                         directory, options.report);

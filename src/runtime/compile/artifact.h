@@ -9,6 +9,7 @@
 #include "braid/executable.h"
 #include "braid/graph.h"
 #include "codegen/target.h"
+#include "lowering/tuned.h"
 #include "runtime/compile/compile_program.h"
 
 namespace braid {
@@ -18,6 +19,7 @@ struct ArtifactOptions {
   int ranks_per_device = 1;          ///< bounds the grids of kernels that wait
   const DiskCache* cache = nullptr;  ///< none when null
   Progress progress;                 ///< may be empty
+  FindTuned tuned;                   ///< of kernels' configurations; may be empty
   /// The content of `kernels.json`, one more of the files. May be empty: then there is none.
   std::function<std::string(const std::vector<KernelReport>& kernels)> report;
 };

@@ -163,14 +163,20 @@ int device_attribute(const Api& api, int which, Ordinal device) {
   return value;
 }
 
+std::string gpu_name(const Api& api, int ordinal) {
+  std::array<char, 256> name{};
+  api.check(
+      api.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device_of(api, ordinal)),
+      "cuDeviceGetName");
+  return name.data();
+}
+
 std::string describe_gpu(const Api& api, int ordinal) {
   const Ordinal device = device_of(api, ordinal);
-  std::array<char, 256> name{};
-  api.check(api.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device),
-            "cuDeviceGetName");
   std::size_t bytes = 0;
   api.check(api.cuDeviceTotalMem(&bytes, device), "cuDeviceTotalMem");
-  return fmt::format("GPU {}: {}, compute capability {}.{}, {:.1f} GiB", ordinal, name.data(),
+  return fmt::format("GPU {}: {}, compute capability {}.{}, {:.1f} GiB", ordinal,
+                     gpu_name(api, ordinal),
                      device_attribute(api, kAttributeComputeCapabilityMajor, device),
                      device_attribute(api, kAttributeComputeCapabilityMinor, device),
                      static_cast<double>(bytes) / (1ULL << 30));

@@ -285,6 +285,9 @@ struct Api {
 
 [[nodiscard]] int device_attribute(const Api& api, int which, Ordinal device);
 
+/// "NVIDIA H200".
+[[nodiscard]] std::string gpu_name(const Api& api, int ordinal);
+
 /// "GPU 0: NVIDIA H200, compute capability 9.0, 139.8 GiB", one line for each GPU.
 [[nodiscard]] std::string describe_gpu(const Api& api, int ordinal);
 

@@ -326,6 +326,7 @@ class CudaDevice final : public Device {
     return fmt::format("{} rank(s) on {} GPU(s), driver {}; {}{}{}", world_, gpus_.size(),
                        api_.version, cuda::describe_gpu(api_, 0), separator, multicast_.remark);
   }
+  [[nodiscard]] std::string name() const override { return cuda::gpu_name(api_, 0); }
   [[nodiscard]] std::string target() const override { return target_; }
   [[nodiscard]] int world() const override { return world_; }
   [[nodiscard]] int ranks_per_device() const override {

@@ -14,6 +14,7 @@
 #include "runtime/dynamic_library.h"
 #include "runtime/exec/rendezvous.h"
 #include "runtime/exec/symmetric_block.h"
+#include "runtime/tune/find_tuned.h"
 
 namespace braid {
 namespace {
@@ -79,7 +80,7 @@ void check_ranks(const std::string& name, std::int64_t ranks, const Device& devi
                                   device.world()));
 }
 
-World::Impl::Impl(const WorldOptions& options) : target(options.target) {
+World::Impl::Impl(const WorldOptions& options) : target(options.target), tune_db(options.tune_db) {
   if (!(options.timeout_s >= 0 && options.timeout_s <= kLongestTimeoutSeconds)) {
     throw_invalid("timeout", fmt::format("{} s; expected 0 to 1e9 s", options.timeout_s));
   }
@@ -171,6 +172,10 @@ Program World::Impl::lower(const Graph& graph, const PassConfig& passes) const {
   context.ranks_per_device = ranks_per_device;
   context.multicast = device->has_multicast();
   context.config = passes;
+  if (!tune_db.empty()) {
+    const bool gpu = device->kind() == "cuda";
+    context.tuned = find_tuned(tune_db, {context.target, gpu ? device->name() : ""});
+  }
   return braid::lower(graph, context);
 }
 

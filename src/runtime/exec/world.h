@@ -59,6 +59,7 @@ struct World::Impl {
   std::shared_ptr<Device> device;
   std::string target;        ///< what the user asked for, "sm_90a"; empty: see WorldOptions::target
   int ranks_per_device = 1;  ///< what is planned for
+  std::string tune_db;       ///< "": none
   std::uint64_t timeout_ns = 0;  ///< of a wait for a peer
   bool line_info = false;        ///< kernels are compiled with the lines of their text
   Progress progress;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "braid/graph.h"
+#include "codegen/kernel_spec.h"
+
+namespace braid {
+
+/// What is known of a body from trials.
+struct Tuned {
+  std::optional<Config> config;  ///< the best; nothing where the default is to be taken
+  std::string remark;            ///< what it gains, or why there is none; empty: nothing is known
+};
+
+/// Answers for the body of a kernel.
+using FindTuned = std::function<Tuned(const Graph& body)>;
+
+}  // namespace braid

@@ -1,0 +1,125 @@
+#include "runtime/tune/find_tuned.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "braid/error.h"
+#include "codegen/device_model.h"
+#include "lowering/plan/cost.h"
+#include "lowering/plan/program.h"
+#include "runtime/compile/compiler.h"
+#include "runtime/tune/tune_database.h"
+
+namespace braid {
+namespace {
+
+/// "" where there is none here: then the cache serves what any of them made.
+std::string toolchain_here() {
+  try {
+    return "NVRTC " + nvrtc_version();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+class Finder {
+ public:
+  Finder(const std::string& path, TunedFor wanted)
+      : database_(path, false),
+        wanted_(std::move(wanted)),
+        model_(device_model(wanted_.target).name),
+        toolchain_(toolchain_here()) {}
+
+  Tuned operator()(const Graph& body) const {
+    const std::vector<TuneRow> rows = database_.rows_of(kernel_key(body));
+    if (rows.empty()) return {};
+    std::vector<const TuneRow*> usable = that_fit(rows, kMeasured);
+    if (usable.empty()) usable = that_fit(rows, kEstimated);
+    if (usable.empty()) return {{}, why_none(rows)};
+    keep_one_binding(usable, body);
+    std::erase_if(usable, [](const TuneRow* row) { return !row->trial.ns; });
+    std::stable_sort(usable.begin(), usable.end(), [](const TuneRow* a, const TuneRow* b) {
+      return *a->trial.ns < *b->trial.ns;
+    });
+    const std::vector<Config> allowed = candidates(body, wanted_.target);
+    const auto shared = std::make_shared<const Graph>(body);
+    for (const TuneRow* row : usable) {
+      if (std::find(allowed.begin(), allowed.end(), row->config) == allowed.end()) continue;
+      if (hash_of(std::string_view(emit({shared, row->config}, wanted_.target).text)) !=
+          row->text) {
+        continue;
+      }
+      return {row->config, gain(*row, usable, allowed[0])};
+    }
+    return {{}, "the database has nothing that this version of braid would make"};
+  }
+
+ private:
+  [[nodiscard]] bool fits(const TuneRow& row, std::string_view measure) const {
+    const TuneKey& key = row.key;
+    if (key.measure != measure || key.arch != wanted_.target.arch()) return false;
+    if (!toolchain_.empty() && key.toolchain != toolchain_) return false;
+    if (measure == kEstimated) return key.device == model_;
+    return wanted_.gpu.empty() ? key.device.find(model_) != std::string::npos
+                               : key.device == wanted_.gpu;
+  }
+  [[nodiscard]] std::vector<const TuneRow*> that_fit(const std::vector<TuneRow>& rows,
+                                                     std::string_view measure) const {
+    std::vector<const TuneRow*> fitting;
+    for (const TuneRow& row : rows) {
+      if (fits(row, measure)) fitting.push_back(&row);
+    }
+    return fitting;
+  }
+
+  /// Of those at the symbols' largest values, else at the values that were tuned last.
+  static void keep_one_binding(std::vector<const TuneRow*>& rows, const Graph& body) {
+    std::string symbols = symbols_text(max_bindings(body.symbols()));
+    const auto at = [&](const TuneRow* row) { return row->key.symbols == symbols; };
+    if (std::none_of(rows.begin(), rows.end(), at)) symbols = rows.back()->key.symbols;
+    std::erase_if(rows, [&](const TuneRow* row) { return !at(row); });
+  }
+
+  [[nodiscard]] std::string why_none(const std::vector<TuneRow>& rows) const {
+    const TuneKey& key = rows.back().key;
+    return fmt::format("the database has it {} on {} ({}) with {}, this is {} ({}) with {}",
+                       key.measure, key.device, key.arch, key.toolchain,
+                       wanted_.gpu.empty() ? model_ : std::string_view(wanted_.gpu),
+                       wanted_.target.arch(), toolchain_.empty() ? "no NVRTC" : toolchain_);
+  }
+
+  static std::string gain(const TuneRow& best, const std::vector<const TuneRow*>& rows,
+                          const Config& by_default) {
+    std::string settings;
+    for (const auto& [name, value] : best.config) {
+      settings += fmt::format("{}{} {}", settings.empty() ? "" : ", ", name, value);
+    }
+    std::string text =
+        fmt::format("{}: {} us {} on {}", settings, fmt::format("{:.1f}", *best.trial.ns / 1e3),
+                    best.key.measure, best.key.device);
+    if (!best.key.symbols.empty()) text += fmt::format(" at {}", best.key.symbols);
+    for (const TuneRow* row : rows) {
+      if (row->config != by_default || row->config == best.config) continue;
+      text += fmt::format(", {:.1f} by default", *row->trial.ns / 1e3);
+    }
+    return text;
+  }
+
+  TuneDatabase database_;
+  TunedFor wanted_;
+  std::string_view model_;
+  std::string toolchain_;
+};
+
+}  // namespace
+
+FindTuned find_tuned(const std::string& path, const TunedFor& wanted) {
+  const auto finder = std::make_shared<const Finder>(path, wanted);
+  return [finder](const Graph& body) { return (*finder)(body); };
+}
+
+}  // namespace braid

@@ -1,0 +1,113 @@
+#include "runtime/tune/trial.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "braid/error.h"
+#include "braid/executable.h"
+#include "codegen/device_model.h"
+#include "lowering/passes.h"
+#include "lowering/plan/kernel_estimate.h"
+#include "runtime/bytes.h"
+#include "runtime/compile/compile_program.h"
+#include "runtime/compile/disk_cache.h"
+
+namespace braid {
+namespace {
+
+/// The time of a program that is one kernel.
+Trial count(const TrialRequest& request, Program program, ProgramCode code) {
+  WorldOptions options;
+  options.device = DeviceKind::kCpu;
+  options.cache_dir = request.cache_dir;
+  options.count = true;
+  options.count_sample = true;
+  options.warning = [](std::string_view) {};  // whoever tunes has told of it
+  const World world = World::open(options);
+  Executable executable(world, std::move(program), std::move(code));
+  executable.prepare(request.bindings);
+  executable.run();
+  executable.synchronize();
+  double ns = 0;
+  std::string limiter;
+  for (const KernelCounts& counts : world.device().counts()) {
+    const KernelEstimate estimate = estimate_kernel(counts, device_model(request.target));
+    ns += estimate.ns;
+    limiter = estimate.limiter;
+  }
+  return {ns, limiter};
+}
+
+}  // namespace
+
+Trial attempt(const TrialRequest& request) {
+  try {
+    PassContext context;
+    context.target = request.target;
+    Program program = lower(request.graph, context);
+    const DiskCache cache(request.cache_dir.empty() ? DiskCache::default_directory()
+                                                    : std::filesystem::path(request.cache_dir));
+    // A device that counts says of which line.
+    ProgramCode code = compile_program(program, &cache, {}, request.count);
+    for (const CompiledKernel& kernel : code.compiled) {
+      const int spills = kernel.resources.spill_store_bytes + kernel.resources.spill_load_bytes;
+      if (spills != 0) return {{}, fmt::format("spills {} bytes of registers", spills)};
+    }
+    if (!request.count) return {};
+    return count(request, std::move(program), std::move(code));
+  } catch (const Error& error) {
+    return {{}, error.what()};
+  }
+}
+
+std::string to_bytes(const TrialRequest& request) {
+  ByteWriter out;
+  out.string(to_json(request.graph));
+  out.string(request.target.str());
+  out.string(request.cache_dir);
+  out.value<std::uint8_t>(request.count ? 1 : 0);
+  out.value<std::uint64_t>(request.bindings.size());
+  for (const auto& [name, value] : request.bindings) {
+    out.string(name);
+    out.value(value);
+  }
+  return out.take();
+}
+
+TrialRequest request_from(std::string_view bytes) {
+  ByteReader in(bytes);
+  TrialRequest request;
+  request.graph = parse_graph(in.string());
+  request.target = Target::parse(in.string());
+  request.cache_dir = in.string();
+  request.count = in.value<std::uint8_t>() != 0;
+  for (auto left = in.value<std::uint64_t>(); left > 0 && !in.done(); --left) {
+    std::string name(in.string());
+    request.bindings.insert_or_assign(std::move(name), in.value<std::int64_t>());
+  }
+  if (!in.done()) throw_invalid("request", "found other bytes; expected one to_bytes() made");
+  return request;
+}
+
+std::string to_bytes(const Trial& trial) {
+  ByteWriter out;
+  out.value<std::uint8_t>(trial.ns ? 1 : 0);
+  out.value(trial.ns.value_or(0));
+  out.string(trial.note);
+  return out.take();
+}
+
+Trial trial_from(std::string_view bytes) {
+  ByteReader in(bytes);
+  Trial trial;
+  const bool ran = in.value<std::uint8_t>() != 0;
+  const double ns = in.value<double>();
+  if (ran) trial.ns = ns;
+  trial.note = in.string();
+  if (!in.done()) throw_invalid("trial", "found other bytes; expected one to_bytes() made");
+  return trial;
+}
+
+}  // namespace braid

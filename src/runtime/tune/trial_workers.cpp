@@ -1,0 +1,163 @@
+#include "runtime/tune/trial_workers.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+
+#include "braid/error.h"
+
+namespace braid {
+namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;
+
+/// A message is its length and its bytes. False where the other end is gone.
+bool send_message(int socket, std::string_view bytes) {
+  const std::uint64_t size = bytes.size();
+  std::string message(reinterpret_cast<const char*>(&size), sizeof size);
+  message += bytes;
+  std::string_view left = message;
+  while (!left.empty()) {
+    const ssize_t sent = ::send(socket, left.data(), left.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    left.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+bool receive_all(int socket, char* data, std::size_t size) {
+  while (size > 0) {
+    const ssize_t got = ::recv(socket, data, size, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    data += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+std::optional<std::string> receive_message(int socket) {
+  std::uint64_t size = 0;
+  if (!receive_all(socket, reinterpret_cast<char*>(&size), sizeof size)) return {};
+  if (size > kMostBytes) return {};
+  std::string bytes(size, '\0');
+  if (!receive_all(socket, bytes.data(), bytes.size())) return {};
+  return bytes;
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) {
+    return fmt::format("the process that tried it ended by signal {}", WTERMSIG(status));
+  }
+  return fmt::format("the process that tried it ended with exit code {}", WEXITSTATUS(status));
+}
+
+int wait_for(pid_t process) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+}  // namespace
+
+TrialWorkers::TrialWorkers(std::vector<std::string> command, std::size_t count)
+    : command_(std::move(command)), workers_(command_.empty() ? 1 : std::max<std::size_t>(1, count)) {
+}
+
+TrialWorkers::~TrialWorkers() {
+  for (Worker& worker : workers_) end(worker);
+}
+
+void TrialWorkers::start(Worker& worker) const {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw_environment("tune", fmt::format("no socket: {}", std::strerror(errno)));
+  }
+  worker.socket = File(ends[0]);
+  const File other(ends[1]);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, other.get(), STDIN_FILENO);
+  std::vector<char*> words;
+  for (const std::string& word : command_) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  const int failure =
+      ::posix_spawn(&worker.process, words[0], &actions, nullptr, words.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failure == 0) return;
+  worker.process = 0;
+  throw_environment(command_[0], fmt::format("cannot be started: {}", std::strerror(failure)));
+}
+
+void TrialWorkers::end(Worker& worker) const {
+  if (worker.process == 0) return;
+  ::kill(worker.process, SIGKILL);  // what it stores in the cache is whole, or not there
+  wait_for(worker.process);
+  worker.process = 0;
+}
+
+void TrialWorkers::give(Worker& worker, std::span<const TrialRequest> requests,
+                        std::size_t request) const {
+  if (worker.process == 0) start(worker);
+  worker.request = request;
+  // One that is gone shows when it is asked for its answer.
+  (void)send_message(worker.socket.get(), to_bytes(requests[request]));
+}
+
+Trial TrialWorkers::take(Worker& worker) const {
+  worker.request = kIdle;
+  if (const auto answer = receive_message(worker.socket.get())) return trial_from(*answer);
+  worker.socket = File();
+  const int status = wait_for(worker.process);
+  worker.process = 0;
+  return {{}, how_it_ended(status)};
+}
+
+void TrialWorkers::run(
+    std::span<const TrialRequest> requests,
+    const std::function<void(std::size_t request, const Trial& trial)>& done) {
+  if (command_.empty()) {
+    for (std::size_t i = 0; i < requests.size(); ++i) done(i, attempt(requests[i]));
+    return;
+  }
+  std::size_t next = 0;
+  for (;;) {
+    std::vector<pollfd> busy;
+    std::vector<Worker*> of;
+    for (Worker& worker : workers_) {
+      if (worker.request == kIdle && next < requests.size()) give(worker, requests, next++);
+      if (worker.request == kIdle) continue;
+      busy.push_back({worker.socket.get(), POLLIN, 0});
+      of.push_back(&worker);
+    }
+    if (busy.empty()) return;
+    if (::poll(busy.data(), busy.size(), -1) < 0 && errno != EINTR) {
+      throw_environment("tune", fmt::format("poll: {}", std::strerror(errno)));
+    }
+    for (std::size_t i = 0; i < busy.size(); ++i) {
+      if (busy[i].revents == 0) continue;
+      const std::size_t request = of[i]->request;
+      const Trial trial = take(*of[i]);
+      done(request, trial);
+    }
+  }
+}
+
+void serve_trials(int socket) {
+  while (const auto request = receive_message(socket)) {
+    if (!send_message(socket, to_bytes(attempt(request_from(*request))))) return;
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,303 @@
+#include "braid/tune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "braid/error.h"
+#include "braid/reference.h"
+#include "codegen/device_model.h"
+#include "codegen/graph_target.h"
+#include "lowering/lone_kernel.h"
+#include "lowering/passes.h"
+#include "lowering/plan/cost.h"
+#include "lowering/plan/rough_time.h"
+#include "runtime/compile/compile_program.h"
+#include "runtime/compile/compiler.h"
+#include "runtime/device_loader.h"
+#include "runtime/tune/search.h"
+#include "runtime/tune/stopwatch.h"
+#include "runtime/tune/trial_workers.h"
+#include "runtime/tune/tune_database.h"
+
+namespace braid {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// One of so many candidates is tried; where there are few, all are.
+constexpr std::size_t kPart = 10;
+constexpr std::size_t kFew = 8;
+constexpr std::size_t kMostWorkers = 8;
+
+std::size_t worker_count() {
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostWorkers);
+}
+
+std::size_t trials_of(std::size_t candidates, bool exhaustive) {
+  if (exhaustive || candidates <= kFew) return candidates;
+  return (candidates + kPart - 1) / kPart;
+}
+
+Bindings all_bindings(const Graph& graph, const Bindings& given) {
+  Bindings bindings = max_bindings(graph.symbols());
+  for (const auto& [name, value] : given) bindings.insert_or_assign(name, value);
+  return check_bindings(graph, bindings);
+}
+
+/// A kernel of the program, whatever launches it, and what it may be.
+struct Subject {
+  std::shared_ptr<const Graph> body;
+  Bindings bindings;  ///< of its symbols
+  TuneKey key;
+  SearchSpace space;
+  std::vector<Trial> trials;  ///< of each candidate; without time and note where it was not tried
+  TunedKernel result;
+};
+
+/// One candidate that is being tried.
+struct Attempt {
+  std::size_t candidate;
+  std::string text;  ///< hash of the kernel's
+  TrialRequest request;
+};
+
+class Tuner {
+ public:
+  Tuner(const Graph& graph, const TuneOptions& options)
+      : options_(options),
+        bindings_(all_bindings(graph, options.bindings)),
+        workers_(options.worker, worker_count()),
+        end_(Clock::now() + seconds(options.budget_s)) {
+    const std::shared_ptr<Device> device =
+        open_device(options.device, {.world = 1, .threads = 1});
+    const bool measured = device->kind() == "cuda";
+    target_ = choose_target(graph, options.target.empty() && measured ? device->target()
+                                                                      : options.target);
+    if (measured) stopwatch_.emplace(device);
+    result_.target = target_.str();
+    result_.device = measured ? device->name() : std::string(device_model(target_).name);
+    result_.toolchain = "NVRTC " + nvrtc_version();
+    result_.measured = measured;
+    PassContext context;
+    context.target = target_;
+    context.config = options.passes;
+    collect(lower(graph, context));
+    database_.emplace(options.database, true);
+  }
+
+  TuneResult run() {
+    result_.complete = true;
+    for (at_ = 0; at_ < subjects_.size(); ++at_) {
+      Subject& subject = subjects_[at_];
+      tell(subject.result.name);
+      if (subject.result.remark.empty()) tune_one(subject);
+    }
+    tell("");
+    for (Subject& subject : subjects_) result_.kernels.push_back(std::move(subject.result));
+    return std::move(result_);
+  }
+
+ private:
+  static Clock::duration seconds(double count) {
+    constexpr double kLongest = 1e8;
+    return std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(std::min(count, kLongest)));
+  }
+
+  void tell(std::string_view what) const {
+    if (options_.progress) options_.progress(at_, subjects_.size(), what);
+  }
+
+  void collect(const Program& program) {
+    std::map<std::string, std::size_t> known;
+    std::vector<std::size_t> of_kernel;
+    for (const ProgramKernel& kernel : program.kernels) {
+      std::string key = kernel_key(*kernel.spec.body);
+      const auto [found, is_new] = known.try_emplace(key, subjects_.size());
+      of_kernel.push_back(found->second);
+      if (is_new) subjects_.push_back(subject_of(kernel, std::move(key)));
+    }
+    for (const Step& step : program.steps) {
+      if (step.kernel < 0) continue;
+      ++subjects_[of_kernel[static_cast<std::size_t>(step.kernel)]].result.launches;
+    }
+  }
+
+  [[nodiscard]] Subject subject_of(const ProgramKernel& kernel, std::string key) const {
+    Subject subject;
+    subject.body = kernel.spec.body;
+    for (const auto& [name, symbol] : subject.body->symbols()) {
+      subject.bindings.emplace(name, bindings_.at(name));
+    }
+    const std::string symbols = symbols_text(subject.bindings);
+    subject.key = {std::move(key), symbols,        target_.arch(),
+                   result_.device, result_.measured ? kMeasured : kEstimated,
+                   result_.toolchain};
+    TunedKernel& result = subject.result;
+    result.name = emit(kernel.spec, target_).entry;
+    result.template_name = kernel.needs.template_name;
+    result.ops = op_names(kernel.spec);
+    result.symbols = symbols;
+    if (!kernel.needs.comm_group.empty()) {
+      result.remark = "waits for peers: left to the cost model and the defaults";
+      return subject;
+    }
+    subject.space.candidates = candidates(*subject.body, target_);
+    for (const Config& config : subject.space.candidates) {
+      subject.space.rough_ns.push_back(
+          rough_ns({subject.body, config}, subject.bindings, device_model(target_)));
+    }
+    result.candidates = subject.space.candidates.size();
+    subject.trials.resize(result.candidates);
+    return subject;
+  }
+
+  /// What is left of the budget is shared out by how much is to be tried.
+  [[nodiscard]] Clock::time_point deadline() const {
+    double all = 0;
+    for (std::size_t i = at_; i < subjects_.size(); ++i) {
+      all += static_cast<double>(trials_of(subjects_[i].result.candidates, options_.exhaustive));
+    }
+    const auto own = static_cast<double>(
+        trials_of(subjects_[at_].result.candidates, options_.exhaustive));
+    const auto now = Clock::now();
+    const auto left = std::max(Clock::duration(0), end_ - now);
+    return now + std::chrono::duration_cast<Clock::duration>(left * (own / all));
+  }
+
+  void tune_one(Subject& subject) {
+    const std::size_t most = trials_of(subject.result.candidates, options_.exhaustive);
+    const Clock::time_point until = deadline();
+    (void)search(
+        subject.space, most, workers_.count(),
+        [&](std::span<const std::size_t> which) { return attempt(subject, which); },
+        [&] { return Clock::now() >= until; });
+    TunedKernel& result = subject.result;
+    if (result.tried < most) result_.complete = false;
+    const auto tuned = [&](std::size_t candidate) -> std::optional<TunedConfig> {
+      const Trial& trial = subject.trials[candidate];
+      if (!trial.ns) return {};
+      return TunedConfig{subject.space.candidates[candidate], *trial.ns, trial.note};
+    };
+    result.by_default = tuned(0);
+    std::vector<std::optional<double>> ns;
+    for (const Trial& trial : subject.trials) ns.push_back(trial.ns);
+    if (const auto best = quickest(ns)) result.best = tuned(*best);
+  }
+
+  std::vector<std::optional<double>> attempt(Subject& subject,
+                                             std::span<const std::size_t> which) {
+    std::vector<Attempt> attempts;
+    for (const std::size_t candidate : which) prepare(subject, candidate, attempts);
+    std::vector<TrialRequest> requests;
+    for (const Attempt& attempt : attempts) requests.push_back(attempt.request);
+    std::vector<std::size_t> to_time;
+    workers_.run(requests, [&](std::size_t i, const Trial& trial) {
+      if (stopwatch_ && trial.note.empty()) {
+        to_time.push_back(i);
+      } else {
+        keep(subject, attempts[i], trial);
+      }
+    });
+    if (!to_time.empty()) time(subject, attempts, to_time);
+    std::vector<std::optional<double>> ns;
+    for (const std::size_t candidate : which) ns.push_back(subject.trials[candidate].ns);
+    return ns;
+  }
+
+  /// Adds what is to be tried, unless it is known or there is no such kernel.
+  void prepare(Subject& subject, std::size_t candidate, std::vector<Attempt>& attempts) {
+    const KernelSpec spec{subject.body, subject.space.candidates[candidate]};
+    Attempt attempt{candidate, {}, {lone_kernel(spec), target_, subject.bindings,
+                                    options_.cache_dir, !stopwatch_}};
+    try {
+      attempt.text = hash_of(std::string_view(emit(spec, target_).text));
+    } catch (const Error& error) {
+      keep(subject, attempt, {{}, error.what()});
+      return;
+    }
+    const auto known = options_.resume
+                           ? database_->find(subject.key, spec.config, attempt.text)
+                           : std::nullopt;
+    if (!known) {
+      attempts.push_back(std::move(attempt));
+      return;
+    }
+    ++subject.result.from_database;
+    note(subject, candidate, *known);
+  }
+
+  /// With the default, whose time when it was timed first is what all times go by.
+  void time(Subject& subject, const std::vector<Attempt>& attempts,
+            std::span<const std::size_t> which) {
+    std::vector<TrialRequest> requests;
+    const std::optional<double> base = subject.trials[0].ns;
+    if (base) {
+      requests.push_back(attempts[which[0]].request);
+      requests[0].graph = lone_kernel({subject.body, subject.space.candidates[0]});
+    }
+    for (const std::size_t i : which) requests.push_back(attempts[i].request);
+    std::vector<Trial> trials = stopwatch_->time(requests);
+    double scale = 1;
+    if (base) {
+      if (trials[0].ns) scale = *base / *trials[0].ns;
+      trials.erase(trials.begin());
+    }
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      if (trials[i].ns) *trials[i].ns *= scale;
+      keep(subject, attempts[which[i]], trials[i]);
+    }
+  }
+
+  void keep(Subject& subject, const Attempt& attempt, const Trial& trial) {
+    database_->put({subject.key, subject.space.candidates[attempt.candidate], attempt.text, trial});
+    note(subject, attempt.candidate, trial);
+  }
+
+  void note(Subject& subject, std::size_t candidate, const Trial& trial) {
+    subject.trials[candidate] = trial;
+    TunedKernel& result = subject.result;
+    ++result.tried;
+    if (!trial.ns) ++result.failed;
+    std::optional<double> best;
+    for (const Trial& other : subject.trials) {
+      if (other.ns && (!best || *other.ns < *best)) best = other.ns;
+    }
+    const std::size_t most = trials_of(result.candidates, options_.exhaustive);
+    std::string text = fmt::format("{}: {}/{}", result.name, result.tried, most);
+    if (best) text += fmt::format(", best {:.1f} us", *best / 1e3);
+    tell(text);
+  }
+
+  const TuneOptions& options_;
+  Bindings bindings_;  ///< of the graph's symbols
+  Target target_;
+  TrialWorkers workers_;
+  std::optional<Stopwatch> stopwatch_;  ///< none: times are estimated
+  std::optional<TuneDatabase> database_;
+  std::vector<Subject> subjects_;
+  std::size_t at_ = 0;
+  Clock::time_point end_;
+  TuneResult result_;
+};
+
+}  // namespace
+
+TuneResult tune(const Graph& graph, const TuneOptions& options) {
+  if (options.database.empty()) throw_invalid("database", "found no name; expected a file");
+  if (!(options.budget_s > 0)) {
+    throw_invalid("budget", fmt::format("{} s; expected more than 0", options.budget_s));
+  }
+  return Tuner(graph, options).run();
+}
+
+}  // namespace braid

@@ -1,0 +1,445 @@
+// The tuner: candidates keep results as they are, the search, the database, and what comes of both.
+
+#include "braid/tune.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "braid/error.h"
+#include "braid/executable.h"
+#include "braid/reference.h"
+#include "lowering/lone_kernel.h"
+#include "lowering/passes.h"
+#include "lowering/plan/program.h"
+#include "runtime/compile/compiler.h"
+#include "runtime/error_of.h"
+#include "runtime/tune/find_tuned.h"
+#include "runtime/tune/search.h"
+#include "runtime/tune/tune_database.h"
+
+namespace braid {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A file that goes away with the object.
+struct TemporaryFile {
+  TemporaryFile()
+      : path((fs::temp_directory_path() / ("braid_tune_" + std::to_string(::getpid()) + ".db"))
+                 .string()) {
+    fs::remove(path);
+  }
+  ~TemporaryFile() { fs::remove(path); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  std::string path;
+};
+
+/// The only kernel of a graph.
+KernelSpec kernel_of(const std::string& inputs, const std::string& nodes,
+                     const std::string& output) {
+  const Graph graph = parse_graph(R"({"braid": 1, "name": "test", "symbols": {"T": {"max": 40}},
+    "inputs": [)" + inputs + R"(], "nodes": [)" +
+                                  nodes + R"(], "outputs": [")" + output + R"("]})");
+  PassContext context;
+  const Program program = lower(graph, context);
+  EXPECT_EQ(program.kernels.size(), 1U);
+  return program.kernels[0].spec;
+}
+
+KernelSpec matmul(const char* dtype, int n, int k) {
+  const auto input = [&](const char* name, const std::string& shape) {
+    return std::string(R"({"name": ")") + name + R"(", "dtype": ")" + dtype + R"(", "shape": [)" +
+           shape + "]}";
+  };
+  const std::string rows = std::to_string(k) + ", " + std::to_string(n);
+  return kernel_of(input("x", "\"T\", " + std::to_string(k)) + ", " + input("w", rows) + ", " +
+                       input("b", std::to_string(n)),
+                   R"({"name": "p", "op": "addmm", "inputs": ["b", "x", "w"]},
+                      {"name": "y", "op": "silu", "inputs": ["p"]})",
+                   "y");
+}
+
+KernelSpec row_kernel(const char* op, const char* shape, const char* attrs) {
+  return kernel_of(std::string(R"({"name": "x", "dtype": "f16", "shape": )") + shape + "}",
+                   std::string(R"({"name": "y", "op": ")") + op +
+                       R"(", "inputs": ["x"], "attrs": )" + attrs + "}",
+                   "y");
+}
+
+std::vector<std::byte> bytes_of(const KernelSpec& spec, const World& world) {
+  const Graph graph = lone_kernel(spec);
+  Executable executable = Executable::compile(graph, world);
+  const Bindings bindings = [&]() -> Bindings {
+    if (graph.symbols().empty()) return {};
+    return {{"T", 37}};
+  }();
+  executable.prepare(bindings);
+  const RankTensors inputs = random_inputs(graph, bindings, 3);
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    executable.set_input(0, graph.inputs()[i].name, inputs[0][i]);
+  }
+  executable.poison_outputs();
+  executable.run();
+  return executable.output(0, graph.value(graph.outputs()[0]).name).data;
+}
+
+// Ten of each kernel's: K in other steps, other tiles and warps, rows that share a block.
+TEST(Candidates, GiveTheSameBits) {
+  WorldOptions options;
+  options.device = DeviceKind::kCpu;
+  const World world = World::open(options);
+  for (const KernelSpec& spec :
+       {matmul("bf16", 72, 200), matmul("f32", 40, 100), row_kernel("silu", "[\"T\", 100]", "{}"),
+        row_kernel("softmax", "[\"T\", 200]", R"({"dim": -1})"),
+        row_kernel("softmax", "[\"T\", 1500]", R"({"dim": -1})"),
+        row_kernel("sum", "[\"T\", 1000]", R"({"dim": [0]})")}) {
+    const std::vector<Config> all = candidates(*spec.body, Target{});
+    ASSERT_GT(all.size(), 1U) << to_text(*spec.body);
+    const std::vector<std::byte> expected = bytes_of(spec, world);
+    const std::size_t step = (all.size() + 8) / 9;
+    for (std::size_t i = 1; i < all.size(); i += step) {
+      EXPECT_EQ(bytes_of({spec.body, all[i]}, world), expected)
+          << to_text(*spec.body) << "candidate " << i;
+    }
+  }
+}
+
+TEST(Candidates, ARowThatIsSweptHasNoOthers) {
+  const KernelSpec wide = row_kernel("softmax", "[\"T\", 40000]", R"({"dim": -1})");
+  EXPECT_EQ(candidates(*wide.body, Target{}).size(), 1U);
+}
+
+/// Two settings; rough times are off by a factor that grows with one of them, so that the twenty
+/// best of them do not have the best one.
+struct Landscape {
+  Landscape() {
+    for (int a = 0; a < 10; ++a) {
+      for (int b = 0; b < 12; ++b) {
+        space.candidates.push_back({{"a", 1 << a}, {"b", 1 << b}});
+        const double rough = 100 + 8 * std::abs(a - 4) + 6 * std::abs(b - 8);
+        space.rough_ns.push_back(rough);
+        ns.emplace_back(rough * std::exp(0.08 * (4 - a)) + 3 * (b % 2));
+      }
+    }
+  }
+  std::vector<std::size_t> tried;
+  TryCandidates attempt() {
+    return [this](std::span<const std::size_t> which) {
+      std::vector<std::optional<double>> got;
+      for (const std::size_t w : which) {
+        tried.push_back(w);
+        got.push_back(ns[w]);
+      }
+      return got;
+    };
+  }
+  SearchSpace space;
+  std::vector<std::optional<double>> ns;
+};
+
+const auto kNever = [] { return false; };
+
+TEST(Search, CorrectsRoughTimesByWhatItSees) {
+  Landscape land;
+  const auto found = search(land.space, 20, 2, land.attempt(), kNever);
+  EXPECT_EQ(land.tried.size(), 20U);
+  EXPECT_EQ(land.tried[0], 0U);  // the default
+  const auto best = quickest(found);
+  ASSERT_TRUE(best);
+  EXPECT_LE(*found[*best], *land.ns[*quickest(land.ns)] * 1.03);
+}
+
+TEST(Search, TriesNothingTwiceAndEndsWithAll) {
+  Landscape land;
+  (void)search(land.space, 1000, 7, land.attempt(), kNever);
+  EXPECT_EQ(std::set<std::size_t>(land.tried.begin(), land.tried.end()).size(),
+            land.space.candidates.size());
+  EXPECT_EQ(land.tried.size(), land.space.candidates.size());
+}
+
+TEST(Search, LeavesWhatDoesNotRunAndStops) {
+  Landscape land;
+  for (std::size_t i = 0; i < land.ns.size(); ++i) {
+    if (i % 3 != 1) land.ns[i].reset();
+  }
+  const auto found = search(land.space, 20, 2, land.attempt(), kNever);
+  ASSERT_TRUE(quickest(found));
+  EXPECT_EQ(*quickest(found) % 3, 1U);
+  land.tried.clear();
+  EXPECT_FALSE(quickest(search(land.space, 20, 2, land.attempt(), [] { return true; })));
+  EXPECT_THAT(land.tried, IsEmpty());
+}
+
+TuneRow row(double ns, std::int64_t warps = 4) {
+  return {{"k", "T=8", "sm_80", "A100", kEstimated, "NVRTC 13.0"},
+          {{"num_warps", warps}},
+          "text",
+          {ns, "memory"}};
+}
+
+TEST(TuneDatabase, KeepsWhatWasTried) {
+  const TemporaryFile file;
+  {
+    TuneDatabase database(file.path, true);
+    database.put(row(5));
+    database.put(row(7, 8));
+    TuneRow failed = row(0, 16);
+    failed.trial = {{}, "spills"};
+    database.put(failed);
+    database.put(row(6));  // in the place of the first
+  }
+  const TuneDatabase database(file.path, false);
+  const auto found = database.find(row(0).key, row(0).config, "text");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->ns, 6);
+  EXPECT_EQ(found->note, "memory");
+  EXPECT_FALSE(database.find(row(0).key, row(0).config, "another text"));
+  TuneKey other = row(0).key;
+  other.toolchain = "NVRTC 12.8";
+  EXPECT_FALSE(database.find(other, row(0).config, "text"));
+  const std::vector<TuneRow> rows = database.rows_of("k");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[2].config, row(0).config);  // the last stored
+  EXPECT_FALSE(rows[1].trial.ns);
+  EXPECT_THAT(database.rows_of("another"), IsEmpty());
+}
+
+TEST(TuneDatabase, RefusesOtherFiles) {
+  const TemporaryFile file;
+  const auto open = [&](bool create) {
+    return error_of([&] { const TuneDatabase database(file.path, create); }).second;
+  };
+  EXPECT_THAT(open(false), HasSubstr("is not there; expected a database of braid tune"));
+  EXPECT_FALSE(fs::exists(file.path));
+  std::ofstream(file.path) << std::string(4096, 'x');
+  EXPECT_THAT(open(false), HasSubstr("expected a database of braid tune"));
+  EXPECT_THAT(open(true), HasSubstr("expected a database of braid tune"));
+  fs::remove(file.path);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file.path.c_str(), &db), SQLITE_OK);
+  sqlite3_exec(db, "CREATE TABLE mine (x); PRAGMA user_version = 7", nullptr, nullptr, nullptr);
+  sqlite3_close(db);
+  EXPECT_THAT(open(true), HasSubstr("found one of format 7"));
+}
+
+TEST(TuneDatabase, WaitsForAnotherProcess) {
+  const TemporaryFile file;
+  TuneDatabase one(file.path, true), two(file.path, true);
+  for (int i = 0; i < 50; ++i) {
+    one.put(row(5, 2 * i));
+    two.put(row(5, 2 * i + 1));
+  }
+  EXPECT_EQ(one.rows_of("k").size(), 100U);
+}
+
+/// What find_tuned() says of a kernel of which some candidates were tried.
+class FindTunedTest : public ::testing::Test {
+ protected:
+  FindTunedTest()
+      : spec_(row_kernel("silu", "[\"T\", 100]", "{}")), all_(candidates(*spec_.body, Target{})) {}
+
+  void put(const Config& config, double ns, const std::function<void(TuneRow&)>& change = {}) {
+    TuneRow added{{kernel_key(*spec_.body), "T=40", "sm_80", "A100", kEstimated,
+                   "NVRTC " + nvrtc_version()},
+                  config,
+                  hash_of(std::string_view(emit({spec_.body, config}, Target{}).text)),
+                  {ns, "memory"}};
+    if (change) change(added);
+    TuneDatabase(file_.path, true).put(added);
+  }
+  [[nodiscard]] Tuned found(const std::string& gpu = "") const {
+    return find_tuned(file_.path, {Target{}, gpu})(*spec_.body);
+  }
+
+  TemporaryFile file_;
+  KernelSpec spec_;
+  std::vector<Config> all_;
+};
+
+TEST_F(FindTunedTest, TakesTheQuickest) {
+  put(all_[0], 5000);
+  EXPECT_EQ(found().config, all_[0]);
+  put(all_[1], 3000);
+  put(all_[2], 4000);
+  put(all_[3], 1, [](TuneRow& row) { row.trial.ns.reset(); });
+  EXPECT_EQ(found().config, all_[1]);
+  EXPECT_THAT(found().remark, HasSubstr("3.0 us estimated on A100 at T=40, 5.0 by default"));
+}
+
+TEST_F(FindTunedTest, TakesNothingOfAnotherDeviceOrToolchain) {
+  put(all_[1], 3, [](TuneRow& row) { row.key.device = "H100"; });
+  put(all_[1], 3, [](TuneRow& row) { row.key.arch = "sm_90a"; });
+  put(all_[1], 3, [](TuneRow& row) { row.key.toolchain = "NVRTC 1.0"; });
+  EXPECT_FALSE(found().config);
+  EXPECT_THAT(found().remark, HasSubstr("on A100 (sm_80) with NVRTC 1.0, this is A100 (sm_80)"));
+}
+
+TEST_F(FindTunedTest, TakesNothingThatWouldBeAnotherKernel) {
+  put(all_[1], 3, [](TuneRow& row) { row.text = "another"; });
+  put({{"num_warps", 32}}, 3);
+  EXPECT_FALSE(found().config);
+  EXPECT_THAT(found().remark, HasSubstr("nothing that this version of braid would make"));
+}
+
+TEST_F(FindTunedTest, PrefersWhatWasMeasured) {
+  put(all_[1], 3000);
+  put(all_[2], 9000, [](TuneRow& row) {
+    row.key.measure = kMeasured;
+    row.key.device = "NVIDIA A100-SXM4-80GB";
+  });
+  EXPECT_EQ(found("NVIDIA A100-SXM4-80GB").config, all_[2]);
+  EXPECT_EQ(found("NVIDIA A100-PCIE-40GB").config, all_[1]);
+  EXPECT_EQ(found().config, all_[2]);  // a plan for an A100, made elsewhere
+}
+
+TEST_F(FindTunedTest, PrefersTheLargestSymbols) {
+  put(all_[1], 9000);
+  put(all_[2], 3000, [](TuneRow& row) { row.key.symbols = "T=8"; });
+  EXPECT_EQ(found().config, all_[1]);
+}
+
+TEST_F(FindTunedTest, KnowsNothingOfOtherKernels) {
+  put(all_[1], 3);
+  const KernelSpec other = row_kernel("silu", "[\"T\", 101]", "{}");
+  const Tuned tuned = find_tuned(file_.path, {Target{}, ""})(*other.body);
+  EXPECT_FALSE(tuned.config);
+  EXPECT_EQ(tuned.remark, "");
+}
+
+Graph small() {
+  return parse_graph(R"({"braid": 1, "name": "small", "symbols": {"T": {"max": 64}},
+    "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "f16", "shape": ["T", 64]},
+               {"name": "g", "dtype": "f16", "shape": [64]}],
+    "nodes": [{"name": "y", "op": "rms_norm", "inputs": ["x", "g"], "attrs": {"eps": 1e-5}},
+              {"name": "c", "op": "all_reduce", "inputs": ["y"],
+               "attrs": {"reduce_op": "sum", "group": "tp"}},
+              {"name": "z", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["z"]})");
+}
+
+TuneOptions small_options(const TemporaryFile& file) {
+  TuneOptions options;
+  options.device = DeviceKind::kCpu;
+  options.target = "H100";
+  options.database = file.path;
+  return options;
+}
+
+TEST(Tune, EstimatesResumesAndServes) {
+  const TemporaryFile file;
+  TuneOptions options = small_options(file);
+  options.bindings = {{"T", 33}};
+  std::vector<std::string> told;
+  options.progress = [&](std::size_t, std::size_t, std::string_view what) {
+    told.emplace_back(what);
+  };
+  const TuneResult first = tune(small(), options);
+  EXPECT_TRUE(first.complete);
+  EXPECT_FALSE(first.measured);
+  EXPECT_EQ(first.device, "H100");
+  ASSERT_EQ(first.kernels.size(), 2U);
+  const TunedKernel& norm = first.kernels[0];
+  EXPECT_EQ(norm.symbols, "T=33");
+  EXPECT_EQ(norm.tried, norm.candidates);
+  EXPECT_GT(norm.candidates, 2U);
+  EXPECT_EQ(norm.failed, 0U);
+  ASSERT_TRUE(norm.best && norm.by_default);
+  EXPECT_LE(norm.best->ns, norm.by_default->ns);
+  EXPECT_THAT(first.kernels[1].remark, HasSubstr("waits for peers"));
+  EXPECT_EQ(first.kernels[1].tried, 0U);
+  EXPECT_GE(told.size(), norm.tried);
+
+  options.resume = true;
+  const TuneResult second = tune(small(), options);
+  EXPECT_EQ(second.kernels[0].from_database, norm.tried);
+  EXPECT_EQ(second.kernels[0].best->config, norm.best->config);
+
+  // The plan that takes it has the same bits.
+  WorldOptions on;
+  on.device = DeviceKind::kCpu;
+  on.target = "H100";
+  on.world = 2;
+  const RankTensors inputs = random_inputs(small(), {{"T", 40}}, 5);
+  const auto output = [&] {
+    const World world = World::open(on);
+    Executable executable = Executable::compile(small(), world);
+    executable.prepare({{"T", 40}});
+    for (int rank = 0; rank < 2; ++rank) {
+      executable.set_input(rank, "x", inputs[0][0]);
+      executable.set_input(rank, "g", inputs[0][1]);
+    }
+    executable.run();
+    return std::pair(executable.output(1, "z").data, executable.program_hash());
+  };
+  const auto plain = output();
+  // Whatever came out best: another one, so that a difference could show.
+  PassContext context;
+  context.target = Target::parse("H100");
+  const Program program = lower(small(), context);
+  TuneDatabase database(file.path, true);
+  for (TuneRow row : database.rows_of(kernel_key(*program.kernels[0].spec.body))) {
+    row.trial.ns = row.config == norm.by_default->config ? 9e6 : 1;
+    database.put(row);
+  }
+  on.tune_db = file.path;
+  const auto tuned = output();
+  EXPECT_EQ(tuned.first, plain.first);
+  EXPECT_NE(tuned.second, plain.second);
+  on.tune_db = "/nonexistent/tune.db";
+  EXPECT_EQ(error_of([&] { (void)output(); }).first, ErrorCode::kInvalidArgument);
+}
+
+TEST(Tune, RefusesWhatItCannotDo) {
+  const TemporaryFile file;
+  const auto refused = [&](const std::function<void(TuneOptions&)>& change) {
+    TuneOptions options = small_options(file);
+    change(options);
+    return error_of([&] { (void)tune(small(), options); }).second;
+  };
+  EXPECT_THAT(refused([](TuneOptions& o) { o.database = ""; }), HasSubstr("expected a file"));
+  EXPECT_THAT(refused([](TuneOptions& o) { o.budget_s = 0; }), HasSubstr("more than 0"));
+  EXPECT_THAT(refused([](TuneOptions& o) { o.bindings = {{"T", 65}}; }), HasSubstr("T"));
+  EXPECT_THAT(refused([](TuneOptions& o) { o.target = "A1000"; }), HasSubstr("A1000"));
+  EXPECT_FALSE(fs::exists(file.path));
+}
+
+TEST(Tune, ABudgetThatIsSpentIsTold) {
+  const TemporaryFile file;
+  TuneOptions options = small_options(file);
+  options.budget_s = 1e-6;
+  const TuneResult result = tune(small(), options);
+  EXPECT_FALSE(result.complete);
+  EXPECT_EQ(result.kernels[0].tried, 0U);
+  EXPECT_FALSE(result.kernels[0].best);
+}
+
+TEST(Tune, AWorkerThatEndsIsATrialThatFailed) {
+  const TemporaryFile file;
+  TuneOptions options = small_options(file);
+  options.worker = {"/bin/false"};
+  const TuneResult result = tune(small(), options);
+  EXPECT_EQ(result.kernels[0].failed, result.kernels[0].candidates);
+  EXPECT_FALSE(result.kernels[0].best);
+  options.worker = {"/nonexistent/braid"};
+  EXPECT_EQ(error_of([&] { (void)tune(small(), options); }).first, ErrorCode::kEnvironment);
+}
+
+}  // namespace
+}  // namespace braid
