@@ -168,6 +168,32 @@ double launch_ms(World& world, const std::string& entry, Dim3 grid, Dim3 block, 
   return median(samples) * 1e3;
 }
 
+/// Nanoseconds of a launch of one block of one warp that does nothing, of many one after the
+/// other.
+ordered_json launches(World& world) {
+  constexpr int kLaunches = 2000;
+  Device& device = world.device();
+  const auto module = device.load(0, {"nothing",
+                                      compile_file("extern \"C\" __global__ void nothing(int) {}",
+                                                   "bench.cu", Target::parse(device.target())),
+                                      {}});
+  Function& function = module->function("nothing");
+  const auto stream = device.create_stream(0);
+  const std::int32_t argument = 0;
+  const std::array<const void*, 1> args = {&argument};
+  std::vector<double> samples;
+  for (int i = 0; i < kWarmUp + kSamples; ++i) {
+    const double s = seconds([&] {
+      for (int l = 0; l < kLaunches; ++l) stream->launch(function, {{1}, {32}}, args);
+      stream->synchronize();
+    });
+    if (i >= kWarmUp) samples.push_back(s);
+  }
+  return {{"launches", kLaunches},
+          {"ns_per_launch", median(samples) / kLaunches * 1e9},
+          {"least_ns", *std::min_element(samples.begin(), samples.end()) / kLaunches * 1e9}};
+}
+
 /// What counting costs: of graphs, and of the kernels above.
 ordered_json counting(World& plain) {
   WorldOptions options;
@@ -225,6 +251,7 @@ int bench(const std::string& device, std::int64_t n) {
     checks.sanitize = kCheckAll;
     document["sanitizer"] = watched(world, checks);
     document["counting"] = counting(world);
+    document["empty_launches"] = launches(world);
   }
   fmt::print("{}\n", document.dump(2));
   return 0;

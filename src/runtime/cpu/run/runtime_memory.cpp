@@ -127,6 +127,12 @@ static void braid_cpu_store_apart(const std::uint8_t* values, const std::uint64_
   });
 }
 
+static void braid_cpu_spread(std::uint64_t* out, std::uint64_t base, const std::int32_t* table) {
+  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+    out[l] = base + static_cast<std::uint64_t>(std::int64_t{table[l]});
+  }
+}
+
 static void braid_cpu_load_strong(std::uint8_t* out, const std::uint64_t* addresses,
                                   std::uint32_t mask, std::uint32_t bytes, std::uint32_t count,
                                   braid::cpu::WarpContext* /*context*/) {
@@ -332,6 +338,7 @@ std::span<const RuntimeHelper> memory_helpers() {
   static const std::array kHelpers = {
       BRAID_CPU_HELPER(braid_cpu_load_apart),
       BRAID_CPU_HELPER(braid_cpu_store_apart),
+      BRAID_CPU_HELPER(braid_cpu_spread),
       BRAID_CPU_HELPER(braid_cpu_load_strong),
       BRAID_CPU_HELPER(braid_cpu_store_strong),
       BRAID_CPU_HELPER(braid_cpu_atomic),

@@ -10,9 +10,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
-#include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
-#include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include <algorithm>
@@ -102,7 +100,9 @@ namespace {
 /// LLVM offers these choices only on its command line. Domain reassignment takes minutes on kernels
 /// with thousands of narrow accesses, and gains nothing on ours. Our blocks are straight and keep
 /// in memory what lives across them: splitting live ranges and reordering instructions take a
-/// fifth of the translation and gain nothing either.
+/// fifth of the translation and gain nothing either. Nor does a second search for equal
+/// instructions, which keeps values for so long that they are spilled, or one for patterns of
+/// machine instructions.
 void choose_passes() {
   auto& options = llvm::cl::getRegisteredOptions();
   const auto choose = [&](const char* name, const char* value) {
@@ -112,6 +112,8 @@ void choose_passes() {
   choose("disable-x86-domain-reassignment", "true");
   choose("enable-misched", "false");
   choose("regalloc", "basic");
+  choose("disable-machine-cse", "true");
+  choose("x86-machine-combiner", "false");
 }
 
 /// What would end the process becomes an exception of who asked for the code.
@@ -223,9 +225,7 @@ std::string Jit::compile(const Program& program, std::size_t entry, bool aligned
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
   llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass());
-  passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
   for (llvm::Function& function : out) {
     if (!function.isDeclaration()) passes.run(function, functions);

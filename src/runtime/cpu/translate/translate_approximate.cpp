@@ -23,8 +23,8 @@ llvm::Value* Translator::power_of_two(Value* x) {
   Value* f = b_.CreateFSub(x, b_.CreateFSub(shifted, real(0x1.8p23)));
   // Twice the power, as there is no factor 2^128.
   Value* p = real(2 * 1.5403530e-4F);
-  for (const float c : {1.3333558e-3F, 9.6181291e-3F, 5.5504109e-2F, 2.4022651e-1F, 6.9314718e-1F,
-                        1.0F}) {
+  for (const float c :
+       {1.3333558e-3F, 9.6181291e-3F, 5.5504109e-2F, 2.4022651e-1F, 6.9314718e-1F, 1.0F}) {
     p = intrinsic(llvm::Intrinsic::fma, {p, f, real(2 * c)});
   }
   Value* tiny = b_.CreateFCmpOLT(x, real(-124));
@@ -32,6 +32,20 @@ llvm::Value* Translator::power_of_two(Value* x) {
   Value* scale = b_.CreateAdd(b_.CreateShl(b_.CreateBitCast(shifted, word), 23), up);
   Value* result = b_.CreateFMul(p, b_.CreateBitCast(scale, type));
   return b_.CreateSelect(tiny, b_.CreateFMul(result, real(0x1p-64)), result);
+}
+
+/// The same of 32 lanes, by a function of its own: kernels may have dozens.
+llvm::Value* Translator::powers_of_two(Value* x) {
+  llvm::Function* function = out_.getFunction("ptx.power");
+  if (function == nullptr) {
+    function = llvm::Function::Create(llvm::FunctionType::get(x->getType(), {x->getType()}, false),
+                                      llvm::GlobalValue::InternalLinkage, "ptx.power", out_);
+    function->addFnAttrs(llvm::AttrBuilder(llvm_, kernel_->getAttributes().getFnAttrs()));
+    const llvm::IRBuilderBase::InsertPointGuard here(b_);
+    b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "", function));
+    b_.CreateRet(power_of_two(function->getArg(0)));
+  }
+  return b_.CreateCall(function, x);
 }
 
 /// a / b within 2 ulp, for one b of all lanes: its reciprocal, scaled so that neither this nor its
@@ -43,8 +57,7 @@ llvm::Value* Translator::quotient_by_scalar(Value* a, Value* b) {
   exponent = intrinsic(llvm::Intrinsic::umin, {exponent, b_.getInt32(252)});
   Value* scale =
       b_.CreateBitCast(b_.CreateShl(b_.CreateSub(b_.getInt32(253), exponent), 23), single);
-  Value* reciprocal =
-      b_.CreateFDiv(llvm::ConstantFP::get(single, 1.0), b_.CreateFMul(b, scale));
+  Value* reciprocal = b_.CreateFDiv(llvm::ConstantFP::get(single, 1.0), b_.CreateFMul(b, scale));
   return b_.CreateFMul(b_.CreateFMul(a, splat(scale)), splat(reciprocal));
 }
 
@@ -55,8 +68,8 @@ void Translator::op_float_divide(const Instruction& i) {
   const Type type = mods.type();
   if (type.bits < 32) bad_combination(i);
   const bool near = i.is(Op::kFullDiv) || mods.has("approx");
-  const bool one_divisor = near && type.bits == 32 && !scalar_ &&
-                           shapes_.operand_shape(i.operands[2]).is_uniform();
+  const bool one_divisor =
+      near && type.bits == 32 && !scalar_ && shapes_.operand_shape(i.operands[2]).is_uniform();
   both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
     Value* a = flush(in[0], ftz);
     if (one_divisor) {
@@ -74,8 +87,9 @@ void Translator::op_transcendental(const Instruction& i) {
   if (type.bits == 64) bad_combination(i);
   if (i.is(Op::kEx2)) {
     // No subnormal changes what 2^x is.
-    both_halves(i, type, 1,
-                [&](llvm::ArrayRef<Value*> in) { return flush(power_of_two(in[0]), ftz); });
+    both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
+      return flush(scalar_ ? power_of_two(in[0]) : powers_of_two(in[0]), ftz);
+    });
     return;
   }
   const char* helper = i.is(Op::kLg2)   ? "braid_cpu_lg2"

@@ -50,7 +50,7 @@ void Translator::op_atomic(const Instruction& i) {
   if (swap) code.kind = AccessCode::kSwap;
   code.bytes = static_cast<std::uint8_t>(bits / 8);
   check(where, code);
-  Value* addresses = to_scratch(0, address_lanes(where));
+  Value* addresses = address_pointer(where);
   to_scratch(8, read_lanes(i.operands[first + 1], bits));
   if (swap) to_scratch(12, read_lanes(i.operands[first + 2], bits));
   const unsigned packed = static_cast<unsigned>(operation) |
@@ -70,7 +70,7 @@ void Translator::atomic_pair(const Instruction& i, Space space) {
   if (swap) code.kind = AccessCode::kSwap;
   code.bytes = 16;
   check(where, code);
-  Value* addresses = to_scratch(0, address_lanes(where));
+  Value* addresses = address_pointer(where);
   // What is expected, where anything is, then what is new: the halves of each by themselves.
   unsigned place = 4;
   for (std::size_t n = first + 1; n < first + (swap ? 3U : 2U); ++n) {

@@ -99,6 +99,15 @@ llvm::Value* Translator::address_lanes(Address& address) {
   return address.lanes;
 }
 
+/// Puts the addresses of the lanes in scratch memory for a helper that takes its time with each:
+/// those that are known but for their base by a call, which is less code than vectors of them.
+llvm::Value* Translator::address_pointer(Address& address) {
+  if (!address.table || address.lanes != nullptr) return to_scratch(0, address_lanes(address));
+  std::vector<std::uint32_t> words(address.shape.table.begin(), address.shape.table.end());
+  call("braid_cpu_spread", b_.getVoidTy(), {scratch(0), address.base, constant_words(words)});
+  return scratch(0);
+}
+
 /// Where 32 words lie that the lanes add to the base of an address in shared memory.
 llvm::Value* Translator::address_offsets(Address& address, unsigned scratch_index) {
   if (!address.table) return to_scratch(scratch_index, address.offsets);
@@ -279,7 +288,7 @@ void Translator::load_strong(const Instruction& i, const Access& access, Address
     return;
   }
   if (bits * access.count > 128) bad(i, "a strong access is too wide");
-  Value* addresses = to_scratch(0, address_lanes(address));
+  Value* addresses = address_pointer(address);
   call("braid_cpu_load_strong", b_.getVoidTy(),
        {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count),
         context_});
@@ -371,7 +380,7 @@ void Translator::store_strong(const Access& access, Address& address,
                               llvm::ArrayRef<Value*> values) {
   const unsigned bits = access.type.total_bits();
   if (bits * access.count > 128) ptx::fail(line_, "a strong access is too wide");
-  Value* addresses = to_scratch(0, address_lanes(address));
+  Value* addresses = address_pointer(address);
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
   call("braid_cpu_store_strong", b_.getVoidTy(),
        {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count),

@@ -266,6 +266,7 @@ class Translator {
 
   // Approximations: translate_approximate.cpp
   Value* power_of_two(Value* x);
+  Value* powers_of_two(Value* x);
   Value* quotient_by_scalar(Value* a, Value* b);
   void op_float_divide(const Instruction& i);
   void op_transcendental(const Instruction& i);
@@ -295,6 +296,7 @@ class Translator {
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);
   Address cluster_address(const Operand& base, std::int64_t offset);
   Value* address_lanes(Address& address);
+  Value* address_pointer(Address& address);
   Value* address_offsets(Address& address, unsigned scratch_index);
   Value* call_first_active(Value* lanes);
   Value* dump_address();
