@@ -143,10 +143,16 @@ class BRAID_API Executable {
   /// all in front of it on its stream being over, and when it ended. Throws as synchronize() does.
   std::vector<StepTime> trace();
 
-  /// Waits for all runs; throws kTimeout naming rank, step, block and slot when a wait for a
-  /// peer expired, kInvalidArgument naming node, rank and index when an index that a kernel looked
-  /// up is out of range, kEnvironment naming a rank of another world that is lost. The outputs are
-  /// lost then; the next run starts afresh.
+  /// From any thread, while others use the executable: ends all that waits for other ranks in its
+  /// runs and replays, on the ranks that live here. What is enqueued until synchronize() is lost,
+  /// which throws kCancelled then; after that all is as after any run that failed. Ranks elsewhere
+  /// wait until they are cancelled, too, or give up.
+  void cancel();
+
+  /// Waits for all runs; throws kCancelled after cancel(), kTimeout naming rank, step, block and
+  /// slot when a wait for a peer expired, kInvalidArgument naming node, rank and index when an
+  /// index that a kernel looked up is out of range, kEnvironment naming a rank of another world
+  /// that is lost. The outputs are lost then; the next run starts afresh.
   void synchronize();
 
   /// After a run that failed, in a world that has but some of the ranks: makes all by which ranks

@@ -70,6 +70,8 @@ braid_status status_of(ErrorCode code) {
       return BRAID_ENVIRONMENT;
     case ErrorCode::kTimeout:
       return BRAID_TIMEOUT;
+    case ErrorCode::kCancelled:
+      return BRAID_CANCELLED;
     case ErrorCode::kInternal:
       break;
   }
@@ -404,6 +406,9 @@ braid_status braid_run(braid_executable executable, braid_plan plan, const braid
     for (const auto& stream : held) lanes.push_back(stream->stream.get());
     of->executable.run(*what, lanes);
   });
+}
+braid_status braid_cancel(braid_executable executable) {
+  return call([&] { tables().executables.get(executable)->executable.cancel(); });
 }
 braid_status braid_synchronize(braid_executable executable) {
   return call([&] { tables().executables.get(executable)->executable.synchronize(); });

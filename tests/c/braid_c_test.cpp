@@ -217,6 +217,15 @@ TEST_F(C, AnotherExecutableOfAProgramIsItsOwn) {
   EXPECT_EQ(values[9], 4);
 }
 
+TEST_F(C, CancelledRunsAreToldOnce) {
+  EXPECT_THAT(bad(braid_cancel(nullptr)), HasSubstr("executable: the handle is null"));
+  good(braid_cancel(executable_));
+  good(braid_run(executable_, prepare(4), nullptr, 0));
+  EXPECT_EQ(braid_synchronize(executable_), BRAID_CANCELLED);
+  EXPECT_STREQ(braid_last_error(), "sum: its runs were cancelled");
+  good(braid_synchronize(executable_));
+}
+
 TEST_F(C, HandlesAreCheckedAndKeepWhatTheyNeed) {
   EXPECT_THAT(bad(braid_synchronize(nullptr)), HasSubstr("executable: the handle is null"));
   EXPECT_THAT(bad(braid_world_destroy(reinterpret_cast<braid_world>(this))), HasSubstr("nothing"));

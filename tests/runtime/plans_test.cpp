@@ -11,6 +11,7 @@
 #include "codegen/graph_target.h"
 #include "lowering/passes.h"
 #include "runtime/compile/compile_program.h"
+#include "runtime/error_of.h"
 
 namespace braid {
 namespace {
@@ -191,20 +192,13 @@ TEST_F(Plans, RunsAreInOrderWhateverStreamsTheyAreOn) {
 TEST_F(Plans, WhatDoesNotFitIsRefused) {
   Executable other = Executable::compile(sum_graph(), world_);
   const Executable::Plan plan = other.prepare({{"T", 1}});
-  const auto error_of = [](auto call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  EXPECT_THAT(error_of([&] { executable_.run(plan); }), HasSubstr("not one of this executable's"));
-  EXPECT_THAT(error_of([&] { executable_.run(Executable::Plan()); }), HasSubstr("not one of"));
-  EXPECT_THAT(error_of([&] { (void)Executable::Plan().bindings(); }), HasSubstr("plan: is empty"));
+  const auto text_of = [](auto call) { return error_of(call).second; };
+  EXPECT_THAT(text_of([&] { executable_.run(plan); }), HasSubstr("not one of this executable's"));
+  EXPECT_THAT(text_of([&] { executable_.run(Executable::Plan()); }), HasSubstr("not one of"));
+  EXPECT_THAT(text_of([&] { (void)Executable::Plan().bindings(); }), HasSubstr("plan: is empty"));
   executable_.prepare({{"T", 1}});
   const auto stream = world_.device().create_stream(0);
-  EXPECT_THAT(error_of([&] { executable_.run(std::vector<Stream*>{stream.get()}); }),
+  EXPECT_THAT(text_of([&] { executable_.run(std::vector<Stream*>{stream.get()}); }),
               HasSubstr("1 streams; expected one for each of 2 ranks"));
 }
 
@@ -239,6 +233,42 @@ TEST_F(Plans, AFaultOfOneRankLeavesEverythingFresh) {
     EXPECT_EQ(executable_.output(0, "y").to_doubles(), filled(8, 4).to_doubles());
     EXPECT_EQ(executable_.output(1, "y").to_doubles(), filled(8, 5).to_doubles());
   }
+}
+
+// Rank 1's part of the run does not begin, so that rank 0 waits for it.
+TEST_F(Plans, ARunThatWaitsIsCancelled) {
+  Device& device = world_.device();
+  const auto word = device.allocate(1, 4);
+  const auto left = device.create_stream(0), right = device.create_stream(1);
+  const std::vector<Stream*> lanes{left.get(), right.get()};
+  executable_.prepare({{"T", 8}});
+  for (std::uint32_t round = 1; round <= 3; ++round) {
+    for (int rank = 0; rank < 2; ++rank) executable_.set_input(rank, "x", filled(8, round));
+    executable_.run();
+    EXPECT_EQ(executable_.output(0, "y").to_doubles(), filled(8, 3 * round).to_doubles());
+    right->wait_value(word->address(), round);
+    executable_.run(lanes);
+    executable_.run();
+    std::thread other([&] {
+      executable_.cancel();
+      if (round == 2) executable_.cancel();  // is the same
+      left->synchronize();                   // rank 0 waits no more
+      device.create_stream(1)->write_value(word->address(), round);
+    });
+    const auto [code, text] = error_of([&] { executable_.synchronize(); });
+    other.join();
+    EXPECT_EQ(code, ErrorCode::kCancelled);
+    EXPECT_EQ(text, "sum: its runs were cancelled");
+    executable_.synchronize();  // told once
+    EXPECT_THROW((void)executable_.output(0, "y"), Error);
+  }
+  EXPECT_EQ(world_.metrics().failures, 3);
+  // Where nothing runs, what comes before synchronize() is lost.
+  executable_.cancel();
+  executable_.run();
+  EXPECT_EQ(error_of([&] { executable_.synchronize(); }).first, ErrorCode::kCancelled);
+  executable_.run();
+  EXPECT_EQ(executable_.output(1, "y").to_doubles(), filled(8, 9).to_doubles());
 }
 
 // A program whose input "total" is also its output, in an arena that outlives plans.

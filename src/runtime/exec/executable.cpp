@@ -219,6 +219,8 @@ std::vector<StepTime> Executable::trace() {
   return impl_->trace();
 }
 
+void Executable::cancel() { impl_->cancel(); }
+
 void Executable::synchronize() { impl_->synchronize(); }
 
 void Executable::recover() { impl_->recover(); }

@@ -92,15 +92,36 @@ void Executable::Impl::connect(const std::vector<RankCard>& cards) {
   for (const RankCard& card : cards) handles.push_back(card.arenas);
   heap.connect(handles);
   if (world->all_here()) return;
-  // Kernels may hold the other streams when this one is needed.
-  for (const int rank : world->ranks()) {
-    urgent.push_back(world->device->create_stream(rank));
-  }
+  make_urgent();
   on_loss = world->losses->add([this] {
-    for (std::size_t local = 0; local < urgent.size(); ++local) {
-      heap.give_up(local, *urgent[local]);
-    }
+    const std::lock_guard lock(giving_up);
+    give_up();
   });
+}
+
+void Executable::Impl::make_urgent() {
+  while (urgent.size() < ranks.size()) {
+    urgent.push_back(world->device->create_stream(world->ranks()[urgent.size()]));
+  }
+}
+
+void Executable::Impl::give_up() {
+  for (std::size_t local = 0; local < urgent.size(); ++local) {
+    heap.give_up(local, *urgent[local]);
+  }
+}
+
+void Executable::Impl::cancel() {
+  const std::lock_guard lock(giving_up);
+  make_urgent();
+  cancelled = true;
+  give_up();
+}
+
+std::optional<Error> Executable::Impl::interruption() const {
+  if (std::optional<Error> loss = world->loss()) return loss;
+  if (!cancelled) return {};
+  return Error(ErrorCode::kCancelled, program.name, "its runs were cancelled");
 }
 
 void Executable::Impl::communicate(const std::vector<RankCard>& cards) {
@@ -111,6 +132,9 @@ void Executable::Impl::communicate(const std::vector<RankCard>& cards) {
 }
 
 void Executable::Impl::reset() {
+  const std::lock_guard lock(giving_up);
+  for (const auto& stream : urgent) stream->synchronize();  // what it writes must not come later
+  cancelled = false;
   for (const auto& rank : ranks) rank->reset();
   synchronize_all(ranks);
 }
@@ -118,7 +142,7 @@ void Executable::Impl::reset() {
 void Executable::Impl::drain(std::uint64_t patience_ns) {
   for (std::size_t local = 0; local < ranks.size(); ++local) (void)stream_after_runs(local);
   foreign = false;
-  Watch watch(communicators, patience_ns, [this] { return world->loss(); });
+  Watch watch(communicators, patience_ns, [this] { return interruption(); });
   try {
     synchronize_all(ranks);
   } catch (const std::exception&) {
@@ -172,6 +196,11 @@ void Executable::Impl::synchronize() {
   if (failed) {
     if (world->all_here()) fail();
     return;  // told already
+  }
+  if (cancelled) {
+    const Error error = *interruption();
+    fail();
+    throw Error(error);
   }
   // Also of runs that nobody here knows of: replays.
   std::vector<RankRecord> records;

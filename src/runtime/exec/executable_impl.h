@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -53,6 +55,14 @@ struct Executable::Impl {
   /// After an error that was found on this side.
   void fail();
   void synchronize();
+  /// From any thread.
+  void cancel();
+  /// Streams that kernels which wait do not hold.
+  void make_urgent();
+  /// On these, has all such kernels, those that come later, too, give up. `giving_up` is held.
+  void give_up();
+  /// Why what is enqueued comes to nothing, if it does: a rank is lost, or cancel().
+  [[nodiscard]] std::optional<Error> interruption() const;
   /// The error of this world's ranks, or why they gave up: what another rank did.
   [[nodiscard]] std::optional<Error> with_others(std::optional<Error> error) const;
 
@@ -76,7 +86,9 @@ struct Executable::Impl {
   SymmetricHeap heap;
   Communicators communicators;
   std::vector<std::unique_ptr<RankContext>> ranks;  ///< that live here
-  std::vector<std::unique_ptr<Stream>> urgent;      ///< of each, where some live elsewhere
+  std::mutex giving_up;                             ///< held while abort words change
+  std::vector<std::unique_ptr<Stream>> urgent;      ///< of each rank, when it is needed
+  std::atomic<bool> cancelled = false;              ///< until reset()
   std::optional<std::uint64_t> on_loss;             ///< in the world's LossWatch
   std::vector<Stream*> own;                         ///< as Lanes::streams
   std::vector<Event*> events;                       ///< as Lanes::events
