@@ -188,6 +188,9 @@ void Executable::Impl::fail() {
 
 void Executable::Impl::synchronize() {
   try {
+    for (std::size_t local = 0; !world->all_here() && local < ranks.size(); ++local) {
+      heap.note_giving_up(local, stream_after_runs(local));
+    }
     drain(world->timeout_ns);
   } catch (const std::exception&) {
     fail();
@@ -216,7 +219,7 @@ std::optional<Error> Executable::Impl::with_others(std::optional<Error> error) c
   if (error && error->code() != ErrorCode::kTimeout) return error;
   bool gave_up = error.has_value();
   for (std::size_t local = 0; local < ranks.size(); ++local) {
-    gave_up = heap.gave_up(local, ranks[local]->stream()) || gave_up;
+    gave_up = heap.gave_up(local) || gave_up;
   }
   if (!gave_up) return {};
   if (std::optional<Error> loss = world->loss()) return loss;
