@@ -138,6 +138,14 @@ class BRAID_API Executable {
   /// The same with another plan of this executable, which becomes the current one; without streams
   /// on the executable's own.
   void run(const Plan& plan, std::span<Stream* const> streams = {});
+  /// One rank's part of run(plan, streams), on the caller's stream or, where that is null, the
+  /// executable's own, so that GPUs do not wait until one thread has enqueued for them all: a
+  /// server calls it for each rank that lives here from a thread of that GPU. Threads may call this
+  /// for different ranks at one time, and no other function but cancel() meanwhile. Each rank must
+  /// get the same plans in the same order, of all executables whose kernels wait for each other's
+  /// room on a GPU, too. Where it throws, cancel() ends what the other ranks wait for. A device
+  /// that checks or counts takes the current plan only.
+  void run_rank(const Plan& plan, int rank, Stream* stream = nullptr);
 
   /// One run as run() does, and waits for it: returns when each launch and each copy could begin,
   /// all in front of it on its stream being over, and when it ended. Throws as synchronize() does.

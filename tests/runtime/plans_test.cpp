@@ -235,6 +235,69 @@ TEST_F(Plans, AFaultOfOneRankLeavesEverythingFresh) {
   }
 }
 
+TEST_F(Plans, RanksAreRunApart) {
+  Device& device = world_.device();
+  const std::vector<Executable::Plan> plans{executable_.prepare({{"T", 3}}),
+                                            executable_.prepare({{"T", 8}})};
+  for (int rank = 0; rank < 2; ++rank) executable_.set_input(rank, "x", filled(8, rank + 1));
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int rank = 0; rank < 2; ++rank) streams.push_back(device.create_stream(rank));
+  for (int round = 0; round < 5; ++round) {
+    executable_.poison_outputs();
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        Stream* const stream =
+            round % 2 == 0 ? nullptr : streams[static_cast<std::size_t>(rank)].get();
+        for (const std::size_t which : {0, 1, 0, 1}) {
+          executable_.run_rank(plans[which], rank, which == 0 ? nullptr : stream);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(executable_.output(0, "y").to_doubles(), filled(8, 4).to_doubles());
+    EXPECT_EQ(executable_.output(1, "y").to_doubles(), filled(8, 5).to_doubles());
+    executable_.run(plans[1]);
+    EXPECT_EQ(executable_.output(1, "y").to_doubles(), filled(8, 5).to_doubles());
+  }
+  EXPECT_EQ(world_.metrics().runs, 25);
+  // Recorded rank by rank.
+  std::vector<std::unique_ptr<RecordedGraph>> graphs;
+  for (int rank = 0; rank < 2; ++rank) {
+    Stream& stream = *streams[static_cast<std::size_t>(rank)];
+    stream.begin_capture();
+    executable_.run_rank(plans[1], rank, &stream);
+    graphs.push_back(stream.end_capture());
+  }
+  executable_.poison_outputs();
+  for (std::size_t rank = 0; rank < 2; ++rank) streams[rank]->replay(*graphs[rank]);
+  for (const auto& stream : streams) stream->synchronize();
+  EXPECT_EQ(executable_.output(0, "y").to_doubles(), filled(8, 4).to_doubles());
+}
+
+TEST_F(Plans, ARankThatIsNotThereIsRefused) {
+  const Executable::Plan plan = executable_.prepare({{"T", 3}});
+  EXPECT_THAT(error_of([&] { executable_.run_rank(plan, 2); }).second,
+              HasSubstr("rank: 2 is not in a world of 2"));
+  EXPECT_THAT(error_of([&] { executable_.run_rank(Executable::Plan(), 0); }).second,
+              HasSubstr("run_rank: the plan is not one of"));
+}
+
+TEST(CheckedPlans, OnlyTheCurrentOneIsRunByRank) {
+  WorldOptions options = two_ranks();
+  options.sanitize = kCheckAll;
+  const World world = World::open(options);
+  Executable executable = Executable::compile(sum_graph(), world);
+  const Executable::Plan first = executable.prepare({{"T", 3}});
+  const Executable::Plan second = executable.prepare({{"T", 4}});
+  EXPECT_THAT(error_of([&] { executable.run_rank(first, 0); }).second,
+              HasSubstr("another plan is the current one"));
+  for (int rank = 0; rank < 2; ++rank) executable.set_input(rank, "x", filled(4, 1));
+  for (int rank = 0; rank < 2; ++rank) executable.run_rank(second, rank);
+  EXPECT_EQ(executable.output(0, "y").to_doubles(), filled(4, 3).to_doubles());
+  EXPECT_TRUE(world.device().findings().empty());
+}
+
 // Rank 1's part of the run does not begin, so that rank 0 waits for it.
 TEST_F(Plans, ARunThatWaitsIsCancelled) {
   Device& device = world_.device();

@@ -68,16 +68,17 @@ struct Executable::Impl {
 
   [[nodiscard]] std::size_t local_of(int rank) const;
   const Plan::Impl& require_prepared(const char* call) const;
+  void check_own(const Plan::Impl* plan, const char* call) const;
   [[nodiscard]] std::shared_ptr<const Plan::Impl> make_plan(const Bindings& values) const;
   void make_current(std::shared_ptr<const Plan::Impl> plan);
   /// `times`: as LaunchPlan::run wants them, or none.
   void run(std::span<Stream* const> streams, std::span<Event* const> times = {});
+  /// `stream`: the caller's, or null.
+  void run_rank(const std::shared_ptr<const Plan::Impl>& plan, std::size_t local, Stream* stream);
   /// Whether a run on these streams is part of a capture: no event from outside may be waited for.
   /// Throws kInvalidArgument where that cannot be.
   [[nodiscard]] bool is_recorded(std::span<Stream* const> streams) const;
   std::vector<StepTime> trace();
-  /// The rank's own stream, behind all that was enqueued for it.
-  [[nodiscard]] Stream& stream_after_runs(std::size_t local) const;
 
   std::shared_ptr<World::Impl> world;
   std::shared_ptr<const char> token = std::make_shared<const char>();
@@ -93,10 +94,10 @@ struct Executable::Impl {
   std::vector<Stream*> own;                         ///< as Lanes::streams
   std::vector<Event*> events;                       ///< as Lanes::events
   std::vector<Stream*> lanes;                       ///< of the run that is enqueued
+  std::mutex parts;                                 ///< held where run_rank() changes the next two
   std::shared_ptr<const Plan::Impl> current;        ///< null when prepare() is due
-  bool foreign = false;                             ///< the last run is on the caller's streams
   bool has_run = false;                             ///< outputs are there, or under way
-  bool failed = false;                              ///< a run failed, and recover() is due
+  std::atomic<bool> failed = false;                 ///< a run failed, and recover() is due
 };
 
 }  // namespace braid
