@@ -3,9 +3,9 @@
  * Every function but the first two returns a status and says why in braid_last_error(). Handles
  * name things and are no pointers: one that is null, destroyed, or of another kind is
  * BRAID_INVALID_ARGUMENT. Different threads may use different executables at the same time, and
- * one executable one after the other. Nothing here prints or exits; a warning goes to the
- * callback of the world, or nowhere. A process that has opened a world must not use braid after
- * fork(), unless exec follows; before the first world it may.
+ * one executable one after the other, but for braid_run_rank and braid_cancel. Nothing here prints
+ * or exits; a warning goes to the callback of the world, or nowhere. A process that has opened a
+ * world must not use braid after fork(), unless exec follows; before the first world it may.
  *
  * docs/embedding.md says how the calls fit together, and where an example is. */
 #ifndef BRAID_BRAID_H_
@@ -27,7 +27,7 @@ typedef enum braid_status {
   BRAID_TIMEOUT = 3,          /* a wait inside a kernel ran past its deadline */
   BRAID_INTERNAL = 4,         /* a bug in braid */
   BRAID_OUT_OF_MEMORY = 5,    /* of the host */
-  BRAID_CANCELLED = 6,        /* by a callback */
+  BRAID_CANCELLED = 6,        /* by a callback, or braid_cancel */
 } braid_status;
 
 typedef struct braid_world_tag* braid_world;
@@ -133,6 +133,13 @@ BRAID_API braid_status braid_get_output(braid_executable executable, int32_t ran
  * comes, and which go on behind it; with `count` 0 the executable's own. */
 BRAID_API braid_status braid_run(braid_executable executable, braid_plan plan,
                                  const braid_stream* streams, size_t count);
+/* One rank's part of that, from a thread for each GPU, all at one time; each rank gets the same
+ * plans in the same order. `stream`: of the rank, or null. */
+BRAID_API braid_status braid_run_rank(braid_executable executable, braid_plan plan, int32_t rank,
+                                      braid_stream stream);
+/* From any thread: ends what in the runs of an executable waits for other ranks. Those runs are
+ * lost, as braid_synchronize then says once: BRAID_CANCELLED. */
+BRAID_API braid_status braid_cancel(braid_executable executable);
 /* Waits for all runs; the first error of one is its status. */
 BRAID_API braid_status braid_synchronize(braid_executable executable);
 

@@ -12,6 +12,7 @@ enum class ErrorCode {
   kInvalidArgument,  ///< bad input: a graph, a tensor file, an option (exit code 2)
   kEnvironment,      ///< something is missing or broken on this machine (exit code 3)
   kTimeout,          ///< a wait inside a kernel ran past its deadline (exit code 1)
+  kCancelled,        ///< what the caller has cancelled (exit code 1)
   kInternal,         ///< a bug in braid (exit code 1)
 };
 

@@ -138,15 +138,29 @@ class BRAID_API Executable {
   /// The same with another plan of this executable, which becomes the current one; without streams
   /// on the executable's own.
   void run(const Plan& plan, std::span<Stream* const> streams = {});
+  /// One rank's part of run(plan, streams), on the caller's stream or, where that is null, the
+  /// executable's own, so that GPUs do not wait until one thread has enqueued for them all: a
+  /// server calls it for each rank that lives here from a thread of that GPU. Threads may call this
+  /// for different ranks at one time, and no other function but cancel() meanwhile. Each rank must
+  /// get the same plans in the same order, of all executables whose kernels wait for each other's
+  /// room on a GPU, too. Where it throws, cancel() ends what the other ranks wait for. A device
+  /// that checks or counts takes the current plan only.
+  void run_rank(const Plan& plan, int rank, Stream* stream = nullptr);
 
   /// One run as run() does, and waits for it: returns when each launch and each copy could begin,
   /// all in front of it on its stream being over, and when it ended. Throws as synchronize() does.
   std::vector<StepTime> trace();
 
-  /// Waits for all runs; throws kTimeout naming rank, step, block and slot when a wait for a
-  /// peer expired, kInvalidArgument naming node, rank and index when an index that a kernel looked
-  /// up is out of range, kEnvironment naming a rank of another world that is lost. The outputs are
-  /// lost then; the next run starts afresh.
+  /// From any thread, while others use the executable: ends all that waits for other ranks in its
+  /// runs and replays, on the ranks that live here. What is enqueued until synchronize() is lost,
+  /// which throws kCancelled then; after that all is as after any run that failed. Ranks elsewhere
+  /// wait until they are cancelled, too, or give up.
+  void cancel();
+
+  /// Waits for all runs; throws kCancelled after cancel(), kTimeout naming rank, step, block and
+  /// slot when a wait for a peer expired, kInvalidArgument naming node, rank and index when an
+  /// index that a kernel looked up is out of range, kEnvironment naming a rank of another world
+  /// that is lost. The outputs are lost then; the next run starts afresh.
   void synchronize();
 
   /// After a run that failed, in a world that has but some of the ranks: makes all by which ranks

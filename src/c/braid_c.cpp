@@ -70,6 +70,8 @@ braid_status status_of(ErrorCode code) {
       return BRAID_ENVIRONMENT;
     case ErrorCode::kTimeout:
       return BRAID_TIMEOUT;
+    case ErrorCode::kCancelled:
+      return BRAID_CANCELLED;
     case ErrorCode::kInternal:
       break;
   }
@@ -404,6 +406,26 @@ braid_status braid_run(braid_executable executable, braid_plan plan, const braid
     for (const auto& stream : held) lanes.push_back(stream->stream.get());
     of->executable.run(*what, lanes);
   });
+}
+braid_status braid_run_rank(braid_executable executable, braid_plan plan, std::int32_t rank,
+                            braid_stream stream) {
+  return call([&] {
+    const auto of = tables().executables.get(executable);
+    const auto what = tables().plans.get(plan);
+    std::shared_ptr<RankStream> on;
+    if (stream != nullptr) {
+      on = tables().streams.get(stream);
+      check_same_world(of->world, on->world, "executable");
+      if (on->rank != rank) {
+        braid::throw_invalid("stream",
+                             fmt::format("is of rank {}; expected rank {}", on->rank, rank));
+      }
+    }
+    of->executable.run_rank(*what, rank, on == nullptr ? nullptr : on->stream.get());
+  });
+}
+braid_status braid_cancel(braid_executable executable) {
+  return call([&] { tables().executables.get(executable)->executable.cancel(); });
 }
 braid_status braid_synchronize(braid_executable executable) {
   return call([&] { tables().executables.get(executable)->executable.synchronize(); });

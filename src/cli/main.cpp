@@ -69,6 +69,7 @@ ExitCode exit_code_of(ErrorCode code) {
     case ErrorCode::kEnvironment:
       return kEnvironmentMissing;
     case ErrorCode::kTimeout:
+    case ErrorCode::kCancelled:
     case ErrorCode::kInternal:
       break;
   }

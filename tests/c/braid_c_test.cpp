@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -215,6 +216,37 @@ TEST_F(C, AnotherExecutableOfAProgramIsItsOwn) {
   good(braid_run(another, own, nullptr, 0));
   good(braid_get_output(another, 1, "y", values.data(), sizeof values));
   EXPECT_EQ(values[9], 4);
+}
+
+TEST_F(C, RanksAreRunByThreadsOfTheirOwn) {
+  alignas(16) Values values{};
+  values.fill(2);
+  const braid_tensor x = tensor(values.data());
+  const braid_plan plan = prepare(4);
+  std::array<braid_stream, kRanks> streams{};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    good(braid_set_input(executable_, rank, "x", &x));
+    good(braid_stream_create(world_, rank, &streams[static_cast<std::size_t>(rank)]));
+  }
+  EXPECT_EQ(bad(braid_run_rank(executable_, plan, 0, streams[1])),
+            "stream: is of rank 1; expected rank 0");
+  EXPECT_THAT(bad(braid_run_rank(executable_, plan, 2, nullptr)), HasSubstr("not in a world of 2"));
+  EXPECT_THAT(bad(braid_run_rank(executable_, nullptr, 0, nullptr)), HasSubstr("plan: the handle"));
+  std::thread other([&] { good(braid_run_rank(executable_, plan, 1, streams[1])); });
+  good(braid_run_rank(executable_, plan, 0, nullptr));
+  other.join();
+  good(braid_get_output(executable_, 1, "y", values.data(), sizeof values));
+  EXPECT_EQ(values[9], 4);
+  for (braid_stream stream : streams) good(braid_stream_destroy(stream));
+}
+
+TEST_F(C, CancelledRunsAreToldOnce) {
+  EXPECT_THAT(bad(braid_cancel(nullptr)), HasSubstr("executable: the handle is null"));
+  good(braid_cancel(executable_));
+  good(braid_run(executable_, prepare(4), nullptr, 0));
+  EXPECT_EQ(braid_synchronize(executable_), BRAID_CANCELLED);
+  EXPECT_STREQ(braid_last_error(), "sum: its runs were cancelled");
+  good(braid_synchronize(executable_));
 }
 
 TEST_F(C, HandlesAreCheckedAndKeepWhatTheyNeed) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -275,6 +276,45 @@ TEST_F(ExecutableTest, RunsOfTwoThreadsAreEnqueuedOneAfterTheOther) {
   for (std::size_t i = 0; i < launches.size(); i += 2) {
     ASSERT_EQ(launches[i], launches[i + 1]) << "between the two ranks of run " << i / 2;
   }
+}
+
+TEST_F(ExecutableTest, EachRankMayBeEnqueuedByAThreadOfItsOwn) {
+  World world = open_world();
+  Executable executable = Executable::compile(small_graph(), world);
+  const Executable::Plan plan = executable.prepare({{"T", 8}});
+  std::vector<std::thread::id> ids(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      ids[static_cast<std::size_t>(rank)] = std::this_thread::get_id();
+      for (int i = 0; i < 20; ++i) executable.run_rank(plan, rank);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  executable.synchronize();
+  const std::vector<std::thread::id>& launches = fake().launch_threads;
+  EXPECT_EQ(launches.size(), 40);
+  for (const std::thread::id id : ids) {
+    EXPECT_EQ(std::count(launches.begin(), launches.end(), id), 20);
+  }
+  EXPECT_EQ(world.metrics().runs, 20);
+}
+
+TEST_F(ExecutableTest, ARankThatCannotBeEnqueuedIsTold) {
+  World world = open_world();
+  Executable executable = Executable::compile(small_graph(), world);
+  const Executable::Plan plan = executable.prepare({{"T", 8}});
+  executable.run_rank(plan, 0);
+  fake().fail = "cuLaunchKernel";
+  EXPECT_THAT(error_of([&] { executable.run_rank(plan, 1); }).second, HasSubstr("cuLaunchKernel"));
+  fake().fail.clear();
+  EXPECT_EQ(
+      error_of([&] { executable.run_rank(plan, 0); }),
+      std::pair(ErrorCode::kInvalidArgument,
+                std::string("run_rank: an earlier run failed; expected synchronize() first")));
+  executable.synchronize();
+  for (int rank = 0; rank < 2; ++rank) executable.run_rank(plan, rank);
+  executable.synchronize();
 }
 
 TEST_F(ExecutableTest, AnotherOneLoadsNothing) {

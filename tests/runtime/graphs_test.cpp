@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "braid/error.h"
@@ -309,6 +310,34 @@ TEST_F(Graphs, CollectivesOfACommunicatorCannotBeCaptured) {
   for (Stream* lane : lanes_) (void)lane->end_capture();
   executable.run(lanes_);
   executable.synchronize();
+}
+
+TEST_F(Graphs, CollectivesOfACommunicatorMayBeEnqueuedByRank) {
+  const Graph far = testing::every_collective(2, DType::kF32);
+  const Bindings bindings{{"T", 3}};
+  Executable executable = Executable::compile(far, world_);
+  const Executable::Plan plan = executable.prepare(bindings);
+  const RankTensors inputs = random_inputs(far, bindings, 1);
+  const RankTensors expected = evaluate(far, inputs, bindings);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    for (std::size_t i = 0; i < far.inputs().size(); ++i) {
+      executable.set_input(static_cast<int>(rank), far.inputs()[i].name, inputs[rank][i]);
+    }
+  }
+  executable.poison_outputs();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] { executable.run_rank(plan, rank); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    for (std::size_t i = 0; i < far.outputs().size(); ++i) {
+      const std::string& name = far.value(far.outputs()[i]).name;
+      EXPECT_LT(relative_error(executable.output(static_cast<int>(rank), name), expected[rank][i]),
+                1e-5)
+          << name;
+    }
+  }
 }
 
 }  // namespace

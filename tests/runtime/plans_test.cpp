@@ -11,6 +11,7 @@
 #include "codegen/graph_target.h"
 #include "lowering/passes.h"
 #include "runtime/compile/compile_program.h"
+#include "runtime/error_of.h"
 
 namespace braid {
 namespace {
@@ -191,20 +192,13 @@ TEST_F(Plans, RunsAreInOrderWhateverStreamsTheyAreOn) {
 TEST_F(Plans, WhatDoesNotFitIsRefused) {
   Executable other = Executable::compile(sum_graph(), world_);
   const Executable::Plan plan = other.prepare({{"T", 1}});
-  const auto error_of = [](auto call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  EXPECT_THAT(error_of([&] { executable_.run(plan); }), HasSubstr("not one of this executable's"));
-  EXPECT_THAT(error_of([&] { executable_.run(Executable::Plan()); }), HasSubstr("not one of"));
-  EXPECT_THAT(error_of([&] { (void)Executable::Plan().bindings(); }), HasSubstr("plan: is empty"));
+  const auto text_of = [](auto call) { return error_of(call).second; };
+  EXPECT_THAT(text_of([&] { executable_.run(plan); }), HasSubstr("not one of this executable's"));
+  EXPECT_THAT(text_of([&] { executable_.run(Executable::Plan()); }), HasSubstr("not one of"));
+  EXPECT_THAT(text_of([&] { (void)Executable::Plan().bindings(); }), HasSubstr("plan: is empty"));
   executable_.prepare({{"T", 1}});
   const auto stream = world_.device().create_stream(0);
-  EXPECT_THAT(error_of([&] { executable_.run(std::vector<Stream*>{stream.get()}); }),
+  EXPECT_THAT(text_of([&] { executable_.run(std::vector<Stream*>{stream.get()}); }),
               HasSubstr("1 streams; expected one for each of 2 ranks"));
 }
 
@@ -239,6 +233,105 @@ TEST_F(Plans, AFaultOfOneRankLeavesEverythingFresh) {
     EXPECT_EQ(executable_.output(0, "y").to_doubles(), filled(8, 4).to_doubles());
     EXPECT_EQ(executable_.output(1, "y").to_doubles(), filled(8, 5).to_doubles());
   }
+}
+
+TEST_F(Plans, RanksAreRunApart) {
+  Device& device = world_.device();
+  const std::vector<Executable::Plan> plans{executable_.prepare({{"T", 3}}),
+                                            executable_.prepare({{"T", 8}})};
+  for (int rank = 0; rank < 2; ++rank) executable_.set_input(rank, "x", filled(8, rank + 1));
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int rank = 0; rank < 2; ++rank) streams.push_back(device.create_stream(rank));
+  for (int round = 0; round < 5; ++round) {
+    executable_.poison_outputs();
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        Stream* const stream =
+            round % 2 == 0 ? nullptr : streams[static_cast<std::size_t>(rank)].get();
+        for (const std::size_t which : {0, 1, 0, 1}) {
+          executable_.run_rank(plans[which], rank, which == 0 ? nullptr : stream);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(executable_.output(0, "y").to_doubles(), filled(8, 4).to_doubles());
+    EXPECT_EQ(executable_.output(1, "y").to_doubles(), filled(8, 5).to_doubles());
+    executable_.run(plans[1]);
+    EXPECT_EQ(executable_.output(1, "y").to_doubles(), filled(8, 5).to_doubles());
+  }
+  EXPECT_EQ(world_.metrics().runs, 25);
+  // Recorded rank by rank.
+  std::vector<std::unique_ptr<RecordedGraph>> graphs;
+  for (int rank = 0; rank < 2; ++rank) {
+    Stream& stream = *streams[static_cast<std::size_t>(rank)];
+    stream.begin_capture();
+    executable_.run_rank(plans[1], rank, &stream);
+    graphs.push_back(stream.end_capture());
+  }
+  executable_.poison_outputs();
+  for (std::size_t rank = 0; rank < 2; ++rank) streams[rank]->replay(*graphs[rank]);
+  for (const auto& stream : streams) stream->synchronize();
+  EXPECT_EQ(executable_.output(0, "y").to_doubles(), filled(8, 4).to_doubles());
+}
+
+TEST_F(Plans, ARankThatIsNotThereIsRefused) {
+  const Executable::Plan plan = executable_.prepare({{"T", 3}});
+  EXPECT_THAT(error_of([&] { executable_.run_rank(plan, 2); }).second,
+              HasSubstr("rank: 2 is not in a world of 2"));
+  EXPECT_THAT(error_of([&] { executable_.run_rank(Executable::Plan(), 0); }).second,
+              HasSubstr("run_rank: the plan is not one of"));
+}
+
+TEST(CheckedPlans, OnlyTheCurrentOneIsRunByRank) {
+  WorldOptions options = two_ranks();
+  options.sanitize = kCheckAll;
+  const World world = World::open(options);
+  Executable executable = Executable::compile(sum_graph(), world);
+  const Executable::Plan first = executable.prepare({{"T", 3}});
+  const Executable::Plan second = executable.prepare({{"T", 4}});
+  EXPECT_THAT(error_of([&] { executable.run_rank(first, 0); }).second,
+              HasSubstr("another plan is the current one"));
+  for (int rank = 0; rank < 2; ++rank) executable.set_input(rank, "x", filled(4, 1));
+  for (int rank = 0; rank < 2; ++rank) executable.run_rank(second, rank);
+  EXPECT_EQ(executable.output(0, "y").to_doubles(), filled(4, 3).to_doubles());
+  EXPECT_TRUE(world.device().findings().empty());
+}
+
+// Rank 1's part of the run does not begin, so that rank 0 waits for it.
+TEST_F(Plans, ARunThatWaitsIsCancelled) {
+  Device& device = world_.device();
+  const auto word = device.allocate(1, 4);
+  const auto left = device.create_stream(0), right = device.create_stream(1);
+  const std::vector<Stream*> lanes{left.get(), right.get()};
+  executable_.prepare({{"T", 8}});
+  for (std::uint32_t round = 1; round <= 3; ++round) {
+    for (int rank = 0; rank < 2; ++rank) executable_.set_input(rank, "x", filled(8, round));
+    executable_.run();
+    EXPECT_EQ(executable_.output(0, "y").to_doubles(), filled(8, 3 * round).to_doubles());
+    right->wait_value(word->address(), round);
+    executable_.run(lanes);
+    executable_.run();
+    std::thread other([&] {
+      executable_.cancel();
+      if (round == 2) executable_.cancel();  // is the same
+      left->synchronize();                   // rank 0 waits no more
+      device.create_stream(1)->write_value(word->address(), round);
+    });
+    const auto [code, text] = error_of([&] { executable_.synchronize(); });
+    other.join();
+    EXPECT_EQ(code, ErrorCode::kCancelled);
+    EXPECT_EQ(text, "sum: its runs were cancelled");
+    executable_.synchronize();  // told once
+    EXPECT_THROW((void)executable_.output(0, "y"), Error);
+  }
+  EXPECT_EQ(world_.metrics().failures, 3);
+  // Where nothing runs, what comes before synchronize() is lost.
+  executable_.cancel();
+  executable_.run();
+  EXPECT_EQ(error_of([&] { executable_.synchronize(); }).first, ErrorCode::kCancelled);
+  executable_.run();
+  EXPECT_EQ(executable_.output(1, "y").to_doubles(), filled(8, 9).to_doubles());
 }
 
 // A program whose input "total" is also its output, in an arena that outlives plans.

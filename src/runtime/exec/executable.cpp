@@ -193,7 +193,7 @@ void Executable::set_input(int rank, std::string_view name, const HostTensor& te
                   fmt::format("has {} bytes of data; expected {}", tensor.data.size(), bytes));
   }
   if (bytes == 0) return;
-  Stream& stream = impl_->stream_after_runs(local);
+  Stream& stream = impl_->ranks[local]->stream_after_runs();
   stream.copy_from_host(plan.addresses[local][static_cast<std::size_t>(input->buffer)],
                         tensor.data.data(), bytes);
   stream.synchronize();  // the tensor is the caller's and may go away
@@ -207,17 +207,22 @@ void Executable::run(std::span<Stream* const> streams) {
 }
 
 void Executable::run(const Plan& plan, std::span<Stream* const> streams) {
-  if (plan.impl_ == nullptr || plan.impl_->owner != impl_->token) {
-    throw_invalid("run", "the plan is not one of this executable's prepare()");
-  }
+  impl_->check_own(plan.impl_.get(), "run");
   impl_->make_current(plan.impl_);
   impl_->run(streams);
+}
+
+void Executable::run_rank(const Plan& plan, int rank, Stream* stream) {
+  impl_->check_own(plan.impl_.get(), "run_rank");
+  impl_->run_rank(plan.impl_, impl_->local_of(rank), stream);
 }
 
 std::vector<StepTime> Executable::trace() {
   (void)impl_->require_prepared("trace");
   return impl_->trace();
 }
+
+void Executable::cancel() { impl_->cancel(); }
 
 void Executable::synchronize() { impl_->synchronize(); }
 
@@ -226,7 +231,7 @@ void Executable::recover() { impl_->recover(); }
 void Executable::poison_outputs() {
   const Plan::Impl& plan = impl_->require_prepared("poison_outputs");
   for (std::size_t local = 0; local < impl_->ranks.size(); ++local) {
-    Stream& stream = impl_->stream_after_runs(local);
+    Stream& stream = impl_->ranks[local]->stream_after_runs();
     for (const ProgramTensor& output : impl_->program.outputs) {
       const std::size_t size = dtype_size(output.type.dtype);
       const std::uint64_t element = poison_bits(output.type.dtype);

@@ -92,15 +92,36 @@ void Executable::Impl::connect(const std::vector<RankCard>& cards) {
   for (const RankCard& card : cards) handles.push_back(card.arenas);
   heap.connect(handles);
   if (world->all_here()) return;
-  // Kernels may hold the other streams when this one is needed.
-  for (const int rank : world->ranks()) {
-    urgent.push_back(world->device->create_stream(rank));
-  }
+  make_urgent();
   on_loss = world->losses->add([this] {
-    for (std::size_t local = 0; local < urgent.size(); ++local) {
-      heap.give_up(local, *urgent[local]);
-    }
+    const std::lock_guard lock(giving_up);
+    give_up();
   });
+}
+
+void Executable::Impl::make_urgent() {
+  while (urgent.size() < ranks.size()) {
+    urgent.push_back(world->device->create_stream(world->ranks()[urgent.size()]));
+  }
+}
+
+void Executable::Impl::give_up() {
+  for (std::size_t local = 0; local < urgent.size(); ++local) {
+    heap.give_up(local, *urgent[local]);
+  }
+}
+
+void Executable::Impl::cancel() {
+  const std::lock_guard lock(giving_up);
+  make_urgent();
+  cancelled = true;
+  give_up();
+}
+
+std::optional<Error> Executable::Impl::interruption() const {
+  if (std::optional<Error> loss = world->loss()) return loss;
+  if (!cancelled) return {};
+  return Error(ErrorCode::kCancelled, program.name, "its runs were cancelled");
 }
 
 void Executable::Impl::communicate(const std::vector<RankCard>& cards) {
@@ -111,14 +132,16 @@ void Executable::Impl::communicate(const std::vector<RankCard>& cards) {
 }
 
 void Executable::Impl::reset() {
+  const std::lock_guard lock(giving_up);
+  for (const auto& stream : urgent) stream->synchronize();  // what it writes must not come later
+  cancelled = false;
   for (const auto& rank : ranks) rank->reset();
   synchronize_all(ranks);
 }
 
 void Executable::Impl::drain(std::uint64_t patience_ns) {
-  for (std::size_t local = 0; local < ranks.size(); ++local) (void)stream_after_runs(local);
-  foreign = false;
-  Watch watch(communicators, patience_ns, [this] { return world->loss(); });
+  for (const auto& rank : ranks) (void)rank->stream_after_runs();
+  Watch watch(communicators, patience_ns, [this] { return interruption(); });
   try {
     synchronize_all(ranks);
   } catch (const std::exception&) {
@@ -164,6 +187,9 @@ void Executable::Impl::fail() {
 
 void Executable::Impl::synchronize() {
   try {
+    for (std::size_t local = 0; !world->all_here() && local < ranks.size(); ++local) {
+      heap.note_giving_up(local, ranks[local]->stream_after_runs());
+    }
     drain(world->timeout_ns);
   } catch (const std::exception&) {
     fail();
@@ -172,6 +198,11 @@ void Executable::Impl::synchronize() {
   if (failed) {
     if (world->all_here()) fail();
     return;  // told already
+  }
+  if (cancelled) {
+    const Error error = *interruption();
+    fail();
+    throw Error(error);
   }
   // Also of runs that nobody here knows of: replays.
   std::vector<RankRecord> records;
@@ -187,7 +218,7 @@ std::optional<Error> Executable::Impl::with_others(std::optional<Error> error) c
   if (error && error->code() != ErrorCode::kTimeout) return error;
   bool gave_up = error.has_value();
   for (std::size_t local = 0; local < ranks.size(); ++local) {
-    gave_up = heap.gave_up(local, ranks[local]->stream()) || gave_up;
+    gave_up = heap.gave_up(local) || gave_up;
   }
   if (!gave_up) return {};
   if (std::optional<Error> loss = world->loss()) return loss;
@@ -210,6 +241,11 @@ std::size_t Executable::Impl::local_of(int rank) const {
 const Executable::Plan::Impl& Executable::Impl::require_prepared(const char* call) const {
   if (current == nullptr) throw_invalid(call, "prepare() must be called first");
   return *current;
+}
+
+void Executable::Impl::check_own(const Plan::Impl* plan, const char* call) const {
+  if (plan != nullptr && plan->owner == token) return;
+  throw_invalid(call, "the plan is not one of this executable's prepare()");
 }
 
 std::shared_ptr<const Executable::Plan::Impl> Executable::Impl::make_plan(
@@ -269,22 +305,45 @@ void Executable::Impl::run(std::span<Stream* const> streams, std::span<Event* co
   const std::lock_guard lock(world->enqueue);
   try {
     for (std::size_t local = 0; local < ranks.size(); ++local) {
-      Event& end = ranks[local]->end_of_run();
-      Stream*& lane = lanes[local * width];
-      lane = streams.empty() ? own[local * width] : streams[local];
-      if (recorded) continue;
-      if (!streams.empty() && !foreign) own[local * width]->record(end);
-      if (!streams.empty() || foreign) lane->wait(end);
+      Stream* const callers = streams.empty() ? nullptr : streams[local];
+      lanes[local * width] = &ranks[local]->begin_run(callers, recorded);
     }
-    foreign = recorded ? foreign : !streams.empty();
     if (times.empty()) {
       current->launches.run({lanes, events});
     } else {
       current->launches.run({lanes, events}, times);
     }
-    for (std::size_t local = 0; foreign && !recorded && local < ranks.size(); ++local) {
-      lanes[local * width]->record(ranks[local]->end_of_run());
+    for (std::size_t local = 0; local < ranks.size(); ++local) {
+      ranks[local]->end_run(*lanes[local * width], recorded);
     }
+  } catch (const std::exception&) {
+    failed = true;
+    throw;
+  }
+}
+
+void Executable::Impl::run_rank(const std::shared_ptr<const Plan::Impl>& plan, std::size_t local,
+                                Stream* stream) {
+  if (const std::optional<Error> loss = world->loss()) throw Error(*loss);
+  if (failed) throw_invalid("run_rank", "an earlier run failed; expected synchronize() first");
+  const bool recorded = stream != nullptr && is_recorded({&stream, 1});
+  {
+    const std::lock_guard lock(parts);
+    if (plan != current && world->device->watches()) {
+      throw_invalid("run_rank",
+                    "another plan is the current one; expected that one, on a device "
+                    "that checks or counts");
+    }
+    current = plan;
+    has_run = true;
+    if (local == 0) ++world->tallies.runs;
+  }
+  const std::size_t width = own.size() / ranks.size();
+  try {
+    Stream& lane = ranks[local]->begin_run(stream, recorded);
+    lanes[local * width] = &lane;
+    plan->launches.run({lanes, events}, local);
+    ranks[local]->end_run(lane, recorded);
   } catch (const std::exception&) {
     failed = true;
     throw;
@@ -322,7 +381,7 @@ std::vector<StepTime> Executable::Impl::trace() {
     }
   }
   for (std::size_t local = 0; local < ranks.size(); ++local) {
-    Stream& stream = stream_after_runs(local);
+    Stream& stream = ranks[local]->stream_after_runs();
     ranks[local]->clear_marks();
     stream.record(*begins[local]);
   }
@@ -351,11 +410,6 @@ std::vector<StepTime> Executable::Impl::trace() {
     result.insert(result.end(), parts.begin(), parts.end());
   }
   return result;
-}
-
-Stream& Executable::Impl::stream_after_runs(std::size_t local) const {
-  if (foreign) ranks[local]->stream().wait(ranks[local]->end_of_run());
-  return ranks[local]->stream();
 }
 
 }  // namespace braid

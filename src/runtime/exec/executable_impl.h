@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -53,21 +55,30 @@ struct Executable::Impl {
   /// After an error that was found on this side.
   void fail();
   void synchronize();
+  /// From any thread.
+  void cancel();
+  /// Streams that kernels which wait do not hold.
+  void make_urgent();
+  /// On these, has all such kernels, those that come later, too, give up. `giving_up` is held.
+  void give_up();
+  /// Why what is enqueued comes to nothing, if it does: a rank is lost, or cancel().
+  [[nodiscard]] std::optional<Error> interruption() const;
   /// The error of this world's ranks, or why they gave up: what another rank did.
   [[nodiscard]] std::optional<Error> with_others(std::optional<Error> error) const;
 
   [[nodiscard]] std::size_t local_of(int rank) const;
   const Plan::Impl& require_prepared(const char* call) const;
+  void check_own(const Plan::Impl* plan, const char* call) const;
   [[nodiscard]] std::shared_ptr<const Plan::Impl> make_plan(const Bindings& values) const;
   void make_current(std::shared_ptr<const Plan::Impl> plan);
   /// `times`: as LaunchPlan::run wants them, or none.
   void run(std::span<Stream* const> streams, std::span<Event* const> times = {});
+  /// `stream`: the caller's, or null.
+  void run_rank(const std::shared_ptr<const Plan::Impl>& plan, std::size_t local, Stream* stream);
   /// Whether a run on these streams is part of a capture: no event from outside may be waited for.
   /// Throws kInvalidArgument where that cannot be.
   [[nodiscard]] bool is_recorded(std::span<Stream* const> streams) const;
   std::vector<StepTime> trace();
-  /// The rank's own stream, behind all that was enqueued for it.
-  [[nodiscard]] Stream& stream_after_runs(std::size_t local) const;
 
   std::shared_ptr<World::Impl> world;
   std::shared_ptr<const char> token = std::make_shared<const char>();
@@ -76,15 +87,17 @@ struct Executable::Impl {
   SymmetricHeap heap;
   Communicators communicators;
   std::vector<std::unique_ptr<RankContext>> ranks;  ///< that live here
-  std::vector<std::unique_ptr<Stream>> urgent;      ///< of each, where some live elsewhere
+  std::mutex giving_up;                             ///< held while abort words change
+  std::vector<std::unique_ptr<Stream>> urgent;      ///< of each rank, when it is needed
+  std::atomic<bool> cancelled = false;              ///< until reset()
   std::optional<std::uint64_t> on_loss;             ///< in the world's LossWatch
   std::vector<Stream*> own;                         ///< as Lanes::streams
   std::vector<Event*> events;                       ///< as Lanes::events
   std::vector<Stream*> lanes;                       ///< of the run that is enqueued
+  std::mutex parts;                                 ///< held where run_rank() changes the next two
   std::shared_ptr<const Plan::Impl> current;        ///< null when prepare() is due
-  bool foreign = false;                             ///< the last run is on the caller's streams
   bool has_run = false;                             ///< outputs are there, or under way
-  bool failed = false;                              ///< a run failed, and recover() is due
+  std::atomic<bool> failed = false;                 ///< a run failed, and recover() is due
 };
 
 }  // namespace braid

@@ -78,6 +78,16 @@ class LaunchPlan {
   void run(const Lanes& lanes) const {
     for (const Record& record : records_) enqueue(record, lanes);
   }
+  /// The part of one of the ranks that live here alone. Threads may do those of all at one time.
+  void run(const Lanes& lanes, std::size_t local) const {
+    for (const Record& record : records_) {
+      if (record.what == Record::What::kCollective) {
+        collect(calls_of(record).subspan(local, 1), lanes);
+      } else if (record.work.local == local) {
+        enqueue(record, lanes);
+      }
+    }
+  }
 
  private:
   struct Record {

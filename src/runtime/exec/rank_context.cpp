@@ -134,6 +134,25 @@ void RankContext::check_bound(const Bindings& bindings) const {
   }
 }
 
+Stream& RankContext::begin_run(Stream* callers, bool recorded) {
+  Stream& lane = callers == nullptr ? stream() : *callers;
+  if (recorded) return lane;
+  if (callers != nullptr && !foreign_) stream().record(*end_of_run_);
+  if (callers != nullptr || foreign_) lane.wait(*end_of_run_);
+  foreign_ = callers != nullptr;
+  return lane;
+}
+
+void RankContext::end_run(Stream& stream, bool recorded) {
+  if (foreign_ && !recorded) stream.record(*end_of_run_);
+}
+
+Stream& RankContext::stream_after_runs() {
+  if (foreign_) stream().wait(*end_of_run_);
+  foreign_ = false;
+  return stream();
+}
+
 void RankContext::share_parameters(RankContext& other) {
   for (const ProgramTensor& input : program_.inputs) {
     if (input.kind != InputKind::kParameter) continue;

@@ -29,8 +29,15 @@ class RankContext {
   [[nodiscard]] const std::vector<std::unique_ptr<Stream>>& streams() const { return streams_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Event>>& events() const { return events_; }
   [[nodiscard]] Stream& stream() const { return *streams_[0]; }
-  /// Where the last run ends that is on streams of the caller.
-  [[nodiscard]] Event& end_of_run() const { return *end_of_run_; }
+
+  /// The stream of the run that is enqueued now: the caller's or, where that is null, the rank's
+  /// own, behind all runs before. Not behind them where the run is `recorded`, on a stream that is
+  /// being captured.
+  [[nodiscard]] Stream& begin_run(Stream* callers, bool recorded);
+  /// To be called when all of it is enqueued.
+  void end_run(Stream& stream, bool recorded);
+  /// The rank's own stream, behind all that was enqueued for it.
+  [[nodiscard]] Stream& stream_after_runs();
 
   /// From now on the buffer lies in the caller's memory.
   void bind(std::size_t buffer, DeviceTensor tensor) { bound_[buffer] = std::move(tensor); }
@@ -81,7 +88,8 @@ class RankContext {
   /// Null until needed, and where symmetric. Parameters may be shared.
   std::vector<std::shared_ptr<Memory>> arenas_;
   std::vector<std::optional<DeviceTensor>> bound_;  ///< the caller's, for each buffer
-  std::unique_ptr<Event> end_of_run_;
+  std::unique_ptr<Event> end_of_run_;  ///< of the last one, where that is on a caller's stream
+  bool foreign_ = false;               ///< and the rank's own stream does not wait for it yet
   std::vector<std::unique_ptr<Event>> events_;    ///< as Lanes wants them
   std::vector<std::unique_ptr<Stream>> streams_;  ///< of the program, by number
 };

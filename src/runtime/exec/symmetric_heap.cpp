@@ -40,6 +40,11 @@ SymmetricHeap::SymmetricHeap(const Program& program, Device& device, std::span<c
       memory_[local].push_back(
           device.allocate_shared(ranks_[local], static_cast<std::size_t>(program.arenas[a].bytes)));
     }
+    if (arenas_.empty() || static_cast<std::int64_t>(ranks_.size()) == program.world) continue;
+    const std::size_t bytes = arenas_.size() * sizeof(std::uint32_t);
+    abort_words_.push_back(device.allocate_host(ranks_[local], bytes));
+    const MemoryPart part{abort_words_.back()->address(), bytes, "abort words"};
+    device.name_parts(part.address, {&part, 1});
   }
 }
 
@@ -170,14 +175,17 @@ void SymmetricHeap::give_up(std::size_t local, Stream& stream) const {
   }
 }
 
-bool SymmetricHeap::gave_up(std::size_t local, Stream& stream) const {
-  std::vector<std::uint32_t> words(arenas_.size());
+void SymmetricHeap::note_giving_up(std::size_t local, Stream& stream) const {
   for (std::size_t i = 0; i < arenas_.size(); ++i) {
-    stream.copy_to_host(&words[i], memory_[local][i]->address() + protocol::kAbortOffset,
-                        sizeof words[i]);
+    stream.copy(abort_words_[local]->address() + i * sizeof(std::uint32_t),
+                memory_[local][i]->address() + protocol::kAbortOffset, sizeof(std::uint32_t));
   }
-  stream.synchronize();
-  return std::any_of(words.begin(), words.end(), [](std::uint32_t word) { return word != 0; });
+}
+
+bool SymmetricHeap::gave_up(std::size_t local) const {
+  if (arenas_.empty()) return false;
+  const auto* words = reinterpret_cast<const std::uint32_t*>(abort_words_[local]->address());
+  return std::any_of(words, words + arenas_.size(), [](std::uint32_t word) { return word != 0; });
 }
 
 }  // namespace braid

@@ -50,8 +50,11 @@ class SymmetricHeap {
   void zero_flags(std::size_t local, Stream& stream) const;
   /// Enqueues that all kernels of ranks[local] that wait, now or later, give up.
   void give_up(std::size_t local, Stream& stream) const;
-  /// Whether they were told to, by whomever. Waits for the stream.
-  [[nodiscard]] bool gave_up(std::size_t local, Stream& stream) const;
+  // Where some ranks live elsewhere: the others know what was recorded here.
+  /// Enqueues that gave_up() knows it, once the stream is synchronized.
+  void note_giving_up(std::size_t local, Stream& stream) const;
+  /// Whether kernels of ranks[local] were told to give up, by whomever.
+  [[nodiscard]] bool gave_up(std::size_t local) const;
 
  private:
   /// Addresses that stand for an arena of these ranks at once. One for all of them that live here.
@@ -72,6 +75,8 @@ class SymmetricHeap {
   std::vector<int> ranks_;
   std::vector<std::size_t> arenas_;                           ///< those that are symmetric
   std::vector<std::vector<std::unique_ptr<Memory>>> memory_;  ///< by local rank, then as arenas_
+  /// By local rank, copies of the abort words that the host sees, as arenas_.
+  std::vector<std::unique_ptr<Memory>> abort_words_;
   std::vector<std::unique_ptr<Memory>> imported_;
   std::vector<Range> ranges_;
   std::vector<std::vector<std::vector<std::uint64_t>>> peers_;
