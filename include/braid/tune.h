@@ -22,14 +22,14 @@ struct TuneOptions {
   /// cuda: kernels are timed on a GPU. cpu: their times on `target`'s device are estimated from
   /// what they do on this machine.
   DeviceKind device = DeviceKind::kAny;
-  std::string target;   ///< as WorldOptions::target
+  std::string target;    ///< as WorldOptions::target
   std::string database;  ///< a file, made where it is not there
   /// What stands in the database is not tried again.
   bool resume = false;
   /// Tries every candidate, not the most promising tenth.
   bool exhaustive = false;
-  double budget_s = 60;  ///< no new trial begins after so many seconds
-  Bindings bindings;     ///< of symbols; the others are at their maximum
+  double budget_s = 60;   ///< no new trial begins after so many seconds
+  Bindings bindings;      ///< of symbols; the others are at their maximum
   std::string cache_dir;  ///< "" = the default one
   /// How to start a process that compiles and counts: the path of `braid`, and "try-kernels". As
   /// many run as there are cores, eight at most. Empty: all is done in this process.

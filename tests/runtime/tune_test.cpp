@@ -255,11 +255,11 @@ class FindTunedTest : public ::testing::Test {
       : spec_(row_kernel("silu", "[\"T\", 100]", "{}")), all_(candidates(*spec_.body, Target{})) {}
 
   void put(const Config& config, double ns, const std::function<void(TuneRow&)>& change = {}) {
-    TuneRow added{{kernel_key(*spec_.body), "T=40", "sm_80", "A100", kEstimated,
-                   "NVRTC " + nvrtc_version()},
-                  config,
-                  hash_of(std::string_view(emit({spec_.body, config}, Target{}).text)),
-                  {ns, "memory"}};
+    TuneRow added{
+        {kernel_key(*spec_.body), "T=40", "sm_80", "A100", kEstimated, "NVRTC " + nvrtc_version()},
+        config,
+        hash_of(std::string_view(emit({spec_.body, config}, Target{}).text)),
+        {ns, "memory"}};
     if (change) change(added);
     TuneDatabase(file_.path, true).put(added);
   }

@@ -87,9 +87,7 @@ double room_of(const Product& p, const Config& config, const DeviceModel& device
 double rough_ns(const KernelSpec& spec, const Bindings& bindings, const DeviceModel& device) {
   const Product p = product_of(*spec.body, bindings);
   if (p.count == 0) return device.launch_ns;
-  const auto setting = [&](const char* name) {
-    return static_cast<double>(spec.config.at(name));
-  };
+  const auto setting = [&](const char* name) { return static_cast<double>(spec.config.at(name)); };
   const double tiles =
       std::ceil(p.m / setting("BLOCK_M")) * std::ceil(p.n / setting("BLOCK_N")) * p.batch;
   const TileWork tile = work_of(p, spec.config, device);

@@ -14,8 +14,7 @@ double distance(const Config& a, const Config& b) {
     if (other == b.end()) continue;
     // Settings that start at 0 are no part of a search.
     if (value <= 0 || other->second <= 0) continue;
-    sum += std::abs(
-        std::log2(static_cast<double>(value) / static_cast<double>(other->second)));
+    sum += std::abs(std::log2(static_cast<double>(value) / static_cast<double>(other->second)));
   }
   return sum;
 }
@@ -72,8 +71,8 @@ class Search {
   [[nodiscard]] double promise(std::size_t candidate) const {
     double weights = 0, sum = 0;
     for (const Seen& seen : seen_) {
-      const double weight = std::exp2(
-          -2 * distance(space_.candidates[candidate], space_.candidates[seen.candidate]));
+      const double weight =
+          std::exp2(-2 * distance(space_.candidates[candidate], space_.candidates[seen.candidate]));
       weights += weight;
       sum += weight * seen.off;
     }
@@ -94,9 +93,8 @@ std::vector<std::optional<double>> search(const SearchSpace& space, std::size_t 
   Search state(space);
   std::size_t tried = 0;
   while (tried < most && !stop()) {
-    const std::vector<std::size_t> which = tried == 0
-                                               ? std::vector<std::size_t>{0}
-                                               : state.next(std::min(together, most - tried));
+    const std::vector<std::size_t> which =
+        tried == 0 ? std::vector<std::size_t>{0} : state.next(std::min(together, most - tried));
     if (which.empty()) break;
     const std::vector<std::optional<double>> ns = attempt(which);
     for (std::size_t i = 0; i < which.size(); ++i) state.note(which[i], ns[i]);

@@ -72,8 +72,8 @@ int wait_for(pid_t process) {
 }  // namespace
 
 TrialWorkers::TrialWorkers(std::vector<std::string> command, std::size_t count)
-    : command_(std::move(command)), workers_(command_.empty() ? 1 : std::max<std::size_t>(1, count)) {
-}
+    : command_(std::move(command)),
+      workers_(command_.empty() ? 1 : std::max<std::size_t>(1, count)) {}
 
 TrialWorkers::~TrialWorkers() {
   for (Worker& worker : workers_) end(worker);
@@ -124,9 +124,8 @@ Trial TrialWorkers::take(Worker& worker) const {
   return {{}, how_it_ended(status)};
 }
 
-void TrialWorkers::run(
-    std::span<const TrialRequest> requests,
-    const std::function<void(std::size_t request, const Trial& trial)>& done) {
+void TrialWorkers::run(std::span<const TrialRequest> requests,
+                       const std::function<void(std::size_t request, const Trial& trial)>& done) {
   if (command_.empty()) {
     for (std::size_t i = 0; i < requests.size(); ++i) done(i, attempt(requests[i]));
     return;

@@ -77,11 +77,10 @@ class Tuner {
         bindings_(all_bindings(graph, options.bindings)),
         workers_(options.worker, worker_count()),
         end_(Clock::now() + seconds(options.budget_s)) {
-    const std::shared_ptr<Device> device =
-        open_device(options.device, {.world = 1, .threads = 1});
+    const std::shared_ptr<Device> device = open_device(options.device, {.world = 1, .threads = 1});
     const bool measured = device->kind() == "cuda";
-    target_ = choose_target(graph, options.target.empty() && measured ? device->target()
-                                                                      : options.target);
+    target_ = choose_target(graph,
+                            options.target.empty() && measured ? device->target() : options.target);
     if (measured) stopwatch_.emplace(device);
     result_.target = target_.str();
     result_.device = measured ? device->name() : std::string(device_model(target_).name);
@@ -139,8 +138,11 @@ class Tuner {
       subject.bindings.emplace(name, bindings_.at(name));
     }
     const std::string symbols = symbols_text(subject.bindings);
-    subject.key = {std::move(key), symbols,        target_.arch(),
-                   result_.device, result_.measured ? kMeasured : kEstimated,
+    subject.key = {std::move(key),
+                   symbols,
+                   target_.arch(),
+                   result_.device,
+                   result_.measured ? kMeasured : kEstimated,
                    result_.toolchain};
     TunedKernel& result = subject.result;
     result.name = emit(kernel.spec, target_).entry;
@@ -167,8 +169,8 @@ class Tuner {
     for (std::size_t i = at_; i < subjects_.size(); ++i) {
       all += static_cast<double>(trials_of(subjects_[i].result.candidates, options_.exhaustive));
     }
-    const auto own = static_cast<double>(
-        trials_of(subjects_[at_].result.candidates, options_.exhaustive));
+    const auto own =
+        static_cast<double>(trials_of(subjects_[at_].result.candidates, options_.exhaustive));
     const auto now = Clock::now();
     const auto left = std::max(Clock::duration(0), end_ - now);
     return now + std::chrono::duration_cast<Clock::duration>(left * (own / all));
@@ -194,8 +196,7 @@ class Tuner {
     if (const auto best = quickest(ns)) result.best = tuned(*best);
   }
 
-  std::vector<std::optional<double>> attempt(Subject& subject,
-                                             std::span<const std::size_t> which) {
+  std::vector<std::optional<double>> attempt(Subject& subject, std::span<const std::size_t> which) {
     std::vector<Attempt> attempts;
     for (const std::size_t candidate : which) prepare(subject, candidate, attempts);
     std::vector<TrialRequest> requests;
@@ -217,17 +218,18 @@ class Tuner {
   /// Adds what is to be tried, unless it is known or there is no such kernel.
   void prepare(Subject& subject, std::size_t candidate, std::vector<Attempt>& attempts) {
     const KernelSpec spec{subject.body, subject.space.candidates[candidate]};
-    Attempt attempt{candidate, {}, {lone_kernel(spec), target_, subject.bindings,
-                                    options_.cache_dir, !stopwatch_}};
+    Attempt attempt{
+        candidate,
+        {},
+        {lone_kernel(spec), target_, subject.bindings, options_.cache_dir, !stopwatch_}};
     try {
       attempt.text = hash_of(std::string_view(emit(spec, target_).text));
     } catch (const Error& error) {
       keep(subject, attempt, {{}, error.what()});
       return;
     }
-    const auto known = options_.resume
-                           ? database_->find(subject.key, spec.config, attempt.text)
-                           : std::nullopt;
+    const auto known =
+        options_.resume ? database_->find(subject.key, spec.config, attempt.text) : std::nullopt;
     if (!known) {
       attempts.push_back(std::move(attempt));
       return;
