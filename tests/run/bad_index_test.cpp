@@ -305,7 +305,7 @@ TEST(BadIndexes, InTheOperandOfAMatmul) {
                {"name": "i", "dtype": "i64", "shape": ["T"], "per_rank": true},
                {"name": "w", "dtype": "f32", "shape": [100, 24], "per_rank": true}],
     "nodes": [{"name": "y", "op": "kernel", "inputs": ["t", "i", "w"], "attrs": {
-      "config": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4},
+      "config": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 32, "GROUP_M": 8, "num_stages": 3, "num_warps": 4},
       "indexed": {"e": 0},
       "body": {
         "inputs": [{"name": "t", "dtype": "f32", "shape": [8, 100], "per_rank": true},

@@ -208,8 +208,8 @@ class GatherGemm {
     const Id number = narrow(b_.induction(loop));
     const Id turn = b_.map(Fn::kDiv, {number, narrow(tiles_of_rank)});
     const Id tile = b_.map(Fn::kRem, {number, narrow(tiles_of_rank)});
-    const Id down = narrow(scalar(panels));
-    const Id panel = b_.map(Fn::kRem, {tile, down});
+    const TileNumber at = tile_number(b_, spec_, tile, panels, columns);
+    const Id panel = at.down;
     const Id from = rank_of_turn(turn);
     const Id remote = b_.map(Fn::kLt, {b_.integer(0), turn});
     const Id arrival =
@@ -223,7 +223,7 @@ class GatherGemm {
     const GemmPlace place{
         .batch = {b_.integer(0), {}},
         .row = times(panel, b_.integer(block_m_)),
-        .col = times(b_.map(Fn::kDiv, {tile, down}), b_.integer(spec_.config.at("BLOCK_N"))),
+        .col = times(at.across, b_.integer(spec_.config.at("BLOCK_N"))),
         .chunk = GemmPlace::Chunk{.rows = rows_, .first_row = times(from, scalar(Expr(rows_)))},
         .gathered = b_.map(Fn::kSelect, {remote, copied, own})};
     emit_gemm_tile(b_, spec_, info_, place);
@@ -247,10 +247,14 @@ class GatherGemm {
   Id copies_ = kNone;   ///< whether this one does
 };
 
-Config default_config_of(const Graph& body, const Target&) {
-  const BodyInfo info = analyze(body);
+GemmUse use_of(const Graph& body, const BodyInfo& info) {
   const std::int64_t world = body.groups().at(*info.collective->attr<std::string>("group")).size;
-  Config config = gemm_config(body, info, info.space[0].max(body.symbols()) / world);
+  return {.rows = info.space[0].max(body.symbols()) / world, .chunks = world};
+}
+
+Config default_config_of(const Graph& body, const Target& target) {
+  const BodyInfo info = analyze(body);
+  Config config = gemm_config(body, info, target, use_of(body, info));
   config[kCopyBlocks] = kGatherGemmCopyBlocks;
   config[kMarksSetting] = 0;
   config[std::string(kLeavesSetting)] = 0;
@@ -284,7 +288,9 @@ const Template kGatherGemmTemplate = {
     .refuse = refuse,
     .default_config = default_config_of,
     .candidates = [](const Graph& body, const Target& target) -> std::vector<Config> {
-      return gemm_candidates(body, analyze(body), default_config_of(body, target), target);
+      const BodyInfo info = analyze(body);
+      return gemm_candidates(body, info, target, use_of(body, info),
+                             default_config_of(body, target));
     },
     .build = build,
 };

@@ -1,6 +1,5 @@
 // Matmul with a pointwise prologue and epilogue: one block per BLOCK_M x BLOCK_N tile of the result
-// of one batch index (gemm_tile.h). Blocks go down the columns first, so that neighbours share a
-// panel of B.
+// of one batch index (gemm_tile.h).
 
 #include <algorithm>
 
@@ -21,9 +20,13 @@ std::string refuse(const Graph& body) {
   return reason.empty() ? info.refusal : reason;
 }
 
-Config default_config_of(const Graph& body, const Target&) {
+GemmUse use_of(const Graph& body, const BodyInfo& info) {
+  return {.rows = info.space[info.space.size() - 2].max(body.symbols())};
+}
+
+Config default_config_of(const Graph& body, const Target& target) {
   const BodyInfo info = analyze(body);
-  return gemm_config(body, info, info.space[info.space.size() - 2].max(body.symbols()));
+  return gemm_config(body, info, target, use_of(body, info));
 }
 
 /// The tile of this block; sets the grid.
@@ -35,20 +38,16 @@ GemmPlace place_block(tile::Builder& b, const KernelSpec& spec, const BodyInfo& 
   const Expr tiles_n = ceil_div(Expr(info.space[rank - 1]), Expr(block_n));
   const Shape batch(info.space.begin(), info.space.end() - 2);
   b.program().grid = tiles_m * tiles_n * numel(batch);
-  // 32-bit: a 64-bit division is a call.
   Id block = b.map(Fn::kToI32, {b.program_id()});
-  const Id down = b.map(Fn::kToI32, {b.scalar(tiles_m)});
   GemmPlace place{.batch = {b.integer(0), batch}, .row = 0, .col = 0};
   if (!(numel(batch) == Expr(1))) {
     const Id tiles = b.map(Fn::kToI32, {b.scalar(tiles_m * tiles_n)});
     place.batch.index = b.map(Fn::kToI64, {b.map(Fn::kDiv, {block, tiles})});
     block = b.map(Fn::kRem, {block, tiles});
   }
-  const auto start = [&](Fn fn, std::int64_t size) {
-    return b.map(Fn::kMul, {b.map(fn, {block, down}), b.integer(size)});
-  };
-  place.row = start(Fn::kRem, block_m);
-  place.col = start(Fn::kDiv, block_n);
+  const TileNumber tile = tile_number(b, spec, block, tiles_m, tiles_n);
+  place.row = b.map(Fn::kMul, {tile.down, b.integer(block_m)});
+  place.col = b.map(Fn::kMul, {tile.across, b.integer(block_n)});
   return place;
 }
 
@@ -74,7 +73,9 @@ const Template kGemmTemplate = {
     .refuse = refuse,
     .default_config = default_config_of,
     .candidates = [](const Graph& body, const Target& target) -> std::vector<Config> {
-      return gemm_candidates(body, analyze(body), default_config_of(body, target), target);
+      const BodyInfo info = analyze(body);
+      return gemm_candidates(body, info, target, use_of(body, info),
+                             default_config_of(body, target));
     },
     .build = build,
 };

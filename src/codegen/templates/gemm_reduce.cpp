@@ -168,14 +168,12 @@ class GemmReduce {
     b_.end_for(loop, {});
   }
 
-  /// Tile number `tile` of those that panels and columns make up; down the columns first.
-  GemmPlace place_of(Id tile) {
-    const Id down = b_.map(Fn::kToI32, {scalar(panels_)});
-    const auto start = [&](Fn fn, const char* block) {
-      return times(b_.map(fn, {tile, down}), b_.integer(spec_.config.at(block)));
-    };
-    const Id row = start(Fn::kRem, "BLOCK_M");
-    return {.batch = {b_.integer(0), {}}, .row = row, .col = start(Fn::kDiv, "BLOCK_N")};
+  /// Of those that panels and columns make up.
+  GemmPlace place_of(Id number) {
+    const TileNumber tile = tile_number(b_, spec_, number, panels_, columns_);
+    return {.batch = {b_.integer(0), {}},
+            .row = times(tile.down, b_.integer(spec_.config.at("BLOCK_M"))),
+            .col = times(tile.across, b_.integer(spec_.config.at("BLOCK_N")))};
   }
 
   void multiply_for_owners() {
@@ -221,34 +219,21 @@ class GemmReduce {
   Expr panels_, columns_;  ///< tiles of one rank's rows
 };
 
-Config default_config_of(const Graph& body, const Target&) {
-  const BodyInfo info = analyze(body);
+GemmUse use_of(const Graph& body, const BodyInfo& info) {
   const Dim rows = rows_of_rank(body, info).value_or(product_shape(body, info)[0]);
-  Config config = gemm_config(body, info, rows.max(body.symbols()));
-  config[std::string(kLeavesSetting)] = 0;
-  if (info.rows != Rows::kNone) config["num_warps"] = piece_config(body, info).at("num_warps");
-  return config;
+  // Other numbers of warps add a row in another order.
+  const bool reduces = info.rows != Rows::kNone;
+  return {.rows = rows.max(body.symbols()),
+          .chunks = form_of(body, info).scatter_dim ? form_of(body, info).ranks : 1,
+          .warps = reduces ? piece_config(body, info).at("num_warps") : 0,
+          .changes_layout = true};
 }
 
-std::vector<Config> candidates_of(const Graph& body, const Target& target) {
+Config default_config_of(const Graph& body, const Target& target) {
   const BodyInfo info = analyze(body);
-  const Config base = default_config_of(body, target);
-  std::vector<Config> all = gemm_candidates(body, info, base, target);
-  std::erase_if(all, [&](const Config& config) {
-    // A tile changes its layout beside the operands of the next one.
-    const auto size =
-        static_cast<std::int64_t>(dtype_size(body.type(info.matmuls[0]->inputs[0]).dtype));
-    constexpr std::int64_t kReductions = 4096;
-    const std::int64_t m = config.at("BLOCK_M");
-    const std::int64_t n = config.at("BLOCK_N");
-    const std::int64_t bytes =
-        (m + n) * config.at("BLOCK_K") * size * config.at("num_stages") + m * n * 4;
-    // Other numbers of warps add a row in another order.
-    const bool other_order =
-        info.rows != Rows::kNone && config.at("num_warps") != base.at("num_warps");
-    return config != base && (other_order || bytes + kReductions > target.max_shared_bytes());
-  });
-  return all;
+  Config config = gemm_config(body, info, target, use_of(body, info));
+  config[std::string(kLeavesSetting)] = 0;
+  return config;
 }
 
 constexpr std::array kSettings = [] {
@@ -274,7 +259,11 @@ const Template kGemmReduceTemplate = {
     .matches = matches,
     .refuse = refuse,
     .default_config = default_config_of,
-    .candidates = candidates_of,
+    .candidates = [](const Graph& body, const Target& target) -> std::vector<Config> {
+      const BodyInfo info = analyze(body);
+      return gemm_candidates(body, info, target, use_of(body, info),
+                             default_config_of(body, target));
+    },
     .build = build,
 };
 

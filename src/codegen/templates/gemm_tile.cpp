@@ -252,8 +252,23 @@ void emit_gemm_tile(tile::Builder& builder, const KernelSpec& spec, const BodyIn
   Gemm(builder, spec, info, place).emit();
 }
 
-int gemm_warps_m(const Config& config) {
-  return config.at("BLOCK_M") >= 64 && config.at("num_warps") >= 4 ? 2 : 1;
+TileNumber tile_number(tile::Builder& b, const KernelSpec& spec, Id number, const Expr& down,
+                       const Expr& across) {
+  const SymbolTable& symbols = spec.body->symbols();
+  // 32-bit: a 64-bit division is a call.
+  const auto scalar = [&](const Expr& expr) {
+    return b.map(Fn::kToI32, {scalar_of(b, expr, symbols)});
+  };
+  const std::int64_t group = spec.config.at("GROUP_M");
+  const Id rows = scalar(down);
+  if (down.max(symbols) <= group) {
+    return {b.map(Fn::kRem, {number, rows}), b.map(Fn::kDiv, {number, rows})};
+  }
+  const Id of_group = b.map(Fn::kMul, {scalar(across), b.integer(group)});
+  const Id first = b.map(Fn::kMul, {b.map(Fn::kDiv, {number, of_group}), b.integer(group)});
+  const Id rest = b.map(Fn::kRem, {number, of_group});
+  const Id size = b.map(Fn::kMin, {b.map(Fn::kSub, {rows, first}), b.integer(group)});
+  return {b.map(Fn::kAdd, {first, b.map(Fn::kRem, {rest, size})}), b.map(Fn::kDiv, {rest, size})};
 }
 
 std::string refuse_matmuls(const Graph& body, const BodyInfo& info) {
@@ -269,56 +284,6 @@ std::int64_t most_blocks(const KernelSpec& spec, const Target& target, int ranks
   const auto leaves = spec.config.find(std::string(kLeavesSetting));
   return device_model(target).sms / ranks_per_device -
          (leaves == spec.config.end() ? 0 : leaves->second);
-}
-
-Config gemm_config(const Graph& body, const BodyInfo& info, std::int64_t rows) {
-  // Small M: narrow tiles, so that the weights stream through many blocks.
-  const std::int64_t block_m = std::clamp<std::int64_t>(round_up_to_power_of_two(rows), 16, 64);
-  const DType dtype = body.type(info.matmuls[0]->inputs[0]).dtype;
-  // 128 bytes of K, so that a row of a tile is one line.
-  const std::int64_t block_k = 128 / static_cast<std::int64_t>(dtype_size(dtype));
-  return {{"BLOCK_M", block_m},
-          {"BLOCK_N", 64},
-          {"BLOCK_K", block_k},
-          {"num_stages", 3},
-          {"num_warps", 4}};
-}
-
-std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info, const Config& base,
-                                    const Target& target) {
-  const DType dtype = body.type(info.matmuls[0]->inputs[0]).dtype;
-  const auto size = static_cast<std::int64_t>(dtype_size(dtype));
-  const auto right = static_cast<std::int64_t>(info.matmuls.size());
-  const std::int64_t rows = base.at("BLOCK_M");
-  const auto fits = [&](const Config& config) {
-    const std::int64_t m = config.at("BLOCK_M"), n = config.at("BLOCK_N");
-    const std::int64_t warps = config.at("num_warps");
-    const std::int64_t ring =
-        (m + right * n) * config.at("BLOCK_K") * size * config.at("num_stages");
-    // A fragment for each warp, and no more sums than half of a thread's registers hold.
-    return ring <= target.max_shared_bytes() && m * n >= warps * 16 * 16 &&
-           m * n * right <= warps * 32 * 128;
-  };
-  std::vector<Config> all{base};
-  for (const std::int64_t block_m : {16, 32, 64, 128, 256}) {
-    if (block_m * 2 < rows || (block_m > 2 * rows && rows < 64)) continue;
-    for (const std::int64_t block_n : {32, 64, 128, 256}) {
-      for (const std::int64_t row_bytes : {64, 128}) {
-        for (const std::int64_t stages : {2, 3, 4, 5}) {
-          for (const std::int64_t warps : {4, 8}) {
-            Config config = base;
-            config["BLOCK_M"] = block_m;
-            config["BLOCK_N"] = block_n;
-            config["BLOCK_K"] = row_bytes / size;
-            config["num_stages"] = stages;
-            config["num_warps"] = warps;
-            if (config != base && fits(config)) all.push_back(std::move(config));
-          }
-        }
-      }
-    }
-  }
-  return all;
 }
 
 }  // namespace braid

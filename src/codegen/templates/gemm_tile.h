@@ -1,6 +1,6 @@
 #pragma once
 
-#include "codegen/templates/body.h"
+#include "codegen/templates/gemm_config.h"
 
 namespace braid {
 
@@ -27,28 +27,20 @@ struct GemmPlace {
 void emit_gemm_tile(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
                     const GemmPlace& place);
 
-/// How a kernel of such tiles arranges its warps.
-[[nodiscard]] int gemm_warps_m(const Config& config);
-
-inline constexpr Setting kGemmSettings[] = {
-    kWarpsSetting,
-    {"BLOCK_M", 16, 256, true},
-    {"BLOCK_N", 16, 256, true},
-    {"BLOCK_K", 16, 256, true},
-    {"num_stages", 1, 8, false},
+/// Tile number `number`, an i32, of those that so many tiles down and across make up: down GROUP_M
+/// of them, then the next ones across, so that tiles that are made at one time share panels of both
+/// operands.
+struct TileNumber {
+  tile::Id down, across;
 };
+[[nodiscard]] TileNumber tile_number(tile::Builder& builder, const KernelSpec& spec,
+                                     tile::Id number, const Expr& down, const Expr& across);
+
 /// Of those that wait, too.
 inline constexpr Setting kLeaves{kLeavesSetting, 0, 256, false};
 /// Blocks of one rank that a device has room for at one time, less those that the kernel leaves.
 [[nodiscard]] std::int64_t most_blocks(const KernelSpec& spec, const Target& target,
                                        int ranks_per_device);
-/// For at most `rows` rows.
-[[nodiscard]] Config gemm_config(const Graph& body, const BodyInfo& info, std::int64_t rows);
-/// Tiles of other sizes: each element of the result adds its products in the same order, along K
-/// and one after the other.
-[[nodiscard]] std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info,
-                                                  const Config& base, const Target& target);
-
 /// Why the matmuls of a body cannot share a kernel; empty where they can.
 [[nodiscard]] std::string refuse_matmuls(const Graph& body, const BodyInfo& info);
 

@@ -131,7 +131,7 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int sl
   __syncthreads();
   if (threadIdx.x < 8) fence();
 #pragma unroll 1
-  for (int r = threadIdx.x; r < 8; r += 128) {
+  for (int r = threadIdx.x; r < 8; r += 256) {
     store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
   }
 }
@@ -176,7 +176,7 @@ __device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slo
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
   bool lost = false;
 #pragma unroll 1
-  for (int first = 0; first < 8; first += 128) {
+  for (int first = 0; first < 8; first += 256) {
     const int peer = first + threadIdx.x;
     if (peer >= 8 || lost) break;
     lost = await(c, peers, slot, peer);
@@ -196,63 +196,66 @@ __device__ __forceinline__ bool wait_one(const Comm& c, const Peers& peers, int 
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into_tensor_mm_mm_silu_mul(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, long long p7, unsigned char* p8, long long p9, long long p10, unsigned char* p11, unsigned char* p12, unsigned char* p13, unsigned char* p14, int p15) {
+extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into_tensor_mm_mm_silu_mul(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, long long p7, unsigned char* p8, long long p9, long long p10, unsigned char* p11, unsigned char* p12, unsigned char* p13, unsigned char* p14, int p15) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int col0 = lane % 32 * 8 + warp % 4 * 256;
-  const int row1 = lane / 8 % 4 + warp % 4 * 4;
+  const int col0 = lane % 32 * 8 + warp % 8 * 256;
+  const int row1 = lane / 8 % 4 + warp % 8 * 4;
   const int col1 = lane % 8 * 8;
-  const int col2 = lane % 4 * 2 + warp % 2 * 32;
-  const int row3 = lane / 4 % 8 + warp / 2 % 2 * 32;
-  const int at4 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 4 * 512;
-  const int at5 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 2 * 4096;
-  const int at6 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 64)) + lane % 16 * 128;
+  const int row2 = lane / 8 % 4 + warp % 8 * 4;
+  const int col2 = lane % 8 * 8;
+  const int col3 = lane % 4 * 2 + warp % 2 * 32;
+  const int row4 = lane / 4 % 8 + warp / 2 % 4 * 32;
+  const int at5 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
+  const int at6 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
+  const int at7 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 4 * 4096;
+  const int at8 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 64)) + lane % 16 * 128;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   const long long v12 = min_i64(16, (max_i64(1, ((long long)gridDim.x / 4))));
   const bool v14 = (long long)blockIdx.x < v12;
   if (v14) signal(comm, peers, (long long)blockIdx.x);
   if (v14 && !wait(comm, peers, (long long)blockIdx.x)) return;
-  const long long v18 = v14 ? (long long)blockIdx.x : 32;
-  for (long long v20 = v18; v20 < 32; v20 += v12) {
-    const long long v26 = ((long long)rank + ((v20 / 4) + 1)) % 8;
+  const long long v17 = v14 ? (long long)blockIdx.x : 16;
+  for (long long v19 = v17; v19 < 16; v19 += v12) {
+    const long long v26 = ((long long)rank + ((v19 / 2) + 1)) % 8;
     unsigned char* const v27 = peers.base[v26] + p6;
-    unsigned char* const v35 = p8 + ((v26 * (p7 * 2048)) * 2);
-    const long long v38 = (v20 % 4) * 64;
-    const long long v41 = (min_i64((v38 + 64), p7)) * 2048;
-    const long long v42 = v38 * 2048;
-    const bool v235 = v42 < v41;
-    unsigned char* const v237 = v27 + (v42 * 2);
-    const long long v239 = v41 - v42;
-    float v242[32];
+    unsigned char* const v34 = p8 + ((v26 * (p7 * 2048)) * 2);
+    const long long v37 = (v19 % 2) * 128;
+    const long long v40 = (min_i64((v37 + 128), p7)) * 2048;
+    const long long v41 = v37 * 2048;
+    const bool v241 = v41 < v40;
+    unsigned char* const v243 = v27 + (v41 * 2);
+    const long long v245 = v40 - v41;
+    float v248[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v242 + i, (const unsigned short*)v237 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v239) && v235));
-    float v51[32];
+      load_bf16_8(v248 + i, (const unsigned short*)v243 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v245) && v241));
+    float v50[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v51[i] = v242[i];
-    for (long long v44 = v42; v44 < v41; v44 += 4096) {
-      const long long v243 = v44 + 4096;
-      const bool v244 = v243 < v41;
-      unsigned char* const v246 = v27 + (v243 * 2);
-      const long long v248 = v41 - v243;
-      float v251[32];
+      v50[i] = v248[i];
+    for (long long v43 = v41; v43 < v40; v43 += 8192) {
+      const long long v249 = v43 + 8192;
+      const bool v250 = v249 < v40;
+      unsigned char* const v252 = v27 + (v249 * 2);
+      const long long v254 = v40 - v249;
+      float v257[32];
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        load_bf16_8(v251 + i, (const unsigned short*)v246 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v248) && v244));
-      const long long v47 = v41 - v44;
-      unsigned char* const v52 = v35 + (v44 * 2);
+        load_bf16_8(v257 + i, (const unsigned short*)v252 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v254) && v250));
+      const long long v46 = v40 - v43;
+      unsigned char* const v51 = v34 + (v43 * 2);
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        store_bf16_8((unsigned short*)v52 + (col0 + i % 8 + i / 8 % 4 * 1024), v51 + i, ((col0 + i % 8 + i / 8 % 4 * 1024) < v47));
+        store_bf16_8((unsigned short*)v51 + (col0 + i % 8 + i / 8 % 4 * 2048), v50 + i, ((col0 + i % 8 + i / 8 % 4 * 2048) < v46));
 #pragma unroll
       for (int i = 0; i < 32; ++i)
-        v51[i] = v251[i];
+        v50[i] = v257[i];
     }
-    const bool v55 = v20 < 28;
-    const long long v56 = 32 + v20;
-    if (v55) signal_one(comm, peers, v56, (long long)rank);
+    const bool v54 = v19 < 14;
+    const long long v56 = 32 + v19;
+    if (v54) signal_one(comm, peers, v56, (long long)rank);
   }
   const long long v60 = 8 * p9;
   const long long v62 = v14 ? v60 : ((long long)blockIdx.x - v12);
@@ -264,148 +267,148 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
     const int v69 = v66 % v67;
     const int v71 = (int)p10;
     const int v72 = v69 % v71;
-    const long long v74 = ((long long)rank + v68) % 8;
-    const bool v76 = 0 < v68;
-    const int v80 = 32 + (((v68 - 1) * 4) + v72);
-    if (v76 && !wait_one(comm, peers, v80, (long long)rank)) return;
-    unsigned char* const v90 = p8 + ((v74 * (p7 * 2048)) * 2);
-    const int v92 = v72 * 64;
-    const int v94 = (v69 / v71) * 64;
-    unsigned char* const v96 = v76 ? v90 : p11;
+    const long long v75 = ((long long)rank + v68) % 8;
+    const bool v77 = 0 < v68;
+    const int v83 = 32 + (((v68 - 1) * 2) + v72);
+    if (v77 && !wait_one(comm, peers, v83, (long long)rank)) return;
+    unsigned char* const v92 = p8 + ((v75 * (p7 * 2048)) * 2);
+    const int v94 = v72 * 128;
+    const int v96 = (v69 / v71) * 64;
+    unsigned char* const v98 = v77 ? v92 : p11;
     wait_group_0();
-    const int v164 = (int)v92;
-    const int v168 = (int)0;
-    const int v175 = (int)v94;
-    const bool v178 = 0 < 2048;
+    const int v168 = (int)v94;
+    const int v172 = (int)0;
+    const int v180 = (int)v96;
+    const bool v184 = 0 < 2048;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v96 + (((v164 + (row1 + i / 8 % 4 * 16)) * 2048) + (v168 + (col1 + i % 8))), v178 && ((v164 + (row1 + i / 8 % 4 * 16)) < p7));
+      copy_async_16(shared + 0 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v98 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v184 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 24576 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p12 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v178);
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 49152 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p12 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v184);
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 49152 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p13 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v178);
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 73728 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p13 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v184);
     commit_group();
-    const bool v188 = 64 < 2048;
-    unsigned char* const v190 = v96 + 128;
+    const bool v194 = 64 < 2048;
+    unsigned char* const v196 = v98 + 128;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)1 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v190 + (((v164 + (row1 + i / 8 % 4 * 16)) * 2048) + (v168 + (col1 + i % 8))), v188 && ((v164 + (row1 + i / 8 % 4 * 16)) < p7));
-    unsigned char* const v194 = p12 + 131072;
+      copy_async_16(shared + 0 + (int)1 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v196 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v194 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    unsigned char* const v200 = p12 + 131072;
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 24576 + (int)1 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v194 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v188);
-    unsigned char* const v196 = p13 + 131072;
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 49152 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v200 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v194);
+    unsigned char* const v202 = p13 + 131072;
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 49152 + (int)1 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v196 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v188);
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 73728 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v202 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v194);
     commit_group();
-    float v100[32];
+    float v102[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v100[i] = 0.0f;
-    float v101[32];
+      v102[i] = 0.0f;
+    float v103[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v101[i] = 0.0f;
-    int v200 = 0;
-    int v202 = 2;
-    for (long long v99 = 0; v99 < 2048; v99 += 64) {
+      v103[i] = 0.0f;
+    int v206 = 0;
+    int v208 = 2;
+    for (long long v101 = 0; v101 < 2048; v101 += 64) {
       wait_group_1();
-      const long long v206 = v99 + 128;
-      const bool v207 = v206 < 2048;
-      unsigned char* const v209 = v96 + (v206 * 2);
-      const int v210 = (int)v92;
+      const long long v212 = v101 + 128;
+      const bool v213 = v212 < 2048;
+      unsigned char* const v215 = v98 + (v212 * 2);
+      const int v216 = (int)v94;
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        copy_async_16(shared + 0 + (int)v202 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v209 + (((v164 + (row1 + i / 8 % 4 * 16)) * 2048) + (v168 + (col1 + i % 8))), v207 && ((v210 + (row1 + i / 8 % 4 * 16)) < p7));
-      const long long v217 = (v206 * 1024) * 2;
-      unsigned char* const v218 = p12 + v217;
+        copy_async_16(shared + 0 + (int)v208 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v215 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v213 && ((v216 + (row1 + i / 8 % 4 * 32)) < p7));
+      const long long v223 = (v212 * 1024) * 2;
+      unsigned char* const v224 = p12 + v223;
 #pragma unroll
-      for (int i = 0; i < 32; i += 8)
-        copy_async_16(shared + 24576 + (int)v202 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v218 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v207);
-      unsigned char* const v221 = p13 + v217;
+      for (int i = 0; i < 16; i += 8)
+        copy_async_16(shared + 49152 + (int)v208 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v224 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v213);
+      unsigned char* const v227 = p13 + v223;
 #pragma unroll
-      for (int i = 0; i < 32; i += 8)
-        copy_async_16(shared + 49152 + (int)v202 * 8192 + (at4 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v221 + (((v168 + (row1 + i / 8 % 4 * 16)) * 1024) + (v175 + (col1 + i % 8))), v207);
+      for (int i = 0; i < 16; i += 8)
+        copy_async_16(shared + 73728 + (int)v208 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v227 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v213);
       commit_group();
       {
-        const unsigned a = shared + 0 + (int)v200 * 8192;
-        const unsigned b = shared + 24576 + (int)v200 * 8192;
+        const unsigned a = shared + 0 + (int)v206 * 16384;
+        const unsigned b = shared + 49152 + (int)v206 * 8192;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           unsigned fa[2][4], fb[4][2];
 #pragma unroll
           for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at5 ^ (k % 4 * 32)) + m % 2 * 2048));
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at6 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
           for (int m = 0; m < 2; ++m) {
 #pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v100 + (m * 4 + n) * 4, fa[m], fb[n]);
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
       {
-        const unsigned a = shared + 0 + (int)v200 * 8192;
-        const unsigned b = shared + 49152 + (int)v200 * 8192;
+        const unsigned a = shared + 0 + (int)v206 * 16384;
+        const unsigned b = shared + 73728 + (int)v206 * 8192;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           unsigned fa[2][4], fb[4][2];
 #pragma unroll
           for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at5 ^ (k % 4 * 32)) + m % 2 * 2048));
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at6 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
           for (int m = 0; m < 2; ++m) {
 #pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v101 + (m * 4 + n) * 4, fa[m], fb[n]);
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      const int v227 = v200 + 1;
-      const int v231 = (v227 < 3) ? v227 : 0;
-      const int v232 = v202 + 1;
-      const int v234 = (v232 < 3) ? v232 : 0;
-      v200 = v231;
-      v202 = v234;
+      const int v233 = v206 + 1;
+      const int v237 = (v233 < 3) ? v233 : 0;
+      const int v238 = v208 + 1;
+      const int v240 = (v238 < 3) ? v238 : 0;
+      v206 = v237;
+      v208 = v240;
     }
-    const int v127 = (int)v92;
-    int v129[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v129[i] = v127 + (row3 + i % 4 * 8);
-    bool v130[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v130[i] = v129[i] < p7;
     const int v131 = (int)v94;
-    const int v134 = (int)(v74 * p7);
-    float v136[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v136[i] = round_bf16(v100[i]);
-    float v144[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v144[i] = (round_bf16((v136[i] / (1.0f + (expf((-v136[i]))))))) * (round_bf16(v101[i]));
-    int v148[4];
+    int v133[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v148[i] = (v134 + v129[i]) * 1024;
+      v133[i] = v131 + (row4 + i % 4 * 8);
+    bool v134[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v134[i] = v133[i] < p7;
+    const int v135 = (int)v96;
+    const int v138 = (int)(v75 * p7);
+    float v140[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v140[i] = round_bf16(v102[i]);
+    float v148[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v148[i] = (round_bf16((v140[i] / (1.0f + (expf((-v140[i]))))))) * (round_bf16(v103[i]));
+    int v152[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v152[i] = (v138 + v133[i]) * 1024;
 #pragma unroll
     for (int i = 0; i < 32; i += 2)
-      store_bf16_2((unsigned short*)p14 + (v148[i / 2 % 2 + i / 16 % 2 * 2] + (v131 + (col2 + i % 2 + i / 4 % 4 * 8))), v144 + i, v130[i / 2 % 2 + i / 16 % 2 * 2]);
+      store_bf16_2((unsigned short*)p14 + (v152[i / 2 % 2 + i / 16 % 2 * 2] + (v135 + (col3 + i % 2 + i / 4 % 4 * 8))), v148 + i, v134[i / 2 % 2 + i / 16 % 2 * 2]);
   }
-  const bool v154 = v14 && (0 < p15);
-  const long long v155 = 16 + (long long)blockIdx.x;
-  if (v154) signal(comm, peers, v155);
-  if (v154 && !wait(comm, peers, v155)) return;
+  const bool v158 = v14 && (0 < p15);
+  const long long v159 = 16 + (long long)blockIdx.x;
+  if (v158) signal(comm, peers, v159);
+  if (v158 && !wait(comm, peers, v159)) return;
   __syncthreads();
   close_comm(comm);
 }

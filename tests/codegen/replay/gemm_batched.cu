@@ -18,8 +18,8 @@ __device__ __forceinline__ void copy_async_16(unsigned to, const void* from, boo
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                :: "r"(to), "l"(from), "r"(ok ? 16 : 0) : "memory");
 }
-__device__ __forceinline__ void wait_group_1() {
-  asm volatile("cp.async.wait_group 1;" ::: "memory");
+__device__ __forceinline__ void wait_group_6() {
+  asm volatile("cp.async.wait_group 6;" ::: "memory");
   __syncthreads();
 }
 __device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
@@ -43,103 +43,156 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_matmul(long long p0, l
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 8 % 4 + warp % 4 * 4;
   const int col0 = lane % 8 * 8;
-  const int col1 = lane % 4 * 2 + warp % 2 * 32;
-  const int row2 = lane / 4 % 8 + warp / 2 % 2 * 32;
-  const int at3 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 4 * 512;
-  const int at4 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 2 * 4096;
-  const int at5 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 64)) + lane % 16 * 128;
+  const int row1 = lane / 4 % 8 + warp % 4 * 8;
+  const int col1 = lane % 4 * 8;
+  const int col2 = lane % 4 * 2 + warp % 2 * 16;
+  const int row3 = lane / 4 % 8 + warp / 2 % 2 * 16;
+  const int at4 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 4 * 512;
+  const int at5 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16)) + warp % 4 * 512;
+  const int at6 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 2 * 2048;
+  const int at7 = ((lane / 2 % 4 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 32)) + lane % 16 * 64;
   const int v1 = (int)(long long)blockIdx.x;
-  const int v3 = (int)p0;
-  const int v6 = (int)p1;
-  const long long v8 = (long long)(v1 / v6);
-  const int v9 = v1 % v6;
-  const int v12 = (v9 % v3) * 64;
-  const int v14 = (v9 / v3) * 64;
-  const int v71 = (int)v12;
-  const int v75 = (int)0;
-  const int v82 = (int)v14;
-  const bool v85 = 0 < 64;
-  unsigned char* const v91 = p3 + ((v8 * p4) * 2);
+  const int v4 = (int)p0;
+  const long long v6 = (long long)(v1 / v4);
+  const int v7 = v1 % v4;
+  const int v9 = (int)p1;
+  const int v13 = (v7 % v9) * 32;
+  const int v14 = (v7 / v9) * 32;
+  const int v74 = (int)v13;
+  const int v78 = (int)0;
+  const int v86 = (int)v14;
+  const bool v90 = 0 < 64;
+  unsigned char* const v96 = p3 + ((v6 * p4) * 2);
 #pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 0 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v91 + (((v71 + (row0 + i / 8 % 4 * 16)) * 64) + (v75 + (col0 + i % 8))), v85 && ((v71 + (row0 + i / 8 % 4 * 16)) < p2));
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (at4 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v96 + (((v74 + (row0 + i / 8 % 2 * 16)) * 64) + (v78 + (col0 + i % 8))), v90 && ((v74 + (row0 + i / 8 % 2 * 16)) < p2));
 #pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 24576 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p5 + (((v75 + (row0 + i / 8 % 4 * 16)) * 128) + (v82 + (col0 + i % 8))), v85);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 32768 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)p5 + (((v78 + (row1 + i / 8 % 2 * 32)) * 128) + (v86 + (col1 + i % 8))), v90);
   commit_group();
-  const bool v99 = 64 < 64;
-  unsigned char* const v100 = v91 + 128;
+  const bool v104 = 64 < 64;
+  unsigned char* const v105 = v96 + 128;
 #pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 0 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v100 + (((v71 + (row0 + i / 8 % 4 * 16)) * 64) + (v75 + (col0 + i % 8))), v99 && ((v71 + (row0 + i / 8 % 4 * 16)) < p2));
-  unsigned char* const v104 = p5 + 16384;
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)1 * 4096 + (at4 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v105 + (((v74 + (row0 + i / 8 % 2 * 16)) * 64) + (v78 + (col0 + i % 8))), v104 && ((v74 + (row0 + i / 8 % 2 * 16)) < p2));
+  unsigned char* const v109 = p5 + 16384;
 #pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 24576 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v104 + (((v75 + (row0 + i / 8 % 4 * 16)) * 128) + (v82 + (col0 + i % 8))), v99);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 32768 + (int)1 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v109 + (((v78 + (row1 + i / 8 % 2 * 32)) * 128) + (v86 + (col1 + i % 8))), v104);
   commit_group();
-  float v17[32];
+  const bool v112 = 128 < 64;
+  unsigned char* const v114 = v96 + 256;
 #pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v17[i] = 0.0f;
-  int v108 = 0;
-  int v110 = 2;
-  for (long long v16 = 0; v16 < 64; v16 += 64) {
-    wait_group_1();
-    const long long v114 = v16 + 128;
-    const bool v115 = v114 < 64;
-    unsigned char* const v120 = p3 + ((v8 * p4) * 2);
-    unsigned char* const v122 = v120 + (v114 * 2);
-    const int v123 = (int)v12;
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)2 * 4096 + (at4 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v114 + (((v74 + (row0 + i / 8 % 2 * 16)) * 64) + (v78 + (col0 + i % 8))), v112 && ((v74 + (row0 + i / 8 % 2 * 16)) < p2));
+  unsigned char* const v117 = p5 + 32768;
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)v110 * 8192 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v122 + (((v71 + (row0 + i / 8 % 4 * 16)) * 64) + (v75 + (col0 + i % 8))), v115 && ((v123 + (row0 + i / 8 % 4 * 16)) < p2));
-    unsigned char* const v132 = p5 + ((v114 * 128) * 2);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 32768 + (int)2 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v117 + (((v78 + (row1 + i / 8 % 2 * 32)) * 128) + (v86 + (col1 + i % 8))), v112);
+  commit_group();
+  const bool v122 = 192 < 64;
+  unsigned char* const v124 = v96 + 384;
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 24576 + (int)v110 * 8192 + (at3 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v132 + (((v75 + (row0 + i / 8 % 4 * 16)) * 128) + (v82 + (col0 + i % 8))), v115);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)3 * 4096 + (at4 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v124 + (((v74 + (row0 + i / 8 % 2 * 16)) * 64) + (v78 + (col0 + i % 8))), v122 && ((v74 + (row0 + i / 8 % 2 * 16)) < p2));
+  unsigned char* const v128 = p5 + 49152;
+#pragma unroll
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 32768 + (int)3 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v128 + (((v78 + (row1 + i / 8 % 2 * 32)) * 128) + (v86 + (col1 + i % 8))), v122);
+  commit_group();
+  const bool v132 = 256 < 64;
+  unsigned char* const v134 = v96 + 512;
+#pragma unroll
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)4 * 4096 + (at4 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v134 + (((v74 + (row0 + i / 8 % 2 * 16)) * 64) + (v78 + (col0 + i % 8))), v132 && ((v74 + (row0 + i / 8 % 2 * 16)) < p2));
+  unsigned char* const v137 = p5 + 65536;
+#pragma unroll
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 32768 + (int)4 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v137 + (((v78 + (row1 + i / 8 % 2 * 32)) * 128) + (v86 + (col1 + i % 8))), v132);
+  commit_group();
+  const bool v142 = 320 < 64;
+  unsigned char* const v144 = v96 + 640;
+#pragma unroll
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)5 * 4096 + (at4 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v144 + (((v74 + (row0 + i / 8 % 2 * 16)) * 64) + (v78 + (col0 + i % 8))), v142 && ((v74 + (row0 + i / 8 % 2 * 16)) < p2));
+  unsigned char* const v148 = p5 + 81920;
+#pragma unroll
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 32768 + (int)5 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v148 + (((v78 + (row1 + i / 8 % 2 * 32)) * 128) + (v86 + (col1 + i % 8))), v142);
+  commit_group();
+  const bool v152 = 384 < 64;
+  unsigned char* const v154 = v96 + 768;
+#pragma unroll
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)6 * 4096 + (at4 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v154 + (((v74 + (row0 + i / 8 % 2 * 16)) * 64) + (v78 + (col0 + i % 8))), v152 && ((v74 + (row0 + i / 8 % 2 * 16)) < p2));
+  unsigned char* const v157 = p5 + 98304;
+#pragma unroll
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 32768 + (int)6 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v157 + (((v78 + (row1 + i / 8 % 2 * 32)) * 128) + (v86 + (col1 + i % 8))), v152);
+  commit_group();
+  float v18[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v18[i] = 0.0f;
+  int v161 = 0;
+  int v163 = 7;
+  for (long long v17 = 0; v17 < 64; v17 += 64) {
+    wait_group_6();
+    const long long v167 = v17 + 448;
+    const bool v168 = v167 < 64;
+    unsigned char* const v174 = p3 + ((v6 * p4) * 2);
+    unsigned char* const v176 = v174 + (v167 * 2);
+    const int v177 = (int)v13;
+#pragma unroll
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 0 + (int)v163 * 4096 + (at4 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v176 + (((v74 + (row0 + i / 8 % 2 * 16)) * 64) + (v78 + (col0 + i % 8))), v168 && ((v177 + (row0 + i / 8 % 2 * 16)) < p2));
+    unsigned char* const v186 = p5 + ((v167 * 128) * 2);
+#pragma unroll
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 32768 + (int)v163 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v186 + (((v78 + (row1 + i / 8 % 2 * 32)) * 128) + (v86 + (col1 + i % 8))), v168);
     commit_group();
     {
-      const unsigned a = shared + 0 + (int)v108 * 8192;
-      const unsigned b = shared + 24576 + (int)v108 * 8192;
+      const unsigned a = shared + 0 + (int)v161 * 4096;
+      const unsigned b = shared + 32768 + (int)v161 * 4096;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        unsigned fa[2][4], fb[4][2];
+        unsigned fa[1][4], fb[2][2];
 #pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
 #pragma unroll
-        for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
 #pragma unroll
-        for (int m = 0; m < 2; ++m) {
+        for (int m = 0; m < 1; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v17 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v18 + (m * 2 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    const int v137 = v108 + 1;
-    const int v141 = (v137 < 3) ? v137 : 0;
-    const int v142 = v110 + 1;
-    const int v144 = (v142 < 3) ? v142 : 0;
-    v108 = v141;
-    v110 = v144;
+    const int v191 = v161 + 1;
+    const int v195 = (v191 < 8) ? v191 : 0;
+    const int v196 = v163 + 1;
+    const int v198 = (v196 < 8) ? v196 : 0;
+    v161 = v195;
+    v163 = v198;
   }
-  const int v47 = (int)v12;
-  int v49[4];
+  const int v50 = (int)v13;
+  int v52[2];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v49[i] = v47 + (row2 + i % 4 * 8);
-  bool v51[4];
+  for (int i = 0; i < 2; ++i)
+    v52[i] = v50 + (row3 + i % 2 * 8);
+  bool v54[2];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v51[i] = v49[i] < p2;
-  const int v52 = (int)v14;
-  int v60[4];
+  for (int i = 0; i < 2; ++i)
+    v54[i] = v52[i] < p2;
+  const int v55 = (int)v14;
+  int v63[2];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v60[i] = v49[i] * 128;
-  unsigned char* const v65 = p6 + ((v8 * p7) * 2);
+  for (int i = 0; i < 2; ++i)
+    v63[i] = v52[i] * 128;
+  unsigned char* const v68 = p6 + ((v6 * p7) * 2);
 #pragma unroll
-  for (int i = 0; i < 32; i += 2)
-    store_bf16_2((unsigned short*)v65 + (v60[i / 2 % 2 + i / 16 % 2 * 2] + (v52 + (col1 + i % 2 + i / 4 % 4 * 8))), v17 + i, v51[i / 2 % 2 + i / 16 % 2 * 2]);
+  for (int i = 0; i < 8; i += 2)
+    store_bf16_2((unsigned short*)v68 + (v63[i / 2 % 2] + (v55 + (col2 + i % 2 + i / 4 % 2 * 8))), v18 + i, v54[i / 2 % 2]);
 }

@@ -42,13 +42,14 @@ __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, 
   w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
   if (ok) *(uint4*)p = w;
 }
+__device__ __forceinline__ long long min_i64(long long a, long long b) { return a < b ? a : b; }
 extern __shared__ __align__(1024) unsigned char smem[];
 __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
 __device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-__device__ __forceinline__ void wait_group_1() {
-  asm volatile("cp.async.wait_group 1;" ::: "memory");
+__device__ __forceinline__ void wait_group_6() {
+  asm volatile("cp.async.wait_group 6;" ::: "memory");
   __syncthreads();
 }
 __device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
@@ -66,154 +67,278 @@ __device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) gemm_to_mul_addmm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5, unsigned char* __restrict__ p6) {
+extern "C" __global__ void __launch_bounds__(32, 1) gemm_to_mul_addmm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5, unsigned char* __restrict__ p6) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
-  const int warp = threadIdx.x >> 5;
-  const int row0 = lane / 8 % 4 + warp % 4 * 4;
+  const int row0 = lane / 8 % 4;
   const int col0 = lane % 8 * 8;
-  const int col1 = lane % 4 * 2 + warp % 2 * 32;
-  const int row2 = lane / 4 % 8 + warp / 2 % 2 * 32;
-  const int at3 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
-  const int at4 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 2 * 4096;
-  const int at5 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 64)) + lane % 16 * 128;
+  const int row1 = lane / 2 % 16;
+  const int col1 = lane % 2 * 8;
+  const int col2 = lane % 4 * 2;
+  const int row3 = lane / 4 % 8;
+  const int at4 = (lane % 32 * 8) ^ (lane / 8 % 4 * 8);
+  const int at5 = (lane % 32 * 8) ^ (lane / 8 % 2 * 8);
+  const int at6 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128;
+  const int at7 = ((lane / 4 % 2 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 32;
   const int v1 = (int)(long long)blockIdx.x;
-  const int v3 = (int)p0;
-  const int v7 = (v1 % v3) * 64;
-  const int v9 = (v1 / v3) * 64;
-  const int v70 = (int)v7;
-  const int v74 = (int)0;
-  float v82[32];
+  const int v8 = (v1 / 64) * 8;
+  const int v9 = v1 % 64;
+  const int v11 = min_i64((((int)p0) - v8), 8);
+  const int v16 = (v8 + (v9 % v11)) * 16;
+  const int v17 = (v9 / v11) * 16;
+  const int v80 = (int)v16;
+  const int v84 = (int)0;
+  float v92[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v82 + i, (const unsigned short*)p2 + (((v70 + (row0 + i / 8 % 4 * 16)) * 64) + (v74 + (col0 + i % 8))), (((v70 + (row0 + i / 8 % 4 * 16)) < p1) && ((v74 + (col0 + i % 8)) < 64)));
-  float v84[32];
+    load_bf16_8(v92 + i, (const unsigned short*)p2 + (((v80 + (row0 + i / 8 % 4 * 4)) * 64) + (v84 + (col0 + i % 8))), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v84 + (col0 + i % 8)) < 64)));
+  float v94[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v84 + i, (const unsigned short*)p3 + (v74 + (col0 + i % 8)), (((v70 + (row0 + i / 8 % 4 * 16)) < p1) && ((v74 + (col0 + i % 8)) < 64)));
-  float v85[32];
+    load_bf16_8(v94 + i, (const unsigned short*)p3 + (v84 + (col0 + i % 8)), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v84 + (col0 + i % 8)) < 64)));
+  float v95[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v85[i] = v82[i] * v84[i];
+    v95[i] = v92[i] * v94[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0) + (at3 + i % 8 + i / 8 % 4 * 1024), v85 + i, true);
-  const int v92 = (int)v9;
-  float v98[32];
-#pragma unroll
-  for (int i = 0; i < 32; i += 4)
-    load_f32_4(v98 + i, (const float*)p4 + (((v74 + (row0 + i / 8 % 4 * 16)) * 128) + (v92 + (col0 + i % 8))), (((v74 + (row0 + i / 8 % 4 * 16)) < 64) && ((v92 + (col0 + i % 8)) < 128)));
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 24576) + (at3 + i % 8 + i / 8 % 4 * 1024), v98 + i, true);
-  commit_group();
-  const int v105 = (int)64;
+    store_bf16_8((unsigned short*)(smem + 0) + ((at4 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v95 + i, true);
+  const int v103 = (int)v17;
   float v110[32];
 #pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v110 + i, (const unsigned short*)p2 + (((v70 + (row0 + i / 8 % 4 * 16)) * 64) + (v105 + (col0 + i % 8))), (((v70 + (row0 + i / 8 % 4 * 16)) < p1) && ((v105 + (col0 + i % 8)) < 64)));
-  float v111[32];
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v110 + i, (const float*)p4 + (((v84 + (row1 + i / 8 % 4 * 16)) * 128) + (v103 + (col1 + i % 8))), (((v84 + (row1 + i / 8 % 4 * 16)) < 64) && ((v103 + (col1 + i % 8)) < 128)));
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v111 + i, (const unsigned short*)p3 + (v105 + (col0 + i % 8)), (((v70 + (row0 + i / 8 % 4 * 16)) < p1) && ((v105 + (col0 + i % 8)) < 64)));
-  float v112[32];
+    store_bf16_8((unsigned short*)(smem + 16384) + (at5 + i % 8 + i / 8 % 4 * 256), v110 + i, true);
+  commit_group();
+  const int v117 = (int)64;
+  float v122[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v122 + i, (const unsigned short*)p2 + (((v80 + (row0 + i / 8 % 4 * 4)) * 64) + (v117 + (col0 + i % 8))), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v117 + (col0 + i % 8)) < 64)));
+  float v123[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v123 + i, (const unsigned short*)p3 + (v117 + (col0 + i % 8)), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v117 + (col0 + i % 8)) < 64)));
+  float v124[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v112[i] = v110[i] * v111[i];
+    v124[i] = v122[i] * v123[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v112 + i, true);
-  float v120[32];
+    store_bf16_8((unsigned short*)(smem + 0 + (int)1 * 2048) + ((at4 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v124 + i, true);
+  float v132[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 4)
-    load_f32_4(v120 + i, (const float*)p4 + (((v105 + (row0 + i / 8 % 4 * 16)) * 128) + (v92 + (col0 + i % 8))), (((v105 + (row0 + i / 8 % 4 * 16)) < 64) && ((v92 + (col0 + i % 8)) < 128)));
+    load_f32_4(v132 + i, (const float*)p4 + (((v117 + (row1 + i / 8 % 4 * 16)) * 128) + (v103 + (col1 + i % 8))), (((v117 + (row1 + i / 8 % 4 * 16)) < 64) && ((v103 + (col1 + i % 8)) < 128)));
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 24576 + (int)1 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v120 + i, true);
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)1 * 2048) + (at5 + i % 8 + i / 8 % 4 * 256), v132 + i, true);
   commit_group();
-  float v12[32];
+  const int v138 = (int)128;
+  float v143[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v143 + i, (const unsigned short*)p2 + (((v80 + (row0 + i / 8 % 4 * 4)) * 64) + (v138 + (col0 + i % 8))), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v138 + (col0 + i % 8)) < 64)));
+  float v144[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v144 + i, (const unsigned short*)p3 + (v138 + (col0 + i % 8)), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v138 + (col0 + i % 8)) < 64)));
+  float v145[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v12[i] = 0.0f;
-  int v125 = 0;
-  int v127 = 2;
-  for (long long v11 = 0; v11 < 64; v11 += 64) {
-    wait_group_1();
-    const int v134 = (int)v7;
-    const int v138 = (int)(v11 + 128);
-    float v146[32];
+    v145[i] = v143[i] * v144[i];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 0 + (int)2 * 2048) + ((at4 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v145 + i, true);
+  float v153[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v153 + i, (const float*)p4 + (((v138 + (row1 + i / 8 % 4 * 16)) * 128) + (v103 + (col1 + i % 8))), (((v138 + (row1 + i / 8 % 4 * 16)) < 64) && ((v103 + (col1 + i % 8)) < 128)));
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)2 * 2048) + (at5 + i % 8 + i / 8 % 4 * 256), v153 + i, true);
+  commit_group();
+  const int v160 = (int)192;
+  float v165[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v165 + i, (const unsigned short*)p2 + (((v80 + (row0 + i / 8 % 4 * 4)) * 64) + (v160 + (col0 + i % 8))), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v160 + (col0 + i % 8)) < 64)));
+  float v166[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v166 + i, (const unsigned short*)p3 + (v160 + (col0 + i % 8)), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v160 + (col0 + i % 8)) < 64)));
+  float v167[32];
+#pragma unroll
+  for (int i = 0; i < 32; ++i)
+    v167[i] = v165[i] * v166[i];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 0 + (int)3 * 2048) + ((at4 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v167 + i, true);
+  float v175[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v175 + i, (const float*)p4 + (((v160 + (row1 + i / 8 % 4 * 16)) * 128) + (v103 + (col1 + i % 8))), (((v160 + (row1 + i / 8 % 4 * 16)) < 64) && ((v103 + (col1 + i % 8)) < 128)));
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)3 * 2048) + (at5 + i % 8 + i / 8 % 4 * 256), v175 + i, true);
+  commit_group();
+  const int v182 = (int)256;
+  float v187[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v187 + i, (const unsigned short*)p2 + (((v80 + (row0 + i / 8 % 4 * 4)) * 64) + (v182 + (col0 + i % 8))), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v182 + (col0 + i % 8)) < 64)));
+  float v188[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v188 + i, (const unsigned short*)p3 + (v182 + (col0 + i % 8)), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v182 + (col0 + i % 8)) < 64)));
+  float v189[32];
+#pragma unroll
+  for (int i = 0; i < 32; ++i)
+    v189[i] = v187[i] * v188[i];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 0 + (int)4 * 2048) + ((at4 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v189 + i, true);
+  float v197[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v197 + i, (const float*)p4 + (((v182 + (row1 + i / 8 % 4 * 16)) * 128) + (v103 + (col1 + i % 8))), (((v182 + (row1 + i / 8 % 4 * 16)) < 64) && ((v103 + (col1 + i % 8)) < 128)));
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)4 * 2048) + (at5 + i % 8 + i / 8 % 4 * 256), v197 + i, true);
+  commit_group();
+  const int v204 = (int)320;
+  float v209[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v209 + i, (const unsigned short*)p2 + (((v80 + (row0 + i / 8 % 4 * 4)) * 64) + (v204 + (col0 + i % 8))), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v204 + (col0 + i % 8)) < 64)));
+  float v210[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v210 + i, (const unsigned short*)p3 + (v204 + (col0 + i % 8)), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v204 + (col0 + i % 8)) < 64)));
+  float v211[32];
+#pragma unroll
+  for (int i = 0; i < 32; ++i)
+    v211[i] = v209[i] * v210[i];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 0 + (int)5 * 2048) + ((at4 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v211 + i, true);
+  float v219[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v219 + i, (const float*)p4 + (((v204 + (row1 + i / 8 % 4 * 16)) * 128) + (v103 + (col1 + i % 8))), (((v204 + (row1 + i / 8 % 4 * 16)) < 64) && ((v103 + (col1 + i % 8)) < 128)));
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)5 * 2048) + (at5 + i % 8 + i / 8 % 4 * 256), v219 + i, true);
+  commit_group();
+  const int v226 = (int)384;
+  float v231[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v231 + i, (const unsigned short*)p2 + (((v80 + (row0 + i / 8 % 4 * 4)) * 64) + (v226 + (col0 + i % 8))), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v226 + (col0 + i % 8)) < 64)));
+  float v232[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    load_bf16_8(v232 + i, (const unsigned short*)p3 + (v226 + (col0 + i % 8)), (((v80 + (row0 + i / 8 % 4 * 4)) < p1) && ((v226 + (col0 + i % 8)) < 64)));
+  float v233[32];
+#pragma unroll
+  for (int i = 0; i < 32; ++i)
+    v233[i] = v231[i] * v232[i];
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 0 + (int)6 * 2048) + ((at4 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v233 + i, true);
+  float v241[32];
+#pragma unroll
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v241 + i, (const float*)p4 + (((v226 + (row1 + i / 8 % 4 * 16)) * 128) + (v103 + (col1 + i % 8))), (((v226 + (row1 + i / 8 % 4 * 16)) < 64) && ((v103 + (col1 + i % 8)) < 128)));
+#pragma unroll
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)6 * 2048) + (at5 + i % 8 + i / 8 % 4 * 256), v241 + i, true);
+  commit_group();
+  float v20[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v20[i] = 0.0f;
+  int v246 = 0;
+  int v248 = 7;
+  for (long long v19 = 0; v19 < 64; v19 += 64) {
+    wait_group_6();
+    const int v255 = (int)v16;
+    const int v259 = (int)(v19 + 448);
+    float v267[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v146 + i, (const unsigned short*)p2 + (((v134 + (row0 + i / 8 % 4 * 16)) * 64) + (v138 + (col0 + i % 8))), (((v134 + (row0 + i / 8 % 4 * 16)) < p1) && ((v138 + (col0 + i % 8)) < 64)));
-    float v148[32];
+      load_bf16_8(v267 + i, (const unsigned short*)p2 + (((v255 + (row0 + i / 8 % 4 * 4)) * 64) + (v259 + (col0 + i % 8))), (((v255 + (row0 + i / 8 % 4 * 4)) < p1) && ((v259 + (col0 + i % 8)) < 64)));
+    float v269[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v148 + i, (const unsigned short*)p3 + (v138 + (col0 + i % 8)), (((v134 + (row0 + i / 8 % 4 * 16)) < p1) && ((v138 + (col0 + i % 8)) < 64)));
-    float v149[32];
+      load_bf16_8(v269 + i, (const unsigned short*)p3 + (v259 + (col0 + i % 8)), (((v255 + (row0 + i / 8 % 4 * 4)) < p1) && ((v259 + (col0 + i % 8)) < 64)));
+    float v270[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v149[i] = v146[i] * v148[i];
+      v270[i] = v267[i] * v269[i];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      store_bf16_8((unsigned short*)(smem + 0 + (int)v127 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v149 + i, true);
-    const int v155 = (int)v9;
-    float v161[32];
+      store_bf16_8((unsigned short*)(smem + 0 + (int)v248 * 2048) + ((at4 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v270 + i, true);
+    const int v278 = (int)v17;
+    float v285[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 4)
-      load_f32_4(v161 + i, (const float*)p4 + (((v138 + (row0 + i / 8 % 4 * 16)) * 128) + (v155 + (col0 + i % 8))), (((v138 + (row0 + i / 8 % 4 * 16)) < 64) && ((v155 + (col0 + i % 8)) < 128)));
+      load_f32_4(v285 + i, (const float*)p4 + (((v259 + (row1 + i / 8 % 4 * 16)) * 128) + (v278 + (col1 + i % 8))), (((v259 + (row1 + i / 8 % 4 * 16)) < 64) && ((v278 + (col1 + i % 8)) < 128)));
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      store_bf16_8((unsigned short*)(smem + 24576 + (int)v127 * 8192) + (at3 + i % 8 + i / 8 % 4 * 1024), v161 + i, true);
+      store_bf16_8((unsigned short*)(smem + 16384 + (int)v248 * 2048) + (at5 + i % 8 + i / 8 % 4 * 256), v285 + i, true);
     commit_group();
     {
-      const unsigned a = shared + 0 + (int)v125 * 8192;
-      const unsigned b = shared + 24576 + (int)v125 * 8192;
+      const unsigned a = shared + 0 + (int)v246 * 2048;
+      const unsigned b = shared + 16384 + (int)v246 * 2048;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        unsigned fa[2][4], fb[4][2];
+        unsigned fa[1][4], fb[2][2];
 #pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
 #pragma unroll
-        for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 512));
 #pragma unroll
-        for (int m = 0; m < 2; ++m) {
+        for (int m = 0; m < 1; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v12 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v20 + (m * 2 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    const int v167 = v125 + 1;
-    const int v171 = (v167 < 3) ? v167 : 0;
-    const int v172 = v127 + 1;
-    const int v174 = (v172 < 3) ? v172 : 0;
-    v125 = v171;
-    v127 = v174;
+    const int v291 = v246 + 1;
+    const int v295 = (v291 < 8) ? v291 : 0;
+    const int v296 = v248 + 1;
+    const int v298 = (v296 < 8) ? v296 : 0;
+    v246 = v295;
+    v248 = v298;
   }
-  const int v47 = (int)v7;
-  int v49[4];
+  const int v57 = (int)v16;
+  int v59[2];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v49[i] = v47 + (row2 + i % 4 * 8);
-  bool v51[4];
+  for (int i = 0; i < 2; ++i)
+    v59[i] = v57 + (row3 + i % 2 * 8);
+  bool v61[2];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v51[i] = v49[i] < p1;
-  const int v52 = (int)v9;
-  float v57[32];
+  for (int i = 0; i < 2; ++i)
+    v61[i] = v59[i] < p1;
+  const int v62 = (int)v17;
+  float v67[8];
 #pragma unroll
-  for (int i = 0; i < 32; i += 2)
-    load_bf16_2(v57 + i, (const unsigned short*)p5 + (v52 + (col1 + i % 2 + i / 4 % 4 * 8)), v51[i / 2 % 2 + i / 16 % 2 * 2]);
-  float v58[32];
+  for (int i = 0; i < 8; i += 2)
+    load_bf16_2(v67 + i, (const unsigned short*)p5 + (v62 + (col2 + i % 2 + i / 4 % 2 * 8)), v61[i / 2 % 2]);
+  float v68[8];
 #pragma unroll
-  for (int i = 0; i < 32; ++i)
-    v58[i] = v12[i] + v57[i];
-  int v62[4];
+  for (int i = 0; i < 8; ++i)
+    v68[i] = v20[i] + v67[i];
+  int v72[2];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v62[i] = v49[i] * 128;
+  for (int i = 0; i < 2; ++i)
+    v72[i] = v59[i] * 128;
 #pragma unroll
-  for (int i = 0; i < 32; i += 2)
-    store_bf16_2((unsigned short*)p6 + (v62[i / 2 % 2 + i / 16 % 2 * 2] + (v52 + (col1 + i % 2 + i / 4 % 4 * 8))), v58 + i, v51[i / 2 % 2 + i / 16 % 2 * 2]);
+  for (int i = 0; i < 8; i += 2)
+    store_bf16_2((unsigned short*)p6 + (v72[i / 2 % 2] + (v62 + (col2 + i % 2 + i / 4 % 2 * 8))), v68 + i, v61[i / 2 % 2]);
 }

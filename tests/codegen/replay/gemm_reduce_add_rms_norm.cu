@@ -38,8 +38,8 @@ __device__ __forceinline__ void wait_group_0() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
   __syncthreads();
 }
-__device__ __forceinline__ void wait_group_1() {
-  asm volatile("cp.async.wait_group 1;" ::: "memory");
+__device__ __forceinline__ void wait_group_2() {
+  asm volatile("cp.async.wait_group 2;" ::: "memory");
   __syncthreads();
 }
 __device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
@@ -194,14 +194,18 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
   const int warp = threadIdx.x >> 5;
   const int row0 = lane / 8 % 4 + warp % 8 * 4;
   const int col0 = lane % 8 * 8;
-  const int row2 = lane / 8 % 4 + warp % 8 * 4;
-  const int col3 = lane % 32 * 8 + warp % 8 * 256;
-  const int at5 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
-  const int at6 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 4 % 2 * 4096;
-  const int at7 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + lane % 16 * 128;
-  const int at8 = ((lane % 4 * 2) ^ (lane / 4 % 8 * 4) ^ (warp % 4 * 16)) + lane / 4 % 8 * 64 + warp / 4 % 2 * 2048;
-  const int at9 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 4) ^ (warp % 2 * 16)) + warp % 8 * 256;
-  const int at10 = warp % 8;
+  const int row1 = lane / 16 % 2 + warp % 8 * 2;
+  const int col1 = lane % 16 * 8;
+  const int row3 = lane / 16 % 2 + warp % 8 * 2;
+  const int col4 = lane % 16 * 8;
+  const int col5 = lane % 32 * 8 + warp % 8 * 256;
+  const int at7 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
+  const int at8 = ((lane % 32 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + warp % 8 * 512;
+  const int at9 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 4 % 2 * 8192;
+  const int at10 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 64)) + lane % 16 * 256;
+  const int at11 = ((lane % 4 * 2) ^ (lane / 4 % 8 * 4)) + lane / 4 % 8 * 128 + warp % 4 * 32 + warp / 4 % 2 * 8192;
+  const int at12 = ((lane % 32 * 8) ^ (warp % 4 * 8)) + lane / 16 % 2 * 4 + warp % 8 * 256;
+  const int at13 = warp % 8;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   const long long v9 = 8 * p7;
   for (long long v13 = (long long)blockIdx.x; v13 < v9; v13 += (long long)gridDim.x) {
@@ -210,190 +214,200 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
     const int v18 = v15 % v16;
     const long long v22 = (((long long)rank + 1) + (v15 / v16)) % 8;
     const int v27 = (int)p10;
-    const int v30 = (v18 % v27) * 64;
-    const int v33 = (v18 / v27) * 64;
+    const int v32 = (v18 % v27) * 128;
+    const int v33 = (v18 / v27) * 128;
     unsigned char* const v36 = peers.base[v22] + p8;
     unsigned char* const v39 = v36 + (((long long)rank * (p9 * 2048)) * 2);
     wait_group_0();
-    const int v175 = (int)(v22 * p9);
-    const int v176 = (int)v30;
-    const int v181 = (int)0;
-    const int v188 = (int)v33;
-    const bool v191 = 0 < 1024;
+    const int v178 = (int)(v22 * p9);
+    const int v179 = (int)v32;
+    const int v184 = (int)0;
+    const int v192 = (int)v33;
+    const bool v196 = 0 < 1024;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 0 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p11 + (((v175 + (v176 + (row0 + i / 8 % 2 * 32))) * 1024) + (v181 + (col0 + i % 8))), v191 && ((v176 + (row0 + i / 8 % 2 * 32)) < p9));
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 0 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)p11 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v196 && ((v179 + (row0 + i / 8 % 4 * 32)) < p9));
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 24576 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p12 + (((v181 + (row0 + i / 8 % 2 * 32)) * 2048) + (v188 + (col0 + i % 8))), v191);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 65536 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)p12 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v196);
     commit_group();
-    const bool v200 = 64 < 1024;
-    unsigned char* const v202 = p11 + 128;
+    const bool v205 = 64 < 1024;
+    unsigned char* const v207 = p11 + 128;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 0 + (int)1 * 8192 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v202 + (((v175 + (v176 + (row0 + i / 8 % 2 * 32))) * 1024) + (v181 + (col0 + i % 8))), v200 && ((v176 + (row0 + i / 8 % 2 * 32)) < p9));
-    unsigned char* const v206 = p12 + 262144;
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 0 + (int)1 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v207 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v205 && ((v179 + (row0 + i / 8 % 4 * 32)) < p9));
+    unsigned char* const v211 = p12 + 262144;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 24576 + (int)1 * 8192 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v206 + (((v181 + (row0 + i / 8 % 2 * 32)) * 2048) + (v188 + (col0 + i % 8))), v200);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 65536 + (int)1 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v211 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v205);
     commit_group();
-    float v43[16];
+    const bool v214 = 128 < 1024;
+    unsigned char* const v216 = p11 + 256;
 #pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v43[i] = 0.0f;
-    int v210 = 0;
-    int v212 = 2;
-    for (long long v42 = 0; v42 < 1024; v42 += 64) {
-      wait_group_1();
-      const long long v216 = v42 + 128;
-      const bool v217 = v216 < 1024;
-      unsigned char* const v220 = p11 + (v216 * 2);
-      const int v221 = (int)v30;
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 0 + (int)2 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v216 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v214 && ((v179 + (row0 + i / 8 % 4 * 32)) < p9));
+    unsigned char* const v219 = p12 + 524288;
 #pragma unroll
-      for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 0 + (int)v212 * 8192 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v220 + (((v175 + (v176 + (row0 + i / 8 % 2 * 32))) * 1024) + (v181 + (col0 + i % 8))), v217 && ((v221 + (row0 + i / 8 % 2 * 32)) < p9));
-      unsigned char* const v229 = p12 + ((v216 * 2048) * 2);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 65536 + (int)2 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v219 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v214);
+    commit_group();
+    float v44[64];
 #pragma unroll
-      for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 24576 + (int)v212 * 8192 + (at5 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v229 + (((v181 + (row0 + i / 8 % 2 * 32)) * 2048) + (v188 + (col0 + i % 8))), v217);
+    for (int i = 0; i < 64; ++i)
+      v44[i] = 0.0f;
+    int v223 = 0;
+    int v225 = 3;
+    for (long long v43 = 0; v43 < 1024; v43 += 64) {
+      wait_group_2();
+      const long long v229 = v43 + 192;
+      const bool v230 = v229 < 1024;
+      unsigned char* const v234 = p11 + (v229 * 2);
+      const int v235 = (int)v32;
+#pragma unroll
+      for (int i = 0; i < 32; i += 8)
+        copy_async_16(shared + 0 + (int)v225 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v234 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v230 && ((v235 + (row0 + i / 8 % 4 * 32)) < p9));
+      unsigned char* const v243 = p12 + ((v229 * 2048) * 2);
+#pragma unroll
+      for (int i = 0; i < 32; i += 8)
+        copy_async_16(shared + 65536 + (int)v225 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v243 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v230);
       commit_group();
       {
-        const unsigned a = shared + 0 + (int)v210 * 8192;
-        const unsigned b = shared + 24576 + (int)v210 * 8192;
+        const unsigned a = shared + 0 + (int)v223 * 16384;
+        const unsigned b = shared + 65536 + (int)v223 * 16384;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-          unsigned fa[2][4], fb[2][2];
+          unsigned fa[4][4], fb[4][2];
 #pragma unroll
-          for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at9 ^ (k % 4 * 32)) + m % 4 * 2048));
 #pragma unroll
-          for (int n = 0; n < 2; n += 2)
-            ldmatrix_trans(fb[n], b + (at7 + k % 4 * 2048));
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at10 ^ (n / 2 % 2 * 32)) + k % 4 * 4096));
 #pragma unroll
-          for (int m = 0; m < 2; ++m) {
+          for (int m = 0; m < 4; ++m) {
 #pragma unroll
-            for (int n = 0; n < 2; ++n) mma_bf16_bf16(v43 + (m * 2 + n) * 4, fa[m], fb[n]);
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v44 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      const int v234 = v210 + 1;
-      const int v238 = (v234 < 3) ? v234 : 0;
-      const int v239 = v212 + 1;
-      const int v241 = (v239 < 3) ? v239 : 0;
-      v210 = v238;
-      v212 = v241;
+      const int v248 = v223 + 1;
+      const int v252 = (v248 < 4) ? v248 : 0;
+      const int v253 = v225 + 1;
+      const int v255 = (v253 < 4) ? v253 : 0;
+      v223 = v252;
+      v225 = v255;
     }
-    const int v67 = (int)v30;
-    int v69[2];
+    const int v70 = (int)v32;
+    int v72[8];
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-      v69[i] = v67 + (row2 + i % 2 * 32);
-    bool v70[2];
+    for (int i = 0; i < 8; ++i)
+      v72[i] = v70 + (row3 + i % 8 * 16);
+    bool v73[8];
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-      v70[i] = v69[i] < p9;
-    const int v71 = (int)v33;
-    float v76[16];
+    for (int i = 0; i < 8; ++i)
+      v73[i] = v72[i] < p9;
+    const int v74 = (int)v33;
+    float v79[64];
 #pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v76[i] = round_bf16(v43[i]);
-    float v77[16];
-    float* const s77 = (float*)(smem + 49152);
+    for (int i = 0; i < 64; ++i)
+      v79[i] = round_bf16(v44[i]);
+    float v80[64];
+    float* const s80 = (float*)(smem + 131072);
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < 16; ++i)
-      s77[((at8 ^ (i / 4 % 2 * 8)) + i % 2 + i / 2 % 2 * 512 + i / 8 % 2 * 1024)] = v76[i];
+    for (int i = 0; i < 64; ++i)
+      s80[((at11 ^ (i / 4 % 4 * 8)) + i % 2 + i / 2 % 2 * 1024 + i / 16 % 4 * 2048)] = v79[i];
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v77[i] = s77[((at9 ^ (i % 8)) + i / 8 % 2 * 2048)];
-    int v78[2];
+    for (int i = 0; i < 64; ++i)
+      v80[i] = s80[((at12 ^ (i % 8)) + i / 8 % 8 * 2048)];
+    int v81[8];
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-      v78[i] = v69[i] * 2048;
+    for (int i = 0; i < 8; ++i)
+      v81[i] = v72[i] * 2048;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      store_bf16_8((unsigned short*)v39 + (v78[i / 8 % 2] + (v71 + (col0 + i % 8))), v77 + i, v70[i / 8 % 2]);
+    for (int i = 0; i < 64; i += 8)
+      store_bf16_8((unsigned short*)v39 + (v81[i / 8 % 8] + (v74 + (col4 + i % 8))), v80 + i, v73[i / 8 % 8]);
   }
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait_slots(comm, peers, 0, (long long)gridDim.x)) return;
-  for (long long v85 = (long long)blockIdx.x; v85 < p9; v85 += (long long)gridDim.x) {
-    const long long v94 = (v85 * 2048) * 2;
-    unsigned char* const v95 = p13 + v94;
-    float v96[8];
-    load_bf16_8(v96 + 0, (const unsigned short*)v95 + col3, true);
-    unsigned char* const v98 = p13 + (p14 * 2);
-    unsigned char* const v99 = v98 + v94;
-    float v100[8];
-    load_bf16_8(v100 + 0, (const unsigned short*)v99 + col3, true);
-    unsigned char* const v104 = p13 + ((2 * p14) * 2);
-    unsigned char* const v105 = v104 + v94;
-    float v106[8];
-    load_bf16_8(v106 + 0, (const unsigned short*)v105 + col3, true);
-    unsigned char* const v111 = p13 + ((3 * p14) * 2);
-    unsigned char* const v112 = v111 + v94;
-    float v113[8];
-    load_bf16_8(v113 + 0, (const unsigned short*)v112 + col3, true);
-    unsigned char* const v118 = p13 + ((4 * p14) * 2);
-    unsigned char* const v119 = v118 + v94;
-    float v120[8];
-    load_bf16_8(v120 + 0, (const unsigned short*)v119 + col3, true);
-    unsigned char* const v125 = p13 + ((5 * p14) * 2);
-    unsigned char* const v126 = v125 + v94;
-    float v127[8];
-    load_bf16_8(v127 + 0, (const unsigned short*)v126 + col3, true);
-    unsigned char* const v132 = p13 + ((6 * p14) * 2);
-    unsigned char* const v133 = v132 + v94;
-    float v134[8];
-    load_bf16_8(v134 + 0, (const unsigned short*)v133 + col3, true);
-    unsigned char* const v139 = p13 + ((7 * p14) * 2);
-    unsigned char* const v140 = v139 + v94;
-    float v141[8];
-    load_bf16_8(v141 + 0, (const unsigned short*)v140 + col3, true);
-    unsigned char* const v145 = p15 + v94;
-    float v146[8];
-    load_bf16_8(v146 + 0, (const unsigned short*)v145 + col3, true);
-    float v148[8];
+  for (long long v88 = (long long)blockIdx.x; v88 < p9; v88 += (long long)gridDim.x) {
+    const long long v97 = (v88 * 2048) * 2;
+    unsigned char* const v98 = p13 + v97;
+    float v99[8];
+    load_bf16_8(v99 + 0, (const unsigned short*)v98 + col5, true);
+    unsigned char* const v101 = p13 + (p14 * 2);
+    unsigned char* const v102 = v101 + v97;
+    float v103[8];
+    load_bf16_8(v103 + 0, (const unsigned short*)v102 + col5, true);
+    unsigned char* const v107 = p13 + ((2 * p14) * 2);
+    unsigned char* const v108 = v107 + v97;
+    float v109[8];
+    load_bf16_8(v109 + 0, (const unsigned short*)v108 + col5, true);
+    unsigned char* const v114 = p13 + ((3 * p14) * 2);
+    unsigned char* const v115 = v114 + v97;
+    float v116[8];
+    load_bf16_8(v116 + 0, (const unsigned short*)v115 + col5, true);
+    unsigned char* const v121 = p13 + ((4 * p14) * 2);
+    unsigned char* const v122 = v121 + v97;
+    float v123[8];
+    load_bf16_8(v123 + 0, (const unsigned short*)v122 + col5, true);
+    unsigned char* const v128 = p13 + ((5 * p14) * 2);
+    unsigned char* const v129 = v128 + v97;
+    float v130[8];
+    load_bf16_8(v130 + 0, (const unsigned short*)v129 + col5, true);
+    unsigned char* const v135 = p13 + ((6 * p14) * 2);
+    unsigned char* const v136 = v135 + v97;
+    float v137[8];
+    load_bf16_8(v137 + 0, (const unsigned short*)v136 + col5, true);
+    unsigned char* const v142 = p13 + ((7 * p14) * 2);
+    unsigned char* const v143 = v142 + v97;
+    float v144[8];
+    load_bf16_8(v144 + 0, (const unsigned short*)v143 + col5, true);
+    unsigned char* const v148 = p15 + v97;
+    float v149[8];
+    load_bf16_8(v149 + 0, (const unsigned short*)v148 + col5, true);
+    float v151[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v148[i] = round_bf16(((round_bf16((((((((v96[i] + v100[i]) + v106[i]) + v113[i]) + v120[i]) + v127[i]) + v134[i]) + v141[i]))) + v146[i]));
-    float v150[1];
-    v150[0] = 0.0f;
+      v151[i] = round_bf16(((round_bf16((((((((v99[i] + v103[i]) + v109[i]) + v116[i]) + v123[i]) + v130[i]) + v137[i]) + v144[i]))) + v149[i]));
+    float v153[1];
+    v153[0] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v150[0] = v150[0] + (v148[i] * v148[i]);
-    v150[0] = v150[0] + __shfl_xor_sync(0xffffffffu, v150[0], 1);
-    v150[0] = v150[0] + __shfl_xor_sync(0xffffffffu, v150[0], 2);
-    v150[0] = v150[0] + __shfl_xor_sync(0xffffffffu, v150[0], 4);
-    v150[0] = v150[0] + __shfl_xor_sync(0xffffffffu, v150[0], 8);
-    v150[0] = v150[0] + __shfl_xor_sync(0xffffffffu, v150[0], 16);
-    float* const s150 = (float*)(smem + 65536);
+      v153[0] = v153[0] + (v151[i] * v151[i]);
+    v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 1);
+    v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 2);
+    v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 4);
+    v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 8);
+    v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 16);
+    float* const s153 = (float*)(smem + 196608);
     __syncthreads();
     if ((lane & 31) == 0) {
-      s150[at10] = v150[0];
+      s153[at13] = v153[0];
     }
     __syncthreads();
-    v150[0] = s150[0];
+    v153[0] = s153[0];
 #pragma unroll
     for (int w = 1; w < 8; ++w) {
-      v150[0] = v150[0] + s150[0 + w];
+      v153[0] = v153[0] + s153[0 + w];
     }
-    const float v152 = (float)2048;
-    float v155[1];
-    v155[0] = rsqrtf(((v150[0] / v152) + 1e-05f));
-    float v158[8];
-    load_bf16_8(v158 + 0, (const unsigned short*)p16 + col3, true);
-    float v159[8];
+    const float v155 = (float)2048;
+    float v158[1];
+    v158[0] = rsqrtf(((v153[0] / v155) + 1e-05f));
+    float v161[8];
+    load_bf16_8(v161 + 0, (const unsigned short*)p16 + col5, true);
+    float v162[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v159[i] = (v148[i] * v155[0]) * v158[i];
-    unsigned char* const v162 = p17 + v94;
-    store_bf16_8((unsigned short*)v162 + col3, v159 + 0, true);
-    unsigned char* const v165 = p18 + v94;
-    store_bf16_8((unsigned short*)v165 + col3, v148 + 0, true);
+      v162[i] = (v151[i] * v158[0]) * v161[i];
+    unsigned char* const v165 = p17 + v97;
+    store_bf16_8((unsigned short*)v165 + col5, v162 + 0, true);
+    unsigned char* const v168 = p18 + v97;
+    store_bf16_8((unsigned short*)v168 + col5, v151 + 0, true);
   }
-  const long long v167 = (long long)gridDim.x + (long long)blockIdx.x;
-  if (p6) signal(comm, peers, v167);
-  if (p6 && !wait(comm, peers, v167)) return;
+  const long long v170 = (long long)gridDim.x + (long long)blockIdx.x;
+  if (p6) signal(comm, peers, v170);
+  if (p6 && !wait(comm, peers, v170)) return;
   close_comm(comm);
 }

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/templates/body.h"
+
+namespace braid {
+
+/// What a template's kernel asks of the tiles of its matmuls.
+struct GemmUse {
+  std::int64_t rows;          ///< of the left operand, at most
+  std::int64_t chunks = 1;    ///< so many times these rows, each with tiles of its own
+  std::int64_t warps = 0;     ///< as many as the rest of the kernel needs; 0: any
+  bool changes_layout = false;  ///< a tile goes through shared memory, beside the ring
+};
+
+/// The tiles that take the least by a reckoning from the device's data sheet (gemm_config.cpp).
+[[nodiscard]] Config gemm_config(const Graph& body, const BodyInfo& info, const Target& target,
+                                 const GemmUse& use);
+/// Those that a tuner may choose from, the quickest by that reckoning first, beside what else stands
+/// in `base`, which is the first of all. Each element of the result adds its products in the same
+/// order, along K and one after the other.
+[[nodiscard]] std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info,
+                                                  const Target& target, const GemmUse& use,
+                                                  const Config& base);
+
+/// How a kernel of such tiles arranges its warps: as nearly square as can be.
+[[nodiscard]] int gemm_warps_m(const Config& config);
+
+inline constexpr Setting kGemmSettings[] = {
+    kWarpsSetting,
+    {"BLOCK_M", 16, 256, true},
+    {"BLOCK_N", 16, 256, true},
+    {"BLOCK_K", 16, 256, true},
+    {"GROUP_M", 1, 64, false},
+    {"num_stages", 1, 8, false},
+};
+
+}  // namespace braid
