@@ -70,11 +70,27 @@ struct LineCounts {
   Counts counts;
 };
 
+/// What a warp waits for one after the other, where each instruction needs the one before: the
+/// longest such chain of each stretch of code without a branch, as often as it runs; of an average
+/// warp.
+struct WarpChain {
+  double loads = 0;   ///< round trips to global memory; what is under way together is one
+  double copies = 0;  ///< for asynchronous copies: 1 / (n + 1), where n groups stay under way
+  double shared = 0;  ///< results of shared memory and of shuffles, barriers
+  double arithmetic = 0;
+  double matrix = 0;
+};
+
 /// The counts of all launches of one kernel, of all ranks.
 struct KernelCounts {
   std::string kernel;
   std::uint64_t launches = 0;
   std::uint64_t blocks = 0;  ///< of all launches
+  // Of a block, of the last launch.
+  std::uint32_t threads = 0;
+  std::uint32_t shared_bytes = 0;  ///< static and dynamic
+  /// Of a thread, as ptxas says; 0 where nobody has asked it: no device knows.
+  std::uint32_t registers = 0;
   /// Of those, how many ran: fewer where counts are those of a sample, scaled to all.
   std::uint64_t blocks_run = 0;
   Counts total;
@@ -84,6 +100,11 @@ struct KernelCounts {
   /// Bytes of global memory, in whole sectors, that blocks touch, each block by itself; of all
   /// blocks, by some of them.
   std::uint64_t block_bytes = 0;
+  std::uint64_t written_bytes = 0;  ///< of minimum_bytes, those that a launch writes
+  WarpChain chain;
+  /// What 2^i blocks in a row read, what several of them read once, of what they read each by
+  /// itself: from the first accesses of each warp of some blocks.
+  std::vector<double> shared_reads;
   std::vector<LineCounts> lines;  ///< those that ran, in order
 };
 

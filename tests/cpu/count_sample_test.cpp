@@ -112,6 +112,31 @@ TEST(CountSample, BlocksThatWaitForOthersAllRun) {
   EXPECT_EQ(sampled.total.atomics, 40);
 }
 
+TEST(CountSample, BlocksThatWaitWithinThemselvesAreSampled) {
+  const KernelCounts sampled = count(R"(__shared__ volatile int ready;
+  if (threadIdx.x == 0) ready = 0;
+  __syncthreads();
+  if (threadIdx.x == 32) ready = 1;
+  if (threadIdx.x < 32) while (ready == 0) {}
+  c[blockIdx.x * 64 + threadIdx.x] = 1;)",
+                                     {400}, {64}, true);
+  EXPECT_EQ(sampled.blocks_run, 16);
+}
+
+TEST(CountSample, WhatBlocksInARowReadTogether) {
+  // 32 blocks of a row read one panel in common, and a panel each that all rows read.
+  constexpr const char* kPanels = R"(c[blockIdx.x * 64 + threadIdx.x] =
+      a[blockIdx.x / 32 * 64 + threadIdx.x] + b[blockIdx.x % 32 * 64 + threadIdx.x];)";
+  for (const bool sample : {false, true}) {
+    const std::vector<double> shares = count(kPanels, {256}, {64}, sample).shared_reads;
+    ASSERT_EQ(shares.size(), 9);
+    EXPECT_DOUBLE_EQ(shares[0], 1);
+    EXPECT_DOUBLE_EQ(shares[1], 3.0 / 4);
+    EXPECT_DOUBLE_EQ(shares[5], 33.0 / 64);
+    EXPECT_DOUBLE_EQ(shares[8], (8 + 32) / 512.0);
+  }
+}
+
 TEST(CountSample, MemoryOfBlocksThatDidNotRunStays) {
   Bench bench("extern \"C\" __global__ void k(int* p) { p[blockIdx.x] = 1; }",
               {.count = true, .sample = true});

@@ -369,5 +369,47 @@ ret;)",
   }
 }
 
+TEST(Counter, ChainsOfAWarp) {
+  const auto chain = [](const std::string& body) { return count(kernel(body), {2}, {64}).chain; };
+  // Two loads at one time, then one by what they gave.
+  const WarpChain loads = chain(R"(ld.global.b64 %rd2, [%rd1];
+ld.global.b64 %rd3, [%rd1+8];
+add.s64 %rd4, %rd2, %rd3;
+add.s64 %rd5, %rd1, %rd4;
+ld.global.b32 %r5, [%rd5];
+st.global.b32 [%rd1], %r5;
+ret;)");
+  EXPECT_EQ(loads.loads, 2);
+  EXPECT_EQ(loads.arithmetic, 2);
+  EXPECT_EQ(loads.copies, 0);
+  // A load behind a store waits for what is stored.
+  const WarpChain behind = chain(R"(ld.global.b32 %r5, [%rd1];
+st.global.b32 [%rd1+4], %r5;
+ld.global.b32 %r6, [%rd1+8];
+st.global.b32 [%rd1+12], %r6;
+ret;)");
+  EXPECT_EQ(behind.loads, 2);
+  // Ten rounds: what a round uses it asks for in the round before, past a shuffle.
+  const WarpChain ahead = chain(R"(mov.u32 %r9, 0;
+ld.global.b32 %r5, [%rd1];
+loop:
+ld.global.nc.b32 %r6, [%rd1+8];
+shfl.sync.bfly.b32 %r10, %r9, 1, 31, -1;
+add.s32 %r7, %r7, %r5;
+mov.b32 %r5, %r6;
+add.s32 %r9, %r9, 1;
+setp.lt.s32 %p1, %r9, 10;
+@%p1 bra loop;
+st.global.b32 [%rd1+12], %r7;
+ret;)");
+  EXPECT_GT(ahead.loads, 5);
+  EXPECT_LT(ahead.loads, 12);
+  // Copies of a ring of two are waited for while the next are on their way.
+  const WarpChain copies = chain(R"(cp.async.wait_group 1;
+ret;)");
+  EXPECT_EQ(copies.copies, 0.5);
+  EXPECT_EQ(copies.loads, 0);
+}
+
 }  // namespace
 }  // namespace braid::cpu_test

@@ -49,11 +49,42 @@ void BlockCounter::start(LaunchCount& launch, std::uint64_t block) {
   pages_.fill(nullptr);
 }
 
-void BlockCounter::next_block(bool followed) {
+void BlockCounter::next_block(std::uint64_t block, bool followed, bool glance) {
+  end_block();
+  followed_ = followed && !glance;
+  if (followed_) ++tally_.followed;
+  block_ = block;
+  glance_ = glance;
+  // A sample's own blocks are spread over the grid.
+  looks_ = glance || (launch_->sample() == nullptr && launch_->glances().has(block));
+  looked_ = {};
+}
+
+void BlockCounter::end_block() {
   for (const auto& [number, bits] : sectors_) tally_.sectors += lanes_of(bits);
   sectors_.clear();
-  followed_ = followed;
-  if (followed) ++tally_.followed;
+  if (looks_) launch_->glances().add(block_, {seen_.begin(), seen_.end()});
+  seen_.clear();
+  looks_ = false;
+}
+
+bool BlockCounter::look(std::uint32_t warp, const std::uint64_t* addresses, std::uint32_t mask,
+                        AccessCode code) {
+  if (!looks_) return false;
+  // The memory of a block that does not count stays as it is.
+  if (glance_ && effect_of(code).writes) looked_[warp] = ReadGlances::kAccesses;
+  if (!effect_of(code).reads || looked_[warp] >= ReadGlances::kAccesses) return glance_;
+  ++looked_[warp];
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const std::uint64_t address = addresses[std::countr_zero(left)];
+    // Constants and what else is no memory of a rank.
+    if (!page_of(address).piece().holds(address)) continue;
+    for (std::uint64_t sector = address / SectorSet::kBytes;
+         sector <= (address + code.bytes - 1) / SectorSet::kBytes; ++sector) {
+      seen_[sector / 64] |= std::uint64_t{1} << sector % 64;
+    }
+  }
+  return glance_;
 }
 
 void BlockCounter::follow(std::uint64_t first_sector, std::uint64_t last_sector) {
@@ -64,17 +95,18 @@ void BlockCounter::follow(std::uint64_t first_sector, std::uint64_t last_sector)
 
 void BlockCounter::finish() {
   if (launch_ == nullptr) return;
-  next_block(false);
-  launch_->add(tally_, group_);
+  end_block();
+  if (!glance_) launch_->add(tally_, group_);
   launch_ = nullptr;
 }
 
-void BlockCounter::global_access(const std::uint64_t* addresses, std::uint32_t mask,
-                                 AccessCode code, std::uint32_t line) {
+void BlockCounter::global_access(std::uint32_t warp, const std::uint64_t* addresses,
+                                 std::uint32_t mask, AccessCode code, std::uint32_t line) {
   if (mask == ~0U && is_row(addresses, code.bytes)) {
-    return global_row(addresses[0], code.bytes, mask, code, line);
+    return global_row(warp, addresses[0], code.bytes, mask, code, line);
   }
-  if (mask != 0) global_lanes(addresses, mask, code, line);
+  if (mask == 0 || look(warp, addresses, mask, code)) return;
+  global_lanes(addresses, mask, code, line);
 }
 
 void BlockCounter::global_lanes(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
@@ -125,17 +157,18 @@ void BlockCounter::global_lanes(const std::uint64_t* addresses, std::uint32_t ma
   if (is_atomic(code)) tally.atomics += lanes;
 }
 
-void BlockCounter::global_row(std::uint64_t base, std::uint32_t step, std::uint32_t mask,
-                              AccessCode code, std::uint32_t line) {
+void BlockCounter::global_row(std::uint32_t warp, std::uint64_t base, std::uint32_t step,
+                              std::uint32_t mask, AccessCode code, std::uint32_t line) {
   if (mask == 0) return;
   const std::uint64_t end = base + std::uint64_t{31} * step + code.bytes;
   const TouchedBytes::Page* const first = &page_of(base);
   const bool whole = step == 0 || mask == ~0U;
-  if (!whole || !first->piece().holds(base) || end > first->piece().end) {
+  if (looks_ || !whole || !first->piece().holds(base) || end > first->piece().end) {
     std::array<std::uint64_t, 32> addresses{};
     for (std::uint32_t lane = 0; lane < 32; ++lane) {
       addresses[lane] = base + std::uint64_t{lane} * step;
     }
+    if (look(warp, addresses.data(), mask, code)) return;
     global_lanes(addresses.data(), mask, code, line);
     return;
   }
@@ -159,7 +192,7 @@ void BlockCounter::global_row(std::uint64_t base, std::uint32_t step, std::uint3
 
 void BlockCounter::shared_access(const std::uint64_t* addresses, std::uint32_t mask,
                                  AccessCode code, std::uint32_t line) {
-  if (mask == 0) return;
+  if (mask == 0 || glance_) return;
   const SharedCost cost = shared_cost(addresses, mask, code.bytes);
   LineTally& tally = tally_.lines[line];
   ++tally.shared_requests;
@@ -172,6 +205,7 @@ void BlockCounter::shared_access(const std::uint64_t* addresses, std::uint32_t m
 }
 
 void BlockCounter::matrix_rows(const std::uint64_t* addresses, bool first, std::uint32_t line) {
+  if (glance_) return;
   const SharedCost cost = shared_cost(addresses, 0xff, 16);
   LineTally& tally = tally_.lines[line];
   tally.shared_requests += first ? 1 : 0;
@@ -183,7 +217,7 @@ void BlockCounter::matrix_rows(const std::uint64_t* addresses, bool first, std::
 
 void BlockCounter::multicast_access(const MulticastPlaces& places, std::uint32_t mask,
                                     AccessCode code, std::uint32_t line) {
-  if (mask == 0) return;
+  if (mask == 0 || glance_) return;
   const std::uint64_t bytes = lanes_of(mask) * code.bytes;
   LineTally& tally = tally_.lines[line];
   ++tally.global_requests;

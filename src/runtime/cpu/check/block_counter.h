@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "runtime/cpu/check/launch_count.h"
+#include "runtime/cpu/check/read_glances.h"
 #include "runtime/cpu/check/sanitizer.h"
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/check/touched_bytes.h"
@@ -18,18 +19,23 @@ class BlockCounter {
  public:
   /// What comes belongs to this launch, and of a sample to this block.
   void start(LaunchCount& launch, std::uint64_t block);
-  /// What comes belongs to another block. Which sectors of global memory it touches is noted, if
-  /// it is followed.
-  void next_block(bool followed);
+  /// What comes belongs to another block, or a cluster. Which sectors of global memory it touches
+  /// is noted, if it is followed. `glance`: of one that does not count, and is looked at for its
+  /// first reads alone.
+  void next_block(std::uint64_t block, bool followed, bool glance);
+  /// Whether this warp of a block that does not count may end.
+  [[nodiscard]] bool seen_enough(std::uint32_t warp) const {
+    return glance_ && looked_[warp] >= ReadGlances::kAccesses;
+  }
   /// Adds what was counted to the launch.
   void finish();
   [[nodiscard]] Tally& tally() { return tally_; }
 
-  void global_access(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
-                     std::uint32_t line);
+  void global_access(std::uint32_t warp, const std::uint64_t* addresses, std::uint32_t mask,
+                     AccessCode code, std::uint32_t line);
   /// The same where lane l is at base + l * step: all at one place, or side by side.
-  void global_row(std::uint64_t base, std::uint32_t step, std::uint32_t mask, AccessCode code,
-                  std::uint32_t line);
+  void global_row(std::uint32_t warp, std::uint64_t base, std::uint32_t step, std::uint32_t mask,
+                  AccessCode code, std::uint32_t line);
   void shared_access(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
                      std::uint32_t line);
   /// Of an operand of wgmma 8 rows of 16 bytes, which the tensor cores read at once; `first`: of
@@ -41,9 +47,13 @@ class BlockCounter {
                         std::uint32_t line);
 
  private:
+  void end_block();
   void global_lanes(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
                     std::uint32_t line);
   void follow(std::uint64_t first_sector, std::uint64_t last_sector);
+  /// Whether that is all to do.
+  bool look(std::uint32_t warp, const std::uint64_t* addresses, std::uint32_t mask,
+            AccessCode code);
   TouchedBytes::Page& page_of(std::uint64_t address) {
     const std::uint64_t number = address / TouchedBytes::kPageBytes;
     // Buffers often lie a power of two of pages apart.
@@ -57,6 +67,11 @@ class BlockCounter {
   Tally tally_;
   bool followed_ = false;
   std::unordered_map<std::uint64_t, std::uint64_t> sectors_;  ///< of the block, by 64 of them
+  // Of a block whose first reads are looked at.
+  std::uint64_t block_ = 0;
+  bool looks_ = false, glance_ = false;
+  std::array<std::uint32_t, 32> looked_{};  ///< accesses, by warp
+  std::unordered_map<std::uint64_t, std::uint64_t> seen_;
   /// Pages of the launch by their number, so that a lock is seldom needed.
   std::array<TouchedBytes::Page*, 128> pages_{};
 };

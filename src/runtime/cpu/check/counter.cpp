@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/cpu/check/access_cost.h"
+#include "runtime/cpu/check/warp_chain.h"
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/translate/control_flow.h"
 
@@ -47,27 +48,32 @@ std::uint64_t mma_flops(const ptx::Instruction& instruction) {
 
 std::shared_ptr<LaunchCount> Counter::start_launch(int rank, const std::string& kernel,
                                                    const ptx::Function& function,
-                                                   std::shared_ptr<const void> keep, Dim3 grid,
-                                                   bool waits) {
-  std::optional<BlockSample> sample;
-  if (sample_ && !waits) sample.emplace(grid);
-  const std::uint64_t run = sample ? sample->blocks().size() : grid.count();
+                                                   std::shared_ptr<const void> keep,
+                                                   const Shape& shape) {
   const std::lock_guard lock(mutex_);
   auto known = std::find_if(kernels_.begin(), kernels_.end(),
                             [&](const auto& entry) { return entry->function == &function; });
   if (known == kernels_.end()) {
-    kernels_.push_back(
-        std::make_unique<Kernel>(Kernel{.name = kernel,
-                                        .function = &function,
-                                        .keep = std::move(keep),
-                                        .sites = CountSites(function, ControlFlow(function))}));
+    const ControlFlow flow(function);
+    kernels_.push_back(std::make_unique<Kernel>(Kernel{.name = kernel,
+                                                       .function = &function,
+                                                       .keep = std::move(keep),
+                                                       .sites = CountSites(function, flow),
+                                                       .waits = flow.waits_for_blocks(),
+                                                       .chains = warp_chains(function, flow)}));
     known = std::prev(kernels_.end());
     (*known)->sum.reset((*known)->sites);
   }
+  std::optional<BlockSample> sample;
+  if (sample_ && !shape.clusters && !(*known)->waits) sample.emplace(shape.grid);
+  const std::uint64_t run = sample ? sample->blocks().size() : shape.grid.count();
   ++(*known)->launches;
-  (*known)->blocks += grid.count();
+  (*known)->blocks += shape.grid.count();
   (*known)->blocks_run += run;
-  return std::make_shared<LaunchCount>((*known)->sites, memory_, pages_, rank, std::move(sample));
+  (*known)->threads = shape.threads;
+  (*known)->shared_bytes = shape.shared_bytes;
+  return std::make_shared<LaunchCount>((*known)->sites, memory_, pages_, rank, shape.grid.count(),
+                                       std::move(sample));
 }
 
 void Counter::end_launch(LaunchCount& launch) {
@@ -76,7 +82,10 @@ void Counter::end_launch(LaunchCount& launch) {
     return &entry->sites == &launch.sites();
   });
   (*kernel)->sum += launch.sum();
-  (*kernel)->minimum_bytes += launch.minimum_bytes();
+  const LaunchCount::LeastBytes bytes = launch.least_bytes();
+  (*kernel)->read_bytes += bytes.read;
+  (*kernel)->written_bytes += bytes.written;
+  (*kernel)->shared_reads = launch.glances().shares();
 }
 
 std::vector<KernelCounts> Counter::counts() const {
@@ -91,8 +100,13 @@ KernelCounts Counter::Kernel::counts() const {
   KernelCounts result{.kernel = name,
                       .launches = launches,
                       .blocks = blocks,
+                      .threads = threads,
+                      .shared_bytes = shared_bytes,
                       .blocks_run = blocks_run,
-                      .minimum_bytes = minimum_bytes};
+                      .minimum_bytes = read_bytes + written_bytes,
+                      .written_bytes = written_bytes,
+                      .chain = chain(),
+                      .shared_reads = shared_reads};
   if (sum.followed != 0) {
     result.block_bytes =
         static_cast<std::uint64_t>(static_cast<double>(sum.sectors * SectorSet::kBytes) /
@@ -127,6 +141,19 @@ KernelCounts Counter::Kernel::counts() const {
     result.lines.push_back(std::move(line));
   }
   return result;
+}
+
+WarpChain Counter::Kernel::chain() const {
+  WarpChain sum_of_warps;
+  const double warps = static_cast<double>(blocks) * ((threads + 31) / 32);
+  for (std::size_t b = 0; b < chains.size(); ++b) {
+    const double often = static_cast<double>(sum.blocks[b].full + sum.blocks[b].partial) / warps;
+    for (const auto step : {&WarpChain::loads, &WarpChain::copies, &WarpChain::shared,
+                            &WarpChain::arithmetic, &WarpChain::matrix}) {
+      sum_of_warps.*step += often * chains[b].*step;
+    }
+  }
+  return sum_of_warps;
 }
 
 }  // namespace braid::cpu

@@ -22,12 +22,16 @@ class Counter {
   explicit Counter(bool sample) : sample_(sample) {}
   [[nodiscard]] RankMemory& memory() { return memory_; }
 
-  /// Kernels of the same name and text are counted together. `waits`: its blocks wait for others,
-  /// or are in clusters, so that all of them run.
+  struct Shape {
+    Dim3 grid;
+    std::uint32_t threads = 0, shared_bytes = 0;  ///< of a block
+    bool clusters = false;                        ///< its blocks are in clusters
+  };
+  /// Kernels of the same name and text are counted together. All blocks run where they are in
+  /// clusters or wait for each other.
   std::shared_ptr<LaunchCount> start_launch(int rank, const std::string& kernel,
                                             const ptx::Function& function,
-                                            std::shared_ptr<const void> keep, Dim3 grid,
-                                            bool waits);
+                                            std::shared_ptr<const void> keep, const Shape& shape);
   void end_launch(LaunchCount& launch);
 
   [[nodiscard]] std::vector<KernelCounts> counts() const;
@@ -42,8 +46,13 @@ class Counter {
     Tally sum;
     std::uint64_t launches = 0;
     std::uint64_t blocks = 0, blocks_run = 0;
-    std::uint64_t minimum_bytes = 0;
+    std::uint32_t threads = 0, shared_bytes = 0;
+    std::uint64_t read_bytes = 0, written_bytes = 0;  ///< at least
+    bool waits = false;                               ///< its blocks wait for others
+    std::vector<WarpChain> chains;                    ///< by block of the sites
+    std::vector<double> shared_reads;                 ///< of the last launch
     [[nodiscard]] KernelCounts counts() const;
+    [[nodiscard]] WarpChain chain() const;
   };
 
   bool sample_;

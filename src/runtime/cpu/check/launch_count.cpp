@@ -7,11 +7,13 @@
 namespace braid::cpu {
 
 LaunchCount::LaunchCount(const CountSites& sites, const RankMemory& memory,
-                         TouchedBytes::Pool& pages, int rank, std::optional<BlockSample> sample)
+                         TouchedBytes::Pool& pages, int rank, std::uint64_t blocks,
+                         std::optional<BlockSample> sample)
     : sites_(sites),
       rank_(rank),
       sample_(std::move(sample)),
       touched_(memory, pages),
+      glances_(blocks),
       sums_(sample_ ? sample_->groups().size() : 1),
       fresh_(sums_.size()) {
   for (Tally& sum : sums_) sum.reset(sites);
@@ -46,10 +48,13 @@ Tally LaunchCount::sum() const {
   return all;
 }
 
-std::uint64_t LaunchCount::minimum_bytes() const {
+LaunchCount::LeastBytes LaunchCount::least_bytes() const {
   if (sample_) return scaled_bytes();
-  std::uint64_t bytes = 0;
-  touched_.for_each([&](const TouchedBytes::Page& page) { bytes += page.read() + page.written(); });
+  LeastBytes bytes;
+  touched_.for_each([&](const TouchedBytes::Page& page) {
+    bytes.read += page.read();
+    bytes.written += page.written();
+  });
   return bytes;
 }
 
@@ -57,7 +62,7 @@ std::uint64_t LaunchCount::minimum_bytes() const {
 /// row, and their columns with others of a column, are told apart by that. Kernels that number
 /// their blocks otherwise seem to touch more, but not more than there is: the ends of a grid reach
 /// the ends of a buffer.
-std::uint64_t LaunchCount::scaled_bytes() const {
+LaunchCount::LeastBytes LaunchCount::scaled_bytes() const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> reaches;
   for (std::size_t l = 0; l < sites_.lines().size(); ++l) {
     LineTally all;
@@ -65,7 +70,8 @@ std::uint64_t LaunchCount::scaled_bytes() const {
     if (all.from < all.to) reaches.emplace_back(all.from, all.to);
   }
   std::sort(reaches.begin(), reaches.end());
-  std::uint64_t bytes = 0, next = 0;  // a page that two buffers share is the first one's
+  LeastBytes bytes;
+  std::uint64_t next = 0;  // a page that two buffers share is the first one's
   for (std::size_t first = 0; first < reaches.size();) {
     auto [from, to] = reaches[first];
     for (++first; first < reaches.size() && reaches[first].first < to; ++first) {
@@ -82,8 +88,8 @@ std::uint64_t LaunchCount::scaled_bytes() const {
     }
     next = (to - 1) / TouchedBytes::kPageBytes + 1;
     const auto all = static_cast<double>(to - from);
-    bytes += static_cast<std::uint64_t>(std::llround(std::min(read, all)) +
-                                        std::llround(std::min(written, all)));
+    bytes.read += static_cast<std::uint64_t>(std::llround(std::min(read, all)));
+    bytes.written += static_cast<std::uint64_t>(std::llround(std::min(written, all)));
   }
   return bytes;
 }

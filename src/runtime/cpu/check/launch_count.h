@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/cpu/check/block_sample.h"
+#include "runtime/cpu/check/read_glances.h"
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/check/touched_bytes.h"
 
@@ -18,10 +19,11 @@ class LaunchCount {
  public:
   /// With a `sample` only its blocks run, and what they come to is scaled to all.
   LaunchCount(const CountSites& sites, const RankMemory& memory, TouchedBytes::Pool& pages,
-              int rank, std::optional<BlockSample> sample);
+              int rank, std::uint64_t blocks, std::optional<BlockSample> sample);
   [[nodiscard]] const CountSites& sites() const { return sites_; }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] TouchedBytes& touched() { return touched_; }
+  [[nodiscard]] ReadGlances& glances() { return glances_; }
   /// Null where all blocks run.
   [[nodiscard]] const BlockSample* sample() const { return sample_ ? &*sample_ : nullptr; }
   /// What blocks did; those of a sample are of this group of it.
@@ -29,7 +31,10 @@ class LaunchCount {
 
   // Once all blocks have ended.
   [[nodiscard]] Tally sum() const;
-  [[nodiscard]] std::uint64_t minimum_bytes() const;
+  struct LeastBytes {
+    std::uint64_t read = 0, written = 0;
+  };
+  [[nodiscard]] LeastBytes least_bytes() const;
 
  private:
   /// Bytes that blocks of a group were the first to read, and to write, in a page.
@@ -37,12 +42,13 @@ class LaunchCount {
     std::uint64_t read = 0, written = 0;
   };
   void note_fresh(std::size_t group);
-  [[nodiscard]] std::uint64_t scaled_bytes() const;
+  [[nodiscard]] LeastBytes scaled_bytes() const;
 
   const CountSites& sites_;
   int rank_;
   std::optional<BlockSample> sample_;
   TouchedBytes touched_;
+  ReadGlances glances_;
   std::mutex mutex_;
   std::vector<Tally> sums_;                            ///< by group
   std::vector<std::map<std::uint64_t, Fresh>> fresh_;  ///< of a sample: by group, by page

@@ -60,7 +60,7 @@ void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const>
   leave_for_good(warp);
 }
 
-void BlockRunner::count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+void BlockRunner::count_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
                                std::uint32_t code, std::uint32_t place) {
   const auto window = reinterpret_cast<std::uint64_t>(warp.shared);
   std::uint32_t shared = 0;
@@ -70,7 +70,8 @@ void BlockRunner::count_access(const Warp& warp, const std::uint64_t* addresses,
   }
   const AccessCode access = AccessCode::unpack(code);
   counter_.shared_access(addresses, shared, access, place);
-  counter_.global_access(addresses, mask & ~shared, access, place);
+  counter_.global_access(warp.warp, addresses, mask & ~shared, access, place);
+  leave_where_seen(warp);
 }
 
 const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint64_t* addresses,
@@ -96,6 +97,10 @@ const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint
     check_access(warp, warp.place_lanes, mask, code, line);
   }
   if (launch_->count != nullptr) counter_.multicast_access(warp.places, mask, access, place);
+  if (glance_) {
+    warp.left = true;
+    leave_for_good(warp);
+  }
   return warp.places;
 }
 

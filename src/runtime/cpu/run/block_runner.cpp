@@ -22,8 +22,9 @@ constexpr std::size_t kRegisterStep = 1536;
 
 }  // namespace
 
-void BlockRunner::start(const Launch& launch, std::uint64_t index) {
+void BlockRunner::start(const Launch& launch, std::uint64_t index, bool glance) {
   launch_ = &launch;
+  glance_ = glance;
   error_.clear();
   block_warps_ = static_cast<std::uint32_t>((launch.block.count() + 31) / 32);
   block_count_ = static_cast<std::uint32_t>(launch.cluster.count());
@@ -36,16 +37,17 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index) {
     counter_.start(*launch.count, index);
     constexpr std::uint64_t kFollowed = 16;  // about so many, from all parts of the grid
     const std::uint64_t apart = std::max<std::uint64_t>(1, launch.grid.count() / kFollowed);
-    counter_.next_block(launch.count->sample() != nullptr || index % apart == apart / 2);
+    counter_.next_block(index, launch.count->sample() != nullptr || index % apart == apart / 2,
+                        glance);
   }
-  const bool waits = launch.takes_turns();
+  const bool waits = takes_turns();
   const std::uint32_t needed = waits ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());
   if (!waits) return;
   for (std::uint32_t w = 0; w < warp_count_; ++w) {
     Warp& warp = *warps_[w];
     set_up(warp, w);
-    if (!launch.one_stack()) warp.fiber.start(&BlockRunner::warp_main, &warp);
+    if (!one_stack()) warp.fiber.start(&BlockRunner::warp_main, &warp);
   }
 }
 
@@ -98,6 +100,7 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   if (std::exchange(warp.set_up_for, of) != of) set_up_launch(warp, index - rank * block_warps_);
   warp.status = Warp::Status::kReady;
   warp.resume = 0;
+  warp.left = false;
   warp.in_cluster_phase = warp.at_cluster_barrier = false;
   const Block& block = *warp.home;
   for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = warp.clusterid[i] = block.ctaid[i];
@@ -126,7 +129,7 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
     warp.local = warp.local_memory.last(local);
   }
   // The files of a block's warps begin in different parts of a page.
-  const std::size_t skip = launch.takes_turns() ? index * kRegisterStep % kPage : 0;
+  const std::size_t skip = takes_turns() ? index * kRegisterStep % kPage : 0;
   warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes + kPage) + skip;
   const Dim3 block = launch.block;
   warp.ntid[0] = block.x;
@@ -233,9 +236,10 @@ void BlockRunner::straight_main(void* argument) {
 }
 
 BlockRunner::State BlockRunner::run() {
-  const State state = !launch_->takes_turns() ? run_straight()
-                      : launch_->one_stack()  ? run_on_one_stack()
-                                              : run_waiting();
+  const State state = glance_          ? run_glance()
+                      : !takes_turns() ? run_straight()
+                      : one_stack()    ? run_on_one_stack()
+                                       : run_waiting();
   Sanitizer* const s = sanitizer();
   for (std::uint32_t rank = 0; s != nullptr && state == State::kDone && rank < block_count_;
        ++rank) {
@@ -333,7 +337,8 @@ BlockRunner::State BlockRunner::run_waiting() {
       }
       ran = true;
       warp.yielded = false;
-      const bool returned = resume(warp.fiber);
+      const bool returned = resume(warp.fiber) || warp.left;
+      if (warp.left) warp.fiber.reset();
       if (!error_.empty()) break;
       if (returned) warp_done(warp);
       progress = progress || !warp.yielded;
@@ -347,6 +352,15 @@ BlockRunner::State BlockRunner::run_waiting() {
     progressed_ = progressed_ || progress;
     idle_rounds = progress ? 0 : idle_rounds + 1;
     if (idle_rounds >= kSpinRounds) return State::kSpinning;
+  }
+  return State::kDone;
+}
+
+/// Warps that wait for one that has left, or that read what nobody wrote, have been seen enough.
+BlockRunner::State BlockRunner::run_glance() {
+  if (run_waiting() != State::kDone) {
+    for (std::uint32_t w = 0; w < warp_count_; ++w) warps_[w]->fiber.reset();
+    error_.clear();
   }
   return State::kDone;
 }
@@ -461,7 +475,7 @@ void BlockRunner::fail(Warp& warp, const char* kind, const char* message, std::u
 }
 
 void BlockRunner::leave_for_good(Warp& warp) {
-  Fiber& fiber = launch_->one_stack() ? warps_[0]->fiber : warp.fiber;
+  Fiber& fiber = one_stack() ? warps_[0]->fiber : warp.fiber;
   for (;;) fiber.suspend();
 }
 

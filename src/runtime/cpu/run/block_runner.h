@@ -67,8 +67,9 @@ class BlockRunner {
   /// kStopped: all its warps are before an operation that the scheduler has to grant, or wait.
   enum class State : std::uint8_t { kDone, kSpinning, kStopped, kFailed };
 
-  /// Readies block, or cluster, number `index` of `launch`.
-  void start(const Launch& launch, std::uint64_t index);
+  /// Readies block, or cluster, number `index` of `launch`. `glance`: to see its first reads alone,
+  /// after which its warps end.
+  void start(const Launch& launch, std::uint64_t index, bool glance = false);
   /// Runs until the block is done, fails, only spins, or is left.
   State run();
   [[nodiscard]] const std::string& error() const { return error_; }
@@ -91,6 +92,7 @@ class BlockRunner {
     Status status = Status::kReady;
     std::uint64_t set_up_for = 0;  ///< launch and index in the block
     bool yielded = false;
+    bool left = false;  ///< in the middle, for good, and all is well
     BarrierKind barrier_kind = BarrierKind::kSync;
     std::uint32_t barrier_result = 0;
     std::uint32_t barrier_line = 0;
@@ -144,8 +146,14 @@ class BlockRunner {
                                           std::uint32_t mask, std::uint32_t code,
                                           std::uint32_t line, std::uint32_t place);
   /// An access of global or shared memory: what is shared is found by its address.
-  void count_access(const Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+  void count_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
                     std::uint32_t code, std::uint32_t place);
+  /// Ends the fiber of a warp that was run for its first reads alone, and has done them.
+  void leave_where_seen(Warp& warp) {
+    if (!counter_.seen_enough(warp.warp)) return;
+    warp.left = true;
+    leave_for_good(warp);
+  }
   /// Of what it runs, when the launch is counted.
   [[nodiscard]] BlockCounter& counter() { return counter_; }
   [[nodiscard]] Sanitizer* sanitizer() const { return launch_->sanitizer; }
@@ -204,6 +212,9 @@ class BlockRunner {
   State run_straight();
   State run_on_one_stack();
   State run_waiting();
+  State run_glance();
+  [[nodiscard]] bool takes_turns() const { return glance_ || launch_->takes_turns(); }
+  [[nodiscard]] bool one_stack() const { return !glance_ && launch_->one_stack(); }
   void run_warps_in_turns();
   void report_deadlock();
   void arrive(Warp& warp);
@@ -233,6 +244,7 @@ class BlockRunner {
   std::uint32_t live_warps_ = 0;
   ClusterPhase phase_;
   bool progressed_ = false;
+  bool glance_ = false;
   BlockCounter counter_;
   std::string error_;
 };

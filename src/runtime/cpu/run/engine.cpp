@@ -197,12 +197,15 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
     ++unfinished_;
     if (counter_ != nullptr) {
       launch.count = counter_->start_launch(
-          stream->rank, grid->op->name, *grid->op->function, grid->op->program, launch.grid,
-          launch.waits() == Waits::kAnywhere || launch.cluster.count() != 1);
+          stream->rank, grid->op->name, *grid->op->function, grid->op->program,
+          {.grid = launch.grid,
+           .threads = static_cast<std::uint32_t>(launch.block.count()),
+           .shared_bytes = launch.kernel.info.shared_bytes + launch.dynamic_shared,
+           .clusters = launch.cluster.count() != 1});
     }
     const BlockSample* const sample = launch.count == nullptr ? nullptr : launch.count->sample();
-    grid->total =
-        sample == nullptr ? launch.grid.count() / launch.cluster.count() : sample->blocks().size();
+    grid->total = sample == nullptr ? launch.grid.count() / launch.cluster.count()
+                                    : sample->blocks().size() + launch.count->glances().blocks();
     if (grid->total > 1 && sleeping_ > 1) work_.notify_all();
     (holds_back(launch) ? held_ : grids_).push_back(std::move(grid));
   }
@@ -228,10 +231,13 @@ bool Engine::holds_back(const Launch& launch) const {
   return counts_apart() && launch.waits() == Waits::kAnywhere;
 }
 
-std::uint64_t Engine::Grid::block(std::uint64_t n) const {
+void Engine::Grid::start(BlockRunner& runner, std::uint64_t n) const {
   const Launch& launch = op->launch;
   const BlockSample* const sample = launch.count == nullptr ? nullptr : launch.count->sample();
-  return sample == nullptr ? n : sample->blocks()[n];
+  if (sample == nullptr) return runner.start(launch, n);
+  const std::uint64_t counted = sample->blocks().size();
+  if (n < counted) return runner.start(launch, sample->blocks()[n]);
+  runner.start(launch, launch.count->glances().first() + (n - counted), true);
 }
 
 /// One with blocks that are not started: grids take turns, so that ranks that wait for each other
@@ -346,7 +352,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   for (; finished < count && error.empty(); ++finished) {
     const BlockRunner::State state = caught(error, [&] {
       if (spare == nullptr) spare = std::make_unique<BlockRunner>();
-      spare->start(launch, grid->block(first + finished));
+      grid->start(*spare, first + finished);
       return spare->run();
     });
     if (!error.empty()) {

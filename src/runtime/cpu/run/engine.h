@@ -140,8 +140,8 @@ class Engine {
     std::uint64_t next = 0;
     std::uint64_t finished = 0;
     bool failed = false;
-    /// The n-th block that runs.
-    [[nodiscard]] std::uint64_t block(std::uint64_t n) const;
+    /// Readies the n-th block that runs.
+    void start(BlockRunner& runner, std::uint64_t n) const;
   };
   struct Suspended {
     std::shared_ptr<Grid> grid;

@@ -62,7 +62,7 @@ Elements reduced_elements(TensorMap::Type type, AtomicOp op) {
 /// Counts stretches of memory in pieces of up to 16 bytes, 32 of them as a warp's access.
 class Requests {
  public:
-  Requests(const Warp& warp, AccessCode::Kind kind, std::uint32_t place)
+  Requests(Warp& warp, AccessCode::Kind kind, std::uint32_t place)
       : warp_(warp), kind_(kind), place_(place) {}
   ~Requests() { flush(); }
   Requests(const Requests&) = delete;
@@ -87,7 +87,7 @@ class Requests {
     count_ = 0;
   }
 
-  const Warp& warp_;
+  Warp& warp_;
   AccessCode::Kind kind_;
   std::uint32_t place_;
   std::uint32_t size_ = 0;

@@ -17,7 +17,9 @@ static void braid_cpu_count_global(braid::cpu::WarpContext* context, const std::
                                    std::uint32_t mask, std::uint32_t code, std::uint32_t place) {
   using namespace braid::cpu;
   auto* warp = static_cast<BlockRunner::Warp*>(context);
-  warp->runner->counter().global_access(addresses, mask, AccessCode::unpack(code), place);
+  warp->runner->counter().global_access(warp->warp, addresses, mask, AccessCode::unpack(code),
+                                        place);
+  warp->runner->leave_where_seen(*warp);
 }
 
 static void braid_cpu_count_shared(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
@@ -33,7 +35,8 @@ static void braid_cpu_count_row(braid::cpu::WarpContext* context, std::uint64_t 
                                 std::uint32_t place) {
   using namespace braid::cpu;
   auto* warp = static_cast<BlockRunner::Warp*>(context);
-  warp->runner->counter().global_row(base, step, mask, AccessCode::unpack(code), place);
+  warp->runner->counter().global_row(warp->warp, base, step, mask, AccessCode::unpack(code), place);
+  warp->runner->leave_where_seen(*warp);
 }
 
 }  // extern "C"

@@ -23,6 +23,16 @@ bool is_branch(const Instruction& i) { return flow_of(i) == Flow::kBranch; }
 /// A barrier that gives no result: a warp can leave the kernel there and come back later.
 bool parks(const Instruction& i) { return flow_of(i) == Flow::kBarrier && i.guard < 0; }
 
+/// Of what may be polled: shared memory, an mbarrier, a fence that no other block sees.
+bool stays_in_block(const Instruction& instruction) {
+  if (instruction.name == "mbarrier") return true;
+  return std::any_of(
+      instruction.modifiers.begin(), instruction.modifiers.end(), [](const std::string& modifier) {
+        return modifier == "shared" || modifier == "shared::cta" || modifier == "proxy" ||
+               modifier == "mbarrier_init" || modifier == "cta";
+      });
+}
+
 }  // namespace
 
 bool has_result(const Instruction& instruction) {
@@ -306,13 +316,14 @@ void ControlFlow::find_liveness(const ptx::Function& function) {
 }
 
 void ControlFlow::find_spins(const ptx::Function& function) {
-  std::vector<bool> waits(blocks_.size());
+  std::vector<bool> waits(blocks_.size()), polls(blocks_.size());
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     for (std::uint32_t i = blocks_[b].first; i < blocks_[b].last; ++i) {
       const Instruction& instruction = function.body[i];
       const Flow flow = flow_of(instruction);
       const bool barrier = flow == Flow::kBarrier && !parks(instruction);
       if (flow == Flow::kPolls || flow == Flow::kSleeps) waits[b] = true;
+      if (flow == Flow::kPolls && !stays_in_block(instruction)) polls[b] = true;
       if (flow == Flow::kSleeps || flow == Flow::kWaits || barrier) waits_ = Waits::kAnywhere;
       if (flow == Flow::kArrives || parks(instruction)) {
         waits_ = std::max(waits_, Waits::kAtBarriers);
@@ -327,6 +338,7 @@ void ControlFlow::find_spins(const ptx::Function& function) {
           blocks_[static_cast<std::size_t>(b)].spins = true;
           waits_ = Waits::kAnywhere;
         }
+        if (polls[static_cast<std::size_t>(inside)]) waits_for_blocks_ = true;
       }
     }
   }

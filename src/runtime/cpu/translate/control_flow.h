@@ -78,6 +78,8 @@ class ControlFlow {
   int divergent_region(int block, std::vector<int>& region) const;
 
   [[nodiscard]] Waits waits() const { return waits_; }
+  /// Whether it may wait for other blocks, too: a loop polls global memory.
+  [[nodiscard]] bool waits_for_blocks() const { return waits_for_blocks_; }
 
  private:
   void build(const ptx::Function& function);
@@ -90,6 +92,7 @@ class ControlFlow {
   std::vector<Block> blocks_;
   std::vector<int> post_dominator_;
   Waits waits_ = Waits::kNever;
+  bool waits_for_blocks_ = false;
 };
 
 }  // namespace braid::cpu

@@ -1,0 +1,184 @@
+#include "runtime/cpu/check/warp_chain.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+
+#include "runtime/cpu/ptx/opcodes.h"
+
+namespace braid::cpu {
+namespace {
+
+enum class Step : std::uint8_t { kNone, kArithmetic, kShared, kMatrix, kLoad };
+constexpr std::size_t kSteps = 5;
+// About how many clocks each takes: which chain is the longest is much the same on all GPUs.
+constexpr std::array<double, kSteps> kClocks = {0, 4, 30, 33, 500};
+
+/// How one comes to a result.
+struct Path {
+  double clocks = 0;
+  std::array<float, kSteps> steps{};
+  Step last = Step::kNone;
+
+  [[nodiscard]] Path then(Step step, double times = 1) const {
+    Path next = *this;
+    const auto s = static_cast<std::size_t>(step);
+    next.clocks += times * kClocks[s];
+    next.steps[s] += static_cast<float>(times);
+    if (step != Step::kNone) next.last = step;
+    return next;
+  }
+  /// What is left of it `after` so many clocks: of its last step.
+  [[nodiscard]] Path left(double after) const {
+    if (clocks <= after || last == Step::kNone) return {};
+    const double part = (clocks - after) / kClocks[static_cast<std::size_t>(last)];
+    return Path{}.then(last, std::min(part, 1.0));
+  }
+};
+
+void wait_for(Path& path, const Path& other) {
+  if (other.clocks > path.clocks) path = other;
+}
+
+bool begins(const ptx::Instruction& instruction, std::string_view name) {
+  return std::string_view(instruction.name).starts_with(name);
+}
+
+bool waits_for_copies(const ptx::Instruction& instruction) {
+  return instruction.is(ptx::Op::kCpAsyncWait) || instruction.is(ptx::Op::kCpAsyncWaitAll);
+}
+
+/// What its result, or who comes behind it, waits for.
+Step step_of(const ptx::Instruction& instruction) {
+  const auto unit = ptx::traits(instruction).unit;
+  if (ptx::is_wgmma(instruction)) return Step::kNone;  // it is waited for, where it is
+  if (instruction.is(ptx::Op::kWgmmaWait)) return Step::kMatrix;
+  if (!unit) return Step::kArithmetic;
+  switch (*unit) {
+    case InstructionClass::kMemory:
+      if (ptx::has_modifier(instruction, "param") || ptx::has_modifier(instruction, "const")) {
+        return Step::kNone;
+      }
+      // Nobody waits for what these do here.
+      for (const std::string_view name : {"cp", "st", "red", "prefetch"}) {
+        if (begins(instruction, name)) return Step::kNone;
+      }
+      return ptx::has_modifier(instruction, "shared") ||
+                     ptx::has_modifier(instruction, "shared::cta") ||
+                     ptx::has_modifier(instruction, "local") || begins(instruction, "ldmatrix")
+                 ? Step::kShared
+                 : Step::kLoad;
+    case InstructionClass::kMatrix:
+      return Step::kMatrix;
+    case InstructionClass::kWarp:
+      return Step::kShared;
+    case InstructionClass::kSync:
+      return begins(instruction, "bar") || begins(instruction, "mbarrier") ? Step::kShared
+                                                                           : Step::kNone;
+    case InstructionClass::kMove:
+    case InstructionClass::kControl:
+      return Step::kNone;
+    default:
+      return Step::kArithmetic;
+  }
+}
+
+/// Of what is several instructions of a GPU.
+double times(const ptx::Instruction& instruction) {
+  return begins(instruction, "div") || begins(instruction, "rem") || begins(instruction, "sqrt")
+             ? 8
+             : 1;
+}
+
+/// Runs through blocks, as one warp alone does.
+class Walk {
+ public:
+  explicit Walk(const ptx::Function& function) : function_(function) {}
+
+  /// From the end of the block before on; returns how long it takes until the last of its
+  /// instructions begins.
+  Path through(const Block& block) {
+    for (auto& [number, path] : results_) path = path.left(end_.clocks);
+    end_ = ordered_ = stored_ = {};
+    copies_ = 0;
+    copied_last_ = false;
+    for (std::uint32_t i = block.first; i < block.last; ++i) step(function_.body[i]);
+    if (block.predicate >= 0) wait_for(end_, results_[block.predicate]);
+    return end_;
+  }
+  /// In the last block: waits for asynchronous copies beside other work.
+  [[nodiscard]] double copies() const { return copies_; }
+
+ private:
+  void step(const ptx::Instruction& instruction) {
+    const RegisterUse use = register_use(instruction);
+    Path start;
+    for (const int r : use.reads) wait_for(start, results_[r]);
+    const Step kind = step_of(instruction);
+    const auto unit = ptx::traits(instruction).unit;
+    const bool accesses = unit == InstructionClass::kMemory;
+    const bool synchronizes = unit == InstructionClass::kSync || unit == InstructionClass::kWarp;
+    if (accesses || synchronizes) wait_for(start, ordered_);
+    if (kind == Step::kLoad && !ptx::has_modifier(instruction, "nc")) wait_for(start, stored_);
+    if (unit == InstructionClass::kSync) wait_for(start, end_);
+    if (waits_for_copies(instruction)) return wait_for_copies(instruction, start);
+    if (instruction.is(ptx::Op::kCpAsync)) {
+      copied_last_ = true;
+    } else if (kind == Step::kShared || kind == Step::kMatrix) {
+      copied_last_ = false;
+    }
+    wait_for(end_, start);
+    const Path result = start.then(kind, times(instruction));
+    for (const int r : use.writes) results_[r] = result;
+    if (accesses && begins(instruction, "st") && !ptx::has_modifier(instruction, "shared")) {
+      wait_for(stored_, start);
+    }
+    if (unit == InstructionClass::kSync) wait_for(ordered_, result);
+    if (kind == Step::kMatrix && use.writes.empty()) wait_for(ordered_, result);
+  }
+
+  /// One that comes right behind its copies waits for them; others came a round of a loop earlier.
+  void wait_for_copies(const ptx::Instruction& instruction, Path start) {
+    double under_way = 0;
+    if (instruction.is(ptx::Op::kCpAsyncWait)) {
+      under_way = static_cast<double>(instruction.operands[0].bits);
+    }
+    if (under_way == 0 && copied_last_) {
+      start = start.then(Step::kLoad);
+    } else {
+      copies_ += 1 / (under_way + 1);
+    }
+    wait_for(end_, start);
+    wait_for(ordered_, start);
+  }
+
+  const ptx::Function& function_;
+  std::unordered_map<int, Path> results_;  ///< by register
+  Path end_, ordered_, stored_;
+  double copies_ = 0;
+  bool copied_last_ = false;
+};
+
+}  // namespace
+
+std::vector<WarpChain> warp_chains(const ptx::Function& function, const ControlFlow& flow) {
+  std::vector<WarpChain> chains;
+  for (const Block& block : flow.blocks()) {
+    Walk walk(function);
+    // Loops lead back from below.
+    const auto before = std::max_element(block.predecessors.begin(), block.predecessors.end());
+    if (before != block.predecessors.end()) walk.through(flow.block(*before));
+    const Path path = walk.through(block);
+    const auto of = [&](Step step) { return path.steps[static_cast<std::size_t>(step)]; };
+    chains.push_back({.loads = of(Step::kLoad),
+                      .copies = walk.copies(),
+                      .shared = of(Step::kShared),
+                      .arithmetic = of(Step::kArithmetic),
+                      .matrix = of(Step::kMatrix)});
+  }
+  return chains;
+}
+
+}  // namespace braid::cpu
