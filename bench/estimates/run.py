@@ -38,6 +38,9 @@ def launch(row):
     if kernel == "half_tiles":
         half = [f"zero:f16:{n * n}"] * 3 + [f"i32:{n}"]
         return "hgemm.cu", f"{n // 256},{n // 128}", "256", 73728, half
+    if kernel == "group_tiles":
+        maps = [f"tensormap:zero:f16:{n * n}:{n}x{n}::64x{rows}:128B" for rows in (128, 256)]
+        return "group_tiles.ptx", str(n // 128 * (n // 256)), "288", 196608, [*maps, f"zero:f16:{n * n}", f"i32:{n}"]
     if kernel == "add_vectors":
         return ("stream.cu", str((n // 4 + 255) // 256), "256", 0,
                 [f"zero:f32:{n}"] * 3 + [f"i32:{n // 4}"])
@@ -72,12 +75,13 @@ def estimate(braid, row):
 def other_choice_ms(found, norm, share):
     """The estimate with other choices, from what each unit needs."""
     units = dict(found["unit_ns"])
+    latency = units.pop("latency")
     core = max(units.pop(name) for name in ISSUED)
     units["memory"] *= MEMORY_SHARE / share
     times = [core, *units.values()]
     largest = max(times)
     combined = largest if math.isinf(norm) else largest * sum((t / largest)**norm for t in times)**(1 / norm)
-    return (found["launch_ns"] + combined) / 1e6
+    return (found["launch_ns"] + combined + latency) / 1e6
 
 
 def error(ms, given):

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "braid/error.h"
 #include "cli/common.h"
@@ -71,6 +72,25 @@ std::vector<const LineCounts*> busiest(const KernelCounts& kernel) {
   return lines;
 }
 
+/// Blocks of a multiprocessor: "2 by registers".
+std::string occupancy_text(const Occupancy& occupancy) {
+  if (occupancy.limiter.empty()) return "";
+  return fmt::format("{} by {}", occupancy.blocks, occupancy.limiter);
+}
+
+std::uint32_t registers_of(const KernelCounts& kernel) {
+  return kernel.registers == 0 ? kAssumedRegisters : kernel.registers;
+}
+
+/// That the registers of some kernel are not known, as a line; else nothing.
+std::string assumption_line(std::span<const KernelCounts> kernels) {
+  const bool known = std::all_of(kernels.begin(), kernels.end(),
+                                 [](const KernelCounts& kernel) { return kernel.registers != 0; });
+  if (known) return "";
+  return fmt::format("  no ptxas tells their registers: {} of each thread are assumed\n",
+                     kAssumedRegisters);
+}
+
 }  // namespace
 
 const DeviceModel* count_device(const std::string& name) {
@@ -109,7 +129,7 @@ std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceM
   std::vector<std::vector<std::string>> rows = {
       {"kernel, per launch", "launches", "instructions", "lanes", "sectors", "bytes moved",
        "minimum", "to peers", "wavefronts", "conflicts", "atomics", "divergent", "barriers",
-       fmt::format("us on {}", device.name), "limiter"}};
+       "at once", "waves", fmt::format("us on {}", device.name), "limiter"}};
   std::vector<std::vector<std::string>> lines = {{"kernel", "PTX line", "CUDA line", "instruction",
                                                   "requests", "sectors", "wavefronts", "conflicts",
                                                   "atomics", "divergent", "barriers"}};
@@ -125,6 +145,7 @@ std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceM
                     each(c.global_sectors * 32), each(kernel.minimum_bytes), each(c.peer_bytes),
                     each(c.shared_wavefronts), each(c.bank_conflicts), each(c.atomics),
                     each(c.divergent_branches), each(c.barriers),
+                    occupancy_text(estimate.occupancy), fmt::format("{:.2f}", estimate.waves),
                     fmt::format("{:.1f}", estimate.ns / 1e3), std::string(estimate.limiter)});
     for (const LineCounts* line : busiest(kernel)) {
       const Counts& l = line->counts;
@@ -135,7 +156,7 @@ std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceM
                        each(l.divergent_branches), each(l.barriers)});
     }
   }
-  return fmt::format("{}\n{}", format_table(rows), format_table(lines));
+  return fmt::format("{}{}\n{}", format_table(rows), assumption_line(kernels), format_table(lines));
 }
 
 Json counts_json(const KernelCounts& kernel, const DeviceModel& device) {
@@ -151,6 +172,11 @@ Json counts_json(const KernelCounts& kernel, const DeviceModel& device) {
                        {"estimate", Json::object({{"device", device.name},
                                                   {"ns", estimate.ns},
                                                   {"launch_ns", device.launch_ns},
+                                                  {"registers", registers_of(kernel)},
+                                                  {"registers_assumed", kernel.registers == 0},
+                                                  {"blocks_at_once", estimate.occupancy.blocks},
+                                                  {"blocks_limiter", estimate.occupancy.limiter},
+                                                  {"waves", estimate.waves},
                                                   {"limiter", estimate.limiter},
                                                   {"unit_ns", std::move(units)}})}});
 }
@@ -170,6 +196,15 @@ Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& de
     list.push_back(std::move(entry));
   }
   return list;
+}
+
+void note_registers(const std::vector<KernelReport>& kernels, std::vector<KernelCounts>& counts) {
+  for (KernelCounts& counted : counts) {
+    for (const KernelReport& kernel : kernels) {
+      if (kernel.name != counted.kernel) continue;
+      counted.registers = static_cast<std::uint32_t>(kernel.registers);
+    }
+  }
 }
 
 std::string first_to_look_at(const std::vector<KernelCounts>& kernels, const DeviceModel& device) {
@@ -232,10 +267,13 @@ std::string comparison_table(const std::pair<std::string, KernelCounts>& a,
     add(first_time.units[i].unit, first_time.units[i].ns / 1e3, second_time.units[i].ns / 1e3,
         "us alone");
   }
+  add("blocks at once", first_time.occupancy.blocks, second_time.occupancy.blocks, "");
+  add("waves", first_time.waves, second_time.waves, "of blocks");
   add(device.name, first_time.ns / 1e3, second_time.ns / 1e3, "us in all");
   rows.push_back(
       {"held by", std::string(first_time.limiter), std::string(second_time.limiter), ""});
-  return format_table(rows);
+  const KernelCounts both[] = {a.second, b.second};
+  return format_table(rows) + assumption_line(both);
 }
 
 }  // namespace braid::cli

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/counts.h"
+#include "braid/executable.h"
 #include "cli/common.h"
 #include "codegen/device_model.h"
 #include "ir/json_value.h"
@@ -28,6 +29,9 @@ void check_sample(const CheckOptions& options, const std::vector<std::string>& o
 [[nodiscard]] Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device);
 /// Of one kernel, without its lines.
 [[nodiscard]] Json counts_json(const KernelCounts& kernel, const DeviceModel& device);
+
+/// Adds the registers that the compiler told of kernels to their counts.
+void note_registers(const std::vector<KernelReport>& kernels, std::vector<KernelCounts>& counts);
 
 /// A line on the kernel that takes most of the time of all, and what holds it; nothing where no
 /// kernel ran.

@@ -18,6 +18,7 @@
 #include "ir/text.h"
 #include "ir/text_file.h"
 #include "runtime/compile/compiler.h"
+#include "runtime/compile/ptxas.h"
 
 // braid ptx: any kernel, PTX or CUDA, on the cpu device.
 
@@ -117,6 +118,7 @@ struct PtxReport {
   std::uint64_t interleavings = 0;
   double run_ms = 0;
   std::vector<double> launch_ms;  ///< of those that are timed, in rising order
+  std::vector<KernelCounts> counts;
 
   [[nodiscard]] bool good() const { return error.empty() && findings.empty(); }
   [[nodiscard]] double median_ms() const {
@@ -174,8 +176,7 @@ PtxReport run(const PtxOptions& options, const LaunchConfig& config, Device& dev
   return report;
 }
 
-void print_json(const PtxOptions& options, const PtxReport& report, Device& device,
-                const DeviceModel* count_on) {
+void print_json(const PtxOptions& options, const PtxReport& report, const DeviceModel* count_on) {
   Json document =
       Json::object({{"entry", options.entry}, {"run_ms", report.run_ms}, {"ok", report.good()}});
   if (!report.error.empty()) document.set("error", report.error);
@@ -186,7 +187,7 @@ void print_json(const PtxOptions& options, const PtxReport& report, Device& devi
   }
   if (options.checks.schedule == "all") document.set("interleavings", report.interleavings);
   if (options.checks.sample) document.set("sampled", true);
-  if (count_on != nullptr) document.set("counts", counts_json(device.counts(), *count_on));
+  if (count_on != nullptr) document.set("counts", counts_json(report.counts, *count_on));
   if (!options.checks.sanitize.empty()) {
     document.set("findings", findings_json(report.findings));
     document.set("notes", findings_json(report.notes));
@@ -194,17 +195,29 @@ void print_json(const PtxOptions& options, const PtxReport& report, Device& devi
   fmt::print("{}\n", document.indented());
 }
 
-void print_text(const PtxOptions& options, const PtxReport& report, Device& device,
-                const DeviceModel* count_on) {
+void print_text(const PtxOptions& options, const PtxReport& report, const DeviceModel* count_on) {
   fmt::print("  {}: {:.1f} ms\n", one_line(options.entry), report.run_ms);
   if (options.time && !report.launch_ms.empty()) {
     fmt::print("  a launch: {:.3f} ms at least, {:.3f} ms in the median of {}\n",
                report.launch_ms.front(), report.median_ms(), report.launch_ms.size());
   }
   if (options.checks.schedule == "all") fmt::print("  {} interleavings\n", report.interleavings);
-  fmt::print("{}", sample_line(device.counts(), options.checks.sample));
-  if (count_on != nullptr) fmt::print("\n{}\n", count_tables(device.counts(), *count_on));
+  fmt::print("{}", sample_line(report.counts, options.checks.sample));
+  if (count_on != nullptr) fmt::print("\n{}\n", count_tables(report.counts, *count_on));
   if (!options.checks.sanitize.empty()) print_findings(report.findings, report.notes);
+}
+
+/// What was counted, with the registers that the kernel has on the device of --count.
+std::vector<KernelCounts> counted(const PtxOptions& options, Device& device,
+                                  const KernelImage& image) {
+  std::vector<KernelCounts> counts = device.counts();
+  const DeviceModel* const on = count_device(options.checks.count);
+  if (on == nullptr) return counts;
+  const auto resources = assembled(image.ptx, image.entry, on->sm);
+  for (KernelCounts& kernel : counts) {
+    if (resources) kernel.registers = static_cast<std::uint32_t>(resources->registers);
+  }
+  return counts;
 }
 
 /// Loads the kernel that the options name, and calls `work` with all that a launch needs.
@@ -227,8 +240,9 @@ auto with_kernel(const PtxOptions& options, Work work) {
   arguments.allocate(device);
 
   const auto stream = device.create_stream(0);
-  return work(device, *stream, arguments,
-              run(options, config, device, *stream, function, arguments));
+  PtxReport report = run(options, config, device, *stream, function, arguments);
+  report.counts = counted(options, device, image);
+  return work(*stream, arguments, report);
 }
 
 /// What was asked for beside --count that has no place in a comparison.
@@ -265,11 +279,11 @@ PtxOptions other_kernel(const PtxOptions& options) {
 }
 
 KernelCounts count_kernel(const PtxOptions& options) {
-  return with_kernel(options, [&](Device& device, Stream&, PtxArguments&, const PtxReport& report) {
+  return with_kernel(options, [&](Stream&, PtxArguments&, const PtxReport& report) {
     if (!report.error.empty()) {
       throw Error(ErrorCode::kInternal, input_name(options.file), report.error);
     }
-    return device.counts().at(0);
+    return report.counts.at(0);
   });
 }
 
@@ -303,20 +317,21 @@ int ptx(const PtxOptions& options) {
   check_against(options, others);
   const DeviceModel* const count_on = count_device(options.checks.count);
   if (!options.against.file.empty()) return compare(options, *count_on);
-  return with_kernel(options, [&](Device& device, Stream& stream, PtxArguments& arguments,
-                                  const PtxReport& report) {
-    if (report.error.empty() && !options.output.empty()) arguments.write(stream, options.output);
-    if (options.json) {
-      print_json(options, report, device, count_on);
-    } else {
-      print_text(options, report, device, count_on);
-    }
-    // A finding says it better.
-    if (!report.error.empty() && report.findings.empty()) {
-      throw Error(ErrorCode::kInternal, input_name(options.file), report.error);
-    }
-    return report.good() ? kGood : kFailed;
-  });
+  return with_kernel(options,
+                     [&](Stream& stream, PtxArguments& arguments, const PtxReport& report) {
+                       if (report.error.empty() && !options.output.empty())
+                         arguments.write(stream, options.output);
+                       if (options.json) {
+                         print_json(options, report, count_on);
+                       } else {
+                         print_text(options, report, count_on);
+                       }
+                       // A finding says it better.
+                       if (!report.error.empty() && report.findings.empty()) {
+                         throw Error(ErrorCode::kInternal, input_name(options.file), report.error);
+                       }
+                       return report.good() ? kGood : kFailed;
+                     });
 }
 
 }  // namespace braid::cli

@@ -303,6 +303,7 @@ int run_on(const RunOptions& options, const ProcessRank& process,
     return kFailed;
   }
   report.counts = world.device().counts();
+  note_registers(executable.kernels(), report.counts);
   report.run_ms = milliseconds_since(run_start);
 
   describe_outputs(graph, names, outputs[0], options.check, report);

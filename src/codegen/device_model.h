@@ -10,10 +10,11 @@ struct Target;
 
 /// What is known of a device: peaks of the vendor's data sheet, and two measured costs.
 struct DeviceModel {
-  std::string_view name;          ///< "A100", "H100", ...
-  int sm;                         ///< its architecture: 90 is sm_90
-  int sms;                        ///< multiprocessors
-  int shared_kib;                 ///< shared memory per multiprocessor
+  std::string_view name;  ///< "A100", "H100", ...
+  int sm;                 ///< its architecture: 90 is sm_90
+  int sms;                ///< multiprocessors
+  int shared_kib;         ///< shared memory per multiprocessor
+  double l2_mib;
   double hbm_gbs;                 ///< GB/s of its memory
   double f32_tflops;              ///< outside the matrix units
   double f16_tflops;              ///< bf16 and f16 in the matrix units, f32 sums, dense
@@ -25,6 +26,17 @@ struct DeviceModel {
   int f64_lanes;                  ///< f64 operations that a multiprocessor begins per clock
   bool reduces_on_links = false;  ///< multimem instructions work: NVLink SHARP
 };
+
+/// What is the same for all devices of one architecture.
+struct Architecture {
+  int sm;
+  int threads, blocks;  ///< that a multiprocessor holds at one time, at most
+  // Clocks until a result is there, of memory that does nothing else.
+  double shared_clocks, l1_clocks, l2_clocks, memory_clocks;
+  double matrix_clocks;  ///< of an mma.m16n8k16
+};
+/// The newest one that is not above `sm`.
+[[nodiscard]] const Architecture& architecture(int sm);
 
 /// All of them, by architecture; the first of an architecture stands for it.
 [[nodiscard]] std::span<const DeviceModel> all_devices();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -167,6 +168,37 @@ TEST(Ptx, TwoKernelsAreCountedSideBySide) {
   const auto missing = run({"--count", "--against", other});
   EXPECT_EQ(missing.exit_code, 2) << missing.out;
   EXPECT_THAT(missing.err, HasSubstr("scale"));
+}
+
+TEST(Ptx, RegistersAreThoseOfPtxasOrAssumed) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "scale.cu", kScaleKernel);
+  // As ptxas speaks, of two kernels of which the second is the one that runs.
+  test::write_file(directory / "ptxas", R"(#!/bin/sh
+echo "ptxas info    : Compiling entry function 'other' for 'sm_90'"
+echo "ptxas info    : Used 99 registers, used 0 barriers"
+echo "ptxas info    : Compiling entry function 'scale' for 'sm_90'"
+echo "ptxas info    : Used 168 registers, used 0 barriers"
+case "$*" in *-arch=sm_90*) ;; *) exit 1 ;; esac
+)");
+  std::filesystem::permissions(directory / "ptxas", std::filesystem::perms::owner_all);
+  const auto estimate = [&](const std::string& ptxas) {
+    ::setenv("BRAID_PTXAS", ptxas.c_str(), 1);
+    const auto result = run_braid({"ptx", directory / "scale.cu", "--entry", "scale", "--block",
+                                   "128", "--arg", "zero:f32:128", "--arg", "zero:f32:128", "--arg",
+                                   "f32:0.5", "--arg", "i32:128", "--count=H100", "--json"});
+    ::unsetenv("BRAID_PTXAS");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out)["counts"][0]["estimate"];
+  };
+  const json known = estimate(directory / "ptxas");
+  EXPECT_EQ(known["registers"], 168);
+  EXPECT_EQ(known["registers_assumed"], false);
+  EXPECT_EQ(known["blocks_at_once"], 3);
+  EXPECT_EQ(known["blocks_limiter"], "registers");
+  const json assumed = estimate(directory / "none");
+  EXPECT_EQ(assumed["registers_assumed"], true);
+  EXPECT_EQ(assumed["blocks_at_once"], 8);
 }
 
 TEST(Ptx, BadArgumentsAreRefused) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -11,10 +12,14 @@ namespace {
 
 const DeviceModel& device(const char* name) { return *find_device_model(name); }
 
-/// A line whose warps issue `count` instructions of that name in one launch of a full device.
+/// A line whose warps issue `count` instructions of that name on each multiprocessor, in one launch
+/// of a block for each.
 KernelCounts kernel(const DeviceModel& device, std::string instruction,
                     InstructionClass instruction_class, std::uint64_t count) {
-  KernelCounts result{.launches = 1, .blocks = static_cast<std::uint64_t>(device.sms)};
+  KernelCounts result{.launches = 1,
+                      .blocks = static_cast<std::uint64_t>(device.sms),
+                      .threads = 1024,
+                      .registers = 64};
   LineCounts line{.ptx_line = 1, .instruction = std::move(instruction)};
   line.counts.instructions[static_cast<std::size_t>(instruction_class)] =
       count * static_cast<std::uint64_t>(device.sms);
@@ -113,6 +118,132 @@ TEST(KernelEstimate, MemoryLinksAndMatrixUnits) {
   counts.lines[0].counts.mma_flops = 989'000'000'000;  // of which mma.sync reaches 62 %
   EXPECT_EQ(estimate_kernel(counts, h100).limiter, "matrix unit");
   EXPECT_NEAR(work_us(counts, h100), 1000 / 0.62, 1);
+}
+
+/// A stream: blocks of 256 threads, each of which reads `bytes` and writes as much, once.
+KernelCounts stream(const DeviceModel& on, double waves, std::uint64_t bytes) {
+  constexpr std::uint64_t kThreads = 256;
+  const auto blocks = static_cast<std::uint64_t>(std::llround(waves * on.sms * 8));
+  KernelCounts counts{.launches = 1, .blocks = blocks, .threads = kThreads, .registers = 32};
+  const std::uint64_t requests = blocks * kThreads / 32;
+  for (const char* name : {"ld.global.f32", "st.global.f32"}) {
+    LineCounts line{.instruction = name};
+    line.counts.global_requests = requests;
+    line.counts.global_wavefronts = requests * bytes / 4;
+    line.counts.global_bytes = requests * bytes * 32;
+    line.counts.global_sectors = requests * bytes;
+    line.counts.instructions[static_cast<std::size_t>(InstructionClass::kMemory)] = requests;
+    counts.total += line.counts;
+    counts.lines.push_back(std::move(line));
+  }
+  counts.minimum_bytes = counts.block_bytes = counts.total.global_bytes;
+  counts.written_bytes = counts.minimum_bytes / 2;
+  counts.chain = {.loads = 1, .arithmetic = 4};
+  return counts;
+}
+
+TEST(KernelEstimate, AWarpAloneWaitsForEachLoad) {
+  const DeviceModel& a100 = device("A100");
+  KernelCounts counts = stream(a100, 1, 4);
+  counts.blocks = 1;
+  counts.threads = 32;
+  counts.lines.clear();
+  counts.minimum_bytes = counts.block_bytes = std::uint64_t{1} << 30U;  // none of it in a cache
+  counts.written_bytes = 0;
+  counts.total.global_sectors = counts.block_bytes / 32;
+  counts.chain = {.loads = 1e6};
+  // A million times 466 clocks, beside which its 2^30 bytes are nothing for memory.
+  const double once = 466 / 1.41;
+  EXPECT_NEAR(work_us(counts, a100), 1e3 * once, 0.05 * 1e3 * once + 1100);
+  EXPECT_EQ(estimate_kernel(counts, a100).limiter, "latency");
+  // What two blocks on two multiprocessors do takes no longer.
+  const double alone = work_us(counts, a100);
+  counts.blocks = 2;
+  EXPECT_LT(work_us(counts, a100), 1.01 * alone);
+}
+
+TEST(KernelEstimate, BytesUnderWayDrawTheMemorysRate) {
+  const DeviceModel& h100 = device("H100");
+  const auto gbs = [&](const KernelCounts& counts) {
+    return static_cast<double>(counts.minimum_bytes) / (work_us(counts, h100) * 1e3);
+  };
+  const double wide = gbs(stream(h100, 20, 16));
+  EXPECT_LT(wide, 0.9 * h100.hbm_gbs);
+  EXPECT_GT(wide, 0.8 * h100.hbm_gbs);
+  // With a block at a time for want of shared memory, few bytes are under way; by words fewer yet.
+  KernelCounts alone = stream(h100, 20, 16), words = stream(h100, 20, 4);
+  alone.shared_bytes = words.shared_bytes = 200 << 10U;
+  EXPECT_LT(gbs(alone), 0.8 * wide);
+  EXPECT_LT(gbs(words), 0.5 * gbs(alone));
+  EXPECT_EQ(estimate_kernel(alone, h100).occupancy.limiter, "shared memory");
+  EXPECT_EQ(estimate_kernel(alone, h100).occupancy.blocks, 1);
+}
+
+TEST(KernelEstimate, TheLastWaveTakesItsTime) {
+  const DeviceModel& h100 = device("H100");
+  const auto us = [&](double waves, double loads) {
+    KernelCounts counts = stream(h100, waves, 4);
+    counts.chain.loads = loads;
+    EXPECT_NEAR(estimate_kernel(counts, h100).waves, waves, 0.01);
+    return work_us(counts, h100);
+  };
+  // Where waiting is all, a few blocks more are a wave more; where memory is, they are few bytes.
+  EXPECT_NEAR(us(4.1, 1e4), us(5, 1e4), 0.05 * us(5, 1e4));
+  EXPECT_GT(us(4.1, 1e4), 1.2 * us(4, 1e4));
+  EXPECT_LT(us(40.1, 1), 1.03 * us(40, 1));
+}
+
+TEST(KernelEstimate, BlocksOfAWaveReadTogether) {
+  const DeviceModel& a6000 = device("RTX A6000");
+  KernelCounts counts = stream(a6000, 16, 16);
+  counts.block_bytes *= 64;  // of panels that many blocks read
+  const auto moved = [&] { return estimate_kernel(counts, a6000).memory_bytes; };
+  const auto least = static_cast<double>(counts.minimum_bytes);
+  EXPECT_EQ(moved(), least);  // nobody has looked
+  // In rows a wave of 672 blocks reads one panel of its own, and all of the others; in squares
+  // both panels are shared.
+  counts.shared_reads = {1, 0.75, 0.63, 0.56, 0.53, 0.51, 0.508, 0.504, 0.502, 0.501, 0.5};
+  const double rows = moved();
+  EXPECT_NEAR(rows, 0.5 * static_cast<double>(counts.block_bytes), 0.05 * rows);
+  counts.shared_reads = {1, 0.75, 0.5, 0.38, 0.25, 0.19, 0.13, 0.09, 0.06, 0.05, 0.04};
+  const double squares = moved();
+  EXPECT_LT(squares, 0.15 * rows);
+  EXPECT_GT(squares, least);
+  // Where L2 holds all of it, it is read once.
+  KernelCounts small = stream(a6000, 1, 4);
+  small.block_bytes *= 64;
+  small.shared_reads = counts.shared_reads;
+  EXPECT_EQ(estimate_kernel(small, a6000).memory_bytes, static_cast<double>(small.minimum_bytes));
+}
+
+TEST(KernelEstimate, RingsOfCopiesComeOnceInALatency) {
+  const DeviceModel& h100 = device("H100");
+  KernelCounts counts = kernel(h100, "cp.async.cg.shared.global", InstructionClass::kMemory, 0);
+  counts.chain = {.copies = 1e6};
+  counts.lines[0].counts.global_requests = 32'000'000 * static_cast<std::uint64_t>(h100.sms);
+  counts.block_bytes = std::uint64_t{1} << 40U;
+  const double l2 = 263 / 1.98;
+  EXPECT_GE(work_us(counts, h100), 1e3 * l2);
+}
+
+TEST(Occupancy, TheLeastOfAllLimits) {
+  const auto of = [](const char* on, std::uint32_t threads, std::uint32_t registers,
+                     std::uint32_t shared) {
+    const Occupancy found =
+        occupancy({.threads = threads, .shared_bytes = shared, .registers = registers}, device(on));
+    return std::pair(found.blocks, std::string(found.limiter));
+  };
+  const std::string kRegisters = "registers", kThreads = "threads";
+  EXPECT_EQ(of("A100", 256, 255, 0), std::pair(1, kRegisters));
+  EXPECT_EQ(of("A100", 256, 128, 0), std::pair(2, kRegisters));
+  EXPECT_EQ(of("A100", 256, 129, 0), std::pair(1, kRegisters));  // 136 of them: 3 warps of a part
+  EXPECT_EQ(of("A100", 256, 32, 0), std::pair(8, kThreads));
+  EXPECT_EQ(of("RTX A6000", 1024, 32, 0), std::pair(1, kThreads));
+  EXPECT_EQ(of("RTX A6000", 32, 32, 0), std::pair(16, std::string("blocks")));
+  EXPECT_EQ(of("H100", 128, 32, 112 << 10U), std::pair(2, std::string("shared memory")));
+  EXPECT_EQ(of("H100", 128, 32, (113 << 10U) + 1), std::pair(1, std::string("shared memory")));
+  EXPECT_EQ(of("H100", 256, 0, 0), std::pair(4, kRegisters));     // 64 are assumed
+  EXPECT_EQ(of("A100", 1024, 255, 0), std::pair(1, kRegisters));  // not even one fits
 }
 
 }  // namespace

@@ -135,6 +135,7 @@ Run run_once(const Graph& graph, const ReportOptions& options, const Bindings& b
   Run run;
   run.steps = executable.trace();
   run.counts = world.device().counts();
+  note_registers(executable.kernels(), run.counts);
   return run;
 }
 

@@ -131,10 +131,11 @@ struct Clocks {
   std::array<double, kUnits> units{};
   // The two halves of the load/store unit: it looks lines up, and moves data.
   double lookups = 0, data = 0;
-  double matrix_flops = 0;  ///< at the rate of operands of 16 bits
+  double matrix = 0;
 };
 
-/// Accesses by their wavefronts, or by their lanes. Copies to shared memory bring data there alone.
+/// Accesses by their wavefronts, or by their lanes. Copies to shared memory bring data there alone,
+/// and bulk copies look lines up by themselves.
 void add_accesses(const LineCounts& line, const DeviceModel& device, Clocks& clocks) {
   const Counts& c = line.counts;
   const auto clocks_of = [&](std::uint64_t requests, std::uint64_t wavefronts) {
@@ -142,9 +143,18 @@ void add_accesses(const LineCounts& line, const DeviceModel& device, Clocks& clo
                     static_cast<double>(wavefronts));
   };
   const double global = clocks_of(c.global_requests, c.global_wavefronts);
-  clocks.lookups += global;
+  if (!line.instruction.starts_with("cp.async.bulk")) clocks.lookups += global;
   if (!line.instruction.starts_with("cp.async")) clocks.data += global;
   clocks.data += clocks_of(c.issued_shared_requests, c.issued_shared_wavefronts);
+}
+
+/// The matrix unit reads what wgmma has in shared memory while it multiplies: the slower counts.
+void add_matrix(const LineCounts& line, const DeviceModel& device, Clocks& clocks) {
+  const double flops_per_clock = device.f16_tflops * 1e3 / (device.sms * device.ghz);
+  const double multiplies = static_cast<double>(line.counts.mma_flops) /
+                            (matrix_rate(line.instruction, device) * flops_per_clock);
+  const auto reads = static_cast<double>(line.counts.issued_shared_wavefronts);
+  clocks.matrix += std::max(multiplies, reads);
 }
 
 Clocks clocks_of(const KernelCounts& kernel, const DeviceModel& device) {
@@ -158,58 +168,203 @@ Clocks clocks_of(const KernelCounts& kernel, const DeviceModel& device) {
       clocks.units[static_cast<std::size_t>(cost.unit)] +=
           slots / warps_per_clock(cost.unit, device);
     }
-    add_accesses(line, device, clocks);
+    if (c.mma_flops != 0) {
+      add_matrix(line, device, clocks);
+    } else {
+      add_accesses(line, device, clocks);
+    }
     clocks.slots -=
         static_cast<double>(c.shared_requests) - static_cast<double>(c.issued_shared_requests);
-    if (c.mma_flops != 0) {
-      clocks.matrix_flops +=
-          static_cast<double>(c.mma_flops) / matrix_rate(line.instruction, device);
-    }
   }
   return clocks;
+}
+
+/// What copies and sums reach of a data sheet's rate; 80 to 97 % is published.
+constexpr double kMemoryShare = 0.9;
+
+/// What launches come to on average.
+struct Averages {
+  double blocks = 0, warps = 0;  ///< of a launch, of a block
+  double touched = 0;            ///< bytes of a launch's blocks, each by itself
+  double read = 0, written = 0;  ///< bytes, at least
+};
+
+Averages averages_of(const KernelCounts& counts) {
+  const auto each = [&](std::uint64_t count) {
+    return static_cast<double>(count) / static_cast<double>(counts.launches);
+  };
+  return {.blocks = each(counts.blocks),
+          .warps = std::ceil(std::max(1.0, counts.threads / 32.0)),
+          .touched = each(counts.block_bytes),
+          .read = each(counts.minimum_bytes - counts.written_bytes),
+          .written = each(counts.written_bytes)};
+}
+
+/// Of what so many blocks read each by itself, what is left when it is read once.
+double read_once(const std::vector<double>& shares, double blocks) {
+  const double place = std::log2(std::max(1.0, blocks));
+  const auto below = static_cast<std::size_t>(place);
+  if (below + 1 >= shares.size()) return shares.back();
+  const double part = place - static_cast<double>(below);
+  return shares[below] * (1 - part) + shares[below + 1] * part;
+}
+
+/// What a launch moves to and from memory when `at_once` of its blocks run at one time.
+double memory_bytes(const KernelCounts& counts, double at_once, const DeviceModel& device) {
+  const Averages launch = averages_of(counts);
+  const double cache = device.l2_mib * 1024 * 1024;
+  const double reads = launch.touched - launch.written;
+  if (counts.shared_reads.empty() || launch.read <= cache || reads <= launch.read) {
+    return launch.read + launch.written;
+  }
+  double row = std::min(launch.blocks, at_once);
+  const auto share = [&](double blocks) { return read_once(counts.shared_reads, blocks); };
+  while (2 * row <= launch.blocks && reads / launch.blocks * 2 * row * share(2 * row) <= cache) {
+    row *= 2;
+  }
+  return std::clamp(reads * share(row), launch.read, reads) + launch.written;
+}
+
+/// What each unit takes for blocks that run at one time, of a kernel whose blocks move so many
+/// bytes to and from memory; those of a multiprocessor that issue instructions last.
+constexpr std::size_t kApart = 5;
+std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, double moved,
+                              double blocks, const DeviceModel& device) {
+  constexpr double kParts = 4;  // of a multiprocessor, each of which issues an instruction a clock
+  // Of L2, per multiprocessor and clock: 5120 bytes for 108 of them (NVIDIA A100 whitepaper).
+  constexpr double kL2Bytes = 5120.0 / 108;
+  const double busiest = std::ceil(blocks / device.sms);  // blocks of one multiprocessor
+  const double used = std::min<double>(blocks, device.sms);
+  const auto all = static_cast<double>(counts.blocks);
+  // A warp stays in its part.
+  const double uneven = std::max(1.0, kParts / (busiest * averages_of(counts).warps));
+  const auto unit_ns = [&](double of_all) { return of_all / all * busiest / device.ghz; };
+  const auto part_ns = [&](Unit unit) {
+    return uneven * unit_ns(clocks.units[static_cast<std::size_t>(unit)]);
+  };
+  const auto rate_ns = [&](std::uint64_t bytes, double gbs) {
+    return static_cast<double>(bytes) / all * blocks / gbs;
+  };
+  return {{"memory", moved * blocks / (kMemoryShare * device.hbm_gbs)},
+          {"L2", rate_ns(counts.block_bytes, kL2Bytes * used * device.ghz)},
+          {"NVLink", rate_ns(counts.total.peer_bytes, device.nvlink_gbs)},
+          {"loads and stores", unit_ns(std::max(clocks.lookups, clocks.data))},
+          {"matrix unit", uneven * unit_ns(clocks.matrix)},
+          {"issue", uneven * unit_ns(clocks.slots / kParts)},
+          {"float units", part_ns(Unit::kFloat)},
+          {"integer units", part_ns(Unit::kInteger)},
+          {"special units", part_ns(Unit::kSpecial)},
+          {"f64 units", part_ns(Unit::kDouble)}};
+}
+
+bool slower(const UnitTime& a, const UnitTime& b) { return a.ns < b.ns; }
+
+/// Of units that work side by side.
+double together(const std::vector<UnitTime>& units) {
+  const auto issued = units.begin() + kApart;
+  const double core_ns = std::max_element(issued, units.end(), slower)->ns;
+  double squares = core_ns * core_ns;
+  for (auto unit = units.begin(); unit != issued; ++unit) squares += unit->ns * unit->ns;
+  return std::sqrt(squares);
+}
+
+/// Until each of so many has been served for `service` and has waited for `waiting`: mean value
+/// analysis of a closed network of a queue and a delay.
+double round_ns(double customers, double service, double waiting) {
+  double queue = 0, round = 0;
+  for (double n = 1; n <= customers; ++n) {
+    const double served = service * (1 + queue);
+    round = served + waiting;
+    if (round == 0) return 0;
+    queue = n * served / round;
+  }
+  return round;
+}
+
+/// What a warp waits for, in nanoseconds.
+struct Waiting {
+  double each = 0;    ///< where it can do nothing else
+  double copies = 0;  ///< at least, until its copies have come
+};
+
+Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& device) {
+  const Architecture& clocks = architecture(device.sm);
+  double loads = 0, copies = 0, bulk_bytes = 0;
+  for (const LineCounts& line : counts.lines) {
+    const auto requests = static_cast<double>(line.counts.global_requests);
+    if (line.instruction.starts_with("cp.async.bulk")) {
+      bulk_bytes += static_cast<double>(line.counts.global_bytes);
+    } else if (line.instruction.starts_with("cp.async")) {
+      copies += requests;
+    } else if (!line.instruction.starts_with("st") && !line.instruction.starts_with("red")) {
+      loads += requests;
+    }
+  }
+  const auto blocks = static_cast<double>(counts.blocks);
+  const double warps = blocks * averages_of(counts).warps;
+  const auto sent = static_cast<double>(counts.block_bytes);
+  const auto asked = static_cast<double>(counts.total.global_sectors) * 32;
+  // The share of requests that L1 does not hold, and of these the share that L2 does not.
+  const double past_l1 = asked == 0 ? 0 : std::min(1.0, sent / asked);
+  const double past_l2 = sent == 0 ? 0 : std::min(1.0, moved * blocks / sent);
+  // Of so many requests at one time one is enough to wait for.
+  const auto trip = [&](double requests, double nearest, double missing) {
+    const double missed = std::max(1.0, requests) * missing;
+    return nearest + std::min(1.0, missed) * (clocks.l2_clocks - nearest) +
+           std::min(1.0, missed * past_l2) * (clocks.memory_clocks - clocks.l2_clocks);
+  };
+  constexpr double kArithmetic = 4 - 1;  // Luo et al.; the first of them is its own slot
+  const WarpChain& chain = counts.chain;
+  Waiting waiting{.each = chain.shared * clocks.shared_clocks + chain.arithmetic * kArithmetic +
+                          chain.matrix * clocks.matrix_clocks};
+  if (chain.loads > 0) {
+    waiting.each += chain.loads * trip(loads / warps / chain.loads, clocks.l1_clocks, past_l1);
+  }
+  if (chain.copies > 0) {
+    waiting.copies += chain.copies * trip(copies / warps / chain.copies, clocks.l2_clocks, 1);
+  }
+  if (bulk_bytes > 0 && counts.shared_bytes > 0) {
+    // A ring that fills the block's shared memory.
+    waiting.copies += bulk_bytes / blocks / counts.shared_bytes *
+                      trip(counts.shared_bytes / 128.0, clocks.l2_clocks, 1);
+  }
+  waiting.each /= device.ghz;
+  waiting.copies /= device.ghz;
+  return waiting;
 }
 
 }  // namespace
 
 KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& device) {
-  if (counts.launches == 0) return {device.launch_ns, "launch", {}};
-  constexpr double kIssues = 4;
-  // What copies and sums reach of a data sheet's rate; 80 to 97 % is published.
-  constexpr double kMemoryShare = 0.9;
-  // Of L2, per multiprocessor and clock: 5120 bytes for 108 of them (NVIDIA A100 whitepaper).
-  constexpr double kL2Bytes = 5120.0 / 108;
-  const auto launches = static_cast<double>(counts.launches);
-  const double blocks = std::max(1.0, static_cast<double>(counts.blocks) / launches);
-  const double busiest = std::ceil(blocks / device.sms);  // blocks of one multiprocessor
-  // Nanoseconds of one multiprocessor, of what takes that many clocks for all launches.
-  const auto unit_ns = [&](double clocks) {
-    return clocks / launches / blocks * busiest / device.ghz;
-  };
-  const double used = std::min(1.0, blocks / device.sms);
-  const auto rate_ns = [&](double bytes, double gbs) { return bytes / launches / gbs; };
-
+  if (counts.launches == 0 || counts.blocks == 0) {
+    return {.ns = device.launch_ns, .limiter = "launch"};
+  }
+  const Averages launch = averages_of(counts);
+  KernelEstimate estimate{.occupancy = occupancy(counts, device)};
+  const double at_once = static_cast<double>(estimate.occupancy.blocks) * device.sms;
+  estimate.waves = launch.blocks / at_once;
+  estimate.memory_bytes = memory_bytes(counts, at_once, device);
+  const double moved = estimate.memory_bytes / launch.blocks;
   const Clocks clocks = clocks_of(counts, device);
-  const auto of = [&](Unit unit) { return clocks.units[static_cast<std::size_t>(unit)]; };
-  const double matrix_flops_per_clock = device.f16_tflops * 1e3 / (device.sms * device.ghz);
-  KernelEstimate estimate;
-  estimate.units = {
-      {"memory", rate_ns(static_cast<double>(counts.minimum_bytes), kMemoryShare * device.hbm_gbs)},
-      {"L2",
-       rate_ns(static_cast<double>(counts.block_bytes), kL2Bytes * used * device.sms * device.ghz)},
-      {"NVLink", rate_ns(static_cast<double>(counts.total.peer_bytes), device.nvlink_gbs)},
-      {"loads and stores", unit_ns(std::max(clocks.lookups, clocks.data))},
-      {"matrix unit", unit_ns(clocks.matrix_flops / matrix_flops_per_clock)}};
-  const std::array<UnitTime, 5> issued = {{{"issue", unit_ns(clocks.slots / kIssues)},
-                                           {"float units", unit_ns(of(Unit::kFloat))},
-                                           {"integer units", unit_ns(of(Unit::kInteger))},
-                                           {"special units", unit_ns(of(Unit::kSpecial))},
-                                           {"f64 units", unit_ns(of(Unit::kDouble))}}};
-  const auto slower = [](const UnitTime& a, const UnitTime& b) { return a.ns < b.ns; };
-  const double core_ns = std::max_element(issued.begin(), issued.end(), slower)->ns;
-  double squares = core_ns * core_ns;
-  for (const UnitTime& unit : estimate.units) squares += unit.ns * unit.ns;
-  estimate.units.insert(estimate.units.end(), issued.begin(), issued.end());
-  const double work_ns = std::sqrt(squares);
+  const Waiting waiting = waiting_of(counts, moved, device);
+  double work_ns = 0, busy_ns = 0;
+  const auto add = [&](double waves, double blocks) {
+    if (waves == 0 || blocks == 0) return;
+    const std::vector<UnitTime> units = wave_ns(counts, clocks, moved, blocks, device);
+    const double busy = together(units);
+    const double queued = std::ceil(std::ceil(blocks / device.sms) * launch.warps / 4);
+    work_ns += waves * std::max(round_ns(queued, busy / queued, waiting.each), waiting.copies);
+    busy_ns += waves * busy;
+    estimate.units.resize(units.size());
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      estimate.units[u].unit = units[u].unit;
+      estimate.units[u].ns += waves * units[u].ns;
+    }
+  };
+  const double full = std::floor(estimate.waves);
+  add(full, at_once);
+  add(1, launch.blocks - full * at_once);
+  estimate.units.push_back({"latency", work_ns - busy_ns});
   const UnitTime slowest = *std::max_element(estimate.units.begin(), estimate.units.end(), slower);
   estimate.ns = device.launch_ns + work_ns;
   estimate.limiter = work_ns < device.launch_ns ? "launch" : slowest.unit;

@@ -5,6 +5,7 @@
 
 #include "braid/counts.h"
 #include "codegen/device_model.h"
+#include "lowering/plan/occupancy.h"
 
 namespace braid {
 
@@ -20,22 +21,37 @@ struct KernelEstimate {
   double ns = 0;  ///< launch included
   std::string_view limiter;
   /// "memory", "L2", "NVLink", "loads and stores", "matrix unit", "issue", "float units", "integer
-  /// units", "special units", "f64 units".
+  /// units", "special units", "f64 units"; and "latency", what waiting adds to all of these.
   std::vector<UnitTime> units;
+  Occupancy occupancy;
+  double waves = 0;         ///< of as many blocks as the device holds
+  double memory_bytes = 0;  ///< that a launch moves to and from memory
 };
 
 /// Of the average launch of a kernel, from its counts.
 ///
 /// Each unit of a multiprocessor needs so many clocks for its share of the work: the scheduler for
 /// what ptxas makes of the instructions, each arithmetic unit for its own, the load/store unit for
-/// accesses by their wavefronts, or by 32 lanes where there are fewer units than that. The work of
-/// the busiest multiprocessor counts, which has ceil(blocks / multiprocessors) of the blocks. L2
-/// sends what the blocks touch, each on its own; memory what the launch cannot do without.
+/// accesses by their wavefronts, or by 32 lanes where there are fewer units than that. L2 sends
+/// what the blocks touch, each on its own; memory what the blocks of a wave read, once, and what is
+/// written. Waves in a row count as one where L2 holds what they read.
+///
+/// Blocks come in waves of as many as the device holds at one time; the last one has what is left.
+/// The busiest multiprocessor of a wave counts, which has ceil(blocks / multiprocessors) of its
+/// blocks.
 ///
 /// An instruction takes its slot and its arithmetic unit together, so of these the slowest counts.
 /// Other units work side by side, but never perfectly so: times t1, t2, ... take
 /// sqrt(t1^2 + t2^2 + ...), which is the slowest one where it is alone, and 1.4 of it where two are
 /// equal.
+///
+/// Between two instructions of which the second needs the first a warp waits for the latency of the
+/// first: of L1, L2 or memory, where its data comes from, of shared memory, of arithmetic. The
+/// warps of each of a multiprocessor's four parts go round between the units, where they queue, and
+/// such waits: how long that takes says mean value analysis (Reiser and Lavenberg, "Mean-Value
+/// Analysis of Closed Multichain Queuing Networks", 1980). So few warps, or few bytes under way, do
+/// not draw a memory's rate (Little's law). Asynchronous copies come beside other work, but a ring
+/// of them no more than once in a latency.
 ///
 /// Rates are those of data sheets; how many instructions of the GPU one of PTX becomes is in
 /// kernel_estimate.cpp. docs/estimates.md compares estimates with published times.
