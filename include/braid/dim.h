@@ -11,12 +11,24 @@
 
 namespace braid {
 
-/// The range of a symbol: min <= value <= max, value % multiple_of == 0.
-struct Symbol {
-  std::int64_t min = 1;                            ///< smallest value
+/// Part of a symbol's range: of the values that no bucket before it has, those up to `max` that are
+/// multiples of `multiple_of`.
+struct Bucket {
   std::int64_t max = 1;                            ///< largest value
   std::int64_t multiple_of = 1;                    ///< divides every value
-  bool operator==(const Symbol&) const = default;  ///< of ranges
+  bool operator==(const Bucket&) const = default;  ///< of both
+};
+
+/// The range of a symbol: min <= value <= max, value % multiple_of == 0.
+struct Symbol {
+  std::int64_t min = 1;          ///< smallest value
+  std::int64_t max = 1;          ///< largest value
+  std::int64_t multiple_of = 1;  ///< divides every value
+  /// For each of them an executable has kernels of its own, and for the values that are left.
+  /// Ascending; of equal `max`, the larger `multiple_of` first. One symbol of a graph may have
+  /// some.
+  std::vector<Bucket> buckets = {};
+  bool operator==(const Symbol&) const = default;  ///< of ranges and buckets
 };
 /// Ranges by the symbols' names.
 using SymbolTable = std::map<std::string, Symbol, std::less<>>;

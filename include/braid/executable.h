@@ -25,7 +25,7 @@ struct KernelReport {
   std::string name;           ///< of the entry
   std::string template_name;  ///< "gemm", "elementwise", ...
   std::string ops;            ///< the ops it computes, "mm+silu"
-  int launches = 0;           ///< steps that launch it
+  int launches = 0;           ///< of a run, at the bound symbols; 0: of another bucket
   std::int64_t grid = 0;      ///< blocks, at the bound symbols
   int threads = 0;
   int shared_bytes = 0;  ///< dynamic plus static
@@ -65,7 +65,9 @@ struct StepTime {
 class BRAID_API Executable {
  public:
   /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the
-  /// arenas. Throws kInvalidArgument when the graph's world is not the world's size.
+  /// arenas. Where a symbol has buckets (Symbol::buckets) each has launches and kernels of its own,
+  /// in the same memory; prepare() chooses by the symbol's value, and rows keep their bits. Throws
+  /// kInvalidArgument when the graph's world is not the world's size.
   static Executable compile(const Graph& graph, const World& world, const PassConfig& passes = {});
   /// The same of a plan that was made before, maybe elsewhere: the program.json at `path` is read
   /// and checked instead of lowering. Where its kernels lie beside it, as `braid compile`

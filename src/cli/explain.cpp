@@ -13,6 +13,7 @@
 #include "codegen/graph_target.h"
 #include "ir/json_value.h"
 #include "lowering/passes.h"
+#include "lowering/plan/variants.h"
 #include "runtime/tune/find_tuned.h"
 
 namespace braid::cli {
@@ -77,6 +78,16 @@ void print_config(const Graph& graph, const PassContext& context) {
   }
 }
 
+/// "T from 17 to 128 by 8".
+std::string ranges_text(const SymbolTable& symbols) {
+  std::vector<std::string> texts;
+  for (const auto& [name, symbol] : symbols) {
+    texts.push_back(fmt::format("{} from {} to {}", name, symbol.min, symbol.max));
+    if (symbol.multiple_of != 1) texts.back() += fmt::format(" by {}", symbol.multiple_of);
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 /// `program` is null where a pass failed.
 void print_text(const Graph& graph, const Program* program, const PassContext& context) {
   constexpr std::size_t kNodesShown = 4;
@@ -86,6 +97,10 @@ void print_text(const Graph& graph, const Program* program, const PassContext& c
   } else {
     fmt::print("become {} steps and {} kernels on {} ranks\n", program->steps.size(),
                program->kernels.size(), program->world);
+    for (const Variant& variant : program->variants) {
+      fmt::print("  {} and {} of them for {}\n", variant.steps.size(), variant.kernels.size(),
+                 ranges_text(variant.symbols));
+    }
   }
   print_config(graph, context);
   std::string_view pass;
@@ -135,6 +150,19 @@ Json json_of(const Graph& graph, const Program* program, const PassContext& cont
   if (program != nullptr) {
     document.set("steps", program->steps.size());
     document.set("kernels", program->kernels.size());
+    Json variants = Json::array();
+    for (const Variant& variant : variants_of(*program)) {
+      Json symbols = Json::object();
+      for (const auto& [name, symbol] : variant.symbols) {
+        symbols.set(name, Json::object({{"min", symbol.min},
+                                        {"max", symbol.max},
+                                        {"multiple_of", symbol.multiple_of}}));
+      }
+      variants.push_back(Json::object({{"symbols", symbols},
+                                       {"steps", variant.steps.size()},
+                                       {"kernels", variant.kernels.size()}}));
+    }
+    document.set("variants", variants);
   }
   document.set("remarks", remarks);
   return document;

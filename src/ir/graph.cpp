@@ -9,6 +9,7 @@
 
 #include "braid/error.h"
 #include "ir/attributes.h"
+#include "ir/buckets.h"
 #include "ir/groups.h"
 #include "ir/op_registry.h"
 #include "ir/ops.h"
@@ -93,6 +94,12 @@ std::string_view Node::op_name() const { return op->name; }
 void Graph::add_symbol(std::string name, Symbol symbol) {
   check_symbol(name, symbol);
   const std::string place = "/symbols" + pointer_step(name);
+  const auto* bucketed = symbol.buckets.empty() ? nullptr : bucketed_symbol(symbols_);
+  if (bucketed != nullptr && bucketed->first != name) {
+    throw_invalid(place + "/buckets", fmt::format("symbol {} has some, too; expected one with "
+                                                  "buckets",
+                                                  quote(bucketed->first)));
+  }
   if (!symbols_.emplace(std::move(name), symbol).second) {
     throw_invalid(place, "the symbol is defined twice");
   }

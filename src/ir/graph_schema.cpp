@@ -53,6 +53,26 @@ constexpr std::string_view kHead = R"({
           "minimum": 1,
           "default": 1,
           "description": "Every value is a multiple of it, which proves that extents divide."
+        },
+        "buckets": {
+          "type": "array",
+          "maxItems": 64,
+          "description": "Parts of the range with kernels of their own, ascending; what they leave is the last part. One symbol may have some.",
+          "items": {
+            "oneOf": [
+              {"type": "integer", "minimum": 1, "description": "The values up to it that no bucket before has."},
+              {
+                "type": "object",
+                "required": ["max", "multiple_of"],
+                "additionalProperties": false,
+                "description": "Of those the multiples.",
+                "properties": {
+                  "max": {"type": "integer", "minimum": 1},
+                  "multiple_of": {"type": "integer", "minimum": 1}
+                }
+              }
+            ]
+          }
         }
       }
     },

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "braid/error.h"
+#include "ir/buckets.h"
 #include "ir/place.h"
 #include "ir/text.h"
 
@@ -20,13 +21,15 @@ std::int64_t member_count(const Group& group) {
   return group.size * static_cast<std::int64_t>(group.ranks.size());
 }
 
-/// A copy whose only group has another size, kernel bodies included.
-Graph with_group_size(const Graph& graph, std::int64_t size) {
+}  // namespace
+
+Graph with_tables(const Graph& graph, const SymbolTable& symbols, const GroupTable& groups) {
   Graph copy(graph.name());
-  for (const auto& [name, symbol] : graph.symbols()) copy.add_symbol(name, symbol);
-  for (auto [name, group] : graph.groups()) {
-    group.size = size;
-    copy.add_group(name, group);
+  for (const auto& entry : graph.symbols()) {
+    copy.add_symbol(entry.first, symbols.find(entry.first)->second);
+  }
+  for (const auto& entry : graph.groups()) {
+    copy.add_group(entry.first, groups.find(entry.first)->second);
   }
   std::vector<ValueId> copies(graph.values().size());
   auto map_value = [&](ValueId from, ValueId to) {
@@ -39,7 +42,8 @@ Graph with_group_size(const Graph& graph, std::int64_t size) {
   for (const Node& node : graph.nodes()) {
     Attrs attrs = node.attrs;
     if (const auto* body = node.attr<std::shared_ptr<const Graph>>("body")) {
-      attrs.insert_or_assign("body", std::make_shared<const Graph>(with_group_size(**body, size)));
+      attrs.insert_or_assign("body",
+                             std::make_shared<const Graph>(with_tables(**body, symbols, groups)));
     }
     std::vector<ValueId> inputs;
     for (ValueId input : node.inputs) inputs.push_back(copies[static_cast<std::size_t>(input)]);
@@ -54,8 +58,6 @@ Graph with_group_size(const Graph& graph, std::int64_t size) {
   }
   return copy;
 }
-
-}  // namespace
 
 void check_symbol(const std::string& name, const Symbol& symbol) {
   const std::string place = "/symbols" + pointer_step(name);
@@ -78,6 +80,7 @@ void check_symbol(const std::string& name, const Symbol& symbol) {
         fmt::format("multiple_of is {}; expected a positive number with a multiple in [{}, {}]",
                     symbol.multiple_of, symbol.min, symbol.max));
   }
+  check_buckets(place, symbol);
 }
 
 void check_group(const std::string& name, const Group& group) {
@@ -140,7 +143,9 @@ Graph with_world_size(const Graph& graph, std::int64_t world) {
   if (graph.groups().size() != 1 || !graph.groups().begin()->second.ranks.empty()) {
     throw_invalid("", fmt::format("the graph's groups make {} ranks; expected {}", size, world));
   }
-  return with_group_size(graph, world);
+  GroupTable groups = graph.groups();
+  groups.begin()->second.size = world;
+  return with_tables(graph, graph.symbols(), groups);
 }
 
 }  // namespace braid

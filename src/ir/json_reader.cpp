@@ -240,17 +240,34 @@ class Reader {
   }
 };
 
+/// Its end alone, or with what its values are multiples of.
+Bucket read_bucket(const json& value, const Place& place) {
+  if (!value.is_object()) {
+    return {.max = read_int(value, place, "an integer, or an object of max and multiple_of")};
+  }
+  const Fields fields(value, place, {"max", "multiple_of"});
+  return {.max = read_int(fields.get("max"), place / "max"),
+          .multiple_of = read_int(fields.get("multiple_of"), place / "multiple_of")};
+}
+
 }  // namespace
 
 void read_symbols(Graph& graph, const json& value, const Place& place) {
   for (const auto& [name, entry] : read_object(value, place)) {
     const Place here = place / name;
-    const Fields fields(entry, here, {"min", "max", "multiple_of"});
+    const Fields fields(entry, here, {"min", "max", "multiple_of", "buckets"});
     Symbol symbol;
     if (const json* min = fields.find("min")) symbol.min = read_int(*min, here / "min");
     symbol.max = read_int(fields.get("max"), here / "max");
     if (const json* multiple = fields.find("multiple_of")) {
       symbol.multiple_of = read_int(*multiple, here / "multiple_of");
+    }
+    if (const json* buckets = fields.find("buckets")) {
+      const Place list = here / "buckets";
+      const auto& items = read_array(*buckets, list);
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        symbol.buckets.push_back(read_bucket(items[i], list / i));
+      }
     }
     with_place(here, "/symbols" + pointer_step(name),
                [&, &key = name] { graph.add_symbol(key, symbol); });

@@ -55,9 +55,23 @@ class Writer {
           fmt::format(R"({}: {{"min": {}, "max": {})", json_string(name), symbol.min, symbol.max);
       if (symbol.multiple_of != 1)
         text_ += fmt::format(R"(, "multiple_of": {})", symbol.multiple_of);
+      write_buckets(symbol);
       text_ += '}';
     });
     text_ += ",\n";
+  }
+
+  void write_buckets(const Symbol& symbol) {
+    if (symbol.buckets.empty()) return;
+    const char* separator = R"(, "buckets": [)";
+    for (const Bucket& bucket : symbol.buckets) {
+      text_ += separator;
+      text_ += bucket.multiple_of == 1 ? fmt::format("{}", bucket.max)
+                                       : fmt::format(R"({{"max": {}, "multiple_of": {}}})",
+                                                     bucket.max, bucket.multiple_of);
+      separator = ", ";
+    }
+    text_ += ']';
   }
 
   void write_groups(const Graph& graph) {

@@ -81,6 +81,13 @@ std::string to_text(const Graph& graph) {
   for (const auto& [name, symbol] : graph.symbols()) {
     text += fmt::format("  symbol {} : {} to {}", name, symbol.min, symbol.max);
     if (symbol.multiple_of != 1) text += fmt::format(", a multiple of {}", symbol.multiple_of);
+    for (const Bucket& bucket : symbol.buckets) {
+      text += fmt::format(", {} up to {}",
+                          bucket.multiple_of == 1
+                              ? "a bucket"
+                              : fmt::format("a bucket of multiples of {}", bucket.multiple_of),
+                          bucket.max);
+    }
     text += '\n';
   }
   for (const auto& [name, group] : graph.groups()) {

@@ -5,10 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <tuple>
 
 #include "braid/error.h"
 #include "codegen/graph_target.h"
+#include "ir/buckets.h"
+#include "ir/groups.h"
 #include "ir/text.h"
+#include "lowering/plan/variants.h"
 
 namespace braid {
 namespace {
@@ -45,6 +50,29 @@ std::optional<Graph> run_all(const Graph& graph, std::span<const Pass* const> pa
     result = std::move(next);
   }
   return result;
+}
+
+/// The passes, then build_program.
+Program lower_by(std::span<const Pass* const> passes, const Graph& graph,
+                 std::span<const std::string> output_names, PassContext& context,
+                 Schedules* schedules) {
+  std::optional<Graph> unscheduled;
+  const std::optional<Graph> lowered =
+      run_all(graph, passes, context, schedules == nullptr ? nullptr : &unscheduled);
+  const Graph& last = lowered ? *lowered : graph;
+  if (schedules != nullptr) {
+    schedules->before = unscheduled ? *std::move(unscheduled) : last;
+    schedules->after = last;
+  }
+  return build_program(last, context, output_names);
+}
+
+/// Each remark once, of however many variants it is.
+void drop_repeated(std::vector<Remark>& remarks) {
+  std::set<std::tuple<std::string_view, std::string, bool, std::string>> known;
+  std::erase_if(remarks, [&](const Remark& remark) {
+    return !known.emplace(remark.pass, remark.node, remark.applied, remark.reason.text()).second;
+  });
 }
 
 }  // namespace
@@ -109,14 +137,33 @@ Program lower(const Graph& graph, PassContext& context, Schedules* schedules) {
   for (const Pass* pass : kPasses) {
     if (runs(*pass, context.config)) passes.push_back(pass);
   }
-  std::optional<Graph> unscheduled;
-  const std::optional<Graph> lowered =
-      run_all(graph, passes, context, schedules == nullptr ? nullptr : &unscheduled);
   std::vector<std::string> names;
   for (ValueId output : graph.outputs()) names.push_back(graph.value(output).name);
-  const Graph& last = lowered ? *lowered : graph;
-  if (schedules != nullptr) *schedules = {unscheduled ? *std::move(unscheduled) : last, last};
-  return build_program(last, context, names);
+  const auto* bucketed = bucketed_symbol(graph.symbols());
+  if (bucketed == nullptr) return lower_by(passes, graph, names, context, schedules);
+
+  const auto split = std::find(passes.begin(), passes.end(), &split_reductions);
+  const auto common =
+      context.config.batch_invariant ? static_cast<std::size_t>(split - passes.begin()) + 1 : 0;
+  const std::span<const Pass* const> all(passes);
+  const std::optional<Graph> changed = run_all(graph, all.first(common), context);
+  const PassContext so_far = context;
+  std::vector<Program> programs;
+  Schedules* wanted = schedules;
+  for (const Symbol& part : parts_of(bucketed->second)) {
+    SymbolTable symbols = graph.symbols();
+    symbols.find(bucketed->first)->second = part;
+    const Graph narrow = with_tables(changed ? *changed : graph, symbols, graph.groups());
+    PassContext own = so_far;
+    const bool is_it = wanted != nullptr && holds(part, wanted->value);
+    programs.push_back(lower_by(all.subspan(common), narrow, names, own, is_it ? wanted : nullptr));
+    if (is_it) wanted = nullptr;  // the first part that holds a value runs for it
+    context.remarks.insert(context.remarks.end(), own.remarks.begin(), own.remarks.end());
+  }
+  drop_repeated(context.remarks);
+  Program program = unite(programs, graph.symbols());
+  verify(program);
+  return program;
 }
 
 }  // namespace braid

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,10 +55,14 @@ Graph run_passes(const Graph& graph, std::span<const std::string> names, PassCon
 /// What scheduling made of a graph: as the first scheduling pass found it, and at the end.
 struct Schedules {
   Graph before, after;
+  std::int64_t value = 0;  ///< whose: of the symbol with buckets, where there is one
 };
 
 /// The default passes and the enabled ones, then build_program. Refuses a target that some node of
 /// the graph cannot run on. Fills in the schedules where somebody wants to know.
+/// Of a graph with buckets each is a variant of the program. Passes up to split_reductions, which
+/// cuts sums, see the whole range, so that a row has the same bits in every bucket
+/// (PassConfig::batch_invariant); the others a range of one bucket.
 Program lower(const Graph& graph, PassContext& context, Schedules* schedules = nullptr);
 
 }  // namespace braid

@@ -16,9 +16,11 @@
 #include "cli/report/page.h"
 #include "cli/report/timelines.h"
 #include "codegen/graph_target.h"
+#include "ir/buckets.h"
 #include "ir/op_registry.h"
 #include "lowering/passes.h"
 #include "lowering/plan/lay_out.h"
+#include "lowering/plan/variants.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/output_file.h"
 
@@ -169,7 +171,12 @@ int report(const ReportOptions& options) {
   if (has_opaque_nodes(graph) && count_on == nullptr) {
     schedules = schedule_alone(graph, context);
   } else {
+    const auto* bucketed = bucketed_symbol(graph.symbols());
+    if (bucketed != nullptr) schedules.value = bindings.at(bucketed->first);
     program = lower(graph, context, &schedules);
+    if (!program->variants.empty()) {
+      program = part_of(*program, program->variants[variant_at(*program, bindings)]);
+    }
   }
   std::optional<Run> run;
   if (count_on != nullptr) run = run_once(graph, options, bindings, context.target);

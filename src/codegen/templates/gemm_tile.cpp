@@ -120,7 +120,7 @@ class Gemm {
     const Id start =
         info_.narrow ? b_.map(Fn::kToI32, {extent.start}) : b_.map(Fn::kToI64, {extent.start});
     const Id index = b_.map(Fn::kAdd, {start, b_.range(rows, cols, axis)});
-    if (always || !extent.dim.is_constant() || extent.dim.constant() % extent.block != 0) {
+    if (always || extent.dim.divisor(body_.symbols()) % extent.block != 0) {
       mask.push_back(b_.map(Fn::kLt, {index, scalar_of(b_, Expr(extent.dim), body_.symbols())}));
     }
     return index;

@@ -138,19 +138,36 @@ MemoryPlan plan_arena(const Program& program, int arena, std::vector<int>& taken
   return other;
 }
 
-void place_buffers(Program& program, std::vector<int>& taken, PassContext& context) {
+/// What outlives runs lies behind all else, where variants can have it apart (variants.h).
+MemoryPlan plan_symmetric(std::vector<Chain>& chains, const std::vector<bool>& outlive) {
+  const auto behind = std::stable_partition(chains.begin(), chains.end(), [&](const Chain& chain) {
+    return !outlive[static_cast<std::size_t>(chain.buffers.front())];
+  });
+  const std::vector<Lifetime> lives = lives_of(chains);
+  const auto count = static_cast<std::size_t>(behind - chains.begin());
+  MemoryPlan plan = plan_memory(std::span(lives).first(count));
+  const MemoryPlan last = side_by_side(std::span(lives).subspan(count));
+  for (const std::int64_t offset : last.offsets) plan.offsets.push_back(plan.total + offset);
+  plan.total += last.total;
+  plan.bound += last.total;
+  return plan;
+}
+
+void place_buffers(Program& program, const StepOrder& order, std::vector<int>& taken,
+                   PassContext& context) {
+  const std::vector<bool> outlive = outlive_runs(program, order);
   for (std::size_t a = 0; a < program.arenas.size(); ++a) {
     Arena& arena = program.arenas[a];
     std::vector<Chain> chains = chains_in(program, static_cast<int>(a), taken);
-    const MemoryPlan plan = is_fixed(arena)
-                                ? side_by_side(lives_of(chains))
-                                : plan_arena(program, static_cast<int>(a), taken, chains);
+    const bool symmetric = arena.kind == ArenaKind::kSymmetric;
+    const MemoryPlan plan = is_fixed(arena) ? side_by_side(lives_of(chains))
+                            : symmetric     ? plan_symmetric(chains, outlive)
+                                        : plan_arena(program, static_cast<int>(a), taken, chains);
     for (std::size_t i = 0; i < chains.size(); ++i) {
       for (const int id : chains[i].buffers) {
         program.buffers[static_cast<std::size_t>(id)].offset = head_of(arena) + plan.offsets[i];
       }
     }
-    const bool symmetric = arena.kind == ArenaKind::kSymmetric;
     if (symmetric || arena.kind == ArenaKind::kWorkspace) {
       remark(program, arena, chains, plan, context);
     }
@@ -168,7 +185,7 @@ void lay_out(Program& program, std::span<const Place> places, PassContext& conte
   add_arenas(program, places);
   set_lifetimes(program, order);
   std::vector<int> taken = places_to_take(program, order);
-  place_buffers(program, taken, context);
+  place_buffers(program, order, taken, context);
   allow_in_place(program, taken);
 }
 

@@ -11,6 +11,11 @@ const std::vector<int>& of_group(const Barriers& barriers, const std::string& gr
   return found == barriers.end() ? kNone : found->second;
 }
 
+const std::string& group_of(const Program& program, int buffer) {
+  const int arena = program.buffers[static_cast<std::size_t>(buffer)].arena;
+  return program.arenas[static_cast<std::size_t>(arena)].group;
+}
+
 /// The first barrier that follows the step, or -1.
 int barrier_after(const std::vector<int>& barriers, int step, const StepOrder& order) {
   const auto found = std::find_if(std::upper_bound(barriers.begin(), barriers.end(), step),
@@ -38,16 +43,30 @@ Barriers barriers_of(const Program& program) {
   return barriers;
 }
 
-std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order) {
-  const StepRange all{0, std::max(0, static_cast<int>(program.steps.size()) - 1)};
-  std::vector<std::vector<int>> uses(program.buffers.size());
-  std::vector<bool> always(program.buffers.size(), false);
+std::vector<bool> outlive_runs(const Program& program, const StepOrder& order) {
+  std::vector<bool> outlive(program.buffers.size(), false);
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     const Buffer& buffer = program.buffers[b];
     const ArenaKind arena = program.arenas[static_cast<std::size_t>(buffer.arena)].kind;
-    always[b] = arena == ArenaKind::kParameters || arena == ArenaKind::kIo ||
-                arena == ArenaKind::kState || buffer.kind != BufferKind::kTensor;
+    outlive[b] = arena == ArenaKind::kParameters || arena == ArenaKind::kIo ||
+                 arena == ArenaKind::kState || buffer.kind != BufferKind::kTensor;
   }
+  const Barriers barriers = barriers_of(program);
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    for (const Access& access : accesses(program, program.steps[s])) {
+      if (!access.remote || !access.write) continue;
+      const auto b = static_cast<std::size_t>(access.buffer);
+      const std::vector<int>& meetings = of_group(barriers, group_of(program, access.buffer));
+      if (barrier_before(meetings, static_cast<int>(s), order) < 0) outlive[b] = true;
+    }
+  }
+  return outlive;
+}
+
+std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order) {
+  const StepRange all{0, std::max(0, static_cast<int>(program.steps.size()) - 1)};
+  std::vector<std::vector<int>> uses(program.buffers.size());
+  const std::vector<bool> always = outlive_runs(program, order);
   const Barriers barriers = barriers_of(program);
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];
@@ -56,12 +75,10 @@ std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order)
       const auto b = static_cast<std::size_t>(access.buffer);
       uses[b].push_back(now);
       if (!access.remote) continue;
-      const auto arena = static_cast<std::size_t>(program.buffers[b].arena);
-      const std::vector<int>& meetings = of_group(barriers, program.arenas[arena].group);
+      const std::vector<int>& meetings = of_group(barriers, group_of(program, access.buffer));
       if (access.write) {
         const int barrier = barrier_before(meetings, now, order);
         if (barrier >= 0) uses[b].push_back(barrier);
-        if (barrier < 0) always[b] = true;
       }
       if (!access.write || step.kind == Step::Kind::kCopy) {
         const int barrier = barrier_after(meetings, now, order);

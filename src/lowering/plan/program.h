@@ -119,6 +119,19 @@ struct ProgramTensor {
   bool per_rank = false;
 };
 
+/// Entries of a list: [first, end).
+struct IndexRange {
+  int first = 0, end = 0;
+  [[nodiscard]] bool has(int index) const { return index >= first && index < end; }
+  [[nodiscard]] int size() const { return end - first; }
+};
+
+/// What runs for a part of the values of the symbols (variants.h).
+struct Variant {
+  SymbolTable symbols;                 ///< within the program's
+  IndexRange buffers, kernels, steps;  ///< its own
+};
+
 /// The plan as data (docs/architecture.md, Program): steps in order, operands as (arena, offset),
 /// sizes as expressions over symbols.
 struct Program {
@@ -134,6 +147,9 @@ struct Program {
   std::vector<Step> steps;
   std::vector<ProgramTensor> inputs;
   std::vector<ProgramTensor> outputs;
+  /// In the order of which the first that has a value runs for it. None: all steps run for all.
+  /// Their lists follow each other; buffers in front of them all are those of inputs and outputs.
+  std::vector<Variant> variants;
   std::string hash;  ///< of all above: what ranks must agree on before the first launch
 };
 

@@ -39,10 +39,7 @@ class Writer {
     put(" \"target\": {}, \"world\": {}, \"ranks_per_device\": {},\n",
         json_string(program_.target.str()), program_.world, program_.ranks_per_device);
     device(device_model(program_.target));
-    list("symbols", program_.symbols, '{', [&](const auto& entry) {
-      put("{}: {{\"min\": {}, \"max\": {}, \"multiple_of\": {}}}", json_string(entry.first),
-          entry.second.min, entry.second.max, entry.second.multiple_of);
-    });
+    list("symbols", program_.symbols, '{', [&](const auto& entry) { symbol(entry); });
     list("groups", program_.groups, '{',
          [&](const auto& entry) { group(entry.first, entry.second); });
     list("arenas", program_.arenas, '[', [&](const Arena& arena) {
@@ -61,6 +58,9 @@ class Writer {
       put("{{\"name\": {}, \"buffer\": {}, \"dtype\": \"{}\", \"shape\": {}}}", json_string(t.name),
           t.buffer, dtype_name(t.type.dtype), json_shape(t.type.shape));
     });
+    if (!program_.variants.empty()) {
+      list("variants", program_.variants, '[', [&](const Variant& v) { variant(v); });
+    }
     out_.resize(out_.size() - 2);  // the comma after the last list
     if (with_hash) put(",\n \"hash\": {}", json_string(program_.hash));
     out_ += "}\n";
@@ -89,6 +89,22 @@ class Writer {
   template <class Ints>
   void ints(const Ints& values) {
     put("[{}]", fmt::join(values, ", "));
+  }
+
+  void symbol(const SymbolTable::value_type& entry) {
+    put("{}: {{\"min\": {}, \"max\": {}, \"multiple_of\": {}}}", json_string(entry.first),
+        entry.second.min, entry.second.max, entry.second.multiple_of);
+  }
+
+  /// How many entries of each list are its own.
+  void variant(const Variant& v) {
+    out_ += "{\"symbols\": {";
+    for (const auto& entry : v.symbols) {
+      if (entry.first != v.symbols.begin()->first) out_ += ", ";
+      symbol(entry);
+    }
+    put("}}, \"buffers\": {}, \"kernels\": {}, \"steps\": {}}}", v.buffers.size(), v.kernels.size(),
+        v.steps.size());
   }
 
   void group(const std::string& name, const Group& g) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "braid/error.h"
+#include "ir/buckets.h"
 #include "ir/json_read.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
@@ -22,6 +23,8 @@ namespace {
 using namespace json_read;
 
 constexpr std::string_view kVersionKey = "braid_program";
+/// Of one list of a variant; sums of all are far from overflow.
+constexpr int kMostEntries = 1 << 24;
 
 /// Runs `make`, whose errors are at the place then.
 template <class Make>
@@ -65,11 +68,12 @@ class ProgramReader {
     const Fields fields(
         document, place,
         {kVersionKey, "name", "target", "world", "ranks_per_device", "device", "symbols", "groups",
-         "arenas", "buffers", "kernels", "steps", "inputs", "outputs", "hash"});
+         "arenas", "buffers", "kernels", "steps", "inputs", "outputs", "variants", "hash"});
     if (const json& version = fields.get(kVersionKey); version != 1) {
       fail_type(version, place / kVersionKey, "version 1");
     }
     read_head(fields, place);
+    if (fields.find("variants") != nullptr) read_variants(fields, place);
     each(fields, place, "arenas", [&](const json& v, const Place& p) { read_arena(v, p); });
     each(fields, place, "buffers", [&](const json& v, const Place& p) { read_buffer(v, p); });
     each(fields, place, "kernels", [&](const json& v, const Place& p) { read_kernel(v, p); });
@@ -119,6 +123,49 @@ class ProgramReader {
     }
   }
 
+  /// Their lists follow each other, and end with the program's.
+  void read_variants(const Fields& fields, const Place& place) {
+    const Place list = place / "variants";
+    const auto& items = read_array(fields.get("variants"), list);
+    if (items.empty() || items.size() > kMostBuckets + 1) {
+      fail_at(list, fmt::format("{} variants; expected 1 to {}", items.size(), kMostBuckets + 1));
+    }
+    Variant own;
+    const auto follow = [](IndexRange& range, const json& value, const Place& where) {
+      const int count = read_index(value, where);
+      if (count > kMostEntries) fail_type(value, where, fmt::format("at most {}", kMostEntries));
+      range = {range.end, range.end + count};
+    };
+    const auto count_of = [&](std::string_view key) {
+      return read_array(fields.get(key), place / key).size();
+    };
+    for (std::size_t v = 0; v < items.size(); ++v) {
+      const Place here = list / v;
+      const Fields variant(items[v], here, {"symbols", "buffers", "kernels", "steps"});
+      Graph tables(program_.name);
+      read_symbols(tables, variant.get("symbols"), here / "symbols");
+      own.symbols = tables.symbols();
+      follow(own.buffers, variant.get("buffers"), here / "buffers");
+      follow(own.kernels, variant.get("kernels"), here / "kernels");
+      follow(own.steps, variant.get("steps"), here / "steps");
+      program_.variants.push_back(own);
+    }
+    const int shared = static_cast<int>(std::min<std::size_t>(count_of("buffers"), kMostEntries)) -
+                       own.buffers.end;
+    for (Variant& variant : program_.variants) {
+      variant.buffers.first += shared;
+      variant.buffers.end += shared;
+    }
+  }
+
+  /// The symbols of the variant whose entry of a list that is, else the program's.
+  [[nodiscard]] const SymbolTable& symbols_of(IndexRange Variant::*list, std::size_t index) const {
+    for (const Variant& variant : program_.variants) {
+      if ((variant.*list).has(static_cast<int>(index))) return variant.symbols;
+    }
+    return program_.symbols;
+  }
+
   void read_arena(const json& value, const Place& place) {
     const Fields fields(value, place, {"name", "bytes"});
     const std::string& name = read_string(fields.get("name"), place / "name");
@@ -162,7 +209,7 @@ class ProgramReader {
     b.name = read_string(fields.get("name"), place / "name");
     b.type = read_type(fields, place);
     b.bytes = (numel(b.type.shape) * static_cast<std::int64_t>(dtype_size(b.type.dtype)))
-                  .max(program_.symbols);
+                  .max(symbols_of(&Variant::buffers, program_.buffers.size()));
     b.slice = Slice{of, read_string(slice.get("group"), here / "group"),
                     read_int(slice.get("shift"), here / "shift")};
     program_.buffers.push_back(std::move(b));
@@ -214,7 +261,9 @@ class ProgramReader {
       return check_barrier(spec);
     }
     Graph graph(program_.name);
-    for (const auto& [name, symbol] : program_.symbols) graph.add_symbol(name, symbol);
+    for (const auto& [name, symbol] : symbols_of(&Variant::kernels, program_.kernels.size())) {
+      graph.add_symbol(name, symbol);
+    }
     for (const auto& [name, group] : program_.groups) graph.add_group(name, group);
     std::vector<ValueId> operands;
     for (const GraphInput& input : spec.body->inputs()) {

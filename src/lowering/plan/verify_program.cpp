@@ -13,9 +13,10 @@
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/program.h"
 #include "lowering/plan/residency.h"
+#include "lowering/plan/variants.h"
 
 // verify(Program): a plan against its own rules, worked out anew from the steps. First that every
-// number is in range, so that the rest may rely on it.
+// number is in range, so that the rest may rely on it. Of variants each by itself.
 namespace braid {
 namespace {
 
@@ -30,7 +31,6 @@ class Verifier {
     check_arenas();
     for (const Buffer& b : program_.buffers) check_buffer(b);
     check_slices();
-    check_sizes();
     for (std::size_t s = 0; s < program_.steps.size(); ++s) check_step(static_cast<int>(s));
     for (const auto* tensors : {&program_.inputs, &program_.outputs}) {
       for (const ProgramTensor& tensor : *tensors) check_tensor(tensor);
@@ -40,6 +40,21 @@ class Verifier {
     check_closing_barriers(order);
     check_lifetimes(order);
     check_hazards(program_);
+  }
+
+  /// An arena is no larger than what lies in it, rounded up.
+  void check_sizes() const {
+    std::vector<std::int64_t> ends(program_.arenas.size(), 0);
+    for (const Buffer& b : program_.buffers) {
+      std::int64_t& end = ends[static_cast<std::size_t>(b.arena)];
+      end = std::max(end, b.offset + b.bytes);
+    }
+    for (std::size_t a = 0; a < ends.size(); ++a) {
+      const Arena& arena = program_.arenas[a];
+      const auto name = [&arena] { return arena.name(); };
+      expect(arena.bytes - ends[a] < kArenaAlignment, "arena {} has {} bytes and ends at {}", name,
+             arena.bytes, ends[a]);
+    }
   }
 
  private:
@@ -58,20 +73,6 @@ class Verifier {
   template <class List>
   static bool in_range(int id, const List& list) {
     return id >= 0 && static_cast<std::size_t>(id) < list.size();
-  }
-
-  /// An arena is no larger than what lies in it, rounded up.
-  void check_sizes() const {
-    std::vector<std::int64_t> ends(program_.arenas.size(), 0);
-    for (const Buffer& b : program_.buffers) {
-      std::int64_t& end = ends[static_cast<std::size_t>(b.arena)];
-      end = std::max(end, b.offset + b.bytes);
-    }
-    for (std::size_t a = 0; a < ends.size(); ++a) {
-      const Arena& arena = program_.arenas[a];
-      expect(arena.bytes - ends[a] < kArenaAlignment, "arena {} has {} bytes and ends at {}",
-             name_of(arena), arena.bytes, ends[a]);
-    }
   }
 
   void check_arenas() const {
@@ -330,6 +331,19 @@ class Verifier {
 
 }  // namespace
 
-void verify(const Program& program) { Verifier(program).run(); }
+void verify(const Program& program) {
+  if (program.variants.empty()) {
+    Verifier(program).run();
+  } else {
+    check_lists(program);
+    std::vector<Program> parts;
+    for (const Variant& variant : program.variants) {
+      parts.push_back(part_of(program, variant));
+      Verifier(parts.back()).run();
+    }
+    check_apart(parts);
+  }
+  Verifier(program).check_sizes();
+}
 
 }  // namespace braid

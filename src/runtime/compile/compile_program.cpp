@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "lowering/plan/variants.h"
+
 namespace braid {
 
 std::string op_names(const KernelSpec& spec) {
@@ -50,23 +52,34 @@ std::vector<KernelReport> kernel_reports(const Program& program, const ProgramCo
     reports[i].compile_ms = code.compiled[i].compile_ms;
     reports[i].cache_hit = code.compiled[i].cache_hit;
   }
-  for (std::size_t k = 0; k < program.kernels.size(); ++k) {
-    const ProgramKernel& kernel = program.kernels[k];
-    const std::size_t source = code.code_of[k];
-    KernelReport& report = reports[source];
-    report.template_name = kernel.needs.template_name;
-    report.ops = op_names(kernel.spec);
-    report.grid =
-        std::max(report.grid, bindings == nullptr ? kernel.needs.grid.max(program.symbols)
-                                                  : kernel.needs.grid.evaluate(*bindings));
-    report.threads = kernel.needs.threads;
-    report.shared_bytes =
-        std::max(report.shared_bytes,
-                 code.compiled[source].resources.shared_bytes + kernel.needs.shared_bytes);
-  }
-  for (const Step& step : program.steps) {
-    if (step.kernel < 0) continue;
-    ++reports[code.code_of[static_cast<std::size_t>(step.kernel)]].launches;
+  const std::vector<Variant> variants = variants_of(program);
+  const std::size_t runs = bindings == nullptr ? variants.size() : variant_at(program, *bindings);
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    const Variant& variant = variants[v];
+    const bool counts = runs == variants.size() || runs == v;
+    for (int k = variant.kernels.first; k < variant.kernels.end; ++k) {
+      const ProgramKernel& kernel = program.kernels[static_cast<std::size_t>(k)];
+      const std::size_t source = code.code_of[static_cast<std::size_t>(k)];
+      KernelReport& report = reports[source];
+      report.template_name = kernel.needs.template_name;
+      report.ops = op_names(kernel.spec);
+      report.threads = kernel.needs.threads;
+      report.shared_bytes =
+          std::max(report.shared_bytes,
+                   code.compiled[source].resources.shared_bytes + kernel.needs.shared_bytes);
+      if (!counts) continue;
+      const Expr& grid = kernel.needs.grid;
+      report.grid = std::max(
+          report.grid, bindings == nullptr ? grid.max(variant.symbols) : grid.evaluate(*bindings));
+    }
+    std::vector<int> launches(reports.size(), 0);
+    for (int s = variant.steps.first; counts && s < variant.steps.end; ++s) {
+      const int kernel = program.steps[static_cast<std::size_t>(s)].kernel;
+      if (kernel >= 0) ++launches[code.code_of[static_cast<std::size_t>(kernel)]];
+    }
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+      reports[i].launches = std::max(reports[i].launches, launches[i]);
+    }
   }
   return reports;
 }

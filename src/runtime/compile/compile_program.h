@@ -34,7 +34,8 @@ struct ProgramCode {
 /// "mm+silu": what a kernel computes, in program order.
 [[nodiscard]] std::string op_names(const KernelSpec& spec);
 
-/// One report for each source. Grids are those at `bindings`, or the largest when it is null.
+/// One report for each source. Grids are those at `bindings`, or the largest when it is null; of
+/// several variants launches are those of the one that runs then, or the most of one.
 [[nodiscard]] std::vector<KernelReport> kernel_reports(const Program& program,
                                                        const ProgramCode& code,
                                                        const Bindings* bindings);

@@ -12,6 +12,7 @@
 #include "braid/error.h"
 #include "ir/expr.h"
 #include "ir/poison.h"
+#include "lowering/plan/variants.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/exec/bound_tensor.h"
@@ -287,9 +288,16 @@ std::vector<BufferReport> Executable::buffers() const {
 }
 
 int Executable::launches() const {
-  const auto& steps = impl_->program.steps;
-  return static_cast<int>(
-      std::count_if(steps.begin(), steps.end(), [](const Step& step) { return step.kernel >= 0; }));
+  const Program& program = impl_->program;
+  const std::vector<Variant> variants = variants_of(program);
+  const auto& current = impl_->current;
+  const std::size_t v =
+      current == nullptr ? variants.size() - 1 : variant_at(program, current->bindings);
+  int count = 0;
+  for (int s = variants[v].steps.first; s < variants[v].steps.end; ++s) {
+    count += program.steps[static_cast<std::size_t>(s)].kernel >= 0 ? 1 : 0;
+  }
+  return count;
 }
 
 const std::string& Executable::program_hash() const { return impl_->program.hash; }

@@ -8,6 +8,7 @@
 
 #include "braid/error.h"
 #include "lowering/plan/collective_step.h"
+#include "lowering/plan/variants.h"
 #include "runtime/exec/symmetric_heap.h"
 
 namespace braid {
@@ -45,13 +46,18 @@ class LaunchPlan::Builder {
         timeout_ns_(timeout_ns),
         plan_(plan),
         streams_(stream_count(program)),
-        events_(events_needed(program)) {}
+        events_(events_needed(program)),
+        range_(variants_of(program)[variant_at(program, bindings)].steps) {
+    for (int s = range_.first; s < range_.end; ++s) {
+      used_ = std::max(used_, program.steps[static_cast<std::size_t>(s)].stream + 1);
+    }
+  }
 
   void build() {
     part();
-    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      step_ = &program_.steps[s];
-      step_index_ = s;
+    for (int s = range_.first; s < range_.end; ++s) {
+      step_index_ = static_cast<std::size_t>(s);
+      step_ = &program_.steps[step_index_];
       if (step_->kind == Step::Kind::kCollective) {
         add_collective();
         continue;
@@ -117,16 +123,16 @@ class LaunchPlan::Builder {
   void part() {
     const Step begin{.name = "the begin of a run"};
     step_ = &begin;
-    for (local_ = 0; streams_ > 1 && local_ < ranks_.size(); ++local_) {
+    for (local_ = 0; used_ > 1 && local_ < ranks_.size(); ++local_) {
       const int own = event_count(program_);
       add_event(Record::What::kRecord, 0, own);
-      for (int s = 1; s < streams_; ++s) add_event(Record::What::kWait, s, own);
+      for (int s = 1; s < used_; ++s) add_event(Record::What::kWait, s, own);
     }
   }
   void meet() {
     const Step end{.name = "the end of a run"};
     step_ = &end;
-    for (int s = 1; s < streams_; ++s) {
+    for (int s = 1; s < used_; ++s) {
       for (local_ = 0; local_ < ranks_.size(); ++local_) {
         const int own = event_count(program_) + s;
         add_event(Record::What::kRecord, s, own);
@@ -319,6 +325,8 @@ class LaunchPlan::Builder {
   std::uint64_t timeout_ns_;
   LaunchPlan& plan_;
   int streams_, events_;
+  IndexRange range_;                              ///< the steps that run
+  int used_ = 1;                                  ///< their streams
   std::vector<std::size_t> places_of_arguments_;  ///< among the values
   std::size_t end_of_values_ = 0;
   const Step* step_ = nullptr;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "braid/error.h"
+#include "lowering/plan/variants.h"
 #include "runtime/exec/bound_tensor.h"
 
 namespace braid {
@@ -211,8 +212,12 @@ std::vector<RankContext::NamedMemory> RankContext::named_memory(const Bindings& 
       }
     }
   }
+  const IndexRange own = variants_of(program_)[variant_at(program_, bindings)].buffers;
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& buffer = program_.buffers[b];
+    const bool shared =
+        program_.variants.empty() || static_cast<int>(b) < program_.variants.front().buffers.first;
+    if (!shared && !own.has(static_cast<int>(b))) continue;  // of a variant that does not run
     if (buffer.slice) continue;
     if (bound_[b]) continue;  // the caller's memory, and the caller's to name
     const std::int64_t bytes = numel(buffer.type.shape).evaluate(bindings) *
