@@ -54,9 +54,10 @@ void check_buckets(const std::string& place, const Symbol& symbol) {
     if (i == 0) continue;
     const Bucket& before = buckets[i - 1];
     if (max < before.max || (max == before.max && multiple_of >= before.multiple_of)) {
-      throw_invalid(place_of(i), fmt::format("a bucket up to {} after one up to {}; expected them "
-                                             "ascending, of equal ones the larger multiple_of first",
-                                             max, before.max));
+      throw_invalid(place_of(i),
+                    fmt::format("a bucket up to {} after one up to {}; expected them "
+                                "ascending, of equal ones the larger multiple_of first",
+                                max, before.max));
     }
   }
   const std::vector<Symbol> parts = parts_of(symbol);
@@ -69,9 +70,8 @@ void check_buckets(const std::string& place, const Symbol& symbol) {
 }
 
 const SymbolTable::value_type* bucketed_symbol(const SymbolTable& symbols) {
-  const auto found = std::find_if(symbols.begin(), symbols.end(), [](const auto& entry) {
-    return !entry.second.buckets.empty();
-  });
+  const auto found = std::find_if(symbols.begin(), symbols.end(),
+                                  [](const auto& entry) { return !entry.second.buckets.empty(); });
   return found == symbols.end() ? nullptr : &*found;
 }
 

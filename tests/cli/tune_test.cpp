@@ -39,7 +39,7 @@ std::string matmul(const Shape& shape) {
 /// The results of a tuning run; `more` are its options.
 json tuned(const std::string& graph, const std::filesystem::path& database,
            const std::vector<std::string>& more) {
-  std::vector<std::string> args{"tune",     "-",     "--device", "cpu",  "--target", "A100",
+  std::vector<std::string> args{"tune",     "-",     "--device", "cpu",    "--target", "A100",
                                 "--budget", "1000s", "--db",     database, "--json"};
   args.insert(args.end(), more.begin(), more.end());
   const auto result = run_braid(args, graph);
@@ -54,9 +54,8 @@ TEST(TuneCommand, FindsKeepsAndServes) {
   const auto result = run_braid({"tune", graph, "--device", "cpu", "--target", "A100", "--db",
                                  database, "--export", directory / "tuned.json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const char* text :
-       {"times estimated on A100", "default us", "best us", "T=16", "waits for peers",
-        "times as fast, by an estimate", "--tune-db"}) {
+  for (const char* text : {"times estimated on A100", "default us", "best us", "T=16",
+                           "waits for peers", "times as fast, by an estimate", "--tune-db"}) {
     EXPECT_THAT(result.out, HasSubstr(text));
   }
   EXPECT_THAT(result.err, HasSubstr("best "));  // as it goes on
@@ -75,8 +74,8 @@ TEST(TuneCommand, FindsKeepsAndServes) {
   const auto run = run_braid({"run", graph, "--device", "cpu", "--target", "A100", "--bind", "T=5",
                               "--check", "--tune-db", database});
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
-  const auto compiled = run_braid({"compile", graph, "--target", "A100", "--tune-db", database,
-                                   "-o", directory / "plan"});
+  const auto compiled = run_braid(
+      {"compile", graph, "--target", "A100", "--tune-db", database, "-o", directory / "plan"});
   EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
 }
 
@@ -95,8 +94,8 @@ TEST(TuneCommand, RefusesInOneLine) {
   }
   EXPECT_THAT(refused({"tune", "-", "--db", directory.path()}), HasSubstr("is a directory"));
   EXPECT_THAT(refused({"tune", "-", "--bind", "T=99"}), HasSubstr("T"));
-  const auto damaged = run_braid({"tune", "-", "--device", "cpu", "--db", garbage},
-                                 small_graph().dump());
+  const auto damaged =
+      run_braid({"tune", "-", "--device", "cpu", "--db", garbage}, small_graph().dump());
   EXPECT_EQ(damaged.exit_code, 2);
   EXPECT_THAT(damaged.err, HasSubstr("expected a database of braid tune"));
   EXPECT_EQ(test::read_file(garbage), std::string(4096, 'x'));
@@ -174,17 +173,13 @@ TEST(TuneSearch, FindsTheBestOfASmallMatmul) { expect_found({"16", "2048", "512"
 
 class HeldShapes : public ::testing::TestWithParam<Shape> {};
 TEST_P(HeldShapes, DISABLED_ATenthFindsTheBest) { expect_found(GetParam()); }
-INSTANTIATE_TEST_SUITE_P(TuneSearch, HeldShapes,
-                         ::testing::Values(Shape{"1", "4096", "4096", "bf16"},
-                                           Shape{"16", "11008", "4096", "bf16"},
-                                           Shape{"64", "4096", "11008", "f16"},
-                                           Shape{"256", "6144", "4096", "bf16"},
-                                           Shape{"512", "4096", "4096", "bf16"},
-                                           Shape{"1000", "1000", "1000", "f16"},
-                                           Shape{"2048", "2048", "2048", "bf16"},
-                                           Shape{"4096", "4096", "4096", "bf16"},
-                                           Shape{"8192", "1024", "8192", "bf16"},
-                                           Shape{"512", "1024", "512", "f32"}));
+INSTANTIATE_TEST_SUITE_P(
+    TuneSearch, HeldShapes,
+    ::testing::Values(Shape{"1", "4096", "4096", "bf16"}, Shape{"16", "11008", "4096", "bf16"},
+                      Shape{"64", "4096", "11008", "f16"}, Shape{"256", "6144", "4096", "bf16"},
+                      Shape{"512", "4096", "4096", "bf16"}, Shape{"1000", "1000", "1000", "f16"},
+                      Shape{"2048", "2048", "2048", "bf16"}, Shape{"4096", "4096", "4096", "bf16"},
+                      Shape{"8192", "1024", "8192", "bf16"}, Shape{"512", "1024", "512", "f32"}));
 
 }  // namespace
 }  // namespace braid

@@ -44,10 +44,10 @@ TEST(Buckets, CutTheRange) {
 TEST(Buckets, OfMultiplesLeaveTheValuesBetween) {
   const std::vector<Symbol> parts =
       parts_of({.min = 1, .max = 100, .buckets = {{64, 16}, {64}, {100, 16}}});
-  EXPECT_THAT(parts, ElementsAre(Symbol{.min = 1, .max = 64, .multiple_of = 16},
-                                 Symbol{.min = 1, .max = 64},
-                                 Symbol{.min = 65, .max = 100, .multiple_of = 16},
-                                 Symbol{.min = 65, .max = 100}));
+  EXPECT_THAT(
+      parts,
+      ElementsAre(Symbol{.min = 1, .max = 64, .multiple_of = 16}, Symbol{.min = 1, .max = 64},
+                  Symbol{.min = 65, .max = 100, .multiple_of = 16}, Symbol{.min = 65, .max = 100}));
   EXPECT_TRUE(holds(parts[0], 48));
   EXPECT_FALSE(holds(parts[0], 47));
   EXPECT_FALSE(holds(parts[0], 80));
@@ -57,8 +57,9 @@ TEST(Buckets, OfMultiplesLeaveTheValuesBetween) {
 TEST(Buckets, AreWrittenAndRead) {
   const Graph graph = with_symbols(
       R"("T": {"max": 64, "multiple_of": 2, "buckets": [2, {"max": 32, "multiple_of": 8}, 32]})");
-  EXPECT_THAT(graph.symbols().at("T").buckets,
-              ElementsAre(Bucket{.max = 2}, Bucket{.max = 32, .multiple_of = 8}, Bucket{.max = 32}));
+  EXPECT_THAT(
+      graph.symbols().at("T").buckets,
+      ElementsAre(Bucket{.max = 2}, Bucket{.max = 32, .multiple_of = 8}, Bucket{.max = 32}));
   EXPECT_EQ(parse_graph(to_json(graph)).symbols(), graph.symbols());
   EXPECT_THAT(to_text(graph),
               HasSubstr("symbol T : 1 to 64, a multiple of 2, a bucket up to 2, a bucket of "
@@ -98,8 +99,9 @@ TEST(Buckets, ThatAreNoGoodAreRefusedAtTheirPlace) {
 }
 
 TEST(Buckets, AreThoseOfOneSymbol) {
-  EXPECT_THAT(error_of(R"("S": {"max": 8, "buckets": [4]}, "T": {"max": 64, "buckets": [16]})"),
-              HasSubstr("/symbols/T/buckets: symbol \"S\" has some, too; expected one with buckets"));
+  EXPECT_THAT(
+      error_of(R"("S": {"max": 8, "buckets": [4]}, "T": {"max": 64, "buckets": [16]})"),
+      HasSubstr("/symbols/T/buckets: symbol \"S\" has some, too; expected one with buckets"));
 }
 
 }  // namespace

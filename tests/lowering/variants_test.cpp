@@ -19,9 +19,9 @@ namespace {
 
 using testing::append;
 using testing::expect_is_read_back;
+using ::testing::HasSubstr;
 using testing::id;
 using testing::problem;
-using ::testing::HasSubstr;
 
 // A row's matmul, its sum over ranks and more.
 Graph sum_graph(std::string_view buckets, std::int64_t k = 64) {
@@ -88,9 +88,8 @@ TEST(Variants, HaveTheStepsOfTheirRange) {
     Graph alone("sum");
     const Program part = part_of(program, program.variants[v]);
     EXPECT_EQ(part.symbols.at("T"), ranges[v]);
-    std::string symbol =
-        fmt::format(R"("T": {{"min": {}, "max": {}, "multiple_of": {}}})", ranges[v].min,
-                    ranges[v].max, ranges[v].multiple_of);
+    std::string symbol = fmt::format(R"("T": {{"min": {}, "max": {}, "multiple_of": {}}})",
+                                     ranges[v].min, ranges[v].max, ranges[v].multiple_of);
     std::string text = to_json(sum_graph(""));
     const std::string whole = R"("T": {"min": 1, "max": 4096})";
     text.replace(text.find(whole), whole.size(), symbol);
@@ -180,9 +179,11 @@ TEST(Variants, ThatTouchEachOthersWordsAreRefused) {
     const Arena& arena = program.arenas[static_cast<std::size_t>(operand.arena)];
     if (arena.kind != ArenaKind::kSymmetric || operand.kind != BufferKind::kTensor) continue;
     // In front of its own operand, which goes where it has room.
-    for (int own = program.variants[2].buffers.first; own < program.variants[2].buffers.end; ++own) {
+    for (int own = program.variants[2].buffers.first; own < program.variants[2].buffers.end;
+         ++own) {
       Buffer& buffer = program.buffers[static_cast<std::size_t>(own)];
-      if (buffer.arena == operand.arena) buffer.offset += buffer.kind == BufferKind::kTensor ? 4096 : 0;
+      if (buffer.arena == operand.arena)
+        buffer.offset += buffer.kind == BufferKind::kTensor ? 4096 : 0;
     }
     program.arenas[static_cast<std::size_t>(operand.arena)].bytes += 2 << 20;
     of(program, 2).offset = operand.offset;

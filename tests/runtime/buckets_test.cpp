@@ -206,8 +206,7 @@ TEST(BucketsInKernels, RowsHaveTheBitsOfTheWholeRange) {
     "outputs": ["y"]}})";
   const Graph graph = parse_graph(fmt::format(kText, R"(, "buckets": [4, 16])"));
   World world = open_world();
-  const PassConfig passes{
-      .enable = {"micro_pipeline"}, .always_pipeline = true, .in_kernel = true};
+  const PassConfig passes{.enable = {"micro_pipeline"}, .always_pipeline = true, .in_kernel = true};
   Executable executable = Executable::compile(graph, world, passes);
   const RankTensors inputs = random_inputs(graph, {{"T", kMost}}, 3);
   std::vector<HostTensor> all;
@@ -308,7 +307,9 @@ TEST(BucketsOnCpu, KernelsOfOtherBucketsAreNotLaunched) {
     EXPECT_EQ(launches, executable.launches());
     EXPECT_TRUE(idle);
   }
-  EXPECT_THAT(error_of([&] { executable.prepare({{"T", 65}}); }).second,
+  EXPECT_THAT(error_of([&] {
+                executable.prepare({{"T", 65}});
+              }).second,
               HasSubstr("is 65; expected a multiple of 1 in [1, 64]"));
 }
 

@@ -1,6 +1,6 @@
 // The tiles of matmuls. Each one that the hardware has room for is reckoned in clocks of the
-// multiprocessor that has the most tiles: what the matrix units, the shared memory, the scheduler and
-// L2 need for them, and what memory and its latency need for all:
+// multiprocessor that has the most tiles: what the matrix units, the shared memory, the scheduler
+// and L2 need for them, and what memory and its latency need for all:
 //
 //     matrix    products of whole tiles, rows that do not exist too
 //     shared    operands written once, and read by each warp that multiplies them
@@ -30,7 +30,7 @@ constexpr std::size_t kMostCandidates = 96;
 struct Product {
   std::int64_t tiles;  ///< products of these extents, side by side
   std::int64_t m, n, k;
-  std::int64_t right;  ///< right operands
+  std::int64_t right;    ///< right operands
   std::int64_t element;  ///< bytes
   bool f32;
   bool crowded;  ///< registers hold more than sums: an operand, or what the result meets
@@ -67,7 +67,9 @@ Product product_of(const Graph& body, const BodyInfo& info, const GemmUse& use) 
 std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
   std::int64_t best = 1;
   // Each has 16 columns; those that find none have rows, or copies.
-  const auto edges = [&](std::int64_t r) { return m / r + std::max<std::int64_t>(16, n * r / warps); };
+  const auto edges = [&](std::int64_t r) {
+    return m / r + std::max<std::int64_t>(16, n * r / warps);
+  };
   for (std::int64_t rows = 2; rows <= warps && rows * 16 <= m; rows *= 2) {
     if (edges(rows) < edges(best)) best = rows;
   }
@@ -127,11 +129,10 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
   const double loads = fragments * number(warp_m + p.right * warp_n) / 16;
   const double products = fragments * number(warp_m * warp_n * p.right) / 128;
   const double copies = number((t.m + p.right * t.n) * t.k * p.element / 16) / number(32 * t.warps);
-  const double issue =
-      all * steps * number(t.warps) * (products + 2 * loads + 4 * copies + 24) / 4;
+  const double issue = all * steps * number(t.warps) * (products + 2 * loads + 4 * copies + 24) / 4;
 
   constexpr double kLatency = 700;
-  constexpr double kStep = 150;   // of a barrier and of the first fragments
+  constexpr double kStep = 150;    // of a barrier and of the first fragments
   constexpr double kBlock = 1500;  // of a block's first loads and last stores
   const double latency = std::ceil(rounds) * (steps / number(t.stages - 1)) * kLatency;
   const double apart = rounds * (kBlock + steps * kStep * 4 / number(4 * resident + t.warps));

@@ -9,18 +9,18 @@ namespace braid {
 
 /// What a template's kernel asks of the tiles of its matmuls.
 struct GemmUse {
-  std::int64_t rows;          ///< of the left operand, at most
-  std::int64_t chunks = 1;    ///< so many times these rows, each with tiles of its own
-  std::int64_t warps = 0;     ///< as many as the rest of the kernel needs; 0: any
+  std::int64_t rows;            ///< of the left operand, at most
+  std::int64_t chunks = 1;      ///< so many times these rows, each with tiles of its own
+  std::int64_t warps = 0;       ///< as many as the rest of the kernel needs; 0: any
   bool changes_layout = false;  ///< a tile goes through shared memory, beside the ring
 };
 
 /// The tiles that take the least by a reckoning from the device's data sheet (gemm_config.cpp).
 [[nodiscard]] Config gemm_config(const Graph& body, const BodyInfo& info, const Target& target,
                                  const GemmUse& use);
-/// Those that a tuner may choose from, the quickest by that reckoning first, beside what else stands
-/// in `base`, which is the first of all. Each element of the result adds its products in the same
-/// order, along K and one after the other.
+/// Those that a tuner may choose from, the quickest by that reckoning first, beside what else
+/// stands in `base`, which is the first of all. Each element of the result adds its products in the
+/// same order, along K and one after the other.
 [[nodiscard]] std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info,
                                                   const Target& target, const GemmUse& use,
                                                   const Config& base);

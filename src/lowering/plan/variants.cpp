@@ -272,16 +272,18 @@ void check_lists(const Program& program) {
     const bool good = follows(buffers, variant.buffers) && follows(kernels, variant.kernels) &&
                       follows(steps, variant.steps);
     expect(good, "the lists of the variants do not follow each other");
-    const bool within = std::equal(
-        variant.symbols.begin(), variant.symbols.end(), program.symbols.begin(),
-        program.symbols.end(), [](const auto& own, const auto& all) {
-          return own.first == all.first && own.second.min >= all.second.min &&
-                 own.second.max <= all.second.max &&
-                 own.second.multiple_of % all.second.multiple_of == 0;
-        });
+    const bool within =
+        std::equal(variant.symbols.begin(), variant.symbols.end(), program.symbols.begin(),
+                   program.symbols.end(), [](const auto& own, const auto& all) {
+                     return own.first == all.first && own.second.min >= all.second.min &&
+                            own.second.max <= all.second.max &&
+                            own.second.multiple_of % all.second.multiple_of == 0;
+                   });
     expect(within, "the symbols of a variant are not the program's with narrower ranges");
   }
-  const auto is_all = [](int end, const auto& list) { return end == static_cast<int>(list.size()); };
+  const auto is_all = [](int end, const auto& list) {
+    return end == static_cast<int>(list.size());
+  };
   expect(shared >= 0 && is_all(buffers, program.buffers) && is_all(kernels, program.kernels) &&
              is_all(steps, program.steps),
          "the lists of the variants are not those of the program");
@@ -314,16 +316,18 @@ void check_apart(std::span<const Program> parts) {
     if (!outlives) return;
     const Own own{b.offset + b.bytes, p, &b};
     const auto [known, is_new] = owned[at(b.arena)].try_emplace(b.offset, own);
-    expect(is_new || known->second.part == p, "'{}' and '{}' of another variant share bytes that "
-                                              "outlive runs",
+    expect(is_new || known->second.part == p,
+           "'{}' and '{}' of another variant share bytes that "
+           "outlive runs",
            b.name, known->second.buffer->name);
   });
   each([&](std::size_t p, const Buffer& b, bool) {
     const std::map<std::int64_t, Own>& all = owned[at(b.arena)];
     auto next = all.lower_bound(b.offset + b.bytes);
     while (next != all.begin() && (--next)->second.end > b.offset) {
-      expect(next->second.part == p, "'{}' and '{}' of another variant share bytes that outlive "
-                                     "runs",
+      expect(next->second.part == p,
+             "'{}' and '{}' of another variant share bytes that outlive "
+             "runs",
              b.name, next->second.buffer->name);
     }
   });

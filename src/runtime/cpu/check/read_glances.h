@@ -16,7 +16,7 @@ using SectorBits = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 /// common shows there. Thread safe.
 class ReadGlances {
  public:
-  static constexpr std::uint32_t kAccesses = 192;///< of each warp
+  static constexpr std::uint32_t kAccesses = 192;  ///< of each warp
 
   /// Of a grid of so many blocks: some from its middle.
   explicit ReadGlances(std::uint64_t blocks);
