@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <utility>
 
@@ -32,7 +33,8 @@ Trial count(const TrialRequest& request, Program program, ProgramCode code) {
   executable.synchronize();
   double ns = 0;
   std::string limiter;
-  for (const KernelCounts& counts : world.device().counts()) {
+  for (KernelCounts& counts : world.device().counts()) {
+    counts.registers = static_cast<std::uint32_t>(executable.kernels().front().registers);
     const KernelEstimate estimate = estimate_kernel(counts, device_model(request.target));
     ns += estimate.ns;
     limiter = estimate.limiter;
