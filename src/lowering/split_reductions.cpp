@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -177,15 +178,18 @@ class Splitter {
   };
 
   /// Of the kernel that would reduce the parts (one part: the node itself). Each thread of a
-  /// reduction reads a piece of eight elements at a time.
+  /// reduction reads a piece of eight elements at a time; the ring of a matmul brings all but one
+  /// of its stages, whose panels other blocks may bring, too.
   Reading reading_of(const Node& node, const Cut& cut) {
     Graph stage("stage");
     for (const auto& [name, symbol] : graph_.symbols()) stage.add_symbol(name, symbol);
     std::vector<ValueId> inputs;
     const bool is_matmul = node.op->op_class == OpClass::kMatmul;
+    double bytes = 0;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       TensorType type = graph_.type(node.inputs[i]);
       if (cut.parts > 1) type.shape = cut_shape(type.shape, cut.dim - i, cut.parts, is_matmul);
+      bytes += static_cast<double>(max_bytes(type, graph_.symbols()));
       inputs.push_back(stage.add_input({"i" + std::to_string(i), type}));
     }
     const NodeId id = cut.parts == 1 ? stage.add_node("v", node.op_name(), inputs, node.attrs)
@@ -196,9 +200,17 @@ class Splitter {
     const auto body = std::make_shared<Graph>(std::move(stage));
     const KernelSpec spec{body, default_config(*body, context_.target)};
     const Requirements needs = requirements(spec, context_.target);
+    const std::int64_t blocks = needs.grid.max(graph_.symbols());
+    if (is_matmul) {
+      const std::int64_t k =
+          body->type(body->nodes()[0].inputs[0]).shape.back().max(graph_.symbols());
+      const double steps =
+          std::ceil(static_cast<double>(k) / static_cast<double>(spec.config.at("BLOCK_K")));
+      const auto ahead = static_cast<double>(spec.config.at("num_stages") - 1);
+      return {blocks, bytes / static_cast<double>(blocks) * std::min(1.0, ahead / steps)};
+    }
     const double element = static_cast<double>(dtype_size(graph_.type(node.inputs[0]).dtype));
-    const double piece = 8.0 * needs.threads * element;
-    return {needs.grid.max(graph_.symbols()), is_matmul ? kTilesInFlight : piece};
+    return {blocks, 8.0 * needs.threads * element};
   }
 
   /// Dim `dim` as [parts, extent / parts], the parts in front of all dims or in place.

@@ -45,9 +45,9 @@ TEST(SplitReductions, MatmulOfFewTiles) {
   const auto matmul = std::find_if(nodes.begin(), nodes.end(),
                                    [](const Node& n) { return n.op_name() == "matmul"; });
   ASSERT_NE(matmul, nodes.end());
-  EXPECT_EQ(result.type(matmul->outputs[0]).str(), "f32[16, T, 128]");
+  EXPECT_EQ(result.type(matmul->outputs[0]).str(), "f32[8, T, 128]");
   EXPECT_THAT(remarks_of(context, "y"),
-              Contains(HasSubstr("applied: 2 block(s) leave A100 idle: 16 parts of dim 1")));
+              Contains(HasSubstr("applied: 32 block(s) leave A100 idle: 8 parts of dim 1")));
   expect_close(graph, result);
 }
 
@@ -58,7 +58,7 @@ TEST(SplitReductions, WeightThatIsTransposed) {
                                R"("y")");
   PassContext context = sm80();
   expect_close(graph, split(graph, context));
-  EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("16 parts of dim 1")));
+  EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("8 parts of dim 1")));
 }
 
 TEST(SplitReductions, ColumnAndFullReductions) {
@@ -96,8 +96,8 @@ TEST(SplitReductions, RefusesAndSaysWhy) {
               Contains(HasSubstr("missed: 2 block(s) leave A100 idle, but no equal parts")));
   EXPECT_THAT(remarks(input16("x", R"("T", 16)"), node("y", "sum", R"("x")", R"("dim": [0])")),
               ElementsAre());
-  // Two blocks, but K is short: the launch costs more.
-  EXPECT_THAT(remarks(input16("x", R"("T", 1024)") + "," + input16("w", "1024, 128"),
+  // Few blocks, but K is short: the launch costs more.
+  EXPECT_THAT(remarks(input16("x", R"("T", 2048)") + "," + input16("w", "2048, 128"),
                       node("y", "mm", R"("x", "w")")),
               Contains(HasSubstr("missed")));
 }

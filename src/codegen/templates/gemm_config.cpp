@@ -24,7 +24,7 @@
 namespace braid {
 namespace {
 
-/// Of so many tiles of 2^n the best are a tuner's candidates.
+/// A tuner chooses from so many, the best by the reckoning.
 constexpr std::size_t kMostCandidates = 96;
 
 struct Product {
