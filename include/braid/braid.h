@@ -1,4 +1,5 @@
-/* braid from C, and from whatever calls C: a graph in, runs on the caller's streams.
+/** @file
+ * braid from C, and from whatever calls C: a graph in, runs on the caller's streams.
  *
  * Every function but the first two returns a status and says why in braid_last_error(). Handles
  * name things and are no pointers: one that is null, destroyed, or of another kind is
@@ -22,12 +23,12 @@ extern "C" {
 
 typedef enum braid_status {
   BRAID_OK = 0,
-  BRAID_INVALID_ARGUMENT = 1, /* bad input: a graph, a tensor, a handle */
-  BRAID_ENVIRONMENT = 2,      /* something is missing or broken on this machine */
-  BRAID_TIMEOUT = 3,          /* a wait inside a kernel ran past its deadline */
-  BRAID_INTERNAL = 4,         /* a bug in braid */
-  BRAID_OUT_OF_MEMORY = 5,    /* of the host */
-  BRAID_CANCELLED = 6,        /* by a callback, or braid_cancel */
+  BRAID_INVALID_ARGUMENT = 1, /**< bad input: a graph, a tensor, a handle */
+  BRAID_ENVIRONMENT = 2,      /**< something is missing or broken on this machine */
+  BRAID_TIMEOUT = 3,          /**< a wait inside a kernel ran past its deadline */
+  BRAID_INTERNAL = 4,         /**< a bug in braid */
+  BRAID_OUT_OF_MEMORY = 5,    /**< of the host */
+  BRAID_CANCELLED = 6,        /**< by a callback, or braid_cancel */
 } braid_status;
 
 typedef struct braid_world_tag* braid_world;
@@ -37,131 +38,131 @@ typedef struct braid_stream_tag* braid_stream;
 typedef struct braid_event_tag* braid_event;
 typedef struct braid_graph_tag* braid_graph;
 
-/* "0.1.0". */
+/** "0.1.0". */
 BRAID_API const char* braid_version(void);
-/* Why this thread's last call failed, on one line: "place: what was found; what was expected".
+/** Why this thread's last call failed, on one line: "place: what was found; what was expected".
  * Empty where it did not. Good until the thread's next call. */
 BRAID_API const char* braid_last_error(void);
 
-/* Where kernels run. All zero, but for `bytes`, are the defaults. */
+/** Where kernels run. All zero, but for `bytes`, are the defaults. */
 typedef struct braid_world_options {
-  size_t bytes;          /* sizeof(braid_world_options) */
-  const char* device;    /* "cuda" or "cpu"; null: cuda where there is a GPU */
-  int32_t world;         /* ranks, all of this process; 0: one */
-  int32_t threads;       /* of the cpu device; 0: all cores */
-  const char* cache_dir; /* of compiled kernels; null: the default one */
-  const char* target;    /* "sm_90a", "H100"; null: the GPU's own, on cpu what the graph needs */
-  double timeout_s;      /* how long a wait for a peer may take; 0: 30 s on cuda, 120 s on cpu */
-  /* Told of what costs speed only. May be null, as all callbacks. */
+  size_t bytes;          /**< sizeof(braid_world_options) */
+  const char* device;    /**< "cuda" or "cpu"; null: cuda where there is a GPU */
+  int32_t world;         /**< ranks, all of this process; 0: one */
+  int32_t threads;       /**< of the cpu device; 0: all cores */
+  const char* cache_dir; /**< of compiled kernels; null: the default one */
+  const char* target;    /**< "sm_90a", "H100"; null: the GPU's own, on cpu what the graph needs */
+  double timeout_s;      /**< how long a wait for a peer may take; 0: 30 s on cuda, 120 s on cpu */
+  /** Told of what costs speed only. May be null, as all callbacks. */
   void (*warning)(void* context, const char* what);
-  /* Before each kernel that is compiled or taken from the cache; at the end `done == total`. Not 0
+  /** Before each kernel that is compiled or taken from the cache; at the end `done == total`. Not 0
    * cancels. */
   int (*progress)(void* context, size_t done, size_t total, const char* what);
-  /* Both or neither: where memory comes from that ranks do not share and the caller does not bind.
+  /** Both or neither: where memory comes from that ranks do not share and the caller does not bind.
    * `allocate` gives memory of the device, 256-byte aligned, or 0. */
   uint64_t (*allocate)(void* context, int32_t rank, size_t bytes);
   void (*free)(void* context, int32_t rank, uint64_t address, size_t bytes);
-  void* context; /* of the callbacks */
+  void* context; /**< of the callbacks */
 } braid_world_options;
 
-/* `options` may be null. */
+/** `options` may be null. */
 BRAID_API braid_status braid_world_open(const braid_world_options* options, braid_world* world);
-/* The world lives on until its executables, plans and streams are gone, too. */
+/** The world lives on until its executables, plans and streams are gone, too. */
 BRAID_API braid_status braid_world_destroy(braid_world world);
 
-/* What the executables of a world did since it was opened. Those of a warm server compile nothing.
+/** What the executables of a world did since it was opened. Those of a warm server compile nothing.
  */
 typedef struct braid_metrics {
   uint64_t kernels_compiled, kernels_from_cache;
   double compile_ms;
-  uint64_t plans, runs, failures; /* prepared, enqueued, of runs */
+  uint64_t plans, runs, failures; /**< prepared, enqueued, of runs */
 } braid_metrics;
 BRAID_API braid_status braid_world_metrics(braid_world world, braid_metrics* metrics);
 
-/* Lowers and compiles a graph (JSON, NUL-terminated; docs/graph.schema.json), or takes its kernels
+/** Lowers and compiles a graph (JSON, NUL-terminated; docs/graph.schema.json), or takes its kernels
  * from the cache, and allocates what it needs. */
 BRAID_API braid_status braid_compile(braid_world world, const char* graph_json,
                                      braid_executable* executable);
-/* Bytes that the executable of a graph would take on each rank; nothing is compiled or allocated.
+/** Bytes that the executable of a graph would take on each rank; nothing is compiled or allocated.
  * `bound`: of those, what a caller who binds all inputs, parameters and outputs does not need. */
 BRAID_API braid_status braid_memory_estimate(braid_world world, const char* graph_json,
                                              int64_t* bytes, int64_t* bound);
-/* Writes plan and kernels into a directory, for braid_load: no NVRTC and no graph needed there. */
+/** Writes plan and kernels into a directory, for braid_load: no NVRTC and no graph needed there. */
 BRAID_API braid_status braid_save(braid_executable executable, const char* directory);
-/* Refuses what another version of braid wrote, and what is for another GPU or number of ranks. */
+/** Refuses what another version of braid wrote, and what is for another GPU or number of ranks. */
 BRAID_API braid_status braid_load(braid_world world, const char* directory,
                                   braid_executable* executable);
-/* The same program once more, to run beside it in another thread: nothing is compiled again, and
+/** The same program once more, to run beside it in another thread: nothing is compiled again, and
  * parameters are there once. What else is bound is to be bound anew. */
 BRAID_API braid_status braid_another(braid_executable executable, braid_executable* another);
-/* Waits for its runs. */
+/** Waits for its runs. */
 BRAID_API braid_status braid_executable_destroy(braid_executable executable);
 
-/* A dense row-major tensor. */
+/** A dense row-major tensor. */
 typedef struct braid_tensor {
-  void* data;             /* of the device, or of the host where a call says so */
-  const char* dtype;      /* as in a graph: "f32", "bf16", "f8e4m3", "i64", ... */
-  int32_t dims;           /* how many */
-  const int64_t* shape;   /* of each dim */
-  const int64_t* strides; /* in elements; null: row-major. Others are refused. */
+  void* data;             /**< of the device, or of the host where a call says so */
+  const char* dtype;      /**< as in a graph: "f32", "bf16", "f8e4m3", "i64", ... */
+  int32_t dims;           /**< how many */
+  const int64_t* shape;   /**< of each dim */
+  const int64_t* strides; /**< in elements; null: row-major. Others are refused. */
 } braid_tensor;
 
-/* Has an input, parameter or output of a rank in the caller's device memory, which is never copied
+/** Has an input, parameter or output of a rank in the caller's device memory, which is never copied
  * and must stay as long as plans that were prepared with it may run. Its first dim may be longer
  * than what a plan needs. For the plans prepared from now on. */
 BRAID_API braid_status braid_bind(braid_executable executable, int32_t rank, const char* name,
                                   const braid_tensor* tensor);
-struct DLManagedTensor; /* dlpack/dlpack.h */
-/* The same of a DLPack tensor, on the rank's GPU, or on the CPU for the cpu device. It stays the
+struct DLManagedTensor; /**< dlpack/dlpack.h */
+/** The same of a DLPack tensor, on the rank's GPU, or on the CPU for the cpu device. It stays the
  * caller's: only its memory is kept. */
 BRAID_API braid_status braid_bind_dlpack(braid_executable executable, int32_t rank,
                                          const char* name, const struct DLManagedTensor* tensor);
 
-/* All that can fail or be slow, for one value of each symbol. Many plans live side by side. */
+/** All that can fail or be slow, for one value of each symbol. Many plans live side by side. */
 BRAID_API braid_status braid_prepare(braid_executable executable, const char* const* symbols,
                                      const int64_t* values, size_t count, braid_plan* plan);
 BRAID_API braid_status braid_plan_destroy(braid_plan plan);
 
-/* Copy host memory into an input, and an output out of the last run, whole; `tensor` and `bytes`
+/** Copy host memory into an input, and an output out of the last run, whole; `tensor` and `bytes`
  * must fit the plan. Both wait. */
 BRAID_API braid_status braid_set_input(braid_executable executable, int32_t rank, const char* name,
                                        const braid_tensor* tensor);
 BRAID_API braid_status braid_get_output(braid_executable executable, int32_t rank, const char* name,
                                         void* data, size_t bytes);
 
-/* Enqueues a run on all ranks and returns. `streams`: of each rank in order, behind which the run
+/** Enqueues a run on all ranks and returns. `streams`: of each rank in order, behind which the run
  * comes, and which go on behind it; with `count` 0 the executable's own. */
 BRAID_API braid_status braid_run(braid_executable executable, braid_plan plan,
                                  const braid_stream* streams, size_t count);
-/* One rank's part of that, from a thread for each GPU, all at one time; each rank gets the same
+/** One rank's part of that, from a thread for each GPU, all at one time; each rank gets the same
  * plans in the same order. `stream`: of the rank, or null. */
 BRAID_API braid_status braid_run_rank(braid_executable executable, braid_plan plan, int32_t rank,
                                       braid_stream stream);
-/* From any thread: ends what in the runs of an executable waits for other ranks. Those runs are
+/** From any thread: ends what in the runs of an executable waits for other ranks. Those runs are
  * lost, as braid_synchronize then says once: BRAID_CANCELLED. */
 BRAID_API braid_status braid_cancel(braid_executable executable);
-/* Waits for all runs; the first error of one is its status. */
+/** Waits for all runs; the first error of one is its status. */
 BRAID_API braid_status braid_synchronize(braid_executable executable);
 
 BRAID_API braid_status braid_stream_create(braid_world world, int32_t rank, braid_stream* stream);
-/* A stream of the caller's, a CUstream, which stays until this handle is destroyed. */
+/** A stream of the caller's, a CUstream, which stays until this handle is destroyed. */
 BRAID_API braid_status braid_stream_wrap(braid_world world, int32_t rank, void* raw,
                                          braid_stream* stream);
 BRAID_API braid_status braid_stream_synchronize(braid_stream stream);
 BRAID_API braid_status braid_stream_destroy(braid_stream stream);
 
-/* A point in a stream, for which another one, of any rank of the world, waits. */
+/** A point in a stream, for which another one, of any rank of the world, waits. */
 BRAID_API braid_status braid_event_create(braid_world world, int32_t rank, braid_event* event);
 BRAID_API braid_status braid_event_record(braid_event event, braid_stream stream);
 BRAID_API braid_status braid_stream_wait(braid_stream stream, braid_event event);
 BRAID_API braid_status braid_event_destroy(braid_event event);
 
-/* What comes on the stream from now on is recorded and not done: runs, too, where the streams of
+/** What comes on the stream from now on is recorded and not done: runs, too, where the streams of
  * all ranks are captured. */
 BRAID_API braid_status braid_begin_capture(braid_stream stream);
-/* The executables and the memory that the graph uses must stay as long as it does. */
+/** The executables and the memory that the graph uses must stay as long as it does. */
 BRAID_API braid_status braid_end_capture(braid_stream stream, braid_graph* graph);
-/* All of it again, on a stream of the rank; the order among other runs is the caller's. */
+/** All of it again, on a stream of the rank; the order among other runs is the caller's. */
 BRAID_API braid_status braid_replay(braid_graph graph, braid_stream stream);
 BRAID_API braid_status braid_graph_destroy(braid_graph graph);
 
