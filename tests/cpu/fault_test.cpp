@@ -356,7 +356,7 @@ TEST(LimitsDeathTest, AStackThatCannotBeMappedIsAnError) {
                 bench.run({1}, {1024}, 0, p, none);
               }),
               testing::ExitedWithCode(0),
-              "\\[3\\] kernel k: cpu: cannot map the stack of a warp: Cannot allocate memory");
+              "\\[4\\] kernel k: cpu: cannot map the stack of a warp: Cannot allocate memory");
 }
 
 std::ptrdiff_t mappings() {

@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 
 constexpr std::int64_t kMost = 64;
 constexpr std::int64_t kHidden = 64;
-constexpr const char* kBuckets = R"(, "buckets": [1, 6, {"max": 40, "multiple_of": 8}, 40])";
+constexpr const char* kBuckets = R"(, "buckets": [1, 6, {"max": 48, "multiple_of": 16}, 48])";
 
 // Two matmuls of a row, their sum over the ranks, and a norm: y and r of x and res.
 Graph mlp(std::string_view buckets) {
@@ -166,7 +166,7 @@ TEST_P(Buckets, PlansFollowEachOtherOnAStream) {
     executable.bind(rank, "x", tensor);
     executable.bind(rank, "y", tensor);
   }
-  const std::vector<std::int64_t> sizes{1, 5, 8, 9, 40, 64};  // a bucket each
+  const std::vector<std::int64_t> sizes{1, 5, 16, 9, 48, 64};  // a bucket each
   std::vector<Executable::Plan> plans;
   for (const std::int64_t tokens : sizes) plans.push_back(executable.prepare({{"T", tokens}}));
   std::mt19937 random(7);
@@ -240,8 +240,8 @@ TEST(BucketsOnCpu, NothingMovesAndNothingIsFoundWhereVariantsTakeTurns) {
   World world = open_world(kCheckAll);
   Executable executable = Executable::compile(graph, world);
   const Rows rows(graph);
-  const RankTensors all = rows.run(executable, 9);
-  for (const std::int64_t tokens : {1, 8, 7}) {
+  const RankTensors all = rows.run(executable, 17);
+  for (const std::int64_t tokens : {1, 16, 7}) {
     expect_first_rows(rows.run(executable, tokens), all, tokens);
   }
   EXPECT_THAT(world.device().findings(), IsEmpty());
@@ -288,7 +288,7 @@ TEST(BucketsOnCpu, AreSavedAndLoaded) {
   const Rows rows(graph);
   const RankTensors all = rows.run(loaded, kMost);
   EXPECT_LT(relative_error(all[1][0], rows.reference()[1][0]), 1e-3);
-  for (const std::int64_t tokens : {40, 39, 1, 3}) {
+  for (const std::int64_t tokens : {48, 39, 1, 3}) {
     expect_first_rows(rows.run(loaded, tokens), all, tokens);
   }
 }
