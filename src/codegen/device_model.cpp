@@ -68,6 +68,10 @@ const DeviceModel& device_model(const Target& target) {
   return *best;
 }
 
+double mma_sync_share(const DeviceModel& device) {
+  return device.sm >= 90 && device.sm < 120 ? 0.62 : 1;
+}
+
 std::string device_names() {
   std::string names;
   for (const DeviceModel& device : kDevices) {

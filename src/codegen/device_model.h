@@ -38,6 +38,10 @@ struct Architecture {
 /// The newest one that is not above `sm`.
 [[nodiscard]] const Architecture& architecture(int sm);
 
+/// Of f16_tflops, what mma.sync reaches. wgmma alone has all of a Hopper's; Luo et al.,
+/// "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture" (2024), measured 62 % of it.
+[[nodiscard]] double mma_sync_share(const DeviceModel& device);
+
 /// All of them, by architecture; the first of an architecture stands for it.
 [[nodiscard]] std::span<const DeviceModel> all_devices();
 /// By name ("H200"); nothing when there is none.

@@ -112,11 +112,10 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
   const double all = number(busiest);
   const double k = number(p.k);
   const double loaded = number((rows + p.right * cols) * p.element);  // bytes for each k
-  const double ghz_rate = p.f32 ? device.f32_tflops : device.f16_tflops;
+  const double tflops = p.f32 ? device.f32_tflops : device.f16_tflops;
   const double width = p.element == 1 ? 2 : 1;
-  // What mma.sync has of a Hopper's rate: kernel_estimate.cpp.
-  const double share = !p.f32 && device.sm >= 90 && device.sm < 120 ? 0.62 : 1;
-  const double flops = ghz_rate * width * share * 1e3 / clock_rate;
+  const double share = p.f32 ? 1 : mma_sync_share(device);
+  const double flops = tflops * width * share * 1e3 / clock_rate;
   const double matrix = all * 2 * number(t.m * t.n * p.right) * k / flops;
   const double read = number(warps_n * t.m + p.right * warps_m * t.n) * number(p.element);
   const double shared = all * k * (number((t.m + p.right * t.n) * p.element) + read) / 128;

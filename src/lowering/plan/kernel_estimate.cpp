@@ -112,9 +112,7 @@ double warps_per_clock(Unit unit, const DeviceModel& device) {
   return 1;
 }
 
-/// Of the rate of 16-bit operands: of the operands' width. wgmma alone has all of a Hopper's; Luo
-/// et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture" (2024), measured 62 %
-/// of it with mma.sync.
+/// Of the rate of 16-bit operands.
 double matrix_rate(std::string_view instruction, const DeviceModel& device) {
   const auto has = [&](std::string_view part) {
     return instruction.find(part) != std::string_view::npos;
@@ -122,7 +120,7 @@ double matrix_rate(std::string_view instruction, const DeviceModel& device) {
   const double width = has("tf32")                                              ? 0.5
                        : has(".s8") || has(".u8") || has("e4m3") || has("e5m2") ? 2
                                                                                 : 1;
-  return width * (device.sm >= 90 && device.sm < 120 && !has("wgmma") ? 0.62 : 1);
+  return width * (has("wgmma") ? 1 : mma_sync_share(device));
 }
 
 /// Clocks of the units of a multiprocessor for all instructions of a kernel.

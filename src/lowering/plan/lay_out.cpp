@@ -12,9 +12,6 @@
 namespace braid {
 namespace {
 
-constexpr std::int64_t kSymmetricAlignment = std::int64_t{2} << 20U;
-constexpr std::int64_t kAlignment = 256;
-
 constexpr ReasonCode kTight{"plan_memory.tight",
                             "{bytes} bytes, the most that live at one time; buffers: {buffers}"};
 constexpr ReasonCode kLoose{"plan_memory.loose",
@@ -76,7 +73,7 @@ std::vector<Chain> chains_in(const Program& program, int arena, std::span<const 
       chain.buffers.push_back(id);
     }
     const Buffer& last = program.buffers[static_cast<std::size_t>(chain.buffers.back())];
-    chain.life = {first.bytes, first.first_step, last.last_step, kAlignment};
+    chain.life = {first.bytes, first.first_step, last.last_step, kBufferAlignment};
   }
   return chains;
 }
@@ -195,7 +192,7 @@ ArenaUse arena_use(const Program& program, int arena) {
   ArenaUse use{head_of(of), head_of(of)};
   for (const Chain& chain : chains) {
     const Buffer& b = program.buffers[static_cast<std::size_t>(chain.buffers[0])];
-    use.peak = std::max(use.peak, b.offset + round_up(b.bytes, kAlignment));
+    use.peak = std::max(use.peak, b.offset + round_up(b.bytes, kBufferAlignment));
   }
   use.bound = is_fixed(of) ? use.peak : head_of(of) + memory_bound(lives_of(chains));
   return use;

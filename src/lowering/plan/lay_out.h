@@ -10,6 +10,10 @@
 
 namespace braid {
 
+/// Bytes: of a buffer in its arena, and of the end of what peers map.
+inline constexpr std::int64_t kBufferAlignment = 256;
+inline constexpr std::int64_t kSymmetricAlignment = std::int64_t{2} << 20U;
+
 /// Where a buffer will lie, before the arenas have indices.
 struct Place {
   ArenaKind kind;

@@ -14,6 +14,7 @@
 #include "ir/buckets.h"
 #include "lowering/plan/cost.h"
 #include "lowering/plan/expect.h"
+#include "lowering/plan/lay_out.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/pack/interval.h"
 #include "lowering/plan/step_order.h"
@@ -21,8 +22,6 @@
 namespace braid {
 namespace {
 
-constexpr std::int64_t kAlignment = 256;
-constexpr std::int64_t kSymmetricAlignment = std::int64_t{2} << 20U;
 /// Of another variant: in no list.
 constexpr int kForeign = std::numeric_limits<int>::max();
 
@@ -92,7 +91,7 @@ class Uniter {
         const Arena& arena = part.arenas[at(buffer.arena)];
         if (arena.kind != ArenaKind::kSymmetric || outlive_[p][b]) continue;
         std::int64_t& most = bytes[key_of(arena)];
-        most = std::max(most, round_up(buffer.offset + buffer.bytes, kAlignment));
+        most = std::max(most, round_up(buffer.offset + buffer.bytes, kBufferAlignment));
       }
     }
     for (const auto& [key, most] : bytes) {
@@ -119,12 +118,12 @@ class Uniter {
       program_.buffers.push_back({.name = tensors[i].name,
                                   .type = tensors[i].type,
                                   .arena = static_cast<int>(&arena - program_.arenas.data()),
-                                  .offset = round_up(arena.bytes, kAlignment),
+                                  .offset = round_up(arena.bytes, kBufferAlignment),
                                   .bytes = max_bytes(tensors[i].type, program_.symbols),
                                   .first_step = 0,
                                   .last_step = std::max(0, steps_ - 1)});
       const Buffer& buffer = program_.buffers.back();
-      arena.bytes = buffer.offset + round_up(buffer.bytes, kAlignment);
+      arena.bytes = buffer.offset + round_up(buffer.bytes, kBufferAlignment);
       for (std::size_t p = 0; p < parts_.size(); ++p) {
         numbers_[p][at((parts_[p].*list)[i].buffer)] = id;
       }
@@ -170,7 +169,7 @@ class Uniter {
       buffer.offset = program_.buffers[at(buffer.slice->of)].offset;
     } else if (kind == ArenaKind::kSymmetric && outlive_[p][b]) {
       buffer.offset = arena.bytes;
-      arena.bytes += round_up(buffer.bytes, kAlignment);
+      arena.bytes += round_up(buffer.bytes, kBufferAlignment);
     } else if (kind != ArenaKind::kSymmetric && kind != ArenaKind::kWorkspace) {
       throw_internal(buffer.name, "is no input or output and lies in arena " + arena.name());
     }
