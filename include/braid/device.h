@@ -120,6 +120,13 @@ class BRAID_API RecordedGraph {
 class BRAID_API Stream {
  public:
   virtual ~Stream() = default;
+  /// Whose it is: a mark of its device, and the rank.
+  struct Home {
+    const void* device = nullptr;
+    int rank = 0;
+    bool operator==(const Home&) const = default;  ///< whether work of one may be on the other
+  };
+  [[nodiscard]] virtual Home home() const { return {}; }
   /// `args[i]` points at the value of the i-th parameter, as in cuLaunchKernel; the values are
   /// copied before the call returns. Throws kEnvironment where the device lacks what the attributes
   /// ask for.

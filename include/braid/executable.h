@@ -129,6 +129,7 @@ class BRAID_API Executable {
   /// The same on the caller's streams, one for each of these ranks in order (Device::create_stream,
   /// Device::wrap_stream): the run follows what is on them, and what comes on them later follows
   /// the run. Runs are in order whatever streams they are on. The streams may go away afterwards.
+  /// Throws kInvalidArgument for a stream of another rank or device, and for null.
   ///
   /// Where all of them are being captured (Stream::begin_capture, or the caller's own means), the
   /// run is recorded: in order with the caller's other work there, but not with other runs. He

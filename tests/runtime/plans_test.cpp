@@ -202,6 +202,29 @@ TEST_F(Plans, WhatDoesNotFitIsRefused) {
               HasSubstr("1 streams; expected one for each of 2 ranks"));
 }
 
+TEST_F(Plans, StreamsAreOfTheRankAndTheDevice) {
+  const Executable::Plan plan = executable_.prepare({{"T", 1}});
+  World elsewhere = World::open(two_ranks());
+  const auto zero = world_.device().create_stream(0), one = world_.device().create_stream(1),
+             strange = elsewhere.device().create_stream(1);
+  const auto refused = [&](Stream* first, Stream* second) {
+    const auto [code, text] = error_of([&] {
+      executable_.run(std::vector<Stream*>{first, second});
+    });
+    EXPECT_EQ(code, ErrorCode::kInvalidArgument);
+    return text;
+  };
+  EXPECT_EQ(refused(one.get(), zero.get()),
+            "run: found a stream of rank 1; expected one of rank 0");
+  EXPECT_EQ(refused(zero.get(), nullptr), "run: the stream of rank 1 is null");
+  EXPECT_EQ(refused(zero.get(), strange.get()),
+            "run: the stream of rank 1 is of another device than the world's");
+  EXPECT_EQ(error_of([&] { executable_.run_rank(plan, 1, zero.get()); }).second,
+            "run_rank: found a stream of rank 0; expected one of rank 1");
+  executable_.run(std::vector<Stream*>{zero.get(), one.get()});
+  executable_.synchronize();
+}
+
 // Rank 1's kernel faults; rank 0 waits for it in vain. Afterwards all is as before the first run.
 TEST_F(Plans, AFaultOfOneRankLeavesEverythingFresh) {
   for (int rank = 0; rank < 2; ++rank) {

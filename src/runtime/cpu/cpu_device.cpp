@@ -307,6 +307,8 @@ class CpuStream final : public Stream {
   CpuStream(const CpuStream&) = delete;
   CpuStream& operator=(const CpuStream&) = delete;
 
+  [[nodiscard]] Home home() const override { return {core_.get(), state_->rank}; }
+
   void launch(Function& function, const LaunchConfig& config,
               std::span<const void* const> args) override {
     core_->engine.submit(state_, ours<CpuFunction>(function).prepare(config, args));

@@ -138,13 +138,13 @@ class CudaGraph final : public RecordedGraph {
 
 class CudaStream final : public Stream {
  public:
-  explicit CudaStream(GpuRef gpu) : gpu_(std::move(gpu)), api_(gpu_->api()) {
+  CudaStream(GpuRef gpu, int rank) : gpu_(std::move(gpu)), api_(gpu_->api()), rank_(rank) {
     const Current current(*gpu_);
     api_.check(api_.cuStreamCreate(&handle_, cuda::kStreamNonBlocking), "cuStreamCreate");
   }
   // The caller's.
-  CudaStream(GpuRef gpu, cuda::StreamHandle handle)
-      : gpu_(std::move(gpu)), api_(gpu_->api()), handle_(handle), owned_(false) {
+  CudaStream(GpuRef gpu, int rank, cuda::StreamHandle handle)
+      : gpu_(std::move(gpu)), api_(gpu_->api()), rank_(rank), handle_(handle), owned_(false) {
     if (api_.cuStreamGetCtx == nullptr) return;
     const Current current(*gpu_);  // that of the default streams, which are of none
     cuda::Context context = nullptr;
@@ -157,6 +157,7 @@ class CudaStream final : public Stream {
     if (!owned_) return;
     release(gpu_, [this](const Api& api) { api.cuStreamDestroy(handle_); });
   }
+  [[nodiscard]] Home home() const override { return {gpu_->context(), rank_}; }
 
   void launch(Function& function, const LaunchConfig& config,
               std::span<const void* const> args) override {
@@ -272,6 +273,7 @@ class CudaStream final : public Stream {
 
   GpuRef gpu_;
   const Api& api_;
+  int rank_;
   cuda::StreamHandle handle_ = nullptr;
   bool owned_ = true;
 };
@@ -354,10 +356,10 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaModule>(gpu(rank), image);
   }
   [[nodiscard]] std::unique_ptr<Stream> create_stream(int rank) override {
-    return std::make_unique<CudaStream>(gpu(rank));
+    return std::make_unique<CudaStream>(gpu(rank), rank);
   }
   [[nodiscard]] std::unique_ptr<Stream> wrap_stream(int rank, void* handle) override {
-    return std::make_unique<CudaStream>(gpu(rank), static_cast<cuda::StreamHandle>(handle));
+    return std::make_unique<CudaStream>(gpu(rank), rank, static_cast<cuda::StreamHandle>(handle));
   }
   void with_current(int rank, const std::function<void()>& work) override {
     const Current current(*gpu(rank));

@@ -298,6 +298,7 @@ void Executable::Impl::run(std::span<Stream* const> streams, std::span<Event* co
     throw_invalid("run", fmt::format("{} streams; expected one for each of {} ranks",
                                      streams.size(), ranks.size()));
   }
+  for (std::size_t i = 0; i < streams.size(); ++i) check_stream("run", i, streams[i]);
   const bool recorded = is_recorded(streams);
   const std::size_t width = own.size() / ranks.size();
   ++world->tallies.runs;
@@ -326,6 +327,7 @@ void Executable::Impl::run_rank(const std::shared_ptr<const Plan::Impl>& plan, s
                                 Stream* stream) {
   if (const std::optional<Error> loss = world->loss()) throw Error(*loss);
   if (failed) throw_invalid("run_rank", "an earlier run failed; expected synchronize() first");
+  if (stream != nullptr) check_stream("run_rank", local, stream);
   const bool recorded = stream != nullptr && is_recorded({&stream, 1});
   {
     const std::lock_guard lock(parts);
@@ -348,6 +350,21 @@ void Executable::Impl::run_rank(const std::shared_ptr<const Plan::Impl>& plan, s
     failed = true;
     throw;
   }
+}
+
+void Executable::Impl::check_stream(const char* call, std::size_t local,
+                                    const Stream* stream) const {
+  const int rank = ranks[local]->rank();
+  if (stream == nullptr) throw_invalid(call, fmt::format("the stream of rank {} is null", rank));
+  const Stream::Home expected = own[local * (own.size() / ranks.size())]->home();
+  const Stream::Home found = stream->home();
+  if (found == expected) return;
+  if (found.rank != rank) {
+    throw_invalid(
+        call, fmt::format("found a stream of rank {}; expected one of rank {}", found.rank, rank));
+  }
+  throw_invalid(call,
+                fmt::format("the stream of rank {} is of another device than the world's", rank));
 }
 
 bool Executable::Impl::is_recorded(std::span<Stream* const> streams) const {

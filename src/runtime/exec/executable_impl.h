@@ -75,6 +75,8 @@ struct Executable::Impl {
   void run(std::span<Stream* const> streams, std::span<Event* const> times = {});
   /// `stream`: the caller's, or null.
   void run_rank(const std::shared_ptr<const Plan::Impl>& plan, std::size_t local, Stream* stream);
+  /// Throws kInvalidArgument where the caller's stream cannot take the part of this rank.
+  void check_stream(const char* call, std::size_t local, const Stream* stream) const;
   /// Whether a run on these streams is part of a capture: no event from outside may be waited for.
   /// Throws kInvalidArgument where that cannot be.
   [[nodiscard]] bool is_recorded(std::span<Stream* const> streams) const;
