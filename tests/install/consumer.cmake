@@ -26,7 +26,8 @@ run(${WORK}/build/consumer)
 if(NOT output STREQUAL "2 4 6 ")
   message(FATAL_ERROR "the consumer printed '${output}'; expected '2 4 6 '")
 endif()
-# From C; the second process has no NVRTC, and no cache.
+# From C, and as a server; the second process of each has no NVRTC, and no cache.
+file(MAKE_DIRECTORY ${WORK}/served)
 set(expected "21 21 81 81 executable: the handle is of nothing that is there\n")
 foreach(use "save;BRAID_UNUSED=" "load;BRAID_NVRTC=/nonexistent")
   list(GET use 0 what)
@@ -36,6 +37,8 @@ foreach(use "save;BRAID_UNUSED=" "load;BRAID_NVRTC=/nonexistent")
   if(NOT output STREQUAL expected)
     message(FATAL_ERROR "consumer_c ${what} printed '${output}'; expected '${expected}'")
   endif()
+  run(${CMAKE_COMMAND} -E env ${setting} BRAID_CACHE_DIR=${WORK}/cache_${what}
+      ${WORK}/build/serving ${what} ${WORK}/served)
 endforeach()
 run(${WORK}/moved/bin/braid --version)
 run(${WORK}/moved/bin/braid doctor)
