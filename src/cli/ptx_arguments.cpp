@@ -102,6 +102,9 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
   if (kind == "zero" || kind == "random" || kind == "poison" || kind.ends_with(".safetensors")) {
     return make_buffer(kind, rest, name);
   }
+  if (kind.starts_with("arg") && rest.empty()) {
+    return address_of(parse_place(spec), "the address of a buffer");
+  }
   const bool inside = name.find('.') != name.npos;
   if (inside && (kind == "struct" || kind == "table" || kind == "bytes" || kind == "tensormap")) {
     throw_invalid(place_, fmt::format("found {} inside of another argument; expected a scalar or "
@@ -116,6 +119,27 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
     throw_invalid(place_, fmt::format("found {}; expected {}", quote(spec), kForms));
   }
   return parse_scalar(type_of(kind, place_), rest);
+}
+
+/// "arg0", or so many bytes further, "arg0+64".
+PtxArguments::Place PtxArguments::parse_place(std::string_view text) const {
+  std::string_view rest = text;
+  const std::string_view name = next_part(rest, '+');
+  const auto known = std::find_if(buffers_.begin(), buffers_.end(), [&](const Buffer& buffer) {
+    return buffer.name == name && buffer.type != nullptr;
+  });
+  if (known == buffers_.end()) {
+    throw_invalid(place_, fmt::format("found {}; expected a buffer of an argument before this one",
+                                      quote(name)));
+  }
+  Place place{.buffer = static_cast<std::size_t>(known - buffers_.begin())};
+  if (name.size() == text.size()) return place;
+  if (!parse_number(rest, &place.offset) || place.offset >= known->data.size()) {
+    throw_invalid(place_,
+                  fmt::format("found an offset of {}; expected less than the {} bytes of {}",
+                              quote(rest), known->data.size(), name));
+  }
+  return place;
 }
 
 PtxArguments::Value PtxArguments::parse_bytes(std::string_view digits) const {
@@ -142,8 +166,8 @@ PtxArguments::Value PtxArguments::parse_struct(std::string_view fields, const st
   for (const std::string_view spec : split(fields)) {
     const Value field = parse(spec, fmt::format("{}.{}", name, count++));
     align_to(value.bytes, field.align);
-    for (const auto& [offset, buffer] : field.addresses) {
-      value.addresses.emplace_back(value.bytes.size() + offset, buffer);
+    for (const auto& [offset, place] : field.addresses) {
+      value.addresses.emplace_back(value.bytes.size() + offset, place);
     }
     value.bytes.insert(value.bytes.end(), field.bytes.begin(), field.bytes.end());
     value.align = std::max(value.align, field.align);
@@ -223,15 +247,19 @@ PtxArguments::Value PtxArguments::make_buffer(std::string_view kind, std::string
   return add_buffer(std::move(buffer));
 }
 
-PtxArguments::Value PtxArguments::add_buffer(Buffer buffer) {
-  Value value{
-      .what = buffer.addressed.empty() ? "the address of a buffer" : "the address of a table",
-      .kind = Value::Kind::kAddress};
+PtxArguments::Value PtxArguments::address_of(const Place& place, std::string what) {
+  Value value{.what = std::move(what), .kind = Value::Kind::kAddress};
   value.bytes.resize(sizeof(std::uint64_t));
   value.align = sizeof(std::uint64_t);
-  value.addresses = {{0, buffers_.size()}};
-  buffers_.push_back(std::move(buffer));
+  value.addresses = {{0, place}};
   return value;
+}
+
+PtxArguments::Value PtxArguments::add_buffer(Buffer buffer) {
+  const bool table = !buffer.addressed.empty();
+  buffers_.push_back(std::move(buffer));
+  return address_of({.buffer = buffers_.size() - 1},
+                    table ? "the address of a table" : "the address of a buffer");
 }
 
 /// Buffers lie in the device's memory, which is this machine's, and on the host.
@@ -309,12 +337,15 @@ void PtxArguments::allocate(Device& device) {
     const MemoryPart part{buffer.memory->address(), buffer.data.size(), buffer.name};
     device.name_parts(part.address, {&part, 1});
   }
-  const auto put = [&](std::vector<std::byte>& bytes, std::size_t offset, std::size_t buffer) {
-    const std::uint64_t address = buffers_[buffer].memory->address();
+  const auto address_at = [&](const Place& place) {
+    return buffers_[place.buffer].memory->address() + place.offset;
+  };
+  const auto put = [&](std::vector<std::byte>& bytes, std::size_t offset, const Place& place) {
+    const std::uint64_t address = address_at(place);
     std::memcpy(bytes.data() + offset, &address, sizeof(address));
   };
-  const auto encode = [&](TensorMap map, std::size_t buffer) {
-    map.address = buffers_[buffer].memory->address();
+  const auto encode = [&](TensorMap map, const Place& place) {
+    map.address = address_at(place);
     const auto bytes = map.encoded();
     return std::vector<std::byte>(bytes.begin(), bytes.end());
   };
@@ -329,7 +360,7 @@ void PtxArguments::allocate(Device& device) {
       value.bytes = encode(*value.map, value.addresses[0].second);
       continue;
     }
-    for (const auto& [offset, buffer] : value.addresses) put(value.bytes, offset, buffer);
+    for (const auto& [offset, place] : value.addresses) put(value.bytes, offset, place);
   }
 }
 

@@ -47,7 +47,8 @@ class PtxArguments {
   /// What --help and errors say of one.
   static constexpr std::string_view kForms =
       "i32:7, f32:0.5, zero:f32:1024, random:f32:1024, poison:f32:1024 (nobody wrote it), "
-      "FILE.safetensors:TENSOR, bytes:0a0b0c0d, struct:i32:7,f32:0.5,zero:f32:4 (aligned as in C) "
+      "FILE.safetensors:TENSOR, arg0+64 (64 bytes into the buffer of the first one), "
+      "bytes:0a0b0c0d, struct:i32:7,f32:0.5,zero:f32:4 (aligned as in C), "
       "table:zero:f32:4,zero:f32:8 (a buffer that holds the addresses of others) or "
       "tensormap:BUFFER:64x32:256:16x8:64B (a tensor map: dims, strides in bytes, box and swizzle)";
 
@@ -66,14 +67,18 @@ class PtxArguments {
   void write(Stream& stream, const std::string& directory);
 
  private:
+  struct Place {
+    std::size_t buffer = 0;  ///< its number
+    std::size_t offset = 0;  ///< bytes
+  };
   struct Buffer {
     std::string name;
     const ElementType* type = nullptr;  ///< null for a table
     std::vector<std::int64_t> shape;
     std::vector<std::byte> data;
-    bool filled = true;                                    ///< else nobody wrote it
-    std::vector<std::size_t> addressed;                    ///< by a table: numbers of buffers
-    std::optional<std::pair<std::size_t, TensorMap>> map;  ///< that it holds, of a buffer
+    bool filled = true;                              ///< else nobody wrote it
+    std::vector<Place> addressed;                    ///< by a table
+    std::optional<std::pair<Place, TensorMap>> map;  ///< that it holds, of a buffer
     std::unique_ptr<Memory> memory;
   };
   /// What is passed by value.
@@ -83,7 +88,7 @@ class PtxArguments {
     Kind kind = Kind::kBytes;
     std::vector<std::byte> bytes;
     std::size_t align = 1;
-    std::vector<std::pair<std::size_t, std::size_t>> addresses;  ///< offset, number of a buffer
+    std::vector<std::pair<std::size_t, Place>> addresses;  ///< offsets and what they hold
     std::optional<TensorMap> map;  ///< of the buffer in `addresses`; `bytes` are to hold it
   };
 
@@ -92,12 +97,14 @@ class PtxArguments {
   Value parse_struct(std::string_view fields, const std::string& name);
   Value parse_table(std::string_view entries, const std::string& name);
   Value parse_tensor_map(std::string_view spec, const std::string& name);
-  std::size_t parse_mapped(std::string_view& spec, const std::string& name);
+  Place parse_mapped(std::string_view& spec, const std::string& name);
+  [[nodiscard]] Place parse_place(std::string_view text) const;
   [[nodiscard]] TensorMap parse_tiles(std::string_view spec, const Buffer& buffer) const;
   template <class T, std::size_t kMost>
   std::size_t parse_extents(std::string_view text, std::string_view what,
                             std::array<T, kMost>& out) const;
   [[nodiscard]] Value parse_scalar(const ElementType& type, std::string_view text) const;
+  [[nodiscard]] static Value address_of(const Place& place, std::string what);
   Value add_buffer(Buffer buffer);
   Value make_buffer(std::string_view kind, std::string_view rest, const std::string& name);
   void reserve(std::uint64_t bytes);

@@ -61,18 +61,13 @@ std::size_t PtxArguments::parse_extents(std::string_view text, std::string_view 
   return count;
 }
 
-/// The number of the buffer that a spec begins with, which goes from its front: a new one, or the
-/// name of one of an argument before.
-std::size_t PtxArguments::parse_mapped(std::string_view& spec, const std::string& name) {
+/// The buffer that a spec begins with, which goes from its front: a new one, or the name of one of
+/// an argument before.
+PtxArguments::Place PtxArguments::parse_mapped(std::string_view& spec, const std::string& name) {
   const std::string_view first = spec.substr(0, spec.find(':'));
   if (first.starts_with("arg")) {
     next_part(spec, ':');
-    const auto known = std::find_if(buffers_.begin(), buffers_.end(), [&](const Buffer& buffer) {
-      return buffer.name == first && buffer.type != nullptr;
-    });
-    if (known != buffers_.end()) return static_cast<std::size_t>(known - buffers_.begin());
-    throw_invalid(place_, fmt::format("found {}; expected a buffer of an argument before this one",
-                                      quote(first)));
+    return parse_place(first);
   }
   // FILE:TENSOR, or a kind, a dtype and a number of elements.
   const int parts = first.ends_with(".safetensors") ? 2 : 3;
@@ -125,18 +120,23 @@ TensorMap PtxArguments::parse_tiles(std::string_view spec, const Buffer& buffer)
 }
 
 PtxArguments::Value PtxArguments::parse_tensor_map(std::string_view spec, const std::string& name) {
-  const std::size_t number = parse_mapped(spec, name);
-  const Buffer& buffer = buffers_[number];
+  const Place place = parse_mapped(spec, name);
+  const Buffer& buffer = buffers_[place.buffer];
   const TensorMap map = parse_tiles(spec, buffer);
   if (const auto problem = map.problem()) throw_invalid(place_, *problem);
-  if (map.tensor_bytes() > buffer.data.size()) {
+  if (place.offset % 16 != 0) {
+    throw_invalid(place_,
+                  fmt::format("found an offset of {}; expected a multiple of 16", place.offset));
+  }
+  const std::size_t room = buffer.data.size() - place.offset;
+  if (map.tensor_bytes() > room) {
     throw_invalid(place_, fmt::format("the tensor has {} bytes; expected at most the buffer's {}",
-                                      map.tensor_bytes(), buffer.data.size()));
+                                      map.tensor_bytes(), room));
   }
   Value value{.what = "a tensor map"};
   value.bytes.resize(TensorMap::kBytes);
   value.align = TensorMap::kAlign;
-  value.addresses = {{0, number}};
+  value.addresses = {{0, place}};
   value.map = map;
   return value;
 }

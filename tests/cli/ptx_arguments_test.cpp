@@ -117,6 +117,36 @@ st.global.u16 [%rd3], %h1;
   EXPECT_EQ(past("random:u16:1,zero:u16:1"), "arg0.0");
 }
 
+TEST_F(PtxArgumentsTest, OneBufferServesSeveralArguments) {
+  const std::string text = kernel(".param .u64 x, .param .u64 y, .param .u64 table", R"(
+ld.param.u64 %rd1, [x];
+ld.global.u16 %h1, [%rd1];
+ld.param.u64 %rd2, [y];
+st.global.u16 [%rd2], %h1;
+ld.param.u64 %rd1, [table];
+ld.global.u64 %rd2, [%rd1];
+st.global.u16 [%rd2+2], %h1;
+)");
+  const auto result = run(text, {"random:u16:4", "arg0+2", "table:arg0+4"}, {"--sanitize"});
+  ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
+  const auto elements_of_x = elements<std::uint16_t>("arg0", "U16");
+  EXPECT_EQ(elements_of_x[1], elements_of_x[0]);
+  EXPECT_EQ(elements_of_x[3], elements_of_x[0]);
+  EXPECT_EQ(output().entries().size(), 1U);
+}
+
+TEST_F(PtxArgumentsTest, APlaceInABufferIsThere) {
+  const auto bad = [&](const std::string& argument, const std::string& why) {
+    refused(kernel(""), {"zero:u16:4", argument}, "--arg \"" + argument + "\": " + why);
+  };
+  bad("arg1", "found \"arg1\"; expected a buffer of an argument before this one");
+  bad("arg0+8", "found an offset of \"8\"; expected less than the 8 bytes of arg0");
+  bad("arg0+", "found an offset of \"\"; expected less than the 8 bytes of arg0");
+  bad("arg0+-2", "found an offset of \"-2\"; expected less than the 8 bytes of arg0");
+  refused(kernel(""), {"zero:u16:16", "tensormap:arg0+2:8::8:none"},
+          "--arg \"tensormap:arg0+2:8::8:none\": found an offset of 2; expected a multiple of 16");
+}
+
 /// Thread 0 loads a box of 8 x 4 floats at (4, 2) by the tensor map at %rd1; each thread stores
 /// one.
 std::string box_kernel(const std::string& parameter, const std::string& map) {

@@ -1,5 +1,5 @@
-// What a server does with an installed braid, on the cpu device. Usage: serving save|load DIRECTORY.
-// Prints "ok", or the first line here that does not hold.
+// What a server does with an installed braid, on the cpu device. Usage: serving save|load
+// DIRECTORY. Prints "ok", or the first line here that does not hold.
 
 #include <braid/executable.h>
 #include <braid/graph_builder.h>
@@ -72,8 +72,7 @@ struct Buffer {
   }
   void bind(braid::Executable& to, const char* name, std::vector<std::int64_t> shape) const {
     for (int rank = 0; rank < kRanks; ++rank) {
-      to.bind(rank, name,
-              {reinterpret_cast<std::uint64_t>(at(rank)), braid::DType::kF32, shape});
+      to.bind(rank, name, {reinterpret_cast<std::uint64_t>(at(rank)), braid::DType::kF32, shape});
     }
   }
   std::array<std::unique_ptr<braid::Memory>, kRanks> memory;
@@ -256,8 +255,9 @@ void ends_early() {
   sum.run_rank(plan, 0);  // waits for the other rank
   sum.cancel();
   check(has(error_of([&] { sum.synchronize(); }), "cancel"));
-  sum.set_input(0, "w", braid::HostTensor::from_doubles(braid::DType::kF32, {kWidth},
-                                                        std::vector<double>(kWidth, 1)));
+  sum.set_input(0, "w",
+                braid::HostTensor::from_doubles(braid::DType::kF32, {kWidth},
+                                                std::vector<double>(kWidth, 1)));
   sum.run(plan);
   sum.synchronize();
 }
