@@ -1,5 +1,6 @@
 // Wild accesses of kernels that nothing checks: errors, and a process that goes on.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -447,6 +448,30 @@ TEST(LimitsDeathTest, FewAddressesAreEnough) {
                 create_cpu_device({.threads = 1});
               }),
               testing::ExitedWithCode(0), "\\[1\\] cpu: cannot reserve 256 MiB of addresses");
+}
+
+/// More values at one time than the stacks of warps had room for.
+TEST(Stack, HasRoomForTheFrameOfAnyKernel) {
+  constexpr std::uint32_t kValues = 1500;
+  std::string body = fmt::format(".reg .b32 %v<{}>;\n", kValues);
+  for (std::uint32_t v = 0; v < kValues; ++v) {
+    body += fmt::format("mad.lo.u32 %v{0}, %r1, {0}, 7;\n", v);
+  }
+  for (std::uint32_t v = kValues; v-- > 0;) {
+    body += fmt::format("mad.lo.u32 %r2, %r2, 3, %v{};\n", v);
+  }
+  body += "add.u64 %rd5, %rd1, %rd4; st.global.u32 [%rd5+4], %r2;\n";
+  for (const char* way : kWays) {
+    Bench bench = Bench::from_ptx(text(body, way));
+    const std::uint64_t memory = bench.upload(std::vector<std::uint32_t>(33));
+    bench.run({3}, {64}, 0, memory, std::uint64_t{0});
+    const auto got = bench.download<std::uint32_t>(memory, 33);
+    for (std::uint32_t lane = 0; lane < 32; ++lane) {
+      std::uint32_t expected = 0;
+      for (std::uint32_t v = kValues; v-- > 0;) expected = expected * 3 + lane * v + 7;
+      EXPECT_EQ(got[lane + 1], expected) << way;
+    }
+  }
 }
 
 }  // namespace

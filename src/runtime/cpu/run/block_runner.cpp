@@ -47,7 +47,7 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index, bool glance) 
   for (std::uint32_t w = 0; w < warp_count_; ++w) {
     Warp& warp = *warps_[w];
     set_up(warp, w);
-    if (!one_stack()) warp.fiber.start(&BlockRunner::warp_main, &warp);
+    if (!one_stack()) warp.fiber.start(&BlockRunner::warp_main, &warp, launch.kernel.frame_bytes);
   }
 }
 
@@ -271,7 +271,7 @@ BlockRunner::State BlockRunner::run_straight() {
   warp.runner = this;
   // Buffers first: nothing may throw on a fiber.
   set_up(warp, 0);
-  warp.fiber.start(&BlockRunner::straight_main, &warp);
+  warp.fiber.start(&BlockRunner::straight_main, &warp, launch_->kernel.frame_bytes);
   while (!resume(warp.fiber)) {
     if (error_.empty()) continue;
     warp.fiber.reset();
@@ -283,7 +283,7 @@ BlockRunner::State BlockRunner::run_straight() {
 /// Warps that park leave nothing on the stack, so they can share one.
 BlockRunner::State BlockRunner::run_on_one_stack() {
   Fiber& fiber = warps_[0]->fiber;
-  fiber.start(&BlockRunner::block_main, this);
+  fiber.start(&BlockRunner::block_main, this, launch_->kernel.frame_bytes);
   while (!resume(fiber)) {
     if (error_.empty()) continue;
     fiber.reset();

@@ -13,7 +13,8 @@
 namespace braid::cpu {
 namespace {
 
-constexpr std::size_t kStackBytes = 128 * 1024;
+/// For what a frame calls.
+constexpr std::size_t kCallsBytes = 128 * 1024;
 constexpr std::size_t kGuardBytes = 4096;
 
 namespace ctx = boost::context::detail;
@@ -23,28 +24,43 @@ __attribute__((tls_model("initial-exec"))) thread_local Fiber* running_fiber = n
 
 }  // namespace
 
-Fiber::Fiber()
-    : stack_(mmap(nullptr, kStackBytes + kGuardBytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-  if (stack_ != MAP_FAILED && mprotect(stack_, kGuardBytes, PROT_NONE) == 0) {
-    reset();
-    return;
+Fiber::Fiber() { map_stack(kCallsBytes); }
+
+Fiber::~Fiber() { unmap_stack(); }
+
+void Fiber::map_stack(std::size_t bytes) {
+  void* const mapping = mmap(nullptr, bytes + kGuardBytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED || mprotect(mapping, kGuardBytes, PROT_NONE) != 0) {
+    const int error = errno;
+    if (mapping != MAP_FAILED) munmap(mapping, bytes + kGuardBytes);
+    throw_environment("cpu", "cannot map the stack of a warp: " + mapping_error(error));
   }
-  const int error = errno;
-  if (stack_ != MAP_FAILED) munmap(stack_, kStackBytes + kGuardBytes);
-  throw_environment("cpu", "cannot map the stack of a warp: " + mapping_error(error));
+  if (stack_ != nullptr) unmap_stack();
+  stack_ = mapping;
+  stack_bytes_ = bytes;
+  reset();
 }
 
-Fiber::~Fiber() {
-  sanitizer_.forget(static_cast<std::uint8_t*>(stack_) + kGuardBytes, kStackBytes);
-  munmap(stack_, kStackBytes + kGuardBytes);
+void Fiber::unmap_stack() {
+  sanitizer_.forget(static_cast<std::uint8_t*>(stack_) + kGuardBytes, stack_bytes_);
+  munmap(stack_, stack_bytes_ + kGuardBytes);
+}
+
+void Fiber::start(Entry entry, void* argument, std::size_t frame_bytes) {
+  if (frame_bytes + kCallsBytes > stack_bytes_) {
+    constexpr std::size_t kPage = 4096;
+    map_stack((frame_bytes + kCallsBytes + kPage - 1) / kPage * kPage);
+  }
+  entry_ = entry;
+  argument_ = argument;
 }
 
 void Fiber::reset() {
   fault_.reset();
-  sanitizer_.forget(static_cast<std::uint8_t*>(stack_) + kGuardBytes, kStackBytes);
-  auto* top = static_cast<std::uint8_t*>(stack_) + kStackBytes + kGuardBytes;
-  self_ = ctx::make_fcontext(top, kStackBytes, &Fiber::main);
+  sanitizer_.forget(static_cast<std::uint8_t*>(stack_) + kGuardBytes, stack_bytes_);
+  auto* top = static_cast<std::uint8_t*>(stack_) + stack_bytes_ + kGuardBytes;
+  self_ = ctx::make_fcontext(top, stack_bytes_, &Fiber::main);
 }
 
 void Fiber::main(ctx::transfer_t from) {
@@ -60,7 +76,7 @@ void Fiber::main(ctx::transfer_t from) {
 
 bool Fiber::resume() {
   returned_ = false;
-  sanitizer_.before_resume(static_cast<std::uint8_t*>(stack_) + kGuardBytes, kStackBytes);
+  sanitizer_.before_resume(static_cast<std::uint8_t*>(stack_) + kGuardBytes, stack_bytes_);
   running_fiber = this;
   const ctx::transfer_t back = ctx::jump_fcontext(self_, this);
   running_fiber = nullptr;
@@ -87,7 +103,7 @@ bool Fiber::leave_at(const Fault& fault, long long* registers) {
   constexpr std::uint64_t kEnough = 8192;
   const auto stack = reinterpret_cast<std::uint64_t>(stack_) + kGuardBytes;
   const auto top = static_cast<std::uint64_t>(registers[REG_RSP]) - kRedZone;
-  if (top - stack >= kStackBytes || top - stack < kEnough) return false;
+  if (top - stack >= stack_bytes_ || top - stack < kEnough) return false;
   running_fiber = nullptr;
   fault_ = fault;
   // As behind a call.

@@ -27,11 +27,9 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Sets what the next `resume` runs.
-  void start(Entry entry, void* argument) {
-    entry_ = entry;
-    argument_ = argument;
-  }
+  /// Sets what the next `resume` runs, whose own frame takes so much of the stack. What ran before
+  /// is over. Throws as the constructor.
+  void start(Entry entry, void* argument, std::size_t frame_bytes);
   /// Runs until the function suspends, faults or returns; true when it returned.
   bool resume();
   /// Called on the fiber: goes back to the caller of `resume`.
@@ -57,7 +55,11 @@ class Fiber {
     void operator()(std::uint8_t* memory) const;
   };
 
+  void map_stack(std::size_t bytes);
+  void unmap_stack();
+
   void* stack_ = nullptr;  ///< mapping, guard page first
+  std::size_t stack_bytes_ = 0;
   boost::context::detail::fcontext_t self_ = nullptr;
   boost::context::detail::fcontext_t caller_ = nullptr;
   Entry entry_ = nullptr;

@@ -4,9 +4,11 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Object/ObjectFile.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/LEB128.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
@@ -87,6 +89,7 @@ struct Jit::State {
     if (target == nullptr) throw_environment("cpu", error);
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+    options.EmitStackSizeSection = true;  // for frame_bytes()
     std::unique_ptr<llvm::TargetMachine> machine(
         target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_,
                                     llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less, true));
@@ -96,6 +99,24 @@ struct Jit::State {
 };
 
 namespace {
+
+/// What the one function of an object takes of the stack: in section .stack_sizes stand its address
+/// and that, in ULEB128.
+std::uint64_t frame_bytes(const std::string& object) {
+  std::uint64_t most = 0;
+  const auto file = check(llvm::object::ObjectFile::createObjectFile({object, "ptx.o"}));
+  for (const llvm::object::SectionRef& section : file->sections()) {
+    if (check(section.getName()) != ".stack_sizes") continue;
+    const llvm::StringRef contents = check(section.getContents());
+    for (const std::uint8_t* at = contents.bytes_begin(); at < contents.bytes_end();) {
+      at += sizeof(std::uint64_t);
+      unsigned length = 0;
+      most = std::max(most, llvm::decodeULEB128(at, &length, contents.bytes_end()));
+      at += length;
+    }
+  }
+  return most;
+}
 
 /// LLVM offers these choices only on its command line. Domain reassignment takes minutes on kernels
 /// with thousands of narrow accesses, and gains nothing on ours. Our blocks are straight and keep
@@ -285,6 +306,7 @@ std::unique_ptr<Jit::Linked> Jit::load(const Program& program, std::size_t entry
   state_->out_of_memory = false;
   kernel.run = state_->find(library, kKernelSymbol).toPtr<WarpFunction>();
   kernel.info = *state_->find(library, kInfoSymbol).toPtr<const KernelInfo*>();
+  kernel.frame_bytes = frame_bytes(object);
   unload.library = nullptr;
   auto linked = std::make_unique<Linked>(*this, library);
   linked->kernel_ = kernel;

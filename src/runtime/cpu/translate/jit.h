@@ -30,6 +30,7 @@ const char* llvm_version();
 struct Kernel {
   WarpFunction run = nullptr;
   KernelInfo info;
+  std::uint64_t frame_bytes = 0;  ///< of the stack that `run` itself takes
 };
 
 /// Parsed PTX with its calls inlined, its variables placed and its parameters laid out.
