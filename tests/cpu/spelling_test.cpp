@@ -23,7 +23,7 @@ std::string kernel(const std::vector<std::string>& lines) {
 .visible .entry k(.param .u64 p)
 {
   .reg .b16 %h<4>; .reg .b32 %r<24>; .reg .f32 %f<8>; .reg .b64 %rd<8>; .reg .pred %p<5>;
-  .shared .align 16 .b8 sm[1024];
+  .shared .align 16 .b8 sm[1024]; .local .align 16 .b8 loc[64];
   ld.param.u64 %rd1, [p];
   mov.u32 %r1, %laneid; mul.wide.u32 %rd2, %r1, 16; add.u64 %rd3, %rd1, %rd2;
   mad.lo.u32 %r2, %r1, 0x01234567, 77; not.b32 %r3, %r2; xor.b32 %r4, %r2, 0x5a5a5a5a;
@@ -67,6 +67,13 @@ const std::vector<std::vector<std::string>> kSame = {
      "ld.b32.L2::128B.nc.L1::no_allocate.global %r10, [%rd3];"},
     {"ld.acquire.gpu.global.b32 %r10, [%rd3];", "ld.global.gpu.b32.acquire %r10, [%rd3];"},
     {"ld.shared.u8 %r10, [%r6];", "ld.u8.shared %r10, [%r6];"},
+    {"mov.b64 %rd5, loc; st.local.b32 [%rd5+4], %r2; ld.local.b32 %r10, [%rd5+4];",
+     "mov.b32 %r11, loc; st.local.b32 [%r11+4], %r2; ld.local.b32 %r10, [%r11+4];",
+     "mov.b32 %r11, loc+12; st.local.b32 [%r11+-8], %r2; ld.local.b32 %r10, [loc+4];",
+     "mov.b32 %r11, loc; and.b32 %r12, %r2, 28; add.u32 %r11, %r11, %r12;"
+     "st.local.b32 [%r11], %r2; ld.local.b32 %r10, [%r11];",
+     "mov.b32 %r11, loc; st.local.b32 [%r11], %r2; cvt.u64.u32 %rd5, %r11;"
+     "cvta.local.u64 %rd5, %rd5; ld.b32 %r10, [%rd5];"},
     {"st.global.cs.b32 [%rd3], %r1; ld.global.b32 %r10, [%rd3];",
      "st.b32.cs.global [%rd3], %r1; ld.global.b32 %r10, [%rd3];"},
     {"st.release.gpu.global.b32 [%rd3], %r1; ld.global.b32 %r10, [%rd3];",

@@ -432,6 +432,12 @@ void Translator::op_cvta(const Instruction& i) {
     if (!scalar_) window = splat(window);
     value = mods.name() == 1 ? b_.CreateSub(value, window) : b_.CreateAdd(value, window);
   }
+  if (space == 3 && mods.name() == 0) {
+    // An address of 32 bits, extended.
+    Value* low = b_.CreateTrunc(value, integer(32, scalar_));
+    Value* high = b_.CreateLShr(value, std::uint64_t{32});
+    value = b_.CreateSelect(b_.CreateIsNull(high), local_address(low), value);
+  }
   write(i.operands[0], value);
 }
 

@@ -46,14 +46,18 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
   result.table = shape.is_table();
   if (space == Space::kCluster) return cluster_address(base, offset);
   const bool narrow = base.is_register() && register_bits(base.index) == 32;
-  if (narrow && space != Space::kShared) bad(i, "a 32-bit address outside of shared memory");
+  if (narrow && space != Space::kShared && space != Space::kLocal) {
+    bad(i, "a 32-bit address outside of shared and local memory");
+  }
   const unsigned bits = space == Space::kShared ? 32 : 64;
   result.shape = shape;
   if (space != Space::kShared) {
     if (result.table) {
-      result.base = add_offset(read_scalar(base, bits));
+      Value* lowest = read_scalar(base, narrow ? 32 : bits);
+      result.base = add_offset(narrow ? local_address(lowest) : lowest);
     } else {
-      result.lanes = add_offset(read_lanes(base, bits));
+      Value* lanes = read_lanes(base, narrow ? 32 : bits);
+      result.lanes = add_offset(narrow ? local_address(lanes) : lanes);
     }
     return result;
   }
@@ -66,6 +70,19 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
     result.offsets = read_lanes(base, bits);
   }
   return result;
+}
+
+/// The whole of an address in local memory, by its low 32 bits.
+llvm::Value* Translator::local_address(Value* low) {
+  Value* start = field(offsetof(WarpContext, local), 64);
+  Value* start_low = b_.CreateTrunc(start, b_.getInt32Ty());
+  const bool lanes = low->getType()->isVectorTy();
+  if (lanes) {
+    start = splat(start);
+    start_low = splat(start_low);
+  }
+  Value* within = b_.CreateSExt(b_.CreateSub(low, start_low), integer(64, !lanes));
+  return b_.CreateAdd(start, within);
 }
 
 /// An address of 32 bits that says which block's memory it is in (braid_cpu_cluster_address).
