@@ -101,6 +101,7 @@ void Translator::assign_slots() {
     bits_slots_.push_back(place(8));
     for (unsigned word = 1; word < bits_words_[c]; ++word) place(8);
   }
+  find_streams(place);
   register_bytes_ = (at + 63) / 64 * 64 + kScratchBytes;
 }
 

@@ -334,6 +334,10 @@ class Translator {
   void op_elsewhere(const Instruction& i);
   void op_policy(const Instruction& i);
 
+  // What is fetched ahead: translate_streams.cpp
+  void find_streams(const std::function<std::uint32_t(std::uint32_t)>& place);
+  void prefetch_next(const Instruction& i, const Access& access, const Address& address);
+
   // Atomics: translate_atomic.cpp
   static AtomicKind atomic_kind(ptx::Type type);
   static AccessCode atomic_access(const Instruction& i);
@@ -440,6 +444,7 @@ class Translator {
   Value* context_ = nullptr;
   Value* registers_ = nullptr;
   std::vector<std::int32_t> slots_;
+  std::vector<std::int32_t> stream_slots_;   ///< by instruction: where it last was; -1 for none
   std::vector<std::int32_t> defined_slots_;  ///< by register: lanes that wrote it; -1 for all
   std::uint32_t register_bytes_ = 0;
 
