@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "braid/error.h"
@@ -114,6 +117,36 @@ TEST(Rows, WarpsThatMeetAndDoNot) {
       EXPECT_EQ(bench.download<int>(y, want.size()), want) << ends << " " << apart;
     }
   }
+}
+
+// Eight values of each thread at once, of which one may have to go another way than the rest.
+TEST(Rows, BfloatsBesideEachOther) {
+  Bench bench(R"(
+    extern "C" __global__ void k(const float4* x, uint4* y) {
+      const int t = blockIdx.x * blockDim.x + threadIdx.x;
+      const float4 a = x[2 * t], b = x[2 * t + 1];
+      const float v[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+      unsigned short h[8];
+      for (int i = 0; i < 8; ++i) asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h[i]) : "f"(v[i] * 3));
+      y[t] = make_uint4(h[0] | h[1] << 16, h[2] | h[3] << 16, h[4] | h[5] << 16, h[6] | h[7] << 16);
+    })");
+  Random random(5);
+  std::vector<float> x(std::size_t{kBlocks} * 64 * 8);
+  std::vector<std::uint16_t> want;
+  for (float& value : x) {
+    const std::uint64_t bits = random.next();
+    value = static_cast<float>(bits % 2000001) / 1000 - 1000;
+    if (bits >> 56 == 0) value = std::numeric_limits<float>::quiet_NaN();
+    if (bits >> 56 == 1) value = static_cast<float>(bits & 0xffff) * 0x1p-149F;
+    if (bits >> 56 == 2) value = std::numeric_limits<float>::infinity();
+    const auto product = std::bit_cast<std::uint32_t>(value * 3);
+    const std::uint32_t rounded = product + 0x7fff + (product >> 16 & 1);
+    want.push_back(std::isnan(value) ? 0x7fff : static_cast<std::uint16_t>(rounded >> 16));
+  }
+  const std::uint64_t from = bench.upload(x);
+  const std::uint64_t to = bench.upload(std::vector<std::uint16_t>(x.size()));
+  bench.run({kBlocks}, {64}, 0, from, to);
+  EXPECT_EQ(bench.download<std::uint16_t>(to, x.size()), want);
 }
 
 TEST(Rows, AnErrorNamesItsBlock) {

@@ -47,7 +47,7 @@ struct Layout {
 class Translator {
  public:
   Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
-             const Layout& layout, bool aligned, Instrumentation instrumentation);
+             const Layout& layout, bool aligned, Instrumentation instrumentation, HostCode host);
 
   /// Emits the function under `name` and returns what its launcher needs to know.
   KernelInfo run(const std::string& name);
@@ -275,6 +275,9 @@ class Translator {
   void op_convert(const Instruction& i);
   Value* round_integral(Value* value, int mode);
   Value* round_to_bfloat(Value* value, Rounding rounding);
+  Value* round_in_function(Value* value);
+  Value* round_by_host(Value* value);
+  Value* round_by_bits(Value* value, Rounding rounding);
   Value* round_to_half(Value* value, Rounding rounding);
   Value* float_to_integer(Value* value, ptx::Type from, ptx::Type to);
   Value* to_16(Value* value, ptx::Type type, const Conversion& how);
@@ -433,6 +436,7 @@ class Translator {
   const Layout& layout_;
   bool aligned_;
   Instrumentation instrumentation_;
+  HostCode host_;
   ControlFlow flow_;
   CountSites sites_;
   std::vector<JoinedLoad> joined_;  ///< of each instruction, where accesses are counted
