@@ -186,6 +186,36 @@ TEST(SemanticsConvert, FloatsToFloats) {
   }
 }
 
+// Hosts may round warps at once that hold neither a NaN nor a subnormal; one lane takes all of them
+// another way.
+TEST(SemanticsConvert, BfloatsOfWarps) {
+  std::vector<u64> ordinary, special;
+  for (const u64 bits : make_inputs(meeting_edges(kF32, kBf16), 28).a) {
+    const u64 size = bits & (kF32.sign() - 1);
+    const bool subnormal = size != 0 && size >> kF32.fraction_bits == 0;
+    (kF32.is_nan(bits & 0xffffffff) || subnormal ? special : ordinary).push_back(bits & 0xffffffff);
+  }
+  for (const u64 bits : {0x7f800001U, 0xff800001U, 0x7fc12345U, 0xffffffffU, 1U, 0x80000001U,
+                         0x7fffffU, 0x807fffffU, 0x8000U, 0x18000U, 0x7f8000U}) {
+    special.push_back(bits);
+  }
+  Inputs inputs;
+  for (std::size_t warp = 0; warp < 512; ++warp) {
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      const bool one = warp % 4 == 3 && lane == warp / 4 % 32;
+      inputs.a.push_back(one ? special[special.size() - 1 - warp / 4 % special.size()]
+                             : ordinary[(warp * 32 + lane) % ordinary.size()]);
+      inputs.b.push_back(ordinary[(warp * 37 + lane * 5) % ordinary.size()]);
+      inputs.c.push_back(0);
+    }
+  }
+  const auto near = [](u32 bits) {
+    return static_cast<u16>(encode(kBf16, decode(kF32, bits), Mode::kNearest));
+  };
+  const auto pair = [=](u32 a, u32 b) { return u32{near(a)} << 16 | near(b); };
+  check({row("cvt.rn.bf16.f32 %h, %a;", near), row("cvt.rn.bf16x2.f32 %d, %a, %b;", pair)}, inputs);
+}
+
 TEST(SemanticsConvert, ExactAndIntegral) {
   for (const Float& from : {kHalf, kBfloat, kSingle, kDouble}) {
     std::vector<Row> rows;

@@ -25,14 +25,15 @@ constexpr std::size_t kRegisterStep = 1536;
 void BlockRunner::start(const Launch& launch, std::uint64_t index, bool glance) {
   launch_ = &launch;
   glance_ = glance;
+  index_ = index;
+  more_ = 0;
   error_.clear();
   block_warps_ = static_cast<std::uint32_t>((launch.block.count() + 31) / 32);
   block_count_ = static_cast<std::uint32_t>(launch.cluster.count());
-  warp_count_ = live_warps_ = block_warps_ * block_count_;
+  warp_count_ = block_warps_ * block_count_;
   // Only what a failed block left: new clocks would wait for all that was stored before.
   phase_.arrived = 0;
   if (launch.sanitizer != nullptr) phase_ = {};
-  place_blocks(index);
   if (launch.count != nullptr) {
     counter_.start(*launch.count, index);
     constexpr std::uint64_t kFollowed = 16;  // about so many, from all parts of the grid
@@ -40,10 +41,31 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index, bool glance) 
     counter_.next_block(index, launch.count->sample() != nullptr || index % apart == apart / 2,
                         glance);
   }
-  const bool waits = takes_turns();
-  const std::uint32_t needed = waits ? warp_count_ : 1;
+  const std::uint32_t needed = takes_turns() ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());
-  if (!waits) return;
+  place();
+}
+
+void BlockRunner::start_all(const Launch& launch, std::uint64_t first, std::uint64_t count) {
+  start(launch, first);
+  more_ = count - 1;
+}
+
+/// Goes on to the next of the blocks that one run() is for. Allocates nothing, as the one before
+/// had all it needs, too.
+bool BlockRunner::next() {
+  if (more_ == 0 || !error_.empty()) return false;
+  --more_;
+  ++index_;
+  place();
+  return true;
+}
+
+/// Readies block, or cluster, `index_`.
+void BlockRunner::place() {
+  live_warps_ = warp_count_;
+  place_blocks(index_);
+  if (!takes_turns()) return;
   for (std::uint32_t w = 0; w < warp_count_; ++w) {
     Warp& warp = *warps_[w];
     set_up(warp, w);
@@ -97,7 +119,10 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   const std::uint32_t rank = block_count_ == 1 ? 0 : index / block_warps_;
   warp.home = blocks_[rank].get();
   const std::uint64_t of = std::uint64_t{launch.grid_id} << 32U | (index + 1);
-  if (std::exchange(warp.set_up_for, of) != of) set_up_launch(warp, index - rank * block_warps_);
+  if (const std::uint64_t before = std::exchange(warp.set_up_for, of); before != of) {
+    if (before >> 32U != of >> 32U || before == 0 || block_count_ > 1) set_up_launch(warp);
+    set_up_place(warp, index - rank * block_warps_);
+  }
   warp.status = Warp::Status::kReady;
   warp.resume = 0;
   warp.left = false;
@@ -116,8 +141,8 @@ std::uint64_t BlockRunner::number_of(const Block& block) const {
   return x + launch_->grid.x * (y + std::uint64_t{launch_->grid.y} * z);
 }
 
-/// What is the same for this warp of all blocks of a launch.
-void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
+/// What is the same for all warps of a launch, but for those of other blocks of a cluster.
+void BlockRunner::set_up_launch(Warp& warp) {
   const Launch& launch = *launch_;
   warp.runner = this;
   warp.params = launch.params.data();
@@ -128,9 +153,6 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
     if (local > warp.local_memory.size()) warp.local_memory = GuardedMemory(*launch.memory, local);
     warp.local = warp.local_memory.last(local);
   }
-  // The files of a block's warps begin in different parts of a page.
-  const std::size_t skip = takes_turns() ? index * kRegisterStep % kPage : 0;
-  warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes + kPage) + skip;
   const Dim3 block = launch.block;
   warp.ntid[0] = block.x;
   warp.ntid[1] = block.y;
@@ -149,17 +171,27 @@ void BlockRunner::set_up_launch(Warp& warp, std::uint32_t index) {
   warp.explicit_cluster = launch.explicit_cluster ? 1 : 0;
   warp.cluster_windows = windows_.data();
   warp.grid_workspace = launch.workspace.data();
-  warp.warp = index;
   warp.warps = warp_count_;
   warp.dynamic_shared = launch.dynamic_shared;
   warp.total_shared = launch.kernel.info.shared_bytes + launch.dynamic_shared;
   warp.grid_id = launch.grid_id;
   warp.block_tally = counter_.tally().blocks.data();
   warp.line_tally = counter_.tally().lines.data();
+}
+
+/// What is the same for this warp of all blocks of a launch.
+void BlockRunner::set_up_place(Warp& warp, std::uint32_t index) {
+  const Launch& launch = *launch_;
+  // The files of a block's warps begin in different parts of a page.
+  const std::size_t skip = takes_turns() ? index * kRegisterStep % kPage : 0;
+  warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes + kPage) + skip;
+  warp.warp = index;
+  const Dim3 block = launch.block;
   const std::uint32_t first = index * 32;
-  warp.tid_base[0] = first % block.x;
-  warp.tid_base[1] = first / block.x % block.y;
-  warp.tid_base[2] = first / block.x / block.y;
+  const std::uint32_t row = first < block.x ? 0 : first / block.x;
+  warp.tid_base[0] = first - row * block.x;
+  warp.tid_base[1] = row == 0 ? 0 : row % block.y;
+  warp.tid_base[2] = row == 0 ? 0 : row / block.y;
   if (launch.aligned) {
     warp.live = ~0U;
     return;
@@ -221,18 +253,23 @@ void BlockRunner::warp_main(void* argument) {
 }
 
 void BlockRunner::block_main(void* argument) {
-  static_cast<BlockRunner*>(argument)->run_warps_in_turns();
+  auto* runner = static_cast<BlockRunner*>(argument);
+  do {
+    runner->run_warps_in_turns();
+  } while (runner->next());
 }
 
 /// All warps one after the other, for kernels that never wait.
 void BlockRunner::straight_main(void* argument) {
   auto* warp = static_cast<Warp*>(argument);
   BlockRunner* runner = warp->runner;
-  for (std::uint32_t w = 0; w < runner->warp_count_; ++w) {
-    runner->set_up(*warp, w);
-    runner->launch_->kernel.run(warp, warp->registers);
-    if (runner->sanitizer() != nullptr) runner->end_checks(*warp);
-  }
+  do {
+    for (std::uint32_t w = 0; w < runner->warp_count_; ++w) {
+      runner->set_up(*warp, w);
+      runner->launch_->kernel.run(warp, warp->registers);
+      if (runner->sanitizer() != nullptr) runner->end_checks(*warp);
+    }
+  } while (runner->next());
 }
 
 BlockRunner::State BlockRunner::run() {
@@ -292,9 +329,31 @@ BlockRunner::State BlockRunner::run_on_one_stack() {
   return error_.empty() ? State::kDone : State::kFailed;
 }
 
+/// Runs all warps of a block for as long as they all end in the same way: at its barrier 0, where
+/// nothing has to be kept of who has come, or for good.
+void BlockRunner::run_warps_together() {
+  const WarpFunction run = launch_->kernel.run;
+  const auto take = [&](Warp& warp, std::uint32_t end) {
+    if (end == kEnds) warp_done(warp);
+    if (end == kArrives) arrive(warp);
+  };
+  for (std::uint32_t end = kArrives; end == kArrives;) {
+    for (std::uint32_t w = 0; w < warp_count_; ++w) {
+      const std::uint32_t other = run(warps_[w].get(), warps_[w]->registers);
+      if (w == 0) end = other;
+      if (other == end && end != kWaits) continue;
+      for (std::uint32_t before = 0; before < w; ++before) take(*warps_[before], end);
+      take(*warps_[w], other);
+      return;
+    }
+  }
+  live_warps_ = warps_[0]->home->live_warps = 0;
+}
+
 /// Each runs to its next barrier, or to its end.
 void BlockRunner::run_warps_in_turns() {
   const WarpFunction run = launch_->kernel.run;
+  if (block_count_ == 1 && sanitizer() == nullptr) run_warps_together();
   while (live_warps_ > 0) {
     bool ran = false;
     for (std::size_t w = 0; w < warp_count_; ++w) {

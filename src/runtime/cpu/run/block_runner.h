@@ -54,6 +54,10 @@ struct Launch {
   [[nodiscard]] bool one_stack() const {
     return waits() == Waits::kAtBarriers && scheduler == nullptr;
   }
+  /// Whether several blocks can run on one stack, and nobody wants to know where one ends.
+  [[nodiscard]] bool in_a_row() const {
+    return (!takes_turns() || one_stack()) && sanitizer == nullptr && count == nullptr;
+  }
   [[nodiscard]] Waits waits() const { return static_cast<Waits>(kernel.info.waits); }
 };
 
@@ -70,6 +74,9 @@ class BlockRunner {
   /// Readies block, or cluster, number `index` of `launch`. `glance`: to see its first reads alone,
   /// after which its warps end.
   void start(const Launch& launch, std::uint64_t index, bool glance = false);
+  /// Readies so many blocks, that one run() runs one after the other: of a launch that
+  /// in_a_row().
+  void start_all(const Launch& launch, std::uint64_t first, std::uint64_t count);
   /// Runs until the block is done, fails, only spins, or is left.
   State run();
   [[nodiscard]] const std::string& error() const { return error_; }
@@ -202,11 +209,14 @@ class BlockRunner {
     VectorClock before;         ///< what those of the last phase knew
   };
 
+  bool next();
+  void place();
   void place_blocks(std::uint64_t index);
   void check_cluster_barrier();
   bool resume(Fiber& fiber);
   void set_up(Warp& warp, std::uint32_t index);
-  void set_up_launch(Warp& warp, std::uint32_t index);
+  void set_up_launch(Warp& warp);
+  void set_up_place(Warp& warp, std::uint32_t index);
   [[nodiscard]] std::uint64_t number_of(const Block& block) const;
   void start_checks(Warp& warp, std::uint32_t index);
   State run_straight();
@@ -215,6 +225,7 @@ class BlockRunner {
   State run_glance();
   [[nodiscard]] bool takes_turns() const { return glance_ || launch_->takes_turns(); }
   [[nodiscard]] bool one_stack() const { return !glance_ && launch_->one_stack(); }
+  void run_warps_together();
   void run_warps_in_turns();
   void report_deadlock();
   void arrive(Warp& warp);
@@ -242,6 +253,8 @@ class BlockRunner {
   std::uint32_t warp_count_ = 0;              ///< of all of them
   std::uint32_t block_warps_ = 0;             ///< of one
   std::uint32_t live_warps_ = 0;
+  std::uint64_t index_ = 0;  ///< of the block, or cluster, in the grid
+  std::uint64_t more_ = 0;   ///< behind it, that the same run() is for
   ClusterPhase phase_;
   bool progressed_ = false;
   bool glance_ = false;

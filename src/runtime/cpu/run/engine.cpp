@@ -348,11 +348,15 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
   }
   lock.unlock();
   std::string error;
-  std::uint64_t finished = 0;
-  for (; finished < count && error.empty(); ++finished) {
+  const std::uint64_t at_once = launch.in_a_row() ? count : 1;
+  for (std::uint64_t finished = 0; finished < count && error.empty(); finished += at_once) {
     const BlockRunner::State state = caught(error, [&] {
       if (spare == nullptr) spare = std::make_unique<BlockRunner>();
-      grid->start(*spare, first + finished);
+      if (at_once > 1) {
+        spare->start_all(launch, first, count);
+      } else {
+        grid->start(*spare, first + finished);
+      }
       return spare->run();
     });
     if (!error.empty()) {

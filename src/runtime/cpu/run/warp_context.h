@@ -56,6 +56,11 @@ struct Instrumentation {
   bool counts = false;  ///< each block, branch and access, in the tallies of its warp
 };
 
+/// Instructions that only some hosts have.
+struct HostCode {
+  bool rounds_to_bfloat = false;  ///< AVX512_BF16
+};
+
 /// How a run of a warp ends. One that did not end the warp is called again when a barrier lets it
 /// go: the one it waits at, or barrier 0 for the whole block, where it has yet to arrive.
 inline constexpr std::uint32_t kEnds = 0;

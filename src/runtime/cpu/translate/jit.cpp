@@ -60,6 +60,7 @@ const char* llvm_version() { return LLVM_VERSION_STRING; }
 struct Jit::State {
   std::string cpu;
   std::string features;
+  HostCode host;
   std::unique_ptr<llvm::orc::LLJIT> lljit;
   llvm::orc::JITDylib* helpers = nullptr;
   std::string failure;         ///< why the code that is being linked cannot be
@@ -167,6 +168,7 @@ Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation)
     state_->features += (state_->features.empty() ? "" : ",") + name;
   }
   state_->cpu = host_cpu(detected);
+  state_->host.rounds_to_bfloat = state_->cpu == "x86-64-v4" && detected.lookup("avx512bf16");
   host_ = llvm::sys::getHostCPUName().str() + " (" + state_->cpu + ")";
   state_->lljit = check(llvm::orc::LLJITBuilder().create());
   state_->lljit->getExecutionSession().setErrorReporter(
@@ -192,7 +194,7 @@ Jit::Linked::~Linked() {
 }
 
 void Jit::translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
-                    Instrumentation instrumentation) {
+                    Instrumentation instrumentation, HostCode host) {
   const Program::Entry& kernel = program.entries()[entry];
   if (kernel.error) throw Error(*kernel.error);
   Layout layout;
@@ -211,7 +213,7 @@ void Jit::translate(llvm::Module& out, const Program& program, std::size_t entry
     if (program.module().variables[v].dynamic) layout.offsets[v] = layout.shared_bytes;
   }
   const auto& function = program.module().functions[static_cast<std::size_t>(kernel.function)];
-  Translator translator(out, program.module(), function, layout, aligned, instrumentation);
+  Translator translator(out, program.module(), function, layout, aligned, instrumentation, host);
   const KernelInfo info = translator.run(kKernelSymbol);
   const std::uint32_t words[] = {info.register_bytes, info.local_bytes, info.shared_bytes,
                                  info.waits};
@@ -233,7 +235,7 @@ std::string Jit::compile(const Program& program, std::size_t entry, bool aligned
   out.setTargetTriple(machine->getTargetTriple().str());
   out.setDataLayout(machine->createDataLayout());
   out.setPICLevel(llvm::PICLevel::BigPIC);
-  translate(out, program, entry, aligned, instrumentation_);
+  translate(out, program, entry, aligned, instrumentation_, state_->host);
 
   llvm::PassBuilder builder(machine.get());
   llvm::LoopAnalysisManager loops;

@@ -110,7 +110,7 @@ class Jit {
   /// Writes the function of a kernel into a module, and verifies it. Throws the entry's error, or
   /// one for what the device does not know.
   static void translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
-                        Instrumentation instrumentation);
+                        Instrumentation instrumentation, HostCode host = {});
 
   /// `aligned` picks the variant for blocks whose x extent is a multiple of 32; `globals` is where
   /// the program's global variables live. Throws as translate().

@@ -22,7 +22,8 @@ bool Translator::is_grouped(const Instruction& instruction) {
 }
 
 Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
-                       const Layout& layout, bool aligned, Instrumentation instrumentation)
+                       const Layout& layout, bool aligned, Instrumentation instrumentation,
+                       HostCode host)
     : out_(out),
       llvm_(out.getContext()),
       module_(module),
@@ -30,6 +31,7 @@ Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::
       layout_(layout),
       aligned_(aligned),
       instrumentation_(instrumentation),
+      host_(host),
       flow_(function),
       sites_(function, flow_),
       shapes_(module, function, flow_, aligned),
@@ -101,6 +103,7 @@ void Translator::assign_slots() {
     bits_slots_.push_back(place(8));
     for (unsigned word = 1; word < bits_words_[c]; ++word) place(8);
   }
+  find_streams(place);
   register_bytes_ = (at + 63) / 64 * 64 + kScratchBytes;
 }
 

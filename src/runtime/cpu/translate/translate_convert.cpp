@@ -1,4 +1,7 @@
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <numeric>
 
 #include "runtime/cpu/translate/translator.h"
 
@@ -17,8 +20,62 @@ llvm::Value* Translator::round_integral(Value* value, int mode) {
   return mode < 0 ? value : intrinsic(kIntegral[mode], {value});
 }
 
+/// For code that hardly ever runs: by a function that leaves all registers to its caller.
+llvm::Value* Translator::round_in_function(Value* value) {
+  constexpr const char* kAll = "no_caller_saved_registers";
+  llvm::Function* function = out_.getFunction("ptx.round");
+  if (function == nullptr) {
+    auto* type = llvm::FunctionType::get(integer(16, false), {value->getType()}, false);
+    function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "ptx.round", out_);
+    function->addFnAttrs(llvm::AttrBuilder(llvm_, kernel_->getAttributes().getFnAttrs()));
+    function->addFnAttr(kAll);
+    const llvm::IRBuilderBase::InsertPointGuard here(b_);
+    b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "", function));
+    b_.CreateRet(round_by_bits(function->getArg(0), Rounding::kNearest));
+  }
+  llvm::CallInst* call = b_.CreateCall(function, value);
+  call->addFnAttr(llvm::Attribute::get(llvm_, kAll));
+  return call;
+}
+
+/// 32 of f32 to the nearest bf16 by the host's own instruction, which takes subnormals for zeros
+/// and keeps what a NaN says: what has one of them goes the other way.
+llvm::Value* Translator::round_by_host(Value* value) {
+  constexpr unsigned kSpecial = 0x01 | 0x20 | 0x80;  // quiet NaN, subnormal, signaling NaN
+  Value* halves[2];
+  Value* specials[2];
+  for (int half = 0; half < 2; ++half) {
+    std::vector<int> order(16);
+    std::iota(order.begin(), order.end(), 16 * half);
+    halves[half] = b_.CreateShuffleVector(value, order);
+    specials[half] = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_fpclass_ps_512, {},
+                                        {halves[half], b_.getInt32(kSpecial)});
+  }
+  Value* any = b_.CreateBitCast(b_.CreateOr(specials[0], specials[1]), b_.getInt16Ty());
+  Value* rounded = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtne2ps2bf16_512, {},
+                                      {halves[1], halves[0]});
+  rounded = b_.CreateBitCast(rounded, integer(16, false));
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* end = nullptr;
+  Value* other = nullptr;
+  split_unlikely(b_.CreateICmpNE(any, b_.getInt16(0)), [&] {
+    other = round_in_function(value);
+    end = b_.GetInsertBlock();
+  });
+  llvm::PHINode* result = b_.CreatePHI(rounded->getType(), 2);
+  result->addIncoming(rounded, before);
+  result->addIncoming(other, end);
+  return result;
+}
+
 /// f32 to the bits of bf16; NaN becomes 0x7fff.
 llvm::Value* Translator::round_to_bfloat(Value* value, Rounding rounding) {
+  const bool by_host = host_.rounds_to_bfloat && rounding == Rounding::kNearest;
+  return by_host && value->getType()->isVectorTy() ? round_by_host(value)
+                                                   : round_by_bits(value, rounding);
+}
+
+llvm::Value* Translator::round_by_bits(Value* value, Rounding rounding) {
   const bool scalar = !value->getType()->isVectorTy();
   llvm::Type* word = integer(32, scalar);
   const auto c = [&](std::uint32_t v) { return llvm::ConstantInt::get(word, v); };

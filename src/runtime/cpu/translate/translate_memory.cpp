@@ -376,6 +376,7 @@ void Translator::op_load(const Instruction& i) {
   }
   if (where.table && is_consecutive(where.shape, access.count * bits / 8)) {
     load_consecutive(access, where, results);
+    prefetch_next(i, access, where);
     return;
   }
   load_apart(access, address_lanes(where), results);
@@ -487,6 +488,7 @@ void Translator::op_store(const Instruction& i) {
       b_.CreateAlignedStore(all, to, align);
       whole_vectors(pointer, lanes, [&] { copy_lanes(pointer, scratch(8), access, lanes); });
     }
+    prefetch_next(i, access, where);
     return;
   }
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);

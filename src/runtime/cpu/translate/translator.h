@@ -47,7 +47,7 @@ struct Layout {
 class Translator {
  public:
   Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
-             const Layout& layout, bool aligned, Instrumentation instrumentation);
+             const Layout& layout, bool aligned, Instrumentation instrumentation, HostCode host);
 
   /// Emits the function under `name` and returns what its launcher needs to know.
   KernelInfo run(const std::string& name);
@@ -275,6 +275,9 @@ class Translator {
   void op_convert(const Instruction& i);
   Value* round_integral(Value* value, int mode);
   Value* round_to_bfloat(Value* value, Rounding rounding);
+  Value* round_in_function(Value* value);
+  Value* round_by_host(Value* value);
+  Value* round_by_bits(Value* value, Rounding rounding);
   Value* round_to_half(Value* value, Rounding rounding);
   Value* float_to_integer(Value* value, ptx::Type from, ptx::Type to);
   Value* to_16(Value* value, ptx::Type type, const Conversion& how);
@@ -334,6 +337,10 @@ class Translator {
   void op_nothing(const Instruction& i);
   void op_elsewhere(const Instruction& i);
   void op_policy(const Instruction& i);
+
+  // What is fetched ahead: translate_streams.cpp
+  void find_streams(const std::function<std::uint32_t(std::uint32_t)>& place);
+  void prefetch_next(const Instruction& i, const Access& access, const Address& address);
 
   // Atomics: translate_atomic.cpp
   static AtomicKind atomic_kind(ptx::Type type);
@@ -430,6 +437,7 @@ class Translator {
   const Layout& layout_;
   bool aligned_;
   Instrumentation instrumentation_;
+  HostCode host_;
   ControlFlow flow_;
   CountSites sites_;
   std::vector<JoinedLoad> joined_;  ///< of each instruction, where accesses are counted
@@ -441,6 +449,7 @@ class Translator {
   Value* context_ = nullptr;
   Value* registers_ = nullptr;
   std::vector<std::int32_t> slots_;
+  std::vector<std::int32_t> stream_slots_;   ///< by instruction: where it last was; -1 for none
   std::vector<std::int32_t> defined_slots_;  ///< by register: lanes that wrote it; -1 for all
   std::uint32_t register_bytes_ = 0;
 
