@@ -361,9 +361,7 @@ class StateArena : public ::testing::Test {
     options.world = 1;
     return options;
   }
-  Executable make() const {
-    return {world_, program_, compile_program(program_, nullptr, {}, false)};
-  }
+  Executable make() const { return {world_, program_, compile_program(program_)}; }
   double after(Executable& executable) const {
     executable.set_input(0, "x", filled(8, 2));
     executable.run();
@@ -430,7 +428,7 @@ TEST(Streams, OfAProgramForkFromTheRunAndJoinIt) {
   ASSERT_EQ(program.steps.size(), 2);
   program.steps[0].stream = 1;
   program.hash = hash_of(program);
-  Executable executable(world, program, compile_program(program, nullptr, {}, false));
+  Executable executable(world, program, compile_program(program));
   executable.prepare({});
   const RankTensors inputs = random_inputs(graph, {}, 5);
   const RankTensors expected = evaluate(graph, inputs, {});
