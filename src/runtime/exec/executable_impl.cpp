@@ -304,6 +304,11 @@ void Executable::Impl::run(std::span<Stream* const> streams, std::span<Event* co
     throw_invalid("run", fmt::format("{} streams; expected one for each of {} ranks",
                                      streams.size(), ranks.size()));
   }
+  for (std::size_t local = 0; local < streams.size(); ++local) {
+    if (streams[local] != nullptr) continue;
+    throw_invalid("run", fmt::format("the stream of rank {} is null; expected one, or no streams",
+                                     ranks[local]->rank()));
+  }
   const bool recorded = is_recorded(streams);
   const std::size_t width = own.size() / ranks.size();
   ++world->tallies.runs;

@@ -135,6 +135,7 @@ CompileTools World::Impl::tools(WorkerProcesses* workers) const {
 }
 
 void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device> opened) {
+  if (opened == nullptr) throw_invalid("device", "is null; expected one that is open");
   device = std::move(opened);
   rendezvous = options.rendezvous;
   if (rendezvous == nullptr) {
