@@ -39,7 +39,7 @@ ordered_json measure(Device& device, const Target& target, const std::string& pa
   context.target = target;
   const Program program = lower(graph, context);
   const double lower_ms = lap();
-  const ProgramCode code = compile_program(program, nullptr, {});
+  const ProgramCode code = compile_program(program);
   double print_ms = lap();
   double nvrtc_ms = 0;
   double translate_ms = 0;

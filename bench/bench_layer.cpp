@@ -35,7 +35,7 @@ std::int64_t peer_bytes(const Program& program, const Graph& graph, const Bindin
   options.world = static_cast<int>(program.world);
   options.count = true;
   World world = World::open(options);
-  Executable executable(world, program, compile_program(program, nullptr, {}));
+  Executable executable(world, program, compile_program(program));
   executable.prepare(bindings);
   const RankTensors inputs = random_inputs(graph, bindings, 1);
   for (int rank = 0; rank < options.world; ++rank) {

@@ -105,6 +105,7 @@ def main():
             "cold compile", [binaries / "bench_compile", options.target, *graphs]
         ),
         "start": start(binaries / "bench_start", graphs),
+        "serving": run_json("serving", [binaries / "bench_serving"]),
         "cpu_device": run_json("cpu device", [binaries / "bench_device", "cpu"]),
         "communication": run_json("communication", [binaries / "bench_layer"]),
         "schedules": run_json("schedules", [binaries / "bench_schedule"]),

@@ -37,6 +37,7 @@ typedef struct braid_plan_tag* braid_plan;
 typedef struct braid_stream_tag* braid_stream;
 typedef struct braid_event_tag* braid_event;
 typedef struct braid_graph_tag* braid_graph;
+typedef struct braid_symmetric_tag* braid_symmetric;
 
 /** "0.1.0". */
 BRAID_API const char* braid_version(void);
@@ -48,7 +49,7 @@ BRAID_API const char* braid_last_error(void);
 typedef struct braid_world_options {
   size_t bytes;          /**< sizeof(braid_world_options) */
   const char* device;    /**< "cuda" or "cpu"; null: cuda where there is a GPU */
-  int32_t world;         /**< ranks, all of this process; 0: one */
+  int32_t world;         /**< ranks, all of this process unless there is a `host`; 0: one */
   int32_t threads;       /**< of the cpu device; 0: all cores */
   const char* cache_dir; /**< of compiled kernels; null: the default one */
   const char* target;    /**< "sm_90a", "H100"; null: the GPU's own, on cpu what the graph needs */
@@ -63,12 +64,30 @@ typedef struct braid_world_options {
   uint64_t (*allocate)(void* context, int32_t rank, size_t bytes);
   void (*free)(void* context, int32_t rank, uint64_t address, size_t bytes);
   void* context; /**< of the callbacks */
+  /** How many processes compile at one time what no cache holds; 0: this one does. They run
+   * `compile_worker`, or where that is null the braid-worker beside libbraid.so. */
+  int32_t compile_processes;
+  const char* compile_worker;
+  /** Not 0: braid_compile of a graph with buckets returns when the first one can be used, and a
+   * thread, from which `progress` is told, compiles the others: see braid_ready. */
+  int32_t compile_in_background;
+  /** Where rank 0 listens, of a world that has but one rank in each process: all of them say the
+   * same, and their own `rank`. Null: all ranks live in this process. */
+  const char* host;
+  int32_t port;          /**< 0: 29500; rank 0 takes one of the next 15 where that is taken */
+  int32_t rank;          /**< of this process */
+  const char* job;       /**< tells this job's processes from others; may be null */
+  double meet_timeout_s; /**< how long the others may take to come, or be silent; 0: 30 s */
 } braid_world_options;
 
-/** `options` may be null. */
+/** `options` may be null. With a `host` it returns when all ranks are there; they make the same
+ * calls of those that say so, in the same order, braid_compile, braid_load and braid_another
+ * among them. */
 BRAID_API braid_status braid_world_open(const braid_world_options* options, braid_world* world);
 /** The world lives on until its executables, plans and streams are gone, too. */
 BRAID_API braid_status braid_world_destroy(braid_world world);
+/** Called by all ranks: returns once all have come here, as they should before they end. */
+BRAID_API braid_status braid_world_barrier(braid_world world);
 
 /** What the executables of a world did since it was opened. Those of a warm server compile nothing.
  */
@@ -122,6 +141,10 @@ BRAID_API braid_status braid_bind_dlpack(braid_executable executable, int32_t ra
 BRAID_API braid_status braid_prepare(braid_executable executable, const char* const* symbols,
                                      const int64_t* values, size_t count, braid_plan* plan);
 BRAID_API braid_status braid_plan_destroy(braid_plan plan);
+/** Whether braid_prepare of these values need not wait for a compile: 1, but for buckets that are
+ * still compiled (compile_in_background). It has the one that it waits for compiled first. */
+BRAID_API braid_status braid_ready(braid_executable executable, const char* const* symbols,
+                                   const int64_t* values, size_t count, int32_t* ready);
 
 /** Copy host memory into an input, and an output out of the last run, whole; `tensor` and `bytes`
  * must fit the plan. Both wait. */
@@ -143,6 +166,9 @@ BRAID_API braid_status braid_run_rank(braid_executable executable, braid_plan pl
 BRAID_API braid_status braid_cancel(braid_executable executable);
 /** Waits for all runs; the first error of one is its status. */
 BRAID_API braid_status braid_synchronize(braid_executable executable);
+/** Called by all ranks after a run that failed, where they live in several processes: the next run
+ * starts afresh. */
+BRAID_API braid_status braid_recover(braid_executable executable);
 
 BRAID_API braid_status braid_stream_create(braid_world world, int32_t rank, braid_stream* stream);
 /** A stream of the caller's, a CUstream, which stays until this handle is destroyed. */
@@ -165,6 +191,37 @@ BRAID_API braid_status braid_end_capture(braid_stream stream, braid_graph* graph
 /** All of it again, on a stream of the rank; the order among other runs is the caller's. */
 BRAID_API braid_status braid_replay(braid_graph graph, braid_stream stream);
 BRAID_API braid_status braid_graph_destroy(braid_graph graph);
+
+/** Memory of the caller's own that all ranks of the world reach: as many bytes on each. Called by
+ * all ranks, which say the same, as the next one. The bytes are not zeroed. */
+BRAID_API braid_status braid_symmetric_allocate(braid_world world, const char* name, size_t bytes,
+                                                braid_symmetric* memory);
+/** The same of memory that is there, allocated on the device, of each of the `count` ranks of this
+ * process; it must stay until the handle is destroyed. */
+BRAID_API braid_status braid_symmetric_register(braid_world world, const char* name,
+                                                void* const* data, size_t count, size_t bytes,
+                                                braid_symmetric* memory);
+/** Where `rank`, of this process, finds the bytes of `peer`, itself or another one. */
+BRAID_API braid_status braid_symmetric_address(braid_symmetric memory, int32_t rank, int32_t peer,
+                                               void** address);
+/** Enqueues that the rank meets all others that do the same on this channel, 0 to 7: what each did
+ * before on its stream, the others see after. */
+BRAID_API braid_status braid_symmetric_barrier(braid_symmetric memory, int32_t rank,
+                                               braid_stream stream, int32_t channel);
+/** Enqueues that `peer` may pass one more wait for this rank, and a wait for one of `peer`. */
+BRAID_API braid_status braid_symmetric_put_signal(braid_symmetric memory, int32_t rank,
+                                                  int32_t peer, braid_stream stream,
+                                                  int32_t channel);
+BRAID_API braid_status braid_symmetric_wait_signal(braid_symmetric memory, int32_t rank,
+                                                   int32_t peer, braid_stream stream,
+                                                   int32_t channel);
+/** Once streams are synchronized: the error of a wait in vain, or of a rank that is lost. All waits
+ * give up from then on, until all ranks have called braid_symmetric_recover with no work in flight.
+ */
+BRAID_API braid_status braid_symmetric_check(braid_symmetric memory);
+BRAID_API braid_status braid_symmetric_recover(braid_symmetric memory);
+/** No work that uses it may be in flight, on peers neither (braid_world_barrier). */
+BRAID_API braid_status braid_symmetric_destroy(braid_symmetric memory);
 
 #ifdef __cplusplus
 }

@@ -17,8 +17,9 @@
 
 namespace braid {
 
-struct Program;      // lowering/plan/program.h
-struct ProgramCode;  // runtime/compile/compile_program.h
+struct Program;       // lowering/plan/program.h
+struct ProgramCode;   // runtime/compile/compile_program.h
+class LoadedProgram;  // runtime/exec/loaded_program.h
 
 /// Facts about one compiled kernel, as ptxas reports them.
 struct KernelReport {
@@ -119,6 +120,13 @@ class BRAID_API Executable {
   /// on. The plan is the current one until another one is prepared or run.
   Plan prepare(const Bindings& bindings);
 
+  /// Whether prepare() of these values need not wait for a compile: always true but for graphs with
+  /// buckets in a world with WorldOptions::compile_in_background. There prepare() has the bucket
+  /// that it is asked for compiled before the others, waits, and throws why its kernels do not
+  /// compile; save() and kernels() wait for all; and the last executable of the program ends what
+  /// is still to be compiled. run() never waits.
+  [[nodiscard]] bool ready(const Bindings& bindings) const;
+
   /// Copies a tensor into an input of a rank (after prepare; the shape must be that of the
   /// bindings).
   void set_input(int rank, std::string_view name, const HostTensor& tensor);
@@ -189,6 +197,7 @@ class BRAID_API Executable {
  private:
   struct Impl;
   explicit Executable(std::unique_ptr<Impl> impl);
+  Executable(const World& world, std::shared_ptr<const LoadedProgram> loaded);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -31,8 +31,8 @@ struct TuneOptions {
   double budget_s = 60;   ///< no new trial begins after so many seconds
   Bindings bindings;      ///< of symbols; the others are at their maximum
   std::string cache_dir;  ///< "" = the default one
-  /// How to start a process that compiles and counts: the path of `braid`, and "try-kernels". As
-  /// many run as there are cores, eight at most. Empty: all is done in this process.
+  /// How to start a process that compiles and counts: the path of `braid-worker`. As many run as
+  /// there are cores, eight at most. Empty: all is done in this process.
   std::vector<std::string> worker;
   /// Told of each kernel and of each trial. What it throws leaves tune().
   std::function<void(std::size_t kernel, std::size_t kernels, std::string_view what)> progress;

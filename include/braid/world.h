@@ -49,6 +49,17 @@ struct WorldOptions {
   int threads = 0;        ///< worker threads of the cpu device; 0 = all cores
   std::string cache_dir;  ///< "" = the default one (docs/command.md)
   bool use_cache = true;
+  /// How many processes compile at one time the kernels of an executable that no cache holds: NVRTC
+  /// compiles one after the other in each. 0: this process does it. They are started where there
+  /// are two such kernels or more, by posix_spawn, and are gone when the executable is compiled.
+  int compile_processes = 0;
+  /// The program that these are: `braid-worker`. "": the one beside libbraid.so; where there is
+  /// none, `warning` is told, and this process compiles.
+  std::string compile_worker;
+  /// Executable::compile of a graph with buckets (Symbol::buckets) returns when the kernels of the
+  /// first one are there; a thread of the executable compiles those of the others: see
+  /// Executable::ready.
+  bool compile_in_background = false;
   /// What kernels are compiled for, "sm_90a", or a device that they are planned for, "H100"; "":
   /// the GPU's own on cuda, on cpu the first one that can run the graph. Executable::compile
   /// refuses a graph that needs a later one.
@@ -91,7 +102,9 @@ struct WorldOptions {
   std::string tune_db;
   double timeout_s = 0;  ///< how long a wait for a peer may take; 0 = 30 s on cuda, 120 s on cpu
   /// Called before each kernel that is compiled or taken from the cache, and once when all are
-  /// there (`done == total`). What it throws ends the compile, and leaves Executable::compile.
+  /// there (`done == total`). What it throws ends the compile, its processes included, and leaves
+  /// Executable::compile; where that has returned (compile_in_background) the calls come from the
+  /// executable's thread, and prepare() throws it for buckets that are not there.
   std::function<void(std::size_t done, std::size_t total, std::string_view what)> progress;
   /// Told, on one line, of what costs speed only: a cache directory that is not safe to use. Empty:
   /// the line goes to standard error.

@@ -15,12 +15,18 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/graph.h"
+#include "braid/rendezvous.h"
+#include "braid/symmetric_memory.h"
 #include "braid/world.h"
 #include "c/handles.h"
 
 namespace braid::c {
 namespace {
 
+struct OpenWorld {
+  World world;
+  std::shared_ptr<Rendezvous> meeting;  ///< null where all ranks live here
+};
 struct Compiled {
   World world;
   Executable executable;
@@ -41,14 +47,20 @@ struct RankGraph {
   std::unique_ptr<RecordedGraph> graph;
 };
 
+struct Symmetric {
+  World world;
+  SymmetricMemory memory;
+};
+
 /// All that this process has through the C interface: its only state.
 struct Tables {
-  Handles<World> worlds{"world"};
+  Handles<OpenWorld> worlds{"world"};
   Handles<Compiled> executables{"executable"};
   Handles<Executable::Plan> plans{"plan"};
   Handles<RankStream> streams{"stream"};
   Handles<RankEvent> events{"event"};
   Handles<RankGraph> graphs{"graph"};
+  Handles<Symmetric> memories{"symmetric memory"};
 };
 Tables& tables() {
   static Tables all;
@@ -127,6 +139,9 @@ WorldOptions options_of(const braid_world_options* given) {
   options.cache_dir = text_or_empty(given->cache_dir);
   options.target = text_or_empty(given->target);
   options.timeout_s = given->timeout_s;
+  options.compile_processes = given->compile_processes;
+  options.compile_worker = text_or_empty(given->compile_worker);
+  options.compile_in_background = given->compile_in_background != 0;
   void* const context = given->context;
   if (auto* const warning = given->warning) {
     options.warning = [=](std::string_view what) { warning(context, std::string(what).c_str()); };
@@ -147,6 +162,27 @@ WorldOptions options_of(const braid_world_options* given) {
     };
   }
   return options;
+}
+
+/// The end of this process, which waits for the others.
+std::shared_ptr<Rendezvous> meeting_of(const braid_world_options* given) {
+  if (given == nullptr || given->host == nullptr) return nullptr;
+  SocketOptions options{.ranks = {given->rank},
+                        .world = given->world == 0 ? 1 : given->world,
+                        .address = given->host,
+                        .job = text_or_empty(given->job)};
+  if (given->port != 0) options.port = given->port;
+  if (given->meet_timeout_s != 0) options.timeout_s = given->meet_timeout_s;
+  return meet_by_socket(options);
+}
+
+/// Values of symbols, as braid_prepare takes them.
+Bindings bindings_of(const char* const* symbols, const std::int64_t* values, std::size_t count) {
+  Bindings bindings;
+  for (std::size_t i = 0; i < count; ++i) {
+    bindings[given(given(symbols, "symbols")[i], "symbol")] = given(values, "values")[i];
+  }
+  return bindings;
 }
 
 struct Extents {
@@ -264,6 +300,22 @@ void check_same_rank(int found, int expected, const char* what) {
                 fmt::format("is of rank {}; expected rank {}, the stream's", found, expected));
 }
 
+void add_memory(const World& world, SymmetricMemory memory, braid_symmetric* handle) {
+  tables().memories.add(std::make_shared<Symmetric>(Symmetric{world, std::move(memory)}), handle);
+}
+
+/// Enqueues what a rank does with a memory, on a stream of its own.
+template <class Work>
+braid_status on_stream(braid_symmetric memory, int rank, braid_stream stream, Work work) {
+  return call([&] {
+    const auto of = tables().memories.get(memory);
+    const auto on = tables().streams.get(stream);
+    check_same_world(of->world, on->world, "symmetric memory");
+    check_same_rank(rank, on->rank, "rank");
+    work(*of, *on->stream);
+  });
+}
+
 template <class Handle, class T>
 braid_status destroy(Handles<T>& table, Handle handle) {
   return call([&] { (void)table.take(handle); });
@@ -280,16 +332,25 @@ const char* braid_last_error() { return last_error().c_str(); }
 braid_status braid_world_open(const braid_world_options* options, braid_world* world) {
   return call([&] {
     *given(world, "world") = nullptr;
-    tables().worlds.add(std::make_shared<braid::World>(braid::World::open(options_of(options))),
-                        world);
+    braid::WorldOptions opened = options_of(options);
+    opened.rendezvous = meeting_of(options);
+    tables().worlds.add(
+        std::make_shared<OpenWorld>(OpenWorld{braid::World::open(opened), opened.rendezvous}),
+        world);
   });
 }
 braid_status braid_world_destroy(braid_world world) { return destroy(tables().worlds, world); }
+braid_status braid_world_barrier(braid_world world) {
+  return call([&] {
+    const auto in = tables().worlds.get(world);
+    if (in->meeting != nullptr) in->meeting->barrier();
+  });
+}
 
 braid_status braid_world_metrics(braid_world world, braid_metrics* metrics) {
   return call([&] {
     given(metrics, "metrics");
-    const braid::WorldMetrics m = tables().worlds.get(world)->metrics();
+    const braid::WorldMetrics m = tables().worlds.get(world)->world.metrics();
     *metrics = {m.kernels_compiled, m.kernels_from_cache, m.compile_ms, m.plans, m.runs,
                 m.failures};
   });
@@ -301,7 +362,7 @@ braid_status braid_compile(braid_world world, const char* graph_json,
     *given(executable, "executable") = nullptr;
     const auto in = tables().worlds.get(world);
     const braid::Graph graph = braid::parse_graph(given(graph_json, "graph"));
-    add_executable(*in, braid::Executable::compile(graph, *in), executable);
+    add_executable(in->world, braid::Executable::compile(graph, in->world), executable);
   });
 }
 braid_status braid_memory_estimate(braid_world world, const char* graph_json, std::int64_t* bytes,
@@ -312,7 +373,7 @@ braid_status braid_memory_estimate(braid_world world, const char* graph_json, st
     const braid::Graph graph = braid::parse_graph(given(graph_json, "graph"));
     std::int64_t all = 0;
     std::int64_t callers = 0;
-    for (const auto& arena : braid::Executable::memory_estimate(graph, *in)) {
+    for (const auto& arena : braid::Executable::memory_estimate(graph, in->world)) {
       all += arena.bytes;
       if (arena.name == "parameters" || arena.name == "io") callers += arena.bytes;
     }
@@ -330,7 +391,7 @@ braid_status braid_load(braid_world world, const char* directory, braid_executab
     *given(executable, "executable") = nullptr;
     const auto in = tables().worlds.get(world);
     const std::string path = std::string(given(directory, "directory")) + "/program.json";
-    add_executable(*in, braid::Executable::load(path, *in), executable);
+    add_executable(in->world, braid::Executable::load(path, in->world), executable);
   });
 }
 braid_status braid_another(braid_executable executable, braid_executable* another) {
@@ -366,15 +427,20 @@ braid_status braid_prepare(braid_executable executable, const char* const* symbo
   return call([&] {
     *given(plan, "plan") = nullptr;
     const auto of = tables().executables.get(executable);
-    braid::Bindings bindings;
-    for (std::size_t i = 0; i < count; ++i) {
-      bindings[given(given(symbols, "symbols")[i], "symbol")] = given(values, "values")[i];
-    }
-    tables().plans.add(std::make_shared<braid::Executable::Plan>(of->executable.prepare(bindings)),
+    tables().plans.add(std::make_shared<braid::Executable::Plan>(
+                           of->executable.prepare(bindings_of(symbols, values, count))),
                        plan);
   });
 }
 braid_status braid_plan_destroy(braid_plan plan) { return destroy(tables().plans, plan); }
+braid_status braid_ready(braid_executable executable, const char* const* symbols,
+                         const std::int64_t* values, size_t count, std::int32_t* ready) {
+  return call([&] {
+    given(ready, "ready");
+    const auto of = tables().executables.get(executable);
+    *ready = of->executable.ready(bindings_of(symbols, values, count)) ? 1 : 0;
+  });
+}
 
 braid_status braid_set_input(braid_executable executable, std::int32_t rank, const char* name,
                              const braid_tensor* tensor) {
@@ -430,12 +496,15 @@ braid_status braid_cancel(braid_executable executable) {
 braid_status braid_synchronize(braid_executable executable) {
   return call([&] { tables().executables.get(executable)->executable.synchronize(); });
 }
+braid_status braid_recover(braid_executable executable) {
+  return call([&] { tables().executables.get(executable)->executable.recover(); });
+}
 
 braid_status braid_stream_create(braid_world world, std::int32_t rank, braid_stream* stream) {
   return call([&] {
     *given(stream, "stream") = nullptr;
     const auto in = tables().worlds.get(world);
-    add_stream(*in, rank, in->device().create_stream(rank), stream);
+    add_stream(in->world, rank, in->world.device().create_stream(rank), stream);
   });
 }
 braid_status braid_stream_wrap(braid_world world, std::int32_t rank, void* raw,
@@ -443,7 +512,7 @@ braid_status braid_stream_wrap(braid_world world, std::int32_t rank, void* raw,
   return call([&] {
     *given(stream, "stream") = nullptr;
     const auto in = tables().worlds.get(world);
-    add_stream(*in, rank, in->device().wrap_stream(rank, raw), stream);
+    add_stream(in->world, rank, in->world.device().wrap_stream(rank, raw), stream);
   });
 }
 braid_status braid_stream_synchronize(braid_stream stream) {
@@ -455,8 +524,9 @@ braid_status braid_event_create(braid_world world, std::int32_t rank, braid_even
   return call([&] {
     *given(event, "event") = nullptr;
     const auto in = tables().worlds.get(world);
-    tables().events.add(
-        std::make_shared<RankEvent>(RankEvent{*in, rank, in->device().create_event(rank)}), event);
+    tables().events.add(std::make_shared<RankEvent>(
+                            RankEvent{in->world, rank, in->world.device().create_event(rank)}),
+                        event);
   });
 }
 braid_status braid_event_record(braid_event event, braid_stream stream) {
@@ -500,3 +570,73 @@ braid_status braid_replay(braid_graph graph, braid_stream stream) {
   });
 }
 braid_status braid_graph_destroy(braid_graph graph) { return destroy(tables().graphs, graph); }
+
+braid_status braid_symmetric_allocate(braid_world world, const char* name, size_t bytes,
+                                      braid_symmetric* memory) {
+  return call([&] {
+    *given(memory, "memory") = nullptr;
+    const auto in = tables().worlds.get(world);
+    add_memory(
+        in->world,
+        braid::SymmetricMemory::allocate(in->world, given(name, "name"), {in->world.size()}, bytes),
+        memory);
+  });
+}
+braid_status braid_symmetric_register(braid_world world, const char* name, void* const* data,
+                                      size_t count, size_t bytes, braid_symmetric* memory) {
+  return call([&] {
+    *given(memory, "memory") = nullptr;
+    const auto in = tables().worlds.get(world);
+    if (count != in->world.ranks().size()) {
+      braid::throw_invalid("data", fmt::format("{} addresses; expected one for each of {} ranks",
+                                               count, in->world.ranks().size()));
+    }
+    std::vector<std::uint64_t> addresses;
+    for (std::size_t i = 0; i < count; ++i) {
+      addresses.push_back(reinterpret_cast<std::uint64_t>(given(data, "data")[i]));
+    }
+    add_memory(in->world,
+               braid::SymmetricMemory::register_memory(in->world, given(name, "name"),
+                                                       {in->world.size()}, addresses, bytes),
+               memory);
+  });
+}
+braid_status braid_symmetric_address(braid_symmetric memory, std::int32_t rank, std::int32_t peer,
+                                     void** address) {
+  return call([&] {
+    *given(address, "address") = nullptr;
+    const auto of = tables().memories.get(memory);
+    const std::int64_t all = static_cast<std::int64_t>(of->memory.size());
+    *address = reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr)
+        of->memory.buffer(rank, peer, {&all, 1}, braid::DType::kU8));
+  });
+}
+braid_status braid_symmetric_barrier(braid_symmetric memory, std::int32_t rank, braid_stream stream,
+                                     std::int32_t channel) {
+  return on_stream(memory, rank, stream, [&](const Symmetric& of, braid::Stream& on) {
+    of.memory.barrier(rank, on, channel);
+  });
+}
+braid_status braid_symmetric_put_signal(braid_symmetric memory, std::int32_t rank,
+                                        std::int32_t peer, braid_stream stream,
+                                        std::int32_t channel) {
+  return on_stream(memory, rank, stream, [&](const Symmetric& of, braid::Stream& on) {
+    of.memory.put_signal(rank, peer, on, channel);
+  });
+}
+braid_status braid_symmetric_wait_signal(braid_symmetric memory, std::int32_t rank,
+                                         std::int32_t peer, braid_stream stream,
+                                         std::int32_t channel) {
+  return on_stream(memory, rank, stream, [&](const Symmetric& of, braid::Stream& on) {
+    of.memory.wait_signal(rank, peer, on, channel);
+  });
+}
+braid_status braid_symmetric_check(braid_symmetric memory) {
+  return call([&] { tables().memories.get(memory)->memory.check(); });
+}
+braid_status braid_symmetric_recover(braid_symmetric memory) {
+  return call([&] { tables().memories.get(memory)->memory.recover(); });
+}
+braid_status braid_symmetric_destroy(braid_symmetric memory) {
+  return destroy(tables().memories, memory);
+}

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,8 +12,12 @@
 
 namespace braid::c {
 
+/// The handle that was given out last, whatever it is of.
+inline std::atomic<std::uintptr_t> last_handle = 0;
+
 /// The things of one kind that callers from C hold. A handle is a number that is never used again,
-/// so that one of something destroyed is noticed. Any thread may use it.
+/// for another kind neither, so that one of something destroyed or else is noticed. Any thread may
+/// use it.
 template <class T>
 class Handles {
  public:
@@ -21,8 +26,9 @@ class Handles {
   template <class Handle>
   void add(std::shared_ptr<T> object, Handle* handle) {
     const std::lock_guard lock(mutex_);
-    objects_.emplace(++last_, std::move(object));
-    *handle = reinterpret_cast<Handle>(last_);  // NOLINT(performance-no-int-to-ptr)
+    const std::uintptr_t number = ++last_handle;
+    objects_.emplace(number, std::move(object));
+    *handle = reinterpret_cast<Handle>(number);  // NOLINT(performance-no-int-to-ptr)
   }
   /// Keeps the object there as long as the caller has what is returned.
   template <class Handle>
@@ -50,7 +56,6 @@ class Handles {
 
   const char* what_;
   mutable std::mutex mutex_;
-  std::uintptr_t last_ = 0;
   std::map<std::uintptr_t, std::shared_ptr<T>> objects_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "codegen/device_model.h"
 #include "ir/text.h"
 #include "lowering/passes.h"
+#include "runtime/serve_requests.h"
 
 // The only file that includes CLI11: it costs more to compile than all commands together.
 
@@ -235,6 +237,8 @@ void add_compile(CLI::App& app, int* exit_code) {
   command->add_option("-o,--output", options->output, "Directory to write (made if need be)")
       ->required();
   add_tune_db(*command, &options->tune_db);
+  command->add_option("--jobs", options->jobs,
+                      "Compile in so many processes (default: 1, this one)");
   add_cache_dir(*command, &options->cache_dir);
   add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = compile(*options); });
@@ -322,8 +326,9 @@ void add_tune(CLI::App& app, int* exit_code) {
   add_cache_dir(*command, &options->cache_dir);
   add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = tune(*options); });
-  CLI::App* worker = app.add_subcommand(kTryKernels, "")->group("");
-  worker->callback([exit_code] { *exit_code = try_kernels(); });
+  app.add_subcommand(kWorkerCommand, "")->group("")->callback([exit_code] {
+    *exit_code = braid_serve_requests(STDIN_FILENO);
+  });
 }
 
 void add_plan_buffers(CLI::App& app, int* exit_code) {

@@ -36,6 +36,7 @@ struct CompileOptions {
   GraphOptions graph;
   PassConfig passes;
   std::string target, output, cache_dir, tune_db;
+  int jobs = 1;  ///< processes
   bool json = false;
 };
 [[nodiscard]] int compile(const CompileOptions& options);
@@ -71,9 +72,6 @@ struct TuneCommandOptions {
   bool resume = false, exhaustive = false, json = false;
 };
 [[nodiscard]] int tune(const TuneCommandOptions& options);
-/// What the processes do that tune() starts.
-inline constexpr const char* kTryKernels = "try-kernels";
-[[nodiscard]] int try_kernels();
 
 struct ReportOptions {
   GraphOptions graph;

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "braid/error.h"
 #include "braid/reference.h"
@@ -163,6 +164,10 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
     text += line + "\n";
   }
   return text;
+}
+
+std::vector<std::string> own_worker() {
+  return {std::filesystem::read_symlink("/proc/self/exe").string(), kWorkerCommand};
 }
 
 }  // namespace braid::cli

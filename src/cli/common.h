@@ -54,6 +54,11 @@ void prepare_output_directory(const std::filesystem::path& path, std::string_vie
 /// Checks that the file can be written, and makes its directory, before any work is done.
 void prepare_output_file(const std::filesystem::path& path, std::string_view option);
 
+/// How this program starts processes of its own that compile and try kernels: itself, as the
+/// command that no help names.
+inline constexpr const char* kWorkerCommand = "serve-requests";
+[[nodiscard]] std::vector<std::string> own_worker();
+
 /// Prints to stderr what may be lost: how far the work has come, and errors, which have exit codes.
 void note(std::string_view text) noexcept;
 

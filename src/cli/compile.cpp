@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/kernel_report.h"
@@ -11,17 +13,26 @@
 #include "runtime/compile/artifact.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/tune/find_tuned.h"
+#include "runtime/worker_processes.h"
 
 namespace braid::cli {
 
 int compile(const CompileOptions& options) {
+  if (options.jobs < 1) {
+    throw_invalid("--jobs", fmt::format("found {}; expected 1 or more", options.jobs));
+  }
   const Graph graph = load(options.graph);
   const Target target = choose_target(graph, options.target);
   prepare_output_directory(options.output, "--output");
   const DiskCache cache(cache_directory(options.cache_dir));
   ArtifactOptions artifact;
   artifact.passes = options.passes;
-  artifact.cache = &cache;
+  artifact.tools.cache = &cache;
+  std::optional<WorkerProcesses> workers;
+  if (options.jobs > 1) {
+    workers.emplace(own_worker(), static_cast<std::size_t>(options.jobs));
+    artifact.tools.workers = &*workers;
+  }
   if (!options.tune_db.empty()) artifact.tuned = find_tuned(options.tune_db, {target, ""});
   std::string document;
   artifact.report = [&](const std::vector<KernelReport>& reports) {
@@ -36,7 +47,7 @@ int compile(const CompileOptions& options) {
   {
     const ProgressBar bar;
     if (const std::string problem = cache.problem(); !problem.empty()) bar.warn(problem);
-    artifact.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
+    artifact.tools.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
       bar.update(done, total, what);
     };
     kernels = write_artifact(graph, target, options.output, artifact);

@@ -1,11 +1,9 @@
 #include "braid/tune.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +16,6 @@
 #include "ir/json_value.h"
 #include "ir/text.h"
 #include "runtime/output_file.h"
-#include "runtime/tune/trial_workers.h"
 
 namespace braid::cli {
 namespace {
@@ -154,7 +151,7 @@ int tune(const TuneCommandOptions& options) {
   on.exhaustive = options.exhaustive;
   on.bindings = parse_bindings(options.bind);
   on.cache_dir = cache_directory(options.cache_dir).string();
-  on.worker = {std::filesystem::read_symlink("/proc/self/exe").string(), kTryKernels};
+  on.worker = own_worker();
   TuneResult result;
   {
     const ProgressBar bar;
@@ -170,11 +167,6 @@ int tune(const TuneCommandOptions& options) {
   } else {
     print_text(graph, result, options.database);
   }
-  return kGood;
-}
-
-int try_kernels() {
-  serve_trials(STDIN_FILENO);
   return kGood;
 }
 

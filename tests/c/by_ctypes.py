@@ -19,7 +19,11 @@ class Options(ctypes.Structure):
                 ("cache_dir", ctypes.c_char_p), ("target", ctypes.c_char_p),
                 ("timeout_s", ctypes.c_double), ("warning", ctypes.c_void_p),
                 ("progress", ctypes.c_void_p), ("allocate", ctypes.c_void_p),
-                ("free", ctypes.c_void_p), ("context", ctypes.c_void_p)]
+                ("free", ctypes.c_void_p), ("context", ctypes.c_void_p),
+                ("compile_processes", ctypes.c_int32), ("compile_worker", ctypes.c_char_p),
+                ("compile_in_background", ctypes.c_int32), ("host", ctypes.c_char_p),
+                ("port", ctypes.c_int32), ("rank", ctypes.c_int32), ("job", ctypes.c_char_p),
+                ("meet_timeout_s", ctypes.c_double)]
 
 
 class Tensor(ctypes.Structure):

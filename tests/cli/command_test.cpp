@@ -138,6 +138,29 @@ TEST(Run, ANameMadeOfCudaCodeStaysAName) {
   }
 }
 
+TEST(Compile, InSeveralProcessesMakesTheSameFiles) {
+  const test::TemporaryDirectory directory;
+  for (const char* jobs : {"1", "2"}) {
+    const auto result =
+        run_braid({"compile", "-", "--target", "sm_80", "--jobs", jobs, "-o", directory / jobs,
+                   "--cache-dir", directory / (std::string("cache") + jobs)},
+                  small_graph().dump());
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  }
+  std::size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(directory / "1")) {
+    ++files;
+    if (file.path().filename() == "kernels.json") continue;  // how long each took
+    EXPECT_EQ(test::read_file(file.path()),
+              test::read_file(directory / "2" / file.path().filename().string()));
+  }
+  EXPECT_GT(files, 5U);
+  const auto refused =
+      run_braid({"compile", "-", "--target", "sm_80", "--jobs", "0", "-o", directory / "0"}, "{}");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--jobs: found 0; expected 1 or more"));
+}
+
 TEST(Compile, WritesSourcePtxAndCubinForEveryTarget) {
   const test::TemporaryDirectory directory;
   for (const std::string target : {"sm_80", "sm_90a", "sm_100a"}) {

@@ -180,7 +180,7 @@ TEST_P(ChunkedRuns, AreRightInManyInterleavings) {
   const int schedules = given == nullptr ? 50 : std::atoi(given);
   const Graph graph = GetParam().graph();
   const Program program = program_of(graph, GetParam().config());
-  const ProgramCode code = compile_program(program, nullptr, {});
+  const ProgramCode code = compile_program(program);
   for (int seed = 1; seed <= schedules; ++seed) {
     ASSERT_EQ(verdict(graph, program, code, schedule(seed)), "") << "schedule " << schedule(seed);
   }
@@ -190,7 +190,7 @@ TEST_P(ChunkedRuns, AreRightInManyInterleavings) {
 TEST_P(ChunkedRuns, AreWrongWithoutABarrierOrTheEventOfACopy) {
   const Graph graph = GetParam().graph();
   const Program program = program_of(graph, GetParam().config());
-  const ProgramCode code = compile_program(program, nullptr, {});
+  const ProgramCode code = compile_program(program);
   int removed = 0;
   for (std::size_t s = 0; s + 1 < program.steps.size(); ++s) {
     const Step& step = program.steps[s];

@@ -157,7 +157,8 @@ class Judge {
     context.target = Target::parse(target.empty() ? device->target() : target);
     context.ranks_per_device = ranks_per_device;
     context.config = config_;
-    const ProgramCode code = compile_program(lower(graph_, context), &cache(), {}, true);
+    const ProgramCode code =
+        compile_program(lower(graph_, context), {.cache = &cache(), .line_info = true});
     for (std::size_t i = 0; i < code.sources.size(); ++i) {
       kernels_.push_back({code.sources[i].entry, code.sources[i].text, code.compiled[i].image.ptx});
     }

@@ -144,10 +144,12 @@ extern "C" {
 int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    void* stream, void** args, void**) {
+  if (state().control.no_launches) return 0;
   return launch("cuLaunchKernel", function, stream,
                 {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, args);
 }
 int cuLaunchKernelEx(const LaunchConfigEx* config, void* function, void** args, void**) {
+  if (state().control.no_launches) return 0;
   const auto& [grid, block, shared_bytes, stream, attributes, count] = *config;
   braid::LaunchConfig made{
       {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes};

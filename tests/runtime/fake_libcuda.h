@@ -36,6 +36,7 @@ struct FakeCuda {
   int resident_blocks = 0;                ///< that a GPU holds at once; 0: any number
   int delay_ms = 0;                       ///< before each work of the streams made from now on
   int launch_us = 0;                      ///< that cuLaunchKernel keeps its caller
+  bool no_launches = false;               ///< and no call fails, or is counted
 
   std::string fail;   ///< the call that fails, if any
   int fail_call = 0;  ///< the n-th call from now fails, counted from 1. $FAKE_CUDA_FAIL_CALL

@@ -59,6 +59,7 @@ int current_gpu() {
 }
 
 int enter(const char* call) {
+  if (state().control.no_launches) return 0;
   const std::lock_guard lock(state().mutex);
   FakeCuda& control = state().control;
   const bool now = ++control.calls == control.fail_call;

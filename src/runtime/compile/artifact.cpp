@@ -144,8 +144,8 @@ std::vector<KernelReport> write_artifact(const Graph& graph, const Target& targe
   context.config = options.passes;
   context.tuned = options.tuned;
   const Program program = lower(graph, context);
-  return write_artifact(program, compile_program(program, options.cache, options.progress),
-                        directory, options.report);
+  return write_artifact(program, compile_program(program, options.tools), directory,
+                        options.report);
 }
 
 std::vector<KernelReport> write_artifact(

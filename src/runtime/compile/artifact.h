@@ -16,10 +16,9 @@ namespace braid {
 
 struct ArtifactOptions {
   PassConfig passes;
-  int ranks_per_device = 1;          ///< bounds the grids of kernels that wait
-  const DiskCache* cache = nullptr;  ///< none when null
-  Progress progress;                 ///< may be empty
-  FindTuned tuned;                   ///< of kernels' configurations; may be empty
+  int ranks_per_device = 1;  ///< bounds the grids of kernels that wait
+  CompileTools tools;
+  FindTuned tuned;  ///< of kernels' configurations; may be empty
   /// The content of `kernels.json`, one more of the files. May be empty: then there is none.
   std::function<std::string(const std::vector<KernelReport>& kernels)> report;
 };

@@ -2,8 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
 
+#include "braid/error.h"
 #include "lowering/plan/variants.h"
+#include "runtime/compile/compile_request.h"
+#include "runtime/compile/disk_cache.h"
+#include "runtime/serve_requests.h"
+#include "runtime/worker_processes.h"
 
 namespace braid {
 
@@ -29,14 +36,96 @@ ProgramCode print_program(const Program& program) {
   return code;
 }
 
-ProgramCode compile_program(const Program& program, const DiskCache* cache,
-                            const Progress& progress, bool line_info) {
-  ProgramCode code = print_program(program);
-  for (const KernelSource& source : code.sources) {
-    if (progress) progress(code.compiled.size(), code.sources.size(), source.entry);
-    code.compiled.push_back(compile_kernel(source, program.target, cache, line_info));
+namespace {
+
+class SourceCompiler {
+ public:
+  SourceCompiler(ProgramCode& code, const Target& target, const CompileTools& tools,
+                 std::size_t& done)
+      : code_(code), target_(target), tools_(tools), done_(done) {}
+
+  void run(std::span<const std::size_t> which) {
+    std::vector<std::size_t> missing(which.begin(), which.end());
+    if (tools_.workers != nullptr && which.size() > 1) {
+      std::erase_if(missing, [&](std::size_t source) { return find(source); });
+      if (missing.size() > 1) {
+        (void)nvrtc_path();  // where there is none nobody need be asked
+        return in_workers(missing);
+      }
+    }
+    for (const std::size_t source : missing) {
+      tell(source);
+      keep(source, compile_kernel(code_.sources[source], target_, tools_.cache, tools_.line_info));
+    }
   }
-  if (progress) progress(code.sources.size(), code.sources.size(), "");
+
+ private:
+  void tell(std::size_t source) const {
+    if (tools_.stop.stop_requested()) throw_stopped();
+    if (tools_.progress) {
+      tools_.progress(done_, code_.sources.size(), code_.sources[source].entry);
+    }
+  }
+  [[noreturn]] static void throw_stopped() {
+    throw Error(ErrorCode::kCancelled, "compile", "was ended before its kernels were there");
+  }
+  void keep(std::size_t source, CompiledKernel kernel) {
+    code_.compiled[source] = std::move(kernel);
+    ++done_;
+  }
+  bool find(std::size_t source) {
+    std::optional<CompiledKernel> found =
+        find_kernel(code_.sources[source], target_, tools_.cache, tools_.line_info);
+    if (!found) return false;
+    tell(source);
+    keep(source, *std::move(found));
+    return true;
+  }
+  void in_workers(std::span<const std::size_t> missing) {
+    std::vector<std::string> requests;
+    for (const std::size_t source : missing) {
+      requests.push_back(for_worker(CompileRequest{
+          .source = code_.sources[source],
+          .target = target_,
+          .cache_dir = tools_.cache == nullptr ? "" : tools_.cache->directory().string(),
+          .line_info = tools_.line_info,
+          .nvrtc = nvrtc_path()}));
+    }
+    const auto ends = [&](std::size_t request, const WorkerAnswer& answer) {
+      const std::size_t source = missing[request];
+      if (!answer.bytes) {
+        throw_environment(code_.sources[source].entry,
+                          "the process that compiled it " + answer.end);
+      }
+      keep(source, compiled_from(*answer.bytes));
+    };
+    tools_.workers->run(
+        requests, {.begins = [&](std::size_t request) { tell(missing[request]); }, .ends = ends},
+        tools_.stop);
+    if (tools_.stop.stop_requested()) throw_stopped();
+  }
+
+  ProgramCode& code_;
+  const Target& target_;
+  const CompileTools& tools_;
+  std::size_t& done_;
+};
+
+}  // namespace
+
+void compile_sources(ProgramCode& code, std::span<const std::size_t> which, const Target& target,
+                     const CompileTools& tools, std::size_t& done) {
+  SourceCompiler(code, target, tools, done).run(which);
+}
+
+ProgramCode compile_program(const Program& program, const CompileTools& tools) {
+  ProgramCode code = print_program(program);
+  std::vector<std::size_t> all(code.sources.size());
+  std::iota(all.begin(), all.end(), 0);
+  code.compiled.resize(all.size());
+  std::size_t done = 0;
+  compile_sources(code, all, program.target, tools, done);
+  if (tools.progress) tools.progress(all.size(), all.size(), "");
   return code;
 }
 

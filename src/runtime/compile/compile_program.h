@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <span>
+#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +14,7 @@
 namespace braid {
 
 class DiskCache;
+class WorkerProcesses;
 
 /// As WorldOptions::progress; may be empty.
 using Progress = std::function<void(std::size_t done, std::size_t total, std::string_view what)>;
@@ -26,10 +29,22 @@ struct ProgramCode {
 /// Prints every kernel; nothing is compiled yet.
 [[nodiscard]] ProgramCode print_program(const Program& program);
 
-/// Prints and compiles every kernel (or takes it from `cache`, which may be null). With `line_info`
-/// the PTX says which line of the text it came from.
-[[nodiscard]] ProgramCode compile_program(const Program& program, const DiskCache* cache,
-                                          const Progress& progress, bool line_info = false);
+/// What kernels are compiled with.
+struct CompileTools {
+  const DiskCache* cache = nullptr;    ///< none when null
+  Progress progress;                   ///< may be empty
+  bool line_info = false;              ///< the PTX says which line of the text it came from
+  WorkerProcesses* workers = nullptr;  ///< compile what is in no cache; null: this process does
+  std::stop_token stop;                ///< ends a compile with kCancelled, between kernels
+};
+
+/// Compiles these kernels of code.sources, or takes them from the cache. Those of code.compiled are
+/// there for all sources, and `done` says how many hold something.
+void compile_sources(ProgramCode& code, std::span<const std::size_t> which, const Target& target,
+                     const CompileTools& tools, std::size_t& done);
+
+/// Prints and compiles every kernel (or takes it from the cache).
+[[nodiscard]] ProgramCode compile_program(const Program& program, const CompileTools& tools = {});
 
 /// "mm+silu": what a kernel computes, in program order.
 [[nodiscard]] std::string op_names(const KernelSpec& spec);

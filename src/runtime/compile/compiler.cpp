@@ -105,39 +105,23 @@ std::string key_material(const KernelSource& source, const Target& target,
                      source.text);
 }
 
-std::string encode(const CompiledKernel& kernel) {
-  ByteWriter out;
-  out.value(kPayloadMagic);
-  out.value(kPayloadFormat);
-  out.string(kernel.image.entry);
-  out.string(kernel.image.ptx);
-  out.string({reinterpret_cast<const char*>(kernel.image.cubin.data()), kernel.image.cubin.size()});
-  const KernelResources& r = kernel.resources;
-  for (int v :
-       {r.registers, r.shared_bytes, r.spill_store_bytes, r.spill_load_bytes, r.stack_bytes}) {
-    out.value(v);
-  }
-  return out.take();
-}
-
 // What was in the cache, if it is a kernel.
 std::optional<CompiledKernel> cached_kernel(const std::optional<std::string>& payload) {
   if (!payload) return {};
-  ByteReader in(*payload);
-  if (in.value<std::uint32_t>() != kPayloadMagic || in.value<int>() != kPayloadFormat) return {};
-  CompiledKernel kernel;
-  kernel.image.entry = in.string();
-  kernel.image.ptx = in.string();
-  const std::string_view cubin = in.string();
-  kernel.image.cubin.assign(cubin.begin(), cubin.end());
-  KernelResources& r = kernel.resources;
-  for (int* v :
-       {&r.registers, &r.shared_bytes, &r.spill_store_bytes, &r.spill_load_bytes, &r.stack_bytes}) {
-    *v = in.value<int>();
-  }
-  if (!in.done()) return {};
-  kernel.cache_hit = true;
+  std::optional<CompiledKernel> kernel = kernel_from(*payload);
+  if (kernel) kernel->cache_hit = true;
   return kernel;
+}
+
+std::string maker_of(const NvrtcApi& api) { return "nvrtc " + api.identity; }
+
+/// Null where there is none.
+const NvrtcApi* find_nvrtc() {
+  try {
+    return &NvrtcApi::get();
+  } catch (const Error&) {
+    return nullptr;
+  }
 }
 
 CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
@@ -212,27 +196,66 @@ void check_nvrtc_fits_driver() {
 
 std::string nvrtc_path() { return NvrtcApi::get().library.path(); }
 
+std::string to_bytes(const CompiledKernel& kernel) {
+  ByteWriter out;
+  out.value(kPayloadMagic);
+  out.value(kPayloadFormat);
+  out.string(kernel.image.entry);
+  out.string(kernel.image.ptx);
+  out.string({reinterpret_cast<const char*>(kernel.image.cubin.data()), kernel.image.cubin.size()});
+  const KernelResources& r = kernel.resources;
+  for (int v :
+       {r.registers, r.shared_bytes, r.spill_store_bytes, r.spill_load_bytes, r.stack_bytes}) {
+    out.value(v);
+  }
+  return out.take();
+}
+
+std::optional<CompiledKernel> kernel_from(std::string_view bytes) {
+  ByteReader in(bytes);
+  if (in.value<std::uint32_t>() != kPayloadMagic || in.value<int>() != kPayloadFormat) return {};
+  CompiledKernel kernel;
+  kernel.image.entry = in.string();
+  kernel.image.ptx = in.string();
+  const std::string_view cubin = in.string();
+  kernel.image.cubin.assign(cubin.begin(), cubin.end());
+  KernelResources& r = kernel.resources;
+  for (int* v :
+       {&r.registers, &r.shared_bytes, &r.spill_store_bytes, &r.spill_load_bytes, &r.stack_bytes}) {
+    *v = in.value<int>();
+  }
+  if (!in.done()) return {};
+  return kernel;
+}
+
+std::optional<CompiledKernel> find_kernel(const KernelSource& source, const Target& target,
+                                          const DiskCache* cache, bool line_info) {
+  if (cache == nullptr) return {};
+  const std::string material =
+      key_material(source, target, compile_options(target.arch(), line_info));
+  // Where there is no NVRTC, what any of them made of the same text serves.
+  const NvrtcApi* const api = find_nvrtc();
+  if (api == nullptr) return cached_kernel(cache->get_of_any_maker(material));
+  return cached_kernel(cache->get({material, maker_of(*api)}));
+}
+
 CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
                               const DiskCache* cache, bool line_info) {
   const std::vector<std::string> options = compile_options(target.arch(), line_info);
   if (cache == nullptr) return compile(NvrtcApi::get(), source, options);
-
-  const std::string material = key_material(source, target, options);
-  const NvrtcApi* api = nullptr;
-  try {
-    api = &NvrtcApi::get();
-  } catch (const Error&) {
-    // Where there is no NVRTC, what any of them made of the same text serves.
-    std::optional<CompiledKernel> made = cached_kernel(cache->get_of_any_maker(material));
-    if (!made) throw;
-    return *std::move(made);
+  if (find_nvrtc() == nullptr) {
+    if (std::optional<CompiledKernel> made = find_kernel(source, target, cache, line_info)) {
+      return *std::move(made);
+    }
   }
+  const NvrtcApi& api = NvrtcApi::get();
+  const std::string material = key_material(source, target, options);
   std::optional<CompiledKernel> compiled;
   auto make = [&] {
-    compiled = compile(*api, source, options);
-    return encode(*compiled);
+    compiled = compile(api, source, options);
+    return to_bytes(*compiled);
   };
-  const std::string maker = "nvrtc " + api->identity;
+  const std::string maker = maker_of(api);
   const CacheKey key{material, maker};
   std::optional<CompiledKernel> made = cached_kernel(cache->get_or_create(key, make));
   if (compiled) return *std::move(compiled);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -47,6 +48,15 @@ void check_nvrtc_fits_driver();
 /// the source does not compile, kEnvironment when NVRTC is needed and missing.
 [[nodiscard]] CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
                                             const DiskCache* cache, bool line_info = false);
+
+/// What is in `cache` (may be null) of that kernel.
+[[nodiscard]] std::optional<CompiledKernel> find_kernel(const KernelSource& source,
+                                                        const Target& target,
+                                                        const DiskCache* cache, bool line_info);
+
+/// As bytes, for the cache and for other processes: image and resources. Nothing where it is none.
+[[nodiscard]] std::string to_bytes(const CompiledKernel& kernel);
+[[nodiscard]] std::optional<CompiledKernel> kernel_from(std::string_view bytes);
 
 /// PTX with line information of the CUDA text that a user wrote into the file `path`, which may
 /// include what lies beside it, and CUDA's headers where they are found. Throws

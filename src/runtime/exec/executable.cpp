@@ -86,27 +86,25 @@ const Bindings& Executable::Plan::bindings() const {
 
 Executable Executable::compile(const Graph& graph, const World& world, const PassConfig& passes) {
   World::Impl& w = *world.impl_;
-  Program program;
-  ProgramCode code;
+  std::shared_ptr<const LoadedProgram> loaded;
   w.take_part([&] {
-    program = w.lower(graph, passes);
+    Program program = w.lower(graph, passes);
     check_fits(program, *w.device);  // before anything is compiled
-    code = compile_program(program, w.cache.get(), w.progress, w.line_info);
+    loaded = w.compile(std::move(program));
   });
-  return {world, std::move(program), std::move(code)};
+  return {world, std::move(loaded)};
 }
 
 Executable Executable::load(const std::string& path, const World& world) {
   World::Impl& w = *world.impl_;
-  Program program;
-  std::optional<ProgramCode> code;
+  std::shared_ptr<const LoadedProgram> loaded;
   w.take_part([&] {
-    program = load_program(path);
+    Program program = load_program(path);
     check_fits(program, *w.device);
-    code = read_code(program, std::filesystem::path(path).parent_path());
-    if (!code) code = compile_program(program, w.cache.get(), w.progress, w.line_info);
+    std::optional<ProgramCode> code = read_code(program, std::filesystem::path(path).parent_path());
+    loaded = code ? w.load(std::move(program), *std::move(code)) : w.compile(std::move(program));
   });
-  return {world, std::move(program), *std::move(code)};
+  return {world, std::move(loaded)};
 }
 
 std::vector<ArenaReport> Executable::memory_estimate(const Graph& graph, const World& world,
@@ -122,11 +120,13 @@ Executable::Executable(const World& world, Program program, ProgramCode code) {
   World::Impl& w = *world.impl_;
   w.take_part([&] {
     check_fits(program, *w.device);
-    w.tallies.add(code);
-    impl_ = std::make_unique<Impl>(
-        world.impl_, std::make_shared<const LoadedProgram>(*w.device, w.ranks(), std::move(program),
-                                                           std::move(code)));
+    impl_ = std::make_unique<Impl>(world.impl_, w.load(std::move(program), std::move(code)));
   });
+  impl_->meet();
+}
+
+Executable::Executable(const World& world, std::shared_ptr<const LoadedProgram> loaded) {
+  world.impl_->take_part([&] { impl_ = std::make_unique<Impl>(world.impl_, std::move(loaded)); });
   impl_->meet();
 }
 
@@ -175,6 +175,10 @@ Executable::Plan Executable::prepare(const Bindings& bindings) {
   plan.impl_ = impl_->make_plan(bindings);
   impl_->make_current(plan.impl_);
   return plan;
+}
+
+bool Executable::ready(const Bindings& bindings) const {
+  return impl_->loaded->is_compiled(variant_at(impl_->program, impl_->checked(bindings)));
 }
 
 void Executable::set_input(int rank, std::string_view name, const HostTensor& tensor) {

@@ -8,6 +8,7 @@
 
 #include "braid/error.h"
 #include "braid/reference.h"
+#include "lowering/plan/variants.h"
 #include "runtime/exec/block_times.h"
 #include "runtime/exec/run_record.h"
 #include "runtime/exec/watch.h"
@@ -248,16 +249,21 @@ void Executable::Impl::check_own(const Plan::Impl* plan, const char* call) const
   throw_invalid(call, "the plan is not one of this executable's prepare()");
 }
 
-std::shared_ptr<const Executable::Plan::Impl> Executable::Impl::make_plan(
-    const Bindings& values) const {
+Bindings Executable::Impl::checked(const Bindings& values) const {
   // The graph is gone; its symbol table suffices to check values for it.
   Graph interface(program.name);
   for (const auto& [name, symbol] : program.symbols) interface.add_symbol(name, symbol);
+  return check_bindings(interface, values);
+}
+
+std::shared_ptr<const Executable::Plan::Impl> Executable::Impl::make_plan(
+    const Bindings& values) const {
   auto plan = std::make_shared<Plan::Impl>();
   plan->owner = token;
-  plan->bindings = check_bindings(interface, values);
+  plan->bindings = checked(values);
   std::vector<RankPlaces> places;
   for (const auto& rank : ranks) rank->check_bound(plan->bindings);
+  loaded->load(variant_at(program, plan->bindings));
   for (const auto& rank : ranks) {
     rank->allocate_unbound();
     places.push_back(rank->places());
@@ -355,7 +361,9 @@ void Executable::Impl::run_rank(const std::shared_ptr<const Plan::Impl>& plan, s
 void Executable::Impl::check_stream(const char* call, std::size_t local,
                                     const Stream* stream) const {
   const int rank = ranks[local]->rank();
-  if (stream == nullptr) throw_invalid(call, fmt::format("the stream of rank {} is null", rank));
+  if (stream == nullptr)
+    throw_invalid(call,
+                  fmt::format("the stream of rank {} is null; expected one, or no streams", rank));
   const Stream::Home expected = own[local * (own.size() / ranks.size())]->home();
   const Stream::Home found = stream->home();
   if (found == expected) return;

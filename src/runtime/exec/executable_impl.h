@@ -69,6 +69,8 @@ struct Executable::Impl {
   [[nodiscard]] std::size_t local_of(int rank) const;
   const Plan::Impl& require_prepared(const char* call) const;
   void check_own(const Plan::Impl* plan, const char* call) const;
+  /// A value of every symbol; throws kInvalidArgument.
+  [[nodiscard]] Bindings checked(const Bindings& values) const;
   [[nodiscard]] std::shared_ptr<const Plan::Impl> make_plan(const Bindings& values) const;
   void make_current(std::shared_ptr<const Plan::Impl> plan);
   /// `times`: as LaunchPlan::run wants them, or none.

@@ -196,8 +196,7 @@ RankPlaces RankContext::places() {
   for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
     places.buffer_addresses.push_back(address(b));
   }
-  const std::span<Function* const> functions = loaded_.functions(local_);
-  places.functions.assign(functions.begin(), functions.end());
+  places.functions = loaded_.functions(local_);
   return places;
 }
 

@@ -1,9 +1,12 @@
 #include "runtime/exec/world.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 
 #include "braid/error.h"
@@ -12,6 +15,7 @@
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
+#include "runtime/exec/loaded_program.h"
 #include "runtime/exec/rendezvous.h"
 #include "runtime/exec/symmetric_block.h"
 #include "runtime/tune/find_tuned.h"
@@ -19,6 +23,7 @@
 namespace braid {
 namespace {
 
+constexpr const char* kWorkerProgram = "braid-worker";
 constexpr double kCudaTimeoutSeconds = 30;
 constexpr double kCpuTimeoutSeconds = 120;
 constexpr double kLongestTimeoutSeconds = 1e9;
@@ -67,11 +72,9 @@ DeviceKind parse_device_kind(std::string_view text) {
   throw_invalid("device", fmt::format("{} is unknown; expected cpu or cuda", quote(text)));
 }
 
-void Tallies::add(const ProgramCode& code) {
-  for (const CompiledKernel& kernel : code.compiled) {
-    ++(kernel.cache_hit ? kernels_from_cache : kernels_compiled);
-    compile_ms += kernel.compile_ms;
-  }
+void Tallies::add(const CompiledKernel& kernel) {
+  ++(kernel.cache_hit ? kernels_from_cache : kernels_compiled);
+  compile_ms += kernel.compile_ms;
 }
 
 void check_ranks(const std::string& name, std::int64_t ranks, const Device& device) {
@@ -92,6 +95,8 @@ World::Impl::Impl(const WorldOptions& options) : target(options.target), tune_db
     if (std::string problem = cache->problem(); !problem.empty()) warn(options, problem);
   }
   progress = options.progress;
+  find_worker(options);
+  in_background = options.compile_in_background;
   allocator = options.allocator;
   if (static_cast<bool>(allocator.allocate) != static_cast<bool>(allocator.free)) {
     throw_invalid("allocator", "has one of allocate and free; expected both or none");
@@ -99,7 +104,38 @@ World::Impl::Impl(const WorldOptions& options) : target(options.target), tune_db
   nccl_communicators = options.nccl_communicators;
 }
 
+void World::Impl::find_worker(const WorldOptions& options) {
+  if (options.compile_processes < 0) {
+    throw_invalid("compile_processes",
+                  fmt::format("{}; expected 0 or more", options.compile_processes));
+  }
+  compile_processes = options.compile_processes;
+  if (compile_processes == 0) return;
+  worker = options.compile_worker.empty() ? (library_folder() / kWorkerProgram).string()
+                                          : options.compile_worker;
+  if (::access(worker.c_str(), X_OK) == 0) return;
+  const std::string problem = fmt::format("is no program: {}", std::strerror(errno));
+  if (!options.compile_worker.empty()) throw_environment(worker, problem);
+  warn(options, fmt::format("{} {}; kernels are compiled in this process", worker, problem));
+  worker.clear();
+}
+
+std::unique_ptr<WorkerProcesses> World::Impl::make_workers() const {
+  if (worker.empty()) return nullptr;
+  return std::make_unique<WorkerProcesses>(std::vector<std::string>{worker},
+                                           static_cast<std::size_t>(compile_processes));
+}
+
+CompileTools World::Impl::tools(WorkerProcesses* workers) const {
+  return {.cache = cache.get(),
+          .progress = progress,
+          .line_info = line_info,
+          .workers = workers,
+          .stop = {}};
+}
+
 void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device> opened) {
+  if (opened == nullptr) throw_invalid("device", "is null; expected one that is open");
   device = std::move(opened);
   rendezvous = options.rendezvous;
   if (rendezvous == nullptr) {
@@ -177,6 +213,25 @@ Program World::Impl::lower(const Graph& graph, const PassConfig& passes) const {
     context.tuned = find_tuned(tune_db, {context.target, gpu ? device->name() : ""});
   }
   return braid::lower(graph, context);
+}
+
+std::shared_ptr<const LoadedProgram> World::Impl::load(Program program, ProgramCode code) {
+  for (const CompiledKernel& kernel : code.compiled) tallies.add(kernel);
+  return std::make_shared<const LoadedProgram>(*device, ranks(), std::move(program),
+                                               std::move(code));
+}
+
+std::shared_ptr<const LoadedProgram> World::Impl::compile(Program program) {
+  if (!in_background || program.variants.size() < 2) {
+    const std::unique_ptr<WorkerProcesses> workers = make_workers();
+    ProgramCode code = compile_program(program, tools(workers.get()));
+    return load(std::move(program), std::move(code));
+  }
+  StagedCode::Tools staged{.compile = tools(nullptr),
+                           .make_workers = [this] { return make_workers(); },
+                           .told = [this](const CompiledKernel& kernel) { tallies.add(kernel); }};
+  return std::make_shared<const LoadedProgram>(*device, ranks(), std::move(program),
+                                               std::move(staged));
 }
 
 World World::open(const WorldOptions& options) {

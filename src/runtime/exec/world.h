@@ -18,9 +18,11 @@
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/exec/loss_watch.h"
+#include "runtime/worker_processes.h"
 
 namespace braid {
 
+class LoadedProgram;   // loaded_program.h
 class SymmetricBlock;  // symmetric_block.h
 
 /// Throws kInvalidArgument at `name`, a graph or a program of so many ranks, where the device has
@@ -33,7 +35,7 @@ struct Tallies {
                              failures = 0;
   std::atomic<double> compile_ms = 0;
 
-  void add(const ProgramCode& code);
+  void add(const CompiledKernel& kernel);
 };
 
 struct World::Impl {
@@ -50,10 +52,19 @@ struct World::Impl {
   void take_part(const std::function<void()>& work);
   /// That a rank of another world is lost; nothing while all is well.
   [[nodiscard]] std::optional<Error> loss() const;
+  /// For compile_processes; warns where there is none.
+  void find_worker(const WorldOptions& options);
+  /// What this world compiles with. The workers are null where this process does it.
+  [[nodiscard]] CompileTools tools(WorkerProcesses* workers) const;
+  [[nodiscard]] std::unique_ptr<WorkerProcesses> make_workers() const;
   /// What the kernels of a graph are compiled for.
   [[nodiscard]] Target target_of(const Graph& graph) const;
   /// The plan of a graph for this world's device.
   [[nodiscard]] Program lower(const Graph& graph, const PassConfig& passes) const;
+
+  /// A plan with its kernels: of code that is there, and compiled. The world must outlive it.
+  [[nodiscard]] std::shared_ptr<const LoadedProgram> load(Program program, ProgramCode code);
+  [[nodiscard]] std::shared_ptr<const LoadedProgram> compile(Program program);
 
   std::unique_ptr<DiskCache> cache;  ///< null when not used; outlives the device
   std::shared_ptr<Device> device;
@@ -63,6 +74,9 @@ struct World::Impl {
   std::uint64_t timeout_ns = 0;  ///< of a wait for a peer
   bool line_info = false;        ///< kernels are compiled with the lines of their text
   Progress progress;
+  std::string worker;         ///< the program; empty: this process compiles
+  int compile_processes = 0;  ///< of it
+  bool in_background = false;
   Allocator allocator;  ///< the caller's, or empty
   mutable Tallies tallies;
   decltype(WorldOptions::nccl_communicators) nccl_communicators;  ///< the caller's

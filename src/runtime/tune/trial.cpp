@@ -52,7 +52,7 @@ Trial attempt(const TrialRequest& request) {
     const DiskCache cache(request.cache_dir.empty() ? DiskCache::default_directory()
                                                     : std::filesystem::path(request.cache_dir));
     // A device that counts says of which line.
-    ProgramCode code = compile_program(program, &cache, {}, request.count);
+    ProgramCode code = compile_program(program, {.cache = &cache, .line_info = request.count});
     for (const CompiledKernel& kernel : code.compiled) {
       const int spills = kernel.resources.spill_store_bytes + kernel.resources.spill_load_bytes;
       if (spills != 0) return {{}, fmt::format("spills {} bytes of registers", spills)};

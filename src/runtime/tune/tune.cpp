@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,10 +24,12 @@
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
+#include "runtime/serve_requests.h"
 #include "runtime/tune/search.h"
 #include "runtime/tune/stopwatch.h"
-#include "runtime/tune/trial_workers.h"
+#include "runtime/tune/trial.h"
 #include "runtime/tune/tune_database.h"
+#include "runtime/worker_processes.h"
 
 namespace braid {
 namespace {
@@ -75,7 +78,6 @@ class Tuner {
   Tuner(const Graph& graph, const TuneOptions& options)
       : options_(options),
         bindings_(all_bindings(graph, options.bindings)),
-        workers_(options.worker, worker_count()),
         end_(Clock::now() + seconds(options.budget_s)) {
     const std::shared_ptr<Device> device = open_device(options.device, {.world = 1, .threads = 1});
     const bool measured = device->kind() == "cuda";
@@ -91,6 +93,7 @@ class Tuner {
     context.config = options.passes;
     collect(lower(graph, context));
     database_.emplace(options.database, true);
+    if (!options.worker.empty()) workers_.emplace(options.worker, worker_count());
   }
 
   TuneResult run() {
@@ -180,7 +183,7 @@ class Tuner {
     const std::size_t most = trials_of(subject.result.candidates, options_.exhaustive);
     const Clock::time_point until = deadline();
     (void)search(
-        subject.space, most, workers_.count(),
+        subject.space, most, workers_ ? workers_->count() : 1,
         [&](std::span<const std::size_t> which) { return attempt(subject, which); },
         [&] { return Clock::now() >= until; });
     TunedKernel& result = subject.result;
@@ -199,10 +202,8 @@ class Tuner {
   std::vector<std::optional<double>> attempt(Subject& subject, std::span<const std::size_t> which) {
     std::vector<Attempt> attempts;
     for (const std::size_t candidate : which) prepare(subject, candidate, attempts);
-    std::vector<TrialRequest> requests;
-    for (const Attempt& attempt : attempts) requests.push_back(attempt.request);
     std::vector<std::size_t> to_time;
-    workers_.run(requests, [&](std::size_t i, const Trial& trial) {
+    try_all(attempts, [&](std::size_t i, const Trial& trial) {
       if (stopwatch_ && trial.note.empty()) {
         to_time.push_back(i);
       } else {
@@ -236,6 +237,23 @@ class Tuner {
     }
     ++subject.result.from_database;
     note(subject, candidate, *known);
+  }
+
+  /// Where a worker ends before it has answered, what it tried is one that does not run.
+  void try_all(const std::vector<Attempt>& attempts,
+               const std::function<void(std::size_t attempt, const Trial& trial)>& done) {
+    if (!workers_) {
+      for (std::size_t i = 0; i < attempts.size(); ++i)
+        done(i, braid::attempt(attempts[i].request));
+      return;
+    }
+    std::vector<std::string> requests;
+    for (const Attempt& attempt : attempts) requests.push_back(for_worker(attempt.request));
+    workers_->run(requests, {.begins = {}, .ends = [&](std::size_t i, const WorkerAnswer& answer) {
+                               done(i, answer.bytes
+                                           ? trial_from(*answer.bytes)
+                                           : Trial{{}, "the process that tried it " + answer.end});
+                             }});
   }
 
   /// With the default, whose time when it was timed first is what all times go by.
@@ -283,8 +301,8 @@ class Tuner {
   const TuneOptions& options_;
   Bindings bindings_;  ///< of the graph's symbols
   Target target_;
-  TrialWorkers workers_;
-  std::optional<Stopwatch> stopwatch_;  ///< none: times are estimated
+  std::optional<WorkerProcesses> workers_;  ///< none: this process tries all itself
+  std::optional<Stopwatch> stopwatch_;      ///< none: times are estimated
   std::optional<TuneDatabase> database_;
   std::vector<Subject> subjects_;
   std::size_t at_ = 0;

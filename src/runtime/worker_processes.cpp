@@ -1,4 +1,4 @@
-#include "runtime/tune/trial_workers.h"
+#include "runtime/worker_processes.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -19,6 +19,7 @@ namespace braid {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;
+constexpr int kMomentMs = 50;
 
 /// A message is its length and its bytes. False where the other end is gone.
 bool send_message(int socket, std::string_view bytes) {
@@ -56,10 +57,8 @@ std::optional<std::string> receive_message(int socket) {
 }
 
 std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status)) {
-    return fmt::format("the process that tried it ended by signal {}", WTERMSIG(status));
-  }
-  return fmt::format("the process that tried it ended with exit code {}", WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) return fmt::format("ended by signal {}", WTERMSIG(status));
+  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
 }
 
 int wait_for(pid_t process) {
@@ -71,24 +70,25 @@ int wait_for(pid_t process) {
 
 }  // namespace
 
-TrialWorkers::TrialWorkers(std::vector<std::string> command, std::size_t count)
-    : command_(std::move(command)),
-      workers_(command_.empty() ? 1 : std::max<std::size_t>(1, count)) {}
+WorkerProcesses::WorkerProcesses(std::vector<std::string> command, std::size_t count)
+    : command_(std::move(command)), workers_(std::max<std::size_t>(1, count)) {}
 
-TrialWorkers::~TrialWorkers() {
+WorkerProcesses::~WorkerProcesses() {
   for (Worker& worker : workers_) end(worker);
 }
 
-void TrialWorkers::start(Worker& worker) const {
+void WorkerProcesses::start(Worker& worker) const {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    throw_environment("tune", fmt::format("no socket: {}", std::strerror(errno)));
+    throw_environment(command_[0], fmt::format("no socket: {}", std::strerror(errno)));
   }
   worker.socket = File(ends[0]);
   const File other(ends[1]);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, other.get(), STDIN_FILENO);
+  // What the caller's files are is none of its business, and it may outlive them by a moment.
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   std::vector<char*> words;
   for (const std::string& word : command_) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
@@ -100,62 +100,62 @@ void TrialWorkers::start(Worker& worker) const {
   throw_environment(command_[0], fmt::format("cannot be started: {}", std::strerror(failure)));
 }
 
-void TrialWorkers::end(Worker& worker) const {
+void WorkerProcesses::end(Worker& worker) const {
   if (worker.process == 0) return;
   ::kill(worker.process, SIGKILL);  // what it stores in the cache is whole, or not there
   wait_for(worker.process);
   worker.process = 0;
 }
 
-void TrialWorkers::give(Worker& worker, std::span<const TrialRequest> requests,
-                        std::size_t request) const {
+void WorkerProcesses::give(Worker& worker, std::string_view request) const {
   if (worker.process == 0) start(worker);
-  worker.request = request;
   // One that is gone shows when it is asked for its answer.
-  (void)send_message(worker.socket.get(), to_bytes(requests[request]));
+  (void)send_message(worker.socket.get(), request);
 }
 
-Trial TrialWorkers::take(Worker& worker) const {
+WorkerAnswer WorkerProcesses::take(Worker& worker) const {
   worker.request = kIdle;
-  if (const auto answer = receive_message(worker.socket.get())) return trial_from(*answer);
+  if (auto answer = receive_message(worker.socket.get())) return {std::move(answer), {}};
   worker.socket = File();
   const int status = wait_for(worker.process);
   worker.process = 0;
   return {{}, how_it_ended(status)};
 }
 
-void TrialWorkers::run(std::span<const TrialRequest> requests,
-                       const std::function<void(std::size_t request, const Trial& trial)>& done) {
-  if (command_.empty()) {
-    for (std::size_t i = 0; i < requests.size(); ++i) done(i, attempt(requests[i]));
-    return;
-  }
+void WorkerProcesses::run(std::span<const std::string> requests, const Listener& listener,
+                          const std::stop_token& stop) {
   std::size_t next = 0;
   for (;;) {
     std::vector<pollfd> busy;
     std::vector<Worker*> of;
     for (Worker& worker : workers_) {
-      if (worker.request == kIdle && next < requests.size()) give(worker, requests, next++);
+      if (worker.request == kIdle && next < requests.size()) {
+        if (listener.begins) listener.begins(next);
+        give(worker, requests[next]);
+        worker.request = next++;
+      }
       if (worker.request == kIdle) continue;
       busy.push_back({worker.socket.get(), POLLIN, 0});
       of.push_back(&worker);
     }
     if (busy.empty()) return;
-    if (::poll(busy.data(), busy.size(), -1) < 0 && errno != EINTR) {
-      throw_environment("tune", fmt::format("poll: {}", std::strerror(errno)));
+    const int wait_ms = stop.stop_possible() ? kMomentMs : -1;
+    if (::poll(busy.data(), busy.size(), wait_ms) < 0 && errno != EINTR) {
+      throw_environment(command_[0], fmt::format("poll: {}", std::strerror(errno)));
     }
+    if (stop.stop_requested()) return;
     for (std::size_t i = 0; i < busy.size(); ++i) {
       if (busy[i].revents == 0) continue;
       const std::size_t request = of[i]->request;
-      const Trial trial = take(*of[i]);
-      done(request, trial);
+      const WorkerAnswer answer = take(*of[i]);
+      listener.ends(request, answer);
     }
   }
 }
 
-void serve_trials(int socket) {
+void answer_requests(int socket, const std::function<std::string(std::string_view)>& answer) {
   while (const auto request = receive_message(socket)) {
-    if (!send_message(socket, to_bytes(attempt(request_from(*request))))) return;
+    if (!send_message(socket, answer(*request))) return;
   }
 }
 

@@ -1,0 +1,148 @@
+// What a caller of the C++ interface gets wrong is an error that says so, and nothing is the worse
+// for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "braid/executable.h"
+#include "runtime/error_of.h"
+
+namespace braid {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BadUse : public ::testing::Test {
+ protected:
+  BadUse()
+      : world_(World::open({.device = DeviceKind::kCpu, .world = 2, .threads = 1})),
+        executable_(Executable::compile(parse_graph(R"({
+          "braid": 1, "name": "double", "symbols": {"T": {"max": 4}},
+          "groups": {"tp": {"size": 2}},
+          "inputs": [{"name": "x", "dtype": "f32", "shape": ["T", 8]}],
+          "nodes": [{"name": "y", "op": "add", "inputs": ["x", "x"]}], "outputs": ["y"]})"),
+                                        world_)),
+        memory_(world_.device().allocate(0, 4 * 8 * 4)) {}
+  ~BadUse() override {  // whatever was refused
+    executable_.prepare({{"T", 2}});
+    for (int rank = 0; rank < 2; ++rank) executable_.set_input(rank, "x", rows(2));
+    executable_.run();
+    EXPECT_EQ(executable_.output(1, "y").to_doubles(), std::vector<double>(16, 3));
+  }
+
+  static HostTensor rows(std::int64_t count) {
+    return HostTensor::from_doubles(DType::kF32, {count, 8},
+                                    std::vector<double>(static_cast<std::size_t>(count) * 8, 1.5));
+  }
+  template <class Call>
+  static std::string refused(Call call) {
+    const auto [code, text] = error_of(call);
+    EXPECT_EQ(code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+    return text;
+  }
+  std::string bind_refused(const DeviceTensor& tensor, int rank = 0) {
+    return refused([&] { executable_.bind(rank, "x", tensor); });
+  }
+
+  World world_;
+  Executable executable_;
+  std::unique_ptr<Memory> memory_;
+};
+
+TEST_F(BadUse, CallsBeforePrepare) {
+  const auto first = HasSubstr("prepare() must be called first");
+  EXPECT_THAT(refused([&] { executable_.run(); }), first);
+  EXPECT_THAT(refused([&] { executable_.set_input(0, "x", rows(2)); }), first);
+  EXPECT_THAT(refused([&] { executable_.poison_outputs(); }), first);
+  EXPECT_THAT(refused([&] { (void)executable_.trace(); }), first);
+  EXPECT_THAT(refused([&] { (void)executable_.output(0, "y"); }), first);
+  executable_.prepare({{"T", 2}});
+  // Where a tensor lies elsewhere now, a plan is due.
+  executable_.bind(0, "x", {memory_->address(), DType::kF32, {4, 8}});
+  EXPECT_THAT(refused([&] { executable_.run(); }), first);
+}
+
+TEST_F(BadUse, ValuesOutOfRange) {
+  for (const std::int64_t value :
+       {std::int64_t{0}, std::int64_t{5}, std::int64_t{-1}, std::int64_t{1} << 62}) {
+    EXPECT_THAT(refused([&] { executable_.prepare({{"T", value}}); }), HasSubstr("T"));
+    EXPECT_THAT(refused([&] { (void)executable_.ready({{"T", value}}); }), HasSubstr("T"));
+  }
+  EXPECT_THAT(refused([&] { executable_.prepare({}); }), HasSubstr("T"));
+  EXPECT_THAT(refused([&] { executable_.prepare({{"T", 1}, {"S", 1}}); }), HasSubstr("S"));
+}
+
+TEST_F(BadUse, TensorsThatDoNotFit) {
+  const std::uint64_t at = memory_->address();
+  EXPECT_THAT(bind_refused({0, DType::kF32, {4, 8}}), HasSubstr("address 0x0"));
+  EXPECT_THAT(bind_refused({at + 4, DType::kF32, {4, 8}}), HasSubstr("multiple of 16"));
+  EXPECT_THAT(bind_refused({at, DType::kBF16, {4, 8}}), HasSubstr("expected f32"));
+  EXPECT_THAT(bind_refused({at, DType::kF32, {4, 9}}), HasSubstr("expected f32"));
+  EXPECT_THAT(bind_refused({at, DType::kF32, {32}}), HasSubstr("expected f32"));
+  EXPECT_THAT(bind_refused({at, DType::kF32, {-4, 8}}), HasSubstr("no negative dim"));
+  EXPECT_THAT(bind_refused({at, DType::kF32, {4, 8}, {1, 4}}), HasSubstr("strides (1, 4)"));
+  EXPECT_THAT(bind_refused({at, DType::kF32, {4, 8}}, 2), HasSubstr("not in a world of 2"));
+  EXPECT_THAT(bind_refused({at, DType::kF32, {4, 8}}, -1), HasSubstr("not in a world of 2"));
+  EXPECT_NE(bind_refused({at, DType::kF32, {8, 8}}), "");  // more than is allocated there
+  EXPECT_THAT(refused([&] {
+                executable_.bind(0, "z", {at, DType::kF32, {4, 8}});
+              }),
+              HasSubstr("is no input or output"));
+  // Large enough for one row, and that is all.
+  executable_.bind(0, "x", {at, DType::kF32, {1, 8}});
+  executable_.prepare({{"T", 1}});
+  EXPECT_THAT(refused([&] {
+                executable_.prepare({{"T", 2}});
+              }),
+              HasSubstr("expected at least f32[2, 8]"));
+  executable_.bind(0, "x", {at, DType::kF32, {4, 8}});
+
+  executable_.prepare({{"T", 2}});
+  EXPECT_THAT(refused([&] { executable_.set_input(0, "x", rows(3)); }), HasSubstr("f32[2, 8]"));
+  EXPECT_THAT(refused([&] { executable_.set_input(0, "y", rows(2)); }), HasSubstr("no input"));
+  EXPECT_THAT(refused([&] { executable_.set_input(7, "x", rows(2)); }), HasSubstr("rank: 7"));
+  HostTensor small = rows(2);
+  small.data.pop_back();
+  EXPECT_THAT(refused([&] { executable_.set_input(0, "x", small); }), HasSubstr("63 bytes"));
+  executable_.run();
+  EXPECT_THAT(refused([&] { (void)executable_.output(0, "x"); }), HasSubstr("no output"));
+  EXPECT_THAT(refused([&] { (void)executable_.output(2, "y"); }), HasSubstr("rank: 2"));
+}
+
+TEST_F(BadUse, StreamsAndPlans) {
+  const Executable::Plan plan = executable_.prepare({{"T", 2}});
+  const auto stream = world_.device().create_stream(0);
+  std::vector<Stream*> streams{stream.get(), nullptr};
+  EXPECT_THAT(refused([&] { executable_.run(streams); }), HasSubstr("stream of rank 1 is null"));
+  streams = {nullptr, nullptr};
+  EXPECT_THAT(refused([&] { executable_.run(plan, streams); }), HasSubstr("stream of rank 0"));
+  streams.resize(3, stream.get());
+  EXPECT_THAT(refused([&] { executable_.run(streams); }), HasSubstr("3 streams"));
+  EXPECT_THAT(refused([&] { executable_.run(Executable::Plan()); }), HasSubstr("not one of"));
+  Executable other = executable_.another();
+  EXPECT_THAT(refused([&] { other.run(plan); }), HasSubstr("not one of this executable's"));
+  EXPECT_THAT(refused([&] { (void)world_.device().create_stream(2); }), HasSubstr("2"));
+}
+
+TEST(BadUseOfWorlds, Devices) {
+  const auto text_of = [](auto call) { return error_of(call).second; };
+  EXPECT_EQ(text_of([] { (void)World::open({}, std::shared_ptr<Device>()); }),
+            "device: is null; expected one that is open");
+  WorldOptions options;
+  options.device = DeviceKind::kCpu;
+  options.world = 0;
+  EXPECT_THAT(text_of([&] { (void)World::open(options); }), HasSubstr("0 ranks"));
+  options.world = 1;
+  options.threads = -1;
+  EXPECT_THAT(text_of([&] { (void)World::open(options); }), HasSubstr("-1"));
+  options.threads = 0;
+  options.timeout_s = -1;
+  EXPECT_THAT(text_of([&] { (void)World::open(options); }), HasSubstr("timeout: -1"));
+}
+
+}  // namespace
+}  // namespace braid
