@@ -62,7 +62,7 @@ using Sums = T[16][8];
 /// AVX2 hosts get a vectorised clone of it.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-__attribute__((target_clones("arch=haswell", "default")))
+__attribute__((target_clones("arch=x86-64-v3", "default")))
 #endif
 void add_products(const float (*rows)[kMaxDepth], const float (*columns)[8], std::uint32_t depth,
                   Sums<float>& sums) {
