@@ -196,6 +196,7 @@ class Translator {
 
   // Integer arithmetic: translate_integer.cpp
   void op_add_sub(const Instruction& i);
+  Value* multiply_low(Value* a, Value* b);
   void op_multiply(const Instruction& i);
   void op_divide(const Instruction& i);
   void op_min_max(const Instruction& i);
