@@ -19,6 +19,8 @@ class ParameterStorage {
     const std::size_t lines = (count + sizeof(ParameterLine) - 1) / sizeof(ParameterLine);
     if (lines > lines_.size()) lines_.resize(lines);
   }
+  /// Forgets all bytes but keeps their memory.
+  void clear() { lines_.clear(); }
   [[nodiscard]] std::uint8_t* data() { return reinterpret_cast<std::uint8_t*>(lines_.data()); }
   [[nodiscard]] const std::uint8_t* data() const {
     return reinterpret_cast<const std::uint8_t*>(lines_.data());

@@ -126,10 +126,10 @@ class CpuFunction final : public Function {
 
   [[nodiscard]] const std::string& name() const { return entry().name; }
 
-  std::unique_ptr<LaunchOp> prepare(const LaunchConfig& config, std::span<const void* const> args) {
+  std::unique_ptr<LaunchOp> prepare(std::unique_ptr<LaunchOp> op, const LaunchConfig& config,
+                                    std::span<const void* const> args) {
     const Dim3 block = config.block;
     check(config, args.size());
-    auto op = std::make_unique<LaunchOp>();
     Launch& launch = op->launch;
     launch.aligned = block.x % 32 == 0;
     std::atomic<const Kernel*>& kernel = kernels_[launch.aligned ? 1 : 0];
@@ -311,7 +311,8 @@ class CpuStream final : public Stream {
 
   void launch(Function& function, const LaunchConfig& config,
               std::span<const void* const> args) override {
-    core_->engine.submit(state_, ours<CpuFunction>(function).prepare(config, args));
+    Engine& engine = core_->engine;
+    engine.submit(state_, ours<CpuFunction>(function).prepare(engine.new_launch(), config, args));
   }
 
   void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {

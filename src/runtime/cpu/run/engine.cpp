@@ -1,5 +1,7 @@
 #include "runtime/cpu/run/engine.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -23,6 +25,22 @@ BlockRunner::State caught(std::string& error, Body body) {
     error = failure.what();
   }
   return BlockRunner::State::kFailed;
+}
+
+/// Takes what others hold for a moment only: to sleep and be woken takes longer.
+void take(std::unique_lock<std::mutex>& lock) {
+  constexpr int kTries = 200;
+  for (int i = 0; i < kTries; ++i) {
+    if (lock.try_lock()) return;
+    _mm_pause();
+  }
+  lock.lock();
+}
+
+std::unique_lock<std::mutex> taken(std::mutex& mutex) {
+  std::unique_lock lock(mutex, std::defer_lock);
+  take(lock);
+  return lock;
 }
 
 std::uint64_t params_of(const Launch& launch) {
@@ -67,8 +85,34 @@ void Engine::stop_workers() {
   for (std::thread& thread : workers_) thread.join();
 }
 
+std::unique_ptr<LaunchOp> Engine::new_launch() {
+  std::unique_ptr<LaunchOp> op;
+  {
+    const std::unique_lock lock = taken(spare_mutex_);
+    if (spare_.empty()) return std::make_unique<LaunchOp>();
+    op = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  ParameterStorage params = std::move(op->launch.params);
+  params.clear();
+  *op = {};
+  op->launch.params = std::move(params);
+  return op;
+}
+
+/// For new_launch(): memory that one thread takes and another gives back is dear. What others may
+/// wait to see released is, at once.
+void Engine::keep(std::unique_ptr<LaunchOp> op) {
+  op->program.reset();
+  op->keep.reset();
+  op->launch.check.reset();
+  op->launch.count.reset();
+  const std::unique_lock lock = taken(spare_mutex_);
+  if (spare_.size() < kSpareLaunches) spare_.push_back(std::move(op));
+}
+
 void Engine::submit(const std::shared_ptr<StreamState>& stream, StreamOp op) {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock = taken(mutex_);
   if (stream->capture != nullptr) return stream->capture->add(stream->lane, std::move(op));
   push(*stream, std::move(op));
   advance(stream);
@@ -209,6 +253,7 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
     if (grid->total > 1 && sleeping_ > 1) work_.notify_all();
     (holds_back(launch) ? held_ : grids_).push_back(std::move(grid));
   }
+  handed_over_.fetch_add(1, std::memory_order_relaxed);
   if (sleeping_ > 0) work_.notify_one();
   return true;
 }
@@ -278,6 +323,7 @@ void Engine::worker() {
   std::unique_lock lock(mutex_);
   for (;;) {
     poll_values();
+    if (!have_work()) look_for_work(lock);
     if (!have_work()) {
       if (stop_) return;
       ++sleeping_;
@@ -299,6 +345,18 @@ void Engine::worker() {
     }
     --running_;
   }
+}
+
+/// Looks for a moment whether work comes: to sleep and be woken takes longer than a small kernel.
+/// Meanwhile the host may have the core.
+void Engine::look_for_work(std::unique_lock<std::mutex>& lock) {
+  const std::uint32_t before = handed_over_.load(std::memory_order_relaxed);
+  lock.unlock();
+  for (int look = 0; look < kLooks; ++look) {
+    if (handed_over_.load(std::memory_order_relaxed) != before) break;
+    std::this_thread::yield();
+  }
+  take(lock);
 }
 
 /// Lets those streams go on whose words have come to their values.
@@ -371,7 +429,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
     }
   }
   if (spare != nullptr) spare->counter().finish();
-  lock.lock();
+  take(lock);
   finish_blocks(grid, count, error);
 }
 
@@ -505,7 +563,7 @@ void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t coun
     sanitizer_->end_launch(*launch.check);
   }
   if (counter_ != nullptr) counter_->end_launch(*grid->op->launch.count);
-  grid->op.reset();
+  keep(std::move(grid->op));
   --unfinished_;
   complete(grid->stream);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -105,6 +106,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  /// One to fill in and submit. Where it can be, it is one that ended, with the memory that its
+  /// parameters had.
+  std::unique_ptr<LaunchOp> new_launch();
   void submit(const std::shared_ptr<StreamState>& stream, StreamOp op);
   /// Runs `body` at once if nothing is queued before it; returns whether it did.
   bool run_if_idle(const std::shared_ptr<StreamState>& stream,
@@ -131,6 +135,8 @@ class Engine {
   static constexpr std::uint64_t kMaxChunk = 64;
   static constexpr std::chrono::microseconds kValuePeriod{50};
   static constexpr std::size_t kYields = 100;
+  static constexpr std::size_t kSpareLaunches = 2048;  // as far as a host is ahead of it
+  static constexpr int kLooks = 20;
   static constexpr std::chrono::microseconds kSpinPeriod{50};
 
   struct Grid {
@@ -160,6 +166,8 @@ class Engine {
   void start_workers(int threads);
   void stop_workers();
   void worker();
+  void look_for_work(std::unique_lock<std::mutex>& lock);
+  void keep(std::unique_ptr<LaunchOp> op);
   void advance(const std::shared_ptr<StreamState>& stream);
   bool advance_one(const std::shared_ptr<StreamState>& stream);
   void complete(const std::shared_ptr<StreamState>& stream);
@@ -207,6 +215,9 @@ class Engine {
   std::string failure_;         ///< of the first kernel that failed since no grid was unfinished
   bool stop_ = false;
   std::uint32_t next_grid_id_ = 0;
+  std::atomic<std::uint32_t> handed_over_ = 0;    ///< work, so many times
+  std::mutex spare_mutex_;                        ///< may be taken inside mutex_
+  std::vector<std::unique_ptr<LaunchOp>> spare_;  ///< ended launches
   std::vector<std::thread> workers_;
 };
 

@@ -14,7 +14,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define BRAID_CPU_FMA_CLONES __attribute__((target_clones("arch=haswell", "default")))
+#define BRAID_CPU_FMA_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define BRAID_CPU_FMA_CLONES
 #endif
@@ -118,14 +118,15 @@ std::uint64_t mask_of(Element type) { return ~std::uint64_t{0} >> (64 - element_
 template <class Body>
 void read_registers(const std::uint8_t* registers, Element type, unsigned count, Body&& body) {
   const std::size_t bytes = register_bits(type) / 8;
+  const unsigned bits = element_bits(type);
+  const unsigned elements = packed(type);
+  const std::uint64_t mask = mask_of(type);
   std::size_t i = 0;
   for (std::size_t lane = 0; lane < 32; ++lane) {
     for (std::size_t r = 0; r < count; ++r) {
       std::uint64_t word = 0;
       std::memcpy(&word, registers + kMatrixRegisterBytes * r + lane * bytes, bytes);
-      for (unsigned at = 0; at < packed(type); ++at) {
-        body(i++, word >> (element_bits(type) * at) & mask_of(type));
-      }
+      for (unsigned at = 0; at < elements; ++at) body(i++, word >> (bits * at) & mask);
     }
   }
 }
@@ -134,13 +135,13 @@ void read_registers(const std::uint8_t* registers, Element type, unsigned count,
 template <class BitsOf>
 void write_registers(std::uint8_t* registers, Element type, unsigned count, BitsOf&& bits_of) {
   const std::size_t bytes = register_bits(type) / 8;
+  const unsigned bits = element_bits(type);
+  const unsigned elements = packed(type);
   std::size_t i = 0;
   for (std::size_t lane = 0; lane < 32; ++lane) {
     for (std::size_t r = 0; r < count; ++r) {
       std::uint64_t word = 0;
-      for (unsigned at = 0; at < packed(type); ++at) {
-        word |= bits_of(i++) << (element_bits(type) * at);
-      }
+      for (unsigned at = 0; at < elements; ++at) word |= bits_of(i++) << (bits * at);
       std::memcpy(registers + kMatrixRegisterBytes * r + lane * bytes, &word, bytes);
     }
   }
@@ -170,9 +171,11 @@ std::int64_t decode_integer(Element type, std::uint64_t bits) {
                    : static_cast<std::int64_t>(bits);
 }
 
-/// The order of every sum is that of k; its neighbours go beside it.
+/// The order of every sum is that of k; its neighbours go beside it. Inline, or its clones would
+/// call one that calls a function for each step.
 template <class T>
-void multiply_add(const MatrixCode& code, const T* a, const T* b, T* sums) {
+__attribute__((always_inline)) inline void multiply_add(const MatrixCode& code, const T* a,
+                                                        const T* b, T* sums) {
   for (int row = 0; row < code.m; ++row) {
     T* sum = sums + row * code.n;
     for (int k = 0; k < code.k; ++k) {
@@ -214,19 +217,33 @@ struct Doubles {
   }
 };
 
-void multiply_integers(const MatrixCode& code, const std::int32_t* a, const std::int32_t* b,
-                       std::int64_t* sums) {
+/// step(x, y) is what the factors of one k add.
+template <class Step>
+__attribute__((always_inline)) inline void add_integers(const MatrixCode& code,
+                                                        const std::int32_t* a,
+                                                        const std::int32_t* b, std::int64_t* sums,
+                                                        Step&& step) {
   for (int row = 0; row < code.m; ++row) {
     std::int64_t* sum = sums + row * code.n;
     for (int k = 0; k < code.k; ++k) {
       const std::int32_t x = a[row * code.k + k];
-      for (int n = 0; n < code.n; ++n) {
-        const std::int32_t y = b[k * code.n + n];
-        sum[n] += code.a != Element::kBits
-                      ? std::int64_t{x} * y
-                      : std::popcount(static_cast<std::uint32_t>(code.conjunction ? x & y : x ^ y));
-      }
+      for (int n = 0; n < code.n; ++n) sum[n] += step(x, b[k * code.n + n]);
     }
+  }
+}
+BRAID_CPU_FMA_CLONES void multiply_integers(const MatrixCode& code, const std::int32_t* a,
+                                            const std::int32_t* b, std::int64_t* sums) {
+  if (code.a != Element::kBits) {
+    add_integers(code, a, b, sums,
+                 [](std::int32_t x, std::int32_t y) { return std::int64_t{x} * y; });
+  } else if (code.conjunction) {
+    add_integers(code, a, b, sums, [](std::int32_t x, std::int32_t y) {
+      return std::popcount(static_cast<std::uint32_t>(x & y));
+    });
+  } else {
+    add_integers(code, a, b, sums, [](std::int32_t x, std::int32_t y) {
+      return std::popcount(static_cast<std::uint32_t>(x ^ y));
+    });
   }
 }
 

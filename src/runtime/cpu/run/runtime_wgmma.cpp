@@ -36,7 +36,7 @@ class Gatherer {
         matrix_(descriptor, exchanged),
         exchanged_(exchanged) {}
 
-  void block(std::uint32_t mn, std::uint32_t part, std::uint8_t* to) {
+  void block(std::uint32_t mn, std::uint32_t part, std::uint32_t* to) {
     __m128i rows[8];
     for (std::uint32_t r = 0; r < 8; ++r) {
       const std::uint32_t at = matrix_.row(mn, part, r);
@@ -106,37 +106,28 @@ void check_inside(BlockRunner::Warp& warp, char name, std::uint32_t outside, std
 }
 
 /// Turns the signs of all elements in a register.
-void negate(std::uint8_t* fragment, std::uint32_t signs) {
-  for (std::size_t l = 0; l < 32; ++l) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, fragment + 4 * l, 4);
-    word ^= signs;
-    std::memcpy(fragment + 4 * l, &word, 4);
-  }
+void negate(std::uint32_t* fragment, std::uint32_t signs) {
+  for (std::size_t l = 0; l < 32; ++l) fragment[l] ^= signs;
 }
 
-constexpr std::uint32_t kPlacesOfA = 4;
-constexpr std::uint32_t kPlacesOfProduct = 10;
-
-/// Products of single bits, which lie as words of 32 do. Sums are added to in place.
-void multiply_bits(std::uint8_t* registers, const std::uint32_t* places, std::uint32_t count) {
-  const auto lanes = [&](std::uint32_t place) {
-    return reinterpret_cast<std::uint32_t*>(registers + place);
-  };
-  const std::uint32_t* of_product = places + kPlacesOfA;
-  for (std::uint32_t n = 0; n < count; ++n, of_product += kPlacesOfProduct) {
-    for (std::uint32_t row = 0; row < 16; ++row) {
-      for (std::uint32_t column = 0; column < 8; ++column) {
-        std::uint32_t sum = 0;
-        for (std::uint32_t word = 0; word < 8; ++word) {
-          const std::uint32_t a = lanes(places[row / 8 + word / 4 * 2])[row % 8 * 4 + word % 4];
-          const std::uint32_t b = lanes(of_product[word / 4])[column * 4 + word % 4];
-          sum += static_cast<std::uint32_t>(std::popcount(a & b));
+/// Products of single bits, which lie as words of 32 do.
+void multiply_bits(const MmaPlan& plan) {
+  plan.for_each_tile([&](const MmaTile& tile) {
+    for (std::uint32_t w = 0; w < tile.width; ++w) {
+      for (std::uint32_t row = 0; row < 16; ++row) {
+        for (std::uint32_t column = 0; column < 8; ++column) {
+          std::uint32_t sum = 0;
+          for (std::uint32_t word = 0; word < 8; ++word) {
+            const std::uint32_t a =
+                plan.a(tile.a(0), row / 8 + word / 4 * 2)[row % 8 * 4 + word % 4];
+            const std::uint32_t b = plan.b(tile.b(0, w), word / 4)[column * 4 + word % 4];
+            sum += static_cast<std::uint32_t>(std::popcount(a & b));
+          }
+          plan.d(tile, w, row / 8 * 2 + column % 2)[row % 8 * 4 + column / 2] += sum;
         }
-        lanes(of_product[2 + row / 8 * 2 + column % 2])[row % 8 * 4 + column / 2] += sum;
       }
     }
-  }
+  });
 }
 
 }  // namespace
@@ -144,22 +135,23 @@ void multiply_bits(std::uint8_t* registers, const std::uint32_t* places, std::ui
 
 extern "C" {
 
-/// `places` as in multiply_fragments, where those of B, and of A from memory, are scratch. Sums
-/// that are not `kept` start from zero. `lanes`: that run it.
+/// `words`: an MmaPlan with one A and the B of all columns; where these come from memory, their
+/// places are scratch. Sums are added to in place; those that are not `kept` start from zero.
+/// `lanes`: that run it.
 static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* registers,
-                            const std::uint32_t* places, std::uint64_t a, std::uint64_t b,
+                            const std::uint32_t* words, std::uint64_t a, std::uint64_t b,
                             std::uint32_t code, std::uint32_t type, std::uint32_t kept,
                             std::uint32_t lanes, std::uint32_t line, std::uint32_t place) {
   using namespace braid::cpu;
   auto* warp = static_cast<BlockRunner::Warp*>(context);
   warp->runner->check_group(*warp, lanes, line);
   const WgmmaCode what = WgmmaCode::unpack(code);
-  const std::uint32_t count = what.columns / 8;
+  const MmaPlan plan(registers, words);
   if (!what.a_in_registers) {
     check_descriptor(*warp, 'A', a, what.exchanged_a, line);
     Gatherer from(*warp, a, what.exchanged_a, line, place);
     const std::uint32_t first = warp->warp % 4 * 2;
-    for (std::uint32_t r = 0; r < 4; ++r) from.block(first + r % 2, r / 2, registers + places[r]);
+    for (std::uint32_t r = 0; r < 4; ++r) from.block(first + r % 2, r / 2, plan.a(0, r));
     check_inside(*warp, 'A', from.outside(), line);
   }
   check_descriptor(*warp, 'B', b, what.exchanged_b, line);
@@ -168,20 +160,23 @@ static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* regi
   const std::uint32_t signs = (type & kMmaFloat8) != 0 ? 0x80808080U
                               : (type & kMmaTf32) != 0 ? 0x80000000U
                                                        : 0x80008000U;
-  const std::uint32_t* of_product = places + kPlacesOfA;
-  for (std::uint32_t n = 0; n < count; ++n, of_product += kPlacesOfProduct) {
+  for (std::uint32_t n = 0; n < plan.b_count(); ++n) {
     for (std::uint32_t part = 0; part < 2; ++part) {
-      std::uint8_t* to = registers + of_product[part];
-      from.block(n, part, to);
-      if (what.negated) negate(to, signs);
+      from.block(n, part, plan.b(n, part));
+      if (what.negated) negate(plan.b(n, part), signs);
     }
-    if (kept != 0) continue;
-    const std::uint32_t sums = (type & kMmaHalfSum) != 0 ? 2 : 4;
-    for (std::uint32_t e = 0; e < sums; ++e) std::memset(registers + of_product[2 + e], 0, 128);
   }
   check_inside(*warp, 'B', from.outside(), line);
-  if (what.bits) return multiply_bits(registers, places, count);
-  multiply_fragments(registers, places, count, type);
+  if (kept == 0) {
+    const std::uint32_t sums = (type & kMmaHalfSum) != 0 ? 2 : 4;
+    plan.for_each_tile([&](const MmaTile& tile) {
+      for (std::uint32_t w = 0; w < tile.width; ++w) {
+        for (std::uint32_t r = 0; r < sums; ++r) std::memset(plan.d(tile, w, r), 0, 128);
+      }
+    });
+  }
+  if (what.bits) return multiply_bits(plan);
+  multiply_fragments(plan, type);
 }
 
 static std::uint32_t braid_cpu_wgmma_wait(braid::cpu::WarpContext* context, std::uint32_t lanes,

@@ -96,6 +96,19 @@ llvm::Value* Translator::multiply_high(Value* a, Value* b, unsigned bits, bool i
   return resize(b_.CreateLShr(wide, bits), bits, false);
 }
 
+/// Most multiply an index by the bytes of an element: that LLVM has to find out, four times over
+/// where the lanes fill as many registers.
+llvm::Value* Translator::multiply_low(Value* a, Value* b) {
+  if (auto* constant = llvm::dyn_cast<llvm::Constant>(b)) {
+    if (constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+    const auto* number = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
+    if (number != nullptr && number->getValue().isPowerOf2()) {
+      return b_.CreateShl(a, number->getValue().logBase2());
+    }
+  }
+  return b_.CreateMul(a, b);
+}
+
 void Translator::op_multiply(const Instruction& i) {
   const Choices mods(i);
   const bool short_form = i.is(Op::kMul24) || i.is(Op::kMad24);
@@ -114,7 +127,7 @@ void Translator::op_multiply(const Instruction& i) {
   if (part == 2) {
     if (bits == 64) bad_combination(i);
     bits *= 2;
-    result = b_.CreateMul(widen(i.operands[1], type, bits), widen(i.operands[2], type, bits));
+    result = multiply_low(widen(i.operands[1], type, bits), widen(i.operands[2], type, bits));
   } else {
     Value* a = read(i.operands[1], bits);
     Value* b = read(i.operands[2], bits);
@@ -127,7 +140,7 @@ void Translator::op_multiply(const Instruction& i) {
       b = cut(b);
     }
     if (part == 0) {
-      result = b_.CreateMul(a, b);
+      result = multiply_low(a, b);
     } else if (short_form) {
       Value* wide = b_.CreateMul(resize(a, 64, type.is_signed()), resize(b, 64, type.is_signed()));
       result = resize(b_.CreateLShr(wide, 16), 32, false);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/cpu/run/bulk_copy.h"
+#include "runtime/cpu/translate/mma_plan.h"
 #include "runtime/cpu/translate/translator.h"
 
 // Matrix products of warp groups: wgmma.
@@ -97,22 +98,23 @@ void Translator::op_wgmma(const Instruction& i) {
                std::to_string(d.size()));
   }
   if (code.a_in_registers && a.size() != 4) bad(i, "expected 4 registers of A");
-  std::vector<std::uint32_t> places;
+  MmaPlanBuilder plan;
+  MmaPlanBuilder::Places of_a{};
   for (unsigned e = 0; e < 4; ++e) {
-    places.push_back(code.a_in_registers ? place_of_input(a[e], e) : scratch_place(e));
+    of_a[e] = code.a_in_registers ? place_of_input(a[e], e) : scratch_place(e);
   }
   for (unsigned n = 0; n < count; ++n) {
-    for (unsigned e = 0; e < 2; ++e) places.push_back(scratch_place(4 + 2 * n + e));
     // They are added to where they lie.
-    for (unsigned e = 0; e < 8; ++e) {
-      places.push_back(e % 4 < sums ? place_of_accumulator(i, d[sums * n + e % 4]) : 0);
-    }
+    MmaPlanBuilder::Places of_sums{};
+    for (unsigned e = 0; e < sums; ++e) of_sums[e] = place_of_accumulator(i, d[sums * n + e]);
+    const MmaPlanBuilder::Places of_b{scratch_place(4 + 2 * n), scratch_place(5 + 2 * n)};
+    plan.add_product({plan.add_a(of_a)}, {plan.add_b(of_b)}, of_sums, of_sums);
   }
   Value* kept = first_lane(i.operands[3], 1);
   if (i.operands[3].negated) kept = b_.CreateNot(kept);
   kept = b_.CreateZExt(kept, b_.getInt32Ty());
-  Value* of_a = code.a_in_registers ? b_.getInt64(0) : first_lane(i.operands[1], 64);
-  Value* of_b = first_lane(i.operands[2], 64);
+  Value* matrix_a = code.a_in_registers ? b_.getInt64(0) : first_lane(i.operands[1], 64);
+  Value* matrix_b = first_lane(i.operands[2], 64);
   if (instrumentation_.checks) {
     std::vector<std::uint32_t> registers;
     for (const Operand& sum : d) registers.push_back(number_of(sum));
@@ -121,8 +123,8 @@ void Translator::op_wgmma(const Instruction& i) {
       if (a[e].is_register()) registers.push_back(number_of(a[e]));
     }
     // A number for all that has to be the same.
-    Value* what = b_.CreateAdd(b_.CreateMul(of_a, b_.getInt64(0x9e3779b97f4a7c15U)),
-                               b_.CreateAdd(of_b, b_.CreateZExt(kept, b_.getInt64Ty())));
+    Value* what = b_.CreateAdd(b_.CreateMul(matrix_a, b_.getInt64(0x9e3779b97f4a7c15U)),
+                               b_.CreateAdd(matrix_b, b_.CreateZExt(kept, b_.getInt64Ty())));
     const auto sums_given = static_cast<std::uint32_t>(d.size());
     call("braid_cpu_check_wgmma", b_.getVoidTy(),
          {context_, constant_words(registers), b_.getInt32(sums_given),
@@ -130,8 +132,8 @@ void Translator::op_wgmma(const Instruction& i) {
           b_.getInt32(line_)});
   }
   call("braid_cpu_wgmma", b_.getVoidTy(),
-       {context_, registers_, constant_words(places), of_a, of_b, b_.getInt32(code.pack()),
-        b_.getInt32(type), kept, lanes_here(), b_.getInt32(line_),
+       {context_, registers_, constant_words(plan.words()), matrix_a, matrix_b,
+        b_.getInt32(code.pack()), b_.getInt32(type), kept, lanes_here(), b_.getInt32(line_),
         b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted)});
   for (const Operand& sum : d) cache_.erase(sum.index);
 }

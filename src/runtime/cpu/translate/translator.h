@@ -196,6 +196,7 @@ class Translator {
 
   // Integer arithmetic: translate_integer.cpp
   void op_add_sub(const Instruction& i);
+  Value* multiply_low(Value* a, Value* b);
   void op_multiply(const Instruction& i);
   void op_divide(const Instruction& i);
   void op_min_max(const Instruction& i);
@@ -399,14 +400,15 @@ class Translator {
   void op_movmatrix(const Instruction& i);
   Value* transposed(Value* matrix);
   Value* row_pointer(Address& address, unsigned lane);
-  std::uint32_t mma_code(const Instruction& i) const;
-  std::vector<const Instruction*> mma_group(std::uint32_t first, std::uint32_t last) const;
-  std::uint32_t emit_mma(std::uint32_t first, std::uint32_t last);
   bool passes_in_slot(const Operand& operand) const;
   std::uint32_t place_of_input(const Operand& operand, unsigned scratch_index);
   std::uint32_t place_of_result(const Operand& operand, unsigned scratch_index) const;
   void take_result(const Operand& operand, unsigned scratch_index);
   void write_uniform(const Operand& operand, Value* scalar);
+
+  // mma: translate_mma.cpp
+  std::uint32_t mma_code(const Instruction& i) const;
+  std::uint32_t emit_mma(std::uint32_t first, std::uint32_t last);
 
   // wmma, and the shapes of mma that go one by one: translate_matrix.cpp
   MatrixCode matrix_code(const Instruction& i) const;
