@@ -12,14 +12,16 @@
 //
 // As in estimate_kernel a warp stays in one of a multiprocessor's four parts, each of which has a
 // quarter of its matrix unit and issues for itself, and the slowest counts most:
-// sqrt(t1^2 + t2^2 + ...). To it comes what nothing hides: filling the ring, the barrier of each
-// step, and storing the result.
+// sqrt(t1^2 + t2^2 + ...). The warps of a part take turns: each waits for what it multiplies and
+// for the last product, while others work. To it comes what nothing hides: filling the ring, and
+// storing the result.
 
 #include "codegen/templates/gemm_config.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/closed_network.h"
 #include "codegen/device_model.h"
 #include "codegen/tile/tile.h"
 
@@ -108,7 +110,7 @@ struct TileWork {
   double at_once;  ///< blocks that a multiprocessor holds
   double matrix, shared, issue, l2;
   double latency;  ///< until its copies have come
-  double steps;    ///< of K
+  double waiting;  ///< of a warp for its fragments and products, where it can do nothing else
 };
 
 TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, const GemmUse& use) {
@@ -143,7 +145,7 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const double loads = fragments * number(warp_m + p.right * warp_n) / 16;
   const double multiplies = fragments * number(warp_m * warp_n * p.right) / 128;
   const double copies = written * number(t.k) / 16 / number(32 * t.warps);
-  constexpr double kLatency = 700;
+  const Architecture& known = architecture(device.sm);
   constexpr double kAround = 24;  // instructions of a step beside these
   return {.blocks = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n)),
           .at_once = number(use.waits ? 1 : std::max<std::int64_t>(1, room)),
@@ -151,8 +153,8 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
           .shared = k * (written + read) / 128,
           .issue = steps * number(t.warps) * (multiplies + 2 * loads + 4 * copies + kAround) / 4,
           .l2 = (number(p.k) * loaded + number(rows * cols) * 2) * 108 / 5120,
-          .latency = steps / number(std::max<std::int64_t>(1, t.stages - 1)) * kLatency,
-          .steps = steps};
+          .latency = steps / number(std::max<std::int64_t>(1, t.stages - 1)) * known.memory_clocks,
+          .waiting = steps * fragments * (known.shared_clocks + known.matrix_clocks)};
 }
 
 /// Whether memory brings some of the operands again and again.
@@ -186,7 +188,6 @@ double memory_bytes(const Product& p, const Tile& t, double at_once, const Devic
 /// Clocks, by the file's head.
 double clocks(const Product& p, const Tile& t, const Target& target, const GemmUse& use) {
   constexpr double kParts = 4;
-  constexpr double kStep = 150;    // of a barrier and of the first fragments
   constexpr double kBlock = 1500;  // of a block's first loads and last stores
   const DeviceModel& device = device_model(target);
   const TileWork work = work_of(p, t, device, use);
@@ -202,7 +203,8 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
                               busiest * uneven * work.issue, busiest * work.l2, work.latency}) {
       squares += unit * unit;
     }
-    return std::sqrt(squares) + kBlock + work.steps * kStep * kParts / (kParts * busiest + warps);
+    const double queued = std::ceil(busiest * warps / kParts);
+    return closed_network_round(queued, std::sqrt(squares) / queued, work.waiting) + kBlock;
   };
   const double full = std::floor(work.blocks / most);
   return full * wave(most) + wave(work.blocks - full * most);
