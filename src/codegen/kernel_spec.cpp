@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
+#include "codegen/rough_time.h"
 #include "codegen/templates/template.h"
 #include "codegen/tile/in_place.h"
 #include "codegen/tile/remote.h"
@@ -78,6 +79,11 @@ Config default_config(const Graph& body, const Target& target) {
 
 std::vector<Config> candidates(const Graph& body, const Target& target) {
   return find_template(body).candidates(body, target);
+}
+
+double rough_ns(const KernelSpec& spec, const Bindings& bindings, const Target& target) {
+  const Template& maker = find_template(*spec.body);
+  return maker.rough_ns == nullptr ? 1 : maker.rough_ns(spec, bindings, target);
 }
 
 tile::Program tile_program(const KernelSpec& spec, const Target& target, int ranks_per_device) {

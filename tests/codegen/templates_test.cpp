@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <set>
+#include <string>
 
 #include "codegen/barrier.h"
 #include "codegen/cuda/print_cuda.h"
+#include "codegen/device_model.h"
+#include "codegen/rough_time.h"
 #include "codegen/sample_specs.h"
 #include "codegen/templates/template.h"
 
@@ -115,6 +119,66 @@ TEST(Templates, CandidatesFitAndStartWithTheDefault) {
       }
       EXPECT_NO_THROW(static_cast<void>(requirements({sample.spec.body, config}, Target{})))
           << sample.name;
+    }
+  }
+}
+
+Graph product(int m, int n, int k, const std::string& dtype = "bf16") {
+  const auto tensor = [&](const char* name, int rows, int columns) {
+    return R"({"name": ")" + std::string(name) + R"(", "dtype": ")" + dtype + R"(", "shape": [)" +
+           std::to_string(rows) + ", " + std::to_string(columns) + "]}";
+  };
+  return parse_graph(R"({"braid": 1, "name": "mm", "inputs": [)" + tensor("x", m, k) + ", " +
+                     tensor("w", k, n) + R"(],
+    "nodes": [{"name": "y", "op": "mm", "inputs": ["x", "w"]}], "outputs": ["y"]})");
+}
+
+// A quarter of a multiprocessor's matrix unit is at hand of each warp.
+TEST(MatmulTiles, UseAllPartsOfAMultiprocessor) {
+  const Target target;
+  const int sms = device_model(target).sms;
+  for (const auto& [m, n, k] :
+       {std::array{128, 2880, 4096}, {128, 4096, 11008}, {64, 4096, 4096}}) {
+    const Config config = default_config(product(m, n, k), target);
+    const auto along = [&](int extent, const char* block) {
+      return (extent + config.at(block) - 1) / config.at(block);
+    };
+    const std::int64_t blocks = along(m, "BLOCK_M") * along(n, "BLOCK_N");
+    EXPECT_GE((blocks + sms - 1) / sms * config.at("num_warps"), 4) << m << "x" << n << "x" << k;
+  }
+}
+
+// They have one block on each multiprocessor, however small the product is.
+TEST(MatmulTiles, OfKernelsThatWaitHaveFourWarps) {
+  const Graph gathers = parse_graph(R"({"braid": 1, "name": "mm", "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "bf16", "shape": [8, 64], "per_rank": true},
+               {"name": "w", "dtype": "bf16", "shape": [64, 48]}],
+    "nodes": [{"name": "c", "op": "all_gather_into_tensor", "inputs": ["x"],
+               "attrs": {"group": "tp", "algorithm": "in_kernel"}},
+              {"name": "y", "op": "mm", "inputs": ["c", "w"]}], "outputs": ["y"]})");
+  ASSERT_EQ(template_name(gathers), "gather_gemm");
+  EXPECT_EQ(default_config(gathers, Target{}).at("num_warps"), 4);
+  EXPECT_EQ(default_config(product(16, 48, 64), Target{}).at("num_warps"), 1);
+}
+
+TEST(MatmulTiles, GoInOtherOrdersWhereL2DoesNotHoldTheOperands) {
+  const auto orders = [](const Graph& body) {
+    std::set<std::int64_t> found;
+    for (const Config& config : candidates(body, Target{})) found.insert(config.at("GROUP_M"));
+    return found;
+  };
+  EXPECT_EQ(orders(product(1024, 1024, 1024)), (std::set<std::int64_t>{8}));
+  EXPECT_EQ(orders(product(8192, 8192, 28672)), (std::set<std::int64_t>{1, 8, 16}));
+}
+
+TEST(MatmulTiles, TheDefaultIsTheQuickestByItsRoughTime) {
+  for (const char* dtype : {"bf16", "f16", "f32"}) {
+    const auto body = std::make_shared<const Graph>(product(256, 1024, 4096, dtype));
+    const std::vector<Config> all = candidates(*body, Target::parse("H100"));
+    ASSERT_GT(all.size(), 1U);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      EXPECT_LE(rough_ns({body, all[i - 1]}, {}, Target::parse("H100")),
+                rough_ns({body, all[i]}, {}, Target::parse("H100")));
     }
   }
 }

@@ -249,7 +249,8 @@ class GatherGemm {
 
 GemmUse use_of(const Graph& body, const BodyInfo& info) {
   const std::int64_t world = body.groups().at(*info.collective->attr<std::string>("group")).size;
-  return {.rows = info.space[0].max(body.symbols()) / world, .chunks = world};
+  return {
+      .rows = *info.space[0].divide_exactly(world, body.symbols()), .chunks = world, .waits = true};
 }
 
 Config default_config_of(const Graph& body, const Target& target) {

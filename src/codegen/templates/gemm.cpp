@@ -20,13 +20,11 @@ std::string refuse(const Graph& body) {
   return reason.empty() ? info.refusal : reason;
 }
 
-GemmUse use_of(const Graph& body, const BodyInfo& info) {
-  return {.rows = info.space[info.space.size() - 2].max(body.symbols())};
-}
+GemmUse use_of(const BodyInfo& info) { return {.rows = info.space[info.space.size() - 2]}; }
 
 Config default_config_of(const Graph& body, const Target& target) {
   const BodyInfo info = analyze(body);
-  return gemm_config(body, info, target, use_of(body, info));
+  return gemm_config(body, info, target, use_of(info));
 }
 
 /// The tile of this block; sets the grid.
@@ -74,9 +72,13 @@ const Template kGemmTemplate = {
     .default_config = default_config_of,
     .candidates = [](const Graph& body, const Target& target) -> std::vector<Config> {
       const BodyInfo info = analyze(body);
-      return gemm_candidates(body, info, target, use_of(body, info),
-                             default_config_of(body, target));
+      return gemm_candidates(body, info, target, use_of(info), default_config_of(body, target));
     },
+    .rough_ns =
+        [](const KernelSpec& spec, const Bindings& bindings, const Target& target) {
+          const BodyInfo info = analyze(*spec.body);
+          return gemm_ns(spec, info, bindings, target, use_of(info));
+        },
     .build = build,
 };
 

@@ -9,10 +9,11 @@ namespace braid {
 
 /// What a template's kernel asks of the tiles of its matmuls.
 struct GemmUse {
-  std::int64_t rows;            ///< of the left operand, at most
+  Dim rows;                     ///< of the left operand
   std::int64_t chunks = 1;      ///< so many times these rows, each with tiles of its own
   std::int64_t warps = 0;       ///< as many as the rest of the kernel needs; 0: any
   bool changes_layout = false;  ///< a tile goes through shared memory, beside the ring
+  bool waits = false;           ///< for peers: a multiprocessor has one block, not several
 };
 
 /// The tiles that take the least by a reckoning from the device's data sheet (gemm_config.cpp).
@@ -24,6 +25,9 @@ struct GemmUse {
 [[nodiscard]] std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info,
                                                   const Target& target, const GemmUse& use,
                                                   const Config& base);
+/// By that reckoning.
+[[nodiscard]] double gemm_ns(const KernelSpec& spec, const BodyInfo& info, const Bindings& bindings,
+                             const Target& target, const GemmUse& use);
 
 /// How a kernel of such tiles arranges its warps: as nearly square as can be.
 [[nodiscard]] int gemm_warps_m(const Config& config);

@@ -223,10 +223,11 @@ GemmUse use_of(const Graph& body, const BodyInfo& info) {
   const Dim rows = rows_of_rank(body, info).value_or(product_shape(body, info)[0]);
   // Other numbers of warps add a row in another order.
   const bool reduces = info.rows != Rows::kNone;
-  return {.rows = rows.max(body.symbols()),
+  return {.rows = rows,
           .chunks = form_of(body, info).scatter_dim ? form_of(body, info).ranks : 1,
           .warps = reduces ? piece_config(body, info).at("num_warps") : 0,
-          .changes_layout = true};
+          .changes_layout = true,
+          .waits = true};
 }
 
 Config default_config_of(const Graph& body, const Target& target) {

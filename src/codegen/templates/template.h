@@ -24,6 +24,9 @@ struct Template {
   /// What a tuner may choose from, the default among them. None changes an order of summation, so
   /// results do not depend on the choice.
   std::vector<Config> (*candidates)(const Graph& body, const Target& target);
+  /// A rough time of a launch, by the settings alone; null where these say too little.
+  double (*rough_ns)(const KernelSpec& spec, const Bindings& bindings,
+                     const Target& target) = nullptr;
   /// The tile program before the passes. `ranks_per_device` bounds a grid that waits. The kernel is
   /// named by the template unless the program has an entry already.
   tile::Program (*build)(const KernelSpec& spec, const Target& target, int ranks_per_device);

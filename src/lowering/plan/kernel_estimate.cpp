@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "codegen/closed_network.h"
+
 namespace braid {
 namespace {
 
@@ -266,19 +268,6 @@ double together(const std::vector<UnitTime>& units) {
   return std::sqrt(squares);
 }
 
-/// Until each of so many has been served for `service` and has waited for `waiting`: mean value
-/// analysis of a closed network of a queue and a delay.
-double round_ns(double customers, double service, double waiting) {
-  double queue = 0, round = 0;
-  for (double n = 1; n <= customers; ++n) {
-    const double served = service * (1 + queue);
-    round = served + waiting;
-    if (round == 0) return 0;
-    queue = n * served / round;
-  }
-  return round;
-}
-
 /// What a warp waits for, in nanoseconds.
 struct Waiting {
   double each = 0;    ///< where it can do nothing else
@@ -351,7 +340,8 @@ KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& de
     const std::vector<UnitTime> units = wave_ns(counts, clocks, moved, blocks, device);
     const double busy = together(units);
     const double queued = std::ceil(std::ceil(blocks / device.sms) * launch.warps / 4);
-    work_ns += waves * std::max(round_ns(queued, busy / queued, waiting.each), waiting.copies);
+    work_ns +=
+        waves * std::max(closed_network_round(queued, busy / queued, waiting.each), waiting.copies);
     busy_ns += waves * busy;
     estimate.units.resize(units.size());
     for (std::size_t u = 0; u < units.size(); ++u) {

@@ -17,10 +17,10 @@
 #include "braid/reference.h"
 #include "codegen/device_model.h"
 #include "codegen/graph_target.h"
+#include "codegen/rough_time.h"
 #include "lowering/lone_kernel.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
-#include "lowering/plan/rough_time.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
@@ -158,8 +158,7 @@ class Tuner {
     }
     subject.space.candidates = candidates(*subject.body, target_);
     for (const Config& config : subject.space.candidates) {
-      subject.space.rough_ns.push_back(
-          rough_ns({subject.body, config}, subject.bindings, device_model(target_)));
+      subject.space.rough_ns.push_back(rough_ns({subject.body, config}, subject.bindings, target_));
     }
     result.candidates = subject.space.candidates.size();
     subject.trials.resize(result.candidates);

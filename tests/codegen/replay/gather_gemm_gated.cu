@@ -45,8 +45,8 @@ __device__ __forceinline__ void wait_group_0() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
   __syncthreads();
 }
-__device__ __forceinline__ void wait_group_1() {
-  asm volatile("cp.async.wait_group 1;" ::: "memory");
+__device__ __forceinline__ void wait_group_4() {
+  asm volatile("cp.async.wait_group 4;" ::: "memory");
   __syncthreads();
 }
 __device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
@@ -224,26 +224,26 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
     const long long v37 = (v19 % 2) * 128;
     const long long v40 = (min_i64((v37 + 128), p7)) * 2048;
     const long long v41 = v37 * 2048;
-    const bool v241 = v41 < v40;
-    unsigned char* const v243 = v27 + (v41 * 2);
-    const long long v245 = v40 - v41;
-    float v248[32];
+    const bool v276 = v41 < v40;
+    unsigned char* const v278 = v27 + (v41 * 2);
+    const long long v280 = v40 - v41;
+    float v283[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v248 + i, (const unsigned short*)v243 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v245) && v241));
+      load_bf16_8(v283 + i, (const unsigned short*)v278 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v280) && v276));
     float v50[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v50[i] = v248[i];
+      v50[i] = v283[i];
     for (long long v43 = v41; v43 < v40; v43 += 8192) {
-      const long long v249 = v43 + 8192;
-      const bool v250 = v249 < v40;
-      unsigned char* const v252 = v27 + (v249 * 2);
-      const long long v254 = v40 - v249;
-      float v257[32];
+      const long long v284 = v43 + 8192;
+      const bool v285 = v284 < v40;
+      unsigned char* const v287 = v27 + (v284 * 2);
+      const long long v289 = v40 - v284;
+      float v292[32];
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        load_bf16_8(v257 + i, (const unsigned short*)v252 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v254) && v250));
+        load_bf16_8(v292 + i, (const unsigned short*)v287 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v289) && v285));
       const long long v46 = v40 - v43;
       unsigned char* const v51 = v34 + (v43 * 2);
 #pragma unroll
@@ -251,7 +251,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
         store_bf16_8((unsigned short*)v51 + (col0 + i % 8 + i / 8 % 4 * 2048), v50 + i, ((col0 + i % 8 + i / 8 % 4 * 2048) < v46));
 #pragma unroll
       for (int i = 0; i < 32; ++i)
-        v50[i] = v257[i];
+        v50[i] = v292[i];
     }
     const bool v54 = v19 < 14;
     const long long v56 = 32 + v19;
@@ -285,10 +285,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
       copy_async_16(shared + 0 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v98 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v184 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 49152 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p12 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v184);
+      copy_async_16(shared + 98304 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p12 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v184);
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 73728 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p13 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v184);
+      copy_async_16(shared + 147456 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p13 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v184);
     commit_group();
     const bool v194 = 64 < 2048;
     unsigned char* const v196 = v98 + 128;
@@ -298,11 +298,53 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
     unsigned char* const v200 = p12 + 131072;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 49152 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v200 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v194);
+      copy_async_16(shared + 98304 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v200 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v194);
     unsigned char* const v202 = p13 + 131072;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 73728 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v202 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v194);
+      copy_async_16(shared + 147456 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v202 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v194);
+    commit_group();
+    const bool v205 = 128 < 2048;
+    unsigned char* const v207 = v98 + 256;
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 0 + (int)2 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v207 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v205 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    unsigned char* const v210 = p12 + 262144;
+#pragma unroll
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 98304 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v210 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v205);
+    unsigned char* const v212 = p13 + 262144;
+#pragma unroll
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 147456 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v212 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v205);
+    commit_group();
+    const bool v217 = 192 < 2048;
+    unsigned char* const v219 = v98 + 384;
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 0 + (int)3 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v219 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v217 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    unsigned char* const v223 = p12 + 393216;
+#pragma unroll
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 98304 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v223 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v217);
+    unsigned char* const v225 = p13 + 393216;
+#pragma unroll
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 147456 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v225 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v217);
+    commit_group();
+    const bool v229 = 256 < 2048;
+    unsigned char* const v231 = v98 + 512;
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 0 + (int)4 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v231 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v229 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    unsigned char* const v234 = p12 + 524288;
+#pragma unroll
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 98304 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v234 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v229);
+    unsigned char* const v236 = p13 + 524288;
+#pragma unroll
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 147456 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v236 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v229);
     commit_group();
     float v102[32];
 #pragma unroll
@@ -312,30 +354,30 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
 #pragma unroll
     for (int i = 0; i < 32; ++i)
       v103[i] = 0.0f;
-    int v206 = 0;
-    int v208 = 2;
+    int v240 = 0;
+    int v242 = 5;
     for (long long v101 = 0; v101 < 2048; v101 += 64) {
-      wait_group_1();
-      const long long v212 = v101 + 128;
-      const bool v213 = v212 < 2048;
-      unsigned char* const v215 = v98 + (v212 * 2);
-      const int v216 = (int)v94;
+      wait_group_4();
+      const long long v246 = v101 + 320;
+      const bool v247 = v246 < 2048;
+      unsigned char* const v250 = v98 + (v246 * 2);
+      const int v251 = (int)v94;
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        copy_async_16(shared + 0 + (int)v208 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v215 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v213 && ((v216 + (row1 + i / 8 % 4 * 32)) < p7));
-      const long long v223 = (v212 * 1024) * 2;
-      unsigned char* const v224 = p12 + v223;
+        copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v250 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v247 && ((v251 + (row1 + i / 8 % 4 * 32)) < p7));
+      const long long v258 = (v246 * 1024) * 2;
+      unsigned char* const v259 = p12 + v258;
 #pragma unroll
       for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 49152 + (int)v208 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v224 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v213);
-      unsigned char* const v227 = p13 + v223;
+        copy_async_16(shared + 98304 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v259 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v247);
+      unsigned char* const v262 = p13 + v258;
 #pragma unroll
       for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 73728 + (int)v208 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v227 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v213);
+        copy_async_16(shared + 147456 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v262 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v247);
       commit_group();
       {
-        const unsigned a = shared + 0 + (int)v206 * 16384;
-        const unsigned b = shared + 49152 + (int)v206 * 8192;
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 98304 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           unsigned fa[2][4], fb[4][2];
@@ -353,8 +395,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
         }
       }
       {
-        const unsigned a = shared + 0 + (int)v206 * 16384;
-        const unsigned b = shared + 73728 + (int)v206 * 8192;
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 147456 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           unsigned fa[2][4], fb[4][2];
@@ -371,12 +413,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
-      const int v233 = v206 + 1;
-      const int v237 = (v233 < 3) ? v233 : 0;
-      const int v238 = v208 + 1;
-      const int v240 = (v238 < 3) ? v238 : 0;
-      v206 = v237;
-      v208 = v240;
+      const int v268 = v240 + 1;
+      const int v272 = (v268 < 6) ? v268 : 0;
+      const int v273 = v242 + 1;
+      const int v275 = (v273 < 6) ? v273 : 0;
+      v240 = v272;
+      v242 = v275;
     }
     const int v131 = (int)v94;
     int v133[4];

@@ -38,17 +38,17 @@ __device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1) gemm_mm_mm_silu_mul(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
+extern "C" __global__ void __launch_bounds__(256, 1) gemm_mm_mm_silu_mul(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int row0 = lane / 8 % 4 + warp % 2 * 4;
+  const int row0 = lane / 8 % 4 + warp % 8 * 4;
   const int col0 = lane % 8 * 8;
-  const int col1 = lane % 4 * 2 + warp % 2 * 32;
-  const int row2 = lane / 4 % 8;
-  const int at3 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 2 * 512;
-  const int at4 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128;
-  const int at5 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 64)) + lane % 16 * 128;
+  const int col1 = lane % 4 * 2 + warp % 4 * 16;
+  const int row2 = lane / 4 % 8 + warp / 4 % 2 * 32;
+  const int at3 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
+  const int at4 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 4 % 2 * 4096;
+  const int at5 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + lane % 16 * 128;
   const int v1 = (int)(long long)blockIdx.x;
   const int v4 = (int)p0;
   const int v8 = (v1 % v4) * 64;
@@ -58,106 +58,106 @@ extern "C" __global__ void __launch_bounds__(64, 1) gemm_mm_mm_silu_mul(long lon
   const int v84 = (int)v9;
   const bool v87 = 0 < 2048;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 0 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p2 + (((v73 + (row0 + i / 8 % 8 * 8)) * 2048) + (v77 + (col0 + i % 8))), v87 && ((v73 + (row0 + i / 8 % 8 * 8)) < p1));
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p2 + (((v73 + (row0 + i / 8 % 2 * 32)) * 2048) + (v77 + (col0 + i % 8))), v87 && ((v73 + (row0 + i / 8 % 2 * 32)) < p1));
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 65536 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p3 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v87);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 65536 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p3 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v87);
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 131072 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p4 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v87);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 131072 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p4 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v87);
   commit_group();
   const bool v99 = 64 < 2048;
   unsigned char* const v101 = p2 + 128;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 0 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v101 + (((v73 + (row0 + i / 8 % 8 * 8)) * 2048) + (v77 + (col0 + i % 8))), v99 && ((v73 + (row0 + i / 8 % 8 * 8)) < p1));
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v101 + (((v73 + (row0 + i / 8 % 2 * 32)) * 2048) + (v77 + (col0 + i % 8))), v99 && ((v73 + (row0 + i / 8 % 2 * 32)) < p1));
   unsigned char* const v105 = p3 + 180224;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 65536 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v105 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v99);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 65536 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v105 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v99);
   unsigned char* const v107 = p4 + 180224;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 131072 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v107 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v99);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 131072 + (int)1 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v107 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v99);
   commit_group();
   const bool v110 = 128 < 2048;
   unsigned char* const v112 = p2 + 256;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 0 + (int)2 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v112 + (((v73 + (row0 + i / 8 % 8 * 8)) * 2048) + (v77 + (col0 + i % 8))), v110 && ((v73 + (row0 + i / 8 % 8 * 8)) < p1));
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)2 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v112 + (((v73 + (row0 + i / 8 % 2 * 32)) * 2048) + (v77 + (col0 + i % 8))), v110 && ((v73 + (row0 + i / 8 % 2 * 32)) < p1));
   unsigned char* const v115 = p3 + 360448;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 65536 + (int)2 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v115 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v110);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 65536 + (int)2 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v115 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v110);
   unsigned char* const v117 = p4 + 360448;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 131072 + (int)2 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v117 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v110);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 131072 + (int)2 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v117 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v110);
   commit_group();
   const bool v122 = 192 < 2048;
   unsigned char* const v124 = p2 + 384;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 0 + (int)3 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v124 + (((v73 + (row0 + i / 8 % 8 * 8)) * 2048) + (v77 + (col0 + i % 8))), v122 && ((v73 + (row0 + i / 8 % 8 * 8)) < p1));
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)3 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v124 + (((v73 + (row0 + i / 8 % 2 * 32)) * 2048) + (v77 + (col0 + i % 8))), v122 && ((v73 + (row0 + i / 8 % 2 * 32)) < p1));
   unsigned char* const v128 = p3 + 540672;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 65536 + (int)3 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v128 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v122);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 65536 + (int)3 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v128 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v122);
   unsigned char* const v130 = p4 + 540672;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 131072 + (int)3 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v130 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v122);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 131072 + (int)3 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v130 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v122);
   commit_group();
   const bool v134 = 256 < 2048;
   unsigned char* const v136 = p2 + 512;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 0 + (int)4 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v136 + (((v73 + (row0 + i / 8 % 8 * 8)) * 2048) + (v77 + (col0 + i % 8))), v134 && ((v73 + (row0 + i / 8 % 8 * 8)) < p1));
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)4 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v136 + (((v73 + (row0 + i / 8 % 2 * 32)) * 2048) + (v77 + (col0 + i % 8))), v134 && ((v73 + (row0 + i / 8 % 2 * 32)) < p1));
   unsigned char* const v139 = p3 + 720896;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 65536 + (int)4 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v139 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v134);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 65536 + (int)4 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v139 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v134);
   unsigned char* const v141 = p4 + 720896;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 131072 + (int)4 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v141 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v134);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 131072 + (int)4 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v141 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v134);
   commit_group();
   const bool v146 = 320 < 2048;
   unsigned char* const v148 = p2 + 640;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 0 + (int)5 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v148 + (((v73 + (row0 + i / 8 % 8 * 8)) * 2048) + (v77 + (col0 + i % 8))), v146 && ((v73 + (row0 + i / 8 % 8 * 8)) < p1));
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)5 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v148 + (((v73 + (row0 + i / 8 % 2 * 32)) * 2048) + (v77 + (col0 + i % 8))), v146 && ((v73 + (row0 + i / 8 % 2 * 32)) < p1));
   unsigned char* const v152 = p3 + 901120;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 65536 + (int)5 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v152 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v146);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 65536 + (int)5 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v152 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v146);
   unsigned char* const v154 = p4 + 901120;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 131072 + (int)5 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v154 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v146);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 131072 + (int)5 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v154 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v146);
   commit_group();
   const bool v158 = 384 < 2048;
   unsigned char* const v160 = p2 + 768;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 0 + (int)6 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v160 + (((v73 + (row0 + i / 8 % 8 * 8)) * 2048) + (v77 + (col0 + i % 8))), v158 && ((v73 + (row0 + i / 8 % 8 * 8)) < p1));
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 0 + (int)6 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v160 + (((v73 + (row0 + i / 8 % 2 * 32)) * 2048) + (v77 + (col0 + i % 8))), v158 && ((v73 + (row0 + i / 8 % 2 * 32)) < p1));
   unsigned char* const v163 = p3 + 1081344;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 65536 + (int)6 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v163 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v158);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 65536 + (int)6 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v163 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v158);
   unsigned char* const v165 = p4 + 1081344;
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 131072 + (int)6 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v165 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v158);
+  for (int i = 0; i < 16; i += 8)
+    copy_async_16(shared + 131072 + (int)6 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v165 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v158);
   commit_group();
-  float v14[64];
+  float v14[16];
 #pragma unroll
-  for (int i = 0; i < 64; ++i)
+  for (int i = 0; i < 16; ++i)
     v14[i] = 0.0f;
-  float v15[64];
+  float v15[16];
 #pragma unroll
-  for (int i = 0; i < 64; ++i)
+  for (int i = 0; i < 16; ++i)
     v15[i] = 0.0f;
   int v169 = 0;
   int v171 = 7;
@@ -168,34 +168,34 @@ extern "C" __global__ void __launch_bounds__(64, 1) gemm_mm_mm_silu_mul(long lon
     unsigned char* const v180 = p2 + (v175 * 2);
     const int v181 = (int)v8;
 #pragma unroll
-    for (int i = 0; i < 64; i += 8)
-      copy_async_16(shared + 0 + (int)v171 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v180 + (((v73 + (row0 + i / 8 % 8 * 8)) * 2048) + (v77 + (col0 + i % 8))), v176 && ((v181 + (row0 + i / 8 % 8 * 8)) < p1));
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 0 + (int)v171 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v180 + (((v73 + (row0 + i / 8 % 2 * 32)) * 2048) + (v77 + (col0 + i % 8))), v176 && ((v181 + (row0 + i / 8 % 2 * 32)) < p1));
     const long long v189 = (v175 * 1408) * 2;
     unsigned char* const v190 = p3 + v189;
 #pragma unroll
-    for (int i = 0; i < 64; i += 8)
-      copy_async_16(shared + 65536 + (int)v171 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v190 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v176);
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 65536 + (int)v171 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v190 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v176);
     unsigned char* const v193 = p4 + v189;
 #pragma unroll
-    for (int i = 0; i < 64; i += 8)
-      copy_async_16(shared + 131072 + (int)v171 * 8192 + (at3 + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v193 + (((v77 + (row0 + i / 8 % 8 * 8)) * 1408) + (v84 + (col0 + i % 8))), v176);
+    for (int i = 0; i < 16; i += 8)
+      copy_async_16(shared + 131072 + (int)v171 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v193 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v176);
     commit_group();
     {
       const unsigned a = shared + 0 + (int)v169 * 8192;
       const unsigned b = shared + 65536 + (int)v169 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        unsigned fa[4][4], fb[4][2];
+        unsigned fa[2][4], fb[2][2];
 #pragma unroll
-        for (int m = 0; m < 4; ++m)
-          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 4 * 2048));
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
 #pragma unroll
-        for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
 #pragma unroll
-        for (int m = 0; m < 4; ++m) {
+        for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v14 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v14 + (m * 2 + n) * 4, fa[m], fb[n]);
         }
       }
     }
@@ -204,17 +204,17 @@ extern "C" __global__ void __launch_bounds__(64, 1) gemm_mm_mm_silu_mul(long lon
       const unsigned b = shared + 131072 + (int)v169 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        unsigned fa[4][4], fb[4][2];
+        unsigned fa[2][4], fb[2][2];
 #pragma unroll
-        for (int m = 0; m < 4; ++m)
-          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 4 * 2048));
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
 #pragma unroll
-        for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + ((at5 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
 #pragma unroll
-        for (int m = 0; m < 4; ++m) {
+        for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v15 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v15 + (m * 2 + n) * 4, fa[m], fb[n]);
         }
       }
     }
@@ -226,28 +226,28 @@ extern "C" __global__ void __launch_bounds__(64, 1) gemm_mm_mm_silu_mul(long lon
     v171 = v206;
   }
   const int v44 = (int)v8;
-  int v46[8];
+  int v46[4];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v46[i] = v44 + (row2 + i % 8 * 8);
-  bool v48[8];
+  for (int i = 0; i < 4; ++i)
+    v46[i] = v44 + (row2 + i % 4 * 8);
+  bool v48[4];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 4; ++i)
     v48[i] = v46[i] < p1;
   const int v49 = (int)v9;
-  float v52[64];
+  float v52[16];
 #pragma unroll
-  for (int i = 0; i < 64; ++i)
+  for (int i = 0; i < 16; ++i)
     v52[i] = round_bf16(v14[i]);
-  float v60[64];
+  float v60[16];
 #pragma unroll
-  for (int i = 0; i < 64; ++i)
+  for (int i = 0; i < 16; ++i)
     v60[i] = (round_bf16((v52[i] / (1.0f + (expf((-v52[i]))))))) * (round_bf16(v15[i]));
-  int v64[8];
+  int v64[4];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 4; ++i)
     v64[i] = v46[i] * 1408;
 #pragma unroll
-  for (int i = 0; i < 64; i += 2)
-    store_bf16_2((unsigned short*)p5 + (v64[i / 2 % 2 + i / 16 % 4 * 2] + (v49 + (col1 + i % 2 + i / 4 % 4 * 8))), v60 + i, v48[i / 2 % 2 + i / 16 % 4 * 2]);
+  for (int i = 0; i < 16; i += 2)
+    store_bf16_2((unsigned short*)p5 + (v64[i / 2 % 2 + i / 8 % 2 * 2] + (v49 + (col1 + i % 2 + i / 4 % 2 * 8))), v60 + i, v48[i / 2 % 2 + i / 8 % 2 * 2]);
 }
