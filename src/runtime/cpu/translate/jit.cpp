@@ -101,10 +101,10 @@ struct Jit::State {
 
 namespace {
 
-/// What the one function of an object takes of the stack: in section .stack_sizes stand its address
-/// and that, in ULEB128.
+/// What the functions of an object take of the stack, all at one time: of each stand in section
+/// .stack_sizes its address and that, in ULEB128.
 std::uint64_t frame_bytes(const std::string& object) {
-  std::uint64_t most = 0;
+  std::uint64_t bytes = 0;
   const auto file = check(llvm::object::ObjectFile::createObjectFile({object, "ptx.o"}));
   for (const llvm::object::SectionRef& section : file->sections()) {
     if (check(section.getName()) != ".stack_sizes") continue;
@@ -112,11 +112,11 @@ std::uint64_t frame_bytes(const std::string& object) {
     for (const std::uint8_t* at = contents.bytes_begin(); at < contents.bytes_end();) {
       at += sizeof(std::uint64_t);
       unsigned length = 0;
-      most = std::max(most, llvm::decodeULEB128(at, &length, contents.bytes_end()));
+      bytes += llvm::decodeULEB128(at, &length, contents.bytes_end());
       at += length;
     }
   }
-  return most;
+  return bytes;
 }
 
 /// LLVM offers these choices only on its command line. Domain reassignment takes minutes on kernels
