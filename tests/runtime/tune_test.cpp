@@ -238,6 +238,23 @@ TEST(TuneDatabase, RefusesOtherFiles) {
   EXPECT_THAT(open(true), HasSubstr("found one of format 7"));
 }
 
+TEST(TuneDatabase, RefusesDamage) {
+  const TemporaryFile file;
+  {
+    TuneDatabase database(file.path, true);
+    for (int i = 1; i <= 200; ++i) database.put(row(1, i));
+  }
+  const std::uintmax_t size = fs::file_size(file.path);
+  std::fstream bytes(file.path, std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(static_cast<std::streamoff>(size - 4096));  // a page of rows
+  bytes << std::string(64, '\x7f');
+  bytes.close();
+  for (const bool create : {false, true}) {
+    EXPECT_THAT(error_of([&] { const TuneDatabase database(file.path, create); }).second,
+                HasSubstr("; expected a database of braid tune"));
+  }
+}
+
 TEST(TuneDatabase, WaitsForAnotherProcess) {
   const TemporaryFile file;
   TuneDatabase one(file.path, true), two(file.path, true);

@@ -156,6 +156,15 @@ TuneDatabase::TuneDatabase(const std::filesystem::path& path, bool create)
                                             fresh ? "an empty database"
                                                   : fmt::format("one of format {}", format)));
   }
+  {
+    // Damage may be where no statement of ours would meet it.
+    Statement check(impl_->db, "PRAGMA quick_check(1)", [&](int code) { impl_->fail(code); });
+    if (const int code = check.step(); code != SQLITE_ROW) impl_->fail(code);
+    if (const std::string found = check.text(0); found != "ok") {
+      throw_invalid(impl_->where, fmt::format("is damaged: {}; expected a database of braid tune",
+                                              found.substr(0, found.find('\n'))));
+    }
+  }
   if (!create) return;
   impl_->execute(kTable);
   impl_->execute(fmt::format("PRAGMA user_version = {}", kFormat).c_str());

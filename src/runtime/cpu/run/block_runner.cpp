@@ -69,7 +69,7 @@ void BlockRunner::place() {
   for (std::uint32_t w = 0; w < warp_count_; ++w) {
     Warp& warp = *warps_[w];
     set_up(warp, w);
-    if (!one_stack()) warp.fiber.start(&BlockRunner::warp_main, &warp, launch.kernel.frame_bytes);
+    if (!one_stack()) warp.fiber.start(&BlockRunner::warp_main, &warp, launch_->kernel.frame_bytes);
   }
 }
 
