@@ -1,6 +1,8 @@
 #include <dlpack/dlpack.h>
 #include <fmt/format.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -54,13 +56,14 @@ struct Symmetric {
 
 /// All that this process has through the C interface: its only state.
 struct Tables {
-  Handles<OpenWorld> worlds{"world"};
-  Handles<Compiled> executables{"executable"};
-  Handles<Executable::Plan> plans{"plan"};
-  Handles<RankStream> streams{"stream"};
-  Handles<RankEvent> events{"event"};
-  Handles<RankGraph> graphs{"graph"};
-  Handles<Symmetric> memories{"symmetric memory"};
+  std::atomic<std::uintptr_t> last = 0;
+  Handles<OpenWorld> worlds{"world", last};
+  Handles<Compiled> executables{"executable", last};
+  Handles<Executable::Plan> plans{"plan", last};
+  Handles<RankStream> streams{"stream", last};
+  Handles<RankEvent> events{"event", last};
+  Handles<RankGraph> graphs{"graph", last};
+  Handles<Symmetric> memories{"symmetric memory", last};
 };
 Tables& tables() {
   static Tables all;

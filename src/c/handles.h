@@ -12,21 +12,19 @@
 
 namespace braid::c {
 
-/// The handle that was given out last, whatever it is of.
-inline std::atomic<std::uintptr_t> last_handle = 0;
-
 /// The things of one kind that callers from C hold. A handle is a number that is never used again,
 /// for another kind neither, so that one of something destroyed or else is noticed. Any thread may
 /// use it.
 template <class T>
 class Handles {
  public:
-  explicit Handles(const char* what) : what_(what) {}
+  /// `last`: the handle that was given out last, of things of all kinds.
+  Handles(const char* what, std::atomic<std::uintptr_t>& last) : what_(what), last_(last) {}
 
   template <class Handle>
   void add(std::shared_ptr<T> object, Handle* handle) {
     const std::lock_guard lock(mutex_);
-    const std::uintptr_t number = ++last_handle;
+    const std::uintptr_t number = ++last_;
     objects_.emplace(number, std::move(object));
     *handle = reinterpret_cast<Handle>(number);  // NOLINT(performance-no-int-to-ptr)
   }
@@ -55,6 +53,7 @@ class Handles {
   }
 
   const char* what_;
+  std::atomic<std::uintptr_t>& last_;
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, std::shared_ptr<T>> objects_;
 };
