@@ -262,6 +262,24 @@ void ends_early() {
   sum.synchronize();
 }
 
+/// The first bucket at once, and each compiled by processes of the program that was installed
+/// beside the library.
+void in_processes() {
+  braid::WorldOptions options = world_options();
+  options.use_cache = false;
+  options.compile_processes = 2;
+  options.compile_in_background = true;
+  options.warning = [](std::string_view what) {
+    std::printf("%s\n", std::string(what).c_str());
+    check(false);
+  };
+  braid::World world = braid::World::open(options);
+  braid::Executable staged = braid::Executable::compile(weighted_sum("staged"), world);
+  check(staged.ready({{"T", 1}}));
+  staged.prepare({{"T", kMost}});
+  check(staged.ready({{"T", kMost}}) && world.metrics().kernels_compiled > 1);
+}
+
 /// What was found is what those get who compile later.
 void tuned(const std::string& directory) {
   braid::GraphBuilder b("product");
@@ -297,6 +315,7 @@ void serve(const std::string& what, const std::string& directory) {
     plans_on_streams(std::move(a), std::move(b), world);
     own_allocator();
     ends_early();
+    in_processes();
     tuned(directory);
     return;
   }
