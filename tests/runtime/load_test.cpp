@@ -173,7 +173,9 @@ TEST(Load, ManyThreadsServeFromManyExecutables) {
   EXPECT_EQ(after.kernels_compiled, before.kernels_compiled);
   EXPECT_EQ(after.kernels_from_cache, before.kernels_from_cache);
   // ThreadSanitizer's own memory grows with what was touched.
-  if (BRAID_THREAD_SANITIZER == 0) EXPECT_LT(bytes, bytes_before + kMostGrowth);
+  if (BRAID_THREAD_SANITIZER == 0) {
+    EXPECT_LT(bytes, bytes_before + kMostGrowth);
+  }
   std::printf("%zu runs, %zu KiB in use, %+.0f KiB since the first %zu\n", runs - runs_before,
               bytes >> 10, (static_cast<double>(bytes) - static_cast<double>(bytes_before)) / 1024,
               runs_before);
