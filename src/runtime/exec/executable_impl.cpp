@@ -361,9 +361,10 @@ void Executable::Impl::run_rank(const std::shared_ptr<const Plan::Impl>& plan, s
 void Executable::Impl::check_stream(const char* call, std::size_t local,
                                     const Stream* stream) const {
   const int rank = ranks[local]->rank();
-  if (stream == nullptr)
+  if (stream == nullptr) {
     throw_invalid(call,
                   fmt::format("the stream of rank {} is null; expected one, or no streams", rank));
+  }
   const Stream::Home expected = own[local * (own.size() / ranks.size())]->home();
   const Stream::Home found = stream->home();
   if (found == expected) return;

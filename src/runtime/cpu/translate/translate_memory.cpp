@@ -49,16 +49,12 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
   if (narrow && space != Space::kShared && space != Space::kLocal) {
     bad(i, "a 32-bit address outside of shared and local memory");
   }
-  const unsigned bits = space == Space::kShared ? 32 : 64;
+  const unsigned bits = narrow || space == Space::kShared ? 32 : 64;
   result.shape = shape;
   if (space != Space::kShared) {
-    if (result.table) {
-      Value* lowest = read_scalar(base, narrow ? 32 : bits);
-      result.base = add_offset(narrow ? local_address(lowest) : lowest);
-    } else {
-      Value* lanes = read_lanes(base, narrow ? 32 : bits);
-      result.lanes = add_offset(narrow ? local_address(lanes) : lanes);
-    }
+    Value* at = result.table ? read_scalar(base, bits) : read_lanes(base, bits);
+    if (narrow) at = local_address(at);
+    (result.table ? result.base : result.lanes) = add_offset(at);
     return result;
   }
   // Only the low half counts. Sign extension keeps base + table right for bases below zero.
