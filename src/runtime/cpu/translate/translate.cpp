@@ -35,7 +35,7 @@ Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::
       flow_(function),
       sites_(function, flow_),
       shapes_(module, function, flow_, aligned),
-      b_(out.getContext()) {
+      b_(out.getContext(), llvm::TargetFolder(out.getDataLayout())) {
   if (instrumentation.counts) find_joined_loads();
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/cpu/check/interleave.h"
+#include "runtime/cpu/translate/interleave.h"
 #include "runtime/cpu/translate/translator.h"
 
 namespace braid::cpu {
@@ -430,6 +430,16 @@ void Translator::check_overlap(const Address& address, const Access& access) {
         b_.getInt32(access.type.total_bits() / 8), b_.getInt32(access.count), b_.getInt32(line_)});
 }
 
+/// The last of these lanes; any lane where there is none.
+llvm::Value* Translator::last_of(Value* lanes) {
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(lanes)) {
+    return b_.getInt32((known->getValue().getActiveBits() + 31) % 32);
+  }
+  Value* before =
+      b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::ctlz, {lanes, b_.getFalse()});
+  return b_.CreateAnd(b_.CreateXor(before, 31), 31);
+}
+
 void Translator::op_store(const Instruction& i) {
   const Access access = parse_access(i);
   const std::vector<Operand> sources = elements_of(i, i.operands[1], access.count);
@@ -447,12 +457,7 @@ void Translator::op_store(const Instruction& i) {
       if (shapes_.operand_shape(sources[k]).is_uniform()) {
         value = read_scalar(sources[k], bits);
       } else {
-        if (last == nullptr) {
-          last = b_.CreateXor(
-              b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::ctlz, {lanes, b_.getFalse()}),
-              31);
-          last = b_.CreateAnd(last, 31);
-        }
+        if (last == nullptr) last = last_of(lanes);
         value = b_.CreateExtractElement(read_lanes(sources[k], bits), last);
       }
       Value* pointer =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <llvm/Analysis/TargetFolder.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
@@ -304,6 +305,7 @@ class Translator {
   Value* address_pointer(Address& address);
   Value* address_offsets(Address& address, unsigned scratch_index);
   Value* call_first_active(Value* lanes);
+  Value* last_of(Value* lanes);
   Value* dump_address();
   static bool is_consecutive(const Shape& shape, unsigned bytes);
   static std::uint8_t scope_of(const Choices& mods);
@@ -445,7 +447,7 @@ class Translator {
   std::vector<JoinedLoad> joined_;  ///< of each instruction, where accesses are counted
   JoinedLoad joined_now_;
   ShapeAnalysis shapes_;
-  llvm::IRBuilder<> b_;
+  llvm::IRBuilder<llvm::TargetFolder> b_;
 
   llvm::Function* kernel_ = nullptr;
   Value* context_ = nullptr;

@@ -2,7 +2,7 @@
 // shuffles of many inputs, which cost three instructions where two stages of these cost two. A
 // piece has 32 elements at most, so that there is one for each value.
 
-#include "runtime/cpu/check/interleave.h"
+#include "runtime/cpu/translate/interleave.h"
 
 #include <algorithm>
 #include <numeric>
@@ -19,7 +19,7 @@ unsigned elements(const Value* vector) {
   return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
 }
 
-Pieces split(llvm::IRBuilder<>& b, Value* vector) {
+Pieces split(llvm::IRBuilderBase& b, Value* vector) {
   const unsigned count = elements(vector);
   const unsigned width = std::min(32U, kPieceBits / vector->getType()->getScalarSizeInBits());
   Pieces pieces;
@@ -31,7 +31,7 @@ Pieces split(llvm::IRBuilder<>& b, Value* vector) {
   return pieces;
 }
 
-Value* join(llvm::IRBuilder<>& b, Pieces pieces) {
+Value* join(llvm::IRBuilderBase& b, Pieces pieces) {
   while (pieces.size() > 1) {
     std::vector<int> order(2 * static_cast<std::size_t>(elements(pieces[0])));
     std::iota(order.begin(), order.end(), 0);
@@ -45,14 +45,14 @@ Value* join(llvm::IRBuilder<>& b, Pieces pieces) {
 }
 
 /// Every second element of both, from `first` on.
-Value* every_second(llvm::IRBuilder<>& b, Value* low, Value* high, int first) {
+Value* every_second(llvm::IRBuilderBase& b, Value* low, Value* high, int first) {
   std::vector<int> order(elements(low));
   for (std::size_t e = 0; e < order.size(); ++e) order[e] = static_cast<int>(2 * e) + first;
   return b.CreateShuffleVector(low, high, order);
 }
 
 /// Elements of both in turns, from element `first` of each on.
-Value* in_turns(llvm::IRBuilder<>& b, Value* even, Value* odd, int first) {
+Value* in_turns(llvm::IRBuilderBase& b, Value* even, Value* odd, int first) {
   const auto width = static_cast<int>(elements(even));
   std::vector<int> order;
   for (int e = first; e < first + width / 2; ++e) {
@@ -79,21 +79,21 @@ std::vector<int> by_quarters(F&& element) {
 }
 
 /// The words 2 * `high` and the next of each quarter of both, in turns.
-Value* unpack_words(llvm::IRBuilder<>& b, Value* even, Value* odd, int high) {
+Value* unpack_words(llvm::IRBuilderBase& b, Value* even, Value* odd, int high) {
   return b.CreateShuffleVector(even, odd, by_quarters([&](int quarter, int place) {
                                  return place % 2 * 16 + quarter * kQuarter + 2 * high + place / 2;
                                }));
 }
 
 /// Words 2 * `high` and the next of each quarter of one, then those of the other.
-Value* unpack_pairs(llvm::IRBuilder<>& b, Value* low, Value* high_pairs, int high) {
+Value* unpack_pairs(llvm::IRBuilderBase& b, Value* low, Value* high_pairs, int high) {
   return b.CreateShuffleVector(low, high_pairs, by_quarters([&](int quarter, int place) {
                                  return place / 2 * 16 + quarter * kQuarter + 2 * high + place % 2;
                                }));
 }
 
 /// Each piece has four lanes, of which each quarter has the values.
-std::vector<Pieces> take_four_apart(llvm::IRBuilder<>& b, const Pieces& pieces) {
+std::vector<Pieces> take_four_apart(llvm::IRBuilderBase& b, const Pieces& pieces) {
   std::vector<Pieces> parts(4);
   for (std::size_t p = 0; p < pieces.size(); p += 4) {
     for (int k = 0; k < 4; ++k) {
@@ -110,7 +110,7 @@ std::vector<Pieces> take_four_apart(llvm::IRBuilder<>& b, const Pieces& pieces) 
 }
 
 /// The inverse.
-Pieces put_four_together(llvm::IRBuilder<>& b, const std::vector<Pieces>& parts) {
+Pieces put_four_together(llvm::IRBuilderBase& b, const std::vector<Pieces>& parts) {
   Pieces all;
   for (std::size_t p = 0; p < parts[0].size(); ++p) {
     for (int half = 0; half < 2; ++half) {
@@ -128,7 +128,7 @@ Pieces put_four_together(llvm::IRBuilder<>& b, const std::vector<Pieces>& parts)
   return all;
 }
 
-std::vector<Pieces> take_apart(llvm::IRBuilder<>& b, const Pieces& pieces, unsigned n) {
+std::vector<Pieces> take_apart(llvm::IRBuilderBase& b, const Pieces& pieces, unsigned n) {
   if (n == 1) return {pieces};
   if (unpacks(pieces[0], n)) return take_four_apart(b, pieces);
   std::vector<Pieces> halves[2];
@@ -146,7 +146,7 @@ std::vector<Pieces> take_apart(llvm::IRBuilder<>& b, const Pieces& pieces, unsig
 
 }  // namespace
 
-Value* interleave(llvm::IRBuilder<>& b, std::span<Value* const> values) {
+Value* interleave(llvm::IRBuilderBase& b, std::span<Value* const> values) {
   std::vector<Pieces> parts;
   parts.reserve(values.size());
   for (Value* value : values) parts.push_back(split(b, value));
@@ -169,7 +169,7 @@ Value* interleave(llvm::IRBuilder<>& b, std::span<Value* const> values) {
   return join(b, std::move(parts[0]));
 }
 
-std::vector<Value*> deinterleave(llvm::IRBuilder<>& b, Value* all, unsigned n) {
+std::vector<Value*> deinterleave(llvm::IRBuilderBase& b, Value* all, unsigned n) {
   if (n == 1) return {all};
   std::vector<Value*> values;
   for (Pieces& part : take_apart(b, split(b, all), n)) values.push_back(join(b, std::move(part)));

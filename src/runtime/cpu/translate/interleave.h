@@ -8,8 +8,8 @@
 namespace braid::cpu {
 
 /// Lane l of `values` k becomes element n * l + k of one vector, with n (a power of two) values.
-llvm::Value* interleave(llvm::IRBuilder<>& b, std::span<llvm::Value* const> values);
+llvm::Value* interleave(llvm::IRBuilderBase& b, std::span<llvm::Value* const> values);
 /// The inverse of interleave: n vectors of every n-th element.
-std::vector<llvm::Value*> deinterleave(llvm::IRBuilder<>& b, llvm::Value* all, unsigned n);
+std::vector<llvm::Value*> deinterleave(llvm::IRBuilderBase& b, llvm::Value* all, unsigned n);
 
 }  // namespace braid::cpu
