@@ -77,6 +77,131 @@ TEST(Rows, GoToTheEndsOfMemory) {
   EXPECT_EQ(bench.download<unsigned>(x, want.size()), want);
 }
 
+// What all warps of a block compute alike behind a barrier, of every type that a register has, in
+// each round of a loop and in each block of a grid.
+TEST(Rows, WarpsThatComputeAlike) {
+  Bench bench = Bench::from_ptx(R"(
+    .version 7.8
+    .target sm_80
+    .address_size 64
+    .shared .align 16 .b32 s[4];
+    .visible .entry k(.param .u64 y) {
+      .reg .pred %p<4>; .reg .b16 %h<2>; .reg .b32 %r<30>; .reg .b64 %rd<6>; .reg .f64 %fd<4>;
+      ld.param.u64 %rd1, [y];
+      mov.u32 %r1, %tid.x;
+      shr.u32 %r2, %r1, 5;
+      and.b32 %r3, %r1, 31;
+      mov.u32 %r4, %ctaid.x; mov.u32 %r5, %ctaid.y; mov.u32 %r6, %ctaid.z;
+      mov.u32 %r7, %nctaid.x; mov.u32 %r8, %nctaid.y;
+      mad.lo.u32 %r9, %r6, %r8, %r5;
+      mad.lo.u32 %r9, %r9, %r7, %r4;
+      mad.lo.u32 %r10, %r9, 4, %r2;
+      mul.wide.u32 %rd2, %r10, 4;
+      add.u64 %rd1, %rd1, %rd2;
+      setp.eq.u32 %p1, %r3, 0;
+      mul.wide.u32 %rd3, %r2, 4;
+      mov.u64 %rd4, s;
+      add.u64 %rd3, %rd4, %rd3;
+      mov.u32 %r20, 0;
+      mov.u32 %r21, 0;
+    ROUND:
+      mad.lo.u32 %r22, %r9, 10, %r2;
+      mad.lo.u32 %r22, %r20, 7, %r22;
+      @%p1 st.shared.u32 [%rd3], %r22;
+      bar.sync 0;
+      ld.shared.v4.u32 {%r11, %r12, %r13, %r14}, [s];
+      add.u32 %r23, %r11, %r12;
+      add.u32 %r15, %r23, %r13;
+      add.u32 %r16, %r13, %r14;
+      cvt.rn.f64.u32 %fd1, %r16;
+      cvt.u16.u32 %h1, %r14;
+      setp.gt.u32 %p2, %r12, 900;
+      add.u32 %r17, %r16, %ctaid.x;
+      cvt.rzi.u32.f64 %r18, %fd1;
+      cvt.u32.u16 %r19, %h1;
+      add.u32 %r21, %r21, %r15;
+      add.u32 %r21, %r21, %r17;
+      add.u32 %r21, %r21, %r18;
+      add.u32 %r21, %r21, %r19;
+      add.u32 %r21, %r21, %r2;
+      @%p2 add.u32 %r21, %r21, 1000;
+      bar.sync 0;
+      add.u32 %r20, %r20, 1;
+      setp.lt.u32 %p3, %r20, 3;
+      @%p3 bra ROUND;
+      @%p1 st.global.u32 [%rd1], %r21;
+      ret;
+    })");
+  constexpr Dim3 kGrid{5, 8, 5};
+  std::vector<unsigned> want;
+  for (unsigned block = 0; block < kGrid.count(); ++block) {
+    unsigned alike = 0;
+    for (unsigned round = 0; round < 3; ++round) {
+      const auto part = [&](unsigned w) { return block * 10 + w + round * 7; };
+      const unsigned first = part(0) + part(1) + part(2), last = part(2) + part(3);
+      alike += first + 2 * last + block % 5 + part(3) % 65536 + (part(1) > 900 ? 1000 : 0);
+    }
+    for (unsigned w = 0; w < 4; ++w) want.push_back(alike + 3 * w);
+  }
+  const std::uint64_t y = bench.upload(std::vector<unsigned>(want.size()));
+  bench.run(kGrid, {128}, 0, y);
+  EXPECT_EQ(bench.download<unsigned>(y, want.size()), want);
+}
+
+// Warps that met at different places of the text have different work behind them.
+TEST(Rows, WarpsThatMeetFromDifferentPlaces) {
+  Bench bench = Bench::from_ptx(R"(
+    .version 7.8
+    .target sm_80
+    .address_size 64
+    .shared .align 16 .b32 s[4];
+    .visible .entry k(.param .u64 y) {
+      .reg .pred %p<3>; .reg .b32 %r<30>; .reg .b64 %rd<6>;
+      ld.param.u64 %rd1, [y];
+      mov.u32 %r1, %tid.x;
+      shr.u32 %r2, %r1, 5;
+      and.b32 %r3, %r1, 31;
+      setp.eq.u32 %p1, %r3, 0;
+      mov.u32 %r9, %ctaid.x;
+      mad.lo.u32 %r10, %r9, 4, %r2;
+      mul.wide.u32 %rd2, %r10, 4;
+      add.u64 %rd1, %rd1, %rd2;
+      mul.wide.u32 %rd3, %r2, 4;
+      mov.u64 %rd4, s;
+      add.u64 %rd3, %rd4, %rd3;
+      @%p1 st.shared.u32 [%rd3], %r10;
+      and.b32 %r4, %r2, 1;
+      setp.eq.u32 %p2, %r4, 1;
+      @%p2 bra ODD;
+      bar.sync 0;
+      ld.shared.v4.u32 {%r11, %r12, %r13, %r14}, [s];
+      add.u32 %r15, %r11, %r12;
+      add.u32 %r16, %r15, %r13;
+      add.u32 %r17, %r16, %r14;
+      mov.u32 %r20, %r17;
+      bra END;
+    ODD:
+      bar.sync 0;
+      ld.shared.v4.u32 {%r21, %r22, %r23, %r24}, [s];
+      add.u32 %r25, %r21, %r24;
+      mul.lo.u32 %r26, %r25, 5;
+      add.u32 %r27, %r26, %r22;
+      mov.u32 %r20, %r27;
+    END:
+      @%p1 st.global.u32 [%rd1], %r20;
+      ret;
+    })");
+  std::vector<unsigned> want;
+  for (unsigned block = 0; block < kBlocks; ++block) {
+    for (unsigned w = 0; w < 4; ++w) {
+      want.push_back(w % 2 == 0 ? 16 * block + 6 : (8 * block + 3) * 5 + 4 * block + 1);
+    }
+  }
+  const std::uint64_t y = bench.upload(std::vector<unsigned>(want.size()));
+  bench.run({kBlocks}, {128}, 0, y);
+  EXPECT_EQ(bench.download<unsigned>(y, want.size()), want);
+}
+
 // Each warp of a block adds up what all have left before a barrier; one may end before, and two
 // may have met at a barrier of their own first.
 TEST(Rows, WarpsThatMeetAndDoNot) {

@@ -57,13 +57,27 @@ bool BlockRunner::next() {
   if (more_ == 0 || !error_.empty()) return false;
   --more_;
   ++index_;
-  place();
+  if (block_count_ > 1 || !one_stack()) {
+    place();
+    return true;
+  }
+  // As place(), of which most is as it was.
+  Block& block = *blocks_[0];
+  const Dim3& grid = launch_->grid;
+  if (++block.ctaid[0] == grid.x) {
+    block.ctaid[0] = 0;
+    if (++block.ctaid[1] == grid.y) {
+      block.ctaid[1] = 0;
+      ++block.ctaid[2];
+    }
+  }
+  begin(block);
+  for (std::uint32_t w = 0; w < warp_count_; ++w) begin(*warps_[w], block);
   return true;
 }
 
 /// Readies block, or cluster, `index_`.
 void BlockRunner::place() {
-  live_warps_ = warp_count_;
   place_blocks(index_);
   if (!takes_turns()) return;
   for (std::uint32_t w = 0; w < warp_count_; ++w) {
@@ -98,9 +112,7 @@ void BlockRunner::place_blocks(std::uint64_t index) {
       block.in_cluster = {};
     }
     for (std::size_t k = 0; k < 3; ++k) block.ctaid[k] = first[k] + block.in_cluster[k];
-    block.live_warps = block_warps_;
-    if (block.used_barriers != 0) block.barriers.fill({});
-    block.used_barriers = 0;
+    begin(block);
     if (span > block.shared_memory.size() || block.shared == nullptr) {
       block.shared_memory = GuardedMemory(*launch.memory, span);
       for (const auto& warp : warps_) warp->set_up_for = 0;
@@ -114,6 +126,22 @@ void BlockRunner::place_blocks(std::uint64_t index) {
   }
 }
 
+/// Nobody has run, or come to a barrier.
+inline void BlockRunner::begin(Block& block) {
+  live_warps_ = warp_count_;
+  block.live_warps = block_warps_;
+  if (block.used_barriers != 0) block.barriers.fill({});
+  block.used_barriers = 0;
+}
+
+inline void BlockRunner::begin(Warp& warp, const Block& block) {
+  warp.status = Warp::Status::kReady;
+  warp.resume = 0;
+  warp.left = false;
+  warp.in_cluster_phase = warp.at_cluster_barrier = false;
+  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = warp.clusterid[i] = block.ctaid[i];
+}
+
 void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
   const std::uint32_t rank = block_count_ == 1 ? 0 : index / block_warps_;
@@ -123,12 +151,7 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
     if (before >> 32U != of >> 32U || before == 0 || block_count_ > 1) set_up_launch(warp);
     set_up_place(warp, index - rank * block_warps_);
   }
-  warp.status = Warp::Status::kReady;
-  warp.resume = 0;
-  warp.left = false;
-  warp.in_cluster_phase = warp.at_cluster_barrier = false;
-  const Block& block = *warp.home;
-  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = warp.clusterid[i] = block.ctaid[i];
+  begin(warp, *warp.home);
   if (block_count_ > 1) {
     for (std::size_t i = 0; i < 3; ++i) warp.clusterid[i] /= warp.cluster_nctaid[i];
   }
@@ -177,6 +200,7 @@ void BlockRunner::set_up_launch(Warp& warp) {
   warp.grid_id = launch.grid_id;
   warp.block_tally = counter_.tally().blocks.data();
   warp.line_tally = counter_.tally().lines.data();
+  warp.leader = nullptr;
 }
 
 /// What is the same for this warp of all blocks of a launch.
@@ -337,15 +361,22 @@ void BlockRunner::run_warps_together() {
     if (end == kEnds) warp_done(warp);
     if (end == kArrives) arrive(warp);
   };
+  Warp& first = *warps_[0];
   for (std::uint32_t end = kArrives; end == kArrives;) {
-    for (std::uint32_t w = 0; w < warp_count_; ++w) {
-      const std::uint32_t other = run(warps_[w].get(), warps_[w]->registers);
-      if (w == 0) end = other;
-      if (other == end && end != kWaits) continue;
-      for (std::uint32_t before = 0; before < w; ++before) take(*warps_[before], end);
-      take(*warps_[w], other);
-      return;
+    const std::uint32_t from = first.resume;
+    end = run(&first, first.registers);
+    std::uint32_t other = end;
+    std::uint32_t ran = 1;
+    for (; ran < warp_count_ && other == end && end != kWaits; ++ran) {
+      Warp& warp = *warps_[ran];
+      warp.leader = warp.resume == from ? first.registers : nullptr;
+      other = run(&warp, warp.registers);
+      warp.leader = nullptr;
     }
+    if (other == end && end != kWaits) continue;
+    for (std::uint32_t w = 0; w + 1 < ran; ++w) take(*warps_[w], end);
+    take(*warps_[ran - 1], other);
+    return;
   }
   live_warps_ = warps_[0]->home->live_warps = 0;
 }

@@ -211,6 +211,8 @@ class BlockRunner {
 
   bool next();
   void place();
+  void begin(Block& block);
+  static void begin(Warp& warp, const Block& block);
   void place_blocks(std::uint64_t index);
   void check_cluster_barrier();
   bool resume(Fiber& fiber);

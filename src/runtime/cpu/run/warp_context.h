@@ -31,9 +31,11 @@ struct WarpContext {
   std::uint32_t cluster_size = 1;
   std::uint32_t explicit_cluster = 0;
   std::uint8_t* const* cluster_windows = nullptr;  ///< by rank: as `shared`
-  std::uint8_t* grid_workspace = nullptr;     ///< zeros at the start of a launch, for its blocks
-  BlockTally* block_tally = nullptr;          ///< by block of the kernel, when it is counted
-  LineTally* line_tally = nullptr;            ///< by place of CountSites, the same
+  std::uint8_t* grid_workspace = nullptr;  ///< zeros at the start of a launch, for its blocks
+  BlockTally* block_tally = nullptr;       ///< by block of the kernel, when it is counted
+  LineTally* line_tally = nullptr;         ///< by place of CountSites, the same
+  /// The registers of a warp that went on from the same barrier before it; null for none.
+  const std::uint8_t* leader = nullptr;
   std::uint32_t resume = 0;                   ///< where generated code goes on, 0 at the start
   alignas(64) std::uint32_t tid[3][32] = {};  ///< per lane; only when warps are not full rows
   alignas(64) std::uint8_t dump[64] = {};     ///< where masked-off lanes may read

@@ -74,12 +74,13 @@ void Translator::assign_slots() {
     if (!all) continue;
     for (const int r : use.reads) in_place[static_cast<std::size_t>(r)] = true;
   }
+  find_common_work();
   for (std::size_t r = 0; r < slots_.size(); ++r) {
     const int reg = static_cast<int>(r);
     const bool crosses = std::any_of(
         flow_.blocks().begin(), flow_.blocks().end(),
         [&](const Block& block) { return block.live_in.has(reg) || block.live_out.has(reg); });
-    if (!crosses && !in_place[r]) continue;
+    if (!crosses && !in_place[r] && !is_common_result_[r]) continue;
     const unsigned bits = register_bits(reg);
     std::uint32_t bytes = 8;
     if (shapes_.shape(reg).is_vector()) bytes = bits == 1 ? 4 : std::max(64U, bits * 4);
@@ -186,6 +187,7 @@ void Translator::emit_body(int index) {
   const Block& block = flow_.block(index);
   if (instrumentation_.counts) count_block(index);
   for (std::uint32_t i = block.first; i < block.last; ++i) {
+    if (is_common_[i]) continue;
     const Instruction& instruction = function_.body[i];
     if (is_grouped(instruction)) {
       const std::uint32_t count = emit_mma(i, block.last);

@@ -66,12 +66,11 @@ llvm::BasicBlock* Translator::dispatcher(int component) {
   return block;
 }
 
-/// Stores the registers that later blocks read. Under a partial mask the other lanes, which may be
-/// anywhere, keep theirs.
-void Translator::write_back(int index) {
-  const Block& block = flow_.block(index);
+/// Stores the registers of `live`, which later blocks read. Under a partial mask the other lanes,
+/// which may be anywhere, keep theirs.
+void Translator::write_back(const BitSet& live) {
   for (auto& [reg, cached] : cache_) {
-    if (!cached.dirty || !block.live_out.has(reg)) continue;
+    if (!cached.dirty || !live.has(reg)) continue;
     cached.dirty = false;
     store_register(reg, cached.value);
   }
@@ -226,15 +225,16 @@ bool Translator::gains_from_full_mask(const Block& block) const {
 void Translator::emit_conditional(int from, int index, bool full, Value* lanes) {
   const Block& block = flow_.block(index);
   llvm::BasicBlock* meeting = new_block("meeting");
+  const auto before = cache_;
   const auto run = [&](llvm::BasicBlock* start, Value* mask_bits) {
     b_.SetInsertPoint(start);
-    cache_.clear();
+    cache_ = before;
     divergent_ = true;
     mask_bits_ = mask_bits;
     mask_ = mask_bits == nullptr ? nullptr : b_.CreateBitCast(mask_bits, integer(1, false));
     emit_body(index);
     line_ = block.line;
-    write_back(index);
+    write_back(block.live_out);
     b_.CreateBr(meeting);
   };
   llvm::BasicBlock* some = new_block("some");
@@ -296,10 +296,16 @@ void Translator::emit_end(int index, bool full) {
     read.index = block.predicate;
     check_defined(read, full ? b_.getInt32(~0U) : mask_bits_, "branch on");
   }
-  write_back(index);
+  // What only a block that runs at once reads need not be in memory.
+  const bool parts = block.end == BlockEnd::kBranch && predicate->getType()->isVectorTy();
+  const int inside = parts ? conditional_block(block) : -1;
+  write_back(inside < 0 ? block.live_out : flow_.block(flow_.block(inside).next).live_in);
   switch (block.end) {
     case BlockEnd::kJump:
-      if (block.parks) park();
+      if (block.parks) {
+        park();
+        emit_common_work(block.next);
+      }
       go(index, block.next, full);
       return;
     case BlockEnd::kExit:
@@ -350,7 +356,7 @@ void Translator::emit_end(int index, bool full) {
   Value* taken_mask = b_.CreateBitCast(predicate, b_.getInt32Ty());
   if (instrumentation_.counts) count_parting(index, taken_mask);
   if (!full) taken_mask = b_.CreateAnd(taken_mask, mask_bits_);
-  if (const int inside = conditional_block(block); inside >= 0) {
+  if (inside >= 0) {
     emit_conditional(index, inside, full,
                      inside == block.taken ? taken_mask : b_.CreateXor(everyone, taken_mask));
     return;

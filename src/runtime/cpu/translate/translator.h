@@ -121,7 +121,7 @@ class Translator {
   Value* resume_pointer();
   void park();
   Value* predicate_of_end(const Block& block);
-  void write_back(int block);
+  void write_back(const BitSet& live);
   void store_register(int reg, Value* value);
   llvm::BasicBlock* new_block(const char* name);
   void split_unlikely(Value* condition, llvm::function_ref<void()> body);
@@ -345,6 +345,10 @@ class Translator {
   void find_streams(const std::function<std::uint32_t(std::uint32_t)>& place);
   void prefetch_next(const Instruction& i, const Access& access, const Address& address);
 
+  // What one warp computes for all of its block: translate_common.cpp
+  void find_common_work();
+  void emit_common_work(int block);
+
   // Atomics: translate_atomic.cpp
   static AtomicKind atomic_kind(ptx::Type type);
   static AccessCode atomic_access(const Instruction& i);
@@ -454,6 +458,8 @@ class Translator {
   Value* registers_ = nullptr;
   std::vector<std::int32_t> slots_;
   std::vector<std::int32_t> stream_slots_;   ///< by instruction: where it last was; -1 for none
+  std::vector<bool> is_common_;              ///< by instruction: it is common work
+  std::vector<bool> is_common_result_;       ///< by register
   std::vector<std::int32_t> defined_slots_;  ///< by register: lanes that wrote it; -1 for all
   std::uint32_t register_bytes_ = 0;
 
