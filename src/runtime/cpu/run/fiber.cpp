@@ -24,8 +24,6 @@ __attribute__((tls_model("initial-exec"))) thread_local Fiber* running_fiber = n
 
 }  // namespace
 
-Fiber::Fiber() { map_stack(kCallsBytes); }
-
 Fiber::~Fiber() { unmap_stack(); }
 
 void Fiber::map_stack(std::size_t bytes) {
@@ -36,13 +34,14 @@ void Fiber::map_stack(std::size_t bytes) {
     if (mapping != MAP_FAILED) munmap(mapping, bytes + kGuardBytes);
     throw_environment("cpu", "cannot map the stack of a warp: " + mapping_error(error));
   }
-  if (stack_ != nullptr) unmap_stack();
+  unmap_stack();
   stack_ = mapping;
   stack_bytes_ = bytes;
   reset();
 }
 
 void Fiber::unmap_stack() {
+  if (stack_ == nullptr) return;
   sanitizer_.forget(static_cast<std::uint8_t*>(stack_) + kGuardBytes, stack_bytes_);
   munmap(stack_, stack_bytes_ + kGuardBytes);
 }
@@ -57,6 +56,7 @@ void Fiber::start(Entry entry, void* argument, std::size_t frame_bytes) {
 }
 
 void Fiber::reset() {
+  if (stack_ == nullptr) return;
   fault_.reset();
   sanitizer_.forget(static_cast<std::uint8_t*>(stack_) + kGuardBytes, stack_bytes_);
   auto* top = static_cast<std::uint8_t*>(stack_) + stack_bytes_ + kGuardBytes;

@@ -21,14 +21,13 @@ class Fiber {
  public:
   using Entry = void (*)(void* argument);
 
-  /// Throws kEnvironment when there is no memory for its stack.
-  Fiber();
+  Fiber() = default;
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
   /// Sets what the next `resume` runs, whose own frame takes so much of the stack. What ran before
-  /// is over. Throws as the constructor.
+  /// is over. Throws kEnvironment when there is no memory for its stack.
   void start(Entry entry, void* argument, std::size_t frame_bytes);
   /// Runs until the function suspends, faults or returns; true when it returned.
   bool resume();
@@ -58,7 +57,7 @@ class Fiber {
   void map_stack(std::size_t bytes);
   void unmap_stack();
 
-  void* stack_ = nullptr;  ///< mapping, guard page first
+  void* stack_ = nullptr;  ///< mapping, guard page first; null before the first start()
   std::size_t stack_bytes_ = 0;
   boost::context::detail::fcontext_t self_ = nullptr;
   boost::context::detail::fcontext_t caller_ = nullptr;
