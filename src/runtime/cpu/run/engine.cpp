@@ -319,7 +319,6 @@ bool Engine::prefer_new() {
 
 void Engine::worker() {
   const SignalStack signals;
-  std::unique_ptr<BlockRunner> spare;
   std::unique_lock lock(mutex_);
   for (;;) {
     poll_values();
@@ -339,9 +338,9 @@ void Engine::worker() {
     if (!tasks_.empty()) {
       run_task(lock);
     } else if (prefer_new()) {
-      start_blocks(lock, spare);
+      start_blocks(lock);
     } else {
-      resume_block(lock, spare);
+      resume_block(lock);
     }
     --running_;
   }
@@ -387,7 +386,15 @@ void Engine::run_task(std::unique_lock<std::mutex>& lock) {
   complete(task.stream);
 }
 
-void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
+/// One that runs nothing; null when there is none.
+std::unique_ptr<BlockRunner> Engine::take_runner() {
+  if (runners_.empty()) return nullptr;
+  std::unique_ptr<BlockRunner> runner = std::move(runners_.back());
+  runners_.pop_back();
+  return runner;
+}
+
+void Engine::start_blocks(std::unique_lock<std::mutex>& lock) {
   const std::shared_ptr<Grid> grid = take_grid();
   const Launch& launch = grid->op->launch;
   const std::uint64_t left = grid->total - grid->next;
@@ -404,36 +411,38 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
     finish_blocks(grid, count, {});
     return;
   }
+  std::unique_ptr<BlockRunner> runner = take_runner();
   lock.unlock();
   std::string error;
   const std::uint64_t at_once = launch.in_a_row() ? count : 1;
   for (std::uint64_t finished = 0; finished < count && error.empty(); finished += at_once) {
     const BlockRunner::State state = caught(error, [&] {
-      if (spare == nullptr) spare = std::make_unique<BlockRunner>();
+      if (runner == nullptr) runner = std::make_unique<BlockRunner>();
       if (at_once > 1) {
-        spare->start_all(launch, first, count);
+        runner->start_all(launch, first, count);
       } else {
-        grid->start(*spare, first + finished);
+        grid->start(*runner, first + finished);
       }
-      return spare->run();
+      return runner->run();
     });
     if (!error.empty()) {
-      spare.reset();  // it stands in the middle of something
+      runner.reset();  // it stands in the middle of something
     } else if (state == BlockRunner::State::kFailed) {
-      error = spare->error();
+      error = runner->error();
     }
     if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kStopped) {
       lock.lock();
-      suspended_.push_back({grid, std::move(spare)});
+      suspended_.push_back({grid, std::move(runner)});
       return;
     }
   }
-  if (spare != nullptr) spare->counter().finish();
+  if (runner != nullptr) runner->counter().finish();
   take(lock);
+  if (runner != nullptr) runners_.push_back(std::move(runner));
   finish_blocks(grid, count, error);
 }
 
-void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare) {
+void Engine::resume_block(std::unique_lock<std::mutex>& lock) {
   const std::size_t which = scheduler_ == nullptr ? 0 : grant();
   Suspended block = std::move(suspended_[which]);
   suspended_.erase(suspended_.begin() + static_cast<std::ptrdiff_t>(which));
@@ -467,7 +476,7 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<Bl
     if (state == BlockRunner::State::kFailed && error.empty()) error = block.runner->error();
     block.runner->counter().finish();
     lock.lock();
-    if (spare == nullptr && error.empty()) spare = std::move(block.runner);
+    if (error.empty()) runners_.push_back(std::move(block.runner));
   }
   resumed_in_vain_ = 0;
   finish_blocks(block.grid, 1, error);

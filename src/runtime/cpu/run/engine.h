@@ -176,8 +176,9 @@ class Engine {
   [[nodiscard]] bool counts_apart() const { return counter_ != nullptr && sanitizer_ == nullptr; }
   [[nodiscard]] bool holds_back(const Launch& launch) const;
   std::shared_ptr<Grid> take_grid();
-  void start_blocks(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
-  void resume_block(std::unique_lock<std::mutex>& lock, std::unique_ptr<BlockRunner>& spare);
+  std::unique_ptr<BlockRunner> take_runner();
+  void start_blocks(std::unique_lock<std::mutex>& lock);
+  void resume_block(std::unique_lock<std::mutex>& lock);
   std::size_t grant();
   void run_task(std::unique_lock<std::mutex>& lock);
   void poll_values();
@@ -199,8 +200,9 @@ class Engine {
   std::deque<Suspended> suspended_;
   std::deque<Task> tasks_;
   std::vector<ValueWait> value_waits_;
-  std::size_t resumed_in_vain_ = 0;  ///< since a block ended
-  std::size_t resumed_idle_ = 0;     ///< since a block did more than spin
+  std::size_t resumed_in_vain_ = 0;                    ///< since a block ended
+  std::vector<std::unique_ptr<BlockRunner>> runners_;  ///< of ended blocks: to map stacks is dear
+  std::size_t resumed_idle_ = 0;                       ///< since a block did more than spin
   Sanitizer* sanitizer_;
   Scheduler* scheduler_;
   Counter* counter_;
