@@ -229,10 +229,10 @@ static void braid_cpu_copy_async(std::uint8_t* target, const std::int32_t* offse
                                  const std::uint64_t* sources, const std::uint32_t* sizes,
                                  std::uint32_t mask, std::uint32_t bytes) {
   using namespace braid::cpu;
-  const auto move = [&](int l) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(target + offsets[l]),
-                     _mm_loadu_si128(at<const __m128i>(sources[l])));
+  const auto put = [&](int l, __m128i value) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(target + offsets[l]), value);
   };
+  const auto move = [&](int l) { put(l, _mm_loadu_si128(at<const __m128i>(sources[l]))); };
   bool whole = bytes == 16 && mask == ~0U;
   if (whole && sizes != nullptr) {
     std::uint32_t smallest = 16;
@@ -245,11 +245,9 @@ static void braid_cpu_copy_async(std::uint8_t* target, const std::int32_t* offse
   }
   for_each_lane(mask, [&](int l) {
     const std::uint32_t size = sizes == nullptr ? bytes : std::min(sizes[l], bytes);
+    if (size == 16) return move(l);
+    if (size == 0 && bytes == 16) return put(l, _mm_setzero_si128());
     std::uint8_t* to = target + offsets[l];
-    if (size == 16) {
-      move(l);
-      return;
-    }
     std::memcpy(to, at<const std::uint8_t>(sources[l]), size);
     std::memset(to + size, 0, bytes - size);
   });
