@@ -36,8 +36,8 @@ std::uint64_t registers_of(AccessCode code) {
   return code.kind == AccessCode::kLoad ? (code.bytes + 3U) / 4 : 0;
 }
 
-std::uint64_t lanes_of(std::uint64_t mask) {
-  return static_cast<std::uint64_t>(std::popcount(mask));
+std::uint64_t lanes_of(std::uint32_t mask) {
+  return mask == ~0U ? 32 : static_cast<std::uint64_t>(std::popcount(mask));
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ void BlockCounter::shared_access(const std::uint64_t* addresses, std::uint32_t m
   ++tally.shared_requests;
   tally.shared_wavefronts += cost.wavefronts;
   tally.bank_conflicts += cost.conflicts;
-  const IssuedCost issued = issued_cost(addresses, mask, code.bytes, code.joined);
+  const IssuedCost issued = issued_cost(cost, addresses, mask, code.bytes, code.joined);
   tally.issued_requests += issued.requests;
   tally.issued_wavefronts += issued.wavefronts;
   if (is_atomic(code)) tally.atomics += lanes_of(mask);

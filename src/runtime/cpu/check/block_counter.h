@@ -55,7 +55,7 @@ class BlockCounter {
   TouchedBytes::Page& page_of(std::uint64_t address) {
     const std::uint64_t number = address / TouchedBytes::kPageBytes;
     // Buffers often lie a power of two of pages apart.
-    TouchedBytes::Page*& page = pages_[(number ^ number >> 7U ^ number >> 14U) % pages_.size()];
+    TouchedBytes::Page*& page = pages_[(number ^ number >> 10U ^ number >> 20U) % pages_.size()];
     if (page == nullptr || page->number() != number) page = &launch_->touched().page(number);
     return *page;
   }
@@ -71,7 +71,7 @@ class BlockCounter {
   std::array<std::uint32_t, 32> looked_{};  ///< accesses, by warp
   SectorWords seen_;
   /// Pages of the launch by their number, so that a lock is seldom needed.
-  std::array<TouchedBytes::Page*, 128> pages_{};
+  std::array<TouchedBytes::Page*, 1024> pages_{};
 };
 
 }  // namespace braid::cpu
