@@ -137,6 +137,25 @@ TEST(CountSample, WhatBlocksInARowReadTogether) {
   }
 }
 
+TEST(CountSample, BlocksInARowThatOverlap) {
+  // Each reads some sectors from its own on: side by side, or every second element of them.
+  for (const int step : {1, 2}) {
+    const std::string kernel = fmt::format(
+        "c[blockIdx.x * 32 + threadIdx.x] = a[blockIdx.x * 8 + threadIdx.x * {}];", step);
+    constexpr int kBlocks = 250;
+    const int own = 4 * step;
+    for (const bool sample : {false, true}) {
+      const std::vector<double> shares = count(kernel, {kBlocks}, {32}, sample).shared_reads;
+      ASSERT_EQ(shares.size(), 8);
+      for (int k = 0; k < 8; ++k) {
+        const int rows = (kBlocks + (1 << k) - 1) >> k;
+        EXPECT_DOUBLE_EQ(shares[static_cast<std::size_t>(k)],
+                         static_cast<double>(kBlocks + rows * (own - 1)) / (kBlocks * own));
+      }
+    }
+  }
+}
+
 TEST(CountSample, MemoryOfBlocksThatDidNotRunStays) {
   Bench bench("extern \"C\" __global__ void k(int* p) { p[blockIdx.x] = 1; }",
               {.count = true, .sample = true});

@@ -298,6 +298,26 @@ ld.shared.f32 %f4, [%r7+12];)";
   EXPECT_EQ(count_loads(0, 0, four, GetParam()).total.issued_shared_wavefronts, 2);
 }
 
+TEST_P(JoinedLoads, OfLanesThatMeet) {
+  // Every eighth lane at one place, of 128 bytes in all: a word each at once, 16 bytes in phases.
+  const std::string eighth = std::string(GetParam()) + "rem.u32 %r4, %r4, 8;\n";
+  const Counts joined = count_loads(4, 0, R"(ld.shared.f32 %f1, [%r7];
+ld.shared.f32 %f2, [%r7+4];
+ld.shared.f32 %f3, [%r7+8];
+ld.shared.f32 %f4, [%r7+12];)",
+                                    eighth)
+                            .total;
+  EXPECT_EQ(joined.shared_wavefronts, 4);
+  EXPECT_EQ(joined.issued_shared_requests, 1);
+  EXPECT_EQ(joined.issued_shared_wavefronts, 4);
+  // One load of lanes in pairs.
+  const std::string half = std::string(GetParam()) + "div.u32 %r4, %r4, 2;\n";
+  const Counts pairs =
+      count_loads(4, 0, "ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [%r7];", half).total;
+  EXPECT_EQ(pairs.shared_wavefronts, 4);
+  EXPECT_EQ(pairs.issued_shared_wavefronts, 2);
+}
+
 TEST_P(JoinedLoads, NothingIsJoinedAcrossAStoreOrAnotherAddress) {
   const Counts stored = count_loads(2, 0, R"(ld.shared.f32 %f1, [%r7];
 st.shared.f32 [%r7+4096], %f1;

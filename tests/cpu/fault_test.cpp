@@ -452,23 +452,29 @@ TEST(LimitsDeathTest, FewAddressesAreEnough) {
 
 /// More values at one time than the stacks of warps had room for.
 TEST(Stack, HasRoomForTheFrameOfAnyKernel) {
-  constexpr std::uint32_t kValues = 1500;
-  std::string body = fmt::format(".reg .b32 %v<{}>;\n", kValues);
+  constexpr std::uint32_t kValues = 1100;
+  std::string body = fmt::format(".reg .b32 %v<{}>; add.u64 %rd5, %rd1, %rd4;\n", kValues);
   for (std::uint32_t v = 0; v < kValues; ++v) {
-    body += fmt::format("mad.lo.u32 %v{0}, %r1, {0}, 7;\n", v);
+    body += fmt::format("ld.global.u32 %v{}, [%rd5+{}];\n", v, 4 * v + 4);
   }
-  for (std::uint32_t v = kValues; v-- > 0;) {
-    body += fmt::format("mad.lo.u32 %r2, %r2, 3, %v{};\n", v);
+  // A call that may write there, so that none is loaded just before it is used. It keeps no
+  // register, so that all are spilled without a search for the best ones.
+  body += "ld.volatile.global.u32 %r2, [%rd5+4];\n";
+  // Twice each: whether a load may become a part of its only use takes long to find out.
+  for (std::uint32_t v = 0; v < kValues; ++v) {
+    body += fmt::format("mad.lo.u32 %r2, %r2, 3, %v{0}; add.u32 %r2, %r2, %v{0};\n", v);
   }
-  body += "add.u64 %rd5, %rd1, %rd4; st.global.u32 [%rd5+4], %r2;\n";
+  body += "st.global.u32 [%rd5+4], %r2;\n";
+  std::vector<std::uint32_t> words(kValues + 32);
+  for (std::uint32_t w = 1; w < words.size(); ++w) words[w] = w * w + 3;
   for (const char* way : kWays) {
     Bench bench = Bench::from_ptx(text(body, way));
-    const std::uint64_t memory = bench.upload(std::vector<std::uint32_t>(33));
-    bench.run({3}, {64}, 0, memory, std::uint64_t{0});
+    const std::uint64_t memory = bench.upload(words);
+    bench.run({1}, {32}, 0, memory, std::uint64_t{0});
     const auto got = bench.download<std::uint32_t>(memory, 33);
     for (std::uint32_t lane = 0; lane < 32; ++lane) {
-      std::uint32_t expected = 0;
-      for (std::uint32_t v = kValues; v-- > 0;) expected = expected * 3 + lane * v + 7;
+      std::uint32_t expected = words[lane + 1];
+      for (std::uint32_t v = 0; v < kValues; ++v) expected = expected * 3 + 2 * words[lane + v + 1];
       EXPECT_EQ(got[lane + 1], expected) << way;
     }
   }

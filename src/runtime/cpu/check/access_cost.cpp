@@ -7,21 +7,22 @@ namespace braid::cpu {
 namespace {
 
 /// How many different units of 1 << shift bytes the busiest bank has, of lanes that are in one unit
-/// each and ascend, as they mostly do; 0 where they do not.
+/// each and ascend in each bank, as they mostly do; 0 where they do not.
 std::uint32_t busiest_of_ascending(const std::uint64_t* addresses, std::uint32_t lanes,
                                    unsigned shift) {
+  std::array<std::uint64_t, 32> last;  // NOLINT: of the banks that have one
   std::array<std::uint8_t, 32> in_bank{};
   const std::uint64_t last_bank = (128U >> shift) - 1;
-  std::uint64_t above = 0;  // the units that may come next without being the last one
   std::uint32_t most = 0;
   for (; lanes != 0; lanes &= lanes - 1) {
     const std::uint64_t unit = addresses[std::countr_zero(lanes)] >> shift;
-    if (unit < above) {
-      if (unit + 1 == above) continue;
+    const std::size_t bank = unit & last_bank;
+    if (in_bank[bank] != 0 && unit <= last[bank]) {
+      if (unit == last[bank]) continue;
       return 0;
     }
-    above = unit + 1;
-    most = std::max<std::uint32_t>(most, ++in_bank[unit & last_bank]);
+    last[bank] = unit;
+    most = std::max<std::uint32_t>(most, ++in_bank[bank]);
   }
   return most;
 }
@@ -82,20 +83,22 @@ SharedCost shared_cost(const std::uint64_t* addresses, std::uint32_t mask, std::
   return cost_in_phases(addresses, mask, bytes, lanes_of_phase(bytes));
 }
 
-IssuedCost issued_cost(const std::uint64_t* addresses, std::uint32_t mask, std::uint32_t bytes,
-                       JoinedLoad joined) {
+IssuedCost issued_cost(const SharedCost& cost, const std::uint64_t* addresses, std::uint32_t mask,
+                       std::uint32_t bytes, JoinedLoad joined) {
   const auto all_lanes = [&](auto holds) {
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
       if (!holds(static_cast<std::uint32_t>(std::countr_zero(left)))) return false;
     }
     return true;
   };
+  bool wider = false;
   if (joined.parts > 1) {
     const std::uint32_t wide = bytes * joined.parts;
     const std::uint32_t before = bytes * joined.part;
     if (all_lanes([&](std::uint32_t lane) { return (addresses[lane] - before) % wide == 0; })) {
       if (joined.part != 0) return {};
       bytes = wide;
+      wider = true;
     }
   }
   const auto in_pairs = [&](std::uint32_t apart) {
@@ -106,6 +109,7 @@ IssuedCost issued_cost(const std::uint64_t* addresses, std::uint32_t mask, std::
   };
   const std::uint32_t lanes = lanes_of_phase(bytes);
   const bool doubled = lanes < 32 && (in_pairs(1) || in_pairs(2));
+  if (!wider && !doubled) return {1, cost.wavefronts};
   return {1, cost_in_phases(addresses, mask, bytes, doubled ? 2 * lanes : lanes).wavefronts};
 }
 

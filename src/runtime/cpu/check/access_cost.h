@@ -35,12 +35,12 @@ struct JoinedLoad {
 /// What one access takes as a GPU gets it: the first of joined loads is all of them, the others are
 /// nothing. A phase has twice as many lanes, where all lanes l and l ^ 1, or all l and l ^ 2, that
 /// take part are at one place (NVIDIA on its forum, of bank conflicts of 128-bit loads; a phase
-/// returns 128 bytes).
+/// returns 128 bytes). `cost`: what shared_cost() says of it.
 struct IssuedCost {
   std::uint32_t requests = 0, wavefronts = 0;
 };
-[[nodiscard]] IssuedCost issued_cost(const std::uint64_t* addresses, std::uint32_t mask,
-                                     std::uint32_t bytes, JoinedLoad joined = {});
+[[nodiscard]] IssuedCost issued_cost(const SharedCost& cost, const std::uint64_t* addresses,
+                                     std::uint32_t mask, std::uint32_t bytes, JoinedLoad joined);
 
 /// The sectors of global memory that the lanes of one access touch.
 class SectorSet {

@@ -29,13 +29,15 @@ bool is_row(const std::uint64_t* addresses, std::uint64_t bytes) {
 
 constexpr std::uint64_t kLineBytes = 128;
 
+std::uint64_t sector_of(std::uint64_t address) { return address / SectorSet::kBytes; }
+
 /// That a load fills. Copies to shared memory fill none.
 std::uint64_t registers_of(AccessCode code) {
   return code.kind == AccessCode::kLoad ? (code.bytes + 3U) / 4 : 0;
 }
 
-std::uint64_t lanes_of(std::uint64_t mask) {
-  return static_cast<std::uint64_t>(std::popcount(mask));
+std::uint64_t lanes_of(std::uint32_t mask) {
+  return mask == ~0U ? 32 : static_cast<std::uint64_t>(std::popcount(mask));
 }
 
 }  // namespace
@@ -61,36 +63,20 @@ void BlockCounter::next_block(std::uint64_t block, bool followed, bool glance) {
 }
 
 void BlockCounter::end_block() {
-  for (const auto& [number, bits] : sectors_) tally_.sectors += lanes_of(bits);
+  tally_.sectors += sectors_of(sectors_.words());
   sectors_.clear();
-  if (looks_) launch_->glances().add(block_, {seen_.begin(), seen_.end()});
+  if (looks_) launch_->glances().add(block_, seen_.words());
   seen_.clear();
   looks_ = false;
 }
 
-bool BlockCounter::look(std::uint32_t warp, const std::uint64_t* addresses, std::uint32_t mask,
-                        AccessCode code) {
+bool BlockCounter::looks_at(std::uint32_t warp, AccessCode code) {
   if (!looks_) return false;
   // The memory of a block that does not count stays as it is.
   if (glance_ && effect_of(code).writes) looked_[warp] = ReadGlances::kAccesses;
-  if (!effect_of(code).reads || looked_[warp] >= ReadGlances::kAccesses) return glance_;
+  if (!effect_of(code).reads || looked_[warp] >= ReadGlances::kAccesses) return false;
   ++looked_[warp];
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    const std::uint64_t address = addresses[std::countr_zero(left)];
-    // Constants and what else is no memory of a rank.
-    if (!page_of(address).piece().holds(address)) continue;
-    for (std::uint64_t sector = address / SectorSet::kBytes;
-         sector <= (address + code.bytes - 1) / SectorSet::kBytes; ++sector) {
-      seen_[sector / 64] |= std::uint64_t{1} << sector % 64;
-    }
-  }
-  return glance_;
-}
-
-void BlockCounter::follow(std::uint64_t first_sector, std::uint64_t last_sector) {
-  for (std::uint64_t sector = first_sector; sector <= last_sector; ++sector) {
-    sectors_[sector / 64] |= std::uint64_t{1} << sector % 64;
-  }
+  return true;
 }
 
 void BlockCounter::finish() {
@@ -105,12 +91,12 @@ void BlockCounter::global_access(std::uint32_t warp, const std::uint64_t* addres
   if (mask == ~0U && is_row(addresses, code.bytes)) {
     return global_row(warp, addresses[0], code.bytes, mask, code, line);
   }
-  if (mask == 0 || look(warp, addresses, mask, code)) return;
-  global_lanes(addresses, mask, code, line);
+  if (mask != 0) global_lanes(warp, addresses, mask, code, line);
 }
 
-void BlockCounter::global_lanes(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
-                                std::uint32_t line) {
+void BlockCounter::global_lanes(std::uint32_t warp, const std::uint64_t* addresses,
+                                std::uint32_t mask, AccessCode code, std::uint32_t line) {
+  const bool looks = looks_at(warp, code);
   const TouchedBytes::Effect effect = effect_of(code);
   const std::uint64_t bytes = code.bytes;
   TouchedBytes::Page* page = nullptr;
@@ -131,6 +117,8 @@ void BlockCounter::global_lanes(const std::uint64_t* addresses, std::uint32_t ma
     }
     // Constants and what else is no memory of a rank.
     if (!page->piece().holds(address)) continue;
+    if (looks) seen_.add(sector_of(address), sector_of(address + bytes - 1));
+    if (glance_) continue;
     ++lanes;
     tally.reach(address, address + bytes);
     if (page->piece().rank != launch_->rank()) ++peers;
@@ -149,7 +137,7 @@ void BlockCounter::global_lanes(const std::uint64_t* addresses, std::uint32_t ma
   ++tally.global_requests;
   tally.global_sectors += sectors.count();
   if (followed_) {
-    for (const std::uint64_t sector : sectors.all()) follow(sector, sector);
+    for (const std::uint64_t sector : sectors.all()) sectors_.add(sector, sector);
   }
   tally.global_wavefronts += std::max(sectors.lines(), registers_of(code));
   tally.global_bytes += lanes * bytes;
@@ -163,21 +151,23 @@ void BlockCounter::global_row(std::uint32_t warp, std::uint64_t base, std::uint3
   const std::uint64_t end = base + std::uint64_t{31} * step + code.bytes;
   const TouchedBytes::Page* const first = &page_of(base);
   const bool whole = step == 0 || mask == ~0U;
-  if (looks_ || !whole || !first->piece().holds(base) || end > first->piece().end) {
+  if (!whole || !first->piece().holds(base) || end > first->piece().end) {
     std::array<std::uint64_t, 32> addresses{};
     for (std::uint32_t lane = 0; lane < 32; ++lane) {
       addresses[lane] = base + std::uint64_t{lane} * step;
     }
-    if (look(warp, addresses.data(), mask, code)) return;
-    global_lanes(addresses.data(), mask, code, line);
+    global_lanes(warp, addresses.data(), mask, code, line);
     return;
   }
+  const std::uint64_t first_sector = sector_of(base), last_sector = sector_of(end - 1);
+  if (looks_at(warp, code)) seen_.add(first_sector, last_sector);
+  if (glance_) return;
   LineTally& tally = tally_.lines[line];
   const std::uint64_t bytes = lanes_of(mask) * code.bytes;
   tally.reach(base, end);
-  if (followed_) follow(base / SectorSet::kBytes, (end - 1) / SectorSet::kBytes);
+  if (followed_) sectors_.add(first_sector, last_sector);
   ++tally.global_requests;
-  tally.global_sectors += (end - 1) / SectorSet::kBytes - base / SectorSet::kBytes + 1;
+  tally.global_sectors += last_sector - first_sector + 1;
   tally.global_wavefronts +=
       std::max((end - 1) / kLineBytes - base / kLineBytes + 1, registers_of(code));
   tally.global_bytes += bytes;
@@ -198,7 +188,7 @@ void BlockCounter::shared_access(const std::uint64_t* addresses, std::uint32_t m
   ++tally.shared_requests;
   tally.shared_wavefronts += cost.wavefronts;
   tally.bank_conflicts += cost.conflicts;
-  const IssuedCost issued = issued_cost(addresses, mask, code.bytes, code.joined);
+  const IssuedCost issued = issued_cost(cost, addresses, mask, code.bytes, code.joined);
   tally.issued_requests += issued.requests;
   tally.issued_wavefronts += issued.wavefronts;
   if (is_atomic(code)) tally.atomics += lanes_of(mask);

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cstdint>
-#include <unordered_map>
 
 #include "runtime/cpu/check/launch_count.h"
 #include "runtime/cpu/check/read_glances.h"
 #include "runtime/cpu/check/sanitizer.h"
+#include "runtime/cpu/check/sector_words.h"
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/check/touched_bytes.h"
 #include "runtime/cpu/run/multicast.h"
@@ -48,16 +48,14 @@ class BlockCounter {
 
  private:
   void end_block();
-  void global_lanes(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
-                    std::uint32_t line);
-  void follow(std::uint64_t first_sector, std::uint64_t last_sector);
-  /// Whether that is all to do.
-  bool look(std::uint32_t warp, const std::uint64_t* addresses, std::uint32_t mask,
-            AccessCode code);
+  void global_lanes(std::uint32_t warp, const std::uint64_t* addresses, std::uint32_t mask,
+                    AccessCode code, std::uint32_t line);
+  /// Whether what this access reads is among what is looked at.
+  bool looks_at(std::uint32_t warp, AccessCode code);
   TouchedBytes::Page& page_of(std::uint64_t address) {
     const std::uint64_t number = address / TouchedBytes::kPageBytes;
     // Buffers often lie a power of two of pages apart.
-    TouchedBytes::Page*& page = pages_[(number ^ number >> 7U ^ number >> 14U) % pages_.size()];
+    TouchedBytes::Page*& page = pages_[(number ^ number >> 10U ^ number >> 20U) % pages_.size()];
     if (page == nullptr || page->number() != number) page = &launch_->touched().page(number);
     return *page;
   }
@@ -66,14 +64,14 @@ class BlockCounter {
   std::size_t group_ = 0;
   Tally tally_;
   bool followed_ = false;
-  std::unordered_map<std::uint64_t, std::uint64_t> sectors_;  ///< of the block, by 64 of them
+  SectorWords sectors_;  ///< of the block
   // Of a block whose first reads are looked at.
   std::uint64_t block_ = 0;
   bool looks_ = false, glance_ = false;
   std::array<std::uint32_t, 32> looked_{};  ///< accesses, by warp
-  std::unordered_map<std::uint64_t, std::uint64_t> seen_;
+  SectorWords seen_;
   /// Pages of the launch by their number, so that a lock is seldom needed.
-  std::array<TouchedBytes::Page*, 128> pages_{};
+  std::array<TouchedBytes::Page*, 1024> pages_{};
 };
 
 }  // namespace braid::cpu

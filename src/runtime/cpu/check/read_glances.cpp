@@ -1,43 +1,56 @@
 #include "runtime/cpu/check/read_glances.h"
 
 #include <algorithm>
-#include <bit>
-#include <unordered_map>
+#include <utility>
 
 namespace braid::cpu {
+namespace {
+
+/// Those of either. In order, as they are.
+SectorBits both(const SectorBits& a, const SectorBits& b) {
+  SectorBits all;
+  all.reserve(a.size() + b.size());
+  for (auto x = a.begin(), y = b.begin(); x != a.end() || y != b.end();) {
+    const bool takes_x = y == b.end() || (x != a.end() && x->first <= y->first);
+    const bool takes_y = x == a.end() || (y != b.end() && y->first <= x->first);
+    all.push_back(takes_x ? *x : *y);
+    if (takes_x && takes_y) all.back().second |= y->second;
+    if (takes_x) ++x;
+    if (takes_y) ++y;
+  }
+  return all;
+}
+
+}  // namespace
 
 ReadGlances::ReadGlances(std::uint64_t blocks) : blocks_(std::min(blocks, kMostBlocks)) {
   first_ = (blocks - blocks_) / 2;
 }
 
 void ReadGlances::add(std::uint64_t block, SectorBits sectors) {
+  std::sort(sectors.begin(), sectors.end());
   const std::lock_guard lock(mutex_);
   seen_[block] = std::move(sectors);
 }
 
 std::vector<double> ReadGlances::shares() const {
   const std::lock_guard lock(mutex_);
-  std::vector<const SectorBits*> blocks;
+  std::vector<SectorBits> rows;
   std::uint64_t alone = 0;
   for (const auto& [block, sectors] : seen_) {
-    blocks.push_back(&sectors);
-    for (const auto& [word, bits] : sectors) {
-      alone += static_cast<std::uint64_t>(std::popcount(bits));
-    }
+    rows.push_back(sectors);
+    alone += sectors_of(sectors);
   }
   std::vector<double> shares;
-  for (std::size_t row = 1; alone != 0 && row <= blocks.size(); row *= 2) {
+  for (std::size_t row = 1; alone != 0 && row <= seen_.size(); row *= 2) {
     std::uint64_t together = 0;
-    for (std::size_t first = 0; first < blocks.size(); first += row) {
-      std::unordered_map<std::uint64_t, std::uint64_t> words;
-      for (std::size_t b = first; b < std::min(first + row, blocks.size()); ++b) {
-        for (const auto& [word, bits] : *blocks[b]) words[word] |= bits;
-      }
-      for (const auto& [word, bits] : words) {
-        together += static_cast<std::uint64_t>(std::popcount(bits));
-      }
-    }
+    for (const SectorBits& sectors : rows) together += sectors_of(sectors);
     shares.push_back(static_cast<double>(together) / static_cast<double>(alone));
+    // Two of them make one that is twice as long.
+    for (std::size_t r = 0; r < rows.size(); r += 2) {
+      rows[r / 2] = r + 1 < rows.size() ? both(rows[r], rows[r + 1]) : std::move(rows[r]);
+    }
+    rows.resize((rows.size() + 1) / 2);
   }
   return shares;
 }

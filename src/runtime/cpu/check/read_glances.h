@@ -3,13 +3,11 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <utility>
 #include <vector>
 
-namespace braid::cpu {
+#include "runtime/cpu/check/sector_words.h"
 
-/// Sets of sectors of global memory, by their number: 64 in a row to a word.
-using SectorBits = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+namespace braid::cpu {
 
 /// What some blocks in a row read first: the sectors of the first accesses of each of their warps.
 /// Blocks that run at one time go through what they read in step, so how much of it they have in

@@ -149,7 +149,7 @@ void Translator::count_shared(const Shape& shape, Value* base, AccessCode code,
       addresses[l] = kOrigin + base_at + static_cast<std::uint64_t>(shape.table[l]);
     }
     const SharedCost cost = shared_cost(addresses.data(), mask, code.bytes);
-    const IssuedCost issued = issued_cost(addresses.data(), mask, code.bytes, joined);
+    const IssuedCost issued = issued_cost(cost, addresses.data(), mask, code.bytes, joined);
     const std::uint64_t atomics = atomic ? static_cast<std::uint64_t>(std::popcount(mask)) : 0;
     return llvm::ConstantDataVector::get(
         llvm_, llvm::ArrayRef<std::uint64_t>({1, cost.wavefronts, cost.conflicts, issued.requests,
