@@ -79,7 +79,7 @@ TEST(Fault, EndsTheKernelAndNothingElse) {
     }
     // Nothing is near to memory of no bytes.
     const std::uint64_t none = bench.upload(std::vector<std::uint32_t>());
-    EXPECT_THAT(error_of(bench, p, none + 4096 - p), HasSubstr(" bytes after "));
+    EXPECT_THAT(error_of(bench, p, none + 4096 - p), HasSubstr(" bytes of memory"));
     EXPECT_THAT(error_of(bench, p, none + 4096 - p), Not(HasSubstr(" 0 bytes of memory")));
     EXPECT_EQ(bench.download<std::uint32_t>(p, 17)[16], 64U);
   }
