@@ -78,7 +78,7 @@ TEST(Rows, GoToTheEndsOfMemory) {
 }
 
 // What all warps of a block compute alike behind a barrier, of every type that a register has, in
-// each round of a loop and in each block of a grid.
+// each round of a loop, which reads what the last one left, and in each block of a grid.
 TEST(Rows, WarpsThatComputeAlike) {
   Bench bench = Bench::from_ptx(R"(
     .version 7.8
@@ -108,7 +108,9 @@ TEST(Rows, WarpsThatComputeAlike) {
       mad.lo.u32 %r22, %r9, 10, %r2;
       mad.lo.u32 %r22, %r20, 7, %r22;
       @%p1 st.shared.u32 [%rd3], %r22;
+      setp.gt.u32 %p3, %r20, 0;
       bar.sync 0;
+      @%p3 add.u32 %r21, %r21, %r17;
       ld.shared.v4.u32 {%r11, %r12, %r13, %r14}, [s];
       add.u32 %r23, %r11, %r12;
       add.u32 %r15, %r23, %r13;
@@ -140,6 +142,7 @@ TEST(Rows, WarpsThatComputeAlike) {
       const auto part = [&](unsigned w) { return block * 10 + w + round * 7; };
       const unsigned first = part(0) + part(1) + part(2), last = part(2) + part(3);
       alike += first + 2 * last + block % 5 + part(3) % 65536 + (part(1) > 900 ? 1000 : 0);
+      if (round < 2) alike += last + block % 5;  // which the next one adds
     }
     for (unsigned w = 0; w < 4; ++w) want.push_back(alike + 3 * w);
   }

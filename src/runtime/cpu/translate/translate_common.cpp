@@ -57,7 +57,7 @@ void Translator::find_common_work() {
     return i.is(Op::kLd) ? parse_access(i).space : Space::kGeneric;
   };
   /// Whether all warps compute the same here, once they have what they read.
-  const auto computes_alike = [&](const Instruction& i) {
+  const auto computes_alike = [&](const Instruction& i, const Block& block) {
     const Space space = space_of(i);
     const bool reads = space == Space::kParam || space == Space::kShared;
     if (i.guard >= 0 || !has_result(i) || !(ptx::traits(i).is_pure() || reads)) return false;
@@ -65,14 +65,16 @@ void Translator::find_common_work() {
     return !i.entry->updates() && shapes_.result_shape(i).is_uniform() &&
            std::all_of(i.operands.begin() + 1, i.operands.end(), is_alike) &&
            std::all_of(use.writes.begin(), use.writes.end(), [&](int r) {
-             return writes[static_cast<std::size_t>(r)] == 1 && shapes_.shape(r).is_table();
+             return writes[static_cast<std::size_t>(r)] == 1 && shapes_.shape(r).is_table() &&
+                    !block.live_in.has(r);  // nothing before it reads what was there
            });
   };
   const auto find = [&](int b, bool loads, const std::function<void(std::uint32_t)>& found) {
-    for (std::uint32_t k = flow_.block(b).first; k < flow_.block(b).last; ++k) {
+    const Block& block = flow_.block(b);
+    for (std::uint32_t k = block.first; k < block.last; ++k) {
       const Instruction& i = function_.body[k];
       if (loads && ptx::traits(i).has_effects() && !i.is(Op::kLd)) break;
-      if ((!loads && space_of(i) == Space::kShared) || !computes_alike(i)) continue;
+      if ((!loads && space_of(i) == Space::kShared) || !computes_alike(i, block)) continue;
       for (const int r : register_use(i).writes) alike[static_cast<std::size_t>(r)] = true;
       found(k);
     }
