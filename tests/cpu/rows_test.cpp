@@ -77,20 +77,21 @@ TEST(Rows, GoToTheEndsOfMemory) {
   EXPECT_EQ(bench.download<unsigned>(x, want.size()), want);
 }
 
-// What all warps of a block compute alike behind a barrier, of every type that a register has, in
-// each round of a loop, which reads what the last one left, and in each block of a grid.
-TEST(Rows, WarpsThatComputeAlike) {
-  Bench bench = Bench::from_ptx(R"(
+/// A kernel of blocks of four warps: warp %r2 of block %r9 has its word of shared memory s at %rd3
+/// and its result at %rd1, and %p1 where a lane is its first.
+std::string kernel_of_warps(const std::string& body) {
+  return R"(
     .version 7.8
     .target sm_80
     .address_size 64
     .shared .align 16 .b32 s[4];
     .visible .entry k(.param .u64 y) {
-      .reg .pred %p<4>; .reg .b16 %h<2>; .reg .b32 %r<30>; .reg .b64 %rd<6>; .reg .f64 %fd<4>;
+      .reg .pred %p<5>; .reg .b16 %h<2>; .reg .b32 %r<30>; .reg .b64 %rd<6>; .reg .f64 %fd<2>;
       ld.param.u64 %rd1, [y];
       mov.u32 %r1, %tid.x;
       shr.u32 %r2, %r1, 5;
       and.b32 %r3, %r1, 31;
+      setp.eq.u32 %p1, %r3, 0;
       mov.u32 %r4, %ctaid.x; mov.u32 %r5, %ctaid.y; mov.u32 %r6, %ctaid.z;
       mov.u32 %r7, %nctaid.x; mov.u32 %r8, %nctaid.y;
       mad.lo.u32 %r9, %r6, %r8, %r5;
@@ -98,10 +99,16 @@ TEST(Rows, WarpsThatComputeAlike) {
       mad.lo.u32 %r10, %r9, 4, %r2;
       mul.wide.u32 %rd2, %r10, 4;
       add.u64 %rd1, %rd1, %rd2;
-      setp.eq.u32 %p1, %r3, 0;
       mul.wide.u32 %rd3, %r2, 4;
       mov.u64 %rd4, s;
-      add.u64 %rd3, %rd4, %rd3;
+      add.u64 %rd3, %rd4, %rd3;)" +
+         body + "ret; }";
+}
+
+// What all warps of a block compute alike behind a barrier, of every type that a register has, in
+// each round of a loop, which reads what the last one left, and in each block of a grid.
+TEST(Rows, WarpsThatComputeAlike) {
+  Bench bench = Bench::from_ptx(kernel_of_warps(R"(
       mov.u32 %r20, 0;
       mov.u32 %r21, 0;
     ROUND:
@@ -129,11 +136,9 @@ TEST(Rows, WarpsThatComputeAlike) {
       @%p2 add.u32 %r21, %r21, 1000;
       bar.sync 0;
       add.u32 %r20, %r20, 1;
-      setp.lt.u32 %p3, %r20, 3;
-      @%p3 bra ROUND;
-      @%p1 st.global.u32 [%rd1], %r21;
-      ret;
-    })");
+      setp.lt.u32 %p4, %r20, 3;
+      @%p4 bra ROUND;
+      @%p1 st.global.u32 [%rd1], %r21;)"));
   constexpr Dim3 kGrid{5, 8, 5};
   std::vector<unsigned> want;
   for (unsigned block = 0; block < kGrid.count(); ++block) {
@@ -153,28 +158,10 @@ TEST(Rows, WarpsThatComputeAlike) {
 
 // Warps that met at different places of the text have different work behind them.
 TEST(Rows, WarpsThatMeetFromDifferentPlaces) {
-  Bench bench = Bench::from_ptx(R"(
-    .version 7.8
-    .target sm_80
-    .address_size 64
-    .shared .align 16 .b32 s[4];
-    .visible .entry k(.param .u64 y) {
-      .reg .pred %p<3>; .reg .b32 %r<30>; .reg .b64 %rd<6>;
-      ld.param.u64 %rd1, [y];
-      mov.u32 %r1, %tid.x;
-      shr.u32 %r2, %r1, 5;
-      and.b32 %r3, %r1, 31;
-      setp.eq.u32 %p1, %r3, 0;
-      mov.u32 %r9, %ctaid.x;
-      mad.lo.u32 %r10, %r9, 4, %r2;
-      mul.wide.u32 %rd2, %r10, 4;
-      add.u64 %rd1, %rd1, %rd2;
-      mul.wide.u32 %rd3, %r2, 4;
-      mov.u64 %rd4, s;
-      add.u64 %rd3, %rd4, %rd3;
+  Bench bench = Bench::from_ptx(kernel_of_warps(R"(
       @%p1 st.shared.u32 [%rd3], %r10;
-      and.b32 %r4, %r2, 1;
-      setp.eq.u32 %p2, %r4, 1;
+      and.b32 %r28, %r2, 1;
+      setp.eq.u32 %p2, %r28, 1;
       @%p2 bra ODD;
       bar.sync 0;
       ld.shared.v4.u32 {%r11, %r12, %r13, %r14}, [s];
@@ -191,9 +178,7 @@ TEST(Rows, WarpsThatMeetFromDifferentPlaces) {
       add.u32 %r27, %r26, %r22;
       mov.u32 %r20, %r27;
     END:
-      @%p1 st.global.u32 [%rd1], %r20;
-      ret;
-    })");
+      @%p1 st.global.u32 [%rd1], %r20;)"));
   std::vector<unsigned> want;
   for (unsigned block = 0; block < kBlocks; ++block) {
     for (unsigned w = 0; w < 4; ++w) {
