@@ -394,6 +394,11 @@ std::unique_ptr<BlockRunner> Engine::take_runner() {
   return runner;
 }
 
+/// For take_runner(): to map the stacks of its warps is dear.
+void Engine::keep(std::unique_ptr<BlockRunner> runner) {
+  if (runners_.size() < kSpareRunners) runners_.push_back(std::move(runner));
+}
+
 void Engine::start_blocks(std::unique_lock<std::mutex>& lock) {
   const std::shared_ptr<Grid> grid = take_grid();
   const Launch& launch = grid->op->launch;
@@ -401,7 +406,9 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock) {
   std::uint64_t count = 1;
   // Blocks that never wait for others run to their end once started.
   if (!launch.takes_turns() || launch.one_stack()) {
-    count = std::clamp<std::uint64_t>(left / (4 * workers_.size()), 1, kMaxChunk);
+    // Shares that get smaller, so that all workers end at about one time.
+    const std::uint64_t shares = workers_.size() == 1 ? 1 : 4 * workers_.size();
+    count = std::clamp<std::uint64_t>(left / shares, 1, kMaxChunk);
   }
   if (grid->failed) count = left;
   const std::uint64_t first = grid->next;
@@ -438,7 +445,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock) {
   }
   if (runner != nullptr) runner->counter().finish();
   take(lock);
-  if (runner != nullptr) runners_.push_back(std::move(runner));
+  if (runner != nullptr) keep(std::move(runner));
   finish_blocks(grid, count, error);
 }
 
@@ -476,7 +483,7 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock) {
     if (state == BlockRunner::State::kFailed && error.empty()) error = block.runner->error();
     block.runner->counter().finish();
     lock.lock();
-    if (error.empty()) runners_.push_back(std::move(block.runner));
+    if (error.empty()) keep(std::move(block.runner));
   }
   resumed_in_vain_ = 0;
   finish_blocks(block.grid, 1, error);

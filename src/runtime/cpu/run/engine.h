@@ -132,10 +132,11 @@ class Engine {
 
  private:
   static constexpr std::size_t kMaxLive = 256;
-  static constexpr std::uint64_t kMaxChunk = 64;
+  static constexpr std::uint64_t kMaxChunk = 256;
   static constexpr std::chrono::microseconds kValuePeriod{50};
   static constexpr std::size_t kYields = 100;
   static constexpr std::size_t kSpareLaunches = 2048;  // as far as a host is ahead of it
+  static constexpr std::size_t kSpareRunners = 128;
   static constexpr int kLooks = 20;
   static constexpr std::chrono::microseconds kSpinPeriod{50};
 
@@ -177,6 +178,7 @@ class Engine {
   [[nodiscard]] bool holds_back(const Launch& launch) const;
   std::shared_ptr<Grid> take_grid();
   std::unique_ptr<BlockRunner> take_runner();
+  void keep(std::unique_ptr<BlockRunner> runner);
   void start_blocks(std::unique_lock<std::mutex>& lock);
   void resume_block(std::unique_lock<std::mutex>& lock);
   std::size_t grant();
@@ -201,7 +203,7 @@ class Engine {
   std::deque<Task> tasks_;
   std::vector<ValueWait> value_waits_;
   std::size_t resumed_in_vain_ = 0;                    ///< since a block ended
-  std::vector<std::unique_ptr<BlockRunner>> runners_;  ///< of ended blocks: to map stacks is dear
+  std::vector<std::unique_ptr<BlockRunner>> runners_;  ///< of ended blocks
   std::size_t resumed_idle_ = 0;                       ///< since a block did more than spin
   Sanitizer* sanitizer_;
   Scheduler* scheduler_;
