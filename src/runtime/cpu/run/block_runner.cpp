@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "runtime/cpu/align.h"
@@ -139,7 +140,8 @@ inline void BlockRunner::begin(Warp& warp, const Block& block) {
   warp.resume = 0;
   warp.left = false;
   warp.in_cluster_phase = warp.at_cluster_barrier = false;
-  for (std::size_t i = 0; i < 3; ++i) warp.ctaid[i] = warp.clusterid[i] = block.ctaid[i];
+  std::memcpy(warp.ctaid, block.ctaid.data(), sizeof(warp.ctaid));
+  std::memcpy(warp.clusterid, block.ctaid.data(), sizeof(warp.clusterid));
 }
 
 void BlockRunner::set_up(Warp& warp, std::uint32_t index) {

@@ -90,16 +90,17 @@ class BlockRunner {
     enum class Status : std::uint8_t { kReady, kWaiting, kDone };
     BlockRunner* runner = nullptr;
     Block* home = nullptr;
+    // These four are written at once for each block.
+    Status status = Status::kReady;
+    bool left = false;  ///< in the middle, for good, and all is well
     bool in_cluster_phase =
         false;  ///< it has arrived at the cluster's barrier, where some have not
     bool at_cluster_barrier = false;  ///< and waits there
     Fiber fiber;
     std::uint8_t* registers = nullptr;
     GuardedMemory local_memory;
-    Status status = Status::kReady;
     std::uint64_t set_up_for = 0;  ///< launch and index in the block
     bool yielded = false;
-    bool left = false;  ///< in the middle, for good, and all is well
     BarrierKind barrier_kind = BarrierKind::kSync;
     std::uint32_t barrier_result = 0;
     std::uint32_t barrier_line = 0;
