@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Default configurations of matmuls beside the best that the tuner finds: bench/defaults.py BRAID [--every N].
+"""Default configurations of matmuls beside the best that the tuner finds: bench/defaults.py BRAID [--shapes N] [--minutes N].
 
 Tunes (braid tune, a tenth of the candidates, times estimated by sampled counts: no GPU) a table of shapes: rows from 1
 to 8192 times widths of Llama 7B and 70B, Mixtral and GPT-OSS, whole or a rank's of eight. Prints a table in Markdown of
