@@ -421,7 +421,7 @@ TEST(LimitsDeathTest, MemoryThatRunsOutInLlvmIsAnError) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   std::string body;
   for (int i = 0; i < 4000; ++i) body += "add.u32 %r3, %r2, %r1; st.global.u32 [%rd1], %r3;\n";
-  // The first 64 of the last may go to the heap of a thread.
+  // Of the last, the heap of a thread may reserve 64.
   for (const std::uint64_t mib : {2, 6, 7, 8, 9, 10, 11, 256}) {
     EXPECT_EXIT(tell([&] {
                   const auto device = create_cpu_device({.threads = 1});

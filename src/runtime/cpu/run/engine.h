@@ -200,11 +200,11 @@ class Engine {
   std::deque<std::shared_ptr<Grid>> held_;   ///< of these, those that holds_back() names
   int running_ = 0;                          ///< workers that run something
   std::deque<Suspended> suspended_;
+  std::vector<std::unique_ptr<BlockRunner>> runners_;  ///< of ended blocks, for others
   std::deque<Task> tasks_;
   std::vector<ValueWait> value_waits_;
-  std::size_t resumed_in_vain_ = 0;                    ///< since a block ended
-  std::vector<std::unique_ptr<BlockRunner>> runners_;  ///< of ended blocks
-  std::size_t resumed_idle_ = 0;                       ///< since a block did more than spin
+  std::size_t resumed_in_vain_ = 0;  ///< since a block ended
+  std::size_t resumed_idle_ = 0;     ///< since a block did more than spin
   Sanitizer* sanitizer_;
   Scheduler* scheduler_;
   Counter* counter_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "runtime/cpu/translate/translator.h"
 
@@ -15,7 +16,6 @@ namespace braid::cpu {
 namespace {
 
 using ptx::Op;
-using ptx::ShapeRule;
 using ptx::Space;
 using ptx::Special;
 
@@ -69,12 +69,14 @@ void Translator::find_common_work() {
                     !block.live_in.has(r);  // nothing before it reads what was there
            });
   };
-  const auto find = [&](int b, bool loads, const std::function<void(std::uint32_t)>& found) {
+  /// Goes through a block up to what does more: behind a barrier shared memory may be read.
+  const auto find = [&](int b, bool behind_barrier,
+                        const std::function<void(std::uint32_t)>& found) {
     const Block& block = flow_.block(b);
     for (std::uint32_t k = block.first; k < block.last; ++k) {
       const Instruction& i = function_.body[k];
-      if (loads && ptx::traits(i).has_effects() && !i.is(Op::kLd)) break;
-      if ((!loads && space_of(i) == Space::kShared) || !computes_alike(i, block)) continue;
+      if (behind_barrier && ptx::traits(i).has_effects() && !i.is(Op::kLd)) break;
+      if ((!behind_barrier && space_of(i) == Space::kShared) || !computes_alike(i, block)) continue;
       for (const int r : register_use(i).writes) alike[static_cast<std::size_t>(r)] = true;
       found(k);
     }
