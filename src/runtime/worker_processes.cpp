@@ -125,15 +125,17 @@ WorkerAnswer WorkerProcesses::take(Worker& worker) const {
 void WorkerProcesses::run(std::span<const std::string> requests, const Listener& listener,
                           const std::stop_token& stop) {
   std::size_t next = 0;
+  const auto occupy = [&](Worker& worker) {
+    if (next == requests.size()) return;
+    if (listener.begins) listener.begins(next);
+    give(worker, requests[next]);
+    worker.request = next++;
+  };
+  for (Worker& worker : workers_) occupy(worker);
   for (;;) {
     std::vector<pollfd> busy;
     std::vector<Worker*> of;
     for (Worker& worker : workers_) {
-      if (worker.request == kIdle && next < requests.size()) {
-        if (listener.begins) listener.begins(next);
-        give(worker, requests[next]);
-        worker.request = next++;
-      }
       if (worker.request == kIdle) continue;
       busy.push_back({worker.socket.get(), POLLIN, 0});
       of.push_back(&worker);
@@ -149,6 +151,7 @@ void WorkerProcesses::run(std::span<const std::string> requests, const Listener&
       const std::size_t request = of[i]->request;
       const WorkerAnswer answer = take(*of[i]);
       listener.ends(request, answer);
+      occupy(*of[i]);  // before the others' answers: the order told is that of the work
     }
   }
 }
