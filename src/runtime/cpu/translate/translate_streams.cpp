@@ -1,5 +1,8 @@
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "runtime/cpu/translate/translator.h"
 
 // Global memory that warps go through from block to block.
@@ -7,16 +10,48 @@
 namespace braid::cpu {
 
 using ptx::Space;
+using ptx::Special;
+
+/// The registers whose values may be others in another block: all but those made of numbers,
+/// parameters and the places of threads in their block alone.
+BitSet Translator::find_block_registers() const {
+  BitSet result(function_.registers.size());
+  const std::function<bool(const Operand&)> differs = [&](const Operand& operand) {
+    if (operand.is_register()) return result.has(operand.index);
+    if (operand.form == Operand::Form::kSpecial) {
+      const auto special = static_cast<Special>(operand.index);
+      return special < Special::kTidX || special > Special::kNtidZ;
+    }
+    return std::any_of(operand.elements.begin(), operand.elements.end(), differs);
+  };
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const Instruction& i : function_.body) {
+      const bool pure =
+          has_result(i) &&
+          (ptx::traits(i).is_pure() || (i.is(Op::kLd) && parse_access(i).space == Space::kParam));
+      if (pure && std::none_of(i.operands.begin() + 1, i.operands.end(), differs)) continue;
+      for (const int r : register_use(i).writes) {
+        grows = grows || !result.has(r);
+        result.add(r);
+      }
+    }
+  }
+  return result;
+}
 
 /// Gives a place to every access that may go through global memory from block to block.
 void Translator::find_streams(const std::function<std::uint32_t(std::uint32_t)>& place) {
   stream_slots_.assign(function_.body.size(), -1);
   if (instrumentation_.checks || instrumentation_.counts) return;
+  const BitSet block_registers = find_block_registers();
   for (std::size_t k = 0; k < function_.body.size(); ++k) {
     const Instruction& i = function_.body[k];
     if (!i.is(Op::kLd) && !i.is(Op::kSt)) continue;
     const Space space = parse_access(i).space;
     if (space != Space::kGlobal && space != Space::kGeneric) continue;
+    const Operand& base = i.operands[i.is(Op::kLd) ? 1 : 0].elements[0];
+    if (base.is_register() && !block_registers.has(base.index)) continue;
     stream_slots_[k] = static_cast<std::int32_t>(place(8));
   }
 }

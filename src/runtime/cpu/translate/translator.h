@@ -342,6 +342,7 @@ class Translator {
   void op_policy(const Instruction& i);
 
   // What is fetched ahead: translate_streams.cpp
+  BitSet find_block_registers() const;
   void find_streams(const std::function<std::uint32_t(std::uint32_t)>& place);
   void prefetch_next(const Instruction& i, const Access& access, const Address& address);
 
