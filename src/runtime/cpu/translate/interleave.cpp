@@ -31,19 +31,6 @@ Pieces split(llvm::IRBuilderBase& b, Value* vector) {
   return pieces;
 }
 
-Value* join(llvm::IRBuilderBase& b, Pieces pieces) {
-  while (pieces.size() > 1) {
-    std::vector<int> order(2 * static_cast<std::size_t>(elements(pieces[0])));
-    std::iota(order.begin(), order.end(), 0);
-    Pieces longer;
-    for (std::size_t p = 0; p < pieces.size(); p += 2) {
-      longer.push_back(b.CreateShuffleVector(pieces[p], pieces[p + 1], order));
-    }
-    pieces = std::move(longer);
-  }
-  return pieces[0];
-}
-
 /// Every second element of both, from `first` on.
 Value* every_second(llvm::IRBuilderBase& b, Value* low, Value* high, int first) {
   std::vector<int> order(elements(low));
@@ -145,6 +132,19 @@ std::vector<Pieces> take_apart(llvm::IRBuilderBase& b, const Pieces& pieces, uns
 }
 
 }  // namespace
+
+Value* join(llvm::IRBuilderBase& b, Pieces pieces) {
+  while (pieces.size() > 1) {
+    std::vector<int> order(2 * static_cast<std::size_t>(elements(pieces[0])));
+    std::iota(order.begin(), order.end(), 0);
+    Pieces longer;
+    for (std::size_t p = 0; p < pieces.size(); p += 2) {
+      longer.push_back(b.CreateShuffleVector(pieces[p], pieces[p + 1], order));
+    }
+    pieces = std::move(longer);
+  }
+  return pieces[0];
+}
 
 Value* interleave(llvm::IRBuilderBase& b, std::span<Value* const> values) {
   std::vector<Pieces> parts;

@@ -21,6 +21,23 @@ bool Translator::is_grouped(const Instruction& instruction) {
          handler(instruction.entry->op) == &Translator::op_elsewhere;
 }
 
+namespace {
+
+llvm::Function* declare_round(llvm::Module& out) {
+  llvm::LLVMContext& context = out.getContext();
+  auto* type = llvm::FunctionType::get(
+      llvm::FixedVectorType::get(llvm::Type::getInt16Ty(context), 32),
+      {llvm::FixedVectorType::get(llvm::Type::getFloatTy(context), 32)}, false);
+  auto* function =
+      llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "ptx.round_by_host", out);
+  function->setDoesNotAccessMemory();
+  function->setDoesNotThrow();
+  function->setWillReturn();
+  return function;
+}
+
+}  // namespace
+
 Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
                        const Layout& layout, bool aligned, Instrumentation instrumentation,
                        HostCode host)
@@ -35,7 +52,9 @@ Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::
       flow_(function),
       sites_(function, flow_),
       shapes_(module, function, flow_, aligned),
-      b_(out.getContext(), llvm::TargetFolder(out.getDataLayout())) {
+      b_(out.getContext(), llvm::TargetFolder(out.getDataLayout())),
+      round_(host.rounds_to_bfloat ? declare_round(out) : nullptr),
+      wide_(b_, round_) {
   if (instrumentation.counts) find_joined_loads();
 }
 
@@ -164,6 +183,7 @@ KernelInfo Translator::run(const std::string& name) {
   for (std::size_t r = 0; r < resumes_.size(); ++r) {
     choose->addCase(b_.getInt32(static_cast<std::uint32_t>(r) + 1), resumes_[r]);
   }
+  expand_roundings();
   return KernelInfo{register_bytes_, layout_.local_bytes, layout_.shared_bytes,
                     static_cast<std::uint32_t>(flow_.waits())};
 }

@@ -380,7 +380,7 @@ void Translator::op_move(const Instruction& i) {
     Value* result = nullptr;
     for (std::size_t k = 0; k < from.elements.size(); ++k) {
       Value* piece = resize(read(from.elements[k], part), bits, false);
-      piece = b_.CreateShl(piece, part * k);
+      if (k != 0) piece = b_.CreateShl(piece, part * k);
       result = result == nullptr ? piece : b_.CreateOr(result, piece);
     }
     write(to, result);

@@ -1,5 +1,6 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/Transforms/Utils/Local.h>
 
 #include <numeric>
 
@@ -70,9 +71,33 @@ llvm::Value* Translator::round_by_host(Value* value) {
 
 /// f32 to the bits of bf16; NaN becomes 0x7fff.
 llvm::Value* Translator::round_to_bfloat(Value* value, Rounding rounding) {
-  const bool by_host = host_.rounds_to_bfloat && rounding == Rounding::kNearest;
-  return by_host && value->getType()->isVectorTy() ? round_by_host(value)
+  const bool by_host = round_ != nullptr && rounding == Rounding::kNearest;
+  return by_host && value->getType()->isVectorTy() ? b_.CreateCall(round_, value)
                                                    : round_by_bits(value, rounding);
+}
+
+/// Puts code in place of the calls of `round_` that are left: wide stores have their own.
+void Translator::expand_roundings() {
+  if (round_ == nullptr) return;
+  llvm::SmallVector<llvm::WeakTrackingVH> dead;
+  for (llvm::BasicBlock& block : *kernel_) {
+    for (llvm::Instruction& i : block) {
+      if (llvm::isInstructionTriviallyDead(&i)) dead.emplace_back(&i);
+    }
+  }
+  llvm::RecursivelyDeleteTriviallyDeadInstructionsPermissive(dead);
+  while (!round_->use_empty()) {
+    auto* call = llvm::cast<llvm::CallInst>(round_->user_back());
+    llvm::BasicBlock* block = call->getParent();
+    llvm::BasicBlock* rest = block->splitBasicBlock(std::next(call->getIterator()));
+    block->getTerminator()->eraseFromParent();
+    b_.SetInsertPoint(block);
+    Value* rounded = round_by_host(call->getArgOperand(0));
+    b_.CreateBr(rest);
+    call->replaceAllUsesWith(rounded);
+    call->eraseFromParent();
+  }
+  round_->eraseFromParent();
 }
 
 llvm::Value* Translator::round_by_bits(Value* value, Rounding rounding) {

@@ -271,6 +271,7 @@ void Translator::load_consecutive(const Access& access, Address& address,
   Value* pointer = b_.CreateIntToPtr(address.base, b_.getPtrTy());
   const llvm::Align align(bits / 8);
   Value* mask = execution_mask();
+  const std::vector<Value*> old = values_to_keep(access, results);
   Value* all = nullptr;
   if (mask != nullptr && n == 1) {
     all = b_.CreateMaskedLoad(type, somewhere(pointer), align, mask, zeros);
@@ -278,14 +279,32 @@ void Translator::load_consecutive(const Access& access, Address& address,
     if (mask != nullptr) {
       Value* lanes = execution_bits();
       pointer = whole_vectors(pointer, lanes, [&] {
-        b_.CreateAlignedStore(zeros, scratch(8), llvm::Align(64));
+        b_.CreateAlignedStore(old.empty() ? zeros : interleave(b_, old), scratch(8),
+                              llvm::Align(64));
         copy_lanes(scratch(8), pointer, access, lanes);
       });
     }
     all = b_.CreateAlignedLoad(type, pointer, align);
   }
-  const std::vector<Value*> parts = deinterleave(b_, all, n);
+  const std::vector<Value*> parts = wide_.take_apart(all, n);
+  if (!old.empty()) guard_lanes_ = nullptr;  // what the others keep is among them
   for (unsigned k = 0; k < n; ++k) write_loaded(results[k], parts[k], access.type);
+}
+
+/// What lanes keep in the registers of a wide load that they are guarded from; empty where no lane
+/// is, and where a register holds something else than what is loaded.
+std::vector<llvm::Value*> Translator::values_to_keep(const Access& access,
+                                                     llvm::ArrayRef<Operand> results) {
+  std::vector<Value*> old;
+  if (guard_lanes_ == nullptr || access.count == 1) return old;
+  for (const Operand& result : results) {
+    if (!result.is_register() || register_bits(result.index) != access.type.total_bits() ||
+        !shapes_.shape(result.index).is_vector()) {
+      return {};
+    }
+    old.push_back(load_register(result.index).value);
+  }
+  return old;
 }
 
 /// Strong accesses: each lane once, in lane order, with the ordering asked for.
@@ -478,7 +497,7 @@ void Translator::op_store(const Instruction& i) {
   Value* mask = execution_mask();
   Value* lanes = execution_bits();
   if (where.table && is_consecutive(where.shape, access.count * bits / 8)) {
-    Value* all = interleave(b_, values);
+    Value* all = wide_.put_together(values);
     Value* pointer = b_.CreateIntToPtr(where.base, b_.getPtrTy());
     if (mask == nullptr) {
       b_.CreateAlignedStore(all, pointer, align);

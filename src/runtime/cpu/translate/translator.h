@@ -24,6 +24,7 @@
 #include "runtime/cpu/run/wgmma.h"
 #include "runtime/cpu/translate/control_flow.h"
 #include "runtime/cpu/translate/shape_analysis.h"
+#include "runtime/cpu/translate/wide_values.h"
 
 namespace braid::cpu {
 
@@ -279,6 +280,7 @@ class Translator {
   Value* round_to_bfloat(Value* value, Rounding rounding);
   Value* round_in_function(Value* value);
   Value* round_by_host(Value* value);
+  void expand_roundings();
   Value* round_by_bits(Value* value, Rounding rounding);
   Value* round_to_half(Value* value, Rounding rounding);
   Value* float_to_integer(Value* value, ptx::Type from, ptx::Type to);
@@ -327,6 +329,7 @@ class Translator {
                    llvm::ArrayRef<Operand> results);
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
   Value* somewhere(Value* pointer);
+  std::vector<Value*> values_to_keep(const Access& access, llvm::ArrayRef<Operand> results);
   void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void copy_lanes(Value* to, Value* from, const Access& access, Value* lanes);
   Value* whole_vectors(Value* pointer, Value* lanes, llvm::function_ref<void()> otherwise);
@@ -453,6 +456,9 @@ class Translator {
   JoinedLoad joined_now_;
   ShapeAnalysis shapes_;
   llvm::IRBuilder<llvm::TargetFolder> b_;
+  /// Rounds 32 f32 to bf16, until expand_roundings(); null where the host cannot.
+  llvm::Function* round_ = nullptr;
+  WideValues wide_;
 
   llvm::Function* kernel_ = nullptr;
   Value* context_ = nullptr;
