@@ -94,11 +94,13 @@ void Translator::assign_slots() {
     for (const int r : use.reads) in_place[static_cast<std::size_t>(r)] = true;
   }
   find_common_work();
+  find_recomputed(in_place);
   for (std::size_t r = 0; r < slots_.size(); ++r) {
     const int reg = static_cast<int>(r);
     const bool crosses = std::any_of(
         flow_.blocks().begin(), flow_.blocks().end(),
         [&](const Block& block) { return block.live_in.has(reg) || block.live_out.has(reg); });
+    if (recomputed_[r] >= 0) continue;
     if (!crosses && !in_place[r] && !is_common_result_[r]) continue;
     const unsigned bits = register_bits(reg);
     std::uint32_t bytes = 8;

@@ -71,6 +71,7 @@ llvm::BasicBlock* Translator::dispatcher(int component) {
 void Translator::write_back(const BitSet& live) {
   for (auto& [reg, cached] : cache_) {
     if (!cached.dirty || !live.has(reg)) continue;
+    if (recomputed_[static_cast<std::size_t>(reg)] >= 0) continue;
     cached.dirty = false;
     store_register(reg, cached.value);
   }

@@ -61,7 +61,7 @@ void Translator::find_streams(const std::function<std::uint32_t(std::uint32_t)>&
 /// prefetchers lose track of. What stands in the place at first does no harm.
 void Translator::prefetch_next(const Instruction& i, const Access& access, const Address& address) {
   const std::int32_t slot = stream_slots_[static_cast<std::size_t>(&i - function_.body.data())];
-  if (slot < 0) return;
+  if (slot < 0 || recomputing_) return;
   Value* pointer = register_file(static_cast<std::uint32_t>(slot));
   Value* last = b_.CreateAlignedLoad(b_.getInt64Ty(), pointer, llvm::Align(8));
   b_.CreateAlignedStore(address.base, pointer, llvm::Align(8));

@@ -61,6 +61,10 @@ llvm::Value* Translator::slot_pointer(int reg) {
 Translator::Cached& Translator::load_register(int reg) {
   Cached& cached = cache_[reg];
   if (cached.value != nullptr) return cached;
+  if (recomputed_[static_cast<std::size_t>(reg)] >= 0) {
+    recompute(reg);
+    return cached;
+  }
   const unsigned bits = register_bits(reg);
   const bool scalar = !shapes_.shape(reg).is_vector();
   if (slots_[static_cast<std::size_t>(reg)] < 0) {

@@ -349,6 +349,10 @@ class Translator {
   void find_streams(const std::function<std::uint32_t(std::uint32_t)>& place);
   void prefetch_next(const Instruction& i, const Access& access, const Address& address);
 
+  // What is computed again rather than kept: translate_recompute.cpp
+  void find_recomputed(const std::vector<bool>& in_place);
+  void recompute(int reg);
+
   // What one warp computes for all of its block: translate_common.cpp
   void find_common_work();
   void emit_common_work(int block);
@@ -464,6 +468,7 @@ class Translator {
   Value* context_ = nullptr;
   Value* registers_ = nullptr;
   std::vector<std::int32_t> slots_;
+  std::vector<std::int32_t> recomputed_;     ///< by register: by which instruction; -1 where kept
   std::vector<std::int32_t> stream_slots_;   ///< by instruction: where it last was; -1 for none
   std::vector<bool> is_common_;              ///< by instruction: it is common work
   std::vector<bool> is_common_result_;       ///< by register
@@ -496,6 +501,7 @@ class Translator {
   Value* guard_lanes_ = nullptr;
   Value* guard_scalar_ = nullptr;
   bool divergent_ = false;
+  bool recomputing_ = false;
   bool scalar_ = false;  ///< the current instruction computes on bases
   Shape result_shape_;
   std::uint32_t line_ = 0;

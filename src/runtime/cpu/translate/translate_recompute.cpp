@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "runtime/cpu/translate/translator.h"
+
+// Values that a warp computes again behind a barrier rather than keep over it in memory: those made
+// of what ld.global.nc reads, which is the same for as long as the kernel runs, by a few pure
+// instructions. It pays where one block behind barriers uses them, once, for what it stores: words
+// that are read there again need not be taken apart (WideValues), and their halves not be stored.
+
+namespace braid::cpu {
+namespace {
+
+using ptx::Op;
+using ptx::Space;
+using ptx::Special;
+
+/// Of instructions on vectors, from what is read to a value.
+constexpr int kMostSteps = 4;
+
+bool is_constant(Special special) {
+  return special >= Special::kTidX && special <= Special::kNctaidZ;
+}
+
+}  // namespace
+
+void Translator::find_recomputed(const std::vector<bool>& in_place) {
+  const std::size_t registers = function_.registers.size();
+  recomputed_.assign(registers, -1);
+  if (instrumentation_.checks || instrumentation_.counts) return;
+  if (flow_.waits() != Waits::kAtBarriers) return;
+
+  std::vector<int> writes(registers), writer(registers, -1);
+  std::vector<int> block_of(function_.body.size(), -1);
+  std::vector<std::vector<int>> readers(registers);  // blocks
+  for (int b = 0; b < flow_.size(); ++b) {
+    const Block& block = flow_.block(b);
+    for (std::uint32_t k = block.first; k < block.last; ++k) {
+      block_of[k] = b;
+      const RegisterUse use = register_use(function_.body[k]);
+      for (const int r : use.writes) {
+        ++writes[static_cast<std::size_t>(r)];
+        writer[static_cast<std::size_t>(r)] = static_cast<int>(k);
+      }
+      for (const int r : use.reads) readers[static_cast<std::size_t>(r)].push_back(b);
+    }
+    if (block.predicate >= 0) readers[static_cast<std::size_t>(block.predicate)].push_back(b);
+  }
+  std::vector<bool> repeats(flow_.blocks().size());  // blocks, in reverse post order, of loops
+  for (int b = 0; b < flow_.size(); ++b) {
+    for (const int from : flow_.block(b).predecessors) {
+      if (from < b) continue;
+      std::fill(repeats.begin() + b, repeats.begin() + from + 1, true);
+    }
+  }
+
+  /// Adds what the value takes to compute; false where that is not possible.
+  const std::function<bool(int, int, std::vector<int>&)> add = [&](int reg, int steps,
+                                                                   std::vector<int>& needed) {
+    const auto r = static_cast<std::size_t>(reg);
+    if (std::find(needed.begin(), needed.end(), reg) != needed.end()) return true;
+    if (writes[r] != 1 || in_place[r] || is_common_result_[r]) return false;
+    const auto k = static_cast<std::size_t>(writer[r]);
+    const Instruction& i = function_.body[k];
+    const int home = block_of[k];
+    const auto repeated = [&](int b) { return static_cast<bool>(repeats[static_cast<std::size_t>(b)]); };
+    if (i.guard >= 0 || is_common_[k] || repeated(home) || shapes_.component(home) >= 0 ||
+        std::any_of(readers[r].begin(), readers[r].end(), repeated)) {
+      return false;
+    }
+    const bool vector = shapes_.shape(reg).is_vector();
+    if (i.is(Op::kLd)) {
+      const Access access = parse_access(i);
+      const unsigned bytes = access.count * access.type.total_bits() / 8;
+      const bool lasting =
+          access.space == Space::kParam ||
+          (access.space == Space::kGlobal && Choices(i).has("nc") &&
+           is_consecutive(shapes_.operand_shape(i.operands[1].elements[0]), bytes));
+      if (!lasting) return false;
+    } else if (!ptx::traits(i).is_pure() || (vector && steps == 0)) {
+      return false;
+    }
+    const std::function<bool(const Operand&)> is_at_hand = [&](const Operand& operand) {
+      if (operand.form == Operand::Form::kSpecial) {
+        return is_constant(static_cast<Special>(operand.index));
+      }
+      if (operand.is_register()) {
+        return add(operand.index, vector ? steps - 1 : steps, needed);
+      }
+      return std::all_of(operand.elements.begin(), operand.elements.end(), is_at_hand);
+    };
+    for (std::size_t n = 1; n < i.operands.size(); ++n) {
+      if (!is_at_hand(i.operands[n])) return false;
+    }
+    needed.push_back(reg);
+    return true;
+  };
+
+  const auto stores_wide = [&](int b) {
+    const Block& block = flow_.block(b);
+    return std::any_of(function_.body.begin() + block.first, function_.body.begin() + block.last,
+                       [&](const Instruction& i) {
+                         return i.is(Op::kSt) && parse_access(i).count > 1;
+                       });
+  };
+  const auto pays = [&](int reg) {
+    const auto r = static_cast<std::size_t>(reg);
+    if (writes[r] != 1 || !shapes_.shape(reg).is_vector()) return false;
+    const int home = block_of[static_cast<std::size_t>(writer[r])];
+    int user = -1;
+    for (const int b : readers[r]) {
+      if (b == home || b == user) continue;
+      if (user >= 0) return false;
+      user = b;
+    }
+    return user >= 0 && stores_wide(user);
+  };
+  for (int b = 0; b < flow_.size(); ++b) {
+    if (!flow_.block(b).parks) continue;
+    for (std::size_t r = 0; r < registers; ++r) {
+      const int reg = static_cast<int>(r);
+      if (recomputed_[r] >= 0 || !flow_.block(b).live_out.has(reg) || !pays(reg)) continue;
+      std::vector<int> needed;
+      if (!add(reg, kMostSteps, needed)) continue;
+      const bool reads = std::any_of(needed.begin(), needed.end(), [&](int n) {
+        return shapes_.shape(n).is_vector() &&
+               function_.body[static_cast<std::size_t>(writer[static_cast<std::size_t>(n)])].is(
+                   Op::kLd);
+      });
+      if (!reads) continue;
+      for (const int n : needed) {
+        recomputed_[static_cast<std::size_t>(n)] = writer[static_cast<std::size_t>(n)];
+      }
+    }
+  }
+}
+
+/// Emits the instruction that made a register once more, in the middle of another one.
+void Translator::recompute(int reg) {
+  const auto state = std::tuple(line_, result_shape_, scalar_, guard_lanes_, guard_scalar_);
+  const bool within = std::exchange(recomputing_, true);
+  emit(function_.body[static_cast<std::size_t>(recomputed_[static_cast<std::size_t>(reg)])]);
+  recomputing_ = within;
+  std::tie(line_, result_shape_, scalar_, guard_lanes_, guard_scalar_) = state;
+}
+
+}  // namespace braid::cpu
