@@ -40,6 +40,38 @@ BOTH(
       }
     } return s;)
 
+// Loops of one block, whose values stay in the host's registers: such as change places, more than
+// there is room for, and what is used behind them, or not again.
+BOTH(
+    LoopThatSwaps, unsigned a = x; unsigned b = 7 * a; unsigned c = n; for (int i = 0; i < n; ++i) {
+      const unsigned t = a;
+      a = b + i * c;
+      b = t ^ (b >> 1);
+      if ((a & 1) != 0) c += b;
+    } return static_cast<int>(a + 3 * b + c);)
+
+BOTH(
+    LoopOfManyValues, unsigned v[12]; for (int j = 0; j < 12; ++j) v[j] = x * (j + 1);
+    for (int i = 0; i < n; ++i) {
+      const unsigned first = v[0];
+      for (int j = 0; j < 11; ++j) v[j] = v[j + 1] * 3 + i;
+      v[11] = first ^ v[3];
+    } unsigned sum = 0;
+    for (int j = 0; j < 12; ++j) sum = sum * 31 + v[j]; return static_cast<int>(sum);)
+
+BOTH(
+    LoopsBehindLoops, unsigned a = x; unsigned kept = x * 11; unsigned long long wide = a + 1ULL;
+    bool odd = (x & 1) != 0; for (int i = 0; i < n; ++i) {
+      a = a * 5 + i;
+      wide = wide * 3 + a;
+      odd = odd != ((a >> 3) % 2 != 0);
+    } for (int j = 0; j < 4; ++j) {
+      unsigned inner = a;
+      for (int i = 0; i < n + j; ++i) inner = inner * 9 + kept + i;
+      a ^= inner;
+    } if (odd) a += static_cast<unsigned>(wide >> 7);
+    return static_cast<int>(a + kept + static_cast<unsigned>(wide));)
+
 BOTH(
     Goto, int s = x; int k = 0; again
     : if (s & 1) { s = 3 * s + 1; } else { s >>= 1; } ++k;

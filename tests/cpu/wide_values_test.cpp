@@ -16,9 +16,10 @@ namespace {
 /// Words that say something as f32, as two bf16, and as two f16: many NaNs, infinities, zeros and
 /// subnormal numbers among them.
 std::vector<unsigned> words(std::size_t count, std::uint64_t seed) {
-  constexpr unsigned kSpecial[] = {0x7f800001, 0x7fc01234, 0xff800000, 0x7f800000, 0x80000000, 0,
-                                   0x00000001, 0x807fffff, 0x00012345, 0x3f80ffff, 0x7f7fffff,
-                                   0x7fff8000, 0x0001fe00, 0x3c00bc00, 0x3f808000, 0x3f818000};
+  constexpr unsigned kSpecial[] = {0x7f800001, 0x7fc01234, 0xff800000, 0x7f800000,
+                                   0x80000000, 0,          0x00000001, 0x807fffff,
+                                   0x00012345, 0x3f80ffff, 0x7f7fffff, 0x7fff8000,
+                                   0x0001fe00, 0x3c00bc00, 0x3f808000, 0x3f818000};
   Random random(seed);
   std::vector<unsigned> result(count);
   for (unsigned& word : result) {
@@ -35,8 +36,8 @@ enum class Way { kBoth, kWideLoads, kWideStores };
 /// `body` computes %y0 to %y3 from %x0 to %x3 and %w0 to %w3.
 std::string kernel(const std::string& body, Way way, Guarded guarded, bool barrier) {
   const auto access = [&](bool wide, const char* what, char name, const char* at, bool store) {
-    const bool some = guarded == Guarded::kBoth ||
-                      guarded == (store ? Guarded::kStores : Guarded::kLoads);
+    const bool some =
+        guarded == Guarded::kBoth || guarded == (store ? Guarded::kStores : Guarded::kLoads);
     const char* const guard = some ? "@%p0 " : "";
     const auto list = fmt::format("{{%{0}0, %{0}1, %{0}2, %{0}3}}", name);
     if (wide) {
@@ -104,7 +105,8 @@ std::string rounded(const char* type, const char* low, const char* high) {
     mov.b32 %f2, %r7; mov.b32 %f3, %r8; mov.b32 %f4, %r9; mov.b32 %f5, %r10;
     mul.f32 %f2, %f1, %f2; mul.f32 %f3, %f1, %f3; mul.f32 %f2, %f2, %f4; fma.rn.f32 %f3, %f3, %f5, %f1;
     cvt.rn.{0}.f32 %h1, %f2; cvt.rn.{0}.f32 %h2, %f3;
-    mov.b32 %y{{0}}, {{{{{1}, {2}}}}};)", type, low, high));
+    mov.b32 %y{{0}}, {{{{{1}, {2}}}}};)",
+                                   type, low, high));
 }
 
 class WideValues : public testing::TestWithParam<std::pair<const char*, std::string>> {};
@@ -125,34 +127,34 @@ TEST_P(WideValues, AreThoseOfSingleWords) {
 
 INSTANTIATE_TEST_SUITE_P(
     Bodies, WideValues,
-    testing::Values(
-        std::pair("Copy", for_each_word("mov.b32 %y{0}, %x{0};")),
-        std::pair("InAnotherOrder", std::string("mov.b32 %y0, %x1; mov.b32 %y1, %x0;"
-                                                "mov.b32 %y2, %x3; mov.b32 %y3, %x2;")),
-        std::pair("OfTwoLoads", std::string("mov.b32 %y0, %x0; mov.b32 %y1, %w1;"
-                                            "mov.b32 %y2, %x2; mov.b32 %y3, %w3;")),
-        std::pair("OneOfThemOtherwise", for_each_word("add.u32 %y{0}, %x{0}, %w{0};") +
-                                            "sub.u32 %y2, %x2, %w2;"),
-        std::pair("OtherNumbers", for_each_word("mul.lo.u32 %y{0}, %x{0}, 1{0}3;")),
-        std::pair("ANumber", for_each_word("mad.lo.u32 %y{0}, %x{0}, 77, %w{0};")),
-        std::pair("OfTheLane", for_each_word("add.u32 %y{0}, %x{0}, %r6;")),
-        std::pair("OfTheBlock", for_each_word("xor.b32 %y{0}, %x{0}, %r3;")),
-        std::pair("TheSumToo", for_each_word("add.u32 %y{0}, %x{0}, 5;") +
-                                   "add.u32 %r7, %y0, %y1; add.u32 %y3, %r7, %y3;"),
-        std::pair("Arithmetic", for_each_word(R"(
+    testing::Values(std::pair("Copy", for_each_word("mov.b32 %y{0}, %x{0};")),
+                    std::pair("InAnotherOrder", std::string("mov.b32 %y0, %x1; mov.b32 %y1, %x0;"
+                                                            "mov.b32 %y2, %x3; mov.b32 %y3, %x2;")),
+                    std::pair("OfTwoLoads", std::string("mov.b32 %y0, %x0; mov.b32 %y1, %w1;"
+                                                        "mov.b32 %y2, %x2; mov.b32 %y3, %w3;")),
+                    std::pair("OneOfThemOtherwise", for_each_word("add.u32 %y{0}, %x{0}, %w{0};") +
+                                                        "sub.u32 %y2, %x2, %w2;"),
+                    std::pair("OtherNumbers", for_each_word("mul.lo.u32 %y{0}, %x{0}, 1{0}3;")),
+                    std::pair("ANumber", for_each_word("mad.lo.u32 %y{0}, %x{0}, 77, %w{0};")),
+                    std::pair("OfTheLane", for_each_word("add.u32 %y{0}, %x{0}, %r6;")),
+                    std::pair("OfTheBlock", for_each_word("xor.b32 %y{0}, %x{0}, %r3;")),
+                    std::pair("TheSumToo", for_each_word("add.u32 %y{0}, %x{0}, 5;") +
+                                               "add.u32 %r7, %y0, %y1; add.u32 %y3, %r7, %y3;"),
+                    std::pair("Arithmetic", for_each_word(R"(
             mov.b32 %f2, %x{0}; mov.b32 %f3, %w{0};
             sub.f32 %f4, %f2, %f1; abs.f32 %f5, %f3; sqrt.rn.f32 %f5, %f5; neg.f32 %f6, %f4;
             fma.rn.f32 %f7, %f4, %f5, %f6; div.rn.f32 %f7, %f7, %f1; mov.b32 %y{0}, %f7;)")),
-        std::pair("Choices", for_each_word(R"(
+                    std::pair("Choices", for_each_word(R"(
             mov.b32 %f2, %x{0}; mov.b32 %f3, %w{0};
             max.f32 %f4, %f2, %f3; setp.lt.f32 %p1, %f4, %f1; selp.f32 %f5, %f4, %f1, %p1;
             add.ftz.f32 %f6, %f5, %f2; mov.b32 %y{0}, %f6;)")),
-        std::pair("Guarded", for_each_word("mov.b32 %y{0}, %w{0}; @%p0 add.u32 %y{0}, %x{0}, 9;")),
-        std::pair("Bf16", rounded("bf16", "%h1", "%h2")),
-        std::pair("Bf16Swapped", rounded("bf16", "%h2", "%h1")),
-        std::pair("Bf16Twice", rounded("bf16", "%h1", "%h1")),
-        std::pair("F16", rounded("f16", "%h1", "%h2")),
-        std::pair("Bf16Pairs", for_each_word(R"(
+                    std::pair("Guarded",
+                              for_each_word("mov.b32 %y{0}, %w{0}; @%p0 add.u32 %y{0}, %x{0}, 9;")),
+                    std::pair("Bf16", rounded("bf16", "%h1", "%h2")),
+                    std::pair("Bf16Swapped", rounded("bf16", "%h2", "%h1")),
+                    std::pair("Bf16Twice", rounded("bf16", "%h1", "%h1")),
+                    std::pair("F16", rounded("f16", "%h1", "%h2")),
+                    std::pair("Bf16Pairs", for_each_word(R"(
             mov.b32 {{%h1, %h2}}, %x{0}; cvt.f32.bf16 %f2, %h1; cvt.f32.bf16 %f3, %h2;
             mul.f32 %f2, %f2, %f1; mul.f32 %f3, %f3, %f1;
             cvt.rn.bf16x2.f32 %y{0}, %f3, %f2;)"))),

@@ -84,24 +84,24 @@ void Translator::assign_slots() {
     return result;
   };
   // So do those that a run-time helper reads or writes in place.
-  std::vector<bool> in_place(slots_.size());
+  in_place_.assign(slots_.size(), false);
   for (const Instruction& instruction : function_.body) {
     const bool all = is_grouped(instruction);
     if (!all && !instruction.is(Op::kLdmatrix)) continue;
     const RegisterUse use = register_use(instruction);
-    for (const int r : use.writes) in_place[static_cast<std::size_t>(r)] = true;
+    for (const int r : use.writes) in_place_[static_cast<std::size_t>(r)] = true;
     if (!all) continue;
-    for (const int r : use.reads) in_place[static_cast<std::size_t>(r)] = true;
+    for (const int r : use.reads) in_place_[static_cast<std::size_t>(r)] = true;
   }
   find_common_work();
-  find_recomputed(in_place);
+  find_recomputed();
   for (std::size_t r = 0; r < slots_.size(); ++r) {
     const int reg = static_cast<int>(r);
     const bool crosses = std::any_of(
         flow_.blocks().begin(), flow_.blocks().end(),
         [&](const Block& block) { return block.live_in.has(reg) || block.live_out.has(reg); });
     if (recomputed_[r] >= 0) continue;
-    if (!crosses && !in_place[r] && !is_common_result_[r]) continue;
+    if (!crosses && !in_place_[r] && !is_common_result_[r]) continue;
     const unsigned bits = register_bits(reg);
     std::uint32_t bytes = 8;
     if (shapes_.shape(reg).is_vector()) bytes = bits == 1 ? 4 : std::max(64U, bits * 4);
@@ -193,6 +193,8 @@ KernelInfo Translator::run(const std::string& name) {
 void Translator::emit_block(int index, bool full) {
   b_.SetInsertPoint(copy_of(index, full));
   cache_.clear();
+  carried_.clear();
+  if (full) take_over(index);
   divergent_ = shapes_.component(index) >= 0;
   mask_ = nullptr;
   mask_bits_ = nullptr;

@@ -297,6 +297,25 @@ void Translator::emit_end(int index, bool full) {
     read.index = block.predicate;
     check_defined(read, full ? b_.getInt32(~0U) : mask_bits_, "branch on");
   }
+  const bool alike = block.end == BlockEnd::kBranch && !predicate->getType()->isVectorTy();
+  if (full && (block.end == BlockEnd::kJump || alike) &&
+      (inherits(index, block.next) || (alike && inherits(index, block.taken)) ||
+       !carried_.empty())) {
+    if (!alike) {
+      leave_for(index, block.next);
+      return;
+    }
+    llvm::BasicBlock* taken = new_block("taken");
+    llvm::BasicBlock* next = new_block("next");
+    b_.CreateCondBr(predicate, taken, next);
+    const auto values = cache_;
+    b_.SetInsertPoint(taken);
+    leave_for(index, block.taken);
+    cache_ = values;
+    b_.SetInsertPoint(next);
+    leave_for(index, block.next);
+    return;
+  }
   // What only a block that runs at once reads need not be in memory.
   const bool parts = block.end == BlockEnd::kBranch && predicate->getType()->isVectorTy();
   const int inside = parts ? conditional_block(block) : -1;

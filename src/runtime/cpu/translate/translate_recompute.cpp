@@ -26,7 +26,7 @@ bool is_constant(Special special) {
 
 }  // namespace
 
-void Translator::find_recomputed(const std::vector<bool>& in_place) {
+void Translator::find_recomputed() {
   const std::size_t registers = function_.registers.size();
   recomputed_.assign(registers, -1);
   if (instrumentation_.checks || instrumentation_.counts) return;
@@ -61,11 +61,13 @@ void Translator::find_recomputed(const std::vector<bool>& in_place) {
                                                                    std::vector<int>& needed) {
     const auto r = static_cast<std::size_t>(reg);
     if (std::find(needed.begin(), needed.end(), reg) != needed.end()) return true;
-    if (writes[r] != 1 || in_place[r] || is_common_result_[r]) return false;
+    if (writes[r] != 1 || in_place_[r] || is_common_result_[r]) return false;
     const auto k = static_cast<std::size_t>(writer[r]);
     const Instruction& i = function_.body[k];
     const int home = block_of[k];
-    const auto repeated = [&](int b) { return static_cast<bool>(repeats[static_cast<std::size_t>(b)]); };
+    const auto repeated = [&](int b) {
+      return static_cast<bool>(repeats[static_cast<std::size_t>(b)]);
+    };
     if (i.guard >= 0 || is_common_[k] || repeated(home) || shapes_.component(home) >= 0 ||
         std::any_of(readers[r].begin(), readers[r].end(), repeated)) {
       return false;
@@ -100,10 +102,9 @@ void Translator::find_recomputed(const std::vector<bool>& in_place) {
 
   const auto stores_wide = [&](int b) {
     const Block& block = flow_.block(b);
-    return std::any_of(function_.body.begin() + block.first, function_.body.begin() + block.last,
-                       [&](const Instruction& i) {
-                         return i.is(Op::kSt) && parse_access(i).count > 1;
-                       });
+    return std::any_of(
+        function_.body.begin() + block.first, function_.body.begin() + block.last,
+        [&](const Instruction& i) { return i.is(Op::kSt) && parse_access(i).count > 1; });
   };
   const auto pays = [&](int reg) {
     const auto r = static_cast<std::size_t>(reg);

@@ -68,6 +68,11 @@ class Translator {
     Value* lanes = nullptr;
     bool dirty = false;
   };
+  /// What a block hands on to another one, which only it leads to.
+  struct Inheritance {
+    std::unordered_map<int, Cached> values;
+    llvm::BasicBlock* from = nullptr;
+  };
   struct Address {
     ptx::Space space = ptx::Space::kGeneric;
     bool table = false;
@@ -123,6 +128,12 @@ class Translator {
   void park();
   Value* predicate_of_end(const Block& block);
   void write_back(const BitSet& live);
+  // Values that stay in the host's registers from block to block: translate_blocks.cpp
+  std::vector<int> carried(int block) const;
+  bool inherits(int from, int to) const;
+  void leave_for(int from, int to);
+  void take_over(int block);
+
   void store_register(int reg, Value* value);
   llvm::BasicBlock* new_block(const char* name);
   void split_unlikely(Value* condition, llvm::function_ref<void()> body);
@@ -350,7 +361,7 @@ class Translator {
   void prefetch_next(const Instruction& i, const Access& access, const Address& address);
 
   // What is computed again rather than kept: translate_recompute.cpp
-  void find_recomputed(const std::vector<bool>& in_place);
+  void find_recomputed();
   void recompute(int reg);
 
   // What one warp computes for all of its block: translate_common.cpp
@@ -468,6 +479,7 @@ class Translator {
   Value* context_ = nullptr;
   Value* registers_ = nullptr;
   std::vector<std::int32_t> slots_;
+  std::vector<bool> in_place_;               ///< by register: helpers read or write it in its slot
   std::vector<std::int32_t> recomputed_;     ///< by register: by which instruction; -1 where kept
   std::vector<std::int32_t> stream_slots_;   ///< by instruction: where it last was; -1 for none
   std::vector<bool> is_common_;              ///< by instruction: it is common work
@@ -486,7 +498,8 @@ class Translator {
   std::vector<llvm::BasicBlock*> dispatchers_;
   std::vector<llvm::BasicBlock*> copies_[2];
   std::vector<std::pair<int, bool>> work_;
-  std::vector<llvm::BasicBlock*> resumes_;  ///< where a parked warp goes on
+  std::unordered_map<int, Inheritance> inherited_;  ///< by block
+  std::vector<llvm::BasicBlock*> resumes_;          ///< where a parked warp goes on
   std::vector<bool> may_pend_;
   std::vector<bool> may_be_partial_;
   std::vector<std::int32_t> accumulators_;  ///< by register: its number for checks of wgmma, or -1
@@ -495,9 +508,10 @@ class Translator {
 
   // While a block is emitted.
   std::unordered_map<int, Cached> cache_;
-  Value* mask_ = nullptr;       ///< <32 x i1>, null for all lanes
-  Value* mask_bits_ = nullptr;  ///< i32
-  Value* parked_ = nullptr;     ///< of its last barrier: how the run ends, kEnds to go on
+  std::unordered_map<int, llvm::PHINode*> carried_;  ///< from one round of a loop to the next
+  Value* mask_ = nullptr;                            ///< <32 x i1>, null for all lanes
+  Value* mask_bits_ = nullptr;                       ///< i32
+  Value* parked_ = nullptr;  ///< of its last barrier: how the run ends, kEnds to go on
   Value* guard_lanes_ = nullptr;
   Value* guard_scalar_ = nullptr;
   bool divergent_ = false;

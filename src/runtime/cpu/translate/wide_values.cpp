@@ -194,8 +194,7 @@ class Whole {
   }
 
   Value* compute_like(const llvm::Instruction& like, const std::vector<Value*>& of) {
-    llvm::Type* type =
-        llvm::FixedVectorType::get(like.getType()->getScalarType(), width_);
+    llvm::Type* type = llvm::FixedVectorType::get(like.getType()->getScalarType(), width_);
     Value* result = nullptr;
     if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&like)) {
       result = b_.CreateIntrinsic(type, call->getIntrinsicID(), of);
