@@ -54,8 +54,9 @@ TEST(TuneCommand, FindsKeepsAndServes) {
   const auto result = run_braid({"tune", graph, "--device", "cpu", "--target", "A100", "--db",
                                  database, "--export", directory / "tuned.json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const char* text : {"times estimated on A100", "default us", "best us", "T=16",
-                           "waits for peers", "times as fast, by an estimate", "--tune-db"}) {
+  for (const char* text :
+       {"times estimated on A100", "default us", "best us", "T=16", "all_reduce_add_rms_norm",
+        "times as fast, by an estimate", "--tune-db"}) {
     EXPECT_THAT(result.out, HasSubstr(text));
   }
   EXPECT_THAT(result.err, HasSubstr("best "));  // as it goes on

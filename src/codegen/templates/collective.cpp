@@ -219,9 +219,8 @@ const Template kCollectiveTemplate = {
         },
     .refuse = refuse,
     .default_config = default_config_of,
-    // Other numbers of warps add a row in another order.
-    .candidates = [](const Graph& body, const Target& target) -> std::vector<Config> {
-      return {default_config_of(body, target)};
+    .candidates = [](const Graph& body, const Target&) -> std::vector<Config> {
+      return piece_candidates(body, analyze(body));
     },
     .build = build,
 };

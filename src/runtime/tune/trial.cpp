@@ -9,7 +9,9 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "codegen/device_model.h"
+#include "ir/op_registry.h"
 #include "lowering/passes.h"
+#include "lowering/plan/cost.h"
 #include "lowering/plan/kernel_estimate.h"
 #include "runtime/bytes.h"
 #include "runtime/compile/compile_program.h"
@@ -18,26 +20,39 @@
 namespace braid {
 namespace {
 
-/// The time of a program that is one kernel.
+/// What the ranks of a kernel wait for each other, beyond its loads and stores: counts do not tell
+/// how long a barrier takes.
+double waits_ns(const Graph& body, const DeviceModel& device) {
+  for (const Node& node : body.nodes()) {
+    if (node.op->op_class != OpClass::kCollective) continue;
+    return barriers_ns(*node.attr<std::string>("algorithm"), device);
+  }
+  return 0;
+}
+
+/// The time of a program whose only launches are those of one kernel.
 Trial count(const TrialRequest& request, Program program, ProgramCode code) {
+  const DeviceModel& device = device_model(request.target);
+  const double waits = waits_ns(*program.kernels.front().spec.body, device);
   WorldOptions options;
   options.device = DeviceKind::kCpu;
   options.cache_dir = request.cache_dir;
   options.count = true;
   options.count_sample = true;
+  options.world = static_cast<int>(program.world);
   options.warning = [](std::string_view) {};  // whoever tunes has told of it
   const World world = World::open(options);
   Executable executable(world, std::move(program), std::move(code));
   executable.prepare(request.bindings);
   executable.run();
   executable.synchronize();
-  double ns = 0;
+  double ns = waits;
   std::string limiter;
   for (KernelCounts& counts : world.device().counts()) {
     counts.registers = static_cast<std::uint32_t>(executable.kernels().front().registers);
-    const KernelEstimate estimate = estimate_kernel(counts, device_model(request.target));
+    const KernelEstimate estimate = estimate_kernel(counts, device);
     ns += estimate.ns;
-    limiter = estimate.limiter;
+    limiter = waits > estimate.ns ? "barriers" : estimate.limiter;
   }
   return {ns, limiter};
 }
@@ -48,7 +63,8 @@ Trial attempt(const TrialRequest& request) {
   try {
     PassContext context;
     context.target = request.target;
-    Program program = lower(request.graph, context);
+    // Not lower(): a kernel would make the copies of what peers read.
+    Program program = build_program(request.graph, context);
     const DiskCache cache(request.cache_dir.empty() ? DiskCache::default_directory()
                                                     : std::filesystem::path(request.cache_dir));
     // A device that counts says of which line.

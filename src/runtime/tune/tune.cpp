@@ -152,8 +152,8 @@ class Tuner {
     result.template_name = kernel.needs.template_name;
     result.ops = op_names(kernel.spec);
     result.symbols = symbols;
-    if (!kernel.needs.comm_group.empty()) {
-      result.remark = "waits for peers: left to the cost model and the defaults";
+    if (result_.measured && !kernel.needs.comm_group.empty()) {
+      result.remark = "waits for peers, and here is one GPU: left to the defaults";
       return subject;
     }
     subject.space.candidates = candidates(*subject.body, target_);
