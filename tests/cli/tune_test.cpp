@@ -55,8 +55,8 @@ TEST(TuneCommand, FindsKeepsAndServes) {
                                  database, "--export", directory / "tuned.json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const char* text :
-       {"times estimated on A100", "default us", "best us", "T=16", "all_reduce_add_rms_norm",
-        "times as fast, by an estimate", "--tune-db"}) {
+       {"times estimated on A100", "all_reduce of", "two_shot us", "default us", "best us", "T=16",
+        "all_reduce_add_rms_norm", "times as fast, by an estimate", "--tune-db"}) {
     EXPECT_THAT(result.out, HasSubstr(text));
   }
   EXPECT_THAT(result.err, HasSubstr("best "));  // as it goes on
@@ -70,6 +70,10 @@ TEST(TuneCommand, FindsKeepsAndServes) {
 
   const auto explained = run_braid({"explain", graph, "--target", "A100", "--tune-db", database});
   EXPECT_THAT(explained.out, HasSubstr("tuned: BLOCK_K"));
+  const json& sum = document["collectives"][0];
+  EXPECT_EQ(sum["operand"], "bf16[T, 64]");
+  EXPECT_GT(sum["algorithms"]["one_shot"]["ns"], 0);
+  EXPECT_THAT(explained.out, HasSubstr("tuned: " + sum["taken"].get<std::string>() + ": "));
   const auto elsewhere = run_braid({"explain", graph, "--target", "H100", "--tune-db", database});
   EXPECT_THAT(elsewhere.out, HasSubstr("not tuned: the database has it estimated on A100"));
   const auto run = run_braid({"run", graph, "--device", "cpu", "--target", "A100", "--bind", "T=5",

@@ -22,6 +22,7 @@
 #include "braid/executable.h"
 #include "braid/reference.h"
 #include "codegen/device_model.h"
+#include "lowering/all_reduce.h"
 #include "lowering/lone_kernel.h"
 #include "lowering/passes.h"
 #include "lowering/plan/program.h"
@@ -37,6 +38,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 /// A file that goes away with the object.
 struct TemporaryFile {
@@ -451,6 +453,17 @@ TEST(Tune, EstimatesResumesAndServes) {
   ASSERT_TRUE(sum.by_default);
   EXPECT_GT(sum.by_default->ns, device_model(Target::parse("H100")).barrier_ns);
   EXPECT_GE(told.size(), norm.tried);
+  ASSERT_EQ(first.collectives.size(), 1U);
+  const TunedCollective& collective = first.collectives[0];
+  EXPECT_EQ(collective.type, "f16[T, 64]");
+  EXPECT_EQ(collective.ranks, 2);
+  EXPECT_EQ(collective.symbols, "T=33");
+  ASSERT_EQ(collective.algorithms.size(), 3U);  // not multimem, which adds in another order
+  ASSERT_TRUE(collective.algorithms.contains(collective.taken));
+  for (const auto& [algorithm, tuned] : collective.algorithms) {
+    ASSERT_TRUE(tuned) << algorithm;
+    EXPECT_GE(tuned->ns, collective.algorithms.at(collective.taken)->ns);
+  }
 
   options.resume = true;
   const TuneResult second = tune(small(), options);
@@ -472,7 +485,7 @@ TEST(Tune, EstimatesResumesAndServes) {
       executable.set_input(rank, "g", inputs[0][1]);
     }
     executable.run();
-    return std::pair(executable.output(1, "z").data, executable.program_hash());
+    return std::pair(executable.output(1, "z").data, executable.program_json());
   };
   const auto plain = output();
   // Whatever came out best: another one, so that a difference could show.
@@ -480,6 +493,15 @@ TEST(Tune, EstimatesResumesAndServes) {
   context.target = Target::parse("H100");
   const Program program = lower(small(), context);
   TuneDatabase database(file.path, true);
+  const Graph& reduces = *program.kernels[1].spec.body;
+  for (const char* algorithm : {"one_shot", "two_shot", "ll"}) {
+    const auto alone = lone_all_reduce(reduces, reduces.nodes()[0],
+                                       {DType::kF16, {Dim::symbol("T"), 64}}, algorithm);
+    for (TuneRow row : database.rows_of(kernel_key(*alone))) {
+      row.trial.ns = algorithm == std::string("two_shot") ? 1 : 9e6;
+      database.put(row);
+    }
+  }
   for (TuneRow row : database.rows_of(kernel_key(*program.kernels[0].spec.body))) {
     row.trial.ns = row.config == norm.by_default->config ? 9e6 : 1;
     database.put(row);
@@ -488,6 +510,8 @@ TEST(Tune, EstimatesResumesAndServes) {
   const auto tuned = output();
   EXPECT_EQ(tuned.first, plain.first);
   EXPECT_NE(tuned.second, plain.second);
+  EXPECT_THAT(tuned.second, HasSubstr("two_shot"));
+  EXPECT_THAT(plain.second, Not(HasSubstr("two_shot")));
   on.tune_db = "/nonexistent/tune.db";
   EXPECT_EQ(error_of([&] { (void)output(); }).first, ErrorCode::kInvalidArgument);
 }
