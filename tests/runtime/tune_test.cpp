@@ -516,6 +516,20 @@ TEST(Tune, EstimatesResumesAndServes) {
   EXPECT_EQ(error_of([&] { (void)output(); }).first, ErrorCode::kInvalidArgument);
 }
 
+TEST(Tune, EachBucketAtItsLargestValue) {
+  const TemporaryFile file;
+  const Graph graph = parse_graph(R"({"braid": 1, "name": "small",
+    "symbols": {"T": {"max": 64, "buckets": [{"max": 8, "multiple_of": 1},
+                                             {"max": 64, "multiple_of": 1}]}},
+    "inputs": [{"name": "x", "dtype": "f16", "shape": ["T", 64]}],
+    "nodes": [{"name": "y", "op": "silu", "inputs": ["x"]}], "outputs": ["y"]})");
+  const TuneResult result = tune(graph, small_options(file));
+  ASSERT_EQ(result.kernels.size(), 2U);
+  EXPECT_EQ(result.kernels[0].symbols, "T=8");
+  EXPECT_EQ(result.kernels[1].symbols, "T=64");
+  EXPECT_TRUE(result.kernels[0].best && result.kernels[1].best);
+}
+
 TEST(Tune, RefusesWhatItCannotDo) {
   const TemporaryFile file;
   const auto refused = [&](const std::function<void(TuneOptions&)>& change) {

@@ -20,6 +20,7 @@
 #include "codegen/device_model.h"
 #include "codegen/graph_target.h"
 #include "codegen/rough_time.h"
+#include "ir/buckets.h"
 #include "ir/collective.h"
 #include "lowering/all_reduce.h"
 #include "lowering/fuse/kernel_body.h"
@@ -248,8 +249,11 @@ class Tuner {
   [[nodiscard]] Subject subject_of(const ProgramKernel& kernel, std::string key) const {
     Subject subject;
     subject.body = kernel.spec.body;
-    for (const auto& [name, symbol] : subject.body->symbols()) {
-      subject.bindings.emplace(name, bindings_.at(name));
+    // A kernel of another bucket runs at the largest values of its own.
+    subject.bindings = max_bindings(subject.body->symbols());
+    for (auto& [name, value] : subject.bindings) {
+      const std::int64_t wanted = bindings_.at(name);
+      if (holds(subject.body->symbols().at(name), wanted)) value = wanted;
     }
     const std::string symbols = symbols_text(subject.bindings);
     subject.key = {std::move(key),
