@@ -516,6 +516,21 @@ TEST(Tune, EstimatesResumesAndServes) {
   EXPECT_EQ(error_of([&] { (void)output(); }).first, ErrorCode::kInvalidArgument);
 }
 
+// What a thread polls is under way together: of four packets of each rank one round trip counts.
+TEST(Tune, PacketsAreUnderWayTogether) {
+  const TemporaryFile file;
+  const Graph graph = parse_graph(R"({"braid": 1, "name": "small", "groups": {"tp": {"size": 4}},
+    "inputs": [{"name": "x", "dtype": "bf16", "shape": [16, 2048]}],
+    "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"],
+               "attrs": {"reduce_op": "sum", "group": "tp"}},
+              {"name": "z", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["z"]})");
+  const TuneResult result = tune(graph, small_options(file));
+  ASSERT_EQ(result.collectives.size(), 1U);
+  EXPECT_EQ(result.collectives[0].taken, "ll");
+  EXPECT_EQ(result.collectives[0].by_model, "ll");
+}
+
 TEST(Tune, EachBucketAtItsLargestValue) {
   const TemporaryFile file;
   const Graph graph = parse_graph(R"({"braid": 1, "name": "small",

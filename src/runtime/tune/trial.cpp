@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "codegen/device_model.h"
+#include "ir/collective.h"
 #include "ir/op_registry.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
@@ -20,20 +22,33 @@
 namespace braid {
 namespace {
 
-/// What the ranks of a kernel wait for each other, beyond its loads and stores: counts do not tell
-/// how long a barrier takes.
-double waits_ns(const Graph& body, const DeviceModel& device) {
+/// The algorithm of the kernel's collective; "" where it has none.
+std::string_view algorithm_of(const Graph& body) {
   for (const Node& node : body.nodes()) {
-    if (node.op->op_class != OpClass::kCollective) continue;
-    return barriers_ns(*node.attr<std::string>("algorithm"), device);
+    if (node.op->op_class == OpClass::kCollective) return *node.attr<std::string>("algorithm");
   }
-  return 0;
+  return {};
+}
+
+/// Each packet is polled behind a branch of its own, which the counts take for a round trip of its
+/// own; but those that a thread waits for are under way together: the one polled most counts.
+void poll_together(KernelCounts& counts) {
+  std::uint64_t all = 0, most = 0;
+  for (const LineCounts& line : counts.lines) {
+    if (!line.instruction.starts_with("ld.relaxed.sys.global")) continue;
+    all += line.counts.global_requests;
+    most = std::max(most, line.counts.global_requests);
+  }
+  const double warps = static_cast<double>(counts.blocks) * ((counts.threads + 31) / 32);
+  counts.chain.loads = std::max(0.0, counts.chain.loads - static_cast<double>(all - most) / warps);
 }
 
 /// The time of a program whose only launches are those of one kernel.
 Trial count(const TrialRequest& request, Program program, ProgramCode code) {
   const DeviceModel& device = device_model(request.target);
-  const double waits = waits_ns(*program.kernels.front().spec.body, device);
+  const std::string algorithm(algorithm_of(*program.kernels.front().spec.body));
+  // Counts do not tell how long a barrier takes.
+  const double waits = algorithm.empty() ? 0 : barriers_ns(algorithm, device);
   WorldOptions options;
   options.device = DeviceKind::kCpu;
   options.cache_dir = request.cache_dir;
@@ -50,6 +65,7 @@ Trial count(const TrialRequest& request, Program program, ProgramCode code) {
   std::string limiter;
   for (KernelCounts& counts : world.device().counts()) {
     counts.registers = static_cast<std::uint32_t>(executable.kernels().front().registers);
+    if (algorithm == kPackets) poll_together(counts);
     const KernelEstimate estimate = estimate_kernel(counts, device);
     ns += estimate.ns;
     limiter = waits > estimate.ns ? "barriers" : estimate.limiter;
