@@ -70,6 +70,8 @@ struct TunedCollective {
   std::string symbols;  ///< as TunedKernel::symbols
   /// By the algorithm's name; nothing where it was not tried, or does not run.
   std::map<std::string, std::optional<TunedConfig>> algorithms;
+  std::size_t tried = 0;          ///< of these, those from the database included
+  std::size_t from_database = 0;  ///< of those that were tried
   std::string by_model;  ///< what a plan has without a database; several where other nodes bar one
   std::string taken;     ///< what it has with this one
 };

@@ -163,6 +163,8 @@ Json json_of(const Graph& graph, const TuneResult& result) {
                                         {"ranks", collective.ranks},
                                         {"symbols", collective.symbols},
                                         {"algorithms", algorithms},
+                                        {"tried", collective.tried},
+                                        {"from_database", collective.from_database},
                                         {"by_model", collective.by_model},
                                         {"taken", collective.taken}}));
   }

@@ -207,6 +207,8 @@ class Tuner {
         if (subject.key.kernel != key) continue;
         result.symbols = subject.result.symbols;
         result.algorithms.emplace(algorithm, subject.result.by_default);
+        result.tried += subject.result.tried;
+        result.from_database += subject.result.from_database;
       }
     }
     return result;
