@@ -44,7 +44,7 @@ using Clock = std::chrono::steady_clock;
 
 /// One of so many candidates is tried; where there are few, all are.
 constexpr std::size_t kPart = 10;
-constexpr std::size_t kFew = 8;
+constexpr std::size_t kFew = 16;
 constexpr std::size_t kMostWorkers = 8;
 
 std::size_t worker_count() {
