@@ -52,7 +52,7 @@ struct TunedKernel {
   std::string ops;      ///< "mm+silu"
   int launches = 0;     ///< of one run
   std::string symbols;  ///< at which it was tried, "T=128"
-  /// Why it was not tuned, "waits for peers, ..."; else empty.
+  /// Why it was not tuned, "it waits for peers, ..."; else empty.
   std::string remark;
   std::size_t candidates = 0;
   std::size_t tried = 0;          ///< those from the database included
@@ -62,19 +62,37 @@ struct TunedKernel {
   std::optional<TunedConfig> by_default, best;
 };
 
+/// An all-reduce of a graph, whichever kernels it is in, and what each algorithm takes that can run
+/// it: alone, in its default configuration.
+struct TunedCollective {
+  std::string type;  ///< of the operand, "bf16[T, 2048]"
+  std::int64_t ranks = 1;
+  std::string symbols;  ///< as TunedKernel::symbols
+  /// By the algorithm's name; nothing where it was not tried, or does not run.
+  std::map<std::string, std::optional<TunedConfig>> algorithms;
+  std::size_t tried = 0;          ///< of these, those from the database included
+  std::size_t from_database = 0;  ///< of those that were tried
+  std::string by_model;  ///< what a plan has without a database; several where other nodes bar one
+  std::string taken;     ///< what it has with this one
+};
+
 struct TuneResult {
   std::string target;     ///< "A100", "sm_90a"
   std::string device;     ///< whose times these are: a model's or a GPU's name
   std::string toolchain;  ///< "NVRTC 13.0"
   bool measured = false;  ///< else estimated
   bool complete = false;  ///< the budget sufficed
-  std::vector<TunedKernel> kernels;
+  /// None where times are measured, or an option names the algorithm.
+  std::vector<TunedCollective> collectives;
+  std::vector<TunedKernel> kernels;  ///< of the plan with the algorithms that were taken
 };
 
-/// Looks for a quicker configuration of each kernel of the graph. Every trial is in the database as
-/// soon as it is over, and what is best by then serves (WorldOptions::tune_db). Configurations
-/// never change a result's bits. Throws kInvalidArgument for options, kEnvironment where something
-/// is missing on this machine or the database cannot be written.
+/// Looks for the quickest algorithm of each all-reduce of the graph, and for a quicker
+/// configuration of each kernel. Every trial is in the database as soon as it is over, and what is
+/// best by then serves (WorldOptions::tune_db). What is chosen does not change a result's bits,
+/// unless PassConfig::batch_invariant is off, which lets an all-reduce add up in any order. Throws
+/// kInvalidArgument for options, kEnvironment where something is missing on this machine or the
+/// database cannot be written.
 [[nodiscard]] BRAID_API TuneResult tune(const Graph& graph, const TuneOptions& options);
 
 }  // namespace braid

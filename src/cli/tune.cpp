@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,30 @@ std::string us(const std::optional<TunedConfig>& config) {
   return config ? fmt::format("{:.1f}", config->ns / 1e3) : "";
 }
 
+/// Which algorithm each all-reduce takes, and what each of them takes alone.
+void print_collectives(const TuneResult& result) {
+  if (result.collectives.empty()) return;
+  std::set<std::string> algorithms;
+  for (const TunedCollective& collective : result.collectives) {
+    for (const auto& [algorithm, tuned] : collective.algorithms) algorithms.insert(algorithm);
+  }
+  std::vector<std::vector<std::string>> rows = {{"all_reduce of", "ranks", "at"}};
+  for (const std::string& algorithm : algorithms) rows[0].push_back(algorithm + " us");
+  for (const char* head : {"takes", "by the cost model"}) rows[0].emplace_back(head);
+  for (const TunedCollective& collective : result.collectives) {
+    std::vector<std::string> row = {one_line(collective.type), std::to_string(collective.ranks),
+                                    one_line(collective.symbols)};
+    for (const std::string& algorithm : algorithms) {
+      const auto found = collective.algorithms.find(algorithm);
+      row.push_back(found == collective.algorithms.end() ? "" : us(found->second));
+    }
+    row.push_back(collective.taken);
+    row.push_back(collective.by_model);
+    rows.push_back(std::move(row));
+  }
+  fmt::print("{}\n", format_table(rows));
+}
+
 /// How many times as fast all launches of one run are that were tuned; nothing without any.
 std::optional<double> gain(const TuneResult& result) {
   double by_default = 0, best = 0;
@@ -65,6 +90,7 @@ void print_text(const Graph& graph, const TuneResult& result, const std::string&
   const std::string_view measure = result.measured ? "measured" : "estimated";
   fmt::print("{}: times {} on {} ({}), {}\n\n", one_line(graph.name()), measure,
              one_line(result.device), result.target, result.toolchain);
+  print_collectives(result);
   std::vector<std::vector<std::string>> rows = {{"kernel", "ops", "launches", "at", "tried", "of",
                                                  "default us", "best us", "times", "settings",
                                                  "limited by"}};
@@ -126,12 +152,29 @@ Json json_of(const Graph& graph, const TuneResult& result) {
                                     {"default", config_json(kernel.by_default)},
                                     {"best", config_json(kernel.best)}}));
   }
+  Json collectives = Json::array();
+  for (const TunedCollective& collective : result.collectives) {
+    Json algorithms = Json::object();
+    for (const auto& [algorithm, tuned] : collective.algorithms) {
+      algorithms.set(algorithm, config_json(tuned));
+    }
+    collectives.push_back(Json::object({{"op", "all_reduce"},
+                                        {"operand", collective.type},
+                                        {"ranks", collective.ranks},
+                                        {"symbols", collective.symbols},
+                                        {"algorithms", algorithms},
+                                        {"tried", collective.tried},
+                                        {"from_database", collective.from_database},
+                                        {"by_model", collective.by_model},
+                                        {"taken", collective.taken}}));
+  }
   return Json::object({{"graph", graph.name()},
                        {"target", result.target},
                        {"device", result.device},
                        {"toolchain", result.toolchain},
                        {"measure", result.measured ? "measured" : "estimated"},
                        {"complete", result.complete},
+                       {"collectives", collectives},
                        {"kernels", kernels}});
 }
 

@@ -123,10 +123,21 @@ inline constexpr std::int64_t kMaxCollectiveBlocks = 32;
 /// How many blocks of a gather within the kernel of its matmuls copy, by default.
 inline constexpr std::int64_t kGatherGemmCopyBlocks = 16;
 
+/// A number of a config that the code generator takes: a power of two, or any, in a range.
+struct Setting {
+  std::string_view name;
+  std::int64_t min, max;
+  bool power_of_two;
+};
+
 /// A setting of any kernel, 1 where it is there: operands may lie in one place. The text of others
 /// promises the compiler that none do, but for kernels that communicate.
 inline constexpr const char* kInPlaceSetting = "in_place";
 [[nodiscard]] bool allows_in_place(const KernelSpec& spec, const Requirements& needs);
+
+/// A setting of kernels that go over their elements one by one, without a row: how many of them a
+/// thread has; eight where it is left out. They lie together up to eight.
+inline constexpr Setting kElementsSetting = {"elements", 4, 16, true};
 
 /// A setting of kernels whose blocks can note what they do when: 1 where they do.
 inline constexpr const char* kMarksSetting = "marks";
@@ -135,13 +146,6 @@ inline constexpr const char* kMarksSetting = "marks";
 struct KernelSource {
   std::string entry;
   std::string text;
-};
-
-/// A number of a config that the code generator takes: a power of two, or any, in a range.
-struct Setting {
-  std::string_view name;
-  std::int64_t min, max;
-  bool power_of_two;
 };
 
 /// Of a kernel that waits and would fill a device: how many multiprocessors it leaves to others

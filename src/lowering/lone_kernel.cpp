@@ -1,25 +1,38 @@
 #include "lowering/lone_kernel.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "braid/error.h"
-#include "ir/op_registry.h"
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace braid {
 
 Graph lone_kernel(const KernelSpec& spec) {
   const Graph& body = *spec.body;
-  const bool waits = std::any_of(body.nodes().begin(), body.nodes().end(), [](const Node& node) {
-    return node.op->op_class == OpClass::kCollective;
-  });
-  if (waits) throw_invalid("kernel", "it waits for peers; expected one that runs alone");
   Graph graph("kernel");
   for (const auto& [name, symbol] : body.symbols()) graph.add_symbol(name, symbol);
+  for (const auto& [name, group] : body.groups()) graph.add_group(name, group);
   std::vector<ValueId> operands;
-  for (const GraphInput& input : body.inputs()) operands.push_back(graph.add_input(input));
+  for (std::size_t i = 0; i < body.inputs().size(); ++i) {
+    ValueId operand = graph.add_input(body.inputs()[i]);
+    const std::string& group = body.value(body.input_values()[i]).comm_group;
+    if (!group.empty()) {
+      // An input is the caller's memory: what peers read is a copy of it.
+      const NodeId copy = graph.add_node(fmt::format("c{}", i), "copy", {operand});
+      operand = graph.node(copy).outputs[0];
+      graph.set_comm_group(operand, group);
+    }
+    operands.push_back(operand);
+  }
   const NodeId kernel = graph.add_node("k", "kernel", std::move(operands),
                                        {{"body", spec.body}, {"config", spec.config}});
-  for (ValueId output : graph.node(kernel).outputs) graph.add_output(output);
+  for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+    const ValueId output = graph.node(kernel).outputs[i];
+    const std::string& group = body.value(body.outputs()[i]).comm_group;
+    // What peers read of it may be nobody's value afterwards.
+    group.empty() ? graph.add_output(output) : graph.set_comm_group(output, group);
+  }
   return graph;
 }
 

@@ -5,8 +5,9 @@
 
 namespace braid {
 
-/// A graph that is this kernel and nothing else, on operands of its own: what a tuner runs. Throws
-/// kInvalidArgument for a kernel that waits for peers, whose operands lie in a group's arena.
+/// A graph that is this kernel and nothing else, on operands of its own: what a tuner runs. One
+/// that waits for peers runs on all ranks of its group, and what these read of each other is copied
+/// into the group's arena first.
 [[nodiscard]] Graph lone_kernel(const KernelSpec& spec);
 
 }  // namespace braid

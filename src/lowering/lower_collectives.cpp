@@ -10,9 +10,11 @@
 #include "ir/mutation.h"
 #include "ir/text.h"
 #include "ir/views.h"
+#include "lowering/all_reduce.h"
 #include "lowering/by_communicator.h"
 #include "lowering/by_copies.h"
 #include "lowering/decompose_fused.h"
+#include "lowering/fuse/kernel_body.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
 #include "lowering/rewrite.h"
@@ -28,8 +30,9 @@
 //   multimem   of an all_reduce: two_shot by instructions that access all ranks at once, on devices
 //              whose links reduce. It adds up in an order of its own, so only where
 //              PassConfig::batch_invariant is off.
-// Of an all_reduce the cost model takes the quickest, with symbols at their maximum, unless
-// PassConfig::all_reduce names one that can be. All but multimem give the same bits. The node is
+// Of an all_reduce the quickest is taken, unless PassConfig::all_reduce names one that can be: by
+// what tuning knows of all that can be, each alone and in its default configuration, else by the
+// cost model, with symbols at their maximum. All but multimem give the same bits. The node is
 // synchronous from then on: all wait_tensors go, and users read the collective itself. A coalesced
 // collective becomes one for each of its operands, with that operand's dim.
 //
@@ -74,6 +77,16 @@ constexpr ReasonCode kReadElsewhere{
 constexpr ReasonCode kOtherOrder{
     "lower_collectives.other_order",
     " ({algorithm}: {us:.1f} us, but in an order of its own: --batch-invariant=false)"};
+constexpr ReasonCode kTuned{"lower_collectives.tuned",
+                            "tuned: {algorithm}: {us:.1f} us {measure}{others}; by the cost model "
+                            "it is {model}"};
+constexpr ReasonCode kNotTuned{"lower_collectives.not_tuned", "not tuned: {why}"};
+constexpr ReasonCode kWhy{"lower_collectives.why", "{why}"};
+constexpr ReasonCode kNoTime{"lower_collectives.no_time",
+                             "the database has no time of {algorithm}"};
+constexpr ReasonCode kOtherMeasure{
+    "lower_collectives.other_measure",
+    "the database has {algorithm} {measure}, {other} {other_measure}"};
 constexpr ReasonCode kNoMultimem{"lower_collectives.no_multimem",
                                  "no multimem over '{group}': {why}"};
 constexpr ReasonCode kOperandCopied{
@@ -254,19 +267,24 @@ class Lowering {
     const auto ns = [&](std::string_view algorithm) {
       return collective_ns(algorithm, ranks, bytes, device_);
     };
-    std::vector<std::string_view> candidates{kOneShot, kTwoShot};
-    if (fits_packet(graph_.type(operand).dtype)) candidates.push_back(kPackets);
+    const std::vector<std::string_view> candidates =
+        all_reduce_algorithms(graph_, node, graph_.type(operand), context_);
     const std::string& asked = context_.config.all_reduce;
-    const std::string why = why_no_multimem(node, operand);
-    if (why.empty()) candidates.push_back(kMultimem);
-    if (!why.empty() && asked == kMultimem) {
-      context_.missed(kPass, node.name, Reason(kNoMultimem, group, why));
+    if (asked == kMultimem && candidates.back() != kMultimem) {
+      context_.missed(kPass, node.name,
+                      Reason(kNoMultimem, group,
+                             why_no_multimem(graph_, node, graph_.type(operand), context_)));
     }
     Choice choice{kOneShot};
+    std::vector<std::string_view> allowed;
     for (std::string_view algorithm : candidates) {
       if (barred(algorithm, operand) != nullptr) continue;
+      allowed.push_back(algorithm);
       if (algorithm == asked || ns(algorithm) < ns(choice.algorithm)) choice.algorithm = algorithm;
       if (algorithm == asked) break;
+    }
+    if (choice.algorithm != asked) {
+      choice.algorithm = tuned_algorithm(node, operand, allowed, choice.algorithm);
     }
     for (std::string_view algorithm : candidates) {
       if (algorithm == choice.algorithm) continue;
@@ -288,14 +306,53 @@ class Lowering {
     return nullptr;
   }
 
-  std::string why_no_multimem(const Node& node, ValueId operand) const {
-    if (!device_.reduces_on_links || context_.target.sm < kLeastMultimemSm) {
-      return fmt::format("the links of {} do not reduce", context_.target.str());
+  /// The quickest of what tuning has tried; `by_model` where it does not know them all.
+  std::string_view tuned_algorithm(const Node& node, ValueId operand,
+                                   std::span<const std::string_view> allowed,
+                                   std::string_view by_model) {
+    if (!context_.tuned) return by_model;
+    std::vector<const Tuned*> known;
+    for (std::string_view algorithm : allowed) known.push_back(&tuned(node, operand, algorithm));
+    if (const Reason why = why_not_comparable(allowed, known)) {
+      context_.missed(kPass, node.name, Reason(kNotTuned, why));
+      return by_model;
     }
-    if (!context_.multicast) return "the device has no multicast memory";
-    const TensorType& type = graph_.type(operand);
-    const Collective form = collective_of(graph_, node.op_name(), node.attrs, type);
-    return cannot_multimem(*form.reduce, type.dtype);
+    std::size_t best = 0;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (!known[i]->default_ns) return by_model;  // nothing is known of any
+      if (*known[i]->default_ns < *known[best]->default_ns) best = i;
+    }
+    std::vector<Reason> others;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (i != best) others.emplace_back(kOther, allowed[i], *known[i]->default_ns / 1e3);
+    }
+    context_.applied(kPass, node.name,
+                     Reason(kTuned, allowed[best], *known[best]->default_ns / 1e3,
+                            known[best]->measure, std::move(others), by_model));
+    return allowed[best];
+  }
+
+  const Tuned& tuned(const Node& node, ValueId operand, std::string_view algorithm) {
+    const auto body = lone_all_reduce(graph_, node, graph_.type(operand), algorithm);
+    const auto [entry, is_new] = tuned_.try_emplace(body_key(*body));
+    if (is_new) entry->second = context_.tuned(*body);
+    return entry->second;
+  }
+
+  /// Empty where all have times of one kind, and where nothing is known of any.
+  static Reason why_not_comparable(std::span<const std::string_view> algorithms,
+                                   std::span<const Tuned* const> known) {
+    const auto has_time = [](const Tuned* tuned) { return tuned->default_ns.has_value(); };
+    const bool any = std::any_of(known.begin(), known.end(), has_time);
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (!known[i]->config && !known[i]->remark.empty()) return Reason(kWhy, known[i]->remark);
+      if (any && !has_time(known[i])) return Reason(kNoTime, algorithms[i]);
+      if (known[i]->measure != known[0]->measure) {
+        return Reason(kOtherMeasure, algorithms[0], known[0]->measure, algorithms[i],
+                      known[i]->measure);
+      }
+    }
+    return {};
   }
 
   /// The value whose bytes this one names.
@@ -363,6 +420,7 @@ class Lowering {
   const DeviceModel& device_;
   std::vector<bool> is_output_;
   std::vector<int> readers_;  ///< nodes, and graph outputs, that read the bytes of each value
+  std::map<std::string, Tuned> tuned_;  ///< of what was asked for, by its body
   std::map<std::pair<ValueId, std::string>, ValueId> copied_operands_;  ///< of copies from peers
   Rewriter rewrite_;
   ByCommunicator by_communicator_;

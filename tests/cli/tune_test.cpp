@@ -54,8 +54,9 @@ TEST(TuneCommand, FindsKeepsAndServes) {
   const auto result = run_braid({"tune", graph, "--device", "cpu", "--target", "A100", "--db",
                                  database, "--export", directory / "tuned.json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const char* text : {"times estimated on A100", "default us", "best us", "T=16",
-                           "waits for peers", "times as fast, by an estimate", "--tune-db"}) {
+  for (const char* text :
+       {"times estimated on A100", "all_reduce of", "two_shot us", "default us", "best us", "T=16",
+        "all_reduce_add_rms_norm", "times as fast, by an estimate", "--tune-db"}) {
     EXPECT_THAT(result.out, HasSubstr(text));
   }
   EXPECT_THAT(result.err, HasSubstr("best "));  // as it goes on
@@ -69,6 +70,10 @@ TEST(TuneCommand, FindsKeepsAndServes) {
 
   const auto explained = run_braid({"explain", graph, "--target", "A100", "--tune-db", database});
   EXPECT_THAT(explained.out, HasSubstr("tuned: BLOCK_K"));
+  const json& sum = document["collectives"][0];
+  EXPECT_EQ(sum["operand"], "bf16[T, 64]");
+  EXPECT_GT(sum["algorithms"]["one_shot"]["ns"], 0);
+  EXPECT_THAT(explained.out, HasSubstr("tuned: " + sum["taken"].get<std::string>() + ": "));
   const auto elsewhere = run_braid({"explain", graph, "--target", "H100", "--tune-db", database});
   EXPECT_THAT(elsewhere.out, HasSubstr("not tuned: the database has it estimated on A100"));
   const auto run = run_braid({"run", graph, "--device", "cpu", "--target", "A100", "--bind", "T=5",
@@ -114,8 +119,11 @@ TEST(TuneCommand, TwoProcessesShareADatabase) {
   const auto both = run_shell(command + " & " + command + " --exhaustive --budget 3s; wait $!");
   EXPECT_EQ(both.exit_code, 0) << both.err;
   const json after = tuned(small_graph().dump(), database, {"--resume"});
-  for (const json& kernel : after["kernels"]) {
-    EXPECT_EQ(kernel["from_database"], kernel["tried"]) << kernel;
+  for (const char* part : {"collectives", "kernels"}) {
+    for (const json& tuned : after[part]) {
+      EXPECT_EQ(tuned["from_database"], tuned["tried"]) << tuned;
+      EXPECT_GT(tuned["tried"], 0) << tuned;
+    }
   }
 }
 
@@ -145,7 +153,7 @@ TEST(TuneCommand, AKillLosesOnlyWhatIsUnderWay) {
     if (result.exit_code == 0) std::filesystem::remove(database), kept = 0;
   }
   const auto last = tuned(small_graph().dump(), database, {"--resume"});
-  int from_database = 0;
+  int from_database = last["collectives"][0]["from_database"].get<int>();
   for (const json& kernel : last["kernels"]) {
     from_database += kernel["from_database"].get<int>();
     EXPECT_EQ(kernel["failed"], 0) << kernel;

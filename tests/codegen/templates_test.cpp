@@ -148,6 +148,25 @@ TEST(MatmulTiles, UseAllPartsOfAMultiprocessor) {
   }
 }
 
+// An access takes 16 bytes at most, and neighbouring threads take neighbouring ones.
+TEST(Elementwise, AThreadHasAsManyElementsAsItsConfigSays) {
+  auto body = std::make_shared<Graph>();
+  const ValueId x = body->add_input({"i0", {DType::kF16, {16384}}});
+  body->add_output(body->node(body->add_node("v0", "exp", {x})).outputs[0]);
+  const auto has = [&](Config config, const char* part) {
+    return emit({body, std::move(config)}, Target{}).text.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(has({{"num_warps", 4}}, "  load_f16_8(v"));
+  EXPECT_TRUE(has({{"num_warps", 4}, {"elements", 4}}, "  load_f16_4(v"));
+  EXPECT_TRUE(has({{"num_warps", 4}, {"elements", 16}}, "i < 16; i += 8)\n    load_f16_8(v"));
+  const auto grid = [&](Config config) {
+    return requirements({body, std::move(config)}, Target{}).grid.evaluate({});
+  };
+  EXPECT_EQ(grid({{"num_warps", 4}}), 16);
+  EXPECT_EQ(grid({{"num_warps", 4}, {"elements", 4}}), 32);
+  EXPECT_EQ(grid({{"num_warps", 4}, {"elements", 16}}), 8);
+}
+
 // They have one block on each multiprocessor, however small the product is.
 TEST(MatmulTiles, OfKernelsThatWaitHaveFourWarps) {
   const Graph gathers = parse_graph(R"({"braid": 1, "name": "mm", "groups": {"tp": {"size": 2}},

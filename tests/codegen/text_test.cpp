@@ -55,6 +55,17 @@ TEST(TileText, LaunchAttributesStandInTheHeader) {
   EXPECT_EQ(print_text(program), text);
 }
 
+TEST(TileText, ColumnsOfAThreadStandInTheHeader) {
+  std::string text(kScale);
+  text.insert(text.find("grid"), "columns 4\n");
+  const Program program = parse_text(text);
+  EXPECT_EQ(program.columns, 4);
+  verify(program);
+  EXPECT_EQ(print_text(program), text);
+  text.replace(text.find("columns 4"), 9, "columns 3");
+  EXPECT_THROW(verify(parse_text(text)), Error);
+}
+
 TEST(TileText, BytesByValueHaveASizeAndAnAlignment) {
   const auto with_bytes = [](int size, int alignment) {
     std::string text(kScale);

@@ -72,6 +72,9 @@ TEST(BuildProgram, AHandWrittenKernelFitsItsBody) {
             "k/attrs/config/num_warps: found none; expected a power of two from 1 to 32");
   EXPECT_EQ(kernel_error(neg, R"("config": {"num_warps": 5})"),
             "k/attrs/config/num_warps: found 5; expected a power of two from 1 to 32");
+  EXPECT_EQ(kernel_error(neg, R"("config": {"num_warps": 4, "elements": 16})"), "no error");
+  EXPECT_EQ(kernel_error(neg, R"("config": {"num_warps": 4, "elements": 32})"),
+            "k/attrs/config/elements: found 32; expected a power of two from 4 to 16");
   EXPECT_EQ(kernel_error(node("t", "transpose", R"("i")", R"("dim0": 0, "dim1": 1)") + "," +
                              node("o", "mm", R"("i", "t")"),
                          warps),

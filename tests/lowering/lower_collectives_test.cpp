@@ -80,6 +80,37 @@ TEST(LowerCollectives, AllReducesTakeTheQuickestAlgorithm) {
   }
 }
 
+// What tuning knows goes before the model, but not before what is asked for or what must not be.
+TEST(LowerCollectives, AllReducesTakeWhatIsTuned) {
+  const std::string p = node("p", "neg", R"("x")") + ",", c = all_reduce("c", "p") + ",";
+  std::map<std::string, double> ns = {{"one_shot", 3000}, {"two_shot", 1000}, {"ll", 2000}};
+  PassContext context;
+  context.tuned = [&](const Graph& body) -> Tuned {
+    EXPECT_EQ(body.nodes().size(), 1U);
+    const auto found = ns.find(*body.nodes()[0].attr<std::string>("algorithm"));
+    if (found == ns.end()) return {};
+    return {Config{{"num_warps", 4}}, "", found->second, "estimated on A100"};
+  };
+  const auto chosen = [&](const std::string& more, const std::string& outputs) {
+    context.remarks.clear();
+    const Graph graph = graph_of(kX, p + c + kWait + more, outputs);
+    return *lower_collectives(graph, context).nodes()[1].attr<std::string>("algorithm");
+  };
+  EXPECT_EQ(chosen("", R"("s")"), "two_shot");
+  EXPECT_THAT(remarks_of(context, "c"),
+              Contains("applied: tuned: two_shot: 1.0 us estimated on A100 (one_shot: 3.0 us) "
+                       "(ll: 2.0 us); by the cost model it is ll"));
+  // Two shots would overwrite what another node reads.
+  EXPECT_EQ(chosen("," + node("q", "relu", R"("p")"), R"("s", "q")"), "ll");
+  context.config.all_reduce = "one_shot";
+  EXPECT_EQ(chosen("", R"("s")"), "one_shot");
+  context.config.all_reduce = "";
+  ns.erase("one_shot");
+  EXPECT_EQ(chosen("", R"("s")"), "ll");  // the model's
+  EXPECT_THAT(remarks_of(context, "c"),
+              Contains("missed: not tuned: the database has no time of one_shot"));
+}
+
 // Quickest where links reduce, but in an order of its own.
 TEST(LowerCollectives, MultimemWantsToBeAllowed) {
   const std::string p = node("p", "neg", R"("x")") + ",";

@@ -21,6 +21,8 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
+#include "codegen/device_model.h"
+#include "lowering/all_reduce.h"
 #include "lowering/lone_kernel.h"
 #include "lowering/passes.h"
 #include "lowering/plan/program.h"
@@ -36,6 +38,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 /// A file that goes away with the object.
 struct TemporaryFile {
@@ -50,16 +53,20 @@ struct TemporaryFile {
   std::string path;
 };
 
-/// The only kernel of a graph.
-KernelSpec kernel_of(const std::string& inputs, const std::string& nodes,
-                     const std::string& output) {
+/// The kernel of a graph that has no other, but for those that copy what peers read.
+KernelSpec kernel_of(const std::string& inputs, const std::string& nodes, const std::string& output,
+                     const PassConfig& passes = {}) {
   const Graph graph = parse_graph(R"({"braid": 1, "name": "test", "symbols": {"T": {"max": 40}},
+    "groups": {"tp": {"size": 2}},
     "inputs": [)" + inputs + R"(], "nodes": [)" +
                                   nodes + R"(], "outputs": [")" + output + R"("]})");
   PassContext context;
+  context.config = passes;
   const Program program = lower(graph, context);
-  EXPECT_EQ(program.kernels.size(), 1U);
-  return program.kernels[0].spec;
+  for (std::size_t k = 0; k + 1 < program.kernels.size(); ++k) {
+    EXPECT_EQ(program.kernels[k].needs.template_name, "elementwise");
+  }
+  return program.kernels.back().spec;
 }
 
 KernelSpec matmul(const char* dtype, int n, int k) {
@@ -82,8 +89,50 @@ KernelSpec row_kernel(const char* op, const char* shape, const char* attrs) {
                    "y");
 }
 
-std::vector<std::byte> bytes_of(const KernelSpec& spec, const World& world) {
+/// An all-reduce of rows of 136 elements, with what follows it.
+KernelSpec all_reduce(const char* algorithm, bool with_norm) {
+  PassConfig passes;
+  passes.all_reduce = algorithm;
+  return kernel_of(R"({"name": "x", "dtype": "f32", "shape": ["T", 136], "per_rank": true},
+                      {"name": "g", "dtype": "f32", "shape": [136]})",
+                   R"({"name": "c", "op": "all_reduce", "inputs": ["x"],
+                       "attrs": {"reduce_op": "sum", "group": "tp"}},
+                      {"name": "w", "op": "wait_tensor", "inputs": ["c"]},
+                      {"name": "y", "op": ")" +
+                       std::string(with_norm ? "rms_norm" : "mul") + R"(", "inputs": ["w", "g"])" +
+                       (with_norm ? R"(, "attrs": {"eps": 1e-5})" : "") + "}",
+                   "y", passes);
+}
+
+/// A matmul in one kernel with the gather in front of it, or the scatter behind it.
+KernelSpec fused_matmul(bool gathers) {
+  PassConfig passes;
+  passes.enable = {"micro_pipeline"};
+  passes.always_pipeline = passes.in_kernel = true;
+  const char* const gather = R"(
+      {"name": "a", "op": "all_gather_into_tensor", "inputs": ["x"], "attrs": {"group": "tp"}},
+      {"name": "b", "op": "wait_tensor", "inputs": ["a"]},
+      {"name": "y", "op": "mm", "inputs": ["b", "w"]})";
+  const char* const scatter = R"(
+      {"name": "a", "op": "mm", "inputs": ["x", "w"]},
+      {"name": "b", "op": "reduce_scatter_tensor", "inputs": ["a"],
+       "attrs": {"reduce_op": "sum", "group": "tp"}},
+      {"name": "c", "op": "wait_tensor", "inputs": ["b"]},
+      {"name": "y", "op": "softmax", "inputs": ["c"], "attrs": {"dim": -1}})";
+  return kernel_of(R"({"name": "x", "dtype": "f32", "shape": [")" +
+                       std::string(gathers ? "T" : "2*T") +
+                       R"(", 136], "per_rank": true},
+                      {"name": "w", "dtype": "f32", "shape": [136, 1100], "per_rank": true})",
+                   gathers ? gather : scatter, "y", passes);
+}
+
+/// What all ranks get.
+std::vector<std::byte> bytes_of(const KernelSpec& spec) {
   const Graph graph = lone_kernel(spec);
+  WorldOptions options;
+  options.device = DeviceKind::kCpu;
+  options.world = static_cast<int>(world_size(graph));
+  const World world = World::open(options);
   Executable executable = Executable::compile(graph, world);
   const Bindings bindings = [&]() -> Bindings {
     if (graph.symbols().empty()) return {};
@@ -91,32 +140,50 @@ std::vector<std::byte> bytes_of(const KernelSpec& spec, const World& world) {
   }();
   executable.prepare(bindings);
   const RankTensors inputs = random_inputs(graph, bindings, 3);
-  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-    executable.set_input(0, graph.inputs()[i].name, inputs[0][i]);
+  for (int rank = 0; rank < options.world; ++rank) {
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+      executable.set_input(rank, graph.inputs()[i].name, inputs[static_cast<std::size_t>(rank)][i]);
+    }
   }
   executable.poison_outputs();
   executable.run();
-  return executable.output(0, graph.value(graph.outputs()[0]).name).data;
+  std::vector<std::byte> bytes;
+  for (int rank = 0; rank < options.world; ++rank) {
+    for (const ValueId output : graph.outputs()) {
+      const HostTensor tensor = executable.output(rank, graph.value(output).name);
+      bytes.insert(bytes.end(), tensor.data.begin(), tensor.data.end());
+    }
+  }
+  return bytes;
 }
 
-// Ten of each kernel's: K in other steps, other tiles and warps, rows that share a block.
+/// Compares so many candidates of a kernel, all over their list, with the default.
+void expect_same_bits(const KernelSpec& spec, std::size_t most) {
+  const std::vector<Config> all = candidates(*spec.body, Target{});
+  ASSERT_GT(all.size(), 1U) << to_text(*spec.body);
+  const std::vector<std::byte> expected = bytes_of(spec);
+  const std::size_t step = (all.size() + most - 2) / most;
+  for (std::size_t i = 1; i < all.size(); i += step) {
+    EXPECT_EQ(bytes_of({spec.body, all[i]}), expected) << to_text(*spec.body) << "candidate " << i;
+  }
+}
+
+// K in other steps, other tiles and warps, rows that share a block.
 TEST(Candidates, GiveTheSameBits) {
-  WorldOptions options;
-  options.device = DeviceKind::kCpu;
-  const World world = World::open(options);
   for (const KernelSpec& spec :
        {matmul("bf16", 72, 200), matmul("f32", 40, 100), row_kernel("silu", "[\"T\", 100]", "{}"),
         row_kernel("softmax", "[\"T\", 200]", R"({"dim": -1})"),
         row_kernel("softmax", "[\"T\", 1500]", R"({"dim": -1})"),
         row_kernel("sum", "[\"T\", 1000]", R"({"dim": [0]})")}) {
-    const std::vector<Config> all = candidates(*spec.body, Target{});
-    ASSERT_GT(all.size(), 1U) << to_text(*spec.body);
-    const std::vector<std::byte> expected = bytes_of(spec, world);
-    const std::size_t step = (all.size() + 8) / 9;
-    for (std::size_t i = 1; i < all.size(); i += step) {
-      EXPECT_EQ(bytes_of({spec.body, all[i]}, world), expected)
-          << to_text(*spec.body) << "candidate " << i;
-    }
+    expect_same_bits(spec, 9);
+  }
+}
+
+TEST(Candidates, OfKernelsThatWaitGiveTheSameBits) {
+  for (const KernelSpec& spec :
+       {all_reduce("one_shot", true), all_reduce("two_shot", false), all_reduce("ll", true),
+        all_reduce("ll", false), fused_matmul(true), fused_matmul(false)}) {
+    expect_same_bits(spec, 3);
   }
 }
 
@@ -379,9 +446,24 @@ TEST(Tune, EstimatesResumesAndServes) {
   EXPECT_EQ(norm.failed, 0U);
   ASSERT_TRUE(norm.best && norm.by_default);
   EXPECT_LE(norm.best->ns, norm.by_default->ns);
-  EXPECT_THAT(first.kernels[1].remark, HasSubstr("waits for peers"));
-  EXPECT_EQ(first.kernels[1].tried, 0U);
+  // The other one waits for a peer.
+  const TunedKernel& sum = first.kernels[1];
+  EXPECT_EQ(sum.tried, sum.candidates);
+  EXPECT_GT(sum.candidates, 2U);
+  ASSERT_TRUE(sum.by_default);
+  EXPECT_GT(sum.by_default->ns, device_model(Target::parse("H100")).barrier_ns);
   EXPECT_GE(told.size(), norm.tried);
+  ASSERT_EQ(first.collectives.size(), 1U);
+  const TunedCollective& collective = first.collectives[0];
+  EXPECT_EQ(collective.type, "f16[T, 64]");
+  EXPECT_EQ(collective.ranks, 2);
+  EXPECT_EQ(collective.symbols, "T=33");
+  ASSERT_EQ(collective.algorithms.size(), 3U);  // not multimem, which adds in another order
+  ASSERT_TRUE(collective.algorithms.contains(collective.taken));
+  for (const auto& [algorithm, tuned] : collective.algorithms) {
+    ASSERT_TRUE(tuned) << algorithm;
+    EXPECT_GE(tuned->ns, collective.algorithms.at(collective.taken)->ns);
+  }
 
   options.resume = true;
   const TuneResult second = tune(small(), options);
@@ -403,7 +485,7 @@ TEST(Tune, EstimatesResumesAndServes) {
       executable.set_input(rank, "g", inputs[0][1]);
     }
     executable.run();
-    return std::pair(executable.output(1, "z").data, executable.program_hash());
+    return std::pair(executable.output(1, "z").data, executable.program_json());
   };
   const auto plain = output();
   // Whatever came out best: another one, so that a difference could show.
@@ -411,6 +493,15 @@ TEST(Tune, EstimatesResumesAndServes) {
   context.target = Target::parse("H100");
   const Program program = lower(small(), context);
   TuneDatabase database(file.path, true);
+  const Graph& reduces = *program.kernels[1].spec.body;
+  for (const char* algorithm : {"one_shot", "two_shot", "ll"}) {
+    const auto alone = lone_all_reduce(reduces, reduces.nodes()[0],
+                                       {DType::kF16, {Dim::symbol("T"), 64}}, algorithm);
+    for (TuneRow row : database.rows_of(kernel_key(*alone))) {
+      row.trial.ns = algorithm == std::string("two_shot") ? 1 : 9e6;
+      database.put(row);
+    }
+  }
   for (TuneRow row : database.rows_of(kernel_key(*program.kernels[0].spec.body))) {
     row.trial.ns = row.config == norm.by_default->config ? 9e6 : 1;
     database.put(row);
@@ -419,8 +510,39 @@ TEST(Tune, EstimatesResumesAndServes) {
   const auto tuned = output();
   EXPECT_EQ(tuned.first, plain.first);
   EXPECT_NE(tuned.second, plain.second);
+  EXPECT_THAT(tuned.second, HasSubstr("two_shot"));
+  EXPECT_THAT(plain.second, Not(HasSubstr("two_shot")));
   on.tune_db = "/nonexistent/tune.db";
   EXPECT_EQ(error_of([&] { (void)output(); }).first, ErrorCode::kInvalidArgument);
+}
+
+// What a thread polls is under way together: of four packets of each rank one round trip counts.
+TEST(Tune, PacketsAreUnderWayTogether) {
+  const TemporaryFile file;
+  const Graph graph = parse_graph(R"({"braid": 1, "name": "small", "groups": {"tp": {"size": 4}},
+    "inputs": [{"name": "x", "dtype": "bf16", "shape": [16, 2048]}],
+    "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"],
+               "attrs": {"reduce_op": "sum", "group": "tp"}},
+              {"name": "z", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["z"]})");
+  const TuneResult result = tune(graph, small_options(file));
+  ASSERT_EQ(result.collectives.size(), 1U);
+  EXPECT_EQ(result.collectives[0].taken, "ll");
+  EXPECT_EQ(result.collectives[0].by_model, "ll");
+}
+
+TEST(Tune, EachBucketAtItsLargestValue) {
+  const TemporaryFile file;
+  const Graph graph = parse_graph(R"({"braid": 1, "name": "small",
+    "symbols": {"T": {"max": 64, "buckets": [{"max": 8, "multiple_of": 1},
+                                             {"max": 64, "multiple_of": 1}]}},
+    "inputs": [{"name": "x", "dtype": "f16", "shape": ["T", 64]}],
+    "nodes": [{"name": "y", "op": "silu", "inputs": ["x"]}], "outputs": ["y"]})");
+  const TuneResult result = tune(graph, small_options(file));
+  ASSERT_EQ(result.kernels.size(), 2U);
+  EXPECT_EQ(result.kernels[0].symbols, "T=8");
+  EXPECT_EQ(result.kernels[1].symbols, "T=64");
+  EXPECT_TRUE(result.kernels[0].best && result.kernels[1].best);
 }
 
 TEST(Tune, RefusesWhatItCannotDo) {

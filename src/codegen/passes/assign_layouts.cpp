@@ -2,7 +2,8 @@
 // values and masks of an access, a loop's carried values, a dot's accumulator) share one layout. A
 // class that holds a dot's result takes the layout of the matrix instruction; a copy into shared
 // memory takes 16-byte pieces; neighbouring threads take neighbouring packets, so that a warp's are
-// sent together; all others are blocked rows of eight. A tile [rows, 1] that is reduced from a
+// sent together; all others are blocked rows of as many columns as the program says, eight where it
+// says none. A tile [rows, 1] that is reduced from a
 // class, or broadcast into it (as a mask, too), takes that class's layout without its columns.
 // Tiles that are computed again at each use have no layout.
 //
@@ -166,7 +167,7 @@ class Assigner {
     const auto wide = [&](Id id) {
       const Type over = domain(p_, p_.at(id));
       if (over.is_scalar() || over.cols == 1 || slot(id) || !has_class(id)) return;
-      slot(id) = Layout::blocked(over.rows, over.cols, 8, p_.num_warps);
+      slot(id) = Layout::blocked(over.rows, over.cols, p_.columns, p_.num_warps);
     };
     for_each_inst(p_, [&](Id id) {
       wide(id);

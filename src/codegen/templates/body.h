@@ -193,12 +193,14 @@ struct PieceWork {
   Expr count = 1;
   int rows = 1;  ///< of the tile
   int cols = 0;
+  int together = 8;   ///< columns, in a thread
   PacketSlots slots;  ///< of the collective's operand
 };
 inline constexpr Setting kWarpsSetting = {"num_warps", 1, 32, true};
 inline constexpr Setting kPieceSettings[] = {kWarpsSetting};
 [[nodiscard]] Config piece_config(const Graph& body, const BodyInfo& info);
-/// Other numbers of warps that add a row in the same order.
+/// Other numbers of warps that add a row in the same order and, where there is none, other numbers
+/// of elements of a thread.
 [[nodiscard]] std::vector<Config> piece_candidates(const Graph& body, const BodyInfo& info);
 [[nodiscard]] PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info);
 [[nodiscard]] PacketSlots packet_slots(const KernelSpec& spec, const BodyInfo& info,

@@ -173,6 +173,7 @@ tile::Program build(const KernelSpec& spec, const Target&, int ranks_per_device)
   const auto world = static_cast<int>(spec.body->groups().at(group).size);
   b.communicate(group, world);
   Pieces pieces(b, spec, info, world);
+  program.columns = pieces.work().together;
   const bool two_shot = *info.collective->attr<std::string>("algorithm") == kTwoShot;
   const std::int64_t most = std::max<std::int64_t>(1, kMaxCollectiveBlocks / ranks_per_device);
   program.grid = std::clamp<std::int64_t>(pieces.work().count.max(spec.body->symbols()), 1, most);
@@ -219,9 +220,8 @@ const Template kCollectiveTemplate = {
         },
     .refuse = refuse,
     .default_config = default_config_of,
-    // Other numbers of warps add a row in another order.
-    .candidates = [](const Graph& body, const Target& target) -> std::vector<Config> {
-      return {default_config_of(body, target)};
+    .candidates = [](const Graph& body, const Target&) -> std::vector<Config> {
+      return piece_candidates(body, analyze(body));
     },
     .build = build,
 };

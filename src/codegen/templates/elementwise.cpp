@@ -18,6 +18,7 @@ tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_devic
   const BodyInfo info = analyze(*spec.body);
   const PieceWork work = piece_work(spec, info);
   program.grid = work.count;
+  program.columns = work.together;
   emit_piece(b, spec, info, work, b.program_id());
   return program;
 }

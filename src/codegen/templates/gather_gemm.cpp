@@ -293,6 +293,11 @@ const Template kGatherGemmTemplate = {
       return gemm_candidates(body, info, target, use_of(body, info),
                              default_config_of(body, target));
     },
+    .rough_ns =
+        [](const KernelSpec& spec, const Bindings& bindings, const Target& target) {
+          const BodyInfo info = analyze(*spec.body);
+          return gemm_ns(spec, info, bindings, target, use_of(*spec.body, info));
+        },
     .build = build,
 };
 

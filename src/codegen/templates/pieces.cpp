@@ -40,14 +40,26 @@ std::vector<Config> piece_candidates(const Graph& body, const BodyInfo& info) {
   for (const std::int64_t warps : {1, 2, 4, 8, 16}) {
     if (warps >= least && warps != base.at("num_warps")) all.push_back({{"num_warps", warps}});
   }
+  if (info.rows != Rows::kNone) return all;
+  for (const std::int64_t elements : {4, 16}) {
+    for (const std::int64_t warps : {1, 2, 4, 8, 16}) {
+      all.push_back({{"num_warps", warps}, {std::string(kElementsSetting.name), elements}});
+    }
+  }
   return all;
 }
 
 PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info) {
   const SymbolTable& symbols = spec.body->symbols();
-  const int chunk = static_cast<int>(spec.config.at("num_warps")) * 32 * 8;
+  int elements = 8;
+  if (const auto given = spec.config.find(std::string(kElementsSetting.name));
+      given != spec.config.end() && info.rows == Rows::kNone) {
+    elements = static_cast<int>(given->second);
+  }
+  const int chunk = static_cast<int>(spec.config.at("num_warps")) * 32 * elements;
   PieceWork work;
   work.cols = chunk;
+  work.together = std::min(elements, work.together);
   switch (info.rows) {
     case Rows::kNone:
       work.count = ceil_div(numel(info.space), Expr(chunk));

@@ -48,6 +48,8 @@ class TextParser {
         p_.num_warps = static_cast<int>(in_.integer(1, 32));
       } else if (what == "warps_m") {
         p_.warps_m = static_cast<int>(in_.integer(1, 32));
+      } else if (what == "columns") {
+        p_.columns = static_cast<int>(in_.integer(1, 32));
       } else if (what == "world") {
         p_.world = static_cast<int>(in_.integer(0, 1 << 20));
       } else if (what == "flag_slots") {
@@ -67,9 +69,10 @@ class TextParser {
       } else if (what == "shared") {
         p_.shared_bytes = static_cast<int>(in_.integer(0, 1 << 30));
       } else {
-        in_.fail_token(key,
-                       "kernel, warps, warps_m, world, flag_slots, scratch, grid, cluster, "
-                       "programmatic, param, layout or shared");
+        in_.fail_token(
+            key,
+            "kernel, warps, warps_m, columns, world, flag_slots, scratch, grid, cluster, "
+            "programmatic, param, layout or shared");
       }
       in_.end_line();
     }

@@ -46,6 +46,7 @@ class TextPrinter {
     line(fmt::format("kernel {}", p_.entry));
     line(fmt::format("warps {}", p_.num_warps));
     if (p_.warps_m != 1) line(fmt::format("warps_m {}", p_.warps_m));
+    if (p_.columns != Program().columns) line(fmt::format("columns {}", p_.columns));
     if (p_.world != 0) line(fmt::format("world {}", p_.world));
     if (p_.flag_slots != 0) line(fmt::format("flag_slots {}", p_.flag_slots));
     if (p_.scratch_bytes != 0) line(fmt::format("scratch {}", p_.scratch_bytes));

@@ -184,6 +184,7 @@ struct Program {
   std::vector<Id> body;
   int num_warps = 4;
   int warps_m = 1;  ///< arrangement of warps over a dot's result
+  int columns = 8;  ///< that lie together in a thread, of tiles that nothing else lays out
   int world = 0;    ///< ranks of the group, when it communicates
   bool communicates = false;
   bool in_place = false;           ///< operands may lie in one place

@@ -28,6 +28,10 @@ class Verifier {
                                           "two, the second within the first",
                                           p_.num_warps, p_.warps_m));
     }
+    if (!is_power_of_two(p_.columns)) {
+      throw_invalid(p_.entry, fmt::format("found {} columns of a thread, expected a power of two",
+                                          p_.columns));
+    }
     for (std::size_t i = 0; i < p_.params.size(); ++i) {
       check_param(fmt::format("param {}", i), p_.params[i].what);
     }

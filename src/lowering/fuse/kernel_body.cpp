@@ -89,8 +89,10 @@ void check_spec(const std::string& place, const KernelSpec& spec) {
                   fmt::format("no {} kernel computes it: {}", template_name(body), reason));
   }
   for (const Setting& setting : settings(body)) check_setting(place, spec.config, setting);
-  if (spec.config.contains(kInPlaceSetting)) {
-    check_setting(place, spec.config, {kInPlaceSetting, 1, 1, false});
+  for (const Setting& setting : {Setting{kInPlaceSetting, 1, 1, false}, kElementsSetting}) {
+    if (spec.config.contains(std::string(setting.name))) {
+      check_setting(place, spec.config, setting);
+    }
   }
 }
 

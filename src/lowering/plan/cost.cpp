@@ -206,6 +206,10 @@ double collective_ns(std::string_view algorithm, std::int64_t world, std::int64_
   });
 }
 
+double barriers_ns(std::string_view algorithm, const DeviceModel& device) {
+  return collective_models(algorithm)[0].barriers * device.barrier_ns;
+}
+
 double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                const DeviceModel& device) {
   if (auto hint = node.hints.find("runtime_ns"); hint != node.hints.end()) return hint->second;

@@ -15,6 +15,9 @@ namespace braid {
 [[nodiscard]] double collective_ns(std::string_view algorithm, std::int64_t world,
                                    std::int64_t bytes, const DeviceModel& device);
 
+/// Nanoseconds of those in which ranks only wait for each other.
+[[nodiscard]] double barriers_ns(std::string_view algorithm, const DeviceModel& device);
+
 /// The algorithm of a gather or scatter that copies do (by_copies.h): the sum of a scatter's chunks
 /// comes on top.
 inline constexpr std::string_view kByCopies = "copy_engine";

@@ -39,7 +39,7 @@ class Finder {
     if (rows.empty()) return {};
     std::vector<const TuneRow*> usable = that_fit(rows, kMeasured);
     if (usable.empty()) usable = that_fit(rows, kEstimated);
-    if (usable.empty()) return {{}, why_none(rows)};
+    if (usable.empty()) return {{}, why_none(rows), {}, {}};
     keep_one_binding(usable, body);
     std::erase_if(usable, [](const TuneRow* row) { return !row->trial.ns; });
     std::stable_sort(usable.begin(), usable.end(), [](const TuneRow* a, const TuneRow* b) {
@@ -47,15 +47,20 @@ class Finder {
     });
     const std::vector<Config> allowed = candidates(body, wanted_.target);
     const auto shared = std::make_shared<const Graph>(body);
-    for (const TuneRow* row : usable) {
-      if (std::find(allowed.begin(), allowed.end(), row->config) == allowed.end()) continue;
-      if (hash_of(std::string_view(emit({shared, row->config}, wanted_.target).text)) !=
-          row->text) {
-        continue;
-      }
-      return {row->config, gain(*row, usable, allowed[0])};
+    const auto would_be_made = [&](const TuneRow* row) {
+      return std::find(allowed.begin(), allowed.end(), row->config) != allowed.end() &&
+             hash_of(std::string_view(emit({shared, row->config}, wanted_.target).text)) ==
+                 row->text;
+    };
+    const auto best = std::find_if(usable.begin(), usable.end(), would_be_made);
+    if (best == usable.end()) {
+      return {{}, "the database has nothing that this version of braid would make", {}, {}};
     }
-    return {{}, "the database has nothing that this version of braid would make"};
+    Tuned tuned{(*best)->config, gain(**best, usable, allowed[0]), {}, measure_of(**best)};
+    for (const TuneRow* row : usable) {
+      if (row->config == allowed[0] && would_be_made(row)) tuned.default_ns = row->trial.ns;
+    }
+    return tuned;
   }
 
  private:
@@ -92,6 +97,12 @@ class Finder {
                        wanted_.target.arch(), toolchain_.empty() ? "no NVRTC" : toolchain_);
   }
 
+  static std::string measure_of(const TuneRow& row) {
+    std::string text = fmt::format("{} on {}", row.key.measure, row.key.device);
+    if (!row.key.symbols.empty()) text += fmt::format(" at {}", row.key.symbols);
+    return text;
+  }
+
   static std::string gain(const TuneRow& best, const std::vector<const TuneRow*>& rows,
                           const Config& by_default) {
     std::string settings;
@@ -99,9 +110,7 @@ class Finder {
       settings += fmt::format("{}{} {}", settings.empty() ? "" : ", ", name, value);
     }
     std::string text =
-        fmt::format("{}: {} us {} on {}", settings, fmt::format("{:.1f}", *best.trial.ns / 1e3),
-                    best.key.measure, best.key.device);
-    if (!best.key.symbols.empty()) text += fmt::format(" at {}", best.key.symbols);
+        fmt::format("{}: {:.1f} us {}", settings, *best.trial.ns / 1e3, measure_of(best));
     for (const TuneRow* row : rows) {
       if (row->config != by_default || row->config == best.config) continue;
       text += fmt::format(", {:.1f} by default", *row->trial.ns / 1e3);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <utility>
@@ -9,7 +10,10 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "codegen/device_model.h"
+#include "ir/collective.h"
+#include "ir/op_registry.h"
 #include "lowering/passes.h"
+#include "lowering/plan/cost.h"
 #include "lowering/plan/kernel_estimate.h"
 #include "runtime/bytes.h"
 #include "runtime/compile/compile_program.h"
@@ -18,26 +22,53 @@
 namespace braid {
 namespace {
 
-/// The time of a program that is one kernel.
+/// The algorithm of the kernel's collective; "" where it has none.
+std::string_view algorithm_of(const Graph& body) {
+  for (const Node& node : body.nodes()) {
+    if (node.op->op_class == OpClass::kCollective) return *node.attr<std::string>("algorithm");
+  }
+  return {};
+}
+
+/// Each packet is polled behind a branch of its own, which the counts take for a round trip of its
+/// own; but those that a thread waits for are under way together: the one polled most counts.
+void poll_together(KernelCounts& counts) {
+  std::uint64_t all = 0, most = 0;
+  for (const LineCounts& line : counts.lines) {
+    if (!line.instruction.starts_with("ld.relaxed.sys.global")) continue;
+    all += line.counts.global_requests;
+    most = std::max(most, line.counts.global_requests);
+  }
+  const double warps = static_cast<double>(counts.blocks) * ((counts.threads + 31) / 32);
+  counts.chain.loads = std::max(0.0, counts.chain.loads - static_cast<double>(all - most) / warps);
+}
+
+/// The time of a program whose only launches are those of one kernel.
 Trial count(const TrialRequest& request, Program program, ProgramCode code) {
+  const DeviceModel& device = device_model(request.target);
+  const std::string algorithm(algorithm_of(*program.kernels.front().spec.body));
+  // Counts do not tell how long a barrier takes.
+  const double waits = algorithm.empty() ? 0 : barriers_ns(algorithm, device);
   WorldOptions options;
   options.device = DeviceKind::kCpu;
   options.cache_dir = request.cache_dir;
   options.count = true;
   options.count_sample = true;
+  options.world = static_cast<int>(program.world);
   options.warning = [](std::string_view) {};  // whoever tunes has told of it
   const World world = World::open(options);
   Executable executable(world, std::move(program), std::move(code));
   executable.prepare(request.bindings);
   executable.run();
   executable.synchronize();
-  double ns = 0;
+  double ns = waits;
   std::string limiter;
   for (KernelCounts& counts : world.device().counts()) {
     counts.registers = static_cast<std::uint32_t>(executable.kernels().front().registers);
-    const KernelEstimate estimate = estimate_kernel(counts, device_model(request.target));
+    if (algorithm == kPackets) poll_together(counts);
+    const KernelEstimate estimate = estimate_kernel(counts, device);
     ns += estimate.ns;
-    limiter = estimate.limiter;
+    limiter = waits > estimate.ns ? "barriers" : estimate.limiter;
   }
   return {ns, limiter};
 }
@@ -48,7 +79,8 @@ Trial attempt(const TrialRequest& request) {
   try {
     PassContext context;
     context.target = request.target;
-    Program program = lower(request.graph, context);
+    // Not lower(): a kernel would make the copies of what peers read.
+    Program program = build_program(request.graph, context);
     const DiskCache cache(request.cache_dir.empty() ? DiskCache::default_directory()
                                                     : std::filesystem::path(request.cache_dir));
     // A device that counts says of which line.

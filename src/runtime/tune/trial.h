@@ -24,7 +24,9 @@ struct TrialRequest {
 };
 
 /// Compiles the kernel, runs some of its blocks on the cpu device, which counts, and estimates its
-/// time on the target's device. One that spills registers is not run. What is wrong is the note.
+/// time on the target's device. One that waits for peers runs on all ranks of its group, with all
+/// blocks, and its time is that of an average rank and of its barriers. One that spills registers
+/// is not run. What is wrong is the note.
 [[nodiscard]] Trial attempt(const TrialRequest& request);
 
 /// As bytes, to and from another process. Throws kInvalidArgument for what is none.

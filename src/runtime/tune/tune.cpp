@@ -1,6 +1,7 @@
 #include "braid/tune.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <thread>
 #include <utility>
@@ -18,6 +20,10 @@
 #include "codegen/device_model.h"
 #include "codegen/graph_target.h"
 #include "codegen/rough_time.h"
+#include "ir/buckets.h"
+#include "ir/collective.h"
+#include "lowering/all_reduce.h"
+#include "lowering/fuse/kernel_body.h"
 #include "lowering/lone_kernel.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
@@ -38,7 +44,7 @@ using Clock = std::chrono::steady_clock;
 
 /// One of so many candidates is tried; where there are few, all are.
 constexpr std::size_t kPart = 10;
-constexpr std::size_t kFew = 8;
+constexpr std::size_t kFew = 16;
 constexpr std::size_t kMostWorkers = 8;
 
 std::size_t worker_count() {
@@ -66,6 +72,37 @@ struct Subject {
   TunedKernel result;
 };
 
+/// An all-reduce, whichever kernels of the program it is in.
+struct AllReduce {
+  std::shared_ptr<const Graph> body;  ///< of such a kernel
+  const Node* node = nullptr;         ///< in it
+  /// That of the same by one algorithm, whatever it runs by.
+  [[nodiscard]] std::shared_ptr<const Graph> alone(std::string_view algorithm) const {
+    return lone_all_reduce(*body, *node, body->type(node->inputs[0]), algorithm);
+  }
+};
+
+/// Those that lower_collectives chose an algorithm of, by a key of all but that, each with the
+/// algorithms that it has: "two_shot".
+std::map<std::string, std::pair<AllReduce, std::set<std::string>>> all_reduces(
+    const Program& program, const PassContext& context) {
+  std::map<std::string, std::pair<AllReduce, std::set<std::string>>> found;
+  for (const ProgramKernel& kernel : program.kernels) {
+    const std::shared_ptr<const Graph>& body = kernel.spec.body;
+    for (const Node& node : body->nodes()) {
+      if (node.op_name() != "all_reduce") continue;
+      const auto allowed = all_reduce_algorithms(*body, node, body->type(node.inputs[0]), context);
+      const auto& algorithm = *node.attr<std::string>("algorithm");
+      if (std::find(allowed.begin(), allowed.end(), algorithm) == allowed.end()) continue;
+      const AllReduce all_reduce{body, &node};
+      auto& entry = found.try_emplace(body_key(*all_reduce.alone(kOneShot))).first->second;
+      entry.first = all_reduce;
+      entry.second.insert(algorithm);
+    }
+  }
+  return found;
+}
+
 /// One candidate that is being tried.
 struct Attempt {
   std::size_t candidate;
@@ -76,7 +113,8 @@ struct Attempt {
 class Tuner {
  public:
   Tuner(const Graph& graph, const TuneOptions& options)
-      : options_(options),
+      : graph_(graph),
+        options_(options),
         bindings_(all_bindings(graph, options.bindings)),
         end_(Clock::now() + seconds(options.budget_s)) {
     const std::shared_ptr<Device> device = open_device(options.device, {.world = 1, .threads = 1});
@@ -88,27 +126,103 @@ class Tuner {
     result_.device = measured ? device->name() : std::string(device_model(target_).name);
     result_.toolchain = "NVRTC " + nvrtc_version();
     result_.measured = measured;
-    PassContext context;
-    context.target = target_;
-    context.config = options.passes;
-    collect(lower(graph, context));
+    context_.target = target_;
+    context_.config = options.passes;
+    program_ = lower(graph, context_);
     database_.emplace(options.database, true);
     if (!options.worker.empty()) workers_.emplace(options.worker, worker_count());
   }
 
   TuneResult run() {
     result_.complete = true;
+    if (!result_.measured && context_.config.all_reduce.empty()) choose_algorithms();
+    collect(program_);
+    tune_all();
+    for (Subject& subject : subjects_) result_.kernels.push_back(std::move(subject.result));
+    return std::move(result_);
+  }
+
+ private:
+  /// Tries each algorithm of each all-reduce; the program becomes that with the quickest.
+  void choose_algorithms() {
+    const auto known = all_reduces(program_, context_);
+    for (const auto& [key, entry] : known) {
+      const AllReduce& all_reduce = entry.first;
+      const Graph& body = *all_reduce.body;
+      for (const std::string_view algorithm : all_reduce_algorithms(
+               body, *all_reduce.node, body.type(all_reduce.node->inputs[0]), context_)) {
+        if (algorithm == kMultimem && context_.config.batch_invariant) continue;
+        subjects_.push_back(algorithm_subject(all_reduce.alone(algorithm), algorithm));
+      }
+    }
+    if (subjects_.empty()) return;
+    tune_all();
+    std::map<std::string, Tuned> tuned;
+    for (const Subject& subject : subjects_) {
+      const auto& by_default = subject.result.by_default;
+      if (!by_default) continue;
+      tuned[subject.key.kernel] = {by_default->config, {}, by_default->ns, result_.device};
+    }
+    PassContext context = context_;
+    context.remarks.clear();
+    context.tuned = [&](const Graph& body) {
+      const auto found = tuned.find(kernel_key(body));
+      return found == tuned.end() ? Tuned{} : found->second;
+    };
+    program_ = lower(graph_, context);
+    auto taken = all_reduces(program_, context_);
+    for (const auto& [key, entry] : known) {
+      result_.collectives.push_back(collective(entry.first, entry.second, taken[key].second));
+    }
+    subjects_.clear();
+  }
+
+  /// One that is tried in its default configuration alone.
+  [[nodiscard]] Subject algorithm_subject(std::shared_ptr<const Graph> body,
+                                          std::string_view algorithm) const {
+    std::string key = kernel_key(*body);
+    const KernelSpec spec{body, default_config(*body, target_)};
+    Subject subject = subject_of({spec, requirements(spec, target_)}, std::move(key));
+    subject.result.name = fmt::format("all_reduce by {}", algorithm);
+    subject.space.candidates = {spec.config};
+    subject.space.rough_ns = {1};
+    subject.result.candidates = 1;
+    subject.trials.resize(1);
+    return subject;
+  }
+
+  /// What came of the trials of one.
+  [[nodiscard]] TunedCollective collective(const AllReduce& all_reduce,
+                                           const std::set<std::string>& by_model,
+                                           const std::set<std::string>& taken) const {
+    const Graph& body = *all_reduce.body;
+    TunedCollective result;
+    result.type = body.type(all_reduce.node->inputs[0]).str();
+    result.ranks = body.groups().at(*all_reduce.node->attr<std::string>("group")).size;
+    result.by_model = fmt::format("{}", fmt::join(by_model, ", "));
+    result.taken = fmt::format("{}", fmt::join(taken, ", "));
+    for (const std::string_view algorithm : {kOneShot, kTwoShot, kPackets, kMultimem}) {
+      const std::string key = kernel_key(*all_reduce.alone(algorithm));
+      for (const Subject& subject : subjects_) {
+        if (subject.key.kernel != key) continue;
+        result.symbols = subject.result.symbols;
+        result.algorithms.emplace(algorithm, subject.result.by_default);
+        result.tried += subject.result.tried;
+        result.from_database += subject.result.from_database;
+      }
+    }
+    return result;
+  }
+
+  void tune_all() {
     for (at_ = 0; at_ < subjects_.size(); ++at_) {
       Subject& subject = subjects_[at_];
       tell(subject.result.name);
       if (subject.result.remark.empty()) tune_one(subject);
     }
     tell("");
-    for (Subject& subject : subjects_) result_.kernels.push_back(std::move(subject.result));
-    return std::move(result_);
   }
 
- private:
   static Clock::duration seconds(double count) {
     constexpr double kLongest = 1e8;
     return std::chrono::duration_cast<Clock::duration>(
@@ -137,8 +251,11 @@ class Tuner {
   [[nodiscard]] Subject subject_of(const ProgramKernel& kernel, std::string key) const {
     Subject subject;
     subject.body = kernel.spec.body;
-    for (const auto& [name, symbol] : subject.body->symbols()) {
-      subject.bindings.emplace(name, bindings_.at(name));
+    // A kernel of another bucket runs at the largest values of its own.
+    subject.bindings = max_bindings(subject.body->symbols());
+    for (auto& [name, value] : subject.bindings) {
+      const std::int64_t wanted = bindings_.at(name);
+      if (holds(subject.body->symbols().at(name), wanted)) value = wanted;
     }
     const std::string symbols = symbols_text(subject.bindings);
     subject.key = {std::move(key),
@@ -152,8 +269,8 @@ class Tuner {
     result.template_name = kernel.needs.template_name;
     result.ops = op_names(kernel.spec);
     result.symbols = symbols;
-    if (!kernel.needs.comm_group.empty()) {
-      result.remark = "waits for peers: left to the cost model and the defaults";
+    if (result_.measured && !kernel.needs.comm_group.empty()) {
+      result.remark = "it waits for peers, and here is one GPU: left to the defaults";
       return subject;
     }
     subject.space.candidates = candidates(*subject.body, target_);
@@ -297,7 +414,10 @@ class Tuner {
     tell(text);
   }
 
+  const Graph& graph_;
   const TuneOptions& options_;
+  PassContext context_;
+  Program program_;
   Bindings bindings_;  ///< of the graph's symbols
   Target target_;
   std::optional<WorkerProcesses> workers_;  ///< none: this process tries all itself

@@ -1,0 +1,44 @@
+#include "lowering/all_reduce.h"
+
+#include <fmt/format.h>
+
+#include "codegen/device_model.h"
+#include "ir/collective.h"
+#include "lowering/fuse/kernel_body.h"
+
+namespace braid {
+
+std::string why_no_multimem(const Graph& graph, const Node& node, const TensorType& operand,
+                            const PassContext& context) {
+  if (!device_model(context.target).reduces_on_links || context.target.sm < kLeastMultimemSm) {
+    return fmt::format("the links of {} do not reduce", context.target.str());
+  }
+  if (!context.multicast) return "the device has no multicast memory";
+  const Collective form = collective_of(graph, node.op_name(), node.attrs, operand);
+  return cannot_multimem(*form.reduce, operand.dtype);
+}
+
+std::vector<std::string_view> all_reduce_algorithms(const Graph& graph, const Node& node,
+                                                    const TensorType& operand,
+                                                    const PassContext& context) {
+  std::vector<std::string_view> algorithms{kOneShot, kTwoShot};
+  if (fits_packet(operand.dtype)) algorithms.push_back(kPackets);
+  if (why_no_multimem(graph, node, operand, context).empty()) algorithms.push_back(kMultimem);
+  return algorithms;
+}
+
+std::shared_ptr<const Graph> lone_all_reduce(const Graph& graph, const Node& node,
+                                             const TensorType& operand,
+                                             std::string_view algorithm) {
+  Graph alone;
+  for (const auto& [name, symbol] : graph.symbols()) alone.add_symbol(name, symbol);
+  for (const auto& [name, group] : graph.groups()) alone.add_group(name, group);
+  const ValueId x = alone.add_input({.name = "x", .type = operand});
+  Attrs attrs = node.attrs;
+  attrs.insert_or_assign("algorithm", std::string(algorithm));
+  const NodeId sum = alone.add_node("sum", "all_reduce", {x}, std::move(attrs));
+  const ValueId result = alone.node(sum).outputs[0];
+  return make_body(alone, std::span(&sum, 1), std::span(&x, 1), std::span(&result, 1));
+}
+
+}  // namespace braid
