@@ -2,9 +2,9 @@
 
 #include "runtime/cpu/translate/translator.h"
 
-// Where a full warp comes to a block from one other block alone, what that one has computed stays in
-// SSA values, as within a block. So it does through a loop that is one block: what it changes is in
-// phis at its head, and in memory only behind it, if it is needed there.
+// Where a full warp comes to a block from one other block alone, what that one has computed stays
+// in SSA values, as within a block. So it does through a loop that is one block: what it changes is
+// in phis at its head, and in memory only behind it, if it is needed there.
 
 namespace braid::cpu {
 namespace {
@@ -45,9 +45,8 @@ bool Translator::inherits(int from, int to) const {
     return false;
   }
   const std::vector<int> changed = carried(to);
-  return std::count_if(changed.begin(), changed.end(), [&](int r) {
-           return shapes_.shape(r).is_vector();
-         }) <= kMostCarried;
+  return std::count_if(changed.begin(), changed.end(),
+                       [&](int r) { return shapes_.shape(r).is_vector(); }) <= kMostCarried;
 }
 
 /// Ends the current LLVM block of a full warp: it goes to `to`, all of it.
