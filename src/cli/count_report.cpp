@@ -128,8 +128,8 @@ std::string sample_line(const std::vector<KernelCounts>& kernels, bool sample) {
 std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceModel& device) {
   std::vector<std::vector<std::string>> rows = {
       {"kernel, per launch", "launches", "instructions", "lanes", "sectors", "bytes moved",
-       "minimum", "to peers", "wavefronts", "conflicts", "atomics", "divergent", "barriers",
-       "at once", "waves", fmt::format("us on {}", device.name), "limiter"}};
+       "by memory", "minimum", "to peers", "wavefronts", "conflicts", "atomics", "divergent",
+       "barriers", "at once", "waves", fmt::format("us on {}", device.name), "limiter"}};
   std::vector<std::vector<std::string>> lines = {{"kernel", "PTX line", "CUDA line", "instruction",
                                                   "requests", "sectors", "wavefronts", "conflicts",
                                                   "atomics", "divergent", "barriers"}};
@@ -142,11 +142,12 @@ std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceM
                          static_cast<double>(std::max<std::uint64_t>(c.total_instructions(), 1));
     rows.push_back({kernel.kernel, std::to_string(kernel.launches), each(c.total_instructions()),
                     fmt::format("{:.1f}", lanes), each(c.global_sectors),
-                    each(c.global_sectors * 32), each(kernel.minimum_bytes), each(c.peer_bytes),
-                    each(c.shared_wavefronts), each(c.bank_conflicts), each(c.atomics),
-                    each(c.divergent_branches), each(c.barriers),
-                    occupancy_text(estimate.occupancy), fmt::format("{:.2f}", estimate.waves),
-                    fmt::format("{:.1f}", estimate.ns / 1e3), std::string(estimate.limiter)});
+                    each(c.global_sectors * 32), fmt::format("{:.0f}", estimate.memory_bytes),
+                    each(kernel.minimum_bytes), each(c.peer_bytes), each(c.shared_wavefronts),
+                    each(c.bank_conflicts), each(c.atomics), each(c.divergent_branches),
+                    each(c.barriers), occupancy_text(estimate.occupancy),
+                    fmt::format("{:.2f}", estimate.waves), fmt::format("{:.1f}", estimate.ns / 1e3),
+                    std::string(estimate.limiter)});
     for (const LineCounts* line : busiest(kernel)) {
       const Counts& l = line->counts;
       lines.push_back({kernel.kernel, std::to_string(line->ptx_line),
@@ -172,6 +173,7 @@ Json counts_json(const KernelCounts& kernel, const DeviceModel& device) {
                        {"estimate", Json::object({{"device", device.name},
                                                   {"ns", estimate.ns},
                                                   {"launch_ns", device.launch_ns},
+                                                  {"memory_bytes", estimate.memory_bytes},
                                                   {"registers", registers_of(kernel)},
                                                   {"registers_assumed", kernel.registers == 0},
                                                   {"blocks_at_once", estimate.occupancy.blocks},
@@ -267,6 +269,7 @@ std::string comparison_table(const std::pair<std::string, KernelCounts>& a,
     add(first_time.units[i].unit, first_time.units[i].ns / 1e3, second_time.units[i].ns / 1e3,
         "us alone");
   }
+  add("bytes by memory", first_time.memory_bytes, second_time.memory_bytes, "");
   add("blocks at once", first_time.occupancy.blocks, second_time.occupancy.blocks, "");
   add("waves", first_time.waves, second_time.waves, "of blocks");
   add(device.name, first_time.ns / 1e3, second_time.ns / 1e3, "us in all");

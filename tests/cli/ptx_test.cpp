@@ -71,6 +71,7 @@ TEST(Ptx, RunsACudaFileAndItsPtx) {
   EXPECT_EQ(counts["counts"]["global_bytes"], 24);
   EXPECT_EQ(counts["counts"]["global_sectors"], 2);
   EXPECT_EQ(counts["minimum_bytes"], 24);
+  EXPECT_EQ(counts["estimate"]["memory_bytes"], 24);
   const json lines = counts["lines"];
   EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const json& line) {
     return line["cuda_line"] == 3 && line["counts"]["global_requests"] == 1;
