@@ -172,6 +172,8 @@ class Translator {
   Value* bits_to_float(Value* bits, ptx::Type type);
   Value* float_to_bits(Value* value, ptx::Type type);
   Value* intrinsic(llvm::Intrinsic::ID id, std::initializer_list<Value*> arguments);
+  Value* by_halves(std::initializer_list<Value*> values,
+                   llvm::function_ref<Value*(llvm::ArrayRef<Value*>)> body);
   Value* scratch(unsigned index);
   Value* to_scratch(unsigned index, Value* lanes);
   std::uint32_t scratch_place(unsigned index) const;
@@ -269,6 +271,7 @@ class Translator {
   Value* odd_float(Value* value);
   Value* make_odd(Value* near, Value* exact, Value* too_big);
   Value* float_extreme(bool minimum, bool propagate, Value* a, Value* b);
+  Value* extreme_by_range(bool minimum, Value* a, Value* b);
   void op_float_arithmetic(const Instruction& i);
   void op_fma(const Instruction& i);
   void op_float_mixed(const Instruction& i);
@@ -280,6 +283,7 @@ class Translator {
 
   // Approximations: translate_approximate.cpp
   Value* power_of_two(Value* x);
+  Value* power_by_scaling(Value* x);
   Value* powers_of_two(Value* x);
   Value* quotient_by_scalar(Value* a, Value* b);
   void op_float_divide(const Instruction& i);
@@ -474,6 +478,8 @@ class Translator {
   /// Rounds 32 f32 to bf16, until expand_roundings(); null where the host cannot.
   llvm::Function* round_ = nullptr;
   WideValues wide_;
+  /// Of results of min and max: the same, but that a NaN says what it did.
+  llvm::DenseMap<Value*, Value*> raw_extremes_;
 
   llvm::Function* kernel_ = nullptr;
   Value* context_ = nullptr;
