@@ -111,6 +111,7 @@ class Translator {
   llvm::BasicBlock* copy_of(int block, bool full);
   void emit_block(int block, bool full);
   void emit_body(int block);
+  std::uint32_t emit_instruction(std::uint32_t i, std::uint32_t last);
   void emit_end(int block, bool full);
   void go(int from, int to, bool full);
   void spread(int from, Value* taken_mask, Value* next_mask);
@@ -128,6 +129,14 @@ class Translator {
   void park();
   Value* predicate_of_end(const Block& block);
   void write_back(const BitSet& live);
+  // Wide accesses behind guards: translate_guards.cpp
+  bool is_guarded_row(std::uint32_t instruction) const;
+  std::vector<int> guards_of_rows(std::uint32_t first, std::uint32_t last) const;
+  std::vector<std::uint32_t> in_order_of_use(const Block& block, std::uint32_t first,
+                                             std::uint32_t last) const;
+  bool emit_for_all_lanes(int block, std::uint32_t first, std::uint32_t last);
+  void join(const Block& block, std::unordered_map<int, Cached> all, llvm::BasicBlock* all_end,
+            llvm::BasicBlock* some_end);
   // Values that stay in the host's registers from block to block: translate_blocks.cpp
   std::vector<int> carried(int block) const;
   bool inherits(int from, int to) const;
