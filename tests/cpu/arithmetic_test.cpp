@@ -231,6 +231,17 @@ const PtxCase kCases[] = {
      1e-6F},
     {"min_f", "min.f32 %0, %1, %2;", [](u32 a, u32 b, u32) { return w(min_f32(f(a), f(b))); },
      true},
+    {"max_of_nans",
+     "{.reg .b32 x, y; or.b32 x, %1, 0x7f800001; or.b32 y, %2, 0x7f800001; max.f32 %0, x, y;}",
+     [](u32, u32, u32) { return 0x7fffffffU; }},
+    {"max_of_more_nans",
+     "{.reg .b32 x, y; or.b32 x, %1, 0x7f800001; or.b32 y, %2, 0x7f800001; max.f32 %0, x, y;"
+     "max.f32 y, %0, x; xor.b32 %0, %0, y;}",
+     [](u32, u32, u32) { return 0U; }},
+    {"min_beside_nans",
+     "{.reg .b32 x, y; or.b32 x, %1, 0x7f800001; or.b32 y, %2, 0x7f800001; min.f32 %0, x, y;"
+     "and.b32 y, %3, 0xbfffffff; min.f32 %0, %0, y;}",
+     [](u32, u32, u32 c) { return c & 0xbfffffffU; }},
     {"copysign", "copysign.f32 %0, %1, %2;",
      [](u32 a, u32 b, u32) { return w(std::copysign(f(b), f(a))); }},
     {"cvt_s32", "cvt.rzi.s32.f32 %0, %1;", [](u32 a, u32, u32) { return u32(saturate_s32(f(a))); }},

@@ -178,5 +178,73 @@ TEST(WideValuesOverABarrier, AreAsTheyWere) {
   EXPECT_EQ(bench.download<unsigned>(x, in.size()), want);
 }
 
+// Rows that end anywhere, in a loop with sums, two guards of which the first is used behind it,
+// too: some warps load and store with all lanes, some with one guard alone, some with a part.
+std::string loop_kernel(bool wide) {
+  const auto access = [&](const char* guard, const char* what, char name, const char* at) {
+    const bool store = what[0] == 's';
+    std::string text;
+    if (wide) {
+      const auto list = fmt::format("{{%{0}0, %{0}1, %{0}2, %{0}3}}", name);
+      text = store ? fmt::format("@{} {}.v4.b32 [{}], {};\n", guard, what, at, list)
+                   : fmt::format("@{} {}.v4.b32 {}, [{}];\n", guard, what, list, at);
+    }
+    for (int k = 0; k < 4 && !wide; ++k) {
+      text += store ? fmt::format("@{} {}.b32 [{}+{}], %{}{};\n", guard, what, at, 4 * k, name, k)
+                    : fmt::format("@{} {}.b32 %{}{}, [{}+{}];\n", guard, what, name, k, at, 4 * k);
+    }
+    return text;
+  };
+  const auto sums = [](char of) {
+    std::string text;
+    for (int k = 0; k < 4; ++k)
+      text += fmt::format("mad.lo.u32 %s{0}, %s{0}, 3, %{1}{0};\n", k, of);
+    return text;
+  };
+  std::string text = R"(
+    .version 8.6
+    .target sm_90
+    .address_size 64
+    .visible .entry k(.param .u64 x, .param .u64 y, .param .u32 n) {
+      .reg .pred %p<9>; .reg .b32 %r<40>; .reg .b64 %rd<9>;
+      .reg .b32 %x<4>, %w<4>, %s<4>;
+      ld.param.u64 %rd6, [x]; ld.param.u64 %rd7, [y]; ld.param.u32 %r1, [n];
+      mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2;
+      mov.u32 %s0, 0; mov.u32 %s1, 0; mov.u32 %s2, 0; mov.u32 %s3, 0;
+      mov.u32 %r4, 0;
+    again:
+      add.u32 %r5, %r3, %r4; add.u32 %r6, %r5, 384;
+      setp.lt.u32 %p1, %r5, %r1; setp.lt.u32 %p0, %r6, %r1;
+      mul.wide.u32 %rd1, %r5, 4; add.u64 %rd2, %rd6, %rd1; add.u64 %rd3, %rd2, 1536;
+      add.u64 %rd4, %rd7, %rd1; add.u64 %rd5, %rd4, 1536;
+)";
+  for (int k = 0; k < 4; ++k) text += fmt::format("mov.b32 %x{0}, {0}; mov.b32 %w{0}, %r5;\n", k);
+  text += access("%p1", "ld.global", 'x', "%rd2") + access("%p0", "ld.global", 'w', "%rd3");
+  text += sums('x') + sums('w');
+  text += access("%p1", "st.global", 'w', "%rd4") + access("%p0", "st.global", 'x', "%rd5");
+  text += R"(
+      add.u32 %r4, %r4, 768; setp.lt.u32 %p2, %r4, %r1;
+      @%p2 bra again;
+      add.u64 %rd4, %rd4, 16384; add.u64 %rd5, %rd5, 24576;
+)";
+  return text + access("%p0", "st.global", 's', "%rd4") + access("!%p0", "st.global", 's', "%rd5") +
+         "ret; }";
+}
+
+TEST(GuardedRows, AreThoseOfSingleWords) {
+  constexpr unsigned kThreads = 96, kWords = 16384;
+  for (const unsigned n : {768U, 1536U, 1152U, 500U, 4U, 2000U}) {
+    SCOPED_TRACE(n);
+    const auto outcome = [&](bool wide) {
+      Bench bench = Bench::from_ptx(loop_kernel(wide));
+      const std::uint64_t x = bench.upload(words(4096, 5));
+      const std::uint64_t y = bench.upload(std::vector<unsigned>(kWords, 0xdeadbeef));
+      bench.run({1}, {kThreads}, 0, x, y, n);
+      return bench.download<unsigned>(y, kWords);
+    };
+    EXPECT_EQ(outcome(true), outcome(false));
+  }
+}
+
 }  // namespace
 }  // namespace braid::cpu_test

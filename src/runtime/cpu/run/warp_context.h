@@ -61,6 +61,7 @@ struct Instrumentation {
 /// Instructions that only some hosts have.
 struct HostCode {
   bool rounds_to_bfloat = false;  ///< AVX512_BF16
+  bool scales = false;            ///< AVX512F and AVX512DQ: scalef, range
 };
 
 /// How a run of a warp ends. One that did not end the warp is called again when a barrier lets it

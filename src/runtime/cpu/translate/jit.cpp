@@ -168,6 +168,7 @@ Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation)
     state_->features += (state_->features.empty() ? "" : ",") + name;
   }
   state_->cpu = host_cpu(detected);
+  state_->host.scales = state_->cpu == "x86-64-v4";
   state_->host.rounds_to_bfloat = state_->cpu == "x86-64-v4" && detected.lookup("avx512bf16");
   host_ = llvm::sys::getHostCPUName().str() + " (" + state_->cpu + ")";
   state_->lljit = check(llvm::orc::LLJITBuilder().create());

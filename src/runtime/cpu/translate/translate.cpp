@@ -36,6 +36,12 @@ llvm::Function* declare_round(llvm::Module& out) {
   return function;
 }
 
+/// Whether a guard is known to hold in all lanes.
+bool is_all(const llvm::Value* guard) {
+  const auto* known = llvm::dyn_cast<llvm::Constant>(guard);
+  return known != nullptr && known->isAllOnesValue();
+}
+
 }  // namespace
 
 Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
@@ -211,22 +217,30 @@ void Translator::emit_body(int index) {
   const Block& block = flow_.block(index);
   if (instrumentation_.counts) count_block(index);
   for (std::uint32_t i = block.first; i < block.last; ++i) {
-    if (is_common_[i]) continue;
-    const Instruction& instruction = function_.body[i];
-    if (is_grouped(instruction)) {
-      const std::uint32_t count = emit_mma(i, block.last);
-      for (std::uint32_t k = 0; k < count; ++k) {
-        track(function_.body[i + k]);
-        track_accumulators(function_.body[i + k]);
-      }
-      i += count - 1;
-    } else {
-      track(instruction);
-      track_accumulators(instruction);
-      if (instrumentation_.counts) joined_now_ = joined_[i];
-      emit(instruction);
-    }
+    // Behind a barrier there is nothing, and who waits there is known by one value.
+    const std::uint32_t last = block.parks ? block.last - 1 : block.last;
+    if (i < last && is_guarded_row(i) && emit_for_all_lanes(index, i, last)) i = last;
+    i = emit_instruction(i, block.last);
   }
+}
+
+/// Emits instruction `i` or, of matrix products, as many as go together; returns the last one.
+std::uint32_t Translator::emit_instruction(std::uint32_t i, std::uint32_t last) {
+  if (i == last || is_common_[i]) return i;
+  const Instruction& instruction = function_.body[i];
+  if (is_grouped(instruction)) {
+    const std::uint32_t count = emit_mma(i, last);
+    for (std::uint32_t k = 0; k < count; ++k) {
+      track(function_.body[i + k]);
+      track_accumulators(function_.body[i + k]);
+    }
+    return i + count - 1;
+  }
+  track(instruction);
+  track_accumulators(instruction);
+  if (instrumentation_.counts) joined_now_ = joined_[i];
+  emit(instruction);
+  return i;
 }
 
 void Translator::emit(const Instruction& instruction) {
@@ -271,7 +285,7 @@ void Translator::emit(const Instruction& instruction) {
   }
   if (uniform) {
     guard_scalar_ = guard;
-  } else {
+  } else if (!is_all(guard)) {
     guard_lanes_ = guard;
   }
   (this->*handle)(instruction);

@@ -1,4 +1,5 @@
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include "runtime/cpu/translate/translator.h"
 
@@ -7,6 +8,14 @@
 namespace braid::cpu {
 
 using ptx::Type;
+
+namespace {
+
+/// Of 2^x on [-0.5, 0.5], the highest power first.
+constexpr float kPowerOfTwo[] = {1.5403530e-4F, 1.3333558e-3F, 9.6181291e-3F, 5.5504109e-2F,
+                                 2.4022651e-1F, 6.9314718e-1F, 1.0F};
+
+}  // namespace
 
 /// 2^x within 2 ulp: a polynomial on [-0.5, 0.5] times a power of two. Below 2^-125 it is scaled in
 /// two steps, so that subnormal results are rounded once.
@@ -22,9 +31,8 @@ llvm::Value* Translator::power_of_two(Value* x) {
   Value* shifted = b_.CreateFAdd(x, real(0x1.8p23));
   Value* f = b_.CreateFSub(x, b_.CreateFSub(shifted, real(0x1.8p23)));
   // Twice the power, as there is no factor 2^128.
-  Value* p = real(2 * 1.5403530e-4F);
-  for (const float c :
-       {1.3333558e-3F, 9.6181291e-3F, 5.5504109e-2F, 2.4022651e-1F, 6.9314718e-1F, 1.0F}) {
+  Value* p = real(2 * kPowerOfTwo[0]);
+  for (const float c : llvm::ArrayRef(kPowerOfTwo).drop_front()) {
     p = intrinsic(llvm::Intrinsic::fma, {p, f, real(2 * c)});
   }
   Value* tiny = b_.CreateFCmpOLT(x, real(-124));
@@ -34,8 +42,25 @@ llvm::Value* Translator::power_of_two(Value* x) {
   return b_.CreateSelect(tiny, b_.CreateFMul(result, real(0x1p-64)), result);
 }
 
+/// The same, bit for bit, of 32 lanes, where the host scales by powers of two: it knows of infinite
+/// ones, and rounds subnormal results once.
+llvm::Value* Translator::power_by_scaling(Value* x) {
+  const auto real = [&](float value) { return llvm::ConstantFP::get(x->getType(), value); };
+  Value* whole = intrinsic(llvm::Intrinsic::roundeven, {x});
+  Value* f = b_.CreateFSub(x, whole);
+  Value* p = real(kPowerOfTwo[0]);
+  for (const float c : llvm::ArrayRef(kPowerOfTwo).drop_front()) {
+    p = intrinsic(llvm::Intrinsic::fma, {p, f, real(c)});
+  }
+  return by_halves({p, whole}, [&](llvm::ArrayRef<Value*> of) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                              {of[0], of[1], of[0], b_.getInt16(0xffff), b_.getInt32(4)});
+  });
+}
+
 /// The same of 32 lanes, by a function of its own: kernels may have dozens.
 llvm::Value* Translator::powers_of_two(Value* x) {
+  if (host_.scales) return power_by_scaling(x);
   llvm::Function* function = out_.getFunction("ptx.power");
   if (function == nullptr) {
     function = llvm::Function::Create(llvm::FunctionType::get(x->getType(), {x->getType()}, false),

@@ -1,4 +1,5 @@
-#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include "runtime/cpu/translate/translator.h"
 
@@ -234,8 +235,82 @@ void Translator::op_testp(const Instruction& i) {
   write(i.operands[0], result);
 }
 
+namespace {
+
+/// Whether no lane holds a signaling NaN, as far as one sees.
+bool is_quiet(const llvm::Value* value, int steps = 8) {
+  if (steps == 0) return false;
+  const auto* i = llvm::dyn_cast<llvm::Instruction>(value);
+  if (i == nullptr) return false;
+  const auto operand = [&](unsigned n) { return is_quiet(i->getOperand(n), steps - 1); };
+  switch (i->getOpcode()) {
+    case llvm::Instruction::FAdd:
+    case llvm::Instruction::FSub:
+    case llvm::Instruction::FMul:
+    case llvm::Instruction::FDiv:
+      // Of a number and something it may be folded to that.
+      return !llvm::isa<llvm::Constant>(i->getOperand(0)) &&
+             !llvm::isa<llvm::Constant>(i->getOperand(1));
+    case llvm::Instruction::BitCast:
+      return operand(0);
+    case llvm::Instruction::ShuffleVector:
+      return operand(0) && (llvm::isa<llvm::UndefValue>(i->getOperand(1)) || operand(1));
+    case llvm::Instruction::Call:
+      switch (llvm::cast<llvm::CallInst>(i)->getIntrinsicID()) {
+        case llvm::Intrinsic::x86_avx512_mask_range_ps_512:
+        case llvm::Intrinsic::x86_avx512_mask_scalef_ps_512:
+          return true;
+        default:
+          return false;
+      }
+    default:
+      return false;
+  }
+}
+
+llvm::Value* without_casts(llvm::Value* value) {
+  while (auto* cast = llvm::dyn_cast<llvm::BitCastInst>(value)) value = cast->getOperand(0);
+  return value;
+}
+
+}  // namespace
+
+/// The same of f32 by the host's instruction, which knows zeros and quiet NaNs.
+llvm::Value* Translator::extreme_by_range(bool minimum, Value* a, Value* b) {
+  constexpr unsigned kMinimum = 4, kMaximum = 5;
+  // What becomes of each class, the first in the lowest bits: a signaling NaN, which is the
+  // second, is made quiet, all others stay.
+  constexpr unsigned kQuiet = 0x11111121;
+  Value* all = b_.getInt16(0xffff);
+  Value* rounding = b_.getInt32(4);  // as it is
+  const auto raw = [&](Value* value) {
+    Value* const found = raw_extremes_.lookup(without_casts(value));
+    return found == nullptr ? value : found;
+  };
+  const auto quiet = [&](Value* value) {
+    if (is_quiet(value)) return value;
+    return by_halves({value}, [&](llvm::ArrayRef<Value*> of) {
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_fixupimm_ps_512, {},
+                                {of[0], of[0], b_.CreateVectorSplat(16, b_.getInt32(kQuiet)),
+                                 b_.getInt32(0), all, rounding});
+    });
+  };
+  Value* found = by_halves({quiet(raw(a)), quiet(raw(b))}, [&](llvm::ArrayRef<Value*> of) {
+    return b_.CreateIntrinsic(
+        llvm::Intrinsic::x86_avx512_mask_range_ps_512, {},
+        {of[0], of[1], b_.getInt32(minimum ? kMinimum : kMaximum), of[0], all, rounding});
+  });
+  constexpr std::uint32_t kNan = 0x7fffffff;
+  Value* nan = b_.CreateBitCast(splat(b_.getInt32(kNan)), found->getType());
+  Value* result = b_.CreateSelect(b_.CreateFCmpUNO(found, found), nan, found);
+  raw_extremes_[result] = found;
+  return result;
+}
+
 /// -0 is below +0. Without `propagate` a NaN gives way to the other operand.
 llvm::Value* Translator::float_extreme(bool minimum, bool propagate, Value* a, Value* b) {
+  const bool words = a->getType() == floating({Kind::kFloat, 32, 1}, false);
+  if (words && !propagate && host_.scales) return extreme_by_range(minimum, a, b);
   // The host's own, which takes b where it cannot tell: of two zeros, or beside a NaN.
   Value* ahead = minimum ? b_.CreateFCmpOLT(a, b) : b_.CreateFCmpOGT(a, b);
   Value* result = b_.CreateSelect(ahead, a, b);

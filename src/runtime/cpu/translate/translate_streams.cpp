@@ -58,7 +58,9 @@ void Translator::find_streams(const std::function<std::uint32_t(std::uint32_t)>&
 
 /// Fetches what the access will touch next time, if that is as far on as this time was from the
 /// last: mostly in the warp's next block. Blocks with barriers read in bursts, which the host's own
-/// prefetchers lose track of. What stands in the place at first does no harm.
+/// prefetchers lose track of. Into the second cache, without a claim to write: the first one has
+/// few places for lines on their way, which a burst of them takes from the accesses of this block.
+/// What stands in the place at first does no harm.
 void Translator::prefetch_next(const Instruction& i, const Access& access, const Address& address) {
   const std::int32_t slot = stream_slots_[static_cast<std::size_t>(&i - function_.body.data())];
   if (slot < 0 || recomputing_) return;
@@ -70,10 +72,9 @@ void Translator::prefetch_next(const Instruction& i, const Access& access, const
   constexpr unsigned kLine = 64;
   for (unsigned at = 0; at < bytes; at += kLine) {
     Value* line = b_.CreateIntToPtr(b_.CreateAdd(next, b_.getInt64(at)), b_.getPtrTy());
-    constexpr unsigned kKeep = 3, kData = 1;
-    b_.CreateIntrinsic(
-        llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-        {line, b_.getInt32(i.is(Op::kSt) ? 1 : 0), b_.getInt32(kKeep), b_.getInt32(kData)});
+    constexpr unsigned kRead = 0, kSecondCache = 2, kData = 1;
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {line, b_.getInt32(kRead), b_.getInt32(kSecondCache), b_.getInt32(kData)});
   }
 }
 

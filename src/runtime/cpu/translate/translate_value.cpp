@@ -1,6 +1,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "runtime/cpu/translate/translator.h"
 
@@ -366,6 +367,23 @@ llvm::Value* Translator::intrinsic(llvm::Intrinsic::ID id,
                                    std::initializer_list<Value*> arguments) {
   return b_.CreateIntrinsic((*arguments.begin())->getType(), id,
                             llvm::ArrayRef<Value*>(arguments.begin(), arguments.size()));
+}
+
+/// What `body` makes of each half of these vectors of 32 words: a register of hosts with AVX-512.
+llvm::Value* Translator::by_halves(std::initializer_list<Value*> values,
+                                   llvm::function_ref<Value*(llvm::ArrayRef<Value*>)> body) {
+  std::vector<int> order(32);
+  std::iota(order.begin(), order.end(), 0);
+  const llvm::ArrayRef<int> all = order;
+  Value* results[2];
+  for (std::size_t half = 0; half < 2; ++half) {
+    llvm::SmallVector<Value*, 3> parts;
+    for (Value* value : values) {
+      parts.push_back(b_.CreateShuffleVector(value, all.slice(16 * half, 16)));
+    }
+    results[half] = body(parts);
+  }
+  return b_.CreateShuffleVector(results[0], results[1], all);
 }
 
 std::uint32_t Translator::scratch_place(unsigned index) const {

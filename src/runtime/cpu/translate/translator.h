@@ -111,6 +111,7 @@ class Translator {
   llvm::BasicBlock* copy_of(int block, bool full);
   void emit_block(int block, bool full);
   void emit_body(int block);
+  std::uint32_t emit_instruction(std::uint32_t i, std::uint32_t last);
   void emit_end(int block, bool full);
   void go(int from, int to, bool full);
   void spread(int from, Value* taken_mask, Value* next_mask);
@@ -128,6 +129,14 @@ class Translator {
   void park();
   Value* predicate_of_end(const Block& block);
   void write_back(const BitSet& live);
+  // Wide accesses behind guards: translate_guards.cpp
+  bool is_guarded_row(std::uint32_t instruction) const;
+  std::vector<int> guards_of_rows(std::uint32_t first, std::uint32_t last) const;
+  std::vector<std::uint32_t> in_order_of_use(const Block& block, std::uint32_t first,
+                                             std::uint32_t last) const;
+  bool emit_for_all_lanes(int block, std::uint32_t first, std::uint32_t last);
+  void join(const Block& block, std::unordered_map<int, Cached> all, llvm::BasicBlock* all_end,
+            llvm::BasicBlock* some_end);
   // Values that stay in the host's registers from block to block: translate_blocks.cpp
   std::vector<int> carried(int block) const;
   bool inherits(int from, int to) const;
@@ -172,6 +181,8 @@ class Translator {
   Value* bits_to_float(Value* bits, ptx::Type type);
   Value* float_to_bits(Value* value, ptx::Type type);
   Value* intrinsic(llvm::Intrinsic::ID id, std::initializer_list<Value*> arguments);
+  Value* by_halves(std::initializer_list<Value*> values,
+                   llvm::function_ref<Value*(llvm::ArrayRef<Value*>)> body);
   Value* scratch(unsigned index);
   Value* to_scratch(unsigned index, Value* lanes);
   std::uint32_t scratch_place(unsigned index) const;
@@ -269,6 +280,7 @@ class Translator {
   Value* odd_float(Value* value);
   Value* make_odd(Value* near, Value* exact, Value* too_big);
   Value* float_extreme(bool minimum, bool propagate, Value* a, Value* b);
+  Value* extreme_by_range(bool minimum, Value* a, Value* b);
   void op_float_arithmetic(const Instruction& i);
   void op_fma(const Instruction& i);
   void op_float_mixed(const Instruction& i);
@@ -280,6 +292,7 @@ class Translator {
 
   // Approximations: translate_approximate.cpp
   Value* power_of_two(Value* x);
+  Value* power_by_scaling(Value* x);
   Value* powers_of_two(Value* x);
   Value* quotient_by_scalar(Value* a, Value* b);
   void op_float_divide(const Instruction& i);
@@ -474,6 +487,8 @@ class Translator {
   /// Rounds 32 f32 to bf16, until expand_roundings(); null where the host cannot.
   llvm::Function* round_ = nullptr;
   WideValues wide_;
+  /// Of results of min and max: the same, but that a NaN says what it did.
+  llvm::DenseMap<Value*, Value*> raw_extremes_;
 
   llvm::Function* kernel_ = nullptr;
   Value* context_ = nullptr;
