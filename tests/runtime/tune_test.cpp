@@ -187,6 +187,21 @@ TEST(Candidates, OfKernelsThatWaitGiveTheSameBits) {
   }
 }
 
+// More warps, or more elements of a thread, hold more rows of their own.
+TEST(Candidates, ABlockMayHaveMoreRows) {
+  const KernelSpec softmax = row_kernel("softmax", "[\"T\", 200]", R"({"dim": -1})");
+  std::set<std::int64_t> grids;
+  for (const Config& config : candidates(*softmax.body, Target{})) {
+    const Requirements needs = requirements({softmax.body, config}, Target{});
+    grids.insert(needs.grid.evaluate({{"T", 40}}));
+    if (config.contains("elements")) {
+      EXPECT_EQ(needs.grid.evaluate({{"T", 40}}),
+                (20 + config.at("num_warps") - 1) / config.at("num_warps"));
+    }
+  }
+  EXPECT_EQ(grids, (std::set<std::int64_t>{2, 3, 5, 10, 20, 40}));
+}
+
 TEST(Candidates, ARowThatIsSweptHasNoOthers) {
   const KernelSpec wide = row_kernel("softmax", "[\"T\", 40000]", R"({"dim": -1})");
   EXPECT_EQ(candidates(*wide.body, Target{}).size(), 1U);
