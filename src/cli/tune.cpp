@@ -133,10 +133,7 @@ void print_text(const Graph& graph, const TuneResult& result, const std::string&
     fmt::print("  all launches of these kernels: {:.2f} times as fast, {}\n", *times,
                result.measured ? "measured" : "by an estimate");
   }
-  if (!result.batch_invariant) {
-    fmt::print(
-        "  --batch-invariant=false: sums may be added in another order with these choices\n");
-  }
+  fmt::print("{}", batch_invariance_line(result.batch_invariant));
   if (!result.complete) {
     fmt::print("  the budget did not suffice; --resume goes on with what is left\n");
   }
