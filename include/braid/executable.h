@@ -190,6 +190,8 @@ class BRAID_API Executable {
   [[nodiscard]] std::vector<ArenaReport> arenas() const;
   [[nodiscard]] std::vector<BufferReport> buffers() const;
   [[nodiscard]] int launches() const;  ///< kernel launches of one run, per rank
+  /// What PassConfig::batch_invariant was when it was planned.
+  [[nodiscard]] bool batch_invariant() const;
   [[nodiscard]] const std::string& program_hash()
       const;  ///< what ranks compare before the first launch
   [[nodiscard]] std::string program_json() const;

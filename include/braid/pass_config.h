@@ -31,8 +31,9 @@ struct PassConfig {
   /// lower_collectives: the algorithm of all-reduces, wherever it can be: "one_shot",
   /// "two_shot", "ll" or "multimem". Empty: what the cost model finds quickest.
   std::string all_reduce = {};
-  /// lower_collectives: a row has the same bits in every batch, on every device: only algorithms
-  /// that add up in the order of the ranks. "multimem" adds in the hardware's order.
+  /// A row has the same bits in every batch, on every device. lower_collectives: only algorithms
+  /// that add up in the order of the ranks; "multimem" adds in the hardware's order.
+  /// split_reductions: matmuls in parts by a model that knows no trials, alike in all buckets.
   bool batch_invariant = true;
   /// Kernels that copy while they multiply note what their blocks do when, for
   /// Executable::trace(). Costs them a little time.

@@ -62,35 +62,44 @@ struct TunedKernel {
   std::optional<TunedConfig> by_default, best;
 };
 
-/// An all-reduce of a graph, whichever kernels it is in, and what each algorithm takes that can run
-/// it: alone, in its default configuration.
-struct TunedCollective {
-  std::string type;  ///< of the operand, "bf16[T, 2048]"
+/// One way in which a plan can compute something, and what its kernels take: each alone, in its
+/// default configuration.
+struct TunedOption {
+  std::string name;          ///< "two_shot", "4 parts"
+  std::optional<double> ns;  ///< of all its kernels; nothing where one was not tried, or cannot run
+  std::string limiter;       ///< of the one that takes longest, as TunedConfig::limiter
+};
+
+/// What trials decide before the kernels are tuned, wherever in the graph it is: the algorithm of
+/// an all-reduce; where PassConfig::batch_invariant is off, the parts of a matmul.
+struct TunedChoice {
+  std::string op;        ///< "all_reduce", "mm"
+  std::string operands;  ///< their types, "bf16[T, 2048]"
   std::int64_t ranks = 1;
   std::string symbols;  ///< as TunedKernel::symbols
-  /// By the algorithm's name; nothing where it was not tried, or does not run.
-  std::map<std::string, std::optional<TunedConfig>> algorithms;
-  std::size_t tried = 0;          ///< of these, those from the database included
+  std::vector<TunedOption> options;
+  std::size_t tried = 0;          ///< kernels of these, those from the database included
   std::size_t from_database = 0;  ///< of those that were tried
-  std::string by_model;  ///< what a plan has without a database; several where other nodes bar one
-  std::string taken;     ///< what it has with this one
+  std::string by_model;           ///< the option that a plan takes without a database
+  std::string taken;              ///< that it takes with this one
 };
 
 struct TuneResult {
-  std::string target;     ///< "A100", "sm_90a"
-  std::string device;     ///< whose times these are: a model's or a GPU's name
-  std::string toolchain;  ///< "NVRTC 13.0"
-  bool measured = false;  ///< else estimated
-  bool complete = false;  ///< the budget sufficed
-  /// None where times are measured, or an option names the algorithm.
-  std::vector<TunedCollective> collectives;
-  std::vector<TunedKernel> kernels;  ///< of the plan with the algorithms that were taken
+  std::string target;           ///< "A100", "sm_90a"
+  std::string device;           ///< whose times these are: a model's or a GPU's name
+  std::string toolchain;        ///< "NVRTC 13.0"
+  bool measured = false;        ///< else estimated
+  bool complete = false;        ///< the budget sufficed
+  bool batch_invariant = true;  ///< PassConfig::batch_invariant
+  /// None of kernels that wait for peers where times are measured.
+  std::vector<TunedChoice> choices;
+  std::vector<TunedKernel> kernels;  ///< of the plan with the options that were taken
 };
 
-/// Looks for the quickest algorithm of each all-reduce of the graph, and for a quicker
-/// configuration of each kernel. Every trial is in the database as soon as it is over, and what is
+/// Looks for the quickest of each choice of the graph's plan, and for a quicker configuration of
+/// each kernel. Every trial is in the database as soon as it is over, and what is
 /// best by then serves (WorldOptions::tune_db). What is chosen does not change a result's bits,
-/// unless PassConfig::batch_invariant is off, which lets an all-reduce add up in any order. Throws
+/// unless PassConfig::batch_invariant is off, which lets it change the order of a sum. Throws
 /// kInvalidArgument for options, kEnvironment where something is missing on this machine or the
 /// database cannot be written.
 [[nodiscard]] BRAID_API TuneResult tune(const Graph& graph, const TuneOptions& options);

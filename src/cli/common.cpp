@@ -140,6 +140,11 @@ void note(std::string_view text) noexcept {
 
 std::string one_line(std::string_view text) { return printable(text, text.npos); }
 
+std::string_view batch_invariance_line(bool batch_invariant) {
+  if (batch_invariant) return "";
+  return "  not batch-invariant, by --batch-invariant=false: sums may be added in any order\n";
+}
+
 std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   if (rows.empty()) return {};
   std::vector<std::size_t> widths(rows[0].size(), 0);

@@ -65,6 +65,9 @@ void note(std::string_view text) noexcept;
 /// All of a text on one line: see printable.
 [[nodiscard]] std::string one_line(std::string_view text);
 
+/// What every report says of a plan that may be so; "" of others.
+[[nodiscard]] std::string_view batch_invariance_line(bool batch_invariant);
+
 /// Rows of equal length; the first is the heading. Columns that hold only numbers are flush right.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
 

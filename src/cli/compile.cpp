@@ -39,6 +39,7 @@ int compile(const CompileOptions& options) {
     document = Json::object({{"graph", graph.name()},
                              {"world", world_size(graph)},
                              {"target", target.str()},
+                             {"batch_invariant", options.passes.batch_invariant},
                              {"kernels", kernels_json(reports)}})
                    .indented();
     return document + "\n";
@@ -56,10 +57,10 @@ int compile(const CompileOptions& options) {
     fmt::print("{}\n", document);
   } else {
     fmt::print(
-        "{}: {} ranks, {}\n\n{}\n  program.json, code.json, kernels.json and each kernel's .cu, "
+        "{}: {} ranks, {}\n\n{}\n{}  program.json, code.json, kernels.json and each kernel's .cu, "
         ".ptx and .cubin are in {}\n",
         one_line(graph.name()), world_size(graph), target.str(), kernel_table(kernels),
-        options.output);
+        batch_invariance_line(options.passes.batch_invariant), options.output);
   }
   return kGood;
 }

@@ -81,6 +81,7 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
   }
   fmt::print("  {} launches per rank; compile {:.0f} ms, run {:.1f} ms\n", executable.launches(),
              report.compile_ms, report.run_ms);
+  fmt::print("{}", batch_invariance_line(executable.batch_invariant()));
   if (!options.outputs.empty()) fmt::print("  outputs in {}\n", options.outputs);
   if (!options.trace.empty()) fmt::print("  trace in {}\n", options.trace);
   fmt::print("{}", sample_line(report.counts, options.checks.sample));
@@ -131,6 +132,7 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
                                 {"inputs_from_files", report.from_files},
                                 {"checked", options.check},
                                 {"ok", good},
+                                {"batch_invariant", executable.batch_invariant()},
                                 {"launches", executable.launches()},
                                 {"program_hash", executable.program_hash()},
                                 {"compile_ms", report.compile_ms},

@@ -50,25 +50,33 @@ std::string us(const std::optional<TunedConfig>& config) {
   return config ? fmt::format("{:.1f}", config->ns / 1e3) : "";
 }
 
-/// Which algorithm each all-reduce takes, and what each of them takes alone.
-void print_collectives(const TuneResult& result) {
-  if (result.collectives.empty()) return;
-  std::set<std::string> algorithms;
-  for (const TunedCollective& collective : result.collectives) {
-    for (const auto& [algorithm, tuned] : collective.algorithms) algorithms.insert(algorithm);
-  }
-  std::vector<std::vector<std::string>> rows = {{"all_reduce of", "ranks", "at"}};
-  for (const std::string& algorithm : algorithms) rows[0].push_back(algorithm + " us");
-  for (const char* head : {"takes", "by the cost model"}) rows[0].emplace_back(head);
-  for (const TunedCollective& collective : result.collectives) {
-    std::vector<std::string> row = {one_line(collective.type), std::to_string(collective.ranks),
-                                    one_line(collective.symbols)};
-    for (const std::string& algorithm : algorithms) {
-      const auto found = collective.algorithms.find(algorithm);
-      row.push_back(found == collective.algorithms.end() ? "" : us(found->second));
+/// Which option each choice of an op takes, and what each of them takes alone.
+void print_choices(const TuneResult& result, std::string_view op) {
+  std::vector<std::string> options;
+  for (const TunedChoice& choice : result.choices) {
+    if (choice.op != op) continue;
+    for (const TunedOption& option : choice.options) {
+      if (std::find(options.begin(), options.end(), option.name) == options.end()) {
+        options.push_back(option.name);
+      }
     }
-    row.push_back(collective.taken);
-    row.push_back(collective.by_model);
+  }
+  std::vector<std::vector<std::string>> rows = {{fmt::format("{} of", op), "ranks", "at"}};
+  for (const std::string& option : options) rows[0].push_back(option + " us");
+  for (const char* head : {"takes", "by the cost model"}) rows[0].emplace_back(head);
+  for (const TunedChoice& choice : result.choices) {
+    if (choice.op != op) continue;
+    std::vector<std::string> row = {one_line(choice.operands), std::to_string(choice.ranks),
+                                    one_line(choice.symbols)};
+    for (const std::string& name : options) {
+      const auto found =
+          std::find_if(choice.options.begin(), choice.options.end(),
+                       [&](const TunedOption& option) { return option.name == name; });
+      const bool known = found != choice.options.end() && found->ns;
+      row.push_back(known ? fmt::format("{:.1f}", *found->ns / 1e3) : "");
+    }
+    row.push_back(choice.taken);
+    row.push_back(choice.by_model);
     rows.push_back(std::move(row));
   }
   fmt::print("{}\n", format_table(rows));
@@ -90,7 +98,9 @@ void print_text(const Graph& graph, const TuneResult& result, const std::string&
   const std::string_view measure = result.measured ? "measured" : "estimated";
   fmt::print("{}: times {} on {} ({}), {}\n\n", one_line(graph.name()), measure,
              one_line(result.device), result.target, result.toolchain);
-  print_collectives(result);
+  std::set<std::string> ops;
+  for (const TunedChoice& choice : result.choices) ops.insert(choice.op);
+  for (const std::string& op : ops) print_choices(result, op);
   std::vector<std::vector<std::string>> rows = {{"kernel", "ops", "launches", "at", "tried", "of",
                                                  "default us", "best us", "times", "settings",
                                                  "limited by"}};
@@ -123,6 +133,7 @@ void print_text(const Graph& graph, const TuneResult& result, const std::string&
     fmt::print("  all launches of these kernels: {:.2f} times as fast, {}\n", *times,
                result.measured ? "measured" : "by an estimate");
   }
+  fmt::print("{}", batch_invariance_line(result.batch_invariant));
   if (!result.complete) {
     fmt::print("  the budget did not suffice; --resume goes on with what is left\n");
   }
@@ -152,21 +163,23 @@ Json json_of(const Graph& graph, const TuneResult& result) {
                                     {"default", config_json(kernel.by_default)},
                                     {"best", config_json(kernel.best)}}));
   }
-  Json collectives = Json::array();
-  for (const TunedCollective& collective : result.collectives) {
-    Json algorithms = Json::object();
-    for (const auto& [algorithm, tuned] : collective.algorithms) {
-      algorithms.set(algorithm, config_json(tuned));
+  Json choices = Json::array();
+  for (const TunedChoice& choice : result.choices) {
+    Json options = Json::object();
+    for (const TunedOption& option : choice.options) {
+      options.set(option.name, option.ns
+                                   ? Json::object({{"ns", *option.ns}, {"limiter", option.limiter}})
+                                   : Json());
     }
-    collectives.push_back(Json::object({{"op", "all_reduce"},
-                                        {"operand", collective.type},
-                                        {"ranks", collective.ranks},
-                                        {"symbols", collective.symbols},
-                                        {"algorithms", algorithms},
-                                        {"tried", collective.tried},
-                                        {"from_database", collective.from_database},
-                                        {"by_model", collective.by_model},
-                                        {"taken", collective.taken}}));
+    choices.push_back(Json::object({{"op", choice.op},
+                                    {"operands", choice.operands},
+                                    {"ranks", choice.ranks},
+                                    {"symbols", choice.symbols},
+                                    {"options", options},
+                                    {"tried", choice.tried},
+                                    {"from_database", choice.from_database},
+                                    {"by_model", choice.by_model},
+                                    {"taken", choice.taken}}));
   }
   return Json::object({{"graph", graph.name()},
                        {"target", result.target},
@@ -174,7 +187,8 @@ Json json_of(const Graph& graph, const TuneResult& result) {
                        {"toolchain", result.toolchain},
                        {"measure", result.measured ? "measured" : "estimated"},
                        {"complete", result.complete},
-                       {"collectives", collectives},
+                       {"batch_invariant", result.batch_invariant},
+                       {"choices", choices},
                        {"kernels", kernels}});
 }
 

@@ -135,8 +135,9 @@ struct Setting {
 inline constexpr const char* kInPlaceSetting = "in_place";
 [[nodiscard]] bool allows_in_place(const KernelSpec& spec, const Requirements& needs);
 
-/// A setting of kernels that go over their elements one by one, without a row: how many of them a
-/// thread has; eight where it is left out. They lie together up to eight.
+/// A setting of kernels without a matmul, but for those whose rows no block holds: how many
+/// elements a thread has; eight where it is left out. They lie together up to eight; more are of
+/// other rows, where it has rows, and so are never fewer.
 inline constexpr Setting kElementsSetting = {"elements", 4, 16, true};
 
 /// A setting of kernels whose blocks can note what they do when: 1 where they do.

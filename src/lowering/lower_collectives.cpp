@@ -14,9 +14,9 @@
 #include "lowering/by_communicator.h"
 #include "lowering/by_copies.h"
 #include "lowering/decompose_fused.h"
-#include "lowering/fuse/kernel_body.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
+#include "lowering/plan_choice.h"
 #include "lowering/rewrite.h"
 
 // lower_collectives: decides how each collective runs, and nothing else does.
@@ -63,6 +63,7 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kPass = "lower_collectives";
+constexpr std::string_view kAllReduce = "all_reduce";
 
 constexpr ReasonCode kRuns{
     "lower_collectives.runs",
@@ -77,16 +78,8 @@ constexpr ReasonCode kReadElsewhere{
 constexpr ReasonCode kOtherOrder{
     "lower_collectives.other_order",
     " ({algorithm}: {us:.1f} us, but in an order of its own: --batch-invariant=false)"};
-constexpr ReasonCode kTuned{"lower_collectives.tuned",
-                            "tuned: {algorithm}: {us:.1f} us {measure}{others}; by the cost model "
-                            "it is {model}"};
+constexpr ReasonCode kTuned{"lower_collectives.tuned", "tuned: {what}"};
 constexpr ReasonCode kNotTuned{"lower_collectives.not_tuned", "not tuned: {why}"};
-constexpr ReasonCode kWhy{"lower_collectives.why", "{why}"};
-constexpr ReasonCode kNoTime{"lower_collectives.no_time",
-                             "the database has no time of {algorithm}"};
-constexpr ReasonCode kOtherMeasure{
-    "lower_collectives.other_measure",
-    "the database has {algorithm} {measure}, {other} {other_measure}"};
 constexpr ReasonCode kNoMultimem{"lower_collectives.no_multimem",
                                  "no multimem over '{group}': {why}"};
 constexpr ReasonCode kOperandCopied{
@@ -128,6 +121,7 @@ class Lowering {
         device_(device_model(context.target)),
         is_output_(graph.output_flags()),
         readers_(graph.values().size(), 0),
+        choose_tuned_(context),
         rewrite_(graph),
         by_communicator_(graph, context, rewrite_),
         by_copies_(graph, context, rewrite_) {
@@ -253,7 +247,7 @@ class Lowering {
   };
   Choice algorithm_for(const Node& node, ValueId operand) {
     if (in_kernel_.contains(node.name)) return {kInKernel};
-    if (!node.op_name().starts_with("all_reduce")) {
+    if (!node.op_name().starts_with(kAllReduce)) {
       Choice only{kOneShot};
       if (const auto about = by_copies_.estimate(node)) {
         only.others.emplace_back(kExposed, kByCopies, about->copies_ns / 1e3,
@@ -310,49 +304,23 @@ class Lowering {
   std::string_view tuned_algorithm(const Node& node, ValueId operand,
                                    std::span<const std::string_view> allowed,
                                    std::string_view by_model) {
-    if (!context_.tuned) return by_model;
-    std::vector<const Tuned*> known;
-    for (std::string_view algorithm : allowed) known.push_back(&tuned(node, operand, algorithm));
-    if (const Reason why = why_not_comparable(allowed, known)) {
-      context_.missed(kPass, node.name, Reason(kNotTuned, why));
-      return by_model;
+    if (!choose_tuned_.is_asked()) return by_model;
+    const TensorType& type = graph_.type(operand);
+    PlanChoice choice{.op = std::string(kAllReduce),
+                      .operands = type.str(),
+                      .ranks = graph_.groups().at(*node.attr<std::string>("group")).size};
+    for (const std::string_view algorithm : allowed) {
+      if (algorithm == by_model) choice.by_model = choice.options.size();
+      choice.options.push_back(
+          {std::string(algorithm), {lone_all_reduce(graph_, node, type, algorithm)}});
     }
-    std::size_t best = 0;
-    for (std::size_t i = 0; i < known.size(); ++i) {
-      if (!known[i]->default_ns) return by_model;  // nothing is known of any
-      if (*known[i]->default_ns < *known[best]->default_ns) best = i;
+    const ChooseTuned::Answer answer = choose_tuned_(std::move(choice));
+    if (answer.is_tuned) {
+      context_.applied(kPass, node.name, Reason(kTuned, answer.why));
+    } else if (answer.why) {
+      context_.missed(kPass, node.name, Reason(kNotTuned, answer.why));
     }
-    std::vector<Reason> others;
-    for (std::size_t i = 0; i < known.size(); ++i) {
-      if (i != best) others.emplace_back(kOther, allowed[i], *known[i]->default_ns / 1e3);
-    }
-    context_.applied(kPass, node.name,
-                     Reason(kTuned, allowed[best], *known[best]->default_ns / 1e3,
-                            known[best]->measure, std::move(others), by_model));
-    return allowed[best];
-  }
-
-  const Tuned& tuned(const Node& node, ValueId operand, std::string_view algorithm) {
-    const auto body = lone_all_reduce(graph_, node, graph_.type(operand), algorithm);
-    const auto [entry, is_new] = tuned_.try_emplace(body_key(*body));
-    if (is_new) entry->second = context_.tuned(*body);
-    return entry->second;
-  }
-
-  /// Empty where all have times of one kind, and where nothing is known of any.
-  static Reason why_not_comparable(std::span<const std::string_view> algorithms,
-                                   std::span<const Tuned* const> known) {
-    const auto has_time = [](const Tuned* tuned) { return tuned->default_ns.has_value(); };
-    const bool any = std::any_of(known.begin(), known.end(), has_time);
-    for (std::size_t i = 0; i < known.size(); ++i) {
-      if (!known[i]->config && !known[i]->remark.empty()) return Reason(kWhy, known[i]->remark);
-      if (any && !has_time(known[i])) return Reason(kNoTime, algorithms[i]);
-      if (known[i]->measure != known[0]->measure) {
-        return Reason(kOtherMeasure, algorithms[0], known[0]->measure, algorithms[i],
-                      known[i]->measure);
-      }
-    }
-    return {};
+    return allowed[answer.taken];
   }
 
   /// The value whose bytes this one names.
@@ -420,7 +388,7 @@ class Lowering {
   const DeviceModel& device_;
   std::vector<bool> is_output_;
   std::vector<int> readers_;  ///< nodes, and graph outputs, that read the bytes of each value
-  std::map<std::string, Tuned> tuned_;  ///< of what was asked for, by its body
+  ChooseTuned choose_tuned_;
   std::map<std::pair<ValueId, std::string>, ValueId> copied_operands_;  ///< of copies from peers
   Rewriter rewrite_;
   ByCommunicator by_communicator_;
@@ -435,9 +403,10 @@ constexpr PassOption kOptions[] = {
      .off = "the quickest algorithm"},
     {.name = "batch-invariant",
      .member = &PassConfig::batch_invariant,
-     .meaning = "only algorithms that add up in the order of the ranks: not multimem",
+     .meaning = "add up each sum in one order, whatever the batch: no multimem, and no parts of "
+                "matmuls that a tuner or a bucket chose",
      .said = "{}",
-     .off = "all-reduces add up in any order",
+     .off = "sums in any order: not batch-invariant",
      .on = ""},
     {.name = "in-kernel",
      .member = &PassConfig::in_kernel,

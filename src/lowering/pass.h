@@ -15,6 +15,8 @@
 
 namespace braid {
 
+struct PlanChoice;
+
 struct PassContext {
   Target target;
   int ranks_per_device = 1;
@@ -23,7 +25,9 @@ struct PassContext {
   /// views in front of it.
   int max_kernel_nodes = 32;
   PassConfig config;
-  FindTuned tuned;  ///< asked for configurations of kernels; may be empty
+  FindTuned tuned;  ///< asked for configurations of kernels, and for their times; may be empty
+  /// The choices that trials can decide (plan_choice.h), where somebody wants to know.
+  std::vector<PlanChoice>* choices = nullptr;
   std::vector<Remark> remarks;
   /// Bytes that the program needed at once before the first of the scheduling passes that follow
   /// each other: the base of all their memory budgets.

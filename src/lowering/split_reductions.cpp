@@ -3,14 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
+#include "codegen/rough_time.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/analysis/kinds.h"
+#include "lowering/fuse/kernel_body.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
+#include "lowering/plan_choice.h"
 #include "lowering/rewrite.h"
 
 // split_reductions: cuts a long reduction with few results into parts that run side by side, then
@@ -23,6 +29,8 @@
 //   mm [M, K] x [K, N]  -> matmul [S, M, K/S] x [S, K/S, N] in f32, its S slices added, `to`
 //   sum of [R, ...]     -> sum of [S, R/S, ...] in f32, sum of its S rows, `to`
 // The nodes are ordinary ones, so the parts' sum fuses with what follows.
+// Where PassConfig::batch_invariant is off, the parts of a matmul are those that tuning found
+// quickest, with the kernel that adds them; each alone and in its default configuration.
 // Refuses an extent that no power of two divides, or that only a symbol knows.
 namespace braid {
 namespace {
@@ -40,6 +48,9 @@ constexpr ReasonCode kSplit{
     "{blocks} block(s) leave {device} idle: {parts} parts of dim {dim} take about {us:.1f} us "
     "instead of {now_us:.1f}"};
 
+constexpr ReasonCode kTuned{"split_reductions.tuned", "tuned: {what}"};
+constexpr ReasonCode kNotTuned{"split_reductions.not_tuned", "not tuned: {why}"};
+
 /// Of K, for one part of a matmul: enough to fill its pipeline.
 constexpr std::int64_t kLeastK = 256;
 
@@ -50,6 +61,7 @@ class Splitter {
         context_(context),
         device_(device_model(context.target)),
         kinds_(graph),
+        choose_tuned_(context),
         rewrite_(graph) {}
 
   /// Nothing where nothing is cut.
@@ -62,14 +74,34 @@ class Splitter {
       const auto [choice, is_new] = choices_.try_emplace(kinds_.of(id));
       if (is_new) choice->second = choose(node);
       const Choice& found = choice->second;
-      if (found.cut) {
+      if (found.not_tuned) {
+        context_.missed(kPass, node.name, Reason(kNotTuned, found.not_tuned));
+      }
+      if (found.cut || found.is_tuned) {
         context_.applied(kPass, node.name, found.reason);
-        cuts.emplace(id, *found.cut);
       } else if (found.reason) {
         context_.missed(kPass, node.name, found.reason);
       }
+      if (found.cut) cuts.emplace(id, *found.cut);
     }
     if (cuts.empty()) return std::nullopt;
+    return cut_up(cuts);
+  }
+
+ private:
+  struct Cut {
+    std::size_t dim;  ///< of the first operand
+    std::int64_t parts;
+  };
+  /// What is best for a node, and why; neither where nothing is to be gained.
+  struct Choice {
+    std::optional<Cut> cut;
+    Reason reason;
+    bool is_tuned = false;
+    Reason not_tuned = {};  ///< why not, where trials are known of
+  };
+
+  Graph cut_up(const std::map<NodeId, Cut>& cuts) {
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
       const Node& node = graph_.nodes()[id];
       const auto cut = cuts.find(static_cast<NodeId>(id));
@@ -83,17 +115,6 @@ class Splitter {
     }
     return rewrite_.finish();
   }
-
- private:
-  struct Cut {
-    std::size_t dim;  ///< of the first operand
-    std::int64_t parts;
-  };
-  /// What is best for a node, and why; neither where nothing is to be gained.
-  struct Choice {
-    std::optional<Cut> cut;
-    Reason reason;
-  };
 
   const Shape& shape(ValueId value) const { return graph_.type(value).shape; }
 
@@ -120,6 +141,14 @@ class Splitter {
   Choice choose(const Node& node) {
     const std::vector<std::size_t> dims = reduced_dims(node);
     if (dims.empty()) return {};
+    Choice choice = by_model(node, dims);
+    if (is_plain_matmul(node) && !context_.config.batch_invariant && choose_tuned_.is_asked()) {
+      ask_tuned(node, dims[0], choice);
+    }
+    return choice;
+  }
+
+  Choice by_model(const Node& node, const std::vector<std::size_t>& dims) {
     double bytes = 0;
     for (ValueId input : node.inputs) {
       bytes += static_cast<double>(max_bytes(graph_.type(input), graph_.symbols()));
@@ -152,6 +181,74 @@ class Splitter {
     if (best.parts == 1) return {std::nullopt, Reason(kNoGain, blocks, device_.name)};
     return {best,
             Reason(kSplit, blocks, device_.name, best.parts, best.dim, least / 1e3, now / 1e3)};
+  }
+
+  /// Changes the choice to what tuning found quickest of a matmul in 1, 2, 4, ... parts, but for
+  /// those of which even a rough time is hopeless.
+  void ask_tuned(const Node& node, std::size_t dim, Choice& choice) {
+    const Dim& extent = shape(node.inputs[0])[dim];
+    if (!can_cut(node, extent, 2)) return;
+    const std::int64_t model = choice.cut ? choice.cut->parts : 1;
+    const double result =
+        static_cast<double>(max_bytes({DType::kF32, shape(node.outputs[0])}, graph_.symbols()));
+    PlanChoice ask{.op = std::string(node.op_name()),
+                   .operands = fmt::format("{} x {}", graph_.type(node.inputs[0]).str(),
+                                           graph_.type(node.inputs[1]).str())};
+    std::vector<std::int64_t> parts;
+    double whole_ns = 0;
+    for (std::int64_t some = 1; some == 1 || can_cut(node, extent, some); some *= 2) {
+      PlanOption option{some == 1 ? "whole" : fmt::format("{} parts", some),
+                        lone_kernels(node, {dim, some})};
+      const std::shared_ptr<const Graph>& body = option.kernels[0];
+      double about = rough_ns({body, default_config(*body, context_.target)},
+                              max_bindings(body->symbols()), context_.target);
+      if (some == 1) whole_ns = about;
+      if (some > 1) about += device_.launch_ns + adding_ns(result, some);
+      constexpr double kHopeless = 2;
+      if (about > kHopeless * whole_ns && some != model) continue;
+      if (some == model) ask.by_model = parts.size();
+      parts.push_back(some);
+      ask.options.push_back(std::move(option));
+    }
+    if (parts.size() == 1) return;
+    ChooseTuned::Answer answer = choose_tuned_(std::move(ask));
+    if (!answer.is_tuned) {
+      choice.not_tuned = std::move(answer.why);
+      return;
+    }
+    const std::int64_t best = parts[answer.taken];
+    choice = {best == 1 ? std::nullopt : std::optional(Cut{dim, best}),
+              Reason(kTuned, std::move(answer.why)),
+              true,
+              {}};
+  }
+
+  /// Those of a matmul in parts: one for all the parts, one that adds them. Of the whole: itself.
+  std::vector<std::shared_ptr<const Graph>> lone_kernels(const Node& node, const Cut& cut) const {
+    Graph alone("alone");
+    for (const auto& [name, symbol] : graph_.symbols()) alone.add_symbol(name, symbol);
+    std::vector<ValueId> operands;
+    for (const ValueId input : node.inputs) {
+      operands.push_back(alone.add_input(
+          {.name = fmt::format("i{}", operands.size()), .type = graph_.type(input)}));
+    }
+    const NodeId whole = alone.add_node("v", node.op_name(), std::move(operands), node.attrs);
+    alone.add_output(alone.node(whole).outputs[0]);
+    const auto kernel = [&](std::size_t first, std::size_t end, std::span<const ValueId> inputs,
+                            ValueId output) {
+      std::vector<NodeId> nodes(end - first);
+      std::iota(nodes.begin(), nodes.end(), static_cast<NodeId>(first));
+      return make_body(alone, nodes, inputs, std::span(&output, 1));
+    };
+    if (cut.parts == 1) return {kernel(0, 1, alone.input_values(), alone.outputs()[0])};
+    alone = Splitter(alone, context_).cut_up({{whole, cut}});
+    const auto& nodes = alone.nodes();
+    const auto is_product = [](const Node& n) { return n.op->op_class == OpClass::kMatmul; };
+    const auto product = std::find_if(nodes.begin(), nodes.end(), is_product);
+    const auto end = static_cast<std::size_t>(product - nodes.begin()) + 1;
+    const ValueId parts = product->outputs[0];
+    return {kernel(0, end, alone.input_values(), parts),
+            kernel(end, nodes.size(), std::span(&parts, 1), alone.outputs()[0])};
   }
 
   /// Of the kernel that adds the parts of a result of so many bytes: a block has an element of each
@@ -300,6 +397,7 @@ class Splitter {
   const DeviceModel& device_;
   NodeKinds kinds_;
   std::unordered_map<NodeId, Choice> choices_;  ///< by kind
+  ChooseTuned choose_tuned_;
   Rewriter rewrite_;
 };
 

@@ -187,6 +187,41 @@ TEST(Compile, WritesSourcePtxAndCubinForEveryTarget) {
   }
 }
 
+// What lets a sum be added in another order is told by whatever speaks of the plan.
+TEST(BatchInvariance, EveryReportSaysWhereThereIsNone) {
+  const test::TemporaryDirectory directory;
+  const std::string graph = directory / "graph.json", tuned = directory / "tune.db";
+  test::write_file(graph, small_graph().dump());
+  const std::vector<std::vector<std::string>> reports = {
+      {"run", graph, "--device", "cpu"},
+      {"compile", graph, "-o", directory / "plan"},
+      {"explain", graph},
+      {"tune", graph, "--device", "cpu", "--budget", "0.001", "--db", tuned}};
+  for (const bool invariant : {true, false}) {
+    std::vector<std::vector<std::string>> all = reports;
+    for (auto& args : all) {
+      if (!invariant) args.emplace_back("--batch-invariant=false");
+    }
+    for (std::vector<std::string> args : all) {
+      const auto text = run_braid(args);
+      EXPECT_EQ(text.exit_code, 0) << text.err;
+      EXPECT_EQ(text.out.find("not batch-invariant") == std::string::npos, invariant) << text.out;
+      args.emplace_back("--json");
+      const json document = json::parse(run_braid(args).out, nullptr, false);
+      const json& where = args[0] == "explain" ? document["config"] : document;
+      EXPECT_EQ(where["batch_invariant"], invariant) << args[0];
+    }
+    // A saved plan remembers.
+    const auto saved = run_braid({"run", directory / "plan/program.json", "--device", "cpu"});
+    EXPECT_EQ(saved.exit_code, 0) << saved.err;
+    EXPECT_EQ(saved.out.find("not batch-invariant") == std::string::npos, invariant) << saved.out;
+    std::vector<std::string> page{"report", graph, "-o", "-"};
+    if (!invariant) page.emplace_back("--batch-invariant=false");
+    EXPECT_THAT(run_braid(page).out,
+                HasSubstr(invariant ? "\"batch_invariant\":true" : "\"batch_invariant\":false"));
+  }
+}
+
 TEST(Opt, PrintsWhatItReadsBack) {
   const std::string graph = small_graph().dump();
   const auto first = run_braid({"opt", "-", "--passes", "canonicalize"}, graph);

@@ -70,9 +70,9 @@ TEST(TuneCommand, FindsKeepsAndServes) {
 
   const auto explained = run_braid({"explain", graph, "--target", "A100", "--tune-db", database});
   EXPECT_THAT(explained.out, HasSubstr("tuned: BLOCK_K"));
-  const json& sum = document["collectives"][0];
-  EXPECT_EQ(sum["operand"], "bf16[T, 64]");
-  EXPECT_GT(sum["algorithms"]["one_shot"]["ns"], 0);
+  const json& sum = document["choices"][0];
+  EXPECT_EQ(sum["operands"], "bf16[T, 64]");
+  EXPECT_GT(sum["options"]["one_shot"]["ns"], 0);
   EXPECT_THAT(explained.out, HasSubstr("tuned: " + sum["taken"].get<std::string>() + ": "));
   const auto elsewhere = run_braid({"explain", graph, "--target", "H100", "--tune-db", database});
   EXPECT_THAT(elsewhere.out, HasSubstr("not tuned: the database has it estimated on A100"));
@@ -119,7 +119,7 @@ TEST(TuneCommand, TwoProcessesShareADatabase) {
   const auto both = run_shell(command + " & " + command + " --exhaustive --budget 3s; wait $!");
   EXPECT_EQ(both.exit_code, 0) << both.err;
   const json after = tuned(small_graph().dump(), database, {"--resume"});
-  for (const char* part : {"collectives", "kernels"}) {
+  for (const char* part : {"choices", "kernels"}) {
     for (const json& tuned : after[part]) {
       EXPECT_EQ(tuned["from_database"], tuned["tried"]) << tuned;
       EXPECT_GT(tuned["tried"], 0) << tuned;
@@ -153,7 +153,7 @@ TEST(TuneCommand, AKillLosesOnlyWhatIsUnderWay) {
     if (result.exit_code == 0) std::filesystem::remove(database), kept = 0;
   }
   const auto last = tuned(small_graph().dump(), database, {"--resume"});
-  int from_database = last["collectives"][0]["from_database"].get<int>();
+  int from_database = last["choices"][0]["from_database"].get<int>();
   for (const json& kernel : last["kernels"]) {
     from_database += kernel["from_database"].get<int>();
     EXPECT_EQ(kernel["failed"], 0) << kernel;

@@ -148,6 +148,13 @@ TEST(MatmulTiles, UseAllPartsOfAMultiprocessor) {
   }
 }
 
+// A quarter of a multiprocessor has registers for two warps with 200 each: eight tiles of 64 x 64
+// by one warp are at work on one at a time, not nine, and these 896 need a second wave.
+TEST(MatmulTiles, AWarpHasRegistersOfOneQuarter) {
+  const Config config = default_config(product(128, 28672, 8192), Target{});
+  EXPECT_GT(config.at("BLOCK_M") * config.at("BLOCK_N"), 64 * 64);
+}
+
 // An access takes 16 bytes at most, and neighbouring threads take neighbouring ones.
 TEST(Elementwise, AThreadHasAsManyElementsAsItsConfigSays) {
   auto body = std::make_shared<Graph>();

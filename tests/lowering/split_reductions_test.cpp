@@ -1,7 +1,12 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <map>
+#include <vector>
+
 #include "braid/reference.h"
 #include "lowering/lowering_testing.h"
+#include "lowering/plan_choice.h"
 
 namespace braid::testing {
 namespace {
@@ -100,6 +105,94 @@ TEST(SplitReductions, RefusesAndSaysWhy) {
   EXPECT_THAT(remarks(input16("x", R"("T", 2048)") + "," + input16("w", "2048, 128"),
                       node("y", "mm", R"("x", "w")")),
               Contains(HasSubstr("missed")));
+}
+
+/// How often a graph's matmul is cut.
+std::int64_t parts_of(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (node.op_name() == "matmul") return graph.type(node.outputs[0]).shape[0].constant();
+  }
+  return 1;
+}
+
+class TunedParts : public ::testing::Test {
+ protected:
+  TunedParts()
+      : graph_(graph_of(input16("x", R"("T", 16384)") + "," + input16("w", "16384, 128"),
+                        node("y", "mm", R"("x", "w")"), R"("y")")) {
+    context_.config.batch_invariant = false;
+    context_.tuned = [this](const Graph& body) -> Tuned {
+      ++asked_;
+      // The kernel that adds parts has a slice of each.
+      const auto& nodes = body.nodes();
+      const auto slices = std::count_if(nodes.begin(), nodes.end(),
+                                        [](const Node& n) { return n.op_name() == "slice"; });
+      const auto found = (slices > 0 ? adding_ns_ : ns_).find(slices > 0 ? slices : parts_of(body));
+      if (found == (slices > 0 ? adding_ns_ : ns_).end()) return {};
+      return {Config{{"num_warps", 4}}, "", found->second, "estimated on A100"};
+    };
+  }
+  std::int64_t parts() {
+    context_.remarks.clear();
+    return parts_of(split(graph_, context_));
+  }
+
+  Graph graph_;
+  PassContext context_ = sm80();
+  std::map<std::int64_t, double> ns_ = {{1, 9000}, {2, 5000}, {4, 4000}, {8, 3000}, {16, 2000}};
+  std::map<std::int64_t, double> adding_ns_ = {{2, 500}, {4, 700}, {8, 2500}, {16, 9000}};
+  int asked_ = 0;
+};
+
+TEST_F(TunedParts, AreTheQuickestWithTheirSum) {
+  EXPECT_EQ(parts(), 4);
+  EXPECT_THAT(remarks_of(context_, "y"),
+              ElementsAre("applied: tuned: 4 parts: 4.7 us estimated on A100 (whole: 9.0 us) "
+                          "(2 parts: 5.5 us) (8 parts: 5.5 us) (16 parts: 11.0 us); by the cost "
+                          "model it is 8 parts"));
+  ns_[1] = 100;
+  EXPECT_EQ(parts(), 1);
+  EXPECT_THAT(remarks_of(context_, "y"), ElementsAre(HasSubstr("applied: tuned: whole: 0.1 us")));
+}
+
+TEST_F(TunedParts, NeedThatTheOrderOfASumMayChange) {
+  context_.config.batch_invariant = true;
+  EXPECT_EQ(parts(), 8);
+  EXPECT_EQ(asked_, 0);
+}
+
+TEST_F(TunedParts, AreTheModelsWhereATimeIsMissing) {
+  adding_ns_.erase(2);
+  EXPECT_EQ(parts(), 8);
+  EXPECT_THAT(remarks_of(context_, "y"),
+              ElementsAre("missed: not tuned: the database has no time of 2 parts",
+                          HasSubstr("applied: 32 block(s) leave A100 idle: 8 parts")));
+  ns_.clear(), adding_ns_.clear();
+  EXPECT_EQ(parts(), 8);
+  EXPECT_THAT(remarks_of(context_, "y"), ElementsAre(HasSubstr("8 parts of dim 1")));
+}
+
+// What is tried is what the node computes.
+TEST_F(TunedParts, AreTriedAsKernelsOfTheirOwn) {
+  std::vector<PlanChoice> choices;
+  context_.choices = &choices;
+  context_.tuned = {};
+  EXPECT_EQ(parts(), 8);
+  ASSERT_EQ(choices.size(), 1U);
+  EXPECT_EQ(choices[0].operands, "bf16[T, 16384] x bf16[16384, 128]");
+  ASSERT_EQ(choices[0].options.size(), 5U);
+  EXPECT_EQ(choices[0].options[choices[0].taken].name, "8 parts");
+  const Bindings bindings{{"T", 2}};
+  const RankTensors inputs = random_inputs(graph_, bindings, 1);
+  const auto expected = evaluate(graph_, inputs, bindings);
+  for (const PlanOption& option : choices[0].options) {
+    ASSERT_EQ(option.kernels.size(), option.name == "whole" ? 1U : 2U);
+    RankTensors values{inputs[0]};
+    for (const auto& kernel : option.kernels) values = evaluate(*kernel, values, bindings);
+    EXPECT_LE(relative_error(values[0][0], expected[0][0]),
+              tolerance(graph_, graph_.outputs()[0], expected[0][0].shape))
+        << option.name;
+  }
 }
 
 }  // namespace

@@ -209,6 +209,8 @@ int cuMemsetD8Async(unsigned long long dst, unsigned char value, std::size_t byt
   Work work;
   work.run = [=] {
     if (!reaches(gpu, dst)) return kIllegalAddress;
+    const auto skips = state().control.skips_fill;
+    if (skips != nullptr && skips(bytes)) return 0;
     std::memset(reinterpret_cast<void*>(dst), value, bytes);
     return 0;
   };
@@ -327,7 +329,11 @@ int cuEventElapsedTime(float* milliseconds, void* start, void* end) {
   const Handle* to = find(end, Kind::kEvent);
   if (from == nullptr || to == nullptr || !from->timed || !to->timed) return kInvalidHandle;
   if (from->gpu != to->gpu || !*from->reached || !*to->reached) return kInvalidHandle;
-  *milliseconds = std::chrono::duration<float, std::milli>(**to->reached - **from->reached).count();
+  const auto elapsed_ms = state().control.elapsed_ms;
+  *milliseconds =
+      elapsed_ms != nullptr
+          ? elapsed_ms()
+          : std::chrono::duration<float, std::milli>(**to->reached - **from->reached).count();
   return 0;
 }
 int cuEventRecord(void* event, void* stream) {
@@ -336,8 +342,11 @@ int cuEventRecord(void* event, void* stream) {
   Handle* on = find(stream, Kind::kStream);
   if (found == nullptr || on == nullptr || found->gpu != on->gpu) return kInvalidHandle;
   if (record_event(*found, *on).is) return 0;
-  found->mark = on->stream->submit(
-      at_once([reached = found->reached] { *reached = std::chrono::steady_clock::now(); }));
+  found->mark = on->stream->submit(at_once([reached = found->reached, timed = found->timed] {
+    *reached = std::chrono::steady_clock::now();
+    const auto on_timed_event = state().control.on_timed_event;
+    if (timed && on_timed_event != nullptr) on_timed_event();
+  }));
   return 0;
 }
 int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void** values) {

@@ -62,6 +62,11 @@ struct FakeCuda {
   /// copied at the launch; only PTX says them itself.
   void (*on_launch)(const char* entry, void** args) = nullptr;
   std::vector<std::size_t> parameters;
+  /// Where a test times kernels: says of a fill that it need not be done; runs where a timed event
+  /// is reached; says how far apart two of these are.
+  bool (*skips_fill)(std::size_t bytes) = nullptr;
+  void (*on_timed_event)() = nullptr;
+  float (*elapsed_ms)() = nullptr;
 };
 
 }  // namespace braid

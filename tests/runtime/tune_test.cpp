@@ -2,6 +2,7 @@
 
 #include "braid/tune.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -26,6 +28,7 @@
 #include "lowering/lone_kernel.h"
 #include "lowering/passes.h"
 #include "lowering/plan/program.h"
+#include "lowering/plan_choice.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/error_of.h"
 #include "runtime/tune/find_tuned.h"
@@ -185,6 +188,21 @@ TEST(Candidates, OfKernelsThatWaitGiveTheSameBits) {
         all_reduce("ll", false), fused_matmul(true), fused_matmul(false)}) {
     expect_same_bits(spec, 3);
   }
+}
+
+// More warps, or more elements of a thread, hold more rows of their own.
+TEST(Candidates, ABlockMayHaveMoreRows) {
+  const KernelSpec softmax = row_kernel("softmax", "[\"T\", 200]", R"({"dim": -1})");
+  std::set<std::int64_t> grids;
+  for (const Config& config : candidates(*softmax.body, Target{})) {
+    const Requirements needs = requirements({softmax.body, config}, Target{});
+    grids.insert(needs.grid.evaluate({{"T", 40}}));
+    if (config.contains("elements")) {
+      EXPECT_EQ(needs.grid.evaluate({{"T", 40}}),
+                (20 + config.at("num_warps") - 1) / config.at("num_warps"));
+    }
+  }
+  EXPECT_EQ(grids, (std::set<std::int64_t>{2, 3, 5, 10, 20, 40}));
 }
 
 TEST(Candidates, ARowThatIsSweptHasNoOthers) {
@@ -453,16 +471,20 @@ TEST(Tune, EstimatesResumesAndServes) {
   ASSERT_TRUE(sum.by_default);
   EXPECT_GT(sum.by_default->ns, device_model(Target::parse("H100")).barrier_ns);
   EXPECT_GE(told.size(), norm.tried);
-  ASSERT_EQ(first.collectives.size(), 1U);
-  const TunedCollective& collective = first.collectives[0];
-  EXPECT_EQ(collective.type, "f16[T, 64]");
-  EXPECT_EQ(collective.ranks, 2);
-  EXPECT_EQ(collective.symbols, "T=33");
-  ASSERT_EQ(collective.algorithms.size(), 3U);  // not multimem, which adds in another order
-  ASSERT_TRUE(collective.algorithms.contains(collective.taken));
-  for (const auto& [algorithm, tuned] : collective.algorithms) {
-    ASSERT_TRUE(tuned) << algorithm;
-    EXPECT_GE(tuned->ns, collective.algorithms.at(collective.taken)->ns);
+  ASSERT_EQ(first.choices.size(), 1U);
+  const TunedChoice& choice = first.choices[0];
+  EXPECT_EQ(choice.op, "all_reduce");
+  EXPECT_EQ(choice.operands, "f16[T, 64]");
+  EXPECT_EQ(choice.ranks, 2);
+  EXPECT_EQ(choice.symbols, "T=33");
+  ASSERT_EQ(choice.options.size(), 3U);  // not multimem, which adds in another order
+  const auto taken =
+      std::find_if(choice.options.begin(), choice.options.end(),
+                   [&](const TunedOption& option) { return option.name == choice.taken; });
+  ASSERT_NE(taken, choice.options.end());
+  for (const TunedOption& option : choice.options) {
+    ASSERT_TRUE(option.ns) << option.name;
+    EXPECT_GE(*option.ns, *taken->ns);
   }
 
   options.resume = true;
@@ -526,9 +548,67 @@ TEST(Tune, PacketsAreUnderWayTogether) {
               {"name": "z", "op": "wait_tensor", "inputs": ["c"]}],
     "outputs": ["z"]})");
   const TuneResult result = tune(graph, small_options(file));
-  ASSERT_EQ(result.collectives.size(), 1U);
-  EXPECT_EQ(result.collectives[0].taken, "ll");
-  EXPECT_EQ(result.collectives[0].by_model, "ll");
+  ASSERT_EQ(result.choices.size(), 1U);
+  EXPECT_EQ(result.choices[0].taken, "ll");
+  EXPECT_EQ(result.choices[0].by_model, "ll");
+}
+
+TEST(Tune, PartsOfAMatmulWhereTheOrderOfASumMayChange) {
+  const TemporaryFile file;
+  const Graph graph = parse_graph(R"({"braid": 1, "name": "small",
+    "inputs": [{"name": "x", "dtype": "bf16", "shape": [16, 1024]},
+               {"name": "w", "dtype": "bf16", "shape": [1024, 64]}],
+    "nodes": [{"name": "p", "op": "mm", "inputs": ["x", "w"]},
+              {"name": "y", "op": "silu", "inputs": ["p"]}],
+    "outputs": ["y"]})");
+  TuneOptions options = small_options(file);
+  options.budget_s = 1e-6;
+  EXPECT_THAT(tune(graph, options).choices, IsEmpty());
+  options.budget_s = 60;
+  options.passes.batch_invariant = false;
+  const TuneResult result = tune(graph, options);
+  EXPECT_FALSE(result.batch_invariant);
+  ASSERT_EQ(result.choices.size(), 1U);
+  const TunedChoice& choice = result.choices[0];
+  EXPECT_EQ(choice.op, "mm");
+  EXPECT_EQ(choice.operands, "bf16[16, 1024] x bf16[1024, 64]");
+  std::map<std::string, double> ns;
+  for (const TunedOption& option : choice.options) ns[option.name] = option.ns.value_or(0);
+  ASSERT_EQ(ns.size(), 3U);
+  for (const auto& [name, time] : ns) {
+    EXPECT_GT(time, 0) << name;
+    EXPECT_GE(time, ns.at(choice.taken)) << name;
+  }
+  EXPECT_EQ(choice.tried, 5U);
+
+  // Whichever was quickest: another number of parts, made the quickest.
+  TuneDatabase database(file.path, true);
+  const std::string wanted = choice.taken == "4 parts" ? "2 parts" : "4 parts";
+  PassContext context;
+  context.target = Target::parse("H100");
+  context.config.batch_invariant = false;
+  std::vector<PlanChoice> choices;
+  context.choices = &choices;
+  (void)lower(graph, context);
+  for (const PlanOption& option : choices.at(0).options) {
+    for (const auto& kernel : option.kernels) {
+      for (TuneRow row : database.rows_of(kernel_key(*kernel))) {
+        row.trial.ns = option.name == wanted ? 1 : 9e6;
+        database.put(row);
+      }
+    }
+  }
+  const auto matmul_of_plan = [&](bool batch_invariant) {
+    context.config.batch_invariant = batch_invariant;
+    context.tuned = find_tuned(file.path, {context.target, ""});
+    const Program program = lower(graph, context);
+    const Graph& body = *program.kernels.front().spec.body;
+    return body.type(body.outputs()[0]).str();
+  };
+  EXPECT_EQ(matmul_of_plan(false), fmt::format("f32[{}, 16, 64]", wanted.substr(0, 1)));
+  const std::string by_model = choices.at(0).options[choices.at(0).by_model].name;
+  EXPECT_EQ(matmul_of_plan(true),
+            by_model == "whole" ? "bf16[16, 64]" : fmt::format("f32[{}, 16, 64]", by_model[0]));
 }
 
 TEST(Tune, EachBucketAtItsLargestValue) {

@@ -192,6 +192,7 @@ int report(const ReportOptions& options) {
                             {"target", context.target.str()},
                             {"device", device_model(context.target).name},
                             {"world", world_size(graph)},
+                            {"batch_invariant", context.config.batch_invariant},
                             {"nodes", graph.nodes().size()},
                             {"counted", run.has_value()},
                             {"timelines", timelines},

@@ -199,8 +199,8 @@ struct PieceWork {
 inline constexpr Setting kWarpsSetting = {"num_warps", 1, 32, true};
 inline constexpr Setting kPieceSettings[] = {kWarpsSetting};
 [[nodiscard]] Config piece_config(const Graph& body, const BodyInfo& info);
-/// Other numbers of warps that add a row in the same order and, where there is none, other numbers
-/// of elements of a thread.
+/// Other numbers of warps and of elements of a thread that add a row in the same order: so other
+/// numbers of rows of a block, too.
 [[nodiscard]] std::vector<Config> piece_candidates(const Graph& body, const BodyInfo& info);
 [[nodiscard]] PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info);
 [[nodiscard]] PacketSlots packet_slots(const KernelSpec& spec, const BodyInfo& info,

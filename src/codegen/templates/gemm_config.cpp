@@ -35,6 +35,9 @@ constexpr std::size_t kMostCandidates = 96;
 constexpr std::int64_t kGroup = 8;
 constexpr std::int64_t kOtherGroups[] = {1, 16};
 
+/// Of a multiprocessor.
+constexpr std::int64_t kParts = 4;
+
 struct Product {
   std::int64_t tiles;  ///< products of these extents, side by side
   std::int64_t m, n, k;
@@ -121,11 +124,11 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   constexpr std::int64_t kFragment = 8;  // columns; warps that find none have copies
   const std::int64_t warp_n = std::max(t.n / warps_n, kFragment);
 
-  constexpr std::int64_t kRegisters = 65536;
-  constexpr std::int64_t kOther = 48;  // registers of addresses and the like
+  constexpr std::int64_t kPartRegisters = 16384;  // of which a warp has its own in one part
+  constexpr std::int64_t kOther = 48;             // registers of addresses and the like
   const std::int64_t registers = p.right * warp_m * warp_n / 32 + warp_m / 4 + warp_n / 4 + kOther;
   const std::int64_t room =
-      std::min({kRegisters / (registers * 32 * t.warps),
+      std::min({kParts * (kPartRegisters / (registers * 32)) / t.warps,
                 device.shared_kib * std::int64_t{1024} / (shared_bytes(p, t, use) + 1024),
                 std::int64_t{48} / t.warps});
 
@@ -187,7 +190,6 @@ double memory_bytes(const Product& p, const Tile& t, double at_once, const Devic
 
 /// Clocks, by the file's head.
 double clocks(const Product& p, const Tile& t, const Target& target, const GemmUse& use) {
-  constexpr double kParts = 4;
   constexpr double kBlock = 1500;  // of a block's first loads and last stores
   const DeviceModel& device = device_model(target);
   const TileWork work = work_of(p, t, device, use);

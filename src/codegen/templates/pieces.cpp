@@ -16,12 +16,17 @@ using tile::Id;
 using tile::Kind;
 using tile::kNone;
 
+namespace {
+/// Elements of a row that lie together in a thread.
+constexpr int kTogether = 8;
+}  // namespace
+
 /// Eight elements per thread: a function of the extent alone, so that a reduction's order never
 /// depends on what is fused.
 Config piece_config(const Graph& body, const BodyInfo& info) {
   if (info.rows == Rows::kNone || info.rows == Rows::kStrided) return {{"num_warps", 4}};
   const std::int64_t width = max_numel(info.reduced_dims(), body.symbols());
-  const std::int64_t threads = round_up_to_power_of_two(std::min(width, kMaxRow)) / 8;
+  const std::int64_t threads = round_up_to_power_of_two(std::min(width, kMaxRow)) / kTogether;
   return {{"num_warps", std::clamp<std::int64_t>(threads / 32, 4, 32)}};
 }
 
@@ -32,17 +37,18 @@ std::vector<Config> piece_candidates(const Graph& body, const BodyInfo& info) {
   std::int64_t least = 1;
   if (info.rows == Rows::kHeld) {
     // As long as eight elements per thread hold a row, its threads and their order stay as they
-    // are: more of them hold more rows.
+    // are: more of them, or more elements of each, hold more rows.
     const std::int64_t width = max_numel(info.reduced_dims(), body.symbols());
-    least = std::max<std::int64_t>(1, round_up_to_power_of_two(width) / (32 * 8));
+    least = std::max<std::int64_t>(1, round_up_to_power_of_two(width) / (32 * kTogether));
     if (least > base.at("num_warps")) return all;
   }
   for (const std::int64_t warps : {1, 2, 4, 8, 16}) {
     if (warps >= least && warps != base.at("num_warps")) all.push_back({{"num_warps", warps}});
   }
-  if (info.rows != Rows::kNone) return all;
   for (const std::int64_t elements : {4, 16}) {
+    if (info.rows == Rows::kHeld && elements < kTogether) continue;  // a row in another order
     for (const std::int64_t warps : {1, 2, 4, 8, 16}) {
+      if (warps < least) continue;
       all.push_back({{"num_warps", warps}, {std::string(kElementsSetting.name), elements}});
     }
   }
@@ -51,15 +57,16 @@ std::vector<Config> piece_candidates(const Graph& body, const BodyInfo& info) {
 
 PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info) {
   const SymbolTable& symbols = spec.body->symbols();
-  int elements = 8;
+  int elements = kTogether;
   if (const auto given = spec.config.find(std::string(kElementsSetting.name));
-      given != spec.config.end() && info.rows == Rows::kNone) {
+      given != spec.config.end() && info.rows != Rows::kWide) {
     elements = static_cast<int>(given->second);
+    if (info.rows == Rows::kHeld) elements = std::max(elements, kTogether);
   }
   const int chunk = static_cast<int>(spec.config.at("num_warps")) * 32 * elements;
   PieceWork work;
   work.cols = chunk;
-  work.together = std::min(elements, work.together);
+  work.together = std::min(elements, kTogether);
   switch (info.rows) {
     case Rows::kNone:
       work.count = ceil_div(numel(info.space), Expr(chunk));

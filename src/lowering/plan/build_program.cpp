@@ -56,6 +56,7 @@ class Builder {
     program_.name = graph.name();
     program_.target = context.target;
     program_.ranks_per_device = context.ranks_per_device;
+    program_.batch_invariant = context.config.batch_invariant;
     program_.symbols = graph.symbols();
     program_.groups = graph.groups();
     program_.world = world_size(graph);

@@ -138,6 +138,7 @@ struct Program {
   std::string name;
   Target target;
   int ranks_per_device = 1;
+  bool batch_invariant = true;  ///< PassConfig::batch_invariant
   SymbolTable symbols;
   GroupTable groups;
   std::int64_t world = 1;

@@ -38,6 +38,7 @@ class Writer {
     put("{{\"braid_program\": 1,\n \"name\": {},\n", json_string(program_.name));
     put(" \"target\": {}, \"world\": {}, \"ranks_per_device\": {},\n",
         json_string(program_.target.str()), program_.world, program_.ranks_per_device);
+    if (!program_.batch_invariant) put(" \"batch_invariant\": false,\n");
     device(device_model(program_.target));
     list("symbols", program_.symbols, '{', [&](const auto& entry) { symbol(entry); });
     list("groups", program_.groups, '{',

@@ -65,10 +65,10 @@ T read_choice(const json& value, const Place& place,
 class ProgramReader {
  public:
   Program read(const json& document, const Place& place) {
-    const Fields fields(
-        document, place,
-        {kVersionKey, "name", "target", "world", "ranks_per_device", "device", "symbols", "groups",
-         "arenas", "buffers", "kernels", "steps", "inputs", "outputs", "variants", "hash"});
+    const Fields fields(document, place,
+                        {kVersionKey, "name", "target", "world", "ranks_per_device",
+                         "batch_invariant", "device", "symbols", "groups", "arenas", "buffers",
+                         "kernels", "steps", "inputs", "outputs", "variants", "hash"});
     if (const json& version = fields.get(kVersionKey); version != 1) {
       fail_type(version, place / kVersionKey, "version 1");
     }
@@ -120,6 +120,9 @@ class ProgramReader {
     if (program_.ranks_per_device < 1 || program_.ranks_per_device > program_.world) {
       fail_type(fields.get("ranks_per_device"), place / "ranks_per_device",
                 fmt::format("1 to {}", program_.world));
+    }
+    if (const json* is = fields.find("batch_invariant"); is != nullptr) {
+      program_.batch_invariant = read_bool(*is, place / "batch_invariant");
     }
   }
 

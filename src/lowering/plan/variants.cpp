@@ -45,6 +45,7 @@ class Uniter {
     program_ = {.name = first.name,
                 .target = first.target,
                 .ranks_per_device = first.ranks_per_device,
+                .batch_invariant = first.batch_invariant,
                 .symbols = symbols,
                 .groups = first.groups,
                 .world = first.world};
@@ -216,6 +217,7 @@ Program part_of(const Program& program, const Variant& variant) {
   Program part{.name = program.name,
                .target = program.target,
                .ranks_per_device = program.ranks_per_device,
+               .batch_invariant = program.batch_invariant,
                .symbols = variant.symbols,
                .groups = program.groups,
                .world = program.world,

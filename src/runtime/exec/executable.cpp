@@ -304,6 +304,7 @@ int Executable::launches() const {
   return count;
 }
 
+bool Executable::batch_invariant() const { return impl_->program.batch_invariant; }
 const std::string& Executable::program_hash() const { return impl_->program.hash; }
 std::string Executable::program_json() const { return to_json(impl_->program); }
 

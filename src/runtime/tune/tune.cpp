@@ -1,7 +1,6 @@
 #include "braid/tune.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,17 +15,14 @@
 #include <vector>
 
 #include "braid/error.h"
-#include "braid/reference.h"
 #include "codegen/device_model.h"
 #include "codegen/graph_target.h"
 #include "codegen/rough_time.h"
 #include "ir/buckets.h"
-#include "ir/collective.h"
-#include "lowering/all_reduce.h"
-#include "lowering/fuse/kernel_body.h"
 #include "lowering/lone_kernel.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
+#include "lowering/plan_choice.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
@@ -72,36 +68,8 @@ struct Subject {
   TunedKernel result;
 };
 
-/// An all-reduce, whichever kernels of the program it is in.
-struct AllReduce {
-  std::shared_ptr<const Graph> body;  ///< of such a kernel
-  const Node* node = nullptr;         ///< in it
-  /// That of the same by one algorithm, whatever it runs by.
-  [[nodiscard]] std::shared_ptr<const Graph> alone(std::string_view algorithm) const {
-    return lone_all_reduce(*body, *node, body->type(node->inputs[0]), algorithm);
-  }
-};
-
-/// Those that lower_collectives chose an algorithm of, by a key of all but that, each with the
-/// algorithms that it has: "two_shot".
-std::map<std::string, std::pair<AllReduce, std::set<std::string>>> all_reduces(
-    const Program& program, const PassContext& context) {
-  std::map<std::string, std::pair<AllReduce, std::set<std::string>>> found;
-  for (const ProgramKernel& kernel : program.kernels) {
-    const std::shared_ptr<const Graph>& body = kernel.spec.body;
-    for (const Node& node : body->nodes()) {
-      if (node.op_name() != "all_reduce") continue;
-      const auto allowed = all_reduce_algorithms(*body, node, body->type(node.inputs[0]), context);
-      const auto& algorithm = *node.attr<std::string>("algorithm");
-      if (std::find(allowed.begin(), allowed.end(), algorithm) == allowed.end()) continue;
-      const AllReduce all_reduce{body, &node};
-      auto& entry = found.try_emplace(body_key(*all_reduce.alone(kOneShot))).first->second;
-      entry.first = all_reduce;
-      entry.second.insert(algorithm);
-    }
-  }
-  return found;
-}
+/// Whether the kernel runs on the ranks of a group.
+bool waits_for_peers(const Graph& kernel) { return !kernel.groups().empty(); }
 
 /// One candidate that is being tried.
 struct Attempt {
@@ -126,8 +94,10 @@ class Tuner {
     result_.device = measured ? device->name() : std::string(device_model(target_).name);
     result_.toolchain = "NVRTC " + nvrtc_version();
     result_.measured = measured;
+    result_.batch_invariant = options.passes.batch_invariant;
     context_.target = target_;
     context_.config = options.passes;
+    context_.choices = &choices_;
     program_ = lower(graph, context_);
     database_.emplace(options.database, true);
     if (!options.worker.empty()) workers_.emplace(options.worker, worker_count());
@@ -135,7 +105,7 @@ class Tuner {
 
   TuneResult run() {
     result_.complete = true;
-    if (!result_.measured && context_.config.all_reduce.empty()) choose_algorithms();
+    choose();
     collect(program_);
     tune_all();
     for (Subject& subject : subjects_) result_.kernels.push_back(std::move(subject.result));
@@ -143,47 +113,66 @@ class Tuner {
   }
 
  private:
-  /// Tries each algorithm of each all-reduce; the program becomes that with the quickest.
-  void choose_algorithms() {
-    const auto known = all_reduces(program_, context_);
-    for (const auto& [key, entry] : known) {
-      const AllReduce& all_reduce = entry.first;
-      const Graph& body = *all_reduce.body;
-      for (const std::string_view algorithm : all_reduce_algorithms(
-               body, *all_reduce.node, body.type(all_reduce.node->inputs[0]), context_)) {
-        if (algorithm == kMultimem && context_.config.batch_invariant) continue;
-        subjects_.push_back(algorithm_subject(all_reduce.alone(algorithm), algorithm));
+  /// Tries each option of each choice that a pass leaves to trials; the program becomes that with
+  /// the quickest.
+  void choose() {
+    const std::map<std::string, PlanChoice> known = choices_by_kernels();
+    for (const auto& [kernels, choice] : known) {
+      for (const PlanOption& option : choice.options) {
+        for (const auto& kernel : option.kernels) {
+          if (tried(*kernel) != nullptr) continue;
+          subjects_.push_back(default_subject(kernel, choice.op + ", " + option.name));
+        }
       }
     }
     if (subjects_.empty()) return;
     tune_all();
-    std::map<std::string, Tuned> tuned;
-    for (const Subject& subject : subjects_) {
-      const auto& by_default = subject.result.by_default;
-      if (!by_default) continue;
-      tuned[subject.key.kernel] = {by_default->config, {}, by_default->ns, result_.device};
-    }
-    PassContext context = context_;
-    context.remarks.clear();
-    context.tuned = [&](const Graph& body) {
-      const auto found = tuned.find(kernel_key(body));
-      return found == tuned.end() ? Tuned{} : found->second;
+    context_.tuned = [&](const Graph& kernel) -> Tuned {
+      const TunedKernel* known_kernel = tried(kernel);
+      if (known_kernel == nullptr || !known_kernel->by_default) return {};
+      const TunedConfig& by_default = *known_kernel->by_default;
+      return {by_default.config, {}, by_default.ns, result_.device};
     };
-    program_ = lower(graph_, context);
-    auto taken = all_reduces(program_, context_);
-    for (const auto& [key, entry] : known) {
-      result_.collectives.push_back(collective(entry.first, entry.second, taken[key].second));
+    program_ = lower(graph_, context_);
+    context_.tuned = {};
+    for (const auto& [kernels, choice] : choices_by_kernels()) {
+      if (known.contains(kernels)) result_.choices.push_back(result_of(choice));
     }
     subjects_.clear();
   }
 
+  /// Those of the last lowering that can be tried here, each once.
+  std::map<std::string, PlanChoice> choices_by_kernels() {
+    std::map<std::string, PlanChoice> choices;
+    for (PlanChoice& choice : std::exchange(choices_, {})) {
+      std::string kernels;
+      bool can_be_tried = true;
+      for (const PlanOption& option : choice.options) {
+        for (const auto& kernel : option.kernels) {
+          kernels += kernel_key(*kernel);
+          can_be_tried = can_be_tried && !(result_.measured && waits_for_peers(*kernel));
+        }
+      }
+      if (can_be_tried) choices.emplace(std::move(kernels), std::move(choice));
+    }
+    return choices;
+  }
+
+  /// What came of the trials of a kernel; null where there were none.
+  [[nodiscard]] const TunedKernel* tried(const Graph& kernel) const {
+    const std::string key = kernel_key(kernel);
+    for (const Subject& subject : subjects_) {
+      if (subject.key.kernel == key) return &subject.result;
+    }
+    return nullptr;
+  }
+
   /// One that is tried in its default configuration alone.
-  [[nodiscard]] Subject algorithm_subject(std::shared_ptr<const Graph> body,
-                                          std::string_view algorithm) const {
-    std::string key = kernel_key(*body);
+  [[nodiscard]] Subject default_subject(const std::shared_ptr<const Graph>& body,
+                                        std::string name) const {
     const KernelSpec spec{body, default_config(*body, target_)};
-    Subject subject = subject_of({spec, requirements(spec, target_)}, std::move(key));
-    subject.result.name = fmt::format("all_reduce by {}", algorithm);
+    Subject subject = subject_of({spec, requirements(spec, target_)}, kernel_key(*body));
+    subject.result.name = std::move(name);
     subject.space.candidates = {spec.config};
     subject.space.rough_ns = {1};
     subject.result.candidates = 1;
@@ -192,23 +181,26 @@ class Tuner {
   }
 
   /// What came of the trials of one.
-  [[nodiscard]] TunedCollective collective(const AllReduce& all_reduce,
-                                           const std::set<std::string>& by_model,
-                                           const std::set<std::string>& taken) const {
-    const Graph& body = *all_reduce.body;
-    TunedCollective result;
-    result.type = body.type(all_reduce.node->inputs[0]).str();
-    result.ranks = body.groups().at(*all_reduce.node->attr<std::string>("group")).size;
-    result.by_model = fmt::format("{}", fmt::join(by_model, ", "));
-    result.taken = fmt::format("{}", fmt::join(taken, ", "));
-    for (const std::string_view algorithm : {kOneShot, kTwoShot, kPackets, kMultimem}) {
-      const std::string key = kernel_key(*all_reduce.alone(algorithm));
-      for (const Subject& subject : subjects_) {
-        if (subject.key.kernel != key) continue;
-        result.symbols = subject.result.symbols;
-        result.algorithms.emplace(algorithm, subject.result.by_default);
-        result.tried += subject.result.tried;
-        result.from_database += subject.result.from_database;
+  [[nodiscard]] TunedChoice result_of(const PlanChoice& choice) const {
+    TunedChoice result{.op = choice.op,
+                       .operands = choice.operands,
+                       .ranks = choice.ranks,
+                       .by_model = choice.options[choice.by_model].name,
+                       .taken = choice.options[choice.taken].name};
+    for (const PlanOption& option : choice.options) {
+      TunedOption& time = result.options.emplace_back(TunedOption{.name = option.name, .ns = 0});
+      double longest = 0;
+      for (const auto& body : option.kernels) {
+        const TunedKernel& kernel = *tried(*body);
+        result.symbols = kernel.symbols;
+        result.tried += kernel.tried;
+        result.from_database += kernel.from_database;
+        if (!kernel.by_default) time.ns.reset();
+        if (!time.ns) continue;
+        *time.ns += kernel.by_default->ns;
+        if (kernel.by_default->ns > std::exchange(longest, kernel.by_default->ns)) {
+          time.limiter = kernel.by_default->limiter;
+        }
       }
     }
     return result;
@@ -417,6 +409,7 @@ class Tuner {
   const Graph& graph_;
   const TuneOptions& options_;
   PassContext context_;
+  std::vector<PlanChoice> choices_;  ///< of the last lowering
   Program program_;
   Bindings bindings_;  ///< of the graph's symbols
   Target target_;
