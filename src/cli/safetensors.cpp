@@ -269,6 +269,10 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
   if (header.empty() || header.front() != '{') {
     throw_invalid(path_.string(), "not a safetensors file: the header does not begin with '{'");
   }
+  // The JSON library takes such a byte for the end of the text.
+  if (const std::size_t zero = header.find('\0'); zero != header.npos) {
+    throw_invalid(path_.string(), fmt::format("the header is not JSON (byte {} is 0)", zero));
+  }
   HeaderReader reader(&entries_);
   if (!json::sax_parse(header, &reader)) throw_invalid(path_.string(), reader.error());
   data_start_ = prefix.size() + header_bytes;

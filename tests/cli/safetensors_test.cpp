@@ -103,6 +103,7 @@ TEST(Safetensors, RefusesWhatIsNoSafetensorsFile) {
   EXPECT_THAT(error_of("", ""), HasSubstr("does not begin with '{'"));
   EXPECT_THAT(error_of("{\"a\":", ""), HasSubstr("not JSON"));
   EXPECT_THAT(error_of("{} {}", ""), HasSubstr("not JSON"));
+  EXPECT_THAT(error_of(std::string("{}") + '\0' + "nonsense", ""), HasSubstr("byte 2 is 0"));
   EXPECT_THAT(error_of("{\"a\":" + std::string(100'000, '['), ""), HasSubstr("tensor 'a'"));
 }
 

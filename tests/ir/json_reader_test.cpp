@@ -143,6 +143,11 @@ TEST(JsonReader, RefusesWhatIsNotJson) {
     EXPECT_TRUE(is_error(parse_error(text), "", "not JSON: ")) << text;
   }
   EXPECT_TRUE(is_error(parse_error("[]"), "", "found a list; expected an object"));
+  // A byte of 0 is no end: what a disk has left of a file may have them.
+  const std::string good = edited("", "");
+  const std::string at = std::to_string(good.size());
+  EXPECT_TRUE(is_error(parse_error(good + std::string(8, '\0')), "", "byte " + at + " is 0"));
+  EXPECT_TRUE(is_error(parse_error(good + '\0' + "nonsense"), "", "byte " + at + " is 0"));
   const std::string long_token = parse_error(std::string(1000000, 'x'));
   EXPECT_LT(long_token.size(), 400U);
 }
