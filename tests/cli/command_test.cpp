@@ -108,7 +108,7 @@ TEST(Run, ReadsOneFileForAllRanksAndOnePerRank) {
   EXPECT_THAT(result.err, HasSubstr("rank1.safetensors: tensor 'x': differs from rank 0"));
   write_safetensors(directory / "ranks" / "rank1.safetensors",
                     std::map<std::string, HostTensor, std::less<>>{});
-  EXPECT_THAT(run("ranks").err, HasSubstr("'x' is given for 1 of 2 ranks"));
+  EXPECT_THAT(run("ranks").err, HasSubstr("tensor 'x': is given for 1 of 2 ranks"));
 }
 
 TEST(Run, ANameMadeOfCudaCodeStaysAName) {
