@@ -22,6 +22,7 @@
 #include "codegen/device_model.h"
 #include "ir/text.h"
 #include "lowering/passes.h"
+#include "runtime/device_loader.h"
 #include "runtime/serve_requests.h"
 
 // The only file that includes CLI11: it costs more to compile than all commands together.
@@ -30,7 +31,6 @@ namespace braid::cli {
 namespace {
 
 constexpr int kMaxWorld = 1024;
-constexpr int kMaxThreads = 4096;
 
 /// The option takes a decimal integer in [least, most] and refuses all else. So does it refuse a 0
 /// in front, which CLI11 takes for octal.
@@ -169,7 +169,7 @@ void add_check_options(CLI::App& command, CheckOptions* options) {
       0, UINT64_MAX);
   require_integer(
       *command.add_option("--threads", options->threads, "Of the cpu device (default: all cores)"),
-      1, kMaxThreads);
+      1, kMostThreads);
   command.add_flag("--sanitize{all}", options->sanitize,
                    "Check the kernels on the cpu device: --sanitize for all, or "
                    "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
