@@ -158,7 +158,7 @@ TEST(Compile, InSeveralProcessesMakesTheSameFiles) {
   const auto refused =
       run_braid({"compile", "-", "--target", "sm_80", "--jobs", "0", "-o", directory / "0"}, "{}");
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("--jobs: found 0; expected 1 or more"));
+  EXPECT_THAT(refused.err, HasSubstr("--jobs: found \"0\"; expected an integer from 1 to 1024"));
 }
 
 TEST(Compile, WritesSourcePtxAndCubinForEveryTarget) {
