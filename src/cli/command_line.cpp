@@ -24,6 +24,7 @@
 #include "lowering/passes.h"
 #include "runtime/device_loader.h"
 #include "runtime/serve_requests.h"
+#include "runtime/worker_processes.h"
 
 // The only file that includes CLI11: it costs more to compile than all commands together.
 
@@ -31,7 +32,6 @@ namespace braid::cli {
 namespace {
 
 constexpr int kMaxWorld = 1024;
-constexpr int kMostJobs = 1024;
 
 /// The option takes a decimal integer in [least, most] and refuses all else. So does it refuse a 0
 /// in front, which CLI11 takes for octal.
@@ -240,7 +240,7 @@ void add_compile(CLI::App& app, int* exit_code) {
   add_tune_db(*command, &options->tune_db);
   require_integer(*command->add_option("--jobs", options->jobs,
                                        "Compile in so many processes (default: 1, this one)"),
-                  1, kMostJobs);
+                  1, kMostWorkers);
   add_cache_dir(*command, &options->cache_dir);
   add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = compile(*options); });
