@@ -22,7 +22,9 @@
 #include "codegen/device_model.h"
 #include "ir/text.h"
 #include "lowering/passes.h"
+#include "runtime/device_loader.h"
 #include "runtime/serve_requests.h"
+#include "runtime/worker_processes.h"
 
 // The only file that includes CLI11: it costs more to compile than all commands together.
 
@@ -30,7 +32,6 @@ namespace braid::cli {
 namespace {
 
 constexpr int kMaxWorld = 1024;
-constexpr int kMaxThreads = 4096;
 
 /// The option takes a decimal integer in [least, most] and refuses all else. So does it refuse a 0
 /// in front, which CLI11 takes for octal.
@@ -169,7 +170,7 @@ void add_check_options(CLI::App& command, CheckOptions* options) {
       0, UINT64_MAX);
   require_integer(
       *command.add_option("--threads", options->threads, "Of the cpu device (default: all cores)"),
-      1, kMaxThreads);
+      1, kMostThreads);
   command.add_flag("--sanitize{all}", options->sanitize,
                    "Check the kernels on the cpu device: --sanitize for all, or "
                    "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
@@ -237,8 +238,9 @@ void add_compile(CLI::App& app, int* exit_code) {
   command->add_option("-o,--output", options->output, "Directory to write (made if need be)")
       ->required();
   add_tune_db(*command, &options->tune_db);
-  command->add_option("--jobs", options->jobs,
-                      "Compile in so many processes (default: 1, this one)");
+  require_integer(*command->add_option("--jobs", options->jobs,
+                                       "Compile in so many processes (default: 1, this one)"),
+                  1, kMostWorkers);
   add_cache_dir(*command, &options->cache_dir);
   add_json(*command, &options->json);
   command->callback([options, exit_code] { *exit_code = compile(*options); });
@@ -427,6 +429,18 @@ void add_cache(CLI::App& app, int* exit_code) {
   add("clear", "Remove all entries", cache_prune);
 }
 
+/// An option that takes a value takes none that is empty, such as that of a shell's variable which
+/// is not set: it would be as if the option were not there.
+void refuse_nothing(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_max() != 1) continue;
+    option->check([](const std::string& text) -> std::string {
+      return text.empty() ? "found nothing; expected a value" : "";
+    });
+  }
+  for (CLI::App* each : command.get_subcommands(nullptr)) refuse_nothing(*each);
+}
+
 /// The command that was chosen.
 const CLI::App& chosen_command(const CLI::App& app) {
   const CLI::App* command = &app;
@@ -511,6 +525,7 @@ int run_command_line(int argc, char** argv) {
   add_ptx(app, &exit_code);
   add_cache(app, &exit_code);
   add_doctor(app, &exit_code);
+  refuse_nothing(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {

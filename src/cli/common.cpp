@@ -118,7 +118,6 @@ void prepare_output_directory(const std::filesystem::path& path, std::string_vie
 }
 
 void prepare_output_file(const std::filesystem::path& path, std::string_view option) {
-  if (path.empty()) throw_invalid(std::string(option), "found no name; expected a file");
   if (!path.has_filename() || names_directory(path, option)) {
     throw_invalid(std::string(option), fmt::format("{} is a directory; expected a file",
                                                    quote(path.string(), kPathShown)));

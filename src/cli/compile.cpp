@@ -18,9 +18,6 @@
 namespace braid::cli {
 
 int compile(const CompileOptions& options) {
-  if (options.jobs < 1) {
-    throw_invalid("--jobs", fmt::format("found {}; expected 1 or more", options.jobs));
-  }
   const Graph graph = load(options.graph);
   const Target target = choose_target(graph, options.target);
   prepare_output_directory(options.output, "--output");

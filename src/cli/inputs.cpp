@@ -19,7 +19,7 @@ void check_entries(const Graph& graph, const Bindings& bindings, const Safetenso
   std::map<std::string_view, const GraphInput*> inputs;
   for (const GraphInput& input : graph.inputs()) inputs.emplace(input.name, &input);
   for (const auto& [name, entry] : file.entries()) {
-    const std::string place = fmt::format("{}: tensor '{}'", file.path(), name);
+    const std::string place = tensor_place(file.path(), name);
     auto it = inputs.find(name);
     if (it == inputs.end()) throw_invalid(place, "the graph has no such input");
     const TensorType& type = it->second->type;
@@ -70,8 +70,8 @@ Inputs gather_inputs(const Graph& graph, const Bindings& bindings, const std::st
     for (const auto& file : files) found += file.entries().count(input.name);
     if (found == 0) continue;
     if (found != files.size()) {
-      throw_invalid(path, fmt::format("tensor '{}' is given for {} of {} ranks", input.name, found,
-                                      files.size()));
+      throw_invalid(tensor_place(path, input.name),
+                    fmt::format("is given for {} of {} ranks", found, files.size()));
     }
     result.from_files.push_back(input.name);
     for (std::size_t rank = 0; rank < result.tensors.size(); ++rank) {
@@ -82,7 +82,7 @@ Inputs gather_inputs(const Graph& graph, const Bindings& bindings, const std::st
       }
       tensor = files[rank].read(input.name);
       if (!input.per_rank && tensor.data != result.tensors[0][i].data) {
-        throw_invalid(fmt::format("{}: tensor '{}'", files[rank].path(), input.name),
+        throw_invalid(tensor_place(files[rank].path(), input.name),
                       "differs from rank 0, but the graph does not say per_rank");
       }
     }

@@ -13,6 +13,7 @@
 
 #include "braid/error.h"
 #include "ir/json_value.h"
+#include "ir/text.h"
 
 namespace braid {
 
@@ -58,10 +59,6 @@ std::string_view file_dtype_name(DType dtype) {
   return std::find_if(kDTypes.begin(), kDTypes.end(),
                       [&](const auto& d) { return d.dtype == dtype; })
       ->name;
-}
-
-std::string tensor_place(const std::filesystem::path& path, std::string_view tensor) {
-  return fmt::format("{}: tensor '{}'", path.string(), tensor);
 }
 
 // A kernel may take any other byte for true, and copy it.
@@ -121,7 +118,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
     field_ = name;
     if (in_metadata_) return true;
     const unsigned bit = name == "dtype" ? 1 : name == "shape" ? 2 : name == "data_offsets" ? 4 : 0;
-    if (bit == 0) return fail(fmt::format("unknown key '{}'", name));
+    if (bit == 0) return fail(fmt::format("unknown key '{}'", printable(name)));
     if ((fields_ & bit) != 0) return fail(fmt::format("'{}' stands twice", name));
     fields_ |= bit;
     return true;
@@ -182,7 +179,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
   }
   bool fail(std::string_view message) {
     error_ = tensor_.empty() ? fmt::format("the header is malformed: {}", message)
-                             : fmt::format("tensor '{}': {}", tensor_, message);
+                             : fmt::format("tensor '{}': {}", printable(tensor_), message);
     return false;
   }
 
@@ -205,7 +202,8 @@ std::uint64_t check_layout(
   for (const auto& [name, entry] : entries) {
     const FileDType* dtype = find_dtype(entry.dtype);
     if (dtype == nullptr) {
-      throw_invalid(tensor_place(path, name), fmt::format("unknown dtype '{}'", entry.dtype));
+      throw_invalid(tensor_place(path, name),
+                    fmt::format("unknown dtype '{}'", printable(entry.dtype)));
     }
     std::uint64_t bytes = dtype->bytes;
     for (std::int64_t extent : entry.shape) {
@@ -243,6 +241,10 @@ std::uint64_t check_layout(
 
 }  // namespace
 
+std::string tensor_place(const std::filesystem::path& path, std::string_view tensor) {
+  return fmt::format("{}: tensor '{}'", path.string(), printable(tensor));
+}
+
 SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(path)) {
   File file = open_file(path_, &info_);
   if (S_ISDIR(info_.st_mode)) throw_invalid(path_.string(), "is a directory; expected a file");
@@ -268,6 +270,10 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
   read_exactly(file, header.data(), header.size(), truncated + " is not all there");
   if (header.empty() || header.front() != '{') {
     throw_invalid(path_.string(), "not a safetensors file: the header does not begin with '{'");
+  }
+  // The JSON library takes such a byte for the end of the text.
+  if (const std::size_t zero = header.find('\0'); zero != header.npos) {
+    throw_invalid(path_.string(), fmt::format("the header is not JSON (byte {} is 0)", zero));
   }
   HeaderReader reader(&entries_);
   if (!json::sax_parse(header, &reader)) throw_invalid(path_.string(), reader.error());
@@ -327,7 +333,8 @@ HostTensor SafetensorsFile::read(std::string_view name) const {
 
 FileTensor SafetensorsFile::read_as_is(std::string_view name) const {
   auto it = entries_.find(name);
-  if (it == entries_.end()) throw_invalid(path_.string(), fmt::format("no tensor '{}'", name));
+  if (it == entries_.end())
+    throw_invalid(path_.string(), fmt::format("no tensor '{}'", printable(name)));
   const Entry& entry = it->second;
   FileTensor tensor{entry.dtype, entry.shape, std::vector<std::byte>(entry.end - entry.begin)};
   if (ordinary_) {

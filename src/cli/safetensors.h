@@ -68,6 +68,9 @@ class SafetensorsFile {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
+/// Where an error about a tensor of a file is.
+[[nodiscard]] std::string tensor_place(const std::filesystem::path& path, std::string_view tensor);
+
 /// Writes a file that the Python package reads beside its place and adds it to `files`, which the
 /// caller publishes. Throws kEnvironment.
 void stage_safetensors(const std::filesystem::path& path,

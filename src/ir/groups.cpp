@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxSymbolName = 64;
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
-constexpr std::int64_t kMaxWorld = 65536;
 
 std::int64_t member_count(const Group& group) {
   return group.size * static_cast<std::int64_t>(group.ranks.size());
@@ -88,9 +87,9 @@ void check_group(const std::string& name, const Group& group) {
   if (name.empty() || !is_utf8(name)) {
     throw_invalid(place, "a group's name must be non-empty UTF-8");
   }
-  if (group.size < 1 || group.size > kMaxWorld) {
+  if (group.size < 1 || group.size > kMostRanks) {
     throw_invalid(place + "/size",
-                  fmt::format("size is {}; expected 1 to {}", group.size, kMaxWorld));
+                  fmt::format("size is {}; expected 1 to {}", group.size, kMostRanks));
   }
   std::vector<std::int64_t> members;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {

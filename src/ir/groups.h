@@ -8,6 +8,9 @@
 
 namespace braid {
 
+/// The most ranks of a group, and so of a world.
+inline constexpr std::int64_t kMostRanks = 65536;
+
 /// Throws kInvalidArgument at "/symbols/name/..." or "/groups/name/..." when the entry is no good
 /// by itself.
 void check_symbol(const std::string& name, const Symbol& symbol);

@@ -198,6 +198,10 @@ void parse(std::string_view text, const Place& place, Document& document) {
     fail_at(place,
             fmt::format("{} bytes of JSON; expected at most {}", text.size(), kMaxGraphBytes));
   }
+  // The library takes such a byte for the end of the text, and would not look at the rest.
+  if (const std::size_t zero = text.find('\0'); zero != text.npos) {
+    fail_at(place, fmt::format("not JSON: byte {} is 0", zero));
+  }
   DocumentBuilder builder(place, document.root);
   json::sax_parse(text, &builder);
 }

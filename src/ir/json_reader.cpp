@@ -111,6 +111,7 @@ class Reader {
         }
       }
       operands.push_back(read_value(graph, inputs[i], inputs_place / i, nodes, index));
+      if (op == "getitem") check_index(graph, operands.back(), attrs, place / "attrs" / "index");
     }
     const NodeId id = with_place(place, printable(name), [&] {
       return graph.add_node(name, op, std::move(operands), std::move(attrs));
@@ -133,6 +134,23 @@ class Reader {
     if (!value.is_string() || index == attrs.end()) return std::nullopt;
     const auto& name = value.get_ref<const std::string&>();
     return graph.find(fmt::format("{}:{}", name, std::get<std::int64_t>(index->second)));
+  }
+
+  /// The operand of a getitem names a result by itself: `index` must say the same one.
+  static void check_index(const Graph& graph, ValueId operand, const Attrs& attrs,
+                          const Place& place) {
+    const auto index = attrs.find("index");
+    if (index == attrs.end()) return;  // add_node has the message
+    const NodeId producer = graph.value(operand).producer;
+    std::int64_t own = 0;
+    while (producer >= 0 &&
+           graph.node(producer).outputs[static_cast<std::size_t>(own)] != operand) {
+      ++own;
+    }
+    const auto found = std::get<std::int64_t>(index->second);
+    if (found == own) return;
+    fail_at(place, fmt::format("found {}; expected {}, the index of {}", found, own,
+                               quote(graph.value(operand).name)));
   }
 
   static ValueId read_value(const Graph& graph, const json& value, const Place& place,

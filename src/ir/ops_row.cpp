@@ -240,16 +240,19 @@ std::vector<bool> row_dims(const OpDef& op, const Attrs& attrs, std::size_t rank
 std::vector<AttrDef> eps_attribute() { return {{"eps", AttrType::kDouble, {}}}; }
 std::vector<AttrDef> softmax_attributes() { return {{"dim", AttrType::kInt, std::int64_t{-1}}}; }
 std::vector<AttrDef> reduce_attributes() {
-  return {{"dim", AttrType::kInts, std::vector<std::int64_t>{}, false, "None stands for all."},
-          {"keepdim", AttrType::kBool, false}};
+  return {
+      {"dim", AttrType::kInts, std::vector<std::int64_t>{}, false, "An empty list is all of them."},
+      {"keepdim", AttrType::kBool, false}};
 }
 
 /// The last dim is the one that softmax works along.
 std::vector<TensorType> infer_softmax(const InferContext& context) {
   check_norm("softmax", context.inputs, nullptr, 0);
   const std::size_t rank = context.inputs[0].shape.size();
-  if (axis_of(context.attrs, "dim", rank) + 1 != rank) {
-    fail("/attrs/dim", "softmax along another dim than the last; transpose the operand");
+  if (const std::size_t axis = axis_of(context.attrs, "dim", rank); axis + 1 != rank) {
+    fail("/attrs/dim", fmt::format("softmax along dim {}; expected the last one, {}: transpose the "
+                                   "operand",
+                                   axis, rank - 1));
   }
   return {context.inputs[0]};
 }

@@ -82,7 +82,9 @@ std::vector<TensorType> infer_expand(const InferContext& context) {
   Shape shape = get_attr<Shape>(context.attrs, "shape");
   auto mismatch = [&] {
     fail("/attrs/shape",
-         fmt::format("{} cannot be expanded to {}", x.str(), TensorType{x.dtype, shape}.str()));
+         fmt::format("{} cannot be expanded to {}; expected its own extents, from the last one on, "
+                     "where they are not 1",
+                     x.str(), TensorType{x.dtype, shape}.str()));
   };
   if (shape.size() < x.shape.size()) mismatch();
   const std::size_t lead = shape.size() - x.shape.size();
@@ -303,7 +305,7 @@ void add_view_ops(std::vector<OpDef>& ops) {
   add("slice", View::kPart,
       {{"dim", AttrType::kInt, std::int64_t{0}},
        {"start", AttrType::kInt, std::int64_t{0}},
-       {"end", AttrType::kInt, kToTheEnd, false, "None stands for the end of the dim."},
+       {"end", AttrType::kInt, kToTheEnd, false, "Left out, it is the end of the dim."},
        {"step", AttrType::kInt, std::int64_t{1}}},
       infer_slice, evaluate_parts);
   add("split", View::kPart,

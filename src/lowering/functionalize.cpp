@@ -19,7 +19,8 @@
 //   resize_storage_bytes_                    -> nothing: storage is planned here
 // What is left of a mutation is what the caller sees: one `copy_` into each graph input that was
 // overwritten, at the end of the graph, whose result nobody reads.
-// Refuses, with an error, to overwrite expanded values and strided or moving parts of a value.
+// Refuses, with an error, to overwrite expanded values and strided or moving parts of a value, and
+// what decompose_fsdp takes apart.
 // The idea and the name are PyTorch's.
 namespace braid {
 namespace {
@@ -83,6 +84,10 @@ class Functionalizer {
       rewrite_.map(node.outputs[0], rewrite_(node.inputs[0]));
       context_.applied(kPass, node.name, Reason(kStorageIsPlanned));
       return;
+    }
+    if (op != "copy_" && op != "fsdp.copy_") {
+      throw_invalid(node.name,
+                    fmt::format("{} overwrites its last operand; run decompose_fsdp first", op));
     }
     const ValueId source = rewrite_(node.inputs[1]);
     rewrite_.map(node.outputs[0], source);

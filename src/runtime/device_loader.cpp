@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "braid/error.h"
+#include "ir/groups.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/cuda_device.h"
@@ -57,11 +58,11 @@ std::vector<std::string> cpu_library_candidates() {
 }
 
 std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options, GpuPlace place) {
-  if (options.world < 1) {
-    throw_invalid("world", fmt::format("{} ranks; expected 1 or more", options.world));
+  if (options.world < 1 || options.world > kMostRanks) {
+    throw_invalid("world", fmt::format("{} ranks; expected 1 to {}", options.world, kMostRanks));
   }
-  if (options.threads < 0) {
-    throw_invalid("threads", fmt::format("{}; expected 0 or more", options.threads));
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    throw_invalid("threads", fmt::format("{}; expected 0 to {}", options.threads, kMostThreads));
   }
   const bool watched = options.checks != 0 || options.count;
   if (kind == DeviceKind::kAny) {

@@ -11,6 +11,9 @@
 
 namespace braid {
 
+/// The most workers of the cpu device.
+inline constexpr int kMostThreads = 4096;
+
 /// Opens a device for `options.world` ranks. The other options are for the cpu device, whose
 /// library is loaded here; checks and counts are refused for another one. The cache must outlive
 /// the device. `place` is for the cuda device. Throws kEnvironment with how to get what is missing.

@@ -21,6 +21,9 @@ struct WorkerAnswer {
   std::string end;                   ///< how it did: "ended by signal 9"
 };
 
+/// The most processes that work at one time.
+inline constexpr int kMostWorkers = 1024;
+
 /// Processes that work on requests, since NVRTC compiles one kernel at a time in each. They start
 /// when they are first needed and are killed with the object. Not thread safe.
 class WorkerProcesses {

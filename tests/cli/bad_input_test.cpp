@@ -183,6 +183,13 @@ TEST(BadUsage, OptionsAreChecked) {
   expect_refused(run_braid({"run", "-", "--world", "0"}, graph), {"--world"});
   expect_refused(run_braid({"run", "-", "--seed", "x"}, graph), {"--seed"});
   expect_refused(run_braid({"run", "-", "--fast"}, graph), {"--fast"});
+  // As a shell has it where a variable is not set.
+  for (const std::string option :
+       {"--outputs", "--inputs", "--trace", "--cache-dir", "--tune-db", "--device", "--target"}) {
+    expect_refused(run_braid({"run", "-", option, ""}, graph),
+                   {"error: " + option + ": found nothing; expected a value"});
+  }
+  expect_refused(run_braid({"run", ""}), {"error: braid run: GRAPH: found nothing"});
   // The option, not what follows it.
   expect_refused(run_braid({"run", "--wrld", "4", "-"}, graph),
                  {"braid run: unknown option \"--wrld\"; the nearest: --world"});
@@ -222,7 +229,8 @@ TEST(BadUsage, PathsAreSaidWithTheirOption) {
                  {"--inputs: \"", too_long, "File name too long"});
   expect_refused(run_braid({"compile", "-", "-o", name}, graph), {"--output: \"", too_long});
   expect_refused(run_braid({"opt", "-", "-o", name}, graph), {"--output: \"", too_long});
-  expect_refused(run_braid({"opt", "-", "-o", ""}, graph), {"--output: found no name"});
+  expect_refused(run_braid({"opt", "-", "-o", ""}, graph),
+                 {"--output: found nothing; expected a value"});
   expect_refused(run_braid({"run", "-", "--outputs", "/dev/null/x"}, graph),
                  {"--outputs: \"/dev/null/x\" cannot be made a directory: Not a directory"});
 }

@@ -103,7 +103,18 @@ TEST(Safetensors, RefusesWhatIsNoSafetensorsFile) {
   EXPECT_THAT(error_of("", ""), HasSubstr("does not begin with '{'"));
   EXPECT_THAT(error_of("{\"a\":", ""), HasSubstr("not JSON"));
   EXPECT_THAT(error_of("{} {}", ""), HasSubstr("not JSON"));
+  EXPECT_THAT(error_of(std::string("{}") + '\0' + "nonsense", ""), HasSubstr("byte 2 is 0"));
   EXPECT_THAT(error_of("{\"a\":" + std::string(100'000, '['), ""), HasSubstr("tensor 'a'"));
+}
+
+TEST(Safetensors, ErrorsSayTheBeginningOfALongName) {
+  const std::string name(5000, 'x');
+  for (const char* entry : {R"({"dtype":"U8","shape":[2],"data_offsets":[0,1]})", R"({"dtype":1})",
+                            R"({"dtype":"X9","shape":[1],"data_offsets":[0,1]})"}) {
+    const std::string error = error_of("{\"" + name + "\":" + entry + "}", "y");
+    EXPECT_THAT(error, HasSubstr("tensor 'xxx"));
+    EXPECT_LT(error.size(), 500U) << error;
+  }
 }
 
 TEST(Safetensors, RefusesABoolThatIsNone) {

@@ -131,6 +131,24 @@ TEST(JsonReader, NamesThePlaceOfEachFault) {
   }
 }
 
+TEST(JsonReader, AGetitemNamesAResultThatIsThere) {
+  const auto with = [](const std::string& operand, const std::string& index) {
+    return edited(
+        R"("op": "view", "inputs": ["two:0"], "attrs": {"shape": ["8*T"]})",
+        R"("op": "getitem", "inputs": [")" + operand + R"("], "attrs": {"index": )" + index + "}");
+  };
+  for (const auto& [operand, index] :
+       {std::pair("two", "1"), {"two:1", "1"}, {"a", "0"}, {"x", "0"}}) {
+    EXPECT_EQ(parse_graph(with(operand, index)).nodes().size(), 6U) << operand;
+  }
+  const std::string where = "/nodes/5/attrs/index";
+  EXPECT_TRUE(
+      is_error(parse_error(with("a", "1")), where, "found 1; expected 0, the index of \"a\""));
+  EXPECT_TRUE(is_error(parse_error(with("x", "-1")), where, "found -1; expected 0"));
+  EXPECT_TRUE(is_error(parse_error(with("two:0", "1")), where, "found 1; expected 0"));
+  EXPECT_TRUE(is_error(parse_error(with("two", "2")), "/nodes/5/inputs/0", "several results"));
+}
+
 TEST(JsonReader, TheFileStandsBeforeThePointer) {
   EXPECT_TRUE(is_error(parse_error(edited("\"size\": 2", "\"size\": 0"), "dir/g.json"),
                        "dir/g.json:/groups/tp/size", "size is 0"));
@@ -143,6 +161,11 @@ TEST(JsonReader, RefusesWhatIsNotJson) {
     EXPECT_TRUE(is_error(parse_error(text), "", "not JSON: ")) << text;
   }
   EXPECT_TRUE(is_error(parse_error("[]"), "", "found a list; expected an object"));
+  // A byte of 0 is no end: what a disk has left of a file may have them.
+  const std::string good = edited("", "");
+  const std::string at = std::to_string(good.size());
+  EXPECT_TRUE(is_error(parse_error(good + std::string(8, '\0')), "", "byte " + at + " is 0"));
+  EXPECT_TRUE(is_error(parse_error(good + '\0' + "nonsense"), "", "byte " + at + " is 0"));
   const std::string long_token = parse_error(std::string(1000000, 'x'));
   EXPECT_LT(long_token.size(), 400U);
 }

@@ -60,7 +60,7 @@ TEST(Softmax, SumsToOne) {
   const Values y = computed_one({{DType::kF32, {2, 2}}}, "softmax", {}, {{0, 0, 1000, 1000}});
   EXPECT_EQ(y, (Values{0.5, 0.5, 0.5, 0.5}));
   EXPECT_TRUE(is_error(refused({{DType::kF32, {2, 2}}}, "softmax", {{"dim", std::int64_t{0}}}),
-                       "n/attrs/dim", "transpose the operand"));
+                       "n/attrs/dim", "softmax along dim 0; expected the last one, 1"));
 }
 
 TEST(LayerNorm, CentresAndScales) {

@@ -164,7 +164,7 @@ TEST(Movement, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(is_error(refused({x}, "permute", {{"dims", Ints{0}}}), "n/attrs/dims", "expected 2"));
   EXPECT_TRUE(is_error(refused({x}, "permute", {{"dims", Ints{0, -2}}}), "n/attrs/dims", "twice"));
   EXPECT_TRUE(is_error(refused({x}, "expand", {{"shape", Shape{t, 7}}}), "n/attrs/shape",
-                       "cannot be expanded"));
+                       "cannot be expanded to f32[T, 7]; expected its own extents"));
   EXPECT_TRUE(is_error(refused({x}, "slice", {{"start", std::int64_t{5}}}), "n/attrs/start",
                        "holds for all values"));
   EXPECT_TRUE(

@@ -153,5 +153,20 @@ TEST(Functionalize, RefusesPartsThatCannotBePutBack) {
             "e: an expanded value is overwritten, whose elements share memory");
 }
 
+TEST(Functionalize, RefusesWhatDecomposeFsdpTakesApart) {
+  const Graph graph = graph_of(
+      input("a", "4, 2") + "," + input("buffer", "32"),
+      node("g", "fsdp.all_gather_copy_in", R"("a", "buffer")", R"("group": "tp")"), R"("g:0")");
+  PassContext context = sm80();
+  try {
+    functionalize(graph, context);
+    ADD_FAILURE() << "no error";
+  } catch (const std::exception& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "g: fsdp.all_gather_copy_in overwrites its last operand; run decompose_fsdp first");
+  }
+}
+
 }  // namespace
 }  // namespace braid::testing

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -136,9 +137,16 @@ TEST(BadUseOfWorlds, Devices) {
   options.device = DeviceKind::kCpu;
   options.world = 0;
   EXPECT_THAT(text_of([&] { (void)World::open(options); }), HasSubstr("0 ranks"));
+  // Before memory is taken for each.
+  options.world = std::numeric_limits<int>::max();
+  EXPECT_THAT(text_of([&] { (void)World::open(options); }),
+              HasSubstr("world: 2147483647 ranks; expected 1 to 65536"));
   options.world = 1;
   options.threads = -1;
   EXPECT_THAT(text_of([&] { (void)World::open(options); }), HasSubstr("-1"));
+  options.threads = std::numeric_limits<int>::max();
+  EXPECT_THAT(text_of([&] { (void)World::open(options); }),
+              HasSubstr("threads: 2147483647; expected 0 to 4096"));
   options.threads = 0;
   options.timeout_s = -1;
   EXPECT_THAT(text_of([&] { (void)World::open(options); }), HasSubstr("timeout: -1"));

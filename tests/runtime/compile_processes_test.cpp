@@ -138,7 +138,10 @@ TEST(CompileProcesses, AreLookedForWhenAWorldOpens) {
   EXPECT_EQ(what, "/nonexistent/braid-worker: is no program: No such file or directory");
   options.compile_processes = -1;
   EXPECT_EQ(error_of([&] { (void)World::open(options); }).second,
-            "compile_processes: -1; expected 0 or more");
+            "compile_processes: -1; expected 0 to 1024");
+  options.compile_processes = 1025;
+  EXPECT_EQ(error_of([&] { (void)World::open(options); }).second,
+            "compile_processes: 1025; expected 0 to 1024");
   // There is none beside this program, which is its own library.
   options.compile_processes = 2;
   options.compile_worker = "";

@@ -105,9 +105,9 @@ World::Impl::Impl(const WorldOptions& options) : target(options.target), tune_db
 }
 
 void World::Impl::find_worker(const WorldOptions& options) {
-  if (options.compile_processes < 0) {
+  if (options.compile_processes < 0 || options.compile_processes > kMostWorkers) {
     throw_invalid("compile_processes",
-                  fmt::format("{}; expected 0 or more", options.compile_processes));
+                  fmt::format("{}; expected 0 to {}", options.compile_processes, kMostWorkers));
   }
   compile_processes = options.compile_processes;
   if (compile_processes == 0) return;
