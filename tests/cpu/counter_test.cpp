@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -248,6 +249,24 @@ ret;)");
     instructions.push_back(bench.device().counts().at(0).total.total_instructions());
   }
   EXPECT_EQ(std::set(instructions.begin(), instructions.end()).size(), 1);
+}
+
+TEST(Counter, PollsOfManyBlocksAreFew) {
+  // More than other runs start before they resume those that wait.
+  constexpr int kBlocks = 600;
+  const KernelCounts counts = count(kernel(fmt::format(R"(atom.global.add.u32 %r5, [%rd1], 1;
+wait:
+ld.relaxed.gpu.global.u32 %r6, [%rd1];
+setp.lt.u32 %p1, %r6, {};
+@%p1 bra wait;
+ret;)",
+                                                       32 * kBlocks)),
+                                    {kBlocks}, {32});
+  const auto poll = std::find_if(
+      counts.lines.begin(), counts.lines.end(),
+      [](const LineCounts& line) { return line.instruction.starts_with("ld.relaxed"); });
+  ASSERT_NE(poll, counts.lines.end());
+  EXPECT_LE(poll->counts.global_requests, 16 * kBlocks);
 }
 
 TEST(Counter, CountsNothingUnlessAsked) {

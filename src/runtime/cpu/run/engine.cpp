@@ -301,14 +301,25 @@ std::shared_ptr<Engine::Grid> Engine::take_grid() {
   return grid;
 }
 
+/// Of started blocks, before others have to wait for them, where there are some to start. Polls
+/// that are counted say nothing of a GPU, which has all blocks of such a grid at once: as good as
+/// all.
+std::size_t Engine::most_live() const {
+  if (!counts_apart()) return kMaxLive;
+  const Launch& next = (grids_.empty() ? held_ : grids_).front()->op->launch;
+  const std::uint64_t warps = (next.block.count() + 31) / 32 * next.cluster.count();
+  return std::max<std::size_t>(kMaxLive, kMaxLiveWarps / std::max<std::uint64_t>(warps, 1));
+}
+
 /// Whether to start blocks before resuming those that spin.
 bool Engine::prefer_new() {
   if (grids_.empty() && held_.empty()) return false;
   if (suspended_.empty() || (counts_apart() && !grids_.empty())) return true;
   // Everyone who can be there takes part in a choice; who is not there makes others poll.
   const bool all = scheduler_ != nullptr || counts_apart();
-  if (all && suspended_.size() < kMaxLive) return true;
-  if (suspended_.size() >= kMaxLive) {
+  const std::size_t most = most_live();
+  if (all && suspended_.size() < most) return true;
+  if (suspended_.size() >= most) {
     if (resumed_in_vain_ < suspended_.size()) return false;
     resumed_in_vain_ = 0;
     return true;

@@ -84,7 +84,7 @@ struct StreamState {
 /// The worker threads that run the blocks of all streams of all ranks.
 ///
 /// Blocks that only spin are put aside and others are started, so that grids which wait for each
-/// other make progress with any number of threads: beyond kMaxLive started blocks, a new one is
+/// other make progress with any number of threads: beyond most_live() started blocks, a new one is
 /// started after every full round in which none finished.
 ///
 /// Where a kernel fails, what the others wait for may never come: until the device is idle again,
@@ -132,6 +132,7 @@ class Engine {
 
  private:
   static constexpr std::size_t kMaxLive = 256;
+  static constexpr std::size_t kMaxLiveWarps = 16384;  ///< where polls are counted
   static constexpr std::uint64_t kMaxChunk = 256;
   static constexpr std::chrono::microseconds kValuePeriod{50};
   static constexpr std::size_t kYields = 100;
@@ -173,6 +174,7 @@ class Engine {
   bool advance_one(const std::shared_ptr<StreamState>& stream);
   void complete(const std::shared_ptr<StreamState>& stream);
   [[nodiscard]] bool have_work() const;
+  [[nodiscard]] std::size_t most_live() const;
   [[nodiscard]] bool prefer_new();
   [[nodiscard]] bool counts_apart() const { return counter_ != nullptr && sanitizer_ == nullptr; }
   [[nodiscard]] bool holds_back(const Launch& launch) const;
