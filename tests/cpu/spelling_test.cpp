@@ -320,7 +320,10 @@ TEST(Spelling, Constants) {
       {"(-1 | 0U) < 0", 0},
       {"(-1 << 0U) < 0", 1},
       {"(-1 / 2U) >> 32", 0x7fffffff},
-      {"(0xffffffffffffffffU >> 1) >> 32", 0x7fffffff}};
+      {"(0xffffffffffffffffU >> 1) >> 32", 0x7fffffff},
+      {"(.s64) 5", 5},
+      {"(.u64) (-1) >> 60", 15},
+      {"(.s64) 0xffffffffffffffff < 0", 1}};
   std::vector<std::string> lines;
   for (const auto& [text, value] : constants) {
     lines.push_back(std::string("mov.u32 %r10, ") + text + ";");
@@ -352,3 +355,5 @@ TEST(Spelling, SeedsOfTheFuzzerAreUnderstood) {
 
 }  // namespace
 }  // namespace braid::cpu_test
+  EXPECT_THAT(error_of("mov.u32 %r10, (.u32) 1;"),
+              HasSubstr("expected .s64 or .u64, found '.u32'"));
