@@ -270,6 +270,7 @@ class Translator {
   Value* make_odd(Value* near, Value* exact, Value* too_big);
   Value* float_extreme(bool minimum, bool propagate, Value* a, Value* b);
   void op_float_arithmetic(const Instruction& i);
+  Value* is_filled(Value* value, ptx::Type type);
   void op_fma(const Instruction& i);
   void op_float_mixed(const Instruction& i);
   void op_root(const Instruction& i);
@@ -304,6 +305,9 @@ class Translator {
   Value* join_parts(Value* low, Value* high, unsigned place);
   Value* part_to_convert(const Instruction& i, ptx::Type packed, unsigned k);
   void op_convert_to_small(const Instruction& i);
+  Value* convert_by_bits(const Instruction& i, const Operand& source, Value* random, unsigned mode);
+  void op_convert_by_bits(const Instruction& i);
+  void op_convert_small_by_bits(const Instruction& i);
   void op_convert_from_small(const Instruction& i);
   void op_convert_to_exponent(const Instruction& i);
   void op_convert_from_exponent(const Instruction& i);
