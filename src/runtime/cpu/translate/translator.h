@@ -340,8 +340,7 @@ class Translator {
                                    std::size_t count) const;
   void op_load(const Instruction& i);
   void op_store(const Instruction& i);
-  void load_strong(const Instruction& i, const Access& access, Address& address,
-                   llvm::ArrayRef<Operand> results);
+  void load_strong(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
   Value* somewhere(Value* pointer);
   std::vector<Value*> values_to_keep(const Access& access, llvm::ArrayRef<Operand> results);
@@ -376,6 +375,7 @@ class Translator {
   static AtomicKind atomic_kind(ptx::Type type);
   static AccessCode atomic_access(const Instruction& i);
   void op_atomic(const Instruction& i);
+  void reduce(const Instruction& i, ptx::Space space);
   void atomic_pair(const Instruction& i, ptx::Space space);
   void op_atomic_vector(const Instruction& i);
 
@@ -388,6 +388,7 @@ class Translator {
   void op_copy_arrive(const Instruction& i);
   void complete_bytes(const Instruction& i, std::size_t n, ptx::Space space, Value* bytes);
   void op_store_async(const Instruction& i);
+  void op_reduce_async(const Instruction& i);
   void op_map_address(const Instruction& i);
   [[nodiscard]] bool maps_addresses() const;
   Value* cluster_pointer(Value* lanes, bool to_shared);
