@@ -656,6 +656,33 @@ TEST(SemanticsAtomic, AsyncReleases) {
   }
 }
 
+/// Of each 16 bytes those are written whose bit is in the mask.
+TEST(SemanticsBulk, StoresBytesOfAMask) {
+  std::vector<u32> in(64);
+  for (u32 k = 0; k < in.size(); ++k) in[k] = 0xc2b2ae35U * (k + 1);
+  for (const u32 mask : {0x1U, 0x8000U, 0xffffU, 0U, 0x5af3U, 0x7ffeU}) {
+    const std::string body = fmt::format(
+        "mul.wide.u32 %d1, %i, 8; add.u64 %d1, %d1, %I; ld.global.u64 %d2, [%d1];"
+        "mad.lo.u32 %r2, %i, 8, %m; st.shared.u64 [%r2], %d2; fence.proxy.async.shared::cta;"
+        "bar.sync 0; setp.ne.u32 %p0, %i, 0; @%p0 bra END; mov.u16 %h0, {};"
+        "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%O], [%m], 256, %h0;"
+        "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; END:",
+        mask);
+    for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+      const Result result = run(text(body), {1}, {32}, in, 64, checks);
+      for (u32 byte = 0; byte < 256; ++byte) {
+        const auto of = [&](const std::vector<u32>& words) {
+          return words[byte / 4] >> (8 * (byte % 4)) & 0xff;
+        };
+        const bool written = (mask >> (byte % 16) & 1) != 0;
+        ASSERT_EQ(of(result.out), written ? of(in) : of({std::vector<u32>(64, 0xdeadbeef)}))
+            << mask << " " << byte;
+      }
+      EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
+    }
+  }
+}
+
 TEST(SemanticsCluster, RefusesWhatDoesNotFit) {
   const auto error = [](Dim3 grid, Dim3 cluster, const std::string& directives = "") {
     return error_of([&] { run(text("", directives), grid, {32}, {0}, 1, 0, cluster); });
