@@ -146,8 +146,8 @@ are refused where the kernel is translated.
   text += R"(
 Tensor copies are those of tiles, of four rows and of `im2col` columns: not there is `im2col::w`. Their maps are
 this device's own 128 bytes. Not there are `wgmma` of sparse matrices, `tcgen05`, sparse, block-scaled and
-`kind::f8f6f4` `mma`, matrices of 8-bit elements for `ldmatrix` and `stmatrix`, `st.bulk`, `clusterlaunchcontrol`,
-textures and surfaces, and `alloca`. Registers of 128 bits are moved, loaded, stored and exchanged. Hints
+`kind::f8f6f4` `mma`, matrices of 8-bit elements for `ldmatrix` and `stmatrix`, `multimem` of 8-bit floats,
+`st.bulk`, `clusterlaunchcontrol`, textures and surfaces, and `alloca`. Registers of 128 bits are moved, loaded, stored and exchanged. Hints
 (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences between proxies are
 for the sanitizer.
 
