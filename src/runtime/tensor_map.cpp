@@ -13,9 +13,11 @@ struct Encoded {
   std::array<std::uint64_t, TensorMap::kMaxRank> dims;
   std::array<std::uint64_t, TensorMap::kMaxRank - 1> strides;
   std::array<std::uint16_t, TensorMap::kMaxRank> box;
+  std::uint16_t pixels;
+  std::array<std::int16_t, TensorMap::kMaxRank - 2> lower, upper;
   std::array<std::uint8_t, TensorMap::kMaxRank> steps;
   std::uint8_t type, swizzle, nan_fill, last_dim;
-  std::array<std::byte, 29> unused;
+  std::array<std::byte, 15> unused;
 };
 static_assert(sizeof(Encoded) == TensorMap::kBytes);
 
@@ -38,7 +40,7 @@ std::optional<std::string> problem_of_dim(const TensorMap& map, std::size_t d) {
   if (map.dims[d] < 1 || map.dims[d] > kMostElements) {
     return fmt::format("dim {} has {} elements; expected 1 to 2^32", d, map.dims[d]);
   }
-  if (map.box[d] < 1 || map.box[d] > 256) {
+  if ((d == 0 || map.pixels == 0) && (map.box[d] < 1 || map.box[d] > 256)) {
     return fmt::format("the box has {} elements along dim {}; expected 1 to 256", map.box[d], d);
   }
   if (d == 0) return {};
@@ -49,6 +51,28 @@ std::optional<std::string> problem_of_dim(const TensorMap& map, std::size_t d) {
   }
   if (map.steps[d] < 1 || map.steps[d] > 8) {
     return fmt::format("dim {} has an element stride of {}; expected 1 to 8", d, map.steps[d]);
+  }
+  return {};
+}
+
+/// .. and with the pixels of a column.
+std::optional<std::string> problem_of_pixels(const TensorMap& map) {
+  if (map.rank < 3) return fmt::format("columns of {} dims; expected 3 to 5", map.rank);
+  if (map.pixels > 1024) {
+    return fmt::format("a column has {} pixels; expected at most 1024", map.pixels);
+  }
+  constexpr std::array kMost = {32767, 127, 15};
+  const int most = kMost[map.rank - 3];
+  for (std::size_t a = 0; a < map.rank - 2; ++a) {
+    for (const int corner : {map.lower[a], map.upper[a]}) {
+      if (corner < -most - 1 || corner > most) {
+        return fmt::format("a corner is {} along dim {}; expected {} to {}", corner, a + 1,
+                           -most - 1, most);
+      }
+    }
+    if (static_cast<std::int64_t>(map.dims[a + 1]) + map.upper[a] <= map.lower[a]) {
+      return fmt::format("no pixel of dim {} is between the corners", a + 1);
+    }
   }
   return {};
 }
@@ -77,6 +101,7 @@ std::size_t TensorMap::element_bytes() const {
 
 std::uint64_t TensorMap::box_bytes() const {
   std::uint64_t bytes = element_bytes();
+  if (pixels != 0) return bytes * box[0] * pixels;
   for (std::size_t d = 0; d < rank; ++d) bytes *= extent(d);
   return bytes;
 }
@@ -113,6 +138,9 @@ std::optional<std::string> TensorMap::problem() const {
     return fmt::format("a row of the box has {} bytes; expected at most {}, the swizzle's span",
                        row, span);
   }
+  if (pixels != 0) {
+    if (auto wrong = problem_of_pixels(*this)) return wrong;
+  }
   if (nan_fill && !is_float(type)) return "only floats can be filled with NaN";
   return {};
 }
@@ -123,6 +151,9 @@ std::array<std::byte, TensorMap::kBytes> TensorMap::encoded() const {
   map.dims = dims;
   map.strides = strides;
   copy_numbers(map.box, box);
+  map.pixels = static_cast<std::uint16_t>(pixels);
+  copy_numbers(map.lower, lower);
+  copy_numbers(map.upper, upper);
   copy_numbers(map.steps, steps);
   map.type = static_cast<std::uint8_t>(type);
   map.swizzle = static_cast<std::uint8_t>(swizzle);
@@ -141,6 +172,9 @@ TensorMap TensorMap::decode(const void* bytes) {
   result.dims = map.dims;
   result.strides = map.strides;
   copy_numbers(result.box, map.box);
+  result.pixels = map.pixels;
+  copy_numbers(result.lower, map.lower);
+  copy_numbers(result.upper, map.upper);
   copy_numbers(result.steps, map.steps);
   result.type = static_cast<Type>(map.type);
   result.swizzle = static_cast<Swizzle>(map.swizzle);

@@ -42,6 +42,12 @@ struct TensorMap {
   std::array<std::uint32_t, kMaxRank> box{};          ///< elements, those that are skipped included
   std::array<std::uint32_t, kMaxRank> steps{1, 1, 1, 1, 1};  ///< the first is not looked at
 
+  /// Pixels of a column, and then the map is one of cuTensorMapEncodeIm2col: the dims are channels,
+  /// width, [height, [depth,]] and images, a box is the first box[0] channels of so many pixels,
+  /// and the first of these are inside of the dims by `lower` and `upper`.
+  std::uint32_t pixels = 0;
+  std::array<std::int32_t, kMaxRank - 2> lower{}, upper{};
+
   [[nodiscard]] std::size_t element_bytes() const;
   /// Elements of the box along a dim that are copied.
   [[nodiscard]] std::uint32_t extent(std::size_t dim) const {

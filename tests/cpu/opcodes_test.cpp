@@ -144,11 +144,19 @@ are refused where the kernel is translated.
     text += "| " + names + " | " + modifiers + " |\n";
   }
   text += R"(
-Tensor copies are those of tiles: not there are `im2col`, gathers and scatters. Their maps are this device's own
-128 bytes. Not there are `wgmma` of sparse matrices, `tcgen05`, sparse and block-scaled `mma`, textures
-and surfaces, `alloca`, indirect calls, and stochastic rounding. Registers of 128 bits are moved, loaded, stored
-and exchanged. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`) do nothing, and fences between
-proxies are for the sanitizer.
+Tensor copies are those of tiles, of four rows and of `im2col` columns: not there is `im2col::w`. Their maps are
+this device's own 128 bytes. Not there are `wgmma` of sparse matrices, `tcgen05`, sparse, block-scaled and
+`kind::f8f6f4` `mma`, matrices of 8-bit elements for `ldmatrix` and `stmatrix`, `multimem` of 8-bit floats,
+`st.bulk`, `clusterlaunchcontrol`, textures and surfaces, and `alloca`. Registers of 128 bits are moved, loaded, stored and exchanged. Hints
+(`prefetch`, policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences between proxies are
+for the sanitizer.
+
+A call by address is a choice of the functions it may be: its `.calltargets`, or those of its `.callprototype`
+whose address is taken in the module. Calls are put in place of themselves, so none may be recursive.
+
+`cvt.rs` adds its random bits to what is cut off, beginning with the highest bit of both; the four-element forms
+use 16 bits for two elements, each of which takes all of them. The manual draws these layouts without saying so
+in words, and no GPU has confirmed them here.
 
 ## Special registers
 

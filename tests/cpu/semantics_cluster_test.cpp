@@ -583,6 +583,106 @@ TEST(SemanticsCluster, ArrivesAndStoresElsewhere) {
   }
 }
 
+/// The same by generic addresses, and reductions: the other block adds to what the store brings, or
+/// does so twice, and the mbarrier counts the bytes of all.
+TEST(SemanticsCluster, AsyncStoresAndReductionsReachOtherBlocks) {
+  std::vector<u32> in(64);
+  for (u32 k = 0; k < in.size(); ++k) in[k] = 0x9e3779b9U * (k + 1);
+  const auto text_of = [](const std::string& steps) {
+    return text(
+        "setp.ne.u32 %p0, %i, 0; @%p0 bra READY; mbarrier.init.shared.b64 [%M], 32;"
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%M], 256; fence.mbarrier_init.release."
+        "cluster; READY: mul.wide.u32 %d1, %g, 4; add.u64 %d2, %d1, %I; add.u64 %d1, %d1, %O;"
+        "ld.global.u32 %r2, [%d2]; mad.lo.u32 %r3, %i, 4, %m; st.shared.u32 [%r3], 5;"
+        "barrier.cluster.arrive; barrier.cluster.wait;"
+        "mov.u32 %r4, %cluster_ctarank; xor.b32 %r4, %r4, 1;"
+        "mapa.shared::cluster.u32 %r5, %r3, %r4; mapa.shared::cluster.u32 %r6, %M, %r4;"
+        "cvt.u64.u32 %d3, %r3; cvta.shared.u64 %d3, %d3; mapa.u64 %d3, %d3, %r4;"
+        "cvt.u64.u32 %d4, %M; cvta.shared.u64 %d4, %d4; mapa.u64 %d4, %d4, %r4;" +
+        steps +
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6];"
+        "WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%M], 0; @!%p1 bra "
+        "WAIT; ld.shared.u32 %r7, [%r3]; st.global.u32 [%d1], %r7; barrier.cluster.arrive;"
+        "barrier.cluster.wait;");
+  };
+  struct Case {
+    const char* steps;
+    std::function<u32(u32)> want;
+  };
+  const Case cases[] = {
+      {"st.async.mbarrier::complete_tx::bytes.u32 [%d3], %r2, [%d4];"
+       "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r5], 7, "
+       "[%r6];",
+       [](u32 x) { return x + 7; }},
+      {"red.async.relaxed.cluster.mbarrier::complete_tx::bytes.shared::cluster.xor.b32 [%r5], %r2, "
+       "[%r6];"
+       "red.async.relaxed.cluster.mbarrier::complete_tx::bytes.add.s32 [%d3], -3, [%d4];",
+       [](u32 x) { return (x ^ 5) - 3; }},
+      {"red.async.relaxed.cluster.mbarrier::complete_tx::bytes.max.u32 [%d3], %r2, [%d4];"
+       "red.async.mbarrier::complete_tx::bytes.inc.u32 [%d3], 0xffffffff, [%d4];",
+       [](u32 x) { return std::max(x, 5U) == ~0U ? 0 : std::max(x, 5U) + 1; }},
+      {"red.async.relaxed.cluster.mbarrier::complete_tx::bytes.add.u64 [%d3], 0, [%d4];",
+       [](u32) { return 5U; }}};
+  for (const Case& c : cases) {
+    // 64 bits of every second lane would not be aligned; those take part with what is theirs.
+    std::string steps = c.steps;
+    if (steps.find("u64 [%d3]") != std::string::npos) {
+      steps = "shl.b32 %r8, %i, 2; cvt.u64.u32 %d5, %r8; add.u64 %d3, %d3, %d5;" + steps;
+    }
+    const Result result = run(text_of(steps), {2}, {32}, in, in.size(), 0, {2});
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      ASSERT_EQ(result.out[k], c.want(in[k ^ 32])) << c.steps << " " << k;
+    }
+  }
+}
+
+/// Stores and reductions that nobody waits for are seen by who acquires what comes behind them.
+TEST(SemanticsAtomic, AsyncReleases) {
+  std::vector<u32> in(32);
+  for (u32 k = 0; k < in.size(); ++k) in[k] = 0x85ebca6bU * (k + 1);
+  const std::string body =
+      "mul.wide.u32 %d1, %i, 8; add.u64 %d2, %d1, %O; mul.wide.u32 %d1, %i, 4; add.u64 %d1, %d1, "
+      "%I;"
+      "ld.global.u32 %r2, [%d1]; st.async.mmio.release.sys.global.u32 [%d2], %r2;"
+      "st.async.release.gpu.u32 [%d2+4], 9; red.async.release.gpu.global.add.u32 [%d2], 3;"
+      "red.async.mmio.release.sys.global.add.u32 [%d2+4], %r2;";
+  for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+    const Result result = run(text(body), {1}, {32}, in, 64, checks);
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      ASSERT_EQ(result.out[2 * k], in[k] + 3) << k;
+      ASSERT_EQ(result.out[2 * k + 1], in[k] + 9) << k;
+    }
+    EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
+  }
+}
+
+/// Of each 16 bytes those are written whose bit is in the mask.
+TEST(SemanticsBulk, StoresBytesOfAMask) {
+  std::vector<u32> in(64);
+  for (u32 k = 0; k < in.size(); ++k) in[k] = 0xc2b2ae35U * (k + 1);
+  for (const u32 mask : {0x1U, 0x8000U, 0xffffU, 0U, 0x5af3U, 0x7ffeU}) {
+    const std::string body = fmt::format(
+        "mul.wide.u32 %d1, %i, 8; add.u64 %d1, %d1, %I; ld.global.u64 %d2, [%d1];"
+        "mad.lo.u32 %r2, %i, 8, %m; st.shared.u64 [%r2], %d2; fence.proxy.async.shared::cta;"
+        "bar.sync 0; setp.ne.u32 %p0, %i, 0; @%p0 bra END; mov.u16 %h0, {};"
+        "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%O], [%m], 256, %h0;"
+        "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; END:",
+        mask);
+    for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+      const Result result = run(text(body), {1}, {32}, in, 64, checks);
+      for (u32 byte = 0; byte < 256; ++byte) {
+        const auto of = [&](const std::vector<u32>& words) {
+          return words[byte / 4] >> (8 * (byte % 4)) & 0xff;
+        };
+        const bool written = (mask >> (byte % 16) & 1) != 0;
+        ASSERT_EQ(of(result.out), written ? of(in) : of({std::vector<u32>(64, 0xdeadbeef)}))
+            << mask << " " << byte;
+      }
+      EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
+    }
+  }
+}
+
 TEST(SemanticsCluster, RefusesWhatDoesNotFit) {
   const auto error = [](Dim3 grid, Dim3 cluster, const std::string& directives = "") {
     return error_of([&] { run(text("", directives), grid, {32}, {0}, 1, 0, cluster); });

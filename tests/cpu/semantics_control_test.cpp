@@ -204,6 +204,98 @@ ret;
   for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(r.out[i], r.in[i] + 2) << i;
 }
 
+/// Registers of a function, which the ABI does not have, and registers and constants for what it
+/// has.
+TEST(SemanticsCall, RegistersAndConstantsAreParameters) {
+  const std::string functions = R"(
+.func (.reg .b64 %r, .reg .b32 %low) split(.reg .b64 %a, .param .b32 times, .reg .u16 %h)
+{
+.reg .pred %p; .reg .b32 %n; .reg .b64 %w;
+ld.param.u32 %n, [times]; cvt.u64.u32 %w, %n; mul.lo.u64 %r, %a, %w;
+cvt.u32.u64 %low, %r; setp.lt.s32 %p, %low, 0; @%p ret; cvt.u64.u16 %w, %h; add.u64 %r, %r, %w;
+}
+)";
+  const std::string body =
+      "and.b32 %r1, %i, 1; setp.eq.u32 %p0, %r1, 0; mov.b64 %d0, 11; mov.b32 %r2, 22;"
+      "@%p0 call (%d0, %r2), split, (%x, 3, 1000);"
+      "@!%p0 call (%d0, _), split, (%d0, %r2, 5);"
+      "cvt.u64.u32 %d1, %r2; add.u64 %d0, %d0, %d1; st.global.u64 [%O], %d0;";
+  const Launched r = run(functions, body, 64, 71);
+  const auto split = [](u64 a, u32 times, u16 h) {
+    const u64 product = a * times;
+    return std::pair(static_cast<i32>(product) < 0 ? product : product + h,
+                     static_cast<u32>(product));
+  };
+  for (std::size_t i = 0; i < 64; ++i) {
+    const auto [wide, low] = i % 2 == 0 ? split(r.in[i], 3, 1000) : split(11, 22, 5);
+    EXPECT_EQ(r.out[i], wide + (i % 2 == 0 ? low : 22)) << i;
+  }
+}
+
+constexpr const char* kChoices = R"(
+.func (.param .b64 r) twice(.param .b64 x)
+{ .reg .b64 %a; ld.param.b64 %a, [x]; add.u64 %a, %a, %a; st.param.b64 [r], %a; ret; }
+.func (.param .b64 r) inverse(.param .b64 x)
+{ .reg .b64 %a; ld.param.b64 %a, [x]; not.b64 %a, %a; st.param.b64 [r], %a; ret; }
+.func (.param .b64 r) next(.param .b64 x)
+{ .reg .b64 %a; ld.param.b64 %a, [x]; add.u64 %a, %a, 1; st.param.b64 [r], %a; ret; }
+.func (.param .b32 r) other(.param .b64 x) { ret; }
+)";
+
+/// Each lane calls what its pointer says: made by selects, from a table, and from the body's
+/// targets.
+TEST(SemanticsCall, ByAddress) {
+  const auto chosen = [](u64 x, std::size_t which) {
+    return which == 0 ? x + x : which == 1 ? ~x : x + 1;
+  };
+  const std::string table = std::string(kChoices) +
+                            ".global .u64 table[3] = {twice, inverse, next};\n"
+                            ".global .u64 unlike = other;";
+  const std::string select =
+      "mov.u64 %d1, twice; mov.u64 %d2, inverse; mov.b64 %d3, next; rem.u32 %r1, %i, 3;"
+      "setp.eq.u32 %p0, %r1, 1; setp.eq.u32 %p1, %r1, 2; selp.b64 %d1, %d2, %d1, %p0;"
+      "selp.b64 %d1, %d3, %d1, %p1;";
+  const std::string load =
+      "rem.u32 %r1, %i, 3; mul.wide.u32 %d2, %r1, 8; mov.u64 %d3, table; add.u64 %d3, %d3, %d2;"
+      "ld.global.u64 %d1, [%d3];";
+  const std::string prototype = "pr: .callprototype (.param .b64 _) _ (.param .b64 _);";
+  const std::string targets = "ts: .calltargets inverse, next, twice;";
+  const std::string variables =
+      "{ .param .b64 a; .param .b64 b; st.param.b64 [a], %x; call (b), %d1, (a), pr;"
+      "ld.param.b64 %d0, [b]; }";
+  struct Case {
+    std::string functions, body;
+  };
+  const Case cases[] = {{kChoices, select + prototype + variables},
+                        {kChoices, select + targets + "call (%d0), %d1, (%x), ts;"},
+                        {table, load + prototype + variables},
+                        {table, load + prototype + "call.uni (%d0), %d1, (%x), pr;"}};
+  for (const Case& c : cases) {
+    const Launched r = run(c.functions, c.body + "st.global.u64 [%O], %d0;", 96, 72);
+    for (std::size_t i = 0; i < 96; ++i) {
+      ASSERT_EQ(r.out[i], chosen(r.in[i], i % 3)) << c.body << i;
+    }
+  }
+  // Without results and parameters, under a guard, in functions that are called.
+  const std::string nested = std::string(kChoices) + R"(
+.shared .b32 count;
+.func up() { .reg .b32 %o; atom.shared.add.u32 %o, [count], 1; ret; }
+.func outer(.param .b64 f)
+{ .reg .b64 %f; ld.param.b64 %f, [f]; pr: .callprototype _ (); call %f, pr; call %f, (), pr; ret; }
+)";
+  const std::string body =
+      "st.shared.u32 [count], 0; bar.sync 0; mov.u64 %d1, up; setp.lt.u32 %p0, %i, 5;"
+      "@%p0 call outer, (%d1); bar.sync 0; ld.shared.u32 %r1, [count]; cvt.u64.u32 %d0, %r1;"
+      "st.global.u64 [%O], %d0;";
+  const Launched r = run(nested, body, 64, 73);
+  for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(r.out[i], 10U) << i;
+  // What is no function of these stops the kernel.
+  EXPECT_THROW(
+      run(kChoices, "mov.b64 %d1, 7; mov.b64 %d2, next;" + prototype + "call (%d0), %d1, (%x), pr;",
+          32, 74),
+      Error);
+}
+
 TEST(SemanticsCall, RefusesWhatItCannotDo) {
   struct Case {
     const char* functions;
@@ -216,7 +308,11 @@ TEST(SemanticsCall, RefusesWhatItCannotDo) {
        call("f", "%x", "%d0"), "recursive"},
       {kMix, "{ .param .b64 a; call.uni mix, (a); }", "wrong number of parameters"},
       {kMix, "{ .param .b32 a; .param .b64 b; call.uni (b), mix, (a); }", "does not fit"},
-      {kMix, "call.uni (%d0), %d1, (%x);", "indirect calls are not supported"},
+      {kMix, "call.uni (%d0), %d1, (%x);", "no function that it may call"},
+      {kMix, "pr: .callprototype (.param .b64 _) _ (.param .b64 _); call (%d0), %d1, (%x), pr;",
+       "no function that it may call"},
+      {"", "call.uni %d1, (%x), 7;", "expected a prototype"},
+      {".func f(.param .align 8 .b8 x[16]) { ret; }", "call f, (%x);", "must be a variable"},
   };
   for (const Case& c : cases) {
     try {

@@ -335,6 +335,90 @@ TEST(SemanticsConvert, Float8) {
   check(rows, pack_halves(make_inputs(float_edges(kF16), 31)));
 }
 
+/// A float's place among those of its kind: the fraction's bits, the exponent of the smallest
+/// normal, the code of the largest, and of NaN.
+struct Target {
+  const char* name;
+  int fraction, lowest;
+  u64 largest, nan;
+  int bits;
+};
+
+/// Toward zero, and one further where adding the random bits, which begin where what is cut off
+/// does, to that carries. Beyond the largest is `most`.
+u64 rounded_by_bits(const Target& to, u32 value, u32 random, u64 most) {
+  const u64 sign = u64{value >> 31} << (to.bits - 1);
+  const u32 size = value & 0x7fffffff;
+  if (size > 0x7f800000) return to.nan;
+  if (size == 0x7f800000) return sign | most;
+  const int exponent = std::max(static_cast<int>(size >> 23), 1) - 127;
+  const u128 digits = (size & 0x7fffff) | (size >> 23 == 0 ? 0 : 0x800000);
+  // The value is digits * 2^(exponent - 23); one step of the result is 2^(place - fraction).
+  const int place = std::max(exponent, to.lowest);
+  const int cut = 23 - to.fraction + place - exponent;
+  u64 steps = 0;
+  if (cut < 64) {
+    const u128 part = digits & ((u128{1} << cut) - 1);
+    steps = static_cast<u64>(digits >> cut);
+    if ((part << 16) + (u128{random} << cut) >= u128{1} << (cut + 16)) ++steps;
+  }
+  // The hidden bit of a normal number counts as one of its exponent.
+  const u64 code = steps + (static_cast<u64>(place - to.lowest) << to.fraction);
+  return sign | std::min(code, most);
+}
+
+TEST(SemanticsConvert, ByRandomBits) {
+  constexpr Target kHalves[] = {{"f16x2", 10, -14, 0x7bff, 0x7fff, 16},
+                                {"bf16x2", 7, -126, 0x7f7f, 0x7fff, 16}};
+  constexpr Target kParts[] = {{"e4m3x4", 3, -6, 0x7e, 0x7f, 8},
+                               {"e5m2x4", 2, -14, 0x7b, 0x7f, 8},
+                               {"e2m1x4", 1, 0, 0x7, 0x7, 4},
+                               {"e2m3x4", 3, 0, 0x1f, 0x1f, 6},
+                               {"e3m2x4", 2, -2, 0x1f, 0x1f, 6}};
+  const auto positive = [](u32 value, bool relu) {
+    return relu && value >> 31 != 0 && (value & 0x7fffffff) <= 0x7f800000 ? 0 : value;
+  };
+  std::vector<Row> rows;
+  for (const bool relu : {false, true}) {
+    for (const Target& to : kHalves) {
+      for (const bool finite : {false, true}) {
+        const auto half = [=](u32 value, u32 random) {
+          if (to.bits == 16 && to.fraction == 10) random = (random & 0x1fff) << 3;
+          return rounded_by_bits(to, positive(value, relu), random & 0xffff,
+                                 finite ? to.largest : to.largest + 1);
+        };
+        rows.push_back(row(fmt::format("cvt.rs{}{}.{}.f32 %d, %a, %b, %c;", relu ? ".relu" : "",
+                                       finite ? ".satfinite" : "", to.name),
+                           [=](u32 a, u32 b, u32 c) {
+                             return static_cast<u32>(half(a, c >> 16) << 16 | half(b, c));
+                           }));
+      }
+    }
+    for (const Target& to : kParts) {
+      const bool nibbles = to.bits == 4;
+      const auto code = [=](u32 value, u32 random) {
+        return rounded_by_bits(to, positive(value, relu), random, to.largest);
+      };
+      rows.push_back(row(
+          fmt::format("not.b32 %t0, %a; not.b32 %t1, %b; cvt.rs{}.satfinite.{}.f32 {}, "
+                      "{{%a, %b, %t0, %t1}}, %c;{}",
+                      relu ? ".relu" : "", to.name, nibbles ? "%h" : "%d",
+                      nibbles ? " cvt.u32.u16 %d, %h;" : ""),
+          [=](u32 a, u32 b, u32 c) {
+            const u32 high = nibbles ? (c >> 16 & 0xff00) | (c >> 8 & 0xff) : c >> 16;
+            const u32 low = nibbles ? (c >> 8 & 0xff00) | (c & 0xff) : c & 0xffff;
+            const int place = nibbles ? 4 : 8;
+            const u64 upper = code(a, high) << place | code(b, high);
+            return static_cast<u32>(upper << 2 * place | code(~a, low) << place | code(~b, low));
+          }));
+    }
+  }
+  std::vector<u64> edges = meeting_edges(kF32, kF16);
+  for (const u64 x : {0x3fc00000, 0x40c00000, 0x43e80000, 0x477fe001, 0x7f7fffff})
+    edges.push_back(x);
+  check(rows, make_inputs(edges, 36));
+}
+
 /// .satfinite: what is above the largest becomes that, and infinity, too; NaN stays.
 u64 finite(Format f, u64 bits) {
   const u64 size = bits & (f.sign() - 1);
@@ -417,6 +501,17 @@ TEST(SemanticsConvert, SmallFloats) {
           row(nibbles ? "{ .reg .b8 %y; " + head + "%y, %a, %b; mov.b16 %h, {%y, 0}; }"
                       : head + "%h, %a, %b;",
               [=](u32 a, u32 b) { return static_cast<u16>(code(a) << place | code(b)); }));
+      const std::string halves =
+          fmt::format("cvt.rn.satfinite{}.{}.f16x2 ", relu ? ".relu" : "", small.name);
+      rows.push_back(row(nibbles ? "{ .reg .b8 %y; " + halves + "%y, %a; mov.b16 %h, {%y, 0}; }"
+                                 : halves + "%h, %a;",
+                         [=](u32 a) {
+                           const auto half = [&](u32 bits) {
+                             const Number n = decode(kF16, bits & 0xffff);
+                             return code(static_cast<u32>(encode(kF32, n, Mode::kNearest)));
+                           };
+                           return static_cast<u16>(half(a >> 16) << place | half(a));
+                         }));
       const std::string back = fmt::format("cvt.rn{}.f16x2.{} ", relu ? ".relu" : "", small.name);
       rows.push_back(row(nibbles ? "{ .reg .b8 %y, %z; mov.b16 {%y, %z}, %ha; " + back + "%d, %z; }"
                                  : back + "%d, %ha;",

@@ -97,6 +97,18 @@ TEST(SemanticsFloat, AddMultiply) {
         const u64 bits = encode(f, sum, Mode::kNearest);
         return !f.is_nan(bits) && (bits & f.sign()) != 0 ? 0 : bits;
       }));
+      // The NaN that tensor copies fill in makes zero.
+      for (const bool relu : {false, true}) {
+        rows.push_back(float_row(
+            type, std::string("fma.rn.oob") + (relu ? ".relu" : "") + ".@ $d, $a, $b, $c;",
+            [f, relu](u64 a, u64 b, u64 c) -> u64 {
+              if (a == 0x7fff || b == 0x7fff || c == 0x7fff) return 0;
+              const Number sum =
+                  add(multiply(decode(f, a), decode(f, b)), decode(f, c), Mode::kNearest);
+              const u64 bits = encode(f, sum, Mode::kNearest);
+              return relu && !f.is_nan(bits) && (bits & f.sign()) != 0 ? 0 : bits;
+            }));
+      }
     }
     check(rows, inputs_of(type, 11));
   }

@@ -480,6 +480,49 @@ TEST(SemanticsWmma, RoundsFloat64) {
   }
 }
 
+/// The same of mma: a lane has A(lane / 4, lane % 4), B(lane % 4, lane / 4) and two columns of C.
+TEST(SemanticsMma, RoundsFloat64) {
+  constexpr int kHostModes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+  Random random(501);
+  std::vector<double> in;
+  for (int i = 0; i < 32 * 4; ++i) {
+    in.push_back(std::ldexp(static_cast<double>(random.next() >> 11), -52) - 1);
+  }
+  for (std::size_t mode = 0; mode < 4; ++mode) {
+    Bench bench = Bench::from_ptx(fmt::format(
+        R"(.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u64 in)
+{{
+.reg .b32 %i; .reg .b64 %O, %I, %o; .reg .f64 %d<6>;
+ld.param.u64 %O, [out]; ld.param.u64 %I, [in]; mov.u32 %i, %tid.x;
+mul.wide.u32 %o, %i, 32; add.u64 %I, %I, %o; mul.wide.u32 %o, %i, 16; add.u64 %O, %O, %o;
+ld.global.v2.f64 {{%d0, %d1}}, [%I]; ld.global.v2.f64 {{%d2, %d3}}, [%I+16];
+mma.sync.aligned.m8n8k4.row.col.{}.f64.f64.f64.f64 {{%d4, %d5}}, {{%d0}}, {{%d1}}, {{%d2, %d3}};
+st.global.v2.f64 [%O], {{%d4, %d5}};
+ret;
+}}
+)",
+        kModeNames[mode]));
+    const u64 out = bench.upload(std::vector<double>(64));
+    bench.run({1}, {32}, 0, out, bench.upload(in));
+    const auto got = bench.download<double>(out, 64);
+    std::fesetround(kHostModes[mode]);
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        volatile double sum = in[lane * 4 + 2 + i];
+        const std::size_t column = 2 * (lane % 4) + i;
+        for (std::size_t k = 0; k < 4; ++k) {
+          sum = std::fma(in[(lane / 4 * 4 + k) * 4], in[(column * 4 + k) * 4 + 1], sum);
+        }
+        EXPECT_EQ(got[2 * lane + i], sum) << kModeNames[mode] << " " << lane;
+      }
+    }
+    std::fesetround(FE_TONEAREST);
+  }
+}
+
 TEST(SemanticsMma, WhatIsNotThereIsRefused) {
   const auto error_of = [](const std::string& instruction) -> std::string {
     try {

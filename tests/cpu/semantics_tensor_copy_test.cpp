@@ -238,6 +238,156 @@ TEST(SemanticsTensorCopy, StoresWhatIsInside) {
   }
 }
 
+/// Four rows of a matrix, from one column on, to and from shared memory.
+TEST(SemanticsTensorCopy, GathersAndScattersFourRows) {
+  Random random(11);
+  for (u32 n = 0; n < 20; ++n) {
+    Box box = random_box(random, 2);
+    box.map.box[1] = 1;
+    const auto size = static_cast<u32>(box.map.element_bytes());
+    std::array<i32, 4> rows{};
+    // Of a scatter no two are the same, of which nobody knows which is last.
+    for (i32 k = 0; k < 4; ++k) {
+      rows[static_cast<std::size_t>(k)] =
+          static_cast<i32>(random.next() % box.map.dims[1] / 4) * 4 + k - (n % 3 == 0 ? 2 : 0);
+    }
+    const std::string place =
+        fmt::format("{}, {}, {}, {}, {}", box.at[0], rows[0], rows[1], rows[2], rows[3]);
+    const Bytes shared = random_bytes(kShared, n);
+    const Bytes tensor = random_bytes(box.map.tensor_bytes(), n + 1);
+    Bytes gathered = shared;
+    Bytes scattered = tensor;
+    const u32 width = box.map.box[0];
+    for (u32 k = 0; k < 4 * width; ++k) {
+      const i64 column = i64{box.at[0]} + k % width;
+      const i64 row = rows[k / width];
+      const bool inside = column >= 0 && column < static_cast<i64>(box.map.dims[0]) && row >= 0 &&
+                          row < static_cast<i64>(box.map.dims[1]);
+      u8* to = &gathered[shuffled(box.base + k * size, box.map.swizzle)];
+      std::memset(to, 0, size);
+      if (!inside) continue;
+      const i64 offset = row * static_cast<i64>(box.map.strides[0]) + column * size;
+      std::memcpy(to, &tensor[static_cast<std::size_t>(offset)], size);
+      std::memcpy(&scattered[static_cast<std::size_t>(offset)],
+                  &shared[shuffled(box.base + k * size, box.map.swizzle)], size);
+    }
+    box.map.nan_fill = false;
+    const std::string load = fmt::format(
+        "@%p0 bra WAIT; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%M], {};"
+        "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes"
+        "{} [%m+{}], [%T, {{{}}}], [%M];"
+        "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT;",
+        4 * width * size, n % 2 == 0 ? "" : ".cta_group::1", box.base, place);
+    const std::string store = fmt::format(
+        "@%p0 bra KEEP; cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group "
+        "[%T, {{{}}}], [%m+{}]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+        place, box.base);
+    for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+      const Result loaded = run(text(load), box.map, shared, tensor, checks);
+      ASSERT_EQ(loaded.shared, gathered) << n;
+      ASSERT_TRUE(loaded.findings.empty()) << loaded.findings[0].text();
+      const Result stored = run(text(store), box.map, shared, tensor, checks);
+      ASSERT_EQ(stored.tensor, scattered) << n;
+      ASSERT_TRUE(stored.findings.empty()) << stored.findings[0].text();
+    }
+  }
+}
+
+/// A column of pixels: those that a filter's tap reads for outputs side by side. The manual's words
+/// as loops: the first pixels go over the box between the corners, in the order of memory, and the
+/// copied ones are at an offset from them.
+TEST(SemanticsTensorCopy, CopiesColumnsOfPixels) {
+  Random random(12);
+  const auto below = [&](u64 end) { return static_cast<i32>(random.next() % end); };
+  for (u32 n = 0; n < 24; ++n) {
+    const u32 rank = 3 + n % 3;
+    TensorMap map;
+    map.type = Type::kU16;
+    map.rank = rank;
+    map.swizzle = static_cast<Swizzle>(below(4));
+    map.box[0] = map.swizzle == Swizzle::k32 ? 16 : 32;
+    if (map.swizzle == Swizzle::k128) map.box[0] = 64;
+    map.pixels = static_cast<u32>(1 + below(40));
+    map.dims[0] = map.box[0] + static_cast<u32>(below(20));
+    u64 stride = (2 * map.dims[0] + 15) / 16 * 16;
+    std::vector<i32> offsets;
+    for (u32 d = 1; d < rank; ++d) {
+      map.dims[d] = static_cast<u32>(3 + below(5));
+      map.strides[d - 1] = stride;
+      stride *= map.dims[d];
+      if (d == rank - 1) break;
+      map.steps[d] = static_cast<u32>(1 + below(2));
+      map.lower[d - 1] = below(3) - 1;
+      map.upper[d - 1] = below(3) - 2;
+      offsets.push_back(below(3));
+    }
+    Box box;
+    box.map = map;
+    box.base = 1024;
+    box.at.push_back(below(8));
+    for (u32 d = 1; d + 1 < rank; ++d) {
+      // One of those that the steps reach.
+      box.at.push_back(map.lower[d - 1] + static_cast<i32>(map.steps[d]) * below(2));
+    }
+    box.at.push_back(below(map.dims[rank - 1]));
+    // The pixels in order, from the first of the image on; those before box.at are left out.
+    std::vector<std::vector<i32>> pixels;
+    std::vector<i32> at = box.at;
+    while (pixels.size() < map.pixels) {
+      pixels.push_back(at);
+      for (u32 d = 1; d < rank; ++d) {
+        if (d == rank - 1) {
+          ++at[d];
+          break;
+        }
+        at[d] += static_cast<i32>(map.steps[d]);
+        if (at[d] <= static_cast<i32>(map.dims[d]) - 1 + map.upper[d - 1]) break;
+        at[d] = map.lower[d - 1];
+      }
+    }
+    const Bytes shared = random_bytes(kShared, n);
+    const Bytes tensor = random_bytes(map.tensor_bytes(), n + 1);
+    Bytes loaded = shared;
+    Bytes stored = tensor;
+    for (u32 k = 0; k < map.pixels * map.box[0]; ++k) {
+      const u32 place = shuffled(box.base + 2 * k, map.swizzle);
+      for (const bool loads : {true, false}) {
+        i64 offset = 2 * (i64{box.at[0]} + k % map.box[0]);
+        bool inside = box.at[0] + k % map.box[0] < map.dims[0];
+        for (u32 d = 1; d < rank; ++d) {
+          i64 one = pixels[k / map.box[0]][d];
+          if (loads && d + 1 < rank) one += offsets[d - 1];
+          inside = inside && one >= 0 && one < static_cast<i64>(map.dims[d]);
+          offset += one * static_cast<i64>(map.strides[d - 1]);
+        }
+        if (loads) std::memset(&loaded[place], 0, 2);
+        if (!inside) continue;
+        if (loads) std::memcpy(&loaded[place], &tensor[static_cast<std::size_t>(offset)], 2);
+        if (!loads) std::memcpy(&stored[static_cast<std::size_t>(offset)], &shared[place], 2);
+      }
+    }
+    std::string list;
+    for (const i32 o : offsets) list += fmt::format("{}{}", list.empty() ? "" : ", ", o);
+    const std::string load = fmt::format(
+        "@%p0 bra WAIT; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%M], {};"
+        "cp.async.bulk.tensor.{}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+        "[%m+{}], [%T, {{{}}}], [%M], {{{}}};"
+        "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT;",
+        map.box_bytes(), rank, box.base, coordinates(box), list);
+    const std::string store = fmt::format(
+        "@%p0 bra KEEP; cp.async.bulk.tensor.{}d.global.shared::cta.im2col_no_offs.bulk_group "
+        "[%T, {{{}}}], [%m+{}]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+        rank, coordinates(box), box.base);
+    for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+      const Result in = run(text(load), map, shared, tensor, checks);
+      ASSERT_EQ(in.shared, loaded) << n << " rank " << rank;
+      ASSERT_TRUE(in.findings.empty()) << in.findings[0].text();
+      const Result out = run(text(store), map, shared, tensor, checks);
+      ASSERT_EQ(out.tensor, stored) << n << " rank " << rank;
+    }
+  }
+}
+
 template <class T, class F>
 void reduces(Type type, const std::string& op, const F& operation) {
   Random random(3);
@@ -380,6 +530,7 @@ TEST(SemanticsTensorCopy, MapsAreMadeByTheKernel) {
       "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r8], 10;"
       "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%r8], 0;"
       "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%r8], 0;"
+      "tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32 [%r8], 0;"
       "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%r8], 0;"
       "MADE: bar.sync 0; setp.ge.u32 %p3, %i, 32; @%p3 bra SENT; add.u32 %r8, %m, 4096;"
       "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
@@ -459,13 +610,33 @@ TEST(SemanticsTensorCopy, RefusesWhatTheManualForbids) {
   const auto copy = [&](const std::string& form) {
     return error("cp.async.bulk.tensor.2d." + form + ";");
   };
-  EXPECT_THAT(copy("shared::cta.global.im2col.mbarrier::complete_tx::bytes [%m], [%T, {0, 0}], "
+  EXPECT_THAT(copy("shared::cta.global.im2col::w.mbarrier::complete_tx::bytes [%m], [%T, {0, 0}], "
                    "[%M], {0}"),
-              HasSubstr("unknown modifier '.im2col'"));
+              HasSubstr("unknown modifier '.im2col::w'"));
+  const std::string column =
+      "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%m], "
+      "[%T, {0, 0, 0}], [%M], ";
+  EXPECT_THAT(error(column + "{0, 0};"), HasSubstr("expected 1 offsets, found 2"));
+  EXPECT_THAT(copy("shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%m], "
+                   "[%T, {0, 0}], [%M]"),
+              HasSubstr("expected 5 coordinates, found 2"));
+  TensorMap cube = box.map;
+  cube.rank = 3;
+  cube.dims[2] = 1;
+  cube.strides[1] = 128 * 64;
+  cube.box[2] = 1;
+  EXPECT_THAT(error(column + "{0};", cube),
+              HasSubstr("a tensor map of tiles, for a copy of columns (ptx:"));
+  cube.pixels = 8;
+  EXPECT_THAT(
+      error("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%T, {0, 0, 0}], [%m];", cube),
+      HasSubstr("a tensor map of columns, for a copy of tiles (ptx:"));
   EXPECT_THAT(copy("shared::cta.global.mbarrier::complete_tx::bytes [%m], [%T], [%M]"),
               HasSubstr("operand 2 needs coordinates"));
   EXPECT_THAT(copy("shared::cta.global.mbarrier::complete_tx::bytes [%m, {0}], [%T, {0}], [%M]"),
               HasSubstr("operand 1 has no coordinates"));
+  EXPECT_THAT(error("tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32 [%m], 1;"),
+              HasSubstr("swizzles of other than 16 bytes are not supported"));
   EXPECT_THAT(copy("global.shared::cta.tile.bulk_group [%T, {0, 0}], [%m], 3, 4"),
               HasSubstr("expected 3 operands, found 4"));
 }
@@ -512,6 +683,23 @@ TEST(TensorMapRules, AreThoseOfTheDriver) {
               m.nan_fill = true;
             }),
             "only floats can be filled with NaN");
+  EXPECT_EQ(problem([](auto& m) { m.pixels = 8; }), "columns of 2 dims; expected 3 to 5");
+  const auto columns = [](const std::function<void(TensorMap&)>& change) {
+    return problem([&](TensorMap& m) {
+      m.rank = 3;
+      m.dims[2] = 2;
+      m.strides[1] = 128 * 64;
+      m.pixels = 8;
+      m.box[1] = 0;
+      change(m);
+    });
+  };
+  EXPECT_EQ(columns([](auto&) {}), "");
+  EXPECT_EQ(columns([](auto& m) { m.pixels = 1025; }),
+            "a column has 1025 pixels; expected at most 1024");
+  EXPECT_EQ(columns([](auto& m) { m.upper[0] = -64; }), "no pixel of dim 1 is between the corners");
+  EXPECT_EQ(columns([](auto& m) { m.lower[0] = -32769; }),
+            "a corner is -32769 along dim 1; expected -32768 to 32767");
   EXPECT_EQ(problem([](auto& m) { m.type = static_cast<Type>(8); }),
             "its element type is not supported");
 }

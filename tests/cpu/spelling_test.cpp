@@ -211,6 +211,27 @@ const std::vector<std::vector<std::string>> kSame = {
      " 0xff0000(g+4), 0xff000000(g+4), 0xff00000000(g+4), 0xff0000000000(g+4),"
      " 0xff000000000000(g+4), 0xff00000000000000(g+4)};"
      " ld.global.u64 %rd5, [a]; ld.global.u32 %r10, [%rd5]; }"},
+    // Of shared memory by its name, without the space.
+    {"ld.shared.b32 %r10, [sm+8];", "ld.b32 %r10, [sm+8];",
+     "mbarrier.init.b64 [sm+512], 1; ld.b32 %r10, [sm+8];"},
+    {"st.shared.b32 [sm+1020], %r2; bar.sync 0; ld.shared.b32 %r10, [sm+1020];",
+     "st.b32 [sm+1020], %r2; bar.sync 0; ld.b32 %r10, [sm+1020];"},
+    {"mapa.shared::cluster.u32 %r10, %r7, 0;",
+     "cvt.u64.u32 %rd5, %r7; mapa.shared::cluster.u64 %rd5, %rd5, 0; cvt.u32.u64 %r10, %rd5;"},
+    {"mapa.shared::cluster.u32 %r11, %r7, 0; getctarank.shared::cluster.u32 %r10, %r11;",
+     "cvt.u64.u32 %rd5, %r7; mapa.shared::cluster.u64 %rd5, %rd5, 0;"
+     "getctarank.shared::cluster.u64 %r10, %rd5;"},
+    {"ld.volatile.global.b32 %r10, [%rd3];", "ld.mmio.relaxed.sys.global.b32 %r10, [%rd3];",
+     "ld.relaxed.mmio.sys.global.b32 %r10, [%rd3];"},
+    {"st.volatile.global.b32 [%rd3], %r1; ld.global.b32 %r10, [%rd3];",
+     "st.mmio.relaxed.sys.global.b32 [%rd3], %r1; ld.global.b32 %r10, [%rd3];"},
+    {"mov.b32 %r10, %r2;", "membar.proxy.alias; mov.b32 %r10, %r2;"},
+    // Eight words, whose order nothing promises.
+    {"ld.global.v4.b32 {%r10, _, _, _}, [%rd1+32];",
+     "ld.relaxed.gpu.global.v8.b32 {_, _, _, _, _, _, _, _}, [%rd1];"
+     "ld.relaxed.gpu.global.v8.b32 {%r11, %r12, %r13, %r14, %r15, %r16, %r17, %r18}, [%rd1+32];"
+     "st.relaxed.gpu.global.v8.b32 [%rd1+64], {%r17, %r11, %r17, %r18, %r13, %r14, %r15, %r12};"
+     "ld.global.b32 %r10, [%rd1+68];"},
     // Cache policies.
     {"cp.async.cg.shared.global [%r6], [%rd3], 16; cp.async.wait_all; ld.shared.b32 %r10, [%r6];",
      "createpolicy.fractional.L2::evict_first.b64 %rd5, 1.0;"
@@ -320,7 +341,10 @@ TEST(Spelling, Constants) {
       {"(-1 | 0U) < 0", 0},
       {"(-1 << 0U) < 0", 1},
       {"(-1 / 2U) >> 32", 0x7fffffff},
-      {"(0xffffffffffffffffU >> 1) >> 32", 0x7fffffff}};
+      {"(0xffffffffffffffffU >> 1) >> 32", 0x7fffffff},
+      {"(.s64) 5", 5},
+      {"(.u64) (-1) >> 60", 15},
+      {"(.s64) 0xffffffffffffffff < 0", 1}};
   std::vector<std::string> lines;
   for (const auto& [text, value] : constants) {
     lines.push_back(std::string("mov.u32 %r10, ") + text + ";");
@@ -334,6 +358,8 @@ TEST(Spelling, Constants) {
               HasSubstr("too deeply"));
   EXPECT_THAT(error_of("mov.u32 %r10, 1 +;"), HasSubstr("expected an integer"));
   EXPECT_THAT(error_of("mov.u32 %r10, 1 % 0;"), HasSubstr("division by zero"));
+  EXPECT_THAT(error_of("mov.u32 %r10, (.u32) 1;"),
+              HasSubstr("expected .s64 or .u64, found '.u32'"));
   EXPECT_THAT(error_of("mov.u32 %r10, 1 ? 2;"), HasSubstr("expected ':'"));
 }
 
@@ -347,7 +373,7 @@ TEST(Spelling, SeedsOfTheFuzzerAreUnderstood) {
     EXPECT_NO_THROW(Bench::from_ptx(text.str())) << entry.path();
     ++count;
   }
-  EXPECT_GE(count, 2);
+  EXPECT_GE(count, 3);
 }
 
 }  // namespace

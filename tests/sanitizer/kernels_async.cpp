@@ -230,6 +230,57 @@ extern "C" __global__ void k(float* out, float* last) {
                     {"race", "race", "proxy", "race"}});
 }
 
+/// Warps that each have all of a result, and bring all of it to one place.
+KernelCase bulk_replicas() {
+  KernelCase kernel = on_hopper({"bulk_replicas",
+                                 R"(
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ alignas(128) float tile[2][128];
+  __shared__ alignas(128) float copy[128];
+  __shared__ u64 full;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) INIT(&full, 2);
+  for (int e = lane; e < 128; e += 32) tile[warp][e] = x[e];
+#if BUG == 1
+  if (lane == 7) tile[warp][7] += warp;
+#endif
+  FENCE();
+  __syncthreads();
+  if (lane == 0) {
+#if BUG == 2
+    EXPECT(&full, warp == 0 ? 512 : 256);
+    COPY_IN(copy, x + warp * 64, warp == 0 ? 512 : 256, &full);  // finds 2
+#else
+    EXPECT(&full, 512);
+    COPY_IN(copy, x, 512, &full);
+#endif
+  }
+#if BUG != 3
+  WAIT(&full, 0);
+#endif
+  if (lane == 0) {
+    tile[warp][5] = copy[5];  // finds 3
+    FENCE();
+    COPY_OUT(out, tile[warp], 512);  // finds 1
+    COMMIT();
+    DRAIN(0);
+  }
+}
+)",
+                                 {1},
+                                 {64},
+                                 {buffer(0), output(1)},
+                                 [] {
+                                   return Buffers{random_floats(192), zeros(128)};
+                                 },
+                                 [](Buffers& b) {
+                                   for (std::size_t i = 0; i < 128; ++i) b[1][i] = b[0][i];
+                                 },
+                                 {"race", "race", "race"}});
+  kernel.note = "write of the value that was written there";
+  return kernel;
+}
+
 /// One block of two sends a tile to both.
 KernelCase multicast_pair() {
   KernelCase kernel =
@@ -384,7 +435,8 @@ extern "C" __global__ void k(const __grid_constant__ Map a, const __grid_constan
 }  // namespace
 
 std::vector<KernelCase> async_kernels() {
-  return {tensor_transpose(), bulk_ring(), bulk_store(), multicast_pair(), tensor_gemm()};
+  return {tensor_transpose(), bulk_ring(),      bulk_store(),
+          bulk_replicas(),    multicast_pair(), tensor_gemm()};
 }
 
 }  // namespace braid::testing

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "braid/checks.h"
@@ -48,8 +49,8 @@ std::uint32_t Sanitizer::start_async(WarpCheck& warp, std::uint64_t channel, std
 }
 
 std::string Sanitizer::async_access(WarpCheck& warp, std::uint64_t address, std::size_t bytes,
-                                    AccessCode code, std::uint32_t lane_number,
-                                    std::uint32_t line) {
+                                    AccessCode code, std::uint32_t lane_number, std::uint32_t line,
+                                    const std::uint8_t* data) {
   const std::lock_guard lock(mutex_);
   ++ticks_;
   const bool writes = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kBulkTo;
@@ -59,7 +60,8 @@ std::string Sanitizer::async_access(WarpCheck& warp, std::uint64_t address, std:
     if (std::string refusal = judge_place(lane, region, bytes); !refusal.empty()) return refusal;
   }
   region->shadow->visit(address, bytes, [&](Cell& cell, std::uint64_t start, std::size_t size) {
-    check_async({*warp.copy, lane_number, line, code, start}, {*region, cell, start, size}, writes);
+    check_async({*warp.copy, lane_number, line, code, start}, {*region, cell, start, size}, writes,
+                data == nullptr ? nullptr : data + (start - address));
   });
   for (const auto& [unwritten, index] : std::exchange(fresh_, {})) {
     unwritten->bytes[index].lanes = 1U << lane_number;
@@ -68,7 +70,8 @@ std::string Sanitizer::async_access(WarpCheck& warp, std::uint64_t address, std:
   return "";
 }
 
-void Sanitizer::check_async(const Lane& lane, const Stretch& at, bool writes) {
+void Sanitizer::check_async(const Lane& lane, const Stretch& at, bool writes,
+                            const std::uint8_t* data) {
   Cell& cell = at.cell;
   const Access access{.when = {lane.warp.agent, lane.warp.time},
                       .line = lane.line,
@@ -79,9 +82,12 @@ void Sanitizer::check_async(const Lane& lane, const Stretch& at, bool writes) {
     add_unwritten(lane, at);
   }
   check_proxy(lane, at);
-  check_races(lane, at, writes, false);
+  const bool unordered = cell.write.when.time != 0 && !ordered(lane.warp, cell.write);
+  const bool same = data != nullptr && cell.async == 0 && (unordered || cell.other_same != 0) &&
+                    std::memcmp(reinterpret_cast<const void*>(at.address), data, at.bytes) == 0;
+  const bool joins = check_races(lane, at, writes, same);
   if (writes) {
-    cell.replace_write(access);
+    cell.replace_write(access, joins);
     cell.initialized = true;
     cell.async = 0;
   } else {

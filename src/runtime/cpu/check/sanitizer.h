@@ -242,9 +242,10 @@ class Sanitizer {
   std::uint32_t start_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t lane,
                             std::uint32_t line);
   /// The async proxy reads (kBulkFrom), writes (kBulkTo) or reduces to (kAtomic) these bytes.
-  /// Returns a message when it must not.
+  /// Returns a message when it must not. `data`: what it writes, where that is known.
   std::string async_access(WarpCheck& warp, std::uint64_t address, std::size_t bytes,
-                           AccessCode code, std::uint32_t lane, std::uint32_t line);
+                           AccessCode code, std::uint32_t lane, std::uint32_t line,
+                           const std::uint8_t* data = nullptr);
   /// The warp has waited for what it issued up to this time.
   void finish_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t time);
   /// fence.proxy.async.
@@ -384,7 +385,7 @@ class Sanitizer {
   void keep_read(Cell& cell, const WarpCheck& warp, const Access& access) const;
   void check_cell(const Lane& run, const Stretch& at, bool writes, const Values* values);
   bool check_races(const Lane& lane, const Stretch& at, bool writes, bool same);
-  void check_async(const Lane& lane, const Stretch& at, bool writes);
+  void check_async(const Lane& lane, const Stretch& at, bool writes, const std::uint8_t* data);
   void check_proxy(const Lane& lane, const Stretch& at);
   std::uint32_t copies_of(const WarpCheck& warp, std::uint64_t channel);
   std::uint32_t twin_of(std::uint32_t agent);

@@ -197,7 +197,13 @@ struct Module {
   std::vector<Variable> variables;
   std::string source_file;           ///< that of the source lines, as `.file` names it
   std::vector<std::string> inlined;  ///< "mine.cuh:5 in outer"
+  std::vector<int> addressed;        ///< functions that may be called by their address
 };
+
+/// What a pointer to a function holds.
+constexpr std::uint64_t function_address(int index) {
+  return (static_cast<std::uint64_t>(index) + 1) << 4U;
+}
 
 /// Throws braid::Error (kInvalidArgument, place "ptx") for `line`.
 [[noreturn]] void fail(std::uint32_t line, const std::string& message);
@@ -207,8 +213,9 @@ struct Module {
 /// uses it; of anything else it throws that. Never crashes.
 Module parse(std::string_view text);
 
-/// Replaces the calls in `entry` by the bodies of their functions. Throws on recursion, indirect
-/// calls and functions without a body, and the error of a function that is called.
+/// Replaces the calls in `entry` by the bodies of their functions, those by address by a choice of
+/// all that it may be. Throws on recursion and functions without a body, and the error of a
+/// function that is called.
 void inline_calls(Module& module, Function& entry);
 
 }  // namespace braid::cpu::ptx

@@ -130,7 +130,14 @@ Parser::Constant Parser::expression(int strength) {
 Parser::Constant Parser::expression_atom() {
   if (++depth_ > 200) error("an expression is nested too deeply");
   Constant value;
-  if (accept("(")) {
+  if (is_punct("(") && peek(1).kind == TokenKind::kDot) {
+    // (.s64) x and (.u64) x
+    take();
+    const bool is_unsigned = accept_dot("u64");
+    if (!is_unsigned && !accept_dot("s64")) error("expected .s64 or .u64, found " + describe());
+    expect(")");
+    value = {expression_atom().bits, is_unsigned};
+  } else if (accept("(")) {
     value = expression();
     expect(")");
   } else if (accept("-")) {

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "runtime/cpu/ptx/opcodes.h"
 
@@ -91,58 +93,184 @@ class Inliner {
     for (Operand& element : operand.elements) shift(element, registers, labels, variables);
   }
 
+  Function& function(const Operand& operand) const {
+    return module_.functions[static_cast<std::size_t>(operand.index)];
+  }
+  Variable& variable(int index) const { return module_.variables[static_cast<std::size_t>(index)]; }
+
+  int new_label() {
+    out_.labels.push_back(0);
+    return static_cast<int>(out_.labels.size()) - 1;
+  }
+  void place(int label) {
+    out_.labels[static_cast<std::size_t>(label)] = static_cast<std::uint32_t>(out_.body.size());
+  }
+  static Operand label(int index) {
+    Operand result;
+    result.form = Operand::Form::kLabel;
+    result.index = index;
+    return result;
+  }
+
+  [[noreturn]] static void bad(const Instruction& call, const std::string& why) {
+    fail(call.line, "call: " + why);
+  }
+
+  /// A call: what it gets and gives as it was written, and as variables.
+  struct Call {
+    const Instruction& instruction;
+    std::vector<Operand> results, arguments;
+    std::vector<int> result_variables, argument_variables;
+  };
+
   void call(const Instruction& instruction, int depth) {
-    const auto bad = [&](const std::string& why) { fail(instruction.line, "call: " + why); };
-    std::vector<Operand> results;
-    std::vector<Operand> arguments;
+    Call call{instruction, {}, {}, {}, {}};
     std::size_t at = 0;
     const auto& operands = instruction.operands;
-    if (at < operands.size() && operands[at].form == Operand::Form::kVector) {
-      results = operands[at++].elements;
+    const auto list = [&](std::vector<Operand>& elements) {
+      if (at < operands.size() && operands[at].form == Operand::Form::kVector) {
+        elements = operands[at++].elements;
+      }
+    };
+    list(call.results);
+    if (at >= operands.size()) bad(instruction, "expected a function");
+    const Operand& target = operands[at++];
+    const bool direct = target.form == Operand::Form::kFunction;
+    if (!direct && !target.is_register()) bad(instruction, "expected a function");
+    if (direct || at + 1 < operands.size()) list(call.arguments);
+    std::vector<int> callees;
+    if (direct) {
+      callees = {target.index};
+    } else if (at < operands.size()) {
+      callees = candidates(call, operands[at++]);
     }
-    if (at >= operands.size() || operands[at].form != Operand::Form::kFunction) {
-      bad("indirect calls are not supported");
-    }
-    const Function callee = module_.functions[static_cast<std::size_t>(operands[at++].index)];
-    if (at < operands.size() && operands[at].form == Operand::Form::kVector) {
-      arguments = operands[at++].elements;
-    }
-    if (at != operands.size()) bad("unexpected operands");
-    if (callee.name == "__assertfail") {
+    if (at != operands.size()) bad(instruction, "unexpected operands");
+    if (!direct && callees.empty()) bad(instruction, "no function that it may call");
+    if (direct && function(target).name == "__assertfail") {
       out_.body.push_back(in_place_of(instruction, Op::kTrap, {}));
       return;
     }
-    if (callee.error) throw Error(*callee.error);
-    if (!callee.has_body || callee.is_entry) bad("function '" + callee.name + "' has no body");
-    if (results.size() != callee.results.size() || arguments.size() != callee.params.size()) {
-      bad("wrong number of parameters for '" + callee.name + "'");
-    }
-    VariableMap variables;
-    const auto bind = [&](const std::vector<Operand>& actual, const std::vector<int>& formal) {
-      for (std::size_t i = 0; i < actual.size(); ++i) {
-        if (actual[i].form != Operand::Form::kVariable) bad("parameters must be variables");
-        const auto& given = module_.variables[static_cast<std::size_t>(actual[i].index)];
-        const auto& wanted = module_.variables[static_cast<std::size_t>(formal[i])];
-        if (given.space != Space::kParam || given.size < wanted.size) {
-          bad("parameter '" + wanted.name + "' does not fit");
-        }
-        variables[formal[i]] = actual[i].index;
-      }
-    };
-    bind(results, callee.results);
-    bind(arguments, callee.params);
-    const auto after = static_cast<int>(out_.labels.size());
-    out_.labels.push_back(0);
+    const int after = new_label();
     if (instruction.guard >= 0) {
       // Who does not call goes around it.
-      Operand target;
-      target.form = Operand::Form::kLabel;
-      target.index = after;
-      out_.body.push_back(in_place_of(instruction, Op::kBra, {target}));
+      out_.body.push_back(in_place_of(instruction, Op::kBra, {label(after)}));
       out_.body.back().guard_negated = !instruction.guard_negated;
     }
-    copy(callee, variables, after, depth + 1);
-    out_.labels[static_cast<std::size_t>(after)] = static_cast<std::uint32_t>(out_.body.size());
+    for (const int callee : callees) {
+      const int next = new_label();
+      if (!direct) skip_unless(instruction, target, callee, next);
+      inline_one(call, module_.functions[static_cast<std::size_t>(callee)], depth);
+      if (!direct) {
+        out_.body.push_back(make_instruction(Op::kBra, {}, {label(after)}, instruction.line));
+      }
+      place(next);
+    }
+    if (!direct) out_.body.push_back(make_instruction(Op::kTrap, {}, {}, instruction.line));
+    place(after);
+  }
+
+  /// What a call by address may call: its targets, or the functions of its prototype whose address
+  /// is taken anywhere.
+  std::vector<int> candidates(const Call& call, const Operand& list) const {
+    std::vector<int> result;
+    if (list.form == Operand::Form::kVector) {
+      for (const Operand& target : list.elements) {
+        if (target.form == Operand::Form::kFunction) result.push_back(target.index);
+      }
+      return result;
+    }
+    if (list.form != Operand::Form::kFunction) bad(call.instruction, "expected a prototype");
+    const Function& prototype = function(list);
+    const auto alike = [&](const std::vector<int>& a, const std::vector<int>& b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                        [&](int x, int y) { return variable(x).size == variable(y).size; });
+    };
+    for (const int known : module_.addressed) {
+      const Function& one = module_.functions[static_cast<std::size_t>(known)];
+      if (alike(one.params, prototype.params) && alike(one.results, prototype.results)) {
+        result.push_back(known);
+      }
+    }
+    return result;
+  }
+
+  void skip_unless(const Instruction& call, const Operand& target, int callee, int next) {
+    Operand predicate;
+    predicate.form = Operand::Form::kRegister;
+    predicate.index = static_cast<std::int32_t>(out_.registers.size());
+    out_.registers.push_back({"%call" + std::to_string(predicate.index), {Kind::kPred, 1, 1}});
+    Operand address;
+    address.bits = function_address(callee);
+    out_.body.push_back(
+        make_instruction(Op::kSetp, {"ne", "b64"}, {predicate, target, address}, call.line));
+    out_.body.push_back(make_instruction(Op::kBra, {}, {label(next)}, call.line));
+    out_.body.back().guard = predicate.index;
+  }
+
+  void inline_one(Call& call, const Function& known, int depth) {
+    const Function callee = known;
+    if (callee.error) throw Error(*callee.error);
+    if (!callee.has_body || callee.is_entry) {
+      bad(call.instruction, "function '" + callee.name + "' has no body");
+    }
+    if (call.results.size() != callee.results.size() ||
+        call.arguments.size() != callee.params.size()) {
+      bad(call.instruction, "wrong number of parameters for '" + callee.name + "'");
+    }
+    VariableMap variables;
+    call.result_variables = bind(call, call.results, callee.results, variables);
+    call.argument_variables = bind(call, call.arguments, callee.params, variables);
+    for (std::size_t n = 0; n < call.arguments.size(); ++n) {
+      const Operand& argument = call.arguments[n];
+      if (argument.form == Operand::Form::kVariable) continue;
+      move(call, Op::kSt, call.argument_variables[n], argument);
+    }
+    const int back = new_label();
+    copy(callee, variables, back, depth + 1);
+    place(back);
+    for (std::size_t n = 0; n < call.results.size(); ++n) {
+      const Operand& result = call.results[n];
+      if (result.is_register()) move(call, Op::kLd, call.result_variables[n], result);
+    }
+  }
+
+  /// The variables that stand for the parameters of a function: those that the call names, or new
+  /// ones for its registers and constants.
+  std::vector<int> bind(const Call& call, const std::vector<Operand>& actual,
+                        const std::vector<int>& formal, VariableMap& variables) {
+    std::vector<int> result;
+    for (std::size_t n = 0; n < actual.size(); ++n) {
+      const Variable wanted = variable(formal[n]);
+      int given = actual[n].index;
+      if (actual[n].form != Operand::Form::kVariable) {
+        if (wanted.size != wanted.element) {
+          bad(call.instruction, "parameter '" + wanted.name + "' must be a variable");
+        }
+        given = static_cast<int>(module_.variables.size());
+        module_.variables.push_back(wanted);
+        out_.locals.push_back(given);
+      }
+      if (variable(given).space != Space::kParam || variable(given).size < wanted.size) {
+        bad(call.instruction, "parameter '" + wanted.name + "' does not fit");
+      }
+      variables[formal[n]] = given;
+      result.push_back(given);
+    }
+    return result;
+  }
+
+  /// Between a register, or a constant, and a parameter.
+  void move(const Call& call, Op op, int place, const Operand& value) {
+    Operand base;
+    base.form = Operand::Form::kVariable;
+    base.index = place;
+    Operand memory;
+    memory.form = Operand::Form::kMemory;
+    memory.elements = {base};
+    std::vector<Operand> operands = {memory, value};
+    if (op == Op::kLd) std::swap(operands[0], operands[1]);
+    out_.body.push_back(make_instruction(op, {"param", variable(place).type}, std::move(operands),
+                                         call.instruction.line));
   }
 
   Module& module_;

@@ -339,6 +339,12 @@ bool Parser::initial_address(Variable& variable, std::uint64_t at, unsigned byte
   if (symbol != nullptr && symbol->kind == Symbol::kBroken) {
     throw Error(broken_[static_cast<std::size_t>(symbol->index)]);
   }
+  if (symbol != nullptr && symbol->kind == Symbol::kFunction && bytes == 8 && !generic && !masked) {
+    take();
+    store_initial(variable, at, {Kind::kBits, 64, 1},
+                  function_address(address_taken(symbol->index)));
+    return true;
+  }
   if (symbol == nullptr || symbol->kind != Symbol::kVariable || (bytes != 8 && !masked)) {
     error("unsupported initial value " + describe());
   }
@@ -418,20 +424,31 @@ void Parser::variables(bool external) {
   expect(";");
 }
 
-std::vector<int> Parser::parameter_list() {
+/// Parameters of `owner`, or of a prototype, whose names do not matter. A register of a function is
+/// a variable for the caller.
+std::vector<int> Parser::parameter_list(Function* owner) {
   std::vector<int> list;
   expect("(");
   if (accept(")")) return list;
   do {
-    if (!accept_dot("param") && !accept_dot("reg")) error("expected .param, found " + describe());
+    const bool in_register = accept_dot("reg");
+    if (!in_register && !accept_dot("param")) error("expected .param, found " + describe());
     std::uint32_t align = 0;
     std::optional<Type> type;
     unsigned vector = 1;
     Variable variable = declarator(Space::kParam, align, type, vector);
     if (variable.dynamic) error("parameter '" + variable.name + "' has no size");
     const int index = static_cast<int>(module_.variables.size());
-    declare(variable.name, {Symbol::kVariable, index});
     list.push_back(index);
+    if (in_register && owner != nullptr) {
+      if (type->total_bits() > 64 || vector != 1) error("unsupported type of a register");
+      const auto number = static_cast<int>(owner->registers.size());
+      owner->registers.push_back({variable.name, *type});
+      declare(variable.name, {Symbol::kRegister, number});
+      register_arguments_.push_back({number, index});
+    } else if (owner != nullptr) {
+      declare(variable.name, {Symbol::kVariable, index});
+    }
     module_.variables.push_back(std::move(variable));
   } while (accept(","));
   expect(")");
@@ -455,9 +472,11 @@ void Parser::function(bool is_entry) {
   result.line = take().line;
   result.is_entry = is_entry;
   push_scope();
-  if (is_punct("(")) result.results = parameter_list();
+  register_arguments_.clear();
+  if (is_punct("(")) result.results = parameter_list(&result);
+  register_results_ = std::exchange(register_arguments_, {});
   result.name = identifier("a function name");
-  if (is_punct("(")) result.params = parameter_list();
+  if (is_punct("(")) result.params = parameter_list(&result);
   while (peek().kind == TokenKind::kDot) {
     const std::string_view name = take().text;
     if (name == "maxntid") {

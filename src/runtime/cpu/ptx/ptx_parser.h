@@ -78,7 +78,7 @@ class Parser {
   void initial_number(Variable& variable, std::uint64_t at, Type type);
   static void store_initial(Variable& variable, std::uint64_t at, Type type, std::uint64_t bits);
   void variables(bool external);
-  std::vector<int> parameter_list();
+  std::vector<int> parameter_list(Function* owner);
   std::array<std::uint32_t, 3> extent(const std::string& of, std::uint64_t most);
   void function(bool is_entry);
 
@@ -100,6 +100,12 @@ class Parser {
   void name_sources();
   void label(const std::string& name);
   void branch_targets(const std::string& name);
+  void call_prototype(const std::string& name);
+  void call_targets(const std::string& name);
+  [[nodiscard]] const std::vector<Operand>* find_targets(const LabelUse& use) const;
+  Operand variable_operand(int index, bool in_brackets) const;
+  void move_results(const Instruction& where);
+  int address_taken(int function);
   void instruction();
   void resolve_labels(std::vector<Operand>& operands);
   void lower_indexed_branch(Instruction branch);
@@ -133,6 +139,12 @@ class Parser {
   int scope_ = 0;
   int depth_ = 0;
   Function* function_ = nullptr;
+  /// Parameters and results of a function that are registers of it: each with its variable.
+  struct RegisterParameter {
+    int register_index;
+    int variable;
+  };
+  std::vector<RegisterParameter> register_arguments_, register_results_;
   std::vector<Error> broken_;  ///< why a variable of the module cannot be used
   std::vector<LabelUse> label_uses_;
   std::uint32_t source_line_ = 0;

@@ -17,7 +17,19 @@ void Parser::body(Function& function) {
   label_uses_.clear();
   target_tables_.clear();
   carry_ = -1;
+  for (const RegisterParameter& parameter : register_arguments_) {
+    Operand target;
+    target.form = Operand::Form::kRegister;
+    target.index = parameter.register_index;
+    const Variable& variable = module_.variables[static_cast<std::size_t>(parameter.variable)];
+    function.body.push_back(make_instruction(Op::kLd, {"param", variable.type},
+                                             {target, variable_operand(parameter.variable, true)},
+                                             variable.line));
+  }
   block();
+  Instruction end;
+  end.line = peek().line;
+  move_results(end);
   // From here on an unresolved name is a label that never came.
   std::vector<std::uint32_t> resolved(label_uses_.size());
   for (std::size_t i = 0; i < label_uses_.size(); ++i) {
@@ -39,6 +51,39 @@ void Parser::body(Function& function) {
     }
   }
   function_ = nullptr;
+}
+
+Operand Parser::variable_operand(int index, bool in_brackets) const {
+  Operand variable;
+  variable.form = Operand::Form::kVariable;
+  variable.index = index;
+  if (!in_brackets) return variable;
+  Operand place;
+  place.form = Operand::Form::kMemory;
+  place.elements = {std::move(variable)};
+  return place;
+}
+
+/// Results that are registers, to where the caller finds them; by whom `where` says.
+void Parser::move_results(const Instruction& where) {
+  for (const RegisterParameter& result : register_results_) {
+    Operand source;
+    source.form = Operand::Form::kRegister;
+    source.index = result.register_index;
+    const Variable& variable = module_.variables[static_cast<std::size_t>(result.variable)];
+    function_->body.push_back(make_instruction(Op::kSt, {"param", variable.type},
+                                               {variable_operand(result.variable, true), source},
+                                               where.line));
+    function_->body.back().guard = where.guard;
+    function_->body.back().guard_negated = where.guard_negated;
+  }
+}
+
+/// Notes that a function may be called by its address.
+int Parser::address_taken(int function) {
+  auto& all = module_.addressed;
+  if (std::find(all.begin(), all.end(), function) == all.end()) all.push_back(function);
+  return function;
 }
 
 void Parser::block() {
@@ -119,7 +164,12 @@ void Parser::label(const std::string& name) {
     return;
   }
   if (peek().kind == TokenKind::kDot && peek().text == "callprototype") {
-    error("indirect calls are not supported");
+    call_prototype(name);
+    return;
+  }
+  if (peek().kind == TokenKind::kDot && peek().text == "calltargets") {
+    call_targets(name);
+    return;
   }
   declare(name, {Symbol::kLabel, static_cast<int>(function_->labels.size())});
   function_->labels.push_back(static_cast<std::uint32_t>(function_->body.size()));
@@ -134,6 +184,48 @@ void Parser::branch_targets(const std::string& name) {
   } while (accept(","));
   expect(";");
   target_tables_[{scope_, name}] = std::move(targets);
+}
+
+/// NAME: .callprototype [(results)] _ [(parameters)] ...;
+void Parser::call_prototype(const std::string& name) {
+  take();
+  Function prototype;
+  prototype.line = peek().line;
+  if (is_punct("(")) prototype.results = parameter_list(nullptr);
+  identifier("a name");
+  if (is_punct("(")) prototype.params = parameter_list(nullptr);
+  while (peek().kind == TokenKind::kDot || peek().kind == TokenKind::kInteger) take();
+  expect(";");
+  declare(name, {Symbol::kFunction, static_cast<int>(module_.functions.size())});
+  module_.functions.push_back(std::move(prototype));
+}
+
+/// NAME: .calltargets FUNCTION, ...;
+void Parser::call_targets(const std::string& name) {
+  take();
+  std::vector<Operand> targets;
+  do {
+    const std::string target = identifier("a function name");
+    const Symbol* symbol = lookup(target);
+    if (symbol == nullptr || symbol->kind != Symbol::kFunction) {
+      error("'" + target + "' is not a function");
+    }
+    Operand operand;
+    operand.form = Operand::Form::kFunction;
+    operand.index = symbol->index;
+    targets.push_back(std::move(operand));
+  } while (accept(","));
+  expect(";");
+  target_tables_[{scope_, name}] = std::move(targets);
+}
+
+/// The branch targets, or functions, that a name stands for.
+const std::vector<Operand>* Parser::find_targets(const LabelUse& use) const {
+  for (int scope = use.scope; scope >= 0; scope = scopes_[static_cast<std::size_t>(scope)].parent) {
+    const auto table = target_tables_.find({scope, use.name});
+    if (table != target_tables_.end()) return &table->second;
+  }
+  return nullptr;
 }
 
 Operand Parser::label_use(const std::string& name) {
@@ -152,13 +244,9 @@ void Parser::lower_indexed_branch(Instruction branch) {
   }
   const LabelUse use = label_uses_[static_cast<std::size_t>(branch.operands[1].index)];
   label_uses_.pop_back();
-  auto table = target_tables_.end();
-  for (int scope = use.scope; scope >= 0 && table == target_tables_.end();
-       scope = scopes_[static_cast<std::size_t>(scope)].parent) {
-    table = target_tables_.find({scope, use.name});
-  }
-  if (table == target_tables_.end()) fail(branch.line, "unknown branch targets '" + use.name + "'");
-  const std::vector<Operand>& targets = table->second;
+  const std::vector<Operand>* table = find_targets(use);
+  if (table == nullptr) fail(branch.line, "unknown branch targets '" + use.name + "'");
+  const std::vector<Operand>& targets = *table;
   for (std::size_t i = 0; i + 1 < targets.size(); ++i) {
     const auto predicate = static_cast<std::int32_t>(function_->registers.size());
     function_->registers.push_back({"%brx" + std::to_string(predicate), {Kind::kPred, 1, 1}});
@@ -208,6 +296,26 @@ void Parser::instruction() {
     lower_indexed_branch(std::move(result));
     return;
   }
+  if (result.is(Op::kCall)) {
+    // Of a call by address the last operand says what it may call.
+    if (!result.operands.empty() && result.operands.back().form == Operand::Form::kLabel) {
+      const LabelUse use = label_uses_[static_cast<std::size_t>(result.operands.back().index)];
+      if (const auto* targets = find_targets(use)) {
+        label_uses_.pop_back();
+        Operand list;
+        list.form = Operand::Form::kVector;
+        list.elements = *targets;
+        result.operands.back() = std::move(list);
+      }
+    }
+  } else {
+    for (Operand& operand : result.operands) {
+      if (operand.form != Operand::Form::kFunction) continue;
+      operand.form = Operand::Form::kInteger;
+      operand.bits = function_address(address_taken(operand.index));
+    }
+  }
+  if (result.is(Op::kRet)) move_results(result);
   expose_carry(result);
   function_->body.push_back(std::move(result));
 }

@@ -21,26 +21,33 @@ inline constexpr std::uint32_t kTileAlign = 1024;
 /// What braid_cpu_copy_bulk does: one word.
 struct BulkCode {
   enum What : std::uint8_t { kLoad, kCluster, kStore };
+  /// Of a tensor: a box, four rows, or a column of pixels.
+  enum Part : std::uint8_t { kTile, kRows, kColumn };
   What what = kLoad;
   bool reduces = false;
   bool multicast = false;
+  bool masked = false;                      ///< writes some bytes of each 16
   std::uint8_t rank = 0;                    ///< dims of the tensor; 0 for a stretch of bytes
   AtomicOp op = AtomicOp::kAdd;             ///< of a reduction
   AtomicKind kind = AtomicKind::kUnsigned;  ///< .. of stretches; for tensors the map says it
   std::uint8_t bits = 0;
+  Part part = kTile;
   [[nodiscard]] std::uint32_t pack() const {
     return static_cast<std::uint32_t>(what) | (reduces ? 4U : 0U) | (multicast ? 8U : 0U) |
            std::uint32_t{rank} << 4U | static_cast<std::uint32_t>(op) << 8U |
-           static_cast<std::uint32_t>(kind) << 16U | std::uint32_t{bits} << 24U;
+           (masked ? 1U << 15U : 0U) | static_cast<std::uint32_t>(kind) << 16U |
+           static_cast<std::uint32_t>(part) << 20U | std::uint32_t{bits} << 24U;
   }
   static BulkCode unpack(std::uint32_t code) {
     return {static_cast<What>(code & 3U),
             (code & 4U) != 0,
             (code & 8U) != 0,
+            (code >> 15U & 1U) != 0,
             static_cast<std::uint8_t>(code >> 4U & 15U),
-            static_cast<AtomicOp>(code >> 8U & 255U),
-            static_cast<AtomicKind>(code >> 16U & 255U),
-            static_cast<std::uint8_t>(code >> 24U)};
+            static_cast<AtomicOp>(code >> 8U & 127U),
+            static_cast<AtomicKind>(code >> 16U & 15U),
+            static_cast<std::uint8_t>(code >> 24U),
+            static_cast<Part>(code >> 20U & 3U)};
   }
 };
 
@@ -49,8 +56,9 @@ struct BulkOperands {
   std::uint64_t to[32], from[32];  ///< of tensors one is the address of the map
   std::uint64_t barriers[32];
   std::uint32_t sizes[32];
-  std::uint32_t blocks[32];  ///< of the cluster, one bit each
+  std::uint32_t blocks[32];  ///< of the cluster, one bit each; of a masked store the bytes
   std::int32_t coordinates[TensorMap::kMaxRank][32];
+  std::int32_t offsets[TensorMap::kMaxRank - 2][32];  ///< of a column's pixels
 };
 
 /// Operations of the tensormap.replace instruction, in the order of its table entry.
@@ -64,7 +72,8 @@ enum class TensorMapField : std::uint8_t {
   kType,
   kInterleave,
   kSwizzle,
-  kFill
+  kFill,
+  kAtomicity
 };
 
 /// Bytes side by side in shared memory, and in global memory where they are in the tensor.
@@ -75,36 +84,85 @@ struct BulkRow {
   std::uint32_t first = 0, last = 0;  ///< those from first to before last are in the tensor
 };
 
+/// The row at these coordinates, all but the first of which are in `at`.
+inline BulkRow row_of(const TensorMap& map, std::int32_t first,
+                      const std::array<std::int64_t, TensorMap::kMaxRank>& at) {
+  const std::uint64_t size = map.element_bytes();
+  BulkRow row;
+  row.bytes = static_cast<std::uint32_t>(map.box[0] * size);
+  row.global = map.address + static_cast<std::uint64_t>(std::int64_t{first}) * size;
+  bool in_tensor = true;
+  for (std::size_t d = 1; d < map.rank; ++d) {
+    row.global += static_cast<std::uint64_t>(at[d]) * map.strides[d - 1];
+    in_tensor = in_tensor && at[d] >= 0 && static_cast<std::uint64_t>(at[d]) < map.dims[d];
+  }
+  if (!in_tensor) return row;
+  const auto inside = [&](std::int64_t element) {
+    return static_cast<std::uint32_t>(
+        std::min<std::int64_t>(std::max<std::int64_t>(element - first, 0), map.box[0]) *
+        static_cast<std::int64_t>(size));
+  };
+  row.first = inside(0);
+  row.last = inside(static_cast<std::int64_t>(map.dims[0]));
+  return row;
+}
+
 /// Calls visit(row) for the rows of a tensor's box that begins at these coordinates.
 template <class Visit>
 void for_each_row(const TensorMap& map, const std::int32_t* coordinates, const Visit& visit) {
-  const std::uint64_t size = map.element_bytes();
-  const std::int64_t dim = static_cast<std::int64_t>(map.dims[0]);
-  const auto inside = [&](std::int64_t element) {
-    return static_cast<std::uint32_t>(
-        std::min<std::int64_t>(std::max<std::int64_t>(element - coordinates[0], 0), map.box[0]) *
-        static_cast<std::int64_t>(size));
-  };
-  BulkRow row;
-  row.bytes = static_cast<std::uint32_t>(map.box[0] * size);
   std::array<std::uint32_t, TensorMap::kMaxRank> at{};
-  for (bool more = true; more; row.offset += row.bytes) {
-    bool in_tensor = true;
-    row.global = map.address + static_cast<std::uint64_t>(std::int64_t{coordinates[0]}) * size;
+  std::array<std::int64_t, TensorMap::kMaxRank> place{};
+  std::uint32_t offset = 0;
+  for (bool more = true; more;) {
     for (std::size_t d = 1; d < map.rank; ++d) {
-      const std::int64_t place =
-          std::int64_t{coordinates[d]} + std::int64_t{at[d]} * std::int64_t{map.steps[d]};
-      in_tensor = in_tensor && place >= 0 && static_cast<std::uint64_t>(place) < map.dims[d];
-      row.global += static_cast<std::uint64_t>(place) * map.strides[d - 1];
+      place[d] = std::int64_t{coordinates[d]} + std::int64_t{at[d]} * std::int64_t{map.steps[d]};
     }
-    row.first = in_tensor ? inside(0) : 0;
-    row.last = in_tensor ? inside(dim) : 0;
+    BulkRow row = row_of(map, coordinates[0], place);
+    row.offset = offset;
+    offset += row.bytes;
     visit(std::as_const(row));
     more = false;
     for (std::size_t d = 1; d < map.rank && !more; ++d) {
       more = ++at[d] < map.extent(d);
       if (!more) at[d] = 0;
     }
+  }
+}
+
+/// .. for four rows of a matrix, from the column coordinates[0] on.
+template <class Visit>
+void for_each_gathered_row(const TensorMap& map, const std::int32_t* coordinates,
+                           const Visit& visit) {
+  std::uint32_t offset = 0;
+  for (std::size_t k = 1; k <= 4; ++k) {
+    BulkRow row = row_of(map, coordinates[0], {0, coordinates[k]});
+    row.offset = offset;
+    offset += row.bytes;
+    visit(std::as_const(row));
+  }
+}
+
+/// .. for the pixels of a column, which begins at these coordinates and goes on along the width,
+/// the height, the depth and the images. `offsets` are from there to the pixels that are copied.
+template <class Visit>
+void for_each_pixel(const TensorMap& map, const std::int32_t* coordinates,
+                    const std::int32_t* offsets, const Visit& visit) {
+  const std::size_t images = map.rank - 1;
+  std::array<std::int64_t, TensorMap::kMaxRank> at{};
+  for (std::size_t d = 1; d < map.rank; ++d) at[d] = coordinates[d];
+  for (std::uint32_t pixel = 0; pixel < map.pixels; ++pixel) {
+    std::array<std::int64_t, TensorMap::kMaxRank> place = at;
+    for (std::size_t d = 1; d < images; ++d) place[d] += offsets[d - 1];
+    BulkRow row = row_of(map, coordinates[0], place);
+    row.offset = pixel * row.bytes;
+    visit(std::as_const(row));
+    std::size_t d = 1;
+    for (; d < images; ++d) {
+      at[d] += map.steps[d];
+      if (at[d] < static_cast<std::int64_t>(map.dims[d]) + map.upper[d - 1]) break;
+      at[d] = map.lower[d - 1];
+    }
+    if (d == images) ++at[images];
   }
 }
 

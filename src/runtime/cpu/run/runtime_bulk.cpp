@@ -106,11 +106,12 @@ class BulkCopy {
     shared_ = stores ? operands.from[l] : operands.to[l];
     global_ = stores ? operands.to[l] : operands.from[l];
     barrier_ = operands.barriers[l];
-    blocks_ = code.multicast ? operands.blocks[l] : 0;
+    blocks_ = code.multicast || code.masked ? operands.blocks[l] : 0;
     bytes_ = operands.sizes[l];
     for (std::size_t d = 0; d < TensorMap::kMaxRank; ++d) {
       coordinates_[d] = operands.coordinates[d][l];
     }
+    for (std::size_t d = 0; d < offsets_.size(); ++d) offsets_[d] = operands.offsets[d][l];
   }
 
   void run() {
@@ -147,8 +148,13 @@ class BulkCopy {
     } else if (map_.rank != code_.rank) {
       warp_.message = "a tensor map of " + std::to_string(map_.rank) + " dims, not of " +
                       std::to_string(code_.rank);
+    } else if ((map_.pixels != 0) != (code_.part == BulkCode::kColumn)) {
+      warp_.message = map_.pixels != 0 ? "a tensor map of columns, for a copy of tiles"
+                                       : "a tensor map of tiles, for a copy of columns";
     } else {
-      bytes_ = static_cast<std::uint32_t>(map_.box_bytes());
+      const std::uint64_t row = map_.box[0] * map_.element_bytes();
+      bytes_ =
+          static_cast<std::uint32_t>(code_.part == BulkCode::kRows ? 4 * row : map_.box_bytes());
       return;
     }
     fail("tensormap", warp_.message.c_str());
@@ -191,8 +197,28 @@ class BulkCopy {
 
   template <class Visit>
   void each_row(const Visit& visit) {
+    if (code_.masked) return each_run(visit);
     if (code_.rank == 0) return visit(BulkRow{global_, 0, bytes_, 0, bytes_});
+    if (code_.part == BulkCode::kRows) {
+      return for_each_gathered_row(map_, coordinates_.data(), visit);
+    }
+    if (code_.part == BulkCode::kColumn) {
+      return for_each_pixel(map_, coordinates_.data(), offsets_.data(), visit);
+    }
     for_each_row(map_, coordinates_.data(), visit);
+  }
+
+  /// The bytes side by side that a mask of each 16 names.
+  template <class Visit>
+  void each_run(const Visit& visit) {
+    for (std::uint32_t start = 0; start < bytes_; start += 16) {
+      for (std::uint32_t left = blocks_; left != 0;) {
+        const auto first = static_cast<std::uint32_t>(std::countr_zero(left));
+        const auto size = static_cast<std::uint32_t>(std::countr_one(left >> first));
+        visit(BulkRow{global_ + start + first, start + first, size, 0, size});
+        left &= left + (1U << first);
+      }
+    }
   }
 
   /// Calls visit(address, offset in the row, bytes) for the pieces of a row in a block's memory.
@@ -211,13 +237,15 @@ class BulkCopy {
     }
   }
 
-  void judge(std::uint64_t address, std::uint32_t bytes, AccessCode::Kind kind) {
+  /// `data`: what is written.
+  void judge(std::uint64_t address, std::uint32_t bytes, AccessCode::Kind kind,
+             const std::uint8_t* data = nullptr) {
     Sanitizer* const s = warp_.runner->sanitizer();
     if (bytes == 0 || s == nullptr) return;
     AccessCode code{.kind = kind};
     if (kind == AccessCode::kAtomic) code = {kind, AccessCode::kRelaxed, 2};
     warp_.message = s->async_access(warp_.check, address, bytes, code,
-                                    static_cast<std::uint32_t>(lane_), line_);
+                                    static_cast<std::uint32_t>(lane_), line_, data);
     if (!warp_.message.empty()) fail("", warp_.message.c_str());
   }
 
@@ -239,8 +267,11 @@ class BulkCopy {
   void load(std::uint64_t shared, std::uint64_t barrier) {
     const bool reduces = code_.reduces;
     each_row([&](const BulkRow& row) {
-      each_piece(shared, row, [&](std::uint64_t address, std::uint32_t, std::uint32_t bytes) {
-        judge(address, bytes, reduces ? AccessCode::kAtomic : AccessCode::kBulkTo);
+      if (warp_.runner->sanitizer() == nullptr) return;
+      const std::uint8_t* data = reduces ? nullptr : bytes_of(row);
+      each_piece(shared, row, [&](std::uint64_t address, std::uint32_t done, std::uint32_t bytes) {
+        if (reduces) return judge(address, bytes, AccessCode::kAtomic);
+        judge(address, bytes, AccessCode::kBulkTo, data + done);
       });
     });
     count_shared(shared, reduces ? AccessCode::kAtomic : AccessCode::kStore);
@@ -251,19 +282,21 @@ class BulkCopy {
     complete_bytes(warp_, lane_, barrier, bytes_, line_);
   }
 
-  void move_row(std::uint64_t shared, const BulkRow& row) {
-    if (row.last - row.first == row.bytes && map_.swizzle == TensorMap::Swizzle::kNone) {
-      std::memmove(at<std::uint8_t>(shared + row.offset), at<const std::uint8_t>(row.global),
-                   row.bytes);
-      return;
-    }
+  /// What a row brings to shared memory.
+  const std::uint8_t* bytes_of(const BulkRow& row) {
+    if (row.last - row.first == row.bytes) return at<const std::uint8_t>(row.global);
     fill(row.bytes);
     if (row.last != row.first) {
       std::memcpy(row_.data() + row.first, at<const std::uint8_t>(row.global + row.first),
                   row.last - row.first);
     }
+    return row_.data();
+  }
+
+  void move_row(std::uint64_t shared, const BulkRow& row) {
+    const std::uint8_t* data = bytes_of(row);
     each_piece(shared, row, [&](std::uint64_t to, std::uint32_t done, std::uint32_t bytes) {
-      std::memcpy(at<std::uint8_t>(to), row_.data() + done, bytes);
+      std::memmove(at<std::uint8_t>(to), data + done, bytes);
     });
   }
 
@@ -284,8 +317,10 @@ class BulkCopy {
     });
     start(Sanitizer::kBulkWrites);
     each_row([&](const BulkRow& row) {
-      judge(row.global + row.first, row.last - row.first,
-            code_.reduces ? AccessCode::kAtomic : AccessCode::kBulkTo);
+      each_inside(row, [&](std::uint64_t from, std::uint32_t done, std::uint32_t bytes) {
+        if (code_.reduces) return judge(row.global + done, bytes, AccessCode::kAtomic);
+        judge(row.global + done, bytes, AccessCode::kBulkTo, at<const std::uint8_t>(from));
+      });
     });
     if (Sanitizer* s = warp_.runner->sanitizer()) {
       s->bulk_issued(warp_.check, static_cast<std::uint32_t>(lane_), time_, line_);
@@ -329,6 +364,7 @@ class BulkCopy {
   std::uint64_t shared_ = 0, global_ = 0, barrier_ = 0;
   std::uint32_t blocks_ = 0, bytes_ = 0;
   std::array<std::int32_t, TensorMap::kMaxRank> coordinates_{};
+  std::array<std::int32_t, TensorMap::kMaxRank - 2> offsets_{};
   TensorMap map_;
   std::uint32_t time_ = 0;    ///< of the copy, among those that the sanitizer knows
   std::uint64_t start_ = 0;   ///< of the window of shared memory that shared_ is in
@@ -397,6 +433,7 @@ static void braid_cpu_replace_tensormap(braid::cpu::WarpContext* context, const 
         map.nan_fill = value != 0;
         break;
       case TensorMapField::kInterleave:
+      case TensorMapField::kAtomicity:
         break;
     }
     const auto bytes = map.encoded();

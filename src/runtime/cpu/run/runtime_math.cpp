@@ -40,25 +40,26 @@ struct SmallFloat {
   std::uint32_t largest, nan;
   int bits;
 };
-/// In the order of "e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2".
-constexpr SmallFloat kSmallFloats[] = {{3, -6, 0x7e, 0x7f, 8},
-                                       {2, -14, 0x7b, 0x7f, 8},
-                                       {1, 0, 0x7, 0x7, 4},
-                                       {3, 0, 0x1f, 0x1f, 6},
-                                       {2, -2, 0x1f, 0x1f, 6}};
+/// In the order of "e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2", and f16 and bf16.
+constexpr SmallFloat kSmallFloats[] = {{3, -6, 0x7e, 0x7f, 8},       {2, -14, 0x7b, 0x7f, 8},
+                                       {1, 0, 0x7, 0x7, 4},          {3, 0, 0x1f, 0x1f, 6},
+                                       {2, -2, 0x1f, 0x1f, 6},       {10, -14, 0x7bff, 0x7fff, 16},
+                                       {7, -126, 0x7f7f, 0x7fff, 16}};
 
-/// Rounds, beyond the largest to that.
-std::uint32_t to_small_float(std::uint32_t bits, const SmallFloat& type) {
+/// Rounds by `round`, of a number of steps, beyond the largest to `most`.
+template <class Round>
+std::uint32_t to_small_float(std::uint32_t bits, const SmallFloat& type, std::uint32_t most,
+                             const Round& round) {
   const std::uint32_t sign = (bits >> 31) << (type.bits - 1);
   const float size = std::fabs(std::bit_cast<float>(bits));
   if (size != size) return type.nan;
-  if (size >= 65536.0F) return sign | type.largest;
+  if (std::isinf(size)) return sign | most;
   const int exponent = std::max(size == 0 ? type.lowest : std::ilogb(size), type.lowest);
   // A power of two scales exactly, so only this rounds.
-  const float steps = std::nearbyint(std::ldexp(size, type.fraction - exponent));
+  const double steps = round(std::ldexp(double{size}, type.fraction - exponent));
   const auto code = static_cast<std::uint32_t>(steps) +
                     (static_cast<std::uint32_t>(exponent - type.lowest) << type.fraction);
-  return sign | std::min(code, type.largest);
+  return sign | std::min(code, most);
 }
 
 /// The bits of an f32, of the types that have neither NaN nor infinity.
@@ -126,7 +127,23 @@ static void braid_cpu_tanh(float* out, const float* in, std::uint32_t ftz) {
 static void braid_cpu_to_small_float(std::uint32_t* out, const std::uint32_t* in,
                                      std::uint32_t type) {
   using namespace braid::cpu;
-  for (int l = 0; l < kLanes; ++l) out[l] = to_small_float(in[l], kSmallFloats[type]);
+  const SmallFloat& to = kSmallFloats[type];
+  for (int l = 0; l < kLanes; ++l) {
+    out[l] = to_small_float(in[l], to, to.largest, [](double x) { return std::nearbyint(x); });
+  }
+}
+/// Up where the 16 random bits carry when they are added to the highest bits that are cut off.
+/// `mode`: the type, and 16 where what is beyond the largest becomes that.
+static void braid_cpu_round_by_bits(std::uint32_t* out, const std::uint32_t* in,
+                                    const std::uint32_t* random, std::uint32_t mode) {
+  using namespace braid::cpu;
+  const SmallFloat& to = kSmallFloats[mode & 15U];
+  const std::uint32_t most = to.largest + ((mode & 16U) != 0 ? 0 : 1);
+  for (int l = 0; l < kLanes; ++l) {
+    out[l] = to_small_float(in[l], to, most, [&](double x) {
+      return std::floor(x + std::ldexp(static_cast<double>(random[l]), -16));
+    });
+  }
 }
 static void braid_cpu_from_small_float(std::uint32_t* out, const std::uint32_t* in,
                                        std::uint32_t type) {
@@ -245,6 +262,7 @@ std::span<const RuntimeHelper> math_helpers() {
       BRAID_CPU_HELPER(braid_cpu_int_to_f64),
       BRAID_CPU_HELPER(braid_cpu_clock),
       BRAID_CPU_HELPER(braid_cpu_to_small_float),
+      BRAID_CPU_HELPER(braid_cpu_round_by_bits),
       BRAID_CPU_HELPER(braid_cpu_from_small_float),
       BRAID_CPU_HELPER(braid_cpu_to_exponent),
       BRAID_CPU_HELPER(braid_cpu_find_set),

@@ -138,9 +138,9 @@ static void braid_cpu_load_strong(std::uint8_t* out, const std::uint64_t* addres
                                   braid::cpu::WarpContext* /*context*/) {
   using namespace braid::cpu;
   for_each_lane(mask, [&](int l) {
-    std::array<std::uint8_t, 16> whole{};
+    std::array<std::uint8_t, 32> whole{};
     const std::uint32_t total = bytes * count;
-    if (total == bytes || aligned(addresses[l], total)) {
+    if (total == bytes || (total <= 16 && aligned(addresses[l], total))) {
       load_lane(addresses[l], whole.data(), total);
     } else {
       for (std::uint32_t k = 0; k < count; ++k) {
@@ -159,13 +159,13 @@ static void braid_cpu_store_strong(const std::uint8_t* values, const std::uint64
                                    braid::cpu::WarpContext* /*context*/) {
   using namespace braid::cpu;
   for_each_lane(mask, [&](int l) {
-    std::array<std::uint8_t, 16> whole{};
+    std::array<std::uint8_t, 32> whole{};
     for (std::uint32_t k = 0; k < count; ++k) {
       std::memcpy(whole.data() + k * bytes,
                   values + k * kElementStride + static_cast<std::size_t>(l) * bytes, bytes);
     }
     const std::uint32_t total = bytes * count;
-    if (total == bytes || aligned(addresses[l], total)) {
+    if (total == bytes || (total <= 16 && aligned(addresses[l], total))) {
       store_lane(addresses[l], whole.data(), total);
     } else {
       for (std::uint32_t k = 0; k < count; ++k) {

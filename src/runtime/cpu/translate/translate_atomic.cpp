@@ -25,14 +25,22 @@ AccessCode Translator::atomic_access(const Instruction& i) {
 
 void Translator::op_atomic(const Instruction& i) {
   const Choices mods(i);
+  constexpr Space kSpaces[] = {Space::kGeneric, Space::kGlobal, Space::kShared, Space::kShared,
+                               Space::kCluster};
+  const bool swap = mods.has("cas");
+  need(i, (i.is(Op::kAtom) ? 1U : 0U) + 2U + (swap ? 1U : 0U) +
+              (mods.has("L2::cache_hint") ? 1U : 0U));
+  reduce(i, kSpaces[mods.of("global") + 1]);
+}
+
+/// An atomic operation, whose result is there or not.
+void Translator::reduce(const Instruction& i, Space space) {
+  const Choices mods(i);
   const bool returns = i.is(Op::kAtom);
   const int op = mods.of("add");
   const Type type = mods.type();
-  constexpr Space kSpaces[] = {Space::kGeneric, Space::kGlobal, Space::kShared, Space::kShared,
-                               Space::kCluster};
-  const Space space = kSpaces[mods.of("global") + 1];
   const bool swap = op == static_cast<int>(AtomicOp::kCas);
-  need(i, (returns ? 1U : 0U) + 2U + (swap ? 1U : 0U) + (mods.has("L2::cache_hint") ? 1U : 0U));
+  if (!returns && swap) bad_combination(i);
   const std::size_t first = returns ? 1 : 0;
   const unsigned bits = type.total_bits();
   const bool is_float = type.is_float();

@@ -1,5 +1,7 @@
 #include <llvm/IR/Constants.h>
 
+#include <algorithm>
+
 #include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/translate/translator.h"
 
@@ -29,16 +31,24 @@ void Translator::copy_bulk(const Instruction& i, BulkCode code, Value* to, Value
   const bool loads = code.what != BulkCode::kStore;
   // Behind the size of a stretch, or the coordinates of a tensor.
   const std::size_t barrier = code.rank == 0 ? 3 : 2;
+  // The offsets of a column stand before what else there is.
+  const std::size_t more = loads && code.part == BulkCode::kColumn ? barrier + 2 : barrier + 1;
   if (loads) {
     const Space space = mods.of("shared::cluster") == 1 ? Space::kShared : Space::kCluster;
     Value* where = bulk_address(i, barrier, space);
     code.multicast = mods.has("multicast::cluster");
     if (code.multicast) {
-      need(i, barrier + (mods.has("L2::cache_hint") ? 3 : 2));
+      need(i, more + (mods.has("L2::cache_hint") ? 2 : 1));
       to_scratch(place_of(offsetof(BulkOperands, blocks)),
-                 b_.CreateAnd(read_lanes(i.operands[barrier + 1], 32), splat(b_.getInt32(0xffff))));
+                 b_.CreateAnd(read_lanes(i.operands[more], 32), splat(b_.getInt32(0xffff))));
     }
     to_scratch(place_of(offsetof(BulkOperands, barriers)), where);
+  }
+  code.masked = mods.has("cp_mask");
+  if (code.masked) {
+    need(i, mods.has("L2::cache_hint") ? 5 : 4);
+    to_scratch(place_of(offsetof(BulkOperands, blocks)),
+               b_.CreateAnd(read_lanes(i.operands.back(), 32), splat(b_.getInt32(0xffff))));
   }
   to_scratch(place_of(offsetof(BulkOperands, to)), to);
   to_scratch(place_of(offsetof(BulkOperands, from)), from);
@@ -70,10 +80,17 @@ void Translator::op_copy_tensor(const Instruction& i) {
   const bool loads = code.what == BulkCode::kLoad;
   const std::size_t tensor = loads ? 1 : 0;
   const std::vector<Operand>& coordinates = i.operands[tensor].elements[1].elements;
-  if (coordinates.size() != code.rank) {
-    bad(i, "expected " + std::to_string(code.rank) + " coordinates, found " +
-               std::to_string(coordinates.size()));
+  const int part = std::max(mods.of("tile"), 0);
+  code.part = static_cast<BulkCode::Part>(part);
+  if ((code.part == BulkCode::kRows && code.rank != 2) ||
+      (code.part == BulkCode::kColumn && code.rank < 3)) {
+    bad_combination(i);
   }
+  const auto expect = [&](const char* what, std::size_t found, std::size_t wanted) {
+    if (found == wanted) return;
+    bad(i, "expected " + std::to_string(wanted) + what + ", found " + std::to_string(found));
+  };
+  expect(" coordinates", coordinates.size(), code.part == BulkCode::kRows ? 5 : code.rank);
   code.reduces = i.is(Op::kCpReduceTensor);
   if (code.reduces) {
     code.op = static_cast<AtomicOp>(mods.of("add"));
@@ -85,6 +102,19 @@ void Translator::op_copy_tensor(const Instruction& i) {
   for (std::size_t d = 0; d < coordinates.size(); ++d) {
     to_scratch(place_of(offsetof(BulkOperands, coordinates)) + static_cast<unsigned>(d),
                read_lanes(coordinates[d], 32));
+  }
+  if (code.part == BulkCode::kColumn) {
+    std::vector<Operand> offsets(TensorMap::kMaxRank - 2);  // of a store they are 0
+    if (loads) {
+      need(i, std::max<std::size_t>(i.operands.size(), 4));
+      const std::vector<Operand>& given = i.operands[3].elements;
+      expect(" offsets", given.size(), code.rank - 2U);
+      std::copy(given.begin(), given.end(), offsets.begin());
+    }
+    for (std::size_t d = 0; d < offsets.size(); ++d) {
+      to_scratch(place_of(offsetof(BulkOperands, offsets)) + static_cast<unsigned>(d),
+                 b_.CreateZExt(read_lanes(offsets[d], 16), integer(32, false)));
+    }
   }
   copy_bulk(i, code, loads ? shared : map, loads ? map : shared);
 }
@@ -119,9 +149,12 @@ void Translator::op_replace_tensormap(const Instruction& i) {
       bad(i, "expected a dim from 0 to " + std::to_string(most));
     }
   }
-  if (field == TensorMapField::kInterleave &&
-      (i.operands[1].form != Operand::Form::kInteger || i.operands[1].bits != 0)) {
+  const bool plain = i.operands[1].form == Operand::Form::kInteger && i.operands[1].bits == 0;
+  if (field == TensorMapField::kInterleave && !plain) {
     bad(i, "interleaved layouts are not supported");
+  }
+  if (field == TensorMapField::kAtomicity && !plain) {
+    bad(i, "swizzles of other than 16 bytes are not supported");
   }
   const Space space = mods.has("global")                              ? Space::kGlobal
                       : mods.has("shared::cta") || mods.has("shared") ? Space::kShared

@@ -114,25 +114,39 @@ void Translator::complete_bytes(const Instruction& i, std::size_t n, Space space
            bytes, nullptr);
 }
 
+/// Where st.async and its kin find their operands: without a space, anywhere.
+static Space async_space(const ptx::Choices& mods) {
+  return mods.has("shared::cluster") ? Space::kCluster : Space::kGeneric;
+}
+
 /// st.async: a store to the shared memory of a block, whose bytes its mbarrier counts.
 void Translator::op_store_async(const Instruction& i) {
   const Access access = parse_access(i);
   const std::vector<Operand> sources = elements_of(i, i.operands[1], access.count);
   const unsigned bits = access.type.total_bits();
-  Address where = address(i, i.operands[0], Space::kCluster);
+  const Space space = async_space(Choices(i));
+  Address where = address(i, i.operands[0], space);
   check_store(where, access, sources);
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, read_lanes(sources[k], bits));
   call("braid_cpu_store_apart", b_.getVoidTy(),
        {scratch(8), to_scratch(0, address_lanes(where)), execution_bits(), b_.getInt32(bits / 8),
         b_.getInt32(access.count)});
-  complete_bytes(i, 2, Space::kCluster,
+  complete_bytes(i, 2, space,
                  splat(b_.getInt32(static_cast<std::uint32_t>(access.count * bits / 8))));
+}
+
+/// red.async: the same with a reduction.
+void Translator::op_reduce_async(const Instruction& i) {
+  const Choices mods(i);
+  const Space space = async_space(mods);
+  reduce(i, space);
+  complete_bytes(i, 2, space, splat(b_.getInt32(mods.type().bits / 8U)));
 }
 
 void Translator::op_map_address(const Instruction& i) {
   const Choices mods(i);
   const bool generic = !mods.has("shared::cluster");
-  if (mods.type().bits != (generic ? 64 : 32)) bad_combination(i);
+  if (generic && mods.type().bits != 64) bad_combination(i);
   Value* ranks = read_lanes(i.operands[2], 32);
   if (generic) {
     to_scratch(0, read_lanes(i.operands[1], 64));
@@ -143,7 +157,8 @@ void Translator::op_map_address(const Instruction& i) {
   }
   Value* one = splat(b_.getInt32(1));
   Value* offset = b_.CreateAnd(read_lanes(i.operands[1], 32), splat(b_.getInt32(0xffffffU)));
-  write(i.operands[0], b_.CreateOr(offset, b_.CreateShl(b_.CreateAdd(ranks, one), 24)));
+  Value* mapped = b_.CreateOr(offset, b_.CreateShl(b_.CreateAdd(ranks, one), 24));
+  write(i.operands[0], resize(mapped, mods.type().bits, false));
 }
 
 /// Whether pointers may be to the shared memory of other blocks.
@@ -166,7 +181,7 @@ llvm::Value* Translator::cluster_pointer(Value* lanes, bool to_shared) {
 void Translator::op_cluster_rank(const Instruction& i) {
   const Choices mods(i);
   const bool generic = !mods.has("shared::cluster");
-  if (mods.type().bits != (generic ? 64 : 32)) bad_combination(i);
+  if (generic && mods.type().bits != 64) bad_combination(i);
   if (generic) {
     to_scratch(0, read_lanes(i.operands[1], 64));
     call("braid_cpu_cluster_ranks", b_.getVoidTy(), {context_, scratch(8), scratch(0)});

@@ -156,7 +156,9 @@ llvm::Value* Translator::float_to_integer(Value* value, Type from, Type to) {
 namespace {
 /// Bits of a place in the result, in the order of "e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2".
 constexpr unsigned kPlaces[] = {8, 8, 4, 8, 8};
-constexpr int kFloats8 = 2;
+/// How braid_cpu_round_by_bits counts f16 and bf16.
+constexpr unsigned kHalfFloat = 5;
+constexpr unsigned kFinite = 16;
 }  // namespace
 
 /// The parts of a result in 32 bits, the first in the lower half of `bits`.
@@ -179,7 +181,6 @@ void Translator::op_convert_to_small(const Instruction& i) {
   const int to = mods.of("e4m3x2");
   const bool pair = mods.has("f16x2");
   need(i, pair ? 2 : 3);
-  if (pair && to >= kFloats8) bad_combination(i);
   const auto code = [&](unsigned k) {
     Value* value = part_to_convert(i, *i.type(), k);
     if (mods.has("relu")) value = relu(value);
@@ -189,6 +190,55 @@ void Translator::op_convert_to_small(const Instruction& i) {
   Value* high = code(1);
   Value* low = code(0);
   write(i.operands[0], join_parts(low, high, kPlaces[to]));
+}
+
+/// One element of a conversion by 16 random bits.
+llvm::Value* Translator::convert_by_bits(const Instruction& i, const Operand& source, Value* random,
+                                         unsigned mode) {
+  Value* value = read_float(source, {Kind::kFloat, 32, 1});
+  if (Choices(i).has("relu")) value = relu(value);
+  Value* bits = b_.CreateBitCast(value, integer(32, scalar_));
+  return map_lanes("braid_cpu_round_by_bits", {bits, random}, mode);
+}
+
+/// cvt.rs d, a, b, random: a above b, each by half of the random bits, of which f16 takes 13.
+void Translator::op_convert_by_bits(const Instruction& i) {
+  const Choices mods(i);
+  const bool half = mods.has("f16x2");
+  const unsigned mode =
+      (half ? kHalfFloat : kHalfFloat + 1) | (mods.has("satfinite") ? kFinite : 0);
+  Value* random = read(i.operands[3], 32);
+  const auto one = [&](std::size_t n, Value* bits) {
+    bits = b_.CreateAnd(half ? b_.CreateShl(bits, 3) : bits,
+                        llvm::ConstantInt::get(bits->getType(), 0xffff));
+    return convert_by_bits(i, i.operands[n], bits, mode);
+  };
+  Value* high = one(1, b_.CreateLShr(random, 16));
+  write(i.operands[0], join_parts(one(2, random), high, 16));
+}
+
+/// cvt.rs d, {a, b, e, f}, random: a is the highest. Both of a pair take the same random bits: the
+/// upper half for a and b and the lower for e and f, of e2m1 the upper and lower bytes of both.
+void Translator::op_convert_small_by_bits(const Instruction& i) {
+  const Choices mods(i);
+  const int to = mods.of("e4m3x4");
+  const unsigned place = kPlaces[to];
+  const std::vector<Operand> sources = elements_of(i, i.operands[1], 4);
+  Value* random = read(i.operands[2], 32);
+  const auto field = [&](Value* bits, unsigned from, std::uint32_t mask) {
+    return b_.CreateAnd(b_.CreateLShr(bits, from), llvm::ConstantInt::get(bits->getType(), mask));
+  };
+  Value* result = nullptr;
+  for (unsigned k = 0; k < 4; ++k) {
+    const unsigned upper = k < 2 ? 1 : 0;
+    Value* bits = field(random, 16 * upper, 0xffff);
+    if (place == 4) {
+      bits = b_.CreateOr(field(random, 8 + 8 * upper, 0xff00), field(random, 8 * upper, 0xff));
+    }
+    Value* code = convert_by_bits(i, sources[k], bits, static_cast<unsigned>(to) | kFinite);
+    result = result == nullptr ? code : b_.CreateOr(b_.CreateShl(result, place), code);
+  }
+  write(i.operands[0], resize(result, 4 * place, false));
 }
 
 void Translator::op_convert_from_small(const Instruction& i) {

@@ -152,12 +152,28 @@ void Translator::op_fma(const Instruction& i) {
   const bool saturate = mods.has("sat");
   const Type type = mods.has("f32x2") ? kPair : mods.type();
   if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
+  const bool outside = mods.has("oob");
+  if (outside && (type.bits != 16 || saturate)) bad_combination(i);
   both_halves(i, type, 3, [&](llvm::ArrayRef<Value*> in) {
     Value* result = fused(type, rounding, flush(in[0], ftz, type), flush(in[1], ftz, type),
                           flush(in[2], ftz, type));
     result = flush(result, ftz, type);
-    return clamp(positive ? relu(result) : result, saturate);
+    result = clamp(positive ? relu(result) : result, saturate);
+    if (!outside) return result;
+    // What tensor copies fill in outside of a tensor makes zero.
+    for (Value* value : in) {
+      Value* filled = is_filled(value, type);
+      result = b_.CreateSelect(filled, llvm::Constant::getNullValue(result->getType()), result);
+    }
+    return result;
   });
+}
+
+/// Whether a 16-bit float, as it was widened, is the NaN of elements outside of a tensor: 0x7fff.
+llvm::Value* Translator::is_filled(Value* value, Type type) {
+  llvm::Type* word = integer(32, !value->getType()->isVectorTy());
+  const std::uint32_t bits = type.kind == ptx::Kind::kBfloat ? 0x7fff0000 : 0x7fffe000;
+  return b_.CreateICmpEQ(b_.CreateBitCast(value, word), llvm::ConstantInt::get(word, bits));
 }
 
 /// The last operand is f32, as the result; the others are widened to it first.

@@ -21,8 +21,6 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
     const Space home = module_.variables[static_cast<std::size_t>(base.index)].space;
     if (space == Space::kCluster && home == Space::kShared) space = Space::kShared;
     if (space != Space::kGeneric && home != space) bad(i, "the variable is in another space");
-    if (space == Space::kGeneric && home == Space::kShared)
-      bad(i, "a shared variable needs .shared");
     space = home;
   }
   result.space = space;
@@ -179,7 +177,7 @@ void Translator::check_load(Address& address, const Access& access,
 Translator::Access Translator::parse_access(const Instruction& i) const {
   const Choices mods(i);
   Access access;
-  access.strong = i.is(Op::kStrongLd) || i.is(Op::kStrongSt);
+  access.strong = i.is(Op::kStrongLd) || i.is(Op::kStrongSt) || i.is(Op::kStAsyncRelease);
   if (access.strong) access.scope = scope_of(mods);
   if (mods.has("acquire")) access.ordering = llvm::AtomicOrdering::Acquire;
   if (mods.has("release")) access.ordering = llvm::AtomicOrdering::Release;
@@ -187,6 +185,7 @@ Translator::Access Translator::parse_access(const Instruction& i) const {
                                Space::kShared, Space::kLocal,  Space::kConst,
                                Space::kParam,  Space::kParam,  Space::kCluster};
   if (const int space = mods.of("param"); space >= 0) access.space = kSpaces[space];
+  if (i.is(Op::kStAsyncRelease) && mods.has("global")) access.space = Space::kGlobal;
   const int vector = mods.of("v2");
   access.count = vector < 0 ? 1 : 2U << vector;
   access.type = mods.type();
@@ -308,7 +307,7 @@ std::vector<llvm::Value*> Translator::values_to_keep(const Access& access,
 }
 
 /// Strong accesses: each lane once, in lane order, with the ordering asked for.
-void Translator::load_strong(const Instruction& i, const Access& access, Address& address,
+void Translator::load_strong(const Access& access, Address& address,
                              llvm::ArrayRef<Operand> results) {
   const unsigned bits = access.type.total_bits();
   if (scalar_ && access.count == 1 && guard_lanes_ == nullptr) {
@@ -319,7 +318,6 @@ void Translator::load_strong(const Instruction& i, const Access& access, Address
     write_loaded(results[0], load, access.type);
     return;
   }
-  if (bits * access.count > 128) bad(i, "a strong access is too wide");
   Value* addresses = address_pointer(address);
   call("braid_cpu_load_strong", b_.getVoidTy(),
        {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count),
@@ -368,7 +366,7 @@ void Translator::op_load(const Instruction& i) {
   check_load(where, access, results);
   const unsigned bits = access.type.total_bits();
   if (access.strong) {
-    load_strong(i, access, where, results);
+    load_strong(access, where, results);
     return;
   }
   if (scalar_) {
@@ -412,7 +410,6 @@ bool Translator::is_consecutive(const Shape& shape, unsigned bytes) {
 void Translator::store_strong(const Access& access, Address& address,
                               llvm::ArrayRef<Value*> values) {
   const unsigned bits = access.type.total_bits();
-  if (bits * access.count > 128) ptx::fail(line_, "a strong access is too wide");
   Value* addresses = address_pointer(address);
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
   call("braid_cpu_store_strong", b_.getVoidTy(),

@@ -282,6 +282,7 @@ class Translator {
   Value* float_extreme(bool minimum, bool propagate, Value* a, Value* b);
   Value* extreme_by_range(bool minimum, Value* a, Value* b);
   void op_float_arithmetic(const Instruction& i);
+  Value* is_filled(Value* value, ptx::Type type);
   void op_fma(const Instruction& i);
   void op_float_mixed(const Instruction& i);
   void op_root(const Instruction& i);
@@ -317,6 +318,9 @@ class Translator {
   Value* join_parts(Value* low, Value* high, unsigned place);
   Value* part_to_convert(const Instruction& i, ptx::Type packed, unsigned k);
   void op_convert_to_small(const Instruction& i);
+  Value* convert_by_bits(const Instruction& i, const Operand& source, Value* random, unsigned mode);
+  void op_convert_by_bits(const Instruction& i);
+  void op_convert_small_by_bits(const Instruction& i);
   void op_convert_from_small(const Instruction& i);
   void op_convert_to_exponent(const Instruction& i);
   void op_convert_from_exponent(const Instruction& i);
@@ -349,8 +353,7 @@ class Translator {
                                    std::size_t count) const;
   void op_load(const Instruction& i);
   void op_store(const Instruction& i);
-  void load_strong(const Instruction& i, const Access& access, Address& address,
-                   llvm::ArrayRef<Operand> results);
+  void load_strong(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
   Value* somewhere(Value* pointer);
   std::vector<Value*> values_to_keep(const Access& access, llvm::ArrayRef<Operand> results);
@@ -385,6 +388,7 @@ class Translator {
   static AtomicKind atomic_kind(ptx::Type type);
   static AccessCode atomic_access(const Instruction& i);
   void op_atomic(const Instruction& i);
+  void reduce(const Instruction& i, ptx::Space space);
   void atomic_pair(const Instruction& i, ptx::Space space);
   void op_atomic_vector(const Instruction& i);
 
@@ -397,6 +401,7 @@ class Translator {
   void op_copy_arrive(const Instruction& i);
   void complete_bytes(const Instruction& i, std::size_t n, ptx::Space space, Value* bytes);
   void op_store_async(const Instruction& i);
+  void op_reduce_async(const Instruction& i);
   void op_map_address(const Instruction& i);
   [[nodiscard]] bool maps_addresses() const;
   Value* cluster_pointer(Value* lanes, bool to_shared);
