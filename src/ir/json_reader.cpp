@@ -4,6 +4,7 @@
 #include "braid/graph.h"
 #include "ir/attributes.h"
 #include "ir/json_read.h"
+#include "ir/op_registry.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
 
@@ -22,6 +23,10 @@ auto with_place(const Place& place, const std::string& own, Add add) {
     throw Error(error.code(), place.str() + rest, std::string(message_of(error)));
   }
 }
+
+/// Names of getitem nodes that stand between a collective and its wait, as PyTorch writes what has
+/// several results: each is another name of a result, since nothing but a wait may read that.
+using OtherNames = std::map<std::string, ValueId, std::less<>>;
 
 class Reader {
  public:
@@ -54,11 +59,15 @@ class Reader {
     for (std::size_t i = 0; i < inputs.size(); ++i) read_input(graph, inputs[i], inputs_place / i);
     const Place nodes_place = place / "nodes";
     const auto& nodes = read_array(fields.get("nodes"), nodes_place);
-    for (std::size_t i = 0; i < nodes.size(); ++i) read_node(graph, nodes, i, nodes_place / i);
+    OtherNames others;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      read_node(graph, nodes, i, nodes_place / i, others);
+    }
     const Place outputs_place = place / "outputs";
     const auto& outputs = read_array(fields.get("outputs"), outputs_place);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      graph.add_output(read_value(graph, outputs[i], outputs_place / i, nodes, nodes.size()));
+      graph.add_output(
+          read_value(graph, outputs[i], outputs_place / i, nodes, nodes.size(), others));
     }
   }
 
@@ -86,11 +95,14 @@ class Reader {
   }
 
   static void read_node(Graph& graph, const json::array_t& nodes, std::size_t index,
-                        const Place& place) {
+                        const Place& place, OtherNames& others) {
     const Fields fields(nodes[index], place,
                         {"name", "op", "inputs", "attrs", "hints", "comm_group"});
     const std::string& name = read_string(fields.get("name"), place / "name");
     if (name.empty()) fail_at(place / "name", "empty; expected a name");
+    if (others.contains(name)) {
+      fail_at(place / "name", fmt::format("{} is defined twice", quote(name)));
+    }
     const std::string& op = read_string(fields.get("op"), place / "op");
     const Place inputs_place = place / "inputs";
     const json* value = fields.find("attrs");
@@ -110,8 +122,13 @@ class Reader {
           continue;
         }
       }
-      operands.push_back(read_value(graph, inputs[i], inputs_place / i, nodes, index));
+      operands.push_back(read_value(graph, inputs[i], inputs_place / i, nodes, index, others));
       if (op == "getitem") check_index(graph, operands.back(), attrs, place / "attrs" / "index");
+    }
+    if (op == "getitem" && operands.size() == 1 && is_unfinished(graph, operands[0]) &&
+        !graph.find(name) && !graph.find(name + ":0")) {
+      others.emplace(name, operands[0]);
+      return;
     }
     const NodeId id = with_place(place, printable(name), [&] {
       return graph.add_node(name, op, std::move(operands), std::move(attrs));
@@ -125,6 +142,11 @@ class Reader {
     if (const json* groups = fields.find("comm_group")) {
       read_comm_groups(graph, graph.node(id), *groups, place / "comm_group");
     }
+  }
+
+  static bool is_unfinished(const Graph& graph, ValueId value) {
+    const NodeId producer = graph.value(value).producer;
+    return producer >= 0 && is_asynchronous(graph.node(producer));
   }
 
   /// A getitem names its node, as in PyTorch: the result of it that `index` says.
@@ -154,9 +176,11 @@ class Reader {
   }
 
   static ValueId read_value(const Graph& graph, const json& value, const Place& place,
-                            const json::array_t& nodes, std::size_t index) {
+                            const json::array_t& nodes, std::size_t index,
+                            const OtherNames& others) {
     const std::string& name = read_string(value, place, "the name of a value");
     if (std::optional<ValueId> id = graph.find(name)) return *id;
+    if (const auto other = others.find(name); other != others.end()) return other->second;
     if (graph.find(name + ":0")) {
       fail_at(place, fmt::format("{} has several results; expected one of them, such as {}",
                                  quote(name), quote(name + ":0")));

@@ -149,6 +149,33 @@ TEST(JsonReader, AGetitemNamesAResultThatIsThere) {
   EXPECT_TRUE(is_error(parse_error(with("two", "2")), "/nodes/5/inputs/0", "several results"));
 }
 
+TEST(JsonReader, AGetitemMayStandBetweenACollectiveAndItsWait) {
+  const auto with = [](const std::string& nodes, const std::string& output) {
+    return R"({"braid": 1, "groups": {"tp": {"size": 2}}, "inputs": [
+      {"name": "x", "dtype": "f32", "shape": [4], "per_rank": true},
+      {"name": "y", "dtype": "f32", "shape": [2], "per_rank": true}], "nodes": [
+      {"name": "c", "op": "all_reduce_coalesced", "inputs": ["x", "y"],
+       "attrs": {"reduce_op": "sum", "group": "tp"}},
+      {"name": "g", "op": "getitem", "inputs": ["c"], "attrs": {"index": 0}},
+      {"name": "h", "op": "getitem", "inputs": ["c"], "attrs": {"index": 1}},)" +
+           nodes + R"(], "outputs": [")" + output + R"("]})";
+  };
+  const std::string waits = R"({"name": "v", "op": "wait_tensor", "inputs": ["g"]},
+                               {"name": "w", "op": "wait_tensor", "inputs": ["h"]})";
+  const Graph graph = parse_graph(with(waits, "w"));
+  ASSERT_EQ(graph.nodes().size(), 3U);
+  EXPECT_EQ(graph.nodes()[1].inputs[0], graph.find("c:0"));
+  EXPECT_EQ(graph.nodes()[2].inputs[0], graph.find("c:1"));
+  EXPECT_NO_THROW(verify(graph));
+  EXPECT_THROW(verify(parse_graph(with(waits, "g"))), Error);
+  EXPECT_TRUE(is_error(parse_error(with(R"({"name": "g", "op": "neg", "inputs": ["x"]})", "x")),
+                       "/nodes/3/name", "\"g\" is defined twice"));
+  EXPECT_TRUE(is_error(parse_error(with(R"({"name": "x", "op": "getitem", "inputs": ["c"],
+                                            "attrs": {"index": 0}})",
+                                        "x")),
+                       "/nodes/3/name", "\"x\" is defined twice"));
+}
+
 TEST(JsonReader, TheFileStandsBeforeThePointer) {
   EXPECT_TRUE(is_error(parse_error(edited("\"size\": 2", "\"size\": 0"), "dir/g.json"),
                        "dir/g.json:/groups/tp/size", "size is 0"));
