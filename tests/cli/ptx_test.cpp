@@ -223,7 +223,8 @@ TEST(Ptx, BadArgumentsAreRefused) {
   refused({file, "--entry", "scale", "--arg", "zero:f33:4"}, "unknown dtype \"f33\"");
   refused({file, "--entry", "scale", "--arg", "zero:f32:0"}, "expected 1 to 2^32");
   refused({file, "--entry", "scale", "--arg", "seven"}, "expected i32:7");
-  for (const char* block : {"", "128,", ",1", "1,,1", "1,2,3,4", "1,2,3,", "1;2"}) {
+  refused({file, "--entry", "scale", "--block", ""}, "--block: found nothing; expected a value");
+  for (const char* block : {"128,", ",1", "1,,1", "1,2,3,4", "1,2,3,", "1;2"}) {
     refused({file, "--entry", "scale", "--block", block},
             "--block: found \"" + std::string(block) + "\"; expected X, X,Y or X,Y,Z");
   }
