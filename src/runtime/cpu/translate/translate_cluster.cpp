@@ -7,9 +7,7 @@
 
 namespace braid::cpu {
 
-using ptx::Kind;
 using ptx::Space;
-using ptx::Type;
 
 /// By the space that the modifiers name.
 Translator::Address Translator::barrier_address(const Instruction& i, const Operand& operand) {

@@ -10,7 +10,6 @@
 namespace braid::cpu {
 namespace {
 
-using ptx::Op;
 using ptx::Space;
 
 /// Instructions to emit twice at most.
@@ -119,14 +118,14 @@ bool Translator::emit_for_all_lanes(int index, std::uint32_t first, std::uint32_
   }
   llvm::BasicBlock* all_end = emit_all(all);
   for (const int guard : guards) cache_[guard] = before.at(guard);
-  auto values = std::exchange(cache_, before);
+  const auto values = std::exchange(cache_, before);
   llvm::BasicBlock* some_end = emit_all(some);
-  join(flow_.block(index), std::move(values), all_end, some_end);
+  join(flow_.block(index), values, all_end, some_end);
   return true;
 }
 
 /// Goes on behind both ways with what the end of the block reads, or others behind it.
-void Translator::join(const Block& block, std::unordered_map<int, Cached> all,
+void Translator::join(const Block& block, const std::unordered_map<int, Cached>& all,
                       llvm::BasicBlock* all_end, llvm::BasicBlock* some_end) {
   llvm::BasicBlock* next = new_block("next");
   b_.CreateBr(next);

@@ -135,8 +135,8 @@ class Translator {
   std::vector<std::uint32_t> in_order_of_use(const Block& block, std::uint32_t first,
                                              std::uint32_t last) const;
   bool emit_for_all_lanes(int block, std::uint32_t first, std::uint32_t last);
-  void join(const Block& block, std::unordered_map<int, Cached> all, llvm::BasicBlock* all_end,
-            llvm::BasicBlock* some_end);
+  void join(const Block& block, const std::unordered_map<int, Cached>& all,
+            llvm::BasicBlock* all_end, llvm::BasicBlock* some_end);
   // Values that stay in the host's registers from block to block: translate_blocks.cpp
   std::vector<int> carried(int block) const;
   bool inherits(int from, int to) const;
