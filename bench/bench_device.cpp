@@ -173,13 +173,12 @@ double launch_ms(World& world, const std::string& entry, Dim3 grid, Dim3 block, 
 
 /// Nanoseconds of a launch of one block of one warp that does nothing, of many one after the
 /// other.
-ordered_json launches(World& world) {
+/// Of a kernel "nothing" that takes a number, which is 0.
+ordered_json launches(World& world, const std::string& source) {
   constexpr int kLaunches = 2000;
   Device& device = world.device();
-  const auto module = device.load(0, {"nothing",
-                                      compile_file("extern \"C\" __global__ void nothing(int) {}",
-                                                   "bench.cu", Target::parse(device.target())),
-                                      {}});
+  const auto module = device.load(
+      0, {"nothing", compile_file(source, "bench.cu", Target::parse(device.target())), {}});
   Function& function = module->function("nothing");
   const auto stream = device.create_stream(0);
   const std::int32_t argument = 0;
@@ -255,7 +254,11 @@ int bench(const std::string& device, std::int64_t n) {
     checks.sanitize = kCheckAll;
     document["sanitizer"] = watched(world, checks);
     document["counting"] = counting(world);
-    document["empty_launches"] = launches(world);
+    const std::string head = "extern \"C\" __global__ void nothing(int n) ";
+    document["empty_launches"] = launches(world, head + "{}");
+    // The same for a worker: how long a loop takes is not known before.
+    document["empty_launches_handed_over"] =
+        launches(world, "__device__ int word; " + head + "{ while (n-- > 0) word = n; }");
   }
   fmt::print("{}\n", document.dump(2));
   return 0;

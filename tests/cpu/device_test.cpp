@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pmmintrin.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -199,6 +200,54 @@ TEST(Device, ValuesOrderStreams) {
     first->synchronize();
     EXPECT_THAT(error_of([&] { first->wait_value(word + 2, 5); }), HasSubstr("multiple of 4"));
   }
+}
+
+/// A launch of few instructions runs on the calling thread, where nothing is before it; in its
+/// turn, where something is.
+TEST(Device, SmallLaunchesRunInPlaceButInTheirTurn) {
+  Bench bench("extern \"C\" __global__ void k(int* p) { *p = 7; }");
+  const auto words = bench.device().allocate(0, 8);
+  const std::uint64_t wait_for = words->address();
+  const std::uint64_t out = words->address() + 4;
+  const auto* done = reinterpret_cast<const volatile int*>(out);
+  const void* const args[] = {&out};
+  bench.stream().launch(bench.function(), {{1}, {32}}, args);
+  EXPECT_EQ(*done, 7);
+  bench.stream().fill(out, 0, 4);
+  bench.stream().wait_value(wait_for, 1);
+  bench.stream().launch(bench.function(), {{1}, {32}}, args);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(*done, 0);
+  const auto other = bench.device().create_stream(0);
+  other->write_value(wait_for, 1);
+  bench.stream().synchronize();
+  EXPECT_EQ(*done, 7);
+}
+
+/// Servers run with subnormals off, and threads have what the one that starts them has.
+TEST(Device, KernelsComputeAsTheyDoWhateverTheHostSet) {
+  constexpr unsigned kOfTheHost = 0x1f80 | _MM_FLUSH_ZERO_ON | 0x40 /* DAZ */ | _MM_ROUND_UP;
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(kOfTheHost);
+  Bench bench(
+      "extern \"C\" __global__ void k(float* p, int n) {\n"
+      "  for (int i = threadIdx.x; i < n; i += 32) p[i] = p[i] * 0.5f + 1e-39f; }",
+      {.threads = 1});
+  Bench brief(
+      "extern \"C\" __global__ void k(float* p, int n) {\n"
+      "  int i = threadIdx.x; if (i < n) p[i] = p[i] * 0.5f + 1e-39f; }");
+  for (Bench* const one : {&bench, &brief}) {
+    const std::uint64_t p = one->upload(std::vector<float>(32, 3e-39F));
+    const std::uint64_t ones = one->upload(std::vector<float>(32, 2.0F));
+    one->run({1}, {32}, 0, p, 32);
+    one->run({1}, {32}, 0, ones, 32);
+    EXPECT_EQ(_mm_getcsr() & ~_MM_EXCEPT_MASK, kOfTheHost);
+    _mm_setcsr(before);
+    EXPECT_EQ(one->download<float>(p, 32), std::vector<float>(32, 3e-39F * 0.5F + 1e-39F));
+    EXPECT_EQ(one->download<float>(ones, 32), std::vector<float>(32, 1.0F));
+    _mm_setcsr(kOfTheHost);
+  }
+  _mm_setcsr(before);
 }
 
 /// A failed kernel ends the wait for a value that it does not come to write, and the error goes on

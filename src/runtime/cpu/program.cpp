@@ -12,6 +12,32 @@ namespace {
 
 constexpr std::uint64_t kMaxPrivateBytes = 1 << 24;
 
+bool goes_back(const ptx::Function& function, std::size_t from, const ptx::Operand& operand) {
+  if (operand.form == ptx::Operand::Form::kLabel) {
+    return function.labels[static_cast<std::size_t>(operand.index)] <= from;
+  }
+  return std::any_of(operand.elements.begin(), operand.elements.end(),
+                     [&](const auto& element) { return goes_back(function, from, element); });
+}
+
+/// Entry::straight. One that sleeps, or moves or multiplies more than a vector, is not: nobody
+/// knows what it takes.
+std::uint32_t straight_length(const ptx::Function& function) {
+  for (std::size_t i = 0; i < function.body.size(); ++i) {
+    const ptx::Instruction& instruction = function.body[i];
+    const std::string& name = instruction.name;
+    if (name == "mma" || name == "wmma" || name == "wgmma" ||
+        ptx::has_modifier(instruction, "bulk") ||
+        ptx::traits(instruction).flow == ptx::Flow::kSleeps) {
+      return 0;
+    }
+    for (const ptx::Operand& operand : instruction.operands) {
+      if (goes_back(function, i, operand)) return 0;
+    }
+  }
+  return static_cast<std::uint32_t>(function.body.size());
+}
+
 }  // namespace
 
 Program::Program(std::string text) : text_(std::move(text)), module_(ptx::parse(text_)) {
@@ -96,6 +122,7 @@ void Program::place(Entry& entry) {
         return i.name == "wgmma" || ptx::has_modifier(i, "tensor");
       });
   if (has_tiles) entry.shared_align = kTileAlign;
+  entry.straight = straight_length(function);
   std::uint64_t local = 0;
   std::uint64_t shared = module_shared_bytes_;
   std::uint64_t dynamic_align = 16;

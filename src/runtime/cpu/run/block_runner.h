@@ -32,6 +32,7 @@ struct Launch {
   bool explicit_cluster = false;
   std::uint32_t dynamic_shared = 0;
   std::uint32_t shared_align = 1;              ///< of where it begins
+  std::uint32_t straight = 0;                  ///< Program::Entry::straight
   AddressRange* memory = nullptr;              ///< of the device
   const MulticastTable* multicasts = nullptr;  ///< the same
   int rank = 0;
@@ -46,6 +47,12 @@ struct Launch {
   /// Where its blocks may meet (WarpContext::grid_workspace).
   alignas(16) mutable std::array<std::uint8_t, 16> workspace{};
   std::uint32_t addressed_params = 0;  ///< bytes of them, where a kernel may read by address
+  [[nodiscard]] std::uint64_t params_address() const {
+    return reinterpret_cast<std::uint64_t>(params.data());
+  }
+  [[nodiscard]] std::uint64_t workspace_address() const {
+    return reinterpret_cast<std::uint64_t>(workspace.data());
+  }
   /// Whether warps take turns; else each runs to its end.
   [[nodiscard]] bool takes_turns() const {
     return waits() != Waits::kNever || scheduler != nullptr;

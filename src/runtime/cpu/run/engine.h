@@ -109,6 +109,8 @@ class Engine {
   /// One to fill in and submit. Where it can be, it is one that ended, with the memory that its
   /// parameters had.
   std::unique_ptr<LaunchOp> new_launch();
+  /// A launch of few instructions runs at once, on the calling thread, if nothing is queued before
+  /// it: to hand it to another takes longer.
   void submit(const std::shared_ptr<StreamState>& stream, StreamOp op);
   /// Runs `body` at once if nothing is queued before it; returns whether it did.
   bool run_if_idle(const std::shared_ptr<StreamState>& stream,
@@ -139,6 +141,7 @@ class Engine {
   static constexpr std::size_t kSpareLaunches = 2048;  // as far as a host is ahead of it
   static constexpr std::size_t kSpareRunners = 128;
   static constexpr int kLooks = 20;
+  static constexpr std::uint64_t kFewInstructions = 512;  // of all warps
   static constexpr std::chrono::microseconds kSpinPeriod{50};
 
   struct Grid {
@@ -170,6 +173,11 @@ class Engine {
   void worker();
   void look_for_work(std::unique_lock<std::mutex>& lock);
   void keep(std::unique_ptr<LaunchOp> op);
+  [[nodiscard]] bool is_brief(const Launch& launch) const;
+  std::shared_ptr<Grid> start_grid(const std::shared_ptr<StreamState>& stream,
+                                   std::unique_ptr<LaunchOp> op);
+  void run_in_place(std::unique_lock<std::mutex>& lock, const std::shared_ptr<StreamState>& stream,
+                    std::unique_ptr<LaunchOp> op);
   void advance(const std::shared_ptr<StreamState>& stream);
   bool advance_one(const std::shared_ptr<StreamState>& stream);
   void complete(const std::shared_ptr<StreamState>& stream);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <xmmintrin.h>
+
 #include <array>
 #include <cfenv>
 #include <cstdint>
@@ -20,6 +22,21 @@ class RoundingScope {
 
  private:
   int saved_;
+};
+
+/// While one lives, the calling thread computes as kernels do, whatever its program or library set:
+/// rounding to the nearest, with subnormals, without exceptions. (A new thread has what the one
+/// that starts it has.)
+class FloatDefaults {
+ public:
+  FloatDefaults() : saved_(_mm_getcsr()) { _mm_setcsr(kDefault); }
+  ~FloatDefaults() { _mm_setcsr(saved_); }
+  FloatDefaults(const FloatDefaults&) = delete;
+  FloatDefaults& operator=(const FloatDefaults&) = delete;
+
+ private:
+  static constexpr unsigned kDefault = 0x1f80;  // all exceptions masked
+  unsigned saved_;
 };
 
 }  // namespace braid::cpu
