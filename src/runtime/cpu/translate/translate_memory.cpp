@@ -217,6 +217,18 @@ llvm::Value* Translator::somewhere(Value* pointer) {
   return b_.CreateSelect(anywhere, pointer, scratch(0));
 }
 
+/// Does something for the lanes that run, if any does: often those of one warp of a block. The
+/// host's compiler moves here what is computed for it alone.
+void Translator::where_any(llvm::function_ref<void()> body) {
+  llvm::BasicBlock* some = new_block("some");
+  llvm::BasicBlock* next = new_block("next");
+  b_.CreateCondBr(b_.CreateICmpNE(execution_bits(), b_.getInt32(0)), some, next);
+  b_.SetInsertPoint(some);
+  body();
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+}
+
 /// Copies what each of the lanes accesses, one after the other.
 void Translator::copy_lanes(Value* to, Value* from, const Access& access, Value* lanes) {
   const unsigned bits = access.type.total_bits();
@@ -499,7 +511,7 @@ void Translator::op_store(const Instruction& i) {
     if (mask == nullptr) {
       b_.CreateAlignedStore(all, pointer, align);
     } else if (access.count == 1) {
-      b_.CreateMaskedStore(all, somewhere(pointer), align, mask);
+      where_any([&] { b_.CreateMaskedStore(all, pointer, align, mask); });
     } else {
       Value* to = b_.CreateSelect(b_.CreateICmpEQ(lanes, b_.getInt32(~0U)), pointer, scratch(8));
       b_.CreateAlignedStore(all, to, align);

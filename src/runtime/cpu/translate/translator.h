@@ -356,6 +356,7 @@ class Translator {
   void load_strong(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
   Value* somewhere(Value* pointer);
+  void where_any(llvm::function_ref<void()> body);
   std::vector<Value*> values_to_keep(const Access& access, llvm::ArrayRef<Operand> results);
   void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void copy_lanes(Value* to, Value* from, const Access& access, Value* lanes);
