@@ -1,0 +1,153 @@
+#include "c/arguments.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "braid/error.h"
+#include "c/calls.h"
+
+namespace braid::c {
+namespace {
+
+struct Extents {
+  std::vector<std::int64_t> shape, strides;
+};
+
+Extents extents_of(std::int32_t dims, const std::int64_t* shape, const std::int64_t* strides) {
+  if (dims < 0) throw_invalid("tensor", fmt::format("{} dims; expected none or some", dims));
+  if (dims > 0) given(shape, "tensor shape");
+  Extents extents;
+  extents.shape.assign(shape, shape + dims);
+  if (strides != nullptr) extents.strides.assign(strides, strides + dims);
+  return extents;
+}
+
+DType dtype_of(const DLDataType& type) {
+  const auto is = [&](int code, int bits) {
+    return type.code == code && type.bits == bits && type.lanes == 1;
+  };
+  constexpr int kDLPackBool = 6;  // newer than some headers, as are the 8-bit floats
+  constexpr int kDLPackF8E4M3 = 10;
+  constexpr int kDLPackF8E5M2 = 12;
+  if (is(kDLFloat, 32)) return DType::kF32;
+  if (is(kDLFloat, 16)) return DType::kF16;
+  if (is(kDLBfloat, 16)) return DType::kBF16;
+  if (is(kDLPackF8E4M3, 8)) return DType::kF8E4M3;
+  if (is(kDLPackF8E5M2, 8)) return DType::kF8E5M2;
+  if (is(kDLInt, 32)) return DType::kI32;
+  if (is(kDLInt, 64)) return DType::kI64;
+  if (is(kDLUInt, 8)) return DType::kU8;
+  if (is(kDLPackBool, 8)) return DType::kBool;
+  throw_invalid("tensor dtype",
+                fmt::format("found DLPack's code {} of {} bits and {} lanes; expected a type of a "
+                            "graph",
+                            type.code, type.bits, type.lanes));
+}
+
+}  // namespace
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+WorldOptions options_of(const braid_world_options* given) {
+  WorldOptions options;
+  options.warning = [](std::string_view) {};
+  if (given == nullptr) return options;
+  if (given->bytes != sizeof *given) {
+    throw_invalid("options", fmt::format("`bytes` is {}; expected {}, the size of the struct",
+                                         given->bytes, sizeof *given));
+  }
+  options.device = parse_device_kind(text_or_empty(given->device));
+  options.world = given->world == 0 ? 1 : given->world;
+  options.threads = given->threads;
+  options.cache_dir = text_or_empty(given->cache_dir);
+  options.target = text_or_empty(given->target);
+  options.timeout_s = given->timeout_s;
+  options.compile_processes = given->compile_processes;
+  options.compile_worker = text_or_empty(given->compile_worker);
+  options.compile_in_background = given->compile_in_background != 0;
+  void* const context = given->context;
+  if (auto* const warning = given->warning) {
+    options.warning = [=](std::string_view what) { warning(context, std::string(what).c_str()); };
+  }
+  if (auto* const progress = given->progress) {
+    options.progress = [=](std::size_t done, std::size_t total, std::string_view what) {
+      if (progress(context, done, total, std::string(what).c_str()) != 0) throw Cancelled();
+    };
+  }
+  if (auto* const allocate = given->allocate) {
+    options.allocator.allocate = [=](int rank, std::size_t bytes) {
+      return allocate(context, rank, bytes);
+    };
+  }
+  if (auto* const free = given->free) {
+    options.allocator.free = [=](int rank, std::uint64_t address, std::size_t bytes) {
+      free(context, rank, address, bytes);
+    };
+  }
+  return options;
+}
+
+std::shared_ptr<Rendezvous> meeting_of(const braid_world_options* given) {
+  if (given == nullptr || given->host == nullptr) return nullptr;
+  SocketOptions options{.ranks = {given->rank},
+                        .world = given->world == 0 ? 1 : given->world,
+                        .address = given->host,
+                        .job = text_or_empty(given->job)};
+  if (given->port != 0) options.port = given->port;
+  if (given->meet_timeout_s != 0) options.timeout_s = given->meet_timeout_s;
+  return meet_by_socket(options);
+}
+
+Bindings bindings_of(const char* const* symbols, const std::int64_t* values, std::size_t count) {
+  Bindings bindings;
+  for (std::size_t i = 0; i < count; ++i) {
+    bindings[given(given(symbols, "symbols")[i], "symbol")] = given(values, "values")[i];
+  }
+  return bindings;
+}
+
+DeviceTensor device_tensor(const braid_tensor* tensor) {
+  given(tensor, "tensor");
+  const std::string name = given(tensor->dtype, "tensor dtype");
+  const std::optional<DType> dtype = parse_dtype(name);
+  if (!dtype)
+    throw_invalid("tensor dtype", fmt::format("found \"{}\"; expected that of a graph", name));
+  Extents extents = extents_of(tensor->dims, tensor->shape, tensor->strides);
+  return {reinterpret_cast<std::uint64_t>(tensor->data), *dtype, std::move(extents.shape),
+          std::move(extents.strides)};
+}
+
+DeviceTensor device_tensor(const DLTensor& tensor, std::string_view device) {
+  constexpr int kDLPackManaged = 13;
+  const int kind = tensor.device.device_type;
+  const bool here = device == "cpu"
+                        ? kind == kDLCPU
+                        : kind == kDLCUDA || kind == kDLCUDAHost || kind == kDLPackManaged;
+  if (!here) {
+    throw_invalid("tensor device",
+                  fmt::format("found DLPack's device {}; expected the {} device", kind, device));
+  }
+  const DType dtype = dtype_of(tensor.dtype);
+  Extents extents = extents_of(tensor.ndim, tensor.shape, tensor.strides);
+  return {reinterpret_cast<std::uint64_t>(tensor.data) + tensor.byte_offset, dtype,
+          std::move(extents.shape), std::move(extents.strides)};
+}
+
+HostTensor host_tensor(const braid_tensor* tensor) {
+  const DeviceTensor source = device_tensor(tensor);
+  if (!source.strides.empty()) throw_invalid("tensor strides", "expected null: a dense tensor");
+  HostTensor copy{source.dtype, source.shape, {}};
+  for (const std::int64_t extent : copy.shape) {
+    if (extent < 0) throw_invalid("tensor shape", fmt::format("found {}", extent));
+  }
+  const std::size_t bytes = static_cast<std::size_t>(copy.numel()) * dtype_size(copy.dtype);
+  if (bytes == 0) return copy;
+  const auto* const data = static_cast<const std::byte*>(given(tensor->data, "tensor data"));
+  copy.data.assign(data, data + bytes);
+  return copy;
+}
+
+}  // namespace braid::c

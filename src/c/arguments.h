@@ -1,0 +1,32 @@
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "braid/braid.h"
+#include "braid/executable.h"
+#include "braid/rendezvous.h"
+#include "braid/world.h"
+
+// Arguments of the C interface as those of C++. All throw braid::Error for what they cannot be.
+
+namespace braid::c {
+
+std::string text_or_empty(const char* text);
+WorldOptions options_of(const braid_world_options* given);
+/// The end of this process, which waits for the others; null where all ranks live here.
+std::shared_ptr<Rendezvous> meeting_of(const braid_world_options* given);
+/// Values of symbols, as braid_prepare takes them.
+Bindings bindings_of(const char* const* symbols, const std::int64_t* values, std::size_t count);
+DeviceTensor device_tensor(const braid_tensor* tensor);
+/// `device`: the kind of that where it has to be.
+DeviceTensor device_tensor(const DLTensor& tensor, std::string_view device);
+/// A copy.
+HostTensor host_tensor(const braid_tensor* tensor);
+
+}  // namespace braid::c
