@@ -316,6 +316,10 @@ TEST(TuneDatabase, RefusesOtherFiles) {
   EXPECT_THAT(open(false), HasSubstr("expected a database of braid tune"));
   EXPECT_THAT(open(true), HasSubstr("expected a database of braid tune"));
   fs::remove(file.path);
+  fs::create_directory(file.path);
+  EXPECT_THAT(open(false), HasSubstr("is a directory; expected a database of braid tune"));
+  EXPECT_THAT(open(true), HasSubstr("is a directory; expected a database of braid tune"));
+  fs::remove(file.path);
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(file.path.c_str(), &db), SQLITE_OK);
   sqlite3_exec(db, "CREATE TABLE mine (x); PRAGMA user_version = 7", nullptr, nullptr, nullptr);

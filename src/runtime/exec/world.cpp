@@ -36,6 +36,15 @@ void warn(const WorldOptions& options, const std::string& what) {
   }
 }
 
+/// Whether faults of kernels on the `cpu` device become errors.
+bool catches_faults() {
+  constexpr const char* kName = "BRAID_CPU_FAULTS";
+  const std::string text = environment(kName);
+  if (text.empty() || text == "1") return true;
+  if (text == "0") return false;
+  throw_invalid(kName, fmt::format("found {}; expected 0 or 1", quote(text)));
+}
+
 /// The number of this process among those of its machine, as its launcher says.
 std::optional<int> local_rank() {
   for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
@@ -251,7 +260,7 @@ World World::open(const WorldOptions& options) {
                                          .count = options.count,
                                          .sample = options.count_sample,
                                          .schedule = options.schedule,
-                                         .catch_faults = environment("BRAID_CPU_FAULTS") != "0"},
+                                         .catch_faults = catches_faults()},
                                         place_of(options)));
   return World(std::move(impl));
 }

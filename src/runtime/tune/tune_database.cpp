@@ -129,9 +129,12 @@ std::string symbols_text(const Bindings& bindings) {
 TuneDatabase::TuneDatabase(const std::filesystem::path& path, bool create)
     : impl_(std::make_unique<Impl>(path.string())) {
   const int flags = create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw_invalid(impl_->where, "is a directory; expected a database of braid tune");
+  }
   if (const int code = sqlite3_open_v2(path.c_str(), &impl_->db, flags, nullptr);
       code != SQLITE_OK) {
-    std::error_code error;
     if (!create && !std::filesystem::exists(path, error)) {
       throw_invalid(impl_->where, "is not there; expected a database of braid tune");
     }
