@@ -21,6 +21,8 @@
 extern "C" {
 #endif
 
+/* Names as C has them. NOLINTBEGIN(readability-identifier-naming) */
+
 typedef enum braid_status {
   BRAID_OK = 0,
   BRAID_INVALID_ARGUMENT = 1, /**< bad input: a graph, a tensor, a handle */
@@ -223,6 +225,7 @@ BRAID_API braid_status braid_symmetric_recover(braid_symmetric memory);
 /** No work that uses it may be in flight, on peers neither (braid_world_barrier). */
 BRAID_API braid_status braid_symmetric_destroy(braid_symmetric memory);
 
+/* NOLINTEND(readability-identifier-naming) */
 #ifdef __cplusplus
 }
 #endif

@@ -194,6 +194,7 @@ braid_status braid_run(braid_executable executable, braid_plan plan, const braid
     const auto what = tables().plans.get(plan);
     const auto held = streams_of(*of, streams, count);
     std::vector<braid::Stream*> lanes;
+    lanes.reserve(held.size());
     for (const auto& stream : held) lanes.push_back(stream->stream.get());
     of->executable.run(*what, lanes);
   });

@@ -401,6 +401,7 @@ void stage_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, HostTensor, std::less<>>& tensors,
                        std::deque<OutputFile>* files) {
   std::vector<Part> parts;
+  parts.reserve(tensors.size());
   for (const auto& [name, tensor] : tensors) {
     parts.push_back({name, file_dtype_name(tensor.dtype), &tensor.shape, &tensor.data});
   }
@@ -417,6 +418,7 @@ void write_safetensors(const std::filesystem::path& path,
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, FileTensor, std::less<>>& tensors) {
   std::vector<Part> parts;
+  parts.reserve(tensors.size());
   for (const auto& [name, tensor] : tensors) {
     parts.push_back({name, tensor.dtype, &tensor.shape, &tensor.data});
   }

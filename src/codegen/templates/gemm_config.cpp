@@ -256,6 +256,7 @@ std::vector<Tile> tiles_of(const Product& p, const Target& target, const GemmUse
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Tile> tiles;
+  tiles.reserve(all.size());
   for (const auto& [time, tile] : all) tiles.push_back(tile);
   return tiles;
 }

@@ -356,6 +356,7 @@ class Tuner {
       return;
     }
     std::vector<std::string> requests;
+    requests.reserve(attempts.size());
     for (const Attempt& attempt : attempts) requests.push_back(for_worker(attempt.request));
     workers_->run(requests, {.begins = {}, .ends = [&](std::size_t i, const WorkerAnswer& answer) {
                                done(i, answer.bytes

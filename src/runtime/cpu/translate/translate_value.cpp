@@ -95,10 +95,12 @@ llvm::Value* Translator::field(std::size_t offset, unsigned bits) {
   return load;
 }
 
+/// A part of a field that has three, as `special` is behind `first`.
+llvm::Value* Translator::axis(Special special, std::size_t offset, Special first) {
+  return field(offset + 4 * (static_cast<unsigned>(special) - static_cast<unsigned>(first)), 32);
+}
+
 llvm::Value* Translator::special(Special special, bool scalar) {
-  const auto axis = [&](std::size_t offset, Special first) {
-    return field(offset + 4 * (static_cast<unsigned>(special) - static_cast<unsigned>(first)), 32);
-  };
   const auto lane_table = [&](auto&& element) {
     std::vector<llvm::Constant*> elements;
     for (unsigned l = 0; l < 32; ++l) elements.push_back(b_.getInt32(element(l)));
@@ -109,7 +111,7 @@ llvm::Value* Translator::special(Special special, bool scalar) {
     case Special::kTidY:
     case Special::kTidZ: {
       if (aligned_) {
-        Value* base = axis(offsetof(WarpContext, tid_base), Special::kTidX);
+        Value* base = axis(special, offsetof(WarpContext, tid_base), Special::kTidX);
         if (scalar) return base;
         return lanes_of(base, special == Special::kTidX ? Shape::lanes(5) : Shape::uniform());
       }
@@ -131,97 +133,82 @@ llvm::Value* Translator::special(Special special, bool scalar) {
       return lane_table([](unsigned l) { return ~((1U << l) - 1); });
     case Special::kLaneMaskGt:
       return lane_table([](unsigned l) { return l == 31 ? 0U : ~((2U << l) - 1); });
-    default:
-      break;
+    default: {
+      Value* value = warp_special(special);
+      return scalar ? value : splat(value);
+    }
   }
-  Value* value = nullptr;
+}
+
+/// One of those that all lanes agree on.
+llvm::Value* Translator::warp_special(Special special) {
   switch (special) {
     case Special::kNtidX:
     case Special::kNtidY:
     case Special::kNtidZ:
-      value = axis(offsetof(WarpContext, ntid), Special::kNtidX);
-      break;
+      return axis(special, offsetof(WarpContext, ntid), Special::kNtidX);
     case Special::kCtaidX:
     case Special::kCtaidY:
     case Special::kCtaidZ:
-      value = axis(offsetof(WarpContext, ctaid), Special::kCtaidX);
-      break;
+      return axis(special, offsetof(WarpContext, ctaid), Special::kCtaidX);
     case Special::kNctaidX:
     case Special::kNctaidY:
     case Special::kNctaidZ:
-      value = axis(offsetof(WarpContext, nctaid), Special::kNctaidX);
-      break;
+      return axis(special, offsetof(WarpContext, nctaid), Special::kNctaidX);
     case Special::kWarpId:
-      value = field(offsetof(WarpContext, warp), 32);
-      break;
+      return field(offsetof(WarpContext, warp), 32);
     case Special::kNwarpId:
-      value = field(offsetof(WarpContext, warps), 32);
-      break;
+      return field(offsetof(WarpContext, warps), 32);
     case Special::kDynamicSharedSize:
-      value = field(offsetof(WarpContext, dynamic_shared), 32);
-      break;
+      return field(offsetof(WarpContext, dynamic_shared), 32);
     case Special::kTotalSharedSize:
-      value = field(offsetof(WarpContext, total_shared), 32);
-      break;
+      return field(offsetof(WarpContext, total_shared), 32);
     case Special::kGridId:
-      value = field(offsetof(WarpContext, grid_id), 32);
-      break;
+      return field(offsetof(WarpContext, grid_id), 32);
     case Special::kNsmId:
-      value = b_.getInt32(1);
-      break;
+      return b_.getInt32(1);
     case Special::kClock:
     case Special::kClockHi:
     case Special::kClock64: {
-      value = call("braid_cpu_clock", b_.getInt64Ty(), {});
-      if (special == Special::kClockHi) value = b_.CreateLShr(value, 32);
-      break;
+      Value* time = call("braid_cpu_clock", b_.getInt64Ty(), {});
+      return special == Special::kClockHi ? b_.CreateLShr(time, 32) : time;
     }
     case Special::kGlobalTimer:
     case Special::kGlobalTimerLo:
     case Special::kGlobalTimerHi: {
-      value = call("braid_cpu_globaltimer", b_.getInt64Ty(), {context_});
-      if (special == Special::kGlobalTimerHi) value = b_.CreateLShr(value, 32);
-      break;
+      Value* time = call("braid_cpu_globaltimer", b_.getInt64Ty(), {context_});
+      return special == Special::kGlobalTimerHi ? b_.CreateLShr(time, 32) : time;
     }
     case Special::kClusterIdX:
     case Special::kClusterIdY:
     case Special::kClusterIdZ:
-      value = axis(offsetof(WarpContext, clusterid), Special::kClusterIdX);
-      break;
+      return axis(special, offsetof(WarpContext, clusterid), Special::kClusterIdX);
     case Special::kNclusterIdX:
     case Special::kNclusterIdY:
     case Special::kNclusterIdZ:
-      value = axis(offsetof(WarpContext, nclusterid), Special::kNclusterIdX);
-      break;
+      return axis(special, offsetof(WarpContext, nclusterid), Special::kNclusterIdX);
     case Special::kClusterCtaidX:
     case Special::kClusterCtaidY:
     case Special::kClusterCtaidZ:
-      value = axis(offsetof(WarpContext, cluster_ctaid), Special::kClusterCtaidX);
-      break;
+      return axis(special, offsetof(WarpContext, cluster_ctaid), Special::kClusterCtaidX);
     case Special::kClusterNctaidX:
     case Special::kClusterNctaidY:
     case Special::kClusterNctaidZ:
-      value = axis(offsetof(WarpContext, cluster_nctaid), Special::kClusterNctaidX);
-      break;
+      return axis(special, offsetof(WarpContext, cluster_nctaid), Special::kClusterNctaidX);
     case Special::kClusterRank:
-      value = field(offsetof(WarpContext, cluster_rank), 32);
-      break;
+      return field(offsetof(WarpContext, cluster_rank), 32);
     case Special::kClusterSize:
-      value = field(offsetof(WarpContext, cluster_size), 32);
-      break;
+      return field(offsetof(WarpContext, cluster_size), 32);
     case Special::kExplicitCluster:
-      value = field(offsetof(WarpContext, explicit_cluster), 32);
-      break;
+      return field(offsetof(WarpContext, explicit_cluster), 32);
     case Special::kGridWorkspaceLow:
-    case Special::kGridWorkspaceHigh:
-      value = field(offsetof(WarpContext, grid_workspace), 64);
-      if (special == Special::kGridWorkspaceHigh) value = b_.CreateLShr(value, 32);
-      break;
+    case Special::kGridWorkspaceHigh: {
+      Value* at = field(offsetof(WarpContext, grid_workspace), 64);
+      return special == Special::kGridWorkspaceHigh ? b_.CreateLShr(at, 32) : at;
+    }
     default:
-      value = b_.getInt32(0);
-      break;
+      return b_.getInt32(0);
   }
-  return scalar ? value : splat(value);
 }
 
 /// The address of a variable in its own space; local and call-parameter variables are host

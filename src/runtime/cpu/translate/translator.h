@@ -175,7 +175,9 @@ class Translator {
   void write(const Operand& operand, Value* value);
   void write_register(int reg, Value* value);
   void write_float(const Operand& operand, Value* value, ptx::Type type);
+  Value* axis(ptx::Special special, std::size_t offset, ptx::Special first);
   Value* special(ptx::Special special, bool scalar);
+  Value* warp_special(ptx::Special special);
   Value* field(std::size_t offset, unsigned bits);
   Value* scalar_address(const Operand& variable);
   Value* bits_to_float(Value* bits, ptx::Type type);
