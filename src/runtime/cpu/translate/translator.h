@@ -456,6 +456,10 @@ class Translator {
   // wmma, and the shapes of mma that go one by one: translate_matrix.cpp
   MatrixCode matrix_code(const Instruction& i) const;
   Value* constant_code(const MatrixCode& code);
+  void check_types(const Instruction& i, const MatrixCode& code) const;
+  std::uint8_t choice_of(const Instruction& i, std::size_t n, const Operand& operand, unsigned end,
+                         unsigned step) const;
+  Value* scale_selectors(const Instruction& i, std::size_t n, unsigned scales);
   void op_matrix(const Instruction& i);
   void op_wmma_memory(const Instruction& i);
   void check_matrix(const MatrixCode& code, ptx::Space space, Value* base, Value* stride,
