@@ -145,10 +145,10 @@ are refused where the kernel is translated.
   }
   text += R"(
 Tensor copies are those of tiles, of four rows and of `im2col` columns: not there is `im2col::w`. Their maps are
-this device's own 128 bytes. Not there are `wgmma` of sparse matrices, `tcgen05`, matrices of 8-bit elements for
-`ldmatrix` and `stmatrix`, `multimem` of 8-bit floats, `st.bulk`, `clusterlaunchcontrol`, textures and surfaces, and `alloca`. Registers of 128 bits are moved, loaded, stored and exchanged. Hints
-(`prefetch`, policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences between proxies are
-for the sanitizer.
+this device's own 128 bytes. Not there are `wgmma` of sparse matrices, `tcgen05`, `multimem` of 8-bit floats,
+`st.bulk`, `clusterlaunchcontrol`, textures and surfaces, and `alloca`. Registers of 128 bits are moved, loaded,
+stored and exchanged. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and
+fences between proxies are for the sanitizer.
 
 A call by address is a choice of the functions it may be: its `.calltargets`, or those of its `.callprototype`
 whose address is taken in the module. Calls are put in place of themselves, so none may be recursive.

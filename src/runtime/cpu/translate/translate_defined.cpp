@@ -164,8 +164,11 @@ void Translator::track(const Instruction& i) {
   if (i.entry->has_address()) {
     // The addresses are those of as many lanes as there are rows.
     Value* addressing = lanes;
-    if (ptx::has_modifier(i, "x1")) addressing = b_.CreateAnd(lanes, b_.getInt32(0xffU));
-    if (ptx::has_modifier(i, "x2")) addressing = b_.CreateAnd(lanes, b_.getInt32(0xffffU));
+    const bool tall = ptx::has_modifier(i, "m16n16");
+    if (ptx::has_modifier(i, "x1")) {
+      addressing = b_.CreateAnd(lanes, b_.getInt32(tall ? 0xffffU : 0xffU));
+    }
+    if (ptx::has_modifier(i, "x2") && !tall) addressing = b_.CreateAnd(lanes, b_.getInt32(0xffffU));
     for (std::size_t o = 0; o < i.operands.size(); ++o) {
       const Use how = i.entry->operands[o].use;
       if (how == Use::kWritten || how == Use::kUpdated) continue;

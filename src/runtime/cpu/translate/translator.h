@@ -442,6 +442,7 @@ class Translator {
   void op_stmatrix(const Instruction& i);
   void op_movmatrix(const Instruction& i);
   Value* transposed(Value* matrix);
+  Value* transposed_bytes(Value* matrix);
   Value* row_pointer(Address& address, unsigned lane);
   bool passes_in_slot(const Operand& operand) const;
   std::uint32_t place_of_input(const Operand& operand, unsigned scratch_index);
