@@ -84,4 +84,7 @@ static_assert(sizeof(MatrixCode) == sizeof(MatrixCode::Words));
 /// then where the elements of a sparse A stand, and the scales of A and B.
 inline constexpr std::size_t kMatrixRegisterBytes = 256;
 
+/// `selectors`: a byte each for the first byte and the lanes of the scales of A, and of B.
+void multiply_matrix(const MatrixCode& code, std::uint8_t* registers, std::uint32_t selectors);
+
 }  // namespace braid::cpu

@@ -377,7 +377,6 @@ double scale_of(const MatrixCode& code, std::uint32_t word, std::uint32_t byte) 
   return bits == 0xff ? std::nan("") : std::ldexp(1.0, static_cast<int>(bits) - 127);
 }
 
-/// `selectors`: a byte each for the first byte and the lanes of the scales of A, and of B.
 void scale(const MatrixCode& code, const Operands& operands, std::uint32_t selectors,
            const Steps& steps, double* a, double* b) {
   const int part = code.k / code.scales;
@@ -452,24 +451,28 @@ void for_memory(const MatrixCode& code, std::uint64_t stride, Body&& body) {
 }
 
 }  // namespace
+
+void multiply_matrix(const MatrixCode& code, std::uint8_t* registers, std::uint32_t selectors) {
+  const Operands operands(code, registers);
+  if (code.c == Element::kF64) {
+    const RoundingScope scope(code.rounding);
+    multiply<Doubles>(code, operands, selectors);
+  } else if (code.c == Element::kS32) {
+    multiply<Integers>(code, operands, selectors);
+  } else if (code.scales != 0) {
+    multiply<ScaledFloats>(code, operands, selectors);
+  } else {
+    multiply<Floats>(code, operands, selectors);
+  }
+}
+
 }  // namespace braid::cpu
 
 extern "C" {
 
 static void braid_cpu_matrix(std::uint8_t* registers, const braid::cpu::MatrixCode* code,
                              std::uint32_t selectors) {
-  using namespace braid::cpu;
-  const Operands operands(*code, registers);
-  if (code->c == Element::kF64) {
-    const RoundingScope scope(code->rounding);
-    multiply<Doubles>(*code, operands, selectors);
-  } else if (code->c == Element::kS32) {
-    multiply<Integers>(*code, operands, selectors);
-  } else if (code->scales != 0) {
-    multiply<ScaledFloats>(*code, operands, selectors);
-  } else {
-    multiply<Floats>(*code, operands, selectors);
-  }
+  braid::cpu::multiply_matrix(*code, registers, selectors);
 }
 
 /// `stride`: elements from one row, or column, to the next.

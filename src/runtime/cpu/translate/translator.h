@@ -472,6 +472,7 @@ class Translator {
   void op_wgmma_wait(const Instruction& i);
   std::uint32_t wgmma_type(const Instruction& i) const;
   WgmmaCode wgmma_code(const Instruction& i) const;
+  MatrixCode sparse_code(const Instruction& i) const;
   std::uint32_t place_of_accumulator(const Instruction& i, const Operand& operand);
   Value* first_lane(const Operand& operand, unsigned bits);
   Value* lanes_here();
