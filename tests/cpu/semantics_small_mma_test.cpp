@@ -366,7 +366,8 @@ TEST(SemanticsSmallMma, OfEveryPairOfTypes) {
              b,
              "f32",
              {1, "ue8m0", static_cast<int>(seed % 4), 1, 3, 2}},
-            seed++);
+            seed);
+      ++seed;
     }
   }
   check({"sync.aligned.m16n8k16.row.col.kind::f8f6f4.f32.e4m3.e5m2.f32", 16, "e4m3", "e5m2", "f32"},
@@ -576,7 +577,8 @@ TEST(SemanticsSparseMma, MultipliesWhatThereIs) {
              "f32",
              {1, "ue8m0", 3, 1, static_cast<int>(seed % 4), 2},
              true},
-            seed++);
+            seed);
+        ++seed;
       }
     }
     const std::string head = "sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::";

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "braid/checks.h"
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
 #include "cpu/semantics.h"
@@ -302,6 +303,49 @@ TEST(SemanticsSparseWgmma, SaysWhatIsWrong) {
               HasSubstr("expected 10 operands, with A in memory"));
   EXPECT_THAT(error_of("m64n8k16.f32.f16.f16", "%A, %B, %r4, 0, %p, 1, 1, 0, 0"),
               HasSubstr("lacks a modifier, or is an unsupported combination"));
+}
+
+/// The metadata is read until the group is waited for, as A in registers is.
+TEST(SemanticsSparseWgmma, KeepsItsMetadata) {
+  const auto findings_of = [](const std::string& before, const std::string& behind) {
+    Bench bench =
+        Bench::from_ptx(fmt::format(R"(.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{{
+.shared .align 1024 .b8 tile[16384];
+.reg .f32 %d<4>; .reg .b32 %a<4>, %meta; .reg .b64 %B, %O; .reg .pred %p;
+ld.param.u64 %O, [out];
+mov.u32 %a0, %tid.x;
+mad.wide.u32 %O, %a0, 16, %O;
+or.b32 %meta, %a0, 0x44444400;
+mov.u32 %a0, %meta; mov.u32 %a1, %meta; mov.u32 %a2, %meta; mov.u32 %a3, %meta;
+ld.global.v4.f32 {{%d0, %d1, %d2, %d3}}, [%O];
+setp.eq.u32 %p, %a0, %a0;
+mov.u64 %B, {};
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {{%d0, %d1, %d2, %d3}}, {{%a0, %a1, %a2, %a3}}, %B, %meta, 0, %p, 1, 1, 0;
+wgmma.commit_group.sync.aligned;
+{}
+wgmma.wait_group.sync.aligned 0;
+{}
+st.global.v4.f32 [%O], {{%d0, %d1, %d2, %d3}};
+st.global.b32 [%O], %meta;
+ret;
+}}
+)",
+                                    u64{128 >> 4} << 16 | u64{512 >> 4} << 32, before, behind),
+                        {.threads = 1, .checks = kCheckRace});
+    bench.run({1}, {128}, 0, bench.upload(std::vector<u32>(512)));
+    return bench.device().findings();
+  };
+  const std::string write = "mov.u32 %meta, 7;";
+  EXPECT_TRUE(findings_of("", write).empty());
+  const std::vector<Finding> findings = findings_of(write, "");
+  ASSERT_FALSE(findings.empty());
+  EXPECT_THAT(findings[0].message,
+              testing::HasSubstr("write of a register of A of a wgmma that is not waited for"));
 }
 
 }  // namespace
