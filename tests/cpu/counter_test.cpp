@@ -408,6 +408,26 @@ ret;)",
   }
 }
 
+/// Of a sparse A half of the products are done.
+TEST(Counter, SparseAndScaledProducts) {
+  const auto product = [&](const std::string& text) {
+    return count(kernel("mma." + text + " {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7}, " +
+                        (text[1] == 'p' ? "{%r4, %r5, %r6, %r7}" : "{%r4, %r5}") +
+                        ", {%r0, %r1, %r2, %r3}, %r4, " +
+                        (text[1] == 'p' ? "0" : "{0, 0}, %r4, {0, 0}") + ";\nret;"),
+                 {2}, {64})
+        .total;
+  };
+  constexpr std::uint64_t kWarps = 4;
+  const Counts sparse = product("sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32");
+  EXPECT_EQ(sparse.mma_flops, kWarps * 16 * 8 * 32);
+  EXPECT_EQ(of(sparse, InstructionClass::kMatrix), kWarps);
+  const Counts scaled =
+      product("sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0");
+  EXPECT_EQ(scaled.mma_flops, kWarps * 2 * 16 * 8 * 64);
+  EXPECT_EQ(of(scaled, InstructionClass::kMatrix), kWarps);
+}
+
 TEST(Counter, ChainsOfAWarp) {
   const auto chain = [](const std::string& body) { return count(kernel(body), {2}, {64}).chain; };
   // Two loads at one time, then one by what they gave.

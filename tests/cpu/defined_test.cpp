@@ -171,6 +171,25 @@ TEST(Defined, FirstAddendOfAMatrixProduct) {
   expect_none(body((some + "mov.f32 %f2, %f0;\n").c_str()));
 }
 
+/// Behind the addend are operands of which some lanes' alone count.
+TEST(Defined, AddendsOfSparseAndScaledProducts) {
+  for (const std::string product :
+       {"mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, {%r2, %r2}, "
+        "{%r2, %r2}, {%f0, %f1, %f2, %f3}, %r3, 1;\n",
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e2m1.f32.ue8m0 "
+        "{%f0, %f1, %f2, %f3}, {%r2, %r2, %r2, %r2}, {%r2, %r2}, {%f0, %f1, %f2, %f3}, %r3, {0, "
+        "0}, "
+        "%r3, {0, 0};\n"}) {
+    const std::string before =
+        "mov.u32 %r2, 0;\nand.b32 %r4, %r0, 3;\nsetp.lt.u32 %p1, %r4, 2;\n@%p1 mov.u32 %r3, 0;\n"
+        "mov.f32 %f0, 0f00000000;\nmov.f32 %f1, %f0;\n";
+    const std::string store = product + "st.global.f32 [%rd0], %f2;";
+    expect_finding(before + "mov.f32 %f3, %f0;\n" + store, std::string("write of %f2") + kOwn, 0,
+                   "st");
+    expect_none(before + "mov.f32 %f2, %f0;\n" + store);
+  }
+}
+
 TEST(Defined, ShufflesMoveIt) {
   // Lanes from 30 on have nothing; lane l reads lane l + 2.
   expect_finding(

@@ -145,14 +145,17 @@ are refused where the kernel is translated.
   }
   text += R"(
 Tensor copies are those of tiles, of four rows and of `im2col` columns: not there is `im2col::w`. Their maps are
-this device's own 128 bytes. Not there are `wgmma` of sparse matrices, `tcgen05`, sparse, block-scaled and
-`kind::f8f6f4` `mma`, matrices of 8-bit elements for `ldmatrix` and `stmatrix`, `multimem` of 8-bit floats,
-`st.bulk`, `clusterlaunchcontrol`, textures and surfaces, and `alloca`. Registers of 128 bits are moved, loaded, stored and exchanged. Hints
-(`prefetch`, policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences between proxies are
-for the sanitizer.
+this device's own 128 bytes. Not there are `tcgen05`, `multimem` of 8-bit floats, `st.bulk`,
+`clusterlaunchcontrol`, textures and surfaces, and `alloca`. Registers of 128 bits are moved, loaded, stored and
+exchanged. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences
+between proxies are for the sanitizer.
 
 A call by address is a choice of the functions it may be: its `.calltargets`, or those of its `.callprototype`
 whose address is taken in the module. Calls are put in place of themselves, so none may be recursive.
+
+Products with scales (`block_scale`) are summed in f64 and rounded once, as f32 holds neither the scales' products
+nor those of elements with them. Which bits of a sparse A's metadata stand for which elements the
+manual only draws; here they are where CUTLASS puts them.
 
 `cvt.rs` adds its random bits to what is cut off, beginning with the highest bit of both; the four-element forms
 use 16 bits for two elements, each of which takes all of them. The manual draws these layouts without saying so

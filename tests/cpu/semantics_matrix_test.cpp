@@ -535,10 +535,6 @@ TEST(SemanticsMma, WhatIsNotThereIsRefused) {
       return error.what();
     }
   };
-  EXPECT_THAT(
-      error_of("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, "
-               "{%r4, %r5, %r6, %r7}, {%r8, %r9, %r10, %r11}, {%r0, %r1, %r2, %r3}, %r12, 0;"),
-      testing::HasSubstr("ptx:6: unknown modifier '.sp' of 'mma.sp.sync"));
   EXPECT_THAT(error_of("wmma.load.a.sync.aligned.row.m16n16k8.f16 {%r0, %r1, %r2, %r3}, [%rd];"),
               testing::HasSubstr("ptx:6: 'wmma.load.a.sync.aligned.row.m16n16k8.f16': an "
                                  "unsupported combination"));

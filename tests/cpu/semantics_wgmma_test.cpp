@@ -488,7 +488,8 @@ TEST(SemanticsWgmma, SaysWhatIsWrong) {
   EXPECT_THAT(error_of("{%s0, %s1, %s2, %s3}", "{%s0, %s1, %s2}"),
               HasSubstr("expected 4 registers of D, found 3"));
   EXPECT_THAT(error_of("mma_async.sync", "mma_async.sp.sync"),
-              HasSubstr("ptx:27: unknown modifier '.sp'"));
+              HasSubstr("ptx:27: 'wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.bf16.bf16' lacks a "
+                        "modifier, or is an unsupported combination"));
   EXPECT_THAT(error_of("wgmma.fence.sync.aligned;", "@%p ret; setp.ne.s32 %q, %t, 5; @!%q ret;"),
               HasSubstr("a wgmma instruction in divergent code of a warp (ptx:27)"));
   EXPECT_THAT(error_of("wgmma.fence.sync.aligned;", "setp.lt.u32 %q, %t, 32; @%q ret;"),

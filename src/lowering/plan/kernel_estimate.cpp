@@ -119,9 +119,8 @@ double matrix_rate(std::string_view instruction, const DeviceModel& device) {
   const auto has = [&](std::string_view part) {
     return instruction.find(part) != std::string_view::npos;
   };
-  const double width = has("tf32")                                              ? 0.5
-                       : has(".s8") || has(".u8") || has("e4m3") || has("e5m2") ? 2
-                                                                                : 1;
+  const bool of_bytes = has(".s8") || has(".u8") || has("f8f6f4") || has("e4m3") || has("e5m2");
+  const double width = has("tf32") ? 0.5 : has("kind::mxf4") ? 4 : of_bytes ? 2 : 1;
   return width * (has("wgmma") ? 1 : mma_sync_share(device));
 }
 

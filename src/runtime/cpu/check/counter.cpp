@@ -23,7 +23,7 @@ InstructionClass class_of(const ptx::Instruction& instruction) {
   return is_float ? InstructionClass::kFloat : InstructionClass::kInteger;
 }
 
-/// 2 m n k of "m16n8k16", of which a warp in a group has a quarter.
+/// 2 m n k of "m16n8k16", of which a warp in a group has a quarter. Of a sparse A half is there.
 std::uint64_t mma_flops(const ptx::Instruction& instruction) {
   if (class_of(instruction) != InstructionClass::kMatrix) return 0;
   for (const std::string& modifier : instruction.modifiers) {
@@ -39,7 +39,9 @@ std::uint64_t mma_flops(const ptx::Instruction& instruction) {
         ++factors;
       }
     }
-    if (factors == 3) return ptx::is_wgmma(instruction) ? product / 4 : product;
+    if (factors != 3) continue;
+    if (ptx::is_wgmma(instruction)) product /= 4;
+    return ptx::is_sparse(instruction) ? product / 2 : product;
   }
   return 0;
 }

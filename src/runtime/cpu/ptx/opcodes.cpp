@@ -197,6 +197,10 @@ bool is_wgmma(const Instruction& instruction) {
          instruction.entry->traits.unit == Unit::kMatrix;
 }
 
+bool is_sparse(const Instruction& instruction) {
+  return has_modifier(instruction, "sp") || has_modifier(instruction, "sp::ordered_metadata");
+}
+
 const Opcode* find_opcode(const Instruction& instruction) {
   for (const Opcode* entry : entries_of(instruction.name)) {
     if (Choices(*entry, instruction).fits()) return entry;

@@ -64,7 +64,7 @@ enum class DefinedRule : std::uint8_t {
   kParts,     ///< of a vector operand any part may count
   kShuffle,   ///< as the values go
   kGroup,     ///< all lanes have what all lanes gave
-  kElements,  ///< each element where its own element of the last operand is
+  kElements,  ///< each element where that of the last operand is, or of a matrix product's C
 };
 
 struct Traits {
@@ -141,6 +141,9 @@ bool has_modifier(const Instruction& instruction, std::string_view name);
 /// A matrix product of a warp group.
 bool is_wgmma(const Instruction& instruction);
 
+/// A matrix product whose A has half of its elements.
+bool is_sparse(const Instruction& instruction);
+
 /// Finds the entry that the opcode and the modifiers of an instruction fit; null without one.
 const Opcode* find_opcode(const Instruction& instruction);
 
@@ -155,7 +158,7 @@ void require_known(const Instruction& instruction);
 /// What the modifiers of an instruction choose from the groups of its entry.
 class Choices {
  public:
-  static constexpr std::size_t kMaxGroups = 12;
+  static constexpr std::size_t kMaxGroups = 14;
 
   /// Nothing is chosen where they do not fit: see fits().
   Choices(const Opcode& entry, const Instruction& instruction);

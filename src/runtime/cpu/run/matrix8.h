@@ -3,12 +3,14 @@
 #include <emmintrin.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 namespace braid::cpu {
 
 /// Exchanges rows and columns of 8x8 elements of 16 bits: three times, each half of the rows joins
 /// the other, element by element.
-inline void transpose(__m128i (&rows)[8]) {
+inline void transpose(__m128i* rows) {
   for (int step = 0; step < 3; ++step) {
     __m128i joined[8];
     for (int r = 0; r < 4; ++r) {
@@ -17,6 +19,32 @@ inline void transpose(__m128i (&rows)[8]) {
     }
     std::copy(joined, joined + 8, rows);
   }
+}
+
+/// 16 elements of `bits` bits, side by side, to bytes.
+inline __m128i widen(__m128i row, unsigned bits) {
+  unsigned __int128 packed = 0;
+  std::uint8_t bytes[16];
+  std::memcpy(&packed, &row, sizeof packed);
+  for (std::uint8_t& byte : bytes) {
+    byte = static_cast<std::uint8_t>(packed & ((1U << bits) - 1));
+    packed >>= bits;
+  }
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
+}
+
+/// 16 rows of bytes to two registers of a warp: lane l has, of columns l / 4 and 8 to its right,
+/// rows 4 (l % 4) to the third below.
+inline void exchange_bytes(__m128i* rows) {
+  std::uint8_t from[16][16];
+  std::uint8_t to[2][32][4];
+  std::memcpy(from, rows, sizeof from);
+  for (int r = 0; r < 2; ++r) {
+    for (int l = 0; l < 32; ++l) {
+      for (int k = 0; k < 4; ++k) to[r][l][k] = from[4 * (l % 4) + k][l / 4 + 8 * r];
+    }
+  }
+  std::memcpy(rows, to, sizeof to);
 }
 
 }  // namespace braid::cpu

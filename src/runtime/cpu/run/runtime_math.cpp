@@ -8,6 +8,7 @@
 #include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/rounding_scope.h"
 #include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/cpu/run/small_float.h"
 
 // Elementwise helpers over 32 lanes. The hot ones are cloned for the vector units of the host.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
@@ -33,19 +34,6 @@ void each(float* out, const float* in, std::uint32_t ftz, Operation&& operation)
   }
 }
 
-/// A float of up to 8 bits: its fraction, the exponent of the smallest normal, and the codes of the
-/// largest and of NaN, which is the largest where there is none.
-struct SmallFloat {
-  int fraction, lowest;
-  std::uint32_t largest, nan;
-  int bits;
-};
-/// In the order of "e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2", and f16 and bf16.
-constexpr SmallFloat kSmallFloats[] = {{3, -6, 0x7e, 0x7f, 8},       {2, -14, 0x7b, 0x7f, 8},
-                                       {1, 0, 0x7, 0x7, 4},          {3, 0, 0x1f, 0x1f, 6},
-                                       {2, -2, 0x1f, 0x1f, 6},       {10, -14, 0x7bff, 0x7fff, 16},
-                                       {7, -126, 0x7f7f, 0x7fff, 16}};
-
 /// Rounds by `round`, of a number of steps, beyond the largest to `most`.
 template <class Round>
 std::uint32_t to_small_float(std::uint32_t bits, const SmallFloat& type, std::uint32_t most,
@@ -60,18 +48,6 @@ std::uint32_t to_small_float(std::uint32_t bits, const SmallFloat& type, std::ui
   const auto code = static_cast<std::uint32_t>(steps) +
                     (static_cast<std::uint32_t>(exponent - type.lowest) << type.fraction);
   return sign | std::min(code, most);
-}
-
-/// The bits of an f32, of the types that have neither NaN nor infinity.
-std::uint32_t from_small_float(std::uint32_t code, const SmallFloat& type) {
-  const std::uint32_t size = code & ((1U << (type.bits - 1)) - 1);
-  const std::uint32_t field = size >> type.fraction;
-  const std::uint32_t fraction = size & ((1U << type.fraction) - 1);
-  const std::uint32_t hidden = field == 0 ? 0 : 1U << type.fraction;
-  const int exponent = type.lowest + static_cast<int>(std::max(field, 1U)) - 1 - type.fraction;
-  const float value = std::ldexp(static_cast<float>(hidden | fraction), exponent);
-  const std::uint32_t sign = (code >> (type.bits - 1) & 1U) << 31;
-  return std::bit_cast<std::uint32_t>(value) | sign;
 }
 
 /// The exponent of an f32 alone, up where `mode` has bit 0, and finite where it has bit 1.
@@ -149,8 +125,7 @@ static void braid_cpu_from_small_float(std::uint32_t* out, const std::uint32_t* 
                                        std::uint32_t type) {
   using namespace braid::cpu;
   for (int l = 0; l < kLanes; ++l) {
-    out[l] = type < 2 ? from_float8(in[l] & 0xff, type == 1)
-                      : from_small_float(in[l], kSmallFloats[type]);
+    out[l] = from_small_float(in[l], type);
   }
 }
 static void braid_cpu_to_exponent(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {

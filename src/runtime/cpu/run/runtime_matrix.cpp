@@ -11,6 +11,7 @@
 #include "runtime/cpu/run/matrix_code.h"
 #include "runtime/cpu/run/rounding_scope.h"
 #include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/cpu/run/small_float.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -27,7 +28,7 @@ namespace {
 
 // The most elements that A, B and the sums have, of all products.
 constexpr std::size_t kMostA = 1024;
-constexpr std::size_t kMostB = 512;
+constexpr std::size_t kMostB = 1024;
 constexpr std::size_t kMostSums = 256;
 
 /// The place of an element, and in which of four products.
@@ -83,9 +84,9 @@ using Places = std::vector<std::uint16_t>;
 Places find_places(const MatrixCode& code, Matrix matrix, Element type) {
   const auto per = static_cast<int>(packed(type));
   const int count = static_cast<int>(code.registers(matrix, type)) * per;
-  const auto place = code.fragments == Fragments::kMma     ? place_in_mma
-                     : code.fragments == Fragments::kQuads ? place_in_quads
-                                                           : place_in_wmma;
+  const auto place = code.fragments == Fragments::kQuads  ? place_in_quads
+                     : code.fragments == Fragments::kWmma ? place_in_wmma
+                                                          : place_in_mma;
   Places places;
   for (int lane = 0; lane < 32; ++lane) {
     for (int e = 0; e < count; ++e) {
@@ -147,6 +148,29 @@ void write_registers(std::uint8_t* registers, Element type, unsigned count, Bits
   }
 }
 
+/// The values of all codes of a float of up to 8 bits.
+using SmallValues = std::array<float, 256>;
+SmallValues small_values(std::uint32_t type, unsigned shift) {
+  SmallValues values{};
+  for (std::uint32_t code = 0; code < 256; ++code) {
+    values[code] = std::bit_cast<float>(from_small_float(code >> shift, type));
+  }
+  return values;
+}
+
+float decode_small(Element type, std::uint64_t bits) {
+  static const SmallValues kE4m3 = small_values(0, 0), kE5m2 = small_values(1, 0),
+                           kE2m1 = small_values(2, 2), kE2m1Packed = small_values(2, 0),
+                           kE2m3 = small_values(3, 0), kE3m2 = small_values(4, 0);
+  const SmallValues& values = type == Element::kE4m3   ? kE4m3
+                              : type == Element::kE5m2 ? kE5m2
+                              : type == Element::kE3m2 ? kE3m2
+                              : type == Element::kE2m3 ? kE2m3
+                              : type == Element::kE2m1 ? kE2m1
+                                                       : kE2m1Packed;
+  return values[bits & 0xff];
+}
+
 float decode_float(Element type, std::uint64_t bits) {
   const auto word = static_cast<std::uint32_t>(bits);
   switch (type) {
@@ -156,11 +180,10 @@ float decode_float(Element type, std::uint64_t bits) {
       return bfloat_to_float(static_cast<std::uint16_t>(bits));
     case Element::kTf32:
       return std::bit_cast<float>(word & 0xffffe000U);
-    case Element::kE4m3:
-    case Element::kE5m2:
-      return std::bit_cast<float>(from_float8(word, type == Element::kE5m2));
-    default:
+    case Element::kF32:
       return std::bit_cast<float>(word);
+    default:
+      return decode_small(type, bits);
   }
 }
 
@@ -171,26 +194,35 @@ std::int64_t decode_integer(Element type, std::uint64_t bits) {
                    : static_cast<std::int64_t>(bits);
 }
 
+/// Where along k the elements of A stand: k of element `step` of a row.
+struct Steps {
+  const std::uint8_t* ks;
+  int stride;  ///< from row to row
+  [[nodiscard]] int at(int row, int step) const { return ks[row * stride + step]; }
+};
+
 /// The order of every sum is that of k; its neighbours go beside it. Inline, or its clones would
 /// call one that calls a function for each step.
 template <class T>
 __attribute__((always_inline)) inline void multiply_add(const MatrixCode& code, const T* a,
-                                                        const T* b, T* sums) {
+                                                        const T* b, const Steps& steps, T* sums) {
+  const int count = code.width(Matrix::kA);
   for (int row = 0; row < code.m; ++row) {
     T* sum = sums + row * code.n;
-    for (int k = 0; k < code.k; ++k) {
-      const T x = a[row * code.k + k];
-      for (int n = 0; n < code.n; ++n) sum[n] = std::fma(x, b[k * code.n + n], sum[n]);
+    for (int step = 0; step < count; ++step) {
+      const T x = a[row * count + step];
+      const T* line = b + steps.at(row, step) * code.n;
+      for (int n = 0; n < code.n; ++n) sum[n] = std::fma(x, line[n], sum[n]);
     }
   }
 }
 BRAID_CPU_FMA_CLONES void multiply_floats(const MatrixCode& code, const float* a, const float* b,
-                                          float* sums) {
-  multiply_add(code, a, b, sums);
+                                          const Steps& steps, float* sums) {
+  multiply_add(code, a, b, steps, sums);
 }
 BRAID_CPU_FMA_CLONES void multiply_doubles(const MatrixCode& code, const double* a, const double* b,
-                                           double* sums) {
-  multiply_add(code, a, b, sums);
+                                           const Steps& steps, double* sums) {
+  multiply_add(code, a, b, steps, sums);
 }
 
 // How products go, by the type of the sums: the factors, the sums, and the result.
@@ -202,7 +234,20 @@ struct Floats {
   static float sum(Element type, std::uint64_t bits) { return decode_float(type, bits); }
   static constexpr auto kMultiply = multiply_floats;
   static std::uint64_t result(const MatrixCode& code, float sum) {
-    return code.d == Element::kF16 ? float_to_half(sum) : std::bit_cast<std::uint32_t>(sum);
+    if (code.d == Element::kF16) return float_to_half(sum);
+    return sum != sum ? 0x7fffffffU : std::bit_cast<std::uint32_t>(sum);
+  }
+};
+
+/// Those with scales, whose products f32 may not hold: summed in f64 and rounded once.
+struct ScaledFloats {
+  using Factor = double;
+  using Sum = double;
+  static double factor(Element type, std::uint64_t bits) { return decode_float(type, bits); }
+  static double sum(Element type, std::uint64_t bits) { return decode_float(type, bits); }
+  static constexpr auto kMultiply = multiply_doubles;
+  static std::uint64_t result(const MatrixCode& code, double sum) {
+    return Floats::result(code, static_cast<float>(sum));
   }
 };
 
@@ -217,31 +262,34 @@ struct Doubles {
   }
 };
 
-/// step(x, y) is what the factors of one k add.
-template <class Step>
+/// product(x, y) is what the factors of one k add.
+template <class Product>
 __attribute__((always_inline)) inline void add_integers(const MatrixCode& code,
                                                         const std::int32_t* a,
-                                                        const std::int32_t* b, std::int64_t* sums,
-                                                        Step&& step) {
+                                                        const std::int32_t* b, const Steps& steps,
+                                                        std::int64_t* sums, Product&& product) {
+  const int count = code.width(Matrix::kA);
   for (int row = 0; row < code.m; ++row) {
     std::int64_t* sum = sums + row * code.n;
-    for (int k = 0; k < code.k; ++k) {
-      const std::int32_t x = a[row * code.k + k];
-      for (int n = 0; n < code.n; ++n) sum[n] += step(x, b[k * code.n + n]);
+    for (int step = 0; step < count; ++step) {
+      const std::int32_t x = a[row * count + step];
+      const std::int32_t* line = b + steps.at(row, step) * code.n;
+      for (int n = 0; n < code.n; ++n) sum[n] += product(x, line[n]);
     }
   }
 }
 BRAID_CPU_FMA_CLONES void multiply_integers(const MatrixCode& code, const std::int32_t* a,
-                                            const std::int32_t* b, std::int64_t* sums) {
+                                            const std::int32_t* b, const Steps& steps,
+                                            std::int64_t* sums) {
   if (code.a != Element::kBits) {
-    add_integers(code, a, b, sums,
+    add_integers(code, a, b, steps, sums,
                  [](std::int32_t x, std::int32_t y) { return std::int64_t{x} * y; });
   } else if (code.conjunction) {
-    add_integers(code, a, b, sums, [](std::int32_t x, std::int32_t y) {
+    add_integers(code, a, b, steps, sums, [](std::int32_t x, std::int32_t y) {
       return std::popcount(static_cast<std::uint32_t>(x & y));
     });
   } else {
-    add_integers(code, a, b, sums, [](std::int32_t x, std::int32_t y) {
+    add_integers(code, a, b, steps, sums, [](std::int32_t x, std::int32_t y) {
       return std::popcount(static_cast<std::uint32_t>(x ^ y));
     });
   }
@@ -261,18 +309,105 @@ struct Integers {
   }
 };
 
-/// Where the registers of A, B, C and D begin.
+/// Where the registers of A, B, C and D begin, and those behind them.
 struct Operands {
-  std::uint8_t *a, *b, *c, *d;
+  std::uint8_t *a, *b, *c, *d, *metadata, *scales_a, *scales_b;
   Operands(const MatrixCode& code, std::uint8_t* registers)
       : a(registers),
         b(a + kMatrixRegisterBytes * code.registers(Matrix::kA, code.a)),
         c(b + kMatrixRegisterBytes * code.registers(Matrix::kB, code.b)),
-        d(c + kMatrixRegisterBytes * code.registers(Matrix::kSum, code.c)) {}
+        d(c + kMatrixRegisterBytes * code.registers(Matrix::kSum, code.c)),
+        metadata(d + kMatrixRegisterBytes * code.registers(Matrix::kSum, code.d)),
+        scales_a(metadata + (code.sparse() ? kMatrixRegisterBytes : 0)),
+        scales_b(scales_a + kMatrixRegisterBytes) {}
 };
 
+std::uint32_t word_of(const std::uint8_t* registers, int lane) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, registers + 4 * lane, 4);
+  return word;
+}
+
+/// `count` bits of the metadata of a row, from bit `at` on. In a register are 16 bits of a row and
+/// of that 8 below it; where elements are smaller, 32 of a row and the row 8 below is the next
+/// lane's.
+std::uint32_t metadata_bits(const MatrixCode& code, const std::uint8_t* registers, int row, int at,
+                            unsigned count) {
+  const int group = 4 * (row % 8);
+  const bool wide = element_bits(code.a) >= 16;
+  // Of tf32 a bit is for half an element of f16's.
+  const bool pair = code.k * static_cast<int>(element_bits(code.a)) >= 512 || !wide;
+  int lane = group + (pair ? 2 * code.selector : code.selector);
+  int shift = 0;
+  if (wide) {
+    lane += at / 16;
+    shift = row / 8 * 16 + at % 16;
+  } else {
+    lane += row / 8 + at / 32 * 2;
+    shift = at % 32;
+  }
+  return word_of(registers, lane) >> shift & ((1U << count) - 1);
+}
+
+/// Where the elements of a sparse A stand: of four neighbours two, by two bits each; of four pairs
+/// two, where they have four bits; of two tf32 one, by four bits.
+void find_steps(const MatrixCode& code, const std::uint8_t* metadata, std::uint8_t* ks) {
+  const int count = code.width(Matrix::kA);
+  const unsigned bits = element_bits(code.a);
+  for (int row = 0; row < code.m; ++row) {
+    for (int step = 0; step < count; ++step) {
+      int k = 0;
+      if (bits == 32) {
+        k = 2 * step + static_cast<int>(metadata_bits(code, metadata, row, 4 * step + 1, 1));
+      } else if (bits == 4) {
+        const int pair = step / 2;
+        const auto place = static_cast<int>(metadata_bits(code, metadata, row, 2 * pair, 2));
+        k = pair / 2 * 8 + 2 * place + step % 2;
+      } else {
+        k = step / 2 * 4 + static_cast<int>(metadata_bits(code, metadata, row, 2 * step, 2));
+      }
+      ks[row * count + step] = static_cast<std::uint8_t>(k);
+    }
+  }
+}
+
+double scale_of(const MatrixCode& code, std::uint32_t word, std::uint32_t byte) {
+  const std::uint32_t bits = word >> (byte & 3U) * 8 & 0xffU;
+  if (code.fine_scales) return std::bit_cast<float>(from_float8(bits & 0x7fU, false));
+  return bits == 0xff ? std::nan("") : std::ldexp(1.0, static_cast<int>(bits) - 127);
+}
+
+void scale(const MatrixCode& code, const Operands& operands, std::uint32_t selectors,
+           const Steps& steps, double* a, double* b) {
+  const int part = code.k / code.scales;
+  const auto byte_a = selectors, lane_a = selectors >> 8 & 1U;
+  const auto byte_b = selectors >> 16, lane_b = selectors >> 24 & 3U;
+  const int count = code.width(Matrix::kA);
+  double factors[4];
+  for (int row = 0; row < code.m; ++row) {
+    const int lane = 4 * (row % 8) + 2 * static_cast<int>(lane_a) + row / 8;
+    const std::uint32_t word = word_of(operands.scales_a, lane);
+    for (std::uint32_t p = 0; p < code.scales; ++p) factors[p] = scale_of(code, word, byte_a + p);
+    for (int step = 0; step < count; ++step) {
+      a[row * count + step] *= factors[steps.at(row, step) / part];
+    }
+  }
+  for (int n = 0; n < code.n; ++n) {
+    const std::uint32_t word = word_of(operands.scales_b, 4 * n + static_cast<int>(lane_b));
+    for (std::uint32_t p = 0; p < code.scales; ++p) factors[p] = scale_of(code, word, byte_b + p);
+    for (int k = 0; k < code.k; ++k) b[k * code.n + n] *= factors[k / part];
+  }
+}
+
+/// Of what is not sparse.
+constexpr auto kAllSteps = [] {
+  std::array<std::uint8_t, 64> ks{};
+  for (std::size_t k = 0; k < ks.size(); ++k) ks[k] = static_cast<std::uint8_t>(k);
+  return ks;
+}();
+
 template <class Kind>
-void multiply(const MatrixCode& code, const Operands& operands) {
+void multiply(const MatrixCode& code, const Operands& operands, std::uint32_t selectors) {
   typename Kind::Factor a[kMostA];
   typename Kind::Factor b[kMostB];
   typename Kind::Sum sums[kMostSums];
@@ -285,9 +420,16 @@ void multiply(const MatrixCode& code, const Operands& operands) {
   read(operands.a, Matrix::kA, code.a, a, Kind::factor);
   read(operands.b, Matrix::kB, code.b, b, Kind::factor);
   read(operands.c, Matrix::kSum, code.c, sums, Kind::sum);
+  std::uint8_t ks[kMostA];
+  Steps steps{kAllSteps.data(), 0};
+  if (code.sparse()) {
+    find_steps(code, operands.metadata, ks);
+    steps = {ks, code.width(Matrix::kA)};
+  }
+  if constexpr (std::is_same_v<Kind, ScaledFloats>) scale(code, operands, selectors, steps, a, b);
   const int products = code.fragments == Fragments::kQuads ? 4 : 1;
   for (int p = 0; p < products; ++p) {
-    Kind::kMultiply(code, a + p * code.m * code.k, b + p * code.k * code.n,
+    Kind::kMultiply(code, a + p * code.m * code.k, b + p * code.k * code.n, steps,
                     sums + p * code.m * code.n);
   }
   const std::uint16_t* places = places_of(code, Matrix::kSum, code.d);
@@ -309,21 +451,28 @@ void for_memory(const MatrixCode& code, std::uint64_t stride, Body&& body) {
 }
 
 }  // namespace
+
+void multiply_matrix(const MatrixCode& code, std::uint8_t* registers, std::uint32_t selectors) {
+  const Operands operands(code, registers);
+  if (code.c == Element::kF64) {
+    const RoundingScope scope(code.rounding);
+    multiply<Doubles>(code, operands, selectors);
+  } else if (code.c == Element::kS32) {
+    multiply<Integers>(code, operands, selectors);
+  } else if (code.scales != 0) {
+    multiply<ScaledFloats>(code, operands, selectors);
+  } else {
+    multiply<Floats>(code, operands, selectors);
+  }
+}
+
 }  // namespace braid::cpu
 
 extern "C" {
 
-static void braid_cpu_matrix(std::uint8_t* registers, const braid::cpu::MatrixCode* code) {
-  using namespace braid::cpu;
-  const Operands operands(*code, registers);
-  if (code->c == Element::kF64) {
-    const RoundingScope scope(code->rounding);
-    multiply<Doubles>(*code, operands);
-  } else if (code->c == Element::kS32) {
-    multiply<Integers>(*code, operands);
-  } else {
-    multiply<Floats>(*code, operands);
-  }
+static void braid_cpu_matrix(std::uint8_t* registers, const braid::cpu::MatrixCode* code,
+                             std::uint32_t selectors) {
+  braid::cpu::multiply_matrix(*code, registers, selectors);
 }
 
 /// `stride`: elements from one row, or column, to the next.

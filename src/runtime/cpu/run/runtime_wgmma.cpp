@@ -14,6 +14,7 @@
 #include "runtime/cpu/run/block_runner.h"
 #include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/run/matrix8.h"
+#include "runtime/cpu/run/matrix_code.h"
 #include "runtime/cpu/run/mma.h"
 #include "runtime/cpu/run/wgmma.h"
 
@@ -79,7 +80,7 @@ class Gatherer {
 using Message = std::array<char, 160>;
 
 void check_descriptor(BlockRunner::Warp& warp, char name, std::uint64_t descriptor, bool exchanged,
-                      std::uint32_t line) {
+                      std::uint32_t parts, std::uint32_t line) {
   Message message{};
   if ((descriptor & ~WgmmaMatrix::kFields) != 0) {
     std::snprintf(message.data(), message.size(),
@@ -87,11 +88,11 @@ void check_descriptor(BlockRunner::Warp& warp, char name, std::uint64_t descript
                   static_cast<unsigned long long>(descriptor));
     warp.runner->fail(warp, "bounds", message.data(), line);
   }
-  if (WgmmaMatrix(descriptor, exchanged).leaves_its_rows()) {
+  if (WgmmaMatrix(descriptor, exchanged).leaves_its_rows(parts)) {
     std::snprintf(message.data(), message.size(),
-                  "the descriptor of %c, %#llx, is misaligned: 32 bytes of k from its start leave "
+                  "the descriptor of %c, %#llx, is misaligned: %u bytes of k from its start leave "
                   "a row of the swizzle",
-                  name, static_cast<unsigned long long>(descriptor));
+                  name, static_cast<unsigned long long>(descriptor), 16 * parts);
     warp.runner->fail(warp, "align", message.data(), line);
   }
 }
@@ -130,6 +131,26 @@ void multiply_bits(const MmaPlan& plan) {
   });
 }
 
+/// Products with a sparse A, `metadata` saying where its elements stand. Each has two B, of half of
+/// k each.
+void multiply_sparse(const MmaPlan& plan, const MatrixCode& code, const std::uint32_t* metadata) {
+  const unsigned sums = code.registers(Matrix::kSum, code.d);
+  std::array<std::uint8_t, kMatrixRegisterBytes * 17> registers;
+  const auto at = [&](unsigned r) { return registers.data() + kMatrixRegisterBytes * r; };
+  plan.for_each_tile([&](const MmaTile& tile) {
+    for (std::uint32_t w = 0; w < tile.width; ++w) {
+      for (unsigned r = 0; r < 4; ++r) {
+        std::memcpy(at(r), plan.a(tile.a(0), r), 128);
+        std::memcpy(at(4 + r), plan.b(tile.b(r / 2, w), r % 2), 128);
+      }
+      for (unsigned r = 0; r < sums; ++r) std::memcpy(at(8 + r), plan.c(tile, w, r), 128);
+      std::memcpy(at(8 + 2 * sums), metadata, 128);
+      multiply_matrix(code, registers.data(), 0);
+      for (unsigned r = 0; r < sums; ++r) std::memcpy(plan.d(tile, w, r), at(8 + sums + r), 128);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace braid::cpu
 
@@ -137,24 +158,28 @@ extern "C" {
 
 /// `words`: an MmaPlan with one A and the B of all columns; where these come from memory, their
 /// places are scratch. Sums are added to in place; those that are not `kept` start from zero.
-/// `lanes`: that run it.
+/// `lanes`: that run it. `sparse`: null, or what the products of a sparse A are, whose metadata is
+/// at `metadata` in the register file.
 static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* registers,
                             const std::uint32_t* words, std::uint64_t a, std::uint64_t b,
                             std::uint32_t code, std::uint32_t type, std::uint32_t kept,
-                            std::uint32_t lanes, std::uint32_t line, std::uint32_t place) {
+                            std::uint32_t lanes, std::uint32_t line, std::uint32_t place,
+                            const braid::cpu::MatrixCode* sparse, std::uint32_t metadata) {
   using namespace braid::cpu;
   auto* warp = static_cast<BlockRunner::Warp*>(context);
   warp->runner->check_group(*warp, lanes, line);
   const WgmmaCode what = WgmmaCode::unpack(code);
   const MmaPlan plan(registers, words);
   if (!what.a_in_registers) {
-    check_descriptor(*warp, 'A', a, what.exchanged_a, line);
+    check_descriptor(*warp, 'A', a, what.exchanged_a, 2, line);
     Gatherer from(*warp, a, what.exchanged_a, line, place);
     const std::uint32_t first = warp->warp % 4 * 2;
     for (std::uint32_t r = 0; r < 4; ++r) from.block(first + r % 2, r / 2, plan.a(0, r));
     check_inside(*warp, 'A', from.outside(), line);
   }
-  check_descriptor(*warp, 'B', b, what.exchanged_b, line);
+  // Two B lie behind each other along k where A is sparse.
+  const std::uint32_t halves = sparse != nullptr ? 2 : 1;
+  check_descriptor(*warp, 'B', b, what.exchanged_b, 2 * halves, line);
   // All four warps use B, which is read once.
   Gatherer from(*warp, b, what.exchanged_b, line, warp->warp % 4 == 0 ? place : kNotCounted);
   const std::uint32_t signs = (type & kMmaFloat8) != 0 ? 0x80808080U
@@ -162,7 +187,7 @@ static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* regi
                                                        : 0x80008000U;
   for (std::uint32_t n = 0; n < plan.b_count(); ++n) {
     for (std::uint32_t part = 0; part < 2; ++part) {
-      from.block(n, part, plan.b(n, part));
+      from.block(n / halves, part + n % halves * 2, plan.b(n, part));
       if (what.negated) negate(plan.b(n, part), signs);
     }
   }
@@ -176,6 +201,10 @@ static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* regi
     });
   }
   if (what.bits) return multiply_bits(plan);
+  if (sparse != nullptr) {
+    multiply_sparse(plan, *sparse, reinterpret_cast<const std::uint32_t*>(registers + metadata));
+    return;
+  }
   multiply_fragments(plan, type);
 }
 

@@ -24,10 +24,11 @@ struct WgmmaCode {
   }
 };
 
-/// A matrix in shared memory as its descriptor tells of it: 32 bytes of k in two parts of 16, for
-/// as many rows of A or columns of B as the product has. They lie in blocks of 8 x 16 bytes; where
-/// the matrix is exchanged a block is 8 of k by 8 elements. Rows of a block are 16 bytes apart, or
-/// as far as the swizzle is wide, whose other blocks lie in between.
+/// A matrix in shared memory as its descriptor tells of it: 32 bytes of k in two parts of 16, or 64
+/// bytes of a B whose A is sparse in four, for as many rows of A or columns of B as the product
+/// has. They lie in blocks of 8 x 16 bytes; where the matrix is exchanged a block is 8 of k by 8
+/// elements. Rows of a block are 16 bytes apart, or as far as the swizzle is wide, whose other
+/// blocks lie in between.
 class WgmmaMatrix {
  public:
   static constexpr std::uint64_t kFields = 0xc00e3fff3fff3fff;  ///< all others are zero
@@ -57,9 +58,9 @@ class WgmmaMatrix {
     const std::uint32_t turn = ((at >> 7U) - base_) & (width_ / 16 - 1);
     return at ^ turn << 4U;
   }
-  /// The two parts of a row would lie in different rows of the swizzle.
-  [[nodiscard]] bool leaves_its_rows() const {
-    return !exchanged_ && width_ != 16 && start_ % width_ + 32 > width_;
+  /// The parts of a row would lie in different rows of the swizzle.
+  [[nodiscard]] bool leaves_its_rows(std::uint32_t parts) const {
+    return !exchanged_ && width_ != 16 && start_ % width_ + 16 * parts > width_;
   }
 
  private:

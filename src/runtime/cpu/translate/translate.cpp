@@ -93,7 +93,7 @@ void Translator::assign_slots() {
   in_place_.assign(slots_.size(), false);
   for (const Instruction& instruction : function_.body) {
     const bool all = is_grouped(instruction);
-    if (!all && !instruction.is(Op::kLdmatrix)) continue;
+    if (!all && handler(instruction.entry->op) != &Translator::op_ldmatrix) continue;
     const RegisterUse use = register_use(instruction);
     for (const int r : use.writes) in_place_[static_cast<std::size_t>(r)] = true;
     if (!all) continue;

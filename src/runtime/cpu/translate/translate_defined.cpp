@@ -21,21 +21,27 @@ void collect(const Operand& operand, std::vector<int>& out) {
 
 DefinedRule rule_of(const Instruction& i) { return ptx::traits(i).defined; }
 
+/// Of elements that come from those of one operand: the last, or C of a matrix product.
+std::size_t source_of_elements(const Instruction& i) {
+  return std::min<std::size_t>(i.operands.size() - 1, 3);
+}
+
 /// The registers that the results of an instruction are computed from. Results from memory, and
 /// those of a matrix product but for its addend, count as defined.
 std::vector<int> sources(const Instruction& i) {
   std::vector<int> registers;
   if (rule_of(i) == DefinedRule::kAlways || i.operands.empty()) return {};
-  const std::size_t last = i.operands.size() - 1;
-  for (std::size_t o = rule_of(i) == DefinedRule::kElements ? last : 1; o <= last; ++o) {
-    collect(i.operands[o], registers);
+  if (rule_of(i) == DefinedRule::kElements) {
+    collect(i.operands[source_of_elements(i)], registers);
+    return registers;
   }
+  for (std::size_t o = 1; o < i.operands.size(); ++o) collect(i.operands[o], registers);
   return registers;
 }
 
 /// What an element of the results comes from.
 const Operand& source_of_element(const Instruction& i, int reg) {
-  const Operand& source = i.operands.back();
+  const Operand& source = i.operands[source_of_elements(i)];
   const auto& results = i.operands[0].elements;
   const auto it = std::find_if(results.begin(), results.end(), [&](const Operand& element) {
     return element.is_register() && element.index == reg;
@@ -158,8 +164,11 @@ void Translator::track(const Instruction& i) {
   if (i.entry->has_address()) {
     // The addresses are those of as many lanes as there are rows.
     Value* addressing = lanes;
-    if (ptx::has_modifier(i, "x1")) addressing = b_.CreateAnd(lanes, b_.getInt32(0xffU));
-    if (ptx::has_modifier(i, "x2")) addressing = b_.CreateAnd(lanes, b_.getInt32(0xffffU));
+    const bool tall = ptx::has_modifier(i, "m16n16");
+    if (ptx::has_modifier(i, "x1")) {
+      addressing = b_.CreateAnd(lanes, b_.getInt32(tall ? 0xffffU : 0xffU));
+    }
+    if (ptx::has_modifier(i, "x2") && !tall) addressing = b_.CreateAnd(lanes, b_.getInt32(0xffffU));
     for (std::size_t o = 0; o < i.operands.size(); ++o) {
       const Use how = i.entry->operands[o].use;
       if (how == Use::kWritten || how == Use::kUpdated) continue;

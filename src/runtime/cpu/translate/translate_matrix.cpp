@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "runtime/cpu/run/matrix_code.h"
@@ -13,8 +16,9 @@ using ptx::Space;
 namespace {
 
 /// By the order of Element.
-constexpr std::string_view kElements[] = {"f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2",
-                                          "s8",  "u8",   "s4",   "u4",  "b1",  "s32"};
+constexpr std::string_view kElements[] = {"f16",  "bf16", "tf32", "f32", "f64", "e4m3",
+                                          "e5m2", "s8",   "u8",   "s4",  "u4",  "b1",
+                                          "s32",  "e3m2", "e2m3", "e2m1"};
 
 std::optional<Element> parse_element(std::string_view name) {
   const auto* const it = std::find(std::begin(kElements), std::end(kElements), name);
@@ -66,8 +70,8 @@ MatrixCode Translator::matrix_code(const Instruction& i) const {
     if (sizes.size() != 3) continue;
     code.m = static_cast<std::uint8_t>(sizes[0]);
     code.n = static_cast<std::uint8_t>(sizes[1]);
-    // Bits go in words.
-    const bool bits = has_modifier(i, "b1") || sizes[2] == 128;
+    // Bits go in words; all that wmma has of that shape are bits.
+    const bool bits = has_modifier(i, "b1") || (i.name == "wmma" && sizes[2] == 128);
     code.k = static_cast<std::uint8_t>(bits ? sizes[2] / 32 : sizes[2]);
   }
   if (types.empty() || code.m == 0) bad_combination(i);
@@ -75,6 +79,9 @@ MatrixCode Translator::matrix_code(const Instruction& i) const {
   code.c = types.back();
   code.a = types.size() == 4 ? types[1] : Element::kF16;
   code.b = types.size() == 4 ? types[2] : Element::kF16;
+  if (has_modifier(i, "kind::mxf4") || has_modifier(i, "kind::mxf4nvf4")) {
+    code.a = code.b = Element::kE2m1Packed;
+  }
   return code;
 }
 
@@ -82,18 +89,81 @@ llvm::Value* Translator::constant_code(const MatrixCode& code) {
   return constant_words(code.pack());
 }
 
+/// What the table of instructions leaves open of the types of a product.
+void Translator::check_types(const Instruction& i, const MatrixCode& code) const {
+  const bool float8 = code.a == Element::kE4m3 || code.a == Element::kE5m2;
+  const bool halves = code.a == Element::kF16 || code.a == Element::kBf16;
+  const bool half_sum = code.d == Element::kF16;
+  bool right = true;
+  if (float8 || code.a >= Element::kE3m2 || code.sparse()) right = code.c == code.d;
+  if (code.k == 16 && has_modifier(i, "kind::f8f6f4")) {
+    right = right && float8 && (code.b == Element::kE4m3 || code.b == Element::kE5m2);
+  }
+  if (code.sparse()) {
+    if (halves) right = right && code.a == code.b && !(half_sum && code.a == Element::kBf16);
+    // Only the newer form knows of these.
+    if (float8) right = right && !(half_sum && has_modifier(i, "sp"));
+  }
+  if (has_modifier(i, "ue4m3")) right = right && code.scales == 4;
+  if (!right) bad_combination(i);
+}
+
+/// A constant in operand `n`: one of 0, `step`, ... below `end`.
+std::uint8_t Translator::choice_of(const Instruction& i, std::size_t n, const Operand& operand,
+                                   unsigned end, unsigned step) const {
+  const bool constant = operand.form == Operand::Form::kInteger;
+  if (constant && operand.bits < end && operand.bits % step == 0) {
+    return static_cast<std::uint8_t>(operand.bits);
+  }
+  std::string choices = "0";
+  for (unsigned choice = step; choice < end; choice += step) {
+    choices += (choice + step < end ? ", " : " or ") + std::to_string(choice);
+  }
+  const std::string found =
+      constant ? std::to_string(static_cast<std::int64_t>(operand.bits)) : "no constant";
+  bad(i, fmt::format("operand {}: found {}, expected {}", n + 1, found, choices));
+}
+
+/// A byte and a lane of operand `n`, as braid_cpu_matrix has them: constants, or registers of 16
+/// bits.
+llvm::Value* Translator::scale_selectors(const Instruction& i, std::size_t n, unsigned scales) {
+  const std::vector<Operand> parts = elements_of(i, i.operands[n], 2);
+  std::array<Value*, 2> values{};
+  for (std::size_t p = 0; p < 2; ++p) {
+    if (parts[p].is_register()) {
+      if (register_bits(parts[p].index) != 16) {
+        bad(i, fmt::format("operand {} has a register that is not of 16 bits", n + 1));
+      }
+      values[p] = b_.CreateZExt(first_lane(parts[p], 16), b_.getInt32Ty());
+      continue;
+    }
+    // Those of A come from a pair of lanes.
+    const unsigned lanes = n + 3 == i.operands.size() ? 2 : 4;
+    values[p] = b_.getInt32(p == 1 ? choice_of(i, n, parts[p], lanes, 1)
+                                   : choice_of(i, n, parts[p], 5 - scales, scales));
+  }
+  return b_.CreateOr(b_.CreateAnd(values[0], 3),
+                     b_.CreateShl(b_.CreateAnd(values[1], 3), b_.getInt32(8)));
+}
+
 void Translator::op_matrix(const Instruction& i) {
   const Choices mods(i);
   MatrixCode code = matrix_code(i);
-  code.fragments = i.is(Op::kMmaQuads) ? Fragments::kQuads
-                   : i.name == "wmma"  ? Fragments::kWmma
-                                       : Fragments::kMma;
+  const bool sparse = ptx::is_sparse(i);
+  code.fragments = sparse                ? Fragments::kSparse
+                   : i.is(Op::kMmaQuads) ? Fragments::kQuads
+                   : i.name == "wmma"    ? Fragments::kWmma
+                                         : Fragments::kMma;
   code.columns = mods.of("row", 0) == 1;
   code.rows = mods.of("row", 1) == 0;
   code.saturate = mods.has("satfinite");
   code.conjunction = mods.has("and");
   code.rounding = static_cast<std::uint8_t>(std::max(mods.of("rn"), 0));
-  if (i.is(Op::kMmaFloat8Other) && code.c != code.d) bad_combination(i);
+  if (mods.has("block_scale")) {
+    code.scales = mods.has("scale_vec::4X") ? 4 : code.a == Element::kE2m1Packed ? 2 : 1;
+    code.fine_scales = mods.has("ue4m3");
+  }
+  check_types(i, code);
   constexpr unsigned kStep = kMatrixRegisterBytes / 128;
   unsigned place = 0;
   const auto give = [&](const Operand& operand, Matrix matrix, Element type) {
@@ -105,7 +175,29 @@ void Translator::op_matrix(const Instruction& i) {
   give(i.operands[2], Matrix::kB, code.b);
   give(i.operands[3], Matrix::kSum, code.c);
   const auto results = elements_of(i, i.operands[0], code.registers(Matrix::kSum, code.d));
-  call("braid_cpu_matrix", b_.getVoidTy(), {scratch(0), constant_code(code)});
+  auto behind = place + static_cast<unsigned>(results.size());
+  const auto give_word = [&](std::size_t n) {
+    const Operand word = elements_of(i, i.operands[n], 1).front();
+    if (!word.is_register() || register_bits(word.index) != 32) {
+      bad(i, fmt::format("operand {} must be a register of 32 bits", n + 1));
+    }
+    to_scratch(kStep * behind++, read_lanes(word, 32));
+  };
+  if (sparse) {
+    give_word(4);
+    // By how many lanes hold what there is to know.
+    const unsigned most = element_bits(code.a) >= 16 ? 1024 : 512;
+    code.selector = choice_of(i, 5, i.operands[5], most / (code.k * element_bits(code.a)), 1);
+  }
+  Value* selectors = b_.getInt32(0);
+  if (code.scales != 0) {
+    const std::size_t n = sparse ? 6 : 4;
+    give_word(n);
+    give_word(n + 2);
+    selectors = b_.CreateOr(scale_selectors(i, n + 1, code.scales),
+                            b_.CreateShl(scale_selectors(i, n + 3, code.scales), b_.getInt32(16)));
+  }
+  call("braid_cpu_matrix", b_.getVoidTy(), {scratch(0), constant_code(code), selectors});
   for (const Operand& result : results) {
     const unsigned bits = braid::cpu::register_bits(code.d);
     write(result, from_scratch(kStep * place++, integer(bits, false)));

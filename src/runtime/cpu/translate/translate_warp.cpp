@@ -319,13 +319,27 @@ llvm::Value* Translator::transposed(Value* matrix) {
   return b_.CreateBitCast(b_.CreateShuffleVector(halves, order), integer(32, false));
 }
 
+/// The way back of exchange_bytes() for 8 columns: lane l has, of rows l / 4 and 8 below it, two
+/// neighbours each, which go to row 2 (l % 4) and the next.
+llvm::Value* Translator::transposed_bytes(Value* matrix) {
+  Value* bytes = b_.CreateBitCast(matrix, llvm::FixedVectorType::get(b_.getInt8Ty(), 128));
+  std::vector<int> order;
+  for (int row = 0; row < 8; ++row) {
+    for (int column = 0; column < 16; ++column) {
+      order.push_back(4 * (column % 8 * 4 + row / 2) + row % 2 + column / 8 * 2);
+    }
+  }
+  return b_.CreateBitCast(b_.CreateShuffleVector(bytes, order), integer(32, false));
+}
+
 /// What ldmatrix and stmatrix have in common; tells the sanitizer and the counter of the access.
 Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_t memory,
                                                 AccessCode::Kind kind) {
   const Choices mods(i);
   Matrices matrices;
   matrices.exchanged = mods.has("trans");
-  const std::size_t count = std::size_t{1} << mods.of("x1");
+  // Each is 8 rows of 16 bytes, or two such.
+  const std::size_t count = std::size_t{mods.has("m16n16") ? 2U : 1U} << mods.of("x1");
   matrices.registers = elements_of(i, i.operands[1 - memory], count);
   const bool shared = mods.of("shared::cta") >= 0;
   matrices.where =
@@ -387,13 +401,17 @@ void Translator::take_result(const Operand& operand, unsigned scratch_index) {
 
 void Translator::op_ldmatrix(const Instruction& i) {
   auto [exchanged, results, where] = parse_matrices(i, 1, AccessCode::kLoad);
+  const Choices mods(i);
+  const std::uint32_t how =
+      (exchanged ? kLdmatrixExchanged : 0U) | (mods.has("m16n16") ? kLdmatrixBytes : 0U) |
+      (mods.has("b4x16_p64") ? kLdmatrixFour : 0U) | (mods.has("b6x16_p32") ? kLdmatrixSix : 0U);
   std::vector<std::uint32_t> places;
   for (unsigned m = 0; m < results.size(); ++m)
     places.push_back(place_of_result(results[m], 2 + m));
   Value* offsets = address_offsets(where, 0);
   call("braid_cpu_ldmatrix", b_.getVoidTy(),
        {registers_, constant_words(places), b_.CreateIntToPtr(where.base, b_.getPtrTy()), offsets,
-        b_.getInt32(static_cast<std::uint32_t>(places.size())), b_.getInt32(exchanged ? 1 : 0)});
+        b_.getInt32(static_cast<std::uint32_t>(places.size())), b_.getInt32(how)});
   for (unsigned m = 0; m < results.size(); ++m) take_result(results[m], 2 + m);
 }
 
@@ -402,7 +420,11 @@ void Translator::op_stmatrix(const Instruction& i) {
   auto [exchanged, sources, where] = parse_matrices(i, 0, AccessCode::kStore);
   for (unsigned m = 0; m < sources.size(); ++m) {
     Value* value = read_lanes(sources[m], 32);
-    if (exchanged) value = transposed(value);
+    if (i.is(Op::kStmatrixBytes)) {
+      value = transposed_bytes(value);
+    } else if (exchanged) {
+      value = transposed(value);
+    }
     for (unsigned r = 0; r < 8; ++r) {
       const int first = static_cast<int>(4 * r);
       Value* row = b_.CreateShuffleVector(value, {first, first + 1, first + 2, first + 3});

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -13,14 +15,14 @@ namespace braid::cpu {
 /// The code of its products for multiply_fragments.
 std::uint32_t Translator::wgmma_type(const Instruction& i) const {
   const Choices mods(i);
-  if (i.is(Op::kWgmmaTf32)) return kMmaTf32;
+  if (i.is(Op::kWgmmaTf32) || i.is(Op::kWgmmaSparseTf32)) return kMmaTf32;
   if (i.is(Op::kWgmmaBits)) return 0;
-  if (i.is(Op::kWgmmaInt8)) {
+  if (i.is(Op::kWgmmaInt8) || i.is(Op::kWgmmaSparseInt8)) {
     return kMmaInt8 | (mods.of("s8", 0) == 0 ? kMmaSignedA : 0U) |
            (mods.of("s8", 1) == 0 ? kMmaSignedB : 0U) | (mods.has("satfinite") ? kMmaSaturate : 0U);
   }
   const bool half_sum = mods.of("f16", 0) == 0;
-  if (i.is(Op::kWgmmaFloat8)) {
+  if (i.is(Op::kWgmmaFloat8) || i.is(Op::kWgmmaSparseFloat8)) {
     return kMmaFloat8 | (mods.of("e4m3", 0) == 1 ? kMmaE5m2A : 0U) |
            (mods.of("e4m3", 1) == 1 ? kMmaE5m2B : 0U) | (half_sum ? kMmaHalfSum : 0U);
   }
@@ -37,7 +39,8 @@ WgmmaCode Translator::wgmma_code(const Instruction& i) const {
   const unsigned long columns = std::strtoul(shape->c_str() + 4, nullptr, 10);
   // Integers have fewer shapes.
   code.bits = i.is(Op::kWgmmaBits);
-  const bool whole = (code.bits || i.is(Op::kWgmmaInt8)) && columns > 32 && columns % 16 != 0;
+  const bool integers = i.is(Op::kWgmmaInt8) || i.is(Op::kWgmmaSparseInt8);
+  const bool whole = (code.bits || integers) && columns > 32 && columns % 16 != 0;
   if (columns == 0 || columns > 256 || columns % 8 != 0 || whole) {
     bad(i, "there is no shape ." + *shape);
   }
@@ -51,15 +54,46 @@ WgmmaCode Translator::wgmma_code(const Instruction& i) const {
     }
     return value == high;
   };
-  if (i.operands.size() > 4) code.negated = constant(4, -1, 1) != constant(5, -1, 1);
-  if (!i.is(Op::kWgmma)) return code;
-  // That of A is there where A is in memory.
-  if ((i.operands.size() == 7) != code.a_in_registers) {
-    bad(i, code.a_in_registers ? "expected 7 operands, with A in registers"
-                               : "expected 8 operands, with A in memory");
+  // Of a sparse A there are two more.
+  const std::size_t more = ptx::is_sparse(i) ? 2 : 0;
+  if (i.operands.size() > 4 + more) {
+    code.negated = constant(4 + more, -1, 1) != constant(5 + more, -1, 1);
   }
-  code.exchanged_a = !code.a_in_registers && constant(6, 0, 1);
+  if (!i.is(Op::kWgmma) && !i.is(Op::kWgmmaSparse)) return code;
+  // That of A is there where A is in memory.
+  if ((i.operands.size() == 7 + more) != code.a_in_registers) {
+    bad(i,
+        fmt::format("expected {} operands, with A in {}", 7 + more + (code.a_in_registers ? 0 : 1),
+                    code.a_in_registers ? "registers" : "memory"));
+  }
+  code.exchanged_a = !code.a_in_registers && constant(6 + more, 0, 1);
   code.exchanged_b = constant(i.operands.size() - 1, 0, 1);
+  return code;
+}
+
+/// A warp's products of 8 columns each where A is sparse: those of mma.sp.
+MatrixCode Translator::sparse_code(const Instruction& i) const {
+  const Choices mods(i);
+  MatrixCode code;
+  code.fragments = Fragments::kSparse;
+  code.m = 16;
+  code.n = 8;
+  if (i.is(Op::kWgmmaSparseTf32)) {
+    code.a = code.b = Element::kTf32;
+  } else if (i.is(Op::kWgmmaSparseInt8)) {
+    code.a = mods.of("s8", 0) == 0 ? Element::kS8 : Element::kU8;
+    code.b = mods.of("s8", 1) == 0 ? Element::kS8 : Element::kU8;
+    code.c = code.d = Element::kS32;
+    code.saturate = mods.has("satfinite");
+  } else if (i.is(Op::kWgmmaSparseFloat8)) {
+    code.a = mods.of("e4m3", 0) == 0 ? Element::kE4m3 : Element::kE5m2;
+    code.b = mods.of("e4m3", 1) == 0 ? Element::kE4m3 : Element::kE5m2;
+  } else {
+    code.a = code.b = mods.of("f16", 1) == 0 ? Element::kF16 : Element::kBf16;
+  }
+  if (mods.of("f16", 0) == 0) code.c = code.d = Element::kF16;
+  code.k = static_cast<std::uint8_t>(512 / element_bits(code.a));
+  code.selector = choice_of(i, 4, i.operands[4], element_bits(code.a) >= 16 ? 2 : 1, 1);
   return code;
 }
 
@@ -103,15 +137,31 @@ void Translator::op_wgmma(const Instruction& i) {
   for (unsigned e = 0; e < 4; ++e) {
     of_a[e] = code.a_in_registers ? place_of_input(a[e], e) : scratch_place(e);
   }
+  const bool sparse = ptx::is_sparse(i);
+  const unsigned halves = sparse ? 2 : 1;  // of B along k
   for (unsigned n = 0; n < count; ++n) {
     // They are added to where they lie.
     MmaPlanBuilder::Places of_sums{};
     for (unsigned e = 0; e < sums; ++e) of_sums[e] = place_of_accumulator(i, d[sums * n + e]);
-    const MmaPlanBuilder::Places of_b{scratch_place(4 + 2 * n), scratch_place(5 + 2 * n)};
-    plan.add_product({plan.add_a(of_a)}, {plan.add_b(of_b)}, of_sums, of_sums);
+    std::vector<std::uint32_t> bs;
+    for (unsigned half = halves * n; half < halves * (n + 1); ++half) {
+      bs.push_back(plan.add_b({scratch_place(4 + 2 * half), scratch_place(5 + 2 * half)}));
+    }
+    plan.add_product(std::vector<std::uint32_t>(halves, plan.add_a(of_a)), bs, of_sums, of_sums);
   }
-  Value* kept = first_lane(i.operands[3], 1);
-  if (i.operands[3].negated) kept = b_.CreateNot(kept);
+  Value* matrix = llvm::ConstantPointerNull::get(b_.getPtrTy());
+  const unsigned behind = 4 + 2 * halves * count;
+  if (sparse) {
+    const Operand metadata = elements_of(i, i.operands[3], 1).front();
+    if (!metadata.is_register() || register_bits(metadata.index) != 32) {
+      bad(i, "operand 4 must be a register of 32 bits");
+    }
+    to_scratch(behind, read_lanes(metadata, 32));
+    matrix = constant_code(sparse_code(i));
+  }
+  const Operand& scale_d = i.operands[sparse ? 5 : 3];
+  Value* kept = first_lane(scale_d, 1);
+  if (scale_d.negated) kept = b_.CreateNot(kept);
   kept = b_.CreateZExt(kept, b_.getInt32Ty());
   Value* matrix_a = code.a_in_registers ? b_.getInt64(0) : first_lane(i.operands[1], 64);
   Value* matrix_b = first_lane(i.operands[2], 64);
@@ -122,6 +172,7 @@ void Translator::op_wgmma(const Instruction& i) {
     for (std::uint32_t e = 0; e < inputs; ++e) {
       if (a[e].is_register()) registers.push_back(number_of(a[e]));
     }
+    if (sparse) registers.push_back(number_of(elements_of(i, i.operands[3], 1).front()));
     // A number for all that has to be the same.
     Value* what = b_.CreateAdd(b_.CreateMul(matrix_a, b_.getInt64(0x9e3779b97f4a7c15U)),
                                b_.CreateAdd(matrix_b, b_.CreateZExt(kept, b_.getInt64Ty())));
@@ -134,7 +185,8 @@ void Translator::op_wgmma(const Instruction& i) {
   call("braid_cpu_wgmma", b_.getVoidTy(),
        {context_, registers_, constant_words(plan.words()), matrix_a, matrix_b,
         b_.getInt32(code.pack()), b_.getInt32(type), kept, lanes_here(), b_.getInt32(line_),
-        b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted)});
+        b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted), matrix,
+        b_.getInt32(scratch_place(behind))});
   for (const Operand& sum : d) cache_.erase(sum.index);
 }
 

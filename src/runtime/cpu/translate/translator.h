@@ -445,6 +445,7 @@ class Translator {
   void op_stmatrix(const Instruction& i);
   void op_movmatrix(const Instruction& i);
   Value* transposed(Value* matrix);
+  Value* transposed_bytes(Value* matrix);
   Value* row_pointer(Address& address, unsigned lane);
   bool passes_in_slot(const Operand& operand) const;
   std::uint32_t place_of_input(const Operand& operand, unsigned scratch_index);
@@ -459,6 +460,10 @@ class Translator {
   // wmma, and the shapes of mma that go one by one: translate_matrix.cpp
   MatrixCode matrix_code(const Instruction& i) const;
   Value* constant_code(const MatrixCode& code);
+  void check_types(const Instruction& i, const MatrixCode& code) const;
+  std::uint8_t choice_of(const Instruction& i, std::size_t n, const Operand& operand, unsigned end,
+                         unsigned step) const;
+  Value* scale_selectors(const Instruction& i, std::size_t n, unsigned scales);
   void op_matrix(const Instruction& i);
   void op_wmma_memory(const Instruction& i);
   void check_matrix(const MatrixCode& code, ptx::Space space, Value* base, Value* stride,
@@ -470,6 +475,7 @@ class Translator {
   void op_wgmma_wait(const Instruction& i);
   std::uint32_t wgmma_type(const Instruction& i) const;
   WgmmaCode wgmma_code(const Instruction& i) const;
+  MatrixCode sparse_code(const Instruction& i) const;
   std::uint32_t place_of_accumulator(const Instruction& i, const Operand& operand);
   Value* first_lane(const Operand& operand, unsigned bits);
   Value* lanes_here();
