@@ -46,6 +46,9 @@ std::string shortest(const Opcode& entry, const Opcode::Name& name) {
       case Opcode::Group::Types::kFloat:
         text += "f32";
         break;
+      case Opcode::Group::Types::kBits:
+        text += "b32";
+        break;
       default:
         text += "s32";
     }
@@ -105,7 +108,9 @@ std::string joined(const std::vector<std::string_view>& parts, const char* betwe
 /// ".rn/.rz", in brackets where it may be left out.
 std::string group_text(const Opcode::Group& group) {
   using Types = Opcode::Group::Types;
-  std::string text = group.types == Types::kInt     ? "INT"
+  std::string text = group.types == Types::kNumber  ? "NUMBER"
+                     : group.types == Types::kBits  ? "BITS"
+                     : group.types == Types::kInt   ? "INT"
                      : group.types == Types::kFloat ? "FLOAT"
                      : group.types == Types::kAny   ? "TYPE"
                                                     : joined(group.names, "/.");
@@ -123,8 +128,9 @@ that needs something else is refused, with the line; the others of its module ru
 
 Modifiers stand in any order, but for those of one kind: the types of a `cvt`, of a product, or the two spaces
 of a copy. `[.x]` may be left out, of `.x/.y` there is one, and of `[.x/.y...]` any number. `.INT`, `.FLOAT`
-and `.TYPE` are fundamental types; # is any number that the manual has there; combinations that mean nothing
-are refused where the kernel is translated.
+and `.TYPE` are fundamental types, `.NUMBER` the integers of 16 bits or more but for `.b16` to `.b64`, which are
+`.BITS`; # is any number that the manual has there; combinations that mean nothing are refused where the kernel
+is translated.
 
 | Instruction | Modifiers |
 |---|---|

@@ -152,7 +152,27 @@ const std::vector<std::vector<std::string>> kSame = {
     {"bfind.shiftamt.s32 %r10, %r2;", "bfind.s32.shiftamt %r10, %r2;"},
     {"cvta.to.global.u64 %rd5, %rd3; ld.global.b32 %r10, [%rd5];",
      "cvta.to.u64.global %rd5, %rd3; ld.global.b32 %r10, [%rd5];"},
-    {"mov.f32 %f3, 0.5; mov.b32 %r10, %f3;", "mov.f32 %f3, .5; mov.b32 %r10, %f3;"},
+    {"mov.f32 %f3, 0.5; mov.b32 %r10, %f3;", "mov.f32 %f3, .5; mov.b32 %r10, %f3;",
+     "mov.f32 %f3,.5; mov.b32 %r10, %f3;", "mov.f32 %f3, (0.5); mov.b32 %r10, %f3;",
+     "mov.f32 %f3, 0.25 + .25; mov.b32 %r10, %f3;", "mov.f32 %f3, +0.5; mov.b32 %r10, %f3;",
+     "mov.f32 %f3, --0.5; mov.b32 %r10, %f3;", "mov.f32 %f3, -(1.0-1.5); mov.b32 %r10, %f3;",
+     "mov.f32 %f3, 1.0<2.0 ? 2.0*3.0/12.0 : 7.0; mov.b32 %r10, %f3;",
+     "{ .global .f32 g[2] = {-1.0, -(-1.0/2.0)}; ld.global.b32 %r10, [g+4]; }"},
+    {"cvt.f32.bf16 %f3, %h1; cvt.f32.bf16 %f4, %h2; cvt.rn.satfinite.relu.e5m2x2.f32 %h3, %f4, %f3;"
+     "mov.b32 %r10, {%h3, %h3};",
+     "cvt.rn.satfinite.relu.e5m2x2.bf16x2 %h3, %r2; mov.b32 %r10, {%h3, %h3};"},
+    // The third operand is not looked at.
+    {"vshl.u32.u32.u32.clamp %r10, %r2, %r1;", "vshl.u32.u32.u32.clamp %r10, %r2, %r1, %r3;"},
+    {"vadd.u32.u32.u32 %r10, %r2.b1, %r1;", "vadd.u32.u32.u32 %r10, %r2.b1, %r1, 5;"},
+    {"xor.b32 %r10, %r2, %r3; xor.b32 %r10, %r10, %r4;",
+     "{ .reg .b128 %q; mov.b128 %q, {%r2, %r3, %r4, %r1}; mov.b128 {%r11, %r12, %r13, _}, %q;"
+     " xor.b32 %r10, %r11, %r12; xor.b32 %r10, %r10, %r13; }"},
+    {"mov.b32 %r10, %r4;",
+     "{ .reg .b128 %q; mov.b128 %q, {%r2, %r3, %r4, %r1}; mov.b128 {%rd5, %rd6}, %q;"
+     " mov.b64 {%r10, _}, %rd6; }",
+     "{ .reg .b128 %q; mov.b64 %rd5, {%r2, %r3}; mov.b64 %rd6, {%r1, %r4}; mov.b128 %q, {%rd5, "
+     "%rd6};"
+     " mov.b128 {_, _, _, %r10}, %q; }"},
     {"mov.b32 %r10, %r2;",
      "griddepcontrol.wait; griddepcontrol.launch_dependents;"
      " mov.b32 %r10, %r2;"},
@@ -217,10 +237,12 @@ const std::vector<std::vector<std::string>> kSame = {
     {"st.shared.b32 [sm+1020], %r2; bar.sync 0; ld.shared.b32 %r10, [sm+1020];",
      "st.b32 [sm+1020], %r2; bar.sync 0; ld.b32 %r10, [sm+1020];"},
     {"mapa.shared::cluster.u32 %r10, %r7, 0;",
-     "cvt.u64.u32 %rd5, %r7; mapa.shared::cluster.u64 %rd5, %rd5, 0; cvt.u32.u64 %r10, %rd5;"},
+     "cvt.u64.u32 %rd5, %r7; mapa.shared::cluster.u64 %rd5, %rd5, 0; cvt.u32.u64 %r10, %rd5;",
+     "mapa.u32 %r10, %r7, 0;"},
     {"mapa.shared::cluster.u32 %r11, %r7, 0; getctarank.shared::cluster.u32 %r10, %r11;",
      "cvt.u64.u32 %rd5, %r7; mapa.shared::cluster.u64 %rd5, %rd5, 0;"
-     "getctarank.shared::cluster.u64 %r10, %rd5;"},
+     "getctarank.shared::cluster.u64 %r10, %rd5;",
+     "mapa.u32 %r11, %r7, 0; getctarank.u32 %r10, %r11;"},
     {"ld.volatile.global.b32 %r10, [%rd3];", "ld.mmio.relaxed.sys.global.b32 %r10, [%rd3];",
      "ld.relaxed.mmio.sys.global.b32 %r10, [%rd3];"},
     {"st.volatile.global.b32 [%rd3], %r1; ld.global.b32 %r10, [%rd3];",
@@ -293,6 +315,18 @@ TEST(Spelling, OrdersThatMeanSomethingElse) {
         "mov.v2.b32 {%r10, %r11}, %rd3;",
         "ldmatrix.sync.aligned.m8n8.x1.b16 {%r10}, [%r6];",
         "ld.shared.b32 %r10, sm;",
+        "add.b32 %r10, %r1, %r2;",
+        "and.u32 %r10, %r1, %r2;",
+        "popc.b16 %r10, %h1;",
+        "clz.u32 %r10, %r1;",
+        "abs.u32 %r10, %r1;",
+        "min.relu.s16 %h3, %h1, %h2;",
+        "addc.cc.u16 %h3, %h1, %h2;",
+        "mov.f32 %f3, 1.5+1;",
+        "mov.f32 %f3, 1.5|1.5;",
+        "mov.f32 %f3, ~1.5;",
+        "mov.f32 %f3, 1.5 ? 1.5 : 2.5;",
+        "ld.global.b32 %r10, [%rd3+4.0];",
         "ld.global.b32 %r10, [%rd3+%r1];"}) {
     EXPECT_THAT(error_of(line), HasSubstr("ptx:16: ")) << line;
   }

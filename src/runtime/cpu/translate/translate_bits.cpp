@@ -10,6 +10,7 @@ using ptx::Type;
 
 void Translator::op_logic(const Instruction& i) {
   const Type type = Choices(i).type();
+  if (type.kind != Kind::kPred && (type.kind != Kind::kBits || type.bits < 16)) bad_combination(i);
   const auto input = [&](std::size_t n) {
     return type.kind == Kind::kPred ? read_predicate(i.operands[n])
                                     : read(i.operands[n], type.bits);
@@ -100,6 +101,7 @@ void Translator::op_bit_field(const Instruction& i) {
 void Translator::op_count_bits(const Instruction& i) {
   const Choices mods(i);
   const Type type = mods.type();
+  if (type.bits < 32) bad_combination(i);
   Value* a = read(i.operands[1], type.bits);
   Value* no = b_.getFalse();
   if (i.is(Op::kPopc)) {
@@ -365,7 +367,7 @@ void Translator::op_move(const Instruction& i) {
   const unsigned bits = type.total_bits();
   if (bits > 64) {
     // A register of 128 bits is a pair.
-    move_elements(i, 2, 64);
+    move_pair(i);
     return;
   }
   const auto part_bits = [&](const Operand& vector) {
@@ -392,6 +394,30 @@ void Translator::op_move(const Instruction& i) {
     }
   } else {
     write(to, read(from, bits));
+  }
+}
+
+/// mov.b128: a pair of 64-bit words to another, from or to four of 32 bits.
+void Translator::move_pair(const Instruction& i) {
+  const std::vector<Operand>& to = i.operands[0].elements;
+  const std::vector<Operand>& from = i.operands[1].elements;
+  if (to.size() == from.size() || (to.size() != 4 && from.size() != 4)) {
+    return move_elements(i, 2, 64);
+  }
+  if (from.size() == 4) {
+    const std::vector<Operand> pair = elements_of(i, i.operands[0], 2);
+    for (std::size_t k = 0; k < 2; ++k) {
+      Value* low = resize(read(from[2 * k], 32), 64, false);
+      Value* high = resize(read(from[2 * k + 1], 32), 64, false);
+      write(pair[k], b_.CreateOr(low, b_.CreateShl(high, 32)));
+    }
+    return;
+  }
+  const std::vector<Operand> pair = elements_of(i, i.operands[1], 2);
+  for (std::size_t k = 0; k < 2; ++k) {
+    Value* word = read(pair[k], 64);
+    write(to[2 * k], resize(word, 32, false));
+    write(to[2 * k + 1], resize(b_.CreateLShr(word, 32), 32, false));
   }
 }
 

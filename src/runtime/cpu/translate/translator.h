@@ -261,6 +261,7 @@ class Translator {
   void op_compare(const Instruction& i);
   void op_move(const Instruction& i);
   void op_move_vector(const Instruction& i);
+  void move_pair(const Instruction& i);
   void move_elements(const Instruction& i, std::size_t count, unsigned bits);
   void op_cvta(const Instruction& i);
   void op_isspacep(const Instruction& i);
