@@ -656,6 +656,35 @@ TEST(SemanticsAtomic, AsyncReleases) {
   }
 }
 
+/// What was stored before is seen by who acquires the word that such a store or reduction writes.
+TEST(SemanticsAtomic, AsyncReleasesWhatWasBefore) {
+  struct Case {
+    const char* signal;
+    bool releases;
+  };
+  const Case cases[] = {
+      {"st.async.release.gpu.global.u32 [%O+4], 1;", true},
+      {"st.async.mmio.release.sys.u32 [%O+4], 1;", true},
+      {"red.async.release.gpu.global.add.u32 [%O+4], 0x21524112;", true},
+      {"st.relaxed.gpu.global.u32 [%O+4], 1;", false},
+      {"red.relaxed.gpu.global.add.u32 [%O+4], 0x21524112;", false},
+  };
+  for (const Case& c : cases) {
+    const std::string body = fmt::format(
+        "setp.ge.u32 %p0, %i, 32; @%p0 bra READER; setp.ne.u32 %p1, %i, 0; @%p1 bra END;"
+        "st.global.u32 [%O], 42; {} bra END;"
+        "READER: ld.acquire.gpu.global.u32 %r3, [%O+4]; setp.ne.u32 %p2, %r3, 1; @%p2 bra READER;"
+        "ld.global.u32 %r4, [%O]; mul.wide.u32 %d1, %i, 4; add.u64 %d1, %d1, %O;"
+        "st.global.u32 [%d1], %r4; END:",
+        c.signal);
+    const Result result = run(text(body), {1}, {64}, {0}, 64, kCheckAll);
+    EXPECT_EQ(result.findings.empty(), c.releases) << c.signal;
+    if (c.releases) {
+      EXPECT_EQ(result.out[32], 42U) << c.signal;
+    }
+  }
+}
+
 /// Of each 16 bytes those are written whose bit is in the mask.
 TEST(SemanticsBulk, StoresBytesOfAMask) {
   std::vector<u32> in(64);
