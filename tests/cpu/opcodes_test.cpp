@@ -153,9 +153,15 @@ is translated.
 Tensor copies are those of tiles, of four rows and of `im2col` columns: not there is `im2col::w`. Their maps are
 this device's own 128 bytes. Not there are `wgmma` of sparse matrices, `tcgen05`, sparse, block-scaled and
 `kind::f8f6f4` `mma`, matrices of 8-bit elements for `ldmatrix` and `stmatrix`, `multimem` of 8-bit floats,
-`st.bulk`, `clusterlaunchcontrol`, textures and surfaces, and `alloca`. Registers of 128 bits are moved, loaded, stored and exchanged. Hints
+textures and surfaces, `istypep`, and `alloca`. Registers of 128 bits are moved, loaded, stored and exchanged. Hints
 (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences between proxies are
 for the sanitizer.
+
+`clusterlaunchcontrol.try_cancel` always answers that nothing was canceled, which a GPU may do, too: each block
+runs, and one that would go on with the work of another finds none. `multimem` copies in bulk are of PTX ISA 9.1.
+A third operand of a video instruction without `.add` and the like, which ptxas takes, is not looked at, and a
+`mapa.u32` or `getctarank.u32` without a space is one of shared memory, whose addresses are the low halves of generic
+ones.
 
 A call by address is a choice of the functions it may be: its `.calltargets`, or those of its `.callprototype`
 whose address is taken in the module. Calls are put in place of themselves, so none may be recursive.

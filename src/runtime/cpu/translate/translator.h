@@ -412,6 +412,9 @@ class Translator {
   // Bulk copies: translate_bulk.cpp
   void copy_bulk(const Instruction& i, BulkCode code, Value* to, Value* from);
   void op_copy_bulk(const Instruction& i);
+  void op_store_bulk(const Instruction& i);
+  void op_try_cancel(const Instruction& i);
+  void op_query_cancel(const Instruction& i);
   void op_copy_tensor(const Instruction& i);
   Value* bulk_address(const Instruction& i, std::size_t operand, ptx::Space space);
   void set_reduction(const Instruction& i, BulkCode& code) const;
