@@ -6,6 +6,7 @@ namespace braid::cpu {
 
 using llvm::Intrinsic::ID;
 using ptx::Kind;
+using ptx::Space;
 using ptx::Type;
 
 void Translator::op_logic(const Instruction& i) {
@@ -282,10 +283,10 @@ llvm::Value* Translator::compare(const Instruction& i, const Choices& mods, Type
                                   {P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE},
                                   {P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT},
                                   {P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE},
-                                  {kNone, P::ICMP_ULT, P::ICMP_ULT},
-                                  {kNone, P::ICMP_ULE, P::ICMP_ULE},
-                                  {kNone, P::ICMP_UGT, P::ICMP_UGT},
-                                  {kNone, P::ICMP_UGE, P::ICMP_UGE},
+                                  {kNone, kNone, P::ICMP_ULT},
+                                  {kNone, kNone, P::ICMP_ULE},
+                                  {kNone, kNone, P::ICMP_UGT},
+                                  {kNone, kNone, P::ICMP_UGE},
                                   {P::FCMP_UEQ, kNone, kNone},
                                   {P::FCMP_UNE, kNone, kNone},
                                   {P::FCMP_ULT, kNone, kNone},
@@ -295,7 +296,8 @@ llvm::Value* Translator::compare(const Instruction& i, const Choices& mods, Type
                                   {P::FCMP_ORD, kNone, kNone},
                                   {P::FCMP_UNO, kNone, kNone}};
   const P how = kHow[mods.of("eq")][type.is_float() ? 0 : type.is_signed() ? 1 : 2];
-  if (how == kNone) bad(i, "unknown comparison");
+  // Bits are equal or not, and nothing else.
+  if (how == kNone || (type.kind == Kind::kBits && mods.of("eq") > 1)) bad(i, "unknown comparison");
   if (!type.is_float()) {
     return b_.CreateICmp(how, read(i.operands[1], type.bits), read(i.operands[2], type.bits));
   }
@@ -447,8 +449,14 @@ void Translator::op_cvta(const Instruction& i) {
   const Choices mods(i);
   const int space = mods.of("global");
   if (mods.type().bits != 64) bad_combination(i);
-  Value* value = read(i.operands[1], 64);
   const bool shared = space == 1 || space == 2 || space == 7;
+  if (i.operands[1].form == Operand::Form::kVariable) {
+    constexpr Space kSpaces[] = {Space::kGlobal, Space::kShared, Space::kShared, Space::kLocal,
+                                 Space::kConst,  Space::kParam,  Space::kParam,  Space::kShared};
+    const Space home = module_.variables[static_cast<std::size_t>(i.operands[1].index)].space;
+    if (home != kSpaces[space]) bad(i, "the variable is in another space");
+  }
+  Value* value = read(i.operands[1], 64);
   if (shared && !scalar_ && maps_addresses()) {
     write(i.operands[0], cluster_pointer(value, mods.name() == 1));
     return;

@@ -176,7 +176,7 @@ void Translator::set_reduction(const Instruction& i, BulkCode& code) const {
   code.kind = atomic_kind(type);
   code.bits = static_cast<std::uint8_t>(type.bits);
   const bool orders = code.op == AtomicOp::kMin || code.op == AtomicOp::kMax;
-  if (type.bits < 16 || type.lanes != 1 ||
+  if (!operates_on(code.op, type) || type.bits < 16 || type.lanes != 1 ||
       (type.is_float() && code.op != AtomicOp::kAdd && !(orders && type.bits == 16))) {
     bad_combination(i);
   }

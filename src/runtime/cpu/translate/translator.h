@@ -388,6 +388,7 @@ class Translator {
   // Atomics: translate_atomic.cpp
   static AtomicKind atomic_kind(ptx::Type type);
   static AccessCode atomic_access(const Instruction& i);
+  static bool operates_on(AtomicOp operation, ptx::Type type);
   void op_atomic(const Instruction& i);
   void reduce(const Instruction& i, ptx::Space space);
   void atomic_pair(const Instruction& i, ptx::Space space);
