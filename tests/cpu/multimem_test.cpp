@@ -166,6 +166,39 @@ TEST(Multimem, StoresAndReducesEverywhere) {
   }
 }
 
+/// Bulk copies to the memory of all ranks, whole, of the bytes of a mask, and reduced.
+TEST(Multimem, CopiesInBulk) {
+  const std::array<Ranks::Words, 3> words = {{{1, 10, 0x100, 7}, {2, 20, 0, 8}, {3, 0, 0, 9}}};
+  const auto copy = [](const char* how) {
+    return fmt::format(
+        "{{ .shared .align 16 .b8 sm[16]; mov.b32 %r0, 5; mov.b32 %r1, -1; mov.b16 %h0, 0xff0f;"
+        "st.shared.v4.b32 [sm], {{%r0, %r1, %r0, %r0}}; fence.proxy.async.shared::cta;"
+        "multimem.cp.{}; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; }}",
+        how);
+  };
+  for (const unsigned checks : {0U, static_cast<unsigned>(kCheckAll)}) {
+    const auto run = [&](const char* how) {
+      auto ranks = std::make_unique<Ranks>(copy(how), words, CpuOptions{.checks = checks});
+      ranks->run();
+      EXPECT_TRUE(ranks->device().findings().empty());
+      return ranks;
+    };
+    const auto whole = run("async.bulk.global.shared::cta.bulk_group [%rd1], [sm], 16");
+    const auto part = run("async.bulk.global.shared::cta.bulk_group.cp_mask [%rd1], [sm], 16, %h0");
+    const auto sum =
+        run("reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [sm], 16");
+    const auto most =
+        run("reduce.async.bulk.global.shared::cta.bulk_group.max.s32 [%rd1], [sm], 16");
+    for (int rank = 0; rank < 3; ++rank) {
+      const Ranks::Words& old = words[static_cast<std::size_t>(rank)];
+      EXPECT_THAT(whole->of(rank), ElementsAre(5, ~0U, 5, 5));
+      EXPECT_THAT(part->of(rank), ElementsAre(5, old[1], 5, 5));
+      EXPECT_THAT(sum->of(rank), ElementsAre(old[0] + 5, old[1] - 1, old[2] + 5, old[3] + 5));
+      EXPECT_THAT(most->of(rank), ElementsAre(5, old[1], std::max(old[2], 5U), old[3]));
+    }
+  }
+}
+
 template <class F>
 std::string error_of(F&& body) {
   try {
@@ -193,6 +226,13 @@ TEST(Multimem, IsAnErrorWhereMemoryIsMissing) {
                 HasSubstr("where rank 1 has bound no memory"));
     EXPECT_THAT(after(kLoadReduce, nothing, 4), HasSubstr("which is no multiple"));
     EXPECT_THAT(after(kLoadReduce, nothing, kBytes), HasSubstr("which is no multicast address"));
+    for (const std::size_t offset : {kBytes, kBytes - 16}) {
+      EXPECT_THAT(after("{ .shared .align 16 .b8 sm[32]; multimem.cp.async.bulk.global.shared::cta."
+                        "bulk_group [%rd1], [sm], 32; }",
+                        nothing, offset),
+                  HasSubstr(offset == kBytes ? "which is no multicast address"
+                                             : "where rank 0 has bound no memory"));
+    }
     EXPECT_THAT(after("multimem.st.f32 [%rd2], 0f00000000;", nothing),
                 HasSubstr("which is no multicast address"));
     for (const char* body : {"ld.global.f32 %f0, [%rd1]; st.global.f32 [%rd2], %f0;",

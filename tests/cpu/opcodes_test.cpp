@@ -46,6 +46,9 @@ std::string shortest(const Opcode& entry, const Opcode::Name& name) {
       case Opcode::Group::Types::kFloat:
         text += "f32";
         break;
+      case Opcode::Group::Types::kBits:
+        text += "b32";
+        break;
       default:
         text += "s32";
     }
@@ -105,7 +108,9 @@ std::string joined(const std::vector<std::string_view>& parts, const char* betwe
 /// ".rn/.rz", in brackets where it may be left out.
 std::string group_text(const Opcode::Group& group) {
   using Types = Opcode::Group::Types;
-  std::string text = group.types == Types::kInt     ? "INT"
+  std::string text = group.types == Types::kNumber  ? "NUMBER"
+                     : group.types == Types::kBits  ? "BITS"
+                     : group.types == Types::kInt   ? "INT"
                      : group.types == Types::kFloat ? "FLOAT"
                      : group.types == Types::kAny   ? "TYPE"
                                                     : joined(group.names, "/.");
@@ -123,8 +128,9 @@ that needs something else is refused, with the line; the others of its module ru
 
 Modifiers stand in any order, but for those of one kind: the types of a `cvt`, of a product, or the two spaces
 of a copy. `[.x]` may be left out, of `.x/.y` there is one, and of `[.x/.y...]` any number. `.INT`, `.FLOAT`
-and `.TYPE` are fundamental types; # is any number that the manual has there; combinations that mean nothing
-are refused where the kernel is translated.
+and `.TYPE` are fundamental types, `.NUMBER` the integers of 16 bits or more but for `.b16` to `.b64`, which are
+`.BITS`; # is any number that the manual has there; combinations that mean nothing are refused where the kernel
+is translated.
 
 | Instruction | Modifiers |
 |---|---|
@@ -145,10 +151,16 @@ are refused where the kernel is translated.
   }
   text += R"(
 Tensor copies are those of tiles, of four rows and of `im2col` columns: not there is `im2col::w`. Their maps are
-this device's own 128 bytes. Not there are `tcgen05`, `multimem` of 8-bit floats, `st.bulk`,
-`clusterlaunchcontrol`, textures and surfaces, and `alloca`. Registers of 128 bits are moved, loaded, stored and
-exchanged. Hints (`prefetch`, policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences
-between proxies are for the sanitizer.
+this device's own 128 bytes. Not there are `tcgen05`, `multimem` of 8-bit floats, textures and surfaces,
+`istypep`, and `alloca`. Registers of 128 bits are moved, loaded, stored and exchanged. Hints (`prefetch`,
+policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences between proxies are for the
+sanitizer.
+
+`clusterlaunchcontrol.try_cancel` always answers that nothing was canceled, which a GPU may do, too: each block
+runs, and one that would go on with the work of another finds none. `multimem` copies in bulk are of PTX ISA 9.1.
+A third operand of a video instruction without `.add` and the like, which ptxas takes, is not looked at, and a
+`mapa.u32` or `getctarank.u32` without a space is one of shared memory, whose addresses are the low halves of generic
+ones.
 
 A call by address is a choice of the functions it may be: its `.calltargets`, or those of its `.callprototype`
 whose address is taken in the module. Calls are put in place of themselves, so none may be recursive.

@@ -656,6 +656,35 @@ TEST(SemanticsAtomic, AsyncReleases) {
   }
 }
 
+/// What was stored before is seen by who acquires the word that such a store or reduction writes.
+TEST(SemanticsAtomic, AsyncReleasesWhatWasBefore) {
+  struct Case {
+    const char* signal;
+    bool releases;
+  };
+  const Case cases[] = {
+      {"st.async.release.gpu.global.u32 [%O+4], 1;", true},
+      {"st.async.mmio.release.sys.u32 [%O+4], 1;", true},
+      {"red.async.release.gpu.global.add.u32 [%O+4], 0x21524112;", true},
+      {"st.relaxed.gpu.global.u32 [%O+4], 1;", false},
+      {"red.relaxed.gpu.global.add.u32 [%O+4], 0x21524112;", false},
+  };
+  for (const Case& c : cases) {
+    const std::string body = fmt::format(
+        "setp.ge.u32 %p0, %i, 32; @%p0 bra READER; setp.ne.u32 %p1, %i, 0; @%p1 bra END;"
+        "st.global.u32 [%O], 42; {} bra END;"
+        "READER: ld.acquire.gpu.global.u32 %r3, [%O+4]; setp.ne.u32 %p2, %r3, 1; @%p2 bra READER;"
+        "ld.global.u32 %r4, [%O]; mul.wide.u32 %d1, %i, 4; add.u64 %d1, %d1, %O;"
+        "st.global.u32 [%d1], %r4; END:",
+        c.signal);
+    const Result result = run(text(body), {1}, {64}, {0}, 64, kCheckAll);
+    EXPECT_EQ(result.findings.empty(), c.releases) << c.signal;
+    if (c.releases) {
+      EXPECT_EQ(result.out[32], 42U) << c.signal;
+    }
+  }
+}
+
 /// Of each 16 bytes those are written whose bit is in the mask.
 TEST(SemanticsBulk, StoresBytesOfAMask) {
   std::vector<u32> in(64);
@@ -678,6 +707,81 @@ TEST(SemanticsBulk, StoresBytesOfAMask) {
         ASSERT_EQ(of(result.out), written ? of(in) : of({std::vector<u32>(64, 0xdeadbeef)}))
             << mask << " " << byte;
       }
+      EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
+    }
+  }
+}
+
+TEST(SemanticsBulk, StoresZeros) {
+  const auto body = [](const std::string& stores) {
+    return text(
+        "shl.b32 %r2, %i, 5; add.u32 %r2, %r2, %m; mov.u32 %r3, 0x12345678; mov.u64 %d2, 16;"
+        "st.shared.v4.b32 [%r2], {%r3, %r3, %r3, %r3};"
+        "st.shared.v4.b32 [%r2+16], {%r3, %r3, %r3, %r3};"
+        "cvt.u64.u32 %d1, %r2; cvta.shared.u64 %d1, %d1; setp.lt.u32 %p0, %i, 16;" +
+        stores +
+        "mul.wide.u32 %d3, %i, 32; add.u64 %d3, %d3, %O;"
+        "ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r2];"
+        "st.global.v4.b32 [%d3], {%r4, %r5, %r6, %r7};"
+        "ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r2+16];"
+        "st.global.v4.b32 [%d3+16], {%r4, %r5, %r6, %r7};");
+  };
+  for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+    const Result result = run(body("st.bulk.weak.shared::cta [%r2+8], %d2, 0;"
+                                   "@%p0 st.bulk [%d1+24], 8, 0; st.bulk [%d1], 0, 0;"),
+                              {1}, {32}, {0}, 256, checks);
+    for (u32 k = 0; k < 256; ++k) {
+      const u32 word = k % 8;
+      const bool zero = (word >= 2 && word < 6) || (word >= 6 && k / 8 < 16);
+      ASSERT_EQ(result.out[k], zero ? 0 : 0x12345678) << k;
+    }
+    EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
+    const auto error = [&](const char* stores) {
+      return error_of([&] { run(body(stores), {1}, {32}, {0}, 256, checks); });
+    };
+    EXPECT_THAT(error("st.bulk.shared::cta [%r2+4], 8, 0;"), HasSubstr("not aligned"));
+    EXPECT_THAT(error("st.bulk.shared::cta [%r2], 12, 0;"), HasSubstr("no whole 8 bytes"));
+    EXPECT_THAT(error("st.bulk.shared::cta [%m+4088], 80, 0;"), HasSubstr("leaves the block's"));
+    EXPECT_THAT(error("st.bulk [%d1], -8, 0;"), HasSubstr("leaves the block's"));
+    EXPECT_THAT(error("st.bulk [%O], 8, 0;"), HasSubstr("leaves the block's"));
+  }
+  EXPECT_THAT(error_of([&] { run(body("st.bulk [%d1], 8, 1;"), {1}, {32}, {0}, 256); }),
+              HasSubstr("the value must be 0"));
+  // What it writes is written: another warp must wait.
+  const Result race = run(text("setp.ge.u32 %p0, %i, 32; @%p0 bra READER; setp.ne.u32 %p1, %i, 0;"
+                               "@%p1 bra END; st.bulk.shared::cta [%m], 64, 0; bra END;"
+                               "READER: ld.shared.u32 %r2, [%m]; st.global.u32 [%O], %r2; END:"),
+                          {1}, {64}, {0}, 1, kCheckAll);
+  EXPECT_FALSE(race.findings.empty());
+}
+
+/// Nothing is canceled, of which each block hears that asks, or all of a cluster.
+TEST(SemanticsCluster, CancelsNoLaunch) {
+  for (const bool all : {false, true}) {
+    for (const unsigned checks : {0U, unsigned{kCheckAll}}) {
+      const std::string ask = fmt::format(
+          "{}clusterlaunchcontrol.try_cancel.async{}.mbarrier::complete_tx::bytes{}.b128 [{}], "
+          "[{}];",
+          all ? "mov.u32 %r6, %cluster_ctarank; setp.ne.u32 %p3, %r6, 0; @!%p3 " : "",
+          all ? ".shared::cta" : "", all ? ".multicast::cluster::all" : "", all ? "%m" : "%d3",
+          all ? "%M" : "%d4");
+      const Result result = run(
+          text("setp.ne.u32 %p0, %i, 0; cvt.u64.u32 %d3, %m; cvta.shared.u64 %d3, %d3;"
+               "cvt.u64.u32 %d4, %M; cvta.shared.u64 %d4, %d4; mov.u32 %r2, -1; @%p0 bra MET;"
+               "st.shared.v4.b32 [%m], {%r2, %r2, %r2, %r2}; mbarrier.init.shared.b64 [%M], 1;"
+               "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;"
+               "mbarrier.arrive.expect_tx.shared::cta.b64 %d1, [%M], 16;"
+               "MET: barrier.cluster.arrive; barrier.cluster.wait; @%p0 bra WAIT;" +
+               ask +
+               "WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [%M], 0; @!%p1 bra WAIT;"
+               "{ .reg .b128 %q; ld.shared.b128 %q, [%m];"
+               "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q;"
+               "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r3, %r4, %r5, _}, "
+               "%q; clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r7, %q; }"
+               "selp.u32 %r2, 5, 7, %p2; mul.wide.u32 %d2, %g, 4; add.u64 %d2, %d2, %O;"
+               "st.global.u32 [%d2], %r2; barrier.cluster.arrive; barrier.cluster.wait;"),
+          {4}, {32}, {0}, 128, checks, {2});
+      EXPECT_THAT(result.out, testing::Each(7U));
       EXPECT_TRUE(result.findings.empty()) << result.findings[0].message;
     }
   }

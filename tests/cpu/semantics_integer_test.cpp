@@ -162,6 +162,22 @@ TEST(SemanticsInteger, SaturationCarriesAndDotProducts) {
             const u128 high = u128{static_cast<u64>(low >> 64)} + c + first;
             return static_cast<u64>(high) + static_cast<u64>(high >> 64);
           }),
+      // 16 bits read the flag, and do not write it.
+      row("add.cc.u32 %t0, %a, %b; addc.u16 %h, %ha, %hb;",
+          [](u32 a, u32 b) {
+            return static_cast<u16>(a + b + static_cast<u32>((u64{a} + b) >> 32));
+          }),
+      row("sub.cc.u32 %t0, %a, %b; subc.s16 %h, %ha, %hb;",
+          [](u32 a, u32 b) { return static_cast<u16>(a - b - (a < b ? 1 : 0)); }),
+      row("add.cc.u32 %t0, %a, %b; madc.lo.s16 %h, %ha, %hb, %hc;",
+          [](u32 a, u32 b, u32 c) {
+            return static_cast<u16>(a * b + c + static_cast<u32>((u64{a} + b) >> 32));
+          }),
+      row("add.cc.u32 %t0, %a, %b; madc.hi.u16 %h, %ha, %hb, %hc;",
+          [](u32 a, u32 b, u32 c) {
+            const u32 high = u32{static_cast<u16>(a)} * static_cast<u16>(b) >> 16;
+            return static_cast<u16>(high + c + static_cast<u32>((u64{a} + b) >> 32));
+          }),
       // A flag that crosses a branch and a predicate.
       row("add.cc.u32 %t0, %a, %b; setp.lt.s32 %q0, %c, 0; @%q0 bra over; sub.u32 %t1, %c, 1;"
           "over: @!%q0 addc.cc.u32 %t0, %t0, %t1; addc.u32 %d, 0, 0;",
@@ -470,9 +486,12 @@ TEST(SemanticsInteger, PackedHalves) {
     };
   };
   const auto sum = halves([](u16 a, u16 b) { return a + b; });
+  const auto difference = halves([](u16 a, u16 b) { return a - b; });
   const auto least = [](i16 a, i16 b) { return std::min(a, b); };
   const auto most = [](i16 a, i16 b) { return std::max(a, b); };
   check({row("add.u16x2 %d, %a, %b;", sum), row("add.s16x2 %d, %a, %b;", sum),
+         row("sub.u16x2 %d, %a, %b;", difference), row("sub.s16x2 %d, %a, %b;", difference),
+         row("neg.s16x2 %d, %b;", [=](u32, u32 b) { return difference(0, b); }),
          row("min.u16x2 %d, %a, %b;", halves([](u16 a, u16 b) { return std::min(a, b); })),
          row("max.u16x2 %d, %a, %b;", halves([](u16 a, u16 b) { return std::max(a, b); })),
          row("min.s16x2 %d, %a, %b;", halves(least)), row("max.s16x2 %d, %a, %b;", halves(most)),
@@ -515,6 +534,8 @@ TEST(SemanticsInteger, RefusesOtherForms) {
         "prmt.b32.f3e %d, %a, %b, %c;",
         "dp2a.u32.u32 %d, %a, %b, %c;",
         "add.cc.u16 %h, %ha, %hb;",
+        "madc.lo.cc.u16 %h, %ha, %hb, %hc;",
+        "neg.u16x2 %d, %a;",
         "cvt.rn.e4m3x2.f32 %h, %a, %b;",
         "cvt.rn.tf32.f64 %d, %A;",
         "set.eq.u64.f16x2 %D, %a, %b;",

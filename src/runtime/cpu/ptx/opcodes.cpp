@@ -46,7 +46,11 @@ Opcode::Group group_of(std::string_view text, bool behind) {
   group.behind = behind;
   if (accept(text, '?')) group.need = Opcode::Group::Need::kMaybe;
   if (accept(text, '*')) group.need = Opcode::Group::Need::kMany;
-  if (text == ".int") {
+  if (text == ".number") {
+    group.types = Opcode::Group::Types::kNumber;
+  } else if (text == ".bits") {
+    group.types = Opcode::Group::Types::kBits;
+  } else if (text == ".int") {
     group.types = Opcode::Group::Types::kInt;
   } else if (text == ".float") {
     group.types = Opcode::Group::Types::kFloat;
@@ -129,6 +133,11 @@ bool is_called(std::string_view modifier, std::string_view name) {
 bool takes(const Opcode::Group& group, const std::optional<Type>& type) {
   using Types = Opcode::Group::Types;
   if (group.types == Types::kNone || !type) return false;
+  const bool whole = type->bits >= 16 && type->bits <= 64 && type->lanes == 1;
+  if (group.types == Types::kBits) return whole && type->kind == Kind::kBits;
+  if (group.types == Types::kNumber) {
+    return whole && (type->kind == Kind::kUnsigned || type->kind == Kind::kSigned);
+  }
   return group.types == Types::kAny || type->is_float() == (group.types == Types::kFloat);
 }
 

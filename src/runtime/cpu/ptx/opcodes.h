@@ -102,7 +102,8 @@ struct Opcode {
   /// Modifiers of one kind.
   struct Group {
     enum class Need : std::uint8_t { kOne, kMaybe, kMany };
-    enum class Types : std::uint8_t { kNone, kInt, kFloat, kAny };
+    /// kNumber: integers with a sign or without; kBits: .b16 to .b64.
+    enum class Types : std::uint8_t { kNone, kNumber, kBits, kInt, kFloat, kAny };
     Need need = Need::kOne;
     Types types = Types::kNone;
     bool behind = false;  ///< comes behind the group before it

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "runtime/cpu/ptx/ptx_parser.h"
 
@@ -52,9 +53,46 @@ const Parser::Operator* Parser::find_operator() const {
   return it == std::end(kOperators) ? nullptr : it;
 }
 
+/// Of two floats.
+Parser::Constant Parser::apply_to_reals(const Operator& how, double x, double y) const {
+  using K = Operator::Kind;
+  const auto real = [](double value) {
+    return Constant{.bits = std::bit_cast<std::uint64_t>(value), .is_real = true};
+  };
+  const auto truth = [](bool value) { return Constant{value ? 1U : 0U}; };
+  switch (how.kind) {
+    case K::kPlus:
+      return real(x + y);
+    case K::kMinus:
+      return real(x - y);
+    case K::kTimes:
+      return real(x * y);
+    case K::kDivide:
+      return real(x / y);
+    case K::kEqual:
+      return truth(x == y);
+    case K::kUnequal:
+      return truth(x != y);
+    case K::kLess:
+      return truth(x < y);
+    case K::kAtMost:
+      return truth(x <= y);
+    case K::kMore:
+      return truth(x > y);
+    case K::kAtLeast:
+      return truth(x >= y);
+    default:
+      error("'" + std::string(how.text) + "' needs integers");
+  }
+}
+
 /// Unsigned where one side is, but for shifts, which are as their left side; % always is.
 Parser::Constant Parser::apply(const Operator& how, Constant a, Constant b) const {
   using K = Operator::Kind;
+  if (a.is_real != b.is_real) error("'" + std::string(how.text) + "' of a float and an integer");
+  if (a.is_real) {
+    return apply_to_reals(how, std::bit_cast<double>(a.bits), std::bit_cast<double>(b.bits));
+  }
   const bool is_unsigned = a.is_unsigned || b.is_unsigned;
   const auto x = static_cast<std::int64_t>(a.bits);
   const auto y = static_cast<std::int64_t>(b.bits);
@@ -108,26 +146,36 @@ Parser::Constant Parser::apply(const Operator& how, Constant a, Constant b) cons
   return {};
 }
 
+/// A constant integer.
+Parser::Constant Parser::expression() {
+  const Token& first = peek();
+  const Constant value = constant();
+  if (value.is_real)
+    fail(first.line, "expected an integer, found '" + std::string(first.text) + "'");
+  return value;
+}
+
 /// A constant of operators that bind more tightly than `strength`; of any, and c ? a : b, by
 /// default.
-Parser::Constant Parser::expression(int strength) {
-  Constant value = expression_atom();
+Parser::Constant Parser::constant(int strength) {
+  Constant value = constant_atom();
   for (const Operator* next = find_operator(); next != nullptr && next->strength > strength;
        next = find_operator()) {
     at_ += next->text.size();
-    value = apply(*next, value, expression(next->strength));
+    value = apply(*next, value, constant(next->strength));
   }
   if (strength > 0 || !is_punct("?")) return value;
   if (++depth_ > 200) error("an expression is nested too deeply");
+  if (value.is_real) error("'?' needs an integer");
   take();
-  const Constant yes = expression();
+  const Constant yes = constant();
   expect(":");
-  const Constant no = expression();
+  const Constant no = constant();
   --depth_;
   return value.bits != 0 ? yes : no;
 }
 
-Parser::Constant Parser::expression_atom() {
+Parser::Constant Parser::constant_atom() {
   if (++depth_ > 200) error("an expression is nested too deeply");
   Constant value;
   if (is_punct("(") && peek(1).kind == TokenKind::kDot) {
@@ -136,29 +184,37 @@ Parser::Constant Parser::expression_atom() {
     const bool is_unsigned = accept_dot("u64");
     if (!is_unsigned && !accept_dot("s64")) error("expected .s64 or .u64, found " + describe());
     expect(")");
-    value = {expression_atom().bits, is_unsigned};
+    value = {integer_atom().bits, is_unsigned};
   } else if (accept("(")) {
-    value = expression();
+    value = constant();
     expect(")");
   } else if (accept("-")) {
-    value = expression_atom();
-    value.bits = 0 - value.bits;
+    value = constant_atom();
+    value.bits = value.is_real ? value.bits ^ 1ULL << 63 : 0 - value.bits;
   } else if (accept("+")) {
-    value = expression_atom();
+    value = constant_atom();
   } else if (accept("~")) {
-    value = expression_atom();
+    value = integer_atom();
     value.bits = ~value.bits;
   } else if (accept("!")) {
-    value = {expression_atom().bits == 0 ? 1U : 0U, false};
+    value = {integer_atom().bits == 0 ? 1U : 0U, false};
   } else if (peek().text == "WARP_SZ") {
     take();
     value = {32, false};
+  } else if (peek().kind == TokenKind::kFloat64) {
+    value = {.bits = take().bits, .is_real = true};
   } else {
     const bool suffix = peek().text.ends_with('U');
     value.bits = integer();
     value.is_unsigned = suffix || value.bits >> 63 != 0;
   }
   --depth_;
+  return value;
+}
+
+Parser::Constant Parser::integer_atom() {
+  const Constant value = constant_atom();
+  if (value.is_real) error("expected an integer, found a float");
   return value;
 }
 

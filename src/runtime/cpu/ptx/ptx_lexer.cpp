@@ -79,7 +79,7 @@ class Lexer {
       token.kind = TokenKind::kIdentifier;
       while (is_name(peek())) ++at_;
       token.text = text_.substr(start, at_ - start);
-    } else if (c == '.' && is_digit(peek(1)) && !token.glued) {
+    } else if (c == '.' && is_digit(peek(1)) && !(token.glued && is_name(text_[at_ - 1]))) {
       decimal_float(token);
     } else if (c == '.' && is_name(peek(1))) {
       token.kind = TokenKind::kDot;

@@ -363,22 +363,17 @@ bool Parser::initial_address(Variable& variable, std::uint64_t at, unsigned byte
 }
 
 void Parser::initial_number(Variable& variable, std::uint64_t at, Type type) {
-  const bool minus = accept("-");
-  const bool real = peek().kind == TokenKind::kFloat32 || peek().kind == TokenKind::kFloat64;
-  if (!type.is_float() && !real) {
-    if (minus) --at_;  // it is a part of the expression
-    return store_initial(variable, at, type, expression().bits);
+  const bool minus = is_punct("-");
+  if (peek(minus ? 1 : 0).kind == TokenKind::kFloat32) {
+    if (minus) take();
+    if (type.bits != 32) error("unsupported initial value");
+    return store_initial(variable, at, type, take().bits ^ (minus ? 1ULL << 31 : 0));
   }
-  const Token& token = take();
-  std::uint64_t bits = token.bits;
-  if (token.kind == TokenKind::kFloat64 && type.is_float() && type.bits == 32) {
+  const Constant value = constant();
+  std::uint64_t bits = value.bits;
+  if (value.is_real && type.is_float() && type.bits == 32) {
     bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
-    if (minus) bits ^= 1ULL << 31;
-  } else if (token.kind == TokenKind::kFloat64 && type.bits == 64) {
-    if (minus) bits ^= 1ULL << 63;
-  } else if (token.kind == TokenKind::kFloat32 && type.bits == 32) {
-    if (minus) bits ^= 1ULL << 31;
-  } else {
+  } else if (value.is_real ? type.bits != 64 : type.is_float()) {
     error("unsupported initial value");
   }
   store_initial(variable, at, type, bits);

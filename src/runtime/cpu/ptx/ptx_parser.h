@@ -122,12 +122,16 @@ class Parser {
   struct Constant {
     std::uint64_t bits = 0;
     bool is_unsigned = false;
+    bool is_real = false;  ///< `bits` are those of a double
   };
   struct Operator;
   [[nodiscard]] const Operator* find_operator() const;
   Constant apply(const Operator& how, Constant a, Constant b) const;
-  Constant expression(int strength = 0);
-  Constant expression_atom();
+  [[nodiscard]] Constant apply_to_reals(const Operator& how, double x, double y) const;
+  Constant expression();
+  Constant constant(int strength = 0);
+  Constant constant_atom();
+  Constant integer_atom();
 
   Operand memory();
   Operand label_use(const std::string& name);

@@ -458,11 +458,18 @@ Operand Parser::special_register(const std::string& name, std::uint32_t line) {
 
 Operand Parser::atom() {
   Operand result;
-  const bool sign = is_punct("-") || is_punct("+") || is_punct("~") || is_punct("!");
-  const Token& number = peek(sign ? 1 : 0);
-  if (number.kind == TokenKind::kInteger || number.text == "WARP_SZ" ||
-      (number.kind == TokenKind::kPunct && number.text == "(")) {
-    result.bits = expression().bits;
+  std::size_t signs = 0;
+  const auto is_next = [&](std::string_view any) {
+    const Token& next = peek(signs);
+    return next.kind == TokenKind::kPunct && any.find(next.text) != std::string_view::npos;
+  };
+  while (is_next("-+~!")) ++signs;
+  const Token& number = peek(signs);
+  if (number.kind == TokenKind::kInteger || number.kind == TokenKind::kFloat64 ||
+      number.text == "WARP_SZ" || is_next("(")) {
+    const Constant value = constant();
+    if (value.is_real) result.form = Operand::Form::kFloat64;
+    result.bits = value.bits;
     return result;
   }
   const Token token = take();
@@ -478,8 +485,6 @@ Operand Parser::atom() {
     result = atom();
     if (result.form == Operand::Form::kFloat32) {
       result.bits ^= 1ULL << 31;
-    } else if (result.form == Operand::Form::kFloat64) {
-      result.bits ^= 1ULL << 63;
     } else if (result.is_register() && takes_parts_ && !result.negated) {
       result.minus = !result.minus;
     } else {
@@ -491,9 +496,6 @@ Operand Parser::atom() {
   switch (token.kind) {
     case TokenKind::kFloat32:
       result.form = Operand::Form::kFloat32;
-      return result;
-    case TokenKind::kFloat64:
-      result.form = Operand::Form::kFloat64;
       return result;
     case TokenKind::kIdentifier:
       break;

@@ -74,14 +74,13 @@ void BlockRunner::count_access(Warp& warp, const std::uint64_t* addresses, std::
   leave_where_seen(warp);
 }
 
-const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint64_t* addresses,
-                                                     std::uint32_t mask, std::uint32_t code,
-                                                     std::uint32_t line, std::uint32_t place) {
-  const AccessCode access = AccessCode::unpack(code);
+const MulticastPlaces& BlockRunner::places_everywhere(Warp& warp, const std::uint64_t* addresses,
+                                                      std::uint32_t mask, std::size_t bytes,
+                                                      std::size_t align, std::uint32_t line) {
   bool good = false;
   {
     const MulticastTable::Refusal refusal =
-        launch_->multicasts->find(addresses, mask, access.bytes, warp.places);
+        launch_->multicasts->find(addresses, mask, bytes, align, warp.places);
     good = refusal.message.empty();
     if (!good) {
       error_ = refusal.message + " (ptx:" + std::to_string(line) + ")";
@@ -91,6 +90,14 @@ const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint
     }
   }
   if (!good) leave_for_good(warp);
+  return warp.places;
+}
+
+const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint64_t* addresses,
+                                                     std::uint32_t mask, std::uint32_t code,
+                                                     std::uint32_t line, std::uint32_t place) {
+  const AccessCode access = AccessCode::unpack(code);
+  places_everywhere(warp, addresses, mask, access.bytes, access.bytes, line);
   if (sanitizer() != nullptr) {
     warp.place_lanes.clear();
     for (const auto& place : warp.places) warp.place_lanes.push_back(place.data());

@@ -155,8 +155,12 @@ class BlockRunner {
                     const Sanitizer::Values* values = nullptr);
   /// The same of 16 bytes that a wgmma reads.
   void check_matrix_read(Warp& warp, std::uint64_t address, std::uint32_t line);
-  /// Where the multicast addresses are on each rank, in order; judged and, at this place of its
-  /// lines, counted. Ends the fiber when the access may not be done.
+  /// Where the multicast addresses are on each rank, in order.
+  const MulticastPlaces& places_everywhere(Warp& warp, const std::uint64_t* addresses,
+                                           std::uint32_t mask, std::size_t bytes, std::size_t align,
+                                           std::uint32_t line);
+  /// The same, judged and, at this place of its lines, counted. Ends the fiber when the access may
+  /// not be done.
   const MulticastPlaces& multicast_places(Warp& warp, const std::uint64_t* addresses,
                                           std::uint32_t mask, std::uint32_t code,
                                           std::uint32_t line, std::uint32_t place);

@@ -20,7 +20,8 @@ inline constexpr std::uint32_t kTileAlign = 1024;
 
 /// What braid_cpu_copy_bulk does: one word.
 struct BulkCode {
-  enum What : std::uint8_t { kLoad, kCluster, kStore };
+  /// kAnswer: of clusterlaunchcontrol, which comes as a load does.
+  enum What : std::uint8_t { kLoad, kCluster, kStore, kAnswer };
   /// Of a tensor: a box, four rows, or a column of pixels.
   enum Part : std::uint8_t { kTile, kRows, kColumn };
   What what = kLoad;
@@ -32,11 +33,13 @@ struct BulkCode {
   AtomicKind kind = AtomicKind::kUnsigned;  ///< .. of stretches; for tensors the map says it
   std::uint8_t bits = 0;
   Part part = kTile;
+  bool everywhere = false;  ///< stores to a multicast address
   [[nodiscard]] std::uint32_t pack() const {
     return static_cast<std::uint32_t>(what) | (reduces ? 4U : 0U) | (multicast ? 8U : 0U) |
            std::uint32_t{rank} << 4U | static_cast<std::uint32_t>(op) << 8U |
            (masked ? 1U << 15U : 0U) | static_cast<std::uint32_t>(kind) << 16U |
-           static_cast<std::uint32_t>(part) << 20U | std::uint32_t{bits} << 24U;
+           static_cast<std::uint32_t>(part) << 20U | (everywhere ? 1U << 22U : 0U) |
+           std::uint32_t{bits} << 24U;
   }
   static BulkCode unpack(std::uint32_t code) {
     return {static_cast<What>(code & 3U),
@@ -47,7 +50,8 @@ struct BulkCode {
             static_cast<AtomicOp>(code >> 8U & 127U),
             static_cast<AtomicKind>(code >> 16U & 15U),
             static_cast<std::uint8_t>(code >> 24U),
-            static_cast<Part>(code >> 20U & 3U)};
+            static_cast<Part>(code >> 20U & 3U),
+            (code >> 22U & 1U) != 0};
   }
 };
 

@@ -69,7 +69,8 @@ std::uint64_t MulticastTable::place(const Range& range, std::size_t rank, std::s
 }
 
 MulticastTable::Refusal MulticastTable::find(const std::uint64_t* addresses, std::uint32_t mask,
-                                             std::size_t bytes, MulticastPlaces& places) const {
+                                             std::size_t bytes, std::size_t align,
+                                             MulticastPlaces& places) const {
   const std::shared_lock lock(mutex_);
   places.clear();
   for (; mask != 0; mask &= mask - 1) {
@@ -82,7 +83,7 @@ MulticastTable::Refusal MulticastTable::find(const std::uint64_t* addresses, std
     const bool inside =
         next != ranges_.begin() && address - std::prev(next)->first < std::prev(next)->second.bytes;
     if (!inside) return refuse("bounds", "which is no multicast address");
-    if (address % bytes != 0) return refuse("misaligned", "which is no multiple");
+    if (address % align != 0) return refuse("misaligned", "which is no multiple");
     const Range& range = std::prev(next)->second;
     const std::size_t offset = address - std::prev(next)->first;
     if (places.empty()) places.resize(range.ranks.size());

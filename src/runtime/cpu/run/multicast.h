@@ -27,15 +27,15 @@ class MulticastTable {
   /// The memory is no part of any range any more.
   void unbind(std::uint64_t memory);
 
-  /// Fills `places` for accesses of `bytes` bytes by the lanes of `mask`, in the order of the
-  /// ranks. Returns what is wrong with the first that cannot be, and of what kind that is
-  /// (Finding::kind); else no message.
+  /// Fills `places` for accesses of `bytes` bytes, at multiples of `align`, by the lanes of `mask`,
+  /// in the order of the ranks. Returns what is wrong with the first that cannot be, and of what
+  /// kind that is (Finding::kind); else no message.
   struct Refusal {
     const char* kind = "bounds";
     std::string message;
   };
   Refusal find(const std::uint64_t* addresses, std::uint32_t mask, std::size_t bytes,
-               MulticastPlaces& places) const;
+               std::size_t align, MulticastPlaces& places) const;
 
  private:
   struct Part {

@@ -95,6 +95,9 @@ class Requests {
   std::array<std::uint64_t, 32> addresses_{};
 };
 
+/// What clusterlaunchcontrol.try_cancel is told: that no launch was canceled.
+alignas(16) constexpr std::array<std::uint8_t, 16> kNotCanceled{};
+
 /// The copy of one lane. Nothing here has a destructor that must run: a fault leaves the fiber.
 class BulkCopy {
  public:
@@ -108,6 +111,10 @@ class BulkCopy {
     barrier_ = operands.barriers[l];
     blocks_ = code.multicast || code.masked ? operands.blocks[l] : 0;
     bytes_ = operands.sizes[l];
+    if (code.what == BulkCode::kAnswer) {
+      global_ = reinterpret_cast<std::uint64_t>(kNotCanceled.data());
+      bytes_ = kNotCanceled.size();
+    }
     for (std::size_t d = 0; d < TensorMap::kMaxRank; ++d) {
       coordinates_[d] = operands.coordinates[d][l];
     }
@@ -117,12 +124,14 @@ class BulkCopy {
   void run() {
     if (code_.rank != 0) read_map();
     check();
-    if (code_.what == BulkCode::kStore) return store();
+    if (code_.what == BulkCode::kStore) return code_.everywhere ? store_everywhere() : store();
     start(barrier_);
-    each_row([&](const BulkRow& row) {
-      judge(row.global + row.first, row.last - row.first, AccessCode::kBulkFrom);
-    });
-    count_global(AccessCode::kLoad);
+    if (code_.what != BulkCode::kAnswer) {
+      each_row([&](const BulkRow& row) {
+        judge(row.global + row.first, row.last - row.first, AccessCode::kBulkFrom);
+      });
+      count_global(AccessCode::kLoad);
+    }
     if (!code_.multicast) return load(shared_, barrier_);
     for (std::uint32_t left = blocks_; left != 0; left &= left - 1) {
       const std::uint64_t window = window_of(std::countr_zero(left));
@@ -308,6 +317,19 @@ class BulkCopy {
     for (std::uint32_t last = size - 1; last < bytes; last += size) row_[last] = 0x7f;
   }
 
+  /// To the memory of each rank that the multicast address stands for.
+  void store_everywhere() {
+    std::array<std::uint64_t, 32> addresses{};
+    const auto lane = static_cast<std::size_t>(lane_);
+    addresses[lane] = global_;
+    const auto& places =
+        warp_.runner->places_everywhere(warp_, addresses.data(), 1U << lane_, bytes_, 16, line_);
+    for (const auto& place : places) {
+      global_ = place[lane];
+      store();
+    }
+  }
+
   void store() {
     start(Sanitizer::kBulkReads);
     each_row([&](const BulkRow& row) {
@@ -372,6 +394,47 @@ class BulkCopy {
   std::array<std::uint8_t, 2048> row_{};
 };
 
+/// st.bulk of one lane.
+class StoredZeros {
+ public:
+  StoredZeros(Warp& warp, int lane, std::uint32_t line, std::uint32_t place)
+      : warp_(warp), lane_(lane), line_(line), place_(place) {}
+
+  void run(std::uint64_t address, std::uint64_t bytes) {
+    if (address % 8 != 0 || bytes % 8 != 0) {
+      fail("misaligned", "st.bulk of no whole 8 bytes, or not aligned to them");
+    }
+    const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(warp_.shared);
+    if (offset > warp_.total_shared || bytes > warp_.total_shared - offset) {
+      fail("bounds", "st.bulk that leaves the block's shared memory");
+    }
+    if (warp_.runner->sanitizer() != nullptr) judge(address, bytes);
+    Requests(warp_, AccessCode::kStore, place_).add(address, static_cast<std::uint32_t>(bytes));
+    std::memset(at<std::uint8_t>(address), 0, bytes);
+  }
+
+ private:
+  [[noreturn]] void fail(const char* kind, const char* message) {
+    warp_.runner->fail(warp_, kind, message, line_);
+  }
+
+  void judge(std::uint64_t address, std::uint64_t bytes) {
+    constexpr std::array<std::uint64_t, 32> kZeros{};
+    const Sanitizer::Values values{reinterpret_cast<const std::uint8_t*>(kZeros.data()), 8, 1};
+    const AccessCode code{.kind = AccessCode::kStore, .bytes = 8};
+    std::array<std::uint64_t, 32> addresses{};
+    const std::uint64_t* const lanes = addresses.data();
+    for (std::uint64_t done = 0; done < bytes; done += 8) {
+      addresses[static_cast<std::size_t>(lane_)] = address + done;
+      warp_.runner->check_access(warp_, {&lanes, 1}, 1U << lane_, code.pack(), line_, &values);
+    }
+  }
+
+  Warp& warp_;
+  int lane_;
+  std::uint32_t line_, place_;
+};
+
 }  // namespace
 }  // namespace braid::cpu
 
@@ -386,6 +449,16 @@ static void braid_cpu_copy_bulk(braid::cpu::WarpContext* context,
   for_each_lane(mask, [&](int lane) {
     BulkCopy(*warp, BulkCode::unpack(code), *operands, lane, line, place).run();
   });
+}
+
+/// st.bulk: zeros, each lane its own.
+static void braid_cpu_store_bulk(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
+                                 const std::uint64_t* sizes, std::uint32_t mask, std::uint32_t line,
+                                 std::uint32_t place) {
+  using namespace braid::cpu;
+  auto* warp = static_cast<BlockRunner::Warp*>(context);
+  for_each_lane(mask,
+                [&](int l) { StoredZeros(*warp, l, line, place).run(addresses[l], sizes[l]); });
 }
 
 /// tensormap.replace, of one field or of dim `dim` of it.
@@ -473,6 +546,7 @@ namespace braid::cpu {
 std::span<const RuntimeHelper> bulk_helpers() {
   static const std::array kHelpers = {
       RuntimeHelper{"braid_cpu_copy_bulk", reinterpret_cast<void*>(&braid_cpu_copy_bulk)},
+      RuntimeHelper{"braid_cpu_store_bulk", reinterpret_cast<void*>(&braid_cpu_store_bulk)},
       RuntimeHelper{"braid_cpu_replace_tensormap",
                     reinterpret_cast<void*>(&braid_cpu_replace_tensormap)},
       RuntimeHelper{"braid_cpu_check_bulk_commit",

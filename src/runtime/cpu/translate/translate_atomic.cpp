@@ -33,6 +33,16 @@ void Translator::op_atomic(const Instruction& i) {
   reduce(i, kSpaces[mods.of("global") + 1]);
 }
 
+/// Whether these are the types that the operation is for: numbers or bits.
+bool Translator::operates_on(AtomicOp operation, Type type) {
+  if (operation == AtomicOp::kInc || operation == AtomicOp::kDec) {
+    return type == Type{ptx::Kind::kUnsigned, 32, 1};
+  }
+  const bool of_numbers =
+      operation == AtomicOp::kAdd || operation == AtomicOp::kMin || operation == AtomicOp::kMax;
+  return of_numbers != (type.kind == ptx::Kind::kBits);
+}
+
 /// An atomic operation, whose result is there or not.
 void Translator::reduce(const Instruction& i, Space space) {
   const Choices mods(i);
@@ -49,8 +59,8 @@ void Translator::reduce(const Instruction& i, Space space) {
     atomic_pair(i, space);
     return;
   }
-  if ((is_float && operation != AtomicOp::kAdd) || bits < 16 || bits > 64 ||
-      (bits == 16 && !is_float && !swap && operation != AtomicOp::kExch)) {
+  if (!operates_on(operation, type) || (is_float && operation != AtomicOp::kAdd) || bits < 16 ||
+      bits > 64 || (bits == 16 && !is_float && !swap && operation != AtomicOp::kExch)) {
     bad(i, "unsupported combination");
   }
   Address where = address(i, i.operands[first], space);

@@ -6,10 +6,12 @@ namespace braid::cpu {
 
 using llvm::Intrinsic::ID;
 using ptx::Kind;
+using ptx::Space;
 using ptx::Type;
 
 void Translator::op_logic(const Instruction& i) {
   const Type type = Choices(i).type();
+  if (type.kind != Kind::kPred && (type.kind != Kind::kBits || type.bits < 16)) bad_combination(i);
   const auto input = [&](std::size_t n) {
     return type.kind == Kind::kPred ? read_predicate(i.operands[n])
                                     : read(i.operands[n], type.bits);
@@ -100,6 +102,7 @@ void Translator::op_bit_field(const Instruction& i) {
 void Translator::op_count_bits(const Instruction& i) {
   const Choices mods(i);
   const Type type = mods.type();
+  if (type.bits < 32) bad_combination(i);
   Value* a = read(i.operands[1], type.bits);
   Value* no = b_.getFalse();
   if (i.is(Op::kPopc)) {
@@ -280,10 +283,10 @@ llvm::Value* Translator::compare(const Instruction& i, const Choices& mods, Type
                                   {P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE},
                                   {P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT},
                                   {P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE},
-                                  {kNone, P::ICMP_ULT, P::ICMP_ULT},
-                                  {kNone, P::ICMP_ULE, P::ICMP_ULE},
-                                  {kNone, P::ICMP_UGT, P::ICMP_UGT},
-                                  {kNone, P::ICMP_UGE, P::ICMP_UGE},
+                                  {kNone, kNone, P::ICMP_ULT},
+                                  {kNone, kNone, P::ICMP_ULE},
+                                  {kNone, kNone, P::ICMP_UGT},
+                                  {kNone, kNone, P::ICMP_UGE},
                                   {P::FCMP_UEQ, kNone, kNone},
                                   {P::FCMP_UNE, kNone, kNone},
                                   {P::FCMP_ULT, kNone, kNone},
@@ -293,7 +296,8 @@ llvm::Value* Translator::compare(const Instruction& i, const Choices& mods, Type
                                   {P::FCMP_ORD, kNone, kNone},
                                   {P::FCMP_UNO, kNone, kNone}};
   const P how = kHow[mods.of("eq")][type.is_float() ? 0 : type.is_signed() ? 1 : 2];
-  if (how == kNone) bad(i, "unknown comparison");
+  // Bits are equal or not, and nothing else.
+  if (how == kNone || (type.kind == Kind::kBits && mods.of("eq") > 1)) bad(i, "unknown comparison");
   if (!type.is_float()) {
     return b_.CreateICmp(how, read(i.operands[1], type.bits), read(i.operands[2], type.bits));
   }
@@ -365,7 +369,7 @@ void Translator::op_move(const Instruction& i) {
   const unsigned bits = type.total_bits();
   if (bits > 64) {
     // A register of 128 bits is a pair.
-    move_elements(i, 2, 64);
+    move_pair(i);
     return;
   }
   const auto part_bits = [&](const Operand& vector) {
@@ -395,6 +399,30 @@ void Translator::op_move(const Instruction& i) {
   }
 }
 
+/// mov.b128: a pair of 64-bit words to another, from or to four of 32 bits.
+void Translator::move_pair(const Instruction& i) {
+  const std::vector<Operand>& to = i.operands[0].elements;
+  const std::vector<Operand>& from = i.operands[1].elements;
+  if (to.size() == from.size() || (to.size() != 4 && from.size() != 4)) {
+    return move_elements(i, 2, 64);
+  }
+  if (from.size() == 4) {
+    const std::vector<Operand> pair = elements_of(i, i.operands[0], 2);
+    for (std::size_t k = 0; k < 2; ++k) {
+      Value* low = resize(read(from[2 * k], 32), 64, false);
+      Value* high = resize(read(from[2 * k + 1], 32), 64, false);
+      write(pair[k], b_.CreateOr(low, b_.CreateShl(high, 32)));
+    }
+    return;
+  }
+  const std::vector<Operand> pair = elements_of(i, i.operands[1], 2);
+  for (std::size_t k = 0; k < 2; ++k) {
+    Value* word = read(pair[k], 64);
+    write(to[2 * k], resize(word, 32, false));
+    write(to[2 * k + 1], resize(b_.CreateLShr(word, 32), 32, false));
+  }
+}
+
 /// All elements are read before any is written.
 void Translator::op_move_vector(const Instruction& i) {
   const Choices mods(i);
@@ -421,8 +449,14 @@ void Translator::op_cvta(const Instruction& i) {
   const Choices mods(i);
   const int space = mods.of("global");
   if (mods.type().bits != 64) bad_combination(i);
-  Value* value = read(i.operands[1], 64);
   const bool shared = space == 1 || space == 2 || space == 7;
+  if (i.operands[1].form == Operand::Form::kVariable) {
+    constexpr Space kSpaces[] = {Space::kGlobal, Space::kShared, Space::kShared, Space::kLocal,
+                                 Space::kConst,  Space::kParam,  Space::kParam,  Space::kShared};
+    const Space home = module_.variables[static_cast<std::size_t>(i.operands[1].index)].space;
+    if (home != kSpaces[space]) bad(i, "the variable is in another space");
+  }
+  Value* value = read(i.operands[1], 64);
   if (shared && !scalar_ && maps_addresses()) {
     write(i.operands[0], cluster_pointer(value, mods.name() == 1));
     return;

@@ -1,6 +1,7 @@
 #include <llvm/IR/Constants.h>
 
 #include <algorithm>
+#include <array>
 
 #include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/translate/translator.h"
@@ -18,6 +19,11 @@ namespace {
 constexpr unsigned place_of(std::size_t offset) { return static_cast<unsigned>(offset / 128); }
 static_assert(sizeof(BulkOperands) % 128 == 0);
 
+/// Of what goes to the shared memory of the block itself.
+Space own_space(const ptx::Choices& mods) {
+  return mods.has("shared::cta") || mods.has("shared") ? Space::kShared : Space::kGeneric;
+}
+
 }  // namespace
 
 llvm::Value* Translator::bulk_address(const Instruction& i, std::size_t operand, Space space) {
@@ -30,14 +36,21 @@ void Translator::copy_bulk(const Instruction& i, BulkCode code, Value* to, Value
   const Choices mods(i);
   const bool loads = code.what != BulkCode::kStore;
   // Behind the size of a stretch, or the coordinates of a tensor.
-  const std::size_t barrier = code.rank == 0 ? 3 : 2;
+  const bool answers = code.what == BulkCode::kAnswer;
+  const std::size_t barrier = answers ? 1 : code.rank == 0 ? 3 : 2;
   // The offsets of a column stand before what else there is.
   const std::size_t more = loads && code.part == BulkCode::kColumn ? barrier + 2 : barrier + 1;
   if (loads) {
-    const Space space = mods.of("shared::cluster") == 1 ? Space::kShared : Space::kCluster;
+    const Space space = answers                           ? own_space(mods)
+                        : mods.of("shared::cluster") == 1 ? Space::kShared
+                                                          : Space::kCluster;
     Value* where = bulk_address(i, barrier, space);
-    code.multicast = mods.has("multicast::cluster");
-    if (code.multicast) {
+    code.multicast = mods.has("multicast::cluster") || mods.has("multicast::cluster::all");
+    if (answers) {
+      Value* size = field(offsetof(WarpContext, cluster_size), 32);
+      Value* all = b_.CreateSub(b_.CreateShl(b_.getInt32(1), size), b_.getInt32(1));
+      to_scratch(place_of(offsetof(BulkOperands, blocks)), splat(all));
+    } else if (code.multicast) {
       need(i, more + (mods.has("L2::cache_hint") ? 2 : 1));
       to_scratch(place_of(offsetof(BulkOperands, blocks)),
                  b_.CreateAnd(read_lanes(i.operands[more], 32), splat(b_.getInt32(0xffff))));
@@ -60,16 +73,52 @@ void Translator::copy_bulk(const Instruction& i, BulkCode code, Value* to, Value
 void Translator::op_copy_bulk(const Instruction& i) {
   const Choices mods(i);
   BulkCode code;
-  code.what = i.is(Op::kCpBulkLoad)                                    ? BulkCode::kLoad
-              : i.is(Op::kCpBulkStore) || i.is(Op::kCpReduceBulkStore) ? BulkCode::kStore
-                                                                       : BulkCode::kCluster;
+  code.what = i.is(Op::kCpBulkLoad)    ? BulkCode::kLoad
+              : mods.has("bulk_group") ? BulkCode::kStore
+                                       : BulkCode::kCluster;
+  code.everywhere = i.is(Op::kMultimemBulkStore) || i.is(Op::kMultimemBulkReduce);
   const bool loads = code.what == BulkCode::kLoad;
   const Space cluster = loads && mods.of("shared::cluster") == 1 ? Space::kShared : Space::kCluster;
   Value* to = bulk_address(i, 0, code.what == BulkCode::kStore ? Space::kGlobal : cluster);
   Value* from = bulk_address(i, 1, loads ? Space::kGlobal : Space::kShared);
   to_scratch(place_of(offsetof(BulkOperands, sizes)), read_lanes(i.operands[2], 32));
-  if (i.is(Op::kCpReduceBulk) || i.is(Op::kCpReduceBulkStore)) set_reduction(i, code);
+  if (mods.of("add") >= 0) set_reduction(i, code);
   copy_bulk(i, code, to, from);
+}
+
+/// st.bulk: zeros, which is all that the manual lets it store.
+void Translator::op_store_bulk(const Instruction& i) {
+  if (i.operands[2].bits != 0) bad(i, "the value must be 0");
+  Value* to = bulk_address(i, 0, own_space(Choices(i)));
+  Value* sizes = read_lanes(i.operands[1], 64);
+  call("braid_cpu_store_bulk", b_.getVoidTy(),
+       {context_, to_scratch(0, to), to_scratch(2, sizes), execution_bits(), b_.getInt32(line_),
+        b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted)});
+}
+
+/// Asks to cancel the launch of a cluster: the answer is always that none was.
+void Translator::op_try_cancel(const Instruction& i) {
+  Value* to = bulk_address(i, 0, own_space(Choices(i)));
+  copy_bulk(i, {.what = BulkCode::kAnswer}, to, to);
+}
+
+/// Of an answer: in its last word whether a launch was canceled, before it the block.
+void Translator::op_query_cancel(const Instruction& i) {
+  const std::vector<Operand> answer = elements_of(i, i.operands[1], 2);
+  const auto word = [&](std::size_t k) {
+    return resize(b_.CreateLShr(read(answer[k / 2], 64), 32 * (k % 2)), 32, false);
+  };
+  if (i.is(Op::kQueryCanceled)) {
+    write(i.operands[0], b_.CreateIsNotNull(word(3)));
+    return;
+  }
+  if (i.is(Op::kQueryFirst)) {
+    write(i.operands[0], word(static_cast<std::size_t>(Choices(i).name())));
+    return;
+  }
+  const std::vector<Operand> results = elements_of(i, i.operands[0], 4);
+  std::array<Value*, 4> words{word(0), word(1), word(2), word(3)};
+  for (std::size_t k = 0; k < 4; ++k) write(results[k], words[k]);
 }
 
 void Translator::op_copy_tensor(const Instruction& i) {
@@ -127,7 +176,7 @@ void Translator::set_reduction(const Instruction& i, BulkCode& code) const {
   code.kind = atomic_kind(type);
   code.bits = static_cast<std::uint8_t>(type.bits);
   const bool orders = code.op == AtomicOp::kMin || code.op == AtomicOp::kMax;
-  if (type.bits < 16 || type.lanes != 1 ||
+  if (!operates_on(code.op, type) || type.bits < 16 || type.lanes != 1 ||
       (type.is_float() && code.op != AtomicOp::kAdd && !(orders && type.bits == 16))) {
     bad_combination(i);
   }

@@ -143,8 +143,8 @@ void Translator::op_reduce_async(const Instruction& i) {
 
 void Translator::op_map_address(const Instruction& i) {
   const Choices mods(i);
-  const bool generic = !mods.has("shared::cluster");
-  if (generic && mods.type().bits != 64) bad_combination(i);
+  // The low half of a generic address is that of shared memory.
+  const bool generic = !mods.has("shared::cluster") && mods.type().bits == 64;
   Value* ranks = read_lanes(i.operands[2], 32);
   if (generic) {
     to_scratch(0, read_lanes(i.operands[1], 64));
@@ -178,8 +178,7 @@ llvm::Value* Translator::cluster_pointer(Value* lanes, bool to_shared) {
 
 void Translator::op_cluster_rank(const Instruction& i) {
   const Choices mods(i);
-  const bool generic = !mods.has("shared::cluster");
-  if (generic && mods.type().bits != 64) bad_combination(i);
+  const bool generic = !mods.has("shared::cluster") && mods.type().bits == 64;
   if (generic) {
     to_scratch(0, read_lanes(i.operands[1], 64));
     call("braid_cpu_cluster_ranks", b_.getVoidTy(), {context_, scratch(8), scratch(0)});

@@ -179,7 +179,7 @@ llvm::Value* Translator::part_to_convert(const Instruction& i, Type packed, unsi
 void Translator::op_convert_to_small(const Instruction& i) {
   const Choices mods(i);
   const int to = mods.of("e4m3x2");
-  const bool pair = mods.has("f16x2");
+  const bool pair = mods.has("f16x2") || mods.has("bf16x2");
   need(i, pair ? 2 : 3);
   const auto code = [&](unsigned k) {
     Value* value = part_to_convert(i, *i.type(), k);

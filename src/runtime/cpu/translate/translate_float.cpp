@@ -153,7 +153,7 @@ void Translator::op_fma(const Instruction& i) {
   const Type type = mods.has("f32x2") ? kPair : mods.type();
   if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
   const bool outside = mods.has("oob");
-  if (outside && (type.bits != 16 || saturate)) bad_combination(i);
+  if (outside && type.bits != 16) bad_combination(i);
   both_halves(i, type, 3, [&](llvm::ArrayRef<Value*> in) {
     Value* result = fused(type, rounding, flush(in[0], ftz, type), flush(in[1], ftz, type),
                           flush(in[2], ftz, type));

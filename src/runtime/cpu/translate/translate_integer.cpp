@@ -23,9 +23,8 @@ void Translator::op_add_sub(const Instruction& i) {
   const bool add = i.is(Op::kAdd) || i.is(Op::kAddc);
   Value* a = read(i.operands[1], type.total_bits());
   Value* b = read(i.operands[2], type.total_bits());
-  if (type.lanes == 2) bad(i, "packed integers are not supported");
   if (i.entry->reads_carry() || mods.has("cc")) {
-    if (saturate || type.bits < 32) bad(i, "unsupported combination");
+    if (saturate || type.bits < (mods.has("cc") ? 32 : 16)) bad(i, "unsupported combination");
     add_with_carry(i, add, a, b);
     return;
   }
@@ -118,10 +117,10 @@ void Translator::op_multiply(const Instruction& i) {
   const bool add = i.operands.size() > 3;
   const bool carries = i.entry->reads_carry() || mods.has("cc");
   if ((saturate && (!add || part != 1 || type.bits != 32 || !type.is_signed())) ||
-      (carries && (part == 2 || saturate || type.bits < 32)) || (short_form && type.bits != 32)) {
+      (carries && (part == 2 || saturate || (mods.has("cc") && type.bits < 32))) ||
+      (short_form && type.bits != 32)) {
     bad(i, "unsupported combination");
   }
-  if (type.lanes != 1 || type.bits < 16) bad_combination(i);
   Value* result = nullptr;
   unsigned bits = type.bits;
   if (part == 2) {
@@ -192,7 +191,7 @@ void Translator::op_min_max(const Instruction& i) {
   Value* result = intrinsic(extreme(i.is(Op::kMin), type.is_signed()),
                             {read(i.operands[1], type.bits), read(i.operands[2], type.bits)});
   if (mods.has("relu")) {
-    if (!type.is_signed()) bad_combination(i);
+    if (type != Type{ptx::Kind::kSigned, 32, 1}) bad_combination(i);
     result =
         intrinsic(llvm::Intrinsic::smax, {result, llvm::Constant::getNullValue(result->getType())});
   }
@@ -205,15 +204,17 @@ void Translator::op_packed_integers(const Instruction& i) {
   const bool is_signed = mods.has("s16x2");
   const bool positive = mods.has("relu");
   if (positive && !is_signed) bad_combination(i);
-  Value* a = read(i.operands[1], 32);
-  Value* b = read(i.operands[2], 32);
+  const bool subtracts = i.is(Op::kSubPacked) || i.is(Op::kNegPacked);
+  Value* b = read(i.operands.back(), 32);
+  Value* a =
+      i.is(Op::kNegPacked) ? llvm::Constant::getNullValue(b->getType()) : read(i.operands[1], 32);
   Value* result = nullptr;
   for (unsigned shift = 0; shift < 32; shift += 16) {
     Value* x = resize(b_.CreateLShr(a, shift), 16, false);
     Value* y = resize(b_.CreateLShr(b, shift), 16, false);
-    Value* half = i.is(Op::kAddPacked)
-                      ? b_.CreateAdd(x, y)
-                      : intrinsic(extreme(i.is(Op::kMinPacked), is_signed), {x, y});
+    Value* half = i.is(Op::kAddPacked) ? b_.CreateAdd(x, y)
+                  : subtracts          ? b_.CreateSub(x, y)
+                              : intrinsic(extreme(i.is(Op::kMinPacked), is_signed), {x, y});
     if (positive) {
       half =
           intrinsic(llvm::Intrinsic::smax, {half, llvm::Constant::getNullValue(half->getType())});
@@ -226,6 +227,7 @@ void Translator::op_packed_integers(const Instruction& i) {
 
 void Translator::op_sign(const Instruction& i) {
   const Type type = Choices(i).type();
+  if (!type.is_signed()) bad_combination(i);
   Value* a = read(i.operands[1], type.bits);
   Value* negated = b_.CreateNeg(a);
   if (i.is(Op::kAbs)) {

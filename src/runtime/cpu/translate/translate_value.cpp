@@ -333,7 +333,12 @@ void Translator::write(const Operand& operand, Value* value) {
 
 void Translator::write_register(int reg, Value* value) {
   const unsigned bits = register_bits(reg);
-  if (value->getType()->getScalarSizeInBits() != bits) value = resize(value, bits, false);
+  const unsigned given = value->getType()->getScalarSizeInBits();
+  if ((given == 1) != (bits == 1)) {
+    ptx::fail(line_, given == 1 ? "a result is a predicate, and its register is not"
+                                : "a result is no predicate, and its register is");
+  }
+  if (given != bits) value = resize(value, bits, false);
   const Shape& shape = shapes_.shape(reg);
   if (shape.is_vector()) value = lanes_of(value, result_shape_);
   if (guard_lanes_ != nullptr) {

@@ -93,7 +93,7 @@ void Translator::op_video(const Instruction& i) {
       (into.count != 0 && second >= 0)) {
     bad(i, "unsupported destination");
   }
-  need(i, third ? 4 : 3);
+  if (third) need(i, 4);  // else a third is not looked at
   const bool a_signed = is_signed(set ? 0 : 1);
   Value* a = whole_or_part(i, 1, a_signed, kWide);
   Value* b = whole_or_part(i, 2, !shift && is_signed(set ? 1 : 2), kWide);

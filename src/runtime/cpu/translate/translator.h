@@ -263,6 +263,7 @@ class Translator {
   void op_compare(const Instruction& i);
   void op_move(const Instruction& i);
   void op_move_vector(const Instruction& i);
+  void move_pair(const Instruction& i);
   void move_elements(const Instruction& i, std::size_t count, unsigned bits);
   void op_cvta(const Instruction& i);
   void op_isspacep(const Instruction& i);
@@ -390,6 +391,7 @@ class Translator {
   // Atomics: translate_atomic.cpp
   static AtomicKind atomic_kind(ptx::Type type);
   static AccessCode atomic_access(const Instruction& i);
+  static bool operates_on(AtomicOp operation, ptx::Type type);
   void op_atomic(const Instruction& i);
   void reduce(const Instruction& i, ptx::Space space);
   void atomic_pair(const Instruction& i, ptx::Space space);
@@ -414,6 +416,9 @@ class Translator {
   // Bulk copies: translate_bulk.cpp
   void copy_bulk(const Instruction& i, BulkCode code, Value* to, Value* from);
   void op_copy_bulk(const Instruction& i);
+  void op_store_bulk(const Instruction& i);
+  void op_try_cancel(const Instruction& i);
+  void op_query_cancel(const Instruction& i);
   void op_copy_tensor(const Instruction& i);
   Value* bulk_address(const Instruction& i, std::size_t operand, ptx::Space space);
   void set_reduction(const Instruction& i, BulkCode& code) const;
