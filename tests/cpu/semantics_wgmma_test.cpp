@@ -496,6 +496,12 @@ TEST(SemanticsWgmma, SaysWhatIsWrong) {
               HasSubstr("deadlock"));
 }
 
+TEST(SemanticsWgmma, ItsSumsMayBeReadByNobody) {
+  const std::string ptx = text({kTypes[1], 8});
+  const std::size_t end = ptx.find(';', ptx.find("wgmma.wait_group")) + 1;
+  EXPECT_EQ(error_of_run(ptx.substr(0, end) + " ret; }", 0, 0), "");
+}
+
 // Who has waited may tell others that the operands of all four warps are no longer needed.
 TEST(SemanticsWgmma, TheWarpsOfAGroupWaitTogether) {
   const std::string ptx = text({kTypes[1], 8}, R"(

@@ -93,7 +93,10 @@ void Translator::assign_slots() {
   in_place_.assign(slots_.size(), false);
   for (const Instruction& instruction : function_.body) {
     const bool all = is_grouped(instruction);
-    if (!all && handler(instruction.entry->op) != &Translator::op_ldmatrix) continue;
+    if (!all && !ptx::is_wgmma(instruction) &&
+        handler(instruction.entry->op) != &Translator::op_ldmatrix) {
+      continue;
+    }
     const RegisterUse use = register_use(instruction);
     for (const int r : use.writes) in_place_[static_cast<std::size_t>(r)] = true;
     if (!all) continue;
