@@ -70,7 +70,7 @@ Communicators::Communicators(const Program& program, Device& device, std::span<c
       StagedCommunicator::Options options = staged(program, group);
       options.rank = rank;
       options.index = index;
-      options.members = members.size();
+      options.members = members;
       all_.push_back(std::make_unique<StagedCommunicator>(device, std::move(options)));
     }
   }

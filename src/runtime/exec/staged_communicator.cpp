@@ -6,6 +6,7 @@
 #include <array>
 
 #include "braid/error.h"
+#include "runtime/exec/import_peer.h"
 #include "runtime/exec/reduction_ptx.h"
 
 namespace braid {
@@ -28,13 +29,13 @@ StagedCommunicator::StagedCommunicator(Device& device, Options options)
   for (const auto& [dtype, op] : options_.reductions) {
     kernels_[{dtype, op}] = device.load(
         options_.rank,
-        {kReductionEntry, reduction_ptx(dtype, op, options_.members), {}, "communicator"});
+        {kReductionEntry, reduction_ptx(dtype, op, options_.members.size()), {}, "communicator"});
     (void)kernels_[{dtype, op}]->function(kReductionEntry);  // loads what loads lazily
   }
 }
 
 std::string StagedCommunicator::offer() {
-  const std::size_t words = word_bytes(options_.members);
+  const std::size_t words = word_bytes(options_.members.size());
   memory_ = device_.allocate_shared(options_.rank, words + options_.stage_bytes);
   const MemoryPart part{memory_->address(), memory_->size(), "stage of " + options_.group};
   device_.name_parts(memory_->address(), {&part, 1});
@@ -48,12 +49,13 @@ void StagedCommunicator::connect(std::span<const std::string> offers) {
   epoch_ = 0;
   imported_.clear();
   memories_.clear();
-  for (std::size_t member = 0; member < options_.members; ++member) {
+  for (std::size_t member = 0; member < options_.members.size(); ++member) {
     if (member == options_.index) {
       memories_.push_back(memory_->address());
       continue;
     }
-    imported_.push_back(device_.import_memory(options_.rank, offers[member]));
+    imported_.push_back(import_peer(device_, options_.rank,
+                                    static_cast<int>(options_.members[member]), offers[member]));
     if (imported_.back()->size() != memory_->size()) {
       throw_invalid(options_.group,
                     fmt::format("member {} has a stage of {} bytes; expected {}, as here", member,
@@ -63,24 +65,24 @@ void StagedCommunicator::connect(std::span<const std::string> offers) {
   }
   stages_.clear();
   for (const std::uint64_t memory : memories_) {
-    stages_.push_back(memory + word_bytes(options_.members));
+    stages_.push_back(memory + word_bytes(options_.members.size()));
   }
 }
 
 std::uint64_t StagedCommunicator::word(std::uint64_t memory, Word which, std::size_t of) const {
-  const std::size_t index = (which == Word::kReady ? 0 : options_.members) + of;
+  const std::size_t index = (which == Word::kReady ? 0 : options_.members.size()) + of;
   return memory + index * sizeof(std::uint32_t);
 }
 
 void StagedCommunicator::tell(Stream& stream, Word which, std::uint32_t epoch) const {
-  for (std::size_t member = 0; member < options_.members; ++member) {
+  for (std::size_t member = 0; member < options_.members.size(); ++member) {
     if (member == options_.index) continue;
     stream.write_value(word(memories_[member], which, options_.index), epoch);
   }
 }
 
 void StagedCommunicator::hear(Stream& stream, Word which, std::uint32_t epoch) const {
-  for (std::size_t member = 0; member < options_.members; ++member) {
+  for (std::size_t member = 0; member < options_.members.size(); ++member) {
     if (member == options_.index) continue;
     stream.wait_value(word(memories_[options_.index], which, member), epoch);
   }
@@ -107,14 +109,14 @@ void StagedCommunicator::enqueue(const CollectiveCall& call, Stream& stream) {
 void StagedCommunicator::take(const CollectiveCall& call, Stream& stream) const {
   using Op = CollectiveCall::Op;
   const std::size_t bytes = call.count * dtype_size(call.dtype);
-  const std::size_t chunk = call.count / options_.members;
+  const std::size_t chunk = call.count / options_.members.size();
   switch (call.op) {
     case Op::kAllReduce:
       return reduce(call, 0, call.count, stream);
     case Op::kReduceScatter:
       return reduce(call, options_.index * chunk, chunk, stream);
     case Op::kAllGather:
-      for (std::size_t member = 0; member < options_.members; ++member) {
+      for (std::size_t member = 0; member < options_.members.size(); ++member) {
         stream.copy(call.receive + member * bytes, stages_[member], bytes);
       }
       return;
@@ -141,7 +143,7 @@ void StagedCommunicator::reduce(const CollectiveCall& call, std::uint64_t first,
 void StagedCommunicator::all_to_all(const CollectiveCall& call, Stream& stream) const {
   const std::size_t size = dtype_size(call.dtype);
   std::uint64_t to = call.receive;
-  for (std::size_t member = 0; member < options_.members; ++member) {
+  for (std::size_t member = 0; member < options_.members.size(); ++member) {
     const std::size_t bytes = call.receive_counts[member] * size;
     if (bytes > 0) stream.copy(to, stages_[member] + call.receive_starts[member] * size, bytes);
     to += bytes;
@@ -151,7 +153,7 @@ void StagedCommunicator::all_to_all(const CollectiveCall& call, Stream& stream) 
 void StagedCommunicator::abort() noexcept {
   const std::uint32_t past = epoch_ + kPastAllEpochs;
   try {
-    for (std::size_t w = 0; w < 2 * options_.members; ++w) {
+    for (std::size_t w = 0; w < 2 * options_.members.size(); ++w) {
       alarm_->write_value(memory_->address() + w * sizeof(std::uint32_t), past);
     }
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)

@@ -19,12 +19,12 @@ class StagedCommunicator final : public Communicator {
  public:
   using Reduction = std::pair<DType, ReduceOp>;
   struct Options {
-    std::string group;               ///< for messages
-    int rank = 0;                    ///< of the world
-    std::size_t index = 0;           ///< of the rank in the group
-    std::size_t members = 1;         ///< of the group
-    std::size_t stage_bytes = 0;     ///< of the largest operand
-    std::set<Reduction> reductions;  ///< that will be asked for
+    std::string group;                  ///< for messages
+    int rank = 0;                       ///< of the world
+    std::size_t index = 0;              ///< of the rank in the group
+    std::vector<std::int64_t> members;  ///< of the group: ranks of the world
+    std::size_t stage_bytes = 0;        ///< of the largest operand
+    std::set<Reduction> reductions;     ///< that will be asked for
   };
   /// Throws kInvalidArgument for a reduction that there is none of.
   StagedCommunicator(Device& device, Options options);

@@ -9,6 +9,7 @@
 #include "codegen/barrier.h"
 #include "ir/groups.h"
 #include "runtime/bytes.h"
+#include "runtime/exec/import_peer.h"
 
 namespace braid {
 namespace {
@@ -182,7 +183,7 @@ void SymmetricBlock::find_peer(Here& here, int peer, const RankCard& card) {
   ByteReader in(card.arenas[kOffset]);
   const auto offset = in.value<std::uint64_t>();
   for (const std::size_t which : {kPads, kData}) {
-    imported_.push_back(world_.device->import_memory(here.rank, card.arenas[which]));
+    imported_.push_back(import_peer(*world_.device, here.rank, peer, card.arenas[which]));
     const std::size_t needed = which == kPads ? here.pads->size() : offset + spec_.bytes;
     if (imported_.back()->size() < needed) {
       throw_invalid(place(), fmt::format("rank {} gives {} bytes; expected {}", peer,

@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "codegen/protocol.h"
+#include "runtime/exec/import_peer.h"
 
 namespace braid {
 
@@ -99,7 +100,7 @@ void SymmetricHeap::find_peers(std::size_t local, std::size_t arena,
                                                "two of each",
                                                peer, handles[peer].size(), arenas_.size()));
     }
-    imported_.push_back(device_.import_memory(ranks_[local], handles[peer][arena]));
+    imported_.push_back(import_peer(device_, ranks_[local], member, handles[peer][arena]));
     memory.push_back(imported_.back().get());
     addresses[peer] = memory.back()->address();
   }
