@@ -56,8 +56,8 @@ struct BRAID_API Counts {
   std::uint64_t branches = 0;  ///< conditional ones, of warps
   std::uint64_t divergent_branches = 0;
   std::uint64_t barriers = 0;  ///< warps that came to one
-  std::uint64_t mma_flops =
-      0;  ///< 2 m n k for each mma, or wgmma of four warps; m n k of sparse ones
+  /// 2 m n k for each mma, or wgmma of four warps; m n k of sparse ones.
+  std::uint64_t mma_flops = 0;
 
   Counts& operator+=(const Counts& other);
   [[nodiscard]] std::uint64_t total_instructions() const;

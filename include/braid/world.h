@@ -45,8 +45,10 @@ struct WorldMetrics {
 /// Where kernels run, and where their compiled forms are kept between processes.
 struct WorldOptions {
   DeviceKind device = DeviceKind::kAny;
-  int world = 1;          ///< ranks
-  int threads = 0;        ///< worker threads of the cpu device; 0 = all cores
+  int world = 1;  ///< ranks
+  /// Worker threads of the cpu device; 0 = all cores. A launch of few instructions runs on the
+  /// thread that launches it.
+  int threads = 0;
   std::string cache_dir;  ///< "" = the default one (docs/command.md)
   bool use_cache = true;
   /// How many processes compile at one time the kernels of an executable that no cache holds: NVRTC

@@ -142,7 +142,7 @@ class CpuFunction final : public Function {
         config.attributes.cluster != Dim3{} || declared().required_cluster[0] != 0;
     launch.dynamic_shared = config.shared_bytes;
     launch.shared_align = entry().shared_align;
-    launch.straight = entry().straight;
+    launch.straight_length = entry().straight_length;
     launch.memory = &code_->memory();
     launch.multicasts = &code_->multicasts();
     launch.params.reserve_bytes(entry().parameter_bytes + std::size_t{1});

@@ -20,8 +20,8 @@ bool goes_back(const ptx::Function& function, std::size_t from, const ptx::Opera
                      [&](const auto& element) { return goes_back(function, from, element); });
 }
 
-/// Entry::straight. One that sleeps, or moves or multiplies more than a vector, is not: nobody
-/// knows what it takes.
+/// Entry::straight_length. One that sleeps, or moves or multiplies more than a vector, is not:
+/// nobody knows what it takes.
 std::uint32_t straight_length(const ptx::Function& function) {
   for (std::size_t i = 0; i < function.body.size(); ++i) {
     const ptx::Instruction& instruction = function.body[i];
@@ -122,7 +122,7 @@ void Program::place(Entry& entry) {
         return i.name == "wgmma" || ptx::has_modifier(i, "tensor");
       });
   if (has_tiles) entry.shared_align = kTileAlign;
-  entry.straight = straight_length(function);
+  entry.straight_length = straight_length(function);
   std::uint64_t local = 0;
   std::uint64_t shared = module_shared_bytes_;
   std::uint64_t dynamic_align = 16;

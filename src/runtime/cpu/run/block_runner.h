@@ -32,7 +32,7 @@ struct Launch {
   bool explicit_cluster = false;
   std::uint32_t dynamic_shared = 0;
   std::uint32_t shared_align = 1;              ///< of where it begins
-  std::uint32_t straight = 0;                  ///< Program::Entry::straight
+  std::uint32_t straight_length = 0;           ///< Program::Entry::straight_length
   AddressRange* memory = nullptr;              ///< of the device
   const MulticastTable* multicasts = nullptr;  ///< the same
   int rank = 0;

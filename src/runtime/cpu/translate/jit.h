@@ -49,9 +49,10 @@ class Program {
     std::vector<Parameter> parameters;
     std::uint32_t parameter_bytes = 0;
     std::uint32_t shared_align = 1;  ///< of where its shared memory begins
-    std::uint32_t straight = 0;      ///< instructions, where a warp runs each once at most; else 0
-    bool needs_general = false;      ///< its declared block shape has warps that are not full rows
-    std::optional<Error> error;      ///< why it cannot run
+    /// Instructions, where a warp runs each once at most; else 0.
+    std::uint32_t straight_length = 0;
+    bool needs_general = false;  ///< its declared block shape has warps that are not full rows
+    std::optional<Error> error;  ///< why it cannot run
   };
 
   [[nodiscard]] const std::string& text() const { return text_; }
