@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "braid/error.h"
 #include "cpu/cpu_harness.h"
 #include "cpu/semantics.h"
 
@@ -57,15 +55,6 @@ inline Result run(const std::string& ptx, Dim3 grid, Dim3 block, const std::vect
   bench.stream().launch(bench.function(), {grid, block, 0, {.cluster = cluster}}, args);
   bench.stream().synchronize();
   return {bench.download<u32>(out, words), bench.device().findings()};
-}
-
-inline std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
 }
 
 inline std::vector<u32> numbers(std::size_t count, u64 seed) {

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "braid/error.h"
 #include "runtime/compile/nvrtc_api.h"
 #include "runtime/cpu/cpu_device.h"
 
@@ -23,6 +24,15 @@ std::string compile_cuda(const std::string& source) {
   nvrtc.nvrtcGetPTX(program, ptx.data());
   nvrtc.nvrtcDestroyProgram(&program);
   return ptx;
+}
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 Bench::Bench(const std::string& cuda, const CpuOptions& options)

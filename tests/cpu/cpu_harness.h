@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,9 @@ namespace braid::cpu_test {
 /// Compiles CUDA C++ to PTX with the NVRTC that braid uses. Throws
 /// std::runtime_error with the log.
 std::string compile_cuda(const std::string& source);
+
+/// The text of the braid::Error that `body` throws; none where it throws none.
+std::string error_of(const std::function<void()>& body);
 
 /// A device with one rank (by default), one stream and one loaded kernel "k".
 class Bench {

@@ -24,16 +24,6 @@ namespace {
 
 using testing::HasSubstr;
 
-template <class F>
-std::string error_of(F&& body) {
-  try {
-    body();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
 TEST(Device, DescribesItself) {
   const auto device = create_cpu_device({.world = 4, .threads = 2});
   EXPECT_EQ(device->kind(), "cpu");

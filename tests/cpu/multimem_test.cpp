@@ -199,16 +199,6 @@ TEST(Multimem, CopiesInBulk) {
   }
 }
 
-template <class F>
-std::string error_of(F&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 constexpr const char* kLoadReduce =
     "multimem.ld_reduce.relaxed.sys.global.add.v2.f32 {%f0, %f1}, [%rd1];";
 

@@ -170,15 +170,12 @@ TEST(SemanticsByteMatrices, Stores) {
 
 TEST(SemanticsByteMatrices, WhatIsNotThereIsRefused) {
   const auto error_of = [](const std::string& instruction) -> std::string {
-    try {
+    return cpu_test::error_of([&] {
       Bench::from_ptx(
           ".version 9.0\n.target sm_120a\n.address_size 64\n.visible .entry k() {\n"
           ".reg .b32 %r<8>;\n" +
           instruction + "\nret; }\n");
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    });
   };
   constexpr const char* kUnknown = "lacks a modifier, or is an unsupported combination";
   for (const std::string form :

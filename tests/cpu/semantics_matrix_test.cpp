@@ -525,15 +525,12 @@ ret;
 
 TEST(SemanticsMma, WhatIsNotThereIsRefused) {
   const auto error_of = [](const std::string& instruction) -> std::string {
-    try {
+    return cpu_test::error_of([&] {
       Bench::from_ptx(
           ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k() {\n"
           ".reg .b32 %r<32>; .reg .b64 %rd;\n" +
           instruction + "\nret; }\n");
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    });
   };
   EXPECT_THAT(error_of("wmma.load.a.sync.aligned.row.m16n16k8.f16 {%r0, %r1, %r2, %r3}, [%rd];"),
               testing::HasSubstr("ptx:6: 'wmma.load.a.sync.aligned.row.m16n16k8.f16': an "

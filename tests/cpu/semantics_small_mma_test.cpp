@@ -471,15 +471,12 @@ TEST(SemanticsSmallMma, ScalesMayBeNaN) {
 }
 
 std::string error_of(const std::string& instruction) {
-  try {
+  return cpu_test::error_of([&] {
     Bench::from_ptx(
         ".version 9.0\n.target sm_120a\n.address_size 64\n.visible .entry k() {\n"
         ".reg .b32 %r<32>; .reg .b16 %h<4>; .reg .b64 %rd;\n" +
         instruction + "\nret; }\n");
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  });
 }
 
 constexpr const char* kSums = "{%r0, %r1, %r2, %r3}";

@@ -275,17 +275,14 @@ TEST(SemanticsSparseWgmma, MultipliesWhatThereIs) {
 TEST(SemanticsSparseWgmma, SaysWhatIsWrong) {
   const auto error_of = [](const std::string& modifiers,
                            const std::string& operands) -> std::string {
-    try {
+    return cpu_test::error_of([&] {
       Bench::from_ptx(
           fmt::format(".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry "
                       "k() {{\n.reg .b32 %r<8>; .reg .b16 %h; .reg .b64 %A, %B; .reg "
                       ".pred %p;\nwgmma.mma_async.sp.sync.aligned.{} {{%r0, %r1, %r2, "
                       "%r3}}, {};\nret; }}\n",
                       modifiers, operands));
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    });
   };
   using testing::HasSubstr;
   const std::string half = "m64n8k32.f32.f16.f16";

@@ -507,8 +507,9 @@ TEST(SemanticsBulk, MulticastReachesTheBlocksOfTheMask) {
     }
     EXPECT_TRUE(result.findings.empty()) << result.findings[0].text();
   }
-  EXPECT_THAT(error_of([&] { run(text(body(4)), map, shared, Bytes(8192), 0, 4, {2}); }).second,
-              HasSubstr("a multicast to blocks that the cluster does not have (ptx:"));
+  EXPECT_THAT(
+      braid::error_of([&] { run(text(body(4)), map, shared, Bytes(8192), 0, 4, {2}); }).second,
+      HasSubstr("a multicast to blocks that the cluster does not have (ptx:"));
 }
 
 /// A map that the kernel makes of zeros in shared memory, and copies to global memory.
@@ -587,7 +588,7 @@ TEST(SemanticsTensorCopy, CountsTheBytesInside) {
 
 TEST(SemanticsTensorCopy, RefusesWhatTheManualForbids) {
   const auto error = [](const std::string& body, const TensorMap& map = small_box().map) {
-    return error_of([&] { run(text(body), map, Bytes(kShared), Bytes(8192)); }).second;
+    return braid::error_of([&] { run(text(body), map, Bytes(kShared), Bytes(8192)); }).second;
   };
   Box box = small_box();
   EXPECT_NO_THROW(run(text(load_body(box)), box.map, Bytes(kShared), Bytes(8192)));

@@ -254,15 +254,12 @@ TEST(SemanticsVideo, OfAllParts) {
 
 TEST(SemanticsVideo, PartsAreForThemAlone) {
   const auto error_of = [](const std::string& instruction) -> std::string {
-    try {
+    return cpu_test::error_of([&] {
       Bench::from_ptx(
           ".version 8.6\n.target sm_80\n.address_size 64\n.visible .entry k() {\n"
           ".reg .b32 %r<8>;\n" +
           instruction + "\nret; }\n");
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    });
   };
   using testing::HasSubstr;
   EXPECT_EQ(error_of("vadd.s32.s32.s32 %r0, %r1.b3, %r2.h1;"), "");

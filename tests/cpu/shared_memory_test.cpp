@@ -14,6 +14,7 @@
 #include "runtime/bytes.h"
 #include "runtime/child.h"
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/error_of.h"
 #include "runtime/exec/import_peer.h"
 
 namespace braid {
@@ -114,13 +115,9 @@ TEST(SharedMemory, OutlivesAProcessThatIsKilled) {
             fmt::format("memory: process {} does not have it (any more) on this machine; expected "
                         "ranks that run together on one machine",
                         child));
-  try {
-    (void)import_peer(*device, 1, 2, bytes);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::StartsWith("rank 2 cannot be reached: memory: process"));
-    EXPECT_EQ(error.code(), ErrorCode::kEnvironment);
-  }
+  const auto [code, text] = error_of([&] { (void)import_peer(*device, 1, 2, bytes); });
+  EXPECT_THAT(text, testing::StartsWith("rank 2 cannot be reached: memory: process"));
+  EXPECT_EQ(code, ErrorCode::kEnvironment);
 }
 
 TEST(SharedMemory, OfTwoDevicesOfOneProcessIsOne) {
