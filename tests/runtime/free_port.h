@@ -1,8 +1,13 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
 
 #include "runtime/file_io.h"
 
@@ -34,7 +39,14 @@ inline int port_of(const File& socket) {
 /// One that nobody listens at.
 inline int free_port() { return port_of(listen_here()); }
 
-/// A connection to it; not open when nobody listens.
+/// The name of a job that no other of this machine has. Jobs side by side may have ports side by
+/// side, or one port, as nobody holds a free one.
+inline std::string new_job_name() {
+  static std::atomic<int> count{0};
+  return fmt::format("test {} {}", ::getpid(), ++count);
+}
+
+/// A connection to a port of this machine; not open when nobody listens.
 inline File connect_here(int port) {
   File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};

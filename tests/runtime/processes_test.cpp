@@ -45,10 +45,16 @@ Graph small_graph(int ranks, double eps = 1e-5, bool symmetric = true) {
                                  ranks, symmetric, eps));
 }
 
+/// Where the ranks of a job meet.
+struct Meeting {
+  int port = free_port();
+  std::string job = new_job_name();
+};
+
 struct Place {
   int rank = 0;
   int world = kRanks;
-  int port = 0;
+  Meeting meeting;
   double timeout_s = 2;
 };
 
@@ -61,9 +67,8 @@ void work(const Place& place, const Graph& graph, bool for_ever) {
   options.threads = 1;
   options.rendezvous = meet_by_socket({.ranks = {place.rank},
                                        .world = place.world,
-                                       .port = place.port,
-                                       // Jobs side by side have ports side by side.
-                                       .job = fmt::format("test {}", place.port),
+                                       .port = place.meeting.port,
+                                       .job = place.meeting.job,
                                        .timeout_s = place.timeout_s});
   const World world = World::open(options);
   Executable executable = Executable::compile(graph, world);
@@ -118,9 +123,9 @@ class Job {
         symmetric_(symmetric),
         victim_(static_cast<int>(random() % kRanks)),
         when_(Clock::now() + milliseconds(random() % 700)) {
-    const int port = free_port(), next_port = free_port();
+    const Meeting meeting, next;
     for (int rank = 0; rank < kRanks; ++rank) {
-      children_.push_back(start_child([&] { return survive(rank, port, next_port); }));
+      children_.push_back(start_child([&] { return survive(rank, meeting, next); }));
     }
   }
   Job(const Job&) = delete;
@@ -145,15 +150,15 @@ class Job {
 
  private:
   /// Ends when the victim is lost; then the others go on in a new world.
-  [[nodiscard]] int survive(int rank, int port, int next_port) const {
+  [[nodiscard]] int survive(int rank, const Meeting& meeting, const Meeting& next) const {
     const auto graph = [&](int ranks) { return small_graph(ranks, 1e-5, symmetric_); };
     const std::string error =
-        error_of_work({rank, kRanks, port, 2}, graph(kRanks), /*for_ever=*/true);
+        error_of_work({rank, kRanks, meeting, 2}, graph(kRanks), /*for_ever=*/true);
     if (error.find(fmt::format("rank {} ", victim_)) == std::string::npos) {
       return judge(false, fmt::format("rank {} saw '{}', not rank {}", rank, error, victim_));
     }
     const int now = rank < victim_ ? rank : rank - 1;
-    const std::string again = error_of_work({now, kRanks - 1, next_port, 10}, graph(kRanks - 1),
+    const std::string again = error_of_work({now, kRanks - 1, next, 10}, graph(kRanks - 1),
                                             /*for_ever=*/false);
     return judge(again.empty(), "in a new world: " + again);
   }
@@ -191,12 +196,12 @@ void strike_and_survive(int signal, int jobs_at_once, bool symmetric = true) {
 }
 
 TEST(Processes, RunACollectiveTogether) {
-  const int port = free_port();
+  const Meeting meeting;
   std::vector<pid_t> children;
   for (int rank = 0; rank < kRanks; ++rank) {
     children.push_back(start_child([&] {
       const std::string error =
-          error_of_work({rank, kRanks, port, 30}, small_graph(kRanks), /*for_ever=*/false);
+          error_of_work({rank, kRanks, meeting, 30}, small_graph(kRanks), /*for_ever=*/false);
       return judge(error.empty(), error);
     }));
   }
@@ -213,12 +218,12 @@ TEST(Processes, OneThatIsLostUnderACommunicatorIsNamedToo) {
 }
 
 TEST(Processes, WithAnotherProgramAreRefused) {
-  const int port = free_port();
+  const Meeting meeting;
   std::vector<pid_t> children;
   for (int rank = 0; rank < 2; ++rank) {
     children.push_back(start_child([&] {
       const std::string error =
-          error_of_work({rank, 2, port, 30}, small_graph(2, rank == 0 ? 1e-5 : 1e-6), false);
+          error_of_work({rank, 2, meeting, 30}, small_graph(2, rank == 0 ? 1e-5 : 1e-6), false);
       return judge(error.find("rank 0 has the plan") != std::string::npos &&
                        error.find("rank 1 has") != std::string::npos,
                    error);

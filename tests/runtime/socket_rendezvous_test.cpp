@@ -46,7 +46,7 @@ class Sockets : public ::testing::Test {
     result.ranks = std::move(ranks);
     result.world = world;
     result.port = port_;
-    result.job = fmt::format("test {}", port_);  // tests side by side have ports side by side
+    result.job = job_;
     result.timeout_s = timeout_s;
     return result;
   }
@@ -65,6 +65,7 @@ class Sockets : public ::testing::Test {
   }
 
   const int port_ = free_port();
+  const std::string job_ = new_job_name();
 };
 
 void play_rounds(Rendezvous& end) {
