@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "braid/executable.h"
@@ -24,19 +25,21 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
 
 /// Compiles and runs the graph with random inputs and compares every output of every rank with the
 /// reference; outputs that the reference has equal on all ranks must be bitwise equal on all ranks.
+/// `but_for_ties`: an output may be off by what a value inside makes that is rounded the other way.
 ::testing::AssertionResult matches_reference(const Graph& graph, const Bindings& bindings,
-                                             std::uint64_t seed, const PassConfig& passes = {});
-/// The same, but a 16-bit output may be off by two epsilons.
-::testing::AssertionResult matches_but_for_a_tie(const Graph& graph, const Bindings& bindings,
-                                                 std::uint64_t seed, const PassConfig& passes = {});
+                                             std::uint64_t seed, const PassConfig& passes = {},
+                                             bool but_for_ties = false);
 /// As matches_reference, and bit by bit what the graph gives when each node is a kernel of its own.
 ::testing::AssertionResult matches_reference_and_unfused(const Graph& graph,
                                                          const Bindings& bindings,
                                                          std::uint64_t seed,
-                                                         const PassConfig& passes = {});
-/// `ties`: a 16-bit output may be off by two epsilons.
-::testing::AssertionResult same_as_reference(const Graph& graph, const RankTensors& got,
-                                             const RankTensors& expected, bool ties = false);
+                                                         const PassConfig& passes = {},
+                                                         bool but_for_ties = false);
+/// `rounded_otherwise`: outputs of the reference with its roundings elsewhere. A 16-bit output may
+/// be off by two epsilons then, any by as much as these are.
+::testing::AssertionResult same_as_reference(
+    const Graph& graph, const RankTensors& got, const RankTensors& expected,
+    const std::optional<RankTensors>& rounded_otherwise = {});
 
 /// The graph under the sanitizer: no finding, and equal to the reference.
 ::testing::AssertionResult runs_clean(const Graph& graph, const Bindings& bindings,
