@@ -10,7 +10,7 @@ namespace braid::cpu {
 
 /// Exchanges rows and columns of 8x8 elements of 16 bits: three times, each half of the rows joins
 /// the other, element by element.
-inline void transpose(__m128i* rows) {
+inline void transpose(__m128i (&rows)[8]) {
   for (int step = 0; step < 3; ++step) {
     __m128i joined[8];
     for (int r = 0; r < 4; ++r) {
@@ -35,7 +35,7 @@ inline __m128i widen(__m128i row, unsigned bits) {
 
 /// 16 rows of bytes to two registers of a warp: lane l has, of columns l / 4 and 8 to its right,
 /// rows 4 (l % 4) to the third below.
-inline void exchange_bytes(__m128i* rows) {
+inline void exchange_bytes(__m128i (&rows)[16]) {
   std::uint8_t from[16][16];
   std::uint8_t to[2][32][4];
   std::memcpy(from, rows, sizeof from);

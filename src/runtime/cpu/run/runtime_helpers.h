@@ -48,12 +48,6 @@ inline constexpr std::uint32_t kMmaSignedA = 256;
 inline constexpr std::uint32_t kMmaSignedB = 512;
 inline constexpr std::uint32_t kMmaSaturate = 1024;
 
-/// Bits of the `how` of braid_cpu_ldmatrix.
-inline constexpr std::uint32_t kLdmatrixExchanged = 1;  ///< rows and columns
-inline constexpr std::uint32_t kLdmatrixBytes = 2;      ///< matrices of 16x16 bytes
-inline constexpr std::uint32_t kLdmatrixFour = 4;       ///< elements of four bits, side by side ..
-inline constexpr std::uint32_t kLdmatrixSix = 8;        ///< .. or six, become bytes
-
 /// What braid_cpu_barrier does. The first three return a result.
 enum class BarrierKind : std::uint32_t {
   kPopc,

@@ -254,25 +254,35 @@ static void braid_cpu_copy_async(std::uint8_t* target, const std::int32_t* offse
 }
 
 /// Each of `count` matrices is 8 rows of 16 bytes, at base + offsets of 8 lanes each: side by side
-/// they are a register, lane by lane. Its place is an offset in the register file. Of bytes 16 rows
-/// are two registers.
+/// they are a register, lane by lane. Its place is an offset in the register file.
 static void braid_cpu_ldmatrix(std::uint8_t* registers, const std::uint32_t* places,
                                const std::uint8_t* base, const std::int32_t* offsets,
-                               std::uint32_t count, std::uint32_t how) {
-  using namespace braid::cpu;
-  const std::uint32_t together = (how & kLdmatrixBytes) != 0 ? 2 : 1;
+                               std::uint32_t count, std::uint32_t exchanged) {
+  for (std::uint32_t m = 0; m < count; ++m, offsets += 8) {
+    __m128i rows[8];
+    for (int r = 0; r < 8; ++r) {
+      rows[r] = _mm_load_si128(reinterpret_cast<const __m128i*>(base + offsets[r]));
+    }
+    if (exchanged != 0) braid::cpu::transpose(rows);
+    auto* to = reinterpret_cast<__m128i*>(registers + places[m]);
+    for (int r = 0; r < 8; ++r) _mm_store_si128(to + r, rows[r]);
+  }
+}
+
+/// The same for elements of 8 bits, or of 6 or 4 that become bytes. `exchanged`: of 16 rows, which
+/// are two registers. Apart: the rows of the other stay in the host's registers.
+static void braid_cpu_ldmatrix_bytes(std::uint8_t* registers, const std::uint32_t* places,
+                                     const std::uint8_t* base, const std::int32_t* offsets,
+                                     std::uint32_t count, std::uint32_t exchanged,
+                                     std::uint32_t bits) {
+  const std::uint32_t together = exchanged != 0 ? 2 : 1;
   for (std::uint32_t m = 0; m < count; m += together, offsets += 8 * together) {
     __m128i rows[16];
     for (std::uint32_t r = 0; r < 8 * together; ++r) {
       rows[r] = _mm_load_si128(reinterpret_cast<const __m128i*>(base + offsets[r]));
-      if ((how & kLdmatrixFour) != 0) rows[r] = widen(rows[r], 4);
-      if ((how & kLdmatrixSix) != 0) rows[r] = widen(rows[r], 6);
+      if (bits != 8) rows[r] = braid::cpu::widen(rows[r], bits);
     }
-    if ((how & kLdmatrixBytes) != 0) {
-      exchange_bytes(rows);
-    } else if ((how & kLdmatrixExchanged) != 0) {
-      transpose(rows);
-    }
+    if (exchanged != 0) braid::cpu::exchange_bytes(rows);
     for (std::uint32_t r = 0; r < 8 * together; ++r) {
       _mm_store_si128(reinterpret_cast<__m128i*>(registers + places[m + r / 8]) + r % 8, rows[r]);
     }
@@ -353,6 +363,7 @@ std::span<const RuntimeHelper> memory_helpers() {
       BRAID_CPU_HELPER(braid_cpu_atomic_pair),
       BRAID_CPU_HELPER(braid_cpu_copy_async),
       BRAID_CPU_HELPER(braid_cpu_ldmatrix),
+      BRAID_CPU_HELPER(braid_cpu_ldmatrix_bytes),
       BRAID_CPU_HELPER(braid_cpu_shuffle),
       BRAID_CPU_HELPER(braid_cpu_match),
       BRAID_CPU_HELPER(braid_cpu_reduce),

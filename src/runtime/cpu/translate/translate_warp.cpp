@@ -402,16 +402,20 @@ void Translator::take_result(const Operand& operand, unsigned scratch_index) {
 void Translator::op_ldmatrix(const Instruction& i) {
   auto [exchanged, results, where] = parse_matrices(i, 1, AccessCode::kLoad);
   const Choices mods(i);
-  const std::uint32_t how =
-      (exchanged ? kLdmatrixExchanged : 0U) | (mods.has("m16n16") ? kLdmatrixBytes : 0U) |
-      (mods.has("b4x16_p64") ? kLdmatrixFour : 0U) | (mods.has("b6x16_p32") ? kLdmatrixSix : 0U);
+  const unsigned bits = mods.has("b4x16_p64") ? 4 : mods.has("b6x16_p32") ? 6 : 8;
   std::vector<std::uint32_t> places;
   for (unsigned m = 0; m < results.size(); ++m)
     places.push_back(place_of_result(results[m], 2 + m));
   Value* offsets = address_offsets(where, 0);
-  call("braid_cpu_ldmatrix", b_.getVoidTy(),
-       {registers_, constant_words(places), b_.CreateIntToPtr(where.base, b_.getPtrTy()), offsets,
-        b_.getInt32(static_cast<std::uint32_t>(places.size())), b_.getInt32(how)});
+  llvm::SmallVector<Value*, 7> arguments{registers_,
+                                         constant_words(places),
+                                         b_.CreateIntToPtr(where.base, b_.getPtrTy()),
+                                         offsets,
+                                         b_.getInt32(static_cast<std::uint32_t>(places.size())),
+                                         b_.getInt32(exchanged ? 1 : 0)};
+  const bool bytes = mods.has("m16n16") || bits != 8;
+  if (bytes) arguments.push_back(b_.getInt32(bits));
+  call(bytes ? "braid_cpu_ldmatrix_bytes" : "braid_cpu_ldmatrix", b_.getVoidTy(), arguments);
   for (unsigned m = 0; m < results.size(); ++m) take_result(results[m], 2 + m);
 }
 
