@@ -29,16 +29,16 @@ constexpr const char* kGraph = R"({
             {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
   "outputs": ["y"]})";
 
-braid_world_options options_of(int rank, int port, const std::string& job) {
+braid_world_options options_of(int rank, const braid::Meeting& meeting) {
   return {.bytes = sizeof(braid_world_options),
           .device = "cpu",
           .world = kRanks,
           .threads = 1,
           .timeout_s = 10,
           .host = "127.0.0.1",
-          .port = port,
+          .port = meeting.port,
           .rank = rank,
-          .job = job.c_str(),
+          .job = meeting.job.c_str(),
           .meet_timeout_s = 10};
 }
 
@@ -53,12 +53,11 @@ std::string bad(braid_status status) {
 
 /// A thread for each rank, which has a world when `work` is called.
 void on_each_rank(const std::function<void(int rank, braid_world world)>& work) {
-  const int port = braid::free_port();
-  const std::string job = braid::new_job_name();
+  const braid::Meeting meeting;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
-    threads.emplace_back([&work, &job, port, rank] {
-      const braid_world_options options = options_of(rank, port, job);
+    threads.emplace_back([&work, &meeting, rank] {
+      const braid_world_options options = options_of(rank, meeting);
       braid_world world = nullptr;
       good(braid_world_open(&options, &world));
       if (world == nullptr) return;
@@ -160,9 +159,9 @@ TEST(CWorlds, ShareMemory) {
 
 TEST(CWorlds, RefuseWhatIsNoPlaceInAWorld) {
   braid_world world = nullptr;
-  const std::string job = braid::new_job_name();
+  const braid::Meeting meeting;
   const auto refused = [&](const std::function<void(braid_world_options&)>& change) {
-    braid_world_options options = options_of(0, braid::free_port(), job);
+    braid_world_options options = options_of(0, meeting);
     options.meet_timeout_s = 0.2;
     change(options);
     const std::string why = bad(braid_world_open(&options, &world));
@@ -180,7 +179,7 @@ TEST(CWorlds, RefuseWhatIsNoPlaceInAWorld) {
               }),
               HasSubstr("-1; expected"));
   // Nobody else comes.
-  braid_world_options alone = options_of(0, braid::free_port(), job);
+  braid_world_options alone = options_of(0, meeting);
   alone.meet_timeout_s = 0.2;
   EXPECT_EQ(braid_world_open(&alone, &world), BRAID_TIMEOUT);
   EXPECT_THAT(braid_last_error(), HasSubstr("rank 1 did not come"));

@@ -46,6 +46,12 @@ inline std::string new_job_name() {
   return fmt::format("test {} {}", ::getpid(), ++count);
 }
 
+/// Where the ranks of a job meet that nobody else has a part in.
+struct Meeting {
+  int port = free_port();
+  std::string job = new_job_name();
+};
+
 /// A connection to a port of this machine; not open when nobody listens.
 inline File connect_here(int port) {
   File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -45,12 +45,6 @@ Graph small_graph(int ranks, double eps = 1e-5, bool symmetric = true) {
                                  ranks, symmetric, eps));
 }
 
-/// Where the ranks of a job meet.
-struct Meeting {
-  int port = free_port();
-  std::string job = new_job_name();
-};
-
 struct Place {
   int rank = 0;
   int world = kRanks;

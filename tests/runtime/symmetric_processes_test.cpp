@@ -20,14 +20,17 @@ constexpr std::array<std::int64_t, 1> kOne{1};
 using Work = void (*)(int rank, const World& world, Rendezvous& rendezvous);
 
 /// What `work` throws; empty where it does not.
-std::string error_of_rank(int rank, int port, const std::string& job, Work work) {
+std::string error_of_rank(int rank, const Meeting& meeting, Work work) {
   try {
     WorldOptions options;
     options.device = DeviceKind::kCpu;
     options.world = kRanks;
     options.threads = 1;
-    options.rendezvous = meet_by_socket(
-        {.ranks = {rank}, .world = kRanks, .port = port, .job = job, .timeout_s = 30});
+    options.rendezvous = meet_by_socket({.ranks = {rank},
+                                         .world = kRanks,
+                                         .port = meeting.port,
+                                         .job = meeting.job,
+                                         .timeout_s = 30});
     work(rank, World::open(options), *options.rendezvous);
   } catch (const Error& error) {
     return error.what();
@@ -37,12 +40,11 @@ std::string error_of_rank(int rank, int port, const std::string& job, Work work)
 
 /// Each rank in a process; `expected` stands in the error of each but `lost`, which has none.
 void expect_of_all(Work work, const std::string& expected, int lost = -1) {
-  const int port = free_port();
-  const std::string job = new_job_name();
+  const Meeting meeting;
   std::vector<pid_t> children;
   for (int rank = 0; rank < kRanks; ++rank) {
     children.push_back(start_child([&] {
-      const std::string error = error_of_rank(rank, port, job, work);
+      const std::string error = error_of_rank(rank, meeting, work);
       const bool none = expected.empty() || rank == lost;
       if (none ? error.empty() : error.find(expected) != std::string::npos) return 0;
       std::fputs(fmt::format("rank {}: '{}'\n", rank, error).c_str(), stderr);
