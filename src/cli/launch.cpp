@@ -52,7 +52,7 @@ class SignalSet {
   sigset_t set_{}, before_{};
 };
 
-/// A port that is free now. Should another take it, rank 0 has one of the next.
+/// A port that is free now. Should another take it, rank 0 listens beside it.
 int free_port() {
   const File socket = listen_at(resolve(kAddress).front().with_port(0));
   if (!socket.is_open())
@@ -114,13 +114,13 @@ class Launcher {
     File question(ends[1]);
     const pid_t parent = ::getpid(), child = ::fork();
     if (child == 0) become(command, rank, parent, question.get());
-    ::setpgid(child, child);  // here, too: whoever is first
     if (child < 0) {
       const int reason = errno;
       kill_all();
       throw_environment("launch",
                         fmt::format("rank {} cannot be started: {}", rank, std::strerror(reason)));
     }
+    ::setpgid(child, child);  // here, too: whoever is first
     children_.push_back(child);
     (void)question.close();
     int reason = 0;
@@ -170,12 +170,11 @@ class Launcher {
       children_[rank] = 0;
       if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
       if (exit_code_ != kGood) continue;
-      if (WIFEXITED(status)) {
-        exit_code_ = WEXITSTATUS(status);
-      } else {
-        exit_code_ = 128 + WTERMSIG(status);
-        note(fmt::format("braid: launch: rank {}: {}\n", rank, ::strsignal(WTERMSIG(status))));
-      }
+      const bool exited = WIFEXITED(status);
+      exit_code_ = exited ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      note(fmt::format(
+          "braid: launch: rank {}: {}\n", rank,
+          exited ? fmt::format("exit code {}", exit_code_) : ::strsignal(WTERMSIG(status))));
       // The others see it by themselves, and say so.
       const double grace = std::min(options_.timeout_s + 1, kLongestGrace);
       end_after(milliseconds(static_cast<std::int64_t>(grace * 1e3)));

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -111,7 +113,9 @@ TEST(Launch, TheReportIsThatOfAllRanks) {
 
 TEST(Launch, GivesBackTheFirstFailure) {
   EXPECT_EQ(launch(3, "exit 0").exit_code, 0);
-  EXPECT_EQ(launch(3, "test $RANK != 1 || exit 7").exit_code, 7);
+  const auto exited = launch(3, "test $RANK != 1 || exit 7");
+  EXPECT_EQ(exited.exit_code, 7);
+  EXPECT_EQ(exited.err, "braid: launch: rank 1: exit code 7\n");
   const auto killed = launch(3, "test $RANK != 2 || kill -9 $$");
   EXPECT_EQ(killed.exit_code, 128 + SIGKILL);
   EXPECT_EQ(killed.err, "braid: launch: rank 2: Killed\n");
@@ -156,12 +160,39 @@ TEST(Launch, TellsEachProcessWhoItIs) {
   EXPECT_EQ(run_shell("echo hello | $BRAID launch --nproc 3 -- cat").out, "hello\n");
 }
 
+// Before the others can know of it, and though they go on.
+TEST(Launch, NamesARankThatFailsAtOnce) {
+  const TemporaryDirectory directory;
+  const std::string named = directory / "named";
+  const auto result = run_shell(
+      "{ $BRAID launch --nproc 2 -- sh -c 'test $RANK != 1 || exit 7; i=0; until test -e " + named +
+      " -o $i = 100; do sleep 0.05; i=$((i + 1)); done; test -e " + named +
+      "'; } 2>&1 | { read line && touch " + named + "; echo \"$line\"; cat; }");
+  EXPECT_EQ(result.out, "braid: launch: rank 1: exit code 7\n");
+  EXPECT_TRUE(std::filesystem::exists(named));
+}
+
+TEST(Launch, SaysWhyARankCannotBeStarted) {
+  // The limit does not bind root.
+  const std::string as_nobody =
+      ::getuid() == 0 ? "setpriv --reuid=65534 --clear-groups " : std::string();
+  const std::string limited = "prlimit --nproc=1 " + as_nobody;
+  const auto result = run_shell(limited + "$BRAID launch --nproc 1 -- true");
+  if (result.exit_code == 0 || result.err.find("braid: error") == std::string::npos) {
+    GTEST_SKIP() << "needs a limit on processes: " << result.err;
+  }
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(result.err,
+            "braid: error: launch: rank 0 cannot be started: Resource temporarily unavailable\n");
+}
+
 TEST(Launch, EndsWhatIsLeftAfterAFailure) {
   const auto start = Clock::now();
   const auto result =
       launch(2, "test $RANK = 0 && exit 5; trap \"\" TERM; sleep 60; sleep 60", "--timeout 0.2");
   EXPECT_EQ(result.exit_code, 5);
   EXPECT_EQ(result.err,
+            "braid: launch: rank 0: exit code 5\n"
             "braid: launch: rank 1 is still there: SIGTERM\n"
             "braid: launch: rank 1 is still there: SIGKILL\n");
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(15));
