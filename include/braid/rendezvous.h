@@ -48,7 +48,8 @@ struct SocketOptions {
   std::vector<int> ranks;             ///< that live in this process
   int world = 1;                      ///< ranks of all processes
   std::string address = "127.0.0.1";  ///< of the process of rank 0, which listens there
-  /// Where that port is taken rank 0 takes one of the next 15, and the others look for it there.
+  /// Where somebody else has that port, rank 0 listens beside it, by a name of the port and the job
+  /// that the others of its machine and user know. It takes no other port.
   int port = 29500;
   std::string job;  ///< tells this job's processes from others that meet at the same place
   /// How long the others may take to come, and then how long an end may say nothing (each tells by

@@ -244,6 +244,22 @@ TEST_F(Sockets, GarbageAtThePortIsIgnored) {
   vandal.join();
 }
 
+// Though one is still missing, who would be waited for.
+TEST_F(Sockets, WhoIsKilledBeforeAllAreThereIsNamedAtOnce) {
+  const pid_t victim =
+      start_child([&] { return error_of([&] { (void)meet_by_socket(options({1}, 4)); }).empty(); });
+  const auto start = Clock::now();
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    ::kill(victim, SIGKILL);
+    ::waitpid(victim, nullptr, 0);
+  });
+  const auto errors = meet({options({0}, 4), options({2}, 4)}, [](Rendezvous&) {});
+  killer.join();
+  EXPECT_THAT(errors, Each("rendezvous: rank 1 is gone"));
+  EXPECT_LT(seconds_since(start), 15);  // of 30
+}
+
 // As where a launcher's own store has the port, or another job.
 TEST_F(Sockets, ATakenPortIsPassedBy) {
   const File store = listen_here(port_);  // accepts and says nothing
@@ -252,6 +268,13 @@ TEST_F(Sockets, ATakenPortIsPassedBy) {
   for (SocketOptions& other : others) other.job = "another";
   const auto errors = meet({options({0}, 2), options({1}, 2), others[0], others[1]}, play_rounds);
   EXPECT_THAT(errors, Each("no error"));
+}
+
+// One of them may be that of the next job's launcher.
+TEST_F(Sockets, NoOtherPortIsTaken) {
+  std::vector<File> taken;
+  for (int port = port_; port < port_ + 20; ++port) taken.push_back(listen_here(port));
+  EXPECT_THAT(meet({options({0}, 2), options({1}, 2)}, play_rounds), Each("no error"));
 }
 
 TEST_F(Sockets, ProcessesThatDisagreeAreRefused) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "braid/error.h"
+#include "lowering/plan/program.h"
 #include "runtime/bytes.h"
 #include "runtime/exec/socket.h"
 
@@ -21,9 +23,9 @@ using std::chrono::milliseconds;
 
 constexpr const char* kPlace = "rendezvous";
 constexpr std::uint32_t kFormat = 1;
-constexpr int kPorts = 16;
 constexpr std::size_t kMostGuests = 64;  // that have not said who they are
 constexpr milliseconds kTick{20};
+constexpr milliseconds kLateComers{1000};  // are told of a loss
 
 /// The payload of kHello.
 struct Hello {
@@ -62,21 +64,23 @@ milliseconds in_ms(double seconds) {
   return milliseconds(static_cast<std::int64_t>(seconds * 1e3));
 }
 
-/// The first port that is free.
-File listen_near(const SocketOptions& options) {
-  const std::vector<SocketAddress> addresses = resolve(options.address);
-  int reason = 0;
-  for (int port = options.port; port < std::min(options.port + kPorts, 1 << 16); ++port) {
-    for (const SocketAddress& address : addresses) {
-      File socket = listen_at(address.with_port(port));
-      if (socket.is_open()) return socket;
-      reason = errno;
-    }
-    if (reason != EADDRINUSE && reason != EACCES) break;
+/// Where rank 0 listens when somebody else has the port: a name and no other port, which may be
+/// that of the next job's launcher.
+SocketAddress beside_port(const SocketOptions& options) {
+  return local_address(
+      fmt::format("braid {} {} {}", ::geteuid(), options.port, hash_of(options.job)));
+}
+
+File listen_for(const SocketOptions& options) {
+  for (const SocketAddress& address : resolve(options.address)) {
+    File socket = listen_at(address.with_port(options.port));
+    if (socket.is_open()) return socket;
+    if (errno != EADDRINUSE && errno != EACCES) continue;
+    socket = listen_at(beside_port(options));
+    if (socket.is_open()) return socket;
   }
-  throw_environment(kPlace,
-                    fmt::format("rank 0 cannot listen at {}, port {} or one of the next: {}",
-                                options.address, options.port, std::strerror(reason)));
+  throw_environment(kPlace, fmt::format("rank 0 cannot listen at {}, port {}: {}", options.address,
+                                        options.port, std::strerror(errno)));
 }
 
 /// The side of rank 0 until all are there.
@@ -84,16 +88,16 @@ class Gathering {
  public:
   explicit Gathering(const SocketOptions& options)
       : options_(options),
-        listener_(listen_near(options)),
+        listener_(listen_for(options)),
+        deadline_(Clock::now() + in_ms(options.timeout_s)),
         here_(static_cast<std::size_t>(options.world)) {
     for (const int rank : options.ranks) here_[static_cast<std::size_t>(rank)] = true;
   }
 
   std::vector<Peer> run() {
-    const auto deadline = Clock::now() + in_ms(options_.timeout_s);
     while (missing() < options_.world) {
-      if (Clock::now() >= deadline && !loss_.text.empty()) fail(loss_);
-      if (Clock::now() >= deadline) {
+      if (Clock::now() >= deadline_ && !loss_.text.empty()) fail(loss_);
+      if (Clock::now() >= deadline_) {
         fail({ErrorCode::kTimeout,
               fmt::format("rank {} did not come within {:g} s", missing(), options_.timeout_s)});
       }
@@ -191,25 +195,35 @@ class Gathering {
     for (const int rank : hello->ranks) here_[static_cast<std::size_t>(rank)] = true;
     guest.ranks = hello->ranks;
     guest.connection.send(FrameKind::kBeat);
+    if (!loss_.text.empty()) guest.connection.send(FrameKind::kLost, encode(loss_));
     return true;
   }
 
-  /// Who comes late is told, too: the others are waited for.
+  /// Who is here is told at once; who comes within a moment is told, too.
   void lose(const Loss& loss) {
-    if (loss_.text.empty()) loss_ = loss;
+    if (!loss_.text.empty()) return;
+    loss_ = loss;
+    deadline_ = std::min(deadline_, Clock::now() + kLateComers);
+    tell(loss);
+  }
+
+  void tell(const Loss& loss) {
+    for (Peer& guest : guests_) {
+      if (!guest.ranks.empty()) guest.connection.send(FrameKind::kLost, encode(loss));
+    }
   }
 
   [[noreturn]] void fail(const Loss& loss) {
-    for (Peer& guest : guests_) {
-      if (guest.ranks.empty()) continue;
-      guest.connection.send(FrameKind::kLost, encode(loss));
-      linger(guest.connection.socket());
+    tell(loss);
+    for (const Peer& guest : guests_) {
+      if (!guest.ranks.empty()) linger(guest.connection.socket());
     }
     throw_loss(loss);
   }
 
   const SocketOptions& options_;
   File listener_;
+  Clock::time_point deadline_;
   std::vector<bool> here_;  ///< by rank
   std::list<Peer> guests_;
   Loss loss_;  ///< its text is empty while all is well
@@ -221,17 +235,19 @@ class Search {
  public:
   explicit Search(const SocketOptions& options)
       : options_(options),
-        addresses_(resolve(options.address)),
-        deadline_(Clock::now() + in_ms(options.timeout_s)) {}
+        addresses_{beside_port(options)},
+        deadline_(Clock::now() + in_ms(options.timeout_s)) {
+    for (const SocketAddress& address : resolve(options.address)) {
+      addresses_.push_back(address.with_port(options.port));
+    }
+  }
 
   Peer run() {
     for (milliseconds patience = milliseconds(250);;
          patience = std::min(2 * patience, milliseconds(2000))) {
-      for (int port = options_.port; port < std::min(options_.port + kPorts, 1 << 16); ++port) {
-        for (const SocketAddress& address : addresses_) {
-          std::optional<Peer> rank_0 = ask(address.with_port(port), patience);
-          if (rank_0) return *std::move(rank_0);
-        }
+      for (const SocketAddress& address : addresses_) {
+        std::optional<Peer> rank_0 = ask(address, patience);
+        if (rank_0) return *std::move(rank_0);
       }
       std::this_thread::sleep_for(kTick);
     }

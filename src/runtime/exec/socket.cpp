@@ -7,9 +7,12 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "braid/error.h"
@@ -21,8 +24,7 @@ namespace {
 constexpr int kBacklog = 1024;
 
 File open_socket(const SocketAddress& address) {
-  return File(
-      ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  return File(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
 void set_option(const File& socket, int level, int name) {
@@ -65,6 +67,18 @@ std::vector<SocketAddress> resolve(const std::string& host) {
   }
   ::freeaddrinfo(list);
   return addresses;
+}
+
+SocketAddress local_address(const std::string& name) {
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  // What begins with a zero is no path.
+  const std::size_t used = std::min(name.size(), sizeof local.sun_path - 1);
+  std::memcpy(local.sun_path + 1, name.data(), used);
+  SocketAddress address;
+  address.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + used);
+  std::memcpy(&address.storage, &local, address.bytes);
+  return address;
 }
 
 File listen_at(const SocketAddress& address) {

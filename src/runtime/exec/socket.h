@@ -10,16 +10,19 @@
 
 namespace braid {
 
-/// Where a process can be reached over TCP.
+/// Where a process can be reached.
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t bytes = 0;
 
+  /// Of one over TCP.
   [[nodiscard]] SocketAddress with_port(int port) const;
 };
 
 /// The addresses of a host by its name or number. Throws kInvalidArgument where there is none.
 [[nodiscard]] std::vector<SocketAddress> resolve(const std::string& host);
+/// Of a name, on this machine alone; no file stands for it. At most 100 characters.
+[[nodiscard]] SocketAddress local_address(const std::string& name);
 
 // All sockets here are non-blocking; what fails is not open and leaves errno.
 
