@@ -137,6 +137,27 @@ OutputCards cards_of_all(Rendezvous& rendezvous, const OutputCards& mine) {
   return all;
 }
 
+/// Ranks with other extents would wait for what never comes.
+void agree_on(const Bindings& bindings, Rendezvous& rendezvous) {
+  std::vector<std::string> values;
+  for (const auto& [name, value] : bindings) values.push_back(fmt::format("{} = {}", name, value));
+  const std::vector<std::string> all = rendezvous.all_gather(std::vector<std::string>(
+      rendezvous.ranks().size(), fmt::format("{}", fmt::join(values, ", "))));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw_invalid("--bind",
+                  fmt::format("rank 0 has {}, rank {} has {}; expected the same values on "
+                              "all ranks",
+                              all[0], rank, all[rank]));
+  }
+}
+
+/// For long work that no other rank waits for yet.
+void expect_all(const std::shared_ptr<Rendezvous>& rendezvous) {
+  const std::string lost = rendezvous == nullptr ? "" : rendezvous->lost();
+  if (!lost.empty()) throw_environment("rendezvous", lost);
+}
+
 /// Each process has a file of its own: "run.json" is "run.rank1.json" for rank 1.
 std::filesystem::path trace_path(const std::filesystem::path& path, const ProcessRank& process) {
   if (process.alone()) return path;
@@ -269,6 +290,7 @@ int run_on(const RunOptions& options, const ProcessRank& process,
     throw_invalid("WORLD_SIZE", fmt::format("{} processes; the graph is a program of {} ranks",
                                             process.world, report.world));
   }
+  if (rendezvous != nullptr) agree_on(bindings, *rendezvous);
   std::optional<ProgressBar> bar(std::in_place, process.rank == 0);
   WorldOptions on = world_options(options, report, bar);
   on.threads = threads_of(options, process);
@@ -278,9 +300,11 @@ int run_on(const RunOptions& options, const ProcessRank& process,
   if (!process.alone()) report.device += fmt::format(", in each of {} processes", process.world);
 
   bar->phase("inputs");
-  const Inputs inputs = gather_inputs(
-      graph, bindings, options.inputs, options.checks.seed,
-      [&bar](std::size_t done, std::size_t total) { bar->part("inputs", done, total); });
+  const Inputs inputs = gather_inputs(graph, bindings, options.inputs, options.checks.seed,
+                                      [&](std::size_t done, std::size_t total) {
+                                        expect_all(rendezvous);
+                                        bar->part("inputs", done, total);
+                                      });
   report.from_files = inputs.from_files;
 
   bar->phase("plan and compile");
@@ -311,7 +335,8 @@ int run_on(const RunOptions& options, const ProcessRank& process,
   OutputCards cards(outputs.size());
   if (options.check) {
     bar->phase("reference");
-    const auto tell = [&bar](std::size_t done, std::size_t total) {
+    const auto tell = [&](std::size_t done, std::size_t total) {
+      expect_all(rendezvous);
       bar->part("reference", done, total);
     };
     reference = evaluate(graph, inputs.tensors, bindings, tell);

@@ -229,6 +229,21 @@ TEST(Launch, ARankThatIsLostIsNamedByTheOthers) {
   }
 }
 
+// Without a word of it they would wait for each other until the timeout.
+TEST(Launch, RanksWithOtherValuesOfASymbolSaySo) {
+  const TemporaryDirectory directory;
+  const auto result =
+      launch(4, "exec $BRAID run --device cpu --bind T=$((4 + RANK / 3)) " + small_mlp(directory));
+  EXPECT_EQ(result.exit_code, 2);
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_THAT(result.err,
+                HasSubstr(fmt::format("braid: error: rank {}: --bind: rank 0 has T = 4, "
+                                      "rank 3 has T = 5; expected the same values on "
+                                      "all ranks\n",
+                                      rank)));
+  }
+}
+
 TEST(Launch, AnErrorIsThatOfItsRank) {
   const TemporaryDirectory directory;
   const auto result = launch(3, "exec $BRAID run --device cpu " + small_mlp(directory));
