@@ -17,9 +17,10 @@
 // memory stays within a share (overlap-peak-memory-budget) of what it was before the first
 // scheduling pass; by default it does not grow.
 // Candidates are the results of the other scheduling passes and their compositions, and list
-// schedules that keep the limit as they go (overlap_list.h, memory_guard.h). The best are improved
-// by moves of single nodes, in small graphs by branch and bound. All of that is bounded by numbers
-// of nodes, not by a clock: every rank finds the same order.
+// schedules that keep the limit as they go (overlap_list.h, memory_guard.h). The best one is
+// improved by dynamic programming over sets of nodes (overlap_sets.cpp), which finds the best order
+// of all where the program is narrow, and says so. All of that is bounded by numbers of nodes, not
+// by a clock: every rank finds the same order.
 // The order stays as it is where none is found that exposes less.
 namespace braid {
 namespace {
@@ -29,8 +30,9 @@ constexpr std::string_view kPass = "overlap";
 constexpr ReasonCode kExposed{
     "overlap.exposed",
     "exposed communication {now:.1f} us of {all:.1f}, {before:.1f} before; {least:.1f} or more in "
-    "any order, so at most {gap:.2f} % of the time could be saved still; {free:.1f} without the "
-    "limit of {limit} bytes; peak memory {peak} bytes, {base} before"};
+    "any order within the limit of {limit} bytes, so at most {gap:.2f} % of the time could be "
+    "saved "
+    "still; {free:.1f} without the limit; peak memory {peak} bytes, {base} before"};
 constexpr double kNsPerUs = 1e3;
 
 using Sequence = std::vector<const Pass*>;
@@ -139,7 +141,7 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
   const double budget = context.config.overlap_peak_memory_budget.value_or(0);
   const OverlapProblem problem(graph, context.target);
   const LongestPaths paths = longest_paths(problem);
-  const double least_ns = least_total_ns(problem);
+  double least_ns = least_total_ns(problem);
   const std::int64_t limit = limit_of(problem, graph, context, budget);
   const std::vector<NodeId> given = given_order(graph);
   const OrderCost before = problem.cost(given);
@@ -158,10 +160,12 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
   const double compute_ns = problem.compute_ns();
   const bool improved = takes_less(best.cost.total_ns, before.total_ns);
   if (improved) spread_apart(problem, best);
+  if (best.is_best) least_ns = best.cost.total_ns;
   Reason reason(kExposed, (best.cost.total_ns - compute_ns) / kNsPerUs,
                 problem.comm_ns() / kNsPerUs, (before.total_ns - compute_ns) / kNsPerUs,
-                (least_ns - compute_ns) / kNsPerUs, 100 * (1 - least_ns / best.cost.total_ns),
-                (free_ns - compute_ns) / kNsPerUs, limit, best.cost.peak, before.peak);
+                (least_ns - compute_ns) / kNsPerUs, limit,
+                100 * (1 - least_ns / best.cost.total_ns), (free_ns - compute_ns) / kNsPerUs,
+                best.cost.peak, before.peak);
   if (context.move_records != nullptr) {
     add_records(graph, problem, improved ? best.order : given, *context.move_records);
   }

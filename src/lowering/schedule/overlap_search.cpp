@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/schedule/memory_timeline.h"
 #include "lowering/schedule/overlap_list.h"
 
 namespace braid {
@@ -10,9 +11,8 @@ namespace {
 
 // How many nodes are looked at, all told: tenths of a second.
 constexpr std::int64_t kListVisits = 1'000'000;
-constexpr std::int64_t kMoveVisits = 10'000'000;
-constexpr std::int64_t kBranches = 10'000;
-/// Of that many orders each step goes on with the best.
+constexpr std::int64_t kSetVisits = 10'000'000;
+/// List schedules are made of so many of the best orders.
 constexpr std::size_t kKept = 3;
 
 class Search {
@@ -26,15 +26,10 @@ class Search {
     keep(given);
     add_lists(given);
     if (!is_done()) add_given(more());
-    const auto each = kMoveVisits / static_cast<std::int64_t>(best_.size());
-    for (std::size_t i = 0; i < best_.size() && !is_done(); ++i) {
-      improve_by_moves(problem_, limit_, least_ns_, each, best_[i]);
-      if (is_better(best_[i].cost, best_.front().cost)) std::swap(best_[i], best_.front());
-    }
-    if (!is_done()) {
-      static_cast<void>(improve_by_branches(problem_, paths_, limit_, kBranches, best_.front()));
-    }
+    const bool is_best =
+        is_done() || improve_by_sets(problem_, paths_, limit_, kSetVisits, best_.front());
     lower_peak(given);
+    best_.front().is_best = is_best;
     return std::move(best_.front());
   }
 
@@ -101,7 +96,63 @@ class Search {
   std::vector<OverlapOrder> best_;  ///< the best first
 };
 
+/// An order whose nodes change places, at the memory that it takes.
+class PlacedOrder {
+ public:
+  PlacedOrder(const OverlapProblem& problem, const OverlapOrder& start)
+      : problem_(problem),
+        limit_(start.cost.peak),
+        timeline_(problem.use, start.order),
+        place_(problem.size(), 0) {
+    update_places(0, place_.size());
+  }
+
+  [[nodiscard]] const std::vector<NodeId>& nodes() const { return timeline_.order(); }
+
+  void move_to_front(NodeId id) {
+    std::size_t first = place(id) - std::min(place(id), kReach);
+    for (NodeId needed : problem_.needs(id)) first = std::max(first, place(needed) + 1);
+    const std::size_t last = place(id);
+    if (first < last && timeline_.move_forward(first, last, limit_).done) {
+      update_places(first, last + 1);
+    }
+  }
+  void move_to_back(NodeId id) {
+    std::size_t last = std::min(place(id) + kReach, place_.size() - 1);
+    for (NodeId user : problem_.users(id)) last = std::min(last, place(user) - 1);
+    const std::size_t first = place(id);
+    if (first < last && timeline_.move_back(first, last, limit_).done) {
+      update_places(first, last + 1);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kReach = 1000;
+
+  [[nodiscard]] std::size_t place(NodeId id) const { return place_[static_cast<std::size_t>(id)]; }
+  void update_places(std::size_t first, std::size_t end) {
+    for (std::size_t at = first; at < end; ++at) place_[static_cast<std::size_t>(nodes()[at])] = at;
+  }
+
+  const OverlapProblem& problem_;
+  std::int64_t limit_;
+  MemoryTimeline timeline_;
+  std::vector<std::size_t> place_;
+};
+
 }  // namespace
+
+void spread_apart(const OverlapProblem& problem, OverlapOrder& best) {
+  PlacedOrder order(problem, best);
+  for (auto id = best.order.rbegin(); id != best.order.rend(); ++id) {
+    if (problem.estimate(*id).wait) order.move_to_back(*id);
+  }
+  for (const NodeId id : best.order) {
+    if (problem.estimate(id).asynchronous) order.move_to_front(id);
+  }
+  best.order = order.nodes();
+  best.cost = problem.cost(best.order);
+}
 
 OverlapOrder search_overlap(const OverlapProblem& problem, const LongestPaths& paths,
                             const std::vector<NodeId>& given,
