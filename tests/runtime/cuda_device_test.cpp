@@ -275,7 +275,9 @@ std::uint8_t& byte_of(const Memory& memory, std::size_t at) {
 TEST_F(CudaDeviceTest, MemoryIsHandedOn) {
   const long files = open_files();
   for (const bool fabric : {false, true}) {
-    for (const bool refuses : {false, true}) {
+    for (const char* refuses : {"", "cuMemGetAllocationGranularity", "cuMemCreate",
+                                "cuMemExportToShareableHandle", "cuMemImportFromShareableHandle"}) {
+      SCOPED_TRACE(fmt::format("fabric {}, refused by '{}'", fabric, refuses));
       fake().fabric = fabric;
       fake().fabric_refuses = refuses;
       const auto device = open_device(DeviceKind::kCuda, {.world = 2});

@@ -25,7 +25,7 @@ struct FakeCuda {
   bool virtual_memory = true;            ///< memory can be mapped at chosen addresses
   bool file_handles = true;              ///< and exported as descriptors
   bool fabric = false;                   ///< and as handles of a fabric,
-  bool fabric_refuses = false;           ///< but not without the service for it
+  std::string fabric_refuses;            ///< but this call fails for these (999)
   bool multicast = false;                ///< GPUs take part in multicasts,
   bool multicast_refuses = false;        ///< but bind no memory: a service is missing
   bool launch_blocking = false;          ///< $CUDA_LAUNCH_BLOCKING=1, a profiler

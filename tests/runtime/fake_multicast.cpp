@@ -83,6 +83,7 @@ extern "C" {
 int cuMulticastGetGranularity(std::size_t* bytes, const MulticastProperties* properties,
                               int option) {
   if (const int error = enter_context("cuMulticastGetGranularity")) return error;
+  if (refuses_fabric("cuMulticastGetGranularity", properties->handle_types)) return kUnknown;
   *bytes = kMulticastGranularity;
   return option == 0 || option == 1 ? check(*properties) : kInvalidValue;
 }
@@ -92,7 +93,7 @@ int cuMulticastCreate(Address* handle, const MulticastProperties* properties) {
   if (const int error = check(*properties)) return error;
   if (!is_whole(properties->bytes)) return kInvalidValue;
   const auto types = static_cast<int>(properties->handle_types);
-  if ((types & kFabricHandle) != 0 && state().control.fabric_refuses) return kNotPermitted;
+  if (refuses_fabric("cuMulticastCreate", properties->handle_types)) return kUnknown;
   auto made = make_physical("multicast", 0, types, properties->bytes);
   if (made == nullptr) return kOutOfMemory;
   made->multicast = std::make_unique<MulticastObject>(made->file);

@@ -28,5 +28,6 @@ inline constexpr int kCaptureUnjoined = 904;
 inline constexpr int kCaptureIsolation = 905;
 inline constexpr int kCapturedEvent = 907;
 inline constexpr int kInvalidClusterSize = 912;
+inline constexpr int kUnknown = 999;
 
 }  // namespace braid::fake

@@ -98,6 +98,10 @@ std::shared_ptr<Physical> open_physical(File file) {
 
 namespace braid::fake {
 
+bool refuses_fabric(const char* call, unsigned long long types) {
+  return (types & kFabric) != 0 && state().control.fabric_refuses == call;
+}
+
 std::shared_ptr<Physical> make_physical(const char* kind, int gpu, int types, std::size_t bytes) {
   std::array<char, 64> name{};
   std::snprintf(name.data(), name.size(), "fake-%s-%d-%d", kind, gpu, types);
@@ -150,6 +154,7 @@ extern "C" {
 
 int cuMemGetAllocationGranularity(std::size_t* bytes, const Properties* properties, int option) {
   if (const int error = enter_context("cuMemGetAllocationGranularity")) return error;
+  if (refuses_fabric("cuMemGetAllocationGranularity", properties->handle_types)) return kUnknown;
   *bytes = kGranularity;
   return option == 0 || option == 1 ? check_properties(*properties) : kInvalidValue;
 }
@@ -159,9 +164,7 @@ int cuMemCreate(Address* handle, std::size_t bytes, const Properties* properties
   if (const int error = enter_context("cuMemCreate")) return error;
   if (!is_whole(bytes) || flags != 0) return kInvalidValue;
   if (const int error = check_properties(*properties)) return error;
-  if ((properties->handle_types & kFabric) != 0 && state().control.fabric_refuses) {
-    return kNotPermitted;
-  }
+  if (refuses_fabric("cuMemCreate", properties->handle_types)) return kUnknown;
   auto made = make_physical("gpu", properties->location.id, properties->handle_types, bytes);
   if (made == nullptr) return kOutOfMemory;
   *handle = 0;
@@ -287,6 +290,7 @@ int cuMemExportToShareableHandle(void* shared, Address handle, int type, unsigne
   const std::shared_ptr<Physical> memory = find_handle(handle);
   if (memory == nullptr || flags != 0 || (type != kFile && type != kFabric)) return kInvalidValue;
   if ((memory->types & type) == 0) return kNotPermitted;
+  if (refuses_fabric("cuMemExportToShareableHandle", type)) return kUnknown;
   if (type == kFile) {
     *static_cast<int*>(shared) = ::fcntl(memory->file.get(), F_DUPFD_CLOEXEC, 0);
     return 0;
@@ -300,6 +304,7 @@ int cuMemExportToShareableHandle(void* shared, Address handle, int type, unsigne
 
 int cuMemImportFromShareableHandle(Address* handle, void* shared, int type) {
   if (const int error = enter_context("cuMemImportFromShareableHandle")) return error;
+  if (refuses_fabric("cuMemImportFromShareableHandle", type)) return kUnknown;
   std::shared_ptr<Physical> made;
   if (type == kFile) {
     const auto descriptor = static_cast<int>(reinterpret_cast<std::intptr_t>(shared));

@@ -57,6 +57,9 @@ struct Physical {
   std::unique_ptr<MulticastObject> multicast;
 };
 
+/// Whether the test wants this call to fail where it is about handles of such types.
+bool refuses_fabric(const char* call, unsigned long long types);
+
 /// A new file whose name says what it is; null where there is no room.
 std::shared_ptr<Physical> make_physical(const char* kind, int gpu, int types, std::size_t bytes);
 int add_handle(std::shared_ptr<Physical> memory, Address* handle);

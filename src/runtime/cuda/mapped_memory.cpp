@@ -23,14 +23,14 @@ MemoryProperties properties_of(const Gpu& gpu, int handle_types) {
   return properties;
 }
 
-/// Makes something with handles of the GPU's types. One that has a fabric may lack the service that
-/// lends its channels.
-template <class Make>
-Result with_handles(const Gpu& gpu, Make make) {
+/// Calls the driver with the GPU's types of handles. One that has a fabric may lack the service
+/// that lends its channels, and says so in many ways: whatever the error, it is asked without the
+/// fabric.
+template <class Call>
+Result with_handles(const Gpu& gpu, Call call) {
   const int types = gpu.handle_types();
-  const Result result = make(types);
-  const bool refused = result == kNotPermitted || result == kNotSupported;
-  return refused && (types & kHandleFabric) != 0 ? make(types & ~kHandleFabric) : result;
+  const Result result = call(types);
+  return result != kSuccess && (types & kHandleFabric) != 0 ? call(types & ~kHandleFabric) : result;
 }
 
 MulticastProperties multicast_properties(unsigned gpus, std::size_t bytes, int handle_types) {
@@ -43,10 +43,12 @@ PhysicalMemory::PhysicalMemory(GpuRef gpu, std::size_t bytes, std::size_t unit)
     : gpu_(std::move(gpu)) {
   const Api& api = gpu_->api();
   const Current current(*gpu_);
-  const MemoryProperties wanted = properties_of(*gpu_, gpu_->handle_types());
   std::size_t its_unit = 0;
-  api.check(api.cuMemGetAllocationGranularity(&its_unit, &wanted, kGranularityMinimum),
-            "cuMemGetAllocationGranularity");
+  const Result known = with_handles(*gpu_, [&](int types) {
+    const MemoryProperties wanted = properties_of(*gpu_, types);
+    return api.cuMemGetAllocationGranularity(&its_unit, &wanted, kGranularityMinimum);
+  });
+  api.check(known, "cuMemGetAllocationGranularity");
   const std::size_t whole = std::lcm(its_unit, std::max<std::size_t>(unit, 1));
   bytes_ = (std::max<std::size_t>(bytes, 1) + whole - 1) / whole * whole;
   const Result result = with_handles(*gpu_, [&](int types) {
@@ -72,11 +74,13 @@ std::size_t multicast_unit(const Gpu& gpu, unsigned gpus) {
   const Api& api = gpu.api();
   const Current current(gpu);
   constexpr std::size_t kSome = std::size_t{2} << 20U;
-  const MulticastProperties properties = multicast_properties(gpus, kSome, gpu.handle_types());
+  const auto granularity = api.require(api.cuMulticastGetGranularity, "cuMulticastGetGranularity");
   std::size_t unit = 0;
-  api.check(api.require(api.cuMulticastGetGranularity, "cuMulticastGetGranularity")(
-                &unit, &properties, kGranularityMinimum),
-            "cuMulticastGetGranularity");
+  const Result known = with_handles(gpu, [&](int types) {
+    const MulticastProperties properties = multicast_properties(gpus, kSome, types);
+    return granularity(&unit, &properties, kGranularityMinimum);
+  });
+  api.check(known, "cuMulticastGetGranularity");
   return unit;
 }
 
@@ -92,25 +96,25 @@ PhysicalMemory::PhysicalMemory(GpuRef gpu, Address address, std::size_t bytes)
 PhysicalMemory::PhysicalMemory(GpuRef gpu, std::string_view shared, std::size_t bytes)
     : gpu_(std::move(gpu)), bytes_(bytes) {
   ByteReader in(shared);
-  const auto type = in.value<std::int32_t>();
-  const std::string_view what = in.string();
-  const bool fabric = type == kHandleFabric && what.size() == sizeof(FabricHandle);
-  if (!in.done() || !(fabric || type == kHandleFile)) {
+  const std::string_view everywhere = in.string(), here = in.string();
+  const bool fabric = everywhere.size() == sizeof(FabricHandle);
+  if (!in.done() || !(fabric || everywhere.empty()) || (!fabric && here.empty())) {
     throw_invalid("memory", "the bytes are no handle of a cuda device's memory");
-  }
-  FabricHandle everywhere{};
-  File file;
-  void* handle = &everywhere;
-  if (fabric) {
-    std::memcpy(everywhere.bytes, what.data(), what.size());
-  } else {
-    file = take_file(what);  // the driver has one of its own afterwards
-    handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(file.get()));
   }
   const Api& api = gpu_->api();
   const Current current(*gpu_);
-  api.check(api.require(api.cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle")(
-                &handle_, handle, type),
+  const auto import_it =
+      api.require(api.cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle");
+  if (fabric) {
+    FabricHandle handle{};
+    std::memcpy(handle.bytes, everywhere.data(), everywhere.size());
+    const Result result = import_it(&handle_, &handle, kHandleFabric);
+    if (result == kSuccess) return;
+    if (here.empty()) api.check(result, "cuMemImportFromShareableHandle");
+  }
+  const File file = take_file(here);  // the driver has one of its own afterwards
+  api.check(import_it(&handle_, reinterpret_cast<void*>(static_cast<std::intptr_t>(file.get())),
+                      kHandleFile),
             "cuMemImportFromShareableHandle");
 }
 
@@ -126,20 +130,22 @@ std::string PhysicalMemory::share() const {
   const Current current(*gpu_);
   const auto export_it =
       api.require(api.cuMemExportToShareableHandle, "cuMemExportToShareableHandle");
-  ByteWriter out;
+  // Both where there are both: that this process may use the fabric does not say that others may.
   FabricHandle everywhere{};
-  if ((gpu_->handle_types() & kHandleFabric) != 0 &&
-      export_it(&everywhere, handle_, kHandleFabric, 0) == kSuccess) {
-    out.value<std::int32_t>(kHandleFabric);
-    out.string({reinterpret_cast<const char*>(everywhere.bytes), sizeof everywhere.bytes});
-    return shared_ = out.take();
-  }
+  const bool fabric = (gpu_->handle_types() & kHandleFabric) != 0 &&
+                      export_it(&everywhere, handle_, kHandleFabric, 0) == kSuccess;
   int descriptor = -1;
-  api.check(export_it(&descriptor, handle_, kHandleFile, 0), "cuMemExportToShareableHandle");
-  file_ = File(descriptor);
-  offer_ = OfferedFile(descriptor);
-  out.value<std::int32_t>(kHandleFile);
-  out.string(offer_.handle());
+  const Result result = export_it(&descriptor, handle_, kHandleFile, 0);
+  if (!fabric) api.check(result, "cuMemExportToShareableHandle");
+  if (result == kSuccess) {
+    file_ = File(descriptor);
+    offer_ = OfferedFile(descriptor);
+  }
+  ByteWriter out;
+  out.string(fabric ? std::string_view(reinterpret_cast<const char*>(everywhere.bytes),
+                                       sizeof everywhere.bytes)
+                    : std::string_view());
+  out.string(file_.is_open() ? offer_.handle() : std::string());
   return shared_ = out.take();
 }
 
