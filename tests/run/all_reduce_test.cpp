@@ -158,9 +158,7 @@ TEST(AllReduces, MoveNoMoreBytesThanTheyMust) {
                             Expected{"ll", 2 * kRanks * (kRanks - 1) * kBytes, 0},
                             // Sums of 1/n to each rank, and all of them to all ranks.
                             Expected{"multimem", (1 + kRanks) * kBytes, 2}}) {
-    WorldOptions options;
-    options.device = DeviceKind::kCpu;
-    options.world = kRanks;
+    WorldOptions options = testing::cpu_world_options(kRanks);
     options.count = true;
     options.target = testing::target_of(by(c.algorithm));
     World world = World::open(options);
@@ -200,6 +198,7 @@ Graph mixed(std::int64_t world) {
 
 // With warps that stall at random, so that blocks and ranks overtake each other.
 TEST(AllReduces, OfEveryAlgorithmAndSizeBackToBack) {
+  testing::need_cpu_device();
   constexpr std::int64_t kSizes[] = {kMostTokens, 1, 33, 7};
   for (const std::int64_t ranks : {2, 3}) {
     const Graph graph = mixed(ranks);

@@ -80,7 +80,8 @@ std::string error_of(Call call) {
 }
 
 World open(Checks sanitize, bool count = false) {
-  WorldOptions options = testing::world_options(2);
+  const bool watched = sanitize != kCheckNothing || count;
+  WorldOptions options = watched ? testing::cpu_world_options(2) : testing::world_options(2);
   options.sanitize = sanitize;
   options.count = count;
   return World::open(options);

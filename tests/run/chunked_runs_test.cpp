@@ -136,9 +136,7 @@ TEST_P(ChunkedRuns, OfSeveralSizesFollowEachOther) {
 /// What is wrong with runs of the program that overtake each other; empty where nothing is.
 std::string verdict(const Graph& graph, const Program& program, const ProgramCode& code,
                     const std::string& schedule) {
-  WorldOptions options;
-  options.device = DeviceKind::kCpu;
-  options.world = 2;
+  WorldOptions options = cpu_world_options(2);
   options.sanitize = kCheckAll;
   options.schedule = parse_schedule(schedule);
   const World world = World::open(options);

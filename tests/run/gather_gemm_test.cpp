@@ -179,6 +179,7 @@ TEST(GatherGemmKernel, OneAfterTheOther) {
 /// Rank 0's trace, where rank 1, in a world of its own, comes so much later.
 std::vector<StepTime> trace_of_the_first(const Graph& graph, const PassConfig& config,
                                          std::chrono::milliseconds later) {
+  testing::need_cpu_device();
   const std::shared_ptr<Device> device = open_device(DeviceKind::kCpu, {.world = 2, .threads = 2});
   const auto ends = meet_in_process({{0}, {1}}, 60);
   const auto open = [&](std::size_t rank) {

@@ -187,9 +187,7 @@ TEST(GemmReduceKernel, LeavesLongRowsToAnotherKernel) {
 TEST(GemmReduceKernel, MovesNoMoreBytesThanItMust) {
   constexpr std::int64_t kRanks = 4, kRows = 33, kColumns = 64;
   const Graph graph = with_bias({kRanks, DType::kBF16, 16, kColumns, "sum", {}}, "in_kernel");
-  WorldOptions options;
-  options.device = DeviceKind::kCpu;
-  options.world = kRanks;
+  WorldOptions options = testing::cpu_world_options(kRanks);
   options.count = true;
   World world = World::open(options);
   Executable executable = Executable::compile(graph, world);
@@ -282,9 +280,7 @@ TEST(GemmReduceKernel, OfEverySizeBackToBack) {
 /// One tile for each rank's rows, all in one block; runs that overtake each other.
 void expect_right(int world_size, bool all, const std::string& schedule, std::uint64_t least) {
   const Graph graph = with_bias({world_size, DType::kF32, 8, 16, "sum", {}, all}, "in_kernel");
-  WorldOptions options;
-  options.device = DeviceKind::kCpu;
-  options.world = world_size;
+  WorldOptions options = testing::cpu_world_options(world_size);
   options.ranks_per_device = 108;
   options.sanitize = kCheckAll;
   options.schedule = parse_schedule(schedule);

@@ -19,8 +19,10 @@
 #include "ir/text_file.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/program.h"
+#include "run/run_graph.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/temporary_directory.h"
+#include "source_directory.h"
 
 namespace braid {
 namespace {
@@ -29,10 +31,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 World open_world(std::int64_t ranks, Checks sanitize = kCheckNothing) {
-  WorldOptions options;
+  WorldOptions options = testing::cpu_world_options(ranks);
   options.sanitize = sanitize;
-  options.device = DeviceKind::kCpu;
-  options.world = static_cast<int>(ranks);
   return World::open(options);
 }
 
@@ -69,7 +69,8 @@ void expect_same_bits(const RankTensors& a, const RankTensors& b) {
 }
 
 TEST(MemoryEstimate, IsWhatIsAllocated) {
-  const Graph graph = load_graph(fmt::format("{}/examples/llama_mlp.json", BRAID_SOURCE_DIR));
+  const Graph graph =
+      load_graph(fmt::format("{}/examples/llama_mlp.json", testing::source_directory()));
   const World world = open_world(world_size(graph));
   std::string estimated;
   std::string allocated;
@@ -87,7 +88,8 @@ class ProgramRun : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ProgramRun, IsTheRunOfTheGraphBitForBit) {
   const TemporaryDirectory directory;
-  const Graph graph = load_graph(fmt::format("{}/examples/{}.json", BRAID_SOURCE_DIR, GetParam()));
+  const Graph graph =
+      load_graph(fmt::format("{}/examples/{}.json", testing::source_directory(), GetParam()));
   Bindings bindings;
   for (const auto& [name, symbol] : graph.symbols()) bindings[name] = symbol.min;
   const RankTensors inputs = random_inputs(graph, bindings, 5);
@@ -147,7 +149,8 @@ std::string refusal(const std::string& text) {
 
 TEST(ProgramRun, DamagedKernelsAreRefused) {
   const TemporaryDirectory directory;
-  const Graph graph = load_graph(fmt::format("{}/examples/tp_mlp.json", BRAID_SOURCE_DIR));
+  const Graph graph =
+      load_graph(fmt::format("{}/examples/tp_mlp.json", testing::source_directory()));
   (void)write_artifact(graph, least_target(graph), directory.path(), {});
   const World world = open_world(world_size(graph));
   const std::string path = (directory.path() / "program.json").string();
@@ -163,7 +166,7 @@ TEST(ProgramRun, DamagedKernelsAreRefused) {
 }
 
 std::string by_hand(const std::string& name) {
-  std::ifstream file(fmt::format("{}/tests/run/{}.json", BRAID_SOURCE_DIR, name));
+  std::ifstream file(fmt::format("{}/tests/run/{}.json", testing::source_directory(), name));
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
@@ -171,7 +174,7 @@ std::string by_hand(const std::string& name) {
 
 /// Two products on two streams and their sum, written by hand.
 TEST(TwoStreams, AHandWrittenPlanRuns) {
-  const std::string path = std::string(BRAID_SOURCE_DIR) + "/tests/run/two_streams.json";
+  const std::string path = testing::source_directory() + "/tests/run/two_streams.json";
   const World world = open_world(1);
   Executable executable = Executable::load(path, world);
   const Graph graph = parse_graph(R"({"braid": 1, "name": "two_streams",
@@ -189,7 +192,7 @@ TEST(TwoStreams, AHandWrittenPlanRuns) {
 
 /// Begins are when the stream came to the step: s waited for p, which is on another stream.
 TEST(TwoStreams, ATraceSaysWhenEachStepRan) {
-  const std::string path = std::string(BRAID_SOURCE_DIR) + "/tests/run/two_streams.json";
+  const std::string path = testing::source_directory() + "/tests/run/two_streams.json";
   const World world = open_world(1);
   Executable executable = Executable::load(path, world);
   EXPECT_THROW((void)executable.trace(), Error) << "before prepare";
@@ -239,7 +242,7 @@ class GatherByCopies {
   explicit GatherByCopies(Checks sanitize)
       : world_(open_world(3, sanitize)),
         executable_(Executable::load(
-            std::string(BRAID_SOURCE_DIR) + "/tests/run/gather_by_copies.json", world_)) {}
+            testing::source_directory() + "/tests/run/gather_by_copies.json", world_)) {}
 
   void run_and_compare(std::uint64_t seed,
                        const std::function<void(Executable&)>& start = run_on_its_own) {

@@ -7,6 +7,8 @@
 #include "braid/error.h"
 #include "ir/collective.h"
 #include "lowering/passes.h"
+#include "runtime/device_loader.h"
+#include "runtime/dynamic_library.h"
 
 namespace braid::testing {
 
@@ -16,6 +18,24 @@ WorldOptions world_options(std::int64_t world) {
   options.device = parse_device_kind(device != nullptr ? device : "cpu");
   options.world = static_cast<int>(world);
   return options;
+}
+
+WorldOptions cpu_world_options(std::int64_t world) {
+  need_cpu_device();
+  WorldOptions options;
+  options.device = DeviceKind::kCpu;
+  options.world = static_cast<int>(world);
+  return options;
+}
+
+void need_cpu_device() {
+  static const DynamicLibrary kLibrary(cpu_library_candidates());
+  if (kLibrary.loaded() || world_options(1).device == DeviceKind::kCpu) return;
+  const std::string why = "needs the cpu device: " + kLibrary.failure();
+  [&] { GTEST_SKIP() << why; }();
+  // Leaves the test, too, without a word of its own.
+  throw ::testing::AssertionException(
+      {::testing::TestPartResult::kSkip, __FILE__, __LINE__, why.c_str()});
 }
 
 PassConfig all_reduce_by(std::string algorithm) {
@@ -161,9 +181,7 @@ std::optional<RankTensors> rounded_otherwise(bool but_for_ties, const Graph& gra
 
 ::testing::AssertionResult runs_clean(const Graph& graph, const Bindings& bindings,
                                       std::uint64_t seed, const PassConfig& passes) {
-  WorldOptions options;
-  options.device = DeviceKind::kCpu;
-  options.world = static_cast<int>(world_size(graph));
+  WorldOptions options = cpu_world_options(world_size(graph));
   options.sanitize = kCheckAll;
   options.target = target_of(passes);
   World world = World::open(options);

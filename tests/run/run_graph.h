@@ -13,6 +13,13 @@ namespace braid::testing {
 /// The device the run tier uses: "cpu", or $BRAID_TEST_DEVICE.
 WorldOptions world_options(std::int64_t world);
 
+/// The same for what only the cpu device can do (checks, counts, interleavings), whatever the run
+/// tier uses: see need_cpu_device.
+WorldOptions cpu_world_options(std::int64_t world);
+/// Ends the test here, as skipped, where the run tier uses another device and the library of the
+/// cpu device is not there.
+void need_cpu_device();
+
 /// The passes that make all all-reduces run by the algorithm, where they can; "" leaves the choice.
 PassConfig all_reduce_by(std::string algorithm);
 /// What a world needs for it to be among the candidates: a target that has its instructions.

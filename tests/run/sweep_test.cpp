@@ -9,6 +9,7 @@
 #include "braid/error.h"
 #include "lowering/passes.h"
 #include "run/run_graph.h"
+#include "source_directory.h"
 
 namespace braid {
 namespace {
@@ -103,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(DISABLED_Full, Sweep, ::testing::ValuesIn(all_cases()), case_name);
 
 TEST(Block, RunsInFourLaunchesOneOfThemAllReduceAddNorm) {
-  const Graph graph = load_graph(std::string(BRAID_SOURCE_DIR) + "/examples/llama_mlp.json");
+  const Graph graph = load_graph(testing::source_directory() + "/examples/llama_mlp.json");
   World world = World::open(testing::world_options(4));
   const Executable executable = Executable::compile(graph, world);
   EXPECT_EQ(executable.launches(), 4);
@@ -138,8 +139,7 @@ TEST(Block, TheCpuRunsThePlanOfOneRankPerGpu) {
   const Graph graph = block({4, 8, 512, DType::kBF16});
   PassContext context;
   const auto hash = [&](int ranks_per_device) {
-    WorldOptions options = testing::world_options(4);
-    options.device = DeviceKind::kCpu;
+    WorldOptions options = testing::cpu_world_options(4);
     options.ranks_per_device = ranks_per_device;
     World world = World::open(options);
     return Executable::compile(graph, world).program_hash();

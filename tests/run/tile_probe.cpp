@@ -8,6 +8,7 @@
 #include "codegen/passes/lower.h"
 #include "codegen/tile/text.h"
 #include "codegen/tile/verify.h"
+#include "run/run_graph.h"
 
 namespace braid::testing {
 namespace {
@@ -15,9 +16,7 @@ namespace {
 constexpr std::size_t kArenaBytes = 1 << 18;
 
 World open_world(const ProbeOptions& options) {
-  WorldOptions out;
-  out.device = DeviceKind::kCpu;
-  out.world = options.world;
+  WorldOptions out = cpu_world_options(options.world);
   out.sanitize = options.checks;
   out.schedule = parse_schedule(options.schedule);
   return World::open(out);
