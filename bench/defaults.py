@@ -52,7 +52,7 @@ def graph(m, n, k, dtype):
 
 def tuned(braid, database, shape, exhaustive, seconds):
     _, m, n, k, dtype, target = shape
-    command = [braid, "tune", "-", "--device", "cpu", "--target", target, "--budget", f"{seconds:.0f}s", "--db",
+    command = [braid, "tune", "-", "--device", "cpu", "--target", target, "--budget", f"{seconds:.0f}s", "--tune-db",
                database, "--resume", "--json"] + (["--exhaustive"] if exhaustive else [])
     result = subprocess.run(command, input=graph(m, n, k, dtype), capture_output=True, text=True)
     if result.returncode != 0:
@@ -71,14 +71,14 @@ def main():
     parser.add_argument("braid")
     parser.add_argument("--shapes", type=int, default=len(shapes()), help="so many of the table (default: all)")
     parser.add_argument("--minutes", type=float, default=60, help="no shape is begun later (default: 60)")
-    parser.add_argument("--db", help="a database to go on with (default: a new one)")
+    parser.add_argument("--tune-db", help="a database to go on with (default: a new one)")
     parser.add_argument("--exhaustive", action="store_true", help="try every candidate")
     arguments = parser.parse_args()
     begin, ratios, left = time.monotonic(), [], 0
     print("| product | M x N x K | type | device | default | us | best | us | default / best |")
     print("|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        database = arguments.db or os.path.join(folder, "tune.db")
+        database = arguments.tune_db or os.path.join(folder, "tune.db")
         for shape in shapes()[:arguments.shapes]:
             seconds = arguments.minutes * 60 - (time.monotonic() - begin)
             kernel = tuned(arguments.braid, database, shape, arguments.exhaustive, seconds) if seconds >= 1 else None

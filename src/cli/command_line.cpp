@@ -315,8 +315,8 @@ void add_tune(CLI::App& app, int* exit_code) {
   add_target_option(*command, &options->target);
   command->add_option("--budget", options->budget,
                       "No trial begins later: 60s, 10m or 2h (default 60s)");
-  command->add_option("--db", options->database,
-                      "File for all that was tried, which --tune-db takes (default tune.db)");
+  command->add_option("--tune-db", options->database,
+                      "File for all that was tried, which run takes likewise (default tune.db)");
   command->add_flag("--resume", options->resume, "Do not try again what is there already");
   command->add_flag("--exhaustive", options->exhaustive,
                     "Try every candidate, not the most promising tenth");

@@ -199,7 +199,7 @@ int tune(const TuneCommandOptions& options) {
   on.budget_s = seconds_of(options.budget);
   const Graph graph = load(options.graph);
   if (!options.output.empty()) prepare_output_file(options.output, "--export");
-  prepare_output_file(options.database, "--db");
+  prepare_output_file(options.database, "--tune-db");
   on.passes = options.passes;
   on.device = parse_device_kind(options.device);
   on.target = options.target;

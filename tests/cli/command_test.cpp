@@ -196,7 +196,7 @@ TEST(BatchInvariance, EveryReportSaysWhereThereIsNone) {
       {"run", graph, "--device", "cpu"},
       {"compile", graph, "-o", directory / "plan"},
       {"explain", graph},
-      {"tune", graph, "--device", "cpu", "--budget", "0.001", "--db", tuned}};
+      {"tune", graph, "--device", "cpu", "--budget", "0.001", "--tune-db", tuned}};
   for (const bool invariant : {true, false}) {
     std::vector<std::vector<std::string>> all = reports;
     for (auto& args : all) {

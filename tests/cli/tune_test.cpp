@@ -39,8 +39,8 @@ std::string matmul(const Shape& shape) {
 /// The results of a tuning run; `more` are its options.
 json tuned(const std::string& graph, const std::filesystem::path& database,
            const std::vector<std::string>& more) {
-  std::vector<std::string> args{"tune",     "-",     "--device", "cpu",    "--target", "A100",
-                                "--budget", "1000s", "--db",     database, "--json"};
+  std::vector<std::string> args{"tune",     "-",     "--device",  "cpu",    "--target", "A100",
+                                "--budget", "1000s", "--tune-db", database, "--json"};
   args.insert(args.end(), more.begin(), more.end());
   const auto result = run_braid(args, graph);
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -51,7 +51,7 @@ TEST(TuneCommand, FindsKeepsAndServes) {
   const test::TemporaryDirectory directory;
   const std::string graph = directory / "graph.json", database = directory / "tune.db";
   test::write_file(graph, small_graph().dump());
-  const auto result = run_braid({"tune", graph, "--device", "cpu", "--target", "A100", "--db",
+  const auto result = run_braid({"tune", graph, "--device", "cpu", "--target", "A100", "--tune-db",
                                  database, "--export", directory / "tuned.json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const char* text :
@@ -97,10 +97,10 @@ TEST(TuneCommand, RefusesInOneLine) {
   for (const char* budget : {"0", "-1s", "5d", "s", "nan", "1e9s"}) {
     EXPECT_THAT(refused({"tune", "-", "--budget", budget}), HasSubstr("--budget: found "));
   }
-  EXPECT_THAT(refused({"tune", "-", "--db", directory.path()}), HasSubstr("is a directory"));
+  EXPECT_THAT(refused({"tune", "-", "--tune-db", directory.path()}), HasSubstr("is a directory"));
   EXPECT_THAT(refused({"tune", "-", "--bind", "T=99"}), HasSubstr("T"));
   const auto damaged =
-      run_braid({"tune", "-", "--device", "cpu", "--db", garbage}, small_graph().dump());
+      run_braid({"tune", "-", "--device", "cpu", "--tune-db", garbage}, small_graph().dump());
   EXPECT_EQ(damaged.exit_code, 2);
   EXPECT_THAT(damaged.err, HasSubstr("expected a database of braid tune"));
   EXPECT_EQ(test::read_file(garbage), std::string(4096, 'x'));
@@ -115,7 +115,7 @@ TEST(TuneCommand, TwoProcessesShareADatabase) {
   const std::string database = directory / "tune.db", graph = directory / "graph.json";
   test::write_file(graph, small_graph().dump());
   const std::string command =
-      "$BRAID tune " + graph + " --device cpu --target A100 --resume --db " + database;
+      "$BRAID tune " + graph + " --device cpu --target A100 --resume --tune-db " + database;
   const auto both = run_shell(command + " & " + command + " --exhaustive --budget 3s; wait $!");
   EXPECT_EQ(both.exit_code, 0) << both.err;
   const json after = tuned(small_graph().dump(), database, {"--resume"});
@@ -142,7 +142,7 @@ TEST(TuneCommand, AKillLosesOnlyWhatIsUnderWay) {
   const std::string database = directory / "tune.db", graph = directory / "graph.json";
   test::write_file(graph, small_graph().dump());
   const std::string command = "$BRAID tune " + graph +
-                              " --device cpu --target A100 --budget 1000s --resume --db " +
+                              " --device cpu --target A100 --budget 1000s --resume --tune-db " +
                               database;
   int kept = 0;
   for (int kill = 0; kill < most; ++kill) {

@@ -31,6 +31,7 @@
 #include "lowering/plan_choice.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/error_of.h"
+#include "runtime/temporary_directory.h"
 #include "runtime/tune/find_tuned.h"
 #include "runtime/tune/search.h"
 #include "runtime/tune/tune_database.h"
@@ -325,6 +326,57 @@ TEST(TuneDatabase, RefusesOtherFiles) {
   sqlite3_exec(db, "CREATE TABLE mine (x); PRAGMA user_version = 7", nullptr, nullptr, nullptr);
   sqlite3_close(db);
   EXPECT_THAT(open(true), HasSubstr("found one of format 7"));
+}
+
+/// The file's database, changed by SQL.
+void change(const std::string& file, const std::string& sql) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(db);
+  sqlite3_close(db);
+}
+
+constexpr const char* kEndless =
+    "AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT * FROM r";
+
+TEST(TuneDatabase, EndsWhatDoesNotEnd) {
+  const TemporaryFile file;
+  { const TuneDatabase database(file.path, true); }
+  change(file.path, fmt::format("CREATE VIEW endless {}; CREATE TRIGGER t AFTER INSERT ON trials "
+                                "BEGIN SELECT count(*) FROM endless; END",
+                                kEndless));
+  TuneDatabase database(file.path, true);
+  EXPECT_EQ(
+      error_of([&] { database.put(row(5)); }).second,
+      file.path +
+          ": a query of it does not end in 100000000 steps; expected a database of braid tune");
+  EXPECT_THAT(database.rows_of("k"), IsEmpty());
+}
+
+TEST(TuneDatabase, RefusesWhatIsNoTable) {
+  const TemporaryFile file;
+  { const TuneDatabase database(file.path, true); }
+  change(file.path, "DROP TABLE trials; CREATE TABLE mine (x)");
+  const auto open = [&](bool create) {
+    return error_of([&] { const TuneDatabase database(file.path, create); }).second;
+  };
+  EXPECT_THAT(open(false), HasSubstr("found no 'trials'; expected a table of braid tune"));
+  change(file.path, fmt::format("CREATE VIEW trials {}", kEndless));
+  EXPECT_THAT(open(false), HasSubstr("found the view 'trials'; expected a table of braid tune"));
+  EXPECT_THAT(open(true), HasSubstr("found the view 'trials'; expected a table of braid tune"));
+}
+
+// SQLite itself may be built to take these for more than names.
+TEST(TuneDatabase, IsAtAPath) {
+  const TemporaryDirectory directory;
+  const fs::path before = fs::current_path();
+  fs::current_path(directory.path());
+  for (const char* name : {"file:x.db?mode=memory", ":memory:"}) {
+    { const TuneDatabase database(name, true); }
+    EXPECT_TRUE(fs::exists(directory.path() / name)) << name;
+  }
+  fs::current_path(before);
 }
 
 TEST(TuneDatabase, RefusesDamage) {

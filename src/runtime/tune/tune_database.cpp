@@ -16,6 +16,8 @@ namespace {
 
 constexpr int kFormat = 1;
 constexpr int kBusyMs = 30'000;  // how long one process waits for another one's row
+// What a query may take: seconds, or a check of some millions of trials.
+constexpr int kStepsOfATurn = 1000, kMostTurns = 100'000;
 constexpr const char* kTable = R"(
   CREATE TABLE IF NOT EXISTS trials (
     kernel TEXT NOT NULL, symbols TEXT NOT NULL, arch TEXT NOT NULL, device TEXT NOT NULL,
@@ -47,40 +49,10 @@ std::optional<Config> config_from(std::string_view text) {
   return config;
 }
 
-}  // namespace
-
-struct TuneDatabase::Impl {
-  explicit Impl(std::string path) : where(std::move(path)) {}
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-  ~Impl() { sqlite3_close(db); }
-
-  [[noreturn]] void fail(int code) const {
-    const std::string reason = db == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db);
-    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
-      throw_invalid(where, fmt::format("found {}; expected a database of braid tune", reason));
-    }
-    throw_environment(where, fmt::format("the tuning database: {}", reason));
-  }
-  void execute(const char* sql) const {
-    const int code = sqlite3_exec(db, sql, nullptr, nullptr, nullptr);
-    if (code != SQLITE_OK) fail(code);
-  }
-
-  std::string where;
-  sqlite3* db = nullptr;
-};
-
-namespace {
-
 /// A statement with its values; columns are text, or a number that may be missing.
 class Statement {
  public:
-  template <class Fail>
-  Statement(sqlite3* db, const char* sql, const Fail& fail) {
-    const int code = sqlite3_prepare_v2(db, sql, -1, &statement_, nullptr);
-    if (code != SQLITE_OK) fail(code);
-  }
+  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
   ~Statement() { sqlite3_finalize(statement_); }
@@ -120,6 +92,48 @@ bool is_time(std::optional<double> ns) { return !ns || (std::isfinite(*ns) && *n
 
 }  // namespace
 
+struct TuneDatabase::Impl {
+  explicit Impl(std::string path) : where(std::move(path)) {}
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() { sqlite3_close(db); }
+
+  [[noreturn]] void fail(int code) const {
+    if (code == SQLITE_INTERRUPT) {
+      throw_invalid(where, fmt::format("a query of it does not end in {} steps; expected a "
+                                       "database of braid tune",
+                                       kMostTurns * kStepsOfATurn));
+    }
+    const std::string reason = db == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db);
+    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
+      throw_invalid(where, fmt::format("found {}; expected a database of braid tune", reason));
+    }
+    throw_environment(where, fmt::format("the tuning database: {}", reason));
+  }
+  [[nodiscard]] Statement statement(const char* sql) {
+    turns = 0;
+    sqlite3_stmt* made = nullptr;
+    const int code = sqlite3_prepare_v2(db, sql, -1, &made, nullptr);
+    if (code != SQLITE_OK) fail(code);
+    return Statement(made);
+  }
+  /// Its only row, or its first one.
+  void first(Statement& statement) const {
+    if (const int code = statement.step(); code != SQLITE_ROW) fail(code);
+  }
+  void execute(const char* sql) {
+    turns = 0;
+    const int code = sqlite3_exec(db, sql, nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) fail(code);
+  }
+  /// What SQLite asks every so many steps of its machine; the file says how many these are.
+  static int is_enough(void* impl) { return ++static_cast<Impl*>(impl)->turns > kMostTurns; }
+
+  std::string where;
+  sqlite3* db = nullptr;
+  int turns = 0;  ///< of the statement made last
+};
+
 std::string kernel_key(const Graph& body) { return hash_of(std::string_view(body_key(body))); }
 
 std::string symbols_text(const Bindings& bindings) {
@@ -133,7 +147,9 @@ TuneDatabase::TuneDatabase(const std::filesystem::path& path, bool create)
   if (std::filesystem::is_directory(path, error)) {
     throw_invalid(impl_->where, "is a directory; expected a database of braid tune");
   }
-  if (const int code = sqlite3_open_v2(path.c_str(), &impl_->db, flags, nullptr);
+  // A whole path is a path whatever it is called: "file:x" and ":memory:" are names, too.
+  const std::string whole = std::filesystem::absolute(path).string();
+  if (const int code = sqlite3_open_v2(whole.c_str(), &impl_->db, flags, nullptr);
       code != SQLITE_OK) {
     if (!create && !std::filesystem::exists(path, error)) {
       throw_invalid(impl_->where, "is not there; expected a database of braid tune");
@@ -141,17 +157,20 @@ TuneDatabase::TuneDatabase(const std::filesystem::path& path, bool create)
     impl_->fail(code);
   }
   sqlite3_busy_timeout(impl_->db, kBusyMs);
+  sqlite3_progress_handler(impl_->db, kStepsOfATurn, Impl::is_enough, impl_.get());
   if (create) impl_->execute("BEGIN IMMEDIATE");
   int format = 0;
   int tables = 0;
+  std::string kind;
   {
-    const auto fail = [&](int code) { impl_->fail(code); };
-    Statement version(impl_->db, "PRAGMA user_version", fail);
-    if (const int code = version.step(); code != SQLITE_ROW) impl_->fail(code);
+    Statement version = impl_->statement("PRAGMA user_version");
+    impl_->first(version);
     format = static_cast<int>(version.number(0).value_or(0));
-    Statement count(impl_->db, "SELECT count(*) FROM sqlite_master", fail);
-    if (const int code = count.step(); code != SQLITE_ROW) impl_->fail(code);
-    tables = static_cast<int>(count.number(0).value_or(0));
+    Statement schema = impl_->statement(
+        "SELECT count(*), max(type) FILTER (WHERE name = 'trials') FROM sqlite_master");
+    impl_->first(schema);
+    tables = static_cast<int>(schema.number(0).value_or(0));
+    kind = schema.text(1);
   }
   const bool fresh = format == 0 && tables == 0;
   if (format != kFormat && !(fresh && create)) {
@@ -159,10 +178,14 @@ TuneDatabase::TuneDatabase(const std::filesystem::path& path, bool create)
                                             fresh ? "an empty database"
                                                   : fmt::format("one of format {}", format)));
   }
+  if (!fresh && kind != "table") {
+    throw_invalid(impl_->where, fmt::format("found {} 'trials'; expected a table of braid tune",
+                                            kind.empty() ? "no" : "the " + kind));
+  }
   {
     // Damage may be where no statement of ours would meet it.
-    Statement check(impl_->db, "PRAGMA quick_check(1)", [&](int code) { impl_->fail(code); });
-    if (const int code = check.step(); code != SQLITE_ROW) impl_->fail(code);
+    Statement check = impl_->statement("PRAGMA quick_check(1)");
+    impl_->first(check);
     if (const std::string found = check.text(0); found != "ok") {
       throw_invalid(impl_->where, fmt::format("is damaged: {}; expected a database of braid tune",
                                               found.substr(0, found.find('\n'))));
@@ -178,10 +201,9 @@ TuneDatabase::TuneDatabase(TuneDatabase&&) noexcept = default;
 TuneDatabase::~TuneDatabase() = default;
 
 void TuneDatabase::put(const TuneRow& row) {
-  Statement insert(impl_->db,
-                   "INSERT OR REPLACE INTO trials VALUES "
-                   "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))",
-                   [&](int code) { impl_->fail(code); });
+  Statement insert = impl_->statement(
+      "INSERT OR REPLACE INTO trials VALUES "
+      "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))");
   insert.bind(row.key);
   insert.bind(config_text(row.config));
   insert.bind(row.text);
@@ -193,11 +215,10 @@ void TuneDatabase::put(const TuneRow& row) {
 
 std::optional<Trial> TuneDatabase::find(const TuneKey& key, const Config& config,
                                         std::string_view text) const {
-  Statement select(impl_->db,
-                   "SELECT ns, note FROM trials WHERE kernel = ? AND symbols = ? AND arch = ? AND "
-                   "device = ? AND measure = ? AND toolchain = ? AND config = ? AND text = ? AND "
-                   "braid = ?",
-                   [&](int code) { impl_->fail(code); });
+  Statement select = impl_->statement(
+      "SELECT ns, note FROM trials WHERE kernel = ? AND symbols = ? AND arch = ? AND "
+      "device = ? AND measure = ? AND toolchain = ? AND config = ? AND text = ? AND "
+      "braid = ?");
   select.bind(key);
   select.bind(config_text(config));
   select.bind(text);
@@ -211,10 +232,9 @@ std::optional<Trial> TuneDatabase::find(const TuneKey& key, const Config& config
 }
 
 std::vector<TuneRow> TuneDatabase::rows_of(std::string_view kernel) const {
-  Statement select(impl_->db,
-                   "SELECT kernel, symbols, arch, device, measure, toolchain, config, text, ns, "
-                   "note FROM trials WHERE kernel = ? AND braid = ? ORDER BY rowid",
-                   [&](int code) { impl_->fail(code); });
+  Statement select = impl_->statement(
+      "SELECT kernel, symbols, arch, device, measure, toolchain, config, text, ns, "
+      "note FROM trials WHERE kernel = ? AND braid = ? ORDER BY rowid");
   select.bind(kernel);
   select.bind(BRAID_VERSION);
   std::vector<TuneRow> rows;
