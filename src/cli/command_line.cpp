@@ -383,6 +383,10 @@ void add_ptx(CLI::App& app, int* exit_code) {
   command->add_flag("--time", options->time,
                     "Say how long a launch takes: the least and the median of --repeat, after one "
                     "more that is not timed");
+  require_seconds(*command->add_option("--timeout", options->timeout_s,
+                                       "Seconds after which a kernel that has not ended is given "
+                                       "up, with exit code 1 (default: none)"),
+                  0.1, 1e6);
   add_check_options(*command, &options->checks);
   PtxAgainst& against = options->against;
   command->add_option("--against", against.file,

@@ -102,6 +102,7 @@ struct PtxOptions {
   std::uint32_t shared = 0;
   std::uint32_t repeat = 1;  ///< launches
   bool time = false;         ///< each of them
+  double timeout_s = 0;      ///< until the kernel is given up; 0: never
   PtxAgainst against;
   CheckOptions checks;
   bool json = false;

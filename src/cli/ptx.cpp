@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "braid/error.h"
@@ -94,6 +99,28 @@ Dim3 cluster_of(const PtxOptions& options, Dim3 grid) {
   }
   return cluster;
 }
+
+/// Ends the process where the work of a scope takes longer: no other way stops a kernel.
+class TimeLimit {
+ public:
+  /// Seconds, 0 for none.
+  TimeLimit(double seconds, std::string where) {
+    if (seconds == 0) return;
+    thread_ = std::jthread([seconds, where = std::move(where)](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      const std::chrono::duration<double> limit(seconds);
+      std::condition_variable_any().wait_for(lock, stop, limit, [] { return false; });
+      if (stop.stop_requested()) return;
+      // Nobody catches it: it is the end of the process, which says so.
+      throw Error(ErrorCode::kTimeout, where,
+                  fmt::format("did not end within the {} s of --timeout", seconds));
+    });
+  }
+
+ private:
+  std::jthread thread_;
+};
 
 WorldOptions world_options(const PtxOptions& options, bool count) {
   WorldOptions result;
@@ -226,6 +253,7 @@ auto with_kernel(const PtxOptions& options, Work work) {
   const Dim3 grid = extent(options.grid, "--grid");
   const Dim3 block = extent(options.block, "--block");
   const LaunchConfig config{grid, block, options.shared, {.cluster = cluster_of(options, grid)}};
+  const TimeLimit limit(options.timeout_s, input_name(options.file));
   World world = World::open(world_options(options, !options.checks.count.empty()));
   Device& device = world.device();
   const KernelImage image = load_kernel(options, device.target());

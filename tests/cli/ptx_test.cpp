@@ -35,6 +35,32 @@ TEST(Ptx, AFileWithoutAnEndIsRefused) {
             "braid: error: /dev/zero: more than 67108864 bytes; expected at most 67108864\n");
 }
 
+TEST(Ptx, AKernelThatDoesNotEndIsGivenUp) {
+  const std::string endless = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %p;
+  .reg .b32 %r;
+  .reg .pred %q;
+  ld.param.u64 %p, [p];
+  mov.u32 %r, 0;
+again:
+  add.u32 %r, %r, 2;
+  st.global.u32 [%p], %r;
+  setp.ne.u32 %q, %r, 1;
+  @%q bra again;
+  ret;
+})";
+  for (const char* how : {"--json", "--sanitize", "--time", "--count"}) {
+    const auto result = run_braid(
+        {"ptx", "-", "--entry", "k", "--arg", "zero:i32:1", "--timeout", "0.5", how}, endless);
+    EXPECT_EQ(result.exit_code, 1) << how;
+    EXPECT_EQ(result.err, "braid: error: stdin: did not end within the 0.5 s of --timeout\n");
+  }
+}
+
 TEST(Ptx, RunsACudaFileAndItsPtx) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "scale.cu", kScaleKernel);
