@@ -1,9 +1,11 @@
 #include "runtime/worker_processes.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "braid/error.h"
 
@@ -19,7 +22,7 @@ namespace braid {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;
-constexpr int kMomentMs = 50;
+constexpr std::chrono::milliseconds kMoment(50);
 
 /// A message is its length and its bytes. False where the other end is gone.
 bool send_message(int socket, std::string_view bytes) {
@@ -61,17 +64,28 @@ std::string how_it_ended(int status) {
   return fmt::format("ended with exit code {}", WEXITSTATUS(status));
 }
 
-int wait_for(pid_t process) {
+using Clock = std::chrono::steady_clock;
+
+/// How the process ended; nothing, and it is killed, where it has not by then.
+std::optional<int> wait_for(pid_t process, Clock::time_point until) {
   int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(process, &status, WNOHANG) == 0) {
+    if (Clock::now() >= until) {
+      ::kill(process, SIGKILL);  // what it stores in the cache is whole, or not there
+      while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+      }
+      return {};
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return status;
 }
 
 }  // namespace
 
-WorkerProcesses::WorkerProcesses(std::vector<std::string> command, std::size_t count)
-    : command_(std::move(command)), workers_(std::max<std::size_t>(1, count)) {}
+WorkerProcesses::WorkerProcesses(std::vector<std::string> command, std::size_t count,
+                                 std::chrono::milliseconds limit)
+    : command_(std::move(command)), limit_(limit), workers_(std::max<std::size_t>(1, count)) {}
 
 WorkerProcesses::~WorkerProcesses() {
   for (Worker& worker : workers_) end(worker);
@@ -83,11 +97,21 @@ void WorkerProcesses::start(Worker& worker) const {
     throw_environment(command_[0], fmt::format("no socket: {}", std::strerror(errno)));
   }
   worker.socket = File(ends[0]);
+  // One that stops in the middle of a message is as one that does not answer.
+  const auto microseconds = std::chrono::microseconds(limit_).count();
+  const timeval limit{microseconds / 1'000'000, microseconds % 1'000'000};
+  for (const int which : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+    (void)::setsockopt(worker.socket.get(), SOL_SOCKET, which, &limit, sizeof limit);
+  }
   const File other(ends[1]);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, other.get(), STDIN_FILENO);
-  // What the caller's files are is none of its business, and it may outlive them by a moment.
+  // What the caller's files are is none of its business, and it may outlive them by a moment: who
+  // reads the caller's output must not wait for it.
+  for (const int output : {STDOUT_FILENO, STDERR_FILENO}) {
+    ::posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0);
+  }
   ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   std::vector<char*> words;
   for (const std::string& word : command_) words.push_back(const_cast<char*>(word.c_str()));
@@ -102,24 +126,28 @@ void WorkerProcesses::start(Worker& worker) const {
 
 void WorkerProcesses::end(Worker& worker) const {
   if (worker.process == 0) return;
-  ::kill(worker.process, SIGKILL);  // what it stores in the cache is whole, or not there
-  wait_for(worker.process);
+  (void)wait_for(worker.process, Clock::now());
   worker.process = 0;
 }
 
 void WorkerProcesses::give(Worker& worker, std::string_view request) const {
   if (worker.process == 0) start(worker);
+  worker.until = Clock::now() + limit_;
   // One that is gone shows when it is asked for its answer.
   (void)send_message(worker.socket.get(), request);
 }
 
 WorkerAnswer WorkerProcesses::take(Worker& worker) const {
   worker.request = kIdle;
-  if (auto answer = receive_message(worker.socket.get())) return {std::move(answer), {}};
+  if (Clock::now() < worker.until) {
+    if (auto answer = receive_message(worker.socket.get())) return {std::move(answer), {}};
+  }
   worker.socket = File();
-  const int status = wait_for(worker.process);
+  const std::optional<int> status = wait_for(worker.process, worker.until);
   worker.process = 0;
-  return {{}, how_it_ended(status)};
+  if (status) return {{}, how_it_ended(*status)};
+  return {{},
+          fmt::format("did not answer within {} s", std::chrono::duration<double>(limit_).count())};
 }
 
 void WorkerProcesses::run(std::span<const std::string> requests, const Listener& listener,
@@ -135,19 +163,24 @@ void WorkerProcesses::run(std::span<const std::string> requests, const Listener&
   for (;;) {
     std::vector<pollfd> busy;
     std::vector<Worker*> of;
+    Clock::time_point first = Clock::time_point::max();
     for (Worker& worker : workers_) {
       if (worker.request == kIdle) continue;
       busy.push_back({worker.socket.get(), POLLIN, 0});
       of.push_back(&worker);
+      first = std::min(first, worker.until);
     }
     if (busy.empty()) return;
-    const int wait_ms = stop.stop_possible() ? kMomentMs : -1;
-    if (::poll(busy.data(), busy.size(), wait_ms) < 0 && errno != EINTR) {
+    using std::chrono::milliseconds;
+    const auto left = std::chrono::ceil<milliseconds>(first - Clock::now());
+    const milliseconds most = stop.stop_possible() ? kMoment : limit_;
+    const auto wait = std::clamp(left, milliseconds(0), most);
+    if (::poll(busy.data(), busy.size(), static_cast<int>(wait.count())) < 0 && errno != EINTR) {
       throw_environment(command_[0], fmt::format("poll: {}", std::strerror(errno)));
     }
     if (stop.stop_requested()) return;
     for (std::size_t i = 0; i < busy.size(); ++i) {
-      if (busy[i].revents == 0) continue;
+      if (busy[i].revents == 0 && Clock::now() < of[i]->until) continue;
       const std::size_t request = of[i]->request;
       const WorkerAnswer answer = take(*of[i]);
       listener.ends(request, answer);

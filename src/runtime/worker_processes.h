@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -18,18 +19,24 @@ namespace braid {
 /// What came of a request to a worker.
 struct WorkerAnswer {
   std::optional<std::string> bytes;  ///< nothing where the worker ended before it answered
-  std::string end;                   ///< how it did: "ended by signal 9"
+  std::string end;  ///< how it did: "ended by signal 9", "did not answer within 600 s"
 };
 
 /// The most processes that work at one time.
 inline constexpr int kMostWorkers = 1024;
 
 /// Processes that work on requests, since NVRTC compiles one kernel at a time in each. They start
-/// when they are first needed and are killed with the object. Not thread safe.
+/// when they are first needed and are killed with the object. They have none of this process's
+/// files, its output neither. Not thread safe.
 class WorkerProcesses {
  public:
-  /// `command` starts one, which answers on its standard input (answer_requests).
-  WorkerProcesses(std::vector<std::string> command, std::size_t count);
+  /// What a request may take: many times what the largest kernel does.
+  static constexpr std::chrono::milliseconds kLimit = std::chrono::minutes(10);
+
+  /// `command` starts one, which answers on its standard input (answer_requests), or is killed
+  /// where a request takes longer than `limit`.
+  WorkerProcesses(std::vector<std::string> command, std::size_t count,
+                  std::chrono::milliseconds limit = kLimit);
   WorkerProcesses(const WorkerProcesses&) = delete;
   WorkerProcesses& operator=(const WorkerProcesses&) = delete;
   ~WorkerProcesses();
@@ -54,6 +61,7 @@ class WorkerProcesses {
     pid_t process = 0;
     File socket;
     std::size_t request = kIdle;
+    std::chrono::steady_clock::time_point until;  ///< when its answer has to be there
   };
 
   void start(Worker& worker) const;
@@ -62,6 +70,7 @@ class WorkerProcesses {
   [[nodiscard]] WorkerAnswer take(Worker& worker) const;
 
   std::vector<std::string> command_;
+  std::chrono::milliseconds limit_;
   std::vector<Worker> workers_;
 };
 

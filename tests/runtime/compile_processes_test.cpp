@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -171,6 +173,47 @@ TEST(CompileProcesses, TellWhatTheCompilerSaid) {
                         EXPECT_FALSE(answer.bytes);
                         EXPECT_EQ(answer.end, "ended with exit code 1");
                       }});
+}
+
+/// How each of some requests to such a process ends.
+std::vector<std::string> ends_of(std::vector<std::string> command, const std::string& request) {
+  WorkerProcesses workers(std::move(command), 2, std::chrono::milliseconds(300));
+  const std::vector<std::string> requests(3, request);
+  std::vector<std::string> ends;
+  workers.run(requests, {.begins = {}, .ends = [&](std::size_t, const WorkerAnswer& answer) {
+                           EXPECT_FALSE(answer.bytes);
+                           ends.push_back(answer.end);
+                         }});
+  return ends;
+}
+
+TEST(CompileProcesses, HaveADeadline) {
+  const std::string late = "did not answer within 0.3 s";
+  EXPECT_THAT(ends_of({"/bin/sleep", "1000"}, "a"), ElementsAre(late, late, late));
+  // Nor do they stop who sends them more than a socket holds,
+  EXPECT_THAT(ends_of({"/bin/sleep", "1000"}, std::string(8 << 20, 'a')),
+              ElementsAre(late, late, late));
+  // who reads an answer that breaks off, or who waits for the end of one that has hung up.
+  EXPECT_THAT(ends_of({"/bin/sh", "-c", "echo answer >&0; sleep 1000"}, "a"),
+              ElementsAre(late, late, late));
+  EXPECT_THAT(ends_of({"/bin/sh", "-c", "exec 0<&-; sleep 1000"}, "a"),
+              ElementsAre(late, late, late));
+  EXPECT_THAT(
+      ends_of({"/bin/sh", "-c", "exit 7"}, "a"),
+      ElementsAre("ended with exit code 7", "ended with exit code 7", "ended with exit code 7"));
+}
+
+TEST(CompileProcesses, HaveNoFilesOfTheirCaller) {
+  const TemporaryDirectory directory;
+  const std::string list = (directory.path() / "list").string();
+  constexpr int kKept = 50;
+  ASSERT_EQ(::dup2(STDERR_FILENO, kKept), kKept);  // without FD_CLOEXEC
+  (void)ends_of({"/bin/sh", "-c",
+                 "cd /proc/$$/fd; list=\"$(readlink 1 2 50)\"; echo \"$list\" >" + list +
+                     ".$$; mv " + list + ".$$ " + list},
+                "a");
+  ::close(kKept);
+  EXPECT_EQ(read_file(list), "/dev/null\n/dev/null\n");
 }
 
 TEST(CompileProcesses, StopWithinAMoment) {
