@@ -11,6 +11,12 @@
 namespace braid::tile {
 namespace {
 
+/// What tells a parameter from others.
+std::string text_of(const KernelParam& param) {
+  return fmt::format("{} {} {} {}", static_cast<int>(param.kind), param.index, param.group,
+                     param.expr.str());
+}
+
 /// The result of an integer function on constants, where there is one worth folding.
 std::optional<std::int64_t> fold(Fn fn, const std::vector<std::int64_t>& x) {
   switch (fn) {
@@ -33,6 +39,12 @@ std::optional<std::int64_t> fold(Fn fn, const std::vector<std::int64_t>& x) {
 }
 
 }  // namespace
+
+Builder::Builder(Program& program) : p_(program), block_(&program.body) {
+  for (const Param& param : program.params) {
+    params_.emplace(text_of(param.what), static_cast<int>(params_.size()));
+  }
+}
 
 Id Builder::append(Inst inst) {
   // A tile full of a constant may start an accumulator, so it is not shared.
@@ -61,19 +73,16 @@ Id Builder::detached(Inst inst) {
 }
 
 Id Builder::param(const KernelParam& what, std::int64_t divisor) {
-  const auto same = [&](const Param& q) {
-    return q.what.kind == what.kind && q.what.index == what.index && q.what.group == what.group &&
-           q.what.expr == what.expr;
-  };
-  auto it = std::find_if(p_.params.begin(), p_.params.end(), same);
-  if (it == p_.params.end()) it = p_.params.insert(it, {what, divisor});
+  const auto [known, is_new] =
+      params_.try_emplace(text_of(what), static_cast<int>(p_.params.size()));
+  if (is_new) p_.params.push_back({what, divisor});
   const bool pointer = what.kind == KernelParam::Kind::kInput ||
                        what.kind == KernelParam::Kind::kOutput ||
                        what.kind == KernelParam::Kind::kBytes;
   return append({.op = Op::kParam,
                  .type = {pointer ? Kind::kPtr : Kind::kI64},
                  .args = {},
-                 .index = static_cast<int>(it - p_.params.begin())});
+                 .index = known->second});
 }
 
 Id Builder::scalar(const Expr& expr, std::int64_t divisor) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "codegen/protocol.h"
@@ -14,7 +15,7 @@ namespace braid::tile {
 /// instructions, so that the text stays small.
 class Builder {
  public:
-  explicit Builder(Program& program) : p_(program), block_(&program.body) {}
+  explicit Builder(Program& program);
 
   Id param(const KernelParam& what, std::int64_t divisor = 1);
   /// The value of an expression over symbols: a constant, or an i64 parameter.
@@ -108,7 +109,8 @@ class Builder {
   std::vector<std::vector<Id>*> outer_;
   std::vector<OpenLoop> open_;
   std::vector<std::map<std::string, Id>> known_{
-      1};  ///< pure instructions, one table per open block
+      1};                                        ///< pure instructions, one table per open block
+  std::unordered_map<std::string, int> params_;  ///< index of each, by its text
 };
 
 }  // namespace braid::tile
