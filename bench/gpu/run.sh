@@ -1,73 +1,129 @@
 #!/usr/bin/env bash
-# On a machine with a GPU: builds, runs the gpu tests, runs the examples with virtual ranks on the
-# GPU against the reference, tunes their kernels, and times these beside PyTorch (cuBLAS, Triton)
-# where it is installed. Needs neither LLVM nor the cpu device. What comes of it goes to
-# bench/results/, and in few files to $OUT where that is set. Ends within nine minutes.
-set -euo pipefail
+# On a machine with a GPU, in a copy of the repository with build/gpu (bench/README.md says how it
+# is made): what braid's kernels do there, in nine minutes at most. Nothing is built or installed;
+# CUDA with NVRTC and python3 are enough, and what PyTorch, ncu and compute-sanitizer have to say
+# comes with them. Each part has a limit of its own, and a file of that name in $OUT (default
+# bench/results), written as it goes. The exit code is the number of parts that failed.
+# `run.sh tests:300 doctor:15` runs these parts alone, with limits of so many seconds.
+set -uo pipefail
 cd "$(dirname "$0")/../.."
 
-readonly results=bench/results build=build/release
-readonly braid=$build/bin/braid
-readonly last=$((SECONDS + 525))
-mkdir -p $results
+parts=("$@")
+(($#)) || parts=(doctor:15 kernels:85 counters:75 sanitizer:55 ranks:60 tests:140 tune:60)
+export carried=$PWD/build/gpu results=${OUT:-$PWD/bench/results}
+export braid=$carried/bin/braid graphs=$carried/graphs
+export BRAID_CACHE_DIR=$carried/cache BRAID_SOURCE_DIR=$PWD BRAID_TEST_DEVICE=cuda
+work=$(mktemp -d) || exit
+export work
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$results"
 
-command -v nvidia-smi >/dev/null || {
-  echo "bench/gpu: error: no GPU found (nvidia-smi is missing)" >&2
-  exit 3
-}
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | tee $results/gpu.txt
-
-# within LIMIT COMMAND...: for so many seconds, or until the script has to end.
-within() {
-  local limit=$1 left=$((last - SECONDS))
-  ((left > 0)) || return 124
-  timeout $((limit < left ? limit : left)) "${@:2}"
-}
-
-if [[ ! -x $braid ]]; then
-  cpu_device=ON
-  [[ -d /usr/lib/llvm-19 ]] || cpu_device=OFF
-  cmake --preset release -DBRAID_CPU_DEVICE=$cpu_device
-  within 400 cmake --build --preset release
+# Where NVRTC may be: a Python environment, or the toolkit whose compiler is in the path.
+VIRTUAL_ENV=$(python3 -c 'import sys; print(sys.prefix)') && export VIRTUAL_ENV
+if compiler=$(command -v nvcc); then
+  compiler=$(readlink -f "$compiler")
+  export BRAID_CUDA_HOME=${BRAID_CUDA_HOME:-${compiler%/bin/*}}
 fi
 
-failed=0
-within 120 ctest --test-dir $build -L gpu --output-on-failure | tee $results/tests.txt || failed=1
+# attempt LIMIT COMMAND...: for so many seconds. `bad` is what failed so far.
+attempt() {
+  local code=0
+  # In this process group: where the part is ended, so is what it has started.
+  timeout --foreground -k 5 "$@" || code=$?
+  ((code == 0)) && return
+  echo "failed ($code): ${*:2}"
+  bad=1
+  return $code
+}
 
-for example in examples/*.json; do
-  symbol=$(sed -n 's/.*"symbols": *{ *"\([A-Za-z_]*\)".*/\1/p' "$example" | head -n 1)
-  for world in 2 4; do
-    within 30 $braid run "$example" --device cuda --world $world \
-      ${symbol:+--bind "$symbol=8"} --check --json \
-      >"$results/$(basename "$example" .json).$world.json" || failed=1
+part_doctor() {
+  nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader || true
+  attempt 15 "$braid" doctor
+}
+
+part_kernels() {
+  attempt 85 python3 -u bench/gpu/torch_peers.py "$braid" "$graphs" "$work"
+}
+
+# The hardware's counters of single kernels, whole, and beside what the cpu device counts of them.
+part_counters() {
+  local metrics=gpu__time_duration.sum,launch__registers_per_thread,sm__inst_executed.sum
+  metrics+=,l1tex__data_pipe_lsu_wavefronts_mem_shared.sum,lts__t_sectors.sum,dram__bytes.sum
+  metrics+=,sm__cycles_active.avg
+  local name
+  for name in $(python3 bench/gpu/shapes.py --counted); do
+    attempt 20 ncu --clock-control none --csv --print-units base --metrics $metrics \
+      "$braid" run "$graphs/$name.json" --device cuda >"$work/$name.csv"
+    attempt 5 python3 bench/gpu/compare_counts.py "$carried/counts.json" "$name" <"$work/$name.csv" ||
+      cat "$work/$name.csv"
   done
-done
+}
 
-for size in 512 4096; do
-  within 30 $build/bin/bench_device cuda $size >"$results/bench_device.$size.json" || failed=1
-done
+part_sanitizer() {
+  local tool name
+  for name in small_product all_reduce; do
+    for tool in memcheck racecheck; do
+      echo "== $tool of $name"
+      attempt 20 compute-sanitizer --tool $tool --error-exitcode 9 \
+        "$braid" run "$graphs/$name.json" --device cuda --check
+    done
+  done
+}
 
-compared=()
-for example in examples/*.json; do
-  into=$results/$(basename "$example" .json)
-  mkdir -p "$into"
-  within 40 $braid tune "$example" --device cuda --budget 20s --resume --db $results/tune.db \
-    --export "$into/tuned.json" >"$into/tuned.txt" || { failed=1 && continue; }
-  target=$(sed -n 's/^  "target": "\(.*\)",$/\1/p' "$into/tuned.json")
-  within 20 $braid compile "$example" --target "$target" -o "$into/plan" >/dev/null ||
-    { failed=1 && continue; }
-  compared+=("$into")
+# Ranks that share the GPU, against the reference.
+part_ranks() {
+  local graph world
+  for graph in "$graphs"/{all_reduce,gather_product,product_scatter}.json examples/*.json; do
+    for world in 2 4 8; do
+      attempt 20 "$braid" run "$graph" --device cuda --world $world --check
+    done
+  done
+}
+
+# The run tier, in as many processes as there are cores for; each says which test it is at.
+part_tests() {
+  local shards shard processes=() process line
+  shards=$(nproc)
+  ((shards <= 12)) || shards=12
+  for ((shard = 0; shard < shards; ++shard)); do
+    (
+      set -o pipefail
+      GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$carried/bin/run_test" 2>&1 |
+        while IFS= read -r line; do echo "$shard $line"; done
+    ) &
+    processes+=($!)
+  done
+  for process in "${processes[@]}"; do wait "$process" || bad=1; done
+}
+
+part_tune() {
+  local name
+  for name in product_4096 decode_1x4096x4096; do
+    attempt 30 "$braid" tune "$graphs/$name.json" --device cuda --budget 15s --resume \
+      --tune-db "$work/tune.db"
+  done
+  attempt 25 "$braid" tune examples/llama_mlp.json --device cuda --budget 15s --tune-db "$work/tune.db"
+}
+
+# run_part NAME LIMIT: in a process group of its own, all of which ends with it.
+run_part() {
+  local code=0 start=$SECONDS how=good
+  timeout -k 5 "$2" bash -c "bad=0; part_$1; exit \$bad" \
+    >"$results/$1.txt" 2>&1 </dev/null || code=$?
+  case $code in
+  0) ;;
+  124 | 137) how="cut off at its limit of $2 s" ;;
+  *) how=failed ;;
+  esac
+  printf '%-10s %4d s  %s\n' "$1" $((SECONDS - start)) "$how" | tee -a "$results/summary.txt"
+  ((code == 0))
+}
+
+export -f attempt
+failed=0
+: >"$results/summary.txt"
+for part in "${parts[@]}"; do
+  export -f "part_${part%:*}"
+  run_part "${part%:*}" "${part#*:}" || failed=$((failed + 1))
 done
-if python3 -c 'import torch' 2>/dev/null; then
-  left=$((last - SECONDS - 60))
-  within 200 python3 bench/gpu/torch_peers.py $((left < 140 ? left : 140)) "${compared[@]}" \
-    >$results/torch.json || failed=1
-else
-  echo "bench/gpu: no PyTorch here, nothing to compare with"
-fi
-if [[ -n ${OUT:-} ]]; then
-  cp $results/gpu.txt $results/tests.txt "$OUT"
-  [[ ! -e $results/torch.json ]] || cp $results/torch.json "$OUT"
-  tar -czf "$OUT/results.tar.gz" $results
-fi
 exit $failed
