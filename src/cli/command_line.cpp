@@ -33,6 +33,11 @@ namespace {
 
 constexpr int kMaxWorld = 1024;
 
+// Options that few runs need stand in groups of their own, behind all others.
+constexpr const char* kPassGroup = "Options of passes";
+constexpr const char* kScheduleGroup = "Options of the passes that schedule";
+constexpr const char* kCheckGroup = "Options of the cpu device";
+
 /// The option takes a decimal integer in [least, most] and refuses all else. So does it refuse a 0
 /// in front, which CLI11 takes for octal.
 void require_integer(CLI::Option& option, std::uint64_t least, std::uint64_t most) {
@@ -94,23 +99,24 @@ void add_target_option(CLI::App& command, std::string* target) {
 void add_pass_settings(CLI::App& command, PassConfig* config) {
   for (const Pass* pass : all_passes()) {
     for (const PassOption& option : pass->options) {
+      const char* const group = pass->schedules ? kScheduleGroup : kPassGroup;
       const std::string flag = fmt::format("--{}", option.name);
       std::string help = fmt::format("{}: {}", pass->name, option.meaning);
       if (const auto* member = std::get_if<bool PassConfig::*>(&option.member)) {
-        command.add_flag(flag, config->**member, help);
+        command.add_flag(flag, config->**member, help)->group(group);
         continue;
       }
       help += fmt::format(" (default: {})", option.off);
       if (const auto* word = std::get_if<std::string PassConfig::*>(&option.member)) {
-        command.add_option(flag, config->**word, help);
+        command.add_option(flag, config->**word, help)->group(group);
         continue;
       }
       if (const auto* number = std::get_if<std::optional<double> PassConfig::*>(&option.member)) {
-        require_number(*command.add_option(flag, config->**number, help));
+        require_number(*command.add_option(flag, config->**number, help)->group(group));
         continue;
       }
       const auto member = std::get<std::optional<std::int64_t> PassConfig::*>(option.member);
-      require_integer(*command.add_option(flag, config->*member, help), 0, INT64_MAX);
+      require_integer(*command.add_option(flag, config->*member, help)->group(group), 0, INT64_MAX);
     }
   }
 }
@@ -125,7 +131,8 @@ void add_pass_options(CLI::App& command, PassConfig* config) {
       .add_option("--enable", config->enable,
                   fmt::format("Passes to run beside the default ones: {}", fmt::join(others, ", ")))
       ->delimiter(',')
-      ->allow_extra_args(false);  // what follows is the graph
+      ->allow_extra_args(false)  // what follows is the graph
+      ->group(kPassGroup);
   add_pass_settings(command, config);
 }
 
@@ -157,10 +164,12 @@ void add_tune_db(CLI::App& command, std::string* path) {
 
 /// Adds --count to a command.
 void add_count(CLI::App& command, std::string* device) {
-  command.add_flag("--count{A100}", *device,
-                   "Count what each kernel and line does on the cpu device: instructions, "
-                   "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
-                   "(default A100)");
+  command
+      .add_flag("--count{A100}", *device,
+                "Count what each kernel and line does on the cpu device: instructions, "
+                "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
+                "(default A100)")
+      ->group(kCheckGroup);
 }
 
 /// Adds --seed, --threads, --sanitize, --count and --schedule to a command.
@@ -168,20 +177,26 @@ void add_check_options(CLI::App& command, CheckOptions* options) {
   require_integer(
       *command.add_option("--seed", options->seed, "Of the inputs that are generated (default 1)"),
       0, UINT64_MAX);
-  require_integer(
-      *command.add_option("--threads", options->threads, "Of the cpu device (default: all cores)"),
-      1, kMostThreads);
-  command.add_flag("--sanitize{all}", options->sanitize,
-                   "Check the kernels on the cpu device: --sanitize for all, or "
-                   "--sanitize=bounds,init,race,sync; exit code 1 when something is found");
+  command
+      .add_flag("--sanitize{all}", options->sanitize,
+                "Check the kernels on the cpu device: --sanitize for all, or "
+                "--sanitize=bounds,init,race,sync; exit code 1 when something is found")
+      ->group(kCheckGroup);
   add_count(command, &options->count);
-  command.add_flag(
-      "--sample", options->sample,
-      "With --count: run some blocks of each kernel that does not wait for others, and "
-      "scale their counts to all; there are no results then");
-  command.add_option("--schedule", options->schedule,
-                     "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
-                     "block or a store, or all for every one (default: in turns)");
+  command
+      .add_flag("--sample", options->sample,
+                "With --count: run some blocks of each kernel that does not wait for others, and "
+                "scale their counts to all; there are no results then")
+      ->group(kCheckGroup);
+  command
+      .add_option("--schedule", options->schedule,
+                  "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
+                  "block or a store, or all for every one (default: in turns)")
+      ->group(kCheckGroup);
+  require_integer(
+      *command.add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
+           ->group(kCheckGroup),
+      1, kMostThreads);
 }
 
 // One function per command. Choosing the command runs it, and its exit code goes to `exit_code`.
@@ -191,24 +206,24 @@ void add_run(CLI::App& app, int* exit_code) {
   CLI::App* command =
       app.add_subcommand("run", "Run a graph, or a plan that was made of one, on all its ranks");
   add_graph_options(*command, &options->graph);
-  add_pass_options(*command, &options->passes);
+  add_bind(*command, &options->bind);
   command->add_option("--device", options->device,
                       "cpu or cuda (default: cuda where there is a GPU, else cpu)");
-  add_target_option(*command, &options->target);
+  command->add_flag("--check", options->check,
+                    "Compare with the reference evaluator; exit code 1 when it differs");
   command->add_option("--inputs", options->inputs,
                       "A .safetensors file for all ranks, or a directory with "
                       "rank0.safetensors, ...; what is missing is generated");
   command->add_option("--outputs", options->outputs,
                       "Directory for rank0.safetensors, ... (made if need be)");
-  add_bind(*command, &options->bind);
   add_check_options(*command, &options->checks);
+  add_target_option(*command, &options->target);
   add_tune_db(*command, &options->tune_db);
-  add_cache_dir(*command, &options->cache_dir);
-  command->add_flag("--check", options->check,
-                    "Compare with the reference evaluator; exit code 1 when it differs");
   command->add_option("--trace", options->trace,
                       "File for when each step ran, which Perfetto and chrome://tracing show");
+  add_cache_dir(*command, &options->cache_dir);
   add_json(*command, &options->json);
+  add_pass_options(*command, &options->passes);
   command->callback([options, exit_code] { *exit_code = run(*options); });
 }
 

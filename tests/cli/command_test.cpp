@@ -32,6 +32,20 @@ TEST(Help, NamesEveryCommand) {
   }
 }
 
+TEST(Help, HasTheEverydayOptionsFirst) {
+  const std::string help = run_braid({"run", "--help"}).out;
+  std::size_t last = 0;
+  for (const char* text :
+       {"--bind", "--check", "--inputs", "--json", "\nOptions of the cpu device:", "--sanitize",
+        "\nOptions of passes:", "--all-reduce",
+        "\nOptions of the passes that schedule:", "--reorder-sink-window"}) {
+    const std::size_t at = help.find(text);
+    ASSERT_NE(at, help.npos) << text;
+    EXPECT_GT(at, last) << text;
+    last = at;
+  }
+}
+
 TEST(Run, PrintsATable) {
   const auto result =
       run_braid({"run", "-", "--device", "cpu", "--bind", "T=3", "--check"}, small_graph().dump());
