@@ -12,7 +12,7 @@ namespace braid {
 /// What a test tells the stand-in driver, and what it tells the test. Programs that do not know the
 /// stand-in set some of it by the environment variables named here.
 struct FakeCuda {
-  int gpus = 2;
+  int gpus = 2;  ///< $FAKE_CUDA_GPUS
   std::array<int, 8> capability{90, 90, 90, 90, 90, 90, 90, 90};
   int driver_version = 13000;  ///< $FAKE_CUDA_VERSION
   /// Kernels run on the cpu device, from the PTX that CUDA_FORCE_PTX_JIT=1 makes braid load; else

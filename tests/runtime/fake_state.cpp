@@ -23,6 +23,7 @@ int number(const char* variable, int otherwise) {
 }  // namespace
 
 State::State() {
+  control.gpus = number("FAKE_CUDA_GPUS", control.gpus);
   control.run_kernels = number("FAKE_CUDA_RUN", 0) == 1;
   control.fail_call = number("FAKE_CUDA_FAIL_CALL", 0);
   control.driver_version = number("FAKE_CUDA_VERSION", control.driver_version);
