@@ -11,6 +11,10 @@ if(TARGET braid_cpu)
   install(TARGETS braid_cpu)
 endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/braid TYPE INCLUDE)
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE TYPE DOC)
+# What programs that write graphs check them against.
+install(FILES ${CMAKE_SOURCE_DIR}/docs/graph.schema.json
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/braid)
 
 # The library's own dependencies are private to it, so the list of targets is the whole package.
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/braid)

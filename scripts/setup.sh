@@ -46,6 +46,12 @@ quietly() {
   }
 }
 
+# What apt says that these packages take: to fetch, and on the disk.
+apt_sizes() {
+  LC_ALL=C apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null |
+    grep -E '^(Need to get|After this operation)' | tr '\n' ' ' || true
+}
+
 missing_packages() {
   local package
   for package in "${kPackages[@]}"; do
@@ -70,6 +76,7 @@ install_packages() {
   fi
   say "system packages: installing ${missing[*]}"
   quietly "${as_root[@]}" apt-get update -q
+  say "$(apt_sizes "${missing[@]}")"
   quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends "${missing[@]}"
 }
@@ -136,6 +143,7 @@ install_python_packages() {
     quietly python3 -m venv --clear "$kVenv"
   fi
   quietly "$kVenv/bin/python3" -m pip install --no-input --disable-pip-version-check "${wanted[@]}"
+  say "Python packages: $(du -sm "$kVenv" | cut -f 1) MB in $kVenv"
   echo "$stamp" >>"$kStamp"
 }
 

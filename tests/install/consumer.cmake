@@ -10,6 +10,11 @@ endfunction()
 
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+foreach(file share/doc/braid/LICENSE share/braid/graph.schema.json)
+  if(NOT EXISTS ${WORK}/first/${file})
+    message(FATAL_ERROR "${file} is not installed")
+  endif()
+endforeach()
 file(RENAME ${WORK}/first ${WORK}/moved)
 # What is installed runs anywhere: no place of this build is baked into it.
 file(GLOB_RECURSE installed ${WORK}/moved/bin/* ${WORK}/moved/*.so)
