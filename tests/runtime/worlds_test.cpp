@@ -182,6 +182,28 @@ TEST_F(Worlds, ARendezvousOfAnotherSizeIsRefused) {
 }
 
 // Rank 1 leaves: rank 0, whose kernel waits for it, hears of it long before the timeout.
+// Not when all its kernels are there.
+TEST_F(Worlds, ACompileEndsWhenARankLeaves) {
+  const Graph graph = parse_graph(R"({
+    "braid": 1, "name": "two", "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [8, 8], "per_rank": true}],
+    "nodes": [{"name": "h", "op": "mm", "inputs": ["x", "x"]},
+              {"name": "y", "op": "softmax", "inputs": ["h"]}], "outputs": ["y"]})");
+  int told = 0;
+  WorldOptions options;
+  options.rendezvous = ends_[0];
+  options.progress = [&](std::size_t, std::size_t total, std::string_view) {
+    EXPECT_GE(total, 2U);
+    ++told;
+    ends_[1].reset();
+  };
+  worlds_.clear();
+  const World world = World::open(options, device_);
+  EXPECT_EQ(error_of([&] { (void)Executable::compile(graph, world); }),
+            std::pair(ErrorCode::kEnvironment, std::string("rendezvous: rank 1 is gone")));
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(Worlds, ARankThatLeavesIsNamed) {
   const Graph graph = small_graph();
   const auto errors = on_both([&](std::size_t rank) {

@@ -136,8 +136,13 @@ std::unique_ptr<WorkerProcesses> World::Impl::make_workers() const {
 }
 
 CompileTools World::Impl::tools(WorkerProcesses* workers) const {
+  const auto tell = [this](std::size_t done, std::size_t total, std::string_view what) {
+    // What is compiled is for nobody then.
+    if (const std::optional<Error> lost = loss()) throw Error(*lost);
+    if (progress) progress(done, total, what);
+  };
   return {.cache = cache.get(),
-          .progress = progress,
+          .progress = tell,
           .line_info = line_info,
           .workers = workers,
           .stop = {}};
