@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 
-#include "codegen/barrier.h"
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/device_model.h"
 #include "codegen/rough_time.h"
@@ -82,27 +81,6 @@ TEST(Templates, AnEmptyBodyIsABarrierOfItsGroup) {
   EXPECT_TRUE(needs.remote.empty());
   body->add_group("dp", {2, true, {}});
   EXPECT_EQ(cannot_fuse(*body), "an empty body is a barrier of one group, found 2");
-}
-
-TEST(Templates, AHalfOfABarrierSignalsOrWaits) {
-  auto body = std::make_shared<Graph>();
-  body->add_group("pair", {2, true, {}});
-  KernelSpec spec{body, default_config(*body, Target{})};
-  EXPECT_TRUE(requirements(spec, Target{}).meets);
-  const auto text_of_half = [&](std::int64_t half) {
-    spec.config[kHalf] = half;
-    const Requirements needs = requirements(spec, Target{});
-    EXPECT_FALSE(needs.meets);
-    EXPECT_EQ(needs.flag_words, 1 + 2);
-    const std::string text = emit(spec, Target{}).text;
-    return text.substr(text.find("__global__"));
-  };
-  const std::string signal = text_of_half(kSignalHalf);
-  EXPECT_NE(signal.find("signal_one(comm, peers, 0, "), std::string::npos) << signal;
-  EXPECT_EQ(signal.find("wait"), std::string::npos) << signal;
-  const std::string wait = text_of_half(kWaitHalf);
-  EXPECT_NE(wait.find("wait_one(comm, peers, 0, "), std::string::npos) << wait;
-  EXPECT_EQ(wait.find("signal"), std::string::npos) << wait;
 }
 
 TEST(Templates, CandidatesFitAndStartWithTheDefault) {

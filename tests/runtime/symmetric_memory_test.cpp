@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 
@@ -145,6 +146,70 @@ TEST(SymmetricMemory, ASignalLetsOneWaitPass) {
   memory.check();
 }
 
+// A thread has two peers, or one.
+TEST(SymmetricMemory, BarriersOfMoreRanksThanABlockHasThreads) {
+  constexpr int kRanks = 40;
+  const World world = open_world(kRanks);
+  const SymmetricMemory memory =
+      SymmetricMemory::allocate(world, "tp", {kRanks, true, {}}, 4, {.channels = 1});
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<std::uint32_t> seen(kRanks);
+  const std::array<std::int64_t, 1> one{1};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    streams.push_back(world.device().create_stream(rank));
+    Stream& stream = *streams.back();
+    const auto r = static_cast<std::size_t>(rank);
+    stream.write_value(memory.buffer(rank, rank, one, DType::kI32), 100 + static_cast<unsigned>(r));
+    memory.barrier(rank, stream);
+    stream.copy_to_host(&seen[r], memory.buffer(rank, (rank + 35) % kRanks, one, DType::kI32), 4);
+  }
+  for (const auto& stream : streams) stream->synchronize();
+  for (std::size_t r = 0; r < kRanks; ++r) EXPECT_EQ(seen[r], 100 + (r + 35) % kRanks);
+  memory.check();
+}
+
+TEST(SymmetricMemory, ItsKernelsPassTheChecks) {
+  WorldOptions options;
+  options.device = DeviceKind::kCpu;
+  options.world = 2;
+  options.sanitize = kCheckAll;
+  const World world = World::open(options);
+  const SymmetricMemory memory = SymmetricMemory::allocate(world, "tp", kPair, 64);
+  const auto first = world.device().create_stream(0), second = world.device().create_stream(1);
+  for (int round = 0; round < 3; ++round) {
+    memory.barrier(0, *first);
+    memory.barrier(1, *second);
+    memory.put_signal(0, 1, *first);
+    memory.wait_signal(1, 0, *second);
+  }
+  first->synchronize();
+  second->synchronize();
+  memory.check();
+  EXPECT_TRUE(world.device().findings().empty());
+}
+
+// As where an executable was loaded: what is saved needs none either.
+TEST(SymmetricMemory, NeedsNoCompiler) {
+  ::setenv("BRAID_NVRTC", "/nonexistent/libnvrtc.so", 1);
+  WorldOptions options;
+  options.device = DeviceKind::kCpu;
+  options.world = 2;
+  options.threads = 2;
+  options.use_cache = false;
+  const World world = World::open(options);
+  const auto own = world.device().allocate(0, 64), other = world.device().allocate(1, 64);
+  const SymmetricMemory memory = SymmetricMemory::register_memory(
+      world, "kv", kPair, std::vector{own->address(), other->address()}, 64);
+  const auto first = world.device().create_stream(0), second = world.device().create_stream(1);
+  memory.barrier(0, *first);
+  memory.barrier(1, *second);
+  memory.put_signal(0, 1, *first);
+  memory.wait_signal(1, 0, *second);
+  second->synchronize();
+  memory.check();
+  ::unsetenv("BRAID_NVRTC");
+}
+
 TEST(SymmetricMemory, InstancesOfAGroupAreApart) {
   const World world = open_world(4);
   const SymmetricMemory memory =
@@ -189,6 +254,14 @@ TEST(SymmetricMemory, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(enqueued([&] { memory.wait_signal(0, 1, *stream, -1); }), HasSubstr("channel -1"));
   EXPECT_EQ(enqueued([&] { memory.put_signal(0, 0, *stream); }),
             "symmetric memory 'tp': rank 0 signals to itself; expected another one");
+  // A stream is that of the rank.
+  const char* const expected =
+      "symmetric memory 'tp': found a stream of rank 0; expected one of rank 1";
+  EXPECT_EQ(enqueued([&] { memory.barrier(1, *stream); }), expected);
+  EXPECT_EQ(enqueued([&] { memory.put_signal(1, 0, *stream); }), expected);
+  EXPECT_EQ(enqueued([&] { memory.wait_signal(1, 0, *stream); }), expected);
+  EXPECT_EQ(enqueued([&] { memory.acquire(1, *stream); }), expected);
+  EXPECT_THAT(enqueued([&] { memory.release(1, *stream); }), HasSubstr("rank 1; expected rank 0"));
 }
 
 TEST(SymmetricMemory, WhatNoWorldCanHaveIsRefused) {

@@ -3,11 +3,6 @@
 // or write peers, which cannot wait for them.
 //
 //     signal, wait        one block, one slot: every peer has entered this step
-//
-// Its halves pass a token around the group: one signals the next rank, the other waits for the one
-// before. Each has flags of its own rank's epochs alone: of two ranks, one signals and one waits.
-
-#include "codegen/barrier.h"
 
 #include <fmt/format.h>
 
@@ -18,9 +13,9 @@ namespace braid {
 namespace {
 
 // A thread waits for a peer, and for several where there are more peers than threads.
-Config default_config_of(const Graph&, const Target&) { return {{"num_warps", 1}, {kHalf, 0}}; }
+Config default_config_of(const Graph&, const Target&) { return {{"num_warps", 1}}; }
 
-constexpr Setting kSettings[] = {kWarpsSetting, {kHalf, 0, kWaitHalf, false}};
+constexpr Setting kSettings[] = {kWarpsSetting};
 
 tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_device*/) {
   tile::Program program;
@@ -29,20 +24,8 @@ tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_devic
   b.communicate(group, static_cast<int>(members.size));
   program.flag_slots = 1;
   const tile::Id slot = b.integer(0);
-  const auto given = spec.config.find(kHalf);
-  const std::int64_t half = given == spec.config.end() ? 0 : given->second;
-  if (half == 0) {
-    b.signal(slot);
-    b.wait(slot);
-    return program;
-  }
-  program.entry = half == kSignalHalf ? "signal" : "wait";
-  const tile::Id rank =
-      b.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group});
-  const tile::Id size = b.integer(members.size);
-  const tile::Id steps = b.integer(half == kSignalHalf ? 1 : members.size - 1);
-  const tile::Id other = b.map(tile::Fn::kRem, {b.map(tile::Fn::kAdd, {rank, steps}), size});
-  half == kSignalHalf ? b.signal(slot, other) : b.wait(slot, other);
+  b.signal(slot);
+  b.wait(slot);
   return program;
 }
 

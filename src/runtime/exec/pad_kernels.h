@@ -3,43 +3,48 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "braid/device.h"
-#include "codegen/kernel_spec.h"
 
 namespace braid {
 
-class DiskCache;
-
-/// A kernel by which ranks wait for each other and do nothing else (templates/barrier.cpp), on the
-/// ranks that live here.
+/// The kernel by which ranks wait for each other and do nothing else, on the ranks that live here.
+/// It is PTX of the library's own and is compiled by nobody but the device.
+///
+/// One block. The words of one use are, on each rank, an epoch and then a flag of each member; as
+/// in the kernels of programs, flags are epochs that only grow, fences carry the data, and who
+/// waits for too long says so in its record and sets the abort words of all (codegen/protocol.h).
 class PadKernel {
  public:
-  /// For a group of so many ranks; `half`: as the template's setting.
-  PadKernel(std::int64_t members, std::int64_t half, const Target& target, const DiskCache* cache,
-            bool line_info);
+  /// For pads of so many ranks.
+  explicit PadKernel(std::size_t members) : members_(members) {}
 
-  /// Of the flags of one use, which each rank has.
-  [[nodiscard]] std::int64_t flag_bytes() const { return needs_.flag_words * 4; }
+  /// Of the words of one use, which each rank has.
+  [[nodiscard]] std::int64_t flag_bytes() const {
+    return static_cast<std::int64_t>((members_ + 1) * sizeof(std::uint32_t));
+  }
   /// The calls of `local` come after this.
   void load(Device& device, std::span<const int> ranks);
 
+  /// Some of the members.
+  struct Range {
+    std::uint32_t first = 0, end = 0;
+  };
   struct Launch {
     std::span<const std::uint64_t> pads;  ///< of each member, as this rank sees them
-    std::int32_t rank = 0;                ///< its index among them
-    std::int64_t flags = 0;               ///< their offset in each
-    std::int32_t step = 0;                ///< for the record
+    std::uint32_t rank = 0;               ///< its index among them
+    Range signaled = {};                  ///< whom it signals first,
+    Range awaited = {};                   ///< and for whom it waits then
+    std::int64_t flags = 0;               ///< the offset of the words in each
+    std::uint32_t step = 0;               ///< for the record
     std::uint64_t record = 0;
     std::uint64_t timeout_ns = 0;
   };
   void launch(std::size_t local, Stream& stream, const Launch& launch) const;
 
  private:
-  Requirements needs_;
-  LaunchConfig config_;
-  KernelImage image_;
+  std::size_t members_;
   std::vector<std::unique_ptr<Module>> modules_;  ///< by local rank
   std::vector<Function*> functions_;
 };

@@ -6,10 +6,10 @@
 #include <mutex>
 
 #include "braid/error.h"
-#include "codegen/barrier.h"
 #include "ir/groups.h"
 #include "runtime/bytes.h"
 #include "runtime/exec/import_peer.h"
+#include "runtime/stream_home.h"
 
 namespace braid {
 namespace {
@@ -75,18 +75,14 @@ SymmetricBlock::SymmetricBlock(World::Impl& world, Spec spec)
     : world_(world),
       spec_(std::move(spec)),
       members_(members_of(place(), spec_, world.rendezvous->world())),
-      barrier_(static_cast<std::int64_t>(members_), 0, world.target_of(Graph("")),
-               world.cache.get(), world.line_info),
-      signal_(2, kSignalHalf, world.target_of(Graph("")), world.cache.get(), world.line_info),
-      wait_(2, kWaitHalf, world.target_of(Graph("")), world.cache.get(), world.line_info) {
+      barrier_(members_),
+      pair_(2) {
   const std::size_t ranks = world.ranks().size();
   if (!spec_.addresses.empty() && spec_.addresses.size() != ranks) {
     throw_invalid(place(), fmt::format("{} addresses; expected one for each of {} ranks",
                                        spec_.addresses.size(), ranks));
   }
-  for (PadKernel* kernel : {&barrier_, &signal_, &wait_}) {
-    kernel->load(*world.device, world.ranks());
-  }
+  for (PadKernel* kernel : {&barrier_, &pair_}) kernel->load(*world.device, world.ranks());
   for (std::size_t local = 0; local < ranks; ++local) here_.push_back(open(local));
   reset();
 }
@@ -103,13 +99,13 @@ SymmetricBlock::Here SymmetricBlock::open(std::size_t local) {
     const auto found = std::find(instance.begin(), instance.end(), here.rank);
     if (found == instance.end()) continue;
     here.members.assign(instance.begin(), instance.end());
-    here.index = static_cast<std::int32_t>(found - instance.begin());
+    here.index = static_cast<std::uint32_t>(found - instance.begin());
   }
   const std::int64_t pairs = pair_number(spec_.options.channels, 0, 0);
   here.pads = device.allocate_shared(
       here.rank, static_cast<std::size_t>(protocol::kHeadBytes +
                                           spec_.options.channels * barrier_.flag_bytes() +
-                                          pairs * signal_.flag_bytes()));
+                                          pairs * pair_.flag_bytes()));
   const MemoryPart pads{here.pads->address(), here.pads->size(), "pads of '" + spec_.name + "'"};
   device.name_parts(pads.address, {&pads, 1});
   here.record = device.allocate_host(here.rank, sizeof(Record));
@@ -245,10 +241,17 @@ std::uint64_t SymmetricBlock::buffer(int rank, int peer, std::span<const std::in
                                      spec_.bytes));
 }
 
-void SymmetricBlock::check_channel(int channel) const {
-  if (channel >= 0 && channel < spec_.options.channels) return;
-  throw_invalid(place(),
-                fmt::format("channel {}; expected 0 to {}", channel, spec_.options.channels - 1));
+void SymmetricBlock::check_use(const Here& here, const Stream& stream, int channel) const {
+  check_stream(here, stream);
+  if (channel < 0 || channel >= spec_.options.channels) {
+    throw_invalid(place(),
+                  fmt::format("channel {}; expected 0 to {}", channel, spec_.options.channels - 1));
+  }
+  refuse_if_lost();
+}
+
+void SymmetricBlock::check_stream(const Here& here, const Stream& stream) const {
+  braid::check_stream(place(), stream, here.urgent->home());
 }
 
 void SymmetricBlock::refuse_if_lost() const {
@@ -264,47 +267,51 @@ std::int64_t SymmetricBlock::pair_number(int channel, std::size_t from, std::siz
 
 void SymmetricBlock::barrier(int rank, Stream& stream, int channel) const {
   const std::size_t local = local_of(rank);
-  check_channel(channel);
-  refuse_if_lost();
   const Here& here = here_[local];
+  check_use(here, stream, channel);
+  const PadKernel::Range all{0, static_cast<std::uint32_t>(members_)};
   barrier_.launch(local, stream,
                   {.pads = here.peer_pads,
                    .rank = here.index,
+                   .signaled = all,
+                   .awaited = all,
                    .flags = protocol::kHeadBytes + channel * barrier_.flag_bytes(),
-                   .step = channel,
+                   .step = static_cast<std::uint32_t>(channel),
                    .record = here.record->address(),
                    .timeout_ns = world_.timeout_ns});
 }
 
-void SymmetricBlock::pass(const PadKernel& kernel, const Here& here, std::size_t from,
-                          std::size_t to, Stream& stream, int channel) const {
-  check_channel(channel);
-  refuse_if_lost();
+void SymmetricBlock::pass(const Here& here, std::size_t from, std::size_t to, Stream& stream,
+                          int channel) const {
+  check_use(here, stream, channel);
   const std::int64_t pair = pair_number(channel, from, to);
   const std::uint64_t pads[] = {here.peer_pads[from], here.peer_pads[to]};
-  kernel.launch(local_of(here.rank), stream,
-                {.pads = pads,
-                 .rank = static_cast<std::size_t>(here.index) == from ? 0 : 1,
-                 .flags = protocol::kHeadBytes + spec_.options.channels * barrier_.flag_bytes() +
-                          pair * kernel.flag_bytes(),
-                 .step = static_cast<std::int32_t>(spec_.options.channels + pair),
-                 .record = here.record->address(),
-                 .timeout_ns = world_.timeout_ns});
+  const bool sends = here.index == from;
+  pair_.launch(local_of(here.rank), stream,
+               {.pads = pads,
+                .rank = sends ? 0U : 1U,
+                .signaled = sends ? PadKernel::Range{1, 2} : PadKernel::Range{},
+                .awaited = sends ? PadKernel::Range{} : PadKernel::Range{0, 1},
+                .flags = protocol::kHeadBytes + spec_.options.channels * barrier_.flag_bytes() +
+                         pair * pair_.flag_bytes(),
+                .step = static_cast<std::uint32_t>(spec_.options.channels + pair),
+                .record = here.record->address(),
+                .timeout_ns = world_.timeout_ns});
 }
 
 void SymmetricBlock::put_signal(int rank, int peer, Stream& stream, int channel) const {
   const Here& from = here(rank);
-  pass(signal_, from, static_cast<std::size_t>(from.index), index_of_other(from, peer), stream,
-       channel);
+  pass(from, from.index, index_of_other(from, peer), stream, channel);
 }
 
 void SymmetricBlock::wait_signal(int rank, int peer, Stream& stream, int channel) const {
   const Here& to = here(rank);
-  pass(wait_, to, index_of_other(to, peer), static_cast<std::size_t>(to.index), stream, channel);
+  pass(to, index_of_other(to, peer), to.index, stream, channel);
 }
 
 void SymmetricBlock::acquire(int rank, Stream& stream) const {
   const Here& of = here(rank);
+  check_stream(of, stream);
   if (of.used) stream.wait(*of.end_of_use);
 }
 

@@ -56,7 +56,7 @@ class SymmetricBlock {
   struct Here {
     int rank = 0;
     std::vector<int> members;
-    std::int32_t index = 0;                ///< among the members
+    std::uint32_t index = 0;               ///< among the members
     std::unique_ptr<Memory> pads, data;    ///< `data` holds the caller's where it is his
     std::uint64_t data_offset = 0;         ///< in that
     std::unique_ptr<Memory> record;        ///< a protocol::Record that the host sees
@@ -81,18 +81,20 @@ class SymmetricBlock {
   [[nodiscard]] std::size_t index_of(const Here& here, int peer) const;
   /// The same of another rank than itself.
   [[nodiscard]] std::size_t index_of_other(const Here& here, int peer) const;
-  void check_channel(int channel) const;
+  /// Before something is enqueued for `here`.
+  void check_use(const Here& here, const Stream& stream, int channel) const;
+  void check_stream(const Here& here, const Stream& stream) const;
   void refuse_if_lost() const;
   [[nodiscard]] std::int64_t pair_number(int channel, std::size_t from, std::size_t to) const;
-  void pass(const PadKernel& kernel, const Here& here, std::size_t from, std::size_t to,
-            Stream& stream, int channel) const;
+  /// The part of `here` in a signal from one member to another.
+  void pass(const Here& here, std::size_t from, std::size_t to, Stream& stream, int channel) const;
   [[nodiscard]] std::string lost_wait(const Here& here, const protocol::Record& record) const;
 
   World::Impl& world_;
   Spec spec_;
-  std::size_t members_;  ///< of an instance
-  PadKernel barrier_, signal_, wait_;
-  std::vector<Here> here_;  ///< as World::ranks
+  std::size_t members_;       ///< of an instance
+  PadKernel barrier_, pair_;  ///< of all members, and of one that signals to another
+  std::vector<Here> here_;    ///< as World::ranks
   std::vector<std::unique_ptr<Memory>> imported_;
   std::optional<std::uint64_t> on_loss_;  ///< in the world's LossWatch
 };
