@@ -1,11 +1,12 @@
 // What a block tells those that watch it: the sanitizer, counters, and the scheduler of
 // interleavings, which stops warps in front of their operations.
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <functional>
-#include <string_view>
 #include <utility>
 
 #include "runtime/cpu/run/block_runner.h"
@@ -13,12 +14,23 @@
 namespace braid::cpu {
 namespace {
 
+std::uint32_t value_at(std::uint64_t word) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, reinterpret_cast<const void*>(word * 4), 4);
+  return value;
+}
+
 std::vector<std::uint32_t> values_at(const std::vector<std::uint64_t>& words) {
   std::vector<std::uint32_t> values(words.size());
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::memcpy(&values[i], reinterpret_cast<const void*>(words[i] * 4), 4);
-  }
+  std::transform(words.begin(), words.end(), values.begin(), value_at);
   return values;
+}
+
+bool still_there(const std::vector<std::uint64_t>& words,
+                 const std::vector<std::uint32_t>& values) {
+  return std::equal(
+      words.begin(), words.end(), values.begin(),
+      [](std::uint64_t word, std::uint32_t value) { return value_at(word) == value; });
 }
 
 }  // namespace
@@ -132,17 +144,20 @@ void BlockRunner::stop(Warp& warp, std::span<const std::uint64_t* const> places,
   std::sort(operation.words.begin(), operation.words.end());
   operation.words.erase(std::unique(operation.words.begin(), operation.words.end()),
                         operation.words.end());
+  warp.polls = std::any_of(warp.reads.begin(), warp.reads.end(), [&](const auto& read) {
+    return read.line == operation.line && read.words == operation.words;
+  });
   note_registers(warp);
   warp.stopped = true;
+  warp.looked_at = kNever;
   warp.fiber.suspend();
 }
 
 void BlockRunner::note_registers(Warp& warp) const {
-  const std::string_view registers(reinterpret_cast<const char*>(warp.registers),
-                                   launch_->kernel.info.register_bytes);
   const std::uint64_t progress = sanitizer()->progress();
   if (std::exchange(warp.progress_then, progress) != progress) warp.registers_seen.clear();
-  const bool first = warp.registers_seen.insert(std::hash<std::string_view>()(registers)).second;
+  const std::uint64_t hash = XXH3_64bits(warp.registers, launch_->kernel.info.register_bytes);
+  const bool first = warp.registers_seen.insert(hash).second;
   warp.moved = warp.moved || first;
 }
 
@@ -158,10 +173,10 @@ bool BlockRunner::moved() {
 /// The warp's last operation is over: one that changed nothing may be a poll.
 void BlockRunner::note_done(Warp& warp) {
   if (warp.done.words.empty()) return;
-  if (std::vector<std::uint32_t> now = values_at(warp.done.words); now != warp.done.values) {
-    warp.reads.clear();
-  } else {
+  if (still_there(warp.done.words, warp.done.values)) {
     warp.reads.push_back(std::move(warp.done));
+  } else {
+    warp.reads.clear();
   }
   warp.done = {};
 }
@@ -169,17 +184,21 @@ void BlockRunner::note_done(Warp& warp) {
 /// Whether anything that the warp read since it last changed something is different now.
 bool BlockRunner::reads_are_stale(const Warp& warp) {
   return std::any_of(warp.reads.begin(), warp.reads.end(),
-                     [](const auto& read) { return values_at(read.words) != read.values; });
+                     [](const auto& read) { return !still_there(read.words, read.values); });
 }
 
-void BlockRunner::stopped_warps(bool polling, std::vector<std::pair<BlockRunner*, Warp*>>& warps) {
+void BlockRunner::stopped_warps(bool polling, std::uint64_t writes,
+                                std::vector<std::pair<BlockRunner*, Warp*>>& warps) {
+  // What was still there is so until somebody writes.
+  const auto goes_on = [&](Warp& warp) {
+    if (!warp.polls || polling) return true;
+    if (std::exchange(warp.looked_at, writes) != writes) warp.stale = reads_are_stale(warp);
+    return warp.stale;
+  };
   for (std::uint32_t w = 0; w < warp_count_; ++w) {
     Warp& warp = *warps_[w];
     if (warp.status != Warp::Status::kReady || !warp.stopped) continue;
-    const bool again = std::any_of(warp.reads.begin(), warp.reads.end(), [&](const auto& read) {
-      return read.line == warp.operation.line && read.words == warp.operation.words;
-    });
-    if (polling || !again || reads_are_stale(warp)) warps.emplace_back(this, &warp);
+    if (goes_on(warp)) warps.emplace_back(this, &warp);
   }
 }
 

@@ -73,6 +73,7 @@ struct Launch {
 /// thread.
 class BlockRunner {
   struct Block;
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
  public:
   /// kStopped: all its warps are before an operation that the scheduler has to grant, or wait.
@@ -115,7 +116,7 @@ class BlockRunner {
     std::string message;               ///< of a fault, where it is made up
     WarpCheck check;                   ///< only when the launch is checked
     /// Hashes, where it yielded since anything was written.
-    std::unordered_set<std::size_t> registers_seen;
+    std::unordered_set<std::uint64_t> registers_seen;
     std::uint64_t progress_then = 0;
     bool moved = false;
 
@@ -126,15 +127,19 @@ class BlockRunner {
       std::vector<std::uint32_t> values;
     };
     bool stopped = false;
+    bool polls = false;  ///< it has done the same operation since it last changed anything
+    bool stale = false;  ///< what it read was no longer there after `looked_at` writes
+    std::uint64_t looked_at = kNever;
     Operation operation;
     Read done;                                      ///< its last operation, with the values before
     std::vector<Read> reads;                        ///< since it last changed anything
     MulticastPlaces places;                         ///< of its last multimem access
     std::vector<const std::uint64_t*> place_lanes;  ///< those of each rank
   };
-  /// The warps that wait for a grant. Those that poll, having seen what is still there, come only
-  /// when `polling`.
-  void stopped_warps(bool polling, std::vector<std::pair<BlockRunner*, Warp*>>& warps);
+  /// Adds the warps that wait for a grant. Those that poll, having seen what is still there, come
+  /// only when `polling`. `writes`: a number that is another one where anything was written.
+  void stopped_warps(bool polling, std::uint64_t writes,
+                     std::vector<std::pair<BlockRunner*, Warp*>>& warps);
   /// Lets a stopped warp do its operation in the next run().
   static void grant(Warp& warp);
   std::uint32_t barrier(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t here,

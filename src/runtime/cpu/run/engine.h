@@ -219,6 +219,7 @@ class Engine {
   Scheduler* scheduler_;
   Counter* counter_;
   std::uint64_t progress_ = 0;
+  std::uint64_t granted_writes_ = 0;  ///< operations that write, by the scheduler
   bool polling_ = false;      ///< the last grant was that of a poll, as nobody else could go on
   std::size_t polls_ = 0;     ///< since the sanitizer last saw progress, or a loop went on
   std::size_t moves_ = 0;     ///< polls in loops that went on, since the sanitizer saw progress

@@ -295,7 +295,9 @@ void Engine::give_up(std::size_t which, const std::string& error) {
 /// Lets a stopped warp do its operation; returns the place of its block.
 std::size_t Engine::grant() {
   std::vector<std::pair<BlockRunner*, BlockRunner::Warp*>> warps;
-  for (const Suspended& block : suspended_) block.runner->stopped_warps(false, warps);
+  // An atomic operation is progress only when its warp goes on.
+  const std::uint64_t writes = sanitizer_->progress() + granted_writes_;
+  for (const Suspended& block : suspended_) block.runner->stopped_warps(false, writes, warps);
   std::size_t chosen = 0;
   polling_ = warps.empty();
   if (!polling_) {
@@ -305,11 +307,12 @@ std::size_t Engine::grant() {
     chosen = scheduler_->choose(operations);
   } else {
     // Nobody can go on but by polling once more.
-    suspended_.front().runner->stopped_warps(true, warps);
+    suspended_.front().runner->stopped_warps(true, writes, warps);
     if (warps.empty()) return 0;
     chosen = (polls_ + moves_) % warps.size();
   }
   const auto [runner, warp] = warps[chosen];
+  if (warp->operation.writes) ++granted_writes_;
   BlockRunner::grant(*warp);
   std::size_t place = 0;
   while (suspended_[place].runner.get() != runner) ++place;
