@@ -19,6 +19,7 @@
   PASS(micro_pipeline)                               \
   PASS(split_reductions)                             \
   PASS(lower_collectives)                            \
+  PASS(split_joined_matmuls)                         \
   PASS(fuse)                                         \
   PASS(align_runtimes)                               \
   PASS(sink_waits)                                   \

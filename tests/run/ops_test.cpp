@@ -492,5 +492,27 @@ TEST(Gelu, KeepsItsDigitsInTheTail) {
   }
 }
 
+// Gate and up of one weight end in the kernel of their product, with the bits that the whole has.
+TEST(JoinedWeight, IsOneKernel) {
+  for (const char* form : {"mm", "addmm", "transposed"}) {
+    Build b;
+    const bool transposed = std::string_view(form) == "transposed";
+    const ValueId x = b.in(DType::kBF16, {Dim::symbol("T"), 64});
+    ValueId w = b.in(DType::kBF16, transposed ? Shape{96, 64} : Shape{64, 96});
+    if (transposed)
+      w = b.op("transpose", {w}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+    const ValueId joined = std::string_view(form) == "addmm"
+                               ? b.op("addmm", {b.in(DType::kBF16, {96}), x, w})
+                               : b.op("mm", {x, w});
+    const auto half = [&](std::int64_t start) {
+      return b.op("slice", {joined},
+                  {{"dim", std::int64_t{1}}, {"start", start}, {"end", start + 48}});
+    };
+    const ValueId gate = half(0), up = half(48);
+    const Graph graph = b.take({b.op("mul", {b.op("silu", {gate}), up})});
+    EXPECT_TRUE(testing::matches_reference_and_unfused(graph, {{"T", 17}}, 1)) << form;
+  }
+}
+
 }  // namespace
 }  // namespace braid

@@ -237,10 +237,12 @@ class Gemm {
   Dim k_;
 };
 
-/// Two matmuls share a kernel when they share the first operand and agree in everything else.
+/// Two matmuls share a kernel when they share the left operand, and the others are alike.
 bool is_pair(const Graph& body, const Node& one, const Node& other) {
-  return one.op == other.op && one.op->matmul == Matmul::kPlain &&
-         one.inputs[0] == other.inputs[0] && body.type(one.inputs[1]) == body.type(other.inputs[1]);
+  const std::size_t left = first_matrix(one);
+  return one.op == other.op && one.inputs[left] == other.inputs[left] &&
+         std::equal(one.inputs.begin(), one.inputs.end(), other.inputs.begin(), other.inputs.end(),
+                    [&](ValueId a, ValueId b) { return body.type(a) == body.type(b); });
 }
 
 }  // namespace

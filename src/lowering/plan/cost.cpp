@@ -133,21 +133,23 @@ double fused_matmul_ns(const Graph& graph, const Node& node, const Bindings& bin
                    traffic_ns(graph, node, bindings, device)});
 }
 
-/// What a body reads: of a table that it only looks rows up in, these.
+/// What a body reads: of a table that it only looks rows up in, these; of what it only takes parts
+/// of, those.
 double bytes_read(const Graph& body, const Bindings& bindings) {
   const std::vector<std::vector<NodeId>> users = body.users();
   double bytes = 0;
   for (ValueId input : body.input_values()) {
     const auto& readers = users[static_cast<std::size_t>(input)];
-    double rows = 0;
-    bool is_table = !readers.empty();
+    double some = 0;
+    bool takes_some = !readers.empty();
     for (NodeId reader : readers) {
       const Node& node = body.node(reader);
-      is_table = is_table && takes_indices(node) && node.inputs[0] == input;
-      rows += type_bytes(body.type(node.outputs[0]), bindings);
+      const bool looks_up = takes_indices(node) && node.inputs[0] == input;
+      takes_some = takes_some && (looks_up || node.op->view == View::kPart);
+      for (ValueId part : node.outputs) some += type_bytes(body.type(part), bindings);
     }
     const double whole = type_bytes(body.type(input), bindings);
-    bytes += is_table ? std::min(whole, rows) : whole;
+    bytes += takes_some ? std::min(whole, some) : whole;
   }
   return bytes;
 }

@@ -1,0 +1,184 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "lowering/lowering_testing.h"
+
+namespace braid::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+std::string input16(const std::string& name, const std::string& shape) {
+  return R"({"name": ")" + name + R"(", "dtype": "bf16", "shape": [)" + shape + "]}";
+}
+
+std::string slice(const std::string& name, const std::string& of, int start, int end, int dim = 1) {
+  return node(name, "slice", '"' + of + '"',
+              R"("dim": )" + std::to_string(dim) + R"(, "start": )" + std::to_string(start) +
+                  R"(, "end": )" + std::to_string(end));
+}
+
+std::string joined(const std::vector<std::string>& nodes) {
+  std::string all;
+  for (const std::string& one : nodes) all += (all.empty() ? "" : ",") + one;
+  return all;
+}
+
+const std::string kSiluMul = node("a", "silu", R"("g")") + "," + node("h", "mul", R"("a", "u")");
+
+Graph split(const Graph& graph, PassContext& context) {
+  Graph result = split_joined_matmuls(graph, context);
+  verify(result);
+  return result;
+}
+
+/// What fuse makes of it, once its values are known to be the same.
+std::vector<std::string> kernels_of(const Graph& graph, PassContext& context) {
+  const Graph result = split(graph, context);
+  expect_same_values(graph, result);
+  return lines(fuse(result, context));
+}
+
+TEST(SplitJoinedMatmuls, GateAndUpAreOneKernel) {
+  const Graph graph = graph_of(
+      input16("x", R"("T", 64)") + "," + input16("w", "64, 128"),
+      joined({node("gu", "mm", R"("x", "w")"), slice("g", "gu", 0, 64), slice("u", "gu", 64, 128),
+              kSiluMul}),
+      R"("h")");
+  PassContext context = sm80();
+  EXPECT_THAT(lines(fuse(graph, context)), SizeIs(3));  // two kernels, and the output
+  EXPECT_THAT(lines(split(graph, context)),
+              ElementsAre("w_part = slice(w)", "gu_part = mm(x, w_part)", "w_part1 = slice(w)",
+                          "gu_part1 = mm(x, w_part1)", "a = silu(gu_part)", "h = mul(a, gu_part1)",
+                          "-> h"));
+  EXPECT_THAT(remarks_of(context, "gu"),
+              Contains(StartsWith("applied: 2 parts of the columns: 1 kernel(s) take about")));
+  EXPECT_THAT(kernels_of(graph, context),
+              ElementsAre("h = gemm{slice+mm+slice+mm+silu+mul}(w, x)", "-> h"));
+}
+
+TEST(SplitJoinedMatmuls, WeightIsTransposedWithBiasAndBatch) {
+  const std::string transpose =
+      node("t", "transpose", R"("w")", R"("dim0": 0, "dim1": 1)");
+  {
+    const Graph graph = graph_of(
+        input16("x", R"("T", 64)") + "," + input16("w", "128, 64") + "," + input16("b", "128"),
+        joined({transpose, node("gu", "addmm", R"("b", "x", "t")"), slice("g", "gu", 0, 64),
+                slice("u", "gu", 64, 128), kSiluMul}),
+        R"("h")");
+    PassContext context = sm80();
+    const std::vector<std::string> kernels = kernels_of(graph, context);
+    ASSERT_EQ(kernels.size(), 2U);
+    EXPECT_THAT(kernels[0], HasSubstr("addmm"));
+    // The weight itself is cut, so that a tile is copied as it lies.
+    EXPECT_THAT(lines(split(graph, context)), Contains("w_part = slice(w)"));
+  }
+  const Graph graph = graph_of(
+      input16("x", R"(3, "T", 64)") + "," + input16("w", "128, 64") + "," + input16("b", "128"),
+      joined({transpose, node("p", "matmul", R"("x", "t")"), node("gu", "add", R"("p", "b")"),
+              slice("g", "gu", 0, 64, 2), slice("u", "gu", 64, 128, 2), kSiluMul}),
+      R"("h")");
+  PassContext context = sm80();
+  EXPECT_THAT(kernels_of(graph, context), SizeIs(1 + 1));
+}
+
+TEST(SplitJoinedMatmuls, ScalesOfColumns) {
+  const auto f8 = [](const std::string& name, const std::string& shape) {
+    return R"({"name": ")" + name + R"(", "dtype": "f8e4m3", "shape": [)" + shape + "]}";
+  };
+  const Graph graph = graph_of(
+      f8("x", R"("T", 64)") + "," + f8("w", "64, 128") + "," + input("sx", R"("T", 1)") + "," +
+          input("sw", "1, 128"),
+      joined({node("gu", "scaled_mm", R"("x", "w", "sx", "sw")"), slice("g", "gu", 0, 64),
+              slice("u", "gu", 64, 128), kSiluMul}),
+      R"("h")");
+  PassContext context = sm80();
+  context.target.sm = 89;
+  const std::vector<std::string> kernels = kernels_of(graph, context);
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_THAT(kernels[0], HasSubstr("scaled_mm+"));
+}
+
+// A weight that is computed on the way to its matmul is computed for each part.
+TEST(SplitJoinedMatmuls, WeightIsCast) {
+  const Graph graph = graph_of(
+      input16("x", R"("T", 64)") + R"(,{"name": "w", "dtype": "f8e4m3", "shape": [64, 128]})",
+      joined({node("wide", "to", R"("w")", R"("dtype": "bf16")"),
+              node("gu", "mm", R"("x", "wide")"), slice("g", "gu", 0, 64),
+              slice("u", "gu", 64, 128), kSiluMul}),
+      R"("h")");
+  PassContext context = sm80();
+  EXPECT_THAT(lines(split(graph, context)), Contains("wide_part = to(w_part)"));
+  EXPECT_THAT(kernels_of(graph, context), SizeIs(1 + 1));
+}
+
+// By heads: the columns lie behind a view; the parts differ, and nobody reads the last.
+TEST(SplitJoinedMatmuls, PartsOfAView) {
+  const Graph graph = graph_of(
+      input16("x", R"("T", 64)") + "," + input16("w", "64, 192"),
+      joined({node("p", "mm", R"("x", "w")"),
+              node("heads", "view", R"("p")", R"("shape": ["T", 6, 32])"), slice("g", "heads", 0, 2),
+              slice("u", "heads", 2, 4), kSiluMul}),
+      R"("h")");
+  PassContext context = sm80();
+  EXPECT_THAT(kernels_of(graph, context), SizeIs(1 + 1));
+  EXPECT_THAT(remarks_of(context, "p"), Contains(StartsWith("applied: 2 parts")));
+}
+
+TEST(SplitJoinedMatmuls, PartsOfSeveralKernels) {
+  const std::vector<std::string> parts{node("qkv", "mm", R"("x", "w")"), slice("q", "qkv", 0, 256),
+                                       slice("k", "qkv", 256, 384), slice("v", "qkv", 384, 512)};
+  const std::string inputs = input16("x", R"("T", 256)") + "," + input16("w", "256, 512");
+  {
+    // A launch less, and the whole result neither written nor read.
+    std::vector<std::string> nodes = parts;
+    for (const char* part : {"q", "k", "v"}) {
+      nodes.push_back(node(std::string(part) + "r", "silu", '"' + std::string(part) + '"'));
+    }
+    const Graph graph = graph_of(inputs, joined(nodes), R"("qr", "kr", "vr")");
+    PassContext context = sm80();
+    EXPECT_THAT(kernels_of(graph, context), SizeIs(3 + 1));
+    EXPECT_THAT(remarks_of(context, "qkv"),
+                Contains(StartsWith("applied: 3 parts of the columns: 3 kernel(s)")));
+  }
+  // Nothing is done to the parts that would go into the matmuls: x would be read three times.
+  const Graph graph = graph_of(inputs, joined(parts), R"("q", "k", "v")");
+  PassContext context = sm80();
+  EXPECT_EQ(lines(split(graph, context)), lines(graph));
+  EXPECT_THAT(remarks_of(context, "qkv"),
+              Contains(StartsWith("missed: 3 parts of the columns would take about")));
+}
+
+TEST(SplitJoinedMatmuls, WhyNot) {
+  const auto why = [](const std::vector<std::string>& nodes, const std::string& outputs,
+                      const std::string& width = "128") {
+    const Graph graph =
+        graph_of(input16("x", R"("T", 64)") + "," + input16("w", "64, " + width),
+                 joined(nodes), outputs);
+    PassContext context = sm80();
+    EXPECT_EQ(lines(split(graph, context)), lines(graph));
+    const std::vector<std::string> remarks = remarks_of(context, "gu");
+    return remarks.empty() ? "" : remarks[0];
+  };
+  const std::string mm = node("gu", "mm", R"("x", "w")");
+  const std::string g = slice("g", "gu", 0, 64), u = slice("u", "gu", 64, 128);
+  EXPECT_EQ(why({mm, g, u, kSiluMul}, R"("h", "gu")"), "missed: 'gu' is a graph output");
+  EXPECT_EQ(why({mm, g, u, kSiluMul, node("n", "softmax", R"("gu")", R"("dim": -1)")},
+                R"("h", "n")"),
+            "missed: 'n' reads 'gu' across its parts");
+  EXPECT_EQ(why({mm, g, slice("u", "gu", 32, 96), kSiluMul}, R"("h")"),
+            "missed: columns 32 to 64 are in several parts");
+  EXPECT_EQ(why({mm, slice("g", "gu", 0, 60), slice("u", "gu", 60, 120), kSiluMul}, R"("h")"),
+            "missed: column 60 begins at no multiple of 16 bytes");
+  EXPECT_EQ(why({mm, node("h", "silu", R"("gu")")}, R"("h")"), "");
+}
+
+}  // namespace
+}  // namespace braid::testing
